@@ -1,0 +1,253 @@
+"""The one question a backend answers: how do you run this primitive?
+
+A backend has one method to write, `implement(primitive)`. It is asked once per primitive and the
+answer becomes an attribute, so that afterwards `B.multiply(x, y)` is an ordinary attribute look-up
+and call. A leaf backend answers with a function of its library, a decorator with a closure over
+its inner backend's answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
+
+from adjoint import errors
+from adjoint.primitives import TABLE, DType, Primitive, Shape
+
+Array = Any  # a backend's own value: it has `.shape`, and nothing else is assumed of it
+Implementation = Callable[..., Any]
+RandomKey = tuple[int, int]  # a seed and a counter: the same key gives the same numbers anywhere
+
+
+class _Interned(type):
+    """Makes equal configurations of a backend one object, so that `is` compares backends."""
+
+    _instances: dict[tuple[Any, ...], Any] = {}
+    _lock = threading.Lock()
+
+    if not TYPE_CHECKING:  # type checkers read the signature of __init__
+
+        def __call__(cls, *args, **options):
+            made = super().__call__(*args, **options)
+            with _Interned._lock:
+                return _Interned._instances.setdefault((cls, *made.configuration()), made)
+
+
+class Backend(metaclass=_Interned):
+    """Something that runs array primitives; it is the `device` of its tensors.
+
+    Equal configurations are one object: `NumPy() is NumPy()`, also after pickling.
+    """
+
+    name: str
+
+    def configuration(self) -> tuple[Any, ...]:
+        """The arguments that make this backend again; hashable."""
+        return ()
+
+    def implement(self, primitive: Primitive) -> Implementation:
+        """A callable that runs the primitive: arrays positional, parameters by keyword."""
+        raise errors.UnsupportedPrimitive(f"{self.name} cannot run the primitive {primitive.name!r}")
+
+    def implement_into(self, primitive: Primitive) -> Implementation:
+        """Like `implement`, but the callable may reuse the buffer of its first array.
+
+        Only for callers that own that array: nothing else refers to it.
+        """
+        return self[primitive]
+
+    def __getattr__(self, name: str) -> Implementation:
+        base, into, rest = name.partition("_into")
+        if base not in TABLE or rest:
+            raise AttributeError(f"{type(self).__name__} has no attribute or primitive {name!r}")
+        implementation = (self.implement_into if into else self.implement)(TABLE[base])
+        self.__dict__[name] = implementation
+        return implementation
+
+    def __getitem__(self, primitive: Primitive) -> Implementation:
+        known = self.__dict__.get(primitive.name)
+        if known is None:
+            known = self.__dict__[primitive.name] = self.implement(primitive)
+        return known  # type: ignore[no-any-return]
+
+    def forget(self) -> None:
+        """Drop the kept answers; `implement` is asked again."""
+        for name in [name for name in self.__dict__ if name.partition("_into")[0] in TABLE]:
+            del self.__dict__[name]
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self.configuration()
+
+    def __copy__(self) -> Backend:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Backend:
+        return self
+
+    # --- the chain from a backend down to its leaf ---
+
+    def chain(self) -> Iterator[Backend]:
+        """This backend and its inner ones, down to the leaf."""
+        yield self
+
+    @property
+    def leaf(self) -> Leaf:
+        """The backend that computes, at the end of the chain."""
+        *_, last = self.chain()
+        assert isinstance(last, Leaf)
+        return last
+
+    def lift(self, array: Array, source: Backend) -> Array:
+        """An array of `source`, a backend of this one's chain, as a constant of this one."""
+        if source is not self:
+            raise errors.DeviceError(f"{source} is not in the chain of {self}")
+        return array
+
+    def detach(self, array: Array) -> Array:
+        """The same value as a constant of every level."""
+        return array
+
+    def tracked(self, array: Array) -> bool:
+        """Whether some level records what is done with this array."""
+        return False
+
+    # --- between arrays and the outside ---
+
+    def dtype_of(self, array: Array) -> DType:
+        """The data type of an array, as the NumPy object that all backends share."""
+        raise NotImplementedError
+
+    def from_numpy(self, values: np.ndarray[Any, Any], *, copy: bool) -> Array:
+        """A NumPy array as an array of this backend; `copy=False` may share its memory."""
+        raise NotImplementedError
+
+    def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
+        """The values, which the caller must not write to."""
+        raise NotImplementedError
+
+    def dump(self, array: Array) -> Any:
+        """What of an array goes into a pickle."""
+        raise NotImplementedError
+
+    def load(self, state: Any, *, fresh: bool) -> Array:
+        """The array of a `dump`; `fresh` gives leaves a key of their own."""
+        raise NotImplementedError
+
+    def seed(self, n: int) -> None:
+        """Start the sequence of random keys anew; `n` is any non-negative integer."""
+        raise NotImplementedError
+
+    def next_key(self) -> RandomKey:
+        """The next key for a random primitive."""
+        raise NotImplementedError
+
+
+class Leaf(Backend):
+    """A backend that computes. It hands out random keys: the only state a backend has."""
+
+    def __init__(self) -> None:
+        self._seed: int | None = None
+        self._counter: Iterator[int] = itertools.count()
+
+    def seed(self, n: int) -> None:
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
+            raise errors.ArgumentError(f"seed: expected a non-negative integer, received {n!r}")
+        self._seed, self._counter = int(n), itertools.count()
+
+    def next_key(self) -> RandomKey:
+        if self._seed is None:
+            self._seed = int.from_bytes(os.urandom(8), "little")
+        return self._seed, next(self._counter)
+
+    def quiet(self) -> contextlib.AbstractContextManager[Any]:
+        """A context without the library's floating-point warnings, for walks back over the user's code."""
+        return contextlib.nullcontext()
+
+    def dump(self, array: Array) -> Any:
+        return self.to_numpy(array)
+
+    def load(self, state: Any, *, fresh: bool) -> Array:
+        return self.from_numpy(state, copy=False)
+
+
+J = TypeVar("J", bound=Backend, covariant=True)
+
+
+class Decorator(Backend, Generic[J]):
+    """A backend built on an inner backend, whose arrays wrap the inner one's.
+
+    A subclass says how arrays are wrapped and how primitives are run; all else passes through.
+    """
+
+    inner: J
+
+    def __init__(self, inner: J) -> None:
+        if not isinstance(inner, Backend):
+            raise errors.DeviceError(
+                f"{type(self).__name__} decorates a backend such as ad.NumPy(); received {inner!r}"
+            )
+        self.inner = inner
+        self.name = f"{type(self).__name__.lower()}<{inner.name}>"
+
+    def configuration(self) -> tuple[Any, ...]:
+        return (self.inner,)
+
+    def over(self, other: Backend) -> Backend:
+        """The same level, with the same options, over another inner backend."""
+        return type(self)(other, *self.configuration()[1:])  # type: ignore[arg-type]
+
+    def wrap(self, value: Array) -> Array:
+        """An inner array as a constant of this level."""
+        raise NotImplementedError
+
+    def unwrap(self, array: Array) -> Array:
+        """The inner array of an array of this level."""
+        raise NotImplementedError
+
+    def chain(self) -> Iterator[Backend]:
+        yield self
+        yield from self.inner.chain()
+
+    def lift(self, array: Array, source: Backend) -> Array:
+        return array if source is self else self.wrap(self.inner.lift(array, source))
+
+    def detach(self, array: Array) -> Array:
+        return self.wrap(self.inner.detach(self.unwrap(array)))
+
+    def tracked(self, array: Array) -> bool:
+        return self.inner.tracked(self.unwrap(array))
+
+    def dtype_of(self, array: Array) -> DType:
+        return self.inner.dtype_of(self.unwrap(array))
+
+    def from_numpy(self, values: np.ndarray[Any, Any], *, copy: bool) -> Array:
+        return self.wrap(self.inner.from_numpy(values, copy=copy))
+
+    def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
+        return self.inner.to_numpy(self.unwrap(array))
+
+    def dump(self, array: Array) -> Any:
+        return self.inner.dump(self.unwrap(array))
+
+    def load(self, state: Any, *, fresh: bool) -> Array:
+        return self.wrap(self.inner.load(state, fresh=fresh))
+
+    def seed(self, n: int) -> None:
+        self.inner.seed(n)
+
+    def next_key(self) -> RandomKey:
+        return self.inner.next_key()
+
+
+def zeros(backend: Backend, shape: Shape, dtype: DType) -> Array:
+    """An array of zeros; rules and walks start sums with it."""
+    return backend.full(shape=shape, value=0, dtype=dtype)

@@ -1,0 +1,1 @@
+"""Leaf backends: the ones that compute."""

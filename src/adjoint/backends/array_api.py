@@ -1,0 +1,527 @@
+"""The leaf backend over any library that follows the Python array API standard, version 2024.12.
+
+What the standard has is called by its name; the rest is composed of it, with loops over axes and
+kernel places but never over elements. https://data-apis.org/array-api/2024.12/
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import math
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from adjoint import dtypes, errors
+from adjoint.backend import Array, Implementation, Leaf
+from adjoint.backends import convolution, special
+from adjoint.backends import numpy as random
+from adjoint.primitives import ARRAY, DType, Key, Primitive, Shape, adjacent, broadcast_shapes, index_shape
+
+_DTYPES = (
+    dtypes.bool, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.uint8, dtypes.uint16, dtypes.uint32,
+    dtypes.uint64, dtypes.float16, dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128,
+)  # fmt: skip
+
+
+class ArrayAPI(Leaf):
+    """A namespace of the array API standard, such as `array_api_strict`.
+
+    >>> import array_api_strict
+    >>> ArrayAPI(array_api_strict)
+    array_api_strict
+    """
+
+    def __init__(self, xp: ModuleType) -> None:
+        super().__init__()
+        if not isinstance(xp, ModuleType):
+            raise errors.DeviceError(f"ArrayAPI: expected a module such as array_api_strict, received {xp!r}")
+        self.xp: Any = xp
+        self.name = xp.__name__
+        # the standard leaves open whether `xp.float32` is the very dtype that arrays show
+        self._theirs = {ours: getattr(xp, ours.name) for ours in _DTYPES if hasattr(xp, ours.name)}
+        self._ours = {xp.empty((0,), dtype=theirs).dtype: ours for ours, theirs in self._theirs.items()}
+
+    def configuration(self) -> tuple[Any, ...]:
+        return (self.xp,)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.xp.__name__)
+
+    def implement(self, primitive: Primitive) -> Implementation:
+        name = primitive.name
+        if name in _COMPOSED:
+            run = functools.partial(_COMPOSED[name], self.xp)
+        elif name in _TYPED:
+            run = functools.partial(_TYPED[name], self)
+        elif name in _STANDARD:
+            run = getattr(self.xp, name)
+        else:
+            return super().implement(primitive)
+        return self._also_bools(primitive, run) if name in _ORDERING else run  # type: ignore[no-any-return]
+
+    def _also_bools(self, primitive: Primitive, run: Implementation) -> Implementation:
+        """The standard orders no bools: they are compared as integers."""
+        xp = self.xp
+
+        def either(*operands: Array, **parameters: Any) -> Array:
+            if not any(getattr(x, "dtype", None) == xp.bool for x in operands):
+                return run(*operands, **parameters)
+            out = run(*[int(x) if isinstance(x, bool) else xp.astype(x, xp.uint8) for x in operands], **parameters)
+            if isinstance(out, tuple):
+                return (xp.astype(out[0], xp.bool), *out[1:])
+            return xp.astype(out, xp.bool) if out.dtype == xp.uint8 else out
+
+        return either
+
+    def dtype_of(self, array: Array) -> DType:
+        return self._ours[array.dtype]
+
+    def dtype(self, dtype: DType) -> Any:
+        """The library's object for a dtype; DtypeError where it has none."""
+        try:
+            return self._theirs[dtype]
+        except KeyError:
+            raise errors.DtypeError(f"{self.name} has no dtype {dtype}") from None
+
+    def from_numpy(self, values: np.ndarray[Any, Any], *, copy: bool) -> Array:
+        return self.xp.asarray(values, dtype=self.dtype(values.dtype), copy=True if copy else None)
+
+    def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
+        try:
+            return np.from_dlpack(array)
+        except (AttributeError, BufferError, RuntimeError, TypeError):
+            return np.asarray(array)
+
+
+def _restored(kind: type[ArrayAPI], module: str) -> ArrayAPI:
+    """The backend that was pickled, by the name of its namespace."""
+    return kind(importlib.import_module(module))
+
+
+# --- elementwise ---------------------------------------------------------------------------------
+
+
+def _kind(xp: Any, x: Array, kind: str) -> bool:
+    return xp.isdtype(x.dtype, kind)  # type: ignore[no-any-return]
+
+
+def _arrays(xp: Any, *operands: Array) -> list[Array]:
+    """Operands as arrays; Python scalars take the dtype of the first array."""
+    dtype = next(x.dtype for x in operands if not isinstance(x, (int, float, complex)))
+    return [xp.asarray(x, dtype=dtype) if isinstance(x, (int, float, complex)) else x for x in operands]
+
+
+def _truth(xp: Any, x: Array) -> Array:
+    if isinstance(x, (int, float, complex)):
+        return bool(x)
+    return x if x.dtype == xp.bool else x != 0
+
+
+def _logical(name: str) -> Callable[..., Array]:
+    """A logical function, which the standard has for bools alone."""
+
+    def run(xp: Any, *operands: Array) -> Array:
+        return getattr(xp, name)(*[_truth(xp, x) for x in operands])
+
+    return run
+
+
+def _real(xp: Any, x: Array) -> Array:
+    return xp.real(x) if _kind(xp, x, "complex floating") else x
+
+
+def _imag(xp: Any, x: Array) -> Array:
+    return xp.imag(x) if _kind(xp, x, "complex floating") else xp.zeros_like(x)
+
+
+def _conj(xp: Any, x: Array) -> Array:
+    return xp.conj(x) if _kind(xp, x, "complex floating") else x
+
+
+def _where(xp: Any, condition: Array, x: Array, y: Array) -> Array:
+    return xp.where(condition, *_arrays(xp, x, y))
+
+
+def _clip(xp: Any, x: Array, low: Array, high: Array) -> Array:
+    x, low, high = _arrays(xp, x, low, high)
+    return xp.minimum(xp.maximum(x, low), high)
+
+
+def _absorbing_multiply(xp: Any, x: Array, y: Array) -> Array:
+    x, y = _arrays(xp, x, y)
+    zero = xp.zeros((), dtype=x.dtype)
+    return xp.where(y == 0, zero, x) * xp.where(x == 0, zero, y)
+
+
+def _expit(xp: Any, x: Array) -> Array:
+    if _kind(xp, x, "complex floating"):
+        return 1.0 / (1.0 + xp.exp(-x))
+    t = xp.exp(-xp.abs(x))  # never overflows
+    return xp.where(x >= 0.0, xp.ones_like(t), t) / (1.0 + t)
+
+
+def _normal_cdf(xp: Any, x: Array) -> Array:
+    return 0.5 * (1.0 + special.erf(xp, x * math.sqrt(0.5)))
+
+
+def _gelu_pullback(xp: Any, g: Array, x: Array) -> Array:
+    density = xp.exp(-0.5 * xp.square(x)) * (1 / math.sqrt(2 * math.pi))
+    return g * (_normal_cdf(xp, x) + x * density)
+
+
+def _silu_pullback(xp: Any, g: Array, x: Array) -> Array:
+    s = _expit(xp, x)
+    return g * (s * (1.0 + x * (1.0 - s)))
+
+
+def _astype(B: ArrayAPI, x: Array, *, dtype: DType) -> Array:
+    if dtype.kind == "b":
+        return _truth(B.xp, x)
+    return B.xp.astype(x if dtype.kind == "c" else _real(B.xp, x), B.dtype(dtype))
+
+
+# --- reductions ----------------------------------------------------------------------------------
+
+
+def _sum(xp: Any, x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
+    return xp.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+
+
+def _prod(xp: Any, x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
+    return xp.prod(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+
+
+def _place_of(name: str) -> Callable[..., Array]:
+    def run(B: ArrayAPI, x: Array, *, axis: int | None, keepdims: bool) -> Array:
+        return B.xp.astype(getattr(B.xp, name)(x, axis=axis, keepdims=keepdims), B.xp.int64, copy=False)
+
+    return run
+
+
+def _logsumexp(xp: Any, x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
+    if any(x.shape[i] == 0 for i in axis):
+        shape = [1 if i in axis else n for i, n in enumerate(x.shape) if keepdims or i not in axis]
+        return xp.full(tuple(shape), -math.inf, dtype=x.dtype)
+    top = xp.max(x, axis=axis, keepdims=True)
+    top = _where(xp, xp.isfinite(top), top, 0.0)
+    out = xp.log(xp.sum(xp.exp(x - top), axis=axis, keepdims=True)) + top
+    return out if keepdims else xp.squeeze(out, axis=axis)
+
+
+def _softmax(xp: Any, x: Array, *, axis: int) -> Array:
+    t = xp.exp(x - xp.max(x, axis=axis, keepdims=True))
+    return t / xp.sum(t, axis=axis, keepdims=True)
+
+
+def _softmax_pullback(xp: Any, g: Array, out: Array, *, axis: int) -> Array:
+    return (g - xp.sum(g * out, axis=axis, keepdims=True)) * out
+
+
+def _log_softmax(xp: Any, x: Array, *, axis: int) -> Array:
+    t = x - xp.max(x, axis=axis, keepdims=True)
+    return t - xp.log(xp.sum(xp.exp(t), axis=axis, keepdims=True))
+
+
+def _log_softmax_pullback(xp: Any, g: Array, out: Array, *, axis: int) -> Array:
+    return g - xp.exp(out) * xp.sum(g, axis=axis, keepdims=True)
+
+
+def _vector_norm(xp: Any, x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
+    squares = xp.square(_real(xp, x))
+    if _kind(xp, x, "complex floating"):
+        squares = squares + xp.square(xp.imag(x))
+    return xp.sqrt(xp.sum(squares, axis=axis, keepdims=keepdims))
+
+
+def _standardize(xp: Any, x: Array, *, axis: tuple[int, ...], epsilon: float) -> Array:
+    count = math.prod(x.shape[i] for i in axis)
+    t = x - xp.sum(x, axis=axis, keepdims=True) / count
+    variance = xp.sum(xp.square(t), axis=axis, keepdims=True) / count
+    return t / xp.sqrt(variance + epsilon)
+
+
+def _softmax_cross_entropy(xp: Any, x: Array, labels: Array) -> Array:
+    classes = x.shape[-1]
+    if math.prod(labels.shape) and bool(xp.any((labels < 0) | (labels >= classes))):
+        raise errors.OutOfRangeError(
+            f"cross entropy: targets from {int(xp.min(labels))} to {int(xp.max(labels))}, but the logits have "
+            f"{classes} classes; targets are class numbers from 0"
+        )
+    picked = xp.take_along_axis(_log_softmax(xp, x, axis=-1), xp.expand_dims(labels, axis=-1), axis=-1)
+    return -xp.squeeze(picked, axis=-1)
+
+
+# --- structure and indexing ----------------------------------------------------------------------
+
+
+def _expand_dims(xp: Any, x: Array, *, axis: tuple[int, ...]) -> Array:
+    for i in sorted(axis):
+        x = xp.expand_dims(x, axis=i)
+    return x
+
+
+def _pad(xp: Any, x: Array, *, widths: tuple[tuple[int, int], ...], value: Any) -> Array:
+    out = xp.full(
+        tuple(n + before + after for n, (before, after) in zip(x.shape, widths, strict=True)), value, dtype=x.dtype
+    )
+    out[tuple(slice(before, before + n) for n, (before, _) in zip(x.shape, widths, strict=True))] = x
+    return out
+
+
+def _basic(shape: Shape, key: Key) -> tuple[Any, ...]:
+    """A key without arrays in the form that the standard promises: all axes named, bounds in range."""
+    sizes = iter(shape)
+    out: list[Any] = []
+    for entry in key:
+        if entry is None:
+            out.append(None)
+            continue
+        size = next(sizes)
+        if isinstance(entry, slice):
+            places = range(*entry.indices(size))
+            if not places:
+                entry = slice(0, 0, 1)
+            else:
+                stop = places[-1] + (1 if places.step > 0 else -1)
+                entry = slice(places[0], None if stop < 0 else stop, places.step)
+        out.append(entry)
+    return (*out, *[slice(None)] * len(list(sizes)))
+
+
+def _flat_places(xp: Any, shape: Shape, arrays: tuple[Array, ...], key: Key) -> tuple[Array, Shape]:
+    """Where the elements of `x[key]` stand in the flattened `x`, flat, and the shape of `x[key]`.
+
+    The standard has no keys that mix integer arrays with slices; sums of strides say the same.
+    """
+    target = index_shape(shape, *[a.shape for a in arrays], key=key)
+    common = broadcast_shapes(*[a.shape for a in arrays])
+    block = next(i for i, entry in enumerate(key) if entry is ARRAY or isinstance(entry, int)) if adjacent(key) else 0
+    pending, rest = iter(arrays), [i for i in range(len(target)) if not block <= i < block + len(common)]
+    axes = iter(rest)  # the result's axes that slices and None make
+    total = xp.zeros(target, dtype=xp.int64)
+    axis = 0
+    for entry in [*key, *[slice(None)] * (len(shape) - sum(entry is not None for entry in key))]:
+        if entry is None:
+            next(axes)
+            continue
+        size, stride = shape[axis], math.prod(shape[axis + 1 :])
+        axis += 1
+        if entry is ARRAY:
+            places = xp.astype(next(pending), xp.int64)
+            places = xp.where(places < 0, places + size, places)
+            after = len(target) - block - len(common)
+            places = xp.reshape(places, (*places.shape, *(1,) * after))
+        elif isinstance(entry, slice):
+            chosen, at = range(*entry.indices(size)), next(axes)
+            places = xp.arange(chosen.start, chosen.start + len(chosen) * chosen.step, chosen.step, dtype=xp.int64)
+            places = xp.reshape(places, (len(chosen), *(1,) * (len(target) - at - 1)))
+        else:
+            places = xp.asarray(entry % size, dtype=xp.int64)
+        total = total + places * stride
+    return xp.reshape(total, (-1,)), target
+
+
+def _index(xp: Any, x: Array, *arrays: Array, key: Key) -> Array:
+    if not arrays:
+        return x[_basic(x.shape, key)]
+    places, shape = _flat_places(xp, x.shape, arrays, key)
+    return xp.reshape(xp.take(xp.reshape(x, (-1,)), places, axis=0), shape)
+
+
+def _written(xp: Any, x: Array, value: Array, key: Key, *, add: bool) -> Array:
+    """A copy of `x` with a value written or added at a key without arrays."""
+    out = xp.asarray(x, copy=True)
+    if not isinstance(value, (int, float, complex)):
+        value = xp.broadcast_to(value, index_shape(x.shape, key=key))
+        value = value[tuple(0 if entry is None else slice(None) for entry in key if not isinstance(entry, int)) + (...,)]
+    places = tuple(entry for entry in _basic(x.shape, key) if entry is not None)
+    out[places] = out[places] + value if add else value
+    return out
+
+
+def _index_set(xp: Any, x: Array, value: Array, *arrays: Array, key: Key) -> Array:
+    if not arrays:
+        return _written(xp, x, value, key, add=False)
+    flat, values, order, first, last = _writers(xp, x, value, arrays, key)
+    if not order.shape[0]:
+        return x
+    latest = xp.take(order, xp.where(last > first, last - 1, 0), axis=0)
+    return xp.reshape(xp.where(last > first, xp.take(values, latest, axis=0), flat), x.shape)
+
+
+def _index_add(xp: Any, x: Array, value: Array, *arrays: Array, key: Key) -> Array:
+    if not arrays:
+        return _written(xp, x, value, key, add=True)
+    flat, values, order, first, last = _writers(xp, x, value, arrays, key)
+    if not order.shape[0]:
+        return x
+    for rank in range(int(xp.max(last - first))):  # once more for each time that one place is named
+        hit = first + rank < last
+        added = xp.take(values, xp.take(order, xp.where(hit, first + rank, 0), axis=0), axis=0)
+        flat = xp.where(hit, flat + added, flat)
+    return xp.reshape(flat, x.shape)
+
+
+def _writers(xp: Any, x: Array, value: Array, arrays: tuple[Array, ...], key: Key) -> tuple[Array, ...]:
+    """What a scatter needs, which the standard lacks: the writers sorted by place, and each place's run of them.
+
+    Flat `x`, flat values, the writers' numbers by place and then in order, and where the run of each
+    place begins and ends in that.
+    """
+    places, shape = _flat_places(xp, x.shape, arrays, key)
+    x, value = _arrays(xp, x, value)
+    values = xp.reshape(xp.broadcast_to(value, shape), (-1,))
+    order = xp.argsort(places, stable=True)
+    ordered = xp.take(places, order, axis=0)
+    everywhere = xp.arange(math.prod(x.shape), dtype=xp.int64)
+    first, last = (xp.searchsorted(ordered, everywhere, side=side) for side in ("left", "right"))
+    return xp.reshape(x, (-1,)), values, order, first, last
+
+
+def _argsort(xp: Any, x: Array, *, axis: int, descending: bool) -> Array:
+    return xp.astype(xp.argsort(x, axis=axis, descending=descending, stable=True), xp.int64, copy=False)
+
+
+def _topk(xp: Any, x: Array, *, k: int, axis: int, largest: bool) -> tuple[Array, Array]:
+    order = _argsort(xp, x, axis=axis, descending=largest)
+    places = order[(*[slice(None)] * axis, slice(0, k), ...)]
+    return xp.take_along_axis(x, places, axis=axis), places
+
+
+def _nonzero(xp: Any, x: Array) -> Array:
+    return xp.astype(xp.stack(xp.nonzero(x)), xp.int64, copy=False)
+
+
+# --- linear algebra ------------------------------------------------------------------------------
+
+
+def _cofactor(xp: Any, x: Array) -> Array:
+    """det(A) A^-T through the singular values, as in the NumPy leaf: A may be singular."""
+    n = x.shape[-1]
+    u, s, vh = xp.linalg.svd(x)
+    others = xp.where(xp.eye(n, dtype=xp.bool), xp.ones((), dtype=s.dtype), xp.expand_dims(s, axis=-2))
+    skipping = xp.expand_dims(xp.prod(others, axis=-1), axis=-2)
+    orientation = xp.linalg.det(u) * xp.linalg.det(vh)
+    outer = xp.matmul(_conj(xp, u) * xp.astype(skipping, u.dtype), _conj(xp, vh))
+    return _expand_dims(xp, orientation, axis=(x.ndim - 2, x.ndim - 1)) * outer
+
+
+def _linalg(name: str) -> Callable[..., Array]:
+    def run(xp: Any, *operands: Array) -> Array:
+        return getattr(xp.linalg, name)(*operands)
+
+    return run
+
+
+# --- creation and random numbers -----------------------------------------------------------------
+
+
+def _full(B: ArrayAPI, *, shape: Shape, value: Any, dtype: DType) -> Array:
+    return B.xp.full(shape, value, dtype=B.dtype(dtype))
+
+
+def _arange(B: ArrayAPI, *, start: float, stop: float, step: float, dtype: DType) -> Array:
+    return B.xp.arange(start, stop, step, dtype=B.dtype(dtype))
+
+
+def _linspace(B: ArrayAPI, *, start: complex, stop: complex, num: int, endpoint: bool, dtype: DType) -> Array:
+    return B.xp.linspace(start, stop, num, endpoint=endpoint, dtype=B.dtype(dtype))
+
+
+def _eye(B: ArrayAPI, *, rows: int, columns: int, k: int, dtype: DType) -> Array:
+    return B.xp.eye(rows, columns, k=k, dtype=B.dtype(dtype))
+
+
+def _random(function: Callable[..., Any]) -> Callable[..., Array]:
+    """The numbers that the NumPy leaf draws, so that a key means the same everywhere."""
+
+    def run(B: ArrayAPI, **parameters: Any) -> Array:
+        return B.from_numpy(function(**parameters), copy=False)
+
+    return run
+
+
+# the standard's own functions, whose parameters are the primitives'
+_STANDARD = frozenset(
+    "negative sign floor ceil trunc round square sqrt exp expm1 log log1p log2 log10 sin cos tan asin acos atan sinh "
+    "cosh tanh asinh acosh atanh abs isnan isinf isfinite add subtract multiply divide floor_divide remainder pow "
+    "maximum minimum atan2 logaddexp bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift "
+    "bitwise_invert equal not_equal less less_equal greater greater_equal max min any all squeeze broadcast_to "
+    "permute_dims reshape flip tril triu take_along_axis sort matmul".split()
+)
+
+# called with the namespace
+_COMPOSED: dict[str, Callable[..., Any]] = {
+    "logical_not": _logical("logical_not"),
+    "logical_and": _logical("logical_and"),
+    "logical_or": _logical("logical_or"),
+    "logical_xor": _logical("logical_xor"),
+    "real": _real,
+    "imag": _imag,
+    "conj": _conj,
+    "where": _where,
+    "clip": _clip,
+    "absorbing_multiply": _absorbing_multiply,
+    "expit": _expit,
+    "erf": special.erf,
+    "relu": lambda xp, x: xp.maximum(x, 0),
+    "softplus": lambda xp, x: xp.logaddexp(x, 0.0),
+    "silu": lambda xp, x: x * _expit(xp, x),
+    "gelu": lambda xp, x: x * _normal_cdf(xp, x),
+    "tanh_pullback": lambda xp, g, out: g * (1.0 - xp.square(out)),
+    "expit_pullback": lambda xp, g, out: g * (out * (1.0 - out)),
+    "relu_pullback": lambda xp, g, out: g * xp.astype(out > 0, out.dtype),
+    "silu_pullback": _silu_pullback,
+    "gelu_pullback": _gelu_pullback,
+    "sum": _sum,
+    "prod": _prod,
+    "cumulative_sum": lambda xp, x, *, axis: xp.cumulative_sum(x, axis=axis, dtype=x.dtype),
+    "cumulative_prod": lambda xp, x, *, axis: xp.cumulative_prod(x, axis=axis, dtype=x.dtype),
+    "logsumexp": _logsumexp,
+    "softmax": _softmax,
+    "softmax_pullback": _softmax_pullback,
+    "log_softmax": _log_softmax,
+    "log_softmax_pullback": _log_softmax_pullback,
+    "vector_norm": _vector_norm,
+    "standardize": _standardize,
+    "softmax_cross_entropy": _softmax_cross_entropy,
+    "expand_dims": _expand_dims,
+    "concat": lambda xp, *xs, axis: xp.concat(xs, axis=axis),
+    "pad": _pad,
+    "index": _index,
+    "index_set": _index_set,
+    "index_add": _index_add,
+    "argsort": _argsort,
+    "topk": _topk,
+    "nonzero": _nonzero,
+    "conv2d": convolution.conv2d,
+    "conv2d_input": convolution.conv2d_input,
+    "conv2d_weight": convolution.conv2d_weight,
+    "inv": _linalg("inv"),
+    "det": _linalg("det"),
+    "cholesky": _linalg("cholesky"),
+    "solve": _linalg("solve"),
+    "cofactor": _cofactor,
+}
+
+# called with the backend, for its dtypes
+_TYPED: dict[str, Callable[..., Any]] = {
+    "astype": _astype,
+    "argmax": _place_of("argmax"),
+    "argmin": _place_of("argmin"),
+    "full": _full,
+    "arange": _arange,
+    "linspace": _linspace,
+    "eye": _eye,
+    "random_uniform": _random(random.random_uniform),
+    "random_normal": _random(random.random_normal),
+    "random_integers": _random(random.random_integers),
+    "random_permutation": _random(random.random_permutation),
+}
+
+# called with bools by NumPy's rules, not by the standard's
+_ORDERING = frozenset("maximum minimum max min argmax argmin sort argsort topk".split())

@@ -1,0 +1,747 @@
+"""Reverse mode: a backend that records how to pull cotangents back.
+
+`Autodiff(B)` answers for a primitive with a *lifted* one: it runs the primitive on `B` and, where an
+operand is tracked, makes a node that keeps what the rule needs and points to the operands' nodes.
+`backward` walks the nodes from the last to the first and lets each pull its cotangent back to its
+parents. This is reverse accumulation with a tape of nodes, S. Linnainmaa (1970), B. Speelpenning
+(1980); see Griewank and Walther, Evaluating Derivatives (2008), chapters 3 and 6.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import linecache
+import operator
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from adjoint import errors
+from adjoint.backend import Array, Backend, Decorator, Implementation
+from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, STRUCTURAL, Primitive, Shape
+from adjoint.rules import RECORDS, Composed, Linear, NotDifferentiable, Record, names_of
+from adjoint.rules.records import Rule
+from adjoint.rules.structural import unbroadcast
+
+Key = tuple[int, int]  # names a leaf for good: the process that made it, and its number there
+
+_number = itertools.count(1)
+_process = int.from_bytes(os.urandom(7), "little")
+_leaves: weakref.WeakValueDictionary[Key, Leaf] = weakref.WeakValueDictionary()
+_graphs = threading.Lock()  # held while a walk claims its nodes, never while rules run
+
+
+def _new_process() -> None:
+    global _process
+    _process = int.from_bytes(os.urandom(7), "little")
+
+
+os.register_at_fork(after_in_child=_new_process)
+
+
+class Node:
+    """One recorded primitive, or one leaf.
+
+    `parents` are the nodes of its tracked operands; `None` marks a graph that `backward` used up.
+    `saved` is what the plan keeps. A node refers to no tensor, so graphs have no cycles.
+    """
+
+    __slots__ = ("__weakref__", "number", "origin", "parents", "plan", "result", "saved", "shape")
+
+    number: int
+    plan: Plan
+    saved: Any
+    parents: tuple[Node, ...] | None
+    shape: Any
+    result: int | None  # which of several results this stands for; its only parent made them all
+    origin: Origin
+
+    @property
+    def key(self) -> Key:
+        """What `Gradients` knows this node by."""
+        return _process, self.number
+
+    @property
+    def name(self) -> str:
+        """The primitive's name."""
+        return self.plan.primitive.name
+
+    def __repr__(self) -> str:
+        return f"<{self.name} #{self.number}, shape {tuple(self.shape)}>"
+
+
+class Leaf(Node):
+    """What `require_grad()` makes: it ends the walk, and `Gradients` answers for it."""
+
+    __slots__ = ("_key", "value")
+
+    value: Array
+
+    @property
+    def key(self) -> Key:
+        return self._key
+
+    @property
+    def name(self) -> str:
+        return "leaf"
+
+
+class Var:
+    """An array of an Autodiff backend: an inner array, and the node that made it, if tracked."""
+
+    __slots__ = ("__weakref__", "node", "origin", "recipe", "value")
+
+    value: Array
+    node: Node | None
+    origin: Origin  # only while origins are traced: what a constant came from
+    recipe: Recipe  # only under balanced checkpointing: how to make the value again
+
+    @property
+    def shape(self) -> Shape:
+        return self.value.shape  # type: ignore[no-any-return]
+
+
+def _var(value: Array, node: Node | None) -> Var:
+    var = Var()
+    var.value = value
+    var.node = node
+    return var
+
+
+# --- plans: what a node keeps, and how it pulls back ---------------------------------------------
+
+
+class Plan:
+    """How one primitive pulls back to one choice of tracked operands.
+
+    `keep(operands, kept, out, parameters)` picks what the rules need, where `kept` are the operands or
+    recipes for them; `pull(g, saved)` gives the cotangents of the tracked operands, in order;
+    `accumulate(sink, g, saved)`, where there is one, adds the only cotangent into a buffer.
+    """
+
+    __slots__ = ("accumulate", "keep", "primitive", "pull")
+
+    def __init__(
+        self, primitive: Primitive, keep: Callable[..., Any], pull: Callable[[Any, Any], Any], accumulate: Any = None
+    ) -> None:
+        self.primitive = primitive
+        self.keep = keep
+        self.pull = pull
+        self.accumulate = accumulate
+
+
+def _picker(primitive: Primitive, needs: Sequence[Sequence[str]], backend: Backend) -> Callable[..., Any]:
+    """A function of (operands, what to keep of them, result, parameters) that picks what rules name.
+
+    It gives a tuple per rule. Written out as a lambda expression, because it runs once per recorded primitive.
+    """
+    places = {name: f"[{i}]" for i, name in enumerate(primitive.operands)}
+    many = ""
+    if primitive.variadic:
+        many = primitive.operands[-1].lstrip("*")
+        places[many] = f"[{len(primitive.operands) - 1}:]"
+
+    def source(need: str) -> str:
+        operand, _, what = need.rpartition("_")
+        if need in ("out", "outs"):
+            return "out"
+        if need in places:
+            return "kept" + places[need]
+        if need in primitive.parameters:
+            return f"p[{need!r}]"
+        if operand in places and what == "shape":
+            return f"tuple([shape(a) for a in v{places[many]}])" if operand == many else f"shape(v{places[operand]})"
+        if operand in places and what == "dtype":
+            return f"dtype(v{places[operand]})"
+        raise TypeError(f"the rule of {primitive.name} asks for {need!r}, which is no operand, result or parameter")
+
+    rows = ["(" + "".join(source(need) + ", " for need in row) + ")" for row in needs]
+    names = {"shape": _shape, "dtype": backend.dtype_of}
+    return eval(f"lambda v, kept, out, p: ({''.join(row + ', ' for row in rows)})", names)  # type: ignore[no-any-return]
+
+
+def _shape(value: Any) -> Shape:
+    return tuple(value.shape) if hasattr(value, "shape") else ()
+
+
+def _absorbing(rule: Rule) -> Rule:
+    """The rule with its partial derivative multiplied so that a zero cotangent stays zero."""
+
+    def pull(B: Any, g: Array, *saved: Any) -> Array:
+        slope = rule(B, B.full(shape=tuple(g.shape), value=1, dtype=B.dtype_of(g)), *saved)
+        if B.dtype_of(slope) != B.dtype_of(g):
+            g = B.astype(g, dtype=B.dtype_of(slope))
+        return B.absorbing_multiply(g, slope)
+
+    return pull
+
+
+# --- balanced checkpointing ----------------------------------------------------------------------
+
+_LONGEST = 16  # cheap primitives in a row before a value is kept after all: bounds what a walk holds
+
+
+class Recipe:
+    """How to make a value again: a primitive's implementation, its operands, its parameters."""
+
+    __slots__ = ("depth", "number", "operands", "parameters", "run")
+
+    def __init__(self, run: Implementation, operands: Sequence[Any], parameters: dict[str, Any]) -> None:
+        self.run = run
+        self.operands = operands
+        self.parameters = parameters
+        self.number = next(_number)
+        self.depth = 1 + max((o.depth for o in operands if o.__class__ is Recipe), default=0)
+
+
+class _Kitchen:
+    """The values that one walk made again; each is dropped once the walk is past its maker."""
+
+    def __init__(self) -> None:
+        self.made: dict[Recipe, Array] = {}
+        self.waiting: list[tuple[int, Recipe]] = []
+
+    def serve(self, slot: Any) -> Any:
+        """A saved slot with every recipe in it replaced by its value."""
+        if slot.__class__ is tuple:
+            return tuple([self.serve(part) for part in slot])
+        if slot.__class__ is not Recipe:
+            return slot
+        if slot not in self.made:
+            operands = [self.serve(operand) for operand in slot.operands]
+            self.made[slot] = slot.run(*operands, **slot.parameters)
+            heapq.heappush(self.waiting, (-slot.number, slot))
+        return self.made[slot]
+
+    def clear(self, number: int) -> None:
+        """Drop what was made after the node of this number: only later nodes could use it."""
+        while self.waiting and -self.waiting[0][0] > number:
+            del self.made[heapq.heappop(self.waiting)[1]]
+
+
+# --- origins: which line of the user's made a node -----------------------------------------------
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class Origin:
+    """Where a result was made, by which primitive, and from which tracked operands or constants."""
+
+    __slots__ = ("file", "line", "name", "parents")
+
+    def __init__(self, name: str, parents: list[Node | Origin]) -> None:
+        frame = sys._getframe(2)
+        while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+            frame = frame.f_back
+        self.file, self.line = frame.f_code.co_filename, frame.f_lineno
+        self.name = name
+        self.parents = parents
+
+    def __str__(self) -> str:
+        text = linecache.getline(self.file, self.line).strip()
+        return f"{self.file}:{self.line}" + (f": {text}" if text else "")
+
+
+def _sources(operands: Sequence[Any]) -> list[Node | Origin]:
+    found: list[Node | Origin] = []
+    for operand in operands:
+        if operand.__class__ is Var:
+            source = operand.node or getattr(operand, "origin", None)
+            if source is not None:
+                found.append(source)
+    return found
+
+
+def _traced(name: str, lifted: Implementation) -> Implementation:
+    def run(*operands: Any, **parameters: Any) -> Any:
+        out = lifted(*operands, **parameters)
+        sources = _sources(operands)
+        if sources:
+            origin = Origin(name, sources)
+            for var in out if isinstance(out, tuple) else (out,):
+                if var.node is None:
+                    var.origin = origin
+                elif not hasattr(var.node, "origin"):
+                    var.node.origin = origin
+        return out
+
+    return run
+
+
+# --- the decorator -------------------------------------------------------------------------------
+
+J = TypeVar("J", bound=Backend, covariant=True)
+
+_levels: weakref.WeakSet[Autodiff[Any]] = weakref.WeakSet()
+_tracing = False
+
+
+def trace_origins(on: bool) -> bool:
+    """Record the user's source line with every primitive, or stop it; returns what was before."""
+    global _tracing
+    before, _tracing = _tracing, on
+    for level in list(_levels):
+        level.forget()
+    return before
+
+
+class Autodiff(Decorator[J]):
+    """Gradients over another backend.
+
+    Parameters
+    ----------
+    inner
+        The backend that runs the primitives, forward and backward.
+    checkpointing
+        `None` keeps what the rules need. `"balanced"` keeps recipes for what cheap, memory-bound
+        primitives made (elementwise and structural ones) and makes it again in `backward`.
+    strong_zero
+        A zero cotangent times an infinite or undefined derivative is zero.
+
+    Raises
+    ------
+    DeviceError
+        `inner` is no backend.
+    ArgumentError
+        An unknown value of `checkpointing` or `strong_zero`.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> device = ad.Autodiff(ad.NumPy())
+    >>> device.name, device is ad.Autodiff(ad.NumPy())
+    ('autodiff<numpy>', True)
+    """
+
+    def __init__(self, inner: J, checkpointing: str | None = None, strong_zero: bool = False) -> None:
+        super().__init__(inner)
+        if checkpointing not in (None, "balanced"):
+            raise errors.ArgumentError(f"Autodiff: checkpointing is None or 'balanced', received {checkpointing!r}")
+        if not isinstance(strong_zero, bool):
+            raise errors.ArgumentError(f"Autodiff: strong_zero is True or False, received {strong_zero!r}")
+        self.checkpointing = checkpointing
+        self.strong_zero = strong_zero
+        options = [f"checkpointing={checkpointing}"] * (checkpointing is not None) + ["strong_zero"] * strong_zero
+        if options:
+            self.name = f"autodiff[{','.join(options)}]<{inner.name}>"
+        _levels.add(self)
+
+    def configuration(self) -> tuple[Any, ...]:
+        return (self.inner, self.checkpointing, self.strong_zero)
+
+    def wrap(self, value: Array) -> Var:
+        return _var(value, None)
+
+    def unwrap(self, array: Var) -> Array:
+        return array.value
+
+    def detach(self, array: Var) -> Var:
+        constant = super().detach(array)
+        if _tracing:
+            constant.origin = Origin("detach", _sources([array]))
+        return constant  # type: ignore[no-any-return]
+
+    def tracked(self, array: Var) -> bool:
+        return array.node is not None or self.inner.tracked(array.value)
+
+    def dump(self, array: Var) -> Any:
+        node = array.node
+        return self.inner.dump(array.value), None if node is None else node.key
+
+    def load(self, state: Any, *, fresh: bool) -> Var:
+        value, key = state
+        value = self.inner.load(value, fresh=fresh)
+        return self.wrap(value) if key is None else self.leaf_of(value, None if fresh else key)
+
+    def leaf_of(self, value: Array, key: Key | None = None) -> Var:
+        """A leaf with this value, under a new key or a given one."""
+        node = Leaf()
+        node.number = next(_number)
+        node.parents = ()
+        node.shape = value.shape
+        node.value = value
+        node.result = None
+        node._key = key or (_process, node.number)
+        _leaves[node._key] = node
+        return _var(value, node)
+
+    def tensor_of(self, leaf: Leaf) -> Var:
+        """The array of a leaf node."""
+        return _var(leaf.value, leaf)
+
+    @staticmethod
+    def traces_origins() -> bool:
+        """Whether source lines are being recorded."""
+        return _tracing
+
+    # --- lifting ---
+
+    def implement(self, primitive: Primitive) -> Implementation:
+        lifted = self._lift(primitive, self.inner[primitive], RECORDS.get(primitive.name))
+        return _traced(primitive.name, lifted) if _tracing else lifted
+
+    def implement_into(self, primitive: Primitive) -> Implementation:
+        # sound because the rules of these keep neither the first operand nor the result
+        if primitive.name not in ("add", "index_add", "index_set"):
+            return self[primitive]
+        run = getattr(self.inner, primitive.name + "_into")
+        lifted = self._lift_any(primitive, run, RECORDS[primitive.name], again=False)
+        return _traced(primitive.name, lifted) if _tracing else lifted
+
+    def _lift(self, primitive: Primitive, run: Implementation, record: Record | None) -> Implementation:
+        if primitive.kind in (CREATION, RANDOM):
+            return lambda **parameters: _var(run(**parameters), None)
+        if record is None:
+            raise errors.UnsupportedPrimitive(f"{primitive.name} has no derivative record; give it one in adjoint.rules")
+        operands = len(primitive.operands)
+        if isinstance(record, NotDifferentiable):
+            return _lift_constant(run)
+        if isinstance(record, Composed) and not record.fused:
+            return self._lift_composed(run, record)
+        plain = self.checkpointing is None and primitive.results == 1 and not primitive.variadic
+        if plain and operands == 1 and "dtype" not in primitive.parameters:
+            plan = self._plan(primitive, record, (0,))
+            return _lift_unary(run, plan) if not primitive.parameters else _lift_unary_with(run, plan)
+        if plain and operands == 2 and not primitive.parameters and len(record.rules) == 2:
+            plans = [self._plan(primitive, record, tracked) for tracked in ((0,), (1,), (0, 1))]
+            return _lift_binary(run, *plans)
+        return self._lift_any(primitive, run, record, again=primitive.kind in (ELEMENTWISE, STRUCTURAL))
+
+    def _plan(self, primitive: Primitive, record: Record, tracked: tuple[int, ...]) -> Plan:
+        inner = self.inner
+        if record.pullback is not None:
+            joint = record.pullback
+            needs = [names_of(joint, 3)]
+            return Plan(primitive, _picker(primitive, needs, inner), lambda g, s: joint(inner, g, tracked, *s[0]))
+        rules = [record.rules[primitive.operands[i]] for i in tracked]
+        keep = _picker(primitive, [names_of(rule, 2) for rule in rules], inner)
+        constant_slope = type(record) is Linear or primitive.name == "absorbing_multiply"
+        if self.strong_zero and primitive.kind is ELEMENTWISE and not constant_slope:
+            rules = [_absorbing(rule) for rule in rules]
+        if len(rules) == 1:
+            (rule,) = rules
+            add = record.accumulate
+            accumulate = None if add is None else lambda sink, g, s: add(inner, sink, g, *s[0])
+            return Plan(primitive, keep, lambda g, s: (rule(inner, g, *s[0]),), accumulate)
+        if len(rules) == 2:
+            first, second = rules
+            return Plan(primitive, keep, lambda g, s: (first(inner, g, *s[0]), second(inner, g, *s[1])))
+        return Plan(primitive, keep, lambda g, s: [r(inner, g, *part) for r, part in zip(rules, s, strict=True)])
+
+    def _lift_composed(self, run: Implementation, record: Composed) -> Implementation:
+        definition = record.definition
+
+        def lifted(*operands: Any, **parameters: Any) -> Any:
+            if any([o.__class__ is Var and o.node is not None for o in operands]):
+                return definition(self, *operands, **parameters)
+            return _var(run(*[o.value if o.__class__ is Var else o for o in operands], **parameters), None)
+
+        return lifted
+
+    def _lift_any(self, primitive: Primitive, run: Implementation, record: Record, *, again: bool) -> Implementation:
+        """The lift that handles everything: any arity, several results, recipes for what is cheap."""
+        sources = record.differentiable(primitive)
+        eligible = [i for i, name in enumerate(primitive.operands) if name in sources and not name.startswith("*")]
+        tail = len(primitive.operands) - 1 if primitive.variadic and primitive.operands[-1] in sources else None
+        plans: dict[tuple[int, ...], Plan] = {}
+        balanced = self.checkpointing == "balanced"
+
+        def lifted(*operands: Any, **parameters: Any) -> Any:
+            values = [o.value if o.__class__ is Var else o for o in operands]
+            out = run(*values, **parameters)
+            places = eligible if tail is None else [*eligible, *range(tail, len(operands))]
+            tracked = tuple([i for i in places if operands[i].__class__ is Var and operands[i].node is not None])
+            if "dtype" in parameters and parameters["dtype"].kind not in "fc":
+                tracked = ()
+            slots: Sequence[Any] = values
+            recipe: Recipe | None = None
+            if balanced:
+                slots = [getattr(o, "recipe", v) for o, v in zip(operands, values, strict=True)]
+                if again:
+                    recipe = Recipe(run, slots, parameters)
+                    if recipe.depth > _LONGEST:
+                        recipe = None
+            if not tracked:
+                if primitive.results > 1:
+                    return tuple([_var(value, None) for value in out])
+                var = _var(out, None)
+            else:
+                plan = plans.get(tracked)
+                if plan is None:
+                    plan = plans[tracked] = self._plan(primitive, record, tracked)
+                node = Node()
+                node.number = next(_number)
+                node.plan = plan
+                node.saved = plan.keep(values, slots, out if recipe is None else recipe, parameters)
+                node.parents = tuple([operands[i].node for i in tracked])
+                node.result = None
+                if primitive.results > 1:
+                    node.shape = [value.shape for value in out]
+                    return tuple([self._result(node, i, value) for i, value in enumerate(out)])
+                node.shape = out.shape
+                var = _var(out, node)
+            if recipe is not None:
+                var.recipe = recipe
+            return var
+
+        return lifted
+
+    def _result(self, maker: Node, i: int, value: Array) -> Var:
+        """One of several results: a node whose cotangent fills a slot of the maker's."""
+        if self.dtype_of(_var(value, None)).kind not in "fc":
+            return _var(value, None)
+        node = Node()
+        node.number = next(_number)
+        node.plan = maker.plan
+        node.saved = None
+        node.parents = (maker,)
+        node.shape = value.shape
+        node.result = i
+        return _var(value, node)
+
+    # --- walking back ---
+
+    def backward(
+        self, root: Var, cotangent: Array | None = None, *, retain_graph: bool = False, wrt: Sequence[Node] | None = None
+    ) -> dict[Key, tuple[Node, Array]]:
+        """The gradients of `root`, pulled back from `cotangent` (ones), by the key of their node.
+
+        Answers for every leaf that is reached, or for the nodes in `wrt`. The cotangent is an inner
+        array of the root's shape and dtype. Frees the graph unless `retain_graph`.
+        """
+        inner = self.inner
+        if root.node is None:
+            raise errors.GraphError("backward: the root is a constant; ad.why(x, root) tells where the path is cut")
+        nodes, edges = _claim(root.node, keep=retain_graph)
+        needed = None if wrt is None else _leading_to(set(wrt), nodes, edges)
+        dtype = inner.dtype_of(root.value)
+        if cotangent is None:
+            cotangent = inner.full(shape=tuple(root.shape), value=1, dtype=dtype)
+        elif dtype.kind == "c":
+            cotangent = inner.conj(cotangent)
+        answers: dict[Key, tuple[Node, Array]] = {}
+        cotangents: dict[Node, Any] = {root.node: cotangent}
+        cotangent = None
+        owned: set[Node] = set()  # whose cotangent is a buffer that this walk allocated
+        kitchen = _Kitchen() if self.checkpointing else None
+        add, add_into = inner.add, inner.add_into
+        node: Node = root.node
+        parents: tuple[Node, ...] = ()
+        quiet = self.leaf.quiet()
+        try:
+            quiet.__enter__()
+            while nodes:
+                node, parents = nodes.pop(), edges.pop()
+                g = cotangents.pop(node, None)
+                saved = node.saved if parents else None
+                if not retain_graph and parents:
+                    node.saved = None
+                if g is None or (needed is not None and node not in needed):
+                    continue
+                if saved is None and parents and node.result is None:
+                    raise errors.FreedGraphError(f"backward: another thread's walk used up {node.name!r} meanwhile")
+                if (not parents) if wrt is None else (node in wrt):
+                    _answer(answers, node, g, inner)
+                if not parents:
+                    continue
+                if node.result is not None:
+                    cotangents.setdefault(parents[0], [None] * len(parents[0].shape))[node.result] = g
+                    continue
+                if kitchen is not None:
+                    kitchen.clear(node.number)
+                    saved = kitchen.serve(saved)
+                plan = node.plan
+                if plan.accumulate is not None:
+                    (parent,) = parents
+                    sink = cotangents.pop(parent, None)
+                    if sink is None:
+                        sink = inner.full(shape=tuple(parent.shape), value=0, dtype=inner.dtype_of(g))
+                    elif parent not in owned:
+                        sink = add(sink, 0)
+                    cotangents[parent] = plan.accumulate(sink, g, saved)
+                    owned.add(parent)
+                    continue
+                pulled = plan.pull(g, saved)
+                g = saved = None
+                for parent, c in zip(parents, pulled):  # noqa: B905 (the hot loop; rules give one each)
+                    if c is None:
+                        continue
+                    if c.shape != parent.shape:
+                        c = unbroadcast(inner, c, tuple(parent.shape))
+                    if parent not in cotangents:
+                        cotangents[parent] = c
+                    elif parent in owned:
+                        cotangents[parent] = add_into(cotangents[parent], c)
+                    else:
+                        cotangents[parent] = add(cotangents[parent], c)
+                        owned.add(parent)
+        except errors.GraphError:
+            raise
+        except Exception as error:
+            raise errors.BackwardError(_what_failed(node, parents, error)) from error
+        finally:
+            quiet.__exit__(None, None, None)
+        return answers
+
+
+def _lift_constant(run: Implementation) -> Implementation:
+    def lifted(*operands: Any, **parameters: Any) -> Var:
+        return _var(run(*[o.value if o.__class__ is Var else o for o in operands], **parameters), None)
+
+    return lifted
+
+
+def _lift_unary(run: Implementation, plan: Plan) -> Implementation:
+    keep = plan.keep
+
+    def lifted(x: Var) -> Var:
+        value = x.value
+        out = run(value)
+        var = Var()
+        var.value = out
+        parent = x.node
+        if parent is None:
+            var.node = None
+            return var
+        var.node = node = Node()
+        node.number = next(_number)
+        node.plan = plan
+        v = (value,)
+        node.saved = keep(v, v, out, None)
+        node.parents = (parent,)
+        node.shape = out.shape
+        node.result = None
+        return var
+
+    return lifted
+
+
+def _lift_unary_with(run: Implementation, plan: Plan) -> Implementation:
+    keep = plan.keep
+
+    def lifted(x: Var, **parameters: Any) -> Var:
+        value = x.value
+        out = run(value, **parameters)
+        var = Var()
+        var.value = out
+        parent = x.node
+        if parent is None:
+            var.node = None
+            return var
+        var.node = node = Node()
+        node.number = next(_number)
+        node.plan = plan
+        v = (value,)
+        node.saved = keep(v, v, out, parameters)
+        node.parents = (parent,)
+        node.shape = out.shape
+        node.result = None
+        return var
+
+    return lifted
+
+
+def _lift_binary(run: Implementation, first: Plan, second: Plan, both: Plan) -> Implementation:
+    def lifted(x: Any, y: Any) -> Var:
+        if x.__class__ is Var:
+            left = x.node
+            x = x.value
+        else:
+            left = None
+        if y.__class__ is Var:
+            right = y.node
+            y = y.value
+        else:
+            right = None
+        out = run(x, y)
+        var = Var()
+        var.value = out
+        if left is None:
+            if right is None:
+                var.node = None
+                return var
+            plan = second
+            parents: tuple[Node, ...] = (right,)
+        elif right is None:
+            plan = first
+            parents = (left,)
+        else:
+            plan = both
+            parents = (left, right)
+        var.node = node = Node()
+        node.number = next(_number)
+        node.plan = plan
+        v = (x, y)
+        node.saved = plan.keep(v, v, out, None)
+        node.parents = parents
+        node.shape = out.shape
+        node.result = None
+        return var
+
+    return lifted
+
+
+_by_number = operator.attrgetter("number")
+
+
+def _claim(root: Node, *, keep: bool) -> tuple[list[Node], list[tuple[Node, ...]]]:
+    """All nodes that lead to the root, by number, each with its parents; claimed unless kept.
+
+    Two walks that both use up a shared part exclude each other here: the second finds it claimed.
+    """
+    with _graphs:
+        nodes, seen, pending = [], {root}, [root]
+        while pending:
+            node = pending.pop()
+            nodes.append(node)
+            parents = node.parents
+            if parents is None:
+                raise errors.FreedGraphError(
+                    f"backward: the graph through {node.name!r} was used up by an earlier backward, which frees it; "
+                    "call that one with retain_graph=True, or compute the root again"
+                )
+            for parent in parents:
+                if parent not in seen:
+                    seen.add(parent)
+                    pending.append(parent)
+        nodes.sort(key=_by_number)
+        edges: list[tuple[Node, ...]] = [node.parents for node in nodes]  # type: ignore[misc]
+        if not keep:
+            for node in nodes:
+                if node.parents:
+                    node.parents = None
+        return nodes, edges
+
+
+def _leading_to(wanted: set[Node], nodes: list[Node], edges: list[tuple[Node, ...]]) -> set[Node]:
+    """The wanted nodes and all that have one of them among their ancestors."""
+    needed = set(wanted)
+    for node, parents in zip(nodes, edges, strict=True):
+        if any([parent in needed for parent in parents]):
+            needed.add(node)
+    return needed
+
+
+def _answer(answers: dict[Key, tuple[Node, Array]], node: Node, g: Array, inner: Backend) -> None:
+    """Record a gradient: the cotangent, conjugated; leaves of one key add up."""
+    if inner.dtype_of(g).kind == "c":
+        g = inner.conj(g)
+    known = answers.get(node.key)
+    answers[node.key] = (node, g if known is None else inner.add(known[1], g))
+
+
+def _what_failed(node: Node, parents: tuple[Node, ...], error: Exception) -> str:
+    operands = [tuple(p.shape) for p in parents]
+    origin = getattr(node, "origin", None)
+    place = f"\n  made at {origin}" if origin else "; ad.testing.trace_origins() shows the line that made it"
+    shapes = f" of tracked operands {operands}" if operands else ""
+    return f"backward through {node.name!r}{shapes} with result {node.shape}: {type(error).__name__}: {error}{place}"
+
+
+def living_leaf(key: Key) -> Leaf | None:
+    """The leaf of this key, if it is alive in this process."""
+    return _leaves.get(key)

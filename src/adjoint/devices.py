@@ -1,0 +1,106 @@
+"""Which backend tensors are made on: the default, the current one, and backends by name."""
+
+from __future__ import annotations
+
+import contextvars
+import os
+import re
+from types import TracebackType
+from typing import Any
+
+from adjoint import errors
+from adjoint.backend import Backend
+from adjoint.backends.numpy import NumPy
+from adjoint.backends.reference import Reference
+from adjoint.decorators.autodiff import Autodiff
+
+_process: list[Backend] = []  # the process's default, once somebody set one
+_current: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_device", default=None)
+
+_LEAVES = {"numpy": NumPy, "reference": Reference}
+_DECORATORS = {"autodiff": Autodiff}
+
+
+def device(name: str | Backend) -> Backend:
+    """The backend of a name such as `"numpy"`, `"autodiff<numpy>"`, `"autodiff[strong_zero]<reference>"`.
+
+    A backend comes back as it is, so that both do wherever a device is wanted. Raises DeviceError for
+    a name that means none.
+
+    >>> device("autodiff<autodiff<numpy>>").inner
+    autodiff<numpy>
+    """
+    if isinstance(name, Backend):
+        return name
+    if not isinstance(name, str):
+        raise errors.DeviceError(f"a device is a backend such as ad.NumPy() or the name of one; received {name!r}")
+    text = name.strip().lower()
+    decorated = re.fullmatch(r"(\w+)(?:\[([^\]]*)\])?<(.*)>", text)
+    if decorated and decorated[1] in _DECORATORS:
+        return _DECORATORS[decorated[1]](device(decorated[3]), **_options(name, decorated[2]))
+    leaf = re.fullmatch(r"(\w+)(?:\[([^\]]*)\])?", text)
+    if leaf and leaf[1] in _LEAVES:
+        return _LEAVES[leaf[1]](**_options(name, leaf[2]))
+    known = ", ".join([*_LEAVES, *(f"{d}<...>" for d in _DECORATORS)])
+    raise errors.DeviceError(f"no device is called {name!r}; known are {known}")
+
+
+def _options(name: str, text: str | None) -> dict[str, Any]:
+    """Options as names show them: `checkpointing=balanced,strong_zero`."""
+    options: dict[str, Any] = {}
+    for part in (text or "").split(","):
+        if part:
+            key, _, value = part.partition("=")
+            options[key.strip()] = True if not value else int(value) if value.isdigit() else value.strip()
+    allowed = {"checkpointing", "strong_zero", "digits"}
+    if unknown := set(options) - allowed:
+        raise errors.DeviceError(f"device {name!r} has no option {', '.join(sorted(unknown))}")
+    return options
+
+
+def default_device() -> Backend:
+    """The backend that new tensors are made on where no `device=` says otherwise.
+
+    The innermost `with use_device(...)` of this context, else the process's default, else the
+    environment variable `ADJOINT_DEVICE`, else `Autodiff(NumPy())`.
+    """
+    current = _current.get()
+    if current is not None:
+        return current
+    if not _process:
+        _process.append(device(os.environ.get("ADJOINT_DEVICE") or Autodiff(NumPy())))
+    return _process[0]
+
+
+class use_device:  # noqa: N801 (reads as a statement)
+    """Set the default device: a call for the process, `with` for this context alone.
+
+    Raises DeviceError for a name that means no backend; nothing is changed then.
+
+    >>> import adjoint as ad
+    >>> with ad.use_device("numpy"):
+    ...     ad.zeros(2).device
+    numpy
+    >>> ad.zeros(2).device
+    autodiff<numpy>
+    """
+
+    def __init__(self, dev: str | Backend) -> None:
+        self._device = device(dev)
+        self._before = _process[:]
+        _process[:] = [self._device]
+        self._tokens: list[contextvars.Token[Backend | None]] = []
+
+    def __enter__(self) -> Backend:
+        if not self._tokens:
+            _process[:] = self._before
+        self._tokens.append(_current.set(self._device))
+        return self._device
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _current.reset(self._tokens.pop())
+
+    def __repr__(self) -> str:
+        return f"use_device({self._device.name!r})"

@@ -1,0 +1,96 @@
+"""Data types: NumPy's dtype objects serve for all backends, and leaves translate.
+
+Promotion follows the array API standard 2024.12 where it says something; across kinds, which it
+leaves open, the higher kind wins (bool < integer < real < complex), as in PyTorch and JAX: int64 with
+float32 is float32. Python scalars are weak: they adapt to the tensor, and a float that meets integers
+gives the default float32.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from adjoint import errors
+
+DType = np.dtype[Any]
+
+bool = np.dtype(np.bool_)  # noqa: A001 (the array API's name)
+int8, int16, int32, int64 = (np.dtype(f"int{n}") for n in (8, 16, 32, 64))
+uint8, uint16, uint32, uint64 = (np.dtype(f"uint{n}") for n in (8, 16, 32, 64))
+float16, float32, float64 = (np.dtype(f"float{n}") for n in (16, 32, 64))
+complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
+
+default_float, default_int, default_complex = float32, int64, complex64
+
+_ALL = (
+    bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, float32, float64, complex64, complex128,
+)  # fmt: skip
+_RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+
+
+def as_dtype(dtype: Any) -> DType:
+    """The dtype that a user means: a dtype object, a NumPy or Python type, or a name.
+
+    Raises DtypeError for what no backend stores.
+
+    >>> as_dtype("float32"), as_dtype(float), as_dtype(np.int8)
+    (dtype('float32'), dtype('float32'), dtype('int8'))
+    """
+    if dtype is float or dtype is complex:  # Python's types mean the defaults
+        return default_float if dtype is float else default_complex
+    try:
+        found = np.dtype(dtype).newbyteorder("=")
+    except TypeError:
+        found = None
+    for known in _ALL:
+        if found == known:
+            return known  # the one object, so that `is` compares
+    raise errors.DtypeError(f"dtype {dtype!r} is not supported; the dtypes are {', '.join(map(str, _ALL))}")
+
+
+@functools.cache
+def promote(x: DType, y: DType) -> DType:
+    """The dtype in which two tensors meet.
+
+    Raises DtypeError for uint64 with a signed integer, which no integer dtype holds.
+
+    >>> promote(int8, uint8), promote(int64, float32), promote(float64, complex64)
+    (dtype('int16'), dtype('float32'), dtype('complex128'))
+    """
+    high, low = (x, y) if _RANK[x.kind] >= _RANK[y.kind] else (y, x)
+    if _RANK[high.kind] == _RANK[low.kind] or (high.kind == "c" and low.kind == "f"):
+        joined = np.promote_types(x, y)
+        if joined.kind == "f" and high.kind != "f":
+            raise errors.DtypeError(f"{x} and {y} have no common integer dtype; convert one with astype")
+        return as_dtype(joined)
+    return high
+
+
+def promote_scalar(dtype: DType, scalar: complex) -> DType:
+    """The dtype in which a tensor meets a Python scalar.
+
+    >>> promote_scalar(int64, 0.5), promote_scalar(float64, 2), promote_scalar(float32, 1j)
+    (dtype('float32'), dtype('float64'), dtype('complex64'))
+    """
+    if isinstance(scalar, complex):
+        return promote(dtype, default_complex) if dtype.kind in "fc" else default_complex
+    if isinstance(scalar, float):
+        return dtype if dtype.kind in "fc" else default_float
+    if not isinstance(scalar, type(True)) and dtype.kind == "b":
+        return default_int
+    return dtype
+
+
+def floating(dtype: DType) -> DType:
+    """The dtype itself if it is real or complex floating, else the default."""
+    return dtype if dtype.kind in "fc" else default_float
+
+
+def limits(dtype: DType) -> tuple[float, float]:
+    """The smallest and the largest value, as Python scalars; infinite for floating dtypes."""
+    if dtype.kind in "iu":
+        return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    return -float("inf"), float("inf")

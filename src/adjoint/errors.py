@@ -1,0 +1,90 @@
+"""What can go wrong, as one small tree.
+
+    AdjointError
+    ├── ShapeError (ValueError)              operands whose shapes do not fit
+    ├── DtypeError (TypeError)               a data type that the operation has no meaning for
+    ├── AxisError (ValueError, IndexError)   an axis that the tensor does not have
+    ├── OutOfRangeError (IndexError)         an index outside the tensor
+    ├── ArgumentError (ValueError)           any other argument with a value that makes no sense
+    ├── DeviceError (ValueError)             backends that do not meet, names that mean no backend
+    ├── UnsupportedPrimitive (NotImplementedError)  a backend that cannot run a primitive
+    ├── SingularError (numpy.linalg.LinAlgError)    a matrix without the wanted factor or inverse
+    ├── NoAutodiffError (TypeError)          a gradient asked of a backend without autodiff
+    ├── GraphError (RuntimeError)            a graph that cannot give what was asked of it
+    │   ├── FreedGraphError                  it was used up by an earlier `backward`
+    │   ├── TrackedError (TypeError)         a tracked tensor was about to leave its graph silently
+    │   └── BackwardError                    a pullback failed; the cause is chained
+    ├── NoGradientError (KeyError)           `Gradients` has no entry, and why
+    └── CheckError (AssertionError)          `check_grads` found a wrong derivative
+
+Each is also the built-in that NumPy would raise, so that `except ValueError` keeps its meaning.
+"""
+
+from numpy.linalg import LinAlgError
+
+
+class AdjointError(Exception):
+    """The root of all of adjoint's own exceptions."""
+
+
+class ShapeError(AdjointError, ValueError):
+    """Operands whose shapes do not fit together, or not what was asked."""
+
+
+class DtypeError(AdjointError, TypeError):
+    """A data type that the operation has no meaning for."""
+
+
+class AxisError(AdjointError, ValueError, IndexError):
+    """An axis that the tensor does not have, or one named twice."""
+
+
+class OutOfRangeError(AdjointError, IndexError):
+    """An index outside the tensor, or something that is no index at all."""
+
+
+class ArgumentError(AdjointError, ValueError):
+    """An argument with a value that makes no sense."""
+
+
+class DeviceError(AdjointError, ValueError):
+    """Backends that do not meet, or a name that means no backend."""
+
+
+class UnsupportedPrimitive(AdjointError, NotImplementedError):
+    """A backend that cannot run a primitive."""
+
+
+class SingularError(AdjointError, LinAlgError):
+    """A matrix that has no inverse, or no factor of the wanted kind."""
+
+
+class NoAutodiffError(AdjointError, TypeError):
+    """A gradient, or what needs one, was asked of a backend without autodiff."""
+
+
+class GraphError(AdjointError, RuntimeError):
+    """A graph that cannot give what was asked of it."""
+
+
+class FreedGraphError(GraphError):
+    """The graph was used up by an earlier `backward`."""
+
+
+class TrackedError(GraphError, TypeError):
+    """A tracked tensor was about to leave its graph silently."""
+
+
+class BackwardError(GraphError):
+    """A pullback failed; the exception it raised is the `__cause__`."""
+
+
+class NoGradientError(AdjointError, KeyError):
+    """There is no gradient for this tensor; the message says why."""
+
+    def __str__(self) -> str:  # KeyError would show the repr of the message
+        return str(self.args[0]) if self.args else ""
+
+
+class CheckError(AdjointError, AssertionError):
+    """A derivative that does not agree with the numerical one."""

@@ -1,0 +1,140 @@
+"""Tensors and the outside world: NumPy, DLPack, Python values, pickles, and what people see."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+import numpy as np
+
+from adjoint import errors
+from adjoint.backend import Backend
+from adjoint.tensor import Tensor, wrap
+
+
+def numpy(x: Tensor[Any], /) -> np.ndarray[Any, Any]:
+    """The values as a read-only NumPy array, sharing memory where the backend can.
+
+    Also of a tracked tensor: it reads the value, and gradients do not flow through what is done with
+    it.
+
+    >>> import adjoint as ad
+    >>> ad.tensor([1.0, 2.0]).numpy()
+    array([1., 2.], dtype=float32)
+    """
+    view = x.device.to_numpy(x._array).view()
+    view.flags.writeable = False
+    return view
+
+
+def item(x: Tensor[Any], /) -> Any:
+    """The only element as a Python number. Raises ArgumentError unless there is exactly one."""
+    if x.size != 1:
+        raise errors.ArgumentError(f"item: expected one element, received shape {x.shape}; use tolist()")
+    return x.device.to_numpy(x._array).item()
+
+
+def tolist(x: Tensor[Any], /) -> Any:
+    """The elements as nested lists of Python numbers."""
+    return x.device.to_numpy(x._array).tolist()
+
+
+def _refuse_tracked(x: Tensor[Any], what: str) -> None:
+    if x.device.tracked(x._array):
+        raise errors.TrackedError(
+            f"{what} would take a tracked tensor of shape {x.shape} out of its graph silently; write x.detach() to "
+            "leave it, or x.numpy() to read the value"
+        )
+
+
+def __array__(x: Tensor[Any], dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    """For `np.asarray(x)`. Raises TrackedError for a tracked tensor."""
+    _refuse_tracked(x, "conversion to a NumPy array")
+    values = numpy(x)
+    if dtype is not None and np.dtype(dtype) != values.dtype:
+        return values.astype(dtype)
+    return values.copy() if copy else values
+
+
+def __dlpack__(x: Tensor[Any], **options: Any) -> Any:
+    """For `from_dlpack(x)` of other libraries; a copy where read-only memory cannot be negotiated.
+
+    Raises TrackedError for a tracked tensor.
+    """
+    _refuse_tracked(x, "export through DLPack")
+    values = numpy(x)
+    version = options.get("max_version")
+    if version is None or tuple(version) < (1, 0):
+        if options.get("copy") is False:
+            raise BufferError("a consumer of DLPack before 1.0 knows no read-only memory; allow a copy")
+        values = values.copy()
+    return values.__dlpack__(**options)
+
+
+def __dlpack_device__(x: Tensor[Any], /) -> tuple[int, int]:
+    """The kind and number of the device whose memory DLPack exports."""
+    return x.device.to_numpy(x._array).__dlpack_device__()
+
+
+def _status(x: Tensor[Any]) -> str:
+    node = getattr(x._array, "node", None)
+    if node is None:
+        return ", tracked" if x.device.tracked(x._array) else ""
+    return ", leaf" if node.parents == () else f", tracked by {node.name}"
+
+
+def __repr__(x: Tensor[Any], /) -> str:
+    """The values as NumPy shows them, the dtype, the backend, and whether the tensor is tracked."""
+    values = np.array2string(x.device.to_numpy(x._array), separator=", ", prefix="Tensor(")
+    empty = "" if x.size else f"shape={x.shape}, "
+    return f"Tensor({values}, {empty}dtype={x.dtype}, device={x.device}{_status(x)})"
+
+
+def _repr_html_(x: Tensor[Any], /) -> str:
+    """For notebooks: one line of facts above the values."""
+    facts = f"{x.dtype}, shape {x.shape}, {x.device}{_status(x)}"
+    values = np.array2string(x.device.to_numpy(x._array), separator=", ")
+    return (
+        f'<div><span style="opacity:.7;font-size:85%">Tensor: {html.escape(facts)}</span>'
+        f'<pre style="margin:.2em 0">{html.escape(values)}</pre></div>'
+    )
+
+
+def __format__(x: Tensor[Any], spec: str, /) -> str:
+    """f"{x:.3f}" formats the number of a one-element tensor, as NumPy does."""
+    if not spec:
+        return str(x)
+    return format(item(x), spec)
+
+
+def _dump(x: Tensor[Any], what: str) -> tuple[Backend, Any]:
+    """What makes the tensor again: its backend and the values of each level, with the keys of leaves."""
+    level: Any = x._array
+    while hasattr(level, "node"):
+        if level.node is not None and level.node.parents != ():
+            raise errors.TrackedError(
+                f"{what}: the tensor of shape {x.shape} is the result {level.node.name!r} of a graph, which cannot go "
+                "with it; take x.detach()"
+            )
+        level = level.value
+    return x.device, x.device.dump(x._array)
+
+
+def __reduce__(x: Tensor[Any], /) -> Any:
+    """Pickling keeps the key of a leaf, so that gradients find it. Raises TrackedError for results."""
+    return _load, _dump(x, "pickle")
+
+
+def _load(device: Backend, state: Any) -> Tensor[Any]:
+    return wrap(device.load(state, fresh=False), device)
+
+
+def __copy__(x: Tensor[Any], /) -> Tensor[Any]:
+    """Another object with the same value, in the same graph."""
+    return wrap(x._array, x.device)
+
+
+def __deepcopy__(x: Tensor[Any], memo: Any, /) -> Tensor[Any]:
+    """A tensor of its own; a leaf becomes another leaf. Raises TrackedError for results."""
+    device, state = _dump(x, "deepcopy")
+    return wrap(device.load(state, fresh=True), device)

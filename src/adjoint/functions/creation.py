@@ -1,0 +1,367 @@
+"""Making tensors: from values, from other libraries' arrays, and from a shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar, overload
+
+import numpy as np
+
+from adjoint import dtypes, errors
+from adjoint.backend import Backend, Decorator
+from adjoint.backends.numpy import NumPy
+from adjoint.decorators.autodiff import Autodiff
+from adjoint.devices import default_device
+from adjoint.devices import device as find_device
+from adjoint.dtypes import DType
+from adjoint.primitives import Shape
+from adjoint.tensor import Tensor, cast, run, wrap
+
+D = TypeVar("D", bound=Backend)
+Default = Tensor[Autodiff[NumPy]]
+ShapeLike = int | Sequence[int]
+
+
+def as_shape(shape: Any, name: str = "shape") -> Shape:
+    """A tuple of sizes from what users write: an int or a sequence of them."""
+    sizes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    for n in sizes:
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
+            raise errors.ShapeError(f"{name}: sizes are non-negative integers; received {shape!r}")
+    return tuple(map(int, sizes))
+
+
+def _values(values: Any, dtype: Any, name: str) -> np.ndarray[Any, Any]:
+    """Anything with values as a NumPy array of a supported dtype; Python floats become float32."""
+    if _holds_tensors(values):
+        raise errors.ArgumentError(f"{name}: a list of tensors is joined by ad.stack or ad.concat, differentiably")
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise errors.ShapeError(f"{name}: the nested lists do not form an array: {error}") from None
+    if array.dtype == object or array.dtype.kind in "USmMV":
+        raise errors.DtypeError(f"{name}: expected numbers or booleans, received {type(values).__name__} of {array.dtype}")
+    if dtype is not None:
+        wanted = dtypes.as_dtype(dtype)
+        if array.dtype.kind == "c" and wanted.kind not in "cb":
+            raise errors.DtypeError(f"{name}: complex values do not fit in {wanted}; take .real first")
+    elif hasattr(values, "dtype"):
+        wanted = dtypes.as_dtype(array.dtype)
+    elif array.dtype.kind in "fc":
+        wanted = dtypes.default_float if array.dtype.kind == "f" and not _has_numpy(values) else array.dtype
+        wanted = dtypes.default_complex if array.dtype.kind == "c" and not _has_numpy(values) else wanted
+    else:
+        wanted = array.dtype
+    return array.astype(dtypes.as_dtype(wanted), copy=False)
+
+
+def _holds_tensors(values: Any) -> bool:
+    while isinstance(values, (list, tuple)) and values:
+        values = values[0]
+    return isinstance(values, Tensor)
+
+
+def _has_numpy(values: Any) -> bool:
+    """Whether a nested list holds NumPy scalars or arrays, which keep their dtype."""
+    while isinstance(values, (list, tuple)) and values:
+        values = values[0]
+    return isinstance(values, (np.generic, np.ndarray))
+
+
+def _place(device: Any) -> Backend:
+    return default_device() if device is None else find_device(device)
+
+
+@overload
+def tensor(values: Any, *, dtype: Any = None, device: None = None) -> Default: ...
+@overload
+def tensor(values: Any, *, dtype: Any = None, device: D) -> Tensor[D]: ...
+@overload
+def tensor(values: Any, *, dtype: Any = None, device: str) -> Tensor[Any]: ...
+def tensor(values: Any, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
+    """A tensor with a copy of the values.
+
+    Parameters
+    ----------
+    values
+        Numbers, nested lists of numbers, or an array. A tensor is copied as a constant.
+    dtype
+        Python floats make float32, ints int64, complex numbers complex64; arrays keep theirs.
+    device
+        A backend or its name; the default device if None.
+
+    Raises
+    ------
+    ShapeError, DtypeError, DeviceError
+        Ragged lists; values that are no numbers; an unknown device.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> ad.tensor([[1.0, 2.0], [3.0, 4.0]]).shape
+    (2, 2)
+    """
+    if isinstance(values, Tensor):
+        device = values.device if device is None else device
+        values = values.numpy()
+    place = _place(device)
+    return wrap(place.from_numpy(_values(values, dtype, "tensor"), copy=True), place)
+
+
+@overload
+def asarray(values: Any, /, *, dtype: Any = None, device: None = None, copy: bool | None = None) -> Tensor[Any]: ...
+@overload
+def asarray(values: Any, /, *, dtype: Any = None, device: D, copy: bool | None = None) -> Tensor[D]: ...
+@overload
+def asarray(values: Any, /, *, dtype: Any = None, device: str, copy: bool | None = None) -> Tensor[Any]: ...
+def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Tensor[Any]:
+    """A tensor with these values, sharing memory where it can: then do not write to the array.
+
+    A tensor is lifted into `device` where that decorates the tensor's own backend, differentiably
+    for the levels it already has. Arguments and errors are those of `tensor`; `copy=True` never
+    shares, `copy=False` raises ArgumentError where values must be copied.
+
+    >>> import adjoint as ad
+    >>> import numpy as np
+    >>> ad.asarray(np.arange(3.0)).dtype
+    dtype('float64')
+    """
+    if isinstance(values, Tensor):
+        out = values if device is None else to_device(values, device)
+        return out if dtype is None else cast(out, dtypes.as_dtype(dtype))
+    if hasattr(values, "__dlpack__") and not isinstance(values, (np.ndarray, np.generic)):
+        return from_dlpack(values, device=device, copy=copy)
+    place = _place(device)
+    array = _values(values, dtype, "asarray")
+    if copy is False and not (isinstance(values, np.ndarray) and np.may_share_memory(array, values)):
+        raise errors.ArgumentError("asarray: these values cannot be shared; leave out copy=False")
+    return wrap(place.from_numpy(array, copy=copy is True), place)
+
+
+def from_dlpack(array: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor[Any]:
+    """A tensor over the memory of another library's array, through DLPack.
+
+    Raises TrackedError or the exporter's error where the array cannot be exported.
+    """
+    place = _place(device)
+    values = np.from_dlpack(array)
+    return wrap(place.from_numpy(_values(values, None, "from_dlpack"), copy=copy is True), place)
+
+
+@overload
+def from_inner(x: Tensor[D], device: None = None) -> Tensor[Autodiff[D]]: ...
+@overload
+def from_inner(x: Tensor[Any], device: D) -> Tensor[D]: ...
+def from_inner(x: Tensor[Any], device: Any = None) -> Tensor[Any]:
+    """The tensor as a constant of a decorator over its own backend: by default the `Autodiff` over it.
+
+    What inner levels track stays tracked there. Raises DeviceError if `device` does not decorate
+    the tensor's backend.
+
+    >>> import adjoint as ad
+    >>> ad.from_inner(ad.tensor([1.0], device="numpy")).device
+    autodiff<numpy>
+    """
+    place = Autodiff(x.device) if device is None else find_device(device)
+    if not isinstance(place, Decorator) or place.inner is not x.device:
+        raise errors.DeviceError(f"from_inner: {place} is no decorator over {x.device}; asarray lifts over several levels")
+    return wrap(place.wrap(x._array), place)
+
+
+def to_device(x: Tensor[Any], device: Any, /) -> Tensor[Any]:
+    """The tensor on another backend.
+
+    Into a decorator over its own backend it is lifted, as a constant of the new levels and tracked
+    as before by the old ones. To an unrelated backend a constant is copied through NumPy.
+
+    Raises DeviceError for a backend inside the tensor's own chain (use `inner()` or `detach()`), and
+    TrackedError for a tracked tensor that would have to leave its graph.
+
+    >>> import adjoint as ad
+    >>> ad.tensor([1.0], device="numpy").to_device("autodiff<numpy>").device
+    autodiff<numpy>
+    """
+    place = find_device(device)
+    here = x.device
+    if place is here:
+        return x
+    if any(level is here for level in place.chain()):
+        return wrap(place.lift(x._array, here), place)
+    if here.tracked(x._array):
+        raise errors.TrackedError(
+            f"to_device: the tensor is tracked on {here}, and {place} does not continue its chain; detach() makes it "
+            "a constant, inner() takes off one level"
+        )
+    return wrap(place.from_numpy(here.to_numpy(x._array), copy=True), place)
+
+
+def astype(x: Tensor[Any], dtype: Any, /, *, copy: bool = True) -> Tensor[Any]:
+    """The tensor in another dtype; gradients come back in the old one.
+
+    Complex to real keeps the real part. Raises DtypeError for an unknown dtype.
+
+    >>> import adjoint as ad
+    >>> ad.tensor([1.7, -1.7]).astype(ad.int64)
+    Tensor([ 1, -1], dtype=int64, device=autodiff<numpy>)
+    """
+    return cast(x, dtypes.as_dtype(dtype))
+
+
+def _full(shape: Shape, value: Any, dtype: DType, device: Any) -> Tensor[Any]:
+    place = _place(device)
+    return wrap(place.full(shape=shape, value=value, dtype=dtype), place)
+
+
+def _dtype(dtype: Any, default: DType = dtypes.default_float) -> DType:
+    return default if dtype is None else dtypes.as_dtype(dtype)
+
+
+@overload
+def zeros(shape: ShapeLike, *, dtype: Any = None, device: None = None) -> Default: ...
+@overload
+def zeros(shape: ShapeLike, *, dtype: Any = None, device: D) -> Tensor[D]: ...
+@overload
+def zeros(shape: ShapeLike, *, dtype: Any = None, device: str) -> Tensor[Any]: ...
+def zeros(shape: ShapeLike, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
+    """Zeros of a shape; float32 unless a dtype is given."""
+    return _full(as_shape(shape), 0, _dtype(dtype), device)
+
+
+@overload
+def ones(shape: ShapeLike, *, dtype: Any = None, device: None = None) -> Default: ...
+@overload
+def ones(shape: ShapeLike, *, dtype: Any = None, device: D) -> Tensor[D]: ...
+@overload
+def ones(shape: ShapeLike, *, dtype: Any = None, device: str) -> Tensor[Any]: ...
+def ones(shape: ShapeLike, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
+    """Ones of a shape; float32 unless a dtype is given."""
+    return _full(as_shape(shape), 1, _dtype(dtype), device)
+
+
+def empty(shape: ShapeLike, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
+    """A tensor to be assigned to; its values are zeros, so that programs stay deterministic."""
+    return _full(as_shape(shape), 0, _dtype(dtype), device)
+
+
+def full(shape: ShapeLike, fill_value: complex, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
+    """A tensor with one value everywhere, of the dtype that the value has."""
+    if isinstance(fill_value, Tensor):
+        fill_value = fill_value.item()
+    known = _values(fill_value, dtype, "full").dtype
+    return _full(as_shape(shape), fill_value, dtypes.as_dtype(known), device)
+
+
+def full_like(x: Tensor[D], fill_value: complex, *, dtype: Any = None, device: Any = None) -> Tensor[D]:
+    """A constant of the shape of `x`, and its dtype and device unless given."""
+    return _full(x.shape, fill_value, _dtype(dtype, x.dtype), x.device if device is None else device)
+
+
+def zeros_like(x: Tensor[D], *, dtype: Any = None, device: Any = None) -> Tensor[D]:
+    """Zeros of the shape of `x`, and its dtype and device unless given."""
+    return full_like(x, 0, dtype=dtype, device=device)
+
+
+def ones_like(x: Tensor[D], *, dtype: Any = None, device: Any = None) -> Tensor[D]:
+    """Ones of the shape of `x`, and its dtype and device unless given."""
+    return full_like(x, 1, dtype=dtype, device=device)
+
+
+def empty_like(x: Tensor[D], *, dtype: Any = None, device: Any = None) -> Tensor[D]:
+    """As `zeros_like`: a tensor to be assigned to."""
+    return full_like(x, 0, dtype=dtype, device=device)
+
+
+def arange(
+    start: float, /, stop: float | None = None, step: float = 1, *, dtype: Any = None, device: Any = None
+) -> Tensor[Any]:
+    """Evenly spaced values from `start` (0 if only one bound is given) to before `stop`.
+
+    Ints give int64, floats float32. Raises ArgumentError for a step of zero.
+
+    >>> import adjoint as ad
+    >>> ad.arange(5).tolist()
+    [0, 1, 2, 3, 4]
+    """
+    if stop is None:
+        start, stop = 0, start
+    if step == 0:
+        raise errors.ArgumentError("arange: the step must not be zero")
+    ints = all(isinstance(v, int) for v in (start, stop, step))
+    wanted = _dtype(dtype, dtypes.default_int if ints else dtypes.default_float)
+    place = _place(device)
+    return wrap(place.arange(start=start, stop=stop, step=step, dtype=wanted), place)
+
+
+def linspace(
+    start: float, stop: float, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True
+) -> Tensor[Any]:
+    """`num` evenly spaced values from `start` to `stop`, which is among them if `endpoint`.
+
+    >>> import adjoint as ad
+    >>> ad.linspace(0, 1, 5).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+    (n,) = as_shape(num, "linspace")
+    place = _place(device)
+    array = place.linspace(start=start, stop=stop, num=n, endpoint=endpoint, dtype=_dtype(dtype))
+    return wrap(array, place)
+
+
+def eye(
+    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None
+) -> Tensor[Any]:
+    """Ones on a diagonal, zeros elsewhere; `k` counts diagonals upwards.
+
+    >>> import adjoint as ad
+    >>> ad.eye(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    rows, columns = as_shape((n_rows, n_rows if n_cols is None else n_cols), "eye")
+    place = _place(device)
+    return wrap(place.eye(rows=rows, columns=columns, k=k, dtype=_dtype(dtype)), place)
+
+
+def as_tensor(x: Any, name: str) -> Tensor[Any]:
+    """A function's argument as a tensor: tensors as they are, values on the default device."""
+    if isinstance(x, Tensor):
+        return x
+    if isinstance(x, (int, float, complex, np.ndarray, np.generic, list, tuple)):
+        return asarray(x)
+    raise errors.DtypeError(f"{name}: expected a tensor or numbers, received {type(x).__name__}")
+
+
+def as_tensors(xs: Sequence[Any], name: str) -> list[Tensor[Any]]:
+    """Arguments that go together as tensors of one dtype, scalars and arrays where the tensors are."""
+    first = next((x for x in xs if isinstance(x, Tensor)), None)
+    device = None if first is None else first.device
+    tensors = [x if isinstance(x, Tensor) else asarray(x, device=device) for x in xs]
+    dtype = tensors[0].dtype
+    for x in tensors[1:]:
+        dtype = dtypes.promote(dtype, x.dtype)
+    return [cast(x, dtype) for x in tensors]
+
+
+def inexact(x: Any, name: str) -> Tensor[Any]:
+    """An argument as a tensor of a floating dtype: integers and booleans become float32."""
+    tensor = as_tensor(x, name)
+    return cast(tensor, dtypes.floating(tensor.dtype))
+
+
+def meshgrid(*arrays: Tensor[D], indexing: str = "xy") -> list[Tensor[D]]:
+    """Coordinate tensors of a grid from one-dimensional ones; `indexing` is "xy" or "ij"."""
+    if indexing not in ("xy", "ij"):
+        raise errors.ArgumentError(f"meshgrid: indexing is 'xy' or 'ij', received {indexing!r}")
+    sizes = [x.size for x in arrays]
+    places = list(range(len(arrays)))
+    if indexing == "xy" and len(arrays) > 1:
+        places[0], places[1] = 1, 0
+    shape = [0] * len(arrays)
+    for place, n in zip(places, sizes, strict=True):
+        shape[place] = n
+    out = []
+    for x, place in zip(arrays, places, strict=True):
+        line = run("reshape", (x,), shape=tuple(x.size if i == place else 1 for i in range(len(arrays))))
+        out.append(run("broadcast_to", (line,), shape=tuple(shape)))
+    return out
+
+

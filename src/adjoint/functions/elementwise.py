@@ -1,0 +1,510 @@
+"""Elementwise functions. Operands broadcast and promote; integers become float32 where values are real."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from adjoint import dtypes, errors
+from adjoint.backend import Backend
+from adjoint.functions.creation import as_tensor, as_tensors, inexact
+from adjoint.tensor import Scalar, Tensor, binary, cast, run, unary
+
+B = TypeVar("B", bound=Backend)
+F = TypeVar("F", bound=Callable[..., Any])
+Numbers = Any  # a tensor, a Python scalar, or a NumPy array
+
+
+def _function(*, floating: bool = True, real: bool = False) -> Callable[[F], F]:
+    """The body of a function that is the primitive of its name."""
+
+    def make(function: F) -> F:
+        name = function.__name__
+
+        def body(x: Any, /) -> Any:
+            x = inexact(x, name) if floating else as_tensor(x, name)
+            if real and x.dtype.kind == "c":
+                raise errors.DtypeError(f"{name}: expected real values, received {x.dtype}; use abs, real or imag")
+            return unary(name, x)
+
+        body.__name__, body.__qualname__, body.__doc__ = name, name, function.__doc__
+        body.__module__, body.__annotations__ = function.__module__, function.__annotations__
+        return body  # type: ignore[return-value]
+
+    return make
+
+
+def _pairwise(name: str) -> Callable[[F], F]:
+    """The body of a function of two operands: the binary primitive of a name."""
+
+    def make(function: F) -> F:
+        def body(x: Any, y: Any, /) -> Any:
+            if not isinstance(x, Tensor) and not isinstance(y, Tensor):
+                x = as_tensor(x, name)
+            out = binary(name, x, y)
+            if out is NotImplemented:
+                raise errors.DtypeError(f"{name}: expected tensors or numbers, received {x!r} and {y!r}")
+            return out
+
+        body.__name__ = body.__qualname__ = function.__name__
+        body.__doc__, body.__module__ = function.__doc__, function.__module__
+        body.__annotations__ = function.__annotations__
+        return body  # type: ignore[return-value]
+
+    return make
+
+
+# --- arithmetic ---
+
+
+@_pairwise("add")
+def add(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """x + y."""
+    ...
+
+
+@_pairwise("subtract")
+def subtract(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """x - y."""
+    ...
+
+
+@_pairwise("multiply")
+def multiply(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """x * y."""
+    ...
+
+
+@_pairwise("divide")
+def divide(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """x / y; integers give float32."""
+    ...
+
+
+@_pairwise("floor_divide")
+def floor_divide(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """The largest integer not above x / y; its derivative is zero."""
+    ...
+
+
+@_pairwise("remainder")
+def remainder(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """x - floor(x / y) * y, with the sign of y."""
+    ...
+
+
+@_pairwise("pow")
+def pow(x: Tensor[B], y: Numbers, /) -> Tensor[B]:  # noqa: A001 (the array API's name)
+    """x to the power of y. The derivative of x**0 is 0, also at 0."""
+    ...
+
+
+@_pairwise("atan2")
+def atan2(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """The angle of the point (y, x): the arc tangent of x / y in the right quadrant, in radians."""
+    ...
+
+
+@_pairwise("logaddexp")
+def logaddexp(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """log(exp(x) + exp(y)) without overflow."""
+    ...
+
+
+@_pairwise("maximum")
+def maximum(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """The larger of x and y; ties share the gradient equally."""
+    ...
+
+
+@_pairwise("minimum")
+def minimum(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """The smaller of x and y; ties share the gradient equally."""
+    ...
+
+
+@_function(floating=False)
+def negative(x: Tensor[B], /) -> Tensor[B]:
+    """-x."""
+    ...
+
+
+def positive(x: Tensor[B], /) -> Tensor[B]:
+    """+x: the tensor itself."""
+    return as_tensor(x, "positive")
+
+
+def reciprocal(x: Tensor[B], /) -> Tensor[B]:
+    """1 / x."""
+    return binary("divide", 1.0, inexact(x, "reciprocal"))  # type: ignore[no-any-return]
+
+
+@_function(floating=False)
+def abs(x: Tensor[B], /) -> Tensor[B]:  # noqa: A001 (the array API's name)
+    """The absolute value, real also for complex x; its derivative at 0 is 0."""
+    ...
+
+
+@_function(floating=False)
+def sign(x: Tensor[B], /) -> Tensor[B]:
+    """-1, 0 or 1 by the sign of x; x / abs(x) for complex x."""
+    ...
+
+
+@_function(floating=False, real=True)
+def floor(x: Tensor[B], /) -> Tensor[B]:
+    """Rounded down; the derivative is zero."""
+    ...
+
+
+@_function(floating=False, real=True)
+def ceil(x: Tensor[B], /) -> Tensor[B]:
+    """Rounded up; the derivative is zero."""
+    ...
+
+
+@_function(floating=False, real=True)
+def trunc(x: Tensor[B], /) -> Tensor[B]:
+    """Rounded towards zero; the derivative is zero."""
+    ...
+
+
+@_function(floating=False)
+def round(x: Tensor[B], /) -> Tensor[B]:  # noqa: A001 (the array API's name)
+    """Rounded to the nearest integer, halves to even; the derivative is zero."""
+    ...
+
+
+@_function(floating=False)
+def square(x: Tensor[B], /) -> Tensor[B]:
+    """x * x."""
+    ...
+
+
+def clip(x: Tensor[B], /, min: Numbers = None, max: Numbers = None) -> Tensor[B]:
+    """x held between `min` and `max`, either of which may be None.
+
+    The gradient passes at the bounds. Bounds broadcast with x but do not widen its dtype.
+
+    Raises DtypeError for complex x or bounds of a wider dtype.
+
+    >>> import adjoint as ad
+    >>> ad.clip(ad.tensor([-1.0, 0.5, 2.0]), 0, 1).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    x = as_tensor(x, "clip")
+    if x.dtype.kind in "cb":
+        raise errors.DtypeError(f"clip: expected real numbers, received {x.dtype}")
+    if min is None and max is None:
+        return x
+    info: Any = dtypes.limits(x.dtype)
+    bounds = []
+    for bound, none in ((min, info[0]), (max, info[1])):
+        if bound is None:
+            bounds.append(none)
+        elif isinstance(bound, Scalar):
+            if isinstance(bound, float) and x.dtype.kind != "f":
+                return clip(cast(x, dtypes.default_float), min, max)
+            bounds.append(bound)
+        else:
+            (_, bound) = as_tensors([x, bound], "clip")
+            if bound.dtype is not x.dtype:
+                raise errors.DtypeError(f"clip: a bound of {bound.dtype} would widen {x.dtype}; convert one with astype")
+            bounds.append(bound)
+    return run("clip", (x, *bounds))  # type: ignore[no-any-return]
+
+
+def where(condition: Tensor[B], x: Numbers, y: Numbers, /) -> Tensor[B]:
+    """Elements of x where the condition holds, of y elsewhere.
+
+    The gradient flows to what was chosen. Raises DtypeError unless the condition is boolean.
+
+    >>> import adjoint as ad
+    >>> x = ad.tensor([-1.0, 2.0])
+    >>> ad.where(x > 0, x, 0.0).tolist()
+    [0.0, 2.0]
+    """
+    condition = as_tensor(condition, "where")
+    if condition.dtype is not dtypes.bool:
+        raise errors.DtypeError(f"where: the condition must be boolean, received {condition.dtype}; write x != 0")
+    if isinstance(x, Tensor) and isinstance(y, Scalar):
+        x = cast(x, dtypes.promote_scalar(x.dtype, y))
+    elif isinstance(y, Tensor) and isinstance(x, Scalar):
+        y = cast(y, dtypes.promote_scalar(y.dtype, x))
+    elif isinstance(x, Scalar) and isinstance(y, Scalar):
+        x = cast(as_tensors([condition, x], "where")[1], _scalar_dtype(x, y))
+    else:
+        x, y = (_near(v, condition) for v in (x, y))
+        x, y = as_tensors([x, y], "where")
+    return run("where", (condition, x, y))  # type: ignore[no-any-return]
+
+
+def _scalar_dtype(x: complex, y: complex) -> dtypes.DType:
+    return dtypes.promote_scalar(dtypes.promote_scalar(dtypes.bool, x), y)
+
+
+def _near(value: Any, x: Tensor[Any]) -> Tensor[Any]:
+    from adjoint.functions.creation import asarray
+
+    return value if isinstance(value, Tensor) else asarray(value, device=x.device)
+
+
+# --- exponentials, logarithms, roots ---
+
+
+@_function()
+def sqrt(x: Tensor[B], /) -> Tensor[B]:
+    """The square root."""
+    ...
+
+
+@_function()
+def exp(x: Tensor[B], /) -> Tensor[B]:
+    """e to the power of x."""
+    ...
+
+
+@_function()
+def expm1(x: Tensor[B], /) -> Tensor[B]:
+    """exp(x) - 1, accurate for small x."""
+    ...
+
+
+@_function()
+def log(x: Tensor[B], /) -> Tensor[B]:
+    """The natural logarithm."""
+    ...
+
+
+@_function()
+def log1p(x: Tensor[B], /) -> Tensor[B]:
+    """log(1 + x), accurate for small x."""
+    ...
+
+
+@_function()
+def log2(x: Tensor[B], /) -> Tensor[B]:
+    """The logarithm to base 2."""
+    ...
+
+
+@_function()
+def log10(x: Tensor[B], /) -> Tensor[B]:
+    """The logarithm to base 10."""
+    ...
+
+
+# --- trigonometric and hyperbolic; angles in radians ---
+
+
+@_function()
+def sin(x: Tensor[B], /) -> Tensor[B]:
+    """The sine.
+
+    >>> import adjoint as ad
+    >>> ad.sin(ad.tensor([0.0])).tolist()
+    [0.0]
+    """
+    ...
+
+
+@_function()
+def cos(x: Tensor[B], /) -> Tensor[B]:
+    """The cosine."""
+    ...
+
+
+@_function()
+def tan(x: Tensor[B], /) -> Tensor[B]:
+    """The tangent."""
+    ...
+
+
+@_function()
+def asin(x: Tensor[B], /) -> Tensor[B]:
+    """The arc sine."""
+    ...
+
+
+@_function()
+def acos(x: Tensor[B], /) -> Tensor[B]:
+    """The arc cosine."""
+    ...
+
+
+@_function()
+def atan(x: Tensor[B], /) -> Tensor[B]:
+    """The arc tangent."""
+    ...
+
+
+@_function()
+def sinh(x: Tensor[B], /) -> Tensor[B]:
+    """The hyperbolic sine."""
+    ...
+
+
+@_function()
+def cosh(x: Tensor[B], /) -> Tensor[B]:
+    """The hyperbolic cosine."""
+    ...
+
+
+@_function()
+def tanh(x: Tensor[B], /) -> Tensor[B]:
+    """The hyperbolic tangent."""
+    ...
+
+
+@_function()
+def asinh(x: Tensor[B], /) -> Tensor[B]:
+    """The inverse hyperbolic sine."""
+    ...
+
+
+@_function()
+def acosh(x: Tensor[B], /) -> Tensor[B]:
+    """The inverse hyperbolic cosine."""
+    ...
+
+
+@_function()
+def atanh(x: Tensor[B], /) -> Tensor[B]:
+    """The inverse hyperbolic tangent."""
+    ...
+
+
+# --- complex numbers ---
+
+
+@_function(floating=False)
+def conj(x: Tensor[B], /) -> Tensor[B]:
+    """The complex conjugate."""
+    ...
+
+
+def real(x: Tensor[B], /) -> Tensor[B]:
+    """The real part."""
+    return as_tensor(x, "real").real
+
+
+def imag(x: Tensor[B], /) -> Tensor[B]:
+    """The imaginary part. Raises DtypeError for a real tensor."""
+    return as_tensor(x, "imag").imag
+
+
+# --- comparisons and logic: boolean, without derivatives ---
+
+
+@_pairwise("equal")
+def equal(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """x == y."""
+    ...
+
+
+@_pairwise("not_equal")
+def not_equal(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """x != y."""
+    ...
+
+
+@_pairwise("less")
+def less(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """x < y."""
+    ...
+
+
+@_pairwise("less_equal")
+def less_equal(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """x <= y."""
+    ...
+
+
+@_pairwise("greater")
+def greater(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """x > y."""
+    ...
+
+
+@_pairwise("greater_equal")
+def greater_equal(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """x >= y."""
+    ...
+
+
+@_pairwise("logical_and")
+def logical_and(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """Whether both are true."""
+    ...
+
+
+@_pairwise("logical_or")
+def logical_or(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """Whether one or both are true."""
+    ...
+
+
+@_pairwise("logical_xor")
+def logical_xor(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """Whether one and only one is true."""
+    ...
+
+
+@_function(floating=False)
+def logical_not(x: Tensor[B], /) -> Tensor[B]:
+    """Whether it is false."""
+    ...
+
+
+@_function(floating=False)
+def isnan(x: Tensor[B], /) -> Tensor[B]:
+    """Whether it is not a number."""
+    ...
+
+
+@_function(floating=False)
+def isinf(x: Tensor[B], /) -> Tensor[B]:
+    """Whether it is infinite."""
+    ...
+
+
+@_function(floating=False)
+def isfinite(x: Tensor[B], /) -> Tensor[B]:
+    """Whether it is neither infinite nor nan."""
+    ...
+
+
+@_pairwise("bitwise_and")
+def bitwise_and(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """x & y, of integers or booleans."""
+    ...
+
+
+@_pairwise("bitwise_or")
+def bitwise_or(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """x | y, of integers or booleans."""
+    ...
+
+
+@_pairwise("bitwise_xor")
+def bitwise_xor(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """x ^ y, of integers or booleans."""
+    ...
+
+
+@_pairwise("bitwise_left_shift")
+def bitwise_left_shift(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """x << y, of integers."""
+    ...
+
+
+@_pairwise("bitwise_right_shift")
+def bitwise_right_shift(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """x >> y, of integers."""
+    ...
+
+
+@_function(floating=False)
+def bitwise_invert(x: Tensor[B], /) -> Tensor[B]:
+    """~x, of integers or booleans."""
+    ...

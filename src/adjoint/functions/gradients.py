@@ -1,0 +1,460 @@
+"""What users do with gradients: leaves, `backward`, `Gradients`, and `why` a path is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Generic, TypeVar, overload
+
+from adjoint import dtypes, errors
+from adjoint.backend import Array, Backend
+from adjoint.decorators.autodiff import Autodiff, Key, Leaf, Node, Origin, Var, living_leaf
+from adjoint.functions.creation import asarray
+from adjoint.tensor import Tensor, cast, lifted, meet, wrap
+
+J = TypeVar("J", bound=Backend, covariant=True)
+T = TypeVar("T")
+
+
+class Gradients(Generic[J]):
+    """The gradients of one `backward`: a mapping from leaf tensors to tensors of the inner backend.
+
+    `grads[x]`, `x in grads`, `grads.get(x)`, `grads.pop(x)`, `len`, iteration over the leaf tensors,
+    `items`, `values`; sums and multiples; `map`. It refers to leaves by number, so that it can be
+    pickled, sent to other threads and processes, and used there with pickled leaves.
+
+    >>> import adjoint as ad
+    >>> x = ad.tensor([1.0, 2.0]).require_grad()
+    >>> grads = (x * x).sum().backward()
+    >>> (grads + grads)[x]
+    Tensor([4., 8.], dtype=float32, device=numpy)
+    """
+
+    __slots__ = ("_arrays", "_inner", "_level", "_popped", "_sources")
+
+    def __init__(self, level: Autodiff[J], arrays: dict[Key, Array], sources: dict[Key, Any]) -> None:
+        self._level = level
+        self._inner: J = level.inner
+        self._arrays = arrays
+        self._sources = sources  # what iteration makes tensors of: leaf nodes, or the tensors asked for
+        self._popped: set[Key] = set()
+
+    def _key(self, x: Any) -> Key:
+        node = _node(x, "a key of Gradients")
+        if node is None or x.device is not self._level:
+            where = "" if x.device is self._level else f"; it is on {x.device}, these are gradients of {self._level}"
+            raise errors.NoGradientError(
+                f"no gradient: the tensor of shape {x.shape} is not a leaf{where}; call require_grad() before it is used"
+            )
+        return node.key
+
+    def __getitem__(self, x: Tensor[Any]) -> Tensor[J]:
+        key = self._key(x)
+        if key not in self._arrays:
+            raise errors.NoGradientError(self._why_missing(x, key))
+        return wrap(self._arrays[key], self._inner)
+
+    def _why_missing(self, x: Tensor[Any], key: Key) -> str:
+        if key in self._popped:
+            return f"no gradient: that of the tensor of shape {x.shape} was popped already"
+        if _node(x, "").parents != ():  # type: ignore[union-attr]
+            return (
+                f"no gradient: the tensor of shape {x.shape} is an intermediate result, not a leaf; ask for it with "
+                "backward(wrt=[x])"
+            )
+        return (
+            f"no gradient: the leaf of shape {x.shape} was not reached from the root; ad.why(x, root) tells where the "
+            "path is cut"
+        )
+
+    def __contains__(self, x: object) -> bool:
+        if not isinstance(x, Tensor) or x.device is not self._level:
+            return False
+        node = _node(x, "")
+        return node is not None and node.key in self._arrays
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def __iter__(self) -> Iterator[Tensor[Autodiff[J]]]:
+        return iter([self._source(key) for key in self._arrays])
+
+    def _source(self, key: Key) -> Tensor[Autodiff[J]]:
+        source = self._sources.get(key) or living_leaf(key)
+        if isinstance(source, Tensor):
+            return source
+        if source is None:
+            raise errors.NoGradientError(
+                f"the leaf {key} of these gradients lives in another process; send the leaf tensors along, or use values()"
+            )
+        return wrap(self._level.tensor_of(source), self._level)
+
+    def keys(self) -> list[Tensor[Autodiff[J]]]:
+        """The leaf tensors."""
+        return list(self)
+
+    def values(self) -> list[Tensor[J]]:
+        """The gradients."""
+        return [wrap(array, self._inner) for array in self._arrays.values()]
+
+    def items(self) -> list[tuple[Tensor[Autodiff[J]], Tensor[J]]]:
+        """Pairs of leaf tensor and gradient."""
+        return list(zip(self, self.values(), strict=True))
+
+    @overload
+    def get(self, x: Tensor[Any]) -> Tensor[J] | None: ...
+    @overload
+    def get(self, x: Tensor[Any], default: T) -> Tensor[J] | T: ...
+    def get(self, x: Tensor[Any], default: Any = None) -> Any:
+        """The gradient of x, or the default."""
+        return self[x] if x in self else default
+
+    def pop(self, x: Tensor[Any], *default: Any) -> Any:
+        """The gradient of x, taken out; the default, or NoGradientError, if there is none."""
+        if default and x not in self:
+            return default[0]
+        gradient = self[x]
+        key = self._key(x)
+        del self._arrays[key]
+        self._popped.add(key)
+        return gradient
+
+    def __setitem__(self, x: Tensor[Any], gradient: Any) -> None:
+        """Put another gradient in the place of x's, of the same shape and dtype.
+
+        Raises ShapeError, DtypeError or DeviceError where it does not fit x.
+        """
+        key = self._key(x)
+        value = gradient if isinstance(gradient, Tensor) else asarray(gradient, dtype=x.dtype, device=self._inner)
+        if value.shape != x.shape:
+            raise errors.ShapeError(f"a gradient of shape {value.shape} does not fit the leaf of shape {x.shape}")
+        if value.dtype is not x.dtype:
+            raise errors.DtypeError(f"a gradient of {value.dtype} does not fit the leaf of {x.dtype}; use astype")
+        self._arrays[key] = _inner_array(value, self._inner, "a gradient")
+        self._sources.setdefault(key, x)
+        self._popped.discard(key)
+
+    def map(self, f: Callable[[Tensor[J]], Tensor[J]]) -> Gradients[J]:
+        """The container with `f` applied to each gradient: clipping, say, or a change of sign."""
+        arrays = {k: _inner_array(f(wrap(a, self._inner)), self._inner, "map") for k, a in self._arrays.items()}
+        return Gradients(self._level, arrays, dict(self._sources))
+
+    def __add__(self, other: Any) -> Gradients[J]:
+        """The sums; a leaf that only one of them knows keeps its gradient."""
+        if not isinstance(other, Gradients):
+            return NotImplemented
+        if other._level is not self._level:
+            raise errors.DeviceError(f"gradients of {self._level} and of {other._level} do not add")
+        arrays = dict(self._arrays)
+        for key, array in other._arrays.items():
+            arrays[key] = self._inner.add(arrays[key], array) if key in arrays else array
+        return Gradients(self._level, arrays, {**self._sources, **other._sources})
+
+    def __radd__(self, other: Any) -> Gradients[J]:
+        return self if other.__class__ is int and other == 0 else NotImplemented  # for sum(...)
+
+    def __mul__(self, factor: Any) -> Gradients[J]:
+        """Each gradient times a number or a 0-d tensor of the inner backend."""
+        if not isinstance(factor, (int, float, complex, Tensor)):
+            return NotImplemented
+        return self.map(lambda g: cast(g * factor, g.dtype))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: Any) -> Gradients[J]:
+        if not isinstance(divisor, (int, float, complex, Tensor)):
+            return NotImplemented
+        return self.map(lambda g: cast(g / divisor, g.dtype))
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(str(tuple(array.shape)) for array in self._arrays.values())
+        return f"Gradients({len(self)} of {self._level}: {shapes})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        dumped = {key: self._inner.dump(array) for key, array in self._arrays.items()}
+        return _load, (self._level, dumped, self._popped)
+
+
+def _load(level: Autodiff[Any], dumped: dict[Key, Any], popped: set[Key]) -> Gradients[Any]:
+    arrays = {key: level.inner.load(state, fresh=False) for key, state in dumped.items()}
+    grads = Gradients(level, arrays, {})
+    grads._popped = popped
+    return grads
+
+
+def _node(x: Any, what: str) -> Node | None:
+    if not isinstance(x, Tensor):
+        raise errors.NoGradientError(f"{what} is a tensor, received {type(x).__name__}")
+    return getattr(x._array, "node", None)
+
+
+def _inner_array(value: Any, inner: Backend, what: str) -> Array:
+    if not isinstance(value, Tensor):
+        raise errors.DeviceError(f"{what} is a tensor of {inner}, received {type(value).__name__}")
+    if inner is not value.device and not any(level is value.device for level in inner.chain()):
+        raise errors.DeviceError(f"{what} is a tensor of {inner}, received one on {value.device}; take its inner()")
+    return lifted(value, inner)
+
+
+def _autodiff(x: Tensor[Any], what: str) -> Autodiff[Any]:
+    level = x.device
+    if not isinstance(level, Autodiff):
+        raise errors.NoAutodiffError(
+            f"{what}: {level} computes without gradients; make the tensor on ad.Autodiff({level}), or lift it with "
+            "ad.from_inner(x)"
+        )
+    return level
+
+
+# --- leaves and constants: they do nothing where there is no autodiff ----------------------------
+
+
+def require_grad(x: Tensor[Any], /) -> Tensor[Any]:
+    """A leaf tensor with this value, which `backward` gives a gradient for.
+
+    Does nothing on a backend without autodiff, and to a leaf. Raises DtypeError for integers and
+    booleans, GraphError for an intermediate result.
+
+    >>> import adjoint as ad
+    >>> ad.tensor([1.0]).require_grad().is_require_grad()
+    True
+    """
+    level = x.device
+    if not isinstance(level, Autodiff):
+        return x
+    if x.dtype.kind not in "fc":
+        raise errors.DtypeError(
+            f"require_grad: {x.dtype} has no derivatives, its values cannot change a little; use astype(ad.float32)"
+        )
+    node = x._array.node
+    if node is not None:
+        if node.parents == ():
+            return x
+        raise errors.GraphError(
+            f"require_grad: the tensor is the result of {node.name!r}, not a leaf; ask for its gradient with "
+            "backward(wrt=[x]), or start a new graph with x.detach().require_grad()"
+        )
+    return wrap(level.leaf_of(x._array.value), level)
+
+
+def set_require_grad(x: Tensor[Any], require: bool, /) -> Tensor[Any]:
+    """`require_grad()` for True; for False a constant of the outermost level with the same value."""
+    if require:
+        return require_grad(x)
+    level = x.device
+    return wrap(level.wrap(level.unwrap(x._array)), level) if isinstance(level, Autodiff) else x
+
+
+def is_require_grad(x: Tensor[Any], /) -> bool:
+    """Whether it is a leaf, which `backward` gives a gradient for."""
+    node = getattr(x._array, "node", None)
+    return node is not None and node.parents == ()
+
+
+def is_tracked(x: Tensor[Any], /) -> bool:
+    """Whether some level records what is done with it: a leaf, or computed from one."""
+    return x.device.tracked(x._array)
+
+
+def with_value(x: Tensor[Any], value: Any, /) -> Tensor[Any]:
+    """A new leaf with another value of the same shape and dtype, as an optimiser's step makes it.
+
+    `value` is a tensor of the inner backend, or anything with values. On a backend without autodiff it is
+    simply the value there. Raises ShapeError, DtypeError or DeviceError where it does not fit.
+
+    >>> import adjoint as ad
+    >>> w = ad.tensor([1.0]).require_grad()
+    >>> w.with_value(w.inner() * 0.5)
+    Tensor([0.5], dtype=float32, device=autodiff<numpy>, leaf)
+    """
+    level = x.device
+    base: Backend = level.inner if isinstance(level, Autodiff) else level
+    if isinstance(value, Tensor) and value.device is level:
+        value = value.detach().inner() if isinstance(level, Autodiff) else value
+    new = value if isinstance(value, Tensor) else asarray(value, dtype=x.dtype, device=base)
+    if new.shape != x.shape:
+        raise errors.ShapeError(f"with_value: the leaf has shape {x.shape} and the value {new.shape}")
+    if new.dtype is not x.dtype:
+        raise errors.DtypeError(f"with_value: the leaf is {x.dtype} and the value {new.dtype}; use astype")
+    array = _inner_array(new, base, "with_value: the value")
+    return wrap(level.leaf_of(array), level) if isinstance(level, Autodiff) else wrap(array, base)
+
+
+def detach(x: Tensor[Any], /) -> Tensor[Any]:
+    """A constant with the same value, for every level: no gradient flows through it."""
+    return wrap(x.device.detach(x._array), x.device)
+
+
+def inner(x: Tensor[Any], /) -> Tensor[Any]:
+    """The tensor without its outermost Autodiff level, tracked as before by the inner ones.
+
+    Raises NoAutodiffError on a backend without autodiff.
+    """
+    level = _autodiff(x, "inner")
+    return wrap(level.unwrap(x._array), level.inner)
+
+
+# --- walking back ---
+
+
+def backward(
+    x: Tensor[Any],
+    cotangent: Any = None,
+    *,
+    retain_graph: bool = False,
+    wrt: Sequence[Tensor[Any]] | None = None,
+) -> Gradients[Any]:
+    """The gradients of this tensor with respect to the leaves it was computed from.
+
+    Parameters
+    ----------
+    cotangent
+        What to pull back: a tensor of the inner backend or anything with values, of the tensor's shape.
+        Ones if None, which for a scalar gives the gradient, else that of the sum.
+    retain_graph
+        Keep the graph for another `backward`; otherwise it is freed as it is used.
+    wrt
+        The tensors to answer for, intermediate results among them; all leaves if None.
+
+    Raises
+    ------
+    GraphError
+        The tensor is a constant, the graph was freed, or a pullback failed (BackwardError).
+    ShapeError, DeviceError
+        A cotangent of the wrong shape or backend.
+    NoAutodiffError
+        The backend computes without gradients.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> x = ad.tensor([1.0, 2.0, 3.0, 4.0]).require_grad()
+    >>> (x * 2).sum().backward()[x]
+    Tensor([2., 2., 2., 2.], dtype=float32, device=numpy)
+    """
+    level = _autodiff(x, "backward")
+    array: Var = x._array
+    if array.node is None:
+        raise errors.GraphError(
+            f"backward: the tensor of shape {x.shape} depends on no leaf; call require_grad() on what it is computed "
+            "from, and ad.why(leaf, x) tells where a path is cut"
+        )
+    start = None
+    if cotangent is not None:
+        given = cotangent if isinstance(cotangent, Tensor) else asarray(cotangent, dtype=x.dtype, device=level.inner)
+        if given.shape != x.shape:
+            raise errors.ShapeError(f"backward: the root has shape {x.shape}, the cotangent {given.shape}")
+        start = _inner_array(cast(given, dtypes.as_dtype(x.dtype)), level.inner, "backward: the cotangent")
+    sources: dict[Key, Any] = {}
+    nodes: list[Node] | None = None
+    if wrt is not None:
+        nodes = []
+        for tensor in wrt:
+            node = _node(tensor, "backward: an entry of wrt")
+            if node is None or tensor.device is not level:
+                raise errors.GraphError(
+                    f"backward: a tensor of shape {tensor.shape} in wrt is not tracked on {level}; call require_grad()"
+                )
+            nodes.append(node)
+            sources[node.key] = tensor
+    answers = level.backward(array, start, retain_graph=retain_graph, wrt=nodes)
+    arrays = {}
+    for key, (node, g) in answers.items():
+        arrays[key] = g
+        sources.setdefault(key, node)
+    return Gradients(level, arrays, sources)
+
+
+def grad(x: Tensor[Any], grads: Gradients[Any], /) -> Tensor[Any] | None:
+    """The gradient of x in a container, or None if there is none."""
+    _autodiff(x, "grad")
+    return grads.get(x)
+
+
+def grad_remove(x: Tensor[Any], grads: Gradients[Any], /) -> Tensor[Any] | None:
+    """The gradient of x, taken out of the container, or None if there is none."""
+    _autodiff(x, "grad_remove")
+    return grads.pop(x, None)  # type: ignore[no-any-return]
+
+
+def grad_replace(x: Tensor[Any], grads: Gradients[Any], g: Any, /) -> None:
+    """Put another gradient for x into a container. Errors as `grads[x] = g`."""
+    _autodiff(x, "grad_replace")
+    grads[x] = g
+
+
+# --- why ---
+
+
+def why(x: Tensor[Any], loss: Tensor[Any]) -> str:
+    """Tells whether gradients flow from `loss` to `x`: the path, or where it is cut.
+
+    Cuts (`detach`, comparisons, integer casts) are known by name and source line only for what is computed
+    while `ad.testing.trace_origins()` is on.
+
+    >>> import adjoint as ad
+    >>> x = ad.tensor([1.0]).require_grad()
+    >>> print(ad.why(x, (x * x).sum()))
+    connected: x -> multiply -> sum
+    """
+    level = _autodiff(loss, "why")
+    if x.device is not level:
+        return f"cut: x is on {x.device} and the loss on {level}; gradients flow on one backend"
+    goal, start = x._array.node, loss._array.node
+    if goal is None:
+        origin = getattr(x._array, "origin", None)
+        made = f" (it comes from {origin.name!r} at {origin})" if origin else ""
+        return f"cut: x is not tracked{made}; call require_grad() before it is used"
+    path = None if start is None else _path(start, goal, cuts=False)
+    if path is not None:
+        return "connected: " + " -> ".join(["x", *[node.name for node in path[1:]]])
+    source = start if start is not None else getattr(loss._array, "origin", None)
+    path = None if source is None else _path(source, goal, cuts=True)
+    if path is not None:
+        for step in path:
+            if isinstance(step, Origin):
+                return f"cut at {step.name!r}, {step}: its result is a constant"
+        for before, after in zip(path, path[1:], strict=False):
+            if before not in (after.parents or ()):  # type: ignore[union-attr]
+                return f"cut between {before.name!r} and {after.name!r}"
+    if any(node.parents is None for node in _ancestors(start)):
+        return "cut: the graph of the loss was freed by an earlier backward; call why before it, or retain_graph=True"
+    hint = "" if level.traces_origins() else "; compute it again under ad.testing.trace_origins() to see where"
+    if start is None:
+        return f"cut: the loss is a constant{hint}"
+    leaves = sum(1 for node in _ancestors(start) if isinstance(node, Leaf))
+    return f"cut: the loss depends on {leaves} leaves, and x is not among what it was computed from{hint}"
+
+
+def _ancestors(start: Node | None) -> list[Node]:
+    found, pending, seen = [], [start] if start is not None else [], {start}
+    while pending:
+        node = pending.pop()
+        found.append(node)
+        for parent in node.parents or ():
+            if parent not in seen:
+                seen.add(parent)
+                pending.append(parent)
+    return found
+
+
+def _path(start: Node | Origin, goal: Node, *, cuts: bool) -> list[Any] | None:
+    """The steps from the goal to the start, through what was recorded, and through cuts if asked."""
+    came: dict[Any, Any] = {start: None}
+    pending: list[Any] = [start]
+    while pending:
+        step = pending.pop()
+        if step is goal:
+            path = []
+            while step is not None:
+                if not (isinstance(step, Node) and step.result is not None):
+                    path.append(step)
+                step = came[step]
+            return path
+        sources = list(step.parents or ())
+        if cuts and isinstance(step, Node) and hasattr(step, "origin"):
+            sources += step.origin.parents
+        for source in sources:
+            if source not in came:
+                came[source] = step
+                pending.append(source)
+    return None

@@ -1,0 +1,295 @@
+"""Reading, writing and sorting: `x[key]`, `x[key] = v`, take, sort, topk.
+
+A key is normalised to one form for all backends: a tuple of ints, slices with int bounds, None, and
+`ARRAY` where an integer array goes; the arrays follow as operands. Boolean masks become the integer
+arrays of their true places: their values are read, so the shape of the result depends on them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+
+from adjoint import dtypes, errors
+from adjoint.backend import Array, Backend
+from adjoint.functions.creation import as_tensor, asarray
+from adjoint.functions.reductions import as_axis
+from adjoint.primitives import ARRAY, Key, Shape, index_shape
+from adjoint.tensor import (
+    Tensor,
+    _new,
+    cast,
+    change,
+    explain,
+    lifted,
+    meet,
+    operand,
+    own,
+    owns,
+    peek,
+    refuse_leaf,
+    run,
+    wrap,
+)
+
+B = TypeVar("B", bound=Backend)
+
+_WHOLE = slice(None)
+
+
+def _slice(entry: slice, size: int) -> slice:
+    """A slice with bounds of Python's own meaning; going down to the front ends at None."""
+    try:
+        start, stop, step = entry.indices(size)
+    except TypeError:
+        raise errors.OutOfRangeError(f"index: slice bounds are integers or None, received {entry}") from None
+    except ValueError:
+        raise errors.OutOfRangeError("index: a slice's step must not be zero") from None
+    return slice(start, None if step < 0 and stop < 0 else stop, step)
+
+
+def _integer(entry: int, size: int, axis: int, shape: Shape) -> int:
+    if not -size <= entry < size:
+        raise errors.OutOfRangeError(
+            f"index {entry} is out of range for axis {axis} of size {size}, in a tensor of shape {shape}"
+        )
+    return entry + size if entry < 0 else entry
+
+
+def _key(x: Tensor[Any], key: Any) -> tuple[Key, list[Tensor[Any]]]:
+    """The normal form of what stands between the brackets."""
+    shape = x.shape
+    if key.__class__ is int and shape:
+        return (_integer(key, shape[0], 0, shape),), []
+    if key.__class__ is slice and shape:
+        return (_slice(key, shape[0]),), []
+    entries = list(key) if isinstance(key, tuple) else [key]
+    expanded: list[Any] = []
+    for entry in entries:
+        expanded.extend(_entry(entry, x))
+    used = sum(1 for entry in expanded if entry is not None and entry is not Ellipsis)
+    dots = sum(1 for entry in expanded if entry is Ellipsis)
+    if dots > 1:
+        raise errors.OutOfRangeError("index: only one ... is allowed")
+    if used > len(shape):
+        raise errors.OutOfRangeError(f"index: {used} indices for a tensor of shape {shape}")
+    if dots:
+        at = expanded.index(Ellipsis)
+        expanded[at : at + 1] = [_WHOLE] * (len(shape) - used)
+    normal: list[Any] = []
+    arrays: list[Tensor[Any]] = []
+    axis = 0
+    for entry in expanded:
+        if entry is None:
+            normal.append(None)
+            continue
+        if isinstance(entry, slice):
+            normal.append(_slice(entry, shape[axis]))
+        elif isinstance(entry, int):
+            normal.append(_integer(entry, shape[axis], axis, shape))
+        else:
+            indices, check = entry
+            if check is not None and check != shape[axis]:
+                raise errors.OutOfRangeError(
+                    f"index: a boolean mask of size {check} does not fit axis {axis} of a tensor of shape {shape}"
+                )
+            normal.append(ARRAY)
+            arrays.append(_in_range(indices, shape[axis], axis, shape) if check is None else indices)
+        axis += 1
+    return tuple(normal), arrays
+
+
+def _entry(entry: Any, x: Tensor[Any]) -> list[Any]:
+    """One entry of a key; arrays as pairs (integer tensor, the size a mask was made for or None)."""
+    if entry is None or entry is Ellipsis or isinstance(entry, slice):
+        return [entry]
+    if isinstance(entry, (int, np.integer)) and not isinstance(entry, bool):
+        return [int(entry)]
+    if isinstance(entry, float) or not isinstance(entry, (Tensor, np.ndarray, np.generic, list, tuple, bool)):
+        raise errors.OutOfRangeError(
+            f"index: expected integers, slices, None, ..., integer or boolean tensors; received {entry!r}"
+        )
+    if isinstance(entry, (list, tuple)) and not len(entry):
+        entry = np.zeros(0, dtype=np.int64)
+    indices = entry if isinstance(entry, Tensor) else operand(np.asarray(entry), x)
+    if indices.dtype.kind == "b":
+        if not indices.ndim:
+            raise errors.OutOfRangeError("index: a 0-d boolean is no index; use ad.where, or x[None][mask[None]]")
+        places = run("nonzero", (indices,))
+        return [(run("index", (places,), key=(i,)), indices.shape[i]) for i in range(indices.ndim)]
+    if indices.dtype.kind not in "iu":
+        raise errors.OutOfRangeError(f"index: tensors used as indices are integer or boolean, received {indices.dtype}")
+    return [(cast(indices, dtypes.int64), None)]
+
+
+def _in_range(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tensor[Any]:
+    """Non-negative indices, or an error that names the first wrong one."""
+    values = indices.device.to_numpy(indices._array)
+    if not values.size:
+        return indices
+    low, high = int(values.min()), int(values.max())
+    if low < -size or high >= size:
+        wrong = low if low < -size else high
+        raise errors.OutOfRangeError(
+            f"index {wrong} is out of range for axis {axis} of size {size}, in a tensor of shape {shape}"
+        )
+    return indices if low >= 0 else run("where", (indices < 0, indices + size, indices))  # type: ignore[no-any-return]
+
+
+def __getitem__(x: Tensor[B], key: Any, /) -> Tensor[B]:
+    """The elements at a key: integers, slices, None, ..., integer or boolean tensors, as in NumPy.
+
+    Raises OutOfRangeError for what is no index, or outside the tensor.
+    """
+    owned = owns(x)
+    normal, arrays = _key(x, key)
+    if arrays:
+        return run("index", (x, *arrays), key=normal)  # type: ignore[no-any-return]
+    device = x._device
+    source = peek(x)
+    try:
+        array = device.index(source, key=normal)
+    except Exception as error:
+        raise explain(error, device, "index", (source,), {"key": normal}) from error
+    if owned:  # the result may be a view; copying the part keeps the ownership of the whole
+        array = device.add(array, 0) if x._dtype.kind != "b" else device.logical_or(array, False)
+    out: Tensor[B] = _new(Tensor)
+    out._array = array
+    out._device = device
+    out._dtype = x._dtype
+    return out
+
+
+def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
+    """Give the object a new value with other elements at a key, differentiably.
+
+    `value` broadcasts to the indexed shape and is cast to the tensor's dtype. All names for the
+    object see the new value; what graphs saved stays as it was. Raises GraphError for a leaf tensor,
+    DeviceError for a value of an outer backend, and the errors of indexing; then nothing changed.
+    """
+    refuse_leaf(x, "assignment to elements")
+    normal, arrays = _key(x, key)
+    device = x._device
+    if isinstance(value, Tensor):
+        if meet(x, value) is not device:
+            raise errors.DeviceError(
+                f"assignment: a tensor on {device} cannot take a value on {value.device}, which would leave that "
+                "level; detach() the value, or lift the tensor first with ad.asarray(x, device=...)"
+            )
+    else:
+        value = operand(value, x)
+    if value.dtype.kind == "c" and x._dtype.kind != "c":
+        raise errors.DtypeError(f"assignment: complex values do not fit in {x._dtype}; take .real first")
+    target = index_shape(x.shape, *[a.shape for a in arrays], key=normal)
+    operands: list[Array] = [lifted(cast(value, x._dtype), device), *[lifted(a, device) for a in arrays]]
+    trimmed = _without_leading_ones(operands[0], target, device)
+    operands[0] = trimmed
+    source = peek(x)
+    try:
+        # a failing leaf must not have written half: shapes are checked above
+        write = device.index_set_into if owns(x) else device.index_set
+        array = write(source, *operands, key=normal)
+    except Exception as error:
+        raise explain(error, device, "index_set", (source, *operands), {"key": normal}) from error
+    own(x, array)
+
+
+def _without_leading_ones(value: Array, target: Shape, device: Backend) -> Array:
+    """NumPy lets a value have extra leading axes of size one; a value must fit the places."""
+    shape = tuple(value.shape)
+    while len(shape) > len(target) and shape[0] == 1:
+        shape = shape[1:]
+    padded = (1,) * (len(target) - len(shape)) + shape
+    if len(shape) > len(target) or any(n not in (1, m) for n, m in zip(padded, target, strict=True)):
+        raise errors.ShapeError(
+            f"assignment: a value of shape {tuple(value.shape)} does not broadcast to the indexed shape {target}"
+        )
+    return value if shape == tuple(value.shape) else device.reshape(value, shape=shape)
+
+
+def take(x: Tensor[B], indices: Any, /, *, axis: int | None = None) -> Tensor[B]:
+    """Slices at integer places along an axis; negative places count from the end.
+
+    The axis may be left out for one axis. Raises OutOfRangeError for places outside.
+
+    >>> import adjoint as ad
+    >>> ad.take(ad.tensor([1.0, 2.0, 3.0]), ad.tensor([2, 0])).tolist()
+    [3.0, 1.0]
+    """
+    x = as_tensor(x, "take")
+    if axis is None:
+        if x.ndim != 1:
+            raise errors.AxisError(f"take: a tensor of {x.ndim} axes needs axis=")
+        axis = 0
+    indices = indices if isinstance(indices, Tensor) else asarray(indices, device=x.device)
+    if indices.dtype.kind not in "iu":
+        raise errors.OutOfRangeError(f"take: indices are integers, received {indices.dtype}")
+    return x[(*[_WHOLE] * as_axis(axis, x.ndim, "take"), indices)]
+
+
+def take_along_axis(x: Tensor[B], indices: Any, /, *, axis: int = -1) -> Tensor[B]:
+    """Elements picked along an axis by an integer tensor that broadcasts with x elsewhere.
+
+    Raises ShapeError where other axes do not broadcast, OutOfRangeError for places outside.
+    """
+    x = as_tensor(x, "take_along_axis")
+    place = as_axis(axis, x.ndim, "take_along_axis")
+    indices = indices if isinstance(indices, Tensor) else asarray(indices, device=x.device)
+    if indices.dtype.kind not in "iu":
+        raise errors.OutOfRangeError(f"take_along_axis: indices are integers, received {indices.dtype}")
+    if indices.ndim == x.ndim:
+        indices = _in_range(cast(indices, dtypes.int64), x.shape[place], place, x.shape)
+    return run("take_along_axis", (x, indices), axis=place)  # type: ignore[no-any-return]
+
+
+def nonzero(x: Tensor[B], /) -> tuple[Tensor[B], ...]:
+    """The places of elements that are not zero, an int64 tensor per axis.
+
+    The shape depends on the values. Raises ShapeError for a 0-d tensor.
+    """
+    x = as_tensor(x, "nonzero")
+    if not x.ndim:
+        raise errors.ShapeError("nonzero: a 0-d tensor has no places")
+    places = run("nonzero", (x,))
+    return tuple([run("index", (places,), key=(i,)) for i in range(x.ndim)])
+
+
+def _line(x: Any, axis: int, name: str) -> tuple[Tensor[Any], int]:
+    x = as_tensor(x, name)
+    if x.dtype.kind == "c":
+        raise errors.DtypeError(f"{name}: complex numbers have no order; received {x.dtype}")
+    if not x.ndim:
+        raise errors.AxisError(f"{name}: a 0-d tensor has no axis to sort along")
+    return x, as_axis(axis, x.ndim, name)
+
+
+def sort(x: Tensor[B], /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor[B]:
+    """Sorted along an axis; nan comes last, first if descending. Equal elements keep their order."""
+    x, place = _line(x, axis, "sort")
+    return run("sort", (x,), axis=place, descending=descending)  # type: ignore[no-any-return]
+
+
+def argsort(x: Tensor[B], /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor[B]:
+    """The places of elements in sorted order; int64. Equal elements keep their order."""
+    x, place = _line(x, axis, "argsort")
+    return run("argsort", (x,), axis=place, descending=descending)  # type: ignore[no-any-return]
+
+
+def topk(x: Tensor[B], k: int, /, *, axis: int = -1, largest: bool = True) -> tuple[Tensor[B], Tensor[B]]:
+    """The k largest (or smallest) elements along an axis, best first, and their places.
+
+    Raises ArgumentError unless 0 <= k <= the axis's size.
+
+    >>> import adjoint as ad
+    >>> values, places = ad.topk(ad.tensor([3.0, 1.0, 2.0]), 2)
+    >>> values.tolist(), places.tolist()
+    ([3.0, 2.0], [0, 2])
+    """
+    x, place = _line(x, axis, "topk")
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 0 <= k <= x.shape[place]:
+        raise errors.ArgumentError(f"topk: k is between 0 and the axis's size {x.shape[place]}, received {k!r}")
+    values, places = run("topk", (x,), k=int(k), axis=place, largest=largest)
+    return values, places
+
+

@@ -1,0 +1,224 @@
+"""Functions that move elements without changing them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from adjoint import errors
+from adjoint.backend import Backend
+from adjoint.functions.creation import as_shape, as_tensor, as_tensors
+from adjoint.functions.reductions import as_axes, as_axis
+from adjoint.primitives import broadcast_shapes
+from adjoint.tensor import Axis, Tensor, run
+
+B = TypeVar("B", bound=Backend)
+
+
+def reshape(x: Tensor[B], /, shape: int | Sequence[int], *, copy: bool | None = None) -> Tensor[B]:
+    """The same elements, in order, in another shape; one size may be -1 and is worked out.
+
+    Raises ShapeError where the elements do not fill the shape.
+
+    >>> import adjoint as ad
+    >>> ad.reshape(ad.arange(6), (2, -1)).shape
+    (2, 3)
+    """
+    x = as_tensor(x, "reshape")
+    sizes = [shape] if isinstance(shape, (int, np.integer)) else list(shape)
+    if sizes.count(-1) == 1:
+        known = math.prod(n for n in sizes if n != -1)
+        if not known or x.size % known:
+            raise errors.ShapeError(f"reshape: {x.size} elements of shape {x.shape} do not fill shape {tuple(sizes)}")
+        sizes[sizes.index(-1)] = x.size // known
+    return run("reshape", (x,), shape=as_shape(sizes, "reshape"))  # type: ignore[no-any-return]
+
+
+def permute_dims(x: Tensor[B], /, axes: Sequence[int]) -> Tensor[B]:
+    """The axes in another order: axis i of the result is axis `axes[i]` of x.
+
+    Raises AxisError unless every axis is named once.
+    """
+    x = as_tensor(x, "permute_dims")
+    order = tuple(as_axis(i, x.ndim, "permute_dims") for i in axes)
+    if sorted(order) != list(range(x.ndim)):
+        raise errors.AxisError(f"permute_dims: axes {tuple(axes)} do not name each of {x.ndim} axes once")
+    return run("permute_dims", (x,), axes=order)  # type: ignore[no-any-return]
+
+
+def matrix_transpose(x: Tensor[B], /) -> Tensor[B]:
+    """The transposes of a stack of matrices."""
+    return as_tensor(x, "matrix_transpose").mT
+
+
+def moveaxis(x: Tensor[B], source: int | Sequence[int], destination: int | Sequence[int], /) -> Tensor[B]:
+    """Axes moved to other places, the rest in their order."""
+    x = as_tensor(x, "moveaxis")
+    pairs = [
+        [as_axis(i, x.ndim, "moveaxis") for i in ([end] if isinstance(end, (int, np.integer)) else end)]
+        for end in (source, destination)
+    ]
+    if len(pairs[0]) != len(pairs[1]) or any(len(set(p)) < len(p) for p in pairs):
+        raise errors.AxisError(f"moveaxis: source {source} and destination {destination} do not pair up")
+    order = [i for i in range(x.ndim) if i not in pairs[0]]
+    for to, start in sorted(zip(pairs[1], pairs[0], strict=True)):
+        order.insert(to, start)
+    return permute_dims(x, order)
+
+
+def expand_dims(x: Tensor[B], /, axis: int | Sequence[int] = 0) -> Tensor[B]:
+    """New axes of size one, at these places of the result."""
+    x = as_tensor(x, "expand_dims")
+    count = 1 if isinstance(axis, (int, np.integer)) else len(axis)
+    return run("expand_dims", (x,), axis=as_axes(axis, x.ndim + count, "expand_dims"))  # type: ignore[no-any-return]
+
+
+def squeeze(x: Tensor[B], /, axis: Axis = None) -> Tensor[B]:
+    """Without the given axes, or all, of size one. Raises ShapeError for an axis of another size."""
+    x = as_tensor(x, "squeeze")
+    ones = tuple(i for i, n in enumerate(x.shape) if n == 1)
+    return run("squeeze", (x,), axis=ones if axis is None else as_axes(axis, x.ndim, "squeeze"))  # type: ignore[no-any-return]
+
+
+def broadcast_to(x: Tensor[B], /, shape: int | Sequence[int]) -> Tensor[B]:
+    """Repeated along axes of size one and new leading ones, without a copy.
+
+    Raises ShapeError where the shape cannot be reached.
+    """
+    return run("broadcast_to", (as_tensor(x, "broadcast_to"),), shape=as_shape(shape, "broadcast_to"))  # type: ignore[no-any-return]
+
+
+def broadcast_arrays(*arrays: Tensor[B]) -> list[Tensor[B]]:
+    """The tensors, each broadcast to their common shape."""
+    tensors = [as_tensor(x, "broadcast_arrays") for x in arrays]
+    shape = broadcast_shapes(*[x.shape for x in tensors])
+    return [broadcast_to(x, shape) for x in tensors]
+
+
+def concat(arrays: Sequence[Tensor[B]], /, *, axis: int | None = 0) -> Tensor[B]:
+    """Tensors joined along an axis, or flattened and joined for None.
+
+    Raises ShapeError where other axes differ, ArgumentError for no tensors.
+    """
+    tensors = as_tensors(_some(arrays, "concat"), "concat")
+    if axis is None:
+        tensors, axis = [reshape(x, -1) for x in tensors], 0
+    return run("concat", tensors, axis=as_axis(axis, tensors[0].ndim, "concat"))  # type: ignore[no-any-return]
+
+
+def stack(arrays: Sequence[Tensor[B]], /, *, axis: int = 0) -> Tensor[B]:
+    """Tensors of one shape joined along a new axis. Errors as `concat`."""
+    tensors = as_tensors(_some(arrays, "stack"), "stack")
+    for x in tensors:
+        if x.shape != tensors[0].shape:
+            raise errors.ShapeError(f"stack: shapes {tensors[0].shape} and {x.shape} differ; all must be equal")
+    place = as_axis(axis, tensors[0].ndim + 1, "stack")
+    return run("concat", [expand_dims(x, place) for x in tensors], axis=place)  # type: ignore[no-any-return]
+
+
+def _some(arrays: Any, name: str) -> list[Any]:
+    given = list(arrays)
+    if not given:
+        raise errors.ArgumentError(f"{name}: expected at least one tensor")
+    return given
+
+
+def unstack(x: Tensor[B], /, *, axis: int = 0) -> tuple[Tensor[B], ...]:
+    """The slices along an axis, as a tuple."""
+    x = as_tensor(x, "unstack")
+    place = as_axis(axis, x.ndim, "unstack")
+    before = (slice(None),) * place
+    return tuple([x[(*before, i)] for i in range(x.shape[place])])
+
+
+def flip(x: Tensor[B], /, *, axis: Axis = None) -> Tensor[B]:
+    """The elements in reverse order along axes, or all."""
+    x = as_tensor(x, "flip")
+    return run("flip", (x,), axis=as_axes(axis, x.ndim, "flip"))  # type: ignore[no-any-return]
+
+
+def pad(x: Tensor[B], /, pad_width: Any, *, value: complex = 0) -> Tensor[B]:
+    """A border of a constant value around the tensor.
+
+    `pad_width` is one width for all sides, a pair (before, after) for all axes, or a pair per axis.
+    Raises ArgumentError for any other form, or negative widths.
+
+    >>> import adjoint as ad
+    >>> ad.pad(ad.tensor([1.0, 2.0]), (1, 2)).tolist()
+    [0.0, 1.0, 2.0, 0.0, 0.0]
+    """
+    x = as_tensor(x, "pad")
+    try:
+        widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2))
+        valid = widths.dtype.kind in "iu" and (widths >= 0).all()
+    except ValueError:
+        valid = False
+    if not valid:
+        raise errors.ArgumentError(
+            f"pad: pad_width {pad_width!r} is no width, pair, or pair for each of {x.ndim} axes, of non-negative integers"
+        )
+    return run("pad", (x,), widths=tuple((int(a), int(b)) for a, b in widths), value=value)  # type: ignore[no-any-return]
+
+
+def roll(x: Tensor[B], /, shift: int | Sequence[int], *, axis: Axis = None) -> Tensor[B]:
+    """Elements shifted along axes; those pushed out come in again at the other end."""
+    x = as_tensor(x, "roll")
+    if axis is None:
+        return reshape(roll(reshape(x, -1), shift, axis=0), x.shape)
+    axes = [axis] if isinstance(axis, (int, np.integer)) else list(axis)
+    shifts = [shift] * len(axes) if isinstance(shift, (int, np.integer)) else list(shift)
+    if len(shifts) != len(axes):
+        raise errors.ArgumentError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
+    for by, i in zip(shifts, axes, strict=True):
+        place = as_axis(i, x.ndim, "roll")
+        n = x.shape[place]
+        cut = (-by) % n if n else 0
+        if cut:
+            before = (slice(None),) * place
+            x = run("concat", (x[(*before, slice(cut, None))], x[(*before, slice(None, cut))]), axis=place)
+    return x
+
+
+def tile(x: Tensor[B], repetitions: Sequence[int], /) -> Tensor[B]:
+    """The tensor repeated, so many times along each axis, counted from the last."""
+    x = as_tensor(x, "tile")
+    times = as_shape(repetitions, "tile")
+    ndim = len(times) if len(times) > x.ndim else x.ndim
+    times = (1,) * (ndim - len(times)) + times
+    shape = (1,) * (ndim - x.ndim) + x.shape
+    spread = [size for pair in zip((1,) * ndim, shape, strict=True) for size in pair]
+    target = [size for pair in zip(times, shape, strict=True) for size in pair]
+    wide = broadcast_to(reshape(x, spread), target)
+    return reshape(wide, tuple(n * m for n, m in zip(times, shape, strict=True)))
+
+
+def repeat(x: Tensor[B], repeats: int, /, *, axis: int | None = None) -> Tensor[B]:
+    """Each element repeated in place along an axis, or in the flattened tensor."""
+    x = as_tensor(x, "repeat")
+    if axis is None:
+        x, axis = reshape(x, -1), 0
+    place = as_axis(axis, x.ndim, "repeat")
+    (times,) = as_shape(repeats, "repeat")
+    wide = expand_dims(x, place + 1)
+    wide = broadcast_to(wide, (*x.shape[: place + 1], times, *x.shape[place + 1 :]))
+    return reshape(wide, (*x.shape[:place], x.shape[place] * times, *x.shape[place + 1 :]))
+
+
+def tril(x: Tensor[B], /, *, k: int = 0) -> Tensor[B]:
+    """Matrices with zeros above the k-th diagonal."""
+    return _triangle("tril", x, k)
+
+
+def triu(x: Tensor[B], /, *, k: int = 0) -> Tensor[B]:
+    """Matrices with zeros below the k-th diagonal."""
+    return _triangle("triu", x, k)
+
+
+def _triangle(name: str, x: Any, k: int) -> Tensor[Any]:
+    x = as_tensor(x, name)
+    if x.ndim < 2:
+        raise errors.ShapeError(f"{name}: expected matrices, received shape {x.shape}")
+    return run(name, (x,), k=k)  # type: ignore[no-any-return]

@@ -1,0 +1,242 @@
+"""Products that sum over shared axes: matmul, tensordot, einsum and their kin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from adjoint import errors
+from adjoint.backend import Backend
+from adjoint.functions.creation import arange, as_tensor, as_tensors
+from adjoint.functions.manipulation import broadcast_to, expand_dims, permute_dims, reshape, squeeze
+from adjoint.functions.reductions import as_axis
+from adjoint.functions.reductions import sum as total
+from adjoint.primitives import broadcast_shapes
+from adjoint.tensor import Tensor, run
+
+B = TypeVar("B", bound=Backend)
+
+
+def matmul(x: Tensor[B], y: Any, /) -> Tensor[B]:
+    """The matrix product over the last two axes, with broadcasting over the others.
+
+    A vector counts as a row on the left and a column on the right. Raises ShapeError where sizes do
+    not fit.
+
+    >>> import adjoint as ad
+    >>> (ad.eye(2) @ ad.tensor([1.0, 2.0])).tolist()
+    [1.0, 2.0]
+    """
+    x, y = as_tensors([x, y], "matmul")
+    if x.ndim >= 2 and y.ndim >= 2:
+        return run("matmul", (x, y))  # type: ignore[no-any-return]
+    if not x.ndim or not y.ndim:
+        raise errors.ShapeError(f"matmul: shapes {x.shape} and {y.shape}; scalars are multiplied with *")
+    if x.shape[-1] != y.shape[-2 if y.ndim > 1 else -1]:
+        raise errors.ShapeError(f"matmul: shapes {x.shape} and {y.shape} do not fit: {x.shape[-1]} columns on the left")
+    left = expand_dims(x, 0) if x.ndim == 1 else x
+    right = expand_dims(y, 1) if y.ndim == 1 else y
+    out = run("matmul", (left, right))
+    drop = [i for i, operand in ((-2, x), (-1, y)) if operand.ndim == 1]
+    return squeeze(out, tuple(drop))
+
+
+def __matmul__(x: Tensor[Any], y: Any, /) -> Any:
+    """x @ y."""
+    return matmul(x, y) if isinstance(y, (Tensor, np.ndarray, list)) else NotImplemented
+
+
+def __rmatmul__(y: Tensor[Any], x: Any, /) -> Any:
+    """x @ y for an x that is no tensor."""
+    return matmul(x, y) if isinstance(x, (np.ndarray, list)) else NotImplemented
+
+
+def vecdot(x: Tensor[B], y: Any, /, *, axis: int = -1) -> Tensor[B]:
+    """The sum of conj(x) * y along an axis."""
+    x, y = as_tensors([x, y], "vecdot")
+    left = run("conj", (x,)) if x.dtype.kind == "c" else x
+    ndim = x.ndim if x.ndim < y.ndim else y.ndim
+    return total(left * y, axis=as_axis(axis, ndim, "vecdot") - ndim)
+
+
+def outer(x: Tensor[B], y: Any, /) -> Tensor[B]:
+    """The products of all pairs of elements of two vectors."""
+    x, y = as_tensors([x, y], "outer")
+    return reshape(x, (-1, 1)) * reshape(y, (1, -1))
+
+
+def tensordot(x: Tensor[B], y: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor[B]:
+    """The sum of products over pairs of axes.
+
+    An int takes the last axes of x with the first of y; else two sequences of axes that go together.
+    Raises ShapeError where paired sizes differ, AxisError for axes that are not there.
+    """
+    x, y = as_tensors([x, y], "tensordot")
+    if isinstance(axes, (int, np.integer)):
+        if not 0 <= axes <= min(x.ndim, y.ndim):
+            raise errors.AxisError(f"tensordot: {axes} axes of shapes {x.shape} and {y.shape}")
+        pairs = [tuple(range(x.ndim - axes, x.ndim)), tuple(range(axes))]
+    else:
+        given = [(side,) if isinstance(side, (int, np.integer)) else tuple(side) for side in axes]
+        pairs = [tuple(as_axis(i, t.ndim, "tensordot") for i in side) for side, t in zip(given, (x, y), strict=True)]
+    summed = [[t.shape[i] for i in side] for t, side in zip((x, y), pairs, strict=True)]
+    if summed[0] != summed[1]:
+        raise errors.ShapeError(
+            f"tensordot: shapes {x.shape} and {y.shape} over axes {pairs[0]} and {pairs[1]} have sizes "
+            f"{summed[0]} and {summed[1]}"
+        )
+    rest = [[i for i in range(t.ndim) if i not in side] for t, side in zip((x, y), pairs, strict=True)]
+    inner = math.prod(summed[0])
+    rows, columns = [x.shape[i] for i in rest[0]], [y.shape[i] for i in rest[1]]
+    left = reshape(permute_dims(x, (*rest[0], *pairs[0])), (math.prod(rows), inner))
+    right = reshape(permute_dims(y, (*pairs[1], *rest[1])), (inner, math.prod(columns)))
+    return reshape(run("matmul", (left, right)), (*rows, *columns))
+
+
+# --- einsum: a composition of diagonals, sums and matrix products --------------------------------
+
+
+def einsum(subscripts: str, /, *operands: Any) -> Tensor[Any]:
+    """The sum of products that Einstein's notation describes, "ij,jk->ik"; `...` stands for more axes.
+
+    Two operands at a time become one batched matrix product, in the order that `numpy.einsum_path`
+    finds. Raises ArgumentError for a wrong notation, ShapeError for sizes that do not fit.
+
+    >>> import adjoint as ad
+    >>> ad.einsum("ij,j->i", ad.eye(2), ad.tensor([1.0, 2.0])).tolist()
+    [1.0, 2.0]
+    """
+    if not operands:
+        raise errors.ArgumentError("einsum: expected at least one operand")
+    tensors = as_tensors(operands, "einsum")
+    inputs, output = _parse(subscripts, [x.ndim for x in tensors])
+    sizes: dict[str, int] = {}
+    for labels, x in zip(inputs, tensors, strict=True):
+        for label, n in zip(labels, x.shape, strict=True):
+            if sizes.get(label, 1) not in (1, n) and n != 1:
+                raise errors.ShapeError(
+                    f"einsum {subscripts!r}: index {label!r} has sizes {sizes[label]} and {n}, in shapes "
+                    f"{', '.join(str(t.shape) for t in tensors)}"
+                )
+            sizes[label] = max(n, sizes.get(label, 1)) if n else 0
+    terms = [_single(x, labels, sizes) for x, labels in zip(tensors, inputs, strict=True)]
+    while len(terms) > 1:
+        i, j = _next_pair(terms, output)
+        second, first = terms.pop(j), terms.pop(i)
+        others = set(output).union(*[labels for _, labels in terms])
+        terms.append(_pair(first, second, others))
+    x, labels = terms[0]
+    gone = [i for i, label in enumerate(labels) if label not in output]
+    if gone:
+        x, labels = total(x, axis=gone), "".join(label for label in labels if label in output)
+    x = permute_dims(x, [labels.index(label) for label in output])
+    return broadcast_to(x, [sizes[label] for label in output]) if x.shape != tuple(sizes[l] for l in output) else x
+
+
+def _parse(subscripts: str, ndims: list[int]) -> tuple[list[str], str]:
+    """Labels per operand and of the output, with `...` spelt out in capital labels that nobody typed."""
+    text = subscripts.replace(" ", "")
+    left, arrow, right = text.partition("->")
+    inputs = left.split(",")
+    if len(inputs) != len(ndims):
+        raise errors.ArgumentError(f"einsum {subscripts!r}: {len(inputs)} terms for {len(ndims)} operands")
+    spare = [chr(0x391 + i) for i in range(32)]  # Greek capitals
+    most = 0
+    spelt = []
+    for term, ndim in zip(inputs, ndims, strict=True):
+        named = term.replace("...", "")
+        if not named.isalpha() and named:
+            raise errors.ArgumentError(f"einsum {subscripts!r}: indices are letters, received {term!r}")
+        extra = ndim - len(named)
+        if extra < 0 or (extra and "..." not in term):
+            raise errors.ArgumentError(f"einsum {subscripts!r}: term {term!r} for an operand of {ndim} axes")
+        most = max(most, extra)
+        spelt.append(term.replace("...", "".join(spare[:extra][::-1])))
+    dots = "".join(spare[:most][::-1])
+    if arrow:
+        output = right.replace("...", dots)
+    else:
+        letters = sorted(set("".join(t.replace("...", "") for t in inputs)))
+        output = dots + "".join(l for l in letters if left.count(l) == 1)
+    if len(set(output)) < len(output) or not set(output) <= set("".join(spelt)):
+        raise errors.ArgumentError(f"einsum {subscripts!r}: output {right!r} repeats an index or names a new one")
+    return spelt, output
+
+
+Term = tuple[Tensor[Any], str]
+
+
+def _single(x: Tensor[Any], labels: str, sizes: dict[str, int]) -> Term:
+    """A term in which every index stands once: repeated ones take the diagonal."""
+    for label in sorted(set(labels)):
+        while labels.count(label) > 1:
+            i = labels.index(label)
+            j = labels.index(label, i + 1)
+            n = sizes[label]
+            x = broadcast_to(x, [n if k in (i, j) else size for k, size in enumerate(x.shape)])
+            x = permute_dims(x, [i, j, *[k for k in range(x.ndim) if k not in (i, j)]])
+            line = arange(n, device=x.device)
+            x = x[line, line]
+            labels = label + "".join(l for k, l in enumerate(labels) if k not in (i, j))
+    return x, labels
+
+
+def _next_pair(terms: list[Term], output: str) -> tuple[int, int]:
+    if len(terms) == 2:
+        return 0, 1
+    names = {label: chr(97 + i) if i < 26 else chr(39 + i) for i, label in enumerate(sorted(set("".join(l for _, l in terms))))}
+    text = ",".join("".join(names[l] for l in labels) for _, labels in terms)
+    shapes = [np.broadcast_to(np.empty(()), x.shape) for x, _ in terms]
+    path, _ = np.einsum_path(text + "->" + "".join(names[l] for l in output), *shapes, optimize="greedy")
+    i, j = sorted(path[1])[:2]
+    return int(i), int(j)
+
+
+def _pair(first: Term, second: Term, others: set[str]) -> Term:
+    """The product of two terms, summed over the indices that nobody else has: one matmul."""
+    (x, left), (y, right) = first, second
+    for_later = others | (set(left) & set(right))
+    x, left = _sum_out(x, left, for_later)
+    y, right = _sum_out(y, right, for_later)
+    shared = [l for l in left if l in right]
+    batch = [l for l in shared if l in others]
+    inner = [l for l in shared if l not in others]
+    rows = [l for l in left if l not in right]
+    columns = [l for l in right if l not in left]
+    size = {**dict(zip(left, x.shape, strict=True))}
+    for l, n in zip(right, y.shape, strict=True):
+        size[l] = n if size.get(l, 1) == 1 else size[l]
+    if not inner and not (rows and columns):  # nothing to sum: an elementwise product
+        order = batch + rows + columns
+        return _spread(x, left, order) * _spread(y, right, order), "".join(order)
+    x = _stretch(x, left, inner, size)
+    y = _stretch(y, right, inner, size)
+    parts = [math.prod(size[l] for l in group) for group in (rows, inner, columns)]
+    x = permute_dims(x, [left.index(l) for l in batch + rows + inner])
+    y = permute_dims(y, [right.index(l) for l in batch + inner + columns])
+    x = reshape(x, (*x.shape[: len(batch)], parts[0], parts[1]))
+    y = reshape(y, (*y.shape[: len(batch)], parts[1], parts[2]))
+    out = run("matmul", (x, y))
+    shape = (*broadcast_shapes(x.shape[:-2], y.shape[:-2]), *[size[l] for l in rows + columns])
+    return reshape(out, shape), "".join(batch + rows + columns)
+
+
+def _sum_out(x: Tensor[Any], labels: str, keep: set[str]) -> Term:
+    gone = [i for i, label in enumerate(labels) if label not in keep]
+    return (total(x, axis=gone), "".join(l for l in labels if l in keep)) if gone else (x, labels)
+
+
+def _spread(x: Tensor[Any], labels: str, order: list[str]) -> Tensor[Any]:
+    """The term with its axes in this order, of size one where it has none."""
+    x = permute_dims(x, [labels.index(l) for l in order if l in labels])
+    missing = [i for i, l in enumerate(order) if l not in labels]
+    return expand_dims(x, missing) if missing else x
+
+
+def _stretch(x: Tensor[Any], labels: str, inner: list[str], size: dict[str, int]) -> Tensor[Any]:
+    """Summed indices of size one broadcast to the other operand's size."""
+    shape = [size[l] if l in inner else n for l, n in zip(labels, x.shape, strict=True)]
+    return broadcast_to(x, shape) if tuple(shape) != x.shape else x

@@ -1,0 +1,181 @@
+"""Functions that sum up along axes: reductions, statistics and running totals."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeVar
+
+import numpy as np
+
+from adjoint import dtypes, errors
+from adjoint.backend import Backend
+from adjoint.functions.creation import as_tensor, inexact
+from adjoint.tensor import Axis, Tensor, cast, run
+
+B = TypeVar("B", bound=Backend)
+
+
+def as_axis(axis: Any, ndim: int, name: str) -> int:
+    """One axis, counted from the front. Raises AxisError where the tensor has no such axis."""
+    if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)):
+        raise errors.AxisError(f"{name}: an axis is an integer, received {axis!r}")
+    if not -ndim <= axis < ndim:
+        raise errors.AxisError(f"{name}: axis {axis} is out of range for a tensor of {ndim} axes")
+    return int(axis) % ndim if ndim else 0
+
+
+def as_axes(axis: Axis, ndim: int, name: str) -> tuple[int, ...]:
+    """All axes for None, else the given ones, counted from the front and in order."""
+    if axis is None:
+        return tuple(range(ndim))
+    if isinstance(axis, (int, np.integer)):
+        return (as_axis(axis, ndim, name),)
+    found = [as_axis(i, ndim, name) for i in axis]
+    if len(set(found)) < len(found):
+        raise errors.AxisError(f"{name}: axis {tuple(axis)} names an axis twice")
+    return tuple(sorted(found))
+
+
+def _reduce(name: str, x: Tensor[Any], axis: Axis, keepdims: bool) -> Any:
+    return run(name, (x,), axis=as_axes(axis, x.ndim, name), keepdims=keepdims)
+
+
+def _summable(x: Tensor[Any], dtype: Any) -> Tensor[Any]:
+    """Totals keep floating dtypes; small integers and booleans are summed as 64-bit ones."""
+    if dtype is not None:
+        return cast(x, dtypes.as_dtype(dtype))
+    if x.dtype.kind in "bi":
+        return cast(x, dtypes.int64)
+    return cast(x, dtypes.uint64) if x.dtype.kind == "u" else x
+
+
+def sum(x: Tensor[B], axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor[B]:  # noqa: A001
+    """The sum of elements along one, several or (None) all axes.
+
+    Integers and booleans are summed as 64-bit integers unless `dtype` says otherwise. Raises
+    AxisError for an axis that is not there.
+
+    >>> import adjoint as ad
+    >>> ad.sum(ad.tensor([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
+    [4.0, 6.0]
+    """
+    return _reduce("sum", _summable(as_tensor(x, "sum"), dtype), axis, keepdims)  # type: ignore[no-any-return]
+
+
+def prod(x: Tensor[B], axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor[B]:
+    """The product of elements along axes; its gradient is right with zeros among them."""
+    return _reduce("prod", _summable(as_tensor(x, "prod"), dtype), axis, keepdims)  # type: ignore[no-any-return]
+
+
+def mean(x: Tensor[B], axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+    """The arithmetic mean along axes; integers give float32. The mean of nothing is nan."""
+    x = inexact(x, "mean")
+    axes = as_axes(axis, x.ndim, "mean")
+    count = math.prod(x.shape[i] for i in axes)
+    total = run("sum", (x,), axis=axes, keepdims=keepdims)
+    return total / count if count else total * math.nan  # type: ignore[no-any-return]
+
+
+def var(x: Tensor[B], axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
+    """The variance along axes, divided by the count less `correction` (1 gives the unbiased one).
+
+    Real also for complex x. nan where the count does not exceed the correction.
+    """
+    x = inexact(x, "var")
+    axes = as_axes(axis, x.ndim, "var")
+    count = math.prod(x.shape[i] for i in axes)
+    centred = x - mean(x, axes, keepdims=True)
+    if x.dtype.kind == "c":
+        squares = run("square", (centred.real,)) + run("square", (centred.imag,))
+    else:
+        squares = run("square", (centred,))
+    total = run("sum", (squares,), axis=axes, keepdims=keepdims)
+    return total / (count - correction) if count > correction else total * math.nan  # type: ignore[no-any-return]
+
+
+def std(x: Tensor[B], axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
+    """The standard deviation along axes: the square root of `var`."""
+    return run("sqrt", (var(x, axis, correction=correction, keepdims=keepdims),))  # type: ignore[no-any-return]
+
+
+def _ordered(x: Any, name: str) -> Tensor[Any]:
+    x = as_tensor(x, name)
+    if x.dtype.kind == "c":
+        raise errors.DtypeError(f"{name}: complex numbers have no order; received {x.dtype}")
+    return x
+
+
+def max(x: Tensor[B], axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:  # noqa: A001
+    """The largest element along axes; ties share the gradient equally.
+
+    Raises ShapeError for an empty axis, DtypeError for complex x.
+    """
+    return _reduce("max", _ordered(x, "max"), axis, keepdims)  # type: ignore[no-any-return]
+
+
+def min(x: Tensor[B], axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:  # noqa: A001
+    """The smallest element along axes; ties share the gradient equally. Errors as `max`."""
+    return _reduce("min", _ordered(x, "min"), axis, keepdims)  # type: ignore[no-any-return]
+
+
+def _place(name: str, x: Any, axis: int | None, keepdims: bool) -> Any:
+    x = _ordered(x, name)
+    place = None if axis is None else as_axis(axis, x.ndim, name)
+    return run(name, (x,), axis=place, keepdims=keepdims)
+
+
+def argmax(x: Tensor[B], axis: int | None = None, *, keepdims: bool = False) -> Tensor[B]:
+    """The place of the first largest element along an axis, or in the flattened tensor; int64."""
+    return _place("argmax", x, axis, keepdims)  # type: ignore[no-any-return]
+
+
+def argmin(x: Tensor[B], axis: int | None = None, *, keepdims: bool = False) -> Tensor[B]:
+    """The place of the first smallest element along an axis, or in the flattened tensor; int64."""
+    return _place("argmin", x, axis, keepdims)  # type: ignore[no-any-return]
+
+
+def any(x: Tensor[B], axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:  # noqa: A001
+    """Whether some element along axes is true, that is not zero."""
+    return _reduce("any", as_tensor(x, "any"), axis, keepdims)  # type: ignore[no-any-return]
+
+
+def all(x: Tensor[B], axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:  # noqa: A001
+    """Whether all elements along axes are true, that is not zero."""
+    return _reduce("all", as_tensor(x, "all"), axis, keepdims)  # type: ignore[no-any-return]
+
+
+def _cumulative(name: str, x: Any, axis: int | None, dtype: Any, include_initial: bool) -> Any:
+    x = _summable(as_tensor(x, name), dtype)
+    if axis is None:
+        if x.ndim > 1:
+            raise errors.AxisError(f"{name}: a tensor of {x.ndim} axes needs axis=")
+        axis = 0
+    if not x.ndim:
+        x = run("reshape", (x,), shape=(1,))
+    place = as_axis(axis, x.ndim, name)
+    out = run(name, (x,), axis=place)
+    if include_initial:
+        widths = tuple((1, 0) if i == place else (0, 0) for i in range(x.ndim))
+        out = run("pad", (out,), widths=widths, value=0 if name == "cumulative_sum" else 1)
+    return out
+
+
+def cumulative_sum(
+    x: Tensor[B], axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
+) -> Tensor[B]:
+    """Running sums along an axis, which may be left out for one axis; `include_initial` starts at 0.
+
+    >>> import adjoint as ad
+    >>> ad.cumulative_sum(ad.tensor([1, 2, 3])).tolist()
+    [1, 3, 6]
+    """
+    return _cumulative("cumulative_sum", x, axis, dtype, include_initial)  # type: ignore[no-any-return]
+
+
+def cumulative_prod(
+    x: Tensor[B], axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
+) -> Tensor[B]:
+    """Running products along an axis; `include_initial` starts at 1. Right gradients at zeros."""
+    return _cumulative("cumulative_prod", x, axis, dtype, include_initial)  # type: ignore[no-any-return]
+
+

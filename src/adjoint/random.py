@@ -1,0 +1,127 @@
+"""Random tensors. Numbers follow from a key of seed and counter, the same on every backend.
+
+`ad.random.seed(n)` starts the default device's sequence anew, `device.seed(n)` any other's.
+Draws are constants: gradients flow through what is computed from them, as in `mean + std * normal(...)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint import dtypes, errors
+from adjoint.dtypes import DType
+from adjoint.functions.creation import _place, as_shape
+from adjoint.functions.indexing import take
+from adjoint.tensor import Tensor, wrap
+
+__all__ = ["bernoulli", "integers", "normal", "permutation", "seed", "uniform"]
+
+ShapeLike = int | Sequence[int]
+
+
+def seed(n: int) -> None:
+    """Start the random sequence of the default device anew. Raises ArgumentError for a negative seed.
+
+    >>> import adjoint as ad
+    >>> ad.random.seed(1)
+    >>> a = ad.random.uniform(2)
+    >>> ad.random.seed(1)
+    >>> (a == ad.random.uniform(2)).tolist()
+    [True, True]
+    """
+    _place(None).seed(n)
+
+
+def _floating(dtype: Any, name: str) -> DType:
+    found = dtypes.default_float if dtype is None else dtypes.as_dtype(dtype)
+    if found.kind != "f":
+        raise errors.DtypeError(f"{name}: expected a real floating dtype, received {found}")
+    return found
+
+
+def uniform(
+    shape: ShapeLike = (), *, low: Any = 0.0, high: Any = 1.0, dtype: Any = None, device: Any = None
+) -> Tensor[Any]:
+    """Numbers evenly distributed in [low, high); float32 unless a dtype is given.
+
+    `low` and `high` are numbers or tensors that broadcast with the shape.
+    """
+    place = _place(device)
+    draw = place.random_uniform(key=place.next_key(), shape=as_shape(shape), dtype=_floating(dtype, "uniform"))
+    unit = wrap(draw, place)
+    if _is(low, 0) and _is(high, 1):
+        return unit
+    return unit * (high - low) + low
+
+
+def normal(
+    shape: ShapeLike = (), *, mean: Any = 0.0, std: Any = 1.0, dtype: Any = None, device: Any = None
+) -> Tensor[Any]:
+    """Normally distributed numbers of a mean and a standard deviation; float32 unless a dtype is given.
+
+    `mean` and `std` may be tensors, and gradients flow to them (reparameterisation). Raises ArgumentError
+    for a negative number as `std`.
+    """
+    if isinstance(std, (int, float)) and std < 0:
+        raise errors.ArgumentError(f"normal: the standard deviation must not be negative, received {std}")
+    place = _place(device)
+    draw = place.random_normal(key=place.next_key(), shape=as_shape(shape), dtype=_floating(dtype, "normal"))
+    unit = wrap(draw, place)
+    if _is(mean, 0) and _is(std, 1):
+        return unit
+    return unit * std + mean
+
+
+def _is(value: Any, number: int) -> bool:
+    return isinstance(value, (int, float)) and value == number
+
+
+def bernoulli(p: Any = 0.5, shape: ShapeLike | None = None, *, device: Any = None) -> Tensor[Any]:
+    """Booleans that are true with probability `p`, a number or a tensor; of p's shape unless given.
+
+    Raises ArgumentError for a number outside [0, 1].
+    """
+    if isinstance(p, (int, float)) and not 0 <= p <= 1:
+        raise errors.ArgumentError(f"bernoulli: a probability is between 0 and 1, received {p}")
+    if isinstance(p, Tensor):
+        device = p.device if device is None else device
+        shape = p.shape if shape is None else shape
+        p = p.detach()
+    return uniform(() if shape is None else shape, device=device) < p
+
+
+def integers(
+    low: int, high: int | None = None, shape: ShapeLike = (), *, dtype: Any = None, device: Any = None
+) -> Tensor[Any]:
+    """Integers evenly distributed in [low, high), or [0, low) if one bound is given; int64.
+
+    Raises ArgumentError for an empty range or one that the dtype does not hold.
+    """
+    if high is None:
+        low, high = 0, low
+    found = dtypes.default_int if dtype is None else dtypes.as_dtype(dtype)
+    if found.kind not in "iu":
+        raise errors.DtypeError(f"integers: expected an integer dtype, received {found}")
+    info = np.iinfo(found)
+    if not info.min <= low < high <= int(info.max) + 1:
+        raise errors.ArgumentError(f"integers: [{low}, {high}) is empty or does not fit in {found}")
+    place = _place(device)
+    key = place.next_key()
+    return wrap(place.random_integers(key=key, low=low, high=high, shape=as_shape(shape), dtype=found), place)
+
+
+def permutation(x: Any, *, device: Any = None) -> Tensor[Any]:
+    """The integers below x in random order, or a tensor's slices along its first axis.
+
+    Gradients flow through the reordering of a tensor.
+    """
+    if isinstance(x, Tensor):
+        if not x.ndim:
+            raise errors.ShapeError("permutation: a 0-d tensor has no slices; pass an int for integers below it")
+        return take(x, permutation(x.shape[0], device=x.device), axis=0)
+    (size,) = as_shape(x, "permutation")
+    place = _place(device)
+    return wrap(place.random_permutation(key=place.next_key(), size=size, dtype=dtypes.default_int), place)

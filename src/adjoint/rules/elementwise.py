@@ -1,0 +1,237 @@
+"""Derivatives of elementwise primitives.
+
+Conventions at singular points are PyTorch's; docs/conventions.md lists them. Formulas are those of
+any table of derivatives, e.g. Abramowitz and Stegun, Handbook of Mathematical Functions (1964),
+chapters 4 and 7.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from adjoint.rules.records import Bilinear, Composed, Elementwise, Linear, NotDifferentiable, Record
+
+LN2, LN10 = math.log(2.0), math.log(10.0)
+
+
+def _scalar(x: Any) -> bool:
+    return isinstance(x, (int, float, complex))
+
+
+def _zero(B: Any, g: Any) -> Any:
+    """Zero times `g`, but zero also where `g` is not finite."""
+    return B.full(shape=tuple(g.shape), value=0, dtype=B.dtype_of(g))
+
+
+def _minus_one(B: Any, y: Any) -> Any:
+    return y - 1 if _scalar(y) else B.subtract(y, 1)
+
+
+def _pow_x(B: Any, g: Any, x: Any, y: Any) -> Any:
+    """y * x ** (y - 1), and 0 for y = 0 whatever x is."""
+    if _scalar(y):
+        return _zero(B, g) if y == 0 else B.multiply(g, B.multiply(B.pow(x, y - 1), y))
+    slope = B.multiply(y, B.pow(x, _minus_one(B, y)))
+    return B.multiply(g, B.where(B.equal(y, 0), 0.0, slope))
+
+
+def _pow_y(B: Any, g: Any, x: Any, y: Any, out: Any) -> Any:
+    """x ** y * log(x), and 0 for x = 0 with y >= 0, where x ** y is flat."""
+    if _scalar(x):
+        if x == 0:
+            return B.multiply(g, B.where(B.greater_equal(y, 0), 0.0, -math.inf))
+        logarithm = math.log(x) if isinstance(x, (int, float)) and x > 0 else math.nan
+        return B.multiply(g, B.multiply(out, logarithm))
+    flat = B.equal(x, 0)
+    if _scalar(y):
+        flat = flat if y >= 0 else B.not_equal(x, x)
+    else:
+        flat = B.logical_and(flat, B.greater_equal(_real(B, y), 0))
+    slope = B.multiply(out, B.log(B.where(flat, 1.0, x)))
+    return B.multiply(g, B.where(flat, 0.0, slope))
+
+
+def _real(B: Any, y: Any) -> Any:
+    return B.real(y) if B.dtype_of(y).kind == "c" else y
+
+
+def _share(B: Any, g: Any, mine: Any, other: Any, better: Any) -> Any:
+    """All of `g` where mine is better, half where they tie, none elsewhere."""
+    half = B.where(B.equal(mine, other), B.multiply(g, 0.5), 0.0)
+    return B.where(better(mine, other), g, half)
+
+
+def _abs(B: Any, g: Any, x: Any, out: Any) -> Any:
+    """sign(x); for complex x the real-linear pullback conj(x) / |x|."""
+    if B.dtype_of(x).kind != "c":
+        return B.multiply(g, B.sign(x))
+    safe = B.where(B.equal(out, 0.0), 1.0, out)
+    dtype = B.dtype_of(x)
+    return B.multiply(B.conj(x), B.astype(B.divide(g, safe), dtype=dtype))
+
+
+def _astype(B: Any, g: Any, x_dtype: Any) -> Any:
+    """The transpose casts back; to a real dtype only the real part carries."""
+    if x_dtype.kind not in "fc":
+        return None
+    if x_dtype.kind == "f" and B.dtype_of(g).kind == "c":
+        g = B.real(g)
+    return B.astype(g, dtype=x_dtype)
+
+
+def _times_i(B: Any, g: Any, factor: complex, x_dtype: Any) -> Any:
+    g = B.astype(g, dtype=x_dtype)
+    return B.multiply(g, factor) if x_dtype.kind == "c" else None
+
+
+def _imag(B: Any, g: Any, x_dtype: Any) -> Any:
+    return _times_i(B, g, -1j, x_dtype)
+
+
+def _between(B: Any, x: Any, low: Any, high: Any) -> Any:
+    return B.logical_and(B.greater_equal(x, low), B.less_equal(x, high))
+
+
+def _one_minus_square(B: Any, x: Any) -> Any:
+    return B.subtract(1.0, B.square(x))
+
+
+def _half_normal(B: Any, x: Any) -> Any:
+    """The standard normal distribution's density."""
+    return B.multiply(B.exp(B.multiply(B.square(x), -0.5)), 1 / math.sqrt(2 * math.pi))
+
+
+def _normal_cdf(B: Any, x: Any) -> Any:
+    return B.multiply(B.add(B.erf(B.multiply(x, math.sqrt(0.5))), 1.0), 0.5)
+
+
+def _silu_pullback(B: Any, g: Any, x: Any) -> Any:
+    s = B.expit(x)
+    return B.multiply(g, B.multiply(s, B.add(B.multiply(x, B.subtract(1.0, s)), 1.0)))
+
+
+def _gelu_pullback(B: Any, g: Any, x: Any) -> Any:
+    return B.multiply(g, B.add(_normal_cdf(B, x), B.multiply(x, _half_normal(B, x))))
+
+
+def _sign(B: Any, x: Any) -> Any:
+    return B.where(B.greater(x, 0), 1.0, 0.0)
+
+
+_none = NotDifferentiable()
+_flat = Elementwise(x=_zero)
+_flat_both = Elementwise(x=_zero, y=_zero)
+
+RECORDS: dict[str, Record] = {
+    # linear
+    "negative": Linear(x=lambda B, g: B.negative(g)),
+    "add": Linear(x=lambda B, g: g, y=lambda B, g: g),
+    "subtract": Linear(x=lambda B, g: g, y=lambda B, g: B.negative(g)),
+    "where": Linear(
+        x=lambda B, g, condition: B.where(condition, g, 0.0),
+        y=lambda B, g, condition: B.where(condition, 0.0, g),
+    ),
+    "astype": Linear(x=_astype),
+    "real": Linear(x=lambda B, g, x_dtype: B.astype(g, dtype=x_dtype)),
+    "imag": Linear(x=_imag),
+    "conj": Linear(x=lambda B, g: B.conj(g)),
+    # bilinear
+    "multiply": Bilinear(x=lambda B, g, y: B.multiply(g, y), y=lambda B, g, x: B.multiply(g, x)),
+    "absorbing_multiply": Bilinear(
+        x=lambda B, g, y: B.absorbing_multiply(g, y), y=lambda B, g, x: B.absorbing_multiply(g, x)
+    ),
+    # arithmetic
+    "divide": Elementwise(
+        x=lambda B, g, y: B.divide(g, y),
+        y=lambda B, g, y, out: B.negative(B.divide(B.multiply(g, out), y)),
+    ),
+    "remainder": Elementwise(
+        x=lambda B, g: g, y=lambda B, g, x, y: B.negative(B.multiply(g, B.floor_divide(x, y)))
+    ),
+    "pow": Elementwise(x=_pow_x, y=_pow_y),
+    "square": Elementwise(x=lambda B, g, x: B.multiply(g, B.multiply(x, 2.0))),
+    "sqrt": Elementwise(x=lambda B, g, out: B.divide(B.multiply(g, 0.5), out)),
+    "abs": Elementwise(x=_abs),
+    "maximum": Elementwise(
+        x=lambda B, g, x, y: _share(B, g, x, y, B.greater), y=lambda B, g, x, y: _share(B, g, y, x, B.greater)
+    ),
+    "minimum": Elementwise(
+        x=lambda B, g, x, y: _share(B, g, x, y, B.less), y=lambda B, g, x, y: _share(B, g, y, x, B.less)
+    ),
+    "clip": Elementwise(
+        x=lambda B, g, x, low, high: B.where(_between(B, x, low, high), g, 0.0),
+        low=lambda B, g, x, low, high: B.where(B.logical_and(B.less(x, low), B.less(low, high)), g, 0.0),
+        high=lambda B, g, x, low, high: B.where(
+            B.logical_or(B.greater(x, high), B.greater_equal(low, high)), g, 0.0
+        ),
+    ),
+    # exponentials and logarithms
+    "exp": Elementwise(x=lambda B, g, out: B.multiply(g, out)),
+    "expm1": Elementwise(x=lambda B, g, out: B.multiply(g, B.add(out, 1.0))),
+    "log": Elementwise(x=lambda B, g, x: B.divide(g, x)),
+    "log1p": Elementwise(x=lambda B, g, x: B.divide(g, B.add(x, 1.0))),
+    "log2": Elementwise(x=lambda B, g, x: B.divide(g, B.multiply(x, LN2))),
+    "log10": Elementwise(x=lambda B, g, x: B.divide(g, B.multiply(x, LN10))),
+    "logaddexp": Elementwise(
+        x=lambda B, g, x, y: B.multiply(g, B.expit(_difference(B, x, y))),
+        y=lambda B, g, x, y: B.multiply(g, B.expit(_difference(B, y, x))),
+    ),
+    # trigonometric and hyperbolic
+    "sin": Elementwise(x=lambda B, g, x: B.multiply(g, B.cos(x))),
+    "cos": Elementwise(x=lambda B, g, x: B.negative(B.multiply(g, B.sin(x)))),
+    "tan": Elementwise(x=lambda B, g, out: B.multiply(g, B.add(B.square(out), 1.0))),
+    "asin": Elementwise(x=lambda B, g, x: B.divide(g, B.sqrt(_one_minus_square(B, x)))),
+    "acos": Elementwise(
+        x=lambda B, g, x: B.negative(B.divide(g, B.sqrt(_one_minus_square(B, x))))
+    ),
+    "atan": Elementwise(x=lambda B, g, x: B.divide(g, B.add(B.square(x), 1.0))),
+    "atan2": Elementwise(
+        x=lambda B, g, x, y: B.multiply(g, B.divide(y, _hypot2(B, x, y))),
+        y=lambda B, g, x, y: B.multiply(g, B.divide(_negative(B, x), _hypot2(B, x, y))),
+    ),
+    "sinh": Elementwise(x=lambda B, g, x: B.multiply(g, B.cosh(x))),
+    "cosh": Elementwise(x=lambda B, g, x: B.multiply(g, B.sinh(x))),
+    "asinh": Elementwise(x=lambda B, g, x: B.divide(g, B.sqrt(B.add(B.square(x), 1.0)))),
+    "acosh": Elementwise(
+        x=lambda B, g, x: B.divide(g, B.multiply(B.sqrt(B.subtract(x, 1.0)), B.sqrt(B.add(x, 1.0))))
+    ),
+    "atanh": Elementwise(x=lambda B, g, x: B.divide(g, _one_minus_square(B, x))),
+    "tanh": Elementwise(x=lambda B, g, out: B.tanh_pullback(g, out)),
+    "tanh_pullback": Composed(lambda B, g, out: B.multiply(g, _one_minus_square(B, out))),
+    # special functions and activations
+    "erf": Elementwise(x=lambda B, g, x: B.multiply(g, B.multiply(B.exp(B.negative(B.square(x))), 2 / math.sqrt(math.pi)))),
+    "expit": Elementwise(x=lambda B, g, out: B.expit_pullback(g, out)),
+    "expit_pullback": Composed(lambda B, g, out: B.multiply(g, B.multiply(out, B.subtract(1.0, out)))),
+    "relu": Elementwise(x=lambda B, g, out: B.relu_pullback(g, out)),
+    "relu_pullback": Linear(g=lambda B, g, out: B.relu_pullback(g, out)),
+    "softplus": Elementwise(x=lambda B, g, x: B.multiply(g, B.expit(x))),
+    "silu": Composed(lambda B, x: B.multiply(x, B.expit(x)), x=lambda B, g, x: B.silu_pullback(g, x)),
+    "silu_pullback": Composed(_silu_pullback),
+    "gelu": Composed(lambda B, x: B.multiply(x, _normal_cdf(B, x)), x=lambda B, g, x: B.gelu_pullback(g, x)),
+    "gelu_pullback": Composed(_gelu_pullback),
+    # piecewise constant: the derivative is zero wherever there is one
+    **dict.fromkeys("sign floor ceil trunc round".split(), _flat),
+    "floor_divide": _flat_both,
+    # bools and integers
+    **dict.fromkeys(
+        "logical_not isnan isinf isfinite equal not_equal less less_equal greater greater_equal logical_and "
+        "logical_or logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift "
+        "bitwise_invert".split(),
+        _none,
+    ),
+}
+
+
+def _difference(B: Any, x: Any, y: Any) -> Any:
+    return B.subtract(x, y)
+
+
+def _negative(B: Any, x: Any) -> Any:
+    return -x if _scalar(x) else B.negative(x)
+
+
+def _hypot2(B: Any, x: Any, y: Any) -> Any:
+    """x^2 + y^2, where either may be a Python scalar."""
+    squares = [v * v if _scalar(v) else B.square(v) for v in (x, y)]
+    return B.add(*squares)

@@ -1,0 +1,177 @@
+"""Derivatives of reductions, scans and the normalising functions built on them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from adjoint.rules.records import Composed, Custom, Linear, NotDifferentiable, Record
+
+
+def _kept(B: Any, g: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """A reduced array with its axes back, of size one."""
+    return g if keepdims or not axis else B.expand_dims(g, axis=axis)
+
+
+def _sum(B: Any, g: Any, x_shape: Any, axis: Any, keepdims: Any) -> Any:
+    return B.broadcast_to(_kept(B, g, axis, keepdims), shape=x_shape)
+
+
+def _extremum(B: Any, g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
+    """Ties share equally, as in PyTorch's amax."""
+    best = B.astype(B.equal(x, _kept(B, out, axis, keepdims)), dtype=B.dtype_of(g))
+    count = B.sum(best, axis=axis, keepdims=True)
+    return B.multiply(best, B.divide(_kept(B, g, axis, keepdims), count))
+
+
+def _prod(B: Any, g: Any, x: Any, axis: Any, keepdims: Any) -> Any:
+    """Each element's derivative is the product of the others, right with zeros among them.
+
+    Products of those before and after come from two cumulative products over one flat axis.
+    """
+    rest = tuple(i for i in range(len(x.shape)) if i not in axis)
+    order = rest + tuple(axis)
+    flat_shape = (*(x.shape[i] for i in rest), math.prod(x.shape[i] for i in axis))
+    moved = B.permute_dims(x, axes=order)
+    flat = B.reshape(moved, shape=flat_shape)
+    last = len(rest)
+    before = _exclusive_prod(B, flat, last)
+    after = B.flip(_exclusive_prod(B, B.flip(flat, axis=(last,)), last), axis=(last,))
+    others = B.reshape(B.multiply(before, after), shape=tuple(x.shape[i] for i in order))
+    others = B.permute_dims(others, axes=tuple(sorted(range(len(order)), key=order.__getitem__)))
+    return B.multiply(_kept(B, g, axis, keepdims), others)
+
+
+def _exclusive_prod(B: Any, x: Any, axis: int) -> Any:
+    """The product of all earlier elements; one for the first."""
+    if x.shape[axis] == 0:
+        return x
+    widths = tuple((1, 0) if i == axis else (0, 0) for i in range(len(x.shape)))
+    shifted = B.pad(B.index(x, key=(*[slice(None)] * axis, slice(0, x.shape[axis] - 1, 1))), widths=widths, value=1)
+    return B.cumulative_prod(shifted, axis=axis)
+
+
+def _reverse_cumsum(B: Any, g: Any, axis: int) -> Any:
+    return B.flip(B.cumulative_sum(B.flip(g, axis=(axis,)), axis=axis), axis=(axis,))
+
+
+def _cumulative_prod(B: Any, g: Any, x: Any, out: Any, axis: int) -> Any:
+    """d out_k / d x_i is the product of the first k without the i-th, for k >= i.
+
+    Without zeros that is out_k / x_i. With zeros it is exact to treat the first zero apart: before
+    it the quotient serves, at it the products that skip it do, after it everything is zero.
+    """
+    is_zero = B.equal(x, 0)
+    index = B.cumulative_sum(B.astype(is_zero, dtype=B.dtype_of(g)), axis=axis)
+    first = B.logical_and(is_zero, B.equal(index, 1))
+    early = B.equal(index, 0)
+    safe = B.where(is_zero, 1.0, x)
+    quotient = B.divide(_reverse_cumsum(B, B.multiply(g, out), axis), safe)
+    # with the first zero made a one, the products from there up to the second zero
+    skipping = B.cumulative_prod(B.where(first, 1.0, x), axis=axis)
+    reached = B.where(early, 0.0, B.multiply(g, skipping))
+    at_zero = _reverse_cumsum(B, reached, axis)
+    return B.where(early, quotient, B.where(first, at_zero, 0.0))
+
+
+def _logsumexp_definition(B: Any, x: Any, *, axis: Any, keepdims: Any) -> Any:
+    top = B.detach(B.max(x, axis=axis, keepdims=True))
+    top = B.where(B.isfinite(top), top, 0.0)
+    total = B.log(B.sum(B.exp(B.subtract(x, top)), axis=axis, keepdims=True))
+    out = B.add(total, top)
+    return out if keepdims or not axis else B.squeeze(out, axis=axis)
+
+
+def _logsumexp(B: Any, g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
+    peak = _kept(B, out, axis, keepdims)
+    peak = B.where(B.isfinite(peak), peak, 0.0)  # an empty sum, or an infinite one, weighs by x alone
+    return B.multiply(_kept(B, g, axis, keepdims), B.exp(B.subtract(x, peak)))
+
+
+def _softmax_definition(B: Any, x: Any, *, axis: int) -> Any:
+    powers = B.exp(B.subtract(x, B.detach(B.max(x, axis=(axis,), keepdims=True))))
+    return B.divide(powers, B.sum(powers, axis=(axis,), keepdims=True))
+
+
+def _softmax_pullback(B: Any, g: Any, out: Any, *, axis: int) -> Any:
+    inner = B.sum(B.multiply(g, out), axis=(axis,), keepdims=True)
+    return B.multiply(out, B.subtract(g, inner))
+
+
+def _log_softmax_definition(B: Any, x: Any, *, axis: int) -> Any:
+    return B.subtract(x, B.logsumexp(x, axis=(axis,), keepdims=True))
+
+
+def _log_softmax_pullback(B: Any, g: Any, out: Any, *, axis: int) -> Any:
+    return B.subtract(g, B.multiply(B.exp(out), B.sum(g, axis=(axis,), keepdims=True)))
+
+
+def _norm_definition(B: Any, x: Any, *, axis: Any, keepdims: Any) -> Any:
+    size = B.abs(x) if B.dtype_of(x).kind == "c" else x
+    return B.sqrt(B.sum(B.square(size), axis=axis, keepdims=keepdims))
+
+
+def _norm(B: Any, g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
+    """x / |x|, and 0 at the origin."""
+    safe = B.where(B.equal(out, 0.0), 1.0, out)
+    weight = _kept(B, B.divide(g, safe), axis, keepdims)
+    if B.dtype_of(x).kind == "c":
+        return B.multiply(B.conj(x), B.astype(weight, dtype=B.dtype_of(x)))
+    return B.multiply(x, weight)
+
+
+def _mean(B: Any, x: Any, axis: Any) -> Any:
+    return B.divide(B.sum(x, axis=axis, keepdims=True), math.prod(x.shape[i] for i in axis))
+
+
+def _standardize_definition(B: Any, x: Any, *, axis: Any, epsilon: float) -> Any:
+    centred = B.subtract(x, _mean(B, x, axis))
+    return B.divide(centred, B.sqrt(B.add(_mean(B, B.square(centred), axis), epsilon)))
+
+
+def _standardize(B: Any, g: Any, x: Any, out: Any, axis: Any, epsilon: float) -> Any:
+    """Ioffe and Szegedy, Batch Normalization (2015), section 3, with mean and variance folded in."""
+    centred = B.subtract(x, _mean(B, x, axis))
+    deviation = B.sqrt(B.add(_mean(B, B.square(centred), axis), epsilon))
+    slope = B.multiply(out, _mean(B, B.multiply(g, out), axis))
+    return B.divide(B.subtract(B.subtract(g, _mean(B, g, axis)), slope), deviation)
+
+
+def _cross_entropy_definition(B: Any, x: Any, labels: Any) -> Any:
+    last = len(x.shape) - 1
+    column = B.expand_dims(labels, axis=(last,))
+    picked = B.take_along_axis(B.log_softmax(x, axis=last), column, axis=last)
+    return B.negative(B.squeeze(picked, axis=(last,)))
+
+
+def _cross_entropy(B: Any, g: Any, x: Any, labels: Any) -> Any:
+    """softmax(x) minus one at the label, times g."""
+    last = len(x.shape) - 1
+    g = B.expand_dims(g, axis=(last,))
+    weighted = B.multiply(B.softmax(x, axis=last), g)
+    classes = B.arange(start=0, stop=x.shape[last], step=1, dtype=B.dtype_of(labels))
+    hit = B.equal(B.expand_dims(labels, axis=(last,)), classes)
+    return B.where(hit, B.subtract(weighted, g), weighted)
+
+
+_none = NotDifferentiable()
+
+RECORDS: dict[str, Record] = {
+    "sum": Linear(x=_sum),
+    "cumulative_sum": Linear(x=_reverse_cumsum),
+    "prod": Custom(x=_prod),
+    "cumulative_prod": Custom(x=_cumulative_prod),
+    "max": Custom(x=_extremum),
+    "min": Custom(x=_extremum),
+    "logsumexp": Composed(_logsumexp_definition, x=_logsumexp),
+    "softmax": Composed(_softmax_definition, x=lambda B, g, out, axis: B.softmax_pullback(g, out, axis=axis)),
+    "softmax_pullback": Composed(_softmax_pullback),
+    "log_softmax": Composed(
+        _log_softmax_definition, x=lambda B, g, out, axis: B.log_softmax_pullback(g, out, axis=axis)
+    ),
+    "log_softmax_pullback": Composed(_log_softmax_pullback),
+    "vector_norm": Composed(_norm_definition, x=_norm),
+    "standardize": Composed(_standardize_definition, x=_standardize),
+    "softmax_cross_entropy": Composed(_cross_entropy_definition, x=_cross_entropy),
+    **dict.fromkeys("any all argmax argmin".split(), _none),
+}

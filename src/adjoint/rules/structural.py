@@ -1,0 +1,51 @@
+"""Transposes of the primitives that only move values: all are linear."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.rules.records import Linear, Record
+
+
+def unbroadcast(B: Any, g: Any, x_shape: Any) -> Any:
+    """Sum over the axes that broadcasting made or stretched."""
+    extra = len(g.shape) - len(x_shape)
+    axes = (*range(extra), *(i + extra for i, n in enumerate(x_shape) if n == 1 and g.shape[i + extra] != 1))
+    return B.reshape(B.sum(g, axis=axes, keepdims=False), shape=x_shape)
+
+
+def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted(range(len(axes)), key=axes.__getitem__))
+
+
+def _split(B: Any, g: Any, wanted: tuple[int, ...], xs_shape: Any, axis: int) -> tuple[Any, ...]:
+    """Each operand of a concat gets its slice back."""
+    pieces, start = [], 0
+    for i, shape in enumerate(xs_shape):
+        stop = start + shape[axis]
+        if i in wanted:
+            pieces.append(B.index(g, key=(*[slice(None)] * axis, slice(start, stop, 1))))
+        start = stop
+    return tuple(pieces)
+
+
+def _crop(B: Any, g: Any, x_shape: Any, widths: Any) -> Any:
+    return B.index(
+        g, key=tuple(slice(before, before + n, 1) for (before, _), n in zip(widths, x_shape, strict=True))
+    )
+
+
+RECORDS: dict[str, Record] = {
+    "reshape": Linear(x=lambda B, g, x_shape: B.reshape(g, shape=x_shape)),
+    "broadcast_to": Linear(x=unbroadcast),
+    "permute_dims": Linear(x=lambda B, g, axes: B.permute_dims(g, axes=_inverse(axes))),
+    "expand_dims": Linear(x=lambda B, g, axis: B.squeeze(g, axis=axis)),
+    "squeeze": Linear(x=lambda B, g, axis: B.expand_dims(g, axis=axis)),
+    "concat": Linear(pullback=_split),
+    "flip": Linear(x=lambda B, g, axis: B.flip(g, axis=axis)),
+    "pad": Linear(x=_crop),
+    "tril": Linear(x=lambda B, g, k: B.tril(g, k=k)),
+    "triu": Linear(x=lambda B, g, k: B.triu(g, k=k)),
+}
+
+

@@ -1,0 +1,240 @@
+"""Checks for derivatives, and where a graph came from.
+
+`check_grads` compares analytic with numerical derivatives along random directions, after the test
+utilities of HIPS autograd: a wrong rule cannot hide, because each direction mixes all entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import optree
+
+from adjoint import errors
+from adjoint.backend import Backend
+from adjoint.decorators import autodiff
+from adjoint.decorators.autodiff import Autodiff
+from adjoint.functions.creation import asarray, from_inner
+from adjoint.functions.gradients import backward, require_grad
+from adjoint.tensor import Tensor, wrap
+
+__all__ = ["check_grads", "trace_origins"]
+
+Values = list[np.ndarray[Any, Any]]
+
+
+class trace_origins:  # noqa: N801 (reads as a statement)
+    """Record the user's source line with every primitive: a call turns it on, `with` for a while.
+
+    Errors in backward and `ad.why` then name lines. It slows every primitive down.
+
+    >>> import adjoint as ad
+    >>> with ad.testing.trace_origins():
+    ...     x = ad.tensor([1.0]).require_grad()
+    ...     y = x.detach() * 2
+    >>> ad.why(x, y).split(",")[0]
+    "cut at 'detach'"
+    """
+
+    def __init__(self, on: bool = True) -> None:
+        self._before = autodiff.trace_origins(on)
+
+    def __enter__(self) -> trace_origins:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        autodiff.trace_origins(self._before)
+
+
+def check_grads(
+    f: Callable[..., Any],
+    args: Any,
+    *,
+    order: int = 2,
+    rtol: float = 1e-5,
+    atol: float = 1e-6,
+    seed: int = 0,
+    device: Backend | None = None,
+) -> None:
+    """Check the gradients of `f` at `args` against central differences, up to an order.
+
+    Parameters
+    ----------
+    f
+        A function of tensors that returns a tensor, or a pytree of them.
+    args
+        A tuple of arrays, tensors or pytrees of them; derivatives are taken with respect to all
+        that are float64 or complex128, and other things are passed as they are.
+    order
+        1 checks gradients; 2 those of a random directional derivative as well, and so on.
+    rtol, atol
+        How far analytic and numerical derivatives along a random direction may differ: `atol` is relative to
+        the largest entry involved.
+    seed
+        Of the random directions.
+    device
+        The backend below the Autodiff levels; NumPy's if None.
+
+    Raises
+    ------
+    CheckError
+        They differ: the message has the order, both values, and the entry that is worst.
+    DtypeError
+        No float64 or complex128 values to differentiate.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> import numpy as np
+    >>> ad.testing.check_grads(ad.sin, (np.array([0.5, 1.0]),))
+    """
+    from adjoint.backends.numpy import NumPy
+
+    base = NumPy() if device is None else device
+    leaves, tree = optree.tree_flatten(args if isinstance(args, tuple) else (args,), none_is_leaf=True)  # type: ignore[arg-type]
+    at = [i for i, leaf in enumerate(leaves) if _differentiable(leaf)]
+    if not at:
+        raise errors.DtypeError("check_grads: expected float64 or complex128 arrays among the arguments")
+    point: Values = [np.array(_numpy(leaves[i])) for i in at]
+
+    def of(tensors: Sequence[Tensor[Any]]) -> list[Tensor[Any]]:
+        filled = list(leaves)
+        for i, tensor in zip(at, tensors, strict=True):
+            filled[i] = tensor
+        out = f(*optree.tree_unflatten(tree, filled))  # type: ignore[misc]
+        flat = optree.tree_leaves(out)  # type: ignore[arg-type]
+        for result in flat:
+            if not isinstance(result, Tensor):
+                raise errors.CheckError(f"check_grads: f returns tensors; received {type(result).__name__}")
+        return [x for x in flat if x.dtype.kind in "fc"]
+
+    _check(of, point, order, base, np.random.default_rng(seed), rtol, atol, 1)
+
+
+Function = Callable[[Sequence[Tensor[Any]]], list[Tensor[Any]]]
+
+
+def _differentiable(leaf: Any) -> bool:
+    return isinstance(leaf, (Tensor, np.ndarray, np.generic, float)) and np.asarray(
+        _numpy(leaf)
+    ).dtype in (np.float64, np.complex128)
+
+
+def _numpy(leaf: Any) -> Any:
+    return leaf.numpy() if isinstance(leaf, Tensor) else leaf
+
+
+def _check(
+    f: Function, point: Values, order: int, base: Backend, rng: np.random.Generator, rtol: float, atol: float, depth: int
+) -> None:
+    """Check the gradient of a random projection of f, then check that gradient as a function."""
+    level: Backend = base
+    for _ in range(order):
+        level = Autodiff(level)
+    inputs = [asarray(x, device=base) for x in point]
+    weights = [_random(rng, x.numpy()) for x in f(inputs)]
+
+    def scalar(values: Values) -> float:
+        outs = f([asarray(v, device=base) for v in values])
+        return float(sum(_real_dot(w, o.numpy()) for w, o in zip(weights, outs, strict=True)))
+
+    def gradient(tensors: Sequence[Tensor[Any]]) -> list[Tensor[Any]]:
+        lifted = [require_grad(from_inner(x)) for x in tensors]
+        outs = f(lifted)
+        total: list[Tensor[Any] | None] = [None] * len(lifted)
+        for out, weight in zip(outs, weights, strict=True):
+            if not (isinstance(out.device, Autodiff) and out.device is lifted[0].device and out._array.node is not None):
+                continue  # a result that depends on no input: its derivative is zero
+            grads = backward(out, asarray(weight, device=out.device.inner), retain_graph=True)
+            for i, x in enumerate(lifted):
+                g = grads.get(x)
+                if g is not None:
+                    known = total[i]
+                    total[i] = g if known is None else known + g
+        zero = [_zeros_like(x) for x in tensors]
+        return [z if g is None else g for g, z in zip(total, zero, strict=True)]
+
+    found = gradient(inputs)
+    for g, x in zip(found, point, strict=True):
+        if g.shape != x.shape or g.dtype != x.dtype:
+            raise errors.CheckError(
+                f"order {depth}: the gradient has shape {g.shape} and dtype {g.dtype}, the argument {x.shape}, {x.dtype}"
+            )
+    _compare(scalar, point, [g.numpy() for g in found], rng, rtol, atol, depth)
+    if order > 1:
+        _check(gradient, point, order - 1, base, rng, rtol, atol, depth + 1)
+
+
+def _zeros_like(x: Tensor[Any]) -> Tensor[Any]:
+    return wrap(x.device.full(shape=x.shape, value=0, dtype=x.dtype), x.device)
+
+
+def _random(rng: np.random.Generator, like: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    values = rng.standard_normal(like.shape)
+    if like.dtype.kind == "c":
+        return values + 1j * rng.standard_normal(like.shape)
+    return np.asarray(values, dtype=like.dtype)
+
+
+def _real_dot(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> float:
+    """The real inner product of C^n: for a real loss, the gradient's with a step is its change."""
+    return float(np.sum(np.real(np.conj(x) * y)))
+
+
+_STEPS = (1e-3, 1e-4, 1e-5, 1e-6)
+
+
+def _compare(
+    scalar: Callable[[Values], float],
+    point: Values,
+    found: Values,
+    rng: np.random.Generator,
+    rtol: float,
+    atol: float,
+    depth: int,
+) -> None:
+    """Derivatives along a random direction of all arguments together."""
+    direction = [_random(rng, x) for x in point]
+    analytic = float(sum(_real_dot(g, d) for g, d in zip(found, direction, strict=True)))
+    numeric, error = _derivative(scalar, point, direction)
+    scale = max([1.0, *[float(np.max(np.abs(g * d), initial=0.0)) for g, d in zip(found, direction, strict=True)]])
+    if abs(analytic - numeric) <= rtol * abs(numeric) + atol * scale + 2 * error:
+        return
+    raise errors.CheckError(
+        f"order {depth}: along a random direction the gradient gives {analytic:.10g}, differences give {numeric:.10g}"
+        + _worst(scalar, point, found)
+    )
+
+
+def _derivative(scalar: Callable[[Values], float], point: Values, direction: Values) -> tuple[float, float]:
+    """Central differences of fourth order at several steps: the two that agree best, and by how much."""
+
+    def at(h: float) -> float:
+        return scalar([x + h * d for x, d in zip(point, direction, strict=True)])
+
+    estimates = [(8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h) for h in _STEPS]
+    gaps = [abs(a - b) for a, b in zip(estimates, estimates[1:], strict=False)]
+    best = int(np.argmin(gaps)) if not np.isnan(gaps).all() else 0
+    return estimates[best], 0.0
+
+
+def _worst(scalar: Callable[[Values], float], point: Values, found: Values) -> str:
+    """Where analytic and numerical derivatives differ most, entry by entry."""
+    worst = (-1.0, "")
+    for n, (x, g) in enumerate(zip(point, found, strict=True)):
+        for place in np.ndindex(x.shape):
+            for unit in (1.0, 1j) if x.dtype.kind == "c" else (1.0,):
+                direction = [np.zeros_like(y) for y in point]
+                direction[n][place] = unit
+                numeric, _ = _derivative(scalar, point, direction)
+                analytic = _real_dot(np.asarray(g[place]), np.asarray(unit))
+                gap = abs(analytic - numeric) if np.isfinite(analytic - numeric) else np.inf
+                if gap > worst[0]:
+                    part = ", imaginary part" if unit == 1j else ""
+                    worst = (gap, f"\n  worst: argument {n} at {place}{part}: gradient {analytic:.10g}, differences {numeric:.10g}")
+    return worst[1]
