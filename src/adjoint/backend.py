@@ -67,19 +67,19 @@ class Backend(metaclass=_Interned):
         if base not in TABLE or rest:
             raise AttributeError(f"{type(self).__name__} has no attribute or primitive {name!r}")
         implementation = (self.implement_into if into else self.implement)(TABLE[base])
-        self.__dict__[name] = implementation
+        vars(self)[name] = implementation
         return implementation
 
     def __getitem__(self, primitive: Primitive) -> Implementation:
         known = self.__dict__.get(primitive.name)
         if known is None:
-            known = self.__dict__[primitive.name] = self.implement(primitive)
-        return known  # type: ignore[no-any-return]
+            known = vars(self)[primitive.name] = self.implement(primitive)
+        return known
 
     def forget(self) -> None:
         """Drop the kept answers; `implement` is asked again."""
         for name in [name for name in self.__dict__ if name.partition("_into")[0] in TABLE]:
-            del self.__dict__[name]
+            del vars(self)[name]
 
     def __repr__(self) -> str:
         return self.name
@@ -142,6 +142,10 @@ class Backend(metaclass=_Interned):
         """The array of a `dump`; `fresh` gives leaves a key of their own."""
         raise NotImplementedError
 
+    def weak(self, value: complex, dtype: DType) -> Any:
+        """A Python scalar, not zero, in the form in which it meets arrays of this dtype fastest."""
+        return value
+
     def seed(self, n: int) -> None:
         """Start the sequence of random keys anew; `n` is any non-negative integer."""
         raise NotImplementedError
@@ -176,7 +180,7 @@ class Leaf(Backend):
         return self.to_numpy(array)
 
     def load(self, state: Any, *, fresh: bool) -> Array:
-        return self.from_numpy(state, copy=False)
+        return self.from_numpy(state, copy=fresh)
 
 
 J = TypeVar("J", bound=Backend, covariant=True)
@@ -196,6 +200,7 @@ class Decorator(Backend, Generic[J]):
                 f"{type(self).__name__} decorates a backend such as ad.NumPy(); received {inner!r}"
             )
         self.inner = inner
+        self.weak = inner.weak  # type: ignore[method-assign]
         self.name = f"{type(self).__name__.lower()}<{inner.name}>"
 
     def configuration(self) -> tuple[Any, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 import os
 import re
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -17,8 +18,8 @@ from adjoint.decorators.autodiff import Autodiff
 _process: list[Backend] = []  # the process's default, once somebody set one
 _current: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_device", default=None)
 
-_LEAVES = {"numpy": NumPy, "reference": Reference}
-_DECORATORS = {"autodiff": Autodiff}
+_LEAVES: dict[str, Callable[..., Backend]] = {"numpy": NumPy, "reference": Reference}
+_DECORATORS: dict[str, Callable[..., Backend]] = {"autodiff": Autodiff}
 
 
 def device(name: str | Backend) -> Backend:

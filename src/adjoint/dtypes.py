@@ -8,6 +8,7 @@ gives the default float32.
 
 from __future__ import annotations
 
+import builtins
 import functools
 from typing import Any
 
@@ -94,3 +95,32 @@ def limits(dtype: DType) -> tuple[float, float]:
     if dtype.kind in "iu":
         return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
     return -float("inf"), float("inf")
+
+
+def values_of(values: Any, dtype: Any = None, name: str = "tensor") -> np.ndarray[Any, Any]:
+    """Anything with values as a NumPy array of a supported dtype; Python floats become float32.
+
+    Raises ShapeError for ragged lists, DtypeError for what is no number.
+    """
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise errors.ShapeError(f"{name}: the nested lists do not form an array: {error}") from None
+    if array.dtype.kind in "OUSmMV":
+        raise errors.DtypeError(f"{name}: expected numbers or booleans, received {type(values).__name__} of {array.dtype}")
+    if dtype is not None:
+        wanted = as_dtype(dtype)
+        if array.dtype.kind == "c" and wanted.kind not in "cb":
+            raise errors.DtypeError(f"{name}: complex values do not fit in {wanted}; take .real first")
+    elif hasattr(values, "dtype") or _has_numpy(values):
+        wanted = as_dtype(array.dtype)
+    else:
+        wanted = {"f": default_float, "c": default_complex}.get(array.dtype.kind) or as_dtype(array.dtype)
+    return array.astype(wanted, copy=False)
+
+
+def _has_numpy(values: Any) -> builtins.bool:
+    """Whether a nested list holds NumPy scalars or arrays, which keep their dtype."""
+    while isinstance(values, (list, tuple)) and values:
+        values = values[0]
+    return isinstance(values, (np.generic, np.ndarray))

@@ -21,8 +21,8 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _square(x: Any, name: str) -> Tensor[Any]:
-    x = inexact(x, name)
+def _square(value: Any, name: str) -> Tensor[Any]:
+    x = inexact(value, name)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise errors.ShapeError(f"{name}: expected square matrices, shape (..., n, n); received {x.shape}")
     return x

@@ -416,8 +416,8 @@ _declare(
     shape=_broadcast,
     dtype=_bool,
 )
-# the pullbacks that leaves fuse: g times the derivative, from the output alone
-_declare("tanh_pullback expit_pullback relu_pullback", ELEMENTWISE, "g out", shape=_broadcast, dtype=_first)
+# the pullbacks that leaves fuse: g times the derivative, from the output y or the input x alone
+_declare("tanh_pullback expit_pullback relu_pullback", ELEMENTWISE, "g y", shape=_broadcast, dtype=_first)
 _declare("silu_pullback gelu_pullback", ELEMENTWISE, "g x", shape=_broadcast, dtype=_first)
 _declare("where", ELEMENTWISE, "condition x y", shape=_broadcast, dtype=_second)
 _declare("clip", ELEMENTWISE, "x low high", shape=_broadcast, dtype=_first)
@@ -429,7 +429,7 @@ _declare("max min", REDUCTION, "x", "axis keepdims", shape=_extremum_shape, dtyp
 _declare("any all", REDUCTION, "x", "axis keepdims", shape=_reduced, dtype=_bool)
 _declare("argmax argmin", REDUCTION, "x", "axis keepdims", shape=_arg_shape, dtype=_index)
 _declare("cumulative_sum cumulative_prod softmax log_softmax", REDUCTION, "x", "axis", shape=_same, dtype=_first)
-_declare("softmax_pullback log_softmax_pullback", REDUCTION, "g out", "axis", shape=_same, dtype=_first)
+_declare("softmax_pullback log_softmax_pullback", REDUCTION, "g y", "axis", shape=_same, dtype=_first)
 _declare("standardize", REDUCTION, "x", "axis epsilon", shape=_same, dtype=_first)
 _declare("softmax_cross_entropy", REDUCTION, "x labels", shape=_cross_entropy_shape, dtype=_first)
 

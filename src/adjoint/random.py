@@ -54,7 +54,7 @@ def uniform(
     unit = wrap(draw, place)
     if _is(low, 0) and _is(high, 1):
         return unit
-    return unit * (high - low) + low
+    return unit * (high - low) + low  # type: ignore[no-any-return]  # bounds are anything
 
 
 def normal(
@@ -72,7 +72,7 @@ def normal(
     unit = wrap(draw, place)
     if _is(mean, 0) and _is(std, 1):
         return unit
-    return unit * std + mean
+    return unit * std + mean  # type: ignore[no-any-return]
 
 
 def _is(value: Any, number: int) -> bool:
@@ -90,7 +90,7 @@ def bernoulli(p: Any = 0.5, shape: ShapeLike | None = None, *, device: Any = Non
         device = p.device if device is None else device
         shape = p.shape if shape is None else shape
         p = p.detach()
-    return uniform(() if shape is None else shape, device=device) < p
+    return uniform(() if shape is None else shape, device=device) < p  # type: ignore[no-any-return]
 
 
 def integers(

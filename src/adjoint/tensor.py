@@ -6,8 +6,9 @@ of the same name in `adjoint.functions`, so that `x.sum()` and `ad.sum(x)` are o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -29,29 +30,34 @@ Scalar = (bool, int, float, complex)  # Python's own; NumPy's count as arrays
 
 _new = object.__new__
 _BOOL = dtypes.bool
+# what integers are made float for, and booleans integers
+_FLOATING = frozenset("divide pow atan2 logaddexp".split())
+_NUMERIC = frozenset("add subtract multiply maximum minimum floor_divide remainder".split())
 
 
 def _operator(name: str, *, reflected: bool = False) -> Callable[[F], F]:
     """The body of a binary operator: straight to the primitive where operands agree, else `binary`."""
     comparison = TABLE[name].dtype(dtypes.float32) is not dtypes.float32
-    true_division = name in ("divide", "pow", "atan2")
+    picky = name in _FLOATING or name in _NUMERIC  # the dtype may have to change first
 
     def body(self: Tensor[Any], other: Any) -> Any:
         backend, dtype = self._device, self._dtype
         kind = other.__class__
         if kind is Tensor:
-            if other._device is not backend or other._dtype is not dtype or (true_division and dtype.kind not in "fc"):
+            if other._device is not backend or other._dtype is not dtype or (picky and dtype.kind not in "fc"):
                 return binary(name, self, other)
-            other = other._array
-        elif kind is _Owner or (kind is not float and kind is not int) or dtype.kind not in "fc":
+            value = other._array
+        elif (kind is float or kind is int) and dtype.kind in "fc":
+            value = backend.weak(other, dtype) if other else other  # zeros differ by their sign
+        else:
             return binary(name, other, self) if reflected else binary(name, self, other)
         try:
             if reflected:
-                array = getattr(backend, name)(other, self._array)
+                array = getattr(backend, name)(value, self._array)
             else:
-                array = getattr(backend, name)(self._array, other)
+                array = getattr(backend, name)(self._array, value)
         except Exception as error:
-            raise explain(error, backend, name, (self._array, other), {}) from error
+            raise explain(error, backend, name, (self._array, getattr(other, "_array", other)), {}) from error
         out = _new(Tensor)
         out._array = array
         out._device = backend
@@ -135,7 +141,7 @@ class Tensor(Generic[B]):
     @property
     def size(self) -> int:
         """The number of its elements."""
-        return int(np.prod(self._array.shape, dtype=np.int64))
+        return math.prod(self.shape)
 
     @property
     def T(self) -> Tensor[B]:
@@ -184,7 +190,7 @@ class Tensor(Generic[B]):
     def __rpow__(self, other: Any) -> Tensor[B]: ...
 
     def __pow__(self, other: Any) -> Tensor[B]:
-        if other.__class__ in (int, float) and other == 2:
+        if other.__class__ in (int, float) and other == 2 and self._dtype.kind in "fc":
             return unary("square", self)
         return binary("pow", self, other)  # type: ignore[no-any-return]
 
@@ -216,6 +222,12 @@ class Tensor(Generic[B]):
     def __rshift__(self, other: Any) -> Tensor[B]:
         return binary("bitwise_right_shift", self, other)  # type: ignore[no-any-return]
 
+    def __rlshift__(self, other: Any) -> Tensor[B]:
+        return binary("bitwise_left_shift", other, self)  # type: ignore[no-any-return]
+
+    def __rrshift__(self, other: Any) -> Tensor[B]:
+        return binary("bitwise_right_shift", other, self)  # type: ignore[no-any-return]
+
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     @_assigning("add")
@@ -238,6 +250,10 @@ class Tensor(Generic[B]):
     def __ior__(self, other: Any) -> Tensor[B]: ...
     @_assigning("bitwise_xor")
     def __ixor__(self, other: Any) -> Tensor[B]: ...
+    @_assigning("bitwise_left_shift")
+    def __ilshift__(self, other: Any) -> Tensor[B]: ...
+    @_assigning("bitwise_right_shift")
+    def __irshift__(self, other: Any) -> Tensor[B]: ...
 
     def __neg__(self) -> Tensor[B]:
         return unary("negative", self)
@@ -255,6 +271,8 @@ class Tensor(Generic[B]):
     def __matmul__(self, other: Any) -> Tensor[B]: ...
     @bound
     def __rmatmul__(self, other: Any) -> Tensor[B]: ...
+    @bound
+    def __imatmul__(self, other: Any) -> Tensor[B]: ...
     @bound
     def __getitem__(self, key: Any) -> Tensor[B]: ...
     @bound
@@ -541,24 +559,21 @@ def lifted(x: Tensor[Any], device: Backend) -> Array:
 
 
 def operand(value: Any, like: Tensor[Any]) -> Tensor[Any]:
-    """A tensor as it is; anything with values as a constant on the backend of `like`."""
+    """A tensor as it is; a copy of anything with values as a constant on the backend of `like`."""
     if isinstance(value, Tensor):
         return value
-    values = np.asarray(value)
-    if values.dtype.kind == "f" and not hasattr(value, "dtype"):
-        values = values.astype(dtypes.default_float)
-    dtype = dtypes.as_dtype(values.dtype)
     device = like._device
-    return wrap(device.from_numpy(np.ascontiguousarray(values, dtype).reshape(values.shape), copy=False), device)
+    return wrap(device.from_numpy(dtypes.values_of(value), copy=True), device)
+
+
+def weak(value: Any) -> TypeGuard[complex]:
+    """Whether it is one of Python's own numbers, which adapt to the dtype of the tensor they meet."""
+    return isinstance(value, Scalar) and not isinstance(value, np.generic)
 
 
 def cast(x: Tensor[Any], dtype: DType) -> Tensor[Any]:
     """The tensor in this dtype; differentiable."""
     return x if x._dtype is dtype else run("astype", (x,), dtype=dtype)
-
-
-_FLOATING = frozenset("divide pow atan2 logaddexp".split())
-_NUMERIC = frozenset("add subtract multiply maximum minimum floor_divide remainder".split())
 
 
 def binary(name: str, x: Any, y: Any) -> Any:
@@ -568,7 +583,7 @@ def binary(name: str, x: Any, y: Any) -> Any:
     """
     pair = []
     for value, other in ((x, y), (y, x)):
-        if not isinstance(value, (Tensor, *Scalar)):
+        if not isinstance(value, Tensor) and not weak(value):
             if not isinstance(value, (np.ndarray, np.generic, list, tuple)):
                 return NotImplemented
             value = operand(value, other)

@@ -78,7 +78,8 @@ def check_grads(
     seed
         Of the random directions.
     device
-        The backend below the Autodiff levels; NumPy's if None.
+        The level to differentiate with, `Autodiff(NumPy())` if None; higher orders stack more of it.
+        Of another backend, the `Autodiff` over it.
 
     Raises
     ------
@@ -95,8 +96,9 @@ def check_grads(
     """
     from adjoint.backends.numpy import NumPy
 
-    base = NumPy() if device is None else device
-    leaves, tree = optree.tree_flatten(args if isinstance(args, tuple) else (args,), none_is_leaf=True)  # type: ignore[arg-type]
+    level = device if isinstance(device, Autodiff) else Autodiff(NumPy() if device is None else device)
+    tuple_of_args: Any = args if isinstance(args, tuple) else (args,)
+    leaves, tree = optree.tree_flatten(tuple_of_args, none_is_leaf=True)
     at = [i for i, leaf in enumerate(leaves) if _differentiable(leaf)]
     if not at:
         raise errors.DtypeError("check_grads: expected float64 or complex128 arrays among the arguments")
@@ -106,14 +108,14 @@ def check_grads(
         filled = list(leaves)
         for i, tensor in zip(at, tensors, strict=True):
             filled[i] = tensor
-        out = f(*optree.tree_unflatten(tree, filled))  # type: ignore[misc]
-        flat = optree.tree_leaves(out)  # type: ignore[arg-type]
+        out = f(*optree.tree_unflatten(tree, filled))
+        flat = optree.tree_leaves(out)
         for result in flat:
             if not isinstance(result, Tensor):
                 raise errors.CheckError(f"check_grads: f returns tensors; received {type(result).__name__}")
         return [x for x in flat if x.dtype.kind in "fc"]
 
-    _check(of, point, order, base, np.random.default_rng(seed), rtol, atol, 1)
+    _check(of, point, order, level, np.random.default_rng(seed), rtol, atol, 1)
 
 
 Function = Callable[[Sequence[Tensor[Any]]], list[Tensor[Any]]]
@@ -130,12 +132,10 @@ def _numpy(leaf: Any) -> Any:
 
 
 def _check(
-    f: Function, point: Values, order: int, base: Backend, rng: np.random.Generator, rtol: float, atol: float, depth: int
+    f: Function, point: Values, order: int, level: Autodiff[Any], rng: np.random.Generator, rtol: float, atol: float, depth: int
 ) -> None:
     """Check the gradient of a random projection of f, then check that gradient as a function."""
-    level: Backend = base
-    for _ in range(order):
-        level = Autodiff(level)
+    base = level.inner
     inputs = [asarray(x, device=base) for x in point]
     weights = [_random(rng, x.numpy()) for x in f(inputs)]
 
@@ -144,7 +144,7 @@ def _check(
         return float(sum(_real_dot(w, o.numpy()) for w, o in zip(weights, outs, strict=True)))
 
     def gradient(tensors: Sequence[Tensor[Any]]) -> list[Tensor[Any]]:
-        lifted = [require_grad(from_inner(x)) for x in tensors]
+        lifted = [require_grad(from_inner(x, level.over(x.device))) for x in tensors]
         outs = f(lifted)
         total: list[Tensor[Any] | None] = [None] * len(lifted)
         for out, weight in zip(outs, weights, strict=True):
@@ -167,7 +167,7 @@ def _check(
             )
     _compare(scalar, point, [g.numpy() for g in found], rng, rtol, atol, depth)
     if order > 1:
-        _check(gradient, point, order - 1, base, rng, rtol, atol, depth + 1)
+        _check(gradient, point, order - 1, level, rng, rtol, atol, depth + 1)
 
 
 def _zeros_like(x: Tensor[Any]) -> Tensor[Any]:
@@ -177,7 +177,7 @@ def _zeros_like(x: Tensor[Any]) -> Tensor[Any]:
 def _random(rng: np.random.Generator, like: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     values = rng.standard_normal(like.shape)
     if like.dtype.kind == "c":
-        return values + 1j * rng.standard_normal(like.shape)
+        return np.asarray(values + 1j * rng.standard_normal(like.shape))
     return np.asarray(values, dtype=like.dtype)
 
 

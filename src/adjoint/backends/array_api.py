@@ -61,7 +61,7 @@ class ArrayAPI(Leaf):
             run = getattr(self.xp, name)
         else:
             return super().implement(primitive)
-        return self._also_bools(primitive, run) if name in _ORDERING else run  # type: ignore[no-any-return]
+        return self._also_bools(primitive, run) if name in _ORDERING else run
 
     def _also_bools(self, primitive: Primitive, run: Implementation) -> Implementation:
         """The standard orders no bools: they are compared as integers."""
@@ -196,8 +196,8 @@ def _prod(xp: Any, x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
 
 
 def _place_of(name: str) -> Callable[..., Array]:
-    def run(B: ArrayAPI, x: Array, *, axis: int | None, keepdims: bool) -> Array:
-        return B.xp.astype(getattr(B.xp, name)(x, axis=axis, keepdims=keepdims), B.xp.int64, copy=False)
+    def run(xp: Any, x: Array, *, axis: int | None, keepdims: bool) -> Array:
+        return xp.astype(getattr(xp, name)(x, axis=axis, keepdims=keepdims), xp.int64, copy=False)
 
     return run
 
@@ -300,7 +300,7 @@ def _flat_places(xp: Any, shape: Shape, arrays: tuple[Array, ...], key: Key) -> 
     target = index_shape(shape, *[a.shape for a in arrays], key=key)
     common = broadcast_shapes(*[a.shape for a in arrays])
     block = next(i for i, entry in enumerate(key) if entry is ARRAY or isinstance(entry, int)) if adjacent(key) else 0
-    pending, rest = iter(arrays), [i for i in range(len(target)) if not block <= i < block + len(common)]
+    pending, rest = (iter(arrays), [i for i in range(len(target)) if not block <= i < block + len(common)])
     axes = iter(rest)  # the result's axes that slices and None make
     total = xp.zeros(target, dtype=xp.int64)
     axis = 0
@@ -337,7 +337,9 @@ def _written(xp: Any, x: Array, value: Array, key: Key, *, add: bool) -> Array:
     out = xp.asarray(x, copy=True)
     if not isinstance(value, (int, float, complex)):
         value = xp.broadcast_to(value, index_shape(x.shape, key=key))
-        value = value[tuple(0 if entry is None else slice(None) for entry in key if not isinstance(entry, int)) + (...,)]
+        value = value[
+            tuple(0 if entry is None else slice(None) for entry in key if not isinstance(entry, int)) + (...,)
+        ]
     places = tuple(entry for entry in _basic(x.shape, key) if entry is not None)
     out[places] = out[places] + value if add else value
     return out
@@ -479,6 +481,8 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "gelu_pullback": _gelu_pullback,
     "sum": _sum,
     "prod": _prod,
+    "argmax": _place_of("argmax"),
+    "argmin": _place_of("argmin"),
     "cumulative_sum": lambda xp, x, *, axis: xp.cumulative_sum(x, axis=axis, dtype=x.dtype),
     "cumulative_prod": lambda xp, x, *, axis: xp.cumulative_prod(x, axis=axis, dtype=x.dtype),
     "logsumexp": _logsumexp,
@@ -511,8 +515,6 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
 # called with the backend, for its dtypes
 _TYPED: dict[str, Callable[..., Any]] = {
     "astype": _astype,
-    "argmax": _place_of("argmax"),
-    "argmin": _place_of("argmin"),
     "full": _full,
     "arange": _arange,
     "linspace": _linspace,

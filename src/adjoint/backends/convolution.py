@@ -40,7 +40,7 @@ def _patches(xp: Any, x: Any, kernel: Pair, stride: Pair, padding: Pair, dilatio
 def conv2d(
     xp: Any, x: Any, weight: Any, *, stride: Pair, padding: Pair, dilation: Pair, groups: int
 ) -> Any:
-    n, c = x.shape[:2]
+    n = x.shape[0]
     o, per_group, kh, kw = weight.shape
     patches = _patches(xp, x, (kh, kw), stride, padding, dilation)
     rows, columns = patches.shape[4:]

@@ -6,6 +6,7 @@ Arrays are `numpy.ndarray`s, or NumPy scalars where NumPy returns those.
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 from typing import Any
 
@@ -42,6 +43,8 @@ class NumPy(Leaf):
     def from_numpy(self, values: np.ndarray[Any, Any], *, copy: bool) -> Array:
         return values.copy() if copy else values
 
+    weak = staticmethod(functools.lru_cache(4096)(lambda value, dtype: np.array(value, dtype)))
+
     def quiet(self) -> contextlib.AbstractContextManager[Any]:
         return np.errstate(all="ignore")
 
@@ -60,6 +63,10 @@ def _expit(x: Array) -> Array:
         np.exp(t, out=t)
     np.add(t, 1, out=t)
     return np.reciprocal(t, out=t)
+
+
+def _round(x: Array) -> Array:
+    return np.rint(x) if x.dtype.kind in "fc" else x  # rint makes integers floats
 
 
 def _softplus(x: Array) -> Array:
@@ -129,11 +136,11 @@ def _astype(x: Array, *, dtype: DType) -> Array:
 
 
 def _sum(x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
-    return np.add.reduce(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+    return np.add.reduce(x, axis=axis, keepdims=keepdims, dtype=x.dtype)  # type: ignore[call-overload]
 
 
 def _prod(x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
-    return np.multiply.reduce(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+    return np.multiply.reduce(x, axis=axis, keepdims=keepdims, dtype=x.dtype)  # type: ignore[call-overload]
 
 
 def _cumulative_sum(x: Array, *, axis: int) -> Array:
@@ -178,7 +185,7 @@ def _log_softmax_pullback(g: Array, out: Array, *, axis: int) -> Array:
 
 def _vector_norm(x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
     squares = np.square(x) if x.dtype.kind != "c" else np.square(x.real) + np.square(x.imag)
-    return np.sqrt(np.add.reduce(squares, axis=axis, keepdims=keepdims))
+    return np.sqrt(np.add.reduce(squares, axis=axis, keepdims=keepdims))  # type: ignore[call-overload]
 
 
 def _standardize(x: Array, *, axis: tuple[int, ...], epsilon: float) -> Array:
@@ -245,8 +252,12 @@ def _index_add(x: Array, value: Array, *arrays: Array, key: Key) -> Array:
 def _index_add_into(x: Array, value: Array, *arrays: Array, key: Key) -> Array:
     if arrays:
         np.add.at(x, _filled(key, arrays), value)
-    else:
-        x[key] += value
+        return x
+    view = x[key]
+    if view.__class__ is np.ndarray:
+        np.add(view, value, out=view)
+    else:  # a single element
+        x[key] = view + value
     return x
 
 
@@ -300,6 +311,13 @@ def _cofactor(x: Array) -> Array:
 # --- creation and random numbers -----------------------------------------------------------------
 
 
+def _full(*, shape: tuple[int, ...], value: Any, dtype: DType) -> Array:
+    # zeros come untouched from the operating system, and cost only where they are used
+    if value.__class__ is int and value == 0:
+        return np.zeros(shape, dtype=dtype)
+    return np.full(shape, value, dtype=dtype)
+
+
 def _generator(key: tuple[int, int]) -> np.random.Generator:
     """Philox is counter-based: the same key gives the same numbers in any process.
 
@@ -339,7 +357,7 @@ _IMPLEMENTATIONS: dict[str, Implementation] = {
             "acosh asinh atanh atan2 abs tril triu"
         ).split()
     },
-    "round": np.rint,
+    "round": _round,
     "sign": np.sign,
     "real": np.real,
     "imag": np.imag,
@@ -401,7 +419,7 @@ _IMPLEMENTATIONS: dict[str, Implementation] = {
     "cholesky": np.linalg.cholesky,
     "solve": np.linalg.solve,
     "cofactor": _cofactor,
-    "full": lambda *, shape, value, dtype: np.full(shape, value, dtype=dtype),
+    "full": _full,
     "arange": lambda *, start, stop, step, dtype: np.arange(start, stop, step, dtype=dtype),
     "linspace": lambda *, start, stop, num, endpoint, dtype: np.linspace(start, stop, num, endpoint, dtype=dtype),
     "eye": lambda *, rows, columns, k, dtype: np.eye(rows, columns, k, dtype=dtype),

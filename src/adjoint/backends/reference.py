@@ -416,7 +416,7 @@ def _taps(
             h = row * stride[0] + i * dilation[0] - padding[0]
             w = column * stride[1] + j * dilation[1] - padding[1]
             if 0 <= h < x[2] and 0 <= w < x[3]:
-                yield _flat(x, (n, channel, h, w)), _flat(weight, (o, c, i, j)), _flat(out, (n, o, row, column))
+                yield (_flat(x, (n, channel, h, w)), _flat(weight, (o, c, i, j)), _flat(out, (n, o, row, column)))
 
 
 def _conv2d(B: Reference, x: Values, weight: Values, **how: Any) -> Line:
@@ -449,7 +449,8 @@ def _conv2d_weight(B: Reference, x: Values, g: Values, *, size: Shape, groups: i
 def _matrices(x: Values) -> Iterator[Matrix]:
     """The matrices along the last two axes, as lists of rows."""
     rows, columns = x.shape[-2:]
-    for start in range(0, math.prod(x.shape), rows * columns or 1):
+    for number in range(math.prod(x.shape[:-2])):
+        start = number * rows * columns
         yield [x.values[start + i * columns : start + (i + 1) * columns] for i in range(rows)]
 
 
@@ -465,8 +466,6 @@ def _determinant(matrix: Matrix) -> Number:
 
 
 def _det(B: Reference, x: Values) -> Line:
-    if not x.shape[-1]:
-        return [1] * math.prod(x.shape[:-2])
     return [_determinant(matrix) for matrix in _matrices(x)]
 
 
@@ -497,11 +496,7 @@ def _eliminate(matrix: Matrix, right: Matrix) -> Matrix:
 def _solve(B: Reference, a: Values, b: Values) -> Line:
     batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = (_broadcast(x, (*batch, *x.shape[-2:])) for x in (a, b))
-    if not b.values:
-        return []
-    return [
-        v for m, right in zip(_matrices(a), _matrices(b), strict=True) for row in _eliminate(m, right) for v in row
-    ]
+    return [v for m, right in zip(_matrices(a), _matrices(b), strict=True) for row in _eliminate(m, right) for v in row]
 
 
 def _inv(B: Reference, x: Values) -> Line:

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator, Implementation
 from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, STRUCTURAL, Primitive, Shape
-from adjoint.rules import RECORDS, Composed, Linear, NotDifferentiable, Record, names_of
+from adjoint.rules import RECORDS, Composed, Custom, Linear, NotDifferentiable, Record, names_of
 from adjoint.rules.records import Rule
 from adjoint.rules.structural import unbroadcast
 
@@ -50,14 +50,15 @@ class Node:
     `saved` is what the plan keeps. A node refers to no tensor, so graphs have no cycles.
     """
 
-    __slots__ = ("__weakref__", "number", "origin", "parents", "plan", "result", "saved", "shape")
+    __slots__ = ("__weakref__", "number", "origin", "parents", "plan", "saved", "shape", "walk")
 
+    result: int | None = None  # which of several results this stands for; its only parent made them all
     number: int
+    walk: int  # the last walk that came here while it claimed its nodes
     plan: Plan
     saved: Any
     parents: tuple[Node, ...] | None
     shape: Any
-    result: int | None  # which of several results this stands for; its only parent made them all
     origin: Origin
 
     @property
@@ -72,6 +73,14 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.name} #{self.number}, shape {tuple(self.shape)}>"
+
+
+class Result(Node):
+    """One of several results of a primitive: its cotangent fills a slot of its only parent's."""
+
+    __slots__ = ("result",)
+
+    result: int  # type: ignore[assignment]
 
 
 class Leaf(Node):
@@ -118,27 +127,25 @@ def _var(value: Array, node: Node | None) -> Var:
 class Plan:
     """How one primitive pulls back to one choice of tracked operands.
 
-    `keep(operands, kept, out, parameters)` picks what the rules need, where `kept` are the operands or
-    recipes for them; `pull(g, saved)` gives the cotangents of the tracked operands, in order;
-    `accumulate(sink, g, saved)`, where there is one, adds the only cotangent into a buffer.
+    `pull(g, saved)` gives the cotangents of the tracked operands, in order; `accumulate(sink, g, saved)`,
+    where there is one, adds the only cotangent into a buffer. `saved` is the source of the expression
+    that picks what the rules need: `v` are the operands, `kept` the operands or recipes for them,
+    `out` the result, `p` the parameters.
     """
 
-    __slots__ = ("accumulate", "keep", "primitive", "pull")
+    __slots__ = ("accumulate", "primitive", "pull", "saved")
 
     def __init__(
-        self, primitive: Primitive, keep: Callable[..., Any], pull: Callable[[Any, Any], Any], accumulate: Any = None
+        self, primitive: Primitive, saved: str, pull: Callable[[Any, Any], Any], accumulate: Callable[..., Any] | None
     ) -> None:
         self.primitive = primitive
-        self.keep = keep
+        self.saved = saved
         self.pull = pull
         self.accumulate = accumulate
 
 
-def _picker(primitive: Primitive, needs: Sequence[Sequence[str]], backend: Backend) -> Callable[..., Any]:
-    """A function of (operands, what to keep of them, result, parameters) that picks what rules name.
-
-    It gives a tuple per rule. Written out as a lambda expression, because it runs once per recorded primitive.
-    """
+def _picked(primitive: Primitive, needs: Sequence[str]) -> str:
+    """The source of a tuple of what rules name."""
     places = {name: f"[{i}]" for i, name in enumerate(primitive.operands)}
     many = ""
     if primitive.variadic:
@@ -147,21 +154,32 @@ def _picker(primitive: Primitive, needs: Sequence[Sequence[str]], backend: Backe
 
     def source(need: str) -> str:
         operand, _, what = need.rpartition("_")
-        if need in ("out", "outs"):
-            return "out"
         if need in places:
             return "kept" + places[need]
+        if need in ("out", "outs"):
+            return "out"
         if need in primitive.parameters:
             return f"p[{need!r}]"
         if operand in places and what == "shape":
-            return f"tuple([shape(a) for a in v{places[many]}])" if operand == many else f"shape(v{places[operand]})"
+            return f"tuple([shape(a) for a in v{places[operand]}])" if operand == many else f"shape(v{places[operand]})"
         if operand in places and what == "dtype":
             return f"dtype(v{places[operand]})"
         raise TypeError(f"the rule of {primitive.name} asks for {need!r}, which is no operand, result or parameter")
 
-    rows = ["(" + "".join(source(need) + ", " for need in row) + ")" for row in needs]
-    names = {"shape": _shape, "dtype": backend.dtype_of}
-    return eval(f"lambda v, kept, out, p: ({''.join(row + ', ' for row in rows)})", names)  # type: ignore[no-any-return]
+    return "(" + "".join(source(need) + ", " for need in needs) + ")"
+
+
+def _puller(rules: Sequence[Rule], counts: Sequence[int], inner: Backend) -> Callable[[Any, Any], Any]:
+    """A function that calls each rule with its part of what was saved.
+
+    Written out as a lambda expression: `lambda g, s: (r0(B, g, s[0]), r1(B, g, s[1], s[2]), )`.
+    """
+    calls, start = [], 0
+    for i, count in enumerate(counts):
+        calls.append(f"r{i}(B, g{''.join(f', s[{k}]' for k in range(start, start + count))}), ")
+        start += count
+    scope = {"B": inner, **{f"r{i}": rule for i, rule in enumerate(rules)}}
+    return eval(f"lambda g, s: ({''.join(calls)})", scope)  # type: ignore[no-any-return]
 
 
 def _shape(value: Any) -> Shape:
@@ -362,9 +380,9 @@ class Autodiff(Decorator[J]):
         node = Leaf()
         node.number = next(_number)
         node.parents = ()
+        node.walk = 0
         node.shape = value.shape
         node.value = value
-        node.result = None
         node._key = key or (_process, node.number)
         _leaves[node._key] = node
         return _var(value, node)
@@ -397,40 +415,96 @@ class Autodiff(Decorator[J]):
             return lambda **parameters: _var(run(**parameters), None)
         if record is None:
             raise errors.UnsupportedPrimitive(f"{primitive.name} has no derivative record; give it one in adjoint.rules")
-        operands = len(primitive.operands)
         if isinstance(record, NotDifferentiable):
             return _lift_constant(run)
         if isinstance(record, Composed) and not record.fused:
             return self._lift_composed(run, record)
-        plain = self.checkpointing is None and primitive.results == 1 and not primitive.variadic
-        if plain and operands == 1 and "dtype" not in primitive.parameters:
-            plan = self._plan(primitive, record, (0,))
-            return _lift_unary(run, plan) if not primitive.parameters else _lift_unary_with(run, plan)
-        if plain and operands == 2 and not primitive.parameters and len(record.rules) == 2:
-            plans = [self._plan(primitive, record, tracked) for tracked in ((0,), (1,), (0, 1))]
-            return _lift_binary(run, *plans)
+        sources = [i for i, name in enumerate(primitive.operands) if name in record.differentiable(primitive)]
+        simple = record.pullback is None and len(sources) <= 2 and "dtype" not in primitive.parameters
+        if simple and self.checkpointing is None:
+            return self._lift_written(primitive, run, record, sources)
         return self._lift_any(primitive, run, record, again=primitive.kind in (ELEMENTWISE, STRUCTURAL))
+
+    def _lift_written(
+        self, primitive: Primitive, run: Implementation, record: Record, sources: Sequence[int]
+    ) -> Implementation:
+        """The hot path: a lift for one or two differentiable operands, written out for the primitive.
+
+        As with named tuples, a function is made from source, so that recording costs no loop, no option
+        and no call beyond the primitive itself. `_lift_any` is the same thing in general form.
+        """
+        fixed = [i for i, name in enumerate(primitive.operands) if not name.startswith("*")]
+        rest = ", *rest" if primitive.variadic else ""
+        given = "".join(f"v{i}, " for i in fixed)
+        lines = [f"def lifted({given}/{rest}{', **p' if primitive.parameters else ''}):".replace(", /, *", ", *")]
+        for i in fixed:
+            lines += [f"    if v{i}.__class__ is Var:"]
+            lines += [f"        n{i} = v{i}.node"] if i in sources else []
+            lines += [f"        v{i} = v{i}.value"]
+            lines += ["    else:", f"        n{i} = None"] if i in sources else []
+        if rest:
+            lines += ["    if rest:", "        rest = [r.value if r.__class__ is Var else r for r in rest]"]
+        lines += [f"    out = run({given}{rest[2:]}{', ' if rest else ''}{'**p' if primitive.parameters else ''})"]
+        lines += ["    var = Var()", "    var.value = out"]
+        everything = f"({given}{'*rest' if rest else ''})"
+        plans: dict[str, Plan] = {}
+        choices = [(i,) for i in sources] + ([tuple(sources)] if len(sources) == 2 else [])
+        for choice in choices:
+            name = "plan" + "".join(map(str, choice))
+            plans[name] = self._plan(primitive, record, choice)
+
+        def branch(choice: tuple[int, ...], indent: str) -> list[str]:
+            name = "plan" + "".join(map(str, choice))
+            parents = "".join(f"n{i}, " for i in choice)
+            saved = plans[name].saved
+            if "v[" in saved or "kept[" in saved:
+                for i in fixed:
+                    saved = saved.replace(f"kept[{i}]", f"v{i}").replace(f"v[{i}]", f"v{i}")
+                saved = saved.replace(f"kept[{len(fixed)}:]", "tuple(rest)").replace(f"v[{len(fixed)}:]", "rest")
+            return [f"{indent}plan = {name}", f"{indent}parents = ({parents})", f"{indent}saved = {saved}"]
+
+        constant = ["var.node = None", "return var"]
+        first = sources[0]
+        if len(sources) == 1:
+            lines += [f"    if n{first} is None:", *[f"        {line}" for line in constant]]
+            lines += branch((first,), "    ")
+        else:
+            second = sources[1]
+            lines += [f"    if n{first} is None:", f"        if n{second} is None:"]
+            lines += [f"            {line}" for line in constant]
+            lines += branch((second,), "        ")
+            lines += [f"    elif n{second} is None:", *branch((first,), "        ")]
+            lines += ["    else:", *branch((first, second), "        ")]
+        lines += [
+            "    var.node = node = Node()",
+            "    node.number = next(number)",
+            "    node.plan = plan",
+            "    node.saved = saved",
+            "    node.parents = parents",
+            "    node.walk = 0",
+            "    node.shape = out.shape",
+            "    return var",
+        ]
+        scope: dict[str, Any] = {"Var": Var, "Node": Node, "number": _number, "run": run, **plans}
+        scope |= {"shape": _shape, "dtype": self.inner.dtype_of}
+        exec("\n".join(lines), scope)
+        return scope["lifted"]  # type: ignore[no-any-return]
 
     def _plan(self, primitive: Primitive, record: Record, tracked: tuple[int, ...]) -> Plan:
         inner = self.inner
         if record.pullback is not None:
             joint = record.pullback
-            needs = [names_of(joint, 3)]
-            return Plan(primitive, _picker(primitive, needs, inner), lambda g, s: joint(inner, g, tracked, *s[0]))
+            needs = names_of(joint, 3)
+            return Plan(primitive, _picked(primitive, needs), lambda g, s: joint(inner, g, tracked, *s), None)
         rules = [record.rules[primitive.operands[i]] for i in tracked]
-        keep = _picker(primitive, [names_of(rule, 2) for rule in rules], inner)
-        constant_slope = type(record) is Linear or primitive.name == "absorbing_multiply"
+        needs = [names_of(rule, 2) for rule in rules]
+        constant_slope = type(record) in (Linear, Custom) or primitive.name == "absorbing_multiply"
         if self.strong_zero and primitive.kind is ELEMENTWISE and not constant_slope:
             rules = [_absorbing(rule) for rule in rules]
-        if len(rules) == 1:
-            (rule,) = rules
-            add = record.accumulate
-            accumulate = None if add is None else lambda sink, g, s: add(inner, sink, g, *s[0])
-            return Plan(primitive, keep, lambda g, s: (rule(inner, g, *s[0]),), accumulate)
-        if len(rules) == 2:
-            first, second = rules
-            return Plan(primitive, keep, lambda g, s: (first(inner, g, *s[0]), second(inner, g, *s[1])))
-        return Plan(primitive, keep, lambda g, s: [r(inner, g, *part) for r, part in zip(rules, s, strict=True)])
+        add = record.accumulate
+        accumulate = None if add is None else lambda sink, g, s: add(inner, sink, g, *s)
+        pull = _puller(rules, [len(names) for names in needs], inner)
+        return Plan(primitive, _picked(primitive, [name for names in needs for name in names]), pull, accumulate)
 
     def _lift_composed(self, run: Implementation, record: Composed) -> Implementation:
         definition = record.definition
@@ -447,7 +521,8 @@ class Autodiff(Decorator[J]):
         sources = record.differentiable(primitive)
         eligible = [i for i, name in enumerate(primitive.operands) if name in sources and not name.startswith("*")]
         tail = len(primitive.operands) - 1 if primitive.variadic and primitive.operands[-1] in sources else None
-        plans: dict[tuple[int, ...], Plan] = {}
+        plans: dict[tuple[int, ...], tuple[Plan, Callable[..., Any]]] = {}
+        scope = {"shape": _shape, "dtype": self.inner.dtype_of}
         balanced = self.checkpointing == "balanced"
 
         def lifted(*operands: Any, **parameters: Any) -> Any:
@@ -470,15 +545,16 @@ class Autodiff(Decorator[J]):
                     return tuple([_var(value, None) for value in out])
                 var = _var(out, None)
             else:
-                plan = plans.get(tracked)
-                if plan is None:
-                    plan = plans[tracked] = self._plan(primitive, record, tracked)
+                if tracked not in plans:
+                    made = self._plan(primitive, record, tracked)
+                    plans[tracked] = made, eval(f"lambda v, kept, out, p: {made.saved}", scope)
+                plan, keep = plans[tracked]
                 node = Node()
                 node.number = next(_number)
                 node.plan = plan
-                node.saved = plan.keep(values, slots, out if recipe is None else recipe, parameters)
+                node.saved = keep(values, tuple(slots), out if recipe is None else recipe, parameters)
                 node.parents = tuple([operands[i].node for i in tracked])
-                node.result = None
+                node.walk = 0
                 if primitive.results > 1:
                     node.shape = [value.shape for value in out]
                     return tuple([self._result(node, i, value) for i, value in enumerate(out)])
@@ -494,11 +570,12 @@ class Autodiff(Decorator[J]):
         """One of several results: a node whose cotangent fills a slot of the maker's."""
         if self.dtype_of(_var(value, None)).kind not in "fc":
             return _var(value, None)
-        node = Node()
+        node = Result()
         node.number = next(_number)
         node.plan = maker.plan
         node.saved = None
         node.parents = (maker,)
+        node.walk = 0
         node.shape = value.shape
         node.result = i
         return _var(value, node)
@@ -529,35 +606,37 @@ class Autodiff(Decorator[J]):
         owned: set[Node] = set()  # whose cotangent is a buffer that this walk allocated
         kitchen = _Kitchen() if self.checkpointing else None
         add, add_into = inner.add, inner.add_into
+        take, held, next_node, next_edges = cotangents.pop, cotangents.get, nodes.pop, edges.pop
         node: Node = root.node
         parents: tuple[Node, ...] = ()
         quiet = self.leaf.quiet()
+        quiet.__enter__()
         try:
-            quiet.__enter__()
             while nodes:
-                node, parents = nodes.pop(), edges.pop()
-                g = cotangents.pop(node, None)
-                saved = node.saved if parents else None
-                if not retain_graph and parents:
+                node, parents = next_node(), next_edges()
+                g = take(node, None)
+                if g is None or needed is not None or node.__class__ is not Node:
+                    if g is not None and (not parents if wrt is None else node in wrt):
+                        _answer(answers, node, g, inner)
+                    if g is None or not parents or (needed is not None and node not in needed):
+                        if parents and not retain_graph:
+                            node.saved = None
+                        continue
+                    if node.result is not None:
+                        cotangents.setdefault(parents[0], [None] * len(parents[0].shape))[node.result] = g
+                        continue
+                saved = node.saved
+                if not retain_graph:
                     node.saved = None
-                if g is None or (needed is not None and node not in needed):
-                    continue
-                if saved is None and parents and node.result is None:
+                elif saved is None:
                     raise errors.FreedGraphError(f"backward: another thread's walk used up {node.name!r} meanwhile")
-                if (not parents) if wrt is None else (node in wrt):
-                    _answer(answers, node, g, inner)
-                if not parents:
-                    continue
-                if node.result is not None:
-                    cotangents.setdefault(parents[0], [None] * len(parents[0].shape))[node.result] = g
-                    continue
                 if kitchen is not None:
                     kitchen.clear(node.number)
                     saved = kitchen.serve(saved)
                 plan = node.plan
                 if plan.accumulate is not None:
                     (parent,) = parents
-                    sink = cotangents.pop(parent, None)
+                    sink = take(parent, None)
                     if sink is None:
                         sink = inner.full(shape=tuple(parent.shape), value=0, dtype=inner.dtype_of(g))
                     elif parent not in owned:
@@ -572,12 +651,13 @@ class Autodiff(Decorator[J]):
                         continue
                     if c.shape != parent.shape:
                         c = unbroadcast(inner, c, tuple(parent.shape))
-                    if parent not in cotangents:
+                    known = held(parent)
+                    if known is None:
                         cotangents[parent] = c
                     elif parent in owned:
-                        cotangents[parent] = add_into(cotangents[parent], c)
+                        cotangents[parent] = add_into(known, c)
                     else:
-                        cotangents[parent] = add(cotangents[parent], c)
+                        cotangents[parent] = add(known, c)
                         owned.add(parent)
         except errors.GraphError:
             raise
@@ -595,96 +675,6 @@ def _lift_constant(run: Implementation) -> Implementation:
     return lifted
 
 
-def _lift_unary(run: Implementation, plan: Plan) -> Implementation:
-    keep = plan.keep
-
-    def lifted(x: Var) -> Var:
-        value = x.value
-        out = run(value)
-        var = Var()
-        var.value = out
-        parent = x.node
-        if parent is None:
-            var.node = None
-            return var
-        var.node = node = Node()
-        node.number = next(_number)
-        node.plan = plan
-        v = (value,)
-        node.saved = keep(v, v, out, None)
-        node.parents = (parent,)
-        node.shape = out.shape
-        node.result = None
-        return var
-
-    return lifted
-
-
-def _lift_unary_with(run: Implementation, plan: Plan) -> Implementation:
-    keep = plan.keep
-
-    def lifted(x: Var, **parameters: Any) -> Var:
-        value = x.value
-        out = run(value, **parameters)
-        var = Var()
-        var.value = out
-        parent = x.node
-        if parent is None:
-            var.node = None
-            return var
-        var.node = node = Node()
-        node.number = next(_number)
-        node.plan = plan
-        v = (value,)
-        node.saved = keep(v, v, out, parameters)
-        node.parents = (parent,)
-        node.shape = out.shape
-        node.result = None
-        return var
-
-    return lifted
-
-
-def _lift_binary(run: Implementation, first: Plan, second: Plan, both: Plan) -> Implementation:
-    def lifted(x: Any, y: Any) -> Var:
-        if x.__class__ is Var:
-            left = x.node
-            x = x.value
-        else:
-            left = None
-        if y.__class__ is Var:
-            right = y.node
-            y = y.value
-        else:
-            right = None
-        out = run(x, y)
-        var = Var()
-        var.value = out
-        if left is None:
-            if right is None:
-                var.node = None
-                return var
-            plan = second
-            parents: tuple[Node, ...] = (right,)
-        elif right is None:
-            plan = first
-            parents = (left,)
-        else:
-            plan = both
-            parents = (left, right)
-        var.node = node = Node()
-        node.number = next(_number)
-        node.plan = plan
-        v = (x, y)
-        node.saved = plan.keep(v, v, out, None)
-        node.parents = parents
-        node.shape = out.shape
-        node.result = None
-        return var
-
-    return lifted
-
-
 _by_number = operator.attrgetter("number")
 
 
@@ -694,7 +684,9 @@ def _claim(root: Node, *, keep: bool) -> tuple[list[Node], list[tuple[Node, ...]
     Two walks that both use up a shared part exclude each other here: the second finds it claimed.
     """
     with _graphs:
-        nodes, seen, pending = [], {root}, [root]
+        walk = next(_number)
+        nodes, pending = [], [root]
+        root.walk = walk
         while pending:
             node = pending.pop()
             nodes.append(node)
@@ -705,8 +697,8 @@ def _claim(root: Node, *, keep: bool) -> tuple[list[Node], list[tuple[Node, ...]
                     "call that one with retain_graph=True, or compute the root again"
                 )
             for parent in parents:
-                if parent not in seen:
-                    seen.add(parent)
+                if parent.walk != walk:
+                    parent.walk = walk
                     pending.append(parent)
         nodes.sort(key=_by_number)
         edges: list[tuple[Node, ...]] = [node.parents for node in nodes]  # type: ignore[misc]

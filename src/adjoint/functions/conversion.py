@@ -22,7 +22,7 @@ def numpy(x: Tensor[Any], /) -> np.ndarray[Any, Any]:
     >>> ad.tensor([1.0, 2.0]).numpy()
     array([1., 2.], dtype=float32)
     """
-    view = x.device.to_numpy(x._array).view()
+    view: np.ndarray[Any, Any] = x.device.to_numpy(x._array).view()
     view.flags.writeable = False
     return view
 
@@ -73,7 +73,8 @@ def __dlpack__(x: Tensor[Any], **options: Any) -> Any:
 
 def __dlpack_device__(x: Tensor[Any], /) -> tuple[int, int]:
     """The kind and number of the device whose memory DLPack exports."""
-    return x.device.to_numpy(x._array).__dlpack_device__()
+    kind, number = x.device.to_numpy(x._array).__dlpack_device__()
+    return int(kind), number
 
 
 def _status(x: Tensor[Any]) -> str:

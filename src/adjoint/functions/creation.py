@@ -32,40 +32,15 @@ def as_shape(shape: Any, name: str = "shape") -> Shape:
 
 
 def _values(values: Any, dtype: Any, name: str) -> np.ndarray[Any, Any]:
-    """Anything with values as a NumPy array of a supported dtype; Python floats become float32."""
     if _holds_tensors(values):
         raise errors.ArgumentError(f"{name}: a list of tensors is joined by ad.stack or ad.concat, differentiably")
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise errors.ShapeError(f"{name}: the nested lists do not form an array: {error}") from None
-    if array.dtype == object or array.dtype.kind in "USmMV":
-        raise errors.DtypeError(f"{name}: expected numbers or booleans, received {type(values).__name__} of {array.dtype}")
-    if dtype is not None:
-        wanted = dtypes.as_dtype(dtype)
-        if array.dtype.kind == "c" and wanted.kind not in "cb":
-            raise errors.DtypeError(f"{name}: complex values do not fit in {wanted}; take .real first")
-    elif hasattr(values, "dtype"):
-        wanted = dtypes.as_dtype(array.dtype)
-    elif array.dtype.kind in "fc":
-        wanted = dtypes.default_float if array.dtype.kind == "f" and not _has_numpy(values) else array.dtype
-        wanted = dtypes.default_complex if array.dtype.kind == "c" and not _has_numpy(values) else wanted
-    else:
-        wanted = array.dtype
-    return array.astype(dtypes.as_dtype(wanted), copy=False)
+    return dtypes.values_of(values, dtype, name)
 
 
 def _holds_tensors(values: Any) -> bool:
     while isinstance(values, (list, tuple)) and values:
         values = values[0]
     return isinstance(values, Tensor)
-
-
-def _has_numpy(values: Any) -> bool:
-    """Whether a nested list holds NumPy scalars or arrays, which keep their dtype."""
-    while isinstance(values, (list, tuple)) and values:
-        values = values[0]
-    return isinstance(values, (np.generic, np.ndarray))
 
 
 def _place(device: Any) -> Backend:
@@ -130,7 +105,8 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
         out = values if device is None else to_device(values, device)
         return out if dtype is None else cast(out, dtypes.as_dtype(dtype))
     if hasattr(values, "__dlpack__") and not isinstance(values, (np.ndarray, np.generic)):
-        return from_dlpack(values, device=device, copy=copy)
+        out = from_dlpack(values, device=device, copy=copy)
+        return out if dtype is None else cast(out, dtypes.as_dtype(dtype))
     place = _place(device)
     array = _values(values, dtype, "asarray")
     if copy is False and not (isinstance(values, np.ndarray) and np.may_share_memory(array, values)):
@@ -322,11 +298,11 @@ def eye(
 
 
 def as_tensor(x: Any, name: str) -> Tensor[Any]:
-    """A function's argument as a tensor: tensors as they are, values on the default device."""
+    """A function's argument as a tensor: tensors as they are, values copied to the default device."""
     if isinstance(x, Tensor):
         return x
     if isinstance(x, (int, float, complex, np.ndarray, np.generic, list, tuple)):
-        return asarray(x)
+        return tensor(x)
     raise errors.DtypeError(f"{name}: expected a tensor or numbers, received {type(x).__name__}")
 
 
@@ -334,7 +310,7 @@ def as_tensors(xs: Sequence[Any], name: str) -> list[Tensor[Any]]:
     """Arguments that go together as tensors of one dtype, scalars and arrays where the tensors are."""
     first = next((x for x in xs if isinstance(x, Tensor)), None)
     device = None if first is None else first.device
-    tensors = [x if isinstance(x, Tensor) else asarray(x, device=device) for x in xs]
+    tensors = [x if isinstance(x, Tensor) else tensor(x, device=device) for x in xs]
     dtype = tensors[0].dtype
     for x in tensors[1:]:
         dtype = dtypes.promote(dtype, x.dtype)

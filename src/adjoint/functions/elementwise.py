@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_tensor, as_tensors, inexact
-from adjoint.tensor import Scalar, Tensor, binary, cast, run, unary
+from adjoint.tensor import Tensor, binary, cast, operand, run, unary, weak
 
 B = TypeVar("B", bound=Backend)
 F = TypeVar("F", bound=Callable[..., Any])
@@ -202,7 +202,7 @@ def clip(x: Tensor[B], /, min: Numbers = None, max: Numbers = None) -> Tensor[B]
     for bound, none in ((min, info[0]), (max, info[1])):
         if bound is None:
             bounds.append(none)
-        elif isinstance(bound, Scalar):
+        elif weak(bound):
             if isinstance(bound, float) and x.dtype.kind != "f":
                 return clip(cast(x, dtypes.default_float), min, max)
             bounds.append(bound)
@@ -227,26 +227,20 @@ def where(condition: Tensor[B], x: Numbers, y: Numbers, /) -> Tensor[B]:
     condition = as_tensor(condition, "where")
     if condition.dtype is not dtypes.bool:
         raise errors.DtypeError(f"where: the condition must be boolean, received {condition.dtype}; write x != 0")
-    if isinstance(x, Tensor) and isinstance(y, Scalar):
+    if isinstance(x, Tensor) and weak(y):
         x = cast(x, dtypes.promote_scalar(x.dtype, y))
-    elif isinstance(y, Tensor) and isinstance(x, Scalar):
+    elif isinstance(y, Tensor) and weak(x):
         y = cast(y, dtypes.promote_scalar(y.dtype, x))
-    elif isinstance(x, Scalar) and isinstance(y, Scalar):
+    elif weak(x) and weak(y):
         x = cast(as_tensors([condition, x], "where")[1], _scalar_dtype(x, y))
     else:
-        x, y = (_near(v, condition) for v in (x, y))
+        x, y = (operand(v, condition) for v in (x, y))
         x, y = as_tensors([x, y], "where")
     return run("where", (condition, x, y))  # type: ignore[no-any-return]
 
 
 def _scalar_dtype(x: complex, y: complex) -> dtypes.DType:
     return dtypes.promote_scalar(dtypes.promote_scalar(dtypes.bool, x), y)
-
-
-def _near(value: Any, x: Tensor[Any]) -> Tensor[Any]:
-    from adjoint.functions.creation import asarray
-
-    return value if isinstance(value, Tensor) else asarray(value, device=x.device)
 
 
 # --- exponentials, logarithms, roots ---

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, overload
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend
 from adjoint.decorators.autodiff import Autodiff, Key, Leaf, Node, Origin, Var, living_leaf
-from adjoint.functions.creation import asarray
+from adjoint.functions.creation import tensor as make
 from adjoint.tensor import Tensor, cast, lifted, meet, wrap
 
 J = TypeVar("J", bound=Backend, covariant=True)
@@ -79,7 +79,7 @@ class Gradients(Generic[J]):
         return iter([self._source(key) for key in self._arrays])
 
     def _source(self, key: Key) -> Tensor[Autodiff[J]]:
-        source = self._sources.get(key) or living_leaf(key)
+        source = self._sources[key] if key in self._sources else living_leaf(key)
         if isinstance(source, Tensor):
             return source
         if source is None:
@@ -124,7 +124,7 @@ class Gradients(Generic[J]):
         Raises ShapeError, DtypeError or DeviceError where it does not fit x.
         """
         key = self._key(x)
-        value = gradient if isinstance(gradient, Tensor) else asarray(gradient, dtype=x.dtype, device=self._inner)
+        value = gradient if isinstance(gradient, Tensor) else make(gradient, dtype=x.dtype, device=self._inner)
         if value.shape != x.shape:
             raise errors.ShapeError(f"a gradient of shape {value.shape} does not fit the leaf of shape {x.shape}")
         if value.dtype is not x.dtype:
@@ -247,12 +247,12 @@ def set_require_grad(x: Tensor[Any], require: bool, /) -> Tensor[Any]:
 def is_require_grad(x: Tensor[Any], /) -> bool:
     """Whether it is a leaf, which `backward` gives a gradient for."""
     node = getattr(x._array, "node", None)
-    return node is not None and node.parents == ()
+    return isinstance(node, Leaf)
 
 
 def is_tracked(x: Tensor[Any], /) -> bool:
     """Whether some level records what is done with it: a leaf, or computed from one."""
-    return x.device.tracked(x._array)
+    return bool(x.device.tracked(x._array))
 
 
 def with_value(x: Tensor[Any], value: Any, /) -> Tensor[Any]:
@@ -270,7 +270,7 @@ def with_value(x: Tensor[Any], value: Any, /) -> Tensor[Any]:
     base: Backend = level.inner if isinstance(level, Autodiff) else level
     if isinstance(value, Tensor) and value.device is level:
         value = value.detach().inner() if isinstance(level, Autodiff) else value
-    new = value if isinstance(value, Tensor) else asarray(value, dtype=x.dtype, device=base)
+    new = value if isinstance(value, Tensor) else make(value, dtype=x.dtype, device=base)
     if new.shape != x.shape:
         raise errors.ShapeError(f"with_value: the leaf has shape {x.shape} and the value {new.shape}")
     if new.dtype is not x.dtype:
@@ -340,7 +340,7 @@ def backward(
         )
     start = None
     if cotangent is not None:
-        given = cotangent if isinstance(cotangent, Tensor) else asarray(cotangent, dtype=x.dtype, device=level.inner)
+        given = cotangent if isinstance(cotangent, Tensor) else make(cotangent, dtype=x.dtype, device=level.inner)
         if given.shape != x.shape:
             raise errors.ShapeError(f"backward: the root has shape {x.shape}, the cotangent {given.shape}")
         start = _inner_array(cast(given, dtypes.as_dtype(x.dtype)), level.inner, "backward: the cotangent")
@@ -414,7 +414,7 @@ def why(x: Tensor[Any], loss: Tensor[Any]) -> str:
             if isinstance(step, Origin):
                 return f"cut at {step.name!r}, {step}: its result is a constant"
         for before, after in zip(path, path[1:], strict=False):
-            if before not in (after.parents or ()):  # type: ignore[union-attr]
+            if before not in (after.parents or ()):
                 return f"cut between {before.name!r} and {after.name!r}"
     if any(node.parents is None for node in _ancestors(start)):
         return "cut: the graph of the loss was freed by an earlier backward; call why before it, or retain_graph=True"

@@ -13,7 +13,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend
-from adjoint.functions.creation import as_tensor, asarray
+from adjoint.functions.creation import as_tensor
 from adjoint.functions.reductions import as_axis
 from adjoint.primitives import ARRAY, Key, Shape, index_shape
 from adjoint.tensor import (
@@ -112,7 +112,7 @@ def _entry(entry: Any, x: Tensor[Any]) -> list[Any]:
         )
     if isinstance(entry, (list, tuple)) and not len(entry):
         entry = np.zeros(0, dtype=np.int64)
-    indices = entry if isinstance(entry, Tensor) else operand(np.asarray(entry), x)
+    indices = operand(entry, x)
     if indices.dtype.kind == "b":
         if not indices.ndim:
             raise errors.OutOfRangeError("index: a 0-d boolean is no index; use ad.where, or x[None][mask[None]]")
@@ -134,7 +134,7 @@ def _in_range(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tenso
         raise errors.OutOfRangeError(
             f"index {wrong} is out of range for axis {axis} of size {size}, in a tensor of shape {shape}"
         )
-    return indices if low >= 0 else run("where", (indices < 0, indices + size, indices))  # type: ignore[no-any-return]
+    return indices if low >= 0 else run("where", (indices < 0, indices + size, indices))
 
 
 def __getitem__(x: Tensor[B], key: Any, /) -> Tensor[B]:
@@ -177,8 +177,7 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
                 f"assignment: a tensor on {device} cannot take a value on {value.device}, which would leave that "
                 "level; detach() the value, or lift the tensor first with ad.asarray(x, device=...)"
             )
-    else:
-        value = operand(value, x)
+    value = operand(value, x)
     if value.dtype.kind == "c" and x._dtype.kind != "c":
         raise errors.DtypeError(f"assignment: complex values do not fit in {x._dtype}; take .real first")
     target = index_shape(x.shape, *[a.shape for a in arrays], key=normal)
@@ -222,7 +221,7 @@ def take(x: Tensor[B], indices: Any, /, *, axis: int | None = None) -> Tensor[B]
         if x.ndim != 1:
             raise errors.AxisError(f"take: a tensor of {x.ndim} axes needs axis=")
         axis = 0
-    indices = indices if isinstance(indices, Tensor) else asarray(indices, device=x.device)
+    indices = operand(indices, x)
     if indices.dtype.kind not in "iu":
         raise errors.OutOfRangeError(f"take: indices are integers, received {indices.dtype}")
     return x[(*[_WHOLE] * as_axis(axis, x.ndim, "take"), indices)]
@@ -235,7 +234,7 @@ def take_along_axis(x: Tensor[B], indices: Any, /, *, axis: int = -1) -> Tensor[
     """
     x = as_tensor(x, "take_along_axis")
     place = as_axis(axis, x.ndim, "take_along_axis")
-    indices = indices if isinstance(indices, Tensor) else asarray(indices, device=x.device)
+    indices = operand(indices, x)
     if indices.dtype.kind not in "iu":
         raise errors.OutOfRangeError(f"take_along_axis: indices are integers, received {indices.dtype}")
     if indices.ndim == x.ndim:

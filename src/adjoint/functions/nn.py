@@ -8,21 +8,21 @@ from typing import Any, TypeVar
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import arange, as_tensors, asarray
+from adjoint.functions.creation import arange, as_tensor, as_tensors
 from adjoint.functions.elementwise import square
 from adjoint.functions.indexing import take_along_axis
 from adjoint.functions.manipulation import moveaxis, pad
 from adjoint.functions.products import matmul
 from adjoint.functions.reductions import argmax
 from adjoint.primitives import conv_size
-from adjoint.tensor import Tensor, run
+from adjoint.tensor import Tensor, operand, run
 
 B = TypeVar("B", bound=Backend)
 Pair = int | tuple[int, int]
 
 
-def _real(x: Any, name: str) -> Tensor[Any]:
-    x = asarray(x)
+def _real(value: Any, name: str) -> Tensor[Any]:
+    x = as_tensor(value, name)
     if x.dtype.kind == "c":
         raise errors.DtypeError(f"{name}: expected real values, received {x.dtype}")
     return x if x.dtype.kind == "f" else x.astype(dtypes.float32)
@@ -128,7 +128,7 @@ def cross_entropy(logits: Tensor[B], target: Any, *, reduction: str = "mean") ->
     0.6931
     """
     x = _real(logits, "cross_entropy")
-    labels = target if isinstance(target, Tensor) else asarray(target, device=x.device)
+    labels = operand(target, x)
     if labels.dtype.kind not in "iu":
         raise errors.DtypeError(f"cross_entropy: targets are integers, received {labels.dtype}")
     if not x.ndim:
@@ -157,7 +157,7 @@ def binary_cross_entropy_with_logits(
     Targets are between 0 and 1, of the logits' shape. Raises ShapeError where they are not.
     """
     x = _real(logits, "binary_cross_entropy_with_logits")
-    target = asarray(target) if isinstance(target, Tensor) else asarray(target, device=x.device)
+    target = operand(target, x)
     if target.shape != x.shape:
         raise errors.ShapeError(
             f"binary_cross_entropy_with_logits: logits have shape {x.shape}, targets {target.shape}"
@@ -168,7 +168,7 @@ def binary_cross_entropy_with_logits(
 def mse_loss(x: Tensor[B], target: Any, *, reduction: str = "mean") -> Tensor[B]:
     """The squared difference, averaged, summed or as it is. Raises ShapeError unless shapes are equal."""
     x = _real(x, "mse_loss")
-    target = asarray(target) if isinstance(target, Tensor) else asarray(target, device=x.device)
+    target = operand(target, x)
     if target.shape != x.shape:
         raise errors.ShapeError(f"mse_loss: x has shape {x.shape}, the target {target.shape}; broadcast them first")
     return _reduced(square(x - target), reduction, "mse_loss")
@@ -245,7 +245,7 @@ def max_pool2d(
     rows, columns = (conv_size(x.shape[2 + i], kernel[i], step[i], border[i], 1) for i in range(2))
     if min(rows, columns) < 1:
         raise errors.ShapeError(f"max_pool2d: a window of {kernel} does not fit images of {(height, width)}")
-    padded = pad(x, ((0, 0), (0, 0), border, border), value=-math.inf) if any(border) else x
+    padded = pad(x, ((0, 0), (0, 0), *((p, p) for p in border)), value=-math.inf) if any(border) else x
     wide = padded.shape[3]
     # the place of each window's elements in a flattened padded image
     down = arange(rows, device=x.device) * (step[0] * wide)

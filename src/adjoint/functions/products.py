@@ -15,7 +15,7 @@ from adjoint.functions.manipulation import broadcast_to, expand_dims, permute_di
 from adjoint.functions.reductions import as_axis
 from adjoint.functions.reductions import sum as total
 from adjoint.primitives import broadcast_shapes
-from adjoint.tensor import Tensor, run
+from adjoint.tensor import Tensor, change, operand, refuse_leaf, run
 
 B = TypeVar("B", bound=Backend)
 
@@ -51,7 +51,17 @@ def __matmul__(x: Tensor[Any], y: Any, /) -> Any:
 
 def __rmatmul__(y: Tensor[Any], x: Any, /) -> Any:
     """x @ y for an x that is no tensor."""
-    return matmul(x, y) if isinstance(x, (np.ndarray, list)) else NotImplemented
+    return matmul(operand(x, y), y) if isinstance(x, (np.ndarray, list)) else NotImplemented
+
+
+def __imatmul__(x: Tensor[Any], y: Any, /) -> Any:
+    """x @= y: the object gets the new value."""
+    refuse_leaf(x, "augmented assignment")
+    out = __matmul__(x, y)
+    if out is not NotImplemented:
+        change(x, out, "matmul in place")
+        return x
+    return out
 
 
 def vecdot(x: Tensor[B], y: Any, /, *, axis: int = -1) -> Tensor[B]:
@@ -116,12 +126,13 @@ def einsum(subscripts: str, /, *operands: Any) -> Tensor[Any]:
     sizes: dict[str, int] = {}
     for labels, x in zip(inputs, tensors, strict=True):
         for label, n in zip(labels, x.shape, strict=True):
-            if sizes.get(label, 1) not in (1, n) and n != 1:
+            known = sizes.get(label, 1)
+            if n != 1 and known not in (1, n):
                 raise errors.ShapeError(
-                    f"einsum {subscripts!r}: index {label!r} has sizes {sizes[label]} and {n}, in shapes "
+                    f"einsum {subscripts!r}: index {label!r} has sizes {known} and {n}, in shapes "
                     f"{', '.join(str(t.shape) for t in tensors)}"
                 )
-            sizes[label] = max(n, sizes.get(label, 1)) if n else 0
+            sizes[label] = known if n == 1 else n
     terms = [_single(x, labels, sizes) for x, labels in zip(tensors, inputs, strict=True)]
     while len(terms) > 1:
         i, j = _next_pair(terms, output)

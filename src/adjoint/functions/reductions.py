@@ -94,12 +94,17 @@ def var(x: Tensor[B], axis: Axis = None, *, correction: float = 0, keepdims: boo
 
 
 def std(x: Tensor[B], axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
-    """The standard deviation along axes: the square root of `var`."""
-    return run("sqrt", (var(x, axis, correction=correction, keepdims=keepdims),))  # type: ignore[no-any-return]
+    """The standard deviation along axes: the square root of `var`. Its derivative at 0 is 0."""
+    x = inexact(x, "std")
+    axes = as_axes(axis, x.ndim, "std")
+    count = math.prod(x.shape[i] for i in axes)
+    centred = x - mean(x, axes, keepdims=True)
+    length = run("vector_norm", (centred,), axis=axes, keepdims=keepdims)
+    return length / math.sqrt(count - correction) if count > correction else length * math.nan  # type: ignore[no-any-return]
 
 
-def _ordered(x: Any, name: str) -> Tensor[Any]:
-    x = as_tensor(x, name)
+def _ordered(value: Any, name: str) -> Tensor[Any]:
+    x = as_tensor(value, name)
     if x.dtype.kind == "c":
         raise errors.DtypeError(f"{name}: complex numbers have no order; received {x.dtype}")
     return x

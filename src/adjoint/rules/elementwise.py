@@ -7,10 +7,11 @@ chapters 4 and 7.
 
 from __future__ import annotations
 
+import cmath
 import math
 from typing import Any
 
-from adjoint.rules.records import Bilinear, Composed, Elementwise, Linear, NotDifferentiable, Record
+from adjoint.rules.records import Bilinear, Composed, Custom, Elementwise, Linear, NotDifferentiable, Record
 
 LN2, LN10 = math.log(2.0), math.log(10.0)
 
@@ -40,16 +41,18 @@ def _pow_y(B: Any, g: Any, x: Any, y: Any, out: Any) -> Any:
     """x ** y * log(x), and 0 for x = 0 with y >= 0, where x ** y is flat."""
     if _scalar(x):
         if x == 0:
-            return B.multiply(g, B.where(B.greater_equal(y, 0), 0.0, -math.inf))
-        logarithm = math.log(x) if isinstance(x, (int, float)) and x > 0 else math.nan
-        return B.multiply(g, B.multiply(out, logarithm))
-    flat = B.equal(x, 0)
-    if _scalar(y):
-        flat = flat if y >= 0 else B.not_equal(x, x)
-    else:
-        flat = B.logical_and(flat, B.greater_equal(_real(B, y), 0))
+            return B.multiply(g, B.where(B.greater_equal(_real(B, y), 0), _zero(B, g), -math.inf))
+        return B.multiply(g, B.multiply(out, _log(x, B.dtype_of(y).kind == "c")))
+    flat = B.logical_and(B.equal(x, 0), B.greater_equal(_real(B, y), 0))
     slope = B.multiply(out, B.log(B.where(flat, 1.0, x)))
     return B.multiply(g, B.where(flat, 0.0, slope))
+
+
+def _log(x: complex, among_complex: bool) -> complex:
+    """The logarithm of a scalar; among real numbers, negative ones have none."""
+    if among_complex:
+        return cmath.log(x)
+    return math.log(x) if not isinstance(x, complex) and x > 0 else math.nan
 
 
 def _real(B: Any, y: Any) -> Any:
@@ -93,6 +96,12 @@ def _between(B: Any, x: Any, low: Any, high: Any) -> Any:
     return B.logical_and(B.greater_equal(x, low), B.less_equal(x, high))
 
 
+def _above(B: Any, x: Any, low: Any, high: Any) -> Any:
+    """Where clip gives the upper bound and nothing else: there is no room between the bounds, or x is above."""
+    crossed = B.logical_and(B.greater_equal(low, high), B.logical_not(_between(B, x, low, high)))
+    return B.logical_or(B.greater(x, high), crossed)
+
+
 def _one_minus_square(B: Any, x: Any) -> Any:
     return B.subtract(1.0, B.square(x))
 
@@ -115,8 +124,16 @@ def _gelu_pullback(B: Any, g: Any, x: Any) -> Any:
     return B.multiply(g, B.add(_normal_cdf(B, x), B.multiply(x, _half_normal(B, x))))
 
 
-def _sign(B: Any, x: Any) -> Any:
-    return B.where(B.greater(x, 0), 1.0, 0.0)
+def _sign(B: Any, g: Any, x: Any, out: Any) -> Any:
+    """0, but x / |x| of complex x turns: (g - conj(out) Re(g out)) / |x|, and 0 at the origin."""
+    dtype = B.dtype_of(x)
+    if dtype.kind != "c":
+        return _zero(B, g)
+    size = B.abs(x)
+    origin = B.equal(size, 0.0)
+    radial = B.multiply(B.conj(out), B.astype(B.real(B.multiply(g, out)), dtype=dtype))
+    turning = B.divide(B.subtract(g, radial), B.astype(B.where(origin, 1.0, size), dtype=dtype))
+    return B.where(origin, 0.0, turning)
 
 
 _none = NotDifferentiable()
@@ -162,9 +179,7 @@ RECORDS: dict[str, Record] = {
     "clip": Elementwise(
         x=lambda B, g, x, low, high: B.where(_between(B, x, low, high), g, 0.0),
         low=lambda B, g, x, low, high: B.where(B.logical_and(B.less(x, low), B.less(low, high)), g, 0.0),
-        high=lambda B, g, x, low, high: B.where(
-            B.logical_or(B.greater(x, high), B.greater_equal(low, high)), g, 0.0
-        ),
+        high=lambda B, g, x, low, high: B.where(_above(B, x, low, high), g, 0.0),
     ),
     # exponentials and logarithms
     "exp": Elementwise(x=lambda B, g, out: B.multiply(g, out)),
@@ -198,20 +213,21 @@ RECORDS: dict[str, Record] = {
     ),
     "atanh": Elementwise(x=lambda B, g, x: B.divide(g, _one_minus_square(B, x))),
     "tanh": Elementwise(x=lambda B, g, out: B.tanh_pullback(g, out)),
-    "tanh_pullback": Composed(lambda B, g, out: B.multiply(g, _one_minus_square(B, out))),
+    "tanh_pullback": Composed(lambda B, g, y: B.multiply(g, _one_minus_square(B, y))),
     # special functions and activations
     "erf": Elementwise(x=lambda B, g, x: B.multiply(g, B.multiply(B.exp(B.negative(B.square(x))), 2 / math.sqrt(math.pi)))),
     "expit": Elementwise(x=lambda B, g, out: B.expit_pullback(g, out)),
-    "expit_pullback": Composed(lambda B, g, out: B.multiply(g, B.multiply(out, B.subtract(1.0, out)))),
+    "expit_pullback": Composed(lambda B, g, y: B.multiply(g, B.multiply(y, B.subtract(1.0, y)))),
     "relu": Elementwise(x=lambda B, g, out: B.relu_pullback(g, out)),
-    "relu_pullback": Linear(g=lambda B, g, out: B.relu_pullback(g, out)),
+    "relu_pullback": Linear(g=lambda B, c, y: B.relu_pullback(c, y)),
     "softplus": Elementwise(x=lambda B, g, x: B.multiply(g, B.expit(x))),
     "silu": Composed(lambda B, x: B.multiply(x, B.expit(x)), x=lambda B, g, x: B.silu_pullback(g, x)),
     "silu_pullback": Composed(_silu_pullback),
     "gelu": Composed(lambda B, x: B.multiply(x, _normal_cdf(B, x)), x=lambda B, g, x: B.gelu_pullback(g, x)),
     "gelu_pullback": Composed(_gelu_pullback),
     # piecewise constant: the derivative is zero wherever there is one
-    **dict.fromkeys("sign floor ceil trunc round".split(), _flat),
+    "sign": Custom(x=_sign),  # real-linear for complex x: no multiple of g
+    **dict.fromkeys("floor ceil trunc round".split(), _flat),
     "floor_divide": _flat_both,
     # bools and integers
     **dict.fromkeys(

@@ -55,23 +55,27 @@ def _reverse_cumsum(B: Any, g: Any, axis: int) -> Any:
     return B.flip(B.cumulative_sum(B.flip(g, axis=(axis,)), axis=axis), axis=(axis,))
 
 
-def _cumulative_prod(B: Any, g: Any, x: Any, out: Any, axis: int) -> Any:
-    """d out_k / d x_i is the product of the first k without the i-th, for k >= i.
+def _cumulative_prod(B: Any, g: Any, x: Any, axis: int) -> Any:
+    """d out_k / d x_i is the product of those before i, times that of those between i and k.
 
-    Without zeros that is out_k / x_i. With zeros it is exact to treat the first zero apart: before
-    it the quotient serves, at it the products that skip it do, after it everything is zero.
+    Nothing is divided, so that zeros need no care at any order. The sums over k obey
+    s_i = g_i + x_(i+1) s_(i+1); their spans double in each step, as in W. Hillis and G. Steele, Data
+    parallel algorithms (1986).
     """
-    is_zero = B.equal(x, 0)
-    index = B.cumulative_sum(B.astype(is_zero, dtype=B.dtype_of(g)), axis=axis)
-    first = B.logical_and(is_zero, B.equal(index, 1))
-    early = B.equal(index, 0)
-    safe = B.where(is_zero, 1.0, x)
-    quotient = B.divide(_reverse_cumsum(B, B.multiply(g, out), axis), safe)
-    # with the first zero made a one, the products from there up to the second zero
-    skipping = B.cumulative_prod(B.where(first, 1.0, x), axis=axis)
-    reached = B.where(early, 0.0, B.multiply(g, skipping))
-    at_zero = _reverse_cumsum(B, reached, axis)
-    return B.where(early, quotient, B.where(first, at_zero, 0.0))
+    n = x.shape[axis]
+    total, factor, step = g, _ahead(B, x, 1, axis), 1
+    while step < n:
+        total = B.add(total, B.multiply(factor, _ahead(B, total, step, axis)))
+        factor = B.multiply(factor, _ahead(B, factor, step, axis))
+        step *= 2
+    return B.multiply(_exclusive_prod(B, x, axis), total)
+
+
+def _ahead(B: Any, x: Any, step: int, axis: int) -> Any:
+    """The elements `step` places further on, zeros where there are none."""
+    n = x.shape[axis]
+    widths = tuple((0, step) if i == axis else (0, 0) for i in range(len(x.shape)))
+    return B.pad(B.index(x, key=(*[slice(None)] * axis, slice(step, n, 1))), widths=widths, value=0)
 
 
 def _logsumexp_definition(B: Any, x: Any, *, axis: Any, keepdims: Any) -> Any:

@@ -1,0 +1,1 @@
+"""Ours against PyTorch, JAX and HIPS autograd: `python -m benchmarks`."""

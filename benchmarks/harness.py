@@ -1,0 +1,101 @@
+"""How it is measured: all libraries in one process, taking turns, medians of wall-clock time."""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import statistics
+import time
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.cases import Case, Run
+
+MODULES = {"adjoint": "adjoint", "PyTorch": "torch", "autograd": "autograd", "JAX jit": "jax", "JAX": "jax"}
+SLOW = 0.5  # seconds: what takes longer gets fewer turns
+
+
+def installed(library: str) -> bool:
+    """Whether a library of the table is there."""
+    return importlib.util.find_spec(MODULES[library]) is not None
+
+
+def times(case: Case, tick: Callable[[str], Any]) -> dict[str, float]:
+    """The median seconds of each library, measured in turns: A B C A B C ..."""
+    _set_threads(case.threads)
+    runs: dict[str, Run] = {}
+    samples: dict[str, list[float]] = {}
+    turns: dict[str, int] = {}
+    for library, make in case.make.items():
+        if installed(library):
+            tick(f"{case.name}: {library}")
+            run = make()
+            run()  # compiles, where a library compiles
+            first = _clock(run)
+            runs[library], samples[library] = run, []
+            turns[library] = case.repeats if first < SLOW else 3
+    gc.collect()
+    gc.disable()
+    try:
+        for turn in range(case.repeats):
+            for library, run in runs.items():
+                if turn < turns[library]:
+                    samples[library].append(_clock(run))
+            if turn % 20 == 19:
+                gc.collect()
+    finally:
+        gc.enable()
+    return {library: statistics.median(values) for library, values in samples.items()}
+
+
+def _clock(run: Run) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def _set_threads(threads: int) -> None:
+    """Threads of PyTorch and of NumPy's BLAS; JAX uses what the process has."""
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(threads)
+    if installed("PyTorch"):
+        import torch
+
+        torch.set_num_threads(threads)
+
+
+def peak_bytes(case: Case) -> dict[str, float]:
+    """The most bytes that one run holds at a time beyond what is there before it.
+
+    For us what Python and NumPy allocate (tracemalloc, with the graph's objects), for PyTorch what its
+    allocator hands out (its profiler; the graph's C++ objects are not in it).
+    """
+    found = {}
+    run = case.make["adjoint"]()
+    run()
+    gc.collect()
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
+    run()
+    found["adjoint"] = float(tracemalloc.get_traced_memory()[1] - before)
+    tracemalloc.stop()
+    if installed("PyTorch"):
+        found["PyTorch"] = _torch_peak(case.make["PyTorch"]())
+    return found
+
+
+def _torch_peak(run: Run) -> float:
+    from torch.profiler import ProfilerActivity, profile
+
+    run()
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as prof:
+        run()
+    live = peak = 0
+    events = [e for e in prof.profiler.kineto_results.events() if e.name() == "[memory]"]
+    for event in sorted(events, key=lambda e: e.start_ns()):
+        live += event.nbytes()
+        peak = max(peak, live)
+    return float(peak)

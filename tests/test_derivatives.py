@@ -1,0 +1,203 @@
+"""Every primitive's derivative record, numerically: values, layouts, tracked operands, two orders.
+
+The calls are those of `cases.py`, so that a primitive cannot join the table without being checked.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import CASES, Case
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import adjoint as ad
+from adjoint.primitives import CREATION, RANDOM, TABLE
+from adjoint.rules import RECORDS, Elementwise, NotDifferentiable
+from adjoint.tensor import run
+
+LEVELS = {
+    "keep": lambda: ad.Autodiff(ad.NumPy()),
+    "balanced": lambda: ad.Autodiff(ad.NumPy(), checkpointing="balanced"),
+    "strong_zero": lambda: ad.Autodiff(ad.NumPy(), strong_zero=True),
+}
+every_level = pytest.mark.parametrize("level", LEVELS)
+
+RECORDED = sorted(name for name, primitive in TABLE.items() if primitive.kind not in (CREATION, RANDOM))
+DIFFERENTIABLE = [name for name in RECORDED if not isinstance(RECORDS.get(name), NotDifferentiable)]
+
+LAYOUTS: dict[str, Callable[[Any], Any]] = {
+    "C": lambda x: np.array(x, order="C"),
+    "Fortran": lambda x: np.array(x, order="F"),
+    "every other": lambda x: np.repeat(x, 2, axis=-1)[..., ::2] if x.ndim else x,
+    "backwards": lambda x: np.flip(np.array(np.flip(x)))[...] if x.ndim else x,
+}
+
+
+def arrays_of(case: Case) -> list[Any]:
+    """The operands, with NumPy's scalars as the 0-d arrays that they stand for."""
+    return [np.asarray(x) if isinstance(x, np.generic) else x for x in case.operands]
+
+
+def is_float(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and x.dtype.kind in "fc"
+
+
+def rounds(name: str, case: Case) -> bool:
+    """Whether the result is rounded to 32 bits, where differences of it are too coarse."""
+    return name == "astype" and case.parameters["dtype"] in (ad.float32, ad.complex64)
+
+
+def is_finite(name: str, case: Case) -> bool:
+    """Whether the result has differences: the logarithm of an empty sum is minus infinity."""
+    return name != "logsumexp" or all(case.operands[0].shape[i] for i in case.parameters["axis"])
+
+
+def call(name: str, case: Case, operands: list[Any], tracked: tuple[int, ...]) -> Callable[..., Any]:
+    """The primitive as a function of the tracked operands; the others are constants."""
+
+    def f(*tensors: Any) -> Any:
+        filled = list(operands)
+        for i, tensor in zip(tracked, tensors, strict=True):
+            if name == "cholesky":  # only the Hermitian part counts
+                adjoint = tensor.mT.conj() if tensor.dtype.kind == "c" else tensor.mT
+                tensor = (tensor + adjoint) / 2
+            filled[i] = tensor
+        device = tensors[0].device
+        return run(name, [ad.asarray(x, device=device) if isinstance(x, np.ndarray) else x for x in filled], **case.parameters)
+
+    return f
+
+
+def subsets(operands: list[Any]) -> list[tuple[int, ...]]:
+    """All choices of floating operands to track."""
+    floats = [i for i, x in enumerate(operands) if is_float(x)]
+    return [chosen for n in range(1, len(floats) + 1) for chosen in itertools.combinations(floats, n)]
+
+
+# --- the tables are complete ---
+
+
+def test_every_primitive_has_one_record() -> None:
+    assert sorted(RECORDS) == RECORDED
+
+
+def test_every_recorded_primitive_is_in_a_case_with_floats() -> None:
+    for name in DIFFERENTIABLE:
+        assert any(is_float(x) for case in CASES[name] for x in arrays_of(case)), name
+
+
+def test_no_operand_is_called_what_rules_call_the_result() -> None:
+    """A rule that names `out` gets the result, so that an operand of that name would be out of its reach."""
+    for primitive in TABLE.values():
+        assert not {"out", "outs"} & {name.lstrip("*") for name in primitive.operands}, primitive
+
+
+def test_rules_name_operands() -> None:
+    for name, record in RECORDS.items():
+        known = {operand for operand in TABLE[name].operands}
+        assert set(record.rules) <= known, name
+        assert record.pullback is None or not record.rules, name
+
+
+def test_elementwise_records_belong_to_elementwise_primitives() -> None:
+    for name, record in RECORDS.items():
+        if isinstance(record, Elementwise):
+            assert TABLE[name].kind == "elementwise", name
+
+
+# --- numerically ---
+
+
+@every_level
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_derivatives_of_every_case(name: str, level: str) -> None:
+    checked = 0
+    for case in CASES[name]:
+        operands = arrays_of(case)
+        if rounds(name, case) or not is_finite(name, case):
+            continue
+        for tracked in subsets(operands):
+            f = call(name, case, operands, tracked)
+            ad.testing.check_grads(f, tuple(operands[i] for i in tracked), device=LEVELS[level]())
+            checked += 1
+    assert checked
+
+
+@every_level
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+@settings(max_examples=8)
+@given(data=st.data())
+def test_derivatives_at_other_values_and_layouts(name: str, level: str, data: Any) -> None:
+    cases = [c for c in CASES[name] if any(map(is_float, arrays_of(c))) and not rounds(name, c) and is_finite(name, c)]
+    case = data.draw(st.sampled_from(cases))
+    rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
+    operands = []
+    for x in arrays_of(case):
+        if is_float(x):  # cases keep away from kinks by more than this
+            x = x + 0.02 * rng.uniform(-1, 1, x.shape) if name != "cholesky" else x
+            x = LAYOUTS[data.draw(st.sampled_from(list(LAYOUTS)))](np.asarray(x))
+        operands.append(x)
+    tracked = data.draw(st.sampled_from(subsets(operands)))
+    f = call(name, case, operands, tracked)
+    ad.testing.check_grads(f, tuple(operands[i] for i in tracked), device=LEVELS[level](), seed=int(rng.integers(1000)))
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_gradients_have_the_dtype_of_their_operand(name: str) -> None:
+    """Also in single precision; and where an operand gets no cotangent there is no gradient."""
+    narrow = {"d": np.float32, "D": np.complex64}
+    for case in CASES[name]:
+        operands = [x.astype(narrow.get(x.dtype.char, x.dtype)) if isinstance(x, np.ndarray) else x for x in arrays_of(case)]
+        floats = [i for i, x in enumerate(operands) if is_float(x)]
+        leaves = [ad.asarray(operands[i]).require_grad() for i in floats]
+        if not leaves:
+            continue
+        with np.errstate(all="ignore"):
+            results = call(name, case, operands, tuple(floats))(*leaves)
+        for out in results if isinstance(results, tuple) else (results,):
+            if out.dtype.kind not in "fc":
+                assert not out.is_tracked()
+                continue
+            for leaf, gradient in out.backward(retain_graph=True).items():
+                assert gradient.shape == leaf.shape
+                assert gradient.dtype is leaf.dtype, (str(case), leaf.dtype)
+
+
+@pytest.mark.parametrize("name", sorted(set(RECORDED) - set(DIFFERENTIABLE)))
+def test_results_without_derivatives_are_constants(name: str) -> None:
+    for case in CASES[name]:
+        tensors = []
+        for x in arrays_of(case):
+            tensor = ad.asarray(x) if isinstance(x, np.ndarray) else x
+            tensors.append(tensor.require_grad() if is_float(x) else tensor)
+        if not any(isinstance(x, ad.Tensor) for x in tensors):
+            continue
+        out = run(name, tensors, **case.parameters)
+        assert not out.is_tracked()
+
+
+@pytest.mark.parametrize("case", [c for c in CASES["astype"] if rounds("astype", c)], ids=str)
+def test_casts_to_32_bits_are_their_own_transpose(case: Case) -> None:
+    """<g, astype(x)> is <astype'(g), x>, in the real inner product, for values that 32 bits hold."""
+    x = np.round(8 * case.operands[0]) / 8 if np.size(case.operands[0]) else case.operands[0]
+    if x.dtype.kind not in "fc":
+        return
+    leaf = ad.asarray(np.asarray(x)).require_grad()
+    out = leaf.astype(case.parameters["dtype"])
+    g = np.arange(1, 1 + out.size).reshape(out.shape).astype(out.dtype) * (1 - 2j if out.dtype.kind == "c" else 1)
+    back = out.backward(g)[leaf].numpy()
+    assert back.dtype == x.dtype
+    assert np.sum(np.real(np.conj(g) * out.numpy())) == np.sum(np.real(np.conj(back) * x))
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_the_log_of_an_empty_sum_has_an_empty_gradient(keepdims: bool) -> None:
+    x = ad.zeros((2, 0)).require_grad()
+    out = ad.special.logsumexp(x, axis=1, keepdims=keepdims)
+    assert out.numpy().tolist() == ([[-np.inf], [-np.inf]] if keepdims else [-np.inf, -np.inf])
+    assert out.backward()[x].shape == (2, 0)

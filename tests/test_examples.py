@@ -1,0 +1,212 @@
+"""The examples, run for real: their figures, their errors, and that a training can be stopped."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tour
+from numpy.testing import assert_allclose
+
+import adjoint as ad
+
+ROOT = Path(__file__).resolve().parent.parent
+DIGITS = ROOT / "examples" / "digits.py"
+
+needs_extras = pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in ("matplotlib", "rich", "sklearn")),
+    reason="needs the examples' libraries: pip install adjoint[examples]",
+)
+
+
+# --- the tour ---
+
+
+def test_doubled() -> None:
+    total, gradient = tour.doubled()
+    assert total.item() == 20
+    assert gradient.tolist() == [2, 2, 2, 2]
+
+
+def test_squared() -> None:
+    assert tour.squared().tolist() == [2, 4, 6, 8]
+
+
+def test_chained() -> None:
+    assert_allclose(tour.chained().numpy(), [0, 1.0806046, -2.6145744, -5.4667816], atol=1e-6)
+
+
+def test_descent(capsys: pytest.CaptureFixture[str]) -> None:
+    assert f"{tour.descent():.4f}" == "2.9654"
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 21
+    assert lines[1] == "iteration  1: x=0.6000, loss=5.7600"
+    assert lines[19].startswith("iteration 19: x=2.9568,")
+    assert lines[20] == "final: x=2.9654"
+
+
+def test_regression() -> None:
+    slope, intercept = tour.regression()
+    assert abs(slope.item() - 2) < 0.1
+    assert abs(intercept.item() - 1) < 0.3
+
+
+def test_squared_error() -> None:
+    gradient, twice_the_error = tour.squared_error()
+    assert gradient.tolist() == twice_the_error.tolist() == [-1, 1, 0, 2]
+
+
+def test_one_layer() -> None:
+    """The gradient of the loss in the scores is (sigmoid(scores) - target) / count."""
+    loss, of_weights, of_biases = tour.one_layer()
+    ad.random.seed(0)
+    weights, biases = ad.random.normal((5, 3)).numpy(), ad.random.normal(3).numpy()
+    scores = np.ones(5) @ weights + biases
+    sigmoid = 1 / (1 + np.exp(-scores))
+    assert_allclose(loss.item(), -np.log(1 - sigmoid).mean(), rtol=1e-5)
+    assert_allclose(of_biases.numpy(), sigmoid / 3, rtol=1e-5)
+    assert_allclose(of_weights.numpy(), np.outer(np.ones(5), sigmoid / 3), rtol=1e-5)
+
+
+def test_jacobian_product() -> None:
+    assert_allclose(tour.jacobian_product().numpy(), 2 + 2 * np.eye(4, 5))
+
+
+def test_the_tour_prints_all_stops(capsys: pytest.CaptureFixture[str]) -> None:
+    tour.main()
+    out = capsys.readouterr().out
+    assert re.findall(r"^\(([a-z])\)", out, re.MULTILINE) == list("abcdefgh")
+
+
+def _same_text(ours: str, theirs: str) -> None:
+    """Equal words, and numbers that are as good as equal."""
+    number = r"-?\d+\.\d*(?:e[-+]\d+)?"
+    assert re.sub(number, "#", "".join(ours.split())) == re.sub(number, "#", "".join(theirs.split()))
+    found = [[float(n) for n in re.findall(number, text)] for text in (ours, theirs)]
+    assert_allclose(*found, rtol=1e-4, atol=1e-6)
+
+
+def test_the_notebook_shows_the_tour(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its cells are the code of examples/tour.py and its outputs are what that gives."""
+    import tour_notebook
+
+    cells = json.loads(tour_notebook.NOTEBOOK.read_text())["cells"]
+    assert [(c["cell_type"], "".join(c["source"])) for c in cells] == tour_notebook.cells()
+    code = [cell for cell in cells if cell["cell_type"] == "code"][1:]
+    assert len(code) == len(tour.STOPS)
+    for cell, stop in zip(code, tour.STOPS, strict=True):
+        outputs: dict[str, str] = {}
+        for output in cell["outputs"]:
+            outputs[output["output_type"]] = "".join(output.get("text") or output["data"]["text/plain"])
+        result = stop()
+        _same_text(outputs["execute_result"], repr(result))
+        _same_text(outputs.get("stream", ""), capsys.readouterr().out)
+
+
+# --- digits ---
+
+
+def digits(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(DIGITS), *arguments], capture_output=True, text=True, check=False, cwd=folder
+    )
+
+
+def accuracy(out: str) -> float:
+    found = re.search(r"test accuracy: ([\d.]+)%", out)
+    assert found, out
+    return float(found[1])
+
+
+@needs_extras
+def test_digits_are_learnt_and_two_runs_are_the_same(tmp_path: Path) -> None:
+    first, second = (digits("--out", f"{name}.png", folder=tmp_path) for name in ("one", "two"))
+    assert first.returncode == second.returncode == 0, first.stderr
+    assert first.stdout == second.stdout.replace("two.png", "one.png")
+    assert accuracy(first.stdout) >= 97
+    assert "loss" in first.stderr
+    assert "accuracy" in first.stderr
+    pictures = [(tmp_path / f"{name}.png").read_bytes() for name in ("one", "two")]
+    assert pictures[0].startswith(b"\x89PNG")
+    assert pictures[0] == pictures[1]
+
+
+@needs_extras
+def test_another_seed_gives_other_numbers_and_the_picture_goes_to_the_default(tmp_path: Path) -> None:
+    first, second = (digits("--epochs", "2", "--seed", seed, folder=tmp_path) for seed in "01")
+    assert first.stdout != second.stdout
+    assert (tmp_path / "digits.png").exists()
+
+
+@needs_extras
+def test_other_backends_learn_too(tmp_path: Path) -> None:
+    """Levels that do not change values give the very same training."""
+    runs = [
+        digits("--epochs", "2", "--device", name, folder=tmp_path)
+        for name in ("autodiff<numpy>", "autodiff[checkpointing=balanced]<numpy>", "autodiff<autodiff<numpy>>")
+    ]
+    assert [run.returncode for run in runs] == [0, 0, 0], runs[-1].stderr
+    assert len({run.stdout for run in runs}) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--colour"], "--colour"),
+        (["--epochs", "0"], "--epochs"),
+        (["--epochs", "many"], "'many'"),
+        (["--seed", "-1"], "--seed"),
+        (["--seed"], "--seed"),
+        (["--device", "abacus"], "abacus"),
+        (["--device", "numpy"], "without gradients"),
+        (["--out", "nowhere/digits.png"], "nowhere/digits.png"),
+        (["--out", "folder.png"], "folder.png"),
+        (["--out", "digits.doc"], "digits.doc"),
+    ],
+)
+def test_wrong_options_get_one_line(arguments: list[str], said: str, tmp_path: Path) -> None:
+    (tmp_path / "folder.png").mkdir()
+    done = digits(*arguments, folder=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["folder.png"]
+
+
+def test_help(tmp_path: Path) -> None:
+    done = digits("--help", folder=tmp_path)
+    assert done.returncode == 0
+    for option in ("--epochs", "--seed", "--device", "--out"):
+        assert option in done.stdout
+
+
+@needs_extras
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are not sent like this there")
+def test_ctrl_c_stops_with_what_was_learnt(tmp_path: Path) -> None:
+    command = [sys.executable, str(DIGITS), "--epochs", "100000"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "bufsize": 0}
+    process = subprocess.Popen(command, cwd=tmp_path, env=os.environ | {"FORCE_COLOR": "1"}, **pipes)
+    assert process.stderr is not None
+    try:
+        shown = b""
+        while shown.count(b"accuracy") < 20:  # the live bar was drawn so often
+            assert (part := os.read(process.stderr.fileno(), 4096)), shown
+            shown += part
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert process.returncode == 0, err
+    assert re.match(r"stopped after [\d.]+ of 100000 epochs\n", out.decode())
+    assert accuracy(out.decode()) >= 50
+    assert b"Traceback" not in err
+    assert (tmp_path / "digits.png").read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,375 @@
+"""Every leaf runs every primitive and means the same by it; NumPy's answers fit the table."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import pickle
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import CASES, Case
+
+from adjoint import errors
+from adjoint.backend import Leaf
+from adjoint.backends import special
+from adjoint.backends.array_api import ArrayAPI
+from adjoint.backends.numpy import NumPy
+from adjoint.backends.reference import Reference
+from adjoint.dtypes import as_dtype
+from adjoint.primitives import ARRAY, TABLE, Spec, index_shape, result_spec
+
+
+def optional(module: str) -> Any:
+    """A module, or None where it is not installed."""
+    return importlib.import_module(module) if importlib.util.find_spec(module) else None
+
+
+array_api_strict, mpmath = optional("array_api_strict"), optional("mpmath")
+if array_api_strict is not None:  # what ArrayAPI promises to do with; later versions have more
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        array_api_strict.set_array_api_strict_flags(api_version="2024.12")
+
+needs_strict = pytest.mark.skipif(array_api_strict is None, reason="array_api_strict is not installed")
+needs_mpmath = pytest.mark.skipif(mpmath is None, reason="mpmath is not installed")
+
+LEAVES: dict[str, Callable[[], Leaf]] = {
+    "numpy": NumPy,
+    "array_api_strict": lambda: ArrayAPI(array_api_strict),
+    "reference": Reference,
+    "reference[digits=30]": lambda: Reference(digits=30),
+}
+MARKS = {"array_api_strict": [needs_strict], "reference[digits=30]": [needs_mpmath]}
+every_leaf = pytest.mark.parametrize("leaf", [pytest.param(name, marks=MARKS.get(name, [])) for name in LEAVES])
+other_leaves = pytest.mark.parametrize(
+    "leaf", [pytest.param(name, marks=MARKS.get(name, [])) for name in LEAVES if name != "numpy"]
+)
+every_case = pytest.mark.parametrize(
+    ("name", "case"), [pytest.param(name, case, id=f"{name}:{case}") for name, cases in CASES.items() for case in cases]
+)
+every_primitive = pytest.mark.parametrize("name", CASES)
+
+
+def run(B: Leaf, name: str, *operands: Any, **parameters: Any) -> list[np.ndarray[Any, Any]]:
+    """A primitive's results as NumPy arrays, from NumPy operands."""
+    arrays = [B.from_numpy(x, copy=True) if isinstance(x, np.ndarray) else x for x in operands]
+    with np.errstate(all="ignore"):
+        out = B[TABLE[name]](*arrays, **parameters)
+    return [B.to_numpy(x) for x in (out if TABLE[name].results > 1 else (out,))]
+
+
+def assert_same(ours: list[Any], theirs: list[Any], tolerance: float = 1e-12) -> None:
+    assert len(ours) == len(theirs)
+    for x, y in zip(ours, theirs, strict=True):
+        assert x.shape == y.shape
+        assert x.dtype == y.dtype
+        if y.dtype.kind in "fc":
+            tolerance = max(tolerance, 4 * float(np.finfo(y.dtype).eps))
+            np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance)
+        else:
+            np.testing.assert_array_equal(x, y)
+
+
+def promised(name: str, case: Case) -> list[Spec]:
+    operands = [Spec(x.shape, x.dtype) if isinstance(x, np.ndarray) else x for x in case.operands]
+    out = result_spec(TABLE[name], operands, case.parameters)
+    return [out] if isinstance(out, Spec) else list(out)
+
+
+def narrow(case: Case) -> Case:
+    """The same call with its float64 and complex128 operands in half the precision."""
+    smaller = {"d": np.float32, "D": np.complex64}
+    return Case(
+        tuple(
+            [x.astype(smaller.get(x.dtype.char, x.dtype)) if isinstance(x, np.ndarray) else x for x in case.operands]
+        ),
+        case.parameters,
+    )
+
+
+# --- every case ---
+
+
+def test_every_primitive_has_cases() -> None:
+    assert set(CASES) == set(TABLE)
+    assert all(CASES.values())
+
+
+@every_case
+def test_numpy_keeps_what_the_table_promises(name: str, case: Case) -> None:
+    if TABLE[name].dynamic:
+        pytest.skip("the shape depends on the values")
+    for each in (case, narrow(case)):
+        out = run(NumPy(), name, *each.operands, **each.parameters)
+        assert [(x.shape, x.dtype) for x in out] == [tuple(spec) for spec in promised(name, each)]
+
+
+@other_leaves
+@every_case
+def test_leaves_agree(leaf: str, name: str, case: Case) -> None:
+    expected = run(NumPy(), name, *case.operands, **case.parameters)
+    assert_same(run(LEAVES[leaf](), name, *case.operands, **case.parameters), expected)
+
+
+@other_leaves
+@every_primitive
+def test_leaves_keep_narrow_dtypes(leaf: str, name: str) -> None:
+    for case in map(narrow, CASES[name]):
+        expected = run(NumPy(), name, *case.operands, **case.parameters)
+        assert_same(run(LEAVES[leaf](), name, *case.operands, **case.parameters), expected, 1e-4)
+
+
+@every_leaf
+@every_primitive
+def test_operands_stay_as_they_were(leaf: str, name: str) -> None:
+    B = LEAVES[leaf]()
+    for case in CASES[name]:
+        arrays = [B.from_numpy(x, copy=True) if isinstance(x, np.ndarray) else x for x in case.operands]
+        with np.errstate(all="ignore"):
+            B[TABLE[name]](*arrays, **case.parameters)
+        for array, operand in zip(arrays, case.operands, strict=True):
+            if isinstance(operand, np.ndarray):
+                np.testing.assert_array_equal(B.to_numpy(array), operand)
+
+
+# --- special functions and singular points ---
+
+
+@needs_mpmath
+def test_erf_is_within_two_units_in_the_last_place() -> None:
+    points = np.concatenate([np.linspace(-7, 7, 2801), np.geomspace(1e-300, 1, 601), [0.0, 30.0, -1e300]])
+    exact = np.asarray([float(mpmath.erf(mpmath.mpf(x))) for x in points.tolist()])
+    error = np.abs(special.erf(np, points) - exact)
+    assert np.max(error / np.where(exact == 0, 1, np.abs(exact))) <= 4e-16
+    assert np.all(error[exact == 0] == 0)
+    assert special.erf(np, np.asarray([np.inf, -np.inf])).tolist() == [1.0, -1.0]
+    assert np.isnan(special.erf(np, np.asarray([np.nan]))).all()
+
+
+SINGULAR = np.asarray([0.0, 1.0, -1.0, 2.0, -2.5, 800.0, -800.0, np.inf, -np.inf, np.nan])
+UNARY = [name for name, p in TABLE.items() if p.kind == "elementwise" and p.operands == ("x",) and not p.parameters]
+BINARY = [name for name, p in TABLE.items() if p.kind == "elementwise" and p.operands == ("x", "y")]
+
+
+# mpmath has exponents without bounds, where floats overflow
+@pytest.mark.parametrize("leaf", [pytest.param("array_api_strict", marks=needs_strict), "reference"])
+@pytest.mark.parametrize("name", [name for name in UNARY if "bitwise" not in name])
+def test_unary_functions_at_singular_points(leaf: str, name: str) -> None:
+    with np.errstate(all="ignore"):
+        assert_same(run(LEAVES[leaf](), name, SINGULAR), run(NumPy(), name, SINGULAR))
+
+
+@pytest.mark.parametrize("leaf", [pytest.param("array_api_strict", marks=needs_strict), "reference"])
+@pytest.mark.parametrize("name", [name for name in BINARY if "bitwise" not in name])
+def test_binary_functions_at_singular_points(leaf: str, name: str) -> None:
+    x, y = SINGULAR[:, None], SINGULAR[None, :]
+    assert_same(run(LEAVES[leaf](), name, x, y), run(NumPy(), name, x, y))
+
+
+@other_leaves
+@pytest.mark.parametrize("name", ["sort", "argsort"])
+@pytest.mark.parametrize("descending", [False, True])
+def test_sorting_puts_nan_last_and_keeps_ties_in_order(leaf: str, name: str, descending: bool) -> None:
+    x = np.asarray([2.0, np.nan, 1.0, 2.0, -np.inf, 1.0, np.nan])
+    expected = run(NumPy(), name, x, axis=0, descending=descending)
+    assert_same(run(LEAVES[leaf](), name, x, axis=0, descending=descending), expected)
+
+
+@other_leaves
+@pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin"])
+def test_extrema_of_nan_and_ties(leaf: str, name: str) -> None:
+    for x in (np.asarray([1.0, np.nan, 2.0, np.nan]), np.asarray([1.0, 2.0, 2.0, 1.0])):
+        axis = (0,) if name in ("max", "min") else 0
+        expected = run(NumPy(), name, x, axis=axis, keepdims=False)
+        assert_same(run(LEAVES[leaf](), name, x, axis=axis, keepdims=False), expected)
+
+
+@every_leaf
+def test_logsumexp_of_infinities(leaf: str) -> None:
+    x = np.asarray([[-np.inf, -np.inf], [np.inf, 0.0], [-np.inf, 1.0], [1000.0, 1000.0]])
+    (out,) = run(LEAVES[leaf](), "logsumexp", x, axis=(1,), keepdims=False)
+    np.testing.assert_allclose(out, [-np.inf, np.inf, 1.0, 1000.0 + np.log(2)])
+
+
+@every_leaf
+def test_integers_wrap_and_divide_by_zero_to_zero(leaf: str) -> None:
+    B = LEAVES[leaf]()
+    x = np.asarray([250, 3], dtype=np.uint8)
+    assert run(B, "add", x, x)[0].tolist() == [244, 6]
+    assert run(B, "negative", x)[0].tolist() == [6, 253]
+    assert run(B, "bitwise_invert", x)[0].tolist() == [5, 252]
+    assert run(B, "astype", np.asarray([-1, 300]), dtype=np.dtype("u1"))[0].tolist() == [255, 44]
+    assert run(B, "floor_divide", x, np.zeros_like(x))[0].tolist() == [0, 0]
+    assert run(B, "remainder", x, np.zeros_like(x))[0].tolist() == [0, 0]
+
+
+@every_leaf
+def test_cofactors_of_singular_matrices(leaf: str) -> None:
+    B = LEAVES[leaf]()
+    rank_two = np.asarray([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]])
+    (out,) = run(B, "cofactor", rank_two)
+    np.testing.assert_allclose(out, [[-3, 6, -3], [6, -12, 6], [-3, 6, -3]], atol=1e-12)
+    np.testing.assert_allclose(run(B, "cofactor", np.zeros((3, 3)))[0], np.zeros((3, 3)), atol=1e-12)
+
+
+@every_leaf
+def test_linear_algebra_refuses_singular_matrices(leaf: str) -> None:
+    B = LEAVES[leaf]()
+    with pytest.raises(np.linalg.LinAlgError):
+        run(B, "inv", np.zeros((2, 2)))
+    with pytest.raises(np.linalg.LinAlgError):
+        run(B, "solve", np.zeros((2, 2)), np.ones((2, 1)))
+    with pytest.raises(np.linalg.LinAlgError):
+        run(B, "cholesky", -np.eye(2))
+
+
+@every_leaf
+def test_cholesky_reads_the_lower_triangle_alone(leaf: str) -> None:
+    x = np.asarray([[4.0, 99.0], [2.0, 5.0]])
+    np.testing.assert_allclose(run(LEAVES[leaf](), "cholesky", x)[0], [[2, 0], [1, 2]], rtol=1e-14)
+
+
+@every_leaf
+@pytest.mark.parametrize("label", [-1, 3])
+def test_cross_entropy_refuses_labels_that_are_no_classes(leaf: str, label: int) -> None:
+    with pytest.raises(errors.OutOfRangeError):
+        run(LEAVES[leaf](), "softmax_cross_entropy", np.zeros((2, 3)), np.asarray([0, label]))
+
+
+# --- indexing, at random ---
+
+
+def random_key(rng: np.random.Generator, shape: tuple[int, ...]) -> tuple[tuple[Any, ...], list[Any]]:
+    """A key of ints, slices, None and integer arrays that broadcast together, for an array of a shape."""
+    common = [(), (2,), (2, 3), (0,)][rng.integers(4)]
+    key: list[Any] = []
+    arrays = []
+    for size in shape[: rng.integers(len(shape) + 1)]:
+        if rng.random() < 0.2:
+            key.append(None)
+        match rng.integers(4) if size else 3:
+            case 0:
+                key.append(int(rng.integers(-size, size)))
+            case 1 | 2:
+                kept = tuple([n if rng.random() < 0.7 else 1 for n in common]) if 0 not in common else common
+                arrays.append(np.asarray(rng.integers(-size, size, kept)))
+                key.append(ARRAY)
+            case _:
+                start, stop = (int(v) for v in rng.integers(-size - 1, size + 2, 2))
+                key.append(slice(start, stop, int(rng.choice([-2, -1, 1, 2]))))
+    return tuple(key), arrays
+
+
+@other_leaves
+@pytest.mark.parametrize("seed", range(150))
+def test_random_keys(leaf: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    shape = tuple(int(n) for n in rng.integers(1, 4, rng.integers(4)))
+    key, arrays = random_key(rng, shape)
+    x = rng.normal(size=shape)
+    target = index_shape(shape, *[a.shape for a in arrays], key=key)
+    B = LEAVES[leaf]()
+    expected = run(NumPy(), "index", x, *arrays, key=key)
+    assert expected[0].shape == target
+    assert_same(run(B, "index", x, *arrays, key=key), expected)
+    for value in (np.asarray(rng.normal(size=target)), np.asarray(rng.normal())):
+        for name in ("index_set", "index_add"):
+            expected = run(NumPy(), name, x, value, *arrays, key=key)
+            assert_same(run(B, name, x, value, *arrays, key=key), expected)
+
+
+@every_leaf
+def test_arrays_apart_put_their_axes_in_front(leaf: str) -> None:
+    x = np.arange(24.0).reshape(2, 3, 4)
+    arrays = (np.asarray([1, 0, 1, 1, 0]), np.asarray([3, 2, 3, 0, 0]))
+    (out,) = run(LEAVES[leaf](), "index", x, *arrays, key=(ARRAY, slice(None), ARRAY))
+    np.testing.assert_array_equal(out, x[arrays[0], :, arrays[1]])
+    assert out.shape == (5, 3)
+
+
+@every_leaf
+def test_places_written_twice(leaf: str) -> None:
+    B = LEAVES[leaf]()
+    x, places, values = (np.zeros(4), np.asarray([1, 3, 1, 1]), np.asarray([1.0, 2.0, 3.0, 4.0]))
+    assert run(B, "index_set", x, values, places, key=(ARRAY,))[0].tolist() == [0, 4, 0, 2]
+    assert run(B, "index_add", x, values, places, key=(ARRAY,))[0].tolist() == [0, 8, 0, 2]
+
+
+# --- backends as objects ---
+
+
+@every_leaf
+def test_equal_configurations_are_one_backend(leaf: str) -> None:
+    B = LEAVES[leaf]()
+    assert B is LEAVES[leaf]()
+    assert pickle.loads(pickle.dumps(B)) is B
+    assert copy.deepcopy(B) is B
+    assert repr(B) == leaf
+
+
+def test_different_configurations_are_different_backends() -> None:
+    backends: list[Leaf] = [NumPy(), Reference()]
+    assert backends[0] is not backends[1]
+    with pytest.raises(errors.DeviceError):
+        Reference(digits=0)
+    with pytest.raises(errors.DeviceError):
+        ArrayAPI("array_api_strict")  # type: ignore[arg-type]
+
+
+@every_leaf
+def test_arrays_go_through_numpy_unchanged(leaf: str) -> None:
+    B = LEAVES[leaf]()
+    arrays: list[Any] = [[[1 + 2j]], 1.5, np.zeros((0, 2)), [True], np.asarray([0.1, np.nan], dtype=np.float32)]
+    for values in map(np.asarray, arrays):
+        array = B.from_numpy(values, copy=True)
+        assert tuple(array.shape) == values.shape
+        assert B.dtype_of(array) is as_dtype(values.dtype)
+        assert_same([B.to_numpy(array)], [values], 0)
+        assert_same([B.to_numpy(B.load(pickle.loads(pickle.dumps(B.dump(array))), fresh=False))], [values], 0)
+
+
+@every_leaf
+def test_random_keys_give_the_same_numbers_everywhere(leaf: str) -> None:
+    B = LEAVES[leaf]()
+    B.seed(5)
+    keys = [B.next_key(), B.next_key()]
+    B.seed(5)
+    assert keys == [B.next_key(), B.next_key()]
+    for name, parameters in [
+        ("random_uniform", {"shape": (3,), "dtype": np.dtype("f8")}),
+        ("random_normal", {"shape": (3,), "dtype": np.dtype("f8")}),
+        ("random_integers", {"low": 0, "high": 1000, "shape": (3,), "dtype": np.dtype("i8")}),
+        ("random_permutation", {"size": 50, "dtype": np.dtype("i8")}),
+    ]:
+        first, again, second = (run(B, name, key=key, **parameters)[0] for key in (keys[0], keys[0], keys[1]))
+        np.testing.assert_array_equal(first, again)
+        np.testing.assert_array_equal(first, run(NumPy(), name, key=keys[0], **parameters)[0])
+        assert (first != second).any()
+
+
+@needs_mpmath
+def test_reference_keeps_its_digits_and_leaves_mpmath_alone() -> None:
+    before = mpmath.mp.dps
+    B = Reference(digits=40)
+    third = B.divide(B.full(shape=(1,), value=1, dtype=np.dtype("f4")), 3)
+    (value,) = Reference.to_list(third)
+    with mpmath.workdps(50):
+        assert abs(mpmath.mpf(value) * 3 - 1) < mpmath.mpf(10) ** -39
+    assert mpmath.mp.dps == before
+    assert B.to_numpy(third).tolist() == [np.float32(1) / np.float32(3)]
+
+
+def test_reference_refuses_scalars_that_need_promotion() -> None:
+    B = Reference()
+    with pytest.raises(errors.DtypeError):
+        B.add(B.from_numpy(np.asarray([1, 2]), copy=True), 0.5)
+
+
+@needs_strict
+def test_a_missing_dtype_is_named() -> None:
+    with pytest.raises(errors.DtypeError, match="float16"):
+        ArrayAPI(array_api_strict).full(shape=(), value=0, dtype=np.dtype("f2"))

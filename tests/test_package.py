@@ -1,0 +1,140 @@
+"""The package as others see it: what it exports, what importing it costs, and that its pages tell the truth."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.metadata
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import adjoint as ad
+
+ROOT = Path(__file__).resolve().parent.parent
+OPTIONAL = [
+    "array_api_strict", "autograd", "cupy", "dask", "hypothesis", "jax", "matplotlib", "mpmath", "pandas", "pytest",
+    "rich", "scipy", "sklearn", "tensorflow", "torch",
+]  # fmt: skip
+PUBLIC = [ad, ad.errors, ad.linalg, ad.nn, ad.random, ad.special, ad.testing]
+
+
+def python(code: str) -> str:
+    """What a fresh interpreter prints."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+# --- exports ---
+
+
+def test_exports_are_explicit() -> None:
+    tree = ast.parse((ROOT / "src/adjoint/__init__.py").read_text())
+    bound: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom):
+            bound.update(alias.asname or alias.name for alias in node.names)
+        elif isinstance(node, ast.Assign):
+            bound.update(target.id for target in node.targets if isinstance(target, ast.Name))
+        else:
+            assert isinstance(node, ast.Expr), "only re-exports and constants"
+    assert bound - {"__all__"} == set(ad.__all__)
+    assert len(ad.__all__) == len(set(ad.__all__))
+
+
+@pytest.mark.parametrize(
+    "name",
+    "NumPy ArrayAPI Reference Autodiff Backend Tensor Gradients tensor asarray from_inner from_dlpack device "
+    "default_device use_device why testing random linalg special nn errors".split(),
+)
+def test_a_name_that_others_rely_on_is_there(name: str) -> None:
+    assert name in ad.__all__
+    assert hasattr(ad, name)
+
+
+def test_every_public_function_of_a_topic_is_exported() -> None:
+    """What `adjoint.functions` offers by its docstring is reachable by a public name or as a method."""
+    missing = []
+    for path in sorted((ROOT / "src/adjoint/functions").glob("[!_]*.py")):
+        module = importlib.import_module(f"adjoint.functions.{path.stem}")
+        home = ad.nn if path.stem == "nn" else ad
+        for name, function in inspect.getmembers(module, inspect.isfunction):
+            internal = name.startswith(("_", "as_")) or name == "inexact"
+            if not internal and function.__module__ == module.__name__ and not hasattr(home, name):
+                if not hasattr(ad.Tensor, name):
+                    missing.append(f"{path.stem}.{name}")
+    assert missing == []
+
+
+@pytest.mark.parametrize("module", PUBLIC, ids=lambda m: m.__name__)
+def test_what_is_public_says_what_it_is(module: object) -> None:
+    names = getattr(module, "__all__", None) or [n for n in vars(module) if not n.startswith("_")]
+    for name in names:
+        value = getattr(module, name)
+        if inspect.isfunction(value) or inspect.isclass(value):
+            assert (value.__doc__ or "").strip(), f"{name} has no docstring"
+
+
+def test_it_is_typed() -> None:
+    assert (Path(ad.__file__).parent / "py.typed").exists()
+
+
+def test_the_version_comes_from_one_place() -> None:
+    assert importlib.metadata.version("adjoint") == ad.__version__
+    assert f"## {ad.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+# --- what importing costs ---
+
+
+def test_only_hard_dependencies_are_required() -> None:
+    required = [r for r in importlib.metadata.requires("adjoint") or [] if "extra ==" not in r]
+    assert sorted(re.split(r"[<>=!~ ]", r)[0] for r in required) == ["numpy", "optree"]
+
+
+def test_optional_libraries_are_never_imported() -> None:
+    """Not by the import, and not by the work that does not name them."""
+    code = f"""
+import sys
+import adjoint as ad
+x = ad.tensor([1.0, 2.0]).require_grad()
+ad.nn.gelu(x).sum().backward()[x].numpy()
+ad.random.normal(3), ad.linalg.norm(x), repr(x)
+print([name for name in {OPTIONAL} if name in sys.modules])
+"""
+    assert python(code) == "[]"
+
+
+def test_import_brings_few_modules() -> None:
+    """The number of modules is what the time of the import follows; adjoint has about 40 of its own."""
+    numpy = int(python("import sys, numpy; print(len(sys.modules))"))
+    ours = int(python("import sys, adjoint; print(len(sys.modules))"))
+    assert ours - numpy < 90
+
+
+# --- pages ---
+
+
+PAGES = ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/conventions.md"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_examples_on_pages_give_what_they_say(page: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The Python blocks of a page run one after the other; a comment behind `print(...)` says what it prints."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    scope: dict[str, object] = {}
+    for block in blocks:
+        exec(block, scope)
+        said = re.findall(r"^print\(.*\) +# (.*)$", block, re.MULTILINE)
+        assert capsys.readouterr().out.split() == " ".join(said).split()
+
+
+def test_links_on_pages_lead_somewhere() -> None:
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name} links to {target}"

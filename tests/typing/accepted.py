@@ -1,0 +1,97 @@
+"""What type checkers must accept, and what they must know about it."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar, assert_type
+
+import numpy as np
+
+import adjoint as ad
+
+B = TypeVar("B", bound=ad.Backend)
+
+numpy = ad.NumPy()
+Single = ad.Autodiff[ad.NumPy]
+Double = ad.Autodiff[ad.Autodiff[ad.NumPy]]
+
+# --- where tensors live ---
+
+x = ad.tensor([1.0, 2.0])
+assert_type(x, ad.Tensor[Single])
+assert_type(ad.zeros(2), ad.Tensor[Single])
+assert_type(ad.ones((2, 3)), ad.Tensor[Single])
+assert_type(ad.tensor([1.0], device=numpy), ad.Tensor[ad.NumPy])
+assert_type(ad.zeros(2, device=numpy), ad.Tensor[ad.NumPy])
+assert_type(ad.tensor([1.0], device="numpy"), ad.Tensor[Any])
+assert_type(x.device, Single)
+assert_type(ad.Autodiff(numpy), Single)
+assert_type(ad.Autodiff(numpy).inner, ad.NumPy)
+assert_type(ad.from_inner(ad.tensor([1.0], device=numpy)), ad.Tensor[Single])
+assert_type(ad.asarray(np.zeros(2), device=ad.Reference()), ad.Tensor[ad.Reference])
+
+# --- operations keep the backend ---
+
+assert_type(x + 1, ad.Tensor[Single])
+assert_type(2 * x, ad.Tensor[Single])
+assert_type(x @ x, ad.Tensor[Single])
+assert_type(x[0], ad.Tensor[Single])
+assert_type(x.sum(axis=0), ad.Tensor[Single])
+assert_type(x.mean().reshape((1, 1)), ad.Tensor[Single])
+assert_type(ad.sin(x), ad.Tensor[Single])
+assert_type(ad.maximum(x, 0.0), ad.Tensor[Single])
+assert_type(ad.nn.relu(x), ad.Tensor[Single])
+assert_type(ad.linalg.norm(x), ad.Tensor[Single])
+assert_type(ad.special.softmax(x), ad.Tensor[Single])
+assert_type(ad.sum(ad.zeros(2, device=numpy)), ad.Tensor[ad.NumPy])
+assert_type(x.require_grad(), ad.Tensor[Single])
+assert_type(x.detach(), ad.Tensor[Single])
+assert_type(x.numpy(), np.ndarray[Any, Any])
+
+# --- gradients live on the backend below ---
+
+loss = (x * x).sum()
+grads = loss.backward()
+assert_type(grads, ad.Gradients[ad.NumPy])
+assert_type(grads[x], ad.Tensor[ad.NumPy])
+assert_type(grads.get(x), ad.Tensor[ad.NumPy] | None)
+assert_type(grads + grads, ad.Gradients[ad.NumPy])
+assert_type(grads * 0.5, ad.Gradients[ad.NumPy])
+assert_type(grads.map(lambda g: g * 2), ad.Gradients[ad.NumPy])
+assert_type(grads.values(), list[ad.Tensor[ad.NumPy]])
+assert_type(next(iter(grads)), ad.Tensor[Single])
+assert_type(x in grads, bool)
+assert_type(x.grad(grads), ad.Tensor[ad.NumPy] | None)
+assert_type(x.grad_remove(grads), ad.Tensor[ad.NumPy] | None)
+x.grad_replace(grads, grads[x] * 2)
+assert_type(x.inner(), ad.Tensor[ad.NumPy])
+loss.backward(ad.ones((), device=numpy), retain_graph=True, wrt=[x])
+
+# --- levels nest ---
+
+twice = ad.Autodiff(ad.Autodiff(numpy))
+assert_type(twice, Double)
+y = ad.tensor([1.0], device=twice)
+assert_type(y, ad.Tensor[Double])
+first = (y * y).sum().backward()
+assert_type(first, ad.Gradients[Single])
+assert_type(first[y], ad.Tensor[Single])
+second = first[y].sum().backward()
+assert_type(second, ad.Gradients[ad.NumPy])
+assert_type(second[y.inner()], ad.Tensor[ad.NumPy])
+assert_type(y.inner().inner(), ad.Tensor[ad.NumPy])
+
+# --- functions for any backend, and for any Autodiff ---
+
+
+def double(t: ad.Tensor[B]) -> ad.Tensor[B]:
+    return (t + t).require_grad()
+
+
+def gradient(t: ad.Tensor[ad.Autodiff[B]]) -> ad.Tensor[B]:
+    return t.sum().backward()[t]
+
+
+assert_type(double(x), ad.Tensor[Single])
+assert_type(double(ad.zeros(2, device=numpy)), ad.Tensor[ad.NumPy])
+assert_type(gradient(x), ad.Tensor[ad.NumPy])
+assert_type(gradient(y), ad.Tensor[Single])
