@@ -35,7 +35,7 @@ def main() -> int:
         task = progress.add_task("", total=len(cases))
         for case in cases:
             seconds = times(case, lambda text: progress.update(task, description=text))
-            memory = peak_bytes(case) if case.memory else {}
+            memory = peak_bytes(case.memory) if case.memory else {}
             rows.append(
                 {"case": case.name, "threads": case.threads, "seconds": seconds, "targets": case.targets, "bytes": memory}
             )

@@ -22,7 +22,7 @@ class Case:
     targets: dict[str, float] = field(default_factory=dict)
     threads: int = 2
     repeats: int = 60
-    memory: bool = False
+    memory: dict[str, Callable[[], Run]] | None = None  # the same without what is not forward and backward
 
 
 def _torch() -> Any:
@@ -153,7 +153,7 @@ def _expression() -> dict[str, Callable[[], Run]]:
 # --- training steps of two networks --------------------------------------------------------------
 
 
-def _mlp(sizes: tuple[int, ...], batch: int) -> dict[str, Callable[[], Run]]:
+def _mlp(sizes: tuple[int, ...], batch: int, step: bool = True) -> dict[str, Callable[[], Run]]:
     rng = np.random.default_rng(1)
     parameters = []
     for n, m in zip(sizes, sizes[1:], strict=False):
@@ -174,7 +174,8 @@ def _mlp(sizes: tuple[int, ...], batch: int) -> dict[str, Callable[[], Run]]:
             loss = ad.nn.cross_entropy(layers(x, state, ad.nn.relu), y)
             loss.item()
             grads = loss.backward()
-            state[:] = [p.with_value(p.inner() - 0.01 * grads[p]) for p in state]
+            if step:
+                state[:] = [p.with_value(p.inner() - 0.01 * grads[p]) for p in state]
 
         return run
 
@@ -189,7 +190,8 @@ def _mlp(sizes: tuple[int, ...], batch: int) -> dict[str, Callable[[], Run]]:
             loss.backward()
             with t.no_grad():
                 for p in state:
-                    p -= 0.01 * p.grad
+                    if step:
+                        p -= 0.01 * p.grad
                     p.grad = None
 
         return run
@@ -221,11 +223,11 @@ def _mlp(sizes: tuple[int, ...], batch: int) -> dict[str, Callable[[], Run]]:
             z = jax.nn.log_softmax(layers(x, p, jax.nn.relu))
             return -jnp.take_along_axis(z, y[:, None], axis=1).mean()
 
-        def step(p: Any, x: Any, y: Any) -> Any:
+        def update(p: Any, x: Any, y: Any) -> Any:
             value, grads = jax.value_and_grad(loss)(p, x, y)
             return value, [q - 0.01 * d for q, d in zip(p, grads, strict=True)]
 
-        f = jax.jit(step) if compiled else step
+        f = jax.jit(update) if compiled else update
         state, x, y = [jnp.asarray(p) for p in parameters], jnp.asarray(x0), jnp.asarray(y0)
 
         def run() -> None:
@@ -276,17 +278,24 @@ def _slices() -> dict[str, Callable[[], Run]]:
     return {"adjoint": ours, "PyTorch": torch, "autograd": autograd, **_jax(total, (x0,))}
 
 
+_TENSORS, _EXPRESSION = _chain(_links), _expression()
+
 CASES = [
-    Case("chain of 1,000 small operations, tensors", _chain(_links), {"PyTorch": 0.7, "autograd": 0.4}, memory=True),
+    Case("chain of 1,000 small operations, tensors", _TENSORS, {"PyTorch": 0.7, "autograd": 0.4}, memory=_TENSORS),
     Case("chain of 1,000 small operations, Python scalars", _chain(_scalar_links), {"PyTorch": 0.45, "autograd": 0.4}),
     Case(
         "sum((tanh(a*b)+sigmoid(a))*exp(-b*b)), 1,000,000 elements",
-        _expression(),
+        _EXPRESSION,
         {"PyTorch": 1.0, "autograd": 0.8},
         threads=1,
-        memory=True,
+        memory=_EXPRESSION,
     ),
-    Case("MLP 784-256-256-10, batch 128, SGD step", _mlp((784, 256, 256, 10), 128), {"PyTorch": 1.1}, memory=True),
+    Case(
+        "MLP 784-256-256-10, batch 128, SGD step",
+        _mlp((784, 256, 256, 10), 128),
+        {"PyTorch": 1.1},
+        memory=_mlp((784, 256, 256, 10), 128, step=False),
+    ),
     Case("MLP 64-32-10, batch 32, SGD step", _mlp((64, 32, 10), 32), {"PyTorch": 0.7}, repeats=400),
     Case("gradient through 100 slices of 1,000,000 elements", _slices(), {"PyTorch": 0.1}),
 ]

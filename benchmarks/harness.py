@@ -66,14 +66,14 @@ def _set_threads(threads: int) -> None:
         torch.set_num_threads(threads)
 
 
-def peak_bytes(case: Case) -> dict[str, float]:
+def peak_bytes(make: dict[str, Callable[[], Run]]) -> dict[str, float]:
     """The most bytes that one run holds at a time beyond what is there before it.
 
     For us what Python and NumPy allocate (tracemalloc, with the graph's objects), for PyTorch what its
     allocator hands out (its profiler; the graph's C++ objects are not in it).
     """
     found = {}
-    run = case.make["adjoint"]()
+    run = make["adjoint"]()
     run()
     gc.collect()
     tracemalloc.start()
@@ -83,7 +83,7 @@ def peak_bytes(case: Case) -> dict[str, float]:
     found["adjoint"] = float(tracemalloc.get_traced_memory()[1] - before)
     tracemalloc.stop()
     if installed("PyTorch"):
-        found["PyTorch"] = _torch_peak(case.make["PyTorch"]())
+        found["PyTorch"] = _torch_peak(make["PyTorch"]())
     return found
 
 

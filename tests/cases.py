@@ -490,6 +490,12 @@ CASES: dict[str, list[Case]] = {
         Case((real(1, 1), np.asarray([0]))),
         Case((real(0, 3), np.zeros(0, dtype=np.int64))),
     ],
+    "softmax_cross_entropy_pullback": [
+        Case((real(), real(3), np.asarray(1))),
+        Case((real(4), real(4, 3), np.asarray([2, 0, 2, 1]))),
+        Case((real(2, 2), real(2, 2, 3), np.asarray([[2, 0], [1, 1]]))),
+        Case((real(0), real(0, 3), np.zeros(0, dtype=np.int64))),
+    ],
     # structure
     "reshape": [
         Case((make(*old),), {"shape": new})

@@ -199,7 +199,8 @@ def test_ctrl_c_stops_with_what_was_learnt(tmp_path: Path) -> None:
     try:
         shown = b""
         while shown.count(b"accuracy") < 20:  # the live bar was drawn so often
-            assert (part := os.read(process.stderr.fileno(), 4096)), shown
+            part = os.read(process.stderr.fileno(), 4096)
+            assert part, shown
             shown += part
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=120)

@@ -33,7 +33,7 @@ def test_every_public_function_is_in_a_case() -> None:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@settings(max_examples=12)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_derivatives(name: str, data: Any) -> None:
     f, *args = FUNCTIONS[name](Draw(data))
@@ -41,7 +41,7 @@ def test_derivatives(name: str, data: Any) -> None:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@settings(max_examples=8)
+@settings(max_examples=12)
 @given(data=st.data())
 def test_derivatives_under_balanced_checkpointing(name: str, data: Any) -> None:
     f, *args = FUNCTIONS[name](Draw(data))
@@ -49,7 +49,7 @@ def test_derivatives_under_balanced_checkpointing(name: str, data: Any) -> None:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@settings(max_examples=6)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_what_is_differentiated_is_what_is_computed(name: str, data: Any) -> None:
     """Plain, tracked, and tracked under balanced checkpointing: the same values, shapes and dtypes."""

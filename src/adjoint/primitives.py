@@ -55,7 +55,7 @@ class Primitive:
     the result's dtype likewise. `dynamic` marks the few whose shape depends on values.
     """
 
-    __slots__ = ("dtype", "dynamic", "kind", "name", "operands", "parameters", "results", "shape")
+    __slots__ = ("dtype", "dynamic", "keeps_dtype", "kind", "name", "operands", "parameters", "results", "shape")
 
     def __init__(
         self,
@@ -75,6 +75,7 @@ class Primitive:
         self.parameters = tuple(parameters.split())
         self.shape = shape
         self.dtype = dtype
+        self.keeps_dtype = dtype is _first  # the result has the first operand's
         self.results = results
         self.dynamic = dynamic
 
@@ -432,6 +433,9 @@ _declare("cumulative_sum cumulative_prod softmax log_softmax", REDUCTION, "x", "
 _declare("softmax_pullback log_softmax_pullback", REDUCTION, "g y", "axis", shape=_same, dtype=_first)
 _declare("standardize", REDUCTION, "x", "axis epsilon", shape=_same, dtype=_first)
 _declare("softmax_cross_entropy", REDUCTION, "x labels", shape=_cross_entropy_shape, dtype=_first)
+_declare(
+    "softmax_cross_entropy_pullback", REDUCTION, "g x labels", shape=lambda g, x, labels: x, dtype=_first
+)
 
 _declare("reshape", STRUCTURAL, "x", "shape", shape=_reshape_shape, dtype=_first)
 _declare("broadcast_to", STRUCTURAL, "x", "shape", shape=_broadcast_to_shape, dtype=_first)

@@ -7,18 +7,20 @@ Draws are constants: gradients flow through what is computed from them, as in `m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from adjoint import dtypes, errors
+from adjoint.backend import Backend
 from adjoint.dtypes import DType
-from adjoint.functions.creation import _place, as_shape
+from adjoint.functions.creation import Default, _place, as_shape
 from adjoint.functions.indexing import take
 from adjoint.tensor import Tensor, wrap
 
 __all__ = ["bernoulli", "integers", "normal", "permutation", "seed", "uniform"]
 
+D = TypeVar("D", bound=Backend)
 ShapeLike = int | Sequence[int]
 
 
@@ -42,6 +44,16 @@ def _floating(dtype: Any, name: str) -> DType:
     return found
 
 
+@overload
+def uniform(
+    shape: ShapeLike = (), *, low: Any = 0.0, high: Any = 1.0, dtype: Any = None, device: None = None
+) -> Default: ...
+@overload
+def uniform(shape: ShapeLike = (), *, low: Any = 0.0, high: Any = 1.0, dtype: Any = None, device: D) -> Tensor[D]: ...
+@overload
+def uniform(
+    shape: ShapeLike = (), *, low: Any = 0.0, high: Any = 1.0, dtype: Any = None, device: str
+) -> Tensor[Any]: ...
 def uniform(
     shape: ShapeLike = (), *, low: Any = 0.0, high: Any = 1.0, dtype: Any = None, device: Any = None
 ) -> Tensor[Any]:
@@ -57,6 +69,16 @@ def uniform(
     return unit * (high - low) + low  # type: ignore[no-any-return]  # bounds are anything
 
 
+@overload
+def normal(
+    shape: ShapeLike = (), *, mean: Any = 0.0, std: Any = 1.0, dtype: Any = None, device: None = None
+) -> Default: ...
+@overload
+def normal(shape: ShapeLike = (), *, mean: Any = 0.0, std: Any = 1.0, dtype: Any = None, device: D) -> Tensor[D]: ...
+@overload
+def normal(
+    shape: ShapeLike = (), *, mean: Any = 0.0, std: Any = 1.0, dtype: Any = None, device: str
+) -> Tensor[Any]: ...
 def normal(
     shape: ShapeLike = (), *, mean: Any = 0.0, std: Any = 1.0, dtype: Any = None, device: Any = None
 ) -> Tensor[Any]:
@@ -79,6 +101,14 @@ def _is(value: Any, number: int) -> bool:
     return isinstance(value, (int, float)) and value == number
 
 
+@overload
+def bernoulli(p: Tensor[D], shape: ShapeLike | None = None, *, device: None = None) -> Tensor[D]: ...
+@overload
+def bernoulli(p: float = 0.5, shape: ShapeLike | None = None, *, device: None = None) -> Default: ...
+@overload
+def bernoulli(p: float = 0.5, shape: ShapeLike | None = None, *, device: D) -> Tensor[D]: ...
+@overload
+def bernoulli(p: float = 0.5, shape: ShapeLike | None = None, *, device: str) -> Tensor[Any]: ...
 def bernoulli(p: Any = 0.5, shape: ShapeLike | None = None, *, device: Any = None) -> Tensor[Any]:
     """Booleans that are true with probability `p`, a number or a tensor; of p's shape unless given.
 
@@ -93,6 +123,18 @@ def bernoulli(p: Any = 0.5, shape: ShapeLike | None = None, *, device: Any = Non
     return uniform(() if shape is None else shape, device=device) < p  # type: ignore[no-any-return]
 
 
+@overload
+def integers(
+    low: int, high: int | None = None, shape: ShapeLike = (), *, dtype: Any = None, device: None = None
+) -> Default: ...
+@overload
+def integers(
+    low: int, high: int | None = None, shape: ShapeLike = (), *, dtype: Any = None, device: D
+) -> Tensor[D]: ...
+@overload
+def integers(
+    low: int, high: int | None = None, shape: ShapeLike = (), *, dtype: Any = None, device: str
+) -> Tensor[Any]: ...
 def integers(
     low: int, high: int | None = None, shape: ShapeLike = (), *, dtype: Any = None, device: Any = None
 ) -> Tensor[Any]:
@@ -113,6 +155,14 @@ def integers(
     return wrap(place.random_integers(key=key, low=low, high=high, shape=as_shape(shape), dtype=found), place)
 
 
+@overload
+def permutation(x: Tensor[D], *, device: None = None) -> Tensor[D]: ...
+@overload
+def permutation(x: int, *, device: None = None) -> Default: ...
+@overload
+def permutation(x: int, *, device: D) -> Tensor[D]: ...
+@overload
+def permutation(x: int, *, device: str) -> Tensor[Any]: ...
 def permutation(x: Any, *, device: Any = None) -> Tensor[Any]:
     """The integers below x in random order, or a tensor's slices along its first axis.
 

@@ -64,7 +64,7 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[[F], F]:
         out._dtype = _BOOL if comparison else dtype
         return out
 
-    return lambda method: _named(body, method)  # type: ignore[return-value]
+    return lambda method: _named(body, method)
 
 
 def _named(body: Any, method: Any) -> Any:
@@ -83,7 +83,7 @@ def _assigning(name: str) -> Callable[[F], F]:
         change(self, out, f"{name} in place")
         return self
 
-    return lambda method: _named(body, method)  # type: ignore[return-value]
+    return lambda method: _named(body, method)
 
 
 def bound(method: F) -> F:
@@ -483,7 +483,7 @@ class _Owner(Tensor[B]):
     __slots__ = ()
 
     @property
-    def _array(self) -> Array:  # type: ignore[override]
+    def _array(self) -> Array:
         self.__class__ = Tensor  # type: ignore[assignment]
         return self._array
 
@@ -623,16 +623,23 @@ def run(name: str, operands: Sequence[Any], **parameters: Any) -> Any:
     Tensors are lifted to where they meet. A failing call is explained as a typed error. A primitive
     of several results gives a tuple.
     """
-    tensors = [x for x in operands if isinstance(x, Tensor)]
-    device = tensors[0]._device if len(tensors) == 1 else meet(*tensors)
-    arrays = [lifted(x, device) if isinstance(x, Tensor) else x for x in operands]
+    first = operands[0]
+    if len(operands) == 1:
+        device, arrays = first._device, [first._array]
+    else:
+        device = meet(*[x for x in operands if isinstance(x, Tensor)])
+        arrays = [lifted(x, device) if isinstance(x, Tensor) else x for x in operands]
     try:
         out = getattr(device, name)(*arrays, **parameters)
     except Exception as error:
         raise explain(error, device, name, arrays, parameters) from error
     if isinstance(out, tuple):
         return tuple([wrap(array, device) for array in out])
-    return wrap(out, device)
+    if not TABLE[name].keeps_dtype or not isinstance(first, Tensor):
+        return wrap(out, device)
+    result: Tensor[Any] = _new(Tensor)
+    result._array, result._device, result._dtype = out, device, first._dtype
+    return result
 
 
 def explain(error: Exception, device: Backend, name: str, arrays: Sequence[Any], parameters: dict[str, Any]) -> Exception:

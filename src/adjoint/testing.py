@@ -150,7 +150,10 @@ def _check(
         for out, weight in zip(outs, weights, strict=True):
             if not (isinstance(out.device, Autodiff) and out.device is lifted[0].device and out._array.node is not None):
                 continue  # a result that depends on no input: its derivative is zero
-            grads = backward(out, asarray(weight, device=out.device.inner), retain_graph=True)
+            try:
+                grads = backward(out, asarray(weight, device=out.device.inner), retain_graph=True)
+            except errors.BackwardError as error:
+                raise errors.CheckError(f"order {depth}: {error}") from error
             for i, x in enumerate(lifted):
                 g = grads.get(x)
                 if g is not None:

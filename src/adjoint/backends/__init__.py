@@ -1,1 +1,18 @@
 """Leaf backends: the ones that compute."""
+
+from adjoint import errors
+from adjoint.backend import Implementation, Leaf
+from adjoint.primitives import Primitive
+from adjoint.rules import RECORDS, Composed
+
+
+def composed(leaf: Leaf, primitive: Primitive) -> Implementation:
+    """An implementation from the primitive's definition in other primitives.
+
+    Raises UnsupportedPrimitive where it has none.
+    """
+    record = RECORDS.get(primitive.name)
+    if not isinstance(record, Composed):
+        raise errors.UnsupportedPrimitive(f"{leaf.name} cannot run the primitive {primitive.name!r}")
+    definition = record.definition
+    return lambda *operands, **parameters: definition(leaf, *operands, **parameters)

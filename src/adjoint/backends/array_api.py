@@ -17,7 +17,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Implementation, Leaf
-from adjoint.backends import convolution, special
+from adjoint.backends import composed, convolution, special
 from adjoint.backends import numpy as random
 from adjoint.primitives import ARRAY, DType, Key, Primitive, Shape, adjacent, broadcast_shapes, index_shape
 
@@ -60,7 +60,7 @@ class ArrayAPI(Leaf):
         elif name in _STANDARD:
             run = getattr(self.xp, name)
         else:
-            return super().implement(primitive)
+            return composed(self, primitive)
         return self._also_bools(primitive, run) if name in _ORDERING else run
 
     def _also_bools(self, primitive: Primitive, run: Implementation) -> Implementation:
@@ -476,7 +476,7 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "gelu": lambda xp, x: x * _normal_cdf(xp, x),
     "tanh_pullback": lambda xp, g, out: g * (1.0 - xp.square(out)),
     "expit_pullback": lambda xp, g, out: g * (out * (1.0 - out)),
-    "relu_pullback": lambda xp, g, out: g * xp.astype(out > 0, out.dtype),
+    "relu_pullback": lambda xp, g, out: xp.where(out > 0, g, xp.zeros_like(out)),
     "silu_pullback": _silu_pullback,
     "gelu_pullback": _gelu_pullback,
     "sum": _sum,

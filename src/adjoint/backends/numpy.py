@@ -14,7 +14,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Array, Implementation, Leaf
-from adjoint.backends import convolution, special
+from adjoint.backends import composed, convolution, special
 from adjoint.primitives import ARRAY, DType, Key, Primitive
 
 
@@ -32,7 +32,7 @@ class NumPy(Leaf):
         try:
             return _IMPLEMENTATIONS[primitive.name]
         except KeyError:
-            return super().implement(primitive)
+            return composed(self, primitive)
 
     def implement_into(self, primitive: Primitive) -> Implementation:
         return _INTO.get(primitive.name) or self[primitive]
@@ -55,12 +55,33 @@ class NumPy(Leaf):
 # --- elementwise ---------------------------------------------------------------------------------
 
 
+_BLOCK = 16384  # elements: a few such blocks stay in a core's second-level cache
+
+
+def _in_blocks(kernel: Implementation) -> Implementation:
+    """An elementwise kernel of many passes (a polynomial), run block by block to stay in the cache."""
+
+    def run(*arrays: Array) -> Array:
+        first = arrays[0]
+        if first.size <= 2 * _BLOCK or not all(
+            [a.shape == first.shape and (a.ndim == 1 or a.flags.c_contiguous) for a in arrays]
+        ):
+            return kernel(*arrays)
+        flat = [a.reshape(-1) for a in arrays]
+        out = np.empty(first.size, first.dtype)
+        for start in range(0, first.size, _BLOCK):
+            block = slice(start, start + _BLOCK)
+            out[block] = kernel(*[a[block] for a in flat])
+        return out.reshape(first.shape)
+
+    return run
+
+
 def _expit(x: Array) -> Array:
     with np.errstate(over="ignore"):  # exp(-x) may be infinite: its reciprocal is the right zero
-        if x.ndim == 0:
-            return 1 / (1 + np.exp(-x))
-        t = np.negative(x)
-        np.exp(t, out=t)
+        t = np.exp(np.negative(x))
+    if t.ndim == 0:
+        return 1 / (1 + t)
     np.add(t, 1, out=t)
     return np.reciprocal(t, out=t)
 
@@ -90,9 +111,10 @@ def _expit_pullback(g: Array, out: Array) -> Array:
 
 
 def _relu_pullback(g: Array, out: Array) -> Array:
-    return np.multiply(g, np.greater(out, 0))
+    return np.where(np.greater(out, 0), g, out.dtype.type(0))
 
 
+@_in_blocks
 def _erf(x: Array) -> Array:
     return special.erf(np, x)
 
@@ -101,13 +123,19 @@ def _normal_cdf(x: Array) -> Array:
     return 0.5 * (1 + _erf(x * math.sqrt(0.5)))
 
 
+@_in_blocks
 def _gelu(x: Array) -> Array:
     return x * _normal_cdf(x)
 
 
+@_in_blocks
 def _gelu_pullback(g: Array, x: Array) -> Array:
     density = np.exp(-0.5 * np.square(x)) * (1 / math.sqrt(2 * math.pi))
     return g * (_normal_cdf(x) + x * density)
+
+
+def _silu(x: Array) -> Array:
+    return x * _expit(x)
 
 
 def _silu_pullback(g: Array, x: Array) -> Array:
@@ -195,22 +223,64 @@ def _standardize(x: Array, *, axis: tuple[int, ...], epsilon: float) -> Array:
     return np.divide(t, np.sqrt(variance + epsilon), out=t)
 
 
+def _at_labels(x: Array, labels: Array) -> tuple[Array, tuple[Array, Array]]:
+    """The logits as rows, and the key of each row's label."""
+    rows = x if x.ndim == 2 else x.reshape(labels.size, x.shape[-1])
+    return rows, (np.arange(len(rows)), labels.reshape(-1))
+
+
+def _no_class(labels: Array, classes: int) -> errors.OutOfRangeError:
+    return errors.OutOfRangeError(
+        f"cross entropy: targets from {labels.min()} to {labels.max()}, but the logits have {classes} classes, from 0"
+    )
+
+
 def _softmax_cross_entropy(x: Array, labels: Array) -> Array:
-    _check_labels(labels, x.shape[-1])
     t = np.subtract(x, np.maximum.reduce(x, axis=-1, keepdims=True))
-    picked = np.take_along_axis(t, labels[..., None], axis=-1)[..., 0]
-    return np.log(np.add.reduce(np.exp(t, out=t), axis=-1)) - picked
+    rows, key = _at_labels(t, labels)
+    if np.minimum.reduce(labels, axis=None, initial=0) < 0:  # a negative one would count from the end
+        raise _no_class(labels, x.shape[-1])
+    try:
+        picked = rows[key]
+    except IndexError:
+        raise _no_class(labels, x.shape[-1]) from None
+    np.exp(t, out=t)
+    losses = np.log(np.add.reduce(t, axis=-1))
+    return np.subtract(losses, picked.reshape(losses.shape))
 
 
-def _check_labels(labels: Array, classes: int) -> None:
-    if labels.size and not (0 <= labels.min() and labels.max() < classes):
-        raise errors.OutOfRangeError(
-            f"cross entropy: targets from {labels.min()} to {labels.max()}, but the logits have {classes} classes; "
-            "targets are class numbers from 0"
-        )
+def _softmax_cross_entropy_pullback(g: Array, x: Array, labels: Array) -> Array:
+    t = _softmax(x, axis=x.ndim - 1)
+    rows, key = _at_labels(t, labels)
+    rows[key] -= 1
+    t = rows.reshape(t.shape)  # of a transposed t the rows are a copy
+    return np.multiply(t, np.expand_dims(g, -1), out=t)
 
 
 # --- structure and indexing ----------------------------------------------------------------------
+
+
+def _expand_dims(x: Array, *, axis: tuple[int, ...]) -> Array:
+    sizes = list(x.shape)
+    for i in axis:  # in order, so that each place is one of the result
+        sizes.insert(i, 1)
+    return x.reshape(sizes)
+
+
+def _broadcast_to(x: Array, *, shape: tuple[int, ...]) -> Array:
+    """A view with strides of zero: what np.broadcast_to makes, without its iterator."""
+    x = np.asarray(x)
+    extra = len(shape) - x.ndim
+    if extra < 0 or not x.flags.c_contiguous or 0 in shape:
+        return np.broadcast_to(x, shape)
+    strides = [0] * extra
+    for n, m, step in zip(x.shape, shape[extra:], x.strides, strict=True):
+        if n != m and n != 1:
+            return np.broadcast_to(x, shape)  # raises
+        strides.append(step if n == m else 0)
+    view: Array = np.ndarray(shape, x.dtype, x, 0, strides)
+    view.flags.writeable = False
+    return view
 
 
 def _concat(*xs: Array, axis: int) -> Array:
@@ -365,7 +435,7 @@ _IMPLEMENTATIONS: dict[str, Implementation] = {
     "erf": _erf,
     "relu": lambda x: np.maximum(x, 0),
     "softplus": _softplus,
-    "silu": lambda x: x * _expit(x),
+    "silu": _silu,
     "gelu": _gelu,
     "tanh_pullback": _tanh_pullback,
     "expit_pullback": _expit_pullback,
@@ -394,10 +464,11 @@ _IMPLEMENTATIONS: dict[str, Implementation] = {
     "vector_norm": _vector_norm,
     "standardize": _standardize,
     "softmax_cross_entropy": _softmax_cross_entropy,
+    "softmax_cross_entropy_pullback": _softmax_cross_entropy_pullback,
     "reshape": lambda x, *, shape: x.reshape(shape),
-    "broadcast_to": lambda x, *, shape: np.broadcast_to(x, shape),
+    "broadcast_to": _broadcast_to,
     "permute_dims": lambda x, *, axes: x.transpose(axes),
-    "expand_dims": lambda x, *, axis: np.expand_dims(x, axis),
+    "expand_dims": _expand_dims,
     "squeeze": lambda x, *, axis: np.squeeze(x, axis),
     "concat": _concat,
     "flip": lambda x, *, axis: np.flip(x, axis),

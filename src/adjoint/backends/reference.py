@@ -16,7 +16,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Implementation, Leaf
-from adjoint.backends import numpy as random
+from adjoint.backends import composed, numpy as random
 from adjoint.backends.scalars import Number, Scalars, rounded
 from adjoint.primitives import (
     ARRAY,
@@ -77,7 +77,7 @@ class Reference(Leaf):
         if primitive.name in self.scalars.functions:
             return functools.partial(self._elementwise, primitive, self.scalars.functions[primitive.name])
         if primitive.name not in _IMPLEMENTATIONS:
-            return super().implement(primitive)
+            return composed(self, primitive)
         return functools.partial(self._run, primitive, _IMPLEMENTATIONS[primitive.name])
 
     def _elementwise(self, primitive: Primitive, function: Callable[..., Number], *operands: Any) -> Values:

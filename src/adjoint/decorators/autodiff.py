@@ -80,14 +80,13 @@ class Result(Node):
 
     __slots__ = ("result",)
 
-    result: int  # type: ignore[assignment]
-
 
 class Leaf(Node):
     """What `require_grad()` makes: it ends the walk, and `Gradients` answers for it."""
 
     __slots__ = ("_key", "value")
 
+    _key: Key
     value: Array
 
     @property
@@ -207,6 +206,8 @@ class Recipe:
     """How to make a value again: a primitive's implementation, its operands, its parameters."""
 
     __slots__ = ("depth", "number", "operands", "parameters", "run")
+
+    depth: int
 
     def __init__(self, run: Implementation, operands: Sequence[Any], parameters: dict[str, Any]) -> None:
         self.run = run
@@ -368,10 +369,15 @@ class Autodiff(Decorator[J]):
 
     def dump(self, array: Var) -> Any:
         node = array.node
+        if isinstance(node, Leaf):
+            remember(node)
         return self.inner.dump(array.value), None if node is None else node.key
 
     def load(self, state: Any, *, fresh: bool) -> Var:
         value, key = state
+        known = None if fresh or key is None else living_leaf(key)
+        if known is not None:
+            return self.tensor_of(known)
         value = self.inner.load(value, fresh=fresh)
         return self.wrap(value) if key is None else self.leaf_of(value, None if fresh else key)
 
@@ -384,7 +390,8 @@ class Autodiff(Decorator[J]):
         node.shape = value.shape
         node.value = value
         node._key = key or (_process, node.number)
-        _leaves[node._key] = node
+        if key is not None:
+            remember(node)
         return _var(value, node)
 
     def tensor_of(self, leaf: Leaf) -> Var:
@@ -494,8 +501,8 @@ class Autodiff(Decorator[J]):
         inner = self.inner
         if record.pullback is not None:
             joint = record.pullback
-            needs = names_of(joint, 3)
-            return Plan(primitive, _picked(primitive, needs), lambda g, s: joint(inner, g, tracked, *s), None)
+            picked = _picked(primitive, names_of(joint, 3))
+            return Plan(primitive, picked, lambda g, s: joint(inner, g, tracked, *s), None)
         rules = [record.rules[primitive.operands[i]] for i in tracked]
         needs = [names_of(rule, 2) for rule in rules]
         constant_slope = type(record) in (Linear, Custom) or primitive.name == "absorbing_multiply"
@@ -646,7 +653,10 @@ class Autodiff(Decorator[J]):
                     continue
                 pulled = plan.pull(g, saved)
                 g = saved = None
-                for parent, c in zip(parents, pulled):  # noqa: B905 (the hot loop; rules give one each)
+                i = 0
+                for parent in parents:  # faster than zip
+                    c = pulled[i]
+                    i += 1
                     if c is None:
                         continue
                     if c.shape != parent.shape:
@@ -732,6 +742,11 @@ def _what_failed(node: Node, parents: tuple[Node, ...], error: Exception) -> str
     place = f"\n  made at {origin}" if origin else "; ad.testing.trace_origins() shows the line that made it"
     shapes = f" of tracked operands {operands}" if operands else ""
     return f"backward through {node.name!r}{shapes} with result {node.shape}: {type(error).__name__}: {error}{place}"
+
+
+def remember(leaf: Leaf) -> None:
+    """Keep the key of a leaf that leaves this process, or came: gradients may come back for it."""
+    _leaves[leaf.key] = leaf
 
 
 def living_leaf(key: Key) -> Leaf | None:

@@ -84,7 +84,11 @@ def tensor(values: Any, *, dtype: Any = None, device: Any = None) -> Tensor[Any]
 
 
 @overload
-def asarray(values: Any, /, *, dtype: Any = None, device: None = None, copy: bool | None = None) -> Tensor[Any]: ...
+def asarray(  # pyright: ignore[reportOverlappingOverload]  # a tensor is among Any, and keeps its backend
+    values: Tensor[D], /, *, dtype: Any = None, device: None = None, copy: bool | None = None
+) -> Tensor[D]: ...
+@overload
+def asarray(values: Any, /, *, dtype: Any = None, device: None = None, copy: bool | None = None) -> Default: ...
 @overload
 def asarray(values: Any, /, *, dtype: Any = None, device: D, copy: bool | None = None) -> Tensor[D]: ...
 @overload
@@ -140,7 +144,9 @@ def from_inner(x: Tensor[Any], device: Any = None) -> Tensor[Any]:
     """
     place = Autodiff(x.device) if device is None else find_device(device)
     if not isinstance(place, Decorator) or place.inner is not x.device:
-        raise errors.DeviceError(f"from_inner: {place} is no decorator over {x.device}; asarray lifts over several levels")
+        raise errors.DeviceError(
+            f"from_inner: {place} is no decorator over {x.device}; asarray lifts over several levels"
+        )
     return wrap(place.wrap(x._array), place)
 
 
@@ -214,11 +220,23 @@ def ones(shape: ShapeLike, *, dtype: Any = None, device: Any = None) -> Tensor[A
     return _full(as_shape(shape), 1, _dtype(dtype), device)
 
 
+@overload
+def empty(shape: ShapeLike, *, dtype: Any = None, device: None = None) -> Default: ...
+@overload
+def empty(shape: ShapeLike, *, dtype: Any = None, device: D) -> Tensor[D]: ...
+@overload
+def empty(shape: ShapeLike, *, dtype: Any = None, device: str) -> Tensor[Any]: ...
 def empty(shape: ShapeLike, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """A tensor to be assigned to; its values are zeros, so that programs stay deterministic."""
     return _full(as_shape(shape), 0, _dtype(dtype), device)
 
 
+@overload
+def full(shape: ShapeLike, fill_value: complex, *, dtype: Any = None, device: None = None) -> Default: ...
+@overload
+def full(shape: ShapeLike, fill_value: complex, *, dtype: Any = None, device: D) -> Tensor[D]: ...
+@overload
+def full(shape: ShapeLike, fill_value: complex, *, dtype: Any = None, device: str) -> Tensor[Any]: ...
 def full(shape: ShapeLike, fill_value: complex, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """A tensor with one value everywhere, of the dtype that the value has."""
     if isinstance(fill_value, Tensor):
@@ -247,6 +265,18 @@ def empty_like(x: Tensor[D], *, dtype: Any = None, device: Any = None) -> Tensor
     return full_like(x, 0, dtype=dtype, device=device)
 
 
+@overload
+def arange(
+    start: float, /, stop: float | None = None, step: float = 1, *, dtype: Any = None, device: None = None
+) -> Default: ...
+@overload
+def arange(
+    start: float, /, stop: float | None = None, step: float = 1, *, dtype: Any = None, device: D
+) -> Tensor[D]: ...
+@overload
+def arange(
+    start: float, /, stop: float | None = None, step: float = 1, *, dtype: Any = None, device: str
+) -> Tensor[Any]: ...
 def arange(
     start: float, /, stop: float | None = None, step: float = 1, *, dtype: Any = None, device: Any = None
 ) -> Tensor[Any]:
@@ -268,6 +298,18 @@ def arange(
     return wrap(place.arange(start=start, stop=stop, step=step, dtype=wanted), place)
 
 
+@overload
+def linspace(
+    start: float, stop: float, /, num: int, *, dtype: Any = None, device: None = None, endpoint: bool = True
+) -> Default: ...
+@overload
+def linspace(
+    start: float, stop: float, /, num: int, *, dtype: Any = None, device: D, endpoint: bool = True
+) -> Tensor[D]: ...
+@overload
+def linspace(
+    start: float, stop: float, /, num: int, *, dtype: Any = None, device: str, endpoint: bool = True
+) -> Tensor[Any]: ...
 def linspace(
     start: float, stop: float, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True
 ) -> Tensor[Any]:
@@ -283,9 +325,15 @@ def linspace(
     return wrap(array, place)
 
 
+@overload
 def eye(
-    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None
-) -> Tensor[Any]:
+    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: None = None
+) -> Default: ...
+@overload
+def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: D) -> Tensor[D]: ...
+@overload
+def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: str) -> Tensor[Any]: ...
+def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """Ones on a diagonal, zeros elsewhere; `k` counts diagonals upwards.
 
     >>> import adjoint as ad
@@ -339,5 +387,3 @@ def meshgrid(*arrays: Tensor[D], indexing: str = "xy") -> list[Tensor[D]]:
         line = run("reshape", (x,), shape=tuple(x.size if i == place else 1 for i in range(len(arrays))))
         out.append(run("broadcast_to", (line,), shape=tuple(shape)))
     return out
-
-

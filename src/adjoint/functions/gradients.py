@@ -7,8 +7,10 @@ from typing import Any, Generic, TypeVar, overload
 
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend
-from adjoint.decorators.autodiff import Autodiff, Key, Leaf, Node, Origin, Var, living_leaf
+from adjoint.decorators.autodiff import Autodiff, Key, Leaf, Node, Origin, Var, living_leaf, remember
 from adjoint.functions.creation import tensor as make
+from adjoint.dtypes import DType
+from adjoint.primitives import Shape
 from adjoint.tensor import Tensor, cast, lifted, meet, wrap
 
 J = TypeVar("J", bound=Backend, covariant=True)
@@ -56,13 +58,13 @@ class Gradients(Generic[J]):
     def _why_missing(self, x: Tensor[Any], key: Key) -> str:
         if key in self._popped:
             return f"no gradient: that of the tensor of shape {x.shape} was popped already"
-        if _node(x, "").parents != ():  # type: ignore[union-attr]
+        if _node(x, "").parents != () and key not in self._sources:  # type: ignore[union-attr]
             return (
                 f"no gradient: the tensor of shape {x.shape} is an intermediate result, not a leaf; ask for it with "
                 "backward(wrt=[x])"
             )
         return (
-            f"no gradient: the leaf of shape {x.shape} was not reached from the root; ad.why(x, root) tells where the "
+            f"no gradient: the tensor of shape {x.shape} was not reached from the root; ad.why(x, root) tells where the "
             "path is cut"
         )
 
@@ -125,17 +127,16 @@ class Gradients(Generic[J]):
         """
         key = self._key(x)
         value = gradient if isinstance(gradient, Tensor) else make(gradient, dtype=x.dtype, device=self._inner)
-        if value.shape != x.shape:
-            raise errors.ShapeError(f"a gradient of shape {value.shape} does not fit the leaf of shape {x.shape}")
-        if value.dtype is not x.dtype:
-            raise errors.DtypeError(f"a gradient of {value.dtype} does not fit the leaf of {x.dtype}; use astype")
-        self._arrays[key] = _inner_array(value, self._inner, "a gradient")
+        self._arrays[key] = _fitting(value, x.shape, x.dtype, self._inner, "a gradient")
         self._sources.setdefault(key, x)
         self._popped.discard(key)
 
     def map(self, f: Callable[[Tensor[J]], Tensor[J]]) -> Gradients[J]:
         """The container with `f` applied to each gradient: clipping, say, or a change of sign."""
-        arrays = {k: _inner_array(f(wrap(a, self._inner)), self._inner, "map") for k, a in self._arrays.items()}
+        arrays = {}
+        for key, array in self._arrays.items():
+            old = wrap(array, self._inner)
+            arrays[key] = _fitting(f(old), old.shape, old.dtype, self._inner, "map: a gradient")
         return Gradients(self._level, arrays, dict(self._sources))
 
     def __add__(self, other: Any) -> Gradients[J]:
@@ -170,14 +171,16 @@ class Gradients(Generic[J]):
         return f"Gradients({len(self)} of {self._level}: {shapes})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        dumped = {key: self._inner.dump(array) for key, array in self._arrays.items()}
-        return _load, (self._level, dumped, self._popped)
+        for source in self._sources.values():
+            node = _node(source, "") if isinstance(source, Tensor) else source
+            if isinstance(node, Leaf):
+                remember(node)
+        return _load, (self._level, dict(zip(self._arrays, self.values(), strict=True)), self._popped)
 
 
-def _load(level: Autodiff[Any], dumped: dict[Key, Any], popped: set[Key]) -> Gradients[Any]:
-    arrays = {key: level.inner.load(state, fresh=False) for key, state in dumped.items()}
-    grads = Gradients(level, arrays, {})
-    grads._popped = popped
+def _load(level: Autodiff[Any], gradients: dict[Key, Tensor[Any]], popped: set[Key]) -> Gradients[Any]:
+    grads = Gradients(level, {key: gradient._array for key, gradient in gradients.items()}, {})
+    grads._popped = set(popped)
     return grads
 
 
@@ -185,6 +188,16 @@ def _node(x: Any, what: str) -> Node | None:
     if not isinstance(x, Tensor):
         raise errors.NoGradientError(f"{what} is a tensor, received {type(x).__name__}")
     return getattr(x._array, "node", None)
+
+
+def _fitting(value: Any, shape: Shape, dtype: DType, inner: Backend, what: str) -> Array:
+    """The array of a gradient, if it has the shape and dtype of its leaf."""
+    array = _inner_array(value, inner, what)
+    if value.shape != shape:
+        raise errors.ShapeError(f"{what} of shape {value.shape} does not fit the leaf of shape {shape}")
+    if value.dtype is not dtype:
+        raise errors.DtypeError(f"{what} of {value.dtype} does not fit the leaf of {dtype}; use astype")
+    return array
 
 
 def _inner_array(value: Any, inner: Backend, what: str) -> Array:
@@ -268,6 +281,9 @@ def with_value(x: Tensor[Any], value: Any, /) -> Tensor[Any]:
     """
     level = x.device
     base: Backend = level.inner if isinstance(level, Autodiff) else level
+    if value.__class__ is Tensor and value._device is base and value._dtype is x._dtype:  # the usual step
+        if value._array.shape == x._array.shape:
+            return wrap(level.leaf_of(value._array), level) if isinstance(level, Autodiff) else value
     if isinstance(value, Tensor) and value.device is level:
         value = value.detach().inner() if isinstance(level, Autodiff) else value
     new = value if isinstance(value, Tensor) else make(value, dtype=x.dtype, device=base)
@@ -343,6 +359,8 @@ def backward(
         given = cotangent if isinstance(cotangent, Tensor) else make(cotangent, dtype=x.dtype, device=level.inner)
         if given.shape != x.shape:
             raise errors.ShapeError(f"backward: the root has shape {x.shape}, the cotangent {given.shape}")
+        if given.dtype.kind == "c" and x.dtype.kind != "c":
+            raise errors.DtypeError(f"backward: the root is {x.dtype}, the cotangent is complex; take its .real")
         start = _inner_array(cast(given, dtypes.as_dtype(x.dtype)), level.inner, "backward: the cotangent")
     sources: dict[Key, Any] = {}
     nodes: list[Node] | None = None

@@ -46,6 +46,8 @@ def matmul(x: Tensor[B], y: Any, /) -> Tensor[B]:
 
 def __matmul__(x: Tensor[Any], y: Any, /) -> Any:
     """x @ y."""
+    if y.__class__ is Tensor and y._device is x._device and y._dtype is x._dtype and x.ndim > 1 and y.ndim > 1:
+        return run("matmul", (x, y))
     return matmul(x, y) if isinstance(y, (Tensor, np.ndarray, list)) else NotImplemented
 
 

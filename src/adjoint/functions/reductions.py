@@ -15,6 +15,9 @@ from adjoint.tensor import Axis, Tensor, cast, run
 B = TypeVar("B", bound=Backend)
 
 
+_ALL = [tuple(range(ndim)) for ndim in range(65)]  # NumPy's limit is 64
+
+
 def as_axis(axis: Any, ndim: int, name: str) -> int:
     """One axis, counted from the front. Raises AxisError where the tensor has no such axis."""
     if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)):
@@ -27,7 +30,7 @@ def as_axis(axis: Any, ndim: int, name: str) -> int:
 def as_axes(axis: Axis, ndim: int, name: str) -> tuple[int, ...]:
     """All axes for None, else the given ones, counted from the front and in order."""
     if axis is None:
-        return tuple(range(ndim))
+        return _ALL[ndim]
     if isinstance(axis, (int, np.integer)):
         return (as_axis(axis, ndim, name),)
     found = [as_axis(i, ndim, name) for i in axis]

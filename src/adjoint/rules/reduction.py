@@ -14,7 +14,9 @@ def _kept(B: Any, g: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
 
 
 def _sum(B: Any, g: Any, x_shape: Any, axis: Any, keepdims: Any) -> Any:
-    return B.broadcast_to(_kept(B, g, axis, keepdims), shape=x_shape)
+    if len(axis) < len(x_shape):  # else g has no axes, and broadcasts as it is
+        g = _kept(B, g, axis, keepdims)
+    return B.broadcast_to(g, shape=x_shape)
 
 
 def _extremum(B: Any, g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
@@ -148,7 +150,7 @@ def _cross_entropy_definition(B: Any, x: Any, labels: Any) -> Any:
     return B.negative(B.squeeze(picked, axis=(last,)))
 
 
-def _cross_entropy(B: Any, g: Any, x: Any, labels: Any) -> Any:
+def _cross_entropy_pullback(B: Any, g: Any, x: Any, labels: Any) -> Any:
     """softmax(x) minus one at the label, times g."""
     last = len(x.shape) - 1
     g = B.expand_dims(g, axis=(last,))
@@ -176,6 +178,9 @@ RECORDS: dict[str, Record] = {
     "log_softmax_pullback": Composed(_log_softmax_pullback),
     "vector_norm": Composed(_norm_definition, x=_norm),
     "standardize": Composed(_standardize_definition, x=_standardize),
-    "softmax_cross_entropy": Composed(_cross_entropy_definition, x=_cross_entropy),
+    "softmax_cross_entropy": Composed(
+        _cross_entropy_definition, x=lambda B, g, x, labels: B.softmax_cross_entropy_pullback(g, x, labels)
+    ),
+    "softmax_cross_entropy_pullback": Composed(_cross_entropy_pullback),
     **dict.fromkeys("any all argmax argmin".split(), _none),
 }
