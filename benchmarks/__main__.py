@@ -37,7 +37,13 @@ def main() -> int:
             seconds = times(case, lambda text: progress.update(task, description=text))
             memory = peak_bytes(case.memory) if case.memory else {}
             rows.append(
-                {"case": case.name, "threads": case.threads, "seconds": seconds, "targets": case.targets, "bytes": memory}
+                {
+                    "case": case.name,
+                    "threads": case.threads,
+                    "seconds": seconds,
+                    "targets": case.targets,
+                    "bytes": memory,
+                }
             )
             progress.advance(task)
     _print(rows)
@@ -102,7 +108,9 @@ def _chart(rows: list[dict[str, Any]], path: Path) -> None:
                 place = j + i * height
                 axes.barh(place, ratio, height * 0.9, color=colours[peer], label=peer if not j else None)
                 axes.text(ratio * 1.05, place, f"{ratio:.2g}", va="center", fontsize=7)
-    axes.set_yticks([j + 0.4 - height / 2 for j in range(len(rows))], [_wrapped(row["case"]) for row in rows], fontsize=8)
+    axes.set_yticks(
+        [j + 0.4 - height / 2 for j in range(len(rows))], [_wrapped(row["case"]) for row in rows], fontsize=8
+    )
     axes.invert_yaxis()
     axes.set_xscale("log")
     axes.axvline(1, color="black", linewidth=1)

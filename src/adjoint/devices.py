@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import os
 import re
@@ -73,7 +74,17 @@ def default_device() -> Backend:
     return _process[0]
 
 
-class use_device:  # noqa: N801 (reads as a statement)
+@contextlib.contextmanager
+def creating_on(backend: Backend) -> Iterator[None]:
+    """In this context, make tensors on this backend where no `device=` says otherwise."""
+    token = _current.set(backend)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+class use_device:
     """Set the default device: a call for the process, `with` for this context alone.
 
     Raises DeviceError for a name that means no backend; nothing is changed then.

@@ -18,7 +18,7 @@ from adjoint import errors
 
 DType = np.dtype[Any]
 
-bool = np.dtype(np.bool_)  # noqa: A001 (the array API's name)
+bool = np.dtype(np.bool_)
 int8, int16, int32, int64 = (np.dtype(f"int{n}") for n in (8, 16, 32, 64))
 uint8, uint16, uint32, uint64 = (np.dtype(f"uint{n}") for n in (8, 16, 32, 64))
 float16, float32, float64 = (np.dtype(f"float{n}") for n in (16, 32, 64))
@@ -107,7 +107,9 @@ def values_of(values: Any, dtype: Any = None, name: str = "tensor") -> np.ndarra
     except ValueError as error:
         raise errors.ShapeError(f"{name}: the nested lists do not form an array: {error}") from None
     if array.dtype.kind in "OUSmMV":
-        raise errors.DtypeError(f"{name}: expected numbers or booleans, received {type(values).__name__} of {array.dtype}")
+        raise errors.DtypeError(
+            f"{name}: expected numbers or booleans, received {type(values).__name__} of {array.dtype}"
+        )
     if dtype is not None:
         wanted = as_dtype(dtype)
         if array.dtype.kind == "c" and wanted.kind not in "cb":

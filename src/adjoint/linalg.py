@@ -123,9 +123,7 @@ def matrix_norm(x: Tensor[B], /, *, keepdims: bool = False, ord: float | str = "
     return out if keepdims else squeeze(out, (rows, columns))
 
 
-def norm(
-    x: Tensor[B], /, ord: float | str | None = None, *, axis: Axis = None, keepdims: bool = False
-) -> Tensor[B]:
+def norm(x: Tensor[B], /, ord: float | str | None = None, *, axis: Axis = None, keepdims: bool = False) -> Tensor[B]:
     """As NumPy's: of all elements without `ord`, of vectors along one axis, of matrices over two.
 
     >>> import adjoint as ad
@@ -145,5 +143,3 @@ def norm(
     rest = [i for i in range(x.ndim) if i not in axes]
     out = matrix_norm(x.permute_dims((*rest, *axes)), ord=ord)
     return expand_dims(out, axes) if keepdims else out
-
-

@@ -433,15 +433,11 @@ _declare("cumulative_sum cumulative_prod softmax log_softmax", REDUCTION, "x", "
 _declare("softmax_pullback log_softmax_pullback", REDUCTION, "g y", "axis", shape=_same, dtype=_first)
 _declare("standardize", REDUCTION, "x", "axis epsilon", shape=_same, dtype=_first)
 _declare("softmax_cross_entropy", REDUCTION, "x labels", shape=_cross_entropy_shape, dtype=_first)
-_declare(
-    "softmax_cross_entropy_pullback", REDUCTION, "g x labels", shape=lambda g, x, labels: x, dtype=_first
-)
+_declare("softmax_cross_entropy_pullback", REDUCTION, "g x labels", shape=lambda g, x, labels: x, dtype=_first)
 
 _declare("reshape", STRUCTURAL, "x", "shape", shape=_reshape_shape, dtype=_first)
 _declare("broadcast_to", STRUCTURAL, "x", "shape", shape=_broadcast_to_shape, dtype=_first)
-_declare(
-    "permute_dims", STRUCTURAL, "x", "axes", shape=lambda s, *, axes: tuple(s[i] for i in axes), dtype=_first
-)
+_declare("permute_dims", STRUCTURAL, "x", "axes", shape=lambda s, *, axes: tuple(s[i] for i in axes), dtype=_first)
 _declare("expand_dims", STRUCTURAL, "x", "axis", shape=_expand_shape, dtype=_first)
 _declare("squeeze", STRUCTURAL, "x", "axis", shape=_squeeze_shape, dtype=_first)
 _declare("concat", STRUCTURAL, "*xs", "axis", shape=_concat_shape, dtype=_first)
@@ -454,9 +450,7 @@ _declare("index_set index_add", INDEXING, "x value *arrays", "key", shape=_index
 _declare("take_along_axis", INDEXING, "x indices", "axis", shape=_take_along, dtype=_first)
 _declare("sort", INDEXING, "x", "axis descending", shape=_same, dtype=_first)
 _declare("argsort", INDEXING, "x", "axis descending", shape=_same, dtype=_index)
-_declare(
-    "topk", INDEXING, "x", "k axis largest", results=2, shape=_topk_shape, dtype=lambda d, **_: [d, INDEX]
-)
+_declare("topk", INDEXING, "x", "k axis largest", results=2, shape=_topk_shape, dtype=lambda d, **_: [d, INDEX])
 _declare("nonzero", INDEXING, "x", shape=_unspecified, dtype=_index, dynamic=True)
 
 _CONV = "stride padding dilation groups"
@@ -492,9 +486,7 @@ _declare(
     shape=lambda *, start, stop, step, **_: (max(0, math.ceil((stop - start) / step)),),
     dtype=_param,
 )
-_declare(
-    "linspace", CREATION, "", "start stop num endpoint dtype", shape=lambda *, num, **_: (num,), dtype=_param
-)
+_declare("linspace", CREATION, "", "start stop num endpoint dtype", shape=lambda *, num, **_: (num,), dtype=_param)
 _declare("eye", CREATION, "", "rows columns k dtype", shape=lambda *, rows, columns, **_: (rows, columns), dtype=_param)
 
 _declare("random_uniform random_normal", RANDOM, "", "key shape dtype", shape=_param_shape, dtype=_param)

@@ -642,7 +642,9 @@ def run(name: str, operands: Sequence[Any], **parameters: Any) -> Any:
     return result
 
 
-def explain(error: Exception, device: Backend, name: str, arrays: Sequence[Any], parameters: dict[str, Any]) -> Exception:
+def explain(
+    error: Exception, device: Backend, name: str, arrays: Sequence[Any], parameters: dict[str, Any]
+) -> Exception:
     """The error a user should see for a primitive that failed: what the shape rule finds, or a wrap."""
     if isinstance(error, errors.AdjointError):
         return error
@@ -701,5 +703,3 @@ def bind(functions: dict[str, Callable[..., Any]]) -> None:
     for name, method in list(vars(Tensor).items()):
         if getattr(method, "_bound", False):
             setattr(Tensor, name, functions[name])
-
-

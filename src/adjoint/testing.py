@@ -17,6 +17,7 @@ from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.decorators import autodiff
 from adjoint.decorators.autodiff import Autodiff
+from adjoint.devices import creating_on
 from adjoint.functions.creation import asarray, from_inner
 from adjoint.functions.gradients import backward, require_grad
 from adjoint.tensor import Tensor, wrap
@@ -26,7 +27,7 @@ __all__ = ["check_grads", "trace_origins"]
 Values = list[np.ndarray[Any, Any]]
 
 
-class trace_origins:  # noqa: N801 (reads as a statement)
+class trace_origins:
     """Record the user's source line with every primitive: a call turns it on, `with` for a while.
 
     Errors in backward and `ad.why` then name lines. It slows every primitive down.
@@ -108,7 +109,8 @@ def check_grads(
         filled = list(leaves)
         for i, tensor in zip(at, tensors, strict=True):
             filled[i] = tensor
-        out = f(*optree.tree_unflatten(tree, filled))
+        with creating_on(tensors[0].device):  # constants that f makes are of the level it is run on
+            out = f(*optree.tree_unflatten(tree, filled))
         flat = optree.tree_leaves(out)
         for result in flat:
             if not isinstance(result, Tensor):
@@ -122,9 +124,10 @@ Function = Callable[[Sequence[Tensor[Any]]], list[Tensor[Any]]]
 
 
 def _differentiable(leaf: Any) -> bool:
-    return isinstance(leaf, (Tensor, np.ndarray, np.generic, float)) and np.asarray(
-        _numpy(leaf)
-    ).dtype in (np.float64, np.complex128)
+    return isinstance(leaf, (Tensor, np.ndarray, np.generic, float)) and np.asarray(_numpy(leaf)).dtype in (
+        np.float64,
+        np.complex128,
+    )
 
 
 def _numpy(leaf: Any) -> Any:
@@ -132,7 +135,14 @@ def _numpy(leaf: Any) -> Any:
 
 
 def _check(
-    f: Function, point: Values, order: int, level: Autodiff[Any], rng: np.random.Generator, rtol: float, atol: float, depth: int
+    f: Function,
+    point: Values,
+    order: int,
+    level: Autodiff[Any],
+    rng: np.random.Generator,
+    rtol: float,
+    atol: float,
+    depth: int,
 ) -> None:
     """Check the gradient of a random projection of f, then check that gradient as a function."""
     base = level.inner
@@ -148,7 +158,9 @@ def _check(
         outs = f(lifted)
         total: list[Tensor[Any] | None] = [None] * len(lifted)
         for out, weight in zip(outs, weights, strict=True):
-            if not (isinstance(out.device, Autodiff) and out.device is lifted[0].device and out._array.node is not None):
+            if not (
+                isinstance(out.device, Autodiff) and out.device is lifted[0].device and out._array.node is not None
+            ):
                 continue  # a result that depends on no input: its derivative is zero
             try:
                 grads = backward(out, asarray(weight, device=out.device.inner), retain_graph=True)
@@ -239,5 +251,8 @@ def _worst(scalar: Callable[[Values], float], point: Values, found: Values) -> s
                 gap = abs(analytic - numeric) if np.isfinite(analytic - numeric) else np.inf
                 if gap > worst[0]:
                     part = ", imaginary part" if unit == 1j else ""
-                    worst = (gap, f"\n  worst: argument {n} at {place}{part}: gradient {analytic:.10g}, differences {numeric:.10g}")
+                    worst = (
+                        gap,
+                        f"\n  worst: argument {n} at {place}{part}: gradient {analytic:.10g}, differences {numeric:.10g}",
+                    )
     return worst[1]

@@ -37,9 +37,7 @@ def _patches(xp: Any, x: Any, kernel: Pair, stride: Pair, padding: Pair, dilatio
     return patches
 
 
-def conv2d(
-    xp: Any, x: Any, weight: Any, *, stride: Pair, padding: Pair, dilation: Pair, groups: int
-) -> Any:
+def conv2d(xp: Any, x: Any, weight: Any, *, stride: Pair, padding: Pair, dilation: Pair, groups: int) -> Any:
     n = x.shape[0]
     o, per_group, kh, kw = weight.shape
     patches = _patches(xp, x, (kh, kw), stride, padding, dilation)

@@ -16,7 +16,8 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Implementation, Leaf
-from adjoint.backends import composed, numpy as random
+from adjoint.backends import composed
+from adjoint.backends import numpy as random
 from adjoint.backends.scalars import Number, Scalars, rounded
 from adjoint.primitives import (
     ARRAY,

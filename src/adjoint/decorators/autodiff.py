@@ -421,7 +421,9 @@ class Autodiff(Decorator[J]):
         if primitive.kind in (CREATION, RANDOM):
             return lambda **parameters: _var(run(**parameters), None)
         if record is None:
-            raise errors.UnsupportedPrimitive(f"{primitive.name} has no derivative record; give it one in adjoint.rules")
+            raise errors.UnsupportedPrimitive(
+                f"{primitive.name} has no derivative record; give it one in adjoint.rules"
+            )
         if isinstance(record, NotDifferentiable):
             return _lift_constant(run)
         if isinstance(record, Composed) and not record.fused:
@@ -590,7 +592,12 @@ class Autodiff(Decorator[J]):
     # --- walking back ---
 
     def backward(
-        self, root: Var, cotangent: Array | None = None, *, retain_graph: bool = False, wrt: Sequence[Node] | None = None
+        self,
+        root: Var,
+        cotangent: Array | None = None,
+        *,
+        retain_graph: bool = False,
+        wrt: Sequence[Node] | None = None,
     ) -> dict[Key, tuple[Node, Array]]:
         """The gradients of `root`, pulled back from `cotangent` (ones), by the key of their node.
 

@@ -94,7 +94,7 @@ def remainder(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
 
 
 @_pairwise("pow")
-def pow(x: Tensor[B], y: Numbers, /) -> Tensor[B]:  # noqa: A001 (the array API's name)
+def pow(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x to the power of y. The derivative of x**0 is 0, also at 0."""
     ...
 
@@ -140,7 +140,7 @@ def reciprocal(x: Tensor[B], /) -> Tensor[B]:
 
 
 @_function(floating=False)
-def abs(x: Tensor[B], /) -> Tensor[B]:  # noqa: A001 (the array API's name)
+def abs(x: Tensor[B], /) -> Tensor[B]:
     """The absolute value, real also for complex x; its derivative at 0 is 0."""
     ...
 
@@ -170,7 +170,7 @@ def trunc(x: Tensor[B], /) -> Tensor[B]:
 
 
 @_function(floating=False)
-def round(x: Tensor[B], /) -> Tensor[B]:  # noqa: A001 (the array API's name)
+def round(x: Tensor[B], /) -> Tensor[B]:
     """Rounded to the nearest integer, halves to even; the derivative is zero."""
     ...
 
@@ -209,7 +209,9 @@ def clip(x: Tensor[B], /, min: Numbers = None, max: Numbers = None) -> Tensor[B]
         else:
             (_, bound) = as_tensors([x, bound], "clip")
             if bound.dtype is not x.dtype:
-                raise errors.DtypeError(f"clip: a bound of {bound.dtype} would widen {x.dtype}; convert one with astype")
+                raise errors.DtypeError(
+                    f"clip: a bound of {bound.dtype} would widen {x.dtype}; convert one with astype"
+                )
             bounds.append(bound)
     return run("clip", (x, *bounds))  # type: ignore[no-any-return]
 

@@ -8,10 +8,10 @@ from typing import Any, Generic, TypeVar, overload
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend
 from adjoint.decorators.autodiff import Autodiff, Key, Leaf, Node, Origin, Var, living_leaf, remember
-from adjoint.functions.creation import tensor as make
 from adjoint.dtypes import DType
+from adjoint.functions.creation import tensor as make
 from adjoint.primitives import Shape
-from adjoint.tensor import Tensor, cast, lifted, meet, wrap
+from adjoint.tensor import Tensor, cast, lifted, wrap
 
 J = TypeVar("J", bound=Backend, covariant=True)
 T = TypeVar("T")

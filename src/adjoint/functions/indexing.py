@@ -20,7 +20,6 @@ from adjoint.tensor import (
     Tensor,
     _new,
     cast,
-    change,
     explain,
     lifted,
     meet,
@@ -30,7 +29,6 @@ from adjoint.tensor import (
     peek,
     refuse_leaf,
     run,
-    wrap,
 )
 
 B = TypeVar("B", bound=Backend)
@@ -290,5 +288,3 @@ def topk(x: Tensor[B], k: int, /, *, axis: int = -1, largest: bool = True) -> tu
         raise errors.ArgumentError(f"topk: k is between 0 and the axis's size {x.shape[place]}, received {k!r}")
     values, places = run("topk", (x,), k=int(k), axis=place, largest=largest)
     return values, places
-
-

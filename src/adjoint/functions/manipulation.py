@@ -186,7 +186,7 @@ def tile(x: Tensor[B], repetitions: Sequence[int], /) -> Tensor[B]:
     """The tensor repeated, so many times along each axis, counted from the last."""
     x = as_tensor(x, "tile")
     times = as_shape(repetitions, "tile")
-    ndim = len(times) if len(times) > x.ndim else x.ndim
+    ndim = max(x.ndim, len(times))
     times = (1,) * (ndim - len(times)) + times
     shape = (1,) * (ndim - x.ndim) + x.shape
     spread = [size for pair in zip((1,) * ndim, shape, strict=True) for size in pair]

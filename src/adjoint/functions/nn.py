@@ -86,7 +86,7 @@ def layer_norm(
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     for name, given in (("x's last axes", x.shape[x.ndim - len(shape) :]), ("weight", weight), ("bias", bias)):
         found = given.shape if isinstance(given, Tensor) else given
-        if found is not None and tuple(found) != shape or not shape:
+        if (found is not None and tuple(found) != shape) or not shape:
             raise errors.ShapeError(f"layer_norm: normalized_shape is {shape}, {name} has shape {found}")
     out = run("standardize", (x,), axis=tuple(range(x.ndim - len(shape), x.ndim)), epsilon=eps)
     if weight is not None:
@@ -144,9 +144,7 @@ def cross_entropy(logits: Tensor[B], target: Any, *, reduction: str = "mean") ->
     return _reduced(losses, reduction, "cross_entropy")
 
 
-def binary_cross_entropy_with_logits(
-    logits: Tensor[B], target: Any, *, reduction: str = "mean"
-) -> Tensor[B]:
+def binary_cross_entropy_with_logits(logits: Tensor[B], target: Any, *, reduction: str = "mean") -> Tensor[B]:
     """-target log(p) - (1 - target) log(1 - p) with p = sigmoid(logits), without overflow.
 
     Targets are between 0 and 1, of the logits' shape. Raises ShapeError where they are not.
@@ -220,9 +218,7 @@ def conv2d(
     return out if bias is None else out + bias.reshape((-1, 1, 1))  # type: ignore[no-any-return]
 
 
-def max_pool2d(
-    x: Tensor[B], kernel_size: Pair, stride: Pair | None = None, *, padding: Pair = 0
-) -> Tensor[B]:
+def max_pool2d(x: Tensor[B], kernel_size: Pair, stride: Pair | None = None, *, padding: Pair = 0) -> Tensor[B]:
     """The largest element under a window that moves over (batch, channels, height, width).
 
     The stride is the window's size unless given; padding counts as minus infinity. Of equal elements

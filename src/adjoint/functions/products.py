@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import arange, as_tensor, as_tensors
+from adjoint.functions.creation import arange, as_tensors
 from adjoint.functions.manipulation import broadcast_to, expand_dims, permute_dims, reshape, squeeze
 from adjoint.functions.reductions import as_axis
 from adjoint.functions.reductions import sum as total
@@ -70,7 +70,7 @@ def vecdot(x: Tensor[B], y: Any, /, *, axis: int = -1) -> Tensor[B]:
     """The sum of conj(x) * y along an axis."""
     x, y = as_tensors([x, y], "vecdot")
     left = run("conj", (x,)) if x.dtype.kind == "c" else x
-    ndim = x.ndim if x.ndim < y.ndim else y.ndim
+    ndim = min(y.ndim, x.ndim)
     return total(left * y, axis=as_axis(axis, ndim, "vecdot") - ndim)
 
 
@@ -200,7 +200,10 @@ def _single(x: Tensor[Any], labels: str, sizes: dict[str, int]) -> Term:
 def _next_pair(terms: list[Term], output: str) -> tuple[int, int]:
     if len(terms) == 2:
         return 0, 1
-    names = {label: chr(97 + i) if i < 26 else chr(39 + i) for i, label in enumerate(sorted(set("".join(l for _, l in terms))))}
+    names = {
+        label: chr(97 + i) if i < 26 else chr(39 + i)
+        for i, label in enumerate(sorted(set("".join(l for _, l in terms))))
+    }
     text = ",".join("".join(names[l] for l in labels) for _, labels in terms)
     shapes = [np.broadcast_to(np.empty(()), x.shape) for x, _ in terms]
     path, _ = np.einsum_path(text + "->" + "".join(names[l] for l in output), *shapes, optimize="greedy")

@@ -52,7 +52,7 @@ def _summable(x: Tensor[Any], dtype: Any) -> Tensor[Any]:
     return cast(x, dtypes.uint64) if x.dtype.kind == "u" else x
 
 
-def sum(x: Tensor[B], axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor[B]:  # noqa: A001
+def sum(x: Tensor[B], axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor[B]:
     """The sum of elements along one, several or (None) all axes.
 
     Integers and booleans are summed as 64-bit integers unless `dtype` says otherwise. Raises
@@ -113,7 +113,7 @@ def _ordered(value: Any, name: str) -> Tensor[Any]:
     return x
 
 
-def max(x: Tensor[B], axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:  # noqa: A001
+def max(x: Tensor[B], axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
     """The largest element along axes; ties share the gradient equally.
 
     Raises ShapeError for an empty axis, DtypeError for complex x.
@@ -121,7 +121,7 @@ def max(x: Tensor[B], axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]
     return _reduce("max", _ordered(x, "max"), axis, keepdims)  # type: ignore[no-any-return]
 
 
-def min(x: Tensor[B], axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:  # noqa: A001
+def min(x: Tensor[B], axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
     """The smallest element along axes; ties share the gradient equally. Errors as `max`."""
     return _reduce("min", _ordered(x, "min"), axis, keepdims)  # type: ignore[no-any-return]
 
@@ -142,12 +142,12 @@ def argmin(x: Tensor[B], axis: int | None = None, *, keepdims: bool = False) -> 
     return _place("argmin", x, axis, keepdims)  # type: ignore[no-any-return]
 
 
-def any(x: Tensor[B], axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:  # noqa: A001
+def any(x: Tensor[B], axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
     """Whether some element along axes is true, that is not zero."""
     return _reduce("any", as_tensor(x, "any"), axis, keepdims)  # type: ignore[no-any-return]
 
 
-def all(x: Tensor[B], axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:  # noqa: A001
+def all(x: Tensor[B], axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
     """Whether all elements along axes are true, that is not zero."""
     return _reduce("all", as_tensor(x, "all"), axis, keepdims)  # type: ignore[no-any-return]
 
@@ -185,5 +185,3 @@ def cumulative_prod(
 ) -> Tensor[B]:
     """Running products along an axis; `include_initial` starts at 1. Right gradients at zeros."""
     return _cumulative("cumulative_prod", x, axis, dtype, include_initial)  # type: ignore[no-any-return]
-
-

@@ -43,8 +43,6 @@ RECORDS: dict[str, Record] = {
         x=lambda B, c, g, x_shape, stride, padding, dilation, groups: B.conv2d_input(
             g, c, size=tuple(x_shape[2:]), **_conv(stride, padding, dilation, groups)
         ),
-        g=lambda B, c, x, stride, padding, dilation, groups: B.conv2d(
-            x, c, **_conv(stride, padding, dilation, groups)
-        ),
+        g=lambda B, c, x, stride, padding, dilation, groups: B.conv2d(x, c, **_conv(stride, padding, dilation, groups)),
     ),
 }

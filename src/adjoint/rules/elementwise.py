@@ -13,6 +13,7 @@ from typing import Any
 
 from adjoint.rules.records import Bilinear, Composed, Custom, Elementwise, Linear, NotDifferentiable, Record
 
+
 def _scalar(x: Any) -> bool:
     return isinstance(x, (int, float, complex))
 
@@ -169,9 +170,7 @@ RECORDS: dict[str, Record] = {
         x=lambda B, g, y: B.divide(g, y),
         y=lambda B, g, y, out: B.negative(B.divide(B.multiply(g, out), y)),
     ),
-    "remainder": Elementwise(
-        x=lambda B, g: g, y=lambda B, g, x, y: B.negative(B.multiply(g, B.floor_divide(x, y)))
-    ),
+    "remainder": Elementwise(x=lambda B, g: g, y=lambda B, g, x, y: B.negative(B.multiply(g, B.floor_divide(x, y)))),
     "pow": Elementwise(x=_pow_x, y=_pow_y),
     "square": Elementwise(x=lambda B, g, x: B.multiply(g, B.multiply(x, 2.0))),
     "sqrt": Elementwise(x=lambda B, g, out: B.divide(B.multiply(g, 0.5), out)),
@@ -203,9 +202,7 @@ RECORDS: dict[str, Record] = {
     "cos": Elementwise(x=lambda B, g, x: B.negative(B.multiply(g, B.sin(x)))),
     "tan": Elementwise(x=lambda B, g, out: B.multiply(g, B.add(B.square(out), 1.0))),
     "asin": Elementwise(x=lambda B, g, x: B.divide(g, B.sqrt(_one_minus_square(B, x)))),
-    "acos": Elementwise(
-        x=lambda B, g, x: B.negative(B.divide(g, B.sqrt(_one_minus_square(B, x))))
-    ),
+    "acos": Elementwise(x=lambda B, g, x: B.negative(B.divide(g, B.sqrt(_one_minus_square(B, x))))),
     "atan": Elementwise(x=lambda B, g, x: B.divide(g, B.add(B.square(x), 1.0))),
     "atan2": Elementwise(
         x=lambda B, g, x, y: B.multiply(g, B.divide(y, _hypot2(B, x, y))),
@@ -214,9 +211,7 @@ RECORDS: dict[str, Record] = {
     "sinh": Elementwise(x=lambda B, g, x: B.multiply(g, B.cosh(x))),
     "cosh": Elementwise(x=lambda B, g, x: B.multiply(g, B.sinh(x))),
     "asinh": Elementwise(x=lambda B, g, x: B.divide(g, B.sqrt(B.add(B.square(x), 1.0)))),
-    "acosh": Elementwise(
-        x=lambda B, g, x: B.divide(g, B.multiply(B.sqrt(B.subtract(x, 1.0)), B.sqrt(B.add(x, 1.0))))
-    ),
+    "acosh": Elementwise(x=lambda B, g, x: B.divide(g, B.multiply(B.sqrt(B.subtract(x, 1.0)), B.sqrt(B.add(x, 1.0))))),
     "atanh": Elementwise(x=lambda B, g, x: B.divide(g, _one_minus_square(B, x))),
     "tanh": Elementwise(x=lambda B, g, out: B.tanh_pullback(g, out)),
     "tanh_pullback": Composed(lambda B, g, y: B.multiply(g, _one_minus_square(B, y))),

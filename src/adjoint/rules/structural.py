@@ -30,9 +30,7 @@ def _split(B: Any, g: Any, wanted: tuple[int, ...], xs_shape: Any, axis: int) ->
 
 
 def _crop(B: Any, g: Any, x_shape: Any, widths: Any) -> Any:
-    return B.index(
-        g, key=tuple(slice(before, before + n, 1) for (before, _), n in zip(widths, x_shape, strict=True))
-    )
+    return B.index(g, key=tuple(slice(before, before + n, 1) for (before, _), n in zip(widths, x_shape, strict=True)))
 
 
 RECORDS: dict[str, Record] = {
@@ -47,5 +45,3 @@ RECORDS: dict[str, Record] = {
     "tril": Linear(x=lambda B, g, k: B.tril(g, k=k)),
     "triu": Linear(x=lambda B, g, k: B.triu(g, k=k)),
 }
-
-
