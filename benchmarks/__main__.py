@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
 from benchmarks.cases import CASES
-from benchmarks.harness import MODULES, installed, peak_bytes, times
+from benchmarks.harness import MODULES, installed, peak_bytes, resident_bytes, times
 
 DOCS = Path(__file__).parent.parent / "docs"
+START, END = "<!-- table -->", "<!-- end of table -->"
 PEERS = ["PyTorch", "autograd", "JAX jit", "JAX"]
 
 
@@ -35,7 +37,7 @@ def main() -> int:
         task = progress.add_task("", total=len(cases))
         for case in cases:
             seconds = times(case, lambda text: progress.update(task, description=text))
-            memory = peak_bytes(case.memory) if case.memory else {}
+            memory = resident_bytes() if case.resident else peak_bytes(case.memory) if case.memory else {}
             rows.append(
                 {
                     "case": case.name,
@@ -57,6 +59,8 @@ def main() -> int:
     }
     (options.out / "benchmarks.json").write_text(json.dumps(facts, indent=1) + "\n")
     _chart(rows, options.out / "benchmarks.png")
+    if options.out == DOCS and not options.only:
+        _write_page(rows, facts, DOCS / "benchmarks.md")
     return 0
 
 
@@ -71,24 +75,45 @@ def _print(rows: list[dict[str, Any]]) -> None:
     table.add_column("ours", justify="right")
     for peer in PEERS:
         table.add_column(peer, justify="right")
-    for row in rows:
-        ours = row["seconds"]["adjoint"]
-        cells = [_cell(row["seconds"], peer, row["targets"].get(peer)) for peer in PEERS]
-        table.add_row(row["case"], str(row["threads"]), f"{ours * 1e3:.3f} ms", *cells)
-        if row["bytes"]:
-            held = row["bytes"]
-            ratio = f"{held['adjoint'] / held['PyTorch']:.2f} [1.05]" if "PyTorch" in held else ""
-            table.add_row("  peak bytes", "", f"{held['adjoint'] / 1e6:.3f} MB", ratio, "", "", "")
+    for cells in _cells(rows):
+        table.add_row(*[escape(cell) for cell in cells])
     Console(width=130).print(table)
 
 
-def _cell(seconds: dict[str, float], peer: str, target: float | None) -> str:
-    if peer not in seconds:
+def _cells(rows: list[dict[str, Any]]) -> list[list[str]]:
+    """The table as text: a row per case, and one more where memory was measured."""
+    cells = []
+    for row in rows:
+        seconds, held = row["seconds"], row["bytes"]
+        ratios = [_ratio(seconds, peer, row["targets"].get(peer)) for peer in PEERS]
+        cells.append([row["case"], str(row["threads"]), f"{seconds['adjoint'] * 1e3:.3f} ms", *ratios])
+        if held:
+            ours = f"{held['adjoint']:.0f} B / link" if held["adjoint"] < 10_000 else f"{held['adjoint'] / 1e6:.2f} MB"
+            cells.append(["... peak memory", "", ours, _ratio(held, "PyTorch", 1.05), "", "", ""])
+    return cells
+
+
+def _ratio(found: dict[str, float], peer: str, target: float | None) -> str:
+    """Ours / theirs with the target, and a mark where it is missed."""
+    if peer not in found:
         return "-"
-    ratio = seconds["adjoint"] / seconds[peer]
-    bound = "" if target is None else f" [{target:g}]"
-    colour = "" if target is None else "green" if ratio <= target else "red"
-    return f"[{colour}]{ratio:.2f}[/]\\{bound}" if colour else f"{ratio:.2f}"
+    ratio = found["adjoint"] / found[peer]
+    if target is None:
+        return f"{ratio:.2f}"
+    return f"{ratio:.2f} [{target:g}]" + (" missed" if ratio > target else "")
+
+
+def _write_page(rows: list[dict[str, Any]], facts: dict[str, Any], path: Path) -> None:
+    """Put the table between the marks of the page in docs."""
+    head = ["case", "threads", "ours", *PEERS]
+    lines = [" | ".join(cells) for cells in [head, ["---"] * len(head), *_cells(rows)]]
+    versions = ", ".join(f"{name} {number}" for name, number in facts["versions"].items())
+    table = "\n".join(f"| {line} |" for line in lines)
+    measured = f"Measured {facts['date']} on {facts['machine']}, Python {facts['python']}, {versions}."
+    text = f"{START}\n{table}\n\n{measured}\n{END}"
+    page = path.read_text()
+    before, _, rest = page.partition(START)
+    path.write_text(before + text + rest.partition(END)[2])
 
 
 def _chart(rows: list[dict[str, Any]], path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import importlib.util
 import statistics
+import subprocess
+import sys
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -64,6 +66,16 @@ def _set_threads(threads: int) -> None:
         import torch
 
         torch.set_num_threads(threads)
+
+
+def resident_bytes() -> dict[str, float]:
+    """What a process grows by per link of a long chain, the graph's own objects included."""
+    libraries = [library for library in ("adjoint", "PyTorch") if installed(library)]
+    command = [sys.executable, "-m", "benchmarks.resident"]
+    return {
+        library: float(subprocess.run([*command, library], capture_output=True, text=True, check=True).stdout)
+        for library in libraries
+    }
 
 
 def peak_bytes(make: dict[str, Callable[[], Run]]) -> dict[str, float]:

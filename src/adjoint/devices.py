@@ -6,7 +6,7 @@ import contextlib
 import contextvars
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any
 

@@ -80,7 +80,7 @@ def promote_scalar(dtype: DType, scalar: complex) -> DType:
         return promote(dtype, default_complex) if dtype.kind in "fc" else default_complex
     if isinstance(scalar, float):
         return dtype if dtype.kind in "fc" else default_float
-    if not isinstance(scalar, type(True)) and dtype.kind == "b":
+    if dtype.kind == "b" and scalar is not True and scalar is not False:  # noqa: UP003 (bool is a dtype here)
         return default_int
     return dtype
 

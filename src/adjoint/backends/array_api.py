@@ -337,9 +337,7 @@ def _written(xp: Any, x: Array, value: Array, key: Key, *, add: bool) -> Array:
     out = xp.asarray(x, copy=True)
     if not isinstance(value, (int, float, complex)):
         value = xp.broadcast_to(value, index_shape(x.shape, key=key))
-        value = value[
-            tuple(0 if entry is None else slice(None) for entry in key if not isinstance(entry, int)) + (...,)
-        ]
+        value = value[(*[0 if entry is None else slice(None) for entry in key if not isinstance(entry, int)], ...)]
     places = tuple(entry for entry in _basic(x.shape, key) if entry is not None)
     out[places] = out[places] + value if add else value
     return out

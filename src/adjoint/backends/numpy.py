@@ -64,7 +64,7 @@ def _in_blocks(kernel: Implementation) -> Implementation:
     def run(*arrays: Array) -> Array:
         first = arrays[0]
         if first.size <= 2 * _BLOCK or not all(
-            [a.shape == first.shape and (a.ndim == 1 or a.flags.c_contiguous) for a in arrays]
+            a.shape == first.shape and (a.ndim == 1 or a.flags.c_contiguous) for a in arrays
         ):
             return kernel(*arrays)
         flat = [a.reshape(-1) for a in arrays]

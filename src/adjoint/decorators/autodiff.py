@@ -203,9 +203,12 @@ _LONGEST = 16  # cheap primitives in a row before a value is kept after all: bou
 
 
 class Recipe:
-    """How to make a value again: a primitive's implementation, its operands, its parameters."""
+    """How to make a value again: a primitive's implementation, its operands, its parameters.
 
-    __slots__ = ("depth", "number", "operands", "parameters", "run")
+    `shared` says that a walk may want the value more than once: a node saved it, or two recipes use it.
+    """
+
+    __slots__ = ("depth", "number", "operands", "parameters", "run", "shared", "used")
 
     depth: int
 
@@ -214,11 +217,25 @@ class Recipe:
         self.operands = operands
         self.parameters = parameters
         self.number = next(_number)
-        self.depth = 1 + max((o.depth for o in operands if o.__class__ is Recipe), default=0)
+        self.used = self.shared = False
+        self.depth = 1
+        for operand in operands:
+            if operand.__class__ is Recipe:
+                self.depth = max(self.depth, operand.depth + 1)
+                operand.shared, operand.used = operand.used, True
+
+
+def _will_be_served(slot: Any) -> None:
+    """A node saved this slot: a walk will want the values of its recipes."""
+    if slot.__class__ is tuple:
+        for part in slot:
+            _will_be_served(part)
+    elif slot.__class__ is Recipe:
+        slot.shared = slot.used = True
 
 
 class _Kitchen:
-    """The values that one walk made again; each is dropped once the walk is past its maker."""
+    """The shared values that one walk made again; each is dropped once the walk is past its maker."""
 
     def __init__(self) -> None:
         self.made: dict[Recipe, Array] = {}
@@ -230,11 +247,14 @@ class _Kitchen:
             return tuple([self.serve(part) for part in slot])
         if slot.__class__ is not Recipe:
             return slot
-        if slot not in self.made:
-            operands = [self.serve(operand) for operand in slot.operands]
-            self.made[slot] = slot.run(*operands, **slot.parameters)
+        if slot in self.made:
+            return self.made[slot]
+        operands = [self.serve(operand) for operand in slot.operands]
+        value = slot.run(*operands, **slot.parameters)
+        if slot.shared:
+            self.made[slot] = value
             heapq.heappush(self.waiting, (-slot.number, slot))
-        return self.made[slot]
+        return value
 
     def clear(self, number: int) -> None:
         """Drop what was made after the node of this number: only later nodes could use it."""
@@ -455,7 +475,6 @@ class Autodiff(Decorator[J]):
             lines += ["    if rest:", "        rest = [r.value if r.__class__ is Var else r for r in rest]"]
         lines += [f"    out = run({given}{rest[2:]}{', ' if rest else ''}{'**p' if primitive.parameters else ''})"]
         lines += ["    var = Var()", "    var.value = out"]
-        everything = f"({given}{'*rest' if rest else ''})"
         plans: dict[str, Plan] = {}
         choices = [(i,) for i in sources] + ([tuple(sources)] if len(sources) == 2 else [])
         for choice in choices:
@@ -519,7 +538,7 @@ class Autodiff(Decorator[J]):
         definition = record.definition
 
         def lifted(*operands: Any, **parameters: Any) -> Any:
-            if any([o.__class__ is Var and o.node is not None for o in operands]):
+            if any(o.__class__ is Var and o.node is not None for o in operands):
                 return definition(self, *operands, **parameters)
             return _var(run(*[o.value if o.__class__ is Var else o for o in operands], **parameters), None)
 
@@ -562,6 +581,8 @@ class Autodiff(Decorator[J]):
                 node.number = next(_number)
                 node.plan = plan
                 node.saved = keep(values, tuple(slots), out if recipe is None else recipe, parameters)
+                if balanced:
+                    _will_be_served(node.saved)
                 node.parents = tuple([operands[i].node for i in tracked])
                 node.walk = 0
                 if primitive.results > 1:
@@ -730,7 +751,7 @@ def _leading_to(wanted: set[Node], nodes: list[Node], edges: list[tuple[Node, ..
     """The wanted nodes and all that have one of them among their ancestors."""
     needed = set(wanted)
     for node, parents in zip(nodes, edges, strict=True):
-        if any([parent in needed for parent in parents]):
+        if not needed.isdisjoint(parents):
             needed.add(node)
     return needed
 

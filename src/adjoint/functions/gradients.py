@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, overload
 
@@ -45,7 +46,7 @@ class Gradients(Generic[J]):
         if node is None or x.device is not self._level:
             where = "" if x.device is self._level else f"; it is on {x.device}, these are gradients of {self._level}"
             raise errors.NoGradientError(
-                f"no gradient: the tensor of shape {x.shape} is not a leaf{where}; call require_grad() before it is used"
+                f"no gradient: the tensor of shape {x.shape} is not a leaf{where}; call require_grad() before using it"
             )
         return node.key
 
@@ -64,8 +65,8 @@ class Gradients(Generic[J]):
                 "backward(wrt=[x])"
             )
         return (
-            f"no gradient: the tensor of shape {x.shape} was not reached from the root; ad.why(x, root) tells where the "
-            "path is cut"
+            f"no gradient: the tensor of shape {x.shape} was not reached from the root; ad.why(x, root) tells where "
+            "the path is cut"
         )
 
     def __contains__(self, x: object) -> bool:
@@ -86,7 +87,7 @@ class Gradients(Generic[J]):
             return source
         if source is None:
             raise errors.NoGradientError(
-                f"the leaf {key} of these gradients lives in another process; send the leaf tensors along, or use values()"
+                f"the leaf {key} of these gradients lives in another process; send the leaves along, or use values()"
             )
         return wrap(self._level.tensor_of(source), self._level)
 
@@ -108,7 +109,7 @@ class Gradients(Generic[J]):
     def get(self, x: Tensor[Any], default: T) -> Tensor[J] | T: ...
     def get(self, x: Tensor[Any], default: Any = None) -> Any:
         """The gradient of x, or the default."""
-        return self[x] if x in self else default
+        return self[x] if x in self else default  # noqa: SIM401 (that is this method)
 
     def pop(self, x: Tensor[Any], *default: Any) -> Any:
         """The gradient of x, taken out; the default, or NoGradientError, if there is none."""
@@ -281,9 +282,9 @@ def with_value(x: Tensor[Any], value: Any, /) -> Tensor[Any]:
     """
     level = x.device
     base: Backend = level.inner if isinstance(level, Autodiff) else level
-    if value.__class__ is Tensor and value._device is base and value._dtype is x._dtype:  # the usual step
-        if value._array.shape == x._array.shape:
-            return wrap(level.leaf_of(value._array), level) if isinstance(level, Autodiff) else value
+    fits = value.__class__ is Tensor and value._device is base and value._dtype is x._dtype
+    if fits and value._array.shape == x._array.shape:  # the usual step, without detours
+        return wrap(level.leaf_of(value._array), level) if isinstance(level, Autodiff) else value
     if isinstance(value, Tensor) and value.device is level:
         value = value.detach().inner() if isinstance(level, Autodiff) else value
     new = value if isinstance(value, Tensor) else make(value, dtype=x.dtype, device=base)
@@ -431,7 +432,7 @@ def why(x: Tensor[Any], loss: Tensor[Any]) -> str:
         for step in path:
             if isinstance(step, Origin):
                 return f"cut at {step.name!r}, {step}: its result is a constant"
-        for before, after in zip(path, path[1:], strict=False):
+        for before, after in itertools.pairwise(path):
             if before not in (after.parents or ()):
                 return f"cut between {before.name!r} and {after.name!r}"
     if any(node.parents is None for node in _ancestors(start)):

@@ -169,12 +169,11 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
     refuse_leaf(x, "assignment to elements")
     normal, arrays = _key(x, key)
     device = x._device
-    if isinstance(value, Tensor):
-        if meet(x, value) is not device:
-            raise errors.DeviceError(
-                f"assignment: a tensor on {device} cannot take a value on {value.device}, which would leave that "
-                "level; detach() the value, or lift the tensor first with ad.asarray(x, device=...)"
-            )
+    if isinstance(value, Tensor) and meet(x, value) is not device:
+        raise errors.DeviceError(
+            f"assignment: a tensor on {device} cannot take a value on {value.device}, which would leave that "
+            "level; detach() the value, or lift the tensor first with ad.asarray(x, device=...)"
+        )
     value = operand(value, x)
     if value.dtype.kind == "c" and x._dtype.kind != "c":
         raise errors.DtypeError(f"assignment: complex values do not fit in {x._dtype}; take .real first")

@@ -158,7 +158,7 @@ def pad(x: Tensor[B], /, pad_width: Any, *, value: complex = 0) -> Tensor[B]:
         valid = False
     if not valid:
         raise errors.ArgumentError(
-            f"pad: pad_width {pad_width!r} is no width, pair, or pair for each of {x.ndim} axes, of non-negative integers"
+            f"pad: pad_width {pad_width!r} is no width, pair, or pair per axis ({x.ndim}) of non-negative integers"
         )
     return run("pad", (x,), widths=tuple((int(a), int(b)) for a, b in widths), value=value)  # type: ignore[no-any-return]
 

@@ -138,7 +138,7 @@ def cross_entropy(logits: Tensor[B], target: Any, *, reduction: str = "mean") ->
         x = moveaxis(x, 1, -1)
     if x.shape[:-1] != labels.shape:
         raise errors.ShapeError(
-            f"cross_entropy: logits of shape {logits.shape} need targets of shape {x.shape[:-1]}, received {labels.shape}"
+            f"cross_entropy: logits {logits.shape} need targets of shape {x.shape[:-1]}, received {labels.shape}"
         )
     losses = run("softmax_cross_entropy", (x, cast(labels, dtypes.int64)))
     return _reduced(losses, reduction, "cross_entropy")
