@@ -167,6 +167,8 @@ def test_other_backends_learn_too(tmp_path: Path) -> None:
         (["--seed"], "--seed"),
         (["--device", "abacus"], "abacus"),
         (["--device", "numpy"], "without gradients"),
+        (["--device", "autodiff[digits=3]<numpy>"], "digits"),
+        (["--device", "autodiff[checkpointing=always]<numpy>"], "'always'"),
         (["--out", "nowhere/digits.png"], "nowhere/digits.png"),
         (["--out", "folder.png"], "folder.png"),
         (["--out", "digits.doc"], "digits.doc"),

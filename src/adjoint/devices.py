@@ -21,6 +21,7 @@ _current: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoi
 
 _LEAVES: dict[str, Callable[..., Backend]] = {"numpy": NumPy, "reference": Reference}
 _DECORATORS: dict[str, Callable[..., Backend]] = {"autodiff": Autodiff}
+_OPTIONS = {"reference": {"digits"}, "autodiff": {"checkpointing", "strong_zero"}}
 
 
 def device(name: str | Backend) -> Backend:
@@ -39,24 +40,23 @@ def device(name: str | Backend) -> Backend:
     text = name.strip().lower()
     decorated = re.fullmatch(r"(\w+)(?:\[([^\]]*)\])?<(.*)>", text)
     if decorated and decorated[1] in _DECORATORS:
-        return _DECORATORS[decorated[1]](device(decorated[3]), **_options(name, decorated[2]))
+        return _DECORATORS[decorated[1]](device(decorated[3]), **_options(name, decorated[1], decorated[2]))
     leaf = re.fullmatch(r"(\w+)(?:\[([^\]]*)\])?", text)
     if leaf and leaf[1] in _LEAVES:
-        return _LEAVES[leaf[1]](**_options(name, leaf[2]))
+        return _LEAVES[leaf[1]](**_options(name, leaf[1], leaf[2]))
     known = ", ".join([*_LEAVES, *(f"{d}<...>" for d in _DECORATORS)])
     raise errors.DeviceError(f"no device is called {name!r}; known are {known}")
 
 
-def _options(name: str, text: str | None) -> dict[str, Any]:
+def _options(name: str, kind: str, text: str | None) -> dict[str, Any]:
     """Options as names show them: `checkpointing=balanced,strong_zero`."""
     options: dict[str, Any] = {}
     for part in (text or "").split(","):
         if part:
             key, _, value = part.partition("=")
-            options[key.strip()] = True if not value else int(value) if value.isdigit() else value.strip()
-    allowed = {"checkpointing", "strong_zero", "digits"}
-    if unknown := set(options) - allowed:
-        raise errors.DeviceError(f"device {name!r} has no option {', '.join(sorted(unknown))}")
+            options[key.strip()] = True if not value else int(value) if value.isdecimal() else value.strip()
+    if unknown := set(options) - _OPTIONS.get(kind, set()):
+        raise errors.DeviceError(f"device {name!r}: {kind} has no option {', '.join(sorted(unknown))}")
     return options
 
 

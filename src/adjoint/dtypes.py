@@ -47,7 +47,7 @@ def as_dtype(dtype: Any) -> DType:
     except TypeError:
         found = None
     for known in _ALL:
-        if found == known:
+        if found is not None and found == known:  # NumPy takes None for float64
             return known  # the one object, so that `is` compares
     raise errors.DtypeError(f"dtype {dtype!r} is not supported; the dtypes are {', '.join(map(str, _ALL))}")
 
@@ -80,7 +80,7 @@ def promote_scalar(dtype: DType, scalar: complex) -> DType:
         return promote(dtype, default_complex) if dtype.kind in "fc" else default_complex
     if isinstance(scalar, float):
         return dtype if dtype.kind in "fc" else default_float
-    if dtype.kind == "b" and scalar is not True and scalar is not False:  # noqa: UP003 (bool is a dtype here)
+    if dtype.kind == "b" and scalar is not True and scalar is not False:
         return default_int
     return dtype
 

@@ -97,8 +97,11 @@ def vector_norm(x: Tensor[B], /, *, axis: Axis = None, keepdims: bool = False, o
         return sum((size != 0).astype(size.dtype), axes, keepdims=keepdims)
     if ord == 1:
         return sum(size, axes, keepdims=keepdims)
-    total = sum(size**ord, axes, keepdims=keepdims)
-    empty = total == 0  # the root's slope is infinite there, the norm's derivative is taken as 0
+    # powers of zeros and the root of zero have infinite slopes; the norm's derivative is taken as 0 there
+    none = size == 0
+    powers = run("where", (none, math.inf if ord < 0 else 0.0, run("where", (none, 1.0, size)) ** ord))
+    total = sum(powers, axes, keepdims=keepdims)
+    empty = total == 0
     return run("where", (empty, total, run("where", (empty, 1.0, total)) ** (1 / ord)))  # type: ignore[no-any-return]
 
 

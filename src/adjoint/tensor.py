@@ -655,9 +655,10 @@ def explain(
         return found if str(found).startswith(name) else errors.ShapeError(f"{name}: {found}")
     received = ", ".join(f"{s.dtype} of shape {s.shape}" if isinstance(s, Spec) else repr(s) for s in specs)
     if isinstance(error, np.linalg.LinAlgError):
-        hints = {"cholesky": "the matrix is not positive definite", "inv": "the matrix is singular"}
-        hint = hints.get(name, "the matrix is singular")
-        return errors.SingularError(f"{name}: {error}; {hint}; received {received}")
+        fault = "not positive definite" if name == "cholesky" else "singular"
+        return errors.SingularError(
+            f"{name}: a matrix is {fault}; received {received}; a small multiple of the identity added to it may help"
+        )
     kinds: list[tuple[type[Exception], type[errors.AdjointError]]] = [
         (IndexError, errors.OutOfRangeError),
         (TypeError, errors.DtypeError),

@@ -67,9 +67,8 @@ def _real(B: Any, y: Any) -> Any:
 
 
 def _share(B: Any, g: Any, mine: Any, other: Any, better: Any) -> Any:
-    """All of `g` where mine is better, half where they tie, none elsewhere."""
-    half = B.where(B.equal(mine, other), B.multiply(g, 0.5), 0.0)
-    return B.where(better(mine, other), g, half)
+    """None of `g` where the other one is better, half where they tie, all elsewhere, also beside a nan."""
+    return B.where(better(other, mine), 0.0, B.where(B.equal(mine, other), B.multiply(g, 0.5), g))
 
 
 def _abs(B: Any, g: Any, x: Any, out: Any) -> Any:
@@ -205,8 +204,8 @@ RECORDS: dict[str, Record] = {
     "acos": Elementwise(x=lambda B, g, x: B.negative(B.divide(g, B.sqrt(_one_minus_square(B, x))))),
     "atan": Elementwise(x=lambda B, g, x: B.divide(g, B.add(B.square(x), 1.0))),
     "atan2": Elementwise(
-        x=lambda B, g, x, y: B.multiply(g, B.divide(y, _hypot2(B, x, y))),
-        y=lambda B, g, x, y: B.multiply(g, B.divide(_negative(B, x), _hypot2(B, x, y))),
+        x=lambda B, g, x, y: B.multiply(g, _atan2_slope(B, y, x)),
+        y=lambda B, g, x, y: B.negative(B.multiply(g, _atan2_slope(B, x, y))),
     ),
     "sinh": Elementwise(x=lambda B, g, x: B.multiply(g, B.cosh(x))),
     "cosh": Elementwise(x=lambda B, g, x: B.multiply(g, B.sinh(x))),
@@ -246,11 +245,8 @@ def _difference(B: Any, x: Any, y: Any) -> Any:
     return B.subtract(x, y)
 
 
-def _negative(B: Any, x: Any) -> Any:
-    return -x if _scalar(x) else B.negative(x)
-
-
-def _hypot2(B: Any, x: Any, y: Any) -> Any:
-    """x^2 + y^2, where either may be a Python scalar."""
+def _atan2_slope(B: Any, x: Any, y: Any) -> Any:
+    """x / (x^2 + y^2), and 0 at the origin, where either may be a Python scalar."""
     squares = [v * v if _scalar(v) else B.square(v) for v in (x, y)]
-    return B.add(*squares)
+    total = B.add(*squares)
+    return B.divide(x, B.where(B.equal(total, 0.0), 1.0, total))

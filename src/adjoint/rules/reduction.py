@@ -90,7 +90,7 @@ def _logsumexp_definition(B: Any, x: Any, *, axis: Any, keepdims: Any) -> Any:
 
 def _logsumexp(B: Any, g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
     peak = _kept(B, out, axis, keepdims)
-    peak = B.where(B.isfinite(peak), peak, 0.0)  # an empty sum, or an infinite one, weighs by x alone
+    peak = B.where(B.equal(peak, -math.inf), 0.0, peak)  # the sum was zero: all weights are
     return B.multiply(_kept(B, g, axis, keepdims), B.exp(B.subtract(x, peak)))
 
 

@@ -1,0 +1,170 @@
+"""Gradients where mathematics leaves a choice: PyTorch's conventions, as docs/conventions.md lists them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import peer
+
+import adjoint as ad
+from adjoint import errors
+
+inf, nan = math.inf, math.nan
+
+
+def gradient(f: Any, *values: Any, device: Any = None) -> list[Any]:
+    """The gradients of the sum of f at values."""
+    leaves = [ad.tensor(v, dtype=ad.float64, device=device).require_grad() for v in values]
+    with np.errstate(all="ignore"):
+        grads = f(*leaves).sum().backward()
+    return [grads[x].tolist() for x in leaves]
+
+
+# function, arguments, gradients, and PyTorch's spelling where it answers the same
+CONVENTIONS: dict[str, tuple[Any, list[Any], list[Any], str | None]] = {
+    "relu at 0": (ad.nn.relu, [[-1.0, 0.0, 2.0]], [[0, 0, 1]], "lambda x: F.relu(x)"),
+    "abs at 0": (ad.abs, [[-1.0, 0.0, 2.0]], [[-1, 0, 1]], "torch.abs"),
+    "sign": (ad.sign, [[-1.0, 0.0]], [[0, 0]], "torch.sign"),
+    "max of all, ties": (ad.max, [[3.0, 1.0, 3.0]], [[0.5, 0, 0.5]], "torch.max"),
+    "min of all, ties": (ad.min, [[[1.0, 1.0], [1.0, 3.0]]], [[[1 / 3, 1 / 3], [1 / 3, 0]]], "torch.min"),
+    "max along an axis, ties": (
+        lambda x: ad.max(x, axis=1), [[[3.0, 3.0, 3.0], [1.0, 2.0, 2.0]]], [[[1 / 3] * 3, [0, 0.5, 0.5]]], "lambda x: torch.amax(x, 1)"
+    ),
+    "max along two axes, ties": (lambda x: ad.max(x, axis=(0, 1)), [[[2.0, 2.0]]], [[[0.5, 0.5]]], "lambda x: torch.amax(x, (0, 1))"),
+    "maximum, ties": (ad.maximum, [[1.0, 2.0, 3.0], [2.0, 2.0, 2.0]], [[0, 0.5, 1], [1, 0.5, 0]], "torch.maximum"),
+    "minimum, ties": (ad.minimum, [[1.0, 2.0, 3.0], [2.0, 2.0, 2.0]], [[1, 0.5, 0], [0, 0.5, 1]], "torch.minimum"),
+    "maximum with a scalar, ties": (
+        lambda x: ad.maximum(x, 0.0), [[-1.0, 0.0, 1.0]], [[0, 0.5, 1]], "lambda x: torch.maximum(x, torch.zeros(()).double())"
+    ),
+    "maximum beside nan": (ad.maximum, [[nan, 1.0], [1.0, nan]], [[1, 1], [1, 1]], "torch.maximum"),
+    "clip at its bounds": (lambda x: ad.clip(x, 0, 1), [[-1.0, 0.0, 0.5, 1.0, 2.0]], [[0, 1, 1, 1, 0]], "lambda x: torch.clamp(x, 0, 1)"),
+    "clip between equal bounds": (lambda x: ad.clip(x, 1, 1), [[0.0, 1.0, 2.0]], [[0, 1, 0]], "lambda x: torch.clamp(x, 1, 1)"),
+    "clip at tensor bounds": (
+        ad.clip, [[0.0, 1.0, 2.0], [0.0, 0.0, 0.0], [1.0, 1.0, 1.0]], [[1, 1, 0], [0, 0, 0], [0, 0, 1]], "torch.clamp"
+    ),
+    "clip between crossed bounds": (
+        ad.clip, [[0.0, 1.5, 3.0], [2.0, 2.0, 2.0], [1.0, 1.0, 1.0]], [[0, 0, 0], [0, 0, 0], [1, 1, 1]], "torch.clamp"
+    ),
+    "clip where all meet": (ad.clip, [[1.0], [1.0], [1.0]], [[1], [0], [0]], "torch.clamp"),
+    "x ** 0.0": (lambda x: x**0.0, [[0.0, 2.0, inf]], [[0, 0, 0]], "lambda x: x ** 0.0"),
+    "x ** 0": (lambda x: x**0, [[0.0, -2.0]], [[0, 0]], "lambda x: x ** 0"),
+    "x ** 1 at 0": (lambda x: x**1, [[0.0, 2.0]], [[1, 1]], "lambda x: x ** 1"),
+    "x ** 2 at 0": (lambda x: x**2, [[0.0, 2.0]], [[0, 4]], "lambda x: x ** 2"),
+    "x ** y with x = 0": (ad.pow, [[0.0, 0.0, 0.0], [0.0, 1.0, 2.0]], [[0, 1, 0], [0, 0, 0]], "torch.pow"),
+    "0 ** y": (lambda y: 0.0**y, [[0.0, 1.0, 2.5]], [[0, 0, 0]], "lambda y: 0.0 ** y"),
+    "x ** 0.5 at 0": (lambda x: x**0.5, [[0.0]], [[inf]], "lambda x: x ** 0.5"),
+    "sqrt at 0": (ad.sqrt, [[0.0]], [[inf]], "torch.sqrt"),
+    "log at 0": (ad.log, [[0.0]], [[inf]], "torch.log"),
+    "asin at its ends": (ad.asin, [[-1.0, 1.0]], [[inf, inf]], "torch.asin"),
+    "atan2 at the origin": (ad.atan2, [[0.0], [0.0]], [[0], [0]], "torch.atan2"),
+    "floor, ceil, trunc, round": (
+        lambda x: x.floor() + x.ceil() + ad.trunc(x) + x.round(), [[0.0, 0.5, 1.0]], [[0, 0, 0]],
+        "lambda x: x.floor() + x.ceil() + x.trunc() + x.round()",
+    ),
+    "remainder at multiples": (lambda x: ad.remainder(x, 2.0), [[0.0, 2.0, 3.0]], [[1, 1, 1]], "lambda x: torch.remainder(x, 2.0)"),
+    "remainder, the divisor": (ad.remainder, [[7.0], [2.0]], [[1], [-3]], "torch.remainder"),
+    "norm at 0": (ad.linalg.norm, [[0.0, 0.0]], [[0, 0]], "torch.linalg.norm"),
+    "vector_norm along an axis at 0": (
+        lambda x: ad.linalg.vector_norm(x, axis=1), [[[0.0, 0.0], [3.0, 4.0]]], [[[0, 0], [0.6, 0.8]]], "lambda x: torch.linalg.vector_norm(x, dim=1)"
+    ),
+    "matrix_norm at 0": (ad.linalg.matrix_norm, [[[0.0, 0.0]]], [[[0, 0]]], "torch.linalg.matrix_norm"),
+    "std of equal values": (ad.std, [[2.0, 2.0]], [[0, 0]], "lambda x: torch.std(x, correction=0)"),
+    "prod with a zero": (ad.prod, [[2.0, 0.0, 3.0]], [[0, 6, 0]], "torch.prod"),
+    "prod with two zeros": (ad.prod, [[2.0, 0.0, 0.0]], [[0, 0, 0]], "torch.prod"),
+    "cumulative_prod with zeros": (
+        ad.cumulative_prod, [[2.0, 0.0, 3.0, 0.0, 5.0]], [[1, 8, 0, 0, 0]], "lambda x: torch.cumprod(x, 0)"
+    ),
+    "det of a singular matrix": (ad.linalg.det, [[[1.0, 2.0], [2.0, 4.0]]], [[[4, -2], [-2, 1]]], None),  # PyTorch: 0
+    "max_pool2d, ties": (
+        lambda x: ad.nn.max_pool2d(x, 2), [[[[[1.0, 1.0], [1.0, 1.0]]]]], [[[[[1, 0], [0, 0]]]]], "lambda x: F.max_pool2d(x, 2)"
+    ),
+    "logsumexp with an infinity": (ad.special.logsumexp, [[-inf, 0.0]], [[0, 1]], "lambda x: torch.logsumexp(x, 0)"),
+    "logsumexp of nothing but minus infinity": (ad.special.logsumexp, [[-inf, -inf]], [[0, 0]], None),
+    "logaddexp with an infinity": (ad.logaddexp, [[-inf], [0.0]], [[0], [1]], "torch.logaddexp"),
+    "sort, ties": (lambda x: ad.sort(x) * ad.tensor([1.0, 2.0, 3.0]), [[1.0, 0.0, 0.0]], [[3, 1, 2]], None),
+    "reciprocal at 0": (ad.reciprocal, [[0.0]], [[-inf]], "torch.reciprocal"),
+}  # fmt: skip
+for _order in (0.5, 1, 1.5, 2, 3, inf, -inf, -1):
+    for _point, _spot in (([0.0, 0.0], "the origin"), ([0.0, 4.0, 0.0], "zeros"), ([-2.0, 2.0], "ties")):
+        CONVENTIONS[f"vector_norm {_order} at {_spot}"] = (
+            lambda x, o=_order: ad.linalg.vector_norm(x, ord=o), [_point], [], f"lambda x: torch.linalg.vector_norm(x, {_order})"
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONVENTIONS)
+def test_conventions(name: str, device: Any) -> None:
+    f, values, expected, _ = CONVENTIONS[name]
+    found = gradient(f, *values)
+    for ours, theirs in zip(found, expected, strict=bool(expected)):
+        np.testing.assert_allclose(ours, theirs)
+    assert expected or not np.isnan(found[0]).any()
+
+
+@pytest.mark.parametrize("name", CONVENTIONS)
+def test_strong_zeros_keep_the_conventions(name: str) -> None:
+    f, values, _, _ = CONVENTIONS[name]
+    with ad.use_device("autodiff[strong_zero]<numpy>"):
+        found = gradient(f, *values)
+    for ours, theirs in zip(found, gradient(f, *values), strict=True):
+        np.testing.assert_allclose(ours, theirs)
+
+
+@pytest.mark.parametrize("name", [name for name, row in CONVENTIONS.items() if row[3]])
+def test_pytorch_has_the_same_conventions(name: str) -> None:
+    torch = peer("torch")
+    f, values, _, theirs = CONVENTIONS[name]
+    assert theirs is not None
+    g = eval(theirs, {"torch": torch, "F": torch.nn.functional, "inf": inf})
+    leaves = [torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in values]
+    out = g(*leaves)
+    for ours, other in zip(gradient(f, *values), torch.autograd.grad(out.sum(), leaves), strict=True):
+        np.testing.assert_allclose(ours, other.tolist(), atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("f", "z", "expected"),
+    [
+        (lambda z: ad.abs(z), 0j, 0),
+        (lambda z: ad.abs(z), 3 + 4j, 0.6 + 0.8j),
+        (lambda z: ad.sign(z).real, 0j, 0),
+        (lambda z: ad.linalg.vector_norm(z), 0j, 0),
+        (lambda z: (abs(z) ** 2), 1 + 2j, 2 + 4j),
+        (lambda z: z.real, 1 + 2j, 1),
+        (lambda z: z.imag, 1 + 2j, 1j),
+        (lambda z: (z * z.conj()).real, 1 + 2j, 2 + 4j),
+        (lambda z: (z * z).real, 1 + 2j, 2 - 4j),
+        (lambda z: z.exp().real, 0j, 1),
+    ],
+)
+def test_complex_gradients_are_the_direction_of_steepest_ascent(f: Any, z: complex, expected: complex) -> None:
+    x = ad.tensor([z], dtype=ad.complex128).require_grad()
+    np.testing.assert_allclose(f(x).sum().backward()[x].numpy(), [expected])
+
+
+def test_topk_gives_the_gradient_of_ties_to_those_it_took(device: Any) -> None:
+    x = ad.tensor([1.0, 1.0, 1.0, 0.0]).require_grad()
+    values, places = ad.topk(x, 2)
+    found = values.sum().backward()[x].numpy()
+    assert sorted(np.flatnonzero(found)) == sorted(places.tolist())
+    assert found.sum() == 2
+
+
+def test_second_derivatives_at_singular_points() -> None:
+    """Where the first derivative is constant around the point, or there by convention."""
+    x = ad.zeros(3, dtype=ad.float64).require_grad()
+    for f in (ad.nn.relu, ad.abs, lambda t: t**2.0 * 0 + t**0.0, lambda t: ad.clip(t, 0, 1), lambda t: t**1, ad.linalg.norm):
+        high = ad.from_inner(x).require_grad()
+        first = f(high).sum().backward()[high]
+        assert first.tolist() in ([0.0] * 3, [1.0] * 3)
+        if first.is_tracked():
+            assert np.isfinite(first.sum().backward()[x].numpy()).all()
+
+
+def test_singular_matrices_have_no_second_derivative_of_det() -> None:
+    x = ad.tensor([[1.0, 2.0], [2.0, 4.0]], dtype=ad.float64).require_grad()
+    high = ad.from_inner(x).require_grad()
+    with pytest.raises((errors.SingularError, errors.BackwardError), match="(?i)singular"):
+        ad.linalg.det(high).backward()[high].sum().backward()
