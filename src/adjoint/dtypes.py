@@ -118,6 +118,11 @@ def values_of(values: Any, dtype: Any = None, name: str = "tensor") -> np.ndarra
         wanted = as_dtype(array.dtype)
     else:
         wanted = {"f": default_float, "c": default_complex}.get(array.dtype.kind) or as_dtype(array.dtype)
+    if wanted.kind in "iu" and array.dtype.kind in "iu" and array.size and not hasattr(values, "dtype"):
+        low, high = int(array.min()), int(array.max())
+        least, most = limits(wanted)
+        if low < least or high > most:
+            raise errors.RangeError(f"{name}: the integer {low if low < least else high} does not fit in {wanted}")
     return array.astype(wanted, copy=False)
 
 

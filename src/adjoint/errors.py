@@ -6,6 +6,8 @@
     ├── AxisError (ValueError, IndexError)   an axis that the tensor does not have
     ├── OutOfRangeError (IndexError)         an index outside the tensor
     ├── ArgumentError (ValueError)           any other argument with a value that makes no sense
+    │   └── ArgumentTypeError (TypeError)    ... or of a type that makes none
+    ├── RangeError (OverflowError)           an integer that the data type does not hold
     ├── DeviceError (ValueError)             backends that do not meet, names that mean no backend
     ├── UnsupportedPrimitive (NotImplementedError)  a backend that cannot run a primitive
     ├── SingularError (numpy.linalg.LinAlgError)    a matrix without the wanted factor or inverse
@@ -45,6 +47,14 @@ class OutOfRangeError(AdjointError, IndexError):
 
 class ArgumentError(AdjointError, ValueError):
     """An argument with a value that makes no sense."""
+
+
+class ArgumentTypeError(ArgumentError, TypeError):
+    """An argument of a type that makes no sense."""
+
+
+class RangeError(AdjointError, OverflowError):
+    """An integer that the data type does not hold."""
 
 
 class DeviceError(AdjointError, ValueError):

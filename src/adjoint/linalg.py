@@ -86,6 +86,8 @@ def vector_norm(x: Tensor[B], /, *, axis: Axis = None, keepdims: bool = False, o
     """
     x = inexact(x, "vector_norm")
     axes = as_axes(axis, x.ndim, "vector_norm")
+    if isinstance(ord, bool) or not isinstance(ord, (int, float)):
+        raise errors.ArgumentTypeError(f"vector_norm: ord is a number, received {ord!r}")
     if ord == 2:
         return run("vector_norm", (x,), axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
     size = run("abs", (x,))

@@ -62,7 +62,7 @@ def uniform(
     `low` and `high` are numbers or tensors that broadcast with the shape.
     """
     place = _place(device)
-    draw = place.random_uniform(key=place.next_key(), shape=as_shape(shape), dtype=_floating(dtype, "uniform"))
+    draw = place.random_uniform(key=place.next_key(), shape=as_shape(shape, "uniform"), dtype=_floating(dtype, "uniform"))
     unit = wrap(draw, place)
     if _is(low, 0) and _is(high, 1):
         return unit
@@ -90,7 +90,7 @@ def normal(
     if isinstance(std, (int, float)) and std < 0:
         raise errors.ArgumentError(f"normal: the standard deviation must not be negative, received {std}")
     place = _place(device)
-    draw = place.random_normal(key=place.next_key(), shape=as_shape(shape), dtype=_floating(dtype, "normal"))
+    draw = place.random_normal(key=place.next_key(), shape=as_shape(shape, "normal"), dtype=_floating(dtype, "normal"))
     unit = wrap(draw, place)
     if _is(mean, 0) and _is(std, 1):
         return unit
@@ -147,12 +147,14 @@ def integers(
     found = dtypes.default_int if dtype is None else dtypes.as_dtype(dtype)
     if found.kind not in "iu":
         raise errors.DtypeError(f"integers: expected an integer dtype, received {found}")
+    if not all(isinstance(n, (int, np.integer)) for n in (low, high)):
+        raise errors.ArgumentTypeError(f"integers: bounds are integers, received {low!r} and {high!r}")
     info = np.iinfo(found)
     if not info.min <= low < high <= int(info.max) + 1:
         raise errors.ArgumentError(f"integers: [{low}, {high}) is empty or does not fit in {found}")
     place = _place(device)
     key = place.next_key()
-    return wrap(place.random_integers(key=key, low=low, high=high, shape=as_shape(shape), dtype=found), place)
+    return wrap(place.random_integers(key=key, low=low, high=high, shape=as_shape(shape, "integers"), dtype=found), place)
 
 
 @overload

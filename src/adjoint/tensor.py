@@ -33,21 +33,31 @@ _BOOL = dtypes.bool
 # what integers are made float for, and booleans integers
 _FLOATING = frozenset("divide pow atan2 logaddexp".split())
 _NUMERIC = frozenset("add subtract multiply maximum minimum floor_divide remainder".split())
+# what complex numbers have no answer to
+_ORDERED = frozenset("less less_equal greater greater_equal maximum minimum floor_divide remainder".split())
+# what else a data type must be, for errors
+_WANTED = {
+    "negative": "numbers; of booleans there is ~",
+    **dict.fromkeys("bitwise_and bitwise_or bitwise_xor bitwise_invert".split(), "integers or booleans"),
+    **dict.fromkeys("bitwise_left_shift bitwise_right_shift".split(), "integers"),
+    **dict.fromkeys("atan2 logaddexp".split(), "real numbers"),
+}
 
 
 def _operator(name: str, *, reflected: bool = False) -> Callable[[F], F]:
     """The body of a binary operator: straight to the primitive where operands agree, else `binary`."""
     comparison = TABLE[name].dtype(dtypes.float32) is not dtypes.float32
-    picky = name in _FLOATING or name in _NUMERIC  # the dtype may have to change first
+    picky = name in _FLOATING | _NUMERIC | _ORDERED  # the dtype may have to change first, or be refused
+    direct = "f" if name in _ORDERED else "fc"
 
     def body(self: Tensor[Any], other: Any) -> Any:
         backend, dtype = self._device, self._dtype
         kind = other.__class__
         if kind is Tensor:
-            if other._device is not backend or other._dtype is not dtype or (picky and dtype.kind not in "fc"):
+            if other._device is not backend or other._dtype is not dtype or (picky and dtype.kind not in direct):
                 return binary(name, self, other)
             value = other._array
-        elif (kind is float or kind is int) and dtype.kind in "fc":
+        elif (kind is float or kind is int) and dtype.kind in direct:
             value = backend.weak(other, dtype) if other else other  # zeros differ by their sign
         else:
             return binary(name, other, self) if reflected else binary(name, self, other)
@@ -282,16 +292,17 @@ class Tensor(Generic[B]):
 
     def __len__(self) -> int:
         if not self.ndim:
-            raise TypeError("len() of a 0-d tensor")
+            raise errors.ArgumentTypeError("len: a 0-d tensor has no length; it is one element, item() gives it")
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Tensor[B]]:
         if not self.ndim:
-            raise TypeError("iteration over a 0-d tensor")
+            raise errors.ArgumentTypeError("iteration over a 0-d tensor: it is one element, item() gives it")
         return (self[i] for i in range(self.shape[0]))
 
     def __contains__(self, value: Any) -> bool:
-        return bool((self == value).any())
+        equal = self == value
+        return bool(equal.any()) if isinstance(equal, Tensor) else equal
 
     # --- to Python and to other libraries ---
 
@@ -326,7 +337,9 @@ class Tensor(Generic[B]):
 
     def __index__(self) -> int:
         if self._dtype.kind not in "iu" or self.ndim:
-            raise TypeError(f"only 0-d integer tensors are indices; received {self._dtype} of shape {self.shape}")
+            raise errors.ArgumentTypeError(
+                f"only 0-d integer tensors are indices; received {self._dtype} of shape {self.shape}"
+            )
         return int(self.item())
 
     @bound
@@ -558,12 +571,12 @@ def lifted(x: Tensor[Any], device: Backend) -> Array:
     return x._array if x._device is device else device.lift(x._array, x._device)
 
 
-def operand(value: Any, like: Tensor[Any]) -> Tensor[Any]:
+def operand(value: Any, like: Tensor[Any], name: str) -> Tensor[Any]:
     """A tensor as it is; a copy of anything with values as a constant on the backend of `like`."""
     if isinstance(value, Tensor):
         return value
     device = like._device
-    return wrap(device.from_numpy(dtypes.values_of(value), copy=True), device)
+    return wrap(device.from_numpy(dtypes.values_of(value, None, name), copy=True), device)
 
 
 def weak(value: Any) -> TypeGuard[complex]:
@@ -586,7 +599,7 @@ def binary(name: str, x: Any, y: Any) -> Any:
         if not isinstance(value, Tensor) and not weak(value):
             if not isinstance(value, (np.ndarray, np.generic, list, tuple)):
                 return NotImplemented
-            value = operand(value, other)
+            value = operand(value, other, name)
         pair.append(value)
     x, y = pair
     if not isinstance(x, Tensor):
@@ -597,6 +610,8 @@ def binary(name: str, x: Any, y: Any) -> Any:
         dtype = dtypes.promote_scalar(x._dtype, y)
     else:
         dtype = dtypes.promote(x._dtype, y._dtype)
+    if dtype.kind == "c" and name in _ORDERED:
+        raise errors.DtypeError(f"{name}: expected real numbers, received {dtype}; take abs, real or imag")
     if name in _FLOATING and (name != "pow" or dtype.kind == "b"):
         dtype = dtypes.floating(dtype)
     elif name in _NUMERIC and dtype.kind == "b":
@@ -608,7 +623,7 @@ def binary(name: str, x: Any, y: Any) -> Any:
 def _fitting(scalar: Any, dtype: DType, name: str) -> Any:
     """A Python scalar that the dtype can hold."""
     if dtype.kind in "iu" and not np.iinfo(dtype).min <= scalar <= np.iinfo(dtype).max:
-        raise errors.DtypeError(f"{name}: the integer {scalar} does not fit in {dtype}; convert the tensor with astype")
+        raise errors.RangeError(f"{name}: the integer {scalar} does not fit in {dtype}; convert the tensor with astype")
     return scalar
 
 
@@ -659,6 +674,8 @@ def explain(
         return errors.SingularError(
             f"{name}: a matrix is {fault}; received {received}; a small multiple of the identity added to it may help"
         )
+    if isinstance(error, TypeError) and name in _WANTED:
+        return errors.DtypeError(f"{name}: expected {_WANTED[name]}, received {received}; convert with astype")
     kinds: list[tuple[type[Exception], type[errors.AdjointError]]] = [
         (IndexError, errors.OutOfRangeError),
         (TypeError, errors.DtypeError),

@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
-import optree
 
 from adjoint import errors
 from adjoint.backend import Backend
@@ -96,6 +95,8 @@ def check_grads(
     >>> import numpy as np
     >>> ad.testing.check_grads(ad.sin, (np.array([0.5, 1.0]),))
     """
+    import optree  # here, so that `import adjoint` need not wait for it
+
     from adjoint.backends.numpy import NumPy
 
     level = device if isinstance(device, Autodiff) else Autodiff(NumPy() if device is None else device)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from typing import Any
 
 import numpy as np
@@ -93,6 +92,8 @@ def __repr__(x: Tensor[Any], /) -> str:
 
 def _repr_html_(x: Tensor[Any], /) -> str:
     """For notebooks: one line of facts above the values."""
+    import html  # used by few, and its table of entities takes a while
+
     facts = f"{x.dtype}, shape {x.shape}, {x.device}{_status(x)}"
     values = np.array2string(x.device.to_numpy(x._array), separator=", ")
     return (

@@ -15,7 +15,7 @@ from adjoint.devices import default_device
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
 from adjoint.primitives import Shape
-from adjoint.tensor import Tensor, cast, run, wrap
+from adjoint.tensor import Tensor, cast, operand, run, wrap
 
 D = TypeVar("D", bound=Backend)
 Default = Tensor[Autodiff[NumPy]]
@@ -23,12 +23,24 @@ ShapeLike = int | Sequence[int]
 
 
 def as_shape(shape: Any, name: str = "shape") -> Shape:
-    """A tuple of sizes from what users write: an int or a sequence of them."""
-    sizes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-    for n in sizes:
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
-            raise errors.ShapeError(f"{name}: sizes are non-negative integers; received {shape!r}")
-    return tuple(map(int, sizes))
+    """A tuple of sizes from what users write: an int or a sequence of them.
+
+    Raises ArgumentTypeError for other types, ShapeError for negative sizes.
+    """
+    sizes = integers(shape, name, "sizes")
+    if any(n < 0 for n in sizes):
+        raise errors.ShapeError(f"{name}: sizes are not negative; received {shape!r}")
+    return sizes
+
+
+def integers(value: Any, name: str, what: str) -> tuple[int, ...]:
+    """Integers from what users write: one, or a sequence of them; raises ArgumentTypeError for other types."""
+    found = (value,) if isinstance(value, (int, np.integer)) else value
+    valid = not isinstance(found, str) and hasattr(found, "__iter__")
+    found = tuple(found) if valid else ()
+    if not valid or any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) for n in found):
+        raise errors.ArgumentTypeError(f"{name}: {what} are integers; received {value!r}")
+    return tuple(map(int, found))
 
 
 def _values(values: Any, dtype: Any, name: str) -> np.ndarray[Any, Any]:
@@ -123,6 +135,8 @@ def from_dlpack(array: Any, /, *, device: Any = None, copy: bool | None = None) 
 
     Raises TrackedError or the exporter's error where the array cannot be exported.
     """
+    if not hasattr(array, "__dlpack__"):
+        raise errors.ArgumentTypeError(f"from_dlpack: expected an array with __dlpack__, received {type(array).__name__}")
     place = _place(device)
     values = np.from_dlpack(array)
     return wrap(place.from_numpy(_values(values, None, "from_dlpack"), copy=copy is True), place)
@@ -206,7 +220,7 @@ def zeros(shape: ShapeLike, *, dtype: Any = None, device: D) -> Tensor[D]: ...
 def zeros(shape: ShapeLike, *, dtype: Any = None, device: str) -> Tensor[Any]: ...
 def zeros(shape: ShapeLike, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """Zeros of a shape; float32 unless a dtype is given."""
-    return _full(as_shape(shape), 0, _dtype(dtype), device)
+    return _full(as_shape(shape, "zeros"), 0, _dtype(dtype), device)
 
 
 @overload
@@ -217,7 +231,7 @@ def ones(shape: ShapeLike, *, dtype: Any = None, device: D) -> Tensor[D]: ...
 def ones(shape: ShapeLike, *, dtype: Any = None, device: str) -> Tensor[Any]: ...
 def ones(shape: ShapeLike, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """Ones of a shape; float32 unless a dtype is given."""
-    return _full(as_shape(shape), 1, _dtype(dtype), device)
+    return _full(as_shape(shape, "ones"), 1, _dtype(dtype), device)
 
 
 @overload
@@ -228,7 +242,7 @@ def empty(shape: ShapeLike, *, dtype: Any = None, device: D) -> Tensor[D]: ...
 def empty(shape: ShapeLike, *, dtype: Any = None, device: str) -> Tensor[Any]: ...
 def empty(shape: ShapeLike, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """A tensor to be assigned to; its values are zeros, so that programs stay deterministic."""
-    return _full(as_shape(shape), 0, _dtype(dtype), device)
+    return _full(as_shape(shape, "empty"), 0, _dtype(dtype), device)
 
 
 @overload
@@ -241,8 +255,8 @@ def full(shape: ShapeLike, fill_value: complex, *, dtype: Any = None, device: An
     """A tensor with one value everywhere, of the dtype that the value has."""
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
-    known = _values(fill_value, dtype, "full").dtype
-    return _full(as_shape(shape), fill_value, dtypes.as_dtype(known), device)
+    known = _values(fill_value, dtype, "full").dtype  # refuses what the dtype does not hold
+    return _full(as_shape(shape, "full"), fill_value, dtypes.as_dtype(known), device)
 
 
 def full_like(x: Tensor[D], fill_value: complex, *, dtype: Any = None, device: Any = None) -> Tensor[D]:
@@ -292,7 +306,9 @@ def arange(
         start, stop = 0, start
     if step == 0:
         raise errors.ArgumentError("arange: the step must not be zero")
-    ints = all(isinstance(v, int) for v in (start, stop, step))
+    if not all(isinstance(v, (int, float, np.integer, np.floating)) for v in (start, stop, step)):
+        raise errors.ArgumentTypeError(f"arange: bounds and step are numbers; received {start!r}, {stop!r}, {step!r}")
+    ints = all(isinstance(v, (int, np.integer)) for v in (start, stop, step))
     wanted = _dtype(dtype, dtypes.default_int if ints else dtypes.default_float)
     place = _place(device)
     return wrap(place.arange(start=start, stop=stop, step=step, dtype=wanted), place)
@@ -350,15 +366,15 @@ def as_tensor(x: Any, name: str) -> Tensor[Any]:
     if isinstance(x, Tensor):
         return x
     if isinstance(x, (int, float, complex, np.ndarray, np.generic, list, tuple)):
-        return tensor(x)
+        place = default_device()
+        return wrap(place.from_numpy(_values(x, None, name), copy=True), place)
     raise errors.DtypeError(f"{name}: expected a tensor or numbers, received {type(x).__name__}")
 
 
 def as_tensors(xs: Sequence[Any], name: str) -> list[Tensor[Any]]:
     """Arguments that go together as tensors of one dtype, scalars and arrays where the tensors are."""
     first = next((x for x in xs if isinstance(x, Tensor)), None)
-    device = None if first is None else first.device
-    tensors = [x if isinstance(x, Tensor) else tensor(x, device=device) for x in xs]
+    tensors = [as_tensor(x, name) if first is None else operand(x, first, name) for x in xs]
     dtype = tensors[0].dtype
     for x in tensors[1:]:
         dtype = dtypes.promote(dtype, x.dtype)

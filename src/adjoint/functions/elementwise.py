@@ -236,7 +236,7 @@ def where(condition: Tensor[B], x: Numbers, y: Numbers, /) -> Tensor[B]:
     elif weak(x) and weak(y):
         x = cast(as_tensors([condition, x], "where")[1], _scalar_dtype(x, y))
     else:
-        x, y = (operand(v, condition) for v in (x, y))
+        x, y = (operand(v, condition, "where") for v in (x, y))
         x, y = as_tensors([x, y], "where")
     return run("where", (condition, x, y))  # type: ignore[no-any-return]
 

@@ -15,7 +15,7 @@ from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend
 from adjoint.functions.creation import as_tensor
 from adjoint.functions.reductions import as_axis
-from adjoint.primitives import ARRAY, Key, Shape, index_shape
+from adjoint.primitives import ARRAY, Key, Shape, broadcast_shapes, index_shape
 from adjoint.tensor import (
     Tensor,
     _new,
@@ -95,6 +95,10 @@ def _key(x: Tensor[Any], key: Any) -> tuple[Key, list[Tensor[Any]]]:
             normal.append(ARRAY)
             arrays.append(_in_range(indices, shape[axis], axis, shape) if check is None else indices)
         axis += 1
+    try:
+        broadcast_shapes(*[a.shape for a in arrays])
+    except errors.ShapeError as error:
+        raise errors.OutOfRangeError(f"index: {error}") from None
     return tuple(normal), arrays
 
 
@@ -110,7 +114,7 @@ def _entry(entry: Any, x: Tensor[Any]) -> list[Any]:
         )
     if isinstance(entry, (list, tuple)) and not len(entry):
         entry = np.zeros(0, dtype=np.int64)
-    indices = operand(entry, x)
+    indices = operand(entry, x, "index")
     if indices.dtype.kind == "b":
         if not indices.ndim:
             raise errors.OutOfRangeError("index: a 0-d boolean is no index; use ad.where, or x[None][mask[None]]")
@@ -174,7 +178,7 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
             f"assignment: a tensor on {device} cannot take a value on {value.device}, which would leave that "
             "level; detach() the value, or lift the tensor first with ad.asarray(x, device=...)"
         )
-    value = operand(value, x)
+    value = operand(value, x, "assignment")
     if value.dtype.kind == "c" and x._dtype.kind != "c":
         raise errors.DtypeError(f"assignment: complex values do not fit in {x._dtype}; take .real first")
     target = index_shape(x.shape, *[a.shape for a in arrays], key=normal)
@@ -218,7 +222,7 @@ def take(x: Tensor[B], indices: Any, /, *, axis: int | None = None) -> Tensor[B]
         if x.ndim != 1:
             raise errors.AxisError(f"take: a tensor of {x.ndim} axes needs axis=")
         axis = 0
-    indices = operand(indices, x)
+    indices = operand(indices, x, "take")
     if indices.dtype.kind not in "iu":
         raise errors.OutOfRangeError(f"take: indices are integers, received {indices.dtype}")
     return x[(*[_WHOLE] * as_axis(axis, x.ndim, "take"), indices)]
@@ -231,7 +235,7 @@ def take_along_axis(x: Tensor[B], indices: Any, /, *, axis: int = -1) -> Tensor[
     """
     x = as_tensor(x, "take_along_axis")
     place = as_axis(axis, x.ndim, "take_along_axis")
-    indices = operand(indices, x)
+    indices = operand(indices, x, "take_along_axis")
     if indices.dtype.kind not in "iu":
         raise errors.OutOfRangeError(f"take_along_axis: indices are integers, received {indices.dtype}")
     if indices.ndim == x.ndim:

@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_shape, as_tensor, as_tensors
+from adjoint.functions.creation import as_shape, as_tensor, as_tensors, integers
 from adjoint.functions.reductions import as_axes, as_axis
 from adjoint.primitives import broadcast_shapes
 from adjoint.tensor import Axis, Tensor, run
@@ -28,7 +28,7 @@ def reshape(x: Tensor[B], /, shape: int | Sequence[int], *, copy: bool | None = 
     (2, 3)
     """
     x = as_tensor(x, "reshape")
-    sizes = [shape] if isinstance(shape, (int, np.integer)) else list(shape)
+    sizes = list(integers(shape, "reshape", "sizes"))
     if sizes.count(-1) == 1:
         known = math.prod(n for n in sizes if n != -1)
         if not known or x.size % known:
@@ -43,9 +43,9 @@ def permute_dims(x: Tensor[B], /, axes: Sequence[int]) -> Tensor[B]:
     Raises AxisError unless every axis is named once.
     """
     x = as_tensor(x, "permute_dims")
-    order = tuple(as_axis(i, x.ndim, "permute_dims") for i in axes)
+    order = tuple(as_axis(i, x.ndim, "permute_dims") for i in integers(axes, "permute_dims", "axes"))
     if sorted(order) != list(range(x.ndim)):
-        raise errors.AxisError(f"permute_dims: axes {tuple(axes)} do not name each of {x.ndim} axes once")
+        raise errors.AxisError(f"permute_dims: axes {axes} do not name each of {x.ndim} axes once")
     return run("permute_dims", (x,), axes=order)  # type: ignore[no-any-return]
 
 
@@ -58,8 +58,7 @@ def moveaxis(x: Tensor[B], source: int | Sequence[int], destination: int | Seque
     """Axes moved to other places, the rest in their order."""
     x = as_tensor(x, "moveaxis")
     pairs = [
-        [as_axis(i, x.ndim, "moveaxis") for i in ([end] if isinstance(end, (int, np.integer)) else end)]
-        for end in (source, destination)
+        [as_axis(i, x.ndim, "moveaxis") for i in integers(end, "moveaxis", "axes")] for end in (source, destination)
     ]
     if len(pairs[0]) != len(pairs[1]) or any(len(set(p)) < len(p) for p in pairs):
         raise errors.AxisError(f"moveaxis: source {source} and destination {destination} do not pair up")
@@ -72,7 +71,7 @@ def moveaxis(x: Tensor[B], source: int | Sequence[int], destination: int | Seque
 def expand_dims(x: Tensor[B], /, axis: int | Sequence[int] = 0) -> Tensor[B]:
     """New axes of size one, at these places of the result."""
     x = as_tensor(x, "expand_dims")
-    count = 1 if isinstance(axis, (int, np.integer)) else len(axis)
+    count = len(integers(axis, "expand_dims", "axes"))
     return run("expand_dims", (x,), axis=as_axes(axis, x.ndim + count, "expand_dims"))  # type: ignore[no-any-return]
 
 
@@ -94,7 +93,10 @@ def broadcast_to(x: Tensor[B], /, shape: int | Sequence[int]) -> Tensor[B]:
 def broadcast_arrays(*arrays: Tensor[B]) -> list[Tensor[B]]:
     """The tensors, each broadcast to their common shape."""
     tensors = [as_tensor(x, "broadcast_arrays") for x in arrays]
-    shape = broadcast_shapes(*[x.shape for x in tensors])
+    try:
+        shape = broadcast_shapes(*[x.shape for x in tensors])
+    except errors.ShapeError as error:
+        raise errors.ShapeError(f"broadcast_arrays: {error}") from None
     return [broadcast_to(x, shape) for x in tensors]
 
 
@@ -120,6 +122,8 @@ def stack(arrays: Sequence[Tensor[B]], /, *, axis: int = 0) -> Tensor[B]:
 
 
 def _some(arrays: Any, name: str) -> list[Any]:
+    if not isinstance(arrays, (list, tuple, Tensor, np.ndarray)):
+        raise errors.ArgumentTypeError(f"{name}: expected a list or tuple of tensors, received {type(arrays).__name__}")
     given = list(arrays)
     if not given:
         raise errors.ArgumentError(f"{name}: expected at least one tensor")
@@ -168,8 +172,9 @@ def roll(x: Tensor[B], /, shift: int | Sequence[int], *, axis: Axis = None) -> T
     x = as_tensor(x, "roll")
     if axis is None:
         return reshape(roll(reshape(x, -1), shift, axis=0), x.shape)
-    axes = [axis] if isinstance(axis, (int, np.integer)) else list(axis)
-    shifts = [shift] * len(axes) if isinstance(shift, (int, np.integer)) else list(shift)
+    axes, shifts = integers(axis, "roll", "axes"), integers(shift, "roll", "shifts")
+    if isinstance(shift, (int, np.integer)):
+        shifts *= len(axes)
     if len(shifts) != len(axes):
         raise errors.ArgumentError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
     for by, i in zip(shifts, axes, strict=True):
@@ -201,6 +206,8 @@ def repeat(x: Tensor[B], repeats: int, /, *, axis: int | None = None) -> Tensor[
     if axis is None:
         x, axis = reshape(x, -1), 0
     place = as_axis(axis, x.ndim, "repeat")
+    if not isinstance(repeats, (int, np.integer)):
+        raise errors.ArgumentTypeError(f"repeat: repeats is an integer, received {repeats!r}; concat joins different parts")
     (times,) = as_shape(repeats, "repeat")
     wide = expand_dims(x, place + 1)
     wide = broadcast_to(wide, (*x.shape[: place + 1], times, *x.shape[place + 1 :]))

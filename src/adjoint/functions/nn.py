@@ -14,7 +14,7 @@ from adjoint.functions.indexing import take_along_axis
 from adjoint.functions.manipulation import moveaxis, pad
 from adjoint.functions.products import matmul
 from adjoint.functions.reductions import argmax
-from adjoint.primitives import conv_size
+from adjoint.primitives import TABLE, conv_size
 from adjoint.tensor import Tensor, cast, operand, run
 
 B = TypeVar("B", bound=Backend)
@@ -66,6 +66,11 @@ def linear(x: Tensor[B], weight: Tensor[B], bias: Tensor[B] | None = None) -> Te
     """
     if weight.ndim != 2:
         raise errors.ShapeError(f"linear: weight is (outputs, inputs), received shape {weight.shape}")
+    if not x.ndim or x.shape[-1] != weight.shape[1] or (bias is not None and bias.shape != weight.shape[:1]):
+        raise errors.ShapeError(
+            f"linear: x is (..., inputs), weight (outputs, inputs) and bias (outputs,); received {x.shape}, {weight.shape}"
+            + ("" if bias is None else f" and {bias.shape}")
+        )
     out = matmul(x, weight.mT)
     return out if bias is None else out + bias
 
@@ -129,7 +134,7 @@ def cross_entropy(logits: Tensor[B], target: Any, *, reduction: str = "mean") ->
     0.6931
     """
     x = _real(logits, "cross_entropy")
-    labels = operand(target, x)
+    labels = operand(target, x, "cross_entropy")
     if labels.dtype.kind not in "iu":
         raise errors.DtypeError(f"cross_entropy: targets are integers, received {labels.dtype}")
     if not x.ndim:
@@ -150,7 +155,7 @@ def binary_cross_entropy_with_logits(logits: Tensor[B], target: Any, *, reductio
     Targets are between 0 and 1, of the logits' shape. Raises ShapeError where they are not.
     """
     x = _real(logits, "binary_cross_entropy_with_logits")
-    target = operand(target, x)
+    target = operand(target, x, "binary_cross_entropy_with_logits")
     if target.shape != x.shape:
         raise errors.ShapeError(
             f"binary_cross_entropy_with_logits: logits have shape {x.shape}, targets {target.shape}"
@@ -161,7 +166,7 @@ def binary_cross_entropy_with_logits(logits: Tensor[B], target: Any, *, reductio
 def mse_loss(x: Tensor[B], target: Any, *, reduction: str = "mean") -> Tensor[B]:
     """The squared difference, averaged, summed or as it is. Raises ShapeError unless shapes are equal."""
     x = _real(x, "mse_loss")
-    target = operand(target, x)
+    target = operand(target, x, "mse_loss")
     if target.shape != x.shape:
         raise errors.ShapeError(f"mse_loss: x has shape {x.shape}, the target {target.shape}; broadcast them first")
     return _reduced(square(x - target), reduction, "mse_loss")
@@ -214,6 +219,9 @@ def conv2d(
     }
     if not isinstance(groups, int) or groups < 1:
         raise errors.ArgumentError(f"conv2d: groups is a positive integer, received {groups!r}")
+    TABLE["conv2d"].shape(x.shape, weight.shape, **how)  # raises where they do not fit
+    if bias is not None and bias.shape != weight.shape[:1]:
+        raise errors.ShapeError(f"conv2d: {weight.shape[0]} outputs need a bias of that size, received shape {bias.shape}")
     out = run("conv2d", (x, weight), **how)
     return out if bias is None else out + bias.reshape((-1, 1, 1))  # type: ignore[no-any-return]
 

@@ -53,7 +53,7 @@ def __matmul__(x: Tensor[Any], y: Any, /) -> Any:
 
 def __rmatmul__(y: Tensor[Any], x: Any, /) -> Any:
     """x @ y for an x that is no tensor."""
-    return matmul(operand(x, y), y) if isinstance(x, (np.ndarray, list)) else NotImplemented
+    return matmul(operand(x, y, "matmul"), y) if isinstance(x, (np.ndarray, list)) else NotImplemented
 
 
 def __imatmul__(x: Tensor[Any], y: Any, /) -> Any:
@@ -69,6 +69,10 @@ def __imatmul__(x: Tensor[Any], y: Any, /) -> Any:
 def vecdot(x: Tensor[B], y: Any, /, *, axis: int = -1) -> Tensor[B]:
     """The sum of conj(x) * y along an axis."""
     x, y = as_tensors([x, y], "vecdot")
+    try:
+        broadcast_shapes(x.shape, y.shape)
+    except errors.ShapeError as error:
+        raise errors.ShapeError(f"vecdot: {error}") from None
     left = run("conj", (x,)) if x.dtype.kind == "c" else x
     ndim = min(y.ndim, x.ndim)
     return total(left * y, axis=as_axis(axis, ndim, "vecdot") - ndim)
@@ -121,6 +125,8 @@ def einsum(subscripts: str, /, *operands: Any) -> Tensor[Any]:
     >>> ad.einsum("ij,j->i", ad.eye(2), ad.tensor([1.0, 2.0])).tolist()
     [1.0, 2.0]
     """
+    if not isinstance(subscripts, str):
+        raise errors.ArgumentTypeError(f"einsum: the notation is a string such as 'ij,jk->ik', received {subscripts!r}")
     if not operands:
         raise errors.ArgumentError("einsum: expected at least one operand")
     tensors = as_tensors(operands, "einsum")

@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_tensor, inexact
+from adjoint.functions.creation import as_tensor, inexact, integers
 from adjoint.tensor import Axis, Tensor, cast, run
 
 B = TypeVar("B", bound=Backend)
@@ -21,7 +21,7 @@ _ALL = [tuple(range(ndim)) for ndim in range(65)]  # NumPy's limit is 64
 def as_axis(axis: Any, ndim: int, name: str) -> int:
     """One axis, counted from the front. Raises AxisError where the tensor has no such axis."""
     if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)):
-        raise errors.AxisError(f"{name}: an axis is an integer, received {axis!r}")
+        raise errors.ArgumentTypeError(f"{name}: an axis is an integer, received {axis!r}")
     if not -ndim <= axis < ndim:
         raise errors.AxisError(f"{name}: axis {axis} is out of range for a tensor of {ndim} axes")
     return int(axis) % ndim if ndim else 0
@@ -33,7 +33,7 @@ def as_axes(axis: Axis, ndim: int, name: str) -> tuple[int, ...]:
         return _ALL[ndim]
     if isinstance(axis, (int, np.integer)):
         return (as_axis(axis, ndim, name),)
-    found = [as_axis(i, ndim, name) for i in axis]
+    found = [as_axis(i, ndim, name) for i in integers(axis, name, "axes")]
     if len(set(found)) < len(found):
         raise errors.AxisError(f"{name}: axis {tuple(axis)} names an axis twice")
     return tuple(sorted(found))
