@@ -1,13 +1,14 @@
 """How much memory a process grows by, the graph's own objects included: `python -m benchmarks.resident PyTorch`.
 
-Allocators that count bytes see arrays only; of a graph of small arrays most is nodes, in Python for us and in C++
-for PyTorch. So a long chain is run in a fresh process, and the growth of its peak resident size divided by its links.
+Allocators that count bytes see arrays only; of a graph of small arrays most is nodes, in Python for us and
+in C++ for PyTorch. So a long chain is run in a fresh process, and the growth of its peak resident size
+divided by its links. Linux only.
 """
 
 from __future__ import annotations
 
-import resource
 import sys
+from pathlib import Path
 
 import numpy as np
 
@@ -15,7 +16,9 @@ LINKS = 200_000
 
 
 def _peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    # not getrusage: what that reports, a process inherits from the one that started it
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) * 1024
 
 
 def main(library: str) -> None:

@@ -62,7 +62,8 @@ def uniform(
     `low` and `high` are numbers or tensors that broadcast with the shape.
     """
     place = _place(device)
-    draw = place.random_uniform(key=place.next_key(), shape=as_shape(shape, "uniform"), dtype=_floating(dtype, "uniform"))
+    how = {"shape": as_shape(shape, "uniform"), "dtype": _floating(dtype, "uniform")}
+    draw = place.random_uniform(key=place.next_key(), **how)
     unit = wrap(draw, place)
     if _is(low, 0) and _is(high, 1):
         return unit
@@ -90,7 +91,8 @@ def normal(
     if isinstance(std, (int, float)) and std < 0:
         raise errors.ArgumentError(f"normal: the standard deviation must not be negative, received {std}")
     place = _place(device)
-    draw = place.random_normal(key=place.next_key(), shape=as_shape(shape, "normal"), dtype=_floating(dtype, "normal"))
+    how = {"shape": as_shape(shape, "normal"), "dtype": _floating(dtype, "normal")}
+    draw = place.random_normal(key=place.next_key(), **how)
     unit = wrap(draw, place)
     if _is(mean, 0) and _is(std, 1):
         return unit
@@ -153,8 +155,8 @@ def integers(
     if not info.min <= low < high <= int(info.max) + 1:
         raise errors.ArgumentError(f"integers: [{low}, {high}) is empty or does not fit in {found}")
     place = _place(device)
-    key = place.next_key()
-    return wrap(place.random_integers(key=key, low=low, high=high, shape=as_shape(shape, "integers"), dtype=found), place)
+    how = {"low": low, "high": high, "shape": as_shape(shape, "integers"), "dtype": found}
+    return wrap(place.random_integers(key=place.next_key(), **how), place)
 
 
 @overload

@@ -609,7 +609,10 @@ def binary(name: str, x: Any, y: Any) -> Any:
     elif not isinstance(y, Tensor):
         dtype = dtypes.promote_scalar(x._dtype, y)
     else:
-        dtype = dtypes.promote(x._dtype, y._dtype)
+        try:
+            dtype = dtypes.promote(x._dtype, y._dtype)
+        except errors.DtypeError as error:
+            raise errors.DtypeError(f"{name}: {error}") from None
     if dtype.kind == "c" and name in _ORDERED:
         raise errors.DtypeError(f"{name}: expected real numbers, received {dtype}; take abs, real or imag")
     if name in _FLOATING and (name != "pow" or dtype.kind == "b"):
@@ -661,7 +664,7 @@ def explain(
     error: Exception, device: Backend, name: str, arrays: Sequence[Any], parameters: dict[str, Any]
 ) -> Exception:
     """The error a user should see for a primitive that failed: what the shape rule finds, or a wrap."""
-    if isinstance(error, errors.AdjointError):
+    if isinstance(error, errors.AdjointError) and type(error) not in (errors.ShapeError, errors.SingularError):
         return error
     specs = [Spec(tuple(a.shape), device.dtype_of(a)) if hasattr(a, "shape") else a for a in arrays]
     try:
@@ -674,6 +677,8 @@ def explain(
         return errors.SingularError(
             f"{name}: a matrix is {fault}; received {received}; a small multiple of the identity added to it may help"
         )
+    if isinstance(error, errors.AdjointError):
+        return error
     if isinstance(error, TypeError) and name in _WANTED:
         return errors.DtypeError(f"{name}: expected {_WANTED[name]}, received {received}; convert with astype")
     kinds: list[tuple[type[Exception], type[errors.AdjointError]]] = [
