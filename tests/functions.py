@@ -132,9 +132,7 @@ _each("tan tanh atan reciprocal", lambda f, d: (f, d.pick(d.unit, d.complex)(d.s
 _each("acosh", lambda f, d: (f, d.between(d.shape(), 1.3, 3.0)))
 _each("imag", lambda f, d: (f, d.complex(d.shape())))
 _each("floor ceil trunc round", lambda f, d: (f, d.between(d.shape(), 0.1, 0.4) + d.rng.integers(-3, 3)))
-_each(
-    "special.erf special.expit nn.relu nn.sigmoid nn.silu nn.gelu nn.softplus", lambda f, d: (f, d.real(d.shape()))
-)
+_each("special.erf special.expit nn.relu nn.sigmoid nn.silu nn.gelu nn.softplus", lambda f, d: (f, d.real(d.shape())))
 
 
 def _pair(f: Any, d: Draw, left: Any, right: Any) -> Call:
@@ -157,7 +155,10 @@ def _pairs(name: str, f: Any) -> None:
             FUNCTIONS[name] = lambda d: _pair(f, d, lambda s: d.grid(s, 0.1), lambda s: d.grid(s, 0.4))
         case "remainder" | "mod" | "floor_divide" | "floordiv":
             FUNCTIONS[name] = lambda d: _pair(
-                f, d, lambda s: d.rng.integers(-6, 6, s) + d.between(s, 0.2, 0.4), lambda s: d.lay(d.rng.integers(1, 4, s) * 1.0)
+                f,
+                d,
+                lambda s: d.rng.integers(-6, 6, s) + d.between(s, 0.2, 0.4),
+                lambda s: d.lay(d.rng.integers(1, 4, s) * 1.0),
             )
         case "pow":
             FUNCTIONS[name] = lambda d: _pair(f, d, *d.pick((d.positive, d.real), (d.complex, d.complex)))
@@ -242,7 +243,9 @@ _each("special.softmax special.log_softmax", _along)
 
 
 def _reshape(d: Draw) -> Call:
-    old, new = d.pick(((2, 3), (3, 2)), ((), (1,)), ((0, 3), (2, 0)), ((4,), (-1, 2)), ((2, 1, 2), (4,)), ((6,), (6, 1, 1)))
+    old, new = d.pick(
+        ((2, 3), (3, 2)), ((), (1,)), ((0, 3), (2, 0)), ((4,), (-1, 2)), ((2, 1, 2), (4,)), ((6,), (6, 1, 1))
+    )
     return (lambda a: ad.reshape(a, new)), d.either(old)
 
 
@@ -261,9 +264,15 @@ def _moving(name: str) -> Callable[[Draw], Call]:
             case "moveaxis":
                 f = d.pick(lambda a: ad.moveaxis(a, order[0], -1), lambda a: ad.moveaxis(a, order[:2], (1, 0)))
             case "expand_dims":
-                f = d.pick(lambda a: ad.expand_dims(a, -1), lambda a: ad.expand_dims(a, (0, 2)), lambda a: ad.expand_dims(a))
+                f = d.pick(
+                    lambda a: ad.expand_dims(a, -1), lambda a: ad.expand_dims(a, (0, 2)), lambda a: ad.expand_dims(a)
+                )
             case "squeeze":
-                f = d.pick(ad.squeeze, lambda a: ad.squeeze(ad.expand_dims(a, 1), 1), lambda a: ad.squeeze(a[:, None, None], (1, 2)))
+                f = d.pick(
+                    ad.squeeze,
+                    lambda a: ad.squeeze(ad.expand_dims(a, 1), 1),
+                    lambda a: ad.squeeze(a[:, None, None], (1, 2)),
+                )
             case "flip":
                 axes = d.axes(shape)
                 f = lambda a: ad.flip(a, axis=axes)
@@ -275,7 +284,9 @@ def _moving(name: str) -> Callable[[Draw], Call]:
                 times = d.pick((2,), (2, 1, 3), (1, 0), (2, 2))
                 f = lambda a: ad.tile(a, times)
             case "repeat":
-                f = d.pick(lambda a: ad.repeat(a, 2), lambda a: ad.repeat(a, 3, axis=1), lambda a: ad.repeat(a, 0, axis=0))
+                f = d.pick(
+                    lambda a: ad.repeat(a, 2), lambda a: ad.repeat(a, 3, axis=1), lambda a: ad.repeat(a, 0, axis=0)
+                )
             case "pad":
                 width = d.pick(1, (1, 2), [(i, 1) for i in range(n)])
                 f = lambda a: ad.pad(a, width, value=1.5)
@@ -451,7 +462,9 @@ def _vector_norm(d: Draw) -> Call:
 
 def _matrix_norm(d: Draw) -> Call:
     order, keepdims = d.pick("fro", 1, -1, math.inf, -math.inf), d.pick(False, True)
-    return (lambda a: ad.linalg.matrix_norm(a, ord=order, keepdims=keepdims)), d.distinct(d.pick((2, 3), (2, 3, 2), (1, 1)))
+    return (lambda a: ad.linalg.matrix_norm(a, ord=order, keepdims=keepdims)), d.distinct(
+        d.pick((2, 3), (2, 3, 2), (1, 1))
+    )
 
 
 def _norm(d: Draw) -> Call:
@@ -497,11 +510,17 @@ def _pairwise_loss(f: Any, d: Draw) -> Call:
 def _conv2d(d: Draw) -> Call:
     groups = d.pick(1, 2)
     kernel = d.pick((2, 2), (1, 3), (1, 1))
-    how = {"stride": d.pick(1, 2, (1, 2)), "padding": d.pick(0, 1, (0, 2)), "dilation": d.pick(1, (2, 1)), "groups": groups}
+    how = {
+        "stride": d.pick(1, 2, (1, 2)),
+        "padding": d.pick(0, 1, (0, 2)),
+        "dilation": d.pick(1, (2, 1)),
+        "groups": groups,
+    }
     x, weight = d.real((d.pick(1, 2, 0), 2, 4, 5)), d.real((2 * d.pick(1, 2), 2 // groups, *kernel))
     bias = d.real((weight.shape[0],))
     return d.pick(
-        (lambda a, w, b: ad.nn.conv2d(a, w, b, **how), x, weight, bias), (lambda a, w: ad.nn.conv2d(a, w, **how), x, weight)
+        (lambda a, w, b: ad.nn.conv2d(a, w, b, **how), x, weight, bias),
+        (lambda a, w: ad.nn.conv2d(a, w, **how), x, weight),
     )  # type: ignore[no-any-return]
 
 
@@ -515,7 +534,8 @@ def _layer_norm(d: Draw) -> Call:
     inside = d.pick(shape[-1:], shape[-2:] if 0 not in shape else shape[-1:])
     x, weight, bias = d.distinct(shape), d.real(inside), d.real(inside)
     return d.pick(
-        (lambda a, w, b: ad.nn.layer_norm(a, inside, w, b), x, weight, bias), (lambda a: ad.nn.layer_norm(a, inside, eps=1e-3), x)
+        (lambda a, w, b: ad.nn.layer_norm(a, inside, w, b), x, weight, bias),
+        (lambda a: ad.nn.layer_norm(a, inside, eps=1e-3), x),
     )  # type: ignore[no-any-return]
 
 

@@ -60,7 +60,9 @@ def test_double_precision_agrees_with_30_digits(name: str) -> None:
             assert (ours is None) == (exact is None)
             if ours is not None:
                 scale = float(np.max(np.abs(exact.numpy()), initial=1.0))
-                np.testing.assert_allclose(ours.numpy(), exact.numpy(), rtol=1e-12, atol=1e-14 * scale, err_msg=str(case))
+                np.testing.assert_allclose(
+                    ours.numpy(), exact.numpy(), rtol=1e-12, atol=1e-14 * scale, err_msg=str(case)
+                )
                 compared += 1
     assert compared
 
@@ -72,7 +74,9 @@ def exact_sum(values: Any, weights: Any) -> Any:
         return sum((mpmath.re(mpmath.conj(mpmath.mpmathify(w)) * v) for v, w in pairs), mpmath.mpf(0))
 
 
-@pytest.mark.parametrize("name", [name for name in DIFFERENTIABLE if TABLE[name].kind is ELEMENTWISE and name != "astype"])
+@pytest.mark.parametrize(
+    "name", [name for name in DIFFERENTIABLE if TABLE[name].kind is ELEMENTWISE and name != "astype"]
+)
 def test_rules_agree_with_difference_quotients_of_30_digits(name: str) -> None:
     compared = 0
     for case in CASES[name]:
@@ -130,7 +134,9 @@ def test_a_training_step_agrees_with_30_digits() -> None:
         device = ad.Autodiff(leaf)
         w1, b1, w2, b2 = (ad.asarray(p, device=device).require_grad() for p in parameters)
         hidden = ad.nn.gelu(ad.nn.layer_norm(ad.nn.linear(ad.asarray(data, device=device), w1, b1), 5))
-        loss = ad.nn.cross_entropy(ad.nn.linear(hidden, w2, b2), ad.asarray(labels, device=device)) + 0.1 * (w1**2).sum()
+        loss = (
+            ad.nn.cross_entropy(ad.nn.linear(hidden, w2, b2), ad.asarray(labels, device=device)) + 0.1 * (w1**2).sum()
+        )
         grads = loss.backward()
         found.append([loss.item(), *[grads[x].numpy() for x in (w1, b1, w2, b2)]])
     for ours, exact in zip(*found, strict=True):

@@ -106,15 +106,31 @@ row("minimum", ad.minimum, torch.minimum, real(2, 3), real(3))
 row("clip", lambda x: ad.clip(x, -0.5, 0.8), lambda x: torch.clamp(x, -0.5, 0.8), real(2, 3))
 row("clip, one bound", lambda x: ad.clip(x, max=0.8), lambda x: torch.clamp(x, max=0.8), real(2, 3))
 row("clip, arrays", ad.clip, torch.clamp, real(2, 3), -positive(3), positive(2, 1))
-row("where", lambda x, y: ad.where(ad.asarray(MASK, device=x.device), x, y), lambda x, y: torch.where(torch.tensor(MASK), x, y), real(2, 3), real(3))
+row(
+    "where",
+    lambda x, y: ad.where(ad.asarray(MASK, device=x.device), x, y),
+    lambda x, y: torch.where(torch.tensor(MASK), x, y),
+    real(2, 3),
+    real(3),
+)
 
 # reductions and scans
 for _axis in (None, 0, 1, (0, 1)):
     for _name, _torch in [("sum", torch.sum), ("mean", torch.mean)]:
-        row(f"{_name} over {_axis}", lambda x, f=getattr(ad, _name), a=_axis: f(x, axis=a), lambda x, f=_torch, a=_axis: f(x, dim=a), real(2, 3))
+        row(
+            f"{_name} over {_axis}",
+            lambda x, f=getattr(ad, _name), a=_axis: f(x, axis=a),
+            lambda x, f=_torch, a=_axis: f(x, dim=a),
+            real(2, 3),
+        )
     for _name, _torch in [("max", torch.amax), ("min", torch.amin)]:
         _dim = (0, 1) if _axis is None else _axis
-        row(f"{_name} over {_axis}", lambda x, f=getattr(ad, _name), a=_axis: f(x, axis=a), lambda x, f=_torch, a=_dim: f(x, dim=a), real(2, 3))
+        row(
+            f"{_name} over {_axis}",
+            lambda x, f=getattr(ad, _name), a=_axis: f(x, axis=a),
+            lambda x, f=_torch, a=_dim: f(x, dim=a),
+            real(2, 3),
+        )
     for _correction in (0, 1):
         for _name, _torch in [("var", torch.var), ("std", torch.std)]:
             row(
@@ -124,7 +140,12 @@ for _axis in (None, 0, 1, (0, 1)):
                 real(2, 3) if _axis != 0 or _correction == 0 else real(3, 3),
             )
     if _axis is not None:
-        row(f"logsumexp over {_axis}", lambda x, a=_axis: ad.special.logsumexp(x, a), lambda x, a=_axis: torch.logsumexp(x, a), real(2, 3))
+        row(
+            f"logsumexp over {_axis}",
+            lambda x, a=_axis: ad.special.logsumexp(x, a),
+            lambda x, a=_axis: torch.logsumexp(x, a),
+            real(2, 3),
+        )
 row("var, complex", lambda x: ad.var(x, axis=1), lambda x: torch.var(x, dim=1, correction=0), cplx(2, 3))
 row("std, complex", lambda x: ad.std(x, axis=1), lambda x: torch.std(x, dim=1, correction=0), cplx(2, 3))
 row("sum, complex", ad.sum, torch.sum, cplx(2, 3))
@@ -136,7 +157,12 @@ row("prod with zeros", ad.prod, torch.prod, np.array([2.0, 0.0, 0.0, 3.0]))
 row("cumulative_sum", lambda x: ad.cumulative_sum(x, axis=1), lambda x: torch.cumsum(x, 1), real(2, 3))
 row("cumulative_prod", lambda x: ad.cumulative_prod(x, axis=1), lambda x: torch.cumprod(x, 1), real(2, 5))
 row("cumulative_prod, complex", lambda x: ad.cumulative_prod(x, axis=0), lambda x: torch.cumprod(x, 0), cplx(4, 2))
-row("cumulative_prod with zeros", lambda x: ad.cumulative_prod(x, axis=1), lambda x: torch.cumprod(x, 1), np.array([[2.0, 0.0, 3.0, -1.0], [0.0, 1.5, 0.0, 2.0]]))
+row(
+    "cumulative_prod with zeros",
+    lambda x: ad.cumulative_prod(x, axis=1),
+    lambda x: torch.cumprod(x, 1),
+    np.array([[2.0, 0.0, 3.0, -1.0], [0.0, 1.5, 0.0, 2.0]]),
+)
 row("softmax", lambda x: ad.special.softmax(x, axis=0), lambda x: torch.softmax(x, 0), real(2, 3))
 row("log_softmax", ad.special.log_softmax, lambda x: torch.log_softmax(x, -1), real(2, 3))
 
@@ -161,10 +187,20 @@ row("index by slices", lambda x: x[1:, ::2], lambda x: x[1:, ::2], real(2, 3))
 row("index by arrays", lambda x: x[[0, 1, 0], [2, 2, 2]], lambda x: x[[0, 1, 0], [2, 2, 2]], real(2, 3))
 row("index by a mask", lambda x: x[ad.asarray(MASK, device=x.device)], lambda x: x[torch.tensor(MASK)], real(2, 3))
 row("take", lambda x: ad.take(x, TARGET, axis=1), lambda x: torch.index_select(x, 1, torch.tensor(TARGET)), real(2, 3))
-row("take_along_axis", lambda x: ad.take_along_axis(x, PLACES, axis=1), lambda x: torch.take_along_dim(x, torch.tensor(PLACES), 1), real(2, 3))
+row(
+    "take_along_axis",
+    lambda x: ad.take_along_axis(x, PLACES, axis=1),
+    lambda x: torch.take_along_dim(x, torch.tensor(PLACES), 1),
+    real(2, 3),
+)
 row("sort", lambda x: ad.sort(x, axis=0, descending=True), lambda x: torch.sort(x, 0, descending=True)[0], real(3, 2))
 row("topk", lambda x: ad.topk(x, 2)[0], lambda x: torch.topk(x, 2)[0], real(2, 4))
-row("topk, smallest", lambda x: ad.topk(x, 2, axis=0, largest=False)[0], lambda x: torch.topk(x, 2, 0, largest=False)[0], real(3, 2))
+row(
+    "topk, smallest",
+    lambda x: ad.topk(x, 2, axis=0, largest=False)[0],
+    lambda x: torch.topk(x, 2, 0, largest=False)[0],
+    real(3, 2),
+)
 
 # products and linear algebra
 row("matmul", ad.matmul, torch.matmul, real(2, 3), real(3, 4))
@@ -173,9 +209,25 @@ row("matmul, vectors", ad.matmul, torch.matmul, real(3), real(2, 3, 2))
 row("matmul, complex", ad.matmul, torch.matmul, cplx(2, 3), cplx(3, 2))
 row("vecdot", ad.vecdot, torch.linalg.vecdot, cplx(2, 3), cplx(3))
 row("outer", ad.outer, torch.outer, real(2), real(3))
-row("tensordot", lambda x, y: ad.tensordot(x, y, axes=((1, 0), (0, 2))), lambda x, y: torch.tensordot(x, y, ((1, 0), (0, 2))), real(2, 3, 2), real(3, 2, 2))
-for _text, _shapes in [("ij,jk->ki", ((2, 3), (3, 2))), ("bij,bkj->bik", ((2, 2, 3), (2, 3, 3))), ("ii->i", ((3, 3),)), ("ij,j,i->", ((2, 3), (3,), (2,)))]:
-    row(f"einsum {_text}", lambda *xs, t=_text: ad.einsum(t, *xs), lambda *xs, t=_text: torch.einsum(t, *xs), *[real(*s) for s in _shapes])
+row(
+    "tensordot",
+    lambda x, y: ad.tensordot(x, y, axes=((1, 0), (0, 2))),
+    lambda x, y: torch.tensordot(x, y, ((1, 0), (0, 2))),
+    real(2, 3, 2),
+    real(3, 2, 2),
+)
+for _text, _shapes in [
+    ("ij,jk->ki", ((2, 3), (3, 2))),
+    ("bij,bkj->bik", ((2, 2, 3), (2, 3, 3))),
+    ("ii->i", ((3, 3),)),
+    ("ij,j,i->", ((2, 3), (3,), (2,))),
+]:
+    row(
+        f"einsum {_text}",
+        lambda *xs, t=_text: ad.einsum(t, *xs),
+        lambda *xs, t=_text: torch.einsum(t, *xs),
+        *[real(*s) for s in _shapes],
+    )
 row("inv", ad.linalg.inv, torch.linalg.inv, square(2, 3, 3))
 row("inv, complex", ad.linalg.inv, torch.linalg.inv, csquare(2, 2))
 row("det", ad.linalg.det, torch.linalg.det, square(2, 3, 3))
@@ -185,19 +237,56 @@ row("solve, a vector", ad.linalg.solve, torch.linalg.solve, square(3, 3), real(3
 row("solve, batched", ad.linalg.solve, torch.linalg.solve, csquare(2, 1, 2, 2), cplx(3, 2, 2))
 row("cholesky", ad.linalg.cholesky, torch.linalg.cholesky, definite(2, 3, 3))
 # only the Hermitian part counts; PyTorch's gradient is Hermitian for some cotangents only
-row("cholesky, complex", lambda x: ad.linalg.cholesky((x + x.mT.conj()) / 2), lambda x: torch.linalg.cholesky((x + x.mH) / 2), (lambda a: a @ a.conj().T + np.eye(3))(cplx(3, 3)))
-row("cholesky, upper", lambda x: ad.linalg.cholesky(x, upper=True), lambda x: torch.linalg.cholesky(x, upper=True), definite(3, 3))
+row(
+    "cholesky, complex",
+    lambda x: ad.linalg.cholesky((x + x.mT.conj()) / 2),
+    lambda x: torch.linalg.cholesky((x + x.mH) / 2),
+    (lambda a: a @ a.conj().T + np.eye(3))(cplx(3, 3)),
+)
+row(
+    "cholesky, upper",
+    lambda x: ad.linalg.cholesky(x, upper=True),
+    lambda x: torch.linalg.cholesky(x, upper=True),
+    definite(3, 3),
+)
 for _ord in (2, 1, 3, 0.5, math.inf, -math.inf, -1):
-    row(f"vector_norm {_ord}", lambda x, o=_ord: ad.linalg.vector_norm(x, axis=1, ord=o), lambda x, o=_ord: torch.linalg.vector_norm(x, o, 1), real(2, 3))
+    row(
+        f"vector_norm {_ord}",
+        lambda x, o=_ord: ad.linalg.vector_norm(x, axis=1, ord=o),
+        lambda x, o=_ord: torch.linalg.vector_norm(x, o, 1),
+        real(2, 3),
+    )
 for _ord in ("fro", 1, -1, math.inf, -math.inf):
-    row(f"matrix_norm {_ord}", lambda x, o=_ord: ad.linalg.matrix_norm(x, ord=o), lambda x, o=_ord: torch.linalg.matrix_norm(x, o), real(2, 3))
+    row(
+        f"matrix_norm {_ord}",
+        lambda x, o=_ord: ad.linalg.matrix_norm(x, ord=o),
+        lambda x, o=_ord: torch.linalg.matrix_norm(x, o),
+        real(2, 3),
+    )
 row("vector_norm, complex", ad.linalg.vector_norm, torch.linalg.vector_norm, cplx(2, 3))
-row("vector_norm 3, complex", lambda x: ad.linalg.vector_norm(x, ord=3), lambda x: torch.linalg.vector_norm(x, 3), cplx(2, 3))
+row(
+    "vector_norm 3, complex",
+    lambda x: ad.linalg.vector_norm(x, ord=3),
+    lambda x: torch.linalg.vector_norm(x, 3),
+    cplx(2, 3),
+)
 
 # neural networks
 row("linear", ad.nn.linear, F.linear, real(2, 3), real(4, 3), real(4))
-row("layer_norm", lambda x, w, b: ad.nn.layer_norm(x, (3,), w, b), lambda x, w, b: F.layer_norm(x, (3,), w, b), real(2, 3), real(3), real(3))
-row("layer_norm, two axes", lambda x: ad.nn.layer_norm(x, (2, 3), eps=0.1), lambda x: F.layer_norm(x, (2, 3), eps=0.1), real(4, 2, 3))
+row(
+    "layer_norm",
+    lambda x, w, b: ad.nn.layer_norm(x, (3,), w, b),
+    lambda x, w, b: F.layer_norm(x, (3,), w, b),
+    real(2, 3),
+    real(3),
+    real(3),
+)
+row(
+    "layer_norm, two axes",
+    lambda x: ad.nn.layer_norm(x, (2, 3), eps=0.1),
+    lambda x: F.layer_norm(x, (2, 3), eps=0.1),
+    real(4, 2, 3),
+)
 for _reduction in ("mean", "sum", "none"):
     row(
         f"cross_entropy, {_reduction}",
@@ -217,7 +306,12 @@ for _reduction in ("mean", "sum", "none"):
         lambda x, y, r=_reduction: F.mse_loss(x, y, reduction=r),
         real(2, 3), real(2, 3),
     )  # fmt: skip
-row("cross_entropy of images", lambda x: ad.nn.cross_entropy(x, PLACES), lambda x: F.cross_entropy(x, torch.tensor(PLACES)), real(2, 3, 3))
+row(
+    "cross_entropy of images",
+    lambda x: ad.nn.cross_entropy(x, PLACES),
+    lambda x: F.cross_entropy(x, torch.tensor(PLACES)),
+    real(2, 3, 3),
+)
 for _how in (
     {}, {"stride": 2, "padding": 1}, {"padding": (0, 2), "dilation": (2, 1)}, {"stride": (1, 2), "groups": 2}, {"groups": 2, "padding": 1},
 ):  # fmt: skip

@@ -154,7 +154,9 @@ def test_values_saved_between_assignments_do_not_change(device: Any) -> None:
     assert shared.tolist() == [5.0, 100.0]
 
 
-@pytest.mark.parametrize("use", ["multiply", "copy", "slice", "reshape", "numpy", "lift", "index", "value", "detach", "dlpack"])
+@pytest.mark.parametrize(
+    "use", ["multiply", "copy", "slice", "reshape", "numpy", "lift", "index", "value", "detach", "dlpack"]
+)
 def test_no_other_holder_of_the_buffer_sees_an_assignment(device: Any, use: str) -> None:
     x = ad.zeros(4, dtype=ad.float64)
     x[0] = 1.0  # from here on nothing else holds the buffer

@@ -66,7 +66,12 @@ def test_detach_cuts(device: Any) -> None:
 
 def test_with_value_makes_another_leaf(device: Any) -> None:
     w = leaf(1, 2)
-    for value in ([3, 4], np.array([3.0, 4.0]), ad.tensor([3.0, 4.0], dtype=ad.float64, device="numpy"), w * 0 + w.inner() + 2):
+    for value in (
+        [3, 4],
+        np.array([3.0, 4.0]),
+        ad.tensor([3.0, 4.0], dtype=ad.float64, device="numpy"),
+        w * 0 + w.inner() + 2,
+    ):
         new = w.with_value(value)
         assert new.is_require_grad()
         assert new.device is w.device
@@ -328,7 +333,9 @@ def test_three_levels(device: Any) -> None:
     np.testing.assert_allclose(nth_derivative(ad.sin, x, 3), [s, c, -s, -c])
     np.testing.assert_allclose(nth_derivative(lambda t: t**4, 2.0, 3), [16, 32, 48, 48])
     e = math.exp(x)
-    np.testing.assert_allclose(nth_derivative(lambda t: t * t.exp(), x, 3), [x * e, (1 + x) * e, (2 + x) * e, (3 + x) * e])
+    np.testing.assert_allclose(
+        nth_derivative(lambda t: t * t.exp(), x, 3), [x * e, (1 + x) * e, (2 + x) * e, (3 + x) * e]
+    )
 
 
 def test_the_name_of_nested_levels() -> None:
@@ -382,7 +389,9 @@ def test_levels_meet_by_lifting() -> None:
 def test_levels_of_different_chains_do_not_meet() -> None:
     x = leaf(1)
     other = ad.ones(1, dtype=ad.float64, device=ad.Autodiff(ad.NumPy(), strong_zero=True))
-    with pytest.raises(errors.DeviceError, match=r"autodiff<numpy> and autodiff\[strong_zero\]<numpy> do not meet.*inner\(\)"):
+    with pytest.raises(
+        errors.DeviceError, match=r"autodiff<numpy> and autodiff\[strong_zero\]<numpy> do not meet.*inner\(\)"
+    ):
         x + other
     for f in (ad.add, ad.matmul, ad.maximum, lambda a, b: ad.concat([a, b]), lambda a, b: ad.where(a > 0, a, b)):
         with pytest.raises(ValueError, match="do not meet"):
@@ -516,7 +525,9 @@ def test_errors_inside_backward_name_the_line_of_the_forward_call() -> None:
     with ad.testing.trace_origins():
         x = ad.ones(3, device=level).require_grad()
         y = (x * 2).exp()  # this very line
-        with pytest.raises(errors.BackwardError, match=r"made at .*test_autodiff\.py:\d+: y = \(x \* 2\)\.exp\(\)  # this very line"):
+        with pytest.raises(
+            errors.BackwardError, match=r"made at .*test_autodiff\.py:\d+: y = \(x \* 2\)\.exp\(\)  # this very line"
+        ):
             y.sum().backward()
 
 

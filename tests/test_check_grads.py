@@ -67,7 +67,9 @@ def test_a_wrong_second_derivative_of_a_right_first_one() -> None:
 
 def test_a_wrong_third_derivative_needs_order_three() -> None:
     def rule(B: Any, g: Any, x: Any) -> Any:
-        return B.multiply(g, B.add(B.detach(B.cos(x)), B.multiply(B.detach(B.negative(B.sin(x))), B.subtract(x, B.detach(x)))))
+        return B.multiply(
+            g, B.add(B.detach(B.cos(x)), B.multiply(B.detach(B.negative(B.sin(x))), B.subtract(x, B.detach(x))))
+        )
 
     record = Elementwise(x=rule)
     ad.testing.check_grads(ad.sin, (X,), order=2, device=level_with("sin", record))

@@ -183,7 +183,9 @@ def incremented(a: Any, b: Any) -> Any:
     return y * 0.1 + z
 
 
-programs = st.lists(st.tuples(st.integers(0, len(OPERATIONS) - 1), st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=30)
+programs = st.lists(
+    st.tuples(st.integers(0, len(OPERATIONS) - 1), st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=30
+)
 
 
 def run_program(program: Any, x: Any) -> Any:
@@ -200,7 +202,12 @@ def run_program(program: Any, x: Any) -> Any:
 def test_programs_have_the_same_gradients_under_every_option(program: Any) -> None:
     start = np.array([0.3, -0.8, 1.1, 0.45])
     expected = None
-    for device in (KEEP, BALANCED, ad.Autodiff(ad.NumPy(), strong_zero=True), ad.Autodiff(ad.NumPy(), "balanced", True)):
+    for device in (
+        KEEP,
+        BALANCED,
+        ad.Autodiff(ad.NumPy(), strong_zero=True),
+        ad.Autodiff(ad.NumPy(), "balanced", True),
+    ):
         x = ad.asarray(start, device=device).require_grad()
         value = run_program(program, x)
         found = (value.item(), value.backward()[x].numpy())

@@ -68,7 +68,9 @@ def call(name: str, case: Case, operands: list[Any], tracked: tuple[int, ...]) -
                 tensor = (tensor + adjoint) / 2
             filled[i] = tensor
         device = tensors[0].device
-        return run(name, [ad.asarray(x, device=device) if isinstance(x, np.ndarray) else x for x in filled], **case.parameters)
+        return run(
+            name, [ad.asarray(x, device=device) if isinstance(x, np.ndarray) else x for x in filled], **case.parameters
+        )
 
     return f
 
@@ -152,7 +154,9 @@ def test_gradients_have_the_dtype_of_their_operand(name: str) -> None:
     """Also in single precision; and where an operand gets no cotangent there is no gradient."""
     narrow = {"d": np.float32, "D": np.complex64}
     for case in CASES[name]:
-        operands = [x.astype(narrow.get(x.dtype.char, x.dtype)) if isinstance(x, np.ndarray) else x for x in arrays_of(case)]
+        operands = [
+            x.astype(narrow.get(x.dtype.char, x.dtype)) if isinstance(x, np.ndarray) else x for x in arrays_of(case)
+        ]
         floats = [i for i, x in enumerate(operands) if is_float(x)]
         leaves = [ad.asarray(operands[i]).require_grad() for i in floats]
         if not leaves:

@@ -261,7 +261,11 @@ def test_the_same_errors_come_from_every_leaf() -> None:
             (lambda x, y: x[[0, 3]], errors.OutOfRangeError, "index 3"),
             (lambda x, y: ad.linalg.inv(x[:, :2] * 0), errors.SingularError, "inv: a matrix is singular"),
             (lambda x, y: ad.linalg.cholesky(x[:, :2] * -1), errors.SingularError, "not positive definite"),
-            (lambda x, y: ad.nn.cross_entropy(x, ad.tensor([0, 3], device=x.device)), errors.OutOfRangeError, "3 classes"),
+            (
+                lambda x, y: ad.nn.cross_entropy(x, ad.tensor([0, 3], device=x.device)),
+                errors.OutOfRangeError,
+                "3 classes",
+            ),
             (lambda x, y: x & x, errors.DtypeError, "bitwise_and"),
         ]:
             with pytest.raises(error, match=re.escape(part)):
@@ -272,7 +276,10 @@ def test_the_same_errors_come_from_every_leaf() -> None:
 
 
 def tree(kind: type[Exception]) -> list[type[Exception]]:
-    return [kind, *[leaf for child in kind.__subclasses__() for leaf in tree(child) if leaf.__module__ == errors.__name__]]
+    return [
+        kind,
+        *[leaf for child in kind.__subclasses__() for leaf in tree(child) if leaf.__module__ == errors.__name__],
+    ]
 
 
 def test_every_error_is_a_builtin_one_too() -> None:

@@ -17,7 +17,10 @@ import adjoint as ad
 def public_functions() -> set[str]:
     """The names under which users find functions."""
     found = set()
-    for prefix, module in [("", ad), *[(f"{n}.", getattr(ad, n)) for n in ("linalg", "special", "nn", "random", "testing")]]:
+    for prefix, module in [
+        ("", ad),
+        *[(f"{n}.", getattr(ad, n)) for n in ("linalg", "special", "nn", "random", "testing")],
+    ]:
         names = getattr(module, "__all__", [name for name in vars(module) if not name.startswith("_")])
         for name in names:
             value = getattr(module, name)

@@ -64,7 +64,10 @@ def test_iteration_over_gradients_of_intermediate_tensors(device: Any) -> None:
     h = x * 3
     grads = (h * h).sum().backward(wrt=[h, x])
     assert sorted(t.tolist() for t in grads) == [[0.0, 2.0], [0.0, 6.0]]
-    assert {tuple(t.tolist()): g.tolist() for t, g in grads.items()} == {(0.0, 6.0): [0.0, 12.0], (0.0, 2.0): [0.0, 36.0]}
+    assert {tuple(t.tolist()): g.tolist() for t, g in grads.items()} == {
+        (0.0, 6.0): [0.0, 12.0],
+        (0.0, 2.0): [0.0, 36.0],
+    }
     assert len(grads.map(lambda g: g * 2).keys()) == 2
 
 

@@ -131,7 +131,7 @@ def test_pytorch_has_the_same_conventions(name: str) -> None:
         (lambda z: ad.abs(z), 3 + 4j, 0.6 + 0.8j),
         (lambda z: ad.sign(z).real, 0j, 0),
         (lambda z: ad.linalg.vector_norm(z), 0j, 0),
-        (lambda z: (abs(z) ** 2), 1 + 2j, 2 + 4j),
+        (lambda z: abs(z) ** 2, 1 + 2j, 2 + 4j),
         (lambda z: z.real, 1 + 2j, 1),
         (lambda z: z.imag, 1 + 2j, 1j),
         (lambda z: (z * z.conj()).real, 1 + 2j, 2 + 4j),
@@ -155,7 +155,14 @@ def test_topk_gives_the_gradient_of_ties_to_those_it_took(device: Any) -> None:
 def test_second_derivatives_at_singular_points() -> None:
     """Where the first derivative is constant around the point, or there by convention."""
     x = ad.zeros(3, dtype=ad.float64).require_grad()
-    for f in (ad.nn.relu, ad.abs, lambda t: t**2.0 * 0 + t**0.0, lambda t: ad.clip(t, 0, 1), lambda t: t**1, ad.linalg.norm):
+    for f in (
+        ad.nn.relu,
+        ad.abs,
+        lambda t: t**2.0 * 0 + t**0.0,
+        lambda t: ad.clip(t, 0, 1),
+        lambda t: t**1,
+        ad.linalg.norm,
+    ):
         high = ad.from_inner(x).require_grad()
         first = f(high).sum().backward()[high]
         assert first.tolist() in ([0.0] * 3, [1.0] * 3)

@@ -200,7 +200,9 @@ def test_values_taken_from_numpy_operands_are_copied() -> None:
     same(leaf, np.array([1.0, 2.0]))
 
 
-@pytest.mark.parametrize(("narrow", "wide"), [(ad.float32, ad.float64), (ad.float16, ad.float32), (ad.float32, ad.complex64)])
+@pytest.mark.parametrize(
+    ("narrow", "wide"), [(ad.float32, ad.float64), (ad.float16, ad.float32), (ad.float32, ad.complex64)]
+)
 @pytest.mark.parametrize("op", [operator.add, operator.mul, operator.truediv, operator.pow, operator.matmul])
 def test_the_gradient_of_a_promoted_argument_has_its_own_dtype(device: Any, narrow: Any, wide: Any, op: Any) -> None:
     x = ad.tensor([1.0, 2.0], dtype=narrow).require_grad()

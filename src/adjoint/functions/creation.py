@@ -136,7 +136,9 @@ def from_dlpack(array: Any, /, *, device: Any = None, copy: bool | None = None) 
     Raises TrackedError or the exporter's error where the array cannot be exported.
     """
     if not hasattr(array, "__dlpack__"):
-        raise errors.ArgumentTypeError(f"from_dlpack: expected an array with __dlpack__, received {type(array).__name__}")
+        raise errors.ArgumentTypeError(
+            f"from_dlpack: expected an array with __dlpack__, received {type(array).__name__}"
+        )
     place = _place(device)
     values = np.from_dlpack(array)
     return wrap(place.from_numpy(_values(values, None, "from_dlpack"), copy=copy is True), place)

@@ -207,7 +207,9 @@ def repeat(x: Tensor[B], repeats: int, /, *, axis: int | None = None) -> Tensor[
         x, axis = reshape(x, -1), 0
     place = as_axis(axis, x.ndim, "repeat")
     if not isinstance(repeats, (int, np.integer)):
-        raise errors.ArgumentTypeError(f"repeat: repeats is an integer, received {repeats!r}; concat joins different parts")
+        raise errors.ArgumentTypeError(
+            f"repeat: repeats is an integer, received {repeats!r}; concat joins different parts"
+        )
     (times,) = as_shape(repeats, "repeat")
     wide = expand_dims(x, place + 1)
     wide = broadcast_to(wide, (*x.shape[: place + 1], times, *x.shape[place + 1 :]))

@@ -221,7 +221,9 @@ def conv2d(
         raise errors.ArgumentError(f"conv2d: groups is a positive integer, received {groups!r}")
     TABLE["conv2d"].shape(x.shape, weight.shape, **how)  # raises where they do not fit
     if bias is not None and bias.shape != weight.shape[:1]:
-        raise errors.ShapeError(f"conv2d: {weight.shape[0]} outputs need a bias of that size, received shape {bias.shape}")
+        raise errors.ShapeError(
+            f"conv2d: {weight.shape[0]} outputs need a bias of that size, received shape {bias.shape}"
+        )
     out = run("conv2d", (x, weight), **how)
     return out if bias is None else out + bias.reshape((-1, 1, 1))  # type: ignore[no-any-return]
 
