@@ -46,7 +46,7 @@ class Draw:
         return found
 
     def axis(self, shape: Shape) -> int:
-        return self.pick(*range(len(shape)), -1)  # type: ignore[no-any-return]
+        return self.pick(*range(len(shape)), -1)
 
     def axes(self, shape: Shape) -> Any:
         """An `axis` argument of a reduction: None, one axis, or several."""
@@ -182,7 +182,7 @@ def _clip(d: Draw) -> Call:
         (lambda a: ad.clip(a, -0.7, 0.9), values),
         (lambda a: ad.clip(a, max=0), values),
         (lambda a, b: ad.clip(a, b), values, np.asarray(bottom)),
-    )  # type: ignore[no-any-return]
+    )
 
 
 def _where(d: Draw) -> Call:
@@ -192,7 +192,7 @@ def _where(d: Draw) -> Call:
         (lambda a, b: ad.where(ad.asarray(mask, device=a.device), a, b), d.either(x), d.either(y)),
         (lambda a: ad.where(a.real > 0, a * 2, 1.5), d.either(x)),
         (lambda b: ad.where(b.real > 0, 2, b), d.either(y)),
-    )  # type: ignore[no-any-return]
+    )
 
 
 def _astype(d: Draw) -> Call:
@@ -392,7 +392,8 @@ _each("sort", _sorting)
 def _matmul(f: Any, d: Draw) -> Call:
     n, k, m = d.pick(2, 1, 0), d.pick(3, 1, 0), d.pick(2, 1)
     x, y = d.pick(
-        ((n, k), (k, m)), ((k,), (k, m)), ((n, k), (k,)), ((k,), (k,)), ((2, n, k), (k, m)), ((2, 1, n, k), (3, k, m)), ((2, n, k), (k,)),
+        ((n, k), (k, m)), ((k,), (k, m)), ((n, k), (k,)), ((k,), (k,)), ((2, n, k), (k, m)), ((2, 1, n, k), (3, k, m)),
+        ((2, n, k), (k,)),
     )  # fmt: skip
     return f, d.either(x), d.either(y)
 
@@ -419,8 +420,10 @@ EINSUMS: list[tuple[str, tuple[Shape, ...]]] = [
     ("bij,bjk->bik", ((2, 2, 3), (2, 3, 2))), ("...ij,...jk->...ik", ((2, 2, 3), (3, 2))), ("i...->...", ((2, 3),)),
     ("ij,j,i->", ((2, 3), (3,), (2,))), ("ab,bc,cd->ad", ((2, 3), (3, 2), (2, 1))), ("ij,ij->ij", ((2, 3), (1, 3))),
     ("ij,ij->i", ((2, 1), (2, 3))), ("abc,cd->abd", ((2, 1, 3), (3, 2))), ("i,ij,ij->j", ((2,), (2, 3), (2, 3))),
-    ("ij,kj->", ((2, 3), (2, 3))), ("i->i", ((0,),)), ("ij,jk->ik", ((2, 0), (0, 2))), ("a,b,c->cab", ((2,), (1,), (3,))),
-    ("bhqd,bhkd->bhqk", ((1, 2, 2, 3), (1, 2, 3, 3))), ("ij,j->ij", ((2, 3), (3,))), ("->", ((),)), (",i->i", ((), (2,))),
+    ("ij,kj->", ((2, 3), (2, 3))), ("i->i", ((0,),)), ("ij,jk->ik", ((2, 0), (0, 2))),
+    ("a,b,c->cab", ((2,), (1,), (3,))),
+    ("bhqd,bhkd->bhqk", ((1, 2, 2, 3), (1, 2, 3, 3))), ("ij,j->ij", ((2, 3), (3,))), ("->", ((),)),
+    (",i->i", ((), (2,))),
     ("ii,jj->", ((2, 2), (3, 3))), ("i...,i...->...", ((2, 3), (2, 1))), ("ij , jk -> ki", ((2, 3), (3, 2))),
     ("i,i->i", ((1,), (0,))), ("i,i->i", ((0,), (1,))), ("i,i->", ((0,), (1,))), ("ij,jk->ik", ((2, 1), (3, 2))),
 ]  # fmt: skip
@@ -474,7 +477,7 @@ def _norm(d: Draw) -> Call:
         (lambda a: ad.linalg.norm(a, 1, axis=0, keepdims=True), d.either((2, 3))),
         (lambda a: ad.linalg.norm(a, math.inf), d.distinct((2, 3))),
         (lambda a: ad.linalg.norm(a, -1, axis=(1, 0), keepdims=True), d.distinct((2, 3))),
-    )  # type: ignore[no-any-return]
+    )
 
 
 _each("linalg.inv linalg.det", lambda f, d: (f, d.square()))
@@ -491,7 +494,7 @@ FUNCTIONS |= {
 
 def _linear(d: Draw) -> Call:
     x, weight, bias = d.real((*d.pick((), (2,), (2, 2), (0,)), 3)), d.real((2, 3)), d.real((2,))
-    return d.pick((ad.nn.linear, x, weight, bias), (ad.nn.linear, x, weight))  # type: ignore[no-any-return]
+    return d.pick((ad.nn.linear, x, weight, bias), (ad.nn.linear, x, weight))
 
 
 def _cross_entropy(d: Draw) -> Call:
@@ -521,7 +524,7 @@ def _conv2d(d: Draw) -> Call:
     return d.pick(
         (lambda a, w, b: ad.nn.conv2d(a, w, b, **how), x, weight, bias),
         (lambda a, w: ad.nn.conv2d(a, w, **how), x, weight),
-    )  # type: ignore[no-any-return]
+    )
 
 
 def _max_pool2d(d: Draw) -> Call:
@@ -536,7 +539,7 @@ def _layer_norm(d: Draw) -> Call:
     return d.pick(
         (lambda a, w, b: ad.nn.layer_norm(a, inside, w, b), x, weight, bias),
         (lambda a: ad.nn.layer_norm(a, inside, eps=1e-3), x),
-    )  # type: ignore[no-any-return]
+    )
 
 
 _each("nn.binary_cross_entropy_with_logits nn.mse_loss", _pairwise_loss)
@@ -575,9 +578,9 @@ PLAIN: dict[str, Any] = {
     **{
         name: getattr(np, name)
         for name in (
-            "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not isnan "
-            "isinf isfinite bitwise_and bitwise_or bitwise_xor bitwise_invert bitwise_left_shift bitwise_right_shift any "
-            "all argmax argmin argsort nonzero"
+            "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not "
+            "isnan isinf isfinite bitwise_and bitwise_or bitwise_xor bitwise_invert bitwise_left_shift "
+            "bitwise_right_shift any all argmax argmin argsort nonzero"
         ).split()
     },
 }

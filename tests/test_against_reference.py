@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from calls import DIFFERENTIABLE, arrays_of, call, is_finite, is_float, rounds
 from cases import CASES, Case
 from conftest import peer
-from test_derivatives import DIFFERENTIABLE, arrays_of, call, is_finite, is_float, rounds
 
 import adjoint as ad
 from adjoint.primitives import ELEMENTWISE, TABLE
@@ -89,13 +89,10 @@ def test_rules_agree_with_difference_quotients_of_30_digits(name: str) -> None:
         arrays = [EXACT.from_numpy(x, copy=True) if isinstance(x, np.ndarray) else x for x in operands]
         for i, x, gradient in zip(tracked, leaves, found, strict=True):
             for unit in (1.0, 1j) if x.dtype.kind == "c" else (1.0,):
-
-                def moved(step: float, i: int = i, unit: Any = unit) -> Any:
-                    changed = list(arrays)
-                    changed[i] = EXACT.add(arrays[i], step * unit)
-                    return EXACT[TABLE[name]](*changed, **case.parameters)
-
-                ahead, back = moved(STEP), moved(-STEP)
+                ahead, back = (
+                    EXACT[TABLE[name]](*arrays[:i], EXACT.add(arrays[i], step), *arrays[i + 1 :], **case.parameters)
+                    for step in (STEP * unit, -STEP * unit)
+                )
                 weights = cotangent(ahead.shape, EXACT.dtype_of(ahead))
                 # all elements of the operand move together by `unit`
                 with mpmath.workdps(40):

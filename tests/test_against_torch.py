@@ -313,7 +313,8 @@ row(
     real(2, 3, 3),
 )
 for _how in (
-    {}, {"stride": 2, "padding": 1}, {"padding": (0, 2), "dilation": (2, 1)}, {"stride": (1, 2), "groups": 2}, {"groups": 2, "padding": 1},
+    {}, {"stride": 2, "padding": 1}, {"padding": (0, 2), "dilation": (2, 1)},
+    {"stride": (1, 2), "groups": 2}, {"groups": 2, "padding": 1},
 ):  # fmt: skip
     row(
         f"conv2d {_how}",

@@ -96,7 +96,8 @@ def test_augmented_assignment_changes_the_object(device: Any, name: str, other: 
 
 @pytest.mark.parametrize(
     ("name", "other", "expected"),
-    [("__iand__", 6, [4, 2]), ("__ior__", 1, [5, 3]), ("__ixor__", 1, [4, 2]), ("__ilshift__", 1, [10, 6]), ("__irshift__", 1, [2, 1])],
+    [("__iand__", 6, [4, 2]), ("__ior__", 1, [5, 3]), ("__ixor__", 1, [4, 2]),
+     ("__ilshift__", 1, [10, 6]), ("__irshift__", 1, [2, 1])],
 )  # fmt: skip
 def test_augmented_bitwise_assignment_changes_the_object(name: str, other: Any, expected: Any) -> None:
     x = ad.tensor([5, 3] if name != "__iand__" else [4, 2])
@@ -300,10 +301,12 @@ def test_assigned_values_are_cast(device: Any) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "error"),
     [
-        (5, 1.0, IndexError), ((0, 0), 1.0, IndexError), (slice(0, 2), [1.0, 2.0, 3.0], ValueError), ("a", 1.0, IndexError),
-        (1.5, 1.0, IndexError), ([0, 7], [1.0, 2.0], IndexError), (0, [1.0, 2.0], ValueError), (0, 1j, TypeError),
+        (5, 1.0, IndexError), ((0, 0), 1.0, IndexError), (slice(0, 2), [1.0, 2.0, 3.0], ValueError),
+        ("a", 1.0, IndexError), (1.5, 1.0, IndexError), ([0, 7], [1.0, 2.0], IndexError),
+        (0, [1.0, 2.0], ValueError), (0, 1j, TypeError),
         (0, "a", TypeError), ([True, False], 1.0, IndexError), ([0, 1], [[1.0], [2.0]], ValueError),
-        ((..., ...), 1.0, IndexError), (slice(0, 2, 0), 1.0, IndexError), (0, None, TypeError), (0, [[1.0], [1.0, 2.0]], ValueError),
+        ((..., ...), 1.0, IndexError), (slice(0, 2, 0), 1.0, IndexError), (0, None, TypeError),
+        (0, [[1.0], [1.0, 2.0]], ValueError),
     ],
     ids=str,
 )  # fmt: skip

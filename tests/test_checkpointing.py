@@ -239,4 +239,4 @@ def test_options_are_part_of_the_name_and_the_identity() -> None:
     with pytest.raises(errors.ArgumentError, match="'balanced', received 'all'"):
         ad.Autodiff(ad.NumPy(), checkpointing="all")
     with pytest.raises(errors.ArgumentError, match="strong_zero is True or False"):
-        ad.Autodiff(ad.NumPy(), strong_zero=1)  # type: ignore[arg-type]
+        ad.Autodiff(ad.NumPy(), strong_zero=1)

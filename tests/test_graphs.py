@@ -297,7 +297,7 @@ def together(work: Callable[[int], Any], count: int) -> list[Any]:
         try:
             found[i] = work(i)
         except Exception as error:
-            found[i] = error  # type: ignore[call-overload]
+            found[i] = error
 
     threads = [threading.Thread(target=run, args=(i,), daemon=True) for i in range(count)]
     for thread in threads:
@@ -368,7 +368,7 @@ def test_of_walks_that_use_up_a_shared_prefix_one_succeeds(device: Any, busy: No
         for _ in range(10):
             prefix = (prefix * 1.01).sin() + x
         roots = [(prefix * (2.0 + i)).sum() for i in range(4)]
-        found = together(lambda i, roots=roots, x=x: roots[i].backward()[x], 4)  # type: ignore[misc]
+        found = together(lambda i, roots=roots, x=x: roots[i].backward()[x], 4)
         won = [i for i, result in enumerate(found) if isinstance(result, ad.Tensor)]
         lost = [result for result in found if isinstance(result, errors.FreedGraphError)]
         assert (len(won), len(lost)) == (1, 3), (attempt, found)
@@ -388,7 +388,7 @@ def test_a_retaining_walk_against_a_freeing_one(device: Any, busy: None) -> None
             prefix = (prefix * 1.01).sin() + x
         root = (prefix * 2).sum()
         expected = root.backward(retain_graph=True)[x].numpy()
-        freeing, retaining = together(lambda i, root=root, x=x: root.backward(retain_graph=i == 1)[x].numpy(), 2)  # type: ignore[misc]
+        freeing, retaining = together(lambda i, root=root, x=x: root.backward(retain_graph=i == 1)[x].numpy(), 2)
         np.testing.assert_array_equal(freeing, expected)
         if not isinstance(retaining, errors.FreedGraphError):
             np.testing.assert_array_equal(retaining, expected)
@@ -436,4 +436,4 @@ def test_many_threads_share_parameters_as_in_data_parallel_training(device: Any,
     for _ in range(3):
         grads = sum(together(lambda i: loss(i).backward(), 8))
         expected = sum(loss(i).backward()[w].numpy() for i in range(8))
-        np.testing.assert_allclose(grads[w].numpy(), expected, rtol=1e-12)  # type: ignore[index]
+        np.testing.assert_allclose(grads[w].numpy(), expected, rtol=1e-12)

@@ -31,17 +31,22 @@ CONVENTIONS: dict[str, tuple[Any, list[Any], list[Any], str | None]] = {
     "max of all, ties": (ad.max, [[3.0, 1.0, 3.0]], [[0.5, 0, 0.5]], "torch.max"),
     "min of all, ties": (ad.min, [[[1.0, 1.0], [1.0, 3.0]]], [[[1 / 3, 1 / 3], [1 / 3, 0]]], "torch.min"),
     "max along an axis, ties": (
-        lambda x: ad.max(x, axis=1), [[[3.0, 3.0, 3.0], [1.0, 2.0, 2.0]]], [[[1 / 3] * 3, [0, 0.5, 0.5]]], "lambda x: torch.amax(x, 1)"
+        lambda x: ad.max(x, axis=1), [[[3.0, 3.0, 3.0], [1.0, 2.0, 2.0]]], [[[1 / 3] * 3, [0, 0.5, 0.5]]],
+        "lambda x: torch.amax(x, 1)"
     ),
-    "max along two axes, ties": (lambda x: ad.max(x, axis=(0, 1)), [[[2.0, 2.0]]], [[[0.5, 0.5]]], "lambda x: torch.amax(x, (0, 1))"),
+    "max along two axes, ties": (lambda x: ad.max(x, axis=(0, 1)), [[[2.0, 2.0]]], [[[0.5, 0.5]]],
+        "lambda x: torch.amax(x, (0, 1))"),
     "maximum, ties": (ad.maximum, [[1.0, 2.0, 3.0], [2.0, 2.0, 2.0]], [[0, 0.5, 1], [1, 0.5, 0]], "torch.maximum"),
     "minimum, ties": (ad.minimum, [[1.0, 2.0, 3.0], [2.0, 2.0, 2.0]], [[1, 0.5, 0], [0, 0.5, 1]], "torch.minimum"),
     "maximum with a scalar, ties": (
-        lambda x: ad.maximum(x, 0.0), [[-1.0, 0.0, 1.0]], [[0, 0.5, 1]], "lambda x: torch.maximum(x, torch.zeros(()).double())"
+        lambda x: ad.maximum(x, 0.0), [[-1.0, 0.0, 1.0]], [[0, 0.5, 1]],
+        "lambda x: torch.maximum(x, torch.zeros(()).double())"
     ),
     "maximum beside nan": (ad.maximum, [[nan, 1.0], [1.0, nan]], [[1, 1], [1, 1]], "torch.maximum"),
-    "clip at its bounds": (lambda x: ad.clip(x, 0, 1), [[-1.0, 0.0, 0.5, 1.0, 2.0]], [[0, 1, 1, 1, 0]], "lambda x: torch.clamp(x, 0, 1)"),
-    "clip between equal bounds": (lambda x: ad.clip(x, 1, 1), [[0.0, 1.0, 2.0]], [[0, 1, 0]], "lambda x: torch.clamp(x, 1, 1)"),
+    "clip at its bounds": (lambda x: ad.clip(x, 0, 1), [[-1.0, 0.0, 0.5, 1.0, 2.0]], [[0, 1, 1, 1, 0]],
+        "lambda x: torch.clamp(x, 0, 1)"),
+    "clip between equal bounds": (lambda x: ad.clip(x, 1, 1), [[0.0, 1.0, 2.0]], [[0, 1, 0]],
+        "lambda x: torch.clamp(x, 1, 1)"),
     "clip at tensor bounds": (
         ad.clip, [[0.0, 1.0, 2.0], [0.0, 0.0, 0.0], [1.0, 1.0, 1.0]], [[1, 1, 0], [0, 0, 0], [0, 0, 1]], "torch.clamp"
     ),
@@ -64,11 +69,13 @@ CONVENTIONS: dict[str, tuple[Any, list[Any], list[Any], str | None]] = {
         lambda x: x.floor() + x.ceil() + ad.trunc(x) + x.round(), [[0.0, 0.5, 1.0]], [[0, 0, 0]],
         "lambda x: x.floor() + x.ceil() + x.trunc() + x.round()",
     ),
-    "remainder at multiples": (lambda x: ad.remainder(x, 2.0), [[0.0, 2.0, 3.0]], [[1, 1, 1]], "lambda x: torch.remainder(x, 2.0)"),
+    "remainder at multiples": (lambda x: ad.remainder(x, 2.0), [[0.0, 2.0, 3.0]], [[1, 1, 1]],
+        "lambda x: torch.remainder(x, 2.0)"),
     "remainder, the divisor": (ad.remainder, [[7.0], [2.0]], [[1], [-3]], "torch.remainder"),
     "norm at 0": (ad.linalg.norm, [[0.0, 0.0]], [[0, 0]], "torch.linalg.norm"),
     "vector_norm along an axis at 0": (
-        lambda x: ad.linalg.vector_norm(x, axis=1), [[[0.0, 0.0], [3.0, 4.0]]], [[[0, 0], [0.6, 0.8]]], "lambda x: torch.linalg.vector_norm(x, dim=1)"
+        lambda x: ad.linalg.vector_norm(x, axis=1), [[[0.0, 0.0], [3.0, 4.0]]], [[[0, 0], [0.6, 0.8]]],
+        "lambda x: torch.linalg.vector_norm(x, dim=1)"
     ),
     "matrix_norm at 0": (ad.linalg.matrix_norm, [[[0.0, 0.0]]], [[[0, 0]]], "torch.linalg.matrix_norm"),
     "std of equal values": (ad.std, [[2.0, 2.0]], [[0, 0]], "lambda x: torch.std(x, correction=0)"),
@@ -79,7 +86,8 @@ CONVENTIONS: dict[str, tuple[Any, list[Any], list[Any], str | None]] = {
     ),
     "det of a singular matrix": (ad.linalg.det, [[[1.0, 2.0], [2.0, 4.0]]], [[[4, -2], [-2, 1]]], None),  # PyTorch: 0
     "max_pool2d, ties": (
-        lambda x: ad.nn.max_pool2d(x, 2), [[[[[1.0, 1.0], [1.0, 1.0]]]]], [[[[[1, 0], [0, 0]]]]], "lambda x: F.max_pool2d(x, 2)"
+        lambda x: ad.nn.max_pool2d(x, 2), [[[[[1.0, 1.0], [1.0, 1.0]]]]], [[[[[1, 0], [0, 0]]]]],
+        "lambda x: F.max_pool2d(x, 2)"
     ),
     "logsumexp with an infinity": (ad.special.logsumexp, [[-inf, 0.0]], [[0, 1]], "lambda x: torch.logsumexp(x, 0)"),
     "logsumexp of nothing but minus infinity": (ad.special.logsumexp, [[-inf, -inf]], [[0, 0]], None),
@@ -90,7 +98,8 @@ CONVENTIONS: dict[str, tuple[Any, list[Any], list[Any], str | None]] = {
 for _order in (0.5, 1, 1.5, 2, 3, inf, -inf, -1):
     for _point, _spot in (([0.0, 0.0], "the origin"), ([0.0, 4.0, 0.0], "zeros"), ([-2.0, 2.0], "ties")):
         CONVENTIONS[f"vector_norm {_order} at {_spot}"] = (
-            lambda x, o=_order: ad.linalg.vector_norm(x, ord=o), [_point], [], f"lambda x: torch.linalg.vector_norm(x, {_order})"
+            lambda x, o=_order: ad.linalg.vector_norm(x, ord=o), [_point], [],
+            f"lambda x: torch.linalg.vector_norm(x, {_order})",
         )  # fmt: skip
 
 

@@ -237,7 +237,7 @@ def test_dtypes_of_python_values() -> None:
     assert ad.tensor([np.float64(1)]).dtype is ad.float64
     assert ad.tensor(np.arange(2, dtype="i2")).dtype is ad.int16
     assert ad.tensor([1, 2], dtype=ad.float64).dtype is ad.float64
-    assert (ad.tensor([1.0]) + [1j]).dtype is ad.complex64
+    assert (ad.tensor([1.0]) * [1j]).dtype is ad.complex64
 
 
 def test_arrays_of_other_byte_orders_become_native() -> None:

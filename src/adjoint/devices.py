@@ -6,9 +6,11 @@ import contextlib
 import contextvars
 import os
 import re
+import threading
+import weakref
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from adjoint import errors
 from adjoint.backend import Backend
@@ -16,12 +18,20 @@ from adjoint.backends.numpy import NumPy
 from adjoint.backends.reference import Reference
 from adjoint.decorators.autodiff import Autodiff
 
-_process: list[Backend] = []  # the process's default, once somebody set one
+_process: list[_Setting] = []  # the process's defaults: the last one counts
+_settings = threading.Lock()
 _current: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_device", default=None)
 
 _LEAVES: dict[str, Callable[..., Backend]] = {"numpy": NumPy, "reference": Reference}
 _DECORATORS: dict[str, Callable[..., Backend]] = {"autodiff": Autodiff}
 _OPTIONS = {"reference": {"digits"}, "autodiff": {"checkpointing", "strong_zero"}}
+
+
+class _Setting(NamedTuple):
+    """A default of the process, and the `use_device` that set it: as long as that lives, `with` may take it back."""
+
+    device: Backend
+    owner: Callable[[], use_device | None]
 
 
 def device(name: str | Backend) -> Backend:
@@ -70,8 +80,8 @@ def default_device() -> Backend:
     if current is not None:
         return current
     if not _process:
-        _process.append(device(os.environ.get("ADJOINT_DEVICE") or Autodiff(NumPy())))
-    return _process[0]
+        _process.append(_Setting(device(os.environ.get("ADJOINT_DEVICE") or Autodiff(NumPy())), lambda: None))
+    return _process[-1].device
 
 
 @contextlib.contextmanager
@@ -99,13 +109,17 @@ class use_device:
 
     def __init__(self, dev: str | Backend) -> None:
         self._device = device(dev)
-        self._before = _process[:]
-        _process[:] = [self._device]
         self._tokens: list[contextvars.Token[Backend | None]] = []
+        default_device()  # reads the environment, if nothing did before
+        with _settings:
+            for_good = [i for i, setting in enumerate(_process) if setting.owner() is None]
+            del _process[: for_good[-1]]  # what lies below one of these is never the last
+            _process.append(_Setting(self._device, weakref.ref(self)))
 
     def __enter__(self) -> Backend:
         if not self._tokens:
-            _process[:] = self._before
+            with _settings:  # take back the call alone, whatever other threads set meanwhile
+                _process[:] = [setting for setting in _process if setting.owner() is not self]
         self._tokens.append(_current.set(self._device))
         return self._device
 

@@ -68,8 +68,8 @@ def linear(x: Tensor[B], weight: Tensor[B], bias: Tensor[B] | None = None) -> Te
         raise errors.ShapeError(f"linear: weight is (outputs, inputs), received shape {weight.shape}")
     if not x.ndim or x.shape[-1] != weight.shape[1] or (bias is not None and bias.shape != weight.shape[:1]):
         raise errors.ShapeError(
-            f"linear: x is (..., inputs), weight (outputs, inputs) and bias (outputs,); received {x.shape}, {weight.shape}"
-            + ("" if bias is None else f" and {bias.shape}")
+            f"linear: x is (..., inputs), weight (outputs, inputs) and bias (outputs,); received {x.shape}, "
+            f"{weight.shape} and {None if bias is None else bias.shape}"
         )
     out = matmul(x, weight.mT)
     return out if bias is None else out + bias

@@ -1,0 +1,196 @@
+"""Which backend tensors are made on, backends by name, and backends as values."""
+
+from __future__ import annotations
+
+import contextvars
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from copy import copy, deepcopy
+
+import numpy as np
+import pytest
+
+import adjoint as ad
+from adjoint import devices, errors
+
+
+@pytest.fixture
+def fresh_process() -> Iterator[None]:
+    """The process's default is put back after the test."""
+    before = devices._process[:]
+    yield
+    devices._process[:] = before
+
+
+def test_the_default_is_autodiff_over_numpy() -> None:
+    assert ad.default_device() is ad.Autodiff(ad.NumPy())
+    assert ad.tensor([1.0]).device is ad.Autodiff(ad.NumPy())
+
+
+def test_with_use_device_is_of_this_context_alone(fresh_process: None) -> None:
+    before = ad.default_device()
+    seen = []
+    with ad.use_device("numpy") as device:
+        assert device is ad.NumPy()
+        assert ad.default_device() is ad.NumPy()
+        with ad.use_device(ad.Reference()):
+            assert ad.zeros(2).device is ad.Reference()
+        assert ad.zeros(2).device is ad.NumPy()
+        thread = threading.Thread(target=lambda: seen.append(ad.default_device()))
+        thread.start()
+        thread.join()
+    assert ad.default_device() is before
+    assert seen == [before]
+
+
+def test_calling_use_device_sets_the_process(fresh_process: None) -> None:
+    ad.use_device("numpy")
+    assert ad.default_device() is ad.NumPy()
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append(ad.zeros(1).device))
+    thread.start()
+    thread.join()
+    assert seen == [ad.NumPy()]
+    with ad.use_device("reference"):
+        assert ad.default_device() is ad.Reference()
+    assert ad.default_device() is ad.NumPy()
+
+
+def test_a_use_device_object_can_be_used_again(fresh_process: None) -> None:
+    before = ad.default_device()
+    reference = ad.use_device("reference")
+    with reference:
+        assert ad.default_device() is ad.Reference()
+        with reference:
+            assert ad.default_device() is ad.Reference()
+        assert ad.default_device() is ad.Reference()
+    assert ad.default_device() is before
+    assert repr(reference) == "use_device('reference')"
+
+
+def test_threads_that_enter_and_leave_do_not_change_the_process(fresh_process: None) -> None:
+    before = ad.default_device()
+
+    def work(name: str) -> None:
+        for _ in range(300):
+            with ad.use_device(name):
+                assert ad.default_device() is ad.device(name)
+
+    names = ["numpy", "reference", "autodiff[strong_zero]<numpy>", "autodiff<reference>"]
+    threads = [threading.Thread(target=work, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert ad.default_device() is before
+
+
+def test_many_calls_are_not_remembered(fresh_process: None) -> None:
+    for _ in range(100):
+        ad.use_device("numpy")
+        ad.use_device("reference")
+    assert ad.default_device() is ad.Reference()
+    assert len(devices._process) <= 2
+
+
+def test_contexts_are_independent() -> None:
+    def inside() -> None:
+        context = ad.use_device("numpy")
+        context.__enter__()  # never left
+
+    before = ad.default_device()
+    contextvars.copy_context().run(inside)
+    assert ad.default_device() is before
+
+
+@pytest.mark.parametrize(
+    "device",
+    [
+        ad.NumPy(), ad.Reference(), ad.Autodiff(ad.NumPy()), ad.Autodiff(ad.Autodiff(ad.NumPy())),
+        ad.Autodiff(ad.NumPy(), strong_zero=True), ad.Autodiff(ad.Reference(), "balanced"),
+        ad.Autodiff(ad.NumPy(), checkpointing="balanced", strong_zero=True),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_backends_are_values(device: ad.Autodiff[ad.NumPy]) -> None:
+    assert ad.device(device.name) is device
+    assert ad.device(device.name.upper()) is device
+    assert ad.device(device) is device
+    assert repr(device) == device.name
+    for again in (pickle.loads(pickle.dumps(device)), copy(device), deepcopy(device)):
+        assert again is device
+    assert type(device)(*device.configuration()) is device
+    assert len({device, ad.device(device.name)}) == 1
+
+
+def test_chains() -> None:
+    device = ad.Autodiff(ad.Autodiff(ad.NumPy(), strong_zero=True))
+    assert list(device.chain()) == [device, device.inner, ad.NumPy()]
+    assert device.leaf is ad.NumPy()
+    over = device.inner.over(ad.Reference())
+    assert over is ad.Autodiff(ad.Reference(), strong_zero=True)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "gpu", "autodiff", "autodiff<>", "autodiff<gpu>", "numpy<numpy>", "autodiff[x]<numpy>", "autodiff<numpy"],
+)
+def test_unknown_names(name: str) -> None:
+    with pytest.raises(errors.DeviceError):
+        ad.device(name)
+
+
+def test_the_environment_names_the_default() -> None:
+    code = "import adjoint as ad; print(ad.default_device(), ad.zeros(1).device.strong_zero)"
+    environment = {**os.environ, "ADJOINT_DEVICE": "autodiff[strong_zero]<numpy>"}
+    found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["autodiff[strong_zero]<numpy>", "True"]
+    environment["ADJOINT_DEVICE"] = "nonsense"
+    failed = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert "no device is called 'nonsense'" in failed.stderr
+
+
+def test_every_creation_function_takes_a_device() -> None:
+    device = ad.Reference()
+    for x in (
+        ad.tensor([1.0], device=device),
+        ad.asarray([1.0], device=device),
+        ad.from_dlpack(np.ones(2), device=device),
+        *[f(2, device=device) for f in (ad.zeros, ad.ones, ad.empty, ad.eye, ad.arange)],
+        ad.full(2, 3.0, device=device),
+        ad.linspace(0, 1, 3, device=device),
+        *[f(ad.ones(2), device=device) for f in (ad.zeros_like, ad.ones_like, ad.empty_like)],
+        ad.full_like(ad.ones(2), 3, device=device),
+        *[
+            f(2, device=device)
+            for f in (ad.random.uniform, ad.random.normal, ad.random.integers, ad.random.permutation)
+        ],
+        ad.random.bernoulli(0.5, 2, device=device),
+    ):
+        assert x.device is device
+
+
+def test_likes_stay_on_the_device_of_their_model() -> None:
+    x = ad.ones(2, dtype=ad.float64, device="reference")
+    for y in (ad.zeros_like(x), ad.ones_like(x), ad.full_like(x, 2), ad.empty_like(x)):
+        assert y.device is x.device
+        assert y.dtype is ad.float64
+        assert not y.is_tracked()
+    assert ad.zeros_like(x, dtype=ad.int64, device="numpy").dtype is ad.int64
+
+
+def test_functions_of_values_stay_where_their_tensor_is() -> None:
+    """Arrays and scalars that meet a tensor go to its backend, not to the default one."""
+    x = ad.ones(2, dtype=ad.float64, device="reference")
+    values = np.array([1.0, 2.0])
+    for y in (
+        x + values, values + x, x @ values, values @ x, ad.maximum(x, values), ad.concat([x, values]),
+        ad.where(x > 0, x, values), ad.matmul(values, x), x[np.array([0, 1])], ad.take(x, [0]),
+        ad.nn.mse_loss(x, values), ad.einsum("i,i", x, values), ad.stack([values, x]), ad.outer(values, x),
+        ad.linalg.solve(ad.eye(2, dtype=ad.float64, device="reference"), values),
+    ):  # fmt: skip
+        assert y.device is x.device
