@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -218,7 +219,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = Parser(prog="digits.py", description=__doc__.split("\n\n", 1)[1], allow_abbrev=False)
     parser.add_argument("--epochs", type=_at_least(1), default=100, help="times through the training images (100)")
     parser.add_argument("--seed", type=_at_least(0), default=0, help="of the split, the weights and the noise (0)")
-    parser.add_argument("--device", type=_device, default="autodiff<numpy>", help="by its name (autodiff<numpy>)")
+    parser.add_argument(
+        "--device", type=_device, default=os.environ.get("ADJOINT_DEVICE") or "autodiff<numpy>", help="by its name"
+    )
     parser.add_argument("--out", type=_picture, default="digits.png", help="the picture to write (digits.png)")
     options = parser.parse_args(arguments)
 

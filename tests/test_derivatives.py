@@ -5,6 +5,7 @@ The calls are those of `cases.py`, so that a primitive cannot join the table wit
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -17,8 +18,8 @@ from hypothesis import strategies as st
 
 import adjoint as ad
 from adjoint.primitives import TABLE
-from adjoint.rules import RECORDS, Elementwise
-from adjoint.tensor import run
+from adjoint.rules import RECORDS, Composed, Elementwise
+from adjoint.tensor import run, wrap
 
 LEVELS = {
     "keep": lambda: ad.Autodiff(ad.NumPy()),
@@ -158,3 +159,55 @@ def test_the_log_of_an_empty_sum_has_an_empty_gradient(keepdims: bool) -> None:
     out = ad.special.logsumexp(x, axis=1, keepdims=keepdims)
     assert out.numpy().tolist() == ([[-np.inf], [-np.inf]] if keepdims else [-np.inf, -np.inf])
     assert out.backward()[x].shape == (2, 0)
+
+
+# --- what records say twice must agree ---
+
+COMPOSED = sorted(name for name, record in RECORDS.items() if isinstance(record, Composed))
+
+
+@pytest.mark.parametrize("name", COMPOSED)
+def test_definitions_mean_what_leaves_compute(name: str) -> None:
+    """A definition is what forward mode and batching will use; the fused forms must be the same function."""
+    record, B = RECORDS[name], ad.NumPy()
+    assert isinstance(record, Composed)
+    for case in CASES[name]:
+        operands = arrays_of(case)
+        if any(np.size(x) == 0 for x in operands):
+            continue  # definitions take maxima, which nothing has none of
+        found = record.definition(B, *operands, **case.parameters)
+        np.testing.assert_allclose(found, B[TABLE[name]](*operands, **case.parameters), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", [name for name in COMPOSED if RECORDS[name].rules])
+def test_definitions_have_the_derivatives_of_the_fused_rules(name: str) -> None:
+    record, device = RECORDS[name], ad.Autodiff(ad.NumPy())
+    assert isinstance(record, Composed)
+    for case in CASES[name]:
+        operands = arrays_of(case)
+        if any(np.size(x) == 0 for x in operands):
+            continue
+        found = []
+        for form in (device[TABLE[name]], functools.partial(record.definition, device)):
+            leaves = [ad.asarray(x, device=device).require_grad() if is_float(x) else ad.asarray(x) for x in operands]
+            out = wrap(form(*[x._array for x in leaves], **case.parameters), device)
+            grads = out.backward(np.cos(np.arange(out.size)).reshape(out.shape))
+            found.append([grads[x].numpy() for x in leaves if x.is_require_grad()])
+        for ours, other in zip(*found, strict=True):
+            np.testing.assert_allclose(ours, other, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name, record in RECORDS.items() if record.accumulate])
+def test_accumulating_is_adding_what_the_rule_gives(name: str) -> None:
+    record, B = RECORDS[name], ad.NumPy()
+    (rule,) = record.rules.values()
+    for case in CASES[name]:
+        x, *arrays = arrays_of(case)
+        if x.dtype.kind not in "fc":
+            continue
+        g = np.cos(np.arange(x.size + 50.0))[: B[TABLE[name]](x, *arrays, **case.parameters).size]
+        g = g.reshape(B[TABLE[name]](x, *arrays, **case.parameters).shape).astype(x.dtype)
+        saved = (x.shape, tuple(arrays), case.parameters["key"])
+        sink = np.sin(np.arange(x.size, dtype=float)).reshape(x.shape).astype(x.dtype)
+        expected = sink + rule(B, g, *saved)
+        np.testing.assert_allclose(record.accumulate(B, sink.copy(), g, *saved), expected, rtol=1e-14)

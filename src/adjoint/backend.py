@@ -116,6 +116,10 @@ class Backend(metaclass=_Interned):
         """The same value as a constant of every level."""
         return array
 
+    def copied(self, array: Array) -> Array:
+        """The same array, tracked as it is, in memory that no assignment to another one reaches."""
+        return array
+
     def tracked(self, array: Array) -> bool:
         """Whether some level records what is done with this array."""
         return False
@@ -138,8 +142,8 @@ class Backend(metaclass=_Interned):
         """What of an array goes into a pickle."""
         raise NotImplementedError
 
-    def load(self, state: Any, *, fresh: bool) -> Array:
-        """The array of a `dump`; `fresh` gives leaves a key of their own."""
+    def load(self, state: Any, *, keys: dict[Any, Any] | None) -> Array:
+        """The array of a `dump`. Leaves keep their keys, or for a copy get new ones, noted in `keys`."""
         raise NotImplementedError
 
     def weak(self, value: complex, dtype: DType) -> Any:
@@ -179,8 +183,8 @@ class Leaf(Backend):
     def dump(self, array: Array) -> Any:
         return self.to_numpy(array)
 
-    def load(self, state: Any, *, fresh: bool) -> Array:
-        return self.from_numpy(state, copy=fresh)
+    def load(self, state: Any, *, keys: dict[Any, Any] | None) -> Array:
+        return self.from_numpy(state, copy=keys is not None)
 
 
 J = TypeVar("J", bound=Backend, covariant=True)
@@ -228,6 +232,9 @@ class Decorator(Backend, Generic[J]):
     def detach(self, array: Array) -> Array:
         return self.wrap(self.inner.detach(self.unwrap(array)))
 
+    def copied(self, array: Array) -> Array:
+        return self.wrap(self.inner.copied(self.unwrap(array)))
+
     def tracked(self, array: Array) -> bool:
         return self.inner.tracked(self.unwrap(array))
 
@@ -243,8 +250,8 @@ class Decorator(Backend, Generic[J]):
     def dump(self, array: Array) -> Any:
         return self.inner.dump(self.unwrap(array))
 
-    def load(self, state: Any, *, fresh: bool) -> Array:
-        return self.wrap(self.inner.load(state, fresh=fresh))
+    def load(self, state: Any, *, keys: dict[Any, Any] | None) -> Array:
+        return self.wrap(self.inner.load(state, keys=keys))
 
     def seed(self, n: int) -> None:
         self.inner.seed(n)

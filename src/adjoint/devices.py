@@ -32,6 +32,7 @@ class _Setting(NamedTuple):
 
     device: Backend
     owner: Callable[[], use_device | None]
+    thread: int  # other threads see it only once it is there to stay
 
 
 def device(name: str | Backend) -> Backend:
@@ -80,8 +81,18 @@ def default_device() -> Backend:
     if current is not None:
         return current
     if not _process:
-        _process.append(_Setting(device(os.environ.get("ADJOINT_DEVICE") or Autodiff(NumPy())), lambda: None))
-    return _process[-1].device
+        _process.append(_Setting(_from_environment(), lambda: None, 0))
+    here = threading.get_ident()
+    settings = _process[::-1]  # a copy: other threads may change the list
+    return next(s.device for s in settings if s.thread == here or s.owner() is None)
+
+
+def _from_environment() -> Backend:
+    name = os.environ.get("ADJOINT_DEVICE")
+    try:
+        return device(name) if name else Autodiff(NumPy())
+    except errors.DeviceError as error:
+        raise errors.DeviceError(f"the environment variable ADJOINT_DEVICE: {error}") from None
 
 
 @contextlib.contextmanager
@@ -114,7 +125,7 @@ class use_device:
         with _settings:
             for_good = [i for i, setting in enumerate(_process) if setting.owner() is None]
             del _process[: for_good[-1]]  # what lies below one of these is never the last
-            _process.append(_Setting(self._device, weakref.ref(self)))
+            _process.append(_Setting(self._device, weakref.ref(self), threading.get_ident()))
 
     def __enter__(self) -> Backend:
         if not self._tokens:

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 from adjoint import errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_tensors, inexact
+from adjoint.functions.creation import as_tensors, inexact, integers
 from adjoint.functions.manipulation import expand_dims, squeeze
 from adjoint.functions.products import matmul, outer, tensordot, vecdot
-from adjoint.functions.reductions import as_axes, max, min, sum
+from adjoint.functions.reductions import as_axes, as_axis, max, min, sum
 from adjoint.tensor import Axis, Tensor, run
 
 B = TypeVar("B", bound=Backend)
@@ -145,6 +145,7 @@ def norm(x: Tensor[B], /, ord: float | str | None = None, *, axis: Axis = None, 
         return vector_norm(x, axis=axes, keepdims=keepdims, ord=ord)
     if len(axes) != 2:
         raise errors.ArgumentError(f"norm: ord={ord!r} needs one axis or two, received {len(axes)}")
+    rows_columns = axes if axis is None else [as_axis(i, x.ndim, "norm") for i in integers(axis, "norm", "axes")]
     rest = [i for i in range(x.ndim) if i not in axes]
-    out = matrix_norm(x.permute_dims((*rest, *axes)), ord=ord)
+    out = matrix_norm(x.permute_dims((*rest, *rows_columns)), ord=ord)
     return expand_dims(out, axes) if keepdims else out

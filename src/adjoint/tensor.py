@@ -7,6 +7,7 @@ of the same name in `adjoint.functions`, so that `x.sum()` and `ad.sum(x)` are o
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeGuard, TypeVar
 
@@ -58,10 +59,12 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[[F], F]:
                 return binary(name, self, other)
             value = other._array
         elif (kind is float or kind is int) and dtype.kind in direct:
-            value = backend.weak(other, dtype) if other else other  # zeros differ by their sign
+            value = other
         else:
             return binary(name, other, self) if reflected else binary(name, self, other)
         try:
+            if value is other and other:  # zeros differ by their sign, which the cache does not see
+                value = backend.weak(other, dtype)
             if reflected:
                 array = getattr(backend, name)(value, self._array)
             else:
@@ -269,7 +272,7 @@ class Tensor(Generic[B]):
         return unary("negative", self)
 
     def __pos__(self) -> Tensor[B]:
-        return self
+        return same(self)
 
     def __abs__(self) -> Tensor[B]:
         return unary("abs", self)
@@ -439,7 +442,7 @@ class Tensor(Generic[B]):
     @property
     def real(self) -> Tensor[B]:
         """The real part; the tensor itself if it is real."""
-        return unary("real", self) if self._dtype.kind == "c" else self
+        return unary("real", self) if self._dtype.kind == "c" else same(self)
 
     @property
     def imag(self) -> Tensor[B]:
@@ -486,6 +489,9 @@ class Tensor(Generic[B]):
         return node if isinstance(node, Node) and node.parents != () else None
 
 
+owning = threading.RLock()  # held while an owned buffer is read or written in place, and to end an ownership
+
+
 class _Owner(Tensor[B]):
     """A tensor whose buffer nothing else refers to, because an assignment just made it.
 
@@ -497,7 +503,8 @@ class _Owner(Tensor[B]):
 
     @property
     def _array(self) -> Array:
-        self.__class__ = Tensor  # type: ignore[assignment]
+        with owning:  # not in the middle of another thread's assignment
+            self.__class__ = Tensor  # type: ignore[assignment]
         return self._array
 
     @_array.setter
@@ -539,6 +546,11 @@ def wrap(array: Array, device: Backend) -> Tensor[Any]:
     out._device = device
     out._dtype = device.dtype_of(array)
     return out
+
+
+def same(x: Tensor[Any]) -> Tensor[Any]:
+    """Another object with the same value: assignment to one does not change the other."""
+    return wrap(x._array, x._device)
 
 
 # --- how operands meet ---------------------------------------------------------------------------
@@ -619,14 +631,14 @@ def binary(name: str, x: Any, y: Any) -> Any:
         dtype = dtypes.floating(dtype)
     elif name in _NUMERIC and dtype.kind == "b":
         dtype = dtypes.default_int
-    x, y = (cast(v, dtype) if isinstance(v, Tensor) else _fitting(v, dtype, name) for v in (x, y))
+    x, y = (cast(v, dtype) if isinstance(v, Tensor) else fitting(v, dtype, name) for v in (x, y))
     return run(name, (x, y))
 
 
-def _fitting(scalar: Any, dtype: DType, name: str) -> Any:
+def fitting(scalar: Any, dtype: DType, name: str) -> Any:
     """A Python scalar that the dtype can hold."""
     if dtype.kind in "iu" and not np.iinfo(dtype).min <= scalar <= np.iinfo(dtype).max:
-        raise errors.RangeError(f"{name}: the integer {scalar} does not fit in {dtype}; convert the tensor with astype")
+        raise errors.RangeError(f"{name}: {scalar} does not fit in {dtype}; convert the tensor with astype")
     return scalar
 
 
@@ -683,6 +695,7 @@ def explain(
         return errors.DtypeError(f"{name}: expected {_WANTED[name]}, received {received}; convert with astype")
     kinds: list[tuple[type[Exception], type[errors.AdjointError]]] = [
         (IndexError, errors.OutOfRangeError),
+        (OverflowError, errors.RangeError),
         (TypeError, errors.DtypeError),
         (ValueError, errors.ArgumentError),
     ]

@@ -99,6 +99,8 @@ def check_grads(
 
     from adjoint.backends.numpy import NumPy
 
+    if order.__class__ is not int or order < 1:
+        raise errors.ArgumentError(f"check_grads: the order is 1 or more, received {order!r}")
     level = device if isinstance(device, Autodiff) else Autodiff(NumPy() if device is None else device)
     tuple_of_args: Any = args if isinstance(args, tuple) else (args,)
     leaves, tree = optree.tree_flatten(tuple_of_args, none_is_leaf=True)

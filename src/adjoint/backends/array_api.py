@@ -424,7 +424,7 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "erf": special.erf,
     "relu": lambda xp, x: xp.maximum(x, 0),
     "softplus": lambda xp, x: xp.logaddexp(x, 0.0),
-    "relu_pullback": lambda xp, g, out: xp.where(out > 0, g, xp.zeros_like(out)),
+    "relu_pullback": lambda xp, g, out: xp.where(out <= 0, xp.zeros_like(out), g),
     "sum": _sum,
     "prod": _prod,
     "argmax": _place_of("argmax"),

@@ -45,6 +45,9 @@ class NumPy(Leaf):
 
     weak = staticmethod(functools.lru_cache(4096)(lambda value, dtype: np.array(value, dtype)))
 
+    def copied(self, array: Array) -> Array:
+        return np.array(array)
+
     def quiet(self) -> contextlib.AbstractContextManager[Any]:
         return np.errstate(all="ignore")
 
@@ -111,7 +114,7 @@ def _expit_pullback(g: Array, out: Array) -> Array:
 
 
 def _relu_pullback(g: Array, out: Array) -> Array:
-    return np.where(np.greater(out, 0), g, out.dtype.type(0))
+    return np.where(np.less_equal(out, 0), out.dtype.type(0), g)
 
 
 @_in_blocks

@@ -291,7 +291,7 @@ _PLAIN: dict[str, Callable[..., Number]] = {
     "where": lambda condition, x, y: x if condition else y,
     "tanh_pullback": lambda g, out: g * (1 - out * out),
     "expit_pullback": lambda g, out: g * out * (1 - out),
-    "relu_pullback": lambda g, out: g if out > 0 else 0 * out,
+    "relu_pullback": lambda g, out: 0 * out if out <= 0 else g,
 }
 
 

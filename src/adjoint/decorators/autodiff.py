@@ -384,6 +384,17 @@ class Autodiff(Decorator[J]):
             constant.origin = Origin("detach", _sources([array]))
         return constant  # type: ignore[no-any-return]
 
+    def constant(self, array: Var) -> Var:
+        """The same value as a constant of this level alone."""
+        constant = self.wrap(array.value)
+        if _tracing:
+            constant.origin = Origin("set_require_grad", _sources([array]))
+        return constant
+
+    def copied(self, array: Var) -> Var:
+        # without the recipe, which may lead back to the memory that is left
+        return _var(self.inner.copied(array.value), array.node)
+
     def tracked(self, array: Var) -> bool:
         return array.node is not None or self.inner.tracked(array.value)
 
@@ -393,13 +404,20 @@ class Autodiff(Decorator[J]):
             remember(node)
         return self.inner.dump(array.value), None if node is None else node.key
 
-    def load(self, state: Any, *, fresh: bool) -> Var:
+    def load(self, state: Any, *, keys: dict[Any, Any] | None) -> Var:
         value, key = state
-        known = None if fresh or key is None else living_leaf(key)
+        known = living_leaf(key) if keys is None and key is not None else None
         if known is not None:
             return self.tensor_of(known)
-        value = self.inner.load(value, fresh=fresh)
-        return self.wrap(value) if key is None else self.leaf_of(value, None if fresh else key)
+        value = self.inner.load(value, keys=keys)
+        if key is None:
+            return self.wrap(value)
+        if keys is None:
+            return self.leaf_of(value, key)
+        leaf = self.leaf_of(value, keys.get(key))  # copies of one leaf are one leaf
+        assert leaf.node is not None
+        keys.setdefault(key, leaf.node.key)
+        return leaf
 
     def leaf_of(self, value: Array, key: Key | None = None) -> Var:
         """A leaf with this value, under a new key or a given one."""

@@ -128,7 +128,7 @@ def __reduce__(x: Tensor[Any], /) -> Any:
 
 
 def _load(device: Backend, state: Any) -> Tensor[Any]:
-    return wrap(device.load(state, fresh=False), device)
+    return wrap(device.load(state, keys=None), device)
 
 
 def __copy__(x: Tensor[Any], /) -> Tensor[Any]:
@@ -139,4 +139,4 @@ def __copy__(x: Tensor[Any], /) -> Tensor[Any]:
 def __deepcopy__(x: Tensor[Any], memo: Any, /) -> Tensor[Any]:
     """A tensor of its own; a leaf becomes another leaf. Raises TrackedError for results."""
     device, state = _dump(x, "deepcopy")
-    return wrap(device.load(state, fresh=True), device)
+    return wrap(device.load(state, keys=memo.setdefault("adjoint: keys of leaves", {})), device)

@@ -15,7 +15,7 @@ from adjoint.devices import default_device
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
 from adjoint.primitives import Shape
-from adjoint.tensor import Tensor, cast, operand, run, wrap
+from adjoint.tensor import Tensor, cast, explain, fitting, operand, run, same, wrap
 
 D = TypeVar("D", bound=Backend)
 Default = Tensor[Autodiff[NumPy]]
@@ -119,7 +119,8 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
     """
     if isinstance(values, Tensor):
         out = values if device is None else to_device(values, device)
-        return out if dtype is None else cast(out, dtypes.as_dtype(dtype))
+        out = out if dtype is None else cast(out, dtypes.as_dtype(dtype))
+        return same(out) if copy and out is values else out
     if hasattr(values, "__dlpack__") and not isinstance(values, (np.ndarray, np.generic)):
         out = from_dlpack(values, device=device, copy=copy)
         return out if dtype is None else cast(out, dtypes.as_dtype(dtype))
@@ -158,6 +159,8 @@ def from_inner(x: Tensor[Any], device: Any = None) -> Tensor[Any]:
     >>> ad.from_inner(ad.tensor([1.0], device="numpy")).device
     autodiff<numpy>
     """
+    if not isinstance(x, Tensor):
+        raise errors.ArgumentTypeError(f"from_inner: expected a tensor, received {type(x).__name__}")
     place = Autodiff(x.device) if device is None else find_device(device)
     if not isinstance(place, Decorator) or place.inner is not x.device:
         raise errors.DeviceError(
@@ -182,7 +185,7 @@ def to_device(x: Tensor[Any], device: Any, /) -> Tensor[Any]:
     place = find_device(device)
     here = x.device
     if place is here:
-        return x
+        return same(x)
     if any(level is here for level in place.chain()):
         return wrap(place.lift(x._array, here), place)
     if here.tracked(x._array):
@@ -202,12 +205,21 @@ def astype(x: Tensor[Any], dtype: Any, /, *, copy: bool = True) -> Tensor[Any]:
     >>> ad.tensor([1.7, -1.7]).astype(ad.int64)
     Tensor([ 1, -1], dtype=int64, device=autodiff<numpy>)
     """
-    return cast(x, dtypes.as_dtype(dtype))
+    wanted = dtypes.as_dtype(dtype)
+    return same(x) if copy and x.dtype is wanted else cast(x, wanted)
+
+
+def made(place: Backend, name: str, **parameters: Any) -> Tensor[Any]:
+    """Run a creation primitive; one that fails is explained as a typed error."""
+    try:
+        return wrap(getattr(place, name)(**parameters), place)
+    except Exception as error:
+        raise explain(error, place, name, (), parameters) from error
 
 
 def _full(shape: Shape, value: Any, dtype: DType, device: Any) -> Tensor[Any]:
     place = _place(device)
-    return wrap(place.full(shape=shape, value=value, dtype=dtype), place)
+    return made(place, "full", shape=shape, value=fitting(value, dtype, "full"), dtype=dtype)
 
 
 def _dtype(dtype: Any, default: DType = dtypes.default_float) -> DType:
@@ -313,7 +325,7 @@ def arange(
     ints = all(isinstance(v, (int, np.integer)) for v in (start, stop, step))
     wanted = _dtype(dtype, dtypes.default_int if ints else dtypes.default_float)
     place = _place(device)
-    return wrap(place.arange(start=start, stop=stop, step=step, dtype=wanted), place)
+    return made(place, "arange", start=start, stop=stop, step=step, dtype=wanted)
 
 
 @overload
@@ -360,7 +372,7 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
     """
     rows, columns = as_shape((n_rows, n_rows if n_cols is None else n_cols), "eye")
     place = _place(device)
-    return wrap(place.eye(rows=rows, columns=columns, k=k, dtype=_dtype(dtype)), place)
+    return made(place, "eye", rows=rows, columns=columns, k=k, dtype=_dtype(dtype))
 
 
 def as_tensor(x: Any, name: str) -> Tensor[Any]:

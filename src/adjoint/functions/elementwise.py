@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_tensor, as_tensors, inexact
-from adjoint.tensor import Tensor, binary, cast, operand, run, unary, weak
+from adjoint.tensor import Tensor, binary, cast, fitting, operand, run, same, unary, weak
 
 B = TypeVar("B", bound=Backend)
 F = TypeVar("F", bound=Callable[..., Any])
@@ -131,7 +131,7 @@ def negative(x: Tensor[B], /) -> Tensor[B]:
 
 def positive(x: Tensor[B], /) -> Tensor[B]:
     """+x: the tensor itself."""
-    return as_tensor(x, "positive")
+    return same(as_tensor(x, "positive"))
 
 
 def reciprocal(x: Tensor[B], /) -> Tensor[B]:
@@ -196,13 +196,15 @@ def clip(x: Tensor[B], /, min: Numbers = None, max: Numbers = None) -> Tensor[B]
     if x.dtype.kind in "cb":
         raise errors.DtypeError(f"clip: expected real numbers, received {x.dtype}")
     if min is None and max is None:
-        return x
+        return same(x)
     info: Any = dtypes.limits(x.dtype)
     bounds = []
     for bound, none in ((min, info[0]), (max, info[1])):
         if bound is None:
             bounds.append(none)
         elif weak(bound):
+            if isinstance(bound, complex):
+                raise errors.DtypeError(f"clip: complex numbers have no order, received the bound {bound}")
             if isinstance(bound, float) and x.dtype.kind != "f":
                 return clip(cast(x, dtypes.default_float), min, max)
             bounds.append(bound)
@@ -231,8 +233,10 @@ def where(condition: Tensor[B], x: Numbers, y: Numbers, /) -> Tensor[B]:
         raise errors.DtypeError(f"where: the condition must be boolean, received {condition.dtype}; write x != 0")
     if isinstance(x, Tensor) and weak(y):
         x = cast(x, dtypes.promote_scalar(x.dtype, y))
+        y = fitting(y, x.dtype, "where")
     elif isinstance(y, Tensor) and weak(x):
         y = cast(y, dtypes.promote_scalar(y.dtype, x))
+        x = fitting(x, y.dtype, "where")
     elif weak(x) and weak(y):
         x = cast(as_tensors([condition, x], "where")[1], _scalar_dtype(x, y))
     else:

@@ -6,13 +6,15 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, overload
 
+import numpy as np
+
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend
 from adjoint.decorators.autodiff import Autodiff, Key, Leaf, Node, Origin, Var, living_leaf, remember
 from adjoint.dtypes import DType
 from adjoint.functions.creation import tensor as make
 from adjoint.primitives import Shape
-from adjoint.tensor import Tensor, cast, lifted, wrap
+from adjoint.tensor import Tensor, cast, lifted, same, wrap
 
 J = TypeVar("J", bound=Backend, covariant=True)
 T = TypeVar("T")
@@ -32,6 +34,7 @@ class Gradients(Generic[J]):
     Tensor([4., 8.], dtype=float32, device=numpy)
     """
 
+    __array_ufunc__ = None  # NumPy's numbers on the left of * defer to the gradients
     __slots__ = ("_arrays", "_inner", "_level", "_popped", "_sources")
 
     def __init__(self, level: Autodiff[J], arrays: dict[Key, Array], sources: dict[Key, Any]) -> None:
@@ -129,7 +132,7 @@ class Gradients(Generic[J]):
         key = self._key(x)
         value = gradient if isinstance(gradient, Tensor) else make(gradient, dtype=x.dtype, device=self._inner)
         self._arrays[key] = _fitting(value, x.shape, x.dtype, self._inner, "a gradient")
-        self._sources.setdefault(key, x)
+        self._sources.setdefault(key, same(x))
         self._popped.discard(key)
 
     def map(self, f: Callable[[Tensor[J]], Tensor[J]]) -> Gradients[J]:
@@ -138,7 +141,12 @@ class Gradients(Generic[J]):
         for key, array in self._arrays.items():
             old = wrap(array, self._inner)
             arrays[key] = _fitting(f(old), old.shape, old.dtype, self._inner, "map: a gradient")
-        return Gradients(self._level, arrays, dict(self._sources))
+        return self._with(arrays, self)
+
+    def _with(self, arrays: dict[Key, Array], *parts: Gradients[Any]) -> Gradients[J]:
+        made = Gradients(self._level, arrays, {k: v for part in parts for k, v in part._sources.items()})
+        made._popped = {key for part in parts for key in part._popped if key not in arrays}
+        return made
 
     def __add__(self, other: Any) -> Gradients[J]:
         """The sums; a leaf that only one of them knows keeps its gradient."""
@@ -149,23 +157,21 @@ class Gradients(Generic[J]):
         arrays = dict(self._arrays)
         for key, array in other._arrays.items():
             arrays[key] = self._inner.add(arrays[key], array) if key in arrays else array
-        return Gradients(self._level, arrays, {**self._sources, **other._sources})
+        return self._with(arrays, self, other)
 
     def __radd__(self, other: Any) -> Gradients[J]:
         return self if other.__class__ is int and other == 0 else NotImplemented  # for sum(...)
 
     def __mul__(self, factor: Any) -> Gradients[J]:
-        """Each gradient times a number or a 0-d tensor of the inner backend."""
-        if not isinstance(factor, (int, float, complex, Tensor)):
-            return NotImplemented
-        return self.map(lambda g: cast(g * factor, g.dtype))
+        """Each gradient times a number or a 0-d tensor of the inner backend; dtypes stay."""
+        factor = _number(factor)
+        return NotImplemented if factor is None else self.map(lambda g: _narrowed(g * factor, g.dtype))
 
     __rmul__ = __mul__
 
     def __truediv__(self, divisor: Any) -> Gradients[J]:
-        if not isinstance(divisor, (int, float, complex, Tensor)):
-            return NotImplemented
-        return self.map(lambda g: cast(g / divisor, g.dtype))
+        divisor = _number(divisor)
+        return NotImplemented if divisor is None else self.map(lambda g: _narrowed(g / divisor, g.dtype))
 
     def __repr__(self) -> str:
         shapes = ", ".join(str(tuple(array.shape)) for array in self._arrays.values())
@@ -183,6 +189,19 @@ def _load(level: Autodiff[Any], gradients: dict[Key, Tensor[Any]], popped: set[K
     grads = Gradients(level, {key: gradient._array for key, gradient in gradients.items()}, {})
     grads._popped = set(popped)
     return grads
+
+
+def _number(factor: Any) -> Any:
+    """What gradients are scaled by: a tensor, or a number, also NumPy's; None for anything else."""
+    if isinstance(factor, (np.ndarray, np.generic)) and factor.ndim == 0:
+        return factor.item()
+    return factor if isinstance(factor, (int, float, complex, Tensor)) else None
+
+
+def _narrowed(value: Tensor[Any], dtype: DType) -> Tensor[Any]:
+    if value.dtype.kind == "c" and dtype.kind != "c":
+        raise errors.DtypeError(f"gradients of {dtype} cannot be scaled by a complex number")
+    return cast(value, dtype)
 
 
 def _node(x: Any, what: str) -> Node | None:
@@ -255,7 +274,7 @@ def set_require_grad(x: Tensor[Any], require: bool, /) -> Tensor[Any]:
     if require:
         return require_grad(x)
     level = x.device
-    return wrap(level.wrap(level.unwrap(x._array)), level) if isinstance(level, Autodiff) else x
+    return wrap(level.constant(x._array), level) if isinstance(level, Autodiff) else same(x)
 
 
 def is_require_grad(x: Tensor[Any], /) -> bool:
@@ -284,7 +303,7 @@ def with_value(x: Tensor[Any], value: Any, /) -> Tensor[Any]:
     base: Backend = level.inner if isinstance(level, Autodiff) else level
     fits = value.__class__ is Tensor and value._device is base and value._dtype is x._dtype
     if fits and value._array.shape == x._array.shape:  # the usual step, without detours
-        return wrap(level.leaf_of(value._array), level) if isinstance(level, Autodiff) else value
+        return wrap(level.leaf_of(value._array), level) if isinstance(level, Autodiff) else same(value)
     if isinstance(value, Tensor) and value.device is level:
         value = value.detach().inner() if isinstance(level, Autodiff) else value
     new = value if isinstance(value, Tensor) else make(value, dtype=x.dtype, device=base)
@@ -367,14 +386,14 @@ def backward(
     nodes: list[Node] | None = None
     if wrt is not None:
         nodes = []
-        for tensor in wrt:
+        for tensor in [wrt] if isinstance(wrt, Tensor) else wrt:
             node = _node(tensor, "backward: an entry of wrt")
             if node is None or tensor.device is not level:
                 raise errors.GraphError(
                     f"backward: a tensor of shape {tensor.shape} in wrt is not tracked on {level}; call require_grad()"
                 )
             nodes.append(node)
-            sources[node.key] = tensor
+            sources[node.key] = same(tensor)  # the object may be assigned to
     answers = level.backward(array, start, retain_graph=retain_graph, wrt=nodes)
     arrays = {}
     for key, (node, g) in answers.items():
@@ -415,6 +434,9 @@ def why(x: Tensor[Any], loss: Tensor[Any]) -> str:
     >>> print(ad.why(x, (x * x).sum()))
     connected: x -> multiply -> sum
     """
+    for tensor in (x, loss):
+        if not isinstance(tensor, Tensor):
+            raise errors.ArgumentTypeError(f"why: expected two tensors, received {type(tensor).__name__}")
     level = _autodiff(loss, "why")
     if x.device is not level:
         return f"cut: x is on {x.device} and the loss on {level}; gradients flow on one backend"

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Array, Backend
+from adjoint.backend import Array, Backend, Decorator
 from adjoint.functions.creation import as_tensor
 from adjoint.functions.reductions import as_axis
 from adjoint.primitives import ARRAY, Key, Shape, broadcast_shapes, index_shape
@@ -21,14 +21,18 @@ from adjoint.tensor import (
     _new,
     cast,
     explain,
+    fitting,
     lifted,
     meet,
     operand,
     own,
+    owning,
     owns,
     peek,
     refuse_leaf,
     run,
+    weak,
+    wrap,
 )
 
 B = TypeVar("B", bound=Backend)
@@ -44,6 +48,8 @@ def _slice(entry: slice, size: int) -> slice:
         raise errors.OutOfRangeError(f"index: slice bounds are integers or None, received {entry}") from None
     except ValueError:
         raise errors.OutOfRangeError("index: a slice's step must not be zero") from None
+    if start < 0:  # going down from before the front
+        return slice(0, 0, 1)
     return slice(start, None if step < 0 and stop < 0 else stop, step)
 
 
@@ -114,7 +120,7 @@ def _entry(entry: Any, x: Tensor[Any]) -> list[Any]:
         )
     if isinstance(entry, (list, tuple)) and not len(entry):
         entry = np.zeros(0, dtype=np.int64)
-    indices = operand(entry, x, "index")
+    indices = _beside(operand(entry, x, "index"), x)
     if indices.dtype.kind == "b":
         if not indices.ndim:
             raise errors.OutOfRangeError("index: a 0-d boolean is no index; use ad.where, or x[None][mask[None]]")
@@ -123,6 +129,17 @@ def _entry(entry: Any, x: Tensor[Any]) -> list[Any]:
     if indices.dtype.kind not in "iu":
         raise errors.OutOfRangeError(f"index: tensors used as indices are integer or boolean, received {indices.dtype}")
     return [(cast(indices, dtypes.int64), None)]
+
+
+def _beside(indices: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
+    """Indices have no derivatives: those of an outer level come down to where x is."""
+    level, array = indices._device, indices._array
+    if level is x._device or not any(below is x._device for below in level.chain()):
+        meet(x, indices)
+        return indices
+    while level is not x._device and isinstance(level, Decorator):
+        level, array = level.inner, level.unwrap(array)
+    return wrap(array, level)
 
 
 def _in_range(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tensor[Any]:
@@ -144,18 +161,18 @@ def __getitem__(x: Tensor[B], key: Any, /) -> Tensor[B]:
 
     Raises OutOfRangeError for what is no index, or outside the tensor.
     """
-    owned = owns(x)
     normal, arrays = _key(x, key)
     if arrays:
         return run("index", (x, *arrays), key=normal)  # type: ignore[no-any-return]
     device = x._device
-    source = peek(x)
-    try:
-        array = device.index(source, key=normal)
-    except Exception as error:
-        raise explain(error, device, "index", (source,), {"key": normal}) from error
-    if owned:  # the result may be a view; copying the part keeps the ownership of the whole
-        array = device.add(array, 0) if x._dtype.kind != "b" else device.logical_or(array, False)
+    if owns(x):  # the result may be a view; copying the part keeps the ownership of the whole
+        with owning:
+            array = device.copied(device.index(peek(x), key=normal))
+    else:
+        try:
+            array = device.index(x._array, key=normal)
+        except Exception as error:
+            raise explain(error, device, "index", (x._array,), {"key": normal}) from error
     out: Tensor[B] = _new(Tensor)
     out._array = array
     out._device = device
@@ -178,6 +195,8 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
             f"assignment: a tensor on {device} cannot take a value on {value.device}, which would leave that "
             "level; detach() the value, or lift the tensor first with ad.asarray(x, device=...)"
         )
+    if weak(value):
+        value = fitting(value, x._dtype, "assignment")
     value = operand(value, x, "assignment")
     if value.dtype.kind == "c" and x._dtype.kind != "c":
         raise errors.DtypeError(f"assignment: complex values do not fit in {x._dtype}; take .real first")
@@ -185,13 +204,16 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
     operands: list[Array] = [lifted(cast(value, x._dtype), device), *[lifted(a, device) for a in arrays]]
     trimmed = _without_leading_ones(operands[0], target, device)
     operands[0] = trimmed
-    source = peek(x)
+    # a failing leaf must not have written half: shapes are checked above
+    if owns(x):
+        with owning:
+            if owns(x):
+                own(x, device.index_set_into(peek(x), *operands, key=normal))
+                return
     try:
-        # a failing leaf must not have written half: shapes are checked above
-        write = device.index_set_into if owns(x) else device.index_set
-        array = write(source, *operands, key=normal)
+        array = device.index_set(peek(x), *operands, key=normal)
     except Exception as error:
-        raise explain(error, device, "index_set", (source, *operands), {"key": normal}) from error
+        raise explain(error, device, "index_set", (peek(x), *operands), {"key": normal}) from error
     own(x, array)
 
 

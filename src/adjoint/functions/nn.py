@@ -254,7 +254,7 @@ def max_pool2d(x: Tensor[B], kernel_size: Pair, stride: Pair | None = None, *, p
     inside = arange(kernel[0], device=x.device).reshape((-1, 1)) * wide + arange(kernel[1], device=x.device)
     corners = down.reshape((-1, 1)) + across
     places = corners.reshape((-1, 1)) + inside.reshape((1, -1))
-    flat = padded.reshape((n, c, -1))
+    flat = padded.reshape((n, c, padded.shape[2] * wide))
     windows = flat.detach()[:, :, places]
     best = argmax(windows, axis=-1)
     offset = inside.reshape(-1)[best]

@@ -1,0 +1,246 @@
+"""Values of public functions: creation, dtypes of reductions, defaults and edge cases, against NumPy."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ad
+from adjoint import errors
+
+
+def same(x: Any, y: Any, *, exact: bool = True) -> None:
+    expected = np.asarray(y)
+    assert isinstance(x, ad.Tensor)
+    assert (x.shape, x.dtype) == (expected.shape, expected.dtype)
+    if exact:
+        np.testing.assert_array_equal(x.numpy(), expected)
+    else:
+        np.testing.assert_allclose(x.numpy(), expected, rtol=1e-6)
+
+
+# --- creation ---
+
+
+def test_filled_tensors() -> None:
+    same(ad.zeros((2, 3)), np.zeros((2, 3), "f4"))
+    same(ad.ones(2, dtype=ad.int8), np.ones(2, "i1"))
+    same(ad.empty((0, 2)), np.zeros((0, 2), "f4"))
+    same(ad.full((2,), 1.5), np.full(2, 1.5, "f4"))
+    same(ad.full((), 3), np.array(3))
+    same(ad.full(2, True), np.array([True, True]))
+    same(ad.full(2, 1j), np.full(2, 1j, "c8"))
+    same(ad.full(2, ad.tensor(2.5)), np.full(2, 2.5, "f4"))
+    same(ad.full(2, np.float64(2.5)), np.full(2, 2.5))
+    same(ad.full_like(ad.tensor([1, 2]), 7), np.array([7, 7]))
+
+
+def test_ranges() -> None:
+    same(ad.arange(5), np.arange(5))
+    same(ad.arange(2, 10, 3), np.arange(2, 10, 3))
+    same(ad.arange(5, 0, -2), np.arange(5, 0, -2))
+    same(ad.arange(3.0), np.arange(3, dtype="f4"))
+    same(ad.arange(0, 1, 0.25), np.arange(0, 1, 0.25).astype("f4"))
+    same(ad.arange(3, 0), np.arange(0))
+    same(ad.arange(3, dtype=ad.float64), np.arange(3.0))
+    same(ad.linspace(0, 1, 5), np.linspace(0, 1, 5, dtype="f4"))
+    same(ad.linspace(1, 0, 4, endpoint=False, dtype=ad.float64), np.linspace(1, 0, 4, endpoint=False))
+    same(ad.linspace(2, 3, 1), np.array([2], "f4"))
+
+
+def test_eye_and_meshgrid() -> None:
+    same(ad.eye(2, 3, k=1), np.eye(2, 3, 1, dtype="f4"))
+    same(ad.eye(3, k=-1, dtype=ad.int64), np.eye(3, k=-1, dtype="i8"))
+    x, y, z = (np.arange(float(n)) for n in (2, 3, 4))
+    for indexing in ("xy", "ij"):
+        for ours, theirs in zip(
+            ad.meshgrid(*map(ad.tensor, (x, y, z)), indexing=indexing),
+            np.meshgrid(x, y, z, indexing=indexing),
+            strict=True,
+        ):
+            same(ours, theirs)
+    assert ad.meshgrid() == []
+
+
+def test_created_tensors_are_constants(device: Any) -> None:
+    for x in (ad.zeros(2), ad.eye(2), ad.arange(3), ad.linspace(0, 1, 2), ad.ones_like(ad.ones(2).require_grad())):
+        assert not x.is_tracked()
+        assert x.device is device
+
+
+# --- reductions ---
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "any", "all", "mean", "var", "std"])
+@pytest.mark.parametrize("axis", [None, 0, -1, (0, 2), ()])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_reductions(name: str, axis: Any, keepdims: bool) -> None:
+    x = np.random.default_rng(0).uniform(0.5, 2, (2, 3, 4))
+    expected = getattr(np, name)(x, axis=axis, keepdims=keepdims)
+    found = getattr(ad, name)(ad.tensor(x), axis=axis, keepdims=keepdims)
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12, atol=1e-15)
+    method = getattr(ad.tensor(x), name)(axis=axis, keepdims=keepdims)
+    np.testing.assert_array_equal(method.numpy(), found.numpy())
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "i4", "u1", "u8", "f2", "f4", "c8"])
+@pytest.mark.parametrize("name", ["sum", "prod", "cumulative_sum", "cumulative_prod"])
+def test_totals_of_small_integers_are_wide(name: str, dtype: str) -> None:
+    x = np.array([1, 1, 0, 1], dtype)
+    expected = getattr(np, {"cumulative_sum": "cumsum", "cumulative_prod": "cumprod"}.get(name, name))(x)
+    same(getattr(ad, name)(ad.tensor(x)), expected)
+    assert getattr(ad, name)(ad.tensor(x), dtype=ad.float64).dtype is ad.float64
+
+
+def test_statistics_of_nothing_are_nan() -> None:
+    x = ad.zeros((0, 2))
+    for f in (ad.mean, ad.var, ad.std):
+        assert f(x).shape == ()
+        assert math.isnan(f(x).item())
+        assert np.isnan(f(x, axis=0).numpy()).all()
+        assert f(x, axis=1).shape == (0,)
+    assert math.isnan(ad.var(ad.ones(1), correction=1).item())
+    assert math.isnan(ad.std(ad.ones(1), correction=2).item())
+    same(ad.sum(x), np.float32(0))
+    same(ad.prod(x, axis=0), np.ones(2, "f4"))
+
+
+def test_integers_have_real_statistics() -> None:
+    x = ad.tensor([1, 2, 4])
+    same(ad.mean(x), np.float32(7 / 3), exact=False)
+    assert ad.std(x).dtype is ad.float32
+    assert ad.var(ad.tensor([True, False])).dtype is ad.float32
+
+
+def test_scans_of_scalars_and_with_an_initial_value() -> None:
+    same(ad.cumulative_sum(ad.tensor(3.0)), np.array([3], "f4"))
+    same(ad.cumulative_prod(ad.tensor(3)), np.array([3]))
+    same(ad.cumulative_sum(ad.tensor([1, 2]), include_initial=True), np.array([0, 1, 3]))
+    same(ad.cumulative_prod(ad.tensor([[2.0], [3.0]]), axis=0, include_initial=True), np.array([[1], [2], [6]], "f4"))
+
+
+# --- promotion by functions ---
+
+
+def test_integers_become_real_where_values_are() -> None:
+    for f in (
+        ad.sqrt,
+        ad.exp,
+        ad.sin,
+        ad.log1p,
+        ad.special.erf,
+        ad.nn.relu,
+        ad.nn.gelu,
+        ad.special.softmax,
+        ad.linalg.norm,
+    ):
+        assert f(ad.tensor([1, 2])).dtype is ad.float32
+    assert ad.linalg.inv(ad.tensor([[2, 0], [0, 4]])).tolist() == [[0.5, 0.0], [0.0, 0.25]]
+    assert ad.divide(ad.tensor([1, 2]), 2).tolist() == [0.5, 1.0]
+    assert ad.reciprocal(ad.tensor([2, 4])).tolist() == [0.5, 0.25]
+    assert ad.clip(ad.tensor([1, 5]), 0.5, 2.5).tolist() == [1.0, 2.5]
+    for g in (ad.abs, ad.sign, ad.floor, ad.ceil, ad.round, ad.trunc, ad.square, ad.negative):
+        assert g(ad.tensor([1, -2])).dtype is ad.int64
+
+
+def test_functions_take_numbers_and_lists() -> None:
+    same(ad.sin(0.0), np.float32(0))
+    same(ad.add(1, 2), np.array(3))
+    same(ad.maximum([1.0, 3.0], 2.0), np.array([2, 3], "f4"))
+    same(ad.add(2.0, [1.0, 2.0]), np.array([3, 4], "f4"))
+    same(ad.sum([[1, 2], [3, 4]]), np.array(10))
+    same(ad.where(ad.tensor([True, False]), 1, 2.5), np.array([1, 2.5], "f4"))
+    same(ad.where(ad.tensor([True, False]), 1, 0), np.array([1, 0]))
+    same(ad.clip(ad.tensor([3.0]), None, None), np.array([3], "f4"))
+
+
+def test_real_and_imag_of_real_numbers() -> None:
+    x = ad.tensor([1.0])
+    same(ad.real(x), np.array([1], "f4"))
+    same(ad.positive(x), np.array([1], "f4"))
+    same(ad.conj(x), np.array([1], "f4"))
+
+
+# --- indexing ---
+
+
+def test_take_and_empty_indices() -> None:
+    x = ad.tensor([1.0, 2.0, 3.0])
+    same(ad.take(x, 1), np.float32(2))
+    same(ad.take(x, [-1, 0]), np.array([3, 1], "f4"))
+    same(x[[]], np.zeros(0, "f4"))
+    same(x[ad.tensor([0], dtype=ad.uint8)], np.array([1], "f4"))
+    same(ad.take_along_axis(x, np.array([2, 2], dtype=np.int8)), np.array([3, 3], "f4"))
+    rows, columns = ad.nonzero(ad.tensor([[0, 1], [1, 0]]))
+    assert (rows.tolist(), columns.tolist()) == ([0, 1], [1, 0])
+    with pytest.raises(errors.OutOfRangeError, match=r"0-d boolean"):
+        x[True]
+    with pytest.raises(errors.AxisError, match=r"take.*axis="):
+        ad.take(ad.ones((2, 2)), [0])
+
+
+def test_sorting() -> None:
+    x = np.array([[3.0, 1.0, 2.0], [0.0, 5.0, 4.0]])
+    for axis in (0, 1, -1):
+        same(ad.sort(ad.tensor(x), axis=axis), np.sort(x, axis=axis))
+        same(ad.sort(ad.tensor(x), axis=axis, descending=True), -np.sort(-x, axis=axis))
+        same(ad.argsort(ad.tensor(x), axis=axis), np.argsort(x, axis=axis))
+        same(ad.argsort(ad.tensor(x), axis=axis, descending=True), np.argsort(-x, axis=axis))
+    ties = ad.tensor([1, 0, 1, 0])
+    assert ad.argsort(ties).tolist() == [1, 3, 0, 2]
+    assert ad.argsort(ties, descending=True).tolist() == [0, 2, 1, 3]
+
+
+def test_norms() -> None:
+    x = np.random.default_rng(0).standard_normal((2, 3, 4))
+    for order in (2, 1, 3, 0.5, 0, -1, math.inf, -math.inf):
+        found = ad.linalg.vector_norm(ad.tensor(x), axis=(0, 2), ord=order, keepdims=True).numpy()
+        np.testing.assert_allclose(found, np.linalg.vector_norm(x, axis=(0, 2), ord=order, keepdims=True), rtol=1e-12)
+    for kind in ("fro", 1, -1, math.inf, -math.inf):
+        found = ad.linalg.matrix_norm(ad.tensor(x), ord=kind).numpy()
+        np.testing.assert_allclose(found, np.linalg.matrix_norm(x, ord=kind))
+        for axes in ((2, 0), (0, 2), (-1, 1)):  # rows, then columns
+            found = ad.linalg.norm(ad.tensor(x), kind, axis=axes, keepdims=True).numpy()
+            np.testing.assert_allclose(found, np.linalg.norm(x, kind, axis=axes, keepdims=True))
+    zeros = ad.tensor([0.0, 4.0])
+    for order in (0.5, -1, 0):
+        with np.errstate(divide="ignore"):
+            expected = np.linalg.norm([0.0, 4.0], order)
+        assert ad.linalg.vector_norm(zeros, ord=order).item() == expected
+
+
+# --- large arrays take other paths in a leaf ---
+
+
+@pytest.mark.parametrize("name", ["erf", "expit"])
+def test_special_functions_do_not_depend_on_size_and_layout(name: str) -> None:
+    f = getattr(ad.special, name)
+    x = np.random.default_rng(0).standard_normal((300, 250))
+    pieces = np.stack([f(ad.tensor(row)).numpy() for row in x])
+    for values in (x, np.asfortranarray(x), x.T, x[::-1], np.repeat(x, 2, axis=1)[:, ::2]):
+        expected = pieces if values.shape == x.shape else pieces.T
+        expected = pieces[::-1] if values.strides[0] < 0 else expected
+        np.testing.assert_array_equal(f(ad.tensor(values)).numpy(), expected)
+    line = np.repeat(x.reshape(-1), 2)[::2]
+    np.testing.assert_array_equal(f(ad.asarray(line)).numpy(), pieces.reshape(-1))
+
+
+@pytest.mark.parametrize(
+    "f", [ad.nn.gelu, ad.nn.silu, ad.nn.softplus, ad.nn.relu, ad.tanh, ad.special.erf, ad.nn.sigmoid]
+)
+def test_gradients_do_not_depend_on_size_and_layout(f: Any, device: Any) -> None:
+    values = np.random.default_rng(0).standard_normal((300, 250))
+    cotangent = np.cos(np.arange(values.size)).reshape(values.shape)
+    x = ad.tensor(values).require_grad()
+    whole = f(x).backward(cotangent)[x].numpy()
+    turned = ad.asarray(values.T).require_grad()
+    np.testing.assert_array_equal(f(turned).backward(cotangent.T)[turned].numpy(), whole.T)
+    for i in (0, 150, 299):
+        row = ad.tensor(values[i]).require_grad()
+        np.testing.assert_array_equal(f(row).backward(cotangent[i])[row].numpy(), whole[i])
+    spread = ad.asarray(values).require_grad()
+    same_cotangent = f(spread).backward(np.broadcast_to(np.float64(2.0), values.shape))[spread].numpy()
+    np.testing.assert_allclose(same_cotangent, 2 * f(x).backward()[x].numpy(), rtol=1e-15)
