@@ -139,7 +139,8 @@ def test_asarray_and_to_device_lift_differentiably(device: Any) -> None:
         assert lifted.is_tracked()
         out = (lifted * 3).inner().inner()
         same(out.sum().backward()[x], [12.0, 18.0])
-    assert x.to_device(device) is x
+    assert x.to_device(device) is not x  # a value of its own, in the same graph
+    assert x.to_device(device).grad_fn is x.grad_fn
     assert ad.asarray(x, device=device) is x
 
 

@@ -20,7 +20,7 @@ OPTIONAL = [
     "array_api_strict", "autograd", "cupy", "dask", "hypothesis", "jax", "matplotlib", "mpmath", "pandas", "pytest",
     "rich", "scipy", "sklearn", "tensorflow", "torch",
 ]  # fmt: skip
-SHARED = {"inexact", "integers"}  # helpers that one topic has for the others, besides as_...
+SHARED = {"inexact", "integers", "made"}  # helpers that one topic has for the others, besides as_...
 PUBLIC = [ad, ad.errors, ad.linalg, ad.nn, ad.random, ad.special, ad.testing]
 
 

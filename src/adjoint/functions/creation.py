@@ -118,7 +118,8 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
     dtype('float64')
     """
     if isinstance(values, Tensor):
-        out = values if device is None else to_device(values, device)
+        here = device is None or find_device(device) is values.device
+        out = values if here else to_device(values, device)
         out = out if dtype is None else cast(out, dtypes.as_dtype(dtype))
         return same(out) if copy and out is values else out
     if hasattr(values, "__dlpack__") and not isinstance(values, (np.ndarray, np.generic)):
