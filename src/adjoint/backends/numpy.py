@@ -86,7 +86,7 @@ def _expit(x: Array) -> Array:
     if t.ndim == 0:
         return 1 / (1 + t)
     np.add(t, 1, out=t)
-    return np.reciprocal(t, out=t)
+    return np.divide(1, t, out=t)
 
 
 def _round(x: Array) -> Array:
