@@ -373,3 +373,15 @@ def test_reference_refuses_scalars_that_need_promotion() -> None:
 def test_a_missing_dtype_is_named() -> None:
     with pytest.raises(errors.DtypeError, match="float16"):
         ArrayAPI(array_api_strict).full(shape=(), value=0, dtype=np.dtype("f2"))
+
+
+def test_erf_in_single_precision_is_near_that_in_double() -> None:
+    x = np.concatenate([np.linspace(-7, 7, 20_001), np.geomspace(1e-30, 1, 2001)]).astype("f4")
+    exact = NumPy().erf(x.astype("f8"))
+    found = NumPy().erf(x)
+    assert found.dtype == np.float32
+    near = x != 0
+    assert np.max(np.abs(found[near] - exact[near]) / np.abs(exact[near])) < 2.5e-7
+    assert np.max(np.abs(found)) <= 1
+    assert np.isnan(NumPy().erf(np.array([np.nan], "f4"))).all()
+    assert NumPy().erf(np.zeros(1, "f4")).tolist() == [0.0]

@@ -10,7 +10,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 from adjoint import errors
 from adjoint.backend import Backend
@@ -27,12 +27,14 @@ _DECORATORS: dict[str, Callable[..., Backend]] = {"autodiff": Autodiff}
 _OPTIONS = {"reference": {"digits"}, "autodiff": {"checkpointing", "strong_zero"}}
 
 
-class _Setting(NamedTuple):
+class _Setting:
     """A default of the process, and the `use_device` that set it: as long as that lives, `with` may take it back."""
 
-    device: Backend
-    owner: Callable[[], use_device | None]
-    thread: int  # other threads see it only once it is there to stay
+    def __init__(self, device: Backend, owner: Callable[[], use_device | None], thread: int) -> None:
+        self.device = device
+        self.owner = owner
+        self.thread = thread  # other threads see it only once it is there to stay
+        self.taken_back = False
 
 
 def device(name: str | Backend) -> Backend:
@@ -84,7 +86,8 @@ def default_device() -> Backend:
         _process.append(_Setting(_from_environment(), lambda: None, 0))
     here = threading.get_ident()
     settings = _process[::-1]  # a copy: other threads may change the list
-    return next(s.device for s in settings if s.thread == here or s.owner() is None)
+    # the flag is read last: a `with` that has come and gone meanwhile has set it
+    return next(s.device for s in settings if (s.thread == here or s.owner() is None) and not s.taken_back)
 
 
 def _from_environment() -> Backend:
@@ -130,6 +133,8 @@ class use_device:
     def __enter__(self) -> Backend:
         if not self._tokens:
             with _settings:  # take back the call alone, whatever other threads set meanwhile
+                for setting in _process:
+                    setting.taken_back = setting.taken_back or setting.owner() is self
                 _process[:] = [setting for setting in _process if setting.owner() is not self]
         self._tokens.append(_current.set(self._device))
         return self._device

@@ -117,9 +117,30 @@ def _relu_pullback(g: Array, out: Array) -> Array:
     return np.where(np.less_equal(out, 0), out.dtype.type(0), g)
 
 
+# erf(x) / x in single precision, as a polynomial in u = 2 (x / 3.92)^2 - 1: a Chebyshev interpolant computed with
+# mpmath, within 2.5e-7 of erf, relative (a test measures it). Beyond 3.92 erf rounds to one.
+_SINGLE = (
+    0.36073681712150574, -0.18010856211185455, 0.13408330082893372, -0.10918185114860535, 0.09062451124191284,
+    -0.07398989051580429, 0.058167435228824615, -0.04358573257923126, 0.030624324455857277, -0.019617490470409393,
+    0.012177927419543266, -0.008170483633875847, 0.004379645921289921, -0.0010452779242768884,
+    0.0005528946639969945, -0.0009392719366587698, 0.00039374089101329446,
+)  # fmt: skip
+
+
 @_in_blocks
 def _erf(x: Array) -> Array:
-    return special.erf(np, x)
+    if x.dtype != np.float32 or x.ndim == 0:
+        return special.erf(np, x)
+    x = np.clip(x, -3.92, 3.92)
+    u = np.square(x)
+    np.multiply(u, 2 / 3.92**2, out=u)
+    np.subtract(u, 1, out=u)
+    total = np.full_like(u, _SINGLE[-1])
+    for coefficient in _SINGLE[-2::-1]:
+        np.multiply(total, u, out=total)
+        np.add(total, coefficient, out=total)
+    np.multiply(total, x, out=total)
+    return np.clip(total, -1, 1, out=total)
 
 
 def _normal_cdf(x: Array) -> Array:
