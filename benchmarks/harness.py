@@ -24,7 +24,7 @@ def installed(library: str) -> bool:
 
 
 def times(case: Case, tick: Callable[[str], Any]) -> dict[str, float]:
-    """The median seconds of each library, measured in turns: A B C A B C ..."""
+    """The median seconds of each library, measured in turns: A B C, B C A, C A B, ..."""
     _set_threads(case.threads)
     runs: dict[str, Run] = {}
     samples: dict[str, list[float]] = {}
@@ -41,9 +41,11 @@ def times(case: Case, tick: Callable[[str], Any]) -> dict[str, float]:
     gc.disable()
     try:
         for turn in range(case.repeats):
-            for library, run in runs.items():
+            order = list(runs)
+            first = turn % len(order)  # nobody always follows the one that leaves cold caches behind
+            for library in order[first:] + order[:first]:
                 if turn < turns[library]:
-                    samples[library].append(_clock(run))
+                    samples[library].append(_clock(runs[library]))
             if turn % 20 == 19:
                 gc.collect()
     finally:
