@@ -1,4 +1,4 @@
-"""What all test modules share: the two ways of checkpointing, and the optional peer libraries."""
+"""What all test modules share: the two ways of checkpointing, exact comparison, and the optional peer libraries."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import hypothesis
+import numpy as np
 import pytest
 
 import adjoint as ad
@@ -39,3 +40,11 @@ def peer(name: str) -> Any:
         if os.environ.get("CI"):
             raise ModuleNotFoundError(f"{name} must be installed in CI: pip install adjoint[peers]") from error
         pytest.skip(f"needs {name}: pip install adjoint[peers]", allow_module_level=True)
+
+
+def same(x: ad.Tensor[Any] | None, y: Any) -> None:
+    """Assert that a tensor has these values, to the bit, their shape and their dtype."""
+    assert isinstance(x, ad.Tensor)
+    expected = np.asarray(y)
+    assert (x.shape, x.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_array_equal(x.numpy(), expected)

@@ -6,18 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import same
 
 import adjoint as ad
 from adjoint import errors
 
 LARGE = 1_000_000
-
-
-def same(x: ad.Tensor[Any] | None, y: Any) -> None:
-    assert isinstance(x, ad.Tensor)
-    expected = np.asarray(y)
-    assert (x.shape, x.dtype) == (expected.shape, expected.dtype)
-    np.testing.assert_array_equal(x.numpy(), expected)
 
 
 def leaf(*values: float) -> Any:

@@ -7,16 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import same
 
 import adjoint as ad
 from adjoint import errors
-
-
-def same(x: ad.Tensor[Any] | None, y: Any) -> None:
-    assert isinstance(x, ad.Tensor)
-    expected = np.asarray(y)
-    assert (x.shape, x.dtype) == (expected.shape, expected.dtype)
-    np.testing.assert_array_equal(x.numpy(), expected)
 
 
 def leaf(*values: float) -> Any:

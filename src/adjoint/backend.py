@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from adjoint import errors
-from adjoint.primitives import TABLE, DType, Primitive, Shape
+from adjoint.primitives import TABLE, DType, Primitive
 
 Array = Any  # a backend's own value: it has `.shape`, and nothing else is assumed of it
 Implementation = Callable[..., Any]
@@ -258,8 +258,3 @@ class Decorator(Backend, Generic[J]):
 
     def next_key(self) -> RandomKey:
         return self.inner.next_key()
-
-
-def zeros(backend: Backend, shape: Shape, dtype: DType) -> Array:
-    """An array of zeros; rules and walks start sums with it."""
-    return backend.full(shape=shape, value=0, dtype=dtype)
