@@ -36,13 +36,14 @@ def main() -> int:
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=len(cases))
         for case in cases:
-            seconds = times(case, lambda text: progress.update(task, description=text))
+            seconds, first = times(case, lambda text: progress.update(task, description=text))
             memory = resident_bytes() if case.resident else peak_bytes(case.memory) if case.memory else {}
             rows.append(
                 {
                     "case": case.name,
                     "threads": case.threads,
                     "seconds": seconds,
+                    "first": first,
                     "targets": case.targets,
                     "bytes": memory,
                 }
@@ -81,12 +82,16 @@ def _print(rows: list[dict[str, Any]]) -> None:
 
 
 def _cells(rows: list[dict[str, Any]]) -> list[list[str]]:
-    """The table as text: a row per case, and one more where memory was measured."""
+    """The table as text: a row per case, one for cold runs, and one more where memory was measured."""
     cells = []
     for row in rows:
-        seconds, held = row["seconds"], row["bytes"]
-        ratios = [_ratio(seconds, peer, row["targets"].get(peer)) for peer in PEERS]
-        cells.append([row["case"], str(row["threads"]), f"{seconds['adjoint'] * 1e3:.3f} ms", *ratios])
+        held = row["bytes"]
+        for name, threads, seconds in (
+            (row["case"], str(row["threads"]), row["seconds"]),
+            ("... cold", "", row["first"]),
+        ):
+            ratios = [_ratio(seconds, peer, row["targets"].get(peer)) for peer in PEERS]
+            cells.append([name, threads, f"{seconds['adjoint'] * 1e3:.3f} ms", *ratios])
         if held:
             ours = f"{held['adjoint']:.0f} B / link" if held["adjoint"] < 10_000 else f"{held['adjoint'] / 1e6:.2f} MB"
             cells.append(["... peak memory", "", ours, _ratio(held, "PyTorch", 1.05), "", "", ""])

@@ -298,6 +298,6 @@ CASES = [
         {"PyTorch": 1.1},
         memory=_mlp((784, 256, 256, 10), 128, step=False),
     ),
-    Case("MLP 64-32-10, batch 32, SGD step", _mlp((64, 32, 10), 32), {"PyTorch": 0.7}, repeats=400),
+    Case("MLP 64-32-10, batch 32, SGD step", _mlp((64, 32, 10), 32), {"PyTorch": 0.7}),
     Case("gradient through 100 slices of 1,000,000 elements", _slices(), {"PyTorch": 0.1}),
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import itertools
 import statistics
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from benchmarks.cases import Case, Run
 
 MODULES = {"adjoint": "adjoint", "PyTorch": "torch", "autograd": "autograd", "JAX jit": "jax", "JAX": "jax"}
 SLOW = 0.5  # seconds: what takes longer gets fewer turns
+TURN = 0.01  # seconds a turn lasts at least, so that caches are warm for most of its runs
 
 
 def installed(library: str) -> bool:
@@ -23,12 +25,15 @@ def installed(library: str) -> bool:
     return importlib.util.find_spec(MODULES[library]) is not None
 
 
-def times(case: Case, tick: Callable[[str], Any]) -> dict[str, float]:
-    """The median seconds of each library, measured in turns: A B C, B C A, C A B, ..."""
+def times(case: Case, tick: Callable[[str], Any]) -> tuple[dict[str, float], dict[str, float]]:
+    """The median seconds of each library, measured in turns: A A B B C, B B C A A, C A A B B, ...
+
+    Two medians: of all runs, and of the first runs of turns, which find another library's caches.
+    """
     _set_threads(case.threads)
     runs: dict[str, Run] = {}
-    samples: dict[str, list[float]] = {}
-    turns: dict[str, int] = {}
+    samples: dict[str, list[list[float]]] = {}
+    count: dict[str, int] = {}
     for library, make in case.make.items():
         if installed(library):
             tick(f"{case.name}: {library}")
@@ -36,7 +41,7 @@ def times(case: Case, tick: Callable[[str], Any]) -> dict[str, float]:
             run()  # compiles, where a library compiles
             first = _clock(run)
             runs[library], samples[library] = run, []
-            turns[library] = case.repeats if first < SLOW else 3
+            count[library] = case.repeats if first < SLOW else 3
     gc.collect()
     gc.disable()
     try:
@@ -44,13 +49,24 @@ def times(case: Case, tick: Callable[[str], Any]) -> dict[str, float]:
             order = list(runs)
             first = turn % len(order)  # nobody always follows the one that leaves cold caches behind
             for library in order[first:] + order[:first]:
-                if turn < turns[library]:
-                    samples[library].append(_clock(runs[library]))
+                if turn < count[library]:
+                    samples[library].append(_turn(runs[library]))
             if turn % 20 == 19:
                 gc.collect()
     finally:
         gc.enable()
-    return {library: statistics.median(values) for library, values in samples.items()}
+    return (
+        {library: statistics.median(itertools.chain(*turns)) for library, turns in samples.items()},
+        {library: statistics.median([turn[0] for turn in turns]) for library, turns in samples.items()},
+    )
+
+
+def _turn(run: Run) -> list[float]:
+    """The seconds of each run in a turn, the cold first one included."""
+    seconds = [_clock(run)]
+    while sum(seconds) < TURN:
+        seconds.append(_clock(run))
+    return seconds
 
 
 def _clock(run: Run) -> float:

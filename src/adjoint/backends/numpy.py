@@ -278,7 +278,7 @@ def _softmax_cross_entropy_pullback(g: Array, x: Array, labels: Array) -> Array:
     rows, key = _at_labels(t, labels)
     rows[key] -= 1
     t = rows.reshape(t.shape)  # of a transposed t the rows are a copy
-    return np.multiply(t, np.expand_dims(g, -1), out=t)
+    return np.multiply(t, g[..., None], out=t)
 
 
 # --- structure and indexing ----------------------------------------------------------------------
@@ -293,7 +293,8 @@ def _expand_dims(x: Array, *, axis: tuple[int, ...]) -> Array:
 
 def _broadcast_to(x: Array, *, shape: tuple[int, ...]) -> Array:
     """A view with strides of zero: what np.broadcast_to makes, without its iterator."""
-    x = np.asarray(x)
+    if x.__class__ is not np.ndarray:  # a scalar, whose buffer is read-only
+        return np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
     extra = len(shape) - x.ndim
     if extra < 0 or not x.flags.c_contiguous or 0 in shape:
         return np.broadcast_to(x, shape)

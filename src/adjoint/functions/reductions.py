@@ -40,7 +40,8 @@ def as_axes(axis: Axis, ndim: int, name: str) -> tuple[int, ...]:
 
 
 def _reduce(name: str, x: Tensor[Any], axis: Axis, keepdims: bool) -> Any:
-    return run(name, (x,), axis=as_axes(axis, x.ndim, name), keepdims=keepdims)
+    ndim = len(x._array.shape)
+    return run(name, (x,), axis=_ALL[ndim] if axis is None else as_axes(axis, ndim, name), keepdims=keepdims)
 
 
 def _summable(x: Tensor[Any], dtype: Any) -> Tensor[Any]:
@@ -62,7 +63,10 @@ def sum(x: Tensor[B], axis: Axis = None, *, dtype: Any = None, keepdims: bool = 
     >>> ad.sum(ad.tensor([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
     [4.0, 6.0]
     """
-    return _reduce("sum", _summable(as_tensor(x, "sum"), dtype), axis, keepdims)  # type: ignore[no-any-return]
+    x = as_tensor(x, "sum")
+    if dtype is not None or x._dtype.kind not in "fc":
+        x = _summable(x, dtype)
+    return _reduce("sum", x, axis, keepdims)  # type: ignore[no-any-return]
 
 
 def prod(x: Tensor[B], axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor[B]:
@@ -73,8 +77,9 @@ def prod(x: Tensor[B], axis: Axis = None, *, dtype: Any = None, keepdims: bool =
 def mean(x: Tensor[B], axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
     """The arithmetic mean along axes; integers give float32. The mean of nothing is nan."""
     x = inexact(x, "mean")
-    axes = as_axes(axis, x.ndim, "mean")
-    count = math.prod(x.shape[i] for i in axes)
+    shape = x.shape
+    axes = as_axes(axis, len(shape), "mean")
+    count = math.prod(shape if axis is None else [shape[i] for i in axes])
     total = run("sum", (x,), axis=axes, keepdims=keepdims)
     return total / count if count else total * math.nan  # type: ignore[no-any-return]
 

@@ -10,8 +10,9 @@ from adjoint.rules.records import Linear, Record
 def unbroadcast(B: Any, g: Any, x_shape: Any) -> Any:
     """Sum over the axes that broadcasting made or stretched."""
     extra = len(g.shape) - len(x_shape)
-    axes = (*range(extra), *(i + extra for i, n in enumerate(x_shape) if n == 1 and g.shape[i + extra] != 1))
-    return B.reshape(B.sum(g, axis=axes, keepdims=False), shape=x_shape)
+    axes = (*range(extra), *[i + extra for i, n in enumerate(x_shape) if n == 1 and g.shape[i + extra] != 1])
+    total = B.sum(g, axis=axes, keepdims=False)
+    return total if len(axes) == extra else B.reshape(total, shape=x_shape)
 
 
 def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
