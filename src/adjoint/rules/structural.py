@@ -12,7 +12,7 @@ def unbroadcast(B: Any, g: Any, x_shape: Any) -> Any:
     extra = len(g.shape) - len(x_shape)
     axes = (*range(extra), *[i + extra for i, n in enumerate(x_shape) if n == 1 and g.shape[i + extra] != 1])
     total = B.sum(g, axis=axes, keepdims=False)
-    return total if len(axes) == extra else B.reshape(total, shape=x_shape)
+    return total if tuple(total.shape) == x_shape else B.reshape(total, shape=x_shape)
 
 
 def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
