@@ -15,7 +15,8 @@ import pytest
 
 import adjoint as ad
 from adjoint import errors
-from adjoint.decorators.autodiff import Node, Recipe, Var
+from adjoint.graph.nodes import Node, Var
+from adjoint.graph.recipes import Recipe
 
 LONG = 1_000_000
 

@@ -15,8 +15,9 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend
-from adjoint.decorators.autodiff import Autodiff, Node
+from adjoint.decorators.autodiff import Autodiff
 from adjoint.dtypes import DType
+from adjoint.graph.nodes import Node
 from adjoint.primitives import TABLE, Shape, Spec, result_spec
 
 if TYPE_CHECKING:

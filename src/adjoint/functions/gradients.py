@@ -10,9 +10,11 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend
-from adjoint.decorators.autodiff import Autodiff, Key, Leaf, Node, Origin, Var, living_leaf, remember
+from adjoint.decorators.autodiff import Autodiff
 from adjoint.dtypes import DType
 from adjoint.functions.creation import tensor as make
+from adjoint.graph.nodes import Key, Leaf, Node, Var, leaf_of, living_leaf, remember
+from adjoint.graph.origins import Origin
 from adjoint.primitives import Shape
 from adjoint.tensor import Tensor, cast, lifted, same, wrap
 
@@ -266,7 +268,7 @@ def require_grad(x: Tensor[Any], /) -> Tensor[Any]:
             f"require_grad: the tensor is the result of {node.name!r}, not a leaf; ask for its gradient with "
             "backward(wrt=[x]), or start a new graph with x.detach().require_grad()"
         )
-    return wrap(level.leaf_of(x._array.value), level)
+    return wrap(leaf_of(x._array.value), level)
 
 
 def set_require_grad(x: Tensor[Any], require: bool, /) -> Tensor[Any]:
@@ -303,7 +305,7 @@ def with_value(x: Tensor[Any], value: Any, /) -> Tensor[Any]:
     base: Backend = level.inner if isinstance(level, Autodiff) else level
     fits = value.__class__ is Tensor and value._device is base and value._dtype is x._dtype
     if fits and value._array.shape == x._array.shape:  # the usual step, without detours
-        return wrap(level.leaf_of(value._array), level) if isinstance(level, Autodiff) else same(value)
+        return wrap(leaf_of(value._array), level) if isinstance(level, Autodiff) else same(value)
     if isinstance(value, Tensor) and value.device is level:
         value = value.detach().inner() if isinstance(level, Autodiff) else value
     new = value if isinstance(value, Tensor) else make(value, dtype=x.dtype, device=base)
@@ -312,7 +314,7 @@ def with_value(x: Tensor[Any], value: Any, /) -> Tensor[Any]:
     if new.dtype is not x.dtype:
         raise errors.DtypeError(f"with_value: the leaf is {x.dtype} and the value {new.dtype}; use astype")
     array = _inner_array(new, base, "with_value: the value")
-    return wrap(level.leaf_of(array), level) if isinstance(level, Autodiff) else wrap(array, base)
+    return wrap(leaf_of(array), level) if isinstance(level, Autodiff) else wrap(array, base)
 
 
 def detach(x: Tensor[Any], /) -> Tensor[Any]:

@@ -1,0 +1,58 @@
+"""Origins: which line of the user's made a node. Recorded only while that is asked for."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from adjoint.backend import Implementation
+from adjoint.graph.nodes import Node, Var
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class Origin:
+    """Where a result was made, by which primitive, and from which tracked operands or constants."""
+
+    __slots__ = ("file", "line", "name", "parents")
+
+    def __init__(self, name: str, parents: list[Node | Origin]) -> None:
+        frame = sys._getframe(2)
+        while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+            frame = frame.f_back
+        self.file, self.line = frame.f_code.co_filename, frame.f_lineno
+        self.name = name
+        self.parents = parents
+
+    def __str__(self) -> str:
+        text = linecache.getline(self.file, self.line).strip()
+        return f"{self.file}:{self.line}" + (f": {text}" if text else "")
+
+
+def made_from(operands: Sequence[Any]) -> list[Node | Origin]:
+    found: list[Node | Origin] = []
+    for operand in operands:
+        if operand.__class__ is Var:
+            source = operand.node or getattr(operand, "origin", None)
+            if source is not None:
+                found.append(source)
+    return found
+
+
+def traced(name: str, lifted: Implementation) -> Implementation:
+    def run(*operands: Any, **parameters: Any) -> Any:
+        out = lifted(*operands, **parameters)
+        sources = made_from(operands)
+        if sources:
+            origin = Origin(name, sources)
+            for var in out if isinstance(out, tuple) else (out,):
+                if var.node is None:
+                    var.origin = origin
+                elif not hasattr(var.node, "origin"):
+                    var.node.origin = origin
+        return out
+
+    return run
