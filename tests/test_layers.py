@@ -15,6 +15,7 @@ ROOT = Path(adjoint.__file__).parent
 # From the lowest. A name stands for a module, or a package with all in it.
 LAYERS = [
     {"errors"},
+    {"trees"},
     {"dtypes"},
     {"primitives"},
     {"backend"},
@@ -27,6 +28,7 @@ LAYERS = [
     {"functions"},
     {"linalg", "special", "random"},
     {"nn"},
+    {"transforms"},
     {"testing"},
     {""},  # adjoint/__init__.py
 ]

@@ -6,6 +6,8 @@ from adjoint.backends.array_api import ArrayAPI
 from adjoint.backends.numpy import NumPy
 from adjoint.backends.reference import Reference
 from adjoint.decorators.autodiff import Autodiff
+from adjoint.decorators.batched import Batched
+from adjoint.decorators.tangent import Tangent
 from adjoint.devices import default_device, device, use_device
 from adjoint.dtypes import (
     bool,
@@ -153,6 +155,10 @@ inf = float("inf")
 nan = float("nan")
 newaxis = None
 pi = 3.141592653589793
+from adjoint.transforms.batches import vmap
+from adjoint.transforms.forward import hvp, jvp, linearize
+from adjoint.transforms.jacobians import hessian, jacobian
+from adjoint.transforms.reverse import grad, linear_transpose, stop_gradient, value_and_grad, vjp
 
 __version__ = "0.1.0"
 
@@ -160,9 +166,11 @@ __all__ = [
     "ArrayAPI",
     "Autodiff",
     "Backend",
+    "Batched",
     "Gradients",
     "NumPy",
     "Reference",
+    "Tangent",
     "Tensor",
     "__version__",
     "abs",
@@ -224,8 +232,11 @@ __all__ = [
     "from_inner",
     "full",
     "full_like",
+    "grad",
     "greater",
     "greater_equal",
+    "hessian",
+    "hvp",
     "imag",
     "inf",
     "int8",
@@ -235,9 +246,13 @@ __all__ = [
     "isfinite",
     "isinf",
     "isnan",
+    "jacobian",
+    "jvp",
     "less",
     "less_equal",
     "linalg",
+    "linear_transpose",
+    "linearize",
     "linspace",
     "log",
     "log1p",
@@ -291,6 +306,7 @@ __all__ = [
     "squeeze",
     "stack",
     "std",
+    "stop_gradient",
     "subtract",
     "sum",
     "take",
@@ -311,8 +327,11 @@ __all__ = [
     "uint64",
     "unstack",
     "use_device",
+    "value_and_grad",
     "var",
     "vecdot",
+    "vjp",
+    "vmap",
     "where",
     "why",
     "zeros",

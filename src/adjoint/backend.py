@@ -13,7 +13,7 @@ import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -28,15 +28,17 @@ RandomKey = tuple[int, int]  # a seed and a counter: the same key gives the same
 class _Interned(type):
     """Makes equal configurations of a backend one object, so that `is` compares backends."""
 
-    _instances: dict[tuple[Any, ...], Any] = {}
+    _leaves: dict[tuple[Any, ...], Any] = {}
     _lock = threading.Lock()
 
     if not TYPE_CHECKING:  # type checkers read the signature of __init__
 
         def __call__(cls, *args, **options):
             made = super().__call__(*args, **options)
-            with _Interned._lock:
-                return _Interned._instances.setdefault((cls, *made.configuration()), made)
+            inner = made.__dict__.get("inner")
+            with _Interned._lock:  # what decorates a level goes when the level goes
+                known = _Interned._leaves if inner is None else vars(inner).setdefault("decorated", {})
+                return known.setdefault((cls, *made.configuration()), made)
 
 
 class Backend(metaclass=_Interned):
@@ -46,6 +48,7 @@ class Backend(metaclass=_Interned):
     """
 
     name: str
+    ended = False  # a transform's level, once the transform has returned
 
     def configuration(self) -> tuple[Any, ...]:
         """The arguments that make this backend again; hashable."""
@@ -66,6 +69,14 @@ class Backend(metaclass=_Interned):
         base, into, rest = name.partition("_into")
         if base not in TABLE or rest:
             raise AttributeError(f"{type(self).__name__} has no attribute or primitive {name!r}")
+        if self.ended:
+            raise errors.EndedError(
+                f"{base}: a tensor of a transform's level ({self.name}) was used after the transform had returned; "
+                "return it from the function instead of keeping it, or keep x.detach()"
+            )
+        if self.template is not self:
+            implementation = vars(self)[name] = getattr(self.template, name)
+            return implementation  # type: ignore[no-any-return]
         implementation = (self.implement_into if into else self.implement)(TABLE[base])
         vars(self)[name] = implementation
         return implementation
@@ -94,6 +105,11 @@ class Backend(metaclass=_Interned):
         return self
 
     # --- the chain from a backend down to its leaf ---
+
+    @property
+    def template(self) -> Backend:
+        """What implements primitives for this backend: itself, unless it is a transform's level."""
+        return self
 
     def chain(self) -> Iterator[Backend]:
         """This backend and its inner ones, down to the leaf."""
@@ -124,6 +140,10 @@ class Backend(metaclass=_Interned):
         """Whether some level records what is done with this array."""
         return False
 
+    def varies(self, array: Array) -> bool:
+        """Whether this level knows more of the array than the inner one; if not, it is a constant here."""
+        return False
+
     # --- between arrays and the outside ---
 
     def dtype_of(self, array: Array) -> DType:
@@ -137,6 +157,10 @@ class Backend(metaclass=_Interned):
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
         """The values, which the caller must not write to."""
         raise NotImplementedError
+
+    def values_of(self, array: Array) -> np.ndarray[Any, Any]:
+        """All values there are, to look at: of a batch, those of every example."""
+        return self.to_numpy(array)
 
     def dump(self, array: Array) -> Any:
         """What of an array goes into a pickle."""
@@ -214,6 +238,30 @@ class Decorator(Backend, Generic[J]):
         """The same level, with the same options, over another inner backend."""
         return type(self)(other, *self.configuration()[1:])  # type: ignore[arg-type]
 
+    @classmethod
+    def fresh(cls, inner: Backend, *options: Any) -> Self:
+        """A level of its own over `inner`, for one call of a transform: no other one equals it.
+
+        What a level is to its tensors is only who it is. Implementations do not depend on that, so a fresh
+        level has those of the interned one with the same options, and costs a copy of a dictionary.
+        """
+        template = cls(inner.template, *options)  # type: ignore[arg-type]
+        level = object.__new__(cls)
+        known = vars(level)
+        known.update(vars(template))
+        known.pop("decorated", None)
+        known["inner"], known["_template"] = inner, template
+        return level
+
+    def end(self) -> None:
+        """Nothing more is computed on this level: its tensors refuse work."""
+        self.forget()
+        self.ended = True
+
+    @property
+    def template(self) -> Backend:
+        return self.__dict__.get("_template", self)  # type: ignore[no-any-return]
+
     def wrap(self, value: Array) -> Array:
         """An inner array as a constant of this level."""
         raise NotImplementedError
@@ -236,7 +284,7 @@ class Decorator(Backend, Generic[J]):
         return self.wrap(self.inner.copied(self.unwrap(array)))
 
     def tracked(self, array: Array) -> bool:
-        return self.inner.tracked(self.unwrap(array))
+        return self.varies(array) or self.inner.tracked(self.unwrap(array))
 
     def dtype_of(self, array: Array) -> DType:
         return self.inner.dtype_of(self.unwrap(array))
@@ -246,6 +294,9 @@ class Decorator(Backend, Generic[J]):
 
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
         return self.inner.to_numpy(self.unwrap(array))
+
+    def values_of(self, array: Array) -> np.ndarray[Any, Any]:
+        return self.inner.values_of(self.unwrap(array))
 
     def dump(self, array: Array) -> Any:
         return self.inner.dump(self.unwrap(array))

@@ -13,18 +13,25 @@ from types import TracebackType
 from typing import Any
 
 from adjoint import errors
-from adjoint.backend import Backend
+from adjoint.backend import Backend, Decorator
 from adjoint.backends.numpy import NumPy
 from adjoint.backends.reference import Reference
 from adjoint.decorators.autodiff import Autodiff
+from adjoint.decorators.batched import Batched
+from adjoint.decorators.tangent import Tangent
 
 _process: list[_Setting] = []  # the process's defaults: the last one counts
 _settings = threading.Lock()
 _current: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_device", default=None)
+_active: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_level", default=None)
 
 _LEAVES: dict[str, Callable[..., Backend]] = {"numpy": NumPy, "reference": Reference}
-_DECORATORS: dict[str, Callable[..., Backend]] = {"autodiff": Autodiff}
-_OPTIONS = {"reference": {"digits"}, "autodiff": {"checkpointing", "strong_zero"}}
+_DECORATORS: dict[str, Callable[..., Backend]] = {"autodiff": Autodiff, "tangent": Tangent, "batched": Batched}
+_OPTIONS = {
+    "reference": {"digits"},
+    "autodiff": {"checkpointing", "strong_zero"},
+    "batched": {"size", "randomness"},
+}
 
 
 class _Setting:
@@ -81,7 +88,10 @@ def default_device() -> Backend:
     """
     current = _current.get()
     if current is not None:
-        return current
+        if not current.ended:
+            return current
+        if (level := active_level()) is not None:  # a task or generator that outlived its transform
+            return level
     if not _process:
         _process.append(_Setting(_from_environment(), lambda: None, 0))
     here = threading.get_ident()
@@ -106,6 +116,27 @@ def creating_on(backend: Backend) -> Iterator[None]:
         yield
     finally:
         _current.reset(token)
+
+
+def active_level() -> Backend | None:
+    """The level of the innermost transform that this context runs in, if there is one."""
+    level = _active.get()
+    while level is not None and level.ended:  # inherited by a task that outlived the transform
+        level = vars(level)["outer"]
+    return level
+
+
+@contextlib.contextmanager
+def active(level: Decorator[Any]) -> Iterator[None]:
+    """Run a transform's function on its level: what is created here is made there. Ends the level."""
+    vars(level)["outer"] = active_level()
+    running, creating = _active.set(level), _current.set(level)
+    try:
+        yield
+    finally:
+        _current.reset(creating)
+        _active.reset(running)
+        level.end()
 
 
 class use_device:

@@ -14,6 +14,7 @@
     ├── NoAutodiffError (TypeError)          a gradient asked of a backend without autodiff
     ├── GraphError (RuntimeError)            a graph that cannot give what was asked of it
     │   ├── FreedGraphError                  it was used up by an earlier `backward`
+    │   ├── EndedError                       a tensor of a transform's level was used after the transform
     │   ├── TrackedError (TypeError)         a tracked tensor was about to leave its graph silently
     │   └── BackwardError                    a pullback failed; the cause is chained
     ├── NoGradientError (KeyError)           `Gradients` has no entry, and why
@@ -79,6 +80,10 @@ class GraphError(AdjointError, RuntimeError):
 
 class FreedGraphError(GraphError):
     """The graph was used up by an earlier `backward`."""
+
+
+class EndedError(GraphError):
+    """A tensor of a transform's level was used after the transform had returned."""
 
 
 class TrackedError(GraphError, TypeError):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeGuard, TypeVar
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Array, Backend
+from adjoint.backend import Array, Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.dtypes import DType
 from adjoint.graph.nodes import Node
@@ -567,10 +567,7 @@ def meet(*tensors: Tensor[Any]) -> Backend:
         other = x._device
         if other is not top and not _in_chain(other, top):
             if not _in_chain(top, other):
-                raise errors.DeviceError(
-                    f"tensors on {top} and {other} do not meet: neither backend is in the other's chain; move one "
-                    "with to_device, or go down to a common backend with inner()"
-                )
+                return _meet_as_constants(tensors)
             top = other
     return top
 
@@ -579,9 +576,42 @@ def _in_chain(backend: Backend, of: Backend) -> bool:
     return any(level is backend for level in of.chain())
 
 
+def _meet_as_constants(tensors: Sequence[Tensor[Any]]) -> Backend:
+    """A transform's level takes in constants of any level: nothing is lost with what is theirs."""
+    devices = {id(x._device): x._device for x in tensors}.values()
+    for top in devices:
+        if top.template is not top and all(grounded(x._array, x._device, top) is not None for x in tensors):
+            return top
+    for level in devices:
+        if level.ended:
+            getattr(level, "add")  # noqa: B009 (raises the error that says so)
+    raise errors.DeviceError(
+        f"tensors on {' and '.join(map(str, devices))} do not meet: neither backend is in the other's chain; move one "
+        "with to_device, or go down to a common backend with inner(); of a transform's function, make what it is "
+        "differentiated by and what else is tracked arguments of it, on one device"
+    )
+
+
+def grounded(array: Array, source: Backend, device: Backend) -> tuple[Array, Backend] | None:
+    """An array and its backend, or the same constant of one further in that is in the chain of `device`."""
+    while not _in_chain(source, device):
+        if not isinstance(source, Decorator) or source.varies(array):
+            return None
+        array, source = source.unwrap(array), source.inner
+    return array, source
+
+
 def lifted(x: Tensor[Any], device: Backend) -> Array:
     """The array of a tensor, as a constant of `device` if it is of a backend further in."""
-    return x._array if x._device is device else device.lift(x._array, x._device)
+    if x._device is device:
+        return x._array
+    try:
+        return device.lift(x._array, x._device)
+    except errors.DeviceError:
+        found = grounded(x._array, x._device, device)
+        if found is None:
+            raise
+        return device.lift(*found)
 
 
 def operand(value: Any, like: Tensor[Any], name: str) -> Tensor[Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator, Implementation
@@ -95,6 +95,12 @@ class Autodiff(Decorator[J]):
     def configuration(self) -> tuple[Any, ...]:
         return (self.inner, self.checkpointing, self.strong_zero)
 
+    @classmethod
+    def fresh(cls, inner: Backend, *options: Any) -> Self:
+        level = super().fresh(inner, *options)
+        _levels.add(level)
+        return level
+
     def wrap(self, value: Array) -> Var:
         return var_of(value, None)
 
@@ -118,8 +124,8 @@ class Autodiff(Decorator[J]):
         # without the recipe, which may lead back to the memory that is left
         return var_of(self.inner.copied(array.value), array.node)
 
-    def tracked(self, array: Var) -> bool:
-        return array.node is not None or self.inner.tracked(array.value)
+    def varies(self, array: Var) -> bool:
+        return array.node is not None
 
     def dump(self, array: Var) -> Any:
         node = array.node
@@ -353,24 +359,34 @@ class Autodiff(Decorator[J]):
         Answers for every leaf that is reached, or for the nodes in `wrt`. The cotangent is an inner
         array of the root's shape and dtype. Frees the graph unless `retain_graph`.
         """
-        inner = self.inner
-        if root.node is None:
-            raise errors.GraphError("backward: the root is a constant; ad.why(x, root) tells where the path is cut")
-        nodes, edges = claim(root.node, keep=retain_graph)
-        needed = None if wrt is None else leading_to(set(wrt), nodes, edges)
-        dtype = inner.dtype_of(root.value)
         if cotangent is None:
-            cotangent = inner.full(shape=tuple(root.shape), value=1, dtype=dtype)
-        elif dtype.kind == "c":
-            cotangent = inner.conj(cotangent)
+            cotangent = self.inner.full(shape=tuple(root.shape), value=1, dtype=self.dtype_of(root))
+        return self.pull([(root, cotangent)], retain_graph=retain_graph, wrt=wrt)
+
+    def pull(
+        self, roots: list[tuple[Var, Array]], *, retain_graph: bool = False, wrt: Sequence[Node] | None = None
+    ) -> dict[Key, tuple[Node, Array]]:
+        """`backward` from several roots at once, each tracked and with its cotangent. Empties the list."""
+        inner = self.inner
+        cotangents: dict[Node, Any] = {}
+        while roots:
+            root, g = roots.pop()
+            node = root.node
+            if node is None:
+                raise errors.GraphError("backward: the root is a constant; ad.why(x, root) tells where the path is cut")
+            if inner.dtype_of(g).kind == "c":
+                g = inner.conj(g)
+            cotangents[node] = inner.add(cotangents[node], g) if node in cotangents else g
+        del root
+        nodes, edges = claim(list(cotangents), keep=retain_graph)
+        needed = None if wrt is None else leading_to(set(wrt), nodes, edges)
         answers: dict[Key, tuple[Node, Array]] = {}
-        cotangents: dict[Node, Any] = {root.node: cotangent}
-        cotangent = None
+        g = None
         owned: set[Node] = set()  # whose cotangent is a buffer that this walk allocated
         kitchen = Kitchen() if self.checkpointing else None
         add, add_into = inner.add, inner.add_into
         take, held, next_node, next_edges = cotangents.pop, cotangents.get, nodes.pop, edges.pop
-        node: Node = root.node
+        node = nodes[-1]
         parents: tuple[Node, ...] = ()
         quiet = self.leaf.quiet()
         quiet.__enter__()

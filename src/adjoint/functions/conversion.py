@@ -78,6 +78,8 @@ def __dlpack_device__(x: Tensor[Any], /) -> tuple[int, int]:
 
 def _status(x: Tensor[Any]) -> str:
     node = getattr(x._array, "node", None)
+    if node is None and x.device.values_of(x._array).shape != x.shape:
+        return f", shape={x.shape} of each example"
     if node is None:
         return ", tracked" if x.device.tracked(x._array) else ""
     return ", leaf" if node.parents == () else f", tracked by {node.name}"
@@ -85,7 +87,7 @@ def _status(x: Tensor[Any]) -> str:
 
 def __repr__(x: Tensor[Any], /) -> str:
     """The values as NumPy shows them, the dtype, the backend, and whether the tensor is tracked."""
-    values = np.array2string(x.device.to_numpy(x._array), separator=", ", prefix="Tensor(")
+    values = np.array2string(x.device.values_of(x._array), separator=", ", prefix="Tensor(")
     empty = "" if x.size else f"shape={x.shape}, "
     return f"Tensor({values}, {empty}dtype={x.dtype}, device={x.device}{_status(x)})"
 
@@ -95,7 +97,7 @@ def _repr_html_(x: Tensor[Any], /) -> str:
     import html  # used by few, and its table of entities takes a while
 
     facts = f"{x.dtype}, shape {x.shape}, {x.device}{_status(x)}"
-    values = np.array2string(x.device.to_numpy(x._array), separator=", ")
+    values = np.array2string(x.device.values_of(x._array), separator=", ")
     return (
         f'<div><span style="opacity:.7;font-size:85%">Tensor: {html.escape(facts)}</span>'
         f'<pre style="margin:.2em 0">{html.escape(values)}</pre></div>'

@@ -144,7 +144,7 @@ def _beside(indices: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
 
 def _in_range(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tensor[Any]:
     """Non-negative indices, or an error that names the first wrong one."""
-    values = indices.device.to_numpy(indices._array)
+    values = indices.device.values_of(indices._array)
     if not values.size:
         return indices
     low, high = int(values.min()), int(values.max())

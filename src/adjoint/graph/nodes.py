@@ -130,6 +130,12 @@ def leaf_of(value: Array, key: Key | None = None) -> Var:
     return var_of(value, node)
 
 
+def key_of(leaf: Var) -> Key:
+    """The key of a leaf's array."""
+    assert leaf.node is not None
+    return leaf.node.key
+
+
 def remember(leaf: Leaf) -> None:
     """Keep the key of a leaf that leaves this process, or came: gradients may come back for it."""
     _leaves[leaf.key] = leaf
@@ -145,15 +151,16 @@ def living_leaf(key: Key) -> Leaf | None:
 _by_number = operator.attrgetter("number")
 
 
-def claim(root: Node, *, keep: bool) -> tuple[list[Node], list[tuple[Node, ...]]]:
-    """All nodes that lead to the root, by number, each with its parents; claimed unless kept.
+def claim(roots: list[Node], *, keep: bool) -> tuple[list[Node], list[tuple[Node, ...]]]:
+    """All nodes that lead to the roots, by number, each with its parents; claimed unless kept.
 
     Two walks that both use up a shared part exclude each other here: the second finds it claimed.
     """
     with _graphs:
         walk = next(numbers)
-        nodes, pending = [], [root]
-        root.walk = walk
+        nodes, pending = [], roots
+        for root in roots:
+            root.walk = walk
         while pending:
             node = pending.pop()
             nodes.append(node)

@@ -9,6 +9,7 @@ from adjoint.rules.records import (
     Linear,
     NotDifferentiable,
     Record,
+    Rule,
     names_of,
 )
 
@@ -21,7 +22,11 @@ RECORDS: dict[str, Record] = {
     **linalg.RECORDS,
 }
 
+# Batching rules of primitives whose kind does not give them; `Batched` says what such a rule takes.
+BATCHING: dict[str, Rule] = {}
+
 __all__ = [
+    "BATCHING",
     "RECORDS",
     "Bilinear",
     "Composed",
@@ -30,5 +35,6 @@ __all__ = [
     "Linear",
     "NotDifferentiable",
     "Record",
+    "Rule",
     "names_of",
 ]

@@ -80,6 +80,14 @@ def _abs(B: Any, g: Any, x: Any, out: Any) -> Any:
     return B.multiply(B.conj(x), B.astype(B.divide(g, safe), dtype=dtype))
 
 
+def _abs_forward(B: Any, tangents: Any, x: Any, out: Any) -> Any:
+    """sign(x) times the tangent; for complex x the part of it along x."""
+    (t,) = tangents
+    if B.dtype_of(x).kind != "c":
+        return B.multiply(t, B.sign(x))
+    return B.divide(B.real(B.multiply(B.conj(x), t)), B.where(B.equal(out, 0.0), 1.0, out))
+
+
 def _astype(B: Any, g: Any, x_dtype: Any) -> Any:
     """The transpose casts back; to a real dtype only the real part carries."""
     if x_dtype.kind not in "fc":
@@ -142,6 +150,19 @@ def _sign(B: Any, g: Any, x: Any, out: Any) -> Any:
     return B.where(origin, 0.0, turning)
 
 
+def _sign_forward(B: Any, tangents: Any, x: Any, out: Any) -> Any:
+    """0; of complex x the part of the tangent that turns it, over |x|."""
+    (t,) = tangents
+    dtype = B.dtype_of(x)
+    if dtype.kind != "c":
+        return _zero(B, t)
+    size = B.abs(x)
+    origin = B.equal(size, 0.0)
+    radial = B.multiply(out, B.astype(B.real(B.multiply(B.conj(out), t)), dtype=dtype))
+    turning = B.divide(B.subtract(t, radial), B.astype(B.where(origin, 1.0, size), dtype=dtype))
+    return B.where(origin, 0.0, turning)
+
+
 _none = NotDifferentiable()
 _flat = Elementwise(x=_zero)
 _flat_both = Elementwise(x=_zero, y=_zero)
@@ -173,7 +194,7 @@ RECORDS: dict[str, Record] = {
     "pow": Elementwise(x=_pow_x, y=_pow_y),
     "square": Elementwise(x=lambda B, g, x: B.multiply(g, B.multiply(x, 2.0))),
     "sqrt": Elementwise(x=lambda B, g, out: B.divide(B.multiply(g, 0.5), out)),
-    "abs": Elementwise(x=_abs),
+    "abs": Custom(x=_abs, pushforward=_abs_forward),  # real-linear for complex x: no multiple of g
     "maximum": Elementwise(
         x=lambda B, g, x, y: _share(B, g, x, y, B.greater), y=lambda B, g, x, y: _share(B, g, y, x, B.greater)
     ),
@@ -228,7 +249,7 @@ RECORDS: dict[str, Record] = {
     "gelu": Composed(lambda B, x: B.multiply(x, _normal_cdf(B, x)), x=lambda B, g, x: B.gelu_pullback(g, x)),
     "gelu_pullback": Composed(_gelu_pullback),
     # piecewise constant: the derivative is zero wherever there is one
-    "sign": Custom(x=_sign),  # real-linear for complex x: no multiple of g
+    "sign": Custom(x=_sign, pushforward=_sign_forward),  # real-linear too
     **dict.fromkeys("floor ceil trunc round".split(), _flat),
     "floor_divide": _flat_both,
     # bools and integers

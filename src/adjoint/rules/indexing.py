@@ -76,6 +76,10 @@ def _topk(B: Any, g: Any, wanted: Any, x_shape: Any, outs: Any, axis: int) -> tu
     return (None if values is None else _take_along_axis(B, values, x_shape, outs[1], axis),)
 
 
+def _topk_forward(B: Any, tangents: Any, outs: Any, axis: int) -> tuple[Any, None]:
+    return B.take_along_axis(tangents[0], outs[1], axis=axis), None
+
+
 _none = NotDifferentiable()
 _index_record = Linear(x=_index)
 _index_record.accumulate = _index_into
@@ -86,7 +90,7 @@ RECORDS: dict[str, Record] = {
     "index_add": Linear(x=lambda B, g: g, value=_read),
     "take_along_axis": Linear(x=_take_along_axis),
     "sort": Composed(_sort_definition),
-    "topk": Custom(pullback=_topk),
+    "topk": Custom(pullback=_topk, pushforward=_topk_forward),
     "argsort": _none,
     "nonzero": _none,
 }

@@ -29,6 +29,24 @@ def _inv(B: Any, g: Any, out: Any) -> Any:
     return B.negative(B.matmul(B.matmul(turned, g), turned))
 
 
+def _solve_forward(B: Any, tangents: Any, a: Any, out: Any) -> Any:
+    """A^-1 (b' - A' x)."""
+    turned, right = tangents
+    if turned is not None:
+        moved = B.matmul(turned, out)
+        right = B.negative(moved) if right is None else B.subtract(right, moved)
+    return B.solve(a, right)
+
+
+def _inv_forward(B: Any, tangents: Any, out: Any) -> Any:
+    return B.negative(B.matmul(B.matmul(out, tangents[0]), out))
+
+
+def _det_forward(B: Any, tangents: Any, x: Any) -> Any:
+    n = len(x.shape)
+    return B.sum(B.multiply(B.cofactor(x), tangents[0]), axis=(n - 2, n - 1), keepdims=False)
+
+
 def _det(B: Any, g: Any, x: Any) -> Any:
     """The cofactors: right also where the matrix is singular."""
     n = len(x.shape)
@@ -70,10 +88,25 @@ def _cholesky_hermitian(B: Any, g: Any, lower: Any) -> Any:
     return B.multiply(B.add(half, other), 0.5)
 
 
+def _cholesky_forward(B: Any, tangents: Any, out: Any) -> Any:
+    """L Phi(L^-1 A' L^-H), with A' made Hermitian as the pullback makes it."""
+    (t,) = tangents
+    complex_ = B.dtype_of(out).kind == "c"
+
+    def H(x: Any) -> Any:
+        return _T(B, B.conj(x)) if complex_ else _T(B, x)
+
+    t = B.multiply(B.add(t, H(t)), 0.5)
+    inner = B.solve(out, H(B.solve(out, t)))  # L^-1 (L^-1 A')^H = (L^-1 A' L^-H)^H, which is itself
+    lower = B.tril(inner, k=0)
+    strict = B.tril(inner, k=-1)
+    return B.matmul(out, B.add(strict, B.multiply(B.subtract(lower, strict), 0.5)))
+
+
 RECORDS: dict[str, Record] = {
-    "solve": Custom(pullback=_solve),
-    "inv": Custom(x=_inv),
-    "det": Custom(x=_det),
+    "solve": Custom(pullback=_solve, pushforward=_solve_forward),
+    "inv": Custom(x=_inv, pushforward=_inv_forward),
+    "det": Custom(x=_det, pushforward=_det_forward),
     "cofactor": Composed(_cofactor_definition),
-    "cholesky": Custom(x=_cholesky),
+    "cholesky": Custom(x=_cholesky, pushforward=_cholesky_forward),
 }

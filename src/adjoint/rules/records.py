@@ -11,6 +11,13 @@ and a node keeps that and nothing else: an operand (`x`), the result (`out`), a 
 in for operands; rules combine scalars among themselves in Python. `None` is a cotangent too: none.
 
 Rules are C-linear and never conjugate; `backward` does, at its two ends.
+
+Forward mode follows from the same record. Where it does not (`Custom`, and the few primitives that are
+linear over the reals only), the record declares a pushforward for all operands together:
+
+    pushforward(B, tangents, ...) -> tangent
+
+`tangents` has an entry per operand, None for those without; the other parameters are picked as for rules.
 """
 
 from __future__ import annotations
@@ -31,9 +38,10 @@ class Record:
     `None` for those that nothing depends on.
     """
 
-    def __init__(self, *, pullback: Rule | None = None, **rules: Rule) -> None:
+    def __init__(self, *, pullback: Rule | None = None, pushforward: Rule | None = None, **rules: Rule) -> None:
         self.rules = rules
         self.pullback = pullback
+        self.pushforward = pushforward
         # accumulate(B, sink, g, ...): adds the cotangent into a buffer instead of making one
         self.accumulate: Rule | None = None
 
@@ -71,8 +79,15 @@ class Composed(Record):
     reverse mode, and may themselves call composed primitives.
     """
 
-    def __init__(self, definition: Callable[..., Any], *, pullback: Rule | None = None, **rules: Rule) -> None:
-        super().__init__(pullback=pullback, **rules)
+    def __init__(
+        self,
+        definition: Callable[..., Any],
+        *,
+        pullback: Rule | None = None,
+        pushforward: Rule | None = None,
+        **rules: Rule,
+    ) -> None:
+        super().__init__(pullback=pullback, pushforward=pushforward, **rules)
         self.definition = definition
 
     @property

@@ -26,8 +26,23 @@ def _extremum(B: Any, g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any
     return B.multiply(best, B.divide(_kept(B, g, axis, keepdims), count))
 
 
+def _extremum_forward(B: Any, tangents: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
+    (t,) = tangents
+    best = B.astype(B.equal(x, _kept(B, out, axis, keepdims)), dtype=B.dtype_of(t))
+    total = B.sum(B.multiply(best, t), axis=axis, keepdims=keepdims)
+    return B.divide(total, B.sum(best, axis=axis, keepdims=keepdims))
+
+
 def _prod(B: Any, g: Any, x: Any, axis: Any, keepdims: Any) -> Any:
-    """Each element's derivative is the product of the others, right with zeros among them.
+    return B.multiply(_kept(B, g, axis, keepdims), _others(B, x, axis))
+
+
+def _prod_forward(B: Any, tangents: Any, x: Any, axis: Any, keepdims: Any) -> Any:
+    return B.sum(B.multiply(tangents[0], _others(B, x, axis)), axis=axis, keepdims=keepdims)
+
+
+def _others(B: Any, x: Any, axis: Any) -> Any:
+    """For each element the product of the others, right with zeros among them.
 
     Products of those before and after come from two cumulative products over one flat axis.
     """
@@ -40,8 +55,7 @@ def _prod(B: Any, g: Any, x: Any, axis: Any, keepdims: Any) -> Any:
     before = _exclusive_prod(B, flat, last)
     after = B.flip(_exclusive_prod(B, B.flip(flat, axis=(last,)), last), axis=(last,))
     others = B.reshape(B.multiply(before, after), shape=tuple(x.shape[i] for i in order))
-    others = B.permute_dims(others, axes=tuple(sorted(range(len(order)), key=order.__getitem__)))
-    return B.multiply(_kept(B, g, axis, keepdims), others)
+    return B.permute_dims(others, axes=tuple(sorted(range(len(order)), key=order.__getitem__)))
 
 
 def _exclusive_prod(B: Any, x: Any, axis: int) -> Any:
@@ -73,6 +87,23 @@ def _cumulative_prod(B: Any, g: Any, x: Any, axis: int) -> Any:
     return B.multiply(_exclusive_prod(B, x, axis), total)
 
 
+def _cumulative_prod_forward(B: Any, tangents: Any, x: Any, axis: int) -> Any:
+    """The transpose of the pullback: s_k = t_k p_k + x_k s_(k-1), p_k the product before k."""
+    n = x.shape[axis]
+    total, factor, step = B.multiply(tangents[0], _exclusive_prod(B, x, axis)), x, 1
+    while step < n:
+        total = B.add(total, B.multiply(factor, _behind(B, total, step, axis)))
+        factor = B.multiply(factor, _behind(B, factor, step, axis))
+        step *= 2
+    return total
+
+
+def _behind(B: Any, x: Any, step: int, axis: int) -> Any:
+    """The elements `step` places before, zeros where there are none."""
+    widths = tuple((step, 0) if i == axis else (0, 0) for i in range(len(x.shape)))
+    return B.pad(B.index(x, key=(*[slice(None)] * axis, slice(0, x.shape[axis] - step, 1))), widths=widths, value=0)
+
+
 def _ahead(B: Any, x: Any, step: int, axis: int) -> Any:
     """The elements `step` places further on, zeros where there are none."""
     n = x.shape[axis]
@@ -88,10 +119,20 @@ def _logsumexp_definition(B: Any, x: Any, *, axis: Any, keepdims: Any) -> Any:
     return out if keepdims or not axis else B.squeeze(out, axis=axis)
 
 
-def _logsumexp(B: Any, g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
+def _weights(B: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
+    """exp(x) over its sum along axes, of which `out` is the logarithm."""
     peak = _kept(B, out, axis, keepdims)
     peak = B.where(B.equal(peak, -math.inf), 0.0, peak)  # the sum was zero: all weights are
-    return B.multiply(_kept(B, g, axis, keepdims), B.exp(B.subtract(x, peak)))
+    return B.exp(B.subtract(x, peak))
+
+
+def _logsumexp(B: Any, g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
+    return B.multiply(_kept(B, g, axis, keepdims), _weights(B, x, out, axis, keepdims))
+
+
+def _logsumexp_forward(B: Any, tangents: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
+    weighted = B.multiply(tangents[0], _weights(B, x, out, axis, keepdims))
+    return B.sum(weighted, axis=axis, keepdims=keepdims)
 
 
 def _softmax_definition(B: Any, x: Any, *, axis: int) -> Any:
@@ -112,6 +153,11 @@ def _log_softmax_pullback(B: Any, g: Any, out: Any, *, axis: int) -> Any:
     return B.subtract(g, B.multiply(B.exp(out), B.sum(g, axis=(axis,), keepdims=True)))
 
 
+def _log_softmax_forward(B: Any, tangents: Any, out: Any, axis: int) -> Any:
+    (t,) = tangents
+    return B.subtract(t, B.sum(B.multiply(B.exp(out), t), axis=(axis,), keepdims=True))
+
+
 def _norm_definition(B: Any, x: Any, *, axis: Any, keepdims: Any) -> Any:
     size = B.abs(x) if B.dtype_of(x).kind == "c" else x
     return B.sqrt(B.sum(B.square(size), axis=axis, keepdims=keepdims))
@@ -124,6 +170,13 @@ def _norm(B: Any, g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
     if B.dtype_of(x).kind == "c":
         return B.multiply(B.conj(x), B.astype(weight, dtype=B.dtype_of(x)))
     return B.multiply(x, weight)
+
+
+def _norm_forward(B: Any, tangents: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
+    (t,) = tangents
+    along = B.real(B.multiply(B.conj(x), t)) if B.dtype_of(x).kind == "c" else B.multiply(x, t)
+    total = B.sum(along, axis=axis, keepdims=keepdims)
+    return B.divide(total, B.where(B.equal(out, 0.0), 1.0, out))
 
 
 def _mean(B: Any, x: Any, axis: Any) -> Any:
@@ -165,19 +218,31 @@ _none = NotDifferentiable()
 RECORDS: dict[str, Record] = {
     "sum": Linear(x=_sum),
     "cumulative_sum": Linear(x=_reverse_cumsum),
-    "prod": Custom(x=_prod),
-    "cumulative_prod": Custom(x=_cumulative_prod),
-    "max": Custom(x=_extremum),
-    "min": Custom(x=_extremum),
-    "logsumexp": Composed(_logsumexp_definition, x=_logsumexp),
-    "softmax": Composed(_softmax_definition, x=lambda B, g, out, axis: B.softmax_pullback(g, out, axis=axis)),
+    "prod": Custom(x=_prod, pushforward=_prod_forward),
+    "cumulative_prod": Custom(x=_cumulative_prod, pushforward=_cumulative_prod_forward),
+    "max": Custom(x=_extremum, pushforward=_extremum_forward),
+    "min": Custom(x=_extremum, pushforward=_extremum_forward),
+    "logsumexp": Composed(_logsumexp_definition, x=_logsumexp, pushforward=_logsumexp_forward),
+    "softmax": Composed(
+        _softmax_definition,
+        x=lambda B, g, out, axis: B.softmax_pullback(g, out, axis=axis),
+        pushforward=lambda B, tangents, out, axis: B.softmax_pullback(tangents[0], out, axis=axis),  # symmetric
+    ),
     "softmax_pullback": Composed(_softmax_pullback),
     "log_softmax": Composed(
-        _log_softmax_definition, x=lambda B, g, out, axis: B.log_softmax_pullback(g, out, axis=axis)
+        _log_softmax_definition,
+        x=lambda B, g, out, axis: B.log_softmax_pullback(g, out, axis=axis),
+        pushforward=_log_softmax_forward,
     ),
     "log_softmax_pullback": Composed(_log_softmax_pullback),
-    "vector_norm": Composed(_norm_definition, x=_norm),
-    "standardize": Composed(_standardize_definition, x=_standardize),
+    "vector_norm": Composed(_norm_definition, x=_norm, pushforward=_norm_forward),
+    "standardize": Composed(
+        _standardize_definition,
+        x=_standardize,
+        pushforward=lambda B, tangents, x, out, axis, epsilon: _standardize(  # symmetric
+            B, tangents[0], x, out, axis, epsilon
+        ),
+    ),
     "softmax_cross_entropy": Composed(
         _cross_entropy_definition, x=lambda B, g, x, labels: B.softmax_cross_entropy_pullback(g, x, labels)
     ),

@@ -42,7 +42,7 @@ RECORDS: dict[str, Record] = {
     "squeeze": Linear(x=lambda B, g, axis: B.expand_dims(g, axis=axis)),
     "concat": Linear(pullback=_split),
     "flip": Linear(x=lambda B, g, axis: B.flip(g, axis=axis)),
-    "pad": Linear(x=_crop),
+    "pad": Linear(x=_crop, pushforward=lambda B, tangents, widths: B.pad(tangents[0], widths=widths, value=0)),
     "tril": Linear(x=lambda B, g, k: B.tril(g, k=k)),
     "triu": Linear(x=lambda B, g, k: B.triu(g, k=k)),
 }

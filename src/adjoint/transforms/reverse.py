@@ -1,0 +1,203 @@
+"""Derivatives by pulling back: gradients and vector-Jacobian products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from adjoint import errors, trees
+from adjoint.decorators.autodiff import Autodiff
+from adjoint.devices import active
+from adjoint.graph.nodes import Var, key_of, leaf_of
+from adjoint.tensor import Tensor
+from adjoint.transforms.calls import (
+    Argnums,
+    Arguments,
+    Function,
+    matching,
+    named,
+    on_level,
+    outcome,
+    peeled,
+    results_of,
+    zeros_like,
+)
+
+
+def value_and_grad(f: Function, argnums: Argnums = 0, *, has_aux: bool = False, holomorphic: bool = False) -> Function:
+    """A function that gives f's value and its gradient.
+
+    Parameters
+    ----------
+    f
+        A function with a scalar result: a tensor of shape (), or a number.
+    argnums
+        The positions or names of the arguments to differentiate by, pytrees of floating arrays. For a sequence of
+        them the gradient is a tuple.
+    has_aux
+        f returns a pair (result, aux), and the value is that pair; aux is not differentiated.
+    holomorphic
+        f is a holomorphic function of complex arguments, and the gradient is its complex derivative. Otherwise the
+        gradient of a real result by a complex argument is the direction of steepest ascent.
+
+    Raises
+    ------
+    ShapeError, DtypeError
+        The result is no scalar, or not real (complex if holomorphic); an argument has no derivatives.
+    ArgumentError
+        `argnums` does not name arguments of the call.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> import numpy as np
+    >>> value, gradient = ad.value_and_grad(lambda x: (x * x).sum())(np.array([1.0, 2.0]))
+    >>> float(value), gradient
+    (5.0, array([2., 4.]))
+    """
+
+    @named("value_and_grad", f)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        call = Arguments("grad", f, argnums, args, kwargs)
+        level: Autodiff[Any] = Autodiff.fresh(call.base)
+        with active(level):
+            variables = [leaf_of(array) for array in call.arrays]
+            out, aux = outcome("grad", call.run(f, level, variables), has_aux)
+            root = _scalar(out, level, holomorphic)
+            value = peeled(out, level, call)
+            if has_aux:
+                value = value, trees.map(lambda x: peeled(x, level, call), aux)
+            del out, aux
+            found = {} if root.node is None else level.backward(root)
+        grads = [found.get(key_of(x)) for x in variables]
+        return value, call.answer(
+            [
+                zeros_like(call.base, x.value) if g is None else call.base.conj(g[1]) if holomorphic else g[1]
+                for x, g in zip(variables, grads, strict=True)
+            ]
+        )
+
+    return run
+
+
+def _scalar(out: Any, level: Autodiff[Any], holomorphic: bool) -> Var:
+    """The result that a gradient is taken of."""
+    (x, *more), _ = results_of("grad", out)
+    if more or getattr(x, "shape", ()) != ():
+        what = f"{1 + len(more)} results" if more else f"a result of shape {tuple(x.shape)}"
+        raise errors.ShapeError(
+            f"grad: the function gives {what}; gradients are of one scalar, so sum it, or take ad.jacobian or ad.vjp"
+        )
+    root: Var = on_level(x, level)
+    kind = level.dtype_of(root).kind
+    if kind != ("c" if holomorphic else "f"):
+        raise errors.DtypeError(
+            f"grad: the function gives {level.dtype_of(root)}; expected a "
+            + ("complex result of a holomorphic function" if holomorphic else "real floating result")
+            + ("; for a complex derivative pass holomorphic=True" if kind == "c" else "")
+        )
+    return root
+
+
+def grad(f: Function, argnums: Argnums = 0, *, has_aux: bool = False, holomorphic: bool = False) -> Function:
+    """A function that gives the gradient of f; with `has_aux`, a pair of it and aux.
+
+    Parameters and errors are those of `value_and_grad`.
+
+    >>> import adjoint as ad
+    >>> ad.grad(lambda x: x**3)(2.0)
+    np.float64(12.0)
+    """
+    both = value_and_grad(f, argnums, has_aux=has_aux, holomorphic=holomorphic)
+
+    @named("grad", f)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        value, gradient = both(*args, **kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return run
+
+
+def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
+    """f's value, and its pullback: cotangents of the result to a tuple of cotangents of the primals.
+
+    Gives (value, pullback), with `has_aux` (value, pullback, aux). The pullback can be called any number of times. Of
+    complex functions it is the conjugate transpose of the derivative, as in PyTorch.
+
+    Raises
+    ------
+    DtypeError
+        A primal has no derivatives.
+    ArgumentError, ShapeError
+        The pullback was given cotangents of another structure or shape than the result.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> import numpy as np
+    >>> value, pullback = ad.vjp(np.multiply, np.array([1.0, 2.0]), np.array([3.0, 4.0]))  # doctest: +SKIP
+    >>> value, pullback = ad.vjp(lambda x, y: x * y, np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    >>> pullback(np.array([1.0, 1.0]))
+    (array([3., 4.]), array([1., 2.]))
+    """
+    call = Arguments("vjp", f, tuple(range(len(primals))), primals, {}, keep=True)
+    level: Autodiff[Any] = Autodiff.fresh(call.base)
+    with active(level):
+        variables = [leaf_of(array) for array in call.arrays]
+        out, aux = outcome("vjp", call.run(f, level, variables), has_aux)
+        leaves, structure = results_of("vjp", out)
+        roots = [on_level(x, level) for x in leaves]
+        value = trees.unflatten(structure, [peeled(x, level, call) for x in leaves])
+        aux = trees.map(lambda x: peeled(x, level, call), aux)
+
+    def pullback(cotangents: Any) -> tuple[Any, ...]:
+        given = matching("the pullback", "cotangent", cotangents, structure, [r.value for r in roots], call.base)
+        pairs = [(root, g) for root, g in zip(roots, given, strict=True) if g is not None and root.node is not None]
+        found = level.pull(pairs, retain_graph=True) if pairs else {}
+        keys = [key_of(x) for x in variables]
+        return call.answer(  # type: ignore[no-any-return]
+            [
+                found[key][1] if key in found else zeros_like(call.base, x.value)
+                for key, x in zip(keys, variables, strict=True)
+            ]
+        )
+
+    return (value, pullback, aux) if has_aux else (value, pullback)
+
+
+def linear_transpose(f: Function, *primals: Any) -> Function:
+    """The transpose of a linear function: cotangents of its result to a tuple of cotangents of its arguments.
+
+    Of `primals` only structures, shapes and dtypes count. Nothing is conjugated. Raises ArgumentError if f is
+    not zero at zero, and so is not linear.
+
+    >>> import adjoint as ad
+    >>> import numpy as np
+    >>> ad.linear_transpose(lambda x: 3 * x[:1], np.zeros(2))(np.array([1.0]))
+    (array([3., 0.]),)
+    """
+    origin = trees.map(lambda x: x * 0, primals)
+    value, pullback = vjp(f, *origin)
+    if any(bool((x != 0).any()) for x in trees.flatten(value)[0]):
+        raise errors.ArgumentError("linear_transpose: the function is not zero where its arguments are, so not linear")
+
+    def transposed(cotangents: Any) -> tuple[Any, ...]:
+        answer = pullback(trees.map(_conjugate, cotangents))
+        return tuple(trees.map(_conjugate, part) for part in answer)
+
+    return transposed
+
+
+def _conjugate(x: Any) -> Any:
+    return x.conj() if getattr(x, "dtype", np.dtype(float)).kind == "c" else x
+
+
+def stop_gradient(tree: Any) -> Any:
+    """The same values as constants of every level: no derivative flows through them, in any mode.
+
+    >>> import adjoint as ad
+    >>> ad.grad(lambda x: x * ad.stop_gradient(x))(3.0)
+    np.float64(3.0)
+    """
+    return trees.map(lambda x: x.detach() if isinstance(x, Tensor) else x, tree)

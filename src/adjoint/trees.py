@@ -1,0 +1,90 @@
+"""Pytrees: nested tuples, lists, dictionaries, dataclasses and registered types, flattened by optree."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adjoint import errors
+
+_NAMESPACE = "adjoint"
+_known: set[type] = set()  # dataclasses that optree was told of
+
+Build = Callable[[Sequence[Any]], Any]
+
+
+def flatten(tree: Any) -> tuple[list[Any], Any]:
+    """The leaves of a tree in order, and its structure. Dataclasses are registered as they are met.
+
+    >>> flatten({"w": 1.0, "b": (2.0, None)})[0]
+    [2.0, 1.0]
+    """
+    import optree  # here, so that `import adjoint` need not wait for it
+
+    leaves, structure = optree.tree_flatten(tree, namespace=_NAMESPACE)
+    met = {type(x) for x in leaves if dataclasses.is_dataclass(x) and not isinstance(x, type)} - _known
+    if not met:
+        return leaves, structure
+    for cls in met:
+        _register(cls)
+    return flatten(tree)
+
+
+def _register(cls: type) -> None:
+    import optree
+
+    names = [f.name for f in dataclasses.fields(cls) if f.init]
+    optree.register_pytree_node(
+        cls,
+        lambda x: ([getattr(x, name) for name in names], None, names),
+        lambda _, children: cls(**dict(zip(names, children, strict=True))),
+        namespace=_NAMESPACE,
+    )
+    _known.add(cls)
+
+
+def unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
+    """The tree of a structure with these leaves."""
+    import optree
+
+    return optree.tree_unflatten(structure, leaves)
+
+
+def paths(structure: Any) -> list[str]:
+    """Where each leaf stands, as one would write it: `[0]['w']`; the root is an empty string."""
+    return [accessor.codify("") for accessor in structure.accessors()]
+
+
+def map(f: Callable[..., Any], tree: Any, *rest: Any) -> Any:
+    """The tree with `f` applied to each leaf, and to the leaves of further trees of the same structure."""
+    leaves, structure = flatten(tree)
+    others = [flatten(other) for other in rest]
+    for _, found in others:
+        if found != structure:
+            raise errors.ArgumentError(f"trees of structures {structure} and {found} do not go together")
+    return unflatten(structure, [f(*group) for group in zip(leaves, *[o[0] for o in others], strict=True)])
+
+
+def spread(prefix: Any, structure: Any, what: str) -> list[Any]:
+    """A value per leaf of a structure, from one value for all, or a tree that says it for branches.
+
+    None stands for itself. Raises ArgumentError where the prefix does not fit.
+    """
+    import optree
+
+    if prefix is None or isinstance(prefix, int):
+        return [prefix] * structure.num_leaves
+    tree = optree.tree_unflatten(structure, range(structure.num_leaves))
+    try:
+        return list(
+            optree.broadcast_prefix(
+                prefix,
+                tree,
+                is_leaf=lambda x: x is None,
+                none_is_leaf=False,
+                namespace=_NAMESPACE,
+            )
+        )
+    except ValueError as error:
+        raise errors.ArgumentError(f"{what} {prefix!r} does not fit the structure {structure}: {error}") from None
