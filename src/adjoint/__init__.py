@@ -149,17 +149,16 @@ from adjoint.functions.reductions import (
     var,
 )
 from adjoint.tensor import Tensor
+from adjoint.transforms.batches import vmap
+from adjoint.transforms.forward import hvp, jvp, linearize
+from adjoint.transforms.jacobians import hessian, jacobian
+from adjoint.transforms.reverse import grad, linear_transpose, stop_gradient, value_and_grad, vjp
 
 e = 2.718281828459045
 inf = float("inf")
 nan = float("nan")
 newaxis = None
 pi = 3.141592653589793
-from adjoint.transforms.batches import vmap
-from adjoint.transforms.forward import hvp, jvp, linearize
-from adjoint.transforms.jacobians import hessian, jacobian
-from adjoint.transforms.reverse import grad, linear_transpose, stop_gradient, value_and_grad, vjp
-
 __version__ = "0.1.0"
 
 __all__ = [

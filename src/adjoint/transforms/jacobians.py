@@ -75,7 +75,7 @@ def jacobian(
                 raise errors.DtypeError(
                     "jacobian: expected complex arguments of a holomorphic function"
                     if holomorphic
-                    else "jacobian: an argument is complex; pass holomorphic=True if the function is, else take ad.vjp, "
+                    else "jacobian: an argument is complex; pass holomorphic=True if the function is, else take ad.vjp "
                     "or split it into real and imaginary part"
                 )
         answer = None
