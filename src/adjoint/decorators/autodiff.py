@@ -368,20 +368,10 @@ class Autodiff(Decorator[J]):
     ) -> dict[Key, tuple[Node, Array]]:
         """`backward` from several roots at once, each tracked and with its cotangent. Empties the list."""
         inner = self.inner
-        cotangents: dict[Node, Any] = {}
-        while roots:
-            root, g = roots.pop()
-            node = root.node
-            if node is None:
-                raise errors.GraphError("backward: the root is a constant; ad.why(x, root) tells where the path is cut")
-            if inner.dtype_of(g).kind == "c":
-                g = inner.conj(g)
-            cotangents[node] = inner.add(cotangents[node], g) if node in cotangents else g
-        del root
+        cotangents = _start(roots, inner)
         nodes, edges = claim(list(cotangents), keep=retain_graph)
         needed = None if wrt is None else leading_to(set(wrt), nodes, edges)
         answers: dict[Key, tuple[Node, Array]] = {}
-        g = None
         owned: set[Node] = set()  # whose cotangent is a buffer that this walk allocated
         kitchen = Kitchen() if self.checkpointing else None
         add, add_into = inner.add, inner.add_into
@@ -455,6 +445,20 @@ def _lift_constant(run: Implementation) -> Implementation:
         return var_of(run(*[o.value if o.__class__ is Var else o for o in operands], **parameters), None)
 
     return lifted
+
+
+def _start(roots: list[tuple[Var, Array]], inner: Backend) -> dict[Node, Any]:
+    """The cotangents of the roots, conjugated, by node. Empties the list, so that nothing else holds them."""
+    cotangents: dict[Node, Any] = {}
+    while roots:
+        root, g = roots.pop()
+        if root.node is None:
+            raise errors.GraphError("backward: the root is a constant; ad.why(x, root) tells where the path is cut")
+        if inner.dtype_of(g).kind == "c":
+            g = inner.conj(g)
+        known = cotangents.get(root.node)
+        cotangents[root.node] = g if known is None else inner.add(known, g)
+    return cotangents
 
 
 def _answer(answers: dict[Key, tuple[Node, Array]], node: Node, g: Array, inner: Backend) -> None:
