@@ -707,7 +707,8 @@ def explain(
     error: Exception, device: Backend, name: str, arrays: Sequence[Any], parameters: dict[str, Any]
 ) -> Exception:
     """The error a user should see for a primitive that failed: what the shape rule finds, or a wrap."""
-    if isinstance(error, errors.AdjointError) and type(error) not in (errors.ShapeError, errors.SingularError):
+    vague = type(error) in (errors.ShapeError, errors.SingularError) and not TABLE[name].dynamic
+    if isinstance(error, errors.AdjointError) and not vague:
         return error
     specs = [Spec(tuple(a.shape), device.dtype_of(a)) if hasattr(a, "shape") else a for a in arrays]
     try:
