@@ -255,7 +255,7 @@ def _check_batched(f: Function, point: Values, level: Autodiff[Any], rng: np.ran
     base = level.inner
     examples = [point, [x * (1 + 1e-3 * rng.uniform(-1, 1, x.shape)) for x in point]]
     weights = [_random(rng, x.numpy()) for x in f([asarray(x, device=base) for x in point])]
-    batch: Batched[Any] = Batched.fresh(base)
+    batch: Batched[Any] = Batched.fresh(base, None, "shared")  # as examples alone draw
     together = [
         wrap(Batch(asarray(np.stack(pair), device=base)._array, True), batch)
         for pair in zip(*[[x.astype(y.dtype) for x, y in zip(e, point, strict=True)] for e in examples], strict=True)
