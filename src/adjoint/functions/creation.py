@@ -117,33 +117,53 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
     >>> ad.asarray(np.arange(3.0)).dtype
     dtype('float64')
     """
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
     if isinstance(values, Tensor):
-        here = device is None or find_device(device) is values.device
-        out = values if here else to_device(values, device)
-        out = out if dtype is None else cast(out, dtypes.as_dtype(dtype))
+        place = values.device if device is None else find_device(device)
+        if copy is False and not (_is(wanted, values.dtype) and any(level is values.device for level in place.chain())):
+            raise _unshared("asarray", place)
+        out = values if place is values.device else to_device(values, place)
+        out = out if wanted is None else cast(out, wanted)
         return same(out) if copy and out is values else out
     if hasattr(values, "__dlpack__") and not isinstance(values, (np.ndarray, np.generic)):
         out = from_dlpack(values, device=device, copy=copy)
-        return out if dtype is None else cast(out, dtypes.as_dtype(dtype))
-    place = _place(device)
+        if copy is False and not _is(wanted, out.dtype):
+            raise _unshared("asarray", out.device)
+        return out if wanted is None else cast(out, wanted)
     array = _values(values, dtype, "asarray")
-    if copy is False and not (isinstance(values, np.ndarray) and np.may_share_memory(array, values)):
-        raise errors.ArgumentError("asarray: these values cannot be shared; leave out copy=False")
-    return wrap(place.from_numpy(array, copy=copy is True), place)
+    return _held("asarray", values, array, _place(device), copy)
+
+
+def _is(wanted: DType | None, dtype: DType) -> bool:
+    return wanted is None or wanted is dtype
+
+
+def _held(name: str, source: Any, array: np.ndarray[Any, Any], place: Backend, copy: bool | None) -> Tensor[Any]:
+    """The tensor of an array that was made of `source`; `copy=False` holds it to the memory of the source."""
+    out = wrap(place.from_numpy(array, copy=copy is True), place)
+    if copy is False:
+        same_memory = isinstance(source, np.ndarray) and np.may_share_memory(source, place.to_numpy(out._array))
+        if not same_memory and not (source is array and not array.size):  # nothing is in no memory
+            raise _unshared(name, place)
+    return out
+
+
+def _unshared(name: str, place: Backend) -> errors.ArgumentError:
+    return errors.ArgumentError(f"{name}: on {place} these values cannot be shared; leave out copy=False")
 
 
 def from_dlpack(array: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor[Any]:
     """A tensor over the memory of another library's array, through DLPack.
 
-    Raises TrackedError or the exporter's error where the array cannot be exported.
+    `copy=True` never shares. Raises ArgumentError for `copy=False` where the values must be copied,
+    TrackedError or the exporter's error where the array cannot be exported.
     """
     if not hasattr(array, "__dlpack__"):
         raise errors.ArgumentTypeError(
             f"from_dlpack: expected an array with __dlpack__, received {type(array).__name__}"
         )
-    place = _place(device)
-    values = np.from_dlpack(array)
-    return wrap(place.from_numpy(_values(values, None, "from_dlpack"), copy=copy is True), place)
+    values = np.from_dlpack(array, copy=False) if copy is False else np.from_dlpack(array)
+    return _held("from_dlpack", values, _values(values, None, "from_dlpack"), _place(device), copy)
 
 
 @overload

@@ -21,6 +21,7 @@ B = TypeVar("B", bound=Backend)
 def reshape(x: Tensor[B], /, shape: int | Sequence[int], *, copy: bool | None = None) -> Tensor[B]:
     """The same elements, in order, in another shape; one size may be -1 and is worked out.
 
+    `copy` is the standard's, and changes nothing: whether tensors share memory cannot be seen.
     Raises ShapeError where the elements do not fill the shape.
 
     >>> import adjoint as ad
