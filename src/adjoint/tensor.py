@@ -7,6 +7,7 @@ of the same name in `adjoint.functions`, so that `x.sum()` and `ad.sum(x)` are o
 from __future__ import annotations
 
 import math
+import operator
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeGuard, TypeVar
@@ -37,6 +38,16 @@ _FLOATING = frozenset("divide pow atan2 logaddexp".split())
 _NUMERIC = frozenset("add subtract multiply maximum minimum floor_divide remainder".split())
 # what complex numbers have no answer to
 _ORDERED = frozenset("less less_equal greater greater_equal maximum minimum floor_divide remainder".split())
+# what has an answer for integers of any size
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+}
+_LOGIC = frozenset("logical_and logical_or logical_xor".split())
 # what else a data type must be, for errors
 _WANTED = {
     "negative": "numbers; of booleans there is ~",
@@ -615,6 +626,8 @@ def binary(name: str, x: Any, y: Any) -> Any:
             value = operand(value, other, name)
         pair.append(value)
     x, y = pair
+    if name in _LOGIC:  # all that counts of a number is whether it is zero, and numbers may be of any size
+        x, y = (int(v != 0) if weak(v) and not isinstance(v, bool) else v for v in pair)
     if not isinstance(x, Tensor):
         if not isinstance(y, Tensor):
             raise errors.ArgumentError(f"{name}: expected a tensor among {x!r} and {y!r}")
@@ -632,8 +645,16 @@ def binary(name: str, x: Any, y: Any) -> Any:
         dtype = dtypes.floating(dtype)
     elif name in _NUMERIC and dtype.kind == "b":
         dtype = dtypes.default_int
-    x, y = (cast(v, dtype) if isinstance(v, Tensor) else fitting(v, dtype, name) for v in (x, y))
-    return run(name, (x, y))
+    try:
+        pair = [cast(v, dtype) if isinstance(v, Tensor) else fitting(v, dtype, name) for v in (x, y)]
+    except errors.RangeError:
+        if name not in _COMPARISONS:
+            raise
+        # every element stands to an integer outside the dtype as zero does
+        answer = _COMPARISONS[name](*[0 if isinstance(v, Tensor) else v for v in (x, y)])
+        tensor = x if isinstance(x, Tensor) else y
+        return run("equal" if answer else "not_equal", (tensor, tensor))
+    return run(name, pair)
 
 
 def fitting(scalar: Any, dtype: DType, name: str) -> Any:

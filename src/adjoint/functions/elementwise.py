@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -186,7 +187,7 @@ def clip(x: Tensor[B], /, min: Numbers = None, max: Numbers = None) -> Tensor[B]
 
     The gradient passes at the bounds. Bounds broadcast with x but do not widen its dtype.
 
-    Raises DtypeError for complex x or bounds of a wider dtype.
+    Raises DtypeError for complex x or bounds of a wider dtype, RangeError where a result would not fit in x's.
 
     >>> import adjoint as ad
     >>> ad.clip(ad.tensor([-1.0, 0.5, 2.0]), 0, 1).tolist()
@@ -199,7 +200,7 @@ def clip(x: Tensor[B], /, min: Numbers = None, max: Numbers = None) -> Tensor[B]
         return same(x)
     info: Any = dtypes.limits(x.dtype)
     bounds = []
-    for bound, none in ((min, info[0]), (max, info[1])):
+    for bound, none, beyond in ((min, info[0], operator.lt), (max, info[1], operator.gt)):
         if bound is None:
             bounds.append(none)
         elif weak(bound):
@@ -207,7 +208,7 @@ def clip(x: Tensor[B], /, min: Numbers = None, max: Numbers = None) -> Tensor[B]
                 raise errors.DtypeError(f"clip: complex numbers have no order, received the bound {bound}")
             if isinstance(bound, float) and x.dtype.kind != "f":
                 return clip(cast(x, dtypes.default_float), min, max)
-            bounds.append(bound)
+            bounds.append(none if beyond(bound, none) else fitting(bound, x.dtype, "clip"))
         else:
             (_, bound) = as_tensors([x, bound], "clip")
             if bound.dtype is not x.dtype:
