@@ -167,6 +167,28 @@ def test_booleans_compute_as_integers_and_divide_as_floats() -> None:
     same(x * True, np.array([1, 0]))
     same(x**2, np.array([1, 0]))
     same(x / ad.tensor([1, 2]), np.array([1, 0], "f4"))
+    same(x**True, np.array([1, 0]))
+    same(True**x, np.array([1, 1]))
+    same(x**x, np.array([1, 1]))
+    same(ad.pow(x, x), np.array([1, 1]))
+    same(x**0.5, np.array([1, 0], "f4"))
+    same(ad.tensor([2, 3], dtype=ad.int8) ** True, np.array([2, 3], "i1"))
+    same(ad.tensor([2, 3], dtype=ad.int8) ** x, np.array([2, 1], "i1"))
+    same(x << x, np.array([2, 0]))
+    same(x >> True, np.array([0, 0]))
+    for function in (ad.square, ad.sign, ad.conj):
+        same(function(x), np.array([1, 0]))
+
+
+def test_pythons_booleans_meet_numbers_on_every_backend() -> None:
+    for device in ("numpy", "reference", ad.ArrayAPI(pytest.importorskip("array_api_strict"))):
+        for x in (ad.tensor([2, 3], device=device), ad.tensor([2.0, 3.0], device=device)):
+            for op in (operator.add, operator.mul, operator.floordiv, operator.pow, operator.eq):
+                assert op(x, True).tolist() == op(x, 1).tolist()
+                assert op(True, x).tolist() == op(1, x).tolist()
+        x = ad.tensor([True, False], device=device)
+        assert (x == True).tolist() == ad.logical_or(x, False).tolist() == [True, False]  # noqa: E712
+        assert (x**True).tolist() == [1, 0]
 
 
 def test_integers_to_a_float_power_become_floats() -> None:

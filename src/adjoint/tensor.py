@@ -34,8 +34,10 @@ Scalar = (bool, int, float, complex)  # Python's own; NumPy's count as arrays
 _new = object.__new__
 _BOOL = dtypes.bool
 # what integers are made float for, and booleans integers
-_FLOATING = frozenset("divide pow atan2 logaddexp".split())
-_NUMERIC = frozenset("add subtract multiply maximum minimum floor_divide remainder".split())
+_FLOATING = frozenset("divide atan2 logaddexp".split())
+_NUMERIC = frozenset(
+    "add subtract multiply maximum minimum floor_divide remainder pow bitwise_left_shift bitwise_right_shift".split()
+)
 # what complex numbers have no answer to
 _ORDERED = frozenset("less less_equal greater greater_equal maximum minimum floor_divide remainder".split())
 # what has an answer for integers of any size
@@ -641,7 +643,7 @@ def binary(name: str, x: Any, y: Any) -> Any:
             raise errors.DtypeError(f"{name}: {error}") from None
     if dtype.kind == "c" and name in _ORDERED:
         raise errors.DtypeError(f"{name}: expected real numbers, received {dtype}; take abs, real or imag")
-    if name in _FLOATING and (name != "pow" or dtype.kind == "b"):
+    if name in _FLOATING:
         dtype = dtypes.floating(dtype)
     elif name in _NUMERIC and dtype.kind == "b":
         dtype = dtypes.default_int
@@ -658,7 +660,9 @@ def binary(name: str, x: Any, y: Any) -> Any:
 
 
 def fitting(scalar: Any, dtype: DType, name: str) -> Any:
-    """A Python scalar that the dtype can hold."""
+    """A Python scalar that the dtype can hold; the standard knows Python's booleans among booleans only."""
+    if scalar is True or scalar is False:
+        return scalar if dtype.kind == "b" else int(scalar)
     if dtype.kind in "iu" and not np.iinfo(dtype).min <= scalar <= np.iinfo(dtype).max:
         raise errors.RangeError(f"{name}: {scalar} does not fit in {dtype}; convert the tensor with astype")
     return scalar

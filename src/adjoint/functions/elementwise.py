@@ -16,8 +16,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 Numbers = Any  # a tensor, a Python scalar, or a NumPy array
 
 
-def _function(*, floating: bool = True, real: bool = False) -> Callable[[F], F]:
-    """The body of a function that is the primitive of its name."""
+def _function(*, floating: bool = True, real: bool = False, numeric: bool = False) -> Callable[[F], F]:
+    """The body of a function that is the primitive of its name; booleans are int64 to a `numeric` one."""
 
     def make(function: F) -> F:
         name = function.__name__
@@ -26,6 +26,8 @@ def _function(*, floating: bool = True, real: bool = False) -> Callable[[F], F]:
             x = inexact(x, name) if floating else as_tensor(x, name)
             if real and x.dtype.kind == "c":
                 raise errors.DtypeError(f"{name}: expected real values, received {x.dtype}; use abs, real or imag")
+            if numeric and x.dtype.kind == "b":
+                x = cast(x, dtypes.default_int)
             return unary(name, x)
 
         body.__name__, body.__qualname__, body.__doc__ = name, name, function.__doc__
@@ -146,7 +148,7 @@ def abs(x: Tensor[B], /) -> Tensor[B]:
     ...
 
 
-@_function(floating=False)
+@_function(floating=False, numeric=True)
 def sign(x: Tensor[B], /) -> Tensor[B]:
     """-1, 0 or 1 by the sign of x; x / abs(x) for complex x."""
     ...
@@ -176,7 +178,7 @@ def round(x: Tensor[B], /) -> Tensor[B]:
     ...
 
 
-@_function(floating=False)
+@_function(floating=False, numeric=True)
 def square(x: Tensor[B], /) -> Tensor[B]:
     """x * x."""
     ...
@@ -378,7 +380,7 @@ def atanh(x: Tensor[B], /) -> Tensor[B]:
 # --- complex numbers ---
 
 
-@_function(floating=False)
+@_function(floating=False, numeric=True)
 def conj(x: Tensor[B], /) -> Tensor[B]:
     """The complex conjugate."""
     ...
