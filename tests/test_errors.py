@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import operator
 import pickle
 import re
 from collections.abc import Callable
@@ -189,6 +191,27 @@ ROWS: dict[str, Row] = {
         ["cross entropy", "3", "3 classes"]),
     "a negative class": (lambda: ad.nn.cross_entropy(t(A), [0, -1]), None, errors.OutOfRangeError,
         ["cross entropy", "-1"]),
+    # operands
+    "times a string": (lambda: t(V) * "a", lambda: V * "a", errors.DtypeError, ["multiply", "number", "str", "'a'"]),
+    "a string times": (lambda: "ab" * ad.tensor(2), lambda: "ab" * np.array(2), errors.DtypeError,
+        ["multiply", "number", "str", "'ab'"]),
+    "times bytes": (lambda: t(V) * b"a", lambda: V * b"a", errors.DtypeError, ["multiply", "bytes", "b'a'"]),
+    "plus None": (lambda: t(V) + None, lambda: V + None, errors.DtypeError, ["add", "number", "None"]),
+    "None plus": (lambda: None + t(V), lambda: None + V, errors.DtypeError, ["add", "number", "None"]),
+    "plus a function": (lambda: t(V) + len, lambda: V + len, errors.DtypeError, ["add", "len"]),
+    "plus a set": (lambda: operator.iadd(ad.ones(3), {1}), lambda: V + {1}, errors.DtypeError, ["add", "set"]),
+    "to the power of a string": (lambda: t(V) ** "a", lambda: V ** "a", errors.DtypeError, ["pow", "'a'"]),
+    "bits of a string": (lambda: ad.tensor(N) & "a", lambda: N & "a", errors.DtypeError, ["bitwise_and", "'a'"]),
+    "less than a string": (lambda: t(V) < "a", lambda: V < "a", errors.DtypeError, ["less", "number", "'a'"]),
+    "a long string": (lambda: t(V) + 1000 * "a", lambda: V + 1000 * "a", errors.DtypeError, ["add", "'aaa", "..."]),
+    "times a deque": (lambda: t(V) * collections.deque([1.0]), None, errors.DtypeError, ["multiply", "deque"]),
+    "matmul of a number": (lambda: t(V) @ 3, lambda: V @ 3, errors.ShapeError, ["matmul", "(3,)", "()", "*"]),
+    "a number in matmul": (lambda: 3.5 @ t(V), lambda: 3.5 @ V, errors.ShapeError, ["matmul", "(3,)", "()", "*"]),
+    "matmul of a NumPy number": (lambda: t(V) @ np.float64(3), lambda: V @ np.float64(3), errors.ShapeError,
+        ["matmul", "*"]),
+    "matmul of a string": (lambda: t(V) @ "a", lambda: V @ "a", errors.DtypeError, ["matmul", "str", "'a'"]),
+    "matmul of None": (lambda: None @ t(V), None, errors.DtypeError, ["matmul", "None"]),
+    "matmul in place": (lambda: operator.imatmul(ad.ones(3), None), None, errors.DtypeError, ["matmul", "None"]),
     # dtypes
     "adding a string": (lambda: ad.add(t(V), "a"), lambda: np.add(V, "a"), errors.DtypeError,
         ["add", "numbers", "'a'"]),

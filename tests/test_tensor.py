@@ -85,6 +85,8 @@ def test_matmul_operator_takes_arrays_on_both_sides() -> None:
     same(ad.tensor(x) @ x.T, x @ x.T)
     same(x.T @ ad.tensor(x), x.T @ x)
     same(ad.tensor(x) @ [1.0, 2.0, 3.0], x @ [1.0, 2.0, 3.0])
+    same(ad.tensor(x) @ (1.0, 2.0, 3.0), x @ [1.0, 2.0, 3.0])
+    same((1.0, 2.0) @ ad.tensor(x), [1.0, 2.0] @ x)
 
 
 @pytest.mark.parametrize("value", [np.arange(3.0), np.float64(2), np.float32(2), np.array(2.0), np.int64(2)])
@@ -102,14 +104,16 @@ def test_unknown_operands_are_left_to_the_other_side() -> None:
         def __radd__(self, x: Any) -> str:
             return "theirs"
 
+        __rmatmul__ = __radd__
+
     x = ad.tensor([1.0])
     assert x + Other() == "theirs"
+    assert x @ Other() == "theirs"
     assert (x == None) is False  # noqa: E711 (the comparison is what is tested)
     assert (x != "a") is True
-    with pytest.raises(TypeError):
-        x + None
-    with pytest.raises(TypeError):
-        x < "a"
+    assert "a" not in x
+    with pytest.raises(TypeError, match="'Tensor' and 'Other'"):
+        x - Other()
 
 
 # --- promotion ---

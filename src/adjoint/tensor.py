@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
+import reprlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeGuard, TypeVar
@@ -618,13 +619,14 @@ def cast(x: Tensor[Any], dtype: DType) -> Tensor[Any]:
 def binary(name: str, x: Any, y: Any) -> Any:
     """An elementwise primitive of two operands, one of them a tensor, with promotion.
 
-    Returns NotImplemented for operands that are no arrays, so that Python asks the other side.
+    Returns NotImplemented for operands that are no arrays, so that Python asks the other side; raises
+    DtypeError for Python's own, which know no tensors.
     """
     pair = []
     for value, other in ((x, y), (y, x)):
         if not isinstance(value, Tensor) and not weak(value):
             if not isinstance(value, (np.ndarray, np.generic, list, tuple)):
-                return NotImplemented
+                return NotImplemented if name in ("equal", "not_equal") else foreign(value, name)
             value = operand(value, other, name)
         pair.append(value)
     x, y = pair
@@ -657,6 +659,19 @@ def binary(name: str, x: Any, y: Any) -> Any:
         tensor = x if isinstance(x, Tensor) else y
         return run("equal" if answer else "not_equal", (tensor, tensor))
     return run(name, pair)
+
+
+def foreign(value: Any, name: str) -> Any:
+    """NotImplemented for an operand of a class that may know tensors, else a DtypeError.
+
+    Python would take a tensor for a number of repetitions of a string, if it were asked.
+    """
+    if type(value).__module__ not in ("builtins", "array", "collections"):
+        return NotImplemented
+    raise errors.DtypeError(
+        f"{name}: expected a tensor, an array or a number, received {reprlib.repr(value)} of type "
+        f"{type(value).__name__}; convert it to numbers first"
+    )
 
 
 def fitting(scalar: Any, dtype: DType, name: str) -> Any:

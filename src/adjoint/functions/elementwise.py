@@ -46,7 +46,8 @@ def _pairwise(name: str) -> Callable[[F], F]:
                 x = as_tensor(x, name)
             out = binary(name, x, y)
             if out is NotImplemented:
-                raise errors.DtypeError(f"{name}: expected tensors or numbers, received {x!r} and {y!r}")
+                other = y if isinstance(x, Tensor) else x
+                raise errors.DtypeError(f"{name}: expected a tensor, an array or a number, received {other!r}")
             return out
 
         body.__name__ = body.__qualname__ = function.__name__
