@@ -345,13 +345,17 @@ class Tensor(Generic[B]):
         return bool(self.item())
 
     def __int__(self) -> int:
-        return int(self.item())
+        value = _only(self, "int")
+        if value - value != 0:  # infinite, or nan
+            kind = errors.ArgumentError if value != value else errors.RangeError
+            raise kind(f"int: {value} is no integer; isfinite tells where numbers are")
+        return int(value)
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(_only(self, "float"))
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(_only(self, "complex"))
 
     def __index__(self) -> int:
         if self._dtype.kind not in "iu" or self.ndim:
@@ -502,6 +506,15 @@ class Tensor(Generic[B]):
         """The node that recorded this tensor, or None for leaves and constants."""
         node = getattr(self._array, "node", None)
         return node if isinstance(node, Node) and node.parents != () else None
+
+
+def _only(x: Tensor[Any], name: str) -> Any:
+    """The only element, for a conversion to one of Python's numbers."""
+    if x.size != 1:
+        raise errors.ArgumentTypeError(f"{name}: expected one element, received shape {x.shape}; use tolist()")
+    if x._dtype.kind == "c" and name != "complex":
+        raise errors.DtypeError(f"{name}: expected a real number, received {x._dtype}; take .real, .imag or abs first")
+    return x.item()
 
 
 owning = threading.RLock()  # held while an owned buffer is read or written in place, and to end an ownership

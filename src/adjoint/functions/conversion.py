@@ -119,6 +119,10 @@ def __format__(x: Tensor[Any], spec: str, /) -> str:
     """f"{x:.3f}" formats the number of a one-element tensor, as NumPy does."""
     if not spec:
         return str(x)
+    if x.size != 1:
+        raise errors.ArgumentTypeError(
+            f"format: {spec!r} formats one element, received shape {x.shape}; use tolist() or x.numpy()"
+        )
     return format(item(x), spec)
 
 

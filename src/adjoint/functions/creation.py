@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, TypeVar, overload
 
@@ -33,6 +34,13 @@ def as_shape(shape: Any, name: str = "shape") -> Shape:
     return sizes
 
 
+def as_integer(value: Any, name: str, what: str) -> int:
+    """One integer that users write; raises ArgumentTypeError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise errors.ArgumentTypeError(f"{name}: {what} is an integer, received {value!r}")
+    return int(value)
+
+
 def integers(value: Any, name: str, what: str) -> tuple[int, ...]:
     """Integers from what users write: one, or a sequence of them; raises ArgumentTypeError for other types."""
     found = (value,) if isinstance(value, (int, np.integer)) else value
@@ -41,6 +49,27 @@ def integers(value: Any, name: str, what: str) -> tuple[int, ...]:
     if not valid or any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) for n in found):
         raise errors.ArgumentTypeError(f"{name}: {what} are integers; received {value!r}")
     return tuple(map(int, found))
+
+
+def as_number(value: Any, name: str, what: str) -> Any:
+    """A real number that users write, NumPy's made Python's; raises ArgumentTypeError for anything else."""
+    if not isinstance(value, (int, float, np.integer, np.floating)):
+        raise errors.ArgumentTypeError(f"{name}: {what} is a number, received {value!r}")
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def as_constant(value: Any, dtype: DType, name: str) -> Any:
+    """One number to fill a tensor of the dtype with, as a Python scalar.
+
+    Raises ArgumentTypeError for what is no single number, DtypeError and RangeError for what the dtype does not hold.
+    """
+    if isinstance(value, (Tensor, np.ndarray, np.generic)) and value.size == 1:
+        value = value.item()
+    if not isinstance(value, (int, float, complex)):
+        raise errors.ArgumentTypeError(f"{name}: expected one number, received {value!r}")
+    if isinstance(value, complex) and dtype.kind not in "cb":
+        raise errors.DtypeError(f"{name}: the complex number {value} does not fit in {dtype}; take .real first")
+    return fitting(value, dtype, name)
 
 
 def _values(values: Any, dtype: Any, name: str) -> np.ndarray[Any, Any]:
@@ -239,8 +268,7 @@ def made(place: Backend, name: str, **parameters: Any) -> Tensor[Any]:
 
 
 def _full(shape: Shape, value: Any, dtype: DType, device: Any) -> Tensor[Any]:
-    place = _place(device)
-    return made(place, "full", shape=shape, value=fitting(value, dtype, "full"), dtype=dtype)
+    return made(_place(device), "full", shape=shape, value=value, dtype=dtype)
 
 
 def _dtype(dtype: Any, default: DType = dtypes.default_float) -> DType:
@@ -290,13 +318,14 @@ def full(shape: ShapeLike, fill_value: complex, *, dtype: Any = None, device: An
     """A tensor with one value everywhere, of the dtype that the value has."""
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
-    known = _values(fill_value, dtype, "full").dtype  # refuses what the dtype does not hold
-    return _full(as_shape(shape, "full"), fill_value, dtypes.as_dtype(known), device)
+    known = _dtype(dtype, _values(fill_value, None, "full").dtype)
+    return _full(as_shape(shape, "full"), as_constant(fill_value, known, "full"), known, device)
 
 
 def full_like(x: Tensor[D], fill_value: complex, *, dtype: Any = None, device: Any = None) -> Tensor[D]:
     """A constant of the shape of `x`, and its dtype and device unless given."""
-    return _full(x.shape, fill_value, _dtype(dtype, x.dtype), x.device if device is None else device)
+    known = _dtype(dtype, x.dtype)
+    return _full(x.shape, as_constant(fill_value, known, "full_like"), known, x.device if device is None else device)
 
 
 def zeros_like(x: Tensor[D], *, dtype: Any = None, device: Any = None) -> Tensor[D]:
@@ -339,10 +368,11 @@ def arange(
     """
     if stop is None:
         start, stop = 0, start
+    for value in (start, stop, step):
+        if as_number(value, "arange", "a bound or step") in (math.inf, -math.inf) or value != value:
+            raise errors.ArgumentError(f"arange: a bound or step is finite, received {value}")
     if step == 0:
         raise errors.ArgumentError("arange: the step must not be zero")
-    if not all(isinstance(v, (int, float, np.integer, np.floating)) for v in (start, stop, step)):
-        raise errors.ArgumentTypeError(f"arange: bounds and step are numbers; received {start!r}, {stop!r}, {step!r}")
     ints = all(isinstance(v, (int, np.integer)) for v in (start, stop, step))
     wanted = _dtype(dtype, dtypes.default_int if ints else dtypes.default_float)
     place = _place(device)
@@ -371,9 +401,9 @@ def linspace(
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
     (n,) = as_shape(num, "linspace")
-    place = _place(device)
-    array = place.linspace(start=start, stop=stop, num=n, endpoint=endpoint, dtype=_dtype(dtype))
-    return wrap(array, place)
+    wanted = _dtype(dtype)
+    first, last = as_constant(start, wanted, "linspace"), as_constant(stop, wanted, "linspace")
+    return made(_place(device), "linspace", start=first, stop=last, num=n, endpoint=endpoint, dtype=wanted)
 
 
 @overload
@@ -392,8 +422,7 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
     [[1.0, 0.0], [0.0, 1.0]]
     """
     rows, columns = as_shape((n_rows, n_rows if n_cols is None else n_cols), "eye")
-    place = _place(device)
-    return made(place, "eye", rows=rows, columns=columns, k=k, dtype=_dtype(dtype))
+    return made(_place(device), "eye", rows=rows, columns=columns, k=as_integer(k, "eye", "k"), dtype=_dtype(dtype))
 
 
 def as_tensor(x: Any, name: str) -> Tensor[Any]:
@@ -426,6 +455,7 @@ def meshgrid(*arrays: Tensor[D], indexing: str = "xy") -> list[Tensor[D]]:
     """Coordinate tensors of a grid from one-dimensional ones; `indexing` is "xy" or "ij"."""
     if indexing not in ("xy", "ij"):
         raise errors.ArgumentError(f"meshgrid: indexing is 'xy' or 'ij', received {indexing!r}")
+    arrays = tuple([as_tensor(x, "meshgrid") for x in arrays])
     sizes = [x.size for x in arrays]
     places = list(range(len(arrays)))
     if indexing == "xy" and len(arrays) > 1:
