@@ -14,6 +14,7 @@ import pytest
 
 import adjoint as ad
 from adjoint import errors
+from adjoint.tensor import run
 
 A = np.ones((2, 3))
 V = np.ones(3)
@@ -81,9 +82,16 @@ ROWS: dict[str, Row] = {
     "einsum, letters": (lambda: ad.einsum("i1->i", t(A)), lambda: np.einsum("i1->i", A), errors.ArgumentError,
         ["einsum", "letters", "'i1'"]),
     "einsum, type": (lambda: ad.einsum(5, t(A)), None, errors.ArgumentTypeError, ["einsum", "string", "5"]),
-    "inv of a rectangle": (lambda: ad.linalg.inv(t(A)), lambda: np.linalg.inv(A), errors.ShapeError,
+    "inv of a rectangle": (lambda: ad.linalg.inv(t(A)), lambda: np.linalg.inv(A), errors.NotSquareError,
         ["inv", "square", "(2, 3)"]),
-    "det of a vector": (lambda: ad.linalg.det(t(V)), None, errors.ShapeError, ["det", "square", "(3,)"]),
+    "det of a vector": (lambda: ad.linalg.det(t(V)), lambda: np.linalg.det(V), errors.NotSquareError,
+        ["det", "square", "(3,)"]),
+    "cholesky of a rectangle": (lambda: ad.linalg.cholesky(t(A)), lambda: np.linalg.cholesky(A), errors.NotSquareError,
+        ["cholesky", "square", "(2, 3)"]),
+    "solve with a rectangle": (lambda: ad.linalg.solve(t(A), t(V[:2])), lambda: np.linalg.solve(A, V[:2]),
+        errors.NotSquareError, ["solve", "square", "(2, 3)"]),
+    "a solution of a number": (lambda: ad.linalg.solve(t(np.eye(2)), t(1.0)), lambda: np.linalg.solve(np.eye(2), 1.0),
+        errors.ShapeError, ["solve", "vector"]),
     "solve": (lambda: ad.linalg.solve(t(np.eye(2)), t(V)), lambda: np.linalg.solve(np.eye(2), V), errors.ShapeError,
         ["solve", "(3, 1)", "(2, 2)"]),
     "transpose of a vector": (lambda: t(V).T, None, errors.ShapeError, ["T:", "(3,)", "mT"]),
@@ -305,7 +313,9 @@ ROWS: dict[str, Row] = {
     "a norm of three axes": (lambda: ad.linalg.norm(t(IMAGE[0]), 1), lambda: np.linalg.norm(IMAGE[0], 1),
         errors.ArgumentError, ["norm", "ord=1", "3"]),
     "a norm not there yet": (lambda: ad.linalg.matrix_norm(t(A), ord="nuc"), None, errors.UnsupportedPrimitive,
-        ["matrix_norm", "'nuc'", "singular values"]),
+        ["matrix_norm", "'nuc'", "singular values", "'fro'", "numpy.linalg.norm"]),
+    "the spectral norm": (lambda: ad.linalg.norm(t(A), 2), None, errors.UnsupportedPrimitive,
+        ["matrix_norm", "ord=2", "singular values"]),
     "meshgrid": (lambda: ad.meshgrid(t(V), indexing="a"), lambda: np.meshgrid(V, indexing="a"), errors.ArgumentError,
         ["meshgrid", "'a'", "'xy' or 'ij'"]),
     "a seed": (lambda: ad.random.seed(-1), lambda: np.random.seed(-1), errors.ArgumentError,
@@ -398,11 +408,11 @@ ROWS: dict[str, Row] = {
 
 
 def builtin_of(f: Callable[[], Any]) -> type[BaseException]:
-    """The built-in exception that NumPy raises, or what its own one derives from."""
+    """The exception that NumPy raises: a built-in one, LinAlgError, or what another of its own derives from."""
     try:
         f()
     except Exception as error:
-        return next(kind for kind in type(error).__mro__ if kind.__module__ == "builtins")
+        return next(kind for kind in type(error).__mro__ if kind.__module__ in ("builtins", "numpy.linalg"))
     raise AssertionError("NumPy takes this")
 
 
@@ -445,6 +455,8 @@ def test_the_same_errors_come_from_every_leaf() -> None:
             (lambda x, y: ad.concat([x, y]), errors.ShapeError, "concat"),
             (lambda x, y: x[2], errors.OutOfRangeError, "index 2"),
             (lambda x, y: x[[0, 3]], errors.OutOfRangeError, "index 3"),
+            (lambda x, y: ad.linalg.det(x), errors.NotSquareError, "det: expected square matrices"),
+            (lambda x, y: run("inv", (x,)), errors.NotSquareError, "inv: expected square matrices"),
             (lambda x, y: ad.linalg.inv(x[:, :2] * 0), errors.SingularError, "inv: a matrix is singular"),
             (lambda x, y: ad.linalg.cholesky(x[:, :2] * -1), errors.SingularError, "not positive definite"),
             (

@@ -730,13 +730,13 @@ def explain(
     error: Exception, device: Backend, name: str, arrays: Sequence[Any], parameters: dict[str, Any]
 ) -> Exception:
     """The error a user should see for a primitive that failed: what the shape rule finds, or a wrap."""
-    if isinstance(error, errors.AdjointError) and type(error) not in (errors.ShapeError, errors.SingularError):
+    if isinstance(error, errors.AdjointError) and not isinstance(error, (errors.ShapeError, errors.SingularError)):
         return error
     specs = [Spec(tuple(a.shape), device.dtype_of(a)) if hasattr(a, "shape") else a for a in arrays]
     try:
         result_spec(TABLE[name], specs, parameters)
     except errors.ShapeError as found:
-        return found if str(found).startswith(name) else errors.ShapeError(f"{name}: {found}")
+        return found if str(found).startswith(name) else type(found)(f"{name}: {found}")
     received = ", ".join(f"{s.dtype} of shape {s.shape}" if isinstance(s, Spec) else repr(s) for s in specs)
     if isinstance(error, np.linalg.LinAlgError):
         fault = "not positive definite" if name == "cholesky" else "singular"
