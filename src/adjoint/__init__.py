@@ -151,6 +151,8 @@ from adjoint.functions.reductions import (
 from adjoint.tensor import Tensor
 from adjoint.transforms.batches import vmap
 from adjoint.transforms.checkpoints import checkpoint, checkpoint_name
+from adjoint.transforms.closures import closure_convert
+from adjoint.transforms.custom import custom_batching, custom_jvp, custom_vjp
 from adjoint.transforms.forward import hvp, jvp, linearize
 from adjoint.transforms.jacobians import hessian, jacobian
 from adjoint.transforms.reverse import grad, linear_transpose, stop_gradient, value_and_grad, vjp
@@ -203,6 +205,7 @@ __all__ = [
     "checkpoint",
     "checkpoint_name",
     "clip",
+    "closure_convert",
     "complex64",
     "complex128",
     "concat",
@@ -211,6 +214,9 @@ __all__ = [
     "cosh",
     "cumulative_prod",
     "cumulative_sum",
+    "custom_batching",
+    "custom_jvp",
+    "custom_vjp",
     "default_device",
     "device",
     "divide",

@@ -32,7 +32,7 @@ from adjoint.graph.nodes import (
 from adjoint.graph.origins import Origin, made_from, traced
 from adjoint.graph.plans import Plan, absorbing, picked, puller, shape_of
 from adjoint.graph.recipes import BALANCED, Budget, Kitchen, Policy, Recipe, will_be_served
-from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, Primitive
+from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, Primitive, function_named
 from adjoint.rules import RECORDS, Composed, Custom, Linear, NotDifferentiable, Record, names_of
 from adjoint.rules.structural import unbroadcast
 
@@ -360,6 +360,27 @@ class Autodiff(Decorator[J]):
         node.result = i
         return var_of(value, node)
 
+    def record(
+        self,
+        name: str,
+        pull: Callable[[Sequence[Array | None]], Sequence[Array | None]],
+        operands: Sequence[Var],
+        values: Sequence[Array],
+    ) -> list[Var]:
+        """The results of a function that is no primitive, as one node.
+
+        `pull` takes the cotangents of the results, None for absent ones, and gives those of all operands.
+        """
+        tracked = [i for i, operand in enumerate(operands) if operand.node is not None]
+        node = Node()
+        node.number = next(numbers)
+        node.plan = Plan(function_named(name), "", lambda g, pull: _chosen(pull(g), tracked), None, False)
+        node.saved = pull
+        node.parents = tuple([operands[i].node for i in tracked])  # type: ignore[misc]
+        node.walk = 0
+        node.shape = [value.shape for value in values]
+        return [self._result(node, i, value) for i, value in enumerate(values)]
+
     # --- walking back ---
 
     def backward(
@@ -455,6 +476,10 @@ class Autodiff(Decorator[J]):
         finally:
             quiet.__exit__(None, None, None)
         return answers
+
+
+def _chosen(cotangents: Sequence[Any], places: Sequence[int]) -> tuple[Any, ...]:
+    return tuple([cotangents[i] for i in places])
 
 
 def _lift_constant(run: Implementation) -> Implementation:
