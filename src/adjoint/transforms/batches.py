@@ -153,13 +153,15 @@ def _placed(base: Any, out: Batch, axis: int | None, size: int, structure: Any, 
     if axis is None:
         if out.batched:
             raise errors.ArgumentError(
-                f"vmap: the result{trees.paths(structure)[i]} differs between examples; out_axes=None is for what does not"
+                f"vmap: the result{trees.paths(structure)[i]} differs between examples; out_axes=None is for what "
+                "does not"
             )
         return out.value
     rank = len(out.shape) + 1
     if not -rank <= axis < rank:
         raise errors.AxisError(
-            f"vmap: the result{trees.paths(structure)[i]} has {rank} axes with that of the examples, and out_axes says {axis}"
+            f"vmap: the result{trees.paths(structure)[i]} has {rank} axes with that of the examples, and "
+            f"out_axes says {axis}"
         )
     value = out.value
     if not out.batched:
