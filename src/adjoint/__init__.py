@@ -150,6 +150,7 @@ from adjoint.functions.reductions import (
 )
 from adjoint.tensor import Tensor
 from adjoint.transforms.batches import vmap
+from adjoint.transforms.control import cond, fori_loop, map, scan, switch, while_loop
 from adjoint.transforms.forward import hvp, jvp, linearize
 from adjoint.transforms.jacobians import hessian, jacobian
 from adjoint.transforms.reverse import grad, linear_transpose, stop_gradient, value_and_grad, vjp
@@ -203,6 +204,7 @@ __all__ = [
     "complex64",
     "complex128",
     "concat",
+    "cond",
     "conj",
     "cos",
     "cosh",
@@ -227,6 +229,7 @@ __all__ = [
     "float64",
     "floor",
     "floor_divide",
+    "fori_loop",
     "from_dlpack",
     "from_inner",
     "full",
@@ -262,6 +265,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "map",
     "matmul",
     "matrix_transpose",
     "max",
@@ -295,6 +299,7 @@ __all__ = [
     "reshape",
     "roll",
     "round",
+    "scan",
     "sign",
     "sin",
     "sinh",
@@ -308,6 +313,7 @@ __all__ = [
     "stop_gradient",
     "subtract",
     "sum",
+    "switch",
     "take",
     "take_along_axis",
     "tan",
@@ -332,6 +338,7 @@ __all__ = [
     "vjp",
     "vmap",
     "where",
+    "while_loop",
     "why",
     "zeros",
     "zeros_like",
