@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_tensor, inexact, integers
+from adjoint.functions.creation import as_number, as_tensor, inexact, integers
 from adjoint.tensor import Axis, Tensor, cast, run
 
 B = TypeVar("B", bound=Backend)
@@ -87,9 +87,10 @@ def mean(x: Tensor[B], axis: Axis = None, *, keepdims: bool = False) -> Tensor[B
 def var(x: Tensor[B], axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
     """The variance along axes, divided by the count less `correction` (1 gives the unbiased one).
 
-    Real also for complex x. nan where the count does not exceed the correction.
+    Real also for complex x. nan where the count does not exceed the correction. Raises ArgumentTypeError
+    for a correction that is no number.
     """
-    x = inexact(x, "var")
+    x, correction = inexact(x, "var"), as_number(correction, "var", "correction")
     axes = as_axes(axis, x.ndim, "var")
     count = math.prod(x.shape[i] for i in axes)
     centred = x - mean(x, axes, keepdims=True)
@@ -103,7 +104,7 @@ def var(x: Tensor[B], axis: Axis = None, *, correction: float = 0, keepdims: boo
 
 def std(x: Tensor[B], axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
     """The standard deviation along axes: the square root of `var`. Its derivative at 0 is 0."""
-    x = inexact(x, "std")
+    x, correction = inexact(x, "std"), as_number(correction, "std", "correction")
     axes = as_axes(axis, x.ndim, "std")
     count = math.prod(x.shape[i] for i in axes)
     centred = x - mean(x, axes, keepdims=True)
