@@ -650,13 +650,12 @@ def _steps(name: str, rows: Sequence[Any], layout: Any, length: int | None) -> i
     steps, source = length, "length"
     for i, x in enumerate(rows):
         path = "xs" + trees.paths(layout)[i]
-        if not isinstance(x, Tensor):
-            raise errors.ArgumentTypeError(
-                f"{name}: {path} is {type(x).__name__} {x!r}, expected an array; lists and tuples are trees of arrays, "
+        if not isinstance(x, Tensor) or not x.ndim:
+            error = errors.ShapeError if isinstance(x, Tensor) else errors.ArgumentTypeError
+            raise error(
+                f"{name}: {path} is {x!r}, which has no first axis to go along; lists and tuples are trees of arrays, "
                 "ad.tensor makes one array of them"
             )
-        if not x.ndim:
-            raise errors.ShapeError(f"{name}: {path} has shape (), and so no first axis to go along")
         if steps is None:
             steps, source = x.shape[0], path
         elif x.shape[0] != steps:
