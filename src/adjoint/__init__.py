@@ -150,7 +150,10 @@ from adjoint.functions.reductions import (
 )
 from adjoint.tensor import Tensor
 from adjoint.transforms.batches import vmap
+from adjoint.transforms.checkpoints import checkpoint, checkpoint_name
+from adjoint.transforms.closures import closure_convert
 from adjoint.transforms.control import cond, fori_loop, map, scan, switch, while_loop
+from adjoint.transforms.custom import custom_batching, custom_jvp, custom_vjp
 from adjoint.transforms.forward import hvp, jvp, linearize
 from adjoint.transforms.jacobians import hessian, jacobian
 from adjoint.transforms.reverse import grad, linear_transpose, stop_gradient, value_and_grad, vjp
@@ -200,7 +203,10 @@ __all__ = [
     "broadcast_arrays",
     "broadcast_to",
     "ceil",
+    "checkpoint",
+    "checkpoint_name",
     "clip",
+    "closure_convert",
     "complex64",
     "complex128",
     "concat",
@@ -210,6 +216,9 @@ __all__ = [
     "cosh",
     "cumulative_prod",
     "cumulative_sum",
+    "custom_batching",
+    "custom_jvp",
+    "custom_vjp",
     "default_device",
     "device",
     "divide",

@@ -94,6 +94,11 @@ class Primitive:
 TABLE: dict[str, Primitive] = {}
 
 
+def function_named(name: str) -> Primitive:
+    """What stands for a function of the user's where a node names its primitive; it is not in the table."""
+    return Primitive(name, Kind("function"), "", shape=_unspecified, dtype=_first)
+
+
 def _lookup(name: str) -> Primitive:
     return TABLE[name]
 
