@@ -9,23 +9,26 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from adjoint import dtypes, errors, trees
-from adjoint.backend import Array, Backend, Decorator
+from adjoint.backend import Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
-from adjoint.decorators.batched import Batched
 from adjoint.devices import active_level, creating_on
-from adjoint.dtypes import DType
 from adjoint.functions.creation import zeros
 from adjoint.functions.elementwise import clip
-from adjoint.functions.manipulation import stack
-from adjoint.primitives import Shape
-from adjoint.tensor import Scalar, Tensor, peek, run, same, weak, wrap
+from adjoint.functions.manipulation import concat, stack
+from adjoint.tensor import Scalar, Tensor, peek, same, wrap
 from adjoint.transforms.calls import Function, array_of, base_of, is_array, to_numpy
+from adjoint.transforms.checkpoints import checkpoint
+from adjoint.transforms.closures import closed_over, closure_convert
+from adjoint.transforms.custom import Tensors
+from adjoint.transforms.recomputed import Hidden, recomputed
+from adjoint.transforms.steps import Carry, Kind, assignable, each_its_own, examples_of
 
 _inside: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_control", default=False)
 
@@ -70,7 +73,7 @@ def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> 
     def choose(base: Backend, pred: Any, *operands: Any) -> Any:
         holds = _decided(pred, "cond: pred", "b")
         if isinstance(holds, Tensor):
-            return _each("cond", {"true_fun": (holds, true_fun), "false_fun": (~holds, false_fun)}, operands)
+            return each_its_own("cond", {"true_fun": (holds, true_fun), "false_fun": (~holds, false_fun)}, operands)
         return (true_fun if holds else false_fun)(*operands)
 
     return _called("cond", choose, pred, *operands)
@@ -116,7 +119,7 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
         if isinstance(chosen, Tensor):
             number = clip(chosen, 0, last)
             named = {f"branches[{i}]": (number == i, branch) for i, branch in enumerate(branches)}
-            return _each("switch", named, operands)
+            return each_its_own("switch", named, operands)
         return branches[min(max(chosen, 0), last)](*operands)
 
     return _called("switch", choose, index, *operands)
@@ -154,10 +157,12 @@ def while_loop(cond_fun: Function, body_fun: Function, init: Any) -> Any:
     _check_callable("while_loop", cond_fun=cond_fun, body_fun=body_fun)
 
     def loop(base: Backend, init: Any) -> Any:
-        carry = _Carry("while_loop", init, base)
+        carry = Carry("while_loop", init, base)
         leaves = carry.start()
         _refuse_reverse(carry, leaves)
-        _refuse_closure(body_fun)
+        for x in closed_over(body_fun).values():
+            if _in_reverse(x):
+                _refuse(f"while_loop: a tensor of shape {x.shape} that body_fun closes over")
         while True:
             state = carry.tree(leaves)
             go = _decided(cond_fun(state), "while_loop: the result of cond_fun", "b")
@@ -202,7 +207,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init: Any) -> Any:
     def loop(base: Backend, lower: Any, upper: Any, init: Any) -> Any:
         first, last = (_decided(x, f"fori_loop: {end}", "iu") for x, end in ((lower, "lower"), (upper, "upper")))
         first, last = (x.astype(dtypes.int64) if isinstance(x, Tensor) else x for x in (first, last))
-        carry = _Carry("fori_loop", init, base)
+        carry = Carry("fori_loop", init, base)
         leaves = carry.start()
         steps = last - first
         if isinstance(steps, Tensor):
@@ -346,228 +351,14 @@ def _decided(x: Any, what: str, kinds: str) -> Any:
     if x.shape != ():
         hint = "any() or all() makes one of many, ad.where chooses by elements" if kinds == "b" else "index it"
         raise errors.ShapeError(f"{what} has shape {x.shape}, expected {wanted}; {hint}, ad.vmap runs for each")
-    return x if isinstance(x, Tensor) and _below(x)[2] else x.item()
-
-
-def _tensor(x: Any, dtype: DType | None, base: Backend, what: str) -> Tensor[Any]:
-    """A leaf as a tensor; a Python number in this dtype, if that can hold it."""
-    if isinstance(x, Tensor):
-        return x
-    if not is_array(x) and not isinstance(x, Scalar):
-        raise errors.ArgumentTypeError(f"{what} is {type(x).__name__} {x!r}, expected a tensor or a number")
-    if not weak(x) or dtype is None or dtypes.promote_scalar(dtype, x) is not dtype:
-        dtype = None
-    return wrap(base.from_numpy(dtypes.values_of(x, dtype, what), copy=True), base)
-
-
-# --- what stays the same from step to step -------------------------------------------------------
-
-
-class _Kind:
-    """The structure, shapes and dtypes of a tree of tensors, which the trees of later steps have too."""
-
-    def __init__(self, what: str, tree: Any, base: Backend) -> None:
-        self.what, self.base = what, base
-        leaves, self.structure = trees.flatten(tree)
-        self.first = [x if isinstance(x, Tensor) else self._made(i, x, None) for i, x in enumerate(leaves)]
-        self.specs: list[tuple[Shape, DType]] = [(x.shape, x.dtype) for x in self.first]
-
-    def _made(self, i: int, x: Any, dtype: DType | None) -> Tensor[Any]:
-        return _tensor(x, dtype, self.base, self.what + trees.paths(self.structure)[i])
-
-    def tree(self, leaves: Sequence[Any]) -> Any:
-        return trees.unflatten(self.structure, leaves)
-
-    def fit(self, tree: Any) -> list[Tensor[Any]]:
-        """The leaves of a tree of this kind; raises where it is of another."""
-        leaves, structure = trees.flatten(tree)
-        if structure != self.structure:
-            raise errors.ArgumentError(
-                f"{self.what} changed its structure{_first_difference(self.structure, structure)}: it was "
-                f"{self.structure}, and became {structure}"
-            )
-        for i, (shape, dtype) in enumerate(self.specs):
-            x = leaves[i]
-            if not isinstance(x, Tensor):
-                x = leaves[i] = self._made(i, x, dtype)
-            if x.shape != shape:
-                self.refuse(errors.ShapeError, i, x, "shapes stay")
-            if x.dtype is not dtype:
-                self.other_dtype(i, x)
-        return leaves
-
-    def other_dtype(self, i: int, x: Tensor[Any]) -> None:
-        self.refuse(errors.DtypeError, i, x, "dtypes stay; astype converts what the first step gets, or what it gives")
-
-    def refuse(self, error: type[errors.AdjointError], i: int, x: Tensor[Any], hint: str) -> None:
-        shape, dtype = self.specs[i]
-        raise error(
-            f"{self.what}{trees.paths(self.structure)[i]} was {dtype} of shape {shape}, and became {x.dtype} of shape "
-            f"{x.shape}; {hint}"
-        )
-
-
-def _first_difference(old: Any, new: Any) -> str:
-    """Where a leaf is in one of two structures alone."""
-    before, after = trees.paths(old), trees.paths(new)
-    gone = [path for path in before if path not in after]
-    come = [path for path in after if path not in before]
-    return f" ({gone[0] or 'the leaf'} is gone)" if gone else f" ({come[0] or 'a leaf'} is new)" if come else ""
-
-
-class _Wider(Exception):
-    """Python numbers of the first carry have another dtype now: the first step has to be run again."""
-
-
-class _Carry(_Kind):
-    """What a loop carries. Python numbers it starts from take the dtype that the first step gives them."""
-
-    def __init__(self, name: str, init: Any, base: Backend) -> None:
-        super().__init__(f"{name}: the carry", init, base)
-        self.numbers = {i: x for i, x in enumerate(trees.flatten(init)[0]) if weak(x)}
-        self.wider: dict[int, DType] = {}
-
-    def start(self) -> list[Tensor[Any]]:
-        """The first leaves, as objects of their own: the body may assign to them."""
-        return [same(x) for x in self.first]
-
-    def fit(self, tree: Any) -> list[Tensor[Any]]:
-        leaves = super().fit(tree)
-        numbers, self.numbers = self.numbers, {}
-        if not self.wider:
-            return leaves
-        for i, dtype in self.wider.items():
-            self.first[i] = self._made(i, numbers[i], dtype)
-            self.specs[i] = (), dtype
-        self.wider = {}
-        raise _Wider
-
-    def other_dtype(self, i: int, x: Tensor[Any]) -> None:
-        if i not in self.numbers or dtypes.promote_scalar(x.dtype, self.numbers[i]) is not x.dtype:
-            super().other_dtype(i, x)
-        self.wider[i] = x.dtype
-
-    def adapted(self, run: Callable[[list[Tensor[Any]]], Any], leaves: list[Tensor[Any]]) -> Any:
-        """run(leaves), with the first leaves again if their dtypes had to change."""
-        try:
-            return run(leaves)
-        except _Wider:
-            return run(self.start())
-
-    def advance(self, f: Function, leaves: list[Tensor[Any]], go: Any, *operands: Any) -> list[Tensor[Any]]:
-        """One step, f(carry, *operands), of all examples or of those that `go` holds for."""
-
-        def step(leaves: list[Tensor[Any]]) -> list[Tensor[Any]]:
-            state = self.tree(leaves)
-            place = _example(go) if isinstance(go, Tensor) else {}
-            if place is None:
-                return leaves
-            if not place:
-                return self.fit(f(state, *operands))
-            found = self.fit(f(*_guarded(go, place, (state, *operands))))
-            return [run("where", (go, new, old)) for new, old in zip(found, leaves, strict=True)]
-
-        return self.adapted(step, leaves)  # type: ignore[no-any-return]
-
-
-# --- examples that go different ways -------------------------------------------------------------
-
-
-def _below(x: Tensor[Any]) -> tuple[Array, Backend, list[Backend]]:
-    """The leaf's array under a tensor, the leaf, and the levels whose examples its first axes count, in order."""
-    array, level = x._array, x._device
-    counted: list[Backend] = []
-    while isinstance(level, Decorator):
-        if isinstance(level, Batched) and level.varies(array):
-            counted.append(level)
-        array, level = level.unwrap(array), level.inner
-    return array, level, counted[::-1]
-
-
-def _example(mask: Tensor[Any]) -> dict[Backend, int] | None:
-    """One example that the mask holds for, as its place at each level; empty if it holds for all, None if for none."""
-    array, leaf, levels = _below(mask)
-    values = leaf.to_numpy(array)
-    if values.all():
-        return {}
-    if not values.any():
-        return None
-    return dict(zip(levels, np.argwhere(values)[0].tolist(), strict=True))
-
-
-def _guarded(mask: Tensor[Any], place: dict[Backend, int], operands: Any) -> Any:
-    """The operands, with those of one example in the place of all that the mask excludes.
-
-    A function is not computed outside of its domain then, and `where` lets no derivative through to what is replaced.
-    """
-
-    def guard(x: Any) -> Any:
-        if not isinstance(x, Tensor):
-            return x
-        array, leaf, levels = _below(x)
-        if not any([level in place for level in levels]):
-            return x  # the same for those that the mask holds for
-        one = leaf.index(array, key=tuple([place.get(level, 0) for level in levels]))
-        return run("where", (mask, x, wrap(one, leaf)))
-
-    return trees.map(guard, operands)
-
-
-def _each(name: str, branches: dict[str, tuple[Tensor[Any], Function]], operands: tuple[Any, ...]) -> Any:
-    """For each example the result of the branch whose mask holds for it."""
-    taken: list[tuple[str, Tensor[Any], Any]] = []
-    for label, (mask, branch) in branches.items():
-        place = _example(mask)
-        if place is None:
-            continue
-        if not place:
-            return branch(*operands)
-        taken.append((label, mask, branch(*_guarded(mask, place, operands))))
-    (first, _, out), *others = taken
-    leaves, structure = trees.flatten(out)
-    for label, _, out in others:
-        found = trees.flatten(out)[1]
-        if found != structure:
-            raise errors.ArgumentError(
-                f"{name}: {first} gives the structure {structure} and {label} {found}; where examples differ, they "
-                "must be the same"
-            )
-    columns = [
-        _of_one_kind(name, [label for label, _, _ in taken], trees.paths(structure)[i], column, taken[0][1].device)
-        for i, column in enumerate(zip(*[trees.flatten(out)[0] for _, _, out in taken], strict=True))
-    ]
-    leaves = [column[0] for column in columns]
-    for k, (_, mask, _) in enumerate(taken[1:], 1):
-        leaves = [run("where", (mask, column[k], x)) for column, x in zip(columns, leaves, strict=True)]
-    return trees.unflatten(structure, leaves)
-
-
-def _of_one_kind(
-    name: str, labels: Sequence[str], path: str, column: Sequence[Any], device: Backend
-) -> list[Tensor[Any]]:
-    """A leaf of the results of several branches, as tensors of one shape and dtype."""
-    arrays = [x.dtype for x in column if is_array(x)]
-    numbers = [x for x in column if isinstance(x, Scalar)]
-    dtype = arrays[0] if arrays else dtypes.values_of(numbers, None, name).dtype if numbers else None
-    tensors = [_tensor(x, dtype, device, f"{name}: the result{path}") for x in column]
-    first = tensors[0]
-    for label, x in zip(labels, tensors, strict=True):
-        if x.shape != first.shape or x.dtype is not first.dtype:
-            error = errors.ShapeError if x.shape != first.shape else errors.DtypeError
-            raise error(
-                f"{name}: the result{path} of {labels[0]} is {first.dtype} of shape {first.shape}, and that of {label} "
-                f"{x.dtype} of shape {x.shape}; where examples differ, they must be the same"
-            )
-    return tensors
+    return x if isinstance(x, Tensor) and examples_of(x)[2] else x.item()
 
 
 # --- reverse mode and loops of unknown length ----------------------------------------------------
 
 
-def _in_reverse(x: Any) -> bool:
+def _in_reverse(x: Tensor[Any]) -> bool:
     """Whether reverse mode tracks a tensor, on some level."""
-    if not isinstance(x, Tensor):
-        return False
     array, level = peek(x), x._device
     while isinstance(level, Decorator):
         if isinstance(level, Autodiff) and level.varies(array):
@@ -576,22 +367,10 @@ def _in_reverse(x: Any) -> bool:
     return False
 
 
-def _refuse_reverse(carry: _Carry, leaves: Sequence[Tensor[Any]]) -> None:
+def _refuse_reverse(carry: Carry, leaves: Sequence[Tensor[Any]]) -> None:
     for i, x in enumerate(leaves):
         if _in_reverse(x):
             _refuse(f"{carry.what}{trees.paths(carry.structure)[i]}")
-
-
-def _refuse_closure(body_fun: Any) -> None:
-    """Raises for what can be seen in a function's closure before it is run."""
-    code = getattr(body_fun, "__code__", None)
-    for name, cell in zip(getattr(code, "co_freevars", ()), getattr(body_fun, "__closure__", None) or (), strict=True):
-        try:
-            value = cell.cell_contents
-        except ValueError:  # not assigned yet
-            continue
-        if isinstance(value, (Tensor, tuple, list, dict)) and any([_in_reverse(x) for x in trees.flatten(value)[0]]):
-            _refuse(f"while_loop: {name!r}, which body_fun uses,")
 
 
 def _refuse(what: str) -> None:
@@ -610,20 +389,23 @@ def _scan(
 ) -> tuple[Any, Any]:
     rows, layout = trees.flatten(xs)
     steps = _steps(name, rows, layout, length)
-    carry = _Carry(name, init, base)
-    ys: _Kind | None = None
+    if every is not None:
+        _check_chunk(name, every)
+    carry = Carry(name, init, base)
+    ys: Kind | None = None
 
-    def piece(leaves: list[Tensor[Any]], rows: list[Tensor[Any]], size: int) -> tuple[Any, list[Tensor[Any]]]:
+    def piece(f: Function, size: int, leaves: Tensors, rows: Tensors) -> tuple[Tensors, Tensors]:
         """So many steps: the leaves of the carry after them, and those of the ys, stacked."""
         nonlocal ys
+        leaves = [assignable(x) for x in leaves]  # f may assign to its own, those given are kept
         found = []
         for i in range(size - 1, -1, -1) if reverse else range(size):
             out = f(carry.tree(leaves), trees.unflatten(layout, [row[i] for row in rows]))
             if not isinstance(out, tuple) or len(out) != 2:
                 raise errors.ArgumentTypeError(f"{name}: f returns a pair (carry, y), received {out!r}")
             leaves = carry.fit(out[0])
-            ys = ys or _Kind(f"{name}: the result y", out[1], base)
-            found.append([same(y) for y in ys.fit(out[1])])  # the next step may assign to the object
+            ys = ys or Kind(f"{name}: the result y", out[1], base)
+            found.append([same(y) for y in ys.fit(out[1])])
         if reverse:
             found.reverse()
         return leaves, [stack(column) for column in zip(*found, strict=True)]
@@ -631,13 +413,61 @@ def _scan(
     if not steps:
         with base.leaf.quiet():
             blank = [zeros((1, *row.shape[1:]), dtype=row.dtype, device=base) for row in rows]
-            _, stacks = carry.adapted(lambda leaves: piece(leaves, blank, 1), carry.start())
-        assert ys is not None
-        empty = [zeros((0, *y.shape[1:]), dtype=y.dtype, device=base) for y in stacks]
-        return carry.tree(carry.start()), ys.tree(empty)
-    leaves, stacks = carry.adapted(lambda leaves: piece(leaves, rows, steps), carry.start())
+            _, stacks = carry.adapted(lambda leaves: piece(f, 1, leaves, blank), carry.start())
+        leaves = carry.start()
+        stacks = [zeros((0, *y.shape[1:]), dtype=y.dtype, device=base) for y in stacks]
+    elif every is None:
+        leaves, stacks = carry.adapted(lambda leaves: piece(f, steps, leaves, rows), carry.start())
+    else:
+        run_again = _Again(name, f, piece)
+        leaves, pieces = carry.start(), []
+        starts = range(0, steps, every)
+        for a in reversed(starts) if reverse else starts:
+            chunk = [row[a : a + every] for row in rows]
+            size = min(every, steps - a)
+            leaves, part = carry.adapted(functools.partial(run_again, size, rows=chunk), leaves)
+            pieces.append(part)
+        if reverse:
+            pieces.reverse()
+        stacks = [concat(column) for column in zip(*pieces, strict=True)]
     assert ys is not None
     return carry.tree(leaves), ys.tree(stacks)
+
+
+class _Again:
+    """A piece of a scan, of which reverse mode keeps the arguments and runs it again.
+
+    What f closes over becomes an argument. Where f finds tensors elsewhere, in globals or attributes, values are made
+    again by `checkpoint`, which sees all, but keeps a node for each primitive.
+    """
+
+    def __init__(self, name: str, f: Function, piece: Callable[..., tuple[Tensors, Tensors]]) -> None:
+        self.name, self.f, self.piece = name, f, piece
+        self.made, closed = closure_convert(lambda: f)
+        self.closed = list(closed)
+        self.sees_all = True
+
+    def __call__(self, size: int, leaves: Tensors, *, rows: Tensors) -> tuple[Tensors, Tensors]:
+        cuts = len(leaves), len(leaves) + len(rows)
+
+        def flat(xs: Tensors) -> Tensors:
+            after, stacks = self.piece(self.made(*xs[cuts[1] :]), size, xs[: cuts[0]], xs[cuts[0] : cuts[1]])
+            return [*after, *stacks]
+
+        if self.sees_all:
+            try:
+                out = recomputed(self.name, flat, [*leaves, *rows, *self.closed])
+                return out[: cuts[0]], out[cuts[0] :]
+            except Hidden:
+                self.sees_all = False
+        return checkpoint(self.piece)(self.f, size, leaves, rows)  # type: ignore[no-any-return]
+
+
+def _check_chunk(name: str, every: Any) -> None:
+    if isinstance(every, bool) or not isinstance(every, (int, np.integer)):
+        raise errors.ArgumentTypeError(f"{name}: checkpoint_every is a number of steps, received {every!r}")
+    if every < 1:
+        raise errors.ArgumentError(f"{name}: checkpoint_every is {every}, a chunk has one step or more")
 
 
 def _steps(name: str, rows: Sequence[Any], layout: Any, length: int | None) -> int:
