@@ -119,7 +119,7 @@ def test_import_brings_few_modules() -> None:
 # --- pages ---
 
 
-PAGES = ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/conventions.md"]
+PAGES = ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/control_flow.md", "docs/conventions.md"]
 
 
 @pytest.mark.parametrize("page", PAGES)

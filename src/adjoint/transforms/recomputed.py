@@ -21,8 +21,8 @@ from adjoint.transforms.reverse import vjp
 Flat = Callable[[Tensors], Tensors]
 
 
-class Hidden(Exception):
-    """The function has met a tensor, not among its arguments, that lives on a level above them."""
+class Hidden(errors.DeviceError):
+    """The function has met a tensor, not among its arguments, of a level that is not theirs."""
 
 
 def recomputed(name: str, f: Flat, xs: Tensors) -> Tensors:
@@ -52,11 +52,12 @@ class _Recomputed(_Rules):
     def plain(self, xs: Tensors) -> Tensors:
         try:
             ys = self._run(xs)
-        except errors.DeviceError:  # levels that do not meet
-            raise Hidden from None
-        known = set((meet(*xs) if xs else default_device()).chain())
-        if any([y.device not in known for y in ys]):
-            raise Hidden
+        except errors.DeviceError as error:
+            raise Hidden(*error.args) from error
+        device = meet(*xs) if xs else default_device()
+        for y in ys:
+            if not any(level is y.device for level in device.chain()):
+                raise Hidden(f"{self.name}: a result is on {y.device}, the arguments on {device}")
         return ys
 
     def _run(self, xs: Tensors) -> Tensors:
