@@ -25,6 +25,7 @@ from adjoint.dtypes import (
     uint32,
     uint64,
 )
+from adjoint.extend import primitive
 from adjoint.functions.creation import (
     arange,
     asarray,
@@ -299,6 +300,7 @@ __all__ = [
     "pi",
     "positive",
     "pow",
+    "primitive",
     "prod",
     "random",
     "real",
