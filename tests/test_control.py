@@ -376,6 +376,17 @@ def test_no_nan_comes_out_of_an_excluded_branch() -> None:
     close(ad.vmap(lambda x: ad.vmap(root)(x).sum())(np.stack([x, x])), [2.0, 2.0])
 
 
+def test_no_nan_comes_out_of_an_excluded_branch_in_a_checkpoint() -> None:
+    """The predicate is of the level, the operand of the checkpoint's view of it."""
+
+    def f(x: Any) -> Any:
+        return ad.checkpoint(lambda v: ad.cond(x > 0, ad.sqrt, ad.zeros_like, v))(x)
+
+    x, slopes = np.array([4.0, 0.0, -1.0]), [0.25, 0.0, 0.0]
+    close(ad.vmap(ad.grad(f))(x), slopes)
+    close(ad.grad(lambda x: ad.vmap(f)(x).sum())(x), slopes)
+
+
 def test_no_nan_reaches_what_examples_share() -> None:
     def f(w: Any, x: Any) -> Any:
         return ad.cond(x > 0, lambda w, x: ad.log(w * x), lambda w, x: w * x, w, x)
@@ -733,7 +744,7 @@ def peak_of_gradient(length: int, every: int | None, body: Callable[[Any], Any],
     def loss(w: Any) -> Any:
         step = body(w)
         init = np.full(size, 0.1)
-        return ad.scan(lambda c, _: (step(c), None), init, length=length, checkpoint_every=every)[0].sum()
+        return ad.scan(lambda c, _: (step(c), 1.0), init, length=length, checkpoint_every=every)[0].sum()
 
     tracemalloc.start()
     gradient = ad.grad(loss)(0.9)

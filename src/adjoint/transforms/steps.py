@@ -136,8 +136,6 @@ class Carry(Kind):
         def step(leaves: Tensors) -> Tensors:
             state = self.tree(leaves)
             place = _example(go) if isinstance(go, Tensor) else {}
-            if place is None:
-                return leaves
             if not place:
                 return self.fit(f(state, *operands))
             found = self.fit(f(*_guarded(go, place, (state, *operands))))
