@@ -205,6 +205,8 @@ def _softmax_cross_entropy(xp: Any, x: Array, labels: Array) -> Array:
             f"cross entropy: targets from {int(xp.min(labels))} to {int(xp.max(labels))}, but the logits have "
             f"{classes} classes; targets are class numbers from 0"
         )
+    if classes:  # beside a large logit its logsumexp rounds the logarithm of a sum away
+        x = x - xp.max(x, axis=-1, keepdims=True)
     picked = xp.take_along_axis(x, xp.expand_dims(labels, axis=-1), axis=-1)
     return _logsumexp(xp, x, axis=(x.ndim - 1,), keepdims=False) - xp.squeeze(picked, axis=-1)
 

@@ -33,7 +33,7 @@ from adjoint.graph.origins import Origin, made_from, traced
 from adjoint.graph.plans import Plan, absorbing, picked, puller, shape_of
 from adjoint.graph.recipes import LONGEST, Kitchen, Recipe, will_be_served
 from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, STRUCTURAL, Primitive
-from adjoint.rules import RECORDS, Composed, Custom, Linear, NotDifferentiable, Record, names_of
+from adjoint.rules import RECORDS, Composed, Linear, NotDifferentiable, Record, names_of
 from adjoint.rules.structural import unbroadcast
 
 J = TypeVar("J", bound=Backend, covariant=True)
@@ -62,7 +62,8 @@ class Autodiff(Decorator[J]):
         `None` keeps what the rules need. `"balanced"` keeps recipes for what cheap, memory-bound
         primitives made (elementwise and structural ones) and makes it again in `backward`.
     strong_zero
-        A zero cotangent times an infinite or undefined derivative is zero.
+        A zero cotangent times an infinite or undefined derivative is zero. Of nested levels each needs it: at
+        the second order the inner one multiplies too.
 
     Raises
     ------
@@ -260,7 +261,8 @@ class Autodiff(Decorator[J]):
             return Plan(primitive, saved, lambda g, s: joint(inner, g, tracked, *s), None)
         rules = [record.rules[primitive.operands[i]] for i in tracked]
         needs = [names_of(rule, 2) for rule in rules]
-        constant_slope = type(record) in (Linear, Custom) or primitive.name == "absorbing_multiply"
+        # sign of complex numbers turns g: that is no multiple of it
+        constant_slope = type(record) is Linear or primitive.name in ("absorbing_multiply", "sign")
         if self.strong_zero and primitive.kind is ELEMENTWISE and not constant_slope:
             rules = [absorbing(rule) for rule in rules]
         add = record.accumulate
