@@ -272,6 +272,28 @@ def test_logarithms_of_softmax_beside_large_elements(leaf: str) -> None:
     np.testing.assert_allclose(ad.nn.cross_entropy(x, labels).item(), math.log(2))
 
 
+@pytest.mark.parametrize("logit", [-inf, -20.0, 0.0, 3.0, 20.0, inf])
+@pytest.mark.parametrize("target", [0.0, 0.3, 1.0])
+def test_binary_cross_entropy_of_any_logit(logit: float, target: float) -> None:
+    """As the double precision of the definition has it, and as PyTorch has it, where that is no nan."""
+    x, z = ad.tensor([logit]).require_grad(), ad.tensor([target]).require_grad()
+    loss = ad.nn.binary_cross_entropy_with_logits(x, z)
+    grads = loss.backward()
+    with np.errstate(divide="ignore"):
+        p, q = (1 / (1 + np.exp(v)) for v in (-logit, logit))
+        expected = -sum([w * np.log(v) for w, v in ((target, p), (1 - target, q)) if w], start=np.float64(0))
+    np.testing.assert_allclose(loss.item(), expected, rtol=1e-6)
+    np.testing.assert_allclose(grads[x].item(), (1 - target) * p - target * q, rtol=1e-6, atol=1e-7 * (0 < target < 1))
+    assert grads[z].item() == -logit
+    torch = peer("torch")
+    theirs = [torch.tensor([v], requires_grad=True) for v in (logit, target)]
+    value = torch.nn.functional.binary_cross_entropy_with_logits(*theirs)
+    if not value.isnan():
+        np.testing.assert_allclose(loss.item(), value.item(), atol=1e-7)
+        for ours, other in zip((x, z), torch.autograd.grad(value, theirs), strict=True):
+            np.testing.assert_allclose(grads[ours].item(), other.item(), atol=1e-7)
+
+
 def test_singular_matrices_have_no_second_derivative_of_det() -> None:
     x = ad.tensor([[1.0, 2.0], [2.0, 4.0]], dtype=ad.float64).require_grad()
     high = ad.from_inner(x).require_grad()

@@ -1,6 +1,7 @@
 """Random tensors. Numbers follow from a key of seed and counter, the same on every backend.
 
-`ad.random.seed(n)` starts the default device's sequence anew, `device.seed(n)` any other's.
+A sequence of keys belongs to a leaf backend, so that levels over one leaf draw on: `ad.random.seed(n)` starts that of
+the default device's leaf anew, `ad.random.seed(n, device)` another's.
 Draws are constants: gradients flow through what is computed from them, as in `mean + std * normal(...)`.
 """
 
@@ -24,8 +25,10 @@ D = TypeVar("D", bound=Backend)
 ShapeLike = int | Sequence[int]
 
 
-def seed(n: int) -> None:
-    """Start the random sequence of the default device anew. Raises ArgumentError for a negative seed.
+def seed(n: int, device: Backend | str | None = None) -> None:
+    """Start the random sequence of a device's leaf anew, of no other leaf's; the default device's if None.
+
+    Raises ArgumentError for what is no non-negative integer, DeviceError for a name that means no backend.
 
     >>> import adjoint as ad
     >>> ad.random.seed(1)
@@ -34,7 +37,7 @@ def seed(n: int) -> None:
     >>> (a == ad.random.uniform(2)).tolist()
     [True, True]
     """
-    _place(None).seed(n)
+    _place(device).seed(n)
 
 
 def _floating(dtype: Any, name: str) -> DType:
@@ -59,7 +62,8 @@ def uniform(
 ) -> Tensor[Any]:
     """Numbers evenly distributed in [low, high); float32 unless a dtype is given.
 
-    `low` and `high` are numbers or tensors that broadcast with the shape.
+    `low` and `high` are numbers or tensors that broadcast with the shape. They are low + (high - low) * u with u in
+    [0, 1), which as in NumPy may round to `high`; u itself is never 1.
     """
     place = _place(device)
     how = {"shape": as_shape(shape, "uniform"), "dtype": _floating(dtype, "uniform")}

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import arange, as_tensor, as_tensors
-from adjoint.functions.elementwise import square
+from adjoint.functions.elementwise import square, where
 from adjoint.functions.indexing import take_along_axis
 from adjoint.functions.manipulation import moveaxis, pad
 from adjoint.functions.products import matmul
@@ -150,9 +150,10 @@ def cross_entropy(logits: Tensor[B], target: Any, *, reduction: str = "mean") ->
 
 
 def binary_cross_entropy_with_logits(logits: Tensor[B], target: Any, *, reduction: str = "mean") -> Tensor[B]:
-    """-target log(p) - (1 - target) log(1 - p) with p = sigmoid(logits), without overflow.
+    """-target log(p) - (1 - target) log(1 - p) with p = sigmoid(logits), without overflow or cancellation.
 
-    Targets are between 0 and 1, of the logits' shape. Raises ShapeError where they are not.
+    Targets are between 0 and 1, of the logits' shape. Raises ShapeError where they are not. An infinite logit loses
+    nothing where the target agrees with it, and is infinitely wrong elsewhere.
     """
     x = _real(logits, "binary_cross_entropy_with_logits")
     target = operand(target, x, "binary_cross_entropy_with_logits")
@@ -160,7 +161,12 @@ def binary_cross_entropy_with_logits(logits: Tensor[B], target: Any, *, reductio
         raise errors.ShapeError(
             f"binary_cross_entropy_with_logits: logits have shape {x.shape}, targets {target.shape}"
         )
-    return _reduced(run("softplus", (x,)) - x * target, reduction, "binary_cross_entropy_with_logits")
+    x, target = as_tensors([x, target], "binary_cross_entropy_with_logits")
+    # (1 - target) x + log(1 + exp(-x)) for x > 0 and -target x + log(1 + exp(x)) else: no large terms cancel
+    above = x > 0
+    rest = run("softplus", (where(above, -x, x),))
+    linear = run("absorbing_multiply", (where(above, 1 - target, -target), x))
+    return _reduced(linear + rest, reduction, "binary_cross_entropy_with_logits")
 
 
 def mse_loss(x: Tensor[B], target: Any, *, reduction: str = "mean") -> Tensor[B]:
