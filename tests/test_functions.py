@@ -95,6 +95,38 @@ def test_totals_of_small_integers_are_wide(name: str, dtype: str) -> None:
     assert getattr(ad, name)(ad.tensor(x), dtype=ad.float64).dtype is ad.float64
 
 
+HALF: dict[str, tuple[Any, Any]] = {
+    "mean": (ad.mean, [60000.0] * 40 + [-60000.0] * 3),
+    "mean along an axis": (lambda x: ad.mean(x, axis=1), [[60000.0, 50000.0], [-40000.0, -60000.0]]),
+    "var": (ad.var, [300.0, -100.0, 0.5]),
+    "std": (lambda x: ad.std(x, correction=1), [1000.0, -2000.0, 30.0]),
+    "norm": (ad.linalg.norm, [3000.0, 4000.0]),
+    "vector_norm": (lambda x: ad.linalg.vector_norm(x, ord=3), [300.0, 400.0, -50.0]),
+    "matrix_norm": (ad.linalg.matrix_norm, [[3000.0], [-4000.0]]),
+    "layer_norm": (lambda x: ad.nn.layer_norm(x, 4), [20000.0, 30000.0, 40000.0, -60000.0]),
+    "logsumexp": (ad.special.logsumexp, [1.0] * 70000),
+    "log_softmax": (lambda x: ad.special.log_softmax(x)[0], [1.0] * 70000),
+    "cross_entropy": (lambda x: ad.nn.cross_entropy(x, ad.tensor(3)), [1.0] * 70000),
+}
+
+
+@pytest.mark.parametrize("name", HALF)
+def test_sums_of_half_precision_do_not_overflow(name: str, device: Any) -> None:
+    """What fits is found, to the last digit or so, and gradients keep the dtype."""
+    f, values = HALF[name]
+    results = []
+    for dtype in (ad.float16, ad.float64):
+        x = ad.tensor(values, dtype=dtype).require_grad()
+        out = f(x)
+        cotangent = np.cos(np.arange(out.size)).reshape(out.shape).astype(dtype)
+        gradient = out.backward(ad.tensor(cotangent, device=device.inner))[x]
+        assert out.dtype is gradient.dtype is dtype
+        results.append((out.numpy(), gradient.numpy()))
+    for ours, exact in zip(*results, strict=True):
+        assert np.isfinite(ours).all()
+        np.testing.assert_allclose(ours, exact, rtol=2e-3, atol=1e-7)
+
+
 def test_statistics_of_nothing_are_nan() -> None:
     x = ad.zeros((0, 2))
     for f in (ad.mean, ad.var, ad.std):

@@ -90,6 +90,11 @@ def floating(dtype: DType) -> DType:
     return dtype if dtype.kind in "fc" else default_float
 
 
+def summing(dtype: DType) -> DType:
+    """The dtype that elements are summed in: float32 for float16, whose sums soon overflow, else the same."""
+    return float32 if dtype is float16 else dtype
+
+
 def limits(dtype: DType) -> tuple[float, float]:
     """The smallest and the largest value, as Python scalars; infinite for floating dtypes."""
     if dtype.kind in "iu":

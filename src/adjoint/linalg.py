@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any, TypeVar
 
-from adjoint import errors
+from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_tensors, inexact, integers
 from adjoint.functions.manipulation import expand_dims, squeeze
 from adjoint.functions.products import matmul, outer, tensordot, vecdot
 from adjoint.functions.reductions import as_axes, as_axis, max, min, sum
-from adjoint.tensor import Axis, Tensor, run
+from adjoint.tensor import Axis, Tensor, cast, run
 
 B = TypeVar("B", bound=Backend)
 
@@ -88,6 +88,9 @@ def vector_norm(x: Tensor[B], /, *, axis: Axis = None, keepdims: bool = False, o
     axes = as_axes(axis, x.ndim, "vector_norm")
     if isinstance(ord, bool) or not isinstance(ord, (int, float)):
         raise errors.ArgumentTypeError(f"vector_norm: ord is a number, received {ord!r}")
+    if x.dtype is dtypes.float16:  # powers and sums overflow long before the norm does
+        wide = vector_norm(cast(x, dtypes.float32), axis=axes, keepdims=keepdims, ord=ord)
+        return cast(wide, dtypes.float16)
     if ord == 2:
         return run("vector_norm", (x,), axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
     size = run("abs", (x,))
@@ -117,7 +120,7 @@ def matrix_norm(x: Tensor[B], /, *, keepdims: bool = False, ord: float | str = "
         raise errors.ShapeError(f"matrix_norm: expected matrices, received shape {x.shape}")
     rows, columns = x.ndim - 2, x.ndim - 1
     if ord == "fro":
-        return run("vector_norm", (x,), axis=(rows, columns), keepdims=keepdims)  # type: ignore[no-any-return]
+        return vector_norm(x, axis=(rows, columns), keepdims=keepdims)
     if ord in (2, -2, "nuc"):
         raise errors.UnsupportedPrimitive(f"matrix_norm: ord={ord!r} needs singular values, which are not there yet")
     if ord not in (1, -1, math.inf, -math.inf):

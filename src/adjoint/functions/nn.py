@@ -93,7 +93,8 @@ def layer_norm(
         found = given.shape if isinstance(given, Tensor) else given
         if (found is not None and tuple(found) != shape) or not shape:
             raise errors.ShapeError(f"layer_norm: normalized_shape is {shape}, {name} has shape {found}")
-    out = run("standardize", (x,), axis=tuple(range(x.ndim - len(shape), x.ndim)), epsilon=eps)
+    axes = tuple(range(x.ndim - len(shape), x.ndim))
+    out = cast(run("standardize", (cast(x, dtypes.summing(x.dtype)),), axis=axes, epsilon=eps), x.dtype)
     if weight is not None:
         out = out * weight
     return out if bias is None else out + bias  # type: ignore[no-any-return]
@@ -145,8 +146,8 @@ def cross_entropy(logits: Tensor[B], target: Any, *, reduction: str = "mean") ->
         raise errors.ShapeError(
             f"cross_entropy: logits {logits.shape} need targets of shape {x.shape[:-1]}, received {labels.shape}"
         )
-    losses = run("softmax_cross_entropy", (x, cast(labels, dtypes.int64)))
-    return _reduced(losses, reduction, "cross_entropy")
+    losses = run("softmax_cross_entropy", (cast(x, dtypes.summing(x.dtype)), cast(labels, dtypes.int64)))
+    return _reduced(cast(losses, x.dtype), reduction, "cross_entropy")
 
 
 def binary_cross_entropy_with_logits(logits: Tensor[B], target: Any, *, reduction: str = "mean") -> Tensor[B]:

@@ -75,21 +75,24 @@ def prod(x: Tensor[B], axis: Axis = None, *, dtype: Any = None, keepdims: bool =
 
 
 def mean(x: Tensor[B], axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
-    """The arithmetic mean along axes; integers give float32. The mean of nothing is nan."""
+    """The arithmetic mean along axes; integers give float32, and float16 is summed in that. Of nothing it is nan."""
     x = inexact(x, "mean")
     shape = x.shape
     axes = as_axes(axis, len(shape), "mean")
     count = math.prod(shape if axis is None else [shape[i] for i in axes])
-    total = run("sum", (x,), axis=axes, keepdims=keepdims)
-    return total / count if count else total * math.nan  # type: ignore[no-any-return]
+    total = run("sum", (cast(x, dtypes.summing(x.dtype)),), axis=axes, keepdims=keepdims)
+    return cast(total / count if count else total * math.nan, x.dtype)
 
 
 def var(x: Tensor[B], axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
     """The variance along axes, divided by the count less `correction` (1 gives the unbiased one).
 
-    Real also for complex x. nan where the count does not exceed the correction.
+    Real also for complex x. nan where the count does not exceed the correction. float16 is summed in float32.
     """
     x = inexact(x, "var")
+    if x.dtype is dtypes.float16:
+        wide = var(cast(x, dtypes.float32), axis, correction=correction, keepdims=keepdims)
+        return cast(wide, dtypes.float16)
     axes = as_axes(axis, x.ndim, "var")
     count = math.prod(x.shape[i] for i in axes)
     centred = x - mean(x, axes, keepdims=True)
@@ -104,6 +107,9 @@ def var(x: Tensor[B], axis: Axis = None, *, correction: float = 0, keepdims: boo
 def std(x: Tensor[B], axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
     """The standard deviation along axes: the square root of `var`. Its derivative at 0 is 0."""
     x = inexact(x, "std")
+    if x.dtype is dtypes.float16:
+        wide = std(cast(x, dtypes.float32), axis, correction=correction, keepdims=keepdims)
+        return cast(wide, dtypes.float16)
     axes = as_axes(axis, x.ndim, "std")
     count = math.prod(x.shape[i] for i in axes)
     centred = x - mean(x, axes, keepdims=True)
