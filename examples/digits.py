@@ -2,12 +2,13 @@
 
 Trains a network of one hidden layer on scikit-learn's 1,797 scans of 8x8 pixels, prints how many
 digits it reads right among those it never saw, and draws what it learnt. Ctrl-C stops the training
-early; the report and the picture then show what was learnt so far.
+early; the report and the picture then show what was learnt so far. Ctrl-C twice ends everything.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import math
 import os
 import signal
@@ -95,15 +96,25 @@ def train(params: Params, digits: Digits, epochs: int) -> Iterator[tuple[Params,
 
 
 class Stop:
-    """Whether Ctrl-C was pressed: once asks to stop, twice interrupts."""
+    """Whether Ctrl-C was pressed: once asks to stop, twice interrupts whatever is being done."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.asked = self.insisted = False
         signal.signal(signal.SIGINT, self._ask)
 
     def _ask(self, *_: Any) -> None:
-        self.asked = True
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.asked, self.insisted = True, self.asked
+        if self.insisted:
+            raise KeyboardInterrupt
+
+    def __enter__(self) -> Stop:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
+        if self.insisted and kind:  # of any kind: an interrupted import makes its own of a KeyboardInterrupt
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            print("digits.py: interrupted; no picture was written", file=sys.stderr)
+            sys.exit(130)  # as shells say it: 128 and the number of the signal
 
 
 def learn(params: Params, digits: Digits, epochs: int, stop: Stop) -> tuple[Params, list[float]]:
@@ -167,7 +178,9 @@ def draw(path: Path, losses: Sequence[float], test: Digits, seen: ad.Tensor[Any]
         cell.set(xticks=[], yticks=[])
         for spine in cell.spines.values():
             spine.set(color="tab:red" if is_wrong else "lightgray", linewidth=2.5 if is_wrong else 0.8)
-    figure.savefig(path, dpi=110)
+    picture = io.BytesIO()  # drawn in memory, so that an interruption leaves no half of a file
+    figure.savefig(picture, format=path.suffix[1:].lower(), dpi=110)
+    path.write_bytes(picture.getvalue())
 
 
 # --- the command line ---
@@ -225,7 +238,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=_picture, default="digits.png", help="the picture to write (digits.png)")
     options = parser.parse_args(arguments)
 
-    stop = Stop()
+    with Stop() as stop:
+        run(options, stop)
+
+
+def run(options: argparse.Namespace, stop: Stop) -> None:
     ad.use_device(options.device)
     ad.random.seed(options.seed)
     training, test = load(options.device)

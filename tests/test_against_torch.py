@@ -407,6 +407,17 @@ def test_dlpack_both_ways() -> None:
     assert ad.asarray(torch.tensor([True, False])).dtype is ad.bool
 
 
+def test_torch_cannot_write_to_a_tensor() -> None:
+    """It takes read-only memory and writes to it, so it gets a copy unless it insists on sharing."""
+    x = ad.tensor([1.0, 2.0])
+    for take in (torch.from_dlpack, lambda x: torch.from_dlpack(x, copy=True), torch.asarray, torch.as_tensor):
+        values = take(x)
+        values[0] = 9.0
+        assert values.tolist() == [9.0, 2.0]
+        assert x.tolist() == [1.0, 2.0]
+    assert torch.from_dlpack(x, copy=False).data_ptr() == x.numpy().ctypes.data
+
+
 def test_tracked_tensors_do_not_leave_through_dlpack() -> None:
     x = ad.tensor([1.0]).require_grad()
     with pytest.raises(TypeError, match=r"detach\(\)"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import operator
 import pickle
 import re
 from collections.abc import Callable
@@ -12,6 +14,7 @@ import pytest
 
 import adjoint as ad
 from adjoint import errors
+from adjoint.tensor import run
 
 A = np.ones((2, 3))
 V = np.ones(3)
@@ -79,9 +82,16 @@ ROWS: dict[str, Row] = {
     "einsum, letters": (lambda: ad.einsum("i1->i", t(A)), lambda: np.einsum("i1->i", A), errors.ArgumentError,
         ["einsum", "letters", "'i1'"]),
     "einsum, type": (lambda: ad.einsum(5, t(A)), None, errors.ArgumentTypeError, ["einsum", "string", "5"]),
-    "inv of a rectangle": (lambda: ad.linalg.inv(t(A)), lambda: np.linalg.inv(A), errors.ShapeError,
+    "inv of a rectangle": (lambda: ad.linalg.inv(t(A)), lambda: np.linalg.inv(A), errors.NotSquareError,
         ["inv", "square", "(2, 3)"]),
-    "det of a vector": (lambda: ad.linalg.det(t(V)), None, errors.ShapeError, ["det", "square", "(3,)"]),
+    "det of a vector": (lambda: ad.linalg.det(t(V)), lambda: np.linalg.det(V), errors.NotSquareError,
+        ["det", "square", "(3,)"]),
+    "cholesky of a rectangle": (lambda: ad.linalg.cholesky(t(A)), lambda: np.linalg.cholesky(A), errors.NotSquareError,
+        ["cholesky", "square", "(2, 3)"]),
+    "solve with a rectangle": (lambda: ad.linalg.solve(t(A), t(V[:2])), lambda: np.linalg.solve(A, V[:2]),
+        errors.NotSquareError, ["solve", "square", "(2, 3)"]),
+    "a solution of a number": (lambda: ad.linalg.solve(t(np.eye(2)), t(1.0)), lambda: np.linalg.solve(np.eye(2), 1.0),
+        errors.ShapeError, ["solve", "vector"]),
     "solve": (lambda: ad.linalg.solve(t(np.eye(2)), t(V)), lambda: np.linalg.solve(np.eye(2), V), errors.ShapeError,
         ["solve", "(3, 1)", "(2, 2)"]),
     "transpose of a vector": (lambda: t(V).T, None, errors.ShapeError, ["T:", "(3,)", "mT"]),
@@ -189,6 +199,27 @@ ROWS: dict[str, Row] = {
         ["cross entropy", "3", "3 classes"]),
     "a negative class": (lambda: ad.nn.cross_entropy(t(A), [0, -1]), None, errors.OutOfRangeError,
         ["cross entropy", "-1"]),
+    # operands
+    "times a string": (lambda: t(V) * "a", lambda: V * "a", errors.DtypeError, ["multiply", "number", "str", "'a'"]),
+    "a string times": (lambda: "ab" * ad.tensor(2), lambda: "ab" * np.array(2), errors.DtypeError,
+        ["multiply", "number", "str", "'ab'"]),
+    "times bytes": (lambda: t(V) * b"a", lambda: V * b"a", errors.DtypeError, ["multiply", "bytes", "b'a'"]),
+    "plus None": (lambda: t(V) + None, lambda: V + None, errors.DtypeError, ["add", "number", "None"]),
+    "None plus": (lambda: None + t(V), lambda: None + V, errors.DtypeError, ["add", "number", "None"]),
+    "plus a function": (lambda: t(V) + len, lambda: V + len, errors.DtypeError, ["add", "len"]),
+    "plus a set": (lambda: operator.iadd(ad.ones(3), {1}), lambda: V + {1}, errors.DtypeError, ["add", "set"]),
+    "to the power of a string": (lambda: t(V) ** "a", lambda: V ** "a", errors.DtypeError, ["pow", "'a'"]),
+    "bits of a string": (lambda: ad.tensor(N) & "a", lambda: N & "a", errors.DtypeError, ["bitwise_and", "'a'"]),
+    "less than a string": (lambda: t(V) < "a", lambda: V < "a", errors.DtypeError, ["less", "number", "'a'"]),
+    "a long string": (lambda: t(V) + 1000 * "a", lambda: V + 1000 * "a", errors.DtypeError, ["add", "'aaa", "..."]),
+    "times a deque": (lambda: t(V) * collections.deque([1.0]), None, errors.DtypeError, ["multiply", "deque"]),
+    "matmul of a number": (lambda: t(V) @ 3, lambda: V @ 3, errors.ShapeError, ["matmul", "(3,)", "()", "*"]),
+    "a number in matmul": (lambda: 3.5 @ t(V), lambda: 3.5 @ V, errors.ShapeError, ["matmul", "(3,)", "()", "*"]),
+    "matmul of a NumPy number": (lambda: t(V) @ np.float64(3), lambda: V @ np.float64(3), errors.ShapeError,
+        ["matmul", "*"]),
+    "matmul of a string": (lambda: t(V) @ "a", lambda: V @ "a", errors.DtypeError, ["matmul", "str", "'a'"]),
+    "matmul of None": (lambda: None @ t(V), None, errors.DtypeError, ["matmul", "None"]),
+    "matmul in place": (lambda: operator.imatmul(ad.ones(3), None), None, errors.DtypeError, ["matmul", "None"]),
     # dtypes
     "adding a string": (lambda: ad.add(t(V), "a"), lambda: np.add(V, "a"), errors.DtypeError,
         ["add", "numbers", "'a'"]),
@@ -282,7 +313,9 @@ ROWS: dict[str, Row] = {
     "a norm of three axes": (lambda: ad.linalg.norm(t(IMAGE[0]), 1), lambda: np.linalg.norm(IMAGE[0], 1),
         errors.ArgumentError, ["norm", "ord=1", "3"]),
     "a norm not there yet": (lambda: ad.linalg.matrix_norm(t(A), ord="nuc"), None, errors.UnsupportedPrimitive,
-        ["matrix_norm", "'nuc'", "singular values"]),
+        ["matrix_norm", "'nuc'", "singular values", "'fro'", "numpy.linalg.norm"]),
+    "the spectral norm": (lambda: ad.linalg.norm(t(A), 2), None, errors.UnsupportedPrimitive,
+        ["matrix_norm", "ord=2", "singular values"]),
     "meshgrid": (lambda: ad.meshgrid(t(V), indexing="a"), lambda: np.meshgrid(V, indexing="a"), errors.ArgumentError,
         ["meshgrid", "'a'", "'xy' or 'ij'"]),
     "a seed": (lambda: ad.random.seed(-1), lambda: np.random.seed(-1), errors.ArgumentError,
@@ -302,6 +335,45 @@ ROWS: dict[str, Row] = {
     "iteration over a scalar": (lambda: list(t(1.0)), lambda: list(np.array(1.0)), errors.ArgumentTypeError,
         ["0-d", "item()"]),
     "a float as index": (lambda: [1][t(V)], lambda: [1][V], errors.ArgumentTypeError, ["integer", "float64", "(3,)"]),
+    "the correction of var": (lambda: t(V).var(correction="a"), lambda: np.var(V, correction="a"),
+        errors.ArgumentTypeError, ["var: correction", "'a'"]),
+    "the correction of std": (lambda: t(V).std(correction=None), lambda: np.std(V, correction=None),
+        errors.ArgumentTypeError, ["std: correction", "None"]),
+    "bounds that are no numbers": (lambda: ad.linspace(0, "a", 3), lambda: np.linspace(0, "a", 3),
+        errors.ArgumentTypeError, ["linspace", "number", "'a'"]),
+    "an endless range": (lambda: ad.arange(0, np.inf), lambda: np.arange(0, np.inf), errors.ArgumentError,
+        ["arange", "finite", "inf"]),
+    "full of a list": (lambda: ad.full(2, [1, 2]), None, errors.ArgumentTypeError, ["full", "one number", "[1, 2]"]),
+    "full_like of nothing": (lambda: ad.full_like(t(V), None), None, errors.ArgumentTypeError,
+        ["full_like", "one number", "None"]),
+    "complex borders": (lambda: ad.pad(t(V), 1, value=1j), None, errors.DtypeError, ["pad", "1j", "float64", ".real"]),
+    "a diagonal": (lambda: ad.tril(t(A), k="a"), lambda: np.tril(A, "a"), errors.ArgumentTypeError,
+        ["tril: k", "integer", "'a'"]),
+    "the diagonal of eye": (lambda: ad.eye(2, k="a"), lambda: np.eye(2, k="a"), errors.ArgumentTypeError,
+        ["eye: k", "integer", "'a'"]),
+    "axes of tensordot": (lambda: ad.tensordot(t(V), t(V), axes=1.5), lambda: np.tensordot(V, V, 1.5),
+        errors.ArgumentTypeError, ["tensordot", "axes", "1.5"]),
+    "a probability that is no number": (lambda: ad.random.bernoulli("a"), None, errors.ArgumentTypeError,
+        ["bernoulli: p", "'a'"]),
+    "a bound that is no number": (lambda: ad.random.uniform(2, low=None), None, errors.ArgumentTypeError,
+        ["uniform: low", "None"]),
+    "a deviation that is no number": (lambda: ad.random.normal(2, std="a"), None, errors.ArgumentTypeError,
+        ["normal: std", "'a'"]),
+    "meshgrid of text": (lambda: ad.meshgrid("a"), None, errors.DtypeError, ["meshgrid", "str"]),
+    "float of several": (lambda: float(t(V)), lambda: float(V), errors.ArgumentTypeError,
+        ["float", "(3,)", "tolist()"]),
+    "int of several": (lambda: int(t(V)), lambda: int(V), errors.ArgumentTypeError, ["int", "(3,)", "tolist()"]),
+    "complex of several": (lambda: complex(t(V)), lambda: complex(V), errors.ArgumentTypeError,
+        ["complex", "(3,)", "tolist()"]),
+    "float of nothing": (lambda: float(t([])), lambda: float(np.array([])), errors.ArgumentTypeError,
+        ["float", "(0,)"]),
+    "float of a complex number": (lambda: float(t(1j)), lambda: float(1j), errors.DtypeError,
+        ["float", "real", "complex64", ".real"]),
+    "int of a complex number": (lambda: int(t([1j])), lambda: int(1j), errors.DtypeError, ["int", "real", "complex64"]),
+    "int of nan": (lambda: int(t(np.nan)), lambda: int(np.array(np.nan)), errors.ArgumentError, ["int", "nan"]),
+    "int of infinity": (lambda: int(t(-np.inf)), lambda: int(np.array(-np.inf)), errors.RangeError, ["int", "-inf"]),
+    "the format of several": (lambda: f"{t(V):.2f}", lambda: f"{V:.2f}", errors.ArgumentTypeError,
+        ["'.2f'", "(3,)", "tolist()"]),
     "from_dlpack of a number": (lambda: ad.from_dlpack(5), None, errors.ArgumentTypeError,
         ["from_dlpack", "__dlpack__", "int"]),
     # singular matrices
@@ -336,11 +408,11 @@ ROWS: dict[str, Row] = {
 
 
 def builtin_of(f: Callable[[], Any]) -> type[BaseException]:
-    """The built-in exception that NumPy raises, or what its own one derives from."""
+    """The exception that NumPy raises: a built-in one, LinAlgError, or what another of its own derives from."""
     try:
         f()
     except Exception as error:
-        return next(kind for kind in type(error).__mro__ if kind.__module__ == "builtins")
+        return next(kind for kind in type(error).__mro__ if kind.__module__ in ("builtins", "numpy.linalg"))
     raise AssertionError("NumPy takes this")
 
 
@@ -383,6 +455,8 @@ def test_the_same_errors_come_from_every_leaf() -> None:
             (lambda x, y: ad.concat([x, y]), errors.ShapeError, "concat"),
             (lambda x, y: x[2], errors.OutOfRangeError, "index 2"),
             (lambda x, y: x[[0, 3]], errors.OutOfRangeError, "index 3"),
+            (lambda x, y: ad.linalg.det(x), errors.NotSquareError, "det: expected square matrices"),
+            (lambda x, y: run("inv", (x,)), errors.NotSquareError, "inv: expected square matrices"),
             (lambda x, y: ad.linalg.inv(x[:, :2] * 0), errors.SingularError, "inv: a matrix is singular"),
             (lambda x, y: ad.linalg.cholesky(x[:, :2] * -1), errors.SingularError, "not positive definite"),
             (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -9,7 +10,9 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pytest
@@ -191,25 +194,57 @@ def test_help(tmp_path: Path) -> None:
         assert option in done.stdout
 
 
-@needs_extras
-@pytest.mark.skipif(sys.platform == "win32", reason="signals are not sent like this there")
-def test_ctrl_c_stops_with_what_was_learnt(tmp_path: Path) -> None:
+@contextlib.contextmanager
+def _training(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A training without end, under way: the live bar was drawn a few times."""
     command = [sys.executable, str(DIGITS), "--epochs", "100000"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "bufsize": 0}
-    process = subprocess.Popen(command, cwd=tmp_path, env=os.environ | {"FORCE_COLOR": "1"}, **pipes)
-    assert process.stderr is not None
+    env = os.environ | {"FORCE_COLOR": "1", "PYTHONUNBUFFERED": "1"}
+    process: subprocess.Popen[bytes] = subprocess.Popen(command, cwd=folder, env=env, **pipes)
     try:
-        shown = b""
-        while shown.count(b"accuracy") < 20:  # the live bar was drawn so often
-            part = os.read(process.stderr.fileno(), 4096)
-            assert part, shown
-            shown += part
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=120)
+        _shown(process.stderr, b"accuracy", times=20)
+        yield process
     finally:
         process.kill()
+
+
+def _shown(stream: IO[bytes] | None, what: bytes, times: int = 1) -> None:
+    """Read what a program shows until it has shown this so often."""
+    assert stream is not None
+    shown = b""
+    while shown.count(what) < times:
+        part = os.read(stream.fileno(), 4096)
+        assert part, shown
+        shown += part
+
+
+needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="signals are not sent like this there")
+
+
+@needs_extras
+@needs_signals
+def test_ctrl_c_stops_with_what_was_learnt(tmp_path: Path) -> None:
+    with _training(tmp_path) as process:
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     assert re.match(r"stopped after [\d.]+ of 100000 epochs\n", out.decode())
     assert accuracy(out.decode()) >= 50
     assert b"Traceback" not in err
     assert (tmp_path / "digits.png").read_bytes().startswith(b"\x89PNG")
+
+
+@needs_extras
+@needs_signals
+def test_ctrl_c_twice_ends_with_one_line(tmp_path: Path) -> None:
+    (tmp_path / "digits.png").write_bytes(b"an older picture")
+    with _training(tmp_path) as process:
+        process.send_signal(signal.SIGINT)
+        _shown(process.stdout, b"test accuracy")  # what comes now is the picture
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    assert b"picture" not in out
+    assert b"Traceback" not in err
+    assert err.endswith(b"digits.py: interrupted; no picture was written\n")
+    assert (tmp_path / "digits.png").read_bytes() == b"an older picture"

@@ -85,6 +85,8 @@ def test_matmul_operator_takes_arrays_on_both_sides() -> None:
     same(ad.tensor(x) @ x.T, x @ x.T)
     same(x.T @ ad.tensor(x), x.T @ x)
     same(ad.tensor(x) @ [1.0, 2.0, 3.0], x @ [1.0, 2.0, 3.0])
+    same(ad.tensor(x) @ (1.0, 2.0, 3.0), x @ [1.0, 2.0, 3.0])
+    same((1.0, 2.0) @ ad.tensor(x), [1.0, 2.0] @ x)
 
 
 @pytest.mark.parametrize("value", [np.arange(3.0), np.float64(2), np.float32(2), np.array(2.0), np.int64(2)])
@@ -102,14 +104,16 @@ def test_unknown_operands_are_left_to_the_other_side() -> None:
         def __radd__(self, x: Any) -> str:
             return "theirs"
 
+        __rmatmul__ = __radd__
+
     x = ad.tensor([1.0])
     assert x + Other() == "theirs"
+    assert x @ Other() == "theirs"
     assert (x == None) is False  # noqa: E711 (the comparison is what is tested)
     assert (x != "a") is True
-    with pytest.raises(TypeError):
-        x + None
-    with pytest.raises(TypeError):
-        x < "a"
+    assert "a" not in x
+    with pytest.raises(TypeError, match="'Tensor' and 'Other'"):
+        x - Other()
 
 
 # --- promotion ---
@@ -167,6 +171,28 @@ def test_booleans_compute_as_integers_and_divide_as_floats() -> None:
     same(x * True, np.array([1, 0]))
     same(x**2, np.array([1, 0]))
     same(x / ad.tensor([1, 2]), np.array([1, 0], "f4"))
+    same(x**True, np.array([1, 0]))
+    same(True**x, np.array([1, 1]))
+    same(x**x, np.array([1, 1]))
+    same(ad.pow(x, x), np.array([1, 1]))
+    same(x**0.5, np.array([1, 0], "f4"))
+    same(ad.tensor([2, 3], dtype=ad.int8) ** True, np.array([2, 3], "i1"))
+    same(ad.tensor([2, 3], dtype=ad.int8) ** x, np.array([2, 1], "i1"))
+    same(x << x, np.array([2, 0]))
+    same(x >> True, np.array([0, 0]))
+    for function in (ad.square, ad.sign, ad.conj):
+        same(function(x), np.array([1, 0]))
+
+
+def test_pythons_booleans_meet_numbers_on_every_backend() -> None:
+    for device in ("numpy", "reference", ad.ArrayAPI(pytest.importorskip("array_api_strict"))):
+        for x in (ad.tensor([2, 3], device=device), ad.tensor([2.0, 3.0], device=device)):
+            for op in (operator.add, operator.mul, operator.floordiv, operator.pow, operator.eq):
+                assert op(x, True).tolist() == op(x, 1).tolist()
+                assert op(True, x).tolist() == op(1, x).tolist()
+        x = ad.tensor([True, False], device=device)
+        assert (x == True).tolist() == ad.logical_or(x, False).tolist() == [True, False]  # noqa: E712
+        assert (x**True).tolist() == [1, 0]
 
 
 def test_integers_to_a_float_power_become_floats() -> None:
@@ -384,14 +410,53 @@ def test_array_protocol_of_an_untracked_tensor() -> None:
         np.asarray(x)[0] = 5
 
 
+def test_array_protocol_without_a_copy() -> None:
+    x = ad.tensor([1.0, 2.0])
+    assert np.shares_memory(np.asarray(x, copy=False), x.numpy())
+    assert np.asarray(x, dtype=np.float32, copy=False).tolist() == [1.0, 2.0]
+    assert np.asarray(ad.zeros(0, device="reference"), copy=False).shape == (0,)
+    for refused in (
+        lambda: np.asarray(x, dtype=np.float64, copy=False),
+        lambda: np.asarray(ad.zeros(0), dtype=np.int64, copy=False),
+        lambda: np.asarray(ad.ones(2, device="reference"), copy=False),
+    ):
+        with pytest.raises(ValueError, match="copy") as caught:
+            refused()
+        assert isinstance(caught.value, errors.ArgumentError)
+
+
+def test_making_tensors_without_a_copy() -> None:
+    x, values = ad.tensor([1.0, 2.0]), np.array([1.0, 2.0])
+    assert ad.asarray(x, dtype=ad.float32, copy=False) is x
+    assert ad.asarray(x.inner(), device=x.device, copy=False).device is x.device
+    assert ad.asarray(ad.ones(2, device="reference"), device="autodiff<reference>", copy=False).tolist() == [1.0, 1.0]
+    assert ad.asarray(np.zeros((0, 2)), copy=False).shape == (0, 2)
+    for make in (ad.asarray, ad.from_dlpack):
+        assert np.shares_memory(make(values, copy=False).numpy(), values)
+        assert not np.shares_memory(make(values, copy=True).numpy(), values)
+    assert np.shares_memory(ad.from_dlpack(x, copy=False).numpy(), x.numpy())
+    for refused in (
+        lambda: ad.asarray(x, dtype=ad.float64, copy=False),
+        lambda: ad.asarray(x, device="reference", copy=False),
+        lambda: ad.asarray(values, device="reference", copy=False),
+        lambda: ad.from_dlpack(values, device="reference", copy=False),
+        lambda: ad.asarray(np.zeros(0), dtype=ad.float32, copy=False),
+    ):
+        with pytest.raises(errors.ArgumentError, match="copy=False"):
+            refused()
+
+
 # --- DLPack ---
 
 
 def test_dlpack_both_ways_with_numpy() -> None:
     x = ad.tensor([[1.0, 2.0], [3.0, 4.0]])
-    shared = np.from_dlpack(x)
+    shared = np.from_dlpack(x, copy=False)
     assert np.shares_memory(shared, x.numpy())
     assert not shared.flags.writeable
+    for copied in (np.from_dlpack(x), np.from_dlpack(x, copy=True), np.from_dlpack(ad.ones(2, device="reference"))):
+        copied[...] = 9.0
+    same(x, np.array([[1, 2], [3, 4]], "f4"))
     back = ad.from_dlpack(np.arange(3.0))
     same(back, np.arange(3.0))
     assert ad.from_dlpack(np.arange(3), device="numpy").device is ad.NumPy()
@@ -411,6 +476,18 @@ def test_old_consumers_of_dlpack_get_a_copy() -> None:
     assert not np.shares_memory(copied, x.numpy())
     with pytest.raises(BufferError, match="read-only"):
         x.__dlpack__(copy=False)
+    with pytest.raises(BufferError, match="no memory"):
+        np.from_dlpack(ad.ones(2, device="reference"), copy=False)
+
+
+def test_a_consumer_of_dlpack_cannot_write_to_a_tensor() -> None:
+    x = ad.tensor([1.0, 2.0])
+    for xp in (np, pytest.importorskip("array_api_strict")):
+        for options in ({}, {"copy": None}, {"copy": True}):
+            values = xp.from_dlpack(x, **options)
+            values[0] = 9.0
+            assert [float(v) for v in values] == [9.0, 2.0]
+            same(x, np.array([1, 2], "f4"))
 
 
 # --- what people see ---

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -94,6 +95,46 @@ def test_numbers_that_the_dtype_does_not_hold_are_refused(value: Any) -> None:
         for refused in (lambda: ad.where(x > 1, x, value), lambda: ad.full_like(x, value), lambda: x + value):
             with pytest.raises(errors.RangeError):
                 refused()
+
+
+COMPARISONS = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "reference", "autodiff[checkpointing=balanced]<numpy>"])
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint8", "uint64"])
+@pytest.mark.parametrize("number", [300, 256, 255, -1, -129, 2**63, 2**64, -(10**30)])
+def test_comparisons_with_integers_of_any_size_are_numpys(backend: str, dtype: str, number: int) -> None:
+    info = np.iinfo(dtype)
+    values = np.array([[info.min, 0], [1, info.max]], dtype)
+    x = ad.tensor(values, device=backend)
+    for compare in COMPARISONS:
+        for out, expected in (
+            (compare(x, number), compare(values, number)),
+            (compare(number, x), compare(number, values)),
+            (compare(x.sum(), number), compare(values.sum(), number)),
+        ):
+            assert out.dtype is ad.bool
+            np.testing.assert_array_equal(out.numpy(), expected)
+    logic = {ad.logical_and: operator.and_, ad.logical_or: operator.or_, ad.logical_xor: operator.xor}
+    for function, pythons in logic.items():
+        expected = pythons(values != 0, True).tolist()
+        assert function(x, number).tolist() == function(number, x).tolist() == expected
+    assert (number in x) is (number in values)
+
+
+def test_comparisons_of_booleans_with_integers_of_any_size() -> None:
+    x = ad.tensor([True, False])
+    assert (x == 10**30).tolist() == [False, False]
+    assert (x < 10**30).tolist() == (x >= -(10**30)).tolist() == [True, True]
+
+
+def test_bounds_beyond_the_dtype_hold_nothing_back() -> None:
+    x = ad.tensor([1, 9], dtype=ad.uint8)
+    assert ad.clip(x, 0, 300).tolist() == ad.clip(x, -1, 255).tolist() == [1, 9]
+    assert ad.clip(x, -5, 3).tolist() == [1, 3]
+    for low, high in ((300, None), (300, 400), (None, -3)):
+        with pytest.raises(errors.RangeError, match="clip: .* does not fit in uint8"):
+            ad.clip(x, low, high)
 
 
 def test_integers_too_large_for_floats_are_refused() -> None:

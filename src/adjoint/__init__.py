@@ -150,6 +150,7 @@ from adjoint.functions.reductions import (
 )
 from adjoint.tensor import Tensor
 from adjoint.transforms.batches import vmap
+from adjoint.transforms.checkpoints import checkpoint, checkpoint_name
 from adjoint.transforms.forward import hvp, jvp, linearize
 from adjoint.transforms.jacobians import hessian, jacobian
 from adjoint.transforms.reverse import grad, linear_transpose, stop_gradient, value_and_grad, vjp
@@ -199,6 +200,8 @@ __all__ = [
     "broadcast_arrays",
     "broadcast_to",
     "ceil",
+    "checkpoint",
+    "checkpoint_name",
     "clip",
     "complex64",
     "complex128",

@@ -36,6 +36,8 @@ class _Interned(type):
         def __call__(cls, *args, **options):
             made = super().__call__(*args, **options)
             inner = made.__dict__.get("inner")
+            if not made.interned:
+                return made
             with _Interned._lock:  # what decorates a level goes when the level goes
                 known = _Interned._leaves if inner is None else vars(inner).setdefault("decorated", {})
                 return known.setdefault((cls, *made.configuration()), made)
@@ -48,6 +50,7 @@ class Backend(metaclass=_Interned):
     """
 
     name: str
+    interned = True  # equal configurations are one object
     ended = False  # a transform's level, once the transform has returned
 
     def configuration(self) -> tuple[Any, ...]:
@@ -221,6 +224,7 @@ class Decorator(Backend, Generic[J]):
     """
 
     inner: J
+    viewed: Backend | None = None  # the level that this one stands for, with other options: their arrays are the same
 
     def __init__(self, inner: J) -> None:
         if not isinstance(inner, Backend):
@@ -272,16 +276,22 @@ class Decorator(Backend, Generic[J]):
 
     def chain(self) -> Iterator[Backend]:
         yield self
+        if self.viewed is not None:
+            yield self.viewed
         yield from self.inner.chain()
 
     def lift(self, array: Array, source: Backend) -> Array:
-        return array if source is self else self.wrap(self.inner.lift(array, source))
+        return array if source is self or source is self.viewed else self.wrap(self.inner.lift(array, source))
 
     def detach(self, array: Array) -> Array:
         return self.wrap(self.inner.detach(self.unwrap(array)))
 
+    def remade(self, array: Array, f: Callable[[Array], Array]) -> Array:
+        """The array with `f` applied to the inner arrays that it is made of."""
+        return self.wrap(f(self.unwrap(array)))
+
     def copied(self, array: Array) -> Array:
-        return self.wrap(self.inner.copied(self.unwrap(array)))
+        return self.remade(array, self.inner.copied)
 
     def tracked(self, array: Array) -> bool:
         return self.varies(array) or self.inner.tracked(self.unwrap(array))

@@ -130,13 +130,22 @@ def active_level() -> Backend | None:
 def active(level: Decorator[Any]) -> Iterator[None]:
     """Run a transform's function on its level: what is created here is made there. Ends the level."""
     vars(level)["outer"] = active_level()
+    try:
+        with running_on(level):
+            yield
+    finally:
+        level.end()
+
+
+@contextlib.contextmanager
+def running_on(level: Backend) -> Iterator[None]:
+    """Run a function on a level: what is created here is made there."""
     running, creating = _active.set(level), _current.set(level)
     try:
         yield
     finally:
         _current.reset(creating)
         _active.reset(running)
-        level.end()
 
 
 class use_device:

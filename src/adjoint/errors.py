@@ -2,6 +2,7 @@
 
     AdjointError
     ├── ShapeError (ValueError)              operands whose shapes do not fit
+    │   └── NotSquareError (numpy.linalg.LinAlgError)  ... because linear algebra needs square matrices
     ├── DtypeError (TypeError)               a data type that the operation has no meaning for
     ├── AxisError (ValueError, IndexError)   an axis that the tensor does not have
     ├── OutOfRangeError (IndexError)         an index outside the tensor
@@ -32,6 +33,10 @@ class AdjointError(Exception):
 
 class ShapeError(AdjointError, ValueError):
     """Operands whose shapes do not fit together, or not what was asked."""
+
+
+class NotSquareError(ShapeError, LinAlgError):
+    """Operands that are no square matrices."""
 
 
 class DtypeError(AdjointError, TypeError):

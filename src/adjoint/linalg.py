@@ -24,7 +24,7 @@ __all__ = [
 def _square(value: Any, name: str) -> Tensor[Any]:
     x = inexact(value, name)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise errors.ShapeError(f"{name}: expected square matrices, shape (..., n, n); received {x.shape}")
+        raise errors.NotSquareError(f"{name}: expected square matrices, shape (..., n, n); received {x.shape}")
     return x
 
 
@@ -34,7 +34,7 @@ def matrix_transpose(x: Tensor[B], /) -> Tensor[B]:
 
 
 def inv(x: Tensor[B], /) -> Tensor[B]:
-    """The inverses. Raises ShapeError for other than square matrices, SingularError for a singular one.
+    """The inverses. Raises NotSquareError for other than square matrices, SingularError for a singular one.
 
     >>> import adjoint as ad
     >>> ad.linalg.inv(ad.tensor([[2.0, 0.0], [0.0, 4.0]])).tolist()
@@ -44,7 +44,10 @@ def inv(x: Tensor[B], /) -> Tensor[B]:
 
 
 def det(x: Tensor[B], /) -> Tensor[B]:
-    """The determinants; the gradient is right also for singular matrices."""
+    """The determinants; the gradient is right also for singular matrices.
+
+    Raises NotSquareError for other than square matrices.
+    """
     return run("det", (_square(x, "det"),))  # type: ignore[no-any-return]
 
 
@@ -52,7 +55,7 @@ def cholesky(x: Tensor[B], /, *, upper: bool = False) -> Tensor[B]:
     """The lower triangular L with x = L L^H of positive definite matrices, or L^H if `upper`.
 
     Only the Hermitian part of x counts, and its lower triangle is read. The gradient is Hermitian.
-    Raises SingularError where a matrix is not positive definite.
+    Raises NotSquareError for other than square matrices, SingularError where one is not positive definite.
     """
     lower = run("cholesky", (_square(x, "cholesky"),))
     if not upper:
@@ -64,7 +67,8 @@ def cholesky(x: Tensor[B], /, *, upper: bool = False) -> Tensor[B]:
 def solve(a: Tensor[B], b: Any, /) -> Tensor[B]:
     """The x of a x = b: for a vector b if it has one axis, else for stacks of matrices.
 
-    Raises ShapeError where sizes do not fit, SingularError for a singular a.
+    Raises NotSquareError for an a of other than square matrices, ShapeError where sizes do not fit,
+    SingularError for a singular a.
 
     >>> import adjoint as ad
     >>> ad.linalg.solve(ad.tensor([[2.0, 0.0], [0.0, 4.0]]), ad.tensor([2.0, 2.0])).tolist()
@@ -122,7 +126,10 @@ def matrix_norm(x: Tensor[B], /, *, keepdims: bool = False, ord: float | str = "
     if ord == "fro":
         return vector_norm(x, axis=(rows, columns), keepdims=keepdims)
     if ord in (2, -2, "nuc"):
-        raise errors.UnsupportedPrimitive(f"matrix_norm: ord={ord!r} needs singular values, which are not there yet")
+        raise errors.UnsupportedPrimitive(
+            f"matrix_norm: ord={ord!r} needs singular values, which adjoint does not have yet; 'fro', 1, -1, inf and "
+            "-inf need none, and without a gradient there is numpy.linalg.norm(x.numpy(), ord)"
+        )
     if ord not in (1, -1, math.inf, -math.inf):
         raise errors.ArgumentError(f"matrix_norm: ord is 'fro', 1, -1, inf or -inf, received {ord!r}")
     along, pick = (rows, max if ord == 1 else min) if ord in (1, -1) else (columns, max if ord == math.inf else min)

@@ -313,7 +313,7 @@ def _conv2d_shape(
 
 def _square(shape: Shape) -> None:
     if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise errors.ShapeError(f"expected square matrices, shape (..., n, n); received {shape}")
+        raise errors.NotSquareError(f"expected square matrices, shape (..., n, n); received {shape}")
 
 
 def _square_same(shape: Shape) -> Shape:

@@ -23,6 +23,7 @@ __all__ = ["bernoulli", "integers", "normal", "permutation", "seed", "uniform"]
 
 D = TypeVar("D", bound=Backend)
 ShapeLike = int | Sequence[int]
+_NUMBER = (int, float, np.integer, np.floating)
 
 
 def seed(n: int, device: Backend | str | None = None) -> None:
@@ -62,9 +63,10 @@ def uniform(
 ) -> Tensor[Any]:
     """Numbers evenly distributed in [low, high); float32 unless a dtype is given.
 
-    `low` and `high` are numbers or tensors that broadcast with the shape. They are low + (high - low) * u with u in
-    [0, 1), which as in NumPy may round to `high`; u itself is never 1.
+    `low` and `high` are numbers or tensors that broadcast with the shape. The numbers are low + (high - low) * u with
+    u in [0, 1), which as in NumPy may round to `high`; u itself is never 1. Raises ArgumentTypeError for other bounds.
     """
+    low, high = _parameter(low, "uniform", "low"), _parameter(high, "uniform", "high")
     place = _place(device)
     how = {"shape": as_shape(shape, "uniform"), "dtype": _floating(dtype, "uniform")}
     draw = place.random_uniform(key=place.next_key(), **how)
@@ -92,7 +94,8 @@ def normal(
     `mean` and `std` may be tensors, and gradients flow to them (reparameterisation). Raises ArgumentError
     for a negative number as `std`.
     """
-    if isinstance(std, (int, float)) and std < 0:
+    mean, std = _parameter(mean, "normal", "mean"), _parameter(std, "normal", "std")
+    if isinstance(std, _NUMBER) and std < 0:
         raise errors.ArgumentError(f"normal: the standard deviation must not be negative, received {std}")
     place = _place(device)
     how = {"shape": as_shape(shape, "normal"), "dtype": _floating(dtype, "normal")}
@@ -101,6 +104,15 @@ def normal(
     if _is(mean, 0) and _is(std, 1):
         return unit
     return unit * std + mean  # type: ignore[no-any-return]
+
+
+def _parameter(value: Any, name: str, what: str) -> Any:
+    """What a distribution is given: a number, a tensor, or an array."""
+    if isinstance(value, (list, tuple)):
+        return dtypes.values_of(value, None, name)
+    if not isinstance(value, (*_NUMBER, np.ndarray, Tensor)):
+        raise errors.ArgumentTypeError(f"{name}: {what} is a number or a tensor, received {value!r}")
+    return value
 
 
 def _is(value: Any, number: int) -> bool:
@@ -120,7 +132,8 @@ def bernoulli(p: Any = 0.5, shape: ShapeLike | None = None, *, device: Any = Non
 
     Raises ArgumentError for a number outside [0, 1].
     """
-    if isinstance(p, (int, float)) and not 0 <= p <= 1:
+    p = _parameter(p, "bernoulli", "p")
+    if isinstance(p, _NUMBER) and not 0 <= p <= 1:
         raise errors.ArgumentError(f"bernoulli: a probability is between 0 and 1, received {p}")
     if isinstance(p, Tensor):
         device = p.device if device is None else device

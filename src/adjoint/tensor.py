@@ -7,6 +7,8 @@ of the same name in `adjoint.functions`, so that `x.sum()` and `ad.sum(x)` are o
 from __future__ import annotations
 
 import math
+import operator
+import reprlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeGuard, TypeVar
@@ -33,10 +35,22 @@ Scalar = (bool, int, float, complex)  # Python's own; NumPy's count as arrays
 _new = object.__new__
 _BOOL = dtypes.bool
 # what integers are made float for, and booleans integers
-_FLOATING = frozenset("divide pow atan2 logaddexp".split())
-_NUMERIC = frozenset("add subtract multiply maximum minimum floor_divide remainder".split())
+_FLOATING = frozenset("divide atan2 logaddexp".split())
+_NUMERIC = frozenset(
+    "add subtract multiply maximum minimum floor_divide remainder pow bitwise_left_shift bitwise_right_shift".split()
+)
 # what complex numbers have no answer to
 _ORDERED = frozenset("less less_equal greater greater_equal maximum minimum floor_divide remainder".split())
+# what has an answer for integers of any size
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+}
+_LOGIC = frozenset("logical_and logical_or logical_xor".split())
 # what else a data type must be, for errors
 _WANTED = {
     "negative": "numbers; of booleans there is ~",
@@ -331,13 +345,17 @@ class Tensor(Generic[B]):
         return bool(self.item())
 
     def __int__(self) -> int:
-        return int(self.item())
+        value = _only(self, "int")
+        if value - value != 0:  # infinite, or nan
+            kind = errors.ArgumentError if value != value else errors.RangeError
+            raise kind(f"int: {value} is no integer; isfinite tells where numbers are")
+        return int(value)
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(_only(self, "float"))
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(_only(self, "complex"))
 
     def __index__(self) -> int:
         if self._dtype.kind not in "iu" or self.ndim:
@@ -490,6 +508,15 @@ class Tensor(Generic[B]):
         return node if isinstance(node, Node) and node.parents != () else None
 
 
+def _only(x: Tensor[Any], name: str) -> Any:
+    """The only element, for a conversion to one of Python's numbers."""
+    if x.size != 1:
+        raise errors.ArgumentTypeError(f"{name}: expected one element, received shape {x.shape}; use tolist()")
+    if x._dtype.kind == "c" and name != "complex":
+        raise errors.DtypeError(f"{name}: expected a real number, received {x._dtype}; take .real, .imag or abs first")
+    return x.item()
+
+
 owning = threading.RLock()  # held while an owned buffer is read or written in place, and to end an ownership
 
 
@@ -635,16 +662,19 @@ def cast(x: Tensor[Any], dtype: DType) -> Tensor[Any]:
 def binary(name: str, x: Any, y: Any) -> Any:
     """An elementwise primitive of two operands, one of them a tensor, with promotion.
 
-    Returns NotImplemented for operands that are no arrays, so that Python asks the other side.
+    Returns NotImplemented for operands that are no arrays, so that Python asks the other side; raises
+    DtypeError for Python's own, which know no tensors.
     """
     pair = []
     for value, other in ((x, y), (y, x)):
         if not isinstance(value, Tensor) and not weak(value):
             if not isinstance(value, (np.ndarray, np.generic, list, tuple)):
-                return NotImplemented
+                return NotImplemented if name in ("equal", "not_equal") else foreign(value, name)
             value = operand(value, other, name)
         pair.append(value)
     x, y = pair
+    if name in _LOGIC:  # all that counts of a number is whether it is zero, and numbers may be of any size
+        x, y = (int(v != 0) if weak(v) and not isinstance(v, bool) else v for v in pair)
     if not isinstance(x, Tensor):
         if not isinstance(y, Tensor):
             raise errors.ArgumentError(f"{name}: expected a tensor among {x!r} and {y!r}")
@@ -658,16 +688,39 @@ def binary(name: str, x: Any, y: Any) -> Any:
             raise errors.DtypeError(f"{name}: {error}") from None
     if dtype.kind == "c" and name in _ORDERED:
         raise errors.DtypeError(f"{name}: expected real numbers, received {dtype}; take abs, real or imag")
-    if name in _FLOATING and (name != "pow" or dtype.kind == "b"):
+    if name in _FLOATING:
         dtype = dtypes.floating(dtype)
     elif name in _NUMERIC and dtype.kind == "b":
         dtype = dtypes.default_int
-    x, y = (cast(v, dtype) if isinstance(v, Tensor) else fitting(v, dtype, name) for v in (x, y))
-    return run(name, (x, y))
+    try:
+        pair = [cast(v, dtype) if isinstance(v, Tensor) else fitting(v, dtype, name) for v in (x, y)]
+    except errors.RangeError:
+        if name not in _COMPARISONS:
+            raise
+        # every element stands to an integer outside the dtype as zero does
+        answer = _COMPARISONS[name](*[0 if isinstance(v, Tensor) else v for v in (x, y)])
+        tensor = x if isinstance(x, Tensor) else y
+        return run("equal" if answer else "not_equal", (tensor, tensor))
+    return run(name, pair)
+
+
+def foreign(value: Any, name: str) -> Any:
+    """NotImplemented for an operand of a class that may know tensors, else a DtypeError.
+
+    Python would take a tensor for a number of repetitions of a string, if it were asked.
+    """
+    if type(value).__module__ not in ("builtins", "array", "collections"):
+        return NotImplemented
+    raise errors.DtypeError(
+        f"{name}: expected a tensor, an array or a number, received {reprlib.repr(value)} of type "
+        f"{type(value).__name__}; convert it to numbers first"
+    )
 
 
 def fitting(scalar: Any, dtype: DType, name: str) -> Any:
-    """A Python scalar that the dtype can hold."""
+    """A Python scalar that the dtype can hold; the standard knows Python's booleans among booleans only."""
+    if scalar is True or scalar is False:
+        return scalar if dtype.kind == "b" else int(scalar)
     if dtype.kind in "iu" and not np.iinfo(dtype).min <= scalar <= np.iinfo(dtype).max:
         raise errors.RangeError(f"{name}: {scalar} does not fit in {dtype}; convert the tensor with astype")
     return scalar
@@ -707,13 +760,14 @@ def explain(
     error: Exception, device: Backend, name: str, arrays: Sequence[Any], parameters: dict[str, Any]
 ) -> Exception:
     """The error a user should see for a primitive that failed: what the shape rule finds, or a wrap."""
-    if isinstance(error, errors.AdjointError) and type(error) not in (errors.ShapeError, errors.SingularError):
+    vague = isinstance(error, (errors.ShapeError, errors.SingularError)) and not TABLE[name].dynamic
+    if isinstance(error, errors.AdjointError) and not vague:
         return error
     specs = [Spec(tuple(a.shape), device.dtype_of(a)) if hasattr(a, "shape") else a for a in arrays]
     try:
         result_spec(TABLE[name], specs, parameters)
     except errors.ShapeError as found:
-        return found if str(found).startswith(name) else errors.ShapeError(f"{name}: {found}")
+        return found if str(found).startswith(name) else type(found)(f"{name}: {found}")
     received = ", ".join(f"{s.dtype} of shape {s.shape}" if isinstance(s, Spec) else repr(s) for s in specs)
     if isinstance(error, np.linalg.LinAlgError):
         fault = "not positive definite" if name == "cholesky" else "singular"

@@ -17,14 +17,17 @@ from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.decorators import autodiff
 from adjoint.decorators.autodiff import Autodiff
+from adjoint.decorators.batched import Batch, Batched
+from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import creating_on
 from adjoint.functions.creation import asarray, from_inner
 from adjoint.functions.gradients import backward, require_grad
-from adjoint.tensor import Tensor, wrap
+from adjoint.tensor import Tensor, lifted, wrap
 
 __all__ = ["check_grads", "trace_origins"]
 
 Values = list[np.ndarray[Any, Any]]
+_MODES = ("reverse", "forward", "batched")
 
 
 class trace_origins:
@@ -57,12 +60,13 @@ def check_grads(
     args: Any,
     *,
     order: int = 2,
+    modes: Sequence[str] = ("reverse", "forward"),
     rtol: float = 1e-5,
     atol: float = 1e-6,
     seed: int = 0,
     device: Backend | None = None,
 ) -> None:
-    """Check the gradients of `f` at `args` against central differences, up to an order.
+    """Check the derivatives of `f` at `args` against central differences, up to an order.
 
     Parameters
     ----------
@@ -72,7 +76,11 @@ def check_grads(
         A tuple of arrays, tensors or pytrees of them; derivatives are taken with respect to all
         that are float64 or complex128, and other things are passed as they are.
     order
-        1 checks gradients; 2 those of a random directional derivative as well, and so on.
+        1 checks first derivatives; 2 those of a random directional derivative as well, and so on.
+    modes
+        "reverse" pulls back, "forward" pushes forward; with both, second derivatives are taken in all four ways.
+        "batched" compares values and gradients of two examples at once with those of each: functions that decide by
+        the values of tensors cannot be batched.
     rtol, atol
         How far analytic and numerical derivatives along a random direction may differ: `atol` is relative to
         the largest entry involved.
@@ -85,7 +93,7 @@ def check_grads(
     Raises
     ------
     CheckError
-        They differ: the message has the order, both values, and the entry that is worst.
+        They differ: the message has the order, the mode, both values, and the entry that is worst.
     DtypeError
         No float64 or complex128 values to differentiate.
 
@@ -101,6 +109,8 @@ def check_grads(
 
     if order.__class__ is not int or order < 1:
         raise errors.ArgumentError(f"check_grads: the order is 1 or more, received {order!r}")
+    if not modes or not set(modes) <= set(_MODES):
+        raise errors.ArgumentError(f"check_grads: modes are among {_MODES}, received {modes!r}")
     level = device if isinstance(device, Autodiff) else Autodiff(NumPy() if device is None else device)
     tuple_of_args: Any = args if isinstance(args, tuple) else (args,)
     leaves, tree = optree.tree_flatten(tuple_of_args, none_is_leaf=True)
@@ -121,7 +131,12 @@ def check_grads(
                 raise errors.CheckError(f"check_grads: f returns tensors; received {type(result).__name__}")
         return [x for x in flat if x.dtype.kind in "fc"]
 
-    _check(of, point, order, level, np.random.default_rng(seed), rtol, atol, 1)
+    rng = np.random.default_rng(seed)
+    derivatives = tuple(mode for mode in modes if mode != "batched")
+    if derivatives:
+        _check(of, point, order, level, derivatives, rng, (rtol, atol), 1)
+    if "batched" in modes:
+        _check_batched(of, point, level, rng)
 
 
 Function = Callable[[Sequence[Tensor[Any]]], list[Tensor[Any]]]
@@ -143,34 +158,69 @@ def _check(
     point: Values,
     order: int,
     level: Autodiff[Any],
+    modes: tuple[str, ...],
     rng: np.random.Generator,
-    rtol: float,
-    atol: float,
+    tolerances: tuple[float, float],
     depth: int,
 ) -> None:
-    """Check the gradient of a random projection of f, then check that gradient as a function."""
+    """Check a random projection of f along a random direction, then the derivatives that f has as functions."""
     base = level.inner
     inputs = [asarray(x, device=base) for x in point]
     weights = [_random(rng, x.numpy()) for x in f(inputs)]
+    direction = [_random(rng, x) for x in point]
 
     def scalar(values: Values) -> float:
         outs = f([asarray(v, device=base) for v in values])
         return float(sum(_real_dot(w, o.numpy()) for w, o in zip(weights, outs, strict=True)))
 
+    higher: list[Function] = []
+    if "reverse" in modes:
+        gradient = _pulled(f, weights, level, depth)
+        found = gradient(inputs)
+        for g, x in zip(found, point, strict=True):
+            if g.shape != x.shape or g.dtype != x.dtype:
+                raise errors.CheckError(
+                    f"order {depth}: the gradient is {g.dtype} of shape {g.shape}, the argument {x.dtype} of {x.shape}"
+                )
+        entries = [g.numpy() for g in found]
+        analytic = float(sum(_real_dot(g, d) for g, d in zip(entries, direction, strict=True)))
+        scale = max([float(np.max(np.abs(g * d), initial=0.0)) for g, d in zip(entries, direction, strict=True)])
+        _compare(scalar, point, direction, analytic, scale, tolerances, f"order {depth}, reverse", entries)
+        higher.append(gradient)
+    if "forward" in modes:
+        pushed = _pushed(f, direction)
+        moved = [x.numpy() for x in pushed(inputs)]
+        for t, w in zip(moved, weights, strict=True):
+            if t.shape != w.shape or t.dtype != w.dtype:
+                raise errors.CheckError(
+                    f"order {depth}: the tangent is {t.dtype} of shape {t.shape}, the result {w.dtype} of {w.shape}"
+                )
+        analytic = float(sum(_real_dot(w, t) for w, t in zip(weights, moved, strict=True)))
+        scale = max([0.0, *[float(np.max(np.abs(t * w), initial=0.0)) for t, w in zip(moved, weights, strict=True)]])
+        _compare(scalar, point, direction, analytic, scale, tolerances, f"order {depth}, forward", None)
+        higher.append(pushed)
+    if order > 1:
+        for derivative in higher:
+            _check(derivative, point, order - 1, level, modes, rng, tolerances, depth + 1)
+
+
+def _pulled(f: Function, weights: Values, level: Autodiff[Any], depth: int) -> Function:
+    """The gradient of a projection of f, on levels over the backend of its arguments."""
+
     def gradient(tensors: Sequence[Tensor[Any]]) -> list[Tensor[Any]]:
-        lifted = [require_grad(from_inner(x, level.over(x.device))) for x in tensors]
-        outs = f(lifted)
-        total: list[Tensor[Any] | None] = [None] * len(lifted)
+        leaves = [require_grad(from_inner(x, level.over(x.device))) for x in tensors]
+        outs = f(leaves)
+        total: list[Tensor[Any] | None] = [None] * len(leaves)
         for out, weight in zip(outs, weights, strict=True):
             if not (
-                isinstance(out.device, Autodiff) and out.device is lifted[0].device and out._array.node is not None
+                isinstance(out.device, Autodiff) and out.device is leaves[0].device and out._array.node is not None
             ):
                 continue  # a result that depends on no input: its derivative is zero
             try:
                 grads = backward(out, asarray(weight, device=out.device.inner), retain_graph=True)
             except errors.BackwardError as error:
                 raise errors.CheckError(f"order {depth}: {error}") from error
-            for i, x in enumerate(lifted):
+            for i, x in enumerate(leaves):
                 g = grads.get(x)
                 if g is not None:
                     known = total[i]
@@ -178,15 +228,56 @@ def _check(
         zero = [_zeros_like(x) for x in tensors]
         return [z if g is None else g for g, z in zip(total, zero, strict=True)]
 
-    found = gradient(inputs)
-    for g, x in zip(found, point, strict=True):
-        if g.shape != x.shape or g.dtype != x.dtype:
-            raise errors.CheckError(
-                f"order {depth}: the gradient is {g.dtype} of shape {g.shape}, the argument {x.dtype} of {x.shape}"
-            )
-    _compare(scalar, point, [g.numpy() for g in found], rng, rtol, atol, depth)
-    if order > 1:
-        _check(gradient, point, order - 1, level, rng, rtol, atol, depth + 1)
+    return gradient
+
+
+def _pushed(f: Function, direction: Values) -> Function:
+    """The derivative of f along a direction, on a level over the backend of its arguments."""
+
+    def derivative(tensors: Sequence[Tensor[Any]]) -> list[Tensor[Any]]:
+        base = tensors[0].device
+        level: Tangent[Any] = Tangent.fresh(base)
+        moving = [
+            wrap(Dual(x._array, lifted(asarray(d, device=base), base)), level)
+            for x, d in zip(tensors, direction, strict=True)
+        ]
+        results = []
+        for out in f(moving):
+            array = lifted(out, level)
+            results.append(_zeros_like(wrap(array.value, base)) if array.tangent is None else wrap(array.tangent, base))
+        return results
+
+    return derivative
+
+
+def _check_batched(f: Function, point: Values, level: Autodiff[Any], rng: np.random.Generator) -> None:
+    """Compare two examples together with each alone: values, and gradients of a projection."""
+    base = level.inner
+    examples = [point, [x * (1 + 1e-3 * rng.uniform(-1, 1, x.shape)) for x in point]]
+    weights = [_random(rng, x.numpy()) for x in f([asarray(x, device=base) for x in point])]
+    batch: Batched[Any] = Batched.fresh(base, None, "shared")  # as examples alone draw
+    together = [
+        wrap(Batch(asarray(np.stack(pair), device=base)._array, True), batch)
+        for pair in zip(*[[x.astype(y.dtype) for x, y in zip(e, point, strict=True)] for e in examples], strict=True)
+    ]
+    for what, g in (("values", f), ("gradients", _pulled(f, weights, level, 1))):
+        found = [lifted(x, batch) for x in g(together)]
+        for n, example in enumerate(examples):
+            alone = g([asarray(x, device=base) for x in example])
+            for k, (out, expected) in enumerate(zip(found, alone, strict=True)):
+                values = base.to_numpy(out.value)
+                mine, wanted = values[n] if out.batched else values, expected.numpy()
+                if mine.shape != wanted.shape or mine.dtype != wanted.dtype:
+                    raise errors.CheckError(
+                        f"batched {what} {k}: {mine.dtype} of shape {mine.shape} for each example, alone "
+                        f"{wanted.dtype} of {wanted.shape}"
+                    )
+                if not np.allclose(mine, wanted, rtol=1e-9, atol=1e-11, equal_nan=True):
+                    worst = np.unravel_index(np.argmax(np.abs(mine - wanted)), mine.shape)
+                    raise errors.CheckError(
+                        f"batched {what} {k} of example {n} at {tuple(map(int, worst))}: {mine[worst]}, alone "
+                        f"{wanted[worst]}"
+                    )
 
 
 def _zeros_like(x: Tensor[Any]) -> Tensor[Any]:
@@ -211,22 +302,21 @@ _STEPS = (1e-3, 1e-4, 1e-5, 1e-6)
 def _compare(
     scalar: Callable[[Values], float],
     point: Values,
-    found: Values,
-    rng: np.random.Generator,
-    rtol: float,
-    atol: float,
-    depth: int,
+    direction: Values,
+    analytic: float,
+    scale: float,
+    tolerances: tuple[float, float],
+    what: str,
+    entries: Values | None,
 ) -> None:
-    """Derivatives along a random direction of all arguments together."""
-    direction = [_random(rng, x) for x in point]
-    analytic = float(sum(_real_dot(g, d) for g, d in zip(found, direction, strict=True)))
+    """Compare a derivative along a direction of all arguments together with differences."""
+    rtol, atol = tolerances
     numeric = _derivative(scalar, point, direction)
-    scale = max([1.0, *[float(np.max(np.abs(g * d), initial=0.0)) for g, d in zip(found, direction, strict=True)]])
-    if abs(analytic - numeric) <= rtol * abs(numeric) + atol * scale:
+    if abs(analytic - numeric) <= rtol * abs(numeric) + atol * max(1.0, scale):
         return
     raise errors.CheckError(
-        f"order {depth}: along a random direction the gradient gives {analytic:.10g}, differences give {numeric:.10g}"
-        + _worst(scalar, point, found)
+        f"{what}: along a random direction the derivative is {analytic:.10g}, differences give {numeric:.10g}"
+        + ("" if entries is None else _worst(scalar, point, entries))
     )
 
 

@@ -31,8 +31,8 @@ from adjoint.graph.nodes import (
 )
 from adjoint.graph.origins import Origin, made_from, traced
 from adjoint.graph.plans import Plan, absorbing, picked, puller, shape_of
-from adjoint.graph.recipes import LONGEST, Kitchen, Recipe, will_be_served
-from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, STRUCTURAL, Primitive
+from adjoint.graph.recipes import BALANCED, Budget, Kitchen, Policy, Recipe, will_be_served
+from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, Primitive
 from adjoint.rules import RECORDS, Composed, Linear, NotDifferentiable, Record, names_of
 from adjoint.rules.structural import unbroadcast
 
@@ -80,13 +80,15 @@ class Autodiff(Decorator[J]):
     ('autodiff<numpy>', True)
     """
 
-    def __init__(self, inner: J, checkpointing: str | None = None, strong_zero: bool = False) -> None:
+    def __init__(self, inner: J, checkpointing: str | Policy | None = None, strong_zero: bool = False) -> None:
         super().__init__(inner)
-        if checkpointing not in (None, "balanced"):
+        if checkpointing not in (None, "balanced") and not isinstance(checkpointing, Policy):
             raise errors.ArgumentError(f"Autodiff: checkpointing is None or 'balanced', received {checkpointing!r}")
         if not isinstance(strong_zero, bool):
             raise errors.ArgumentError(f"Autodiff: strong_zero is True or False, received {strong_zero!r}")
         self.checkpointing = checkpointing
+        self.interned = not isinstance(checkpointing, Budget)  # which has a state
+        self._policy = checkpointing if isinstance(checkpointing, Policy) else BALANCED if checkpointing else None
         self.strong_zero = strong_zero
         options = [f"checkpointing={checkpointing}"] * (checkpointing is not None) + ["strong_zero"] * strong_zero
         if options:
@@ -121,9 +123,9 @@ class Autodiff(Decorator[J]):
             constant.origin = Origin("set_require_grad", made_from([array]))
         return constant
 
-    def copied(self, array: Var) -> Var:
-        # without the recipe, which may lead back to the memory that is left
-        return var_of(self.inner.copied(array.value), array.node)
+    def remade(self, array: Var, f: Callable[[Array], Array]) -> Var:
+        # without the recipe, which may lead back to memory that is left
+        return var_of(f(array.value), array.node)
 
     def varies(self, array: Var) -> bool:
         return array.node is not None
@@ -174,7 +176,7 @@ class Autodiff(Decorator[J]):
 
     def _lift(self, primitive: Primitive, run: Implementation, record: Record | None) -> Implementation:
         if primitive.kind in (CREATION, RANDOM):
-            return lambda **parameters: var_of(run(**parameters), None)
+            return self._lift_source(run)
         if record is None:
             raise errors.UnsupportedPrimitive(
                 f"{primitive.name} has no derivative record; give it one in adjoint.rules"
@@ -187,7 +189,7 @@ class Autodiff(Decorator[J]):
         simple = record.pullback is None and len(sources) <= 2 and "dtype" not in primitive.parameters
         if simple and self.checkpointing is None:
             return self._lift_written(primitive, run, record, sources)
-        return self._lift_any(primitive, run, record, again=primitive.kind in (ELEMENTWISE, STRUCTURAL))
+        return self._lift_any(primitive, run, record, again=True)
 
     def _lift_written(
         self, primitive: Primitive, run: Implementation, record: Record, sources: Sequence[int]
@@ -258,7 +260,7 @@ class Autodiff(Decorator[J]):
         if record.pullback is not None:
             joint = record.pullback
             saved = picked(primitive, names_of(joint, 3))
-            return Plan(primitive, saved, lambda g, s: joint(inner, g, tracked, *s), None)
+            return Plan(primitive, saved, lambda g, s: joint(inner, g, tracked, *s), None, self._policy is not None)
         rules = [record.rules[primitive.operands[i]] for i in tracked]
         needs = [names_of(rule, 2) for rule in rules]
         # sign of complex numbers turns g: that is no multiple of it
@@ -268,7 +270,21 @@ class Autodiff(Decorator[J]):
         add = record.accumulate
         accumulate = None if add is None else lambda sink, g, s: add(inner, sink, g, *s)
         pull = puller(rules, [len(names) for names in needs], inner)
-        return Plan(primitive, picked(primitive, [name for names in needs for name in names]), pull, accumulate)
+        saved = picked(primitive, [name for names in needs for name in names])
+        return Plan(primitive, saved, pull, accumulate, self._policy is not None)
+
+    def _lift_source(self, run: Implementation) -> Implementation:
+        """Creation and random numbers: constants, which a policy may have made again, from the same key."""
+        policy = self._policy
+        if policy is None or policy is BALANCED:
+            return lambda **parameters: var_of(run(**parameters), None)
+
+        def lifted(**parameters: Any) -> Var:
+            var = var_of(run(**parameters), None)
+            var.recipe = Recipe(run, (), parameters)
+            return var
+
+        return lifted
 
     def _lift_composed(self, run: Implementation, record: Composed) -> Implementation:
         definition = record.definition
@@ -287,7 +303,7 @@ class Autodiff(Decorator[J]):
         tail = len(primitive.operands) - 1 if primitive.variadic and primitive.operands[-1] in sources else None
         plans: dict[tuple[int, ...], tuple[Plan, Callable[..., Any]]] = {}
         scope = {"shape": shape_of, "dtype": self.inner.dtype_of}
-        balanced = self.checkpointing == "balanced"
+        policy, inner = self._policy, self.inner
 
         def lifted(*operands: Any, **parameters: Any) -> Any:
             values = [o.value if o.__class__ is Var else o for o in operands]
@@ -298,11 +314,11 @@ class Autodiff(Decorator[J]):
                 tracked = ()
             slots: Sequence[Any] = values
             recipe: Recipe | None = None
-            if balanced:
+            if policy is not None:
                 slots = [getattr(o, "recipe", v) for o, v in zip(operands, values, strict=True)]
-                if again:
+                if again and primitive.results == 1 and not policy.keeps(primitive, out, inner):
                     recipe = Recipe(run, slots, parameters)
-                    if recipe.depth > LONGEST:
+                    if recipe.depth > policy.longest:
                         recipe = None
             if not tracked:
                 if primitive.results > 1:
@@ -317,7 +333,7 @@ class Autodiff(Decorator[J]):
                 node.number = next(numbers)
                 node.plan = plan
                 node.saved = keep(values, tuple(slots), out if recipe is None else recipe, parameters)
-                if balanced:
+                if policy is not None:
                     will_be_served(node.saved)
                 node.parents = tuple([operands[i].node for i in tracked])
                 node.walk = 0
@@ -375,7 +391,7 @@ class Autodiff(Decorator[J]):
         needed = None if wrt is None else leading_to(set(wrt), nodes, edges)
         answers: dict[Key, tuple[Node, Array]] = {}
         owned: set[Node] = set()  # whose cotangent is a buffer that this walk allocated
-        kitchen = Kitchen() if self.checkpointing else None
+        kitchen: Kitchen | None = None
         add, add_into = inner.add, inner.add_into
         take, held, next_node, next_edges = cotangents.pop, cotangents.get, nodes.pop, edges.pop
         node = nodes[-1]
@@ -401,10 +417,11 @@ class Autodiff(Decorator[J]):
                     node.saved = None
                 elif saved is None:
                     raise errors.FreedGraphError(f"backward: another thread's walk used up {node.name!r} meanwhile")
-                if kitchen is not None:
+                plan = node.plan
+                if plan.cooks:
+                    kitchen = kitchen or Kitchen()
                     kitchen.clear(node.number)
                     saved = kitchen.serve(saved)
-                plan = node.plan
                 if plan.accumulate is not None:
                     (parent,) = parents
                     sink = take(parent, None)

@@ -102,11 +102,11 @@ class Batched(Decorator[J]):
     def varies(self, array: Batch) -> bool:
         return array.batched
 
-    def copied(self, array: Batch) -> Batch:
-        return Batch(self.inner.copied(array.value), array.batched)
+    def remade(self, array: Batch, f: Callable[[Array], Array]) -> Batch:
+        return Batch(f(array.value), array.batched)
 
     def detach(self, array: Batch) -> Batch:
-        return Batch(self.inner.detach(array.value), array.batched)
+        return self.remade(array, self.inner.detach)
 
     def to_numpy(self, array: Batch) -> np.ndarray[Any, Any]:
         if array.batched:

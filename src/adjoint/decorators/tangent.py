@@ -55,8 +55,8 @@ class Tangent(Decorator[J]):
     def varies(self, array: Dual) -> bool:
         return array.tangent is not None
 
-    def copied(self, array: Dual) -> Dual:
-        return Dual(self.inner.copied(array.value), array.tangent)
+    def remade(self, array: Dual, f: Callable[[Array], Array]) -> Dual:
+        return Dual(f(array.value), None if array.tangent is None else f(array.tangent))
 
     def implement(self, primitive: Primitive) -> Implementation:
         run, record = self.inner[primitive], RECORDS.get(primitive.name)

@@ -47,26 +47,39 @@ def _refuse_tracked(x: Tensor[Any], what: str) -> None:
 
 
 def __array__(x: Tensor[Any], dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-    """For `np.asarray(x)`. Raises TrackedError for a tracked tensor."""
+    """For `np.asarray(x)`. Raises TrackedError for a tracked tensor, ArgumentError where `copy=False` cannot be had."""
     _refuse_tracked(x, "conversion to a NumPy array")
     values = numpy(x)
-    if dtype is not None and np.dtype(dtype) != values.dtype:
+    cast = dtype is not None and np.dtype(dtype) != values.dtype
+    if copy is False and (cast or not _shares(x, values)):
+        raise errors.ArgumentError(
+            f"conversion to a NumPy array: {x.dtype} on {x.device} as {dtype or x.dtype} needs a copy; leave out "
+            "copy=False"
+        )
+    if cast:
         return values.astype(dtype)
     return values.copy() if copy else values
 
 
-def __dlpack__(x: Tensor[Any], **options: Any) -> Any:
-    """For `from_dlpack(x)` of other libraries; a copy where read-only memory cannot be negotiated.
+def _shares(x: Tensor[Any], values: np.ndarray[Any, Any]) -> bool:
+    """Whether these values are the tensor's own memory: not all backends have memory that NumPy can look at."""
+    return not values.size or np.may_share_memory(values, numpy(x))
 
-    Raises TrackedError for a tracked tensor.
+
+def __dlpack__(x: Tensor[Any], **options: Any) -> Any:
+    """For `from_dlpack(x)` of other libraries: a copy, unless the consumer asks for `copy=False`.
+
+    What is shared is marked read-only, but some consumers, PyTorch among them, do not heed the mark.
+    Raises TrackedError for a tracked tensor, BufferError where memory cannot be shared as asked.
     """
     _refuse_tracked(x, "export through DLPack")
     values = numpy(x)
-    version = options.get("max_version")
-    if version is None or tuple(version) < (1, 0):
-        if options.get("copy") is False:
-            raise BufferError("a consumer of DLPack before 1.0 knows no read-only memory; allow a copy")
-        values = values.copy()
+    if options.get("copy") is not False:
+        return values.copy().__dlpack__(**options)
+    if tuple(options.get("max_version") or (0,)) < (1, 0):
+        raise BufferError("a consumer of DLPack before 1.0 knows no read-only memory; allow a copy")
+    if not _shares(x, values):
+        raise BufferError(f"{x.device} has no memory that could be shared; allow a copy")
     return values.__dlpack__(**options)
 
 
@@ -108,6 +121,10 @@ def __format__(x: Tensor[Any], spec: str, /) -> str:
     """f"{x:.3f}" formats the number of a one-element tensor, as NumPy does."""
     if not spec:
         return str(x)
+    if x.size != 1:
+        raise errors.ArgumentTypeError(
+            f"format: {spec!r} formats one element, received shape {x.shape}; use tolist() or x.numpy()"
+        )
     return format(item(x), spec)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, TypeVar, overload
 
@@ -33,6 +34,13 @@ def as_shape(shape: Any, name: str = "shape") -> Shape:
     return sizes
 
 
+def as_integer(value: Any, name: str, what: str) -> int:
+    """One integer that users write; raises ArgumentTypeError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise errors.ArgumentTypeError(f"{name}: {what} is an integer, received {value!r}")
+    return int(value)
+
+
 def integers(value: Any, name: str, what: str) -> tuple[int, ...]:
     """Integers from what users write: one, or a sequence of them; raises ArgumentTypeError for other types."""
     found = (value,) if isinstance(value, (int, np.integer)) else value
@@ -41,6 +49,27 @@ def integers(value: Any, name: str, what: str) -> tuple[int, ...]:
     if not valid or any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) for n in found):
         raise errors.ArgumentTypeError(f"{name}: {what} are integers; received {value!r}")
     return tuple(map(int, found))
+
+
+def as_number(value: Any, name: str, what: str) -> Any:
+    """A real number that users write, NumPy's made Python's; raises ArgumentTypeError for anything else."""
+    if not isinstance(value, (int, float, np.integer, np.floating)):
+        raise errors.ArgumentTypeError(f"{name}: {what} is a number, received {value!r}")
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def as_constant(value: Any, dtype: DType, name: str) -> Any:
+    """One number to fill a tensor of the dtype with, as a Python scalar.
+
+    Raises ArgumentTypeError for what is no single number, DtypeError and RangeError for what the dtype does not hold.
+    """
+    if isinstance(value, (Tensor, np.ndarray, np.generic)) and value.size == 1:
+        value = value.item()
+    if not isinstance(value, (int, float, complex)):
+        raise errors.ArgumentTypeError(f"{name}: expected one number, received {value!r}")
+    if isinstance(value, complex) and dtype.kind not in "cb":
+        raise errors.DtypeError(f"{name}: the complex number {value} does not fit in {dtype}; take .real first")
+    return fitting(value, dtype, name)
 
 
 def _values(values: Any, dtype: Any, name: str) -> np.ndarray[Any, Any]:
@@ -117,33 +146,53 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
     >>> ad.asarray(np.arange(3.0)).dtype
     dtype('float64')
     """
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
     if isinstance(values, Tensor):
-        here = device is None or find_device(device) is values.device
-        out = values if here else to_device(values, device)
-        out = out if dtype is None else cast(out, dtypes.as_dtype(dtype))
+        place = values.device if device is None else find_device(device)
+        if copy is False and not (_is(wanted, values.dtype) and any(level is values.device for level in place.chain())):
+            raise _unshared("asarray", place)
+        out = values if place is values.device else to_device(values, place)
+        out = out if wanted is None else cast(out, wanted)
         return same(out) if copy and out is values else out
     if hasattr(values, "__dlpack__") and not isinstance(values, (np.ndarray, np.generic)):
         out = from_dlpack(values, device=device, copy=copy)
-        return out if dtype is None else cast(out, dtypes.as_dtype(dtype))
-    place = _place(device)
+        if copy is False and not _is(wanted, out.dtype):
+            raise _unshared("asarray", out.device)
+        return out if wanted is None else cast(out, wanted)
     array = _values(values, dtype, "asarray")
-    if copy is False and not (isinstance(values, np.ndarray) and np.may_share_memory(array, values)):
-        raise errors.ArgumentError("asarray: these values cannot be shared; leave out copy=False")
-    return wrap(place.from_numpy(array, copy=copy is True), place)
+    return _held("asarray", values, array, _place(device), copy)
+
+
+def _is(wanted: DType | None, dtype: DType) -> bool:
+    return wanted is None or wanted is dtype
+
+
+def _held(name: str, source: Any, array: np.ndarray[Any, Any], place: Backend, copy: bool | None) -> Tensor[Any]:
+    """The tensor of an array that was made of `source`; `copy=False` holds it to the memory of the source."""
+    out = wrap(place.from_numpy(array, copy=copy is True), place)
+    if copy is False:
+        same_memory = isinstance(source, np.ndarray) and np.may_share_memory(source, place.to_numpy(out._array))
+        if not same_memory and not (source is array and not array.size):  # nothing is in no memory
+            raise _unshared(name, place)
+    return out
+
+
+def _unshared(name: str, place: Backend) -> errors.ArgumentError:
+    return errors.ArgumentError(f"{name}: on {place} these values cannot be shared; leave out copy=False")
 
 
 def from_dlpack(array: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor[Any]:
     """A tensor over the memory of another library's array, through DLPack.
 
-    Raises TrackedError or the exporter's error where the array cannot be exported.
+    `copy=True` never shares. Raises ArgumentError for `copy=False` where the values must be copied,
+    TrackedError or the exporter's error where the array cannot be exported.
     """
     if not hasattr(array, "__dlpack__"):
         raise errors.ArgumentTypeError(
             f"from_dlpack: expected an array with __dlpack__, received {type(array).__name__}"
         )
-    place = _place(device)
-    values = np.from_dlpack(array)
-    return wrap(place.from_numpy(_values(values, None, "from_dlpack"), copy=copy is True), place)
+    values = np.from_dlpack(array, copy=False) if copy is False else np.from_dlpack(array)
+    return _held("from_dlpack", values, _values(values, None, "from_dlpack"), _place(device), copy)
 
 
 @overload
@@ -219,8 +268,7 @@ def made(place: Backend, name: str, **parameters: Any) -> Tensor[Any]:
 
 
 def _full(shape: Shape, value: Any, dtype: DType, device: Any) -> Tensor[Any]:
-    place = _place(device)
-    return made(place, "full", shape=shape, value=fitting(value, dtype, "full"), dtype=dtype)
+    return made(_place(device), "full", shape=shape, value=value, dtype=dtype)
 
 
 def _dtype(dtype: Any, default: DType = dtypes.default_float) -> DType:
@@ -270,13 +318,14 @@ def full(shape: ShapeLike, fill_value: complex, *, dtype: Any = None, device: An
     """A tensor with one value everywhere, of the dtype that the value has."""
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
-    known = _values(fill_value, dtype, "full").dtype  # refuses what the dtype does not hold
-    return _full(as_shape(shape, "full"), fill_value, dtypes.as_dtype(known), device)
+    known = _dtype(dtype, _values(fill_value, None, "full").dtype)
+    return _full(as_shape(shape, "full"), as_constant(fill_value, known, "full"), known, device)
 
 
 def full_like(x: Tensor[D], fill_value: complex, *, dtype: Any = None, device: Any = None) -> Tensor[D]:
     """A constant of the shape of `x`, and its dtype and device unless given."""
-    return _full(x.shape, fill_value, _dtype(dtype, x.dtype), x.device if device is None else device)
+    known = _dtype(dtype, x.dtype)
+    return _full(x.shape, as_constant(fill_value, known, "full_like"), known, x.device if device is None else device)
 
 
 def zeros_like(x: Tensor[D], *, dtype: Any = None, device: Any = None) -> Tensor[D]:
@@ -319,10 +368,11 @@ def arange(
     """
     if stop is None:
         start, stop = 0, start
+    for value in (start, stop, step):
+        if as_number(value, "arange", "a bound or step") in (math.inf, -math.inf) or value != value:
+            raise errors.ArgumentError(f"arange: a bound or step is finite, received {value}")
     if step == 0:
         raise errors.ArgumentError("arange: the step must not be zero")
-    if not all(isinstance(v, (int, float, np.integer, np.floating)) for v in (start, stop, step)):
-        raise errors.ArgumentTypeError(f"arange: bounds and step are numbers; received {start!r}, {stop!r}, {step!r}")
     ints = all(isinstance(v, (int, np.integer)) for v in (start, stop, step))
     wanted = _dtype(dtype, dtypes.default_int if ints else dtypes.default_float)
     place = _place(device)
@@ -351,9 +401,9 @@ def linspace(
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
     (n,) = as_shape(num, "linspace")
-    place = _place(device)
-    array = place.linspace(start=start, stop=stop, num=n, endpoint=endpoint, dtype=_dtype(dtype))
-    return wrap(array, place)
+    wanted = _dtype(dtype)
+    first, last = as_constant(start, wanted, "linspace"), as_constant(stop, wanted, "linspace")
+    return made(_place(device), "linspace", start=first, stop=last, num=n, endpoint=endpoint, dtype=wanted)
 
 
 @overload
@@ -372,8 +422,7 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
     [[1.0, 0.0], [0.0, 1.0]]
     """
     rows, columns = as_shape((n_rows, n_rows if n_cols is None else n_cols), "eye")
-    place = _place(device)
-    return made(place, "eye", rows=rows, columns=columns, k=k, dtype=_dtype(dtype))
+    return made(_place(device), "eye", rows=rows, columns=columns, k=as_integer(k, "eye", "k"), dtype=_dtype(dtype))
 
 
 def as_tensor(x: Any, name: str) -> Tensor[Any]:
@@ -406,6 +455,7 @@ def meshgrid(*arrays: Tensor[D], indexing: str = "xy") -> list[Tensor[D]]:
     """Coordinate tensors of a grid from one-dimensional ones; `indexing` is "xy" or "ij"."""
     if indexing not in ("xy", "ij"):
         raise errors.ArgumentError(f"meshgrid: indexing is 'xy' or 'ij', received {indexing!r}")
+    arrays = tuple([as_tensor(x, "meshgrid") for x in arrays])
     sizes = [x.size for x in arrays]
     places = list(range(len(arrays)))
     if indexing == "xy" and len(arrays) > 1:

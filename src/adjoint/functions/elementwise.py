@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -15,8 +16,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 Numbers = Any  # a tensor, a Python scalar, or a NumPy array
 
 
-def _function(*, floating: bool = True, real: bool = False) -> Callable[[F], F]:
-    """The body of a function that is the primitive of its name."""
+def _function(*, floating: bool = True, real: bool = False, numeric: bool = False) -> Callable[[F], F]:
+    """The body of a function that is the primitive of its name; booleans are int64 to a `numeric` one."""
 
     def make(function: F) -> F:
         name = function.__name__
@@ -25,6 +26,8 @@ def _function(*, floating: bool = True, real: bool = False) -> Callable[[F], F]:
             x = inexact(x, name) if floating else as_tensor(x, name)
             if real and x.dtype.kind == "c":
                 raise errors.DtypeError(f"{name}: expected real values, received {x.dtype}; use abs, real or imag")
+            if numeric and x.dtype.kind == "b":
+                x = cast(x, dtypes.default_int)
             return unary(name, x)
 
         body.__name__, body.__qualname__, body.__doc__ = name, name, function.__doc__
@@ -43,7 +46,8 @@ def _pairwise(name: str) -> Callable[[F], F]:
                 x = as_tensor(x, name)
             out = binary(name, x, y)
             if out is NotImplemented:
-                raise errors.DtypeError(f"{name}: expected tensors or numbers, received {x!r} and {y!r}")
+                other = y if isinstance(x, Tensor) else x
+                raise errors.DtypeError(f"{name}: expected a tensor, an array or a number, received {other!r}")
             return out
 
         body.__name__ = body.__qualname__ = function.__name__
@@ -145,7 +149,7 @@ def abs(x: Tensor[B], /) -> Tensor[B]:
     ...
 
 
-@_function(floating=False)
+@_function(floating=False, numeric=True)
 def sign(x: Tensor[B], /) -> Tensor[B]:
     """-1, 0 or 1 by the sign of x; x / abs(x) for complex x."""
     ...
@@ -175,7 +179,7 @@ def round(x: Tensor[B], /) -> Tensor[B]:
     ...
 
 
-@_function(floating=False)
+@_function(floating=False, numeric=True)
 def square(x: Tensor[B], /) -> Tensor[B]:
     """x * x."""
     ...
@@ -186,7 +190,7 @@ def clip(x: Tensor[B], /, min: Numbers = None, max: Numbers = None) -> Tensor[B]
 
     The gradient passes at the bounds. Bounds broadcast with x but do not widen its dtype.
 
-    Raises DtypeError for complex x or bounds of a wider dtype.
+    Raises DtypeError for complex x or bounds of a wider dtype, RangeError where a result would not fit in x's.
 
     >>> import adjoint as ad
     >>> ad.clip(ad.tensor([-1.0, 0.5, 2.0]), 0, 1).tolist()
@@ -199,7 +203,7 @@ def clip(x: Tensor[B], /, min: Numbers = None, max: Numbers = None) -> Tensor[B]
         return same(x)
     info: Any = dtypes.limits(x.dtype)
     bounds = []
-    for bound, none in ((min, info[0]), (max, info[1])):
+    for bound, none, beyond in ((min, info[0], operator.lt), (max, info[1], operator.gt)):
         if bound is None:
             bounds.append(none)
         elif weak(bound):
@@ -207,7 +211,7 @@ def clip(x: Tensor[B], /, min: Numbers = None, max: Numbers = None) -> Tensor[B]
                 raise errors.DtypeError(f"clip: complex numbers have no order, received the bound {bound}")
             if isinstance(bound, float) and x.dtype.kind != "f":
                 return clip(cast(x, dtypes.default_float), min, max)
-            bounds.append(bound)
+            bounds.append(none if beyond(bound, none) else fitting(bound, x.dtype, "clip"))
         else:
             (_, bound) = as_tensors([x, bound], "clip")
             if bound.dtype is not x.dtype:
@@ -377,7 +381,7 @@ def atanh(x: Tensor[B], /) -> Tensor[B]:
 # --- complex numbers ---
 
 
-@_function(floating=False)
+@_function(floating=False, numeric=True)
 def conj(x: Tensor[B], /) -> Tensor[B]:
     """The complex conjugate."""
     ...

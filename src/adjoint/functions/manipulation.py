@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_shape, as_tensor, as_tensors, integers
+from adjoint.functions.creation import as_constant, as_integer, as_shape, as_tensor, as_tensors, integers
 from adjoint.functions.reductions import as_axes, as_axis
 from adjoint.primitives import broadcast_shapes
 from adjoint.tensor import Axis, Tensor, run
@@ -21,6 +21,7 @@ B = TypeVar("B", bound=Backend)
 def reshape(x: Tensor[B], /, shape: int | Sequence[int], *, copy: bool | None = None) -> Tensor[B]:
     """The same elements, in order, in another shape; one size may be -1 and is worked out.
 
+    `copy` is the standard's, and changes nothing: whether tensors share memory cannot be seen.
     Raises ShapeError where the elements do not fill the shape.
 
     >>> import adjoint as ad
@@ -164,7 +165,8 @@ def pad(x: Tensor[B], /, pad_width: Any, *, value: complex = 0) -> Tensor[B]:
         raise errors.ArgumentError(
             f"pad: pad_width {pad_width!r} is no width, pair, or pair per axis ({x.ndim}) of non-negative integers"
         )
-    return run("pad", (x,), widths=tuple((int(a), int(b)) for a, b in widths), value=value)  # type: ignore[no-any-return]
+    fill = as_constant(value, x.dtype, "pad")
+    return run("pad", (x,), widths=tuple((int(a), int(b)) for a, b in widths), value=fill)  # type: ignore[no-any-return]
 
 
 def roll(x: Tensor[B], /, shift: int | Sequence[int], *, axis: Axis = None) -> Tensor[B]:
@@ -230,4 +232,4 @@ def _triangle(name: str, x: Any, k: int) -> Tensor[Any]:
     x = as_tensor(x, name)
     if x.ndim < 2:
         raise errors.ShapeError(f"{name}: expected matrices, received shape {x.shape}")
-    return run(name, (x,), k=k)  # type: ignore[no-any-return]
+    return run(name, (x,), k=as_integer(k, name, "k"))  # type: ignore[no-any-return]

@@ -10,12 +10,12 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import arange, as_tensors
+from adjoint.functions.creation import arange, as_tensors, integers
 from adjoint.functions.manipulation import broadcast_to, expand_dims, permute_dims, reshape, squeeze
 from adjoint.functions.reductions import as_axis
 from adjoint.functions.reductions import sum as total
 from adjoint.primitives import broadcast_shapes
-from adjoint.tensor import Tensor, change, operand, refuse_leaf, run
+from adjoint.tensor import Tensor, change, foreign, operand, refuse_leaf, run, weak
 
 B = TypeVar("B", bound=Backend)
 
@@ -48,12 +48,17 @@ def __matmul__(x: Tensor[Any], y: Any, /) -> Any:
     """x @ y."""
     if y.__class__ is Tensor and y._device is x._device and y._dtype is x._dtype and x.ndim > 1 and y.ndim > 1:
         return run("matmul", (x, y))
-    return matmul(x, y) if isinstance(y, (Tensor, np.ndarray, list)) else NotImplemented
+    return matmul(x, y) if _multiplies(y) else foreign(y, "matmul")
 
 
 def __rmatmul__(y: Tensor[Any], x: Any, /) -> Any:
     """x @ y for an x that is no tensor."""
-    return matmul(operand(x, y, "matmul"), y) if isinstance(x, (np.ndarray, list)) else NotImplemented
+    return matmul(operand(x, y, "matmul"), y) if _multiplies(x) else foreign(x, "matmul")
+
+
+def _multiplies(value: Any) -> bool:
+    """Whether it has values; single numbers are refused by `matmul`, which says why."""
+    return isinstance(value, (Tensor, np.ndarray, np.generic, list, tuple)) or weak(value)
 
 
 def __imatmul__(x: Tensor[Any], y: Any, /) -> Any:
@@ -96,7 +101,9 @@ def tensordot(x: Tensor[B], y: Any, /, *, axes: int | tuple[Sequence[int], Seque
             raise errors.AxisError(f"tensordot: {axes} axes of shapes {x.shape} and {y.shape}")
         pairs = [tuple(range(x.ndim - axes, x.ndim)), tuple(range(axes))]
     else:
-        given = [(side,) if isinstance(side, (int, np.integer)) else tuple(side) for side in axes]
+        if not isinstance(axes, (tuple, list, np.ndarray)) or len(axes) != 2:
+            raise errors.ArgumentTypeError(f"tensordot: axes is an integer or two sequences of them, received {axes!r}")
+        given = [integers(side, "tensordot", "axes") for side in axes]
         pairs = [tuple(as_axis(i, t.ndim, "tensordot") for i in side) for side, t in zip(given, (x, y), strict=True)]
     summed = [[t.shape[i] for i in side] for t, side in zip((x, y), pairs, strict=True)]
     if summed[0] != summed[1]:

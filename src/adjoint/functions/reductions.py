@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_tensor, inexact, integers
+from adjoint.functions.creation import as_number, as_tensor, inexact, integers
 from adjoint.tensor import Axis, Tensor, cast, run
 
 B = TypeVar("B", bound=Backend)
@@ -88,8 +88,9 @@ def var(x: Tensor[B], axis: Axis = None, *, correction: float = 0, keepdims: boo
     """The variance along axes, divided by the count less `correction` (1 gives the unbiased one).
 
     Real also for complex x. nan where the count does not exceed the correction. float16 is summed in float32.
+    Raises ArgumentTypeError for a correction that is no number.
     """
-    x = inexact(x, "var")
+    x, correction = inexact(x, "var"), as_number(correction, "var", "correction")
     if x.dtype is dtypes.float16:
         wide = var(cast(x, dtypes.float32), axis, correction=correction, keepdims=keepdims)
         return cast(wide, dtypes.float16)
@@ -106,7 +107,7 @@ def var(x: Tensor[B], axis: Axis = None, *, correction: float = 0, keepdims: boo
 
 def std(x: Tensor[B], axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
     """The standard deviation along axes: the square root of `var`. Its derivative at 0 is 0."""
-    x = inexact(x, "std")
+    x, correction = inexact(x, "std"), as_number(correction, "std", "correction")
     if x.dtype is dtypes.float16:
         wide = std(cast(x, dtypes.float32), axis, correction=correction, keepdims=keepdims)
         return cast(wide, dtypes.float16)

@@ -101,7 +101,7 @@ class Var:
     value: Array
     node: Node | None
     origin: Origin  # only while origins are traced: what a constant came from
-    recipe: Recipe  # only under balanced checkpointing: how to make the value again
+    recipe: Recipe  # only under checkpointing: how to make the value again
 
     @property
     def shape(self) -> Shape:

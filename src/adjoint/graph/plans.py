@@ -20,18 +20,24 @@ class Plan:
     `pull(g, saved)` gives the cotangents of the tracked operands, in order; `accumulate(sink, g, saved)`,
     where there is one, adds the only cotangent into a buffer. `saved` is the source of the expression
     that picks what the rules need: `v` are the operands, `kept` the operands or recipes for them,
-    `out` the result, `p` the parameters.
+    `out` the result, `p` the parameters. `cooks` says that recipes may be among what is saved.
     """
 
-    __slots__ = ("accumulate", "primitive", "pull", "saved")
+    __slots__ = ("accumulate", "cooks", "primitive", "pull", "saved")
 
     def __init__(
-        self, primitive: Primitive, saved: str, pull: Callable[[Any, Any], Any], accumulate: Callable[..., Any] | None
+        self,
+        primitive: Primitive,
+        saved: str,
+        pull: Callable[[Any, Any], Any],
+        accumulate: Callable[..., Any] | None,
+        cooks: bool,
     ) -> None:
         self.primitive = primitive
         self.saved = saved
         self.pull = pull
         self.accumulate = accumulate
+        self.cooks = cooks
 
 
 def picked(primitive: Primitive, needs: Sequence[str]) -> str:

@@ -1,0 +1,162 @@
+"""Batching: every primitive run for all examples at once gives what each example gives alone."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from calls import DIFFERENTIABLE, RECORDED, arrays_of, call, is_finite, rounds, subsets
+from cases import CASES, Case
+
+import adjoint as ad
+from adjoint.decorators.batched import Batch
+from adjoint.primitives import CREATION, RANDOM, TABLE
+
+SIZE = 3
+LEAF = ad.NumPy()
+
+
+def varied(name: str, x: np.ndarray[Any, Any], n: int) -> np.ndarray[Any, Any]:
+    """Another example: the elements change places, or for matrices that must stay regular, grow."""
+    if x.dtype.kind in "fc" and (x.size < 2 or name in ("inv", "det", "cofactor", "cholesky", "solve")):
+        return np.asarray(x * (1 + n))
+    return np.roll(x, n)
+
+
+def examples(name: str, case: Case, batched: tuple[int, ...]) -> list[list[Any]]:
+    """The operands of each example: those named differ, the others are shared."""
+    return [[varied(name, x, n) if i in batched else x for i, x in enumerate(arrays_of(case))] for n in range(SIZE)]
+
+
+def together(name: str, case: Case, batched: tuple[int, ...]) -> Any:
+    """The result for all examples on a Batched backend, as a list per example."""
+    level: ad.Batched[Any] = ad.Batched(LEAF)
+    each = examples(name, case, batched)
+    operands = [
+        Batch(np.stack([e[i] for e in each]), True)
+        if i in batched
+        else level.wrap(x)
+        if isinstance(x, np.ndarray)
+        else x
+        for i, x in enumerate(each[0])
+    ]
+    with np.errstate(all="ignore"):
+        out = getattr(level, name)(*operands, **case.parameters)
+    parts = out if isinstance(out, tuple) else (out,)
+    for part in parts:
+        assert part.batched
+        assert part.value.shape == (SIZE, *part.shape)
+    return [[part.value[n] for part in parts] for n in range(SIZE)]
+
+
+def choices(case: Case) -> list[tuple[int, ...]]:
+    arrays = [i for i, x in enumerate(arrays_of(case)) if isinstance(x, np.ndarray)]
+    return [chosen for n in range(1, len(arrays) + 1) for chosen in itertools.combinations(arrays, n)]
+
+
+@pytest.mark.parametrize("name", [name for name in RECORDED if not TABLE[name].dynamic])
+def test_every_case_with_every_choice_of_batched_operands(name: str) -> None:
+    compared = 0
+    for case in CASES[name]:
+        for batched in choices(case):
+            found = together(name, case, batched)
+            for n, operands in enumerate(examples(name, case, batched)):
+                with np.errstate(all="ignore"):
+                    out = getattr(LEAF, name)(*operands, **case.parameters)
+                for mine, wanted in zip(found[n], out if isinstance(out, tuple) else (out,), strict=True):
+                    assert (mine.shape, mine.dtype) == (wanted.shape, wanted.dtype), (str(case), batched)
+                    np.testing.assert_allclose(mine, wanted, rtol=1e-12, atol=1e-12, err_msg=f"{case} {batched}")
+                    compared += 1
+    assert compared
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_gradients_of_examples(name: str) -> None:
+    checked = 0
+    for case in CASES[name]:
+        operands = arrays_of(case)
+        if rounds(name, case) or not is_finite(name, case):
+            continue
+        for tracked in subsets(operands):
+            f = call(name, case, operands, tracked)
+            ad.testing.check_grads(f, tuple(operands[i] for i in tracked), modes=("batched",))
+            checked += 1
+    assert checked
+
+
+def test_places_of_elements_cannot_differ_in_number() -> None:
+    with pytest.raises(ad.errors.ShapeError, match=r"ad\.where"):
+        ad.vmap(lambda x: x[x > 0])(np.ones((2, 3)))
+
+
+@pytest.mark.parametrize("name", [n for n, p in TABLE.items() if p.kind is CREATION])
+def test_created_arrays_are_the_same_for_all(name: str) -> None:
+    for case in CASES[name]:
+        out = getattr(ad.Batched(LEAF), name)(**case.parameters)
+        assert not out.batched
+        np.testing.assert_array_equal(out.value, getattr(LEAF, name)(**case.parameters))
+
+
+# --- random numbers ---
+
+
+@pytest.mark.parametrize("name", [n for n, p in TABLE.items() if p.kind is RANDOM])
+def test_random_numbers_are_shared_or_split_on_request(name: str) -> None:
+    for case in CASES[name]:
+        one = getattr(LEAF, name)(**case.parameters)
+        shared = getattr(ad.Batched(LEAF, randomness="shared"), name)(**case.parameters)
+        assert not shared.batched
+        np.testing.assert_array_equal(shared.value, one)
+        split = getattr(ad.Batched(LEAF, 200, "split"), name)(**case.parameters)
+        assert split.batched
+        assert (split.value.shape, split.value.dtype) == ((200, *one.shape), one.dtype)
+        if one.size > 2:
+            assert len({row.tobytes() for row in split.value}) > 50
+        with pytest.raises(ad.errors.ArgumentError, match="randomness="):
+            getattr(ad.Batched(LEAF), name)(**case.parameters)
+
+
+def test_split_permutations_are_permutations() -> None:
+    found = ad.vmap(lambda _: ad.random.permutation(5), randomness="split")(np.zeros(100))
+    assert (np.sort(found, axis=1) == np.arange(5)).all()
+    assert len({tuple(row) for row in found}) > 30
+
+
+def test_options() -> None:
+    assert ad.Batched(LEAF) is ad.Batched(LEAF)
+    assert ad.device("batched<numpy>") is ad.Batched(LEAF)
+    with pytest.raises(ad.errors.ArgumentError, match="'maybe'"):
+        ad.Batched(LEAF, randomness="maybe")
+    with pytest.raises(ad.errors.ArgumentError, match="size="):
+        ad.Batched(LEAF, randomness="split")
+
+
+# --- what a batched tensor shows and refuses ---
+
+
+def test_a_batched_tensor_has_no_one_value() -> None:
+    def f(x: Any) -> Any:
+        shown = repr(x)
+        assert "shape=(2,) of each example" in shown
+        assert "[1., 1.]" in shown
+        for read in (bool, float, lambda t: t.item(), lambda t: t.numpy()):
+            with pytest.raises(ad.errors.TrackedError, match="differs between examples"):
+                read(x.sum())
+        with pytest.raises(ad.errors.TrackedError):
+            np.asarray(x)
+        return x
+
+    ad.vmap(f)(np.ones((3, 2)))
+
+
+def test_assignment_in_a_batch() -> None:
+    def f(x: Any, i: Any) -> Any:
+        y = ad.zeros(3, dtype=ad.float64)
+        y[i] = x.sum()
+        y[0] += 1.0
+        return y
+
+    found = ad.vmap(f)(np.arange(4.0).reshape(2, 2), np.array([1, 2]))
+    np.testing.assert_array_equal(found, [[1, 1, 0], [1, 0, 5]])

@@ -1,0 +1,114 @@
+"""Forward mode: every primitive's pushforward, alone and with reverse mode, numerically."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from calls import DIFFERENTIABLE, arrays_of, call, is_finite, rounds, subsets
+from cases import CASES
+
+import adjoint as ad
+from adjoint.decorators.tangent import Dual
+from adjoint.primitives import TABLE, Primitive
+from adjoint.rules import RECORDS, Custom, NotDifferentiable, Record
+
+LEVELS = {
+    "keep": lambda: ad.Autodiff(ad.NumPy()),
+    "strong_zero": lambda: ad.Autodiff(ad.NumPy(), strong_zero=True),
+}
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_every_primitive_has_a_pushforward(name: str) -> None:
+    ad.Tangent(ad.NumPy()).implement(TABLE[name])
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_derivatives_of_every_case_in_both_modes(name: str, level: str) -> None:
+    """Orders 1 and 2: forward over forward, forward over reverse, reverse over forward, reverse over reverse."""
+    checked = 0
+    for case in CASES[name]:
+        operands = arrays_of(case)
+        if rounds(name, case) or not is_finite(name, case):
+            continue
+        for tracked in subsets(operands):
+            f = call(name, case, operands, tracked)
+            ad.testing.check_grads(f, tuple(operands[i] for i in tracked), device=LEVELS[level]())
+            checked += 1
+    assert checked
+
+
+@pytest.mark.parametrize("name", sorted(set(RECORDS) - set(DIFFERENTIABLE)))
+def test_constants_have_no_tangent(name: str) -> None:
+    for case in CASES[name]:
+        moving = [Dual(x, x) if isinstance(x, np.ndarray) and x.dtype.kind in "fc" else x for x in arrays_of(case)]
+        with np.errstate(all="ignore"):
+            out = getattr(ad.Tangent(ad.NumPy()), name)(*moving, **case.parameters)
+        assert isinstance(RECORDS[name], NotDifferentiable)
+        assert out.tangent is None
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_tangents_have_the_dtype_of_the_result(name: str) -> None:
+    narrow = {"d": np.float32, "D": np.complex64}
+    level: Any = ad.Tangent(ad.NumPy())
+    for case in CASES[name]:
+        operands = [
+            x.astype(narrow.get(x.dtype.char, x.dtype)) if isinstance(x, np.ndarray) else x for x in arrays_of(case)
+        ]
+        moving = [Dual(x, x if x.dtype.kind in "fc" else None) if isinstance(x, np.ndarray) else x for x in operands]
+        with np.errstate(all="ignore"):
+            out = getattr(level, name)(*moving, **case.parameters)
+        for part in out if isinstance(out, tuple) else (out,):
+            if part.tangent is not None:
+                assert (part.tangent.shape, part.tangent.dtype) == (part.value.shape, part.value.dtype), str(case)
+
+
+def test_a_record_without_a_pushforward_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken: dict[str, Record] = {**RECORDS, "prod": Custom(x=lambda B, g: g)}
+    monkeypatch.setattr("adjoint.decorators.tangent.RECORDS", broken)
+    with pytest.raises(ad.errors.UnsupportedPrimitive, match="pushforward"):
+        ad.Tangent(ad.NumPy()).implement(TABLE["prod"])
+
+
+def test_a_wrong_pushforward_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = Custom(x=RECORDS["prod"].rules["x"], pushforward=lambda B, tangents, axis, keepdims: B.sum(
+        tangents[0], axis=axis, keepdims=keepdims
+    ))  # fmt: skip
+    monkeypatch.setitem(RECORDS, "prod", wrong)
+    level: Any = ad.Tangent(ad.NumPy())
+    level.forget()
+    try:
+        with pytest.raises(ad.errors.CheckError, match="order 1, forward"):
+            ad.testing.check_grads(ad.prod, (np.array([1.5, 2.0, 3.0]),))
+    finally:
+        level.forget()
+
+
+def test_a_wrong_batching_rule_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def mixed(B: Any, primitive: Primitive, values: Any, flags: Any, parameters: Any) -> Any:
+        return B.flip(B.sin(values[0]), axis=(0,))
+
+    level: Any = ad.Batched(ad.NumPy())
+    monkeypatch.setitem(ad.rules.BATCHING, "sin", mixed)
+    level.forget()
+    try:
+        with pytest.raises(ad.errors.CheckError, match="batched values 0 of example 0"):
+            ad.testing.check_grads(ad.sin, (np.array([1.5, 2.0, 3.0]),), modes=("batched",))
+    finally:
+        level.forget()
+
+
+def test_modes_are_checked() -> None:
+    with pytest.raises(ad.errors.ArgumentError, match="modes"):
+        ad.testing.check_grads(ad.sin, (np.ones(2),), modes=("sideways",))
+
+
+def test_a_plain_call() -> None:
+    """On the device itself, without a transform, it computes as the inner backend does."""
+    x = ad.tensor([0.5, 1.0], device=ad.Tangent(ad.NumPy()))
+    np.testing.assert_array_equal(ad.sin(x).numpy(), np.sin(np.float32([0.5, 1.0])))
+    assert not x.is_tracked()
