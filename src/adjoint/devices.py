@@ -56,7 +56,9 @@ def device(name: str | Backend) -> Backend:
     if isinstance(name, Backend):
         return name
     if not isinstance(name, str):
-        raise errors.DeviceError(f"a device is a backend such as ad.NumPy() or the name of one; received {name!r}")
+        raise errors.DeviceError(
+            f"a device is a backend such as ad.NumPy() or the name of one; received {errors.shown(name)}"
+        )
     text = name.strip().lower()
     decorated = re.fullmatch(r"(\w+)(?:\[([^\]]*)\])?<(.*)>", text)
     if decorated and decorated[1] in _DECORATORS:

@@ -111,7 +111,7 @@ def _parameter(value: Any, name: str, what: str) -> Any:
     if isinstance(value, (list, tuple)):
         return dtypes.values_of(value, None, name)
     if not isinstance(value, (*_NUMBER, np.ndarray, Tensor)):
-        raise errors.ArgumentTypeError(f"{name}: {what} is a number or a tensor, received {value!r}")
+        raise errors.ArgumentTypeError(f"{name}: {what} is a number or a tensor, received {errors.shown(value)}")
     return value
 
 
@@ -167,7 +167,9 @@ def integers(
     if found.kind not in "iu":
         raise errors.DtypeError(f"integers: expected an integer dtype, received {found}")
     if not all(isinstance(n, (int, np.integer)) for n in (low, high)):
-        raise errors.ArgumentTypeError(f"integers: bounds are integers, received {low!r} and {high!r}")
+        raise errors.ArgumentTypeError(
+            f"integers: bounds are integers, received {errors.shown(low)} and {errors.shown(high)}"
+        )
     info = np.iinfo(found)
     if not info.min <= low < high <= int(info.max) + 1:
         raise errors.ArgumentError(f"integers: [{low}, {high}) is empty or does not fit in {found}")

@@ -7,7 +7,7 @@ from typing import TypeVar
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import inexact
-from adjoint.functions.reductions import as_axes, as_axis
+from adjoint.functions.reductions import as_axes, as_axis, as_flag
 from adjoint.tensor import Axis, Tensor, cast, run
 
 B = TypeVar("B", bound=Backend)
@@ -43,7 +43,7 @@ def logsumexp(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> 
     Raises DtypeError for complex x, AxisError for an axis that is not there.
     """
     x = _real(x, "logsumexp")  # type: ignore[assignment]
-    axes = as_axes(axis, x.ndim, "logsumexp")
+    axes, keepdims = as_axes(axis, x.ndim, "logsumexp"), as_flag(keepdims, "logsumexp")
     return cast(run("logsumexp", (cast(x, dtypes.summing(x.dtype)),), axis=axes, keepdims=keepdims), x.dtype)
 
 

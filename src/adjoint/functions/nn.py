@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import arange, as_tensor, as_tensors
+from adjoint.functions.creation import arange, as_number, as_tensor, as_tensors, integers
 from adjoint.functions.elementwise import square, where
 from adjoint.functions.indexing import take_along_axis
 from adjoint.functions.manipulation import moveaxis, pad
@@ -84,20 +84,22 @@ def layer_norm(
 ) -> Tensor[B]:
     """x with mean 0 and variance 1 over its last axes, then scaled and shifted. J. Ba et al. (2016).
 
-    `normalized_shape` is the shape of those axes, and of weight and bias. Raises ShapeError where they
-    do not agree.
+    `normalized_shape` is the shape of those axes, and of weight and bias. Raises ArgumentTypeError where it is no
+    shape, ShapeError where they do not agree.
     """
-    x = _real(x, "layer_norm")
-    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-    for name, given in (("x's last axes", x.shape[x.ndim - len(shape) :]), ("weight", weight), ("bias", bias)):
-        found = given.shape if isinstance(given, Tensor) else given
-        if (found is not None and tuple(found) != shape) or not shape:
-            raise errors.ShapeError(f"layer_norm: normalized_shape is {shape}, {name} has shape {found}")
+    x, eps = _real(x, "layer_norm"), as_number(eps, "layer_norm", "eps")
+    shape = integers(normalized_shape, "layer_norm", "the sizes in normalized_shape")
+    scale, shift = (None if given is None else operand(given, x, "layer_norm") for given in (weight, bias))
+    found = {"x's last axes": x.shape[x.ndim - len(shape) :]}
+    found |= {name: given.shape for name, given in (("weight", scale), ("bias", shift)) if given is not None}
+    for name, sizes in found.items():
+        if sizes != shape or not shape:
+            raise errors.ShapeError(f"layer_norm: normalized_shape is {shape}, {name} has shape {sizes}")
     axes = tuple(range(x.ndim - len(shape), x.ndim))
     out = cast(run("standardize", (cast(x, dtypes.summing(x.dtype)),), axis=axes, epsilon=eps), x.dtype)
-    if weight is not None:
-        out = out * weight
-    return out if bias is None else out + bias  # type: ignore[no-any-return]
+    if scale is not None:
+        out = out * scale
+    return out if shift is None else out + shift
 
 
 def _reduced(losses: Tensor[Any], reduction: str, name: str) -> Tensor[Any]:
@@ -107,7 +109,7 @@ def _reduced(losses: Tensor[Any], reduction: str, name: str) -> Tensor[Any]:
         return losses.sum()
     if reduction == "mean":
         return losses.mean()
-    raise errors.ArgumentError(f"{name}: reduction is 'mean', 'sum' or 'none', received {reduction!r}")
+    raise errors.ArgumentError(f"{name}: reduction is 'mean', 'sum' or 'none', received {errors.shown(reduction)}")
 
 
 def cross_entropy(logits: Tensor[B], target: Any, *, reduction: str = "mean") -> Tensor[B]:
@@ -182,7 +184,9 @@ def mse_loss(x: Tensor[B], target: Any, *, reduction: str = "mean") -> Tensor[B]
 def _pair(value: Any, name: str, least: int) -> tuple[int, int]:
     pair = (value, value) if isinstance(value, int) else tuple(value)
     if len(pair) != 2 or not all(isinstance(n, int) and n >= least for n in pair):
-        raise errors.ArgumentError(f"{name} is an integer of at least {least} or two of them, received {value!r}")
+        raise errors.ArgumentError(
+            f"{name} is an integer of at least {least} or two of them, received {errors.shown(value)}"
+        )
     return pair[0], pair[1]
 
 
@@ -225,7 +229,7 @@ def conv2d(
         "groups": groups,
     }
     if not isinstance(groups, int) or groups < 1:
-        raise errors.ArgumentError(f"conv2d: groups is a positive integer, received {groups!r}")
+        raise errors.ArgumentError(f"conv2d: groups is a positive integer, received {errors.shown(groups)}")
     TABLE["conv2d"].shape(x.shape, weight.shape, **how)  # raises where they do not fit
     if bias is not None and bias.shape != weight.shape[:1]:
         raise errors.ShapeError(
