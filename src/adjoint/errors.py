@@ -24,12 +24,12 @@
 Each is also the built-in that NumPy would raise, so that `except ValueError` keeps its meaning.
 """
 
-from reprlib import Repr
+import reprlib
 
 from numpy.linalg import LinAlgError
 
 
-class _Short(Repr):
+class _Short(reprlib.Repr):
     """Cuts long texts, and shows arrays and tensors by their dtype and shape."""
 
     def repr_instance(self, x: object, level: int) -> str:
