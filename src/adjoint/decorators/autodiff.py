@@ -31,7 +31,7 @@ from adjoint.graph.nodes import (
 )
 from adjoint.graph.origins import Origin, made_from, traced
 from adjoint.graph.plans import Plan, absorbing, picked, puller, shape_of
-from adjoint.graph.recipes import BALANCED, Budget, Kitchen, Policy, Recipe, will_be_served
+from adjoint.graph.recipes import BALANCED, Budget, Kitchen, Policy, Recipe, depth, will_be_served
 from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, Primitive
 from adjoint.rules import RECORDS, Composed, Linear, NotDifferentiable, Record, names_of
 from adjoint.rules.structural import unbroadcast
@@ -317,9 +317,7 @@ class Autodiff(Decorator[J]):
             if policy is not None:
                 slots = [getattr(o, "recipe", v) for o, v in zip(operands, values, strict=True)]
                 if again and primitive.results == 1 and not policy.keeps(primitive, out, inner):
-                    recipe = Recipe(run, slots, parameters)
-                    if recipe.depth > policy.longest:
-                        recipe = None
+                    recipe = Recipe(run, slots, parameters) if depth(slots) <= policy.longest else None
             if not tracked:
                 if primitive.results > 1:
                     return tuple([var_of(value, None) for value in out])
