@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import adjoint as ad
+from adjoint.extend import _own as DECLARED
 from adjoint.primitives import TABLE
 from adjoint.rules import RECORDS, Composed, Elementwise
 from adjoint.tensor import run, wrap
@@ -40,7 +41,7 @@ LAYOUTS: dict[str, Callable[[Any], Any]] = {
 
 
 def test_every_primitive_has_one_record() -> None:
-    assert sorted(RECORDS) == RECORDED
+    assert sorted(set(RECORDS) - DECLARED) == RECORDED
 
 
 def test_every_recorded_primitive_is_in_a_case_with_floats() -> None:

@@ -26,7 +26,7 @@ LAYERS = [
     {"devices"},
     {"tensor"},
     {"functions"},
-    {"linalg", "special", "random"},
+    {"linalg", "special", "random", "extend"},
     {"nn"},
     {"transforms"},
     {"testing"},

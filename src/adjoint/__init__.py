@@ -25,6 +25,7 @@ from adjoint.dtypes import (
     uint32,
     uint64,
 )
+from adjoint.extend import primitive
 from adjoint.functions.creation import (
     arange,
     asarray,
@@ -151,6 +152,8 @@ from adjoint.functions.reductions import (
 from adjoint.tensor import Tensor
 from adjoint.transforms.batches import vmap
 from adjoint.transforms.checkpoints import checkpoint, checkpoint_name
+from adjoint.transforms.closures import closure_convert
+from adjoint.transforms.custom import custom_batching, custom_jvp, custom_vjp
 from adjoint.transforms.forward import hvp, jvp, linearize
 from adjoint.transforms.jacobians import hessian, jacobian
 from adjoint.transforms.reverse import grad, linear_transpose, stop_gradient, value_and_grad, vjp
@@ -203,6 +206,7 @@ __all__ = [
     "checkpoint",
     "checkpoint_name",
     "clip",
+    "closure_convert",
     "complex64",
     "complex128",
     "concat",
@@ -211,6 +215,9 @@ __all__ = [
     "cosh",
     "cumulative_prod",
     "cumulative_sum",
+    "custom_batching",
+    "custom_jvp",
+    "custom_vjp",
     "default_device",
     "device",
     "divide",
@@ -289,6 +296,7 @@ __all__ = [
     "pi",
     "positive",
     "pow",
+    "primitive",
     "prod",
     "random",
     "real",

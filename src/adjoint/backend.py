@@ -214,6 +214,15 @@ class Leaf(Backend):
         return self.from_numpy(state, copy=keys is not None)
 
 
+def forget(name: str) -> None:
+    """Drop what every backend keeps of a primitive: it was declared anew."""
+    pending = list(_Interned._leaves.values())
+    while pending:
+        backend = pending.pop()
+        pending += vars(backend).get("decorated", {}).values()
+        vars(backend).pop(name, None)
+
+
 J = TypeVar("J", bound=Backend, covariant=True)
 
 

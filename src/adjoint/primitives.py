@@ -37,6 +37,7 @@ CONTRACTION = Kind("contraction")
 LINALG = Kind("linear algebra")
 CREATION = Kind("creation")
 RANDOM = Kind("random")
+KINDS = (ELEMENTWISE, REDUCTION, STRUCTURAL, INDEXING, CONTRACTION, LINALG)  # of those that take arrays
 
 
 class Spec(NamedTuple):
@@ -55,7 +56,18 @@ class Primitive:
     the result's dtype likewise. `dynamic` marks the few whose shape depends on values.
     """
 
-    __slots__ = ("dtype", "dynamic", "keeps_dtype", "kind", "name", "operands", "parameters", "results", "shape")
+    __slots__ = (
+        "dtype",
+        "dynamic",
+        "implementations",
+        "keeps_dtype",
+        "kind",
+        "name",
+        "operands",
+        "parameters",
+        "results",
+        "shape",
+    )
 
     def __init__(
         self,
@@ -75,9 +87,12 @@ class Primitive:
         self.parameters = tuple(parameters.split())
         self.shape = shape
         self.dtype = dtype
-        self.keeps_dtype = dtype is _first  # the result has the first operand's
+        self.keeps_dtype = dtype is same_dtype  # the result has the first operand's
         self.results = results
         self.dynamic = dynamic
+        self.implementations: dict[
+            Any, Callable[..., Any]
+        ] = {}  # by class or name of leaf backend, if a user gave some
 
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"
@@ -92,6 +107,11 @@ class Primitive:
 
 
 TABLE: dict[str, Primitive] = {}
+
+
+def function_named(name: str) -> Primitive:
+    """What stands for a function of the user's where a node names its primitive; it is not in the table."""
+    return Primitive(name, Kind("function"), "", shape=_unspecified, dtype=same_dtype)
 
 
 def _lookup(name: str) -> Primitive:
@@ -355,7 +375,8 @@ BOOL = np.dtype(np.bool_)
 INDEX = np.dtype(np.int64)
 
 
-def _first(*dtypes: DType | None, **_: Any) -> DType:
+def same_dtype(*dtypes: DType | None, **_: Any) -> DType:
+    """The dtype of the first array among the operands."""
     return next(dtype for dtype in dtypes if dtype is not None)
 
 
@@ -398,7 +419,7 @@ _declare(
     ELEMENTWISE,
     "x",
     shape=_same,
-    dtype=_first,
+    dtype=same_dtype,
 )
 _declare("abs real imag", ELEMENTWISE, "x", shape=_same, dtype=_real)
 _declare("logical_not isnan isinf isfinite", ELEMENTWISE, "x", shape=_same, dtype=_bool)
@@ -408,7 +429,7 @@ _declare(
     ELEMENTWISE,
     "x y",
     shape=_broadcast,
-    dtype=_first,
+    dtype=same_dtype,
 )
 _declare(
     "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor",
@@ -418,51 +439,51 @@ _declare(
     dtype=_bool,
 )
 # the pullbacks that leaves fuse: g times the derivative, from the output y or the input x alone
-_declare("tanh_pullback expit_pullback relu_pullback", ELEMENTWISE, "g y", shape=_broadcast, dtype=_first)
-_declare("silu_pullback gelu_pullback", ELEMENTWISE, "g x", shape=_broadcast, dtype=_first)
+_declare("tanh_pullback expit_pullback relu_pullback", ELEMENTWISE, "g y", shape=_broadcast, dtype=same_dtype)
+_declare("silu_pullback gelu_pullback", ELEMENTWISE, "g x", shape=_broadcast, dtype=same_dtype)
 _declare("where", ELEMENTWISE, "condition x y", shape=_broadcast, dtype=_second)
-_declare("clip", ELEMENTWISE, "x low high", shape=_broadcast, dtype=_first)
+_declare("clip", ELEMENTWISE, "x low high", shape=_broadcast, dtype=same_dtype)
 _declare("astype", ELEMENTWISE, "x", "dtype", shape=_same, dtype=_param)
 
-_declare("sum prod logsumexp", REDUCTION, "x", "axis keepdims", shape=_reduced, dtype=_first)
+_declare("sum prod logsumexp", REDUCTION, "x", "axis keepdims", shape=_reduced, dtype=same_dtype)
 _declare("vector_norm", REDUCTION, "x", "axis keepdims", shape=_reduced, dtype=_real)
-_declare("max min", REDUCTION, "x", "axis keepdims", shape=_extremum_shape, dtype=_first)
+_declare("max min", REDUCTION, "x", "axis keepdims", shape=_extremum_shape, dtype=same_dtype)
 _declare("any all", REDUCTION, "x", "axis keepdims", shape=_reduced, dtype=_bool)
 _declare("argmax argmin", REDUCTION, "x", "axis keepdims", shape=_arg_shape, dtype=_index)
-_declare("cumulative_sum cumulative_prod softmax log_softmax", REDUCTION, "x", "axis", shape=_same, dtype=_first)
-_declare("softmax_pullback log_softmax_pullback", REDUCTION, "g y", "axis", shape=_same, dtype=_first)
-_declare("standardize", REDUCTION, "x", "axis epsilon", shape=_same, dtype=_first)
-_declare("softmax_cross_entropy", REDUCTION, "x labels", shape=_cross_entropy_shape, dtype=_first)
-_declare("softmax_cross_entropy_pullback", REDUCTION, "g x labels", shape=lambda g, x, labels: x, dtype=_first)
+_declare("cumulative_sum cumulative_prod softmax log_softmax", REDUCTION, "x", "axis", shape=_same, dtype=same_dtype)
+_declare("softmax_pullback log_softmax_pullback", REDUCTION, "g y", "axis", shape=_same, dtype=same_dtype)
+_declare("standardize", REDUCTION, "x", "axis epsilon", shape=_same, dtype=same_dtype)
+_declare("softmax_cross_entropy", REDUCTION, "x labels", shape=_cross_entropy_shape, dtype=same_dtype)
+_declare("softmax_cross_entropy_pullback", REDUCTION, "g x labels", shape=lambda g, x, labels: x, dtype=same_dtype)
 
-_declare("reshape", STRUCTURAL, "x", "shape", shape=_reshape_shape, dtype=_first)
-_declare("broadcast_to", STRUCTURAL, "x", "shape", shape=_broadcast_to_shape, dtype=_first)
-_declare("permute_dims", STRUCTURAL, "x", "axes", shape=lambda s, *, axes: tuple(s[i] for i in axes), dtype=_first)
-_declare("expand_dims", STRUCTURAL, "x", "axis", shape=_expand_shape, dtype=_first)
-_declare("squeeze", STRUCTURAL, "x", "axis", shape=_squeeze_shape, dtype=_first)
-_declare("concat", STRUCTURAL, "*xs", "axis", shape=_concat_shape, dtype=_first)
-_declare("flip", STRUCTURAL, "x", "axis", shape=_same, dtype=_first)
-_declare("pad", STRUCTURAL, "x", "widths value", shape=_pad_shape, dtype=_first)
-_declare("tril triu", STRUCTURAL, "x", "k", shape=_same, dtype=_first)
+_declare("reshape", STRUCTURAL, "x", "shape", shape=_reshape_shape, dtype=same_dtype)
+_declare("broadcast_to", STRUCTURAL, "x", "shape", shape=_broadcast_to_shape, dtype=same_dtype)
+_declare("permute_dims", STRUCTURAL, "x", "axes", shape=lambda s, *, axes: tuple(s[i] for i in axes), dtype=same_dtype)
+_declare("expand_dims", STRUCTURAL, "x", "axis", shape=_expand_shape, dtype=same_dtype)
+_declare("squeeze", STRUCTURAL, "x", "axis", shape=_squeeze_shape, dtype=same_dtype)
+_declare("concat", STRUCTURAL, "*xs", "axis", shape=_concat_shape, dtype=same_dtype)
+_declare("flip", STRUCTURAL, "x", "axis", shape=_same, dtype=same_dtype)
+_declare("pad", STRUCTURAL, "x", "widths value", shape=_pad_shape, dtype=same_dtype)
+_declare("tril triu", STRUCTURAL, "x", "k", shape=_same, dtype=same_dtype)
 
-_declare("index", INDEXING, "x *arrays", "key", shape=_index_shape, dtype=_first)
-_declare("index_set index_add", INDEXING, "x value *arrays", "key", shape=_index_set_shape, dtype=_first)
-_declare("take_along_axis", INDEXING, "x indices", "axis", shape=_take_along, dtype=_first)
-_declare("sort", INDEXING, "x", "axis descending", shape=_same, dtype=_first)
+_declare("index", INDEXING, "x *arrays", "key", shape=_index_shape, dtype=same_dtype)
+_declare("index_set index_add", INDEXING, "x value *arrays", "key", shape=_index_set_shape, dtype=same_dtype)
+_declare("take_along_axis", INDEXING, "x indices", "axis", shape=_take_along, dtype=same_dtype)
+_declare("sort", INDEXING, "x", "axis descending", shape=_same, dtype=same_dtype)
 _declare("argsort", INDEXING, "x", "axis descending", shape=_same, dtype=_index)
 _declare("topk", INDEXING, "x", "k axis largest", results=2, shape=_topk_shape, dtype=lambda d, **_: [d, INDEX])
 _declare("nonzero", INDEXING, "x", shape=_unspecified, dtype=_index, dynamic=True)
 
 _CONV = "stride padding dilation groups"
-_declare("matmul", CONTRACTION, "x y", shape=_matmul_shape, dtype=_first)
-_declare("conv2d", CONTRACTION, "x weight", _CONV, shape=_conv2d_shape, dtype=_first)
+_declare("matmul", CONTRACTION, "x y", shape=_matmul_shape, dtype=same_dtype)
+_declare("conv2d", CONTRACTION, "x weight", _CONV, shape=_conv2d_shape, dtype=same_dtype)
 _declare(
     "conv2d_input",
     CONTRACTION,
     "g weight",
     _CONV + " size",
     shape=lambda g, weight, *, size, groups, **_: (g[0], weight[1] * groups, *size),
-    dtype=_first,
+    dtype=same_dtype,
 )
 _declare(
     "conv2d_weight",
@@ -470,12 +491,12 @@ _declare(
     "x g",
     _CONV + " size",
     shape=lambda x, g, *, size, groups, **_: (g[1], x[1] // groups, *size),
-    dtype=_first,
+    dtype=same_dtype,
 )
 
-_declare("inv cholesky cofactor", LINALG, "x", shape=_square_same, dtype=_first)
-_declare("det", LINALG, "x", shape=_det_shape, dtype=_first)
-_declare("solve", LINALG, "a b", shape=_solve_shape, dtype=_first)
+_declare("inv cholesky cofactor", LINALG, "x", shape=_square_same, dtype=same_dtype)
+_declare("det", LINALG, "x", shape=_det_shape, dtype=same_dtype)
+_declare("solve", LINALG, "a b", shape=_solve_shape, dtype=same_dtype)
 
 _declare("full", CREATION, "", "shape value dtype", shape=_param_shape, dtype=_param)
 _declare(

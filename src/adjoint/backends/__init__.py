@@ -7,10 +7,13 @@ from adjoint.rules import RECORDS, Composed
 
 
 def composed(leaf: Leaf, primitive: Primitive) -> Implementation:
-    """An implementation from the primitive's definition in other primitives.
+    """An implementation that a user gave, or one from the primitive's definition in other primitives.
 
-    Raises UnsupportedPrimitive where it has none.
+    Raises UnsupportedPrimitive where there is none.
     """
+    for key in (leaf.name, *type(leaf).__mro__):
+        if key in primitive.implementations:
+            return primitive.implementations[key]
     record = RECORDS.get(primitive.name)
     if not isinstance(record, Composed):
         raise errors.UnsupportedPrimitive(f"{leaf.name} cannot run the primitive {primitive.name!r}")

@@ -32,8 +32,8 @@ from adjoint.graph.nodes import (
 from adjoint.graph.origins import Origin, made_from, traced
 from adjoint.graph.plans import Plan, absorbing, picked, puller, shape_of
 from adjoint.graph.recipes import BALANCED, Budget, Kitchen, Policy, Recipe, depth, will_be_served
-from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, Primitive
-from adjoint.rules import RECORDS, Composed, Linear, NotDifferentiable, Record, names_of
+from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, Primitive, function_named
+from adjoint.rules import RECORDS, Composed, Custom, Linear, NotDifferentiable, Record, names_of
 from adjoint.rules.structural import unbroadcast
 
 J = TypeVar("J", bound=Backend, covariant=True)
@@ -263,8 +263,7 @@ class Autodiff(Decorator[J]):
             return Plan(primitive, saved, lambda g, s: joint(inner, g, tracked, *s), None, self._policy is not None)
         rules = [record.rules[primitive.operands[i]] for i in tracked]
         needs = [names_of(rule, 2) for rule in rules]
-        # sign of complex numbers turns g: that is no multiple of it
-        constant_slope = type(record) is Linear or primitive.name in ("absorbing_multiply", "sign")
+        constant_slope = type(record) in (Linear, Custom) or primitive.name == "absorbing_multiply"
         if self.strong_zero and primitive.kind is ELEMENTWISE and not constant_slope:
             rules = [absorbing(rule) for rule in rules]
         add = record.accumulate
@@ -359,6 +358,27 @@ class Autodiff(Decorator[J]):
         node.shape = value.shape
         node.result = i
         return var_of(value, node)
+
+    def record(
+        self,
+        name: str,
+        pull: Callable[[Sequence[Array | None]], Sequence[Array | None]],
+        operands: Sequence[Var],
+        values: Sequence[Array],
+    ) -> list[Var]:
+        """The results of a function that is no primitive, as one node.
+
+        `pull` takes the cotangents of the results, None for absent ones, and gives those of all operands.
+        """
+        tracked = [i for i, operand in enumerate(operands) if operand.node is not None]
+        node = Node()
+        node.number = next(numbers)
+        node.plan = Plan(function_named(name), "", lambda g, pull: _chosen(pull(g), tracked), None, False)
+        node.saved = pull
+        node.parents = tuple([operands[i].node for i in tracked])  # type: ignore[misc]
+        node.walk = 0
+        node.shape = [value.shape for value in values]
+        return [self._result(node, i, value) for i, value in enumerate(values)]
 
     # --- walking back ---
 
@@ -455,6 +475,10 @@ class Autodiff(Decorator[J]):
         finally:
             quiet.__exit__(None, None, None)
         return answers
+
+
+def _chosen(cotangents: Sequence[Any], places: Sequence[int]) -> tuple[Any, ...]:
+    return tuple([cotangents[i] for i in places])
 
 
 def _lift_constant(run: Implementation) -> Implementation:

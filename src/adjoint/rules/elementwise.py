@@ -196,7 +196,7 @@ RECORDS: dict[str, Record] = {
     "pow": Elementwise(x=_pow_x, y=_pow_y),
     "square": Elementwise(x=lambda B, g, x: B.multiply(g, B.multiply(x, 2.0))),
     "sqrt": Elementwise(x=lambda B, g, out: B.divide(B.multiply(g, 0.5), out)),
-    "abs": Custom(x=_abs, pushforward=_abs_forward),  # real-linear for complex x: no multiple of g
+    "abs": Elementwise(x=_abs, pushforward=_abs_forward),  # g is real, tangents need not be
     "maximum": Elementwise(
         x=lambda B, g, x, y: _share(B, g, x, y, B.greater), y=lambda B, g, x, y: _share(B, g, y, x, B.greater)
     ),
@@ -251,7 +251,7 @@ RECORDS: dict[str, Record] = {
     "gelu": Composed(lambda B, x: B.multiply(x, _normal_cdf(B, x)), x=lambda B, g, x: B.gelu_pullback(g, x)),
     "gelu_pullback": Composed(_gelu_pullback),
     # piecewise constant: the derivative is zero wherever there is one
-    "sign": Custom(x=_sign, pushforward=_sign_forward),  # real-linear too
+    "sign": Custom(x=_sign, pushforward=_sign_forward),  # real-linear for complex x: no multiple of g
     **dict.fromkeys("floor ceil trunc round".split(), _flat),
     "floor_divide": _flat_both,
     # bools and integers

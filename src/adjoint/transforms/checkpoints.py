@@ -40,7 +40,7 @@ def checkpoint(f: Function, policy: str | int | Sequence[str] = "nothing") -> Fu
     --------
     >>> import adjoint as ad
     >>> ad.grad(ad.checkpoint(lambda x: ad.sin(ad.sin(x))))(0.5)
-    np.float64(0.7781...)
+    np.float64(0.7786...)
     """
     make = _policy(policy)
 

@@ -1,0 +1,194 @@
+"""Primitives of the user's own: a function of any array library, with derivative and batching rule."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from adjoint import dtypes, errors
+from adjoint.backend import Leaf, forget
+from adjoint.backends.numpy import NumPy
+from adjoint.functions.creation import as_tensors
+from adjoint.graph.plans import picked
+from adjoint.primitives import ELEMENTWISE, KINDS, TABLE, Primitive, broadcast_shapes, same_dtype
+from adjoint.rules import BATCHING, RECORDS, Composed, Custom, Elementwise, NotDifferentiable, Record, names_of
+from adjoint.tensor import cast, run
+
+Rules = Mapping[str, Callable[..., Any]]
+_own: set[str] = set()  # names that users declared, and may declare anew
+
+
+class UserPrimitive:
+    """A function of tensors that runs a primitive: what `ad.primitive` gives."""
+
+    def __init__(self, primitive: Primitive, document: str | None) -> None:
+        self.primitive = primitive
+        self.__name__ = self.__qualname__ = primitive.name
+        self.__doc__ = document
+
+    def __call__(self, *operands: Any, **parameters: Any) -> Any:
+        name, wanted = self.primitive.name, self.primitive.operands
+        enough = len(operands) >= len(wanted) - 1 if self.primitive.variadic else len(operands) == len(wanted)
+        if not enough or not operands:
+            raise errors.ArgumentTypeError(f"{name}: expected the operands {wanted}, received {len(operands)}")
+        if set(parameters) != set(self.primitive.parameters):
+            raise errors.ArgumentTypeError(
+                f"{name}: expected the parameters {self.primitive.parameters}, received {tuple(parameters)}"
+            )
+        tensors = as_tensors(list(operands), name)
+        if not isinstance(RECORDS[name], NotDifferentiable):
+            tensors = [cast(x, dtypes.floating(x.dtype)) for x in tensors]
+        return run(name, tensors, **parameters)
+
+    def __repr__(self) -> str:
+        return f"<function of the primitive {self.primitive.name}>"
+
+
+def primitive(
+    name: str,
+    implementation: Callable[..., Any] | Mapping[type[Leaf] | str, Callable[..., Any]],
+    *,
+    kind: str = "elementwise",
+    operands: str | None = None,
+    parameters: str | None = None,
+    shape: Callable[..., Any] | None = None,
+    dtype: Callable[..., Any] | None = None,
+    derivative: Record | Rules | None = None,
+    pushforward: Callable[..., Any] | None = None,
+    definition: Callable[..., Any] | None = None,
+    batching: Callable[..., Any] | None = None,
+) -> UserPrimitive:
+    """Declare a primitive of your own, and get the function of tensors that runs it.
+
+    Parameters
+    ----------
+    name
+        An identifier that no primitive has yet. Rules find the primitive as `B.name`.
+    implementation
+        A function of NumPy arrays; or a mapping from leaf backends (`ad.NumPy`, `ad.ArrayAPI`, or a name such as
+        "numpy") to functions of their arrays. Operands come by position, parameters by keyword.
+    kind
+        "elementwise", "reduction", "structural", "contraction", "indexing" or "linear algebra". Batching follows from
+        it: elementwise ones broadcast, others have `axis` among their parameters or take stacks of matrices.
+    operands, parameters
+        Names with spaces between; read off the implementation's signature, where it has one.
+    shape, dtype
+        `shape(*shapes, **parameters)` and `dtype(*dtypes, **parameters)` of the result. By default operands broadcast
+        (elementwise), and the dtype is the first operand's.
+    derivative
+        A rule per differentiable operand, `rule(B, g, ...)`, whose further parameters say what it needs
+        (adjoint.rules.records says how); or a record. None says that there is no derivative.
+    pushforward
+        For forward mode, `pushforward(B, tangents, ...)`, where it does not follow: for rules of primitives that are
+        not elementwise.
+    definition
+        The same function in other primitives, `definition(B, *operands, **parameters)`: other leaf backends run it, and
+        what derivatives are not given follow from it.
+    batching
+        `rule(B, primitive, values, flags, parameters)`, the result for all examples, where it does not follow from the
+        kind: `flags` says which values have an axis of examples in front, and the result has it there.
+
+    Raises
+    ------
+    ArgumentError, ArgumentTypeError
+        A name that is taken, an unknown kind, a rule for what is no operand, or one that needs what is not there.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> import numpy as np
+    >>> cube_root = ad.primitive(
+    ...     "cube_root", np.cbrt, derivative={"x": lambda B, g, out: B.divide(g, B.multiply(B.square(out), 3.0))}
+    ... )
+    >>> ad.grad(cube_root)(8.0)
+    np.float64(0.08333333333333333)
+    """
+    if not isinstance(name, str) or not name.isidentifier() or name.endswith("_into"):
+        raise errors.ArgumentError(f"primitive: a name is an identifier, received {name!r}")
+    if (name in TABLE and name not in _own) or hasattr(Leaf, name):
+        raise errors.ArgumentError(f"primitive: {name!r} is taken; choose another name")
+    if kind not in KINDS:
+        raise errors.ArgumentError(f"primitive {name}: a kind is one of {', '.join(KINDS)}; received {kind!r}")
+    implementations = _implementations(name, implementation)
+    first = next(iter(implementations.values()), definition)
+    read_operands, read_parameters = _signature(name, first, skip=first is definition)
+    operands = read_operands if operands is None else operands
+    parameters = read_parameters if parameters is None else parameters
+    if shape is None and kind != ELEMENTWISE:
+        raise errors.ArgumentError(f"primitive {name}: give shape=, the rule for the shape of its result")
+    made = Primitive(
+        name,
+        next(known for known in KINDS if known == kind),
+        operands,
+        parameters,
+        shape=shape or (lambda *shapes, **_: broadcast_shapes(*shapes)),
+        dtype=dtype or same_dtype,
+    )
+    made.implementations.update(implementations)
+    record = _record(made, derivative, pushforward, definition)
+    TABLE[name], RECORDS[name] = made, record
+    BATCHING.pop(name, None)
+    if batching is not None:
+        BATCHING[name] = batching
+    _own.add(name)
+    forget(name)
+    return UserPrimitive(made, getattr(first, "__doc__", None))
+
+
+def _implementations(name: str, given: Any) -> dict[Any, Callable[..., Any]]:
+    found = dict(given) if isinstance(given, Mapping) else {NumPy: given}
+    for leaf, function in found.items():
+        if not (isinstance(leaf, str) or (isinstance(leaf, type) and issubclass(leaf, Leaf))) or not callable(function):
+            raise errors.ArgumentTypeError(
+                f"primitive {name}: implementations are functions by leaf backend; received {leaf!r}: {function!r}"
+            )
+    return found
+
+
+def _signature(name: str, function: Any, *, skip: bool) -> tuple[str, str]:
+    """The names of operands and parameters: positional and keyword-only ones of the signature."""
+    if isinstance(function, np.ufunc):
+        return ("x", "x y", "x y z")[function.nin - 1] if function.nin < 4 else "", ""
+    try:
+        signature = list(inspect.signature(function).parameters.values())[int(skip) :]
+    except (TypeError, ValueError):
+        raise errors.ArgumentError(f"primitive {name}: its implementation has no signature; give operands=") from None
+    names = []
+    for p in signature:
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
+            names.append(p.name)
+        elif p.kind is p.VAR_POSITIONAL:
+            names.append("*" + p.name)
+    return " ".join(names), " ".join(p.name for p in signature if p.kind is p.KEYWORD_ONLY)
+
+
+def _record(made: Primitive, derivative: Any, pushforward: Any, definition: Any) -> Record:
+    """The record, checked: a rule names an operand, and needs what there is."""
+    record: Record
+    if isinstance(derivative, Record):
+        record = derivative
+    elif definition is not None:
+        record = Composed(definition, pushforward=pushforward, **dict(derivative or {}))
+    elif derivative is None:
+        record = NotDifferentiable()
+    elif isinstance(derivative, Mapping):
+        simple = made.kind == ELEMENTWISE and pushforward is None
+        record = Elementwise(**derivative) if simple else Custom(pushforward=pushforward, **derivative)
+    else:
+        raise errors.ArgumentTypeError(
+            f"primitive {made.name}: derivative is a mapping from operands to rules, or a record; received "
+            f"{derivative!r}"
+        )
+    if unknown := set(record.rules) - set(made.operands):
+        raise errors.ArgumentError(f"primitive {made.name}: rules for {sorted(unknown)}, which are no operands")
+    for rule, skip in [*[(r, 2) for r in record.rules.values()], (record.pullback, 3), (record.pushforward, 2)]:
+        if rule is None:
+            continue
+        try:
+            picked(made, names_of(rule, skip))
+        except (TypeError, AttributeError) as error:
+            raise errors.ArgumentError(f"primitive {made.name}: {error}") from None
+    return record

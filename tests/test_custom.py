@@ -1,0 +1,279 @@
+"""Custom derivatives and batching rules, alone and under every nesting of transforms; closure conversion."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ad
+
+X = np.array([0.3, -0.7, 1.1])
+W = np.array([0.5, 0.2, -0.3])
+
+
+def plain(x: Any, w: Any) -> Any:
+    """The function whose derivatives the custom ones are."""
+    return {"y": ad.sin(x) * w, "z": (x * w).sum()}
+
+
+@ad.custom_vjp
+def pulled(x: Any, w: Any) -> Any:
+    return plain(x, w)
+
+
+def _pulled_back(saved: Any, g: Any) -> Any:
+    x, w = saved
+    return g["y"] * ad.cos(x) * w + g["z"] * w, g["y"] * ad.sin(x) + g["z"] * x
+
+
+pulled.defvjp(lambda x, w: (plain(x, w), (x, w)), _pulled_back)
+
+
+@ad.custom_jvp
+def pushed(x: Any, w: Any) -> Any:
+    return plain(x, w)
+
+
+def _pushed_forward(primals: Any, tangents: Any) -> Any:
+    (x, w), (a, b) = primals, tangents
+    return plain(x, w), {"y": ad.cos(x) * w * a + ad.sin(x) * b, "z": (a * w + x * b).sum()}
+
+
+pushed.defjvp(_pushed_forward)
+
+
+@ad.custom_batching
+def batched(x: Any, w: Any) -> Any:
+    return plain(x, w)
+
+
+def _batch(size: int, flags: Any, x: Any, w: Any) -> Any:
+    x, w = (v if flag else ad.broadcast_to(v, (size, *v.shape)) for v, flag in zip((x, w), flags, strict=True))
+    return {"y": ad.sin(x) * w, "z": (x * w).sum(axis=1)}, {"y": True, "z": True}
+
+
+batched.def_batching(_batch)
+
+
+def scalar(f: Any) -> Callable[..., Any]:
+    def g(x: Any, w: Any) -> Any:
+        out = f(x, w)
+        return (out["y"] * out["y"]).sum() + ad.exp(out["z"])
+
+    return g
+
+
+def _flat(tree: Any) -> list[Any]:
+    if isinstance(tree, dict):
+        tree = tuple(tree[key] for key in sorted(tree))
+    return [x for part in tree for x in _flat(part)] if isinstance(tree, tuple) else [tree]
+
+
+XS, WS = np.stack([X, 2 * X, -X]), np.stack([W, W + 1, W * 3])
+NESTINGS: dict[str, Callable[[Any], Any]] = {
+    "value": lambda f: f(X, W),
+    "grad": lambda f: ad.grad(scalar(f), (0, 1))(X, W),
+    "grad of one": lambda f: ad.grad(scalar(f), 1)(X, W),
+    "jvp": lambda f: ad.jvp(f, (X, W), (W, X)),
+    "vjp": lambda f: ad.vjp(f, X, W)[1]({"y": X, "z": 2.0}),
+    "linearize": lambda f: ad.linearize(f, X, W)[1](W, X),
+    "jacobian forward": lambda f: ad.jacobian(f, (0, 1), "forward")(X, W),
+    "jacobian reverse": lambda f: ad.jacobian(f, (0, 1), "reverse")(X, W),
+    "hessian": lambda f: ad.hessian(scalar(f), (0, 1))(X, W),
+    "reverse over reverse": lambda f: ad.grad(lambda x: ad.grad(scalar(f))(x, W).sum())(X),
+    "reverse over forward": lambda f: ad.grad(lambda x: ad.jvp(scalar(f), (x, W), (W, X))[1])(X),
+    "forward over forward": lambda f: ad.jvp(lambda x: ad.jvp(scalar(f), (x, W), (W, X))[1], (X,), (W,)),
+    "vmap": lambda f: ad.vmap(f)(XS, WS),
+    "vmap shared": lambda f: ad.vmap(f, in_axes=(0, None))(XS, W),
+    "vmap grad": lambda f: ad.vmap(ad.grad(scalar(f), (0, 1)))(XS, WS),
+    "vmap grad shared": lambda f: ad.vmap(ad.grad(scalar(f), (0, 1)), in_axes=(None, 0))(X, WS),
+    "grad vmap": lambda f: ad.grad(lambda x, w: ad.vmap(scalar(f))(x, w).sum(), (0, 1))(XS, WS),
+    "grad vmap shared": lambda f: ad.grad(lambda x, w: ad.vmap(scalar(f), (0, None))(x, w).sum(), (0, 1))(XS, W),
+    "jvp vmap": lambda f: ad.jvp(ad.vmap(f), (XS, WS), (WS, XS)),
+    "jvp vmap shared": lambda f: ad.jvp(ad.vmap(f, (0, None)), (XS, W), (WS, X)),
+    "grad vmap vmap": lambda f: ad.grad(
+        lambda x, w: ad.vmap(ad.vmap(scalar(f), (None, 0)), (0, None))(x, w).sum(), (0, 1)
+    )(XS, WS),
+    "vmap hessian": lambda f: ad.vmap(ad.hessian(scalar(f)))(XS, WS),
+    "hessian vmap": lambda f: ad.hessian(lambda x: ad.vmap(scalar(f))(x, WS).sum())(XS),
+    "checkpoint": lambda f: ad.grad(ad.checkpoint(scalar(f)), (0, 1))(X, W),
+    "pullback after vmap": lambda f: ad.vjp(ad.vmap(f), XS, WS)[1]({"y": XS, "z": X}),
+}
+
+
+@pytest.mark.parametrize("nesting", NESTINGS)
+@pytest.mark.parametrize("custom", [pulled, pushed, batched], ids=["vjp", "jvp", "batching"])
+def test_right_rules_change_nothing(custom: Any, nesting: str) -> None:
+    run = NESTINGS[nesting]
+    for mine, wanted in zip(_flat(run(custom)), _flat(run(plain)), strict=True):
+        np.testing.assert_allclose(mine, wanted, rtol=1e-12, atol=1e-13)
+        assert np.shape(mine) == np.shape(wanted)
+
+
+# --- the rule is what is used ---
+
+
+def marked() -> tuple[Any, Any, Any]:
+    """Functions whose rules are wrong on purpose: ten times the derivative, minus the batch."""
+    f, g, h = ad.custom_vjp(ad.sin), ad.custom_jvp(ad.sin), ad.custom_batching(ad.sin)
+    f.defvjp(lambda x: (ad.sin(x), x), lambda x, c: (10 * c * ad.cos(x),))
+    g.defjvp(lambda p, t: (ad.sin(p[0]), 10 * t[0] * ad.cos(p[0])))
+    h.def_batching(lambda size, flags, x: (-ad.sin(x), True))
+    return f, g, h
+
+
+def test_the_rule_is_used_by_both_modes_and_in_batches() -> None:
+    f, g, h = marked()
+    for custom in (f, g):
+        assert ad.grad(custom)(0.0) == 10
+        assert ad.jvp(custom, (0.0,), (1.0,))[1] == 10
+        np.testing.assert_allclose(ad.vmap(ad.grad(custom))(np.zeros(2)), [10, 10])
+        np.testing.assert_allclose(ad.grad(lambda x, c=custom: ad.vmap(c)(x).sum())(np.zeros(2)), [10, 10])
+        np.testing.assert_allclose(ad.jvp(ad.vmap(custom), (np.zeros(2),), (np.ones(2),))[1], [10, 10])
+        x = ad.zeros(()).require_grad()
+        assert custom(x).backward()[x].item() == 10
+        assert ad.checkpoint(custom)(x).backward()[x].item() == 10
+    assert ad.grad(h)(0.0) == 1
+    np.testing.assert_allclose(ad.vmap(h)(X), -np.sin(X))
+    np.testing.assert_allclose(ad.grad(lambda x: ad.vmap(h)(x).sum())(X), -np.cos(X))
+    np.testing.assert_allclose(ad.vmap(ad.vmap(h))(XS), -np.sin(XS))
+
+
+def test_the_rule_may_be_differentiated() -> None:
+    f, g, _ = marked()
+    for custom in (f, g):
+        assert ad.grad(ad.grad(custom))(1.0) == pytest.approx(-10 * np.sin(1.0))
+
+
+def test_complex_cotangents_are_those_of_backward() -> None:
+    @ad.custom_vjp
+    def f(z: Any) -> Any:
+        return z * (2 + 1j)
+
+    seen = []
+    f.defvjp(lambda z: (z * (2 + 1j), None), lambda _, g: (seen.append(g.tolist()), (g * (2 - 1j),))[1])
+    z = np.array([1 + 2j, 0.5j])
+    mine = ad.vjp(f, z)[1](z)[0]
+    np.testing.assert_allclose(mine, ad.vjp(lambda z: z * (2 + 1j), z)[1](z)[0])
+    assert seen == [z.tolist()]
+
+
+def test_none_is_a_zero_cotangent_and_integers_have_none() -> None:
+    @ad.custom_vjp
+    def f(x: Any, n: Any, w: Any) -> Any:
+        return x * n + w
+
+    f.defvjp(lambda x, n, w: (x * n + w, n), lambda n, g: (g * n, None, None))
+    value, pullback = ad.vjp(lambda x, w: f(x, np.array(3), w), 2.0, 1.0)
+    assert value == 7
+    assert pullback(1.0) == (3, 0)
+
+
+def test_results_are_numpy_for_numpy_and_tensors_for_tensors() -> None:
+    f, _, _ = marked()
+    assert isinstance(f(X), np.ndarray)
+    assert isinstance(f(ad.tensor(X)), ad.Tensor)
+    assert f(ad.tensor(X, device="numpy")).device is ad.NumPy()
+
+
+# --- errors ---
+
+
+def test_rules_are_missing() -> None:
+    for custom, name in (
+        (ad.custom_vjp(ad.sin), "defvjp"),
+        (ad.custom_jvp(ad.sin), "defjvp"),
+        (ad.custom_batching(ad.sin), "def_batching"),
+    ):
+        with pytest.raises(ad.errors.GraphError, match=name):
+            custom(X)
+    for make in (ad.custom_vjp, ad.custom_jvp, ad.custom_batching):
+        with pytest.raises(ad.errors.ArgumentTypeError, match="function"):
+            make(3)  # type: ignore[arg-type]
+
+
+def test_rules_that_do_not_fit() -> None:
+    f = ad.custom_vjp(ad.sin)
+    f.defvjp(lambda x: ad.sin(x), lambda _, g: (g,))
+    with pytest.raises(ad.errors.ArgumentTypeError, match="pair"):
+        ad.grad(f)(1.0)
+    f.defvjp(lambda x: (ad.sin(x), None), lambda _, g: (g, g))
+    with pytest.raises(ad.errors.BackwardError, match="entry per argument, 1"):
+        ad.grad(f)(1.0)
+    f.defvjp(lambda x: (ad.sin(x), None), lambda _, g: (ad.stack([g, g]),))
+    with pytest.raises(ad.errors.BackwardError, match="argument 0 is float64 of shape"):
+        ad.grad(f)(1.0)
+    h = ad.custom_jvp(ad.sin)
+    h.defjvp(lambda p, t: (p[0], ad.stack([t[0], t[0]])))
+    with pytest.raises(ad.errors.ShapeError, match="tangent has shape"):
+        ad.jvp(h, (1.0,), (1.0,))
+    h.defjvp(lambda p, t: (p[0], (t[0], t[0])))
+    with pytest.raises(ad.errors.ArgumentError, match="structure"):
+        ad.jvp(h, (1.0,), (1.0,))
+    b = ad.custom_batching(ad.sin)
+    b.def_batching(lambda size, flags, x: (x.sum(), True))
+    with pytest.raises(ad.errors.ShapeError, match="does not count 3 examples"):
+        ad.vmap(b)(X)
+
+
+def test_a_closed_over_tracked_tensor_is_refused() -> None:
+    w = ad.tensor(2.0).require_grad()
+    f = ad.custom_vjp(lambda x: x * w)
+    f.defvjp(lambda x: (x * w, None), lambda _, g: (g,))
+    with pytest.raises(ad.errors.TrackedError, match="closure_convert"):
+        f(ad.tensor(1.0).require_grad())
+
+
+# --- closures ---
+
+
+def make(w: Any, b: Any) -> Any:
+    def affine(x: Any) -> Any:
+        return x * w + b["shift"]
+
+    def f(x: Any, *, power: int = 2) -> Any:
+        return affine(x) ** power
+
+    return f
+
+
+def test_closed_over_tensors_become_arguments() -> None:
+    w, b = ad.tensor(X), ad.tensor(2.0, dtype=ad.float64)
+    f = make(w, {"shift": b, "other": "text"})
+    converted, closed = ad.closure_convert(f, 1.0)
+    assert [c is t for c, t in zip(closed, (b, w), strict=True)] == [True, True]
+    np.testing.assert_array_equal(converted(3.0, *closed).numpy(), f(3.0).numpy())
+    found = ad.grad(lambda x, *c: converted(x, *c).sum(), (0, 1, 2))(3.0, *closed)
+    theirs = ad.grad(lambda x, b, w: ((x * w + b) ** 2).sum(), (0, 1, 2))(3.0, b, w)
+    for mine, wanted in zip(found, theirs, strict=True):
+        np.testing.assert_allclose(mine.numpy(), wanted.numpy())
+    np.testing.assert_array_equal(f(3.0).numpy(), ((3.0 * w + b) ** 2).numpy())  # f itself is as it was
+
+
+def test_closures_of_partials_and_recursive_functions() -> None:
+    w = ad.tensor(2.0)
+    converted, closed = ad.closure_convert(functools.partial(lambda a, x: a * x, w), 1.0)
+    assert ad.grad(converted, 1)(3.0, *closed).item() == 3.0
+
+    def power(x: Any, n: int) -> Any:
+        return w if n == 0 else x * power(x, n - 1)
+
+    converted, closed = ad.closure_convert(lambda x: power(x, 3), 1.0)
+    assert len(closed) == 1
+    assert ad.grad(converted, 1)(3.0, *closed).item() == 27.0
+
+
+def test_what_closes_over_nothing() -> None:
+    for f in (ad.sin, lambda x: x, np.sin):
+        converted, closed = ad.closure_convert(f, 1.0)
+        assert closed == []
+        assert converted(ad.tensor(0.0)).item() == 0 if f is not np.sin else converted(0.0) == 0
+    with pytest.raises(ad.errors.ArgumentTypeError, match="function"):
+        ad.closure_convert(3)  # type: ignore[arg-type]
+    converted, _ = ad.closure_convert(make(ad.tensor(1.0), {"shift": ad.tensor(1.0)}), 1.0)
+    with pytest.raises(ad.errors.ArgumentError, match="2 closed-over"):
+        converted(ad.tensor(1.0))

@@ -1,0 +1,177 @@
+"""Primitives of users: SciPy's functions and others, with every transform, on every leaf that can run them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import peer
+
+import adjoint as ad
+from adjoint.extend import _own
+from adjoint.primitives import TABLE
+from adjoint.rules import BATCHING, RECORDS, Linear
+
+scipy_special = peer("scipy.special")
+
+
+@pytest.fixture(autouse=True)
+def undeclared() -> Iterator[None]:
+    """What a test declares is gone after it."""
+    before = set(TABLE)
+    yield
+    for name in set(TABLE) - before:
+        del TABLE[name], RECORDS[name]
+        BATCHING.pop(name, None)
+        _own.discard(name)
+        ad.backend.forget(name)
+
+
+def bessel() -> tuple[Any, Any]:
+    """J0 and J1: DLMF 10.6.2, J0' = -J1, and J1'(x) = J0(x) - J1(x) / x."""
+    j1 = ad.primitive(
+        "bessel_j1",
+        scipy_special.j1,
+        derivative={"x": lambda B, g, x, out: B.multiply(g, B.subtract(B.bessel_j0(x), B.divide(out, x)))},
+    )
+    j0 = ad.primitive(
+        "bessel_j0", scipy_special.j0, derivative={"x": lambda B, g, x: B.negative(B.multiply(g, B.bessel_j1(x)))}
+    )
+    return j0, j1
+
+
+def test_a_function_of_scipy() -> None:
+    j0, j1 = bessel()
+    x = np.array([[0.5, 1.0], [3.0, -2.0]])
+    np.testing.assert_array_equal(j0(x).numpy(), scipy_special.j0(x))
+    for f in (j0, j1):
+        ad.testing.check_grads(f, (x,), order=3, modes=("reverse", "forward"))
+        ad.testing.check_grads(f, (x,), modes=("batched",))
+        ad.testing.check_grads(f, (x,), device=ad.Autodiff(ad.NumPy(), checkpointing="balanced"))
+    np.testing.assert_allclose(ad.hessian(lambda v: j0(v).sum())(x[0]), np.diag(-0.5 * (
+        scipy_special.j0(x[0]) - scipy_special.jv(2, x[0])
+    )))  # fmt: skip
+    assert j0(np.array([1, 2])).dtype == ad.float32  # integers are made floating, as by our own functions
+    assert j0.__name__ == "bessel_j0"
+    assert "bessel_j0" in repr(j0)
+
+
+def test_two_operands_broadcast() -> None:
+    hypot = ad.primitive(
+        "users_hypot",
+        np.hypot,
+        derivative={
+            "x": lambda B, g, x, out: B.multiply(g, B.divide(x, out)),
+            "y": lambda B, g, y, out: B.multiply(g, B.divide(y, out)),
+        },
+    )
+    ad.testing.check_grads(hypot, (np.array([[1.0], [2.0]]), np.array([3.0, 0.5])))
+    ad.testing.check_grads(hypot, (np.array([[1.0], [2.0]]), np.array([3.0, 0.5])), modes=("batched",))
+    assert hypot(ad.tensor([3.0]), 4.0).tolist() == [5.0]
+
+
+def test_a_reduction_with_parameters_a_pushforward_and_batching_from_its_kind() -> None:
+    ptp = ad.primitive(
+        "users_range",
+        lambda x, *, axis: np.ptp(x, axis=axis),
+        kind="reduction",
+        shape=lambda shape, *, axis: tuple(n for i, n in enumerate(shape) if i not in axis),
+        definition=lambda B, x, *, axis: B.subtract(
+            B.max(x, axis=axis, keepdims=False), B.min(x, axis=axis, keepdims=False)
+        ),
+    )
+    x = np.array([[1.0, 5.0, 2.0], [0.5, 0.25, 7.0]])
+    for modes in (("reverse", "forward"), ("batched",)):
+        ad.testing.check_grads(lambda v: ptp(v, axis=(1,)), (x,), modes=modes)
+    import array_api_strict
+
+    on_strict = ptp(ad.tensor(x, device=ad.ArrayAPI(array_api_strict)), axis=(1,))
+    assert on_strict.tolist() == [4.0, 6.75]  # by its definition
+
+
+def test_a_linear_primitive_with_a_batching_rule_of_its_own() -> None:
+    def reverse(x: Any) -> Any:
+        return x[::-1]
+
+    made = ad.primitive(
+        "users_reverse",
+        reverse,
+        kind="structural",
+        shape=lambda shape: shape,
+        derivative=Linear(x=lambda B, g: B.users_reverse(g)),
+        batching=lambda B, primitive, values, flags, parameters: B.flip(values[0], axis=(1,)),
+    )
+    x = np.arange(3.0)
+    ad.testing.check_grads(made, (x,))
+    ad.testing.check_grads(made, (x,), modes=("batched",))
+    np.testing.assert_array_equal(ad.vmap(made)(np.stack([x, -x])), [[2, 1, 0], [-2, -1, 0]])
+
+
+def test_custom_rules_say_their_pushforward() -> None:
+    total = ad.primitive(
+        "users_norm1",
+        lambda x: np.abs(x).sum(),
+        kind="reduction",
+        shape=lambda shape: (),
+        derivative={"x": lambda B, g, x: B.multiply(B.sign(x), g)},
+        pushforward=lambda B, tangents, x: B.sum(B.multiply(B.sign(x), tangents[0]), axis=(0,), keepdims=False),
+    )
+    ad.testing.check_grads(total, (np.array([1.0, -2.0, 0.5]),))
+
+
+def test_implementations_by_backend() -> None:
+    twice = ad.primitive(
+        "users_twice", {ad.NumPy: lambda x: x * 2, "reference": lambda x: None}, derivative=Linear(x=lambda B, g: g)
+    )
+    assert twice(ad.tensor([2.0], device="numpy")).tolist() == [4.0]
+    only = ad.primitive("users_only", {"numpy": np.sin})
+    with pytest.raises(ad.errors.UnsupportedPrimitive, match="reference cannot run the primitive 'users_only'"):
+        only(ad.tensor([1.0], device="reference"))
+    assert not only(ad.tensor([1.0]).require_grad()).is_tracked()  # no derivative was declared
+
+
+def test_a_name_of_ones_own_may_be_declared_anew() -> None:
+    first = ad.primitive("users_again", np.sin)
+    x = ad.tensor([0.5]).require_grad()
+    assert first(x).tolist() == np.sin(np.float32([0.5])).tolist()
+    second = ad.primitive("users_again", np.cos, derivative={"x": lambda B, g, x: B.negative(B.multiply(g, B.sin(x)))})
+    assert second(x).tolist() == np.cos(np.float32([0.5])).tolist()
+    assert second(x).backward()[x].tolist() == (-np.sin(np.float32([0.5]))).tolist()
+
+
+@pytest.mark.parametrize(
+    ("error", "match", "name", "options"),
+    [
+        ("ArgumentError", "taken", "sin", {}),
+        ("ArgumentError", "taken", "implement", {}),
+        ("ArgumentError", "identifier", "two words", {}),
+        ("ArgumentError", "identifier", 3, {}),
+        ("ArgumentError", "a kind is one of", "users_wrong", {"kind": "odd"}),
+        ("ArgumentError", "shape=", "users_wrong", {"kind": "reduction"}),
+        ("ArgumentError", r"\['z'\]", "users_wrong", {"derivative": {"z": lambda B, g: g}}),
+        ("ArgumentError", "'nothing'", "users_wrong", {"derivative": {"x": lambda B, g, nothing: g}}),
+        ("ArgumentTypeError", "derivative is a mapping", "users_wrong", {"derivative": 3}),
+    ],
+)
+def test_wrong_declarations(error: str, match: str, name: Any, options: Any) -> None:
+    before = set(TABLE)
+    with pytest.raises(getattr(ad.errors, error), match=match):
+        ad.primitive(name, np.sin, **options)
+    assert set(TABLE) == before
+
+
+def test_wrong_implementations_and_calls() -> None:
+    with pytest.raises(ad.errors.ArgumentTypeError, match="implementations"):
+        ad.primitive("users_wrong", {3: np.sin})  # type: ignore[dict-item]
+    with pytest.raises(ad.errors.ArgumentError, match="operands="):
+        ad.primitive("users_wrong", min)
+    f = ad.primitive("users_f", lambda x, *, power: x**power, operands="x", parameters="power")
+    assert f(ad.tensor([2.0]), power=3).tolist() == [8.0]
+    with pytest.raises(ad.errors.ArgumentTypeError, match="parameters"):
+        f(ad.tensor([2.0]))
+    with pytest.raises(ad.errors.ArgumentTypeError, match="operands"):
+        f(power=2)
+    with pytest.raises(ad.errors.ShapeError):
+        ad.primitive("users_add", np.add)(ad.ones(2), ad.ones(3))
