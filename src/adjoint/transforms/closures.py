@@ -29,8 +29,7 @@ def closure_convert(f: Function, *args: Any) -> tuple[Function, list[Tensor[Any]
     """
     if not callable(f):
         raise errors.ArgumentTypeError(f"closure_convert: expected a function, received {f!r}")
-    found: dict[int, Tensor[Any]] = {}
-    _gather(f, found, set())
+    found = {key: x for key, x in closed_over(f).items() if x.dtype.kind in "fc"}
     closed = list(found.values())
 
     def converted(*values: Any) -> Any:
@@ -40,9 +39,21 @@ def closure_convert(f: Function, *args: Any) -> tuple[Function, list[Tensor[Any]
                 f"closure_convert: expected the arguments and then {len(closed)} closed-over tensors, received "
                 f"{len(values)}"
             )
-        return _rebuilt(f, dict(zip(found, values[split:], strict=True)), {})(*values[:split])
+        return substituted(f, dict(zip(found, values[split:], strict=True)))(*values[:split])
 
     return converted, closed
+
+
+def closed_over(f: Function) -> dict[int, Tensor[Any]]:
+    """The tensors that a function, the functions it calls from its closure, and the containers there hold, by id."""
+    found: dict[int, Tensor[Any]] = {}
+    _gather(f, found, set())
+    return found
+
+
+def substituted(f: Function, values: dict[int, Any]) -> Function:
+    """The function with other tensors in the place of those it closes over, by id."""
+    return _rebuilt(f, values, {}) if values else f
 
 
 def _cells(f: Any) -> list[Any]:
@@ -66,8 +77,7 @@ def _gather(x: Any, found: dict[int, Tensor[Any]], seen: set[int]) -> None:
         return
     seen.add(id(x))
     if isinstance(x, Tensor):
-        if x.dtype.kind in "fc":
-            found[id(x)] = x
+        found[id(x)] = x
     elif isinstance(x, (types.FunctionType, functools.partial)):
         for content in _cells(x):
             _gather(content, found, seen)
