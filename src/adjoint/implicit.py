@@ -55,8 +55,9 @@ def root(
     args
         Pytrees of arrays.
     tol
-        x is found where no entry of f is larger, or a whole Newton step changed x by less than the square root of
-        `tol`, relative to its largest entry: such steps square the error. None is 2e-12 for float64, 6e-6 for float32.
+        x is found when a whole Newton step changed its entries by less than the square root of `tol`, relatively:
+        such steps square the error. Where none does, as at zero, no entry of f may be larger than `tol` in the end.
+        None is 2e-12 for float64, 6e-6 for float32.
     maxiter
         How many steps there may be.
     solver
@@ -190,6 +191,10 @@ class _Problem:
         if out.dtype.kind != "f":
             raise errors.DtypeError(f"minimize: the function gives {out.dtype}, expected a real floating result")
         return out
+
+    def is_last(self, step: Vector, x: Vector) -> Tensor[Any]:
+        """Whether a step of Newton's method, which squares relative errors, leaves no more than tol; zeros aside."""
+        return all((abs(step) <= self.tol**0.5 * abs(x)) | (abs(step) <= self.tol * max(abs(x))))
 
     def failed(self, count: int, sizes: Tensor[Any], found: Tensor[Any], what: str) -> errors.ConvergenceError:
         """The error for examples that were not found."""
@@ -365,7 +370,7 @@ def _products(f: Function, x: Vector) -> Function:
 def _newton(problem: _Problem, f: Function, x: Vector) -> Vector:
     """A root by Newton's method, with steps that make |f| smaller; C. Kelley, Solving Nonlinear Equations (2003)."""
     value = f(x)
-    found = max(abs(value)) <= problem.tol
+    found = max(abs(value)) == 0
     count = 0
     while count < problem.maxiter and not everywhere(found):
         try:
@@ -376,14 +381,15 @@ def _newton(problem: _Problem, f: Function, x: Vector) -> Vector:
                 iterations=count,
             ) from error
         count += 1
-        last = max(abs(step)) <= problem.tol**0.5 * max(abs(x))
+        last = problem.is_last(step, x)
         size = vector_norm(value)
         moved, better = _searched(lambda x: vector_norm(f(x)), x, step, size, -size)
         x = where(found, x, where(last, x + step, moved))
         value = f(x)
-        found = found | last | (max(abs(value)) <= problem.tol)
+        found = found | last | (max(abs(value)) == 0)
         if everywhere(found | ~better):  # those that are not found are stuck
             break
+    found = found | (max(abs(value)) <= problem.tol)
     if not everywhere(found):
         raise problem.failed(count, max(abs(value)), found, "the largest entry of the function")
     return x
@@ -408,20 +414,21 @@ def _iterated(problem: _Problem, f: Function, x: Vector) -> Vector:
 def _newton_cg(problem: _Problem, f: Function, x: Vector) -> Vector:
     """A minimum by Newton's method with conjugate gradients, Nocedal and Wright (2006), algorithm 7.1."""
     value, slope = value_and_grad(f)(x)
-    found = max(abs(slope)) <= problem.tol
+    found = max(abs(slope)) == 0
     count = 0
     while count < problem.maxiter and not everywhere(found):
         size = vector_norm(slope)
         exact = where(size < 0.25, size**0.5, 0.5)
         step, newton = cg(_products(grad(f), x), -slope, exact, _most(x))
         count += 1
-        last = newton & (max(abs(step)) <= problem.tol**0.5 * max(abs(x)))
+        last = newton & problem.is_last(step, x)
         moved, better = _searched(f, x, step, value, vecdot(slope, step))
         x = where(found, x, where(last, x + step, moved))
         value, slope = value_and_grad(f)(x)
-        found = found | last | (max(abs(slope)) <= problem.tol)
+        found = found | last | (max(abs(slope)) == 0)
         if everywhere(found | ~better):
             break
+    found = found | (max(abs(slope)) <= problem.tol)
     if not everywhere(found):
         raise problem.failed(count, max(abs(slope)), found, "the largest entry of the gradient")
     return x

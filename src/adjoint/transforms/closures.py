@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import types
+from collections.abc import Iterable
 from typing import Any
 
 from adjoint import errors
@@ -90,7 +91,7 @@ def _gather(x: Any, found: dict[int, Tensor[Any]], seen: set[int]) -> None:
 
 
 def _rebuilt(x: Any, values: dict[int, Any], made: dict[int, Any]) -> Any:
-    """The same thing with other tensors in its closure."""
+    """The same thing with other tensors in its closure; the thing itself where there are none."""
     if id(x) in values:
         return values[id(x)]
     if id(x) in made:
@@ -103,14 +104,20 @@ def _rebuilt(x: Any, values: dict[int, Any], made: dict[int, Any]) -> Any:
         for cell, old in zip(cells, x.__closure__, strict=True):
             if _filled(old):
                 cell.cell_contents = _rebuilt(old.cell_contents, values, made)
-        return copy
+        if _same(_cells(copy), _cells(x)):
+            made[id(x)] = x
+        return made[id(x)]
     if isinstance(x, functools.partial):
-        again = functools.partial(
-            _rebuilt(x.func, values, made), *_rebuilt(x.args, values, made), **_rebuilt(x.keywords, values, made)
-        )
-        return again
-    if type(x) in (tuple, list):
-        return type(x)(_rebuilt(content, values, made) for content in x)
+        parts = [_rebuilt(part, values, made) for part in _cells(x)]
+        return x if _same(parts, _cells(x)) else functools.partial(parts[0], *parts[1], **parts[2])
+    if type(x) is tuple or type(x) is list:
+        contents = [_rebuilt(content, values, made) for content in x]
+        return x if _same(contents, x) else type(x)(contents)
     if type(x) is dict:
-        return {key: _rebuilt(content, values, made) for key, content in x.items()}
+        entries = {key: _rebuilt(content, values, made) for key, content in x.items()}
+        return x if _same(entries.values(), x.values()) else entries
     return x
+
+
+def _same(new: Iterable[Any], old: Iterable[Any]) -> bool:
+    return all(a is b for a, b in zip(new, old, strict=True))
