@@ -26,7 +26,7 @@ from adjoint.transforms.reverse import vjp
 Tensors = list[Tensor[Any]]
 
 
-class Rules:
+class _Rules:
     """What levels ask of a custom function, on flat lists of tensors."""
 
     name: str
@@ -54,7 +54,7 @@ class Rules:
     differentiates = True  # it has a derivative of its own
 
 
-def apply(rules: Rules, xs: Tensors, device: Backend) -> Tensors:
+def _apply(rules: _Rules, xs: Tensors, device: Backend) -> Tensors:
     """Run a custom function on tensors of one device."""
     if not isinstance(device, Decorator):
         return rules.plain(xs)
@@ -63,7 +63,7 @@ def apply(rules: Rules, xs: Tensors, device: Backend) -> Tensors:
     varying = [device.varies(x._array) for x in xs]
     if not any(varying) and (isinstance(device, (Autodiff, Tangent, Batched))):
         with running_on(inner):
-            return _lift(apply(rules, below, inner), device)
+            return _lift(_apply(rules, below, inner), device)
     if isinstance(device, (Autodiff, Tangent)) and not rules.differentiates:
         return rules.plain(xs)
     if isinstance(device, Autodiff):
@@ -89,7 +89,7 @@ def apply(rules: Rules, xs: Tensors, device: Backend) -> Tensors:
         return rules.plain(xs)
     through = _Through(rules, device, varying)
     with running_on(inner):
-        ys = apply(through, below, inner)
+        ys = _apply(through, below, inner)
     return through.up(ys, through.outs, device)
 
 
@@ -97,7 +97,7 @@ def _lift(ys: Tensors, device: Backend) -> Tensors:
     return [wrap(lifted(y, device), device) for y in ys]
 
 
-def _recorded(rules: Rules, xs: Tensors, below: Tensors, device: Autodiff[Any]) -> Tensors:
+def _recorded(rules: _Rules, xs: Tensors, below: Tensors, device: Autodiff[Any]) -> Tensors:
     """One node for the function, whose pullback is its backward rule."""
     inner = device.inner
     with running_on(inner):
@@ -136,10 +136,10 @@ def _recorded(rules: Rules, xs: Tensors, below: Tensors, device: Autodiff[Any]) 
     return [wrap(var, device) for var in device.record(rules.name, pull, [x._array for x in xs], values)]
 
 
-class _Through(Rules):
+class _Through(_Rules):
     """A custom function as one on the arrays inside a decorator's: of all examples of a batch, say."""
 
-    def __init__(self, rules: Rules, level: Decorator[Any], flags: list[bool]) -> None:
+    def __init__(self, rules: _Rules, level: Decorator[Any], flags: list[bool]) -> None:
         self.rules, self.name = rules, rules.name
         self.differentiates = rules.differentiates
         self.level, self.flags = level, flags
@@ -208,7 +208,7 @@ class _Through(Rules):
 # --- what users write ----------------------------------------------------------------------------
 
 
-class _Custom(Rules):
+class _Custom(_Rules):
     """A function of pytrees, with rules, as one of flat lists; one object per call."""
 
     def __init__(self, owner: Any, structure: Any, static: list[Any], places: list[int]) -> None:
@@ -285,7 +285,7 @@ class _Decorated:
             for x in tensors
         ]
         rules = self._rules(self, structure, leaves, places)
-        ys = apply(rules, xs, device) if xs else rules.plain([])
+        ys = _apply(rules, xs, device) if xs else rules.plain([])
         out = trees.unflatten(rules.out_structure, ys)
         if known or level is not None:
             return out
