@@ -175,3 +175,13 @@ def test_wrong_implementations_and_calls() -> None:
         f(power=2)
     with pytest.raises(ad.errors.ShapeError):
         ad.primitive("users_add", np.add)(ad.ones(2), ad.ones(3))
+
+
+def test_series() -> None:
+    """J0 and J1, each a part of the other's derivative."""
+    mpmath = peer("mpmath")
+    for order, f in enumerate(bessel()):
+        value, series = ad.jet(f, (0.75,), ([1.0] + [0.0] * 5,))
+        with mpmath.workdps(40):
+            wanted = [float(mpmath.besselj(order, mpmath.mpf(0.75), derivative=k)) for k in range(7)]
+        np.testing.assert_allclose([value, *series], wanted, rtol=1e-12)

@@ -8,6 +8,7 @@ from adjoint.backends.reference import Reference
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
 from adjoint.decorators.tangent import Tangent
+from adjoint.decorators.taylor import Taylor
 from adjoint.devices import default_device, device, use_device
 from adjoint.dtypes import (
     bool,
@@ -157,6 +158,7 @@ from adjoint.transforms.custom import custom_batching, custom_jvp, custom_vjp
 from adjoint.transforms.forward import hvp, jvp, linearize
 from adjoint.transforms.jacobians import hessian, jacobian
 from adjoint.transforms.reverse import grad, linear_transpose, stop_gradient, value_and_grad, vjp
+from adjoint.transforms.taylor import jet
 
 e = 2.718281828459045
 inf = float("inf")
@@ -174,6 +176,7 @@ __all__ = [
     "NumPy",
     "Reference",
     "Tangent",
+    "Taylor",
     "Tensor",
     "__version__",
     "abs",
@@ -256,6 +259,7 @@ __all__ = [
     "isinf",
     "isnan",
     "jacobian",
+    "jet",
     "jvp",
     "less",
     "less_equal",
