@@ -7,6 +7,7 @@ from adjoint.backends.numpy import NumPy
 from adjoint.backends.reference import Reference
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
+from adjoint.decorators.dependence import Dependence
 from adjoint.decorators.tangent import Tangent
 from adjoint.decorators.taylor import Taylor
 from adjoint.devices import default_device, device, use_device
@@ -158,6 +159,7 @@ from adjoint.transforms.custom import custom_batching, custom_jvp, custom_vjp
 from adjoint.transforms.forward import hvp, jvp, linearize
 from adjoint.transforms.jacobians import hessian, jacobian
 from adjoint.transforms.reverse import grad, linear_transpose, stop_gradient, value_and_grad, vjp
+from adjoint.transforms.sparse import sparse_hessian, sparse_jacobian
 from adjoint.transforms.taylor import jet
 
 e = 2.718281828459045
@@ -172,6 +174,7 @@ __all__ = [
     "Autodiff",
     "Backend",
     "Batched",
+    "Dependence",
     "Gradients",
     "NumPy",
     "Reference",
@@ -314,6 +317,8 @@ __all__ = [
     "sin",
     "sinh",
     "sort",
+    "sparse_hessian",
+    "sparse_jacobian",
     "special",
     "sqrt",
     "square",

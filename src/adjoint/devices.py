@@ -18,6 +18,7 @@ from adjoint.backends.numpy import NumPy
 from adjoint.backends.reference import Reference
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
+from adjoint.decorators.dependence import Dependence
 from adjoint.decorators.tangent import Tangent
 from adjoint.decorators.taylor import Taylor
 
@@ -32,6 +33,7 @@ _DECORATORS: dict[str, Callable[..., Backend]] = {
     "tangent": Tangent,
     "taylor": Taylor,
     "batched": Batched,
+    "dependence": Dependence,
 }
 _OPTIONS = {
     "reference": {"digits"},

@@ -17,6 +17,7 @@ from adjoint import errors, trees
 from adjoint.backend import Array, Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batch, Batched
+from adjoint.decorators.dependence import Dependence, Dependent
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.decorators.taylor import Series, Taylor
 from adjoint.devices import active_level, default_device, running_on
@@ -25,7 +26,8 @@ from adjoint.transforms.calls import Function, array_of, zeros_like
 from adjoint.transforms.reverse import vjp
 
 Tensors = list[Tensor[Any]]
-_DIFFERENTIATING = (Autodiff, Tangent, Taylor)  # levels that ask for derivatives
+# levels that ask for derivatives, or for where there are any
+_DIFFERENTIATING = (Autodiff, Tangent, Taylor, Dependence)
 
 
 class _Rules:
@@ -83,6 +85,8 @@ def _apply(rules: _Rules, xs: Tensors, device: Backend) -> Tensors:
         ]
     if isinstance(device, Taylor):
         return _expanded(rules, xs, device)
+    if isinstance(device, Dependence):
+        return _depending(rules, xs, below, device)
     if isinstance(device, Batched):
         size = next(x._array.value.shape[0] for x in xs if x._array.batched)
         with running_on(inner):
@@ -159,6 +163,18 @@ def _expanded(rules: _Rules, xs: Tensors, device: Taylor[Any]) -> Tensors:
         known = [derivative.term(k) for k in range(order)] if t.dtype.kind in "fc" else []
         answers.append(wrap(Series(lifted(y, lower).value, known, None), device))
     return answers
+
+
+def _depending(rules: _Rules, xs: Tensors, below: Tensors, device: Dependence[Any]) -> Tensors:
+    """What the tangents that the rule gives depend on, where those of the arguments do on what they do."""
+    values = [wrap(device.wrap(y._array), device) for y in below]
+    moving = [wrap(Dependent(y._array, x._array.pattern), device) for x, y in zip(xs, below, strict=True)]
+    with running_on(device):
+        ys, moved = rules.push(values, moving)
+    return [
+        wrap(Dependent(lifted(y, device).value, lifted(t, device).pattern), device)
+        for y, t in zip(ys, moved, strict=True)
+    ]
 
 
 class _Through(_Rules):
