@@ -411,7 +411,7 @@ def test_nothing_but_reference_counts_is_needed_to_free_series() -> None:
             out = getattr(level, name)(*([x] if name not in ("pow", "divide") else [x, x]))
             assert np.isfinite(out.term(6))
         del out, x
-        assert not [o for o in gc.get_objects() if isinstance(o, Series)]
+        assert not [o for o in gc.get_objects() if type(o) is Series]
     finally:
         gc.enable()
 
