@@ -20,7 +20,9 @@ from adjoint.backends.numpy import NumPy
 from adjoint.backends.reference import Reference
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
+from adjoint.decorators.dependence import Dependence
 from adjoint.decorators.tangent import Tangent
+from adjoint.decorators.taylor import Taylor
 
 _process: list[_Setting] = []  # the process's defaults: the last one counts
 _settings = threading.Lock()
@@ -28,10 +30,17 @@ _current: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoi
 _active: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_level", default=None)
 
 _LEAVES: dict[str, Callable[..., Backend]] = {"numpy": NumPy, "reference": Reference}
-_DECORATORS: dict[str, Callable[..., Backend]] = {"autodiff": Autodiff, "tangent": Tangent, "batched": Batched}
+_DECORATORS: dict[str, Callable[..., Backend]] = {
+    "autodiff": Autodiff,
+    "tangent": Tangent,
+    "taylor": Taylor,
+    "batched": Batched,
+    "dependence": Dependence,
+}
 _OPTIONS = {
     "reference": {"digits"},
     "autodiff": {"checkpointing", "strong_zero"},
+    "taylor": {"order"},
     "batched": {"size", "randomness"},
 }
 

@@ -11,6 +11,7 @@
     ├── RangeError (OverflowError)           an integer that the data type does not hold
     ├── DeviceError (ValueError)             backends that do not meet, names that mean no backend
     ├── UnsupportedPrimitive (NotImplementedError)  a backend that cannot run a primitive
+    ├── MissingLibraryError (ImportError)    an optional library that is not installed
     ├── SingularError (numpy.linalg.LinAlgError)    a matrix without the wanted factor or inverse
     ├── ConvergenceError (RuntimeError)      an iteration that did not come to its end
     ├── NoAutodiffError (TypeError)          a gradient asked of a backend without autodiff
@@ -96,6 +97,10 @@ class DeviceError(AdjointError, ValueError):
 
 class UnsupportedPrimitive(AdjointError, NotImplementedError):
     """A backend that cannot run a primitive."""
+
+
+class MissingLibraryError(AdjointError, ImportError):
+    """An optional library is needed and not installed; the message says which."""
 
 
 class SingularError(AdjointError, LinAlgError):
