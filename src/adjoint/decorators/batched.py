@@ -123,6 +123,8 @@ class Batched(Decorator[J]):
         if primitive.kind is RANDOM:
             return self._random(primitive, run)
         rule = BATCHING.get(primitive.name) or _BY_NAME.get(primitive.name) or _BY_KIND[primitive.kind]
+        if rule is _elementwise and len(primitive.operands) <= 2:
+            return self._lift_written(primitive, run)
         inner, results = self.inner, primitive.results
 
         def lifted(*operands: Any, **parameters: Any) -> Any:
@@ -135,6 +137,30 @@ class Batched(Decorator[J]):
             return tuple([Batch(part, batched) for part in out])
 
         return lifted
+
+    def _lift_written(self, primitive: Primitive, run: Implementation) -> Implementation:
+        """The hot path: `_elementwise` for one operand or two, without loops."""
+        reshape = self.inner.reshape
+
+        def unary(x: Batch, /, **parameters: Any) -> Batch:
+            return Batch(run(x.value, **parameters), x.batched)
+
+        def binary(x: Any, y: Any, /, **parameters: Any) -> Batch:
+            many_x = many_y = False
+            rank_x = rank_y = 0  # of one example
+            if x.__class__ is Batch:
+                x, many_x = x.value, x.batched
+                rank_x = len(x.shape) - many_x
+            if y.__class__ is Batch:
+                y, many_y = y.value, y.batched
+                rank_y = len(y.shape) - many_y
+            if many_x and rank_x < rank_y:
+                x = reshape(x, shape=(x.shape[0], *[1] * (rank_y - rank_x), *x.shape[1:]))
+            elif many_y and rank_y < rank_x:
+                y = reshape(y, shape=(y.shape[0], *[1] * (rank_x - rank_y), *y.shape[1:]))
+            return Batch(run(x, y, **parameters), many_x or many_y)
+
+        return unary if len(primitive.operands) == 1 else binary
 
     def _random(self, primitive: Primitive, run: Implementation) -> Implementation:
         if self.randomness == "shared":
@@ -267,6 +293,8 @@ def _pad(B: Any, _: Primitive, values: list[Any], flags: list[bool], parameters:
 
 
 def _index(B: Any, _: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
+    if len(values) == 1:  # a basic key moves no axis
+        return B.index(values[0], key=(slice(0, values[0].shape[0], 1), *parameters["key"]))
     key, arrays, order = _batched_key(B, values[0], flags[0], values[1:], flags[1:], parameters["key"])
     return _reordered(B, B.index(values[0], *arrays, key=key), order)
 
