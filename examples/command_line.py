@@ -6,8 +6,10 @@ import argparse
 import io
 import signal
 import sys
-from collections.abc import Iterable
+import traceback
+from collections.abc import Iterator
 from pathlib import Path
+from types import TracebackType
 from typing import Any, NoReturn
 
 
@@ -53,12 +55,19 @@ def picture(text: str) -> Path:
     return path
 
 
-def progress(steps: int, what: str) -> Iterable[int]:
-    """The numbers below `steps`, under a live bar of what is being done."""
+def progress(steps: int, what: str) -> Iterator[int]:
+    """The numbers below `steps`, under a live bar of what is being done; it is full where the loop ends early."""
     from rich.console import Console
-    from rich.progress import track
+    from rich.progress import Progress
 
-    return track(range(steps), what, console=Console(stderr=True))
+    with Progress(console=Console(stderr=True)) as bar:
+        task = bar.add_task(what, total=steps)
+        try:
+            for i in range(steps):
+                yield i
+                bar.advance(task)
+        finally:
+            bar.update(task, completed=steps)
 
 
 def save(figure: Any, path: Path) -> None:
@@ -86,8 +95,9 @@ class Stop:
     def __enter__(self) -> Stop:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, _: Any, trace: TracebackType | None) -> None:
         if self.left <= 0 and kind:  # of any kind: an interrupted import makes its own of a KeyboardInterrupt
             signal.signal(signal.SIGINT, signal.SIG_IGN)
+            traceback.clear_frames(trace)  # which takes down a live bar
             print(f"{self.program}: interrupted; no picture was written", file=sys.stderr)
             sys.exit(130)  # as shells say it: 128 and the number of the signal

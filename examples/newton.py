@@ -19,7 +19,7 @@ import adjoint as ad
 
 RIDGE = 1.0
 TESTED = 114
-STEPS = 3000  # of gradient descent
+STEPS = 1000  # of gradient descent
 
 Array = np.ndarray
 
