@@ -153,6 +153,7 @@ from adjoint.tensor import Tensor
 from adjoint.transforms.batches import vmap
 from adjoint.transforms.checkpoints import checkpoint, checkpoint_name
 from adjoint.transforms.closures import closure_convert
+from adjoint.transforms.control import cond, fori_loop, map, scan, switch, while_loop
 from adjoint.transforms.custom import custom_batching, custom_jvp, custom_vjp
 from adjoint.transforms.forward import hvp, jvp, linearize
 from adjoint.transforms.jacobians import hessian, jacobian
@@ -210,6 +211,7 @@ __all__ = [
     "complex64",
     "complex128",
     "concat",
+    "cond",
     "conj",
     "cos",
     "cosh",
@@ -237,6 +239,7 @@ __all__ = [
     "float64",
     "floor",
     "floor_divide",
+    "fori_loop",
     "from_dlpack",
     "from_inner",
     "full",
@@ -272,6 +275,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "map",
     "matmul",
     "matrix_transpose",
     "max",
@@ -306,6 +310,7 @@ __all__ = [
     "reshape",
     "roll",
     "round",
+    "scan",
     "sign",
     "sin",
     "sinh",
@@ -319,6 +324,7 @@ __all__ = [
     "stop_gradient",
     "subtract",
     "sum",
+    "switch",
     "take",
     "take_along_axis",
     "tan",
@@ -343,6 +349,7 @@ __all__ = [
     "vjp",
     "vmap",
     "where",
+    "while_loop",
     "why",
     "zeros",
     "zeros_like",

@@ -9,6 +9,7 @@ its inner backend's answer.
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import itertools
 import os
 import threading
@@ -23,6 +24,29 @@ from adjoint.primitives import TABLE, DType, Primitive
 Array = Any  # a backend's own value: it has `.shape`, and nothing else is assumed of it
 Implementation = Callable[..., Any]
 RandomKey = tuple[int, int]  # a seed and a counter: the same key gives the same numbers anywhere
+
+
+_handed: contextvars.ContextVar[Callable[[Callable[[], RandomKey]], RandomKey] | None] = contextvars.ContextVar(
+    "adjoint_keys", default=None
+)
+
+
+@contextlib.contextmanager
+def replayed(known: list[RandomKey]) -> Iterator[None]:
+    """In this context the known random keys are handed out again, then new ones, which become known."""
+    outer, places = _handed.get(), itertools.count()
+
+    def hand(draw: Callable[[], RandomKey]) -> RandomKey:
+        i = next(places)
+        if i == len(known):
+            known.append(draw() if outer is None else outer(draw))
+        return known[i]
+
+    token = _handed.set(hand)
+    try:
+        yield
+    finally:
+        _handed.reset(token)
 
 
 class _Interned(type):
@@ -199,6 +223,10 @@ class Leaf(Backend):
         self._seed, self._counter = int(n), itertools.count()
 
     def next_key(self) -> RandomKey:
+        hand = _handed.get()
+        return self._draw() if hand is None else hand(self._draw)
+
+    def _draw(self) -> RandomKey:
         if self._seed is None:
             self._seed = int.from_bytes(os.urandom(8), "little")
         return self._seed, next(self._counter)

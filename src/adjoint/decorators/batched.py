@@ -122,9 +122,9 @@ class Batched(Decorator[J]):
             return lambda **parameters: Batch(run(**parameters), False)
         if primitive.kind is RANDOM:
             return self._random(primitive, run)
+        if primitive.kind is ELEMENTWISE and primitive.name not in BATCHING:
+            return self._elementwise(run)
         rule = BATCHING.get(primitive.name) or _BY_NAME.get(primitive.name) or _BY_KIND[primitive.kind]
-        if rule is _elementwise and len(primitive.operands) <= 2:
-            return self._lift_written(primitive, run)
         inner, results = self.inner, primitive.results
 
         def lifted(*operands: Any, **parameters: Any) -> Any:
@@ -138,29 +138,31 @@ class Batched(Decorator[J]):
 
         return lifted
 
-    def _lift_written(self, primitive: Primitive, run: Implementation) -> Implementation:
-        """The hot path: `_elementwise` for one operand or two, without loops."""
+    def _elementwise(self, run: Implementation) -> Implementation:
+        """Operands broadcast: of fewer axes than others, they get ones behind the axis of examples."""
         reshape = self.inner.reshape
 
-        def unary(x: Batch, /, **parameters: Any) -> Batch:
-            return Batch(run(x.value, **parameters), x.batched)
+        def lifted(*operands: Any, **parameters: Any) -> Batch:
+            values, flags, batched, top = [], [], False, 0
+            for operand in operands:
+                flag = False
+                if operand.__class__ is Batch:
+                    flag = operand.batched
+                    batched = batched or flag
+                    operand = operand.value
+                    rank = len(operand.shape) - flag
+                    if rank > top:
+                        top = rank
+                values.append(operand)
+                flags.append(flag)
+            if batched and top and len(values) > 1:
+                for i, flag in enumerate(flags):
+                    if flag and len(values[i].shape) <= top:
+                        count, *shape = values[i].shape
+                        values[i] = reshape(values[i], shape=(count, *[1] * (top - len(shape)), *shape))
+            return Batch(run(*values, **parameters), batched)
 
-        def binary(x: Any, y: Any, /, **parameters: Any) -> Batch:
-            many_x = many_y = False
-            rank_x = rank_y = 0  # of one example
-            if x.__class__ is Batch:
-                x, many_x = x.value, x.batched
-                rank_x = len(x.shape) - many_x
-            if y.__class__ is Batch:
-                y, many_y = y.value, y.batched
-                rank_y = len(y.shape) - many_y
-            if many_x and rank_x < rank_y:
-                x = reshape(x, shape=(x.shape[0], *[1] * (rank_y - rank_x), *x.shape[1:]))
-            elif many_y and rank_y < rank_x:
-                y = reshape(y, shape=(y.shape[0], *[1] * (rank_x - rank_y), *y.shape[1:]))
-            return Batch(run(x, y, **parameters), many_x or many_y)
-
-        return unary if len(primitive.operands) == 1 else binary
+        return lifted
 
     def _random(self, primitive: Primitive, run: Implementation) -> Implementation:
         if self.randomness == "shared":
@@ -236,12 +238,6 @@ def _shifted(parameters: dict[str, Any]) -> dict[str, Any]:
     return shifted
 
 
-def _elementwise(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
-    rank = max(map(_rank, values, flags))
-    arrays = [_aligned(B, v, batched, rank) for v, batched in zip(values, flags, strict=True)]
-    return getattr(B, primitive.name)(*arrays, **parameters)
-
-
 def _along_axes(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
     """What works along given axes, and needs all its operands with the axis of examples."""
     arrays = values if all(flags) else _all_with_axis(B, values, flags)
@@ -293,8 +289,6 @@ def _pad(B: Any, _: Primitive, values: list[Any], flags: list[bool], parameters:
 
 
 def _index(B: Any, _: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
-    if len(values) == 1:  # a basic key moves no axis
-        return B.index(values[0], key=(slice(0, values[0].shape[0], 1), *parameters["key"]))
     key, arrays, order = _batched_key(B, values[0], flags[0], values[1:], flags[1:], parameters["key"])
     return _reordered(B, B.index(values[0], *arrays, key=key), order)
 
@@ -324,6 +318,8 @@ def _batched_key(
     The last is a permutation: axis i of the wanted result (examples first) is axis order[i] of what
     the key gives. NumPy puts the axes of index arrays in front where the arrays are not side by side.
     """
+    if not arrays:  # basic keys move no axes
+        return (slice(0, x.shape[0], 1), *key), [], ()
     ranks = [_rank(a, f) for a, f in zip(arrays, flags, strict=True)]
     common = max(ranks, default=0)
     wanted = _axes(key, common, _rank(x, x_batched))
@@ -440,7 +436,6 @@ _BY_NAME: dict[str, Rule] = {
     "nonzero": _nonzero,
 }
 _BY_KIND: dict[Kind, Rule] = {
-    ELEMENTWISE: _elementwise,
     REDUCTION: _along_axes,
     STRUCTURAL: _along_axes,
     INDEXING: _along_axes,

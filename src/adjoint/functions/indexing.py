@@ -132,12 +132,12 @@ def _entry(entry: Any, x: Tensor[Any]) -> list[Any]:
 
 
 def _beside(indices: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
-    """Indices have no derivatives: those of an outer level come down to where x is."""
+    """Indices have no derivatives: those of an outer level come down to where x is, unless they differ there."""
     level, array = indices._device, indices._array
     if level is x._device or not any(below is x._device for below in level.chain()):
         meet(x, indices)
         return indices
-    while level is not x._device and isinstance(level, Decorator):
+    while level is not x._device and isinstance(level, Decorator) and not level.varies(array):
         level, array = level.inner, level.unwrap(array)
     return wrap(array, level)
 
