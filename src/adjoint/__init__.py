@@ -1,6 +1,6 @@
 """adjoint: gradients for any array library. `import adjoint as ad`."""
 
-from adjoint import errors, linalg, nn, random, special, testing
+from adjoint import errors, implicit, linalg, nn, random, special, testing
 from adjoint.backend import Backend
 from adjoint.backends.array_api import ArrayAPI
 from adjoint.backends.numpy import NumPy
@@ -149,6 +149,7 @@ from adjoint.functions.reductions import (
     sum,
     var,
 )
+from adjoint.ode import odeint
 from adjoint.tensor import Tensor
 from adjoint.transforms.batches import vmap
 from adjoint.transforms.checkpoints import checkpoint, checkpoint_name
@@ -250,6 +251,7 @@ __all__ = [
     "hessian",
     "hvp",
     "imag",
+    "implicit",
     "inf",
     "int8",
     "int16",
@@ -292,6 +294,7 @@ __all__ = [
     "nn",
     "nonzero",
     "not_equal",
+    "odeint",
     "ones",
     "ones_like",
     "outer",

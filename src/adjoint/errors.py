@@ -12,6 +12,7 @@
     ├── DeviceError (ValueError)             backends that do not meet, names that mean no backend
     ├── UnsupportedPrimitive (NotImplementedError)  a backend that cannot run a primitive
     ├── SingularError (numpy.linalg.LinAlgError)    a matrix without the wanted factor or inverse
+    ├── ConvergenceError (RuntimeError)      an iteration that did not come to its end
     ├── NoAutodiffError (TypeError)          a gradient asked of a backend without autodiff
     ├── GraphError (RuntimeError)            a graph that cannot give what was asked of it
     │   ├── FreedGraphError                  it was used up by an earlier `backward`
@@ -73,6 +74,15 @@ class UnsupportedPrimitive(AdjointError, NotImplementedError):
 
 class SingularError(AdjointError, LinAlgError):
     """A matrix that has no inverse, or no factor of the wanted kind."""
+
+
+class ConvergenceError(AdjointError, RuntimeError):
+    """An iteration that did not reach its tolerance, after so many `iterations`, with this `residual`."""
+
+    def __init__(self, message: str, *, iterations: int = 0, residual: float = float("nan")) -> None:
+        super().__init__(message)
+        self.iterations = iterations
+        self.residual = residual
 
 
 class NoAutodiffError(AdjointError, TypeError):
