@@ -146,7 +146,8 @@ def draw(path: Path, found: Fit, again: Fit) -> None:
     alpha, beta, gamma, delta = np.exp(found.q[0, :4])
     axes.plot(gamma / delta, alpha / beta, "k+", markersize=10, label="equilibrium")
     for i in range(0, len(YEARS), 5):
-        axes.annotate(f"{YEARS[i]:.0f}", PELTS[i], xytext=(4, 4), textcoords="offset points", fontsize=8)
+        place = {"xytext": (4, 4 if i else -12), "textcoords": "offset points"}  # above 1900 there is the curve
+        axes.annotate(f"{YEARS[i]:.0f}", PELTS[i], fontsize=8, **place)
     axes.set(xlabel="hares (thousands of pelts)", ylabel="lynxes (thousands of pelts)", title="Phase portrait")
     axes.legend()
 
