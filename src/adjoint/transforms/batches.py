@@ -101,7 +101,9 @@ def _in_axes(in_axes: Any, args: Any, kwargs: Any) -> list[int | None]:
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise errors.ArgumentError(f"vmap: in_axes {in_axes} has {len(in_axes)} entries for {len(args)} arguments")
     if not (in_axes is None or isinstance(in_axes, (int, tuple))):
-        raise errors.ArgumentTypeError(f"vmap: in_axes is an integer, None or a tuple, received {in_axes!r}")
+        raise errors.ArgumentTypeError(
+            f"vmap: in_axes is an integer, None or a tuple, received {errors.shown(in_axes)}"
+        )
     _, structure = trees.flatten(args)
     _, named = trees.flatten(kwargs)
     return [*trees.spread(in_axes, structure, "vmap: in_axes"), *[0] * named.num_leaves]
