@@ -9,6 +9,7 @@ its inner backend's answer.
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import itertools
 import os
 import threading
@@ -23,6 +24,29 @@ from adjoint.primitives import TABLE, DType, Primitive
 Array = Any  # a backend's own value: it has `.shape`, and nothing else is assumed of it
 Implementation = Callable[..., Any]
 RandomKey = tuple[int, int]  # a seed and a counter: the same key gives the same numbers anywhere
+
+
+_handed: contextvars.ContextVar[Callable[[Callable[[], RandomKey]], RandomKey] | None] = contextvars.ContextVar(
+    "adjoint_keys", default=None
+)
+
+
+@contextlib.contextmanager
+def replayed(known: list[RandomKey]) -> Iterator[None]:
+    """In this context the known random keys are handed out again, then new ones, which become known."""
+    outer, places = _handed.get(), itertools.count()
+
+    def hand(draw: Callable[[], RandomKey]) -> RandomKey:
+        i = next(places)
+        if i == len(known):
+            known.append(draw() if outer is None else outer(draw))
+        return known[i]
+
+    token = _handed.set(hand)
+    try:
+        yield
+    finally:
+        _handed.reset(token)
 
 
 class _Interned(type):
@@ -73,10 +97,7 @@ class Backend(metaclass=_Interned):
         if base not in TABLE or rest:
             raise AttributeError(f"{type(self).__name__} has no attribute or primitive {name!r}")
         if self.ended:
-            raise errors.EndedError(
-                f"{base}: a tensor of a transform's level ({self.name}) was used after the transform had returned; "
-                "return it from the function instead of keeping it, or keep x.detach()"
-            )
+            raise self.left_over(base)
         if self.template is not self:
             implementation = vars(self)[name] = getattr(self.template, name)
             return implementation  # type: ignore[no-any-return]
@@ -87,13 +108,24 @@ class Backend(metaclass=_Interned):
     def __getitem__(self, primitive: Primitive) -> Implementation:
         known = self.__dict__.get(primitive.name)
         if known is None:
+            if self.ended:
+                raise self.left_over(primitive.name)
             known = vars(self)[primitive.name] = self.implement(primitive)
         return known
 
+    def left_over(self, what: str) -> errors.EndedError:
+        """The error for work on a level that has ended."""
+        return errors.EndedError(
+            f"{what}: a tensor of a transform's level ({self.name}) was used after the transform had returned; return "
+            "it from the function instead of keeping it: results may be trees, and has_aux=True is for what stands "
+            "beside them"
+        )
+
     def forget(self) -> None:
         """Drop the kept answers; `implement` is asked again."""
-        for name in [name for name in self.__dict__ if name.partition("_into")[0] in TABLE]:
-            del vars(self)[name]
+        known = vars(self)
+        for name in [name for name in list(known) if name in TABLE or name.removesuffix("_into") in TABLE]:
+            del known[name]
 
     def __repr__(self) -> str:
         return self.name
@@ -199,6 +231,10 @@ class Leaf(Backend):
         self._seed, self._counter = int(n), itertools.count()
 
     def next_key(self) -> RandomKey:
+        hand = _handed.get()
+        return self._draw() if hand is None else hand(self._draw)
+
+    def _draw(self) -> RandomKey:
         if self._seed is None:
             self._seed = int.from_bytes(os.urandom(8), "little")
         return self._seed, next(self._counter)
@@ -258,7 +294,12 @@ class Decorator(Backend, Generic[J]):
         What a level is to its tensors is only who it is. Implementations do not depend on that, so a fresh
         level has those of the interned one with the same options, and costs a copy of a dictionary.
         """
-        template = cls(inner.template, *options)  # type: ignore[arg-type]
+        below = inner.template
+        template = vars(below).get("decorated", {}).get((cls, below, *options))
+        if template is None:
+            template = cls(below, *options)  # type: ignore[arg-type]
+            if template.interned:
+                vars(below)["decorated"][cls, below, *options] = template  # found again without making it
         level = object.__new__(cls)
         known = vars(level)
         known.update(vars(template))
@@ -267,9 +308,11 @@ class Decorator(Backend, Generic[J]):
         return level
 
     def end(self) -> None:
-        """Nothing more is computed on this level: its tensors refuse work."""
-        self.forget()
+        """Nothing more is computed on this level, or on what decorates it: tensors there refuse work."""
         self.ended = True
+        self.forget()
+        for level in list(vars(self).pop("decorated", {}).values()):
+            level.end()
 
     @property
     def template(self) -> Backend:
