@@ -269,7 +269,7 @@ class Decorator(Backend, Generic[J]):
     """
 
     inner: J
-    viewed: Backend | None = None  # the level that this one stands for, with other options: their arrays are the same
+    viewed: Decorator[Any] | None = None  # the level that this one stands for, with other options: of the same arrays
 
     def __init__(self, inner: J) -> None:
         if not isinstance(inner, Backend):
@@ -328,12 +328,23 @@ class Decorator(Backend, Generic[J]):
 
     def chain(self) -> Iterator[Backend]:
         yield self
-        if self.viewed is not None:
-            yield self.viewed
+        viewed = self.viewed
+        while viewed is not None:
+            yield viewed
+            viewed = viewed.viewed
         yield from self.inner.chain()
 
     def lift(self, array: Array, source: Backend) -> Array:
-        return array if source is self or source is self.viewed else self.wrap(self.inner.lift(array, source))
+        if source is self or (self.viewed is not None and self._stands_for(source)):
+            return array
+        return self.wrap(self.inner.lift(array, source))
+
+    def _stands_for(self, level: Backend) -> bool:
+        """Whether this is a view of the level, or a view of a view of it."""
+        viewed = self.viewed
+        while viewed is not None and viewed is not level:
+            viewed = viewed.viewed
+        return viewed is level
 
     def detach(self, array: Array) -> Array:
         return self.wrap(self.inner.detach(self.unwrap(array)))
