@@ -253,7 +253,7 @@ class Autodiff(Decorator[J]):
         scope: dict[str, Any] = {"Var": Var, "Node": Node, "number": numbers, "run": run, **plans}
         scope |= {"shape": shape_of, "dtype": self.inner.dtype_of}
         exec("\n".join(lines), scope)
-        return scope["lifted"]  # type: ignore[no-any-return]
+        return scope.pop("lifted")  # type: ignore[no-any-return]  # left there, the two would be a cycle
 
     def _plan(self, primitive: Primitive, record: Record, tracked: tuple[int, ...]) -> Plan:
         inner = self.inner
