@@ -97,10 +97,7 @@ class Backend(metaclass=_Interned):
         if base not in TABLE or rest:
             raise AttributeError(f"{type(self).__name__} has no attribute or primitive {name!r}")
         if self.ended:
-            raise errors.EndedError(
-                f"{base}: a tensor of a transform's level ({self.name}) was used after the transform had returned; "
-                "return it from the function instead of keeping it, or keep x.detach()"
-            )
+            raise self.left_over(base)
         if self.template is not self:
             implementation = vars(self)[name] = getattr(self.template, name)
             return implementation  # type: ignore[no-any-return]
@@ -111,13 +108,24 @@ class Backend(metaclass=_Interned):
     def __getitem__(self, primitive: Primitive) -> Implementation:
         known = self.__dict__.get(primitive.name)
         if known is None:
+            if self.ended:
+                raise self.left_over(primitive.name)
             known = vars(self)[primitive.name] = self.implement(primitive)
         return known
 
+    def left_over(self, what: str) -> errors.EndedError:
+        """The error for work on a level that has ended."""
+        return errors.EndedError(
+            f"{what}: a tensor of a transform's level ({self.name}) was used after the transform had returned; return "
+            "it from the function instead of keeping it: results may be trees, and has_aux=True is for what stands "
+            "beside them"
+        )
+
     def forget(self) -> None:
         """Drop the kept answers; `implement` is asked again."""
-        for name in [name for name in self.__dict__ if name.partition("_into")[0] in TABLE]:
-            del vars(self)[name]
+        known = vars(self)
+        for name in [name for name in list(known) if name in TABLE or name.removesuffix("_into") in TABLE]:
+            del known[name]
 
     def __repr__(self) -> str:
         return self.name
@@ -219,7 +227,7 @@ class Leaf(Backend):
 
     def seed(self, n: int) -> None:
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
-            raise errors.ArgumentError(f"seed: expected a non-negative integer, received {n!r}")
+            raise errors.ArgumentError(f"seed: expected a non-negative integer, received {errors.shown(n)}")
         self._seed, self._counter = int(n), itertools.count()
 
     def next_key(self) -> RandomKey:
@@ -261,7 +269,7 @@ class Decorator(Backend, Generic[J]):
     """
 
     inner: J
-    viewed: Backend | None = None  # the level that this one stands for, with other options: their arrays are the same
+    viewed: Decorator[Any] | None = None  # the level that this one stands for, with other options: of the same arrays
 
     def __init__(self, inner: J) -> None:
         if not isinstance(inner, Backend):
@@ -286,7 +294,12 @@ class Decorator(Backend, Generic[J]):
         What a level is to its tensors is only who it is. Implementations do not depend on that, so a fresh
         level has those of the interned one with the same options, and costs a copy of a dictionary.
         """
-        template = cls(inner.template, *options)  # type: ignore[arg-type]
+        below = inner.template
+        template = vars(below).get("decorated", {}).get((cls, below, *options))
+        if template is None:
+            template = cls(below, *options)  # type: ignore[arg-type]
+            if template.interned:
+                vars(below)["decorated"][cls, below, *options] = template  # found again without making it
         level = object.__new__(cls)
         known = vars(level)
         known.update(vars(template))
@@ -295,9 +308,11 @@ class Decorator(Backend, Generic[J]):
         return level
 
     def end(self) -> None:
-        """Nothing more is computed on this level: its tensors refuse work."""
-        self.forget()
+        """Nothing more is computed on this level, or on what decorates it: tensors there refuse work."""
         self.ended = True
+        self.forget()
+        for level in list(vars(self).pop("decorated", {}).values()):
+            level.end()
 
     @property
     def template(self) -> Backend:
@@ -313,12 +328,23 @@ class Decorator(Backend, Generic[J]):
 
     def chain(self) -> Iterator[Backend]:
         yield self
-        if self.viewed is not None:
-            yield self.viewed
+        viewed = self.viewed
+        while viewed is not None:
+            yield viewed
+            viewed = viewed.viewed
         yield from self.inner.chain()
 
     def lift(self, array: Array, source: Backend) -> Array:
-        return array if source is self or source is self.viewed else self.wrap(self.inner.lift(array, source))
+        if source is self or (self.viewed is not None and self._stands_for(source)):
+            return array
+        return self.wrap(self.inner.lift(array, source))
+
+    def _stands_for(self, level: Backend) -> bool:
+        """Whether this is a view of the level, or a view of a view of it."""
+        viewed = self.viewed
+        while viewed is not None and viewed is not level:
+            viewed = viewed.viewed
+        return viewed is level
 
     def detach(self, array: Array) -> Array:
         return self.wrap(self.inner.detach(self.unwrap(array)))
