@@ -212,7 +212,7 @@ def test_keyword_arguments_and_names() -> None:
     agree(ad.grad(f, np.int64(1))(X, X + 1, z=z), wanted[1])
     agree(ad.grad(f)(X, X + 1, z=z, flag=False), np.ones(3))
     assert ad.grad(f).__name__ == "grad(f)"
-    assert ad.hessian(f).__wrapped__ is f  # type: ignore[attr-defined]
+    assert ad.hessian(f).__wrapped__ is f
 
 
 def test_what_stands_beside_the_result() -> None:

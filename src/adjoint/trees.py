@@ -74,6 +74,19 @@ def paths(structure: Any) -> list[str]:
     return [accessor.codify("") for accessor in structure.accessors()]
 
 
+def difference(found: Any, wanted: Any) -> str:
+    """Where a structure is not the wanted one: at the first leaf that one of the two does not have.
+
+    >>> difference(flatten({"v": 1})[1], flatten({"w": 1})[1])
+    "nothing is at ['w']"
+    """
+    mine, theirs = paths(found), paths(wanted)
+    for path in theirs:
+        if path not in mine:
+            return f"nothing is at {path}" if path else "it is no single leaf"
+    return next((f"nothing belongs at {path or 'the top'}" for path in mine if path not in theirs), "containers differ")
+
+
 def map(f: Callable[..., Any], tree: Any, *rest: Any) -> Any:
     """The tree with `f` applied to each leaf, and to the leaves of further trees of the same structure."""
     leaves, structure = flatten(tree)

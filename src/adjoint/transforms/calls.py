@@ -316,8 +316,8 @@ def matching(
     leaves, found = trees.flatten(tree)
     if found != structure:
         raise errors.ArgumentError(
-            f"{name}: {what}s have the structure {found}, expected that of the "
-            f"{'result' if what == 'cotangent' else 'primals'}: {structure}"
+            f"{name}: the {what}s do not have the structure of the {'result' if what == 'cotangent' else 'primals'}, "
+            f"{trees.difference(found, structure)}; received {found}, expected {structure}"
         )
     fitting: list[Array | None] = []
     for i, (x, like) in enumerate(zip(leaves, arrays, strict=True)):

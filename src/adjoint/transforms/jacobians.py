@@ -17,6 +17,7 @@ from adjoint.transforms.calls import (
     Argnums,
     Arguments,
     Function,
+    check_callable,
     count,
     named,
     on_level,
@@ -190,5 +191,6 @@ def hessian(f: Function, argnums: Argnums = 0, *, has_aux: bool = False, holomor
     array([[4., 2.],
            [2., 0.]])
     """
+    check_callable("hessian", f)
     rows = jacobian(f, argnums, "reverse", has_aux=has_aux, holomorphic=holomorphic)
     return named("hessian", f)(jacobian(rows, argnums, "forward", has_aux=has_aux, holomorphic=holomorphic))
