@@ -219,7 +219,7 @@ class Leaf(Backend):
 
     def seed(self, n: int) -> None:
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
-            raise errors.ArgumentError(f"seed: expected a non-negative integer, received {n!r}")
+            raise errors.ArgumentError(f"seed: expected a non-negative integer, received {errors.shown(n)}")
         self._seed, self._counter = int(n), itertools.count()
 
     def next_key(self) -> RandomKey:
