@@ -7,6 +7,7 @@ from adjoint.backends.numpy import NumPy
 from adjoint.backends.reference import Reference
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
+from adjoint.decorators.observed import Checked, Profiled
 from adjoint.decorators.tangent import Tangent
 from adjoint.devices import default_device, device, use_device
 from adjoint.dtypes import (
@@ -170,8 +171,10 @@ __all__ = [
     "Autodiff",
     "Backend",
     "Batched",
+    "Checked",
     "Gradients",
     "NumPy",
+    "Profiled",
     "Reference",
     "Tangent",
     "Tensor",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
 import os
 import re
 import threading
@@ -18,6 +19,7 @@ from adjoint.backends.numpy import NumPy
 from adjoint.backends.reference import Reference
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
+from adjoint.decorators.observed import Checked, Profiled
 from adjoint.decorators.tangent import Tangent
 
 _process: list[_Setting] = []  # the process's defaults: the last one counts
@@ -26,11 +28,19 @@ _current: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoi
 _active: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_level", default=None)
 
 _LEAVES: dict[str, Callable[..., Backend]] = {"numpy": NumPy, "reference": Reference}
-_DECORATORS: dict[str, Callable[..., Backend]] = {"autodiff": Autodiff, "tangent": Tangent, "batched": Batched}
+_DECORATORS: dict[str, Callable[..., Backend]] = {
+    "autodiff": Autodiff,
+    "tangent": Tangent,
+    "batched": Batched,
+    "checked": Checked,
+    "profiled": functools.partial(Profiled, number=0),  # a name means the same backend each time
+}
 _OPTIONS = {
     "reference": {"digits"},
     "autodiff": {"checkpointing", "strong_zero"},
     "batched": {"size", "randomness"},
+    "checked": {"shapes", "dtypes", "finite"},
+    "profiled": {"number"},
 }
 
 
