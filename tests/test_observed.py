@@ -28,8 +28,9 @@ from adjoint import errors
 from adjoint.backend import Leaf, walking
 from adjoint.decorators import observed
 from adjoint.decorators.observed import Profile, Row, flops
+from adjoint.extend import _own
 from adjoint.primitives import TABLE
-from adjoint.rules import Elementwise
+from adjoint.rules import RECORDS, Elementwise
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -72,12 +73,22 @@ def model(x: Any) -> Any:
     return (ad.where(y > 0, y, 1.0) * largest).sum() + ad.linalg.det(y)
 
 
+@ad.custom_vjp
+def twice(x: Any) -> Any:
+    """sin(2 x), with half the derivative that it has."""
+    return ad.sin(x * 2)
+
+
+twice.defvjp(lambda x: (twice(x), x), lambda x, g: (g * ad.cos(x * 2),))
+
 POINT = np.array([[0.3, -0.5, 0.2], [0.7, 0.1, -0.4]])
 USES: dict[str, Callable[[Any], Any]] = {
     "values": model,
     "grad": ad.grad(model),
     "jvp": lambda x: ad.jvp(model, (x,), (x,))[1],
     "hessian": ad.hessian(model),
+    "checkpoint": ad.grad(ad.checkpoint(model)),
+    "custom_vjp": lambda x: ad.grad(lambda t: ad.vmap(twice)(t).sum() + twice(t).sum())(x),
     "vmap": lambda x: ad.vmap(lambda scale: model(x * scale))(x[0]),
     "grad of vmap": ad.grad(lambda x: ad.vmap(lambda scale: model(x * scale))(x[0]).sum()),
     "vmap of grad": lambda x: ad.vmap(lambda scale: ad.grad(model)(x * scale))(x[0]),
@@ -205,6 +216,7 @@ class Wrong(ad.NumPy):
             "sin": lambda x: np.sin(x).astype(np.float64),
             "cos": lambda x: np.cos(x).tolist(),
             "topk": lambda x, **how: (right(x, **how)[0], right(x, **how)[1].astype(np.int32)),
+            "sort": lambda x, **how: (right(x, **how), None),
             "eye": lambda *, rows, columns, k, dtype: np.eye(rows, columns + 1, k, dtype),
         }
         return wrong.get(primitive.name, right)
@@ -216,6 +228,10 @@ class Wrong(ad.NumPy):
         ("sinh", "sinh(float32 (2,)) gave shape (3,) on wrong, where the primitive promises (2,)"),
         ("sin", "sin(float32 (2,)) gave float64 on wrong, where the primitive promises float32"),
         ("cos", "cos(float32 (2,)) gave [1.0, 1.0] on wrong, which is no array"),
+        (
+            "sort",
+            "sort(float32 (2,), axis=0, descending=False) gave 2 results on wrong, where the primitive promises 1",
+        ),
     ],
 )
 def test_a_wrong_implementation_is_found(name: str, fault: str) -> None:
@@ -394,6 +410,38 @@ def test_under_batched_the_place_names_the_example() -> None:
         ad.vmap(lambda row: ad.log(row.to_device(ad.Checked(row.device))))(x.numpy())
 
 
+def test_the_line_of_a_function_with_a_rule_of_its_own() -> None:
+    @ad.custom_vjp
+    def root(x: Any) -> Any:
+        return ad.sqrt(x)
+
+    root.defvjp(lambda x: (root(x), x), lambda x, g: (g / ad.sqrt(x),))  # the rule
+    x = ad.zeros(2, device=ad.Autodiff(ad.Checked(ad.NumPy()))).require_grad()
+    y = root(x)  # its call
+    with pytest.raises(errors.BackwardError) as caught:
+        y.sum().backward()
+    assert str(caught.value).endswith(f"called from {place('the rule')}\n  made at {place('its call')}")
+
+
+def test_a_wrong_primitive_of_a_user_is_found() -> None:
+    double = ad.primitive("observed_double", lambda x: (2 * x).astype(np.float64))
+    try:
+        x = ad.ones(2, device=ad.Checked(ad.NumPy()))
+        with pytest.raises(errors.CheckError, match=r"observed_double\(float32 \(2,\)\) gave float64 on numpy"):
+            double(x)
+        p = ad.Profiled(ad.NumPy())
+        double(ad.ones(2, device=p))
+        assert counts(p)[("observed_double", "forward")] == (1, 8 + 16, 2)
+        ad.primitive("observed_double", lambda x: np.concatenate([x, x]), kind="contraction", shape=lambda s: (4,))
+        assert double(x).tolist() == [1.0] * 4  # declared anew, for observers as well
+        assert double(ad.ones(2, device=p)).tolist() == [1.0] * 4
+        assert counts(p)[("observed_double", "forward")] == (2, 8 + 16 + 8 + 16, 2)
+    finally:
+        del TABLE["observed_double"], RECORDS["observed_double"]
+        _own.discard("observed_double")
+        ad.backend.forget("observed_double")
+
+
 class WrongRule(ad.Autodiff[Any]):
     """An Autodiff level with another rule for exp."""
 
@@ -534,6 +582,13 @@ def test_inner_levels_are_counted_below() -> None:
     assert counts(p) == {("sin", "forward"): (1, 8 * 24, 12)}
 
 
+def test_checkpointed_functions_are_counted() -> None:
+    """They run on views of the levels, which count with what they are views of."""
+    p = ad.Profiled(ad.Autodiff(ad.NumPy()))
+    ad.checkpoint(ad.sin)(ad.asarray(np.ones(2), device=p))
+    assert counts(p)[("sin", "forward")] == (1, 32, 2)
+
+
 def test_buffers_are_reused_unless_their_values_are_evidence() -> None:
     x = np.zeros(2)
     assert ad.Profiled(ad.NumPy()).index_set_into(x, 1.0, key=(0,)) is x
@@ -619,6 +674,8 @@ def test_each_one_counts_for_itself() -> None:
     ad.ones(2, device=p)
     assert (len(p.profile().rows), len(q.profile().rows)) == (1, 0)
     assert ad.Profiled(ad.NumPy(), p.number) is p
+    ad.ones(2, device=p.over(ad.Reference())).sin()  # the same level elsewhere: they count together
+    assert counts(p) == {("full", "forward"): (2, 16, 0), ("sin", "forward"): (1, 16, 2)}
     assert ad.Autodiff(p) is ad.Autodiff(p)
     assert ad.device(f"autodiff<{p.name}>") is ad.Autodiff(p)
     assert ad.device("profiled<numpy>") is ad.device("profiled<numpy>")  # so that tensors made by name meet
@@ -726,9 +783,9 @@ def blocks(language: str) -> list[str]:
 
 
 def test_the_page_shows_what_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Each block of Python is a file, followed by the error it ends with or what it prints."""
+    """Each block of Python is a file; the text that follows is the error it ends with, or what it prints."""
     monkeypatch.chdir(tmp_path)
-    for source, shown in zip(blocks("python"), blocks("text"), strict=True):
+    for source, shown in zip(blocks("py"), blocks("text"), strict=True):
         linecache.cache["train.py"] = (len(source), None, source.splitlines(keepends=True), "train.py")
         printed: list[str] = []
         try:

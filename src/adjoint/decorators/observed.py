@@ -21,7 +21,7 @@ import numpy as np
 from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator, Implementation, Leaf, walking
 from adjoint.graph.origins import Line
-from adjoint.primitives import CONTRACTION, ELEMENTWISE, LINALG, REDUCTION, Primitive, Shape, Spec, result_spec
+from adjoint.primitives import ELEMENTWISE, LINALG, REDUCTION, Primitive, Shape, Spec, result_spec
 
 J = TypeVar("J", bound=Backend, covariant=True)
 
@@ -95,7 +95,7 @@ class Checked(_Observed[J]):
 
     def implement(self, primitive: Primitive) -> Implementation:
         # there is no `implement_into`: once its operand is overwritten, nobody can say who is to blame
-        run, several = self.inner[primitive], primitive.results > 1
+        run, count = self.inner[primitive], primitive.results
         promises = (self.shapes or self.dtypes) and not primitive.dynamic
         quiet = self.leaf.quiet if self.finite else contextlib.nullcontext
 
@@ -104,10 +104,14 @@ class Checked(_Observed[J]):
             promised = result_spec(primitive, specs, parameters) if promises else None
             with quiet():
                 out = run(*operands, **parameters)
-            for i, result in enumerate(out if several else (out,)):
-                if fault := self._misfit(result, promised[i] if promised and several else promised):
+            results = out if isinstance(out, tuple) else (out,)
+            if len(results) != count:
+                what = f"gave {len(results)} results on {self.inner}, where the primitive promises {count}"
+                raise errors.CheckError(_told(primitive, specs, parameters, what))
+            for i, result in enumerate(results):
+                if fault := self._misfit(result, promised[i] if promised and count > 1 else promised):
                     raise errors.CheckError(_told(primitive, specs, parameters, fault))
-                if self.finite and (fault := self._new(result, [*operands, *parameters.values()])):
+                if self.finite and (fault := self._blame(result, [*operands, *parameters.values()])):
                     raise errors.NonFiniteError(_told(primitive, specs, parameters, fault))
             return out
 
@@ -124,8 +128,8 @@ class Checked(_Observed[J]):
             return f"gave {found.dtype} on {self.inner}, where the primitive promises {promised.dtype}"
         return None
 
-    def _new(self, result: Array, inputs: Sequence[Any]) -> str | None:
-        """The first nan or infinity of a result, if no input has one."""
+    def _blame(self, result: Array, inputs: Sequence[Any]) -> str | None:
+        """What is said of the first nan or infinity of a result, if no input has one."""
         inner = self.inner
         if inner.dtype_of(result).kind not in "fc":
             return None
@@ -160,6 +164,7 @@ def _told(primitive: Primitive, specs: Sequence[Any], parameters: dict[str, Any]
 
 EVENTS = 50_000  # so many calls are kept for a trace: the last ones
 _numbers = itertools.count(1)
+_counts: weakref.WeakValueDictionary[int, _Count] = weakref.WeakValueDictionary()
 _profiled: weakref.WeakValueDictionary[tuple[Any, ...], Any] = weakref.WeakValueDictionary()
 
 
@@ -179,14 +184,26 @@ def flops(primitive: Primitive, operands: Sequence[Shape], result: Shape) -> int
     if primitive.kind is REDUCTION:
         return max(map(size, operands))
     if primitive.kind is LINALG:
-        return size(operands[0]) * operands[0][-1]
-    if primitive.kind is not CONTRACTION:
-        return 0
-    x, y = operands
-    if primitive.name == "matmul":
-        return 2 * size(result) * x[-1]
-    places, kernel = {"conv2d": (result, y), "conv2d_input": (x, y), "conv2d_weight": (y, result)}[primitive.name]
-    return 2 * size(places) * size(kernel[1:])
+        return size(operands[0]) * size(operands[0][-1:])
+    match primitive.name:
+        case "matmul":
+            return 2 * size(result) * operands[0][-1]
+        case "conv2d":
+            return 2 * size(result) * size(operands[1][1:])
+        case "conv2d_input":
+            return 2 * size(operands[0]) * size(operands[1][1:])
+        case "conv2d_weight":
+            return 2 * size(operands[1]) * size(result[1:])
+    return 0
+
+
+class _Count:
+    """What was counted under a number: calls, nanoseconds, bytes and operations by primitive and phase."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.totals: dict[tuple[str, str], tuple[int, int, int, int]] = {}
+        self.events: collections.deque[tuple[Any, ...]] = collections.deque(maxlen=EVENTS)
 
 
 class Row(NamedTuple):
@@ -231,7 +248,7 @@ class Profiled(_Observed[J]):
     inner
         The backend that runs the primitives.
     number
-        Equal numbers are one object, with one count. None is a new number.
+        Equal numbers count together, whatever they decorate. None is a new number.
 
     Raises
     ------
@@ -257,8 +274,7 @@ class Profiled(_Observed[J]):
             self.name = f"profiled[number={self.number}]<{inner.name}>"
         if not isinstance(inner, Leaf):
             del vars(self)["weak"]  # a leaf's form of a number is no array of other backends
-        self._lock = threading.Lock()
-        self.reset()
+        self._count = _counts.setdefault(self.number, _Count())
 
     def configuration(self) -> tuple[Any, ...]:
         return (self.inner, self.number)
@@ -273,7 +289,7 @@ class Profiled(_Observed[J]):
         return self._counted(primitive, getattr(self.inner, primitive.name + "_into"))
 
     def _counted(self, primitive: Primitive, run: Implementation) -> Implementation:
-        clock, thread = time.perf_counter_ns, threading.get_native_id
+        clock, thread, count = time.perf_counter_ns, threading.get_native_id, self._count
 
         def counted(*operands: Any, **parameters: Any) -> Any:
             start = clock()
@@ -284,24 +300,25 @@ class Profiled(_Observed[J]):
             size = sum([math.prod(x.shape) * x.dtype.itemsize for x in (*arrays, *results)])
             work = flops(primitive, [x.shape for x in arrays], results[0].shape)
             key = primitive.name, _phase()
-            with self._lock:
-                old = self._totals.get(key, (0, 0, 0, 0))
-                self._totals[key] = (old[0] + 1, old[1] + spent, old[2] + size, old[3] + work)
-                self._events.append((*key, start, spent, thread(), (*arrays, *results), size, work))
+            with count.lock:
+                old = count.totals.get(key, (0, 0, 0, 0))
+                count.totals[key] = (old[0] + 1, old[1] + spent, old[2] + size, old[3] + work)
+                count.events.append((*key, start, spent, thread(), (*arrays, *results), size, work))
             return out
 
         return counted
 
     def reset(self) -> None:
         """Count from nothing."""
-        with self._lock:
-            self._totals: dict[tuple[str, str], tuple[int, int, int, int]] = {}
-            self._events: collections.deque[tuple[Any, ...]] = collections.deque(maxlen=EVENTS)
+        with self._count.lock:
+            self._count.totals.clear()
+            self._count.events.clear()
 
     def profile(self) -> Profile:
         """What was counted since the start or the last `reset`, by primitive and phase."""
-        with self._lock:
-            return Profile([Row(*key, n, ns / 1e9, size, work) for key, (n, ns, size, work) in self._totals.items()])
+        with self._count.lock:
+            totals = list(self._count.totals.items())
+        return Profile([Row(*key, calls, ns / 1e9, size, work) for key, (calls, ns, size, work) in totals])
 
     def trace(self, path: str | os.PathLike[str]) -> None:
         """Write the last calls, at most 50 000, as Chrome trace events, which https://ui.perfetto.dev shows.
@@ -310,8 +327,8 @@ class Profiled(_Observed[J]):
         """
         import json  # here, so that `import adjoint` need not wait for it
 
-        with self._lock:
-            events, calls = list(self._events), sum([total[0] for total in self._totals.values()])
+        with self._count.lock:
+            events, calls = list(self._count.events), sum([calls for calls, *_ in self._count.totals.values()])
         written: list[dict[str, Any]] = []
         for name, phase, start, spent, thread, specs, size, work in events:
             shapes, dtypes = [x.shape for x in specs], [x.dtype.name for x in specs]
