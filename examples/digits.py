@@ -261,4 +261,11 @@ def run(options: argparse.Namespace, stop: Stop) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    try:
+        try:
+            main(sys.argv[1:])
+        finally:
+            print(end="", flush=True)  # now, where it can still be said that it fails
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what Python would still write at its exit
+        sys.exit(f"digits.py: cannot write: {error.strerror or error}")

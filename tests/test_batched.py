@@ -160,3 +160,16 @@ def test_assignment_in_a_batch() -> None:
 
     found = ad.vmap(f)(np.arange(4.0).reshape(2, 2), np.array([1, 2]))
     np.testing.assert_array_equal(found, [[1, 1, 0], [1, 0, 5]])
+
+
+def test_indices_that_differ_pick_from_what_all_share() -> None:
+    """A table of an inner level, indexed by each example: the index must not come down to the table."""
+    table = ad.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    places = ad.tensor([2, 0, 2, 1])
+    expected = table.numpy()[[2, 0, 2, 1]]
+    np.testing.assert_array_equal(ad.vmap(lambda i: table[i])(places).numpy(), expected)
+    np.testing.assert_array_equal(ad.vmap(lambda i: ad.take(table, i, axis=0))(places).numpy(), expected)
+    np.testing.assert_array_equal(ad.vmap(lambda i: table[i, 1])(places).numpy(), expected[:, 1])
+    w = table.require_grad()
+    gradient = ad.vmap(lambda i: w[i] * 2.0)(places).sum().backward()[w]
+    np.testing.assert_array_equal(gradient.numpy(), [[2, 2], [2, 2], [4, 4]])

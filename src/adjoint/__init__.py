@@ -154,6 +154,7 @@ from adjoint.tensor import Tensor
 from adjoint.transforms.batches import vmap
 from adjoint.transforms.checkpoints import checkpoint, checkpoint_name
 from adjoint.transforms.closures import closure_convert
+from adjoint.transforms.control import cond, fori_loop, map, scan, switch, while_loop
 from adjoint.transforms.custom import custom_batching, custom_jvp, custom_vjp
 from adjoint.transforms.forward import hvp, jvp, linearize
 from adjoint.transforms.jacobians import hessian, jacobian
@@ -213,6 +214,7 @@ __all__ = [
     "complex64",
     "complex128",
     "concat",
+    "cond",
     "conj",
     "cos",
     "cosh",
@@ -240,6 +242,7 @@ __all__ = [
     "float64",
     "floor",
     "floor_divide",
+    "fori_loop",
     "from_dlpack",
     "from_inner",
     "full",
@@ -275,6 +278,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "map",
     "matmul",
     "matrix_transpose",
     "max",
@@ -309,6 +313,7 @@ __all__ = [
     "reshape",
     "roll",
     "round",
+    "scan",
     "sign",
     "sin",
     "sinh",
@@ -322,6 +327,7 @@ __all__ = [
     "stop_gradient",
     "subtract",
     "sum",
+    "switch",
     "take",
     "take_along_axis",
     "tan",
@@ -346,6 +352,7 @@ __all__ = [
     "vjp",
     "vmap",
     "where",
+    "while_loop",
     "why",
     "zeros",
     "zeros_like",

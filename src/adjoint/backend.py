@@ -30,6 +30,29 @@ RandomKey = tuple[int, int]  # a seed and a counter: the same key gives the same
 walking: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_walking", default=False)
 
 
+_handed: contextvars.ContextVar[Callable[[Callable[[], RandomKey]], RandomKey] | None] = contextvars.ContextVar(
+    "adjoint_keys", default=None
+)
+
+
+@contextlib.contextmanager
+def replayed(known: list[RandomKey]) -> Iterator[None]:
+    """In this context the known random keys are handed out again, then new ones, which become known."""
+    outer, places = _handed.get(), itertools.count()
+
+    def hand(draw: Callable[[], RandomKey]) -> RandomKey:
+        i = next(places)
+        if i == len(known):
+            known.append(draw() if outer is None else outer(draw))
+        return known[i]
+
+    token = _handed.set(hand)
+    try:
+        yield
+    finally:
+        _handed.reset(token)
+
+
 class _Interned(type):
     """Makes equal configurations of a backend one object, so that `is` compares backends."""
 
@@ -205,10 +228,14 @@ class Leaf(Backend):
 
     def seed(self, n: int) -> None:
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
-            raise errors.ArgumentError(f"seed: expected a non-negative integer, received {n!r}")
+            raise errors.ArgumentError(f"seed: expected a non-negative integer, received {errors.shown(n)}")
         self._seed, self._counter = int(n), itertools.count()
 
     def next_key(self) -> RandomKey:
+        hand = _handed.get()
+        return self._draw() if hand is None else hand(self._draw)
+
+    def _draw(self) -> RandomKey:
         if self._seed is None:
             self._seed = int.from_bytes(os.urandom(8), "little")
         return self._seed, next(self._counter)

@@ -26,7 +26,33 @@
 Each is also the built-in that NumPy would raise, so that `except ValueError` keeps its meaning.
 """
 
+import reprlib
+
 from numpy.linalg import LinAlgError
+
+
+class _Short(reprlib.Repr):
+    """Cuts long texts, and shows arrays and tensors by their dtype and shape."""
+
+    def repr_instance(self, x: object, level: int) -> str:
+        shape = getattr(x, "shape", None)
+        if isinstance(shape, tuple) and shape:
+            return f"<{type(x).__name__} of {getattr(x, 'dtype', None)} and shape {shape}>"
+        return super().repr_instance(x, level)
+
+
+_short = _Short()
+_short.maxother = _short.maxstring = 80
+
+
+def shown(value: object) -> str:
+    """A received argument as messages show it: never longer than a line or two.
+
+    >>> import numpy as np
+    >>> shown((1, "a", np.zeros((2, 3))))
+    "(1, 'a', <ndarray of float64 and shape (2, 3)>)"
+    """
+    return _short.repr(value)
 
 
 class AdjointError(Exception):

@@ -430,9 +430,10 @@ def _generator(key: tuple[int, int]) -> np.random.Generator:
 
 
 def random_uniform(*, key: tuple[int, int], shape: tuple[int, ...], dtype: DType) -> Array:
-    return np.asarray(_generator(key).random(shape, dtype=np.float32 if dtype.itemsize <= 4 else np.float64)).astype(
-        dtype, copy=False
-    )
+    draw = np.asarray(_generator(key).random(shape, dtype=np.float32 if dtype.itemsize <= 4 else np.float64))
+    if dtype.itemsize < 4:  # cut to the digits that half precision has: rounding would make ones
+        draw = np.asarray(np.floor(draw * 2048) / 2048)
+    return draw.astype(dtype, copy=False)
 
 
 def random_normal(*, key: tuple[int, int], shape: tuple[int, ...], dtype: DType) -> Array:

@@ -31,7 +31,7 @@ from adjoint.graph.nodes import (
 )
 from adjoint.graph.origins import WRITTEN, Origin, made_from, traced
 from adjoint.graph.plans import Plan, absorbing, picked, puller, shape_of
-from adjoint.graph.recipes import BALANCED, Budget, Kitchen, Policy, Recipe, will_be_served
+from adjoint.graph.recipes import BALANCED, Budget, Kitchen, Policy, Recipe, depth, will_be_served
 from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, Primitive, function_named
 from adjoint.rules import RECORDS, Composed, Custom, Linear, NotDifferentiable, Record, names_of
 from adjoint.rules.structural import unbroadcast
@@ -62,7 +62,8 @@ class Autodiff(Decorator[J]):
         `None` keeps what the rules need. `"balanced"` keeps recipes for what cheap, memory-bound
         primitives made (elementwise and structural ones) and makes it again in `backward`.
     strong_zero
-        A zero cotangent times an infinite or undefined derivative is zero.
+        A zero cotangent times an infinite or undefined derivative is zero. Of nested levels each needs it: at
+        the second order the inner one multiplies too.
 
     Raises
     ------
@@ -314,9 +315,7 @@ class Autodiff(Decorator[J]):
             if policy is not None:
                 slots = [getattr(o, "recipe", v) for o, v in zip(operands, values, strict=True)]
                 if again and primitive.results == 1 and not policy.keeps(primitive, out, inner):
-                    recipe = Recipe(run, slots, parameters)
-                    if recipe.depth > policy.longest:
-                        recipe = None
+                    recipe = Recipe(run, slots, parameters) if depth(slots) <= policy.longest else None
             if not tracked:
                 if primitive.results > 1:
                     return tuple([var_of(value, None) for value in out])

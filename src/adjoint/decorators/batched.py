@@ -122,6 +122,8 @@ class Batched(Decorator[J]):
             return lambda **parameters: Batch(run(**parameters), False)
         if primitive.kind is RANDOM:
             return self._random(primitive, run)
+        if primitive.kind is ELEMENTWISE and primitive.name not in BATCHING:
+            return self._elementwise(run)
         rule = BATCHING.get(primitive.name) or _BY_NAME.get(primitive.name) or _BY_KIND[primitive.kind]
         inner, results = self.inner, primitive.results
 
@@ -133,6 +135,32 @@ class Batched(Decorator[J]):
             if results == 1:
                 return Batch(out, batched)
             return tuple([Batch(part, batched) for part in out])
+
+        return lifted
+
+    def _elementwise(self, run: Implementation) -> Implementation:
+        """Operands broadcast: of fewer axes than others, they get ones behind the axis of examples."""
+        reshape = self.inner.reshape
+
+        def lifted(*operands: Any, **parameters: Any) -> Batch:
+            values, flags, batched, top = [], [], False, 0
+            for operand in operands:
+                flag = False
+                if operand.__class__ is Batch:
+                    flag = operand.batched
+                    batched = batched or flag
+                    operand = operand.value
+                    rank = len(operand.shape) - flag
+                    if rank > top:
+                        top = rank
+                values.append(operand)
+                flags.append(flag)
+            if batched and top and len(values) > 1:
+                for i, flag in enumerate(flags):
+                    if flag and len(values[i].shape) <= top:
+                        count, *shape = values[i].shape
+                        values[i] = reshape(values[i], shape=(count, *[1] * (top - len(shape)), *shape))
+            return Batch(run(*values, **parameters), batched)
 
         return lifted
 
@@ -208,12 +236,6 @@ def _shifted(parameters: dict[str, Any]) -> dict[str, Any]:
         axis = shifted["axis"]
         shifted["axis"] = axis + 1 if isinstance(axis, int) else tuple(i + 1 for i in axis)
     return shifted
-
-
-def _elementwise(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
-    rank = max(map(_rank, values, flags))
-    arrays = [_aligned(B, v, batched, rank) for v, batched in zip(values, flags, strict=True)]
-    return getattr(B, primitive.name)(*arrays, **parameters)
 
 
 def _along_axes(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
@@ -412,7 +434,6 @@ _BY_NAME: dict[str, Rule] = {
     "nonzero": _nonzero,
 }
 _BY_KIND: dict[Kind, Rule] = {
-    ELEMENTWISE: _elementwise,
     REDUCTION: _along_axes,
     STRUCTURAL: _along_axes,
     INDEXING: _along_axes,

@@ -83,7 +83,7 @@ class Checked(_Observed[J]):
         options = {"shapes": shapes, "dtypes": dtypes, "finite": finite}
         for name, value in options.items():
             if not isinstance(value, int) or value not in (0, 1):  # names of devices say 0
-                raise errors.ArgumentError(f"Checked: {name} is True or False, received {value!r}")
+                raise errors.ArgumentError(f"Checked: {name} is True or False, received {errors.shown(value)}")
         self.shapes, self.dtypes, self.finite = map(bool, options.values())
         if off := ",".join(f"{name}=0" for name, value in options.items() if not value):
             self.name = f"checked[{off}]<{inner.name}>"
@@ -269,7 +269,7 @@ class Profiled(_Observed[J]):
         super().__init__(inner)
         self.number = next(_numbers) if number is None else number
         if self.number.__class__ is not int or self.number < 0:
-            raise errors.ArgumentError(f"Profiled: number is a natural number or None, received {number!r}")
+            raise errors.ArgumentError(f"Profiled: number is a natural number or None, received {errors.shown(number)}")
         if self.number:
             self.name = f"profiled[number={self.number}]<{inner.name}>"
         if not isinstance(inner, Leaf):
@@ -339,6 +339,8 @@ class Profiled(_Observed[J]):
             with open(os.fspath(path), "w", encoding="utf-8") as file:
                 json.dump({"traceEvents": written, "otherData": {"left out": calls - len(events)}}, file)
         except TypeError:
-            raise errors.ArgumentTypeError(f"trace: expected the path of a file, received {path!r}") from None
+            raise errors.ArgumentTypeError(
+                f"trace: expected the path of a file, received {errors.shown(path)}"
+            ) from None
         except (OSError, ValueError) as error:
             raise errors.FileError(f"trace: {error}; name a file in a folder that may be written to") from error

@@ -68,11 +68,7 @@ def vmap(
         base: Any = base_of(leaves, "vmap")
         as_numpy = active_level() is None and not any(isinstance(x, Tensor) for x in leaves)
         arrays = [array_of(x, base) if is_array(x) else x for x in leaves]
-        where = [
-            ("argument " + path[3:].replace("]", "", 1)) if path.startswith("[0]") else path
-            for path in trees.paths(structure)
-        ]
-        size = _examples(arrays, axes, axis_size, where)
+        size = _examples(arrays, axes, axis_size, structure)
         level: Batched[Any] = Batched.fresh(base, *((size, "split") if randomness == "split" else (None, randomness)))
         with active(level):
             given = [
@@ -87,7 +83,7 @@ def vmap(
             outs = []
             for i, (x, axis) in enumerate(zip(results, places, strict=True)):
                 out: Batch = on_level(x, level)
-                outs.append(_placed(base, out, axis, size, f"vmap: the result{trees.paths(shape)[i]}"))
+                outs.append(_placed(base, out, axis, size, shape, i))
         return trees.unflatten(shape, [to_numpy(x, base) if as_numpy else wrap(x, base) for x in outs])
 
     return run
@@ -105,33 +101,43 @@ def _in_axes(in_axes: Any, args: Any, kwargs: Any) -> list[int | None]:
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise errors.ArgumentError(f"vmap: in_axes {in_axes} has {len(in_axes)} entries for {len(args)} arguments")
     if not (in_axes is None or isinstance(in_axes, (int, tuple))):
-        raise errors.ArgumentTypeError(f"vmap: in_axes is an integer, None or a tuple, received {in_axes!r}")
+        raise errors.ArgumentTypeError(
+            f"vmap: in_axes is an integer, None or a tuple, received {errors.shown(in_axes)}"
+        )
     _, structure = trees.flatten(args)
     _, named = trees.flatten(kwargs)
     return [*trees.spread(in_axes, structure, "vmap: in_axes"), *[0] * named.num_leaves]
 
 
-def _examples(arrays: Sequence[Any], axes: Sequence[int | None], size: int | None, where: Sequence[str]) -> int:
+def _examples(arrays: Sequence[Any], axes: Sequence[int | None], size: int | None, structure: Any) -> int:
     """How many examples there are; raises where arguments disagree."""
-    source = "axis_size"
-    for x, axis, place in zip(arrays, axes, where, strict=True):
+    source = -1
+    for i, (x, axis) in enumerate(zip(arrays, axes, strict=True)):
         if axis is None:
             continue
         rank = len(getattr(x, "shape", ()))
         if not -rank <= axis < rank:
             raise errors.AxisError(
-                f"vmap: {place} has {rank} axes, and in_axes says its axis {axis} counts the examples; None is for "
-                "what all examples share"
+                f"vmap: {_place(structure, i)} has {rank} axes, and in_axes says its axis {axis} counts the examples; "
+                "None is for what all examples share"
             )
         if size is None:
-            size, source = x.shape[axis], place
+            size, source = x.shape[axis], i
         elif x.shape[axis] != size:
+            other = "axis_size is" if source < 0 else f"{_place(structure, source)} has"
             raise errors.ShapeError(
-                f"vmap: {place} has {x.shape[axis]} examples along axis {axis}, and {source} has {size}"
+                f"vmap: {_place(structure, i)} has {x.shape[axis]} examples along axis {axis}, and {other} {size}"
             )
     if size is None:
         raise errors.ArgumentError("vmap: no argument has an axis of examples; give in_axes, or axis_size")
     return size
+
+
+def _place(structure: Any, i: int) -> str:
+    """How the i-th leaf of (args, kwargs) is written: `argument 0['w']`, `argument 'x'`."""
+    path = trees.paths(structure)[i]
+    first, _, rest = path[3:].removeprefix("[").partition("]")
+    return f"argument {first}{rest}"
 
 
 def _moved(base: Any, x: Array, source: int, target: int) -> Array:
@@ -144,15 +150,21 @@ def _moved(base: Any, x: Array, source: int, target: int) -> Array:
     return base.permute_dims(x, axes=tuple(order))
 
 
-def _placed(base: Any, out: Batch, axis: int | None, size: int, what: str) -> Array:
+def _placed(base: Any, out: Batch, axis: int | None, size: int, structure: Any, i: int) -> Array:
     """A result with the axis of examples where out_axes says."""
     if axis is None:
         if out.batched:
-            raise errors.ArgumentError(f"{what} differs between examples; out_axes=None is for what does not")
+            raise errors.ArgumentError(
+                f"vmap: the result{trees.paths(structure)[i]} differs between examples; out_axes=None is for what "
+                "does not"
+            )
         return out.value
     rank = len(out.shape) + 1
     if not -rank <= axis < rank:
-        raise errors.AxisError(f"{what} has {rank} axes with that of the examples, and out_axes says {axis}")
+        raise errors.AxisError(
+            f"vmap: the result{trees.paths(structure)[i]} has {rank} axes with that of the examples, and "
+            f"out_axes says {axis}"
+        )
     value = out.value
     if not out.batched:
         value = base.broadcast_to(base.expand_dims(value, axis=(0,)), shape=(size, *out.shape))

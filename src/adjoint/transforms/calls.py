@@ -50,6 +50,7 @@ def array_of(x: Any, base: Backend, *, keep: bool = False) -> Array:
     """A leaf of the arguments as an array of the base; `keep` copies what the caller may write to."""
     if isinstance(x, Tensor):
         return lifted(x, base)
+    dtypes.refuse_masked(x, "a transform's argument")
     values = np.asarray(x)
     dtypes.as_dtype(values.dtype)
     return base.from_numpy(values, copy=keep or isinstance(x, np.generic))
@@ -74,7 +75,9 @@ class Arguments:
         self.leaves = leaves
         for i, x in enumerate(leaves):
             if not is_array(x) and not isinstance(x, (float, complex)):
-                self._refuse(i, f"is {type(x).__name__} {x!r}, not an array of real or complex floating dtype")
+                self._refuse(
+                    i, f"is {type(x).__name__} {errors.shown(x)}, not an array of real or complex floating dtype"
+                )
         self.arrays = [array_of(x, self.base, keep=keep) for x in leaves]
         for i, array in enumerate(self.arrays):
             dtype = self.base.dtype_of(array)
@@ -147,7 +150,7 @@ def _keys(name: str, f: Function, argnums: list[Any], args: Any, kwargs: Any) ->
                 )
             entry = names.index(entry)
         if isinstance(entry, bool) or not isinstance(entry, (int, np.integer)):
-            raise errors.ArgumentTypeError(f"{name}: argnums are positions or names, received {entry!r}")
+            raise errors.ArgumentTypeError(f"{name}: argnums are positions or names, received {errors.shown(entry)}")
         if not -len(args) <= entry < len(args):
             raise errors.ArgumentError(f"{name}: argnums is {entry}, but the call has {len(args)} positional arguments")
         keys.append(int(entry) % len(args))
@@ -203,7 +206,7 @@ def named(transform: str, f: Function) -> Callable[[Function], Function]:
 
     def rename(run: Function) -> Function:
         if not callable(f):
-            raise errors.ArgumentTypeError(f"{transform}: expected a function, received {f!r}")
+            raise errors.ArgumentTypeError(f"{transform}: expected a function, received {errors.shown(f)}")
         functools.update_wrapper(run, f)
         run.__name__ = f"{transform}({getattr(f, '__name__', repr(f))})"
         return run

@@ -29,8 +29,7 @@ def closure_convert(f: Function, *args: Any) -> tuple[Function, list[Tensor[Any]
     """
     if not callable(f):
         raise errors.ArgumentTypeError(f"closure_convert: expected a function, received {f!r}")
-    found: dict[int, Tensor[Any]] = {}
-    _gather(f, found, set())
+    found = closed_over(f)
     closed = list(found.values())
 
     def converted(*values: Any) -> Any:
@@ -43,6 +42,13 @@ def closure_convert(f: Function, *args: Any) -> tuple[Function, list[Tensor[Any]
         return _rebuilt(f, dict(zip(found, values[split:], strict=True)), {})(*values[:split])
 
     return converted, closed
+
+
+def closed_over(f: Any) -> dict[int, Tensor[Any]]:
+    """The floating tensors that a function closes over, by their identity."""
+    found: dict[int, Tensor[Any]] = {}
+    _gather(f, found, set())
+    return found
 
 
 def _cells(f: Any) -> list[Any]:
