@@ -21,8 +21,10 @@ from adjoint.backends.numpy import NumPy
 from adjoint.backends.reference import Reference
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
+from adjoint.decorators.dependence import Dependence
 from adjoint.decorators.observed import Checked, Profiled
 from adjoint.decorators.tangent import Tangent
+from adjoint.decorators.taylor import Taylor
 
 _process: list[_Setting] = []  # the process's defaults: the last one counts
 _settings = threading.Lock()
@@ -33,13 +35,16 @@ _LEAVES: dict[str, Callable[..., Backend]] = {"numpy": NumPy, "reference": Refer
 _DECORATORS: dict[str, Callable[..., Backend]] = {
     "autodiff": Autodiff,
     "tangent": Tangent,
+    "taylor": Taylor,
     "batched": Batched,
+    "dependence": Dependence,
     "checked": Checked,
     "profiled": functools.partial(Profiled, number=0),  # a name means the same backend each time
 }
 _OPTIONS = {
     "reference": {"digits"},
     "autodiff": {"checkpointing", "strong_zero"},
+    "taylor": {"order"},
     "batched": {"size", "randomness"},
     "checked": {"shapes", "dtypes", "finite"},
     "profiled": {"number"},

@@ -11,8 +11,10 @@
     ├── RangeError (OverflowError)           an integer that the data type does not hold
     ├── DeviceError (ValueError)             backends that do not meet, names that mean no backend
     ├── UnsupportedPrimitive (NotImplementedError)  a backend that cannot run a primitive
+    ├── MissingLibraryError (ImportError)    an optional library that is not installed
     ├── SingularError (numpy.linalg.LinAlgError)    a matrix without the wanted factor or inverse
     ├── NonFiniteError (FloatingPointError)         a primitive made a nan or an infinity, says `Checked`
+    ├── ConvergenceError (RuntimeError)      an iteration that did not come to its end
     ├── NoAutodiffError (TypeError)          a gradient asked of a backend without autodiff
     ├── GraphError (RuntimeError)            a graph that cannot give what was asked of it
     │   ├── FreedGraphError                  it was used up by an earlier `backward`
@@ -99,12 +101,25 @@ class UnsupportedPrimitive(AdjointError, NotImplementedError):
     """A backend that cannot run a primitive."""
 
 
+class MissingLibraryError(AdjointError, ImportError):
+    """An optional library is needed and not installed; the message says which."""
+
+
 class SingularError(AdjointError, LinAlgError):
     """A matrix that has no inverse, or no factor of the wanted kind."""
 
 
 class NonFiniteError(AdjointError, FloatingPointError):
     """A primitive made a nan or an infinity of operands that had none."""
+
+
+class ConvergenceError(AdjointError, RuntimeError):
+    """An iteration that did not reach its tolerance, after so many `iterations`, with this `residual`."""
+
+    def __init__(self, message: str, *, iterations: int = 0, residual: float = float("nan")) -> None:
+        super().__init__(message)
+        self.iterations = iterations
+        self.residual = residual
 
 
 class NoAutodiffError(AdjointError, TypeError):

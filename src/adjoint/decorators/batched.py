@@ -315,9 +315,11 @@ def _batched_key(
 ) -> tuple[Any, list[Any], tuple[int, ...]]:
     """The key that indexes all examples at once, its arrays, and the order of axes it gives.
 
-    The last is a permutation: axis i of the wanted result (examples first) is axis order[i] of what
-    the key gives. NumPy puts the axes of index arrays in front where the arrays are not side by side.
+    The last is a permutation, empty where nothing moves: axis i of the wanted result (examples first) is axis order[i]
+    of what the key gives. NumPy puts the axes of index arrays in front where the arrays are not side by side.
     """
+    if not arrays:  # basic keys move no axes
+        return (slice(0, x.shape[0], 1), *key), [], ()
     ranks = [_rank(a, f) for a, f in zip(arrays, flags, strict=True)]
     common = max(ranks, default=0)
     wanted = _axes(key, common, _rank(x, x_batched))
@@ -411,6 +413,9 @@ def _convolution(B: Any, primitive: Primitive, values: list[Any], flags: list[bo
     """Other images for each example are more images; other kernels are more groups of channels."""
     run, name = getattr(B, primitive.name), primitive.name
     size = _size(values, flags)
+    if size == 0:
+        one = primitive.shape(*[tuple(v.shape)[f:] for v, f in zip(values, flags, strict=True)], **parameters)
+        return B.full(shape=(0, *one), value=0, dtype=B.dtype_of(values[0]))
     if flags == [True, False] and name != "conv2d_weight":
         return _split(B, run(_merged(B, values[0], 0), values[1], **parameters), 0, size)
     arrays = _all_with_axis(B, values, flags)

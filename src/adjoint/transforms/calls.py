@@ -63,6 +63,8 @@ class Arguments:
     """
 
     def __init__(self, name: str, f: Function, argnums: Argnums, args: Any, kwargs: Any, *, keep: bool = False) -> None:
+        if not callable(f):
+            raise errors.ArgumentTypeError(f"{name}: expected a function, received {f!r}")
         self.name = name
         self.args, self.kwargs = args, kwargs
         self.single = isinstance(argnums, (int, str))
