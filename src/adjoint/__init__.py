@@ -8,6 +8,7 @@ from adjoint.backends.reference import Reference
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
 from adjoint.decorators.dependence import Dependence
+from adjoint.decorators.observed import Checked, Profiled
 from adjoint.decorators.tangent import Tangent
 from adjoint.decorators.taylor import Taylor
 from adjoint.devices import default_device, device, use_device
@@ -176,9 +177,11 @@ __all__ = [
     "Autodiff",
     "Backend",
     "Batched",
+    "Checked",
     "Dependence",
     "Gradients",
     "NumPy",
+    "Profiled",
     "Reference",
     "Tangent",
     "Taylor",

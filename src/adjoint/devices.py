@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
 import importlib
 import os
 import re
@@ -21,6 +22,7 @@ from adjoint.backends.reference import Reference
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
 from adjoint.decorators.dependence import Dependence
+from adjoint.decorators.observed import Checked, Profiled
 from adjoint.decorators.tangent import Tangent
 from adjoint.decorators.taylor import Taylor
 
@@ -36,12 +38,16 @@ _DECORATORS: dict[str, Callable[..., Backend]] = {
     "taylor": Taylor,
     "batched": Batched,
     "dependence": Dependence,
+    "checked": Checked,
+    "profiled": functools.partial(Profiled, number=0),  # a name means the same backend each time
 }
 _OPTIONS = {
     "reference": {"digits"},
     "autodiff": {"checkpointing", "strong_zero"},
     "taylor": {"order"},
     "batched": {"size", "randomness"},
+    "checked": {"shapes", "dtypes", "finite"},
+    "profiled": {"number"},
 }
 
 
