@@ -147,8 +147,8 @@ def _examples(leaves: Sequence[Any], axes: Sequence[int | None], size: int | Non
             continue
         if not is_numeric(x):
             raise errors.ArgumentTypeError(
-                f"vmap: {place(i)} is {type(x).__name__} {errors.shown(x)}, which has no axis of examples; None in in_axes is for "
-                "what all of them share"
+                f"vmap: {place(i)} is {type(x).__name__} {errors.shown(x)}, which has no axis of examples; None in "
+                "in_axes is for what all of them share"
             )
         shape = x.shape
         if not -len(shape) <= axis < len(shape):

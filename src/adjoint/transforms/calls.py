@@ -105,11 +105,11 @@ class Arguments:
         return f"argument {self.keys[int(first[1:])]}{rest}"
 
     def _array(self, i: int, x: Any, keep: bool) -> Array:
-        fault = None
-        if not is_array(x) and not isinstance(x, (float, complex)):
+        fault, dtype = None, getattr(x, "dtype", None) if is_array(x) else None
+        if dtype is None and not isinstance(x, (float, complex)):
             fault = f"is {type(x).__name__} {errors.shown(x)}, not an array of real or complex floating dtype"
-        elif is_array(x) and x.dtype.kind not in "fc":
-            fault = f"is {x.dtype}, which has no derivatives"
+        elif dtype is not None and dtype.kind not in "fc":
+            fault = f"is {dtype}, which has no derivatives"
             fault += "; use astype(ad.float32)" if is_numeric(x) else ""
         if fault is None:
             try:
