@@ -60,6 +60,8 @@ CHAINS: dict[str, Callable[[Any], Any]] = {
     "autodiff checked": lambda B: ad.Autodiff(ad.Checked(B)),
     "autodiff profiled": lambda B: ad.Autodiff(ad.Profiled(B)),
     "autodiff checked autodiff profiled": lambda B: ad.Autodiff(ad.Checked(ad.Autodiff(ad.Profiled(B)))),
+    "checked taylor": lambda B: ad.Checked(ad.Taylor(B)),
+    "profiled dependence": lambda B: ad.Profiled(ad.Dependence(B)),
     "tangent checked": lambda B: ad.Tangent(ad.Checked(B)),
     "batched profiled": lambda B: ad.Batched(ad.Profiled(B)),
 }
@@ -89,6 +91,8 @@ USES: dict[str, Callable[[Any], Any]] = {
     "hessian": ad.hessian(model),
     "checkpoint": ad.grad(ad.checkpoint(model)),
     "custom_vjp": lambda x: ad.grad(lambda t: ad.vmap(twice)(t).sum() + twice(t).sum())(x),
+    "scan": ad.grad(lambda x: ad.scan(lambda c, row: (ad.sin(c + row), c), x[0] * 0, x)[0].sum()),
+    "jet": lambda x: ad.jet(model, (x,), ((x, x * 0.5),))[1][1],
     "vmap": lambda x: ad.vmap(lambda scale: model(x * scale))(x[0]),
     "grad of vmap": ad.grad(lambda x: ad.vmap(lambda scale: model(x * scale))(x[0]).sum()),
     "vmap of grad": lambda x: ad.vmap(lambda scale: ad.grad(model)(x * scale))(x[0]),
