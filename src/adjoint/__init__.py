@@ -1,6 +1,6 @@
 """adjoint: gradients for any array library. `import adjoint as ad`."""
 
-from adjoint import errors, linalg, nn, random, special, testing
+from adjoint import errors, implicit, linalg, nn, random, special, testing
 from adjoint.backend import Backend
 from adjoint.backends.array_api import ArrayAPI
 from adjoint.backends.numpy import NumPy
@@ -8,6 +8,7 @@ from adjoint.backends.reference import Reference
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
 from adjoint.decorators.dependence import Dependence
+from adjoint.decorators.observed import Checked, Profiled
 from adjoint.decorators.tangent import Tangent
 from adjoint.decorators.taylor import Taylor
 from adjoint.devices import default_device, device, use_device
@@ -151,6 +152,7 @@ from adjoint.functions.reductions import (
     sum,
     var,
 )
+from adjoint.ode import odeint
 from adjoint.tensor import Tensor
 from adjoint.transforms.batches import vmap
 from adjoint.transforms.checkpoints import checkpoint, checkpoint_name
@@ -175,9 +177,11 @@ __all__ = [
     "Autodiff",
     "Backend",
     "Batched",
+    "Checked",
     "Dependence",
     "Gradients",
     "NumPy",
+    "Profiled",
     "Reference",
     "Tangent",
     "Taylor",
@@ -256,6 +260,7 @@ __all__ = [
     "hessian",
     "hvp",
     "imag",
+    "implicit",
     "inf",
     "int8",
     "int16",
@@ -299,6 +304,7 @@ __all__ = [
     "nn",
     "nonzero",
     "not_equal",
+    "odeint",
     "ones",
     "ones_like",
     "outer",

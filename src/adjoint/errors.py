@@ -13,6 +13,8 @@
     ├── UnsupportedPrimitive (NotImplementedError)  a backend that cannot run a primitive
     ├── MissingLibraryError (ImportError)    an optional library that is not installed
     ├── SingularError (numpy.linalg.LinAlgError)    a matrix without the wanted factor or inverse
+    ├── NonFiniteError (FloatingPointError)         a primitive made a nan or an infinity, says `Checked`
+    ├── ConvergenceError (RuntimeError)      an iteration that did not come to its end
     ├── NoAutodiffError (TypeError)          a gradient asked of a backend without autodiff
     ├── GraphError (RuntimeError)            a graph that cannot give what was asked of it
     │   ├── FreedGraphError                  it was used up by an earlier `backward`
@@ -20,7 +22,8 @@
     │   ├── TrackedError (TypeError)         a tracked tensor was about to leave its graph silently
     │   └── BackwardError                    a pullback failed; the cause is chained
     ├── NoGradientError (KeyError)           `Gradients` has no entry, and why
-    └── CheckError (AssertionError)          `check_grads` found a wrong derivative
+    ├── FileError (OSError)                  a file that cannot be written
+    └── CheckError (AssertionError)          `check_grads` found a wrong derivative, `Checked` a wrong result
 
 Each is also the built-in that NumPy would raise, so that `except ValueError` keeps its meaning.
 """
@@ -106,6 +109,19 @@ class SingularError(AdjointError, LinAlgError):
     """A matrix that has no inverse, or no factor of the wanted kind."""
 
 
+class NonFiniteError(AdjointError, FloatingPointError):
+    """A primitive made a nan or an infinity of operands that had none."""
+
+
+class ConvergenceError(AdjointError, RuntimeError):
+    """An iteration that did not reach its tolerance, after so many `iterations`, with this `residual`."""
+
+    def __init__(self, message: str, *, iterations: int = 0, residual: float = float("nan")) -> None:
+        super().__init__(message)
+        self.iterations = iterations
+        self.residual = residual
+
+
 class NoAutodiffError(AdjointError, TypeError):
     """A gradient, or what needs one, was asked of a backend without autodiff."""
 
@@ -137,5 +153,9 @@ class NoGradientError(AdjointError, KeyError):
         return str(self.args[0]) if self.args else ""
 
 
+class FileError(AdjointError, OSError):
+    """A file that cannot be written."""
+
+
 class CheckError(AdjointError, AssertionError):
-    """A derivative that does not agree with the numerical one."""
+    """A derivative that does not agree with the numerical one, or a result that is not as the primitive promises."""

@@ -315,9 +315,11 @@ def _batched_key(
 ) -> tuple[Any, list[Any], tuple[int, ...]]:
     """The key that indexes all examples at once, its arrays, and the order of axes it gives.
 
-    The last is a permutation: axis i of the wanted result (examples first) is axis order[i] of what
-    the key gives. NumPy puts the axes of index arrays in front where the arrays are not side by side.
+    The last is a permutation, empty where nothing moves: axis i of the wanted result (examples first) is axis order[i]
+    of what the key gives. NumPy puts the axes of index arrays in front where the arrays are not side by side.
     """
+    if not arrays:  # basic keys move no axes
+        return (slice(0, x.shape[0], 1), *key), [], ()
     ranks = [_rank(a, f) for a, f in zip(arrays, flags, strict=True)]
     common = max(ranks, default=0)
     wanted = _axes(key, common, _rank(x, x_batched))

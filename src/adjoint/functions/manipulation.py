@@ -128,7 +128,7 @@ def stack(arrays: Sequence[Tensor[B]], /, *, axis: int = 0) -> Tensor[B]:
         if x.shape != tensors[0].shape:
             raise errors.ShapeError(f"stack: shapes {tensors[0].shape} and {x.shape} differ; all must be equal")
     place = as_axis(axis, tensors[0].ndim + 1, "stack")
-    return run("concat", [expand_dims(x, place) for x in tensors], axis=place)  # type: ignore[no-any-return]
+    return run("concat", [run("expand_dims", (x,), axis=(place,)) for x in tensors], axis=place)  # type: ignore[no-any-return]
 
 
 def _some(arrays: Any, name: str) -> list[Any]:

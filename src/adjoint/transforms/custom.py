@@ -23,7 +23,7 @@ from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.decorators.taylor import Series, Taylor
 from adjoint.devices import active_level, default_device, running_on
 from adjoint.tensor import Tensor, lifted, meet, run, wrap
-from adjoint.transforms.calls import Function, array_of, zeros_like
+from adjoint.transforms.calls import Function, array_of, refuse_ended, zeros_like
 from adjoint.transforms.reverse import vjp
 
 Tensors = list[Tensor[Any]]
@@ -337,6 +337,7 @@ class _Decorated:
         places = [i for i, x in enumerate(leaves) if isinstance(x, (Tensor, np.ndarray, np.generic, float, complex))]
         tensors = [leaves[i] for i in places]
         known = [x for x in tensors if isinstance(x, Tensor)]
+        refuse_ended(self.__name__, known)
         level = active_level()
         device = meet(*known) if known else (level or default_device())
         xs = [
