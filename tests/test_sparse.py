@@ -425,7 +425,41 @@ def test_functions_with_rules_of_their_own() -> None:
     for f in (pushed, pulled):
         np.testing.assert_allclose(ad.sparse_jacobian(f)(X).toarray(), ad.jacobian(f)(X), rtol=1e-14)
         assert ad.sparse_jacobian(f)(X).nnz == 4
+    assert ad.sparse_hessian(lambda x: (pushed(x) ** 2).sum())(X).shape == (4, 4)
     assert ad.sparse_jacobian(lambda x: pushed(ad.ones(2, dtype=ad.float64)) * x[:2])(X).nnz == 2
+
+
+def test_rules_that_call_their_own_function() -> None:
+    """As those of linear functions do."""
+
+    @ad.custom_jvp
+    def shifted(x: Any) -> Any:
+        return ad.roll(ad.stop_gradient(x), 1)
+
+    shifted.defjvp(lambda p, t: (shifted(p[0]), shifted(t[0])))
+    f = lambda x: shifted(x) * ad.argmax(x)
+    np.testing.assert_allclose(ad.sparse_jacobian(f)(X).toarray(), ad.jacobian(f, mode="forward")(X), rtol=1e-14)
+    value, series = ad.jet(shifted, (X,), ([X, 2 * X],))
+    np.testing.assert_array_equal([value, *series], [np.roll(X * n, 1) for n in (1, 1, 2)])
+
+
+def test_control_flow() -> None:
+    def scanned(x: Any, every: int | None = None) -> Any:
+        return ad.scan(lambda c, v: (c * ad.sin(v), c + v), x[0], x, checkpoint_every=every)[1]
+
+    loops = [
+        scanned,
+        lambda x: scanned(x, 2),
+        lambda x: ad.fori_loop(0, 2, lambda i, v: ad.sin(v) * x, x),
+        lambda x: ad.cond(x[0] > 0, lambda v: v * v, lambda v: v * v[0], x),
+        lambda x: ad.map(lambda v: v**3, x),
+    ]
+    for f, entries in zip(loops, (10, 10, 4, 4, 4), strict=True):
+        total = lambda x, f=f: (f(x) ** 2).sum()
+        found = ad.sparse_jacobian(f)(X)
+        assert found.nnz == entries
+        np.testing.assert_allclose(found.toarray(), ad.jacobian(f)(X), rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(ad.sparse_hessian(total)(X).toarray(), ad.hessian(total)(X), rtol=1e-11, atol=1e-12)
 
 
 def test_python_decides_by_values() -> None:

@@ -364,6 +364,27 @@ def test_checkpointed_functions() -> None:
     np.testing.assert_allclose(series, along(f, 0.4, 3)[2:], rtol=1e-12)
 
 
+def test_control_flow() -> None:
+    def scanned(x: Any, every: int | None = None) -> Any:
+        return ad.scan(lambda c, v: (c * ad.sin(v), c + v), x[0], x, checkpoint_every=every)[1]
+
+    loops = [
+        scanned,
+        lambda x: scanned(x, 2),
+        lambda x: ad.while_loop(lambda v: v.sum() < 20, lambda v: v * (1 + x), x),
+        lambda x: ad.cond(x[0] > 0, ad.sin, ad.cos, x),
+        lambda x: ad.map(lambda v: v**3, x),
+    ]
+    for g in loops:
+        series = curves([X], ORDER)
+        value, derivatives = ad.jet(g, (X,), tuple(series))
+        for mine, wanted in zip([value, *derivatives], nested(g, [X], series), strict=True):
+            compare(mine, wanted.numpy())
+    slope = lambda x: ad.grad(lambda v: ad.jet(loops[1], (v,), ([X, X],))[1][1].sum())(x)
+    third = lambda x: ad.grad(lambda v: ad.jet(loops[0], (v,), ([X, X],))[1][1].sum())(x)
+    np.testing.assert_allclose(slope(X), third(X), rtol=1e-12)
+
+
 def test_tensors_give_tensors_that_stay_tracked() -> None:
     x = ad.tensor(0.5, dtype=ad.float64).require_grad()
     value, (slope,) = ad.jet(lambda v: v**3, (x,), ([ad.ones_like(x)],))

@@ -78,6 +78,8 @@ class Dependence(Decorator[J]):
     dependence<numpy>
     """
 
+    in_rule = False  # the level of a rule for the derivative of a function
+
     def wrap(self, value: Array) -> Dependent:
         return Dependent(value, None)
 
@@ -169,6 +171,12 @@ def _joined(patterns: Sequence[Pattern]) -> Pattern:
     return total
 
 
+def whole(patterns: Sequence[Pattern], size: int) -> Pattern:
+    """A pattern of that many elements, each of which depends on all of these: right whatever is done with them."""
+    columns = np.flatnonzero(sum([pattern.sum(axis=0) for pattern in patterns]))
+    return _matrix(np.arange(size)[:, None], columns, (size, patterns[0].shape[1]))
+
+
 # --- rules: what a call's result depends on ------------------------------------------------------
 
 Rule = Callable[[Call], Pattern]
@@ -190,11 +198,7 @@ def _joining(axes_of: Callable[[Call, int], Sequence[int]]) -> Rule:
 
 
 def _everything(call: Call) -> Pattern:
-    """Each element depends on all of all operands: right whatever the primitive does."""
-    rows = [pattern.sum(axis=0) for pattern in call.patterns if pattern is not None]
-    columns = np.flatnonzero(sum(rows))
-    size = math.prod(call.shape)
-    return _matrix(np.arange(size)[:, None], columns, (size, rows[0].shape[0]))
+    return whole([pattern for pattern in call.patterns if pattern is not None], math.prod(call.shape))
 
 
 def _axes(call: Call, i: int) -> Sequence[int]:

@@ -8,6 +8,7 @@ level below, where it is a function like any other; a batch runs rule and functi
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from adjoint import errors, trees
 from adjoint.backend import Array, Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batch, Batched
-from adjoint.decorators.dependence import Dependence, Dependent
+from adjoint.decorators.dependence import Dependence, Dependent, whole
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.decorators.taylor import Series, Taylor
 from adjoint.devices import active_level, default_device, running_on
@@ -56,6 +57,7 @@ class _Rules:
         return None
 
     differentiates = True  # it has a derivative of its own
+    differs = True  # ... which may be another one than that of what it computes
 
 
 def _apply(rules: _Rules, xs: Tensors, device: Backend) -> Tensors:
@@ -69,6 +71,8 @@ def _apply(rules: _Rules, xs: Tensors, device: Backend) -> Tensors:
         with running_on(inner):
             return _lift(_apply(rules, below, inner), device)
     if isinstance(device, _DIFFERENTIATING) and not rules.differentiates:
+        return rules.plain(xs)
+    if isinstance(device, (Taylor, Dependence)) and not rules.differs:
         return rules.plain(xs)
     if isinstance(device, Autodiff):
         return _recorded(rules, xs, below, device)
@@ -166,13 +170,27 @@ def _expanded(rules: _Rules, xs: Tensors, device: Taylor[Any]) -> Tensors:
 
 
 def _depending(rules: _Rules, xs: Tensors, below: Tensors, device: Dependence[Any]) -> Tensors:
-    """What the tangents that the rule gives depend on, where those of the arguments do on what they do."""
-    values = [wrap(device.wrap(y._array), device) for y in below]
-    moving = [wrap(Dependent(y._array, x._array.pattern), device) for x, y in zip(xs, below, strict=True)]
-    with running_on(device):
+    """What the tangents that the rule gives depend on, where those of the arguments do on what they do.
+
+    Where a rule applies such a function to tangents, itself perhaps, that stands for everything.
+    """
+    inner = device.inner
+    if device.in_rule:
+        with running_on(inner):
+            ys = [lifted(y, inner) for y in rules.plain(below)]
+        patterns = [x._array.pattern for x in xs if x._array.pattern is not None]
+        return [
+            wrap(Dependent(y, whole(patterns, math.prod(y.shape)) if inner.dtype_of(y).kind in "fc" else None), device)
+            for y in ys
+        ]
+    lower: Dependence[Any] = Dependence.fresh(inner)
+    lower.in_rule = True
+    values = [wrap(lower.wrap(y._array), lower) for y in below]
+    moving = [wrap(Dependent(y._array, x._array.pattern), lower) for x, y in zip(xs, below, strict=True)]
+    with running_on(lower):
         ys, moved = rules.push(values, moving)
     return [
-        wrap(Dependent(lifted(y, device).value, lifted(t, device).pattern), device)
+        wrap(Dependent(lifted(y, lower).value, lifted(t, lower).pattern), device)
         for y, t in zip(ys, moved, strict=True)
     ]
 
@@ -182,7 +200,7 @@ class _Through(_Rules):
 
     def __init__(self, rules: _Rules, level: Decorator[Any], flags: list[bool]) -> None:
         self.rules, self.name = rules, rules.name
-        self.differentiates = rules.differentiates
+        self.differentiates, self.differs = rules.differentiates, rules.differs
         self.level, self.flags = level, flags
         self.outs: list[bool] = []
 

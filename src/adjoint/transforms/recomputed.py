@@ -40,6 +40,8 @@ def recomputed(name: str, f: Flat, xs: Tensors) -> Tensors:
 class _Recomputed(_Rules):
     """`moving` says which arguments derivatives may be asked for: the others stay constants when it runs again."""
 
+    differs = False
+
     def __init__(self, name: str, f: Flat, moving: Sequence[bool]) -> None:
         self.name, self.f, self.moving = name, f, list(moving)
         self.keys: list[RandomKey] = []
