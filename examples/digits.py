@@ -8,14 +8,14 @@ early; the report and the picture then show what was learnt so far. Ctrl-C twice
 from __future__ import annotations
 
 import argparse
-import io
 import math
 import os
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
+
+from command_line import Parser, Stop, at_least, save
 
 import adjoint as ad
 
@@ -95,28 +95,6 @@ def train(params: Params, digits: Digits, epochs: int) -> Iterator[tuple[Params,
 # --- what people see ---
 
 
-class Stop:
-    """Whether Ctrl-C was pressed: once asks to stop, twice interrupts whatever is being done."""
-
-    def __init__(self) -> None:
-        self.asked = self.insisted = False
-        signal.signal(signal.SIGINT, self._ask)
-
-    def _ask(self, *_: Any) -> None:
-        self.asked, self.insisted = True, self.asked
-        if self.insisted:
-            raise KeyboardInterrupt
-
-    def __enter__(self) -> Stop:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
-        if self.insisted and kind:  # of any kind: an interrupted import makes its own of a KeyboardInterrupt
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-            print("digits.py: interrupted; no picture was written", file=sys.stderr)
-            sys.exit(130)  # as shells say it: 128 and the number of the signal
-
-
 def learn(params: Params, digits: Digits, epochs: int, stop: Stop) -> tuple[Params, list[float]]:
     """Train under a live progress bar; gives the parameters and the loss of every batch."""
     from rich.console import Console
@@ -178,28 +156,10 @@ def draw(path: Path, losses: Sequence[float], test: Digits, seen: ad.Tensor[Any]
         cell.set(xticks=[], yticks=[])
         for spine in cell.spines.values():
             spine.set(color="tab:red" if is_wrong else "lightgray", linewidth=2.5 if is_wrong else 0.8)
-    picture = io.BytesIO()  # drawn in memory, so that an interruption leaves no half of a file
-    figure.savefig(picture, format=path.suffix[1:].lower(), dpi=110)
-    path.write_bytes(picture.getvalue())
+    save(figure, path)
 
 
 # --- the command line ---
-
-
-class Parser(argparse.ArgumentParser):
-    """Says in one line what is wrong."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {' '.join(message.split())}\n")
-
-
-def _at_least(least: int) -> Any:
-    def integer(text: str) -> int:
-        if not text.isascii() or not text.isdigit() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"expected an integer of at least {least}, received {text!r}")
-        return int(text)
-
-    return integer
 
 
 def _device(text: str) -> ad.Autodiff[Any]:
@@ -212,33 +172,17 @@ def _device(text: str) -> ad.Autodiff[Any]:
     return device
 
 
-def _picture(text: str) -> Path:
-    """A path that a picture can be written to; tried now, before anything is trained."""
-    path = Path(text)
-    if path.suffix.lower() not in (".png", ".pdf", ".svg", ".jpg"):
-        raise argparse.ArgumentTypeError(f"{text!r} should end in .png, .pdf, .svg or .jpg")
-    existed = path.exists()
-    try:
-        with path.open("ab"):
-            pass
-    except OSError as error:
-        raise argparse.ArgumentTypeError(f"cannot write {text!r}: {error.strerror}") from None
-    if not existed:
-        path.unlink()
-    return path
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = Parser(prog="digits.py", description=__doc__.split("\n\n", 1)[1], allow_abbrev=False)
-    parser.add_argument("--epochs", type=_at_least(1), default=100, help="times through the training images (100)")
-    parser.add_argument("--seed", type=_at_least(0), default=0, help="of the split, the weights and the noise (0)")
+    parser = Parser("digits.py", __doc__)
+    parser.add_argument("--epochs", type=at_least(1), default=100, help="times through the training images (100)")
+    parser.add_seed("the split, the weights and the noise")
     parser.add_argument(
         "--device", type=_device, default=os.environ.get("ADJOINT_DEVICE") or "autodiff<numpy>", help="by its name"
     )
-    parser.add_argument("--out", type=_picture, default="digits.png", help="the picture to write (digits.png)")
+    parser.add_out()
     options = parser.parse_args(arguments)
 
-    with Stop() as stop:
+    with Stop("digits.py", presses=2) as stop:
         run(options, stop)
 
 
@@ -257,8 +201,14 @@ def run(options: argparse.Namespace, stop: Stop) -> None:
     print(f"loss of the last epoch: {sum(losses[-batches:]) / min(batches, len(losses)):.4f}")
     print(f"test accuracy: {accuracy:.2%} of {TESTED} images")
     draw(options.out, losses, test, seen, batches)
-    print(f"picture: {options.out}")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    try:
+        try:
+            main(sys.argv[1:])
+        finally:
+            print(end="", flush=True)  # now, where it can still be said that it fails
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what Python would still write at its exit
+        sys.exit(f"digits.py: cannot write: {error.strerror or error}")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import inspect
+import os
+import sys
+from collections.abc import Sequence
 from typing import Any
 
 import adjoint as ad
@@ -100,7 +104,8 @@ def jacobian_product() -> Any:
 STOPS = (doubled, squared, chained, descent, regression, squared_error, one_layer, jacobian_product)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] = ()) -> None:
+    argparse.ArgumentParser(prog="tour.py", description=__doc__, allow_abbrev=False).parse_args(arguments)
     for letter, stop in zip("abcdefgh", STOPS, strict=True):
         print(f"({letter}) {inspect.getdoc(stop)}\n")
         result = stop()
@@ -108,4 +113,11 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        try:
+            main(sys.argv[1:])
+        finally:
+            print(end="", flush=True)  # now, where it can still be said that it fails
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what Python would still write at its exit
+        sys.exit(f"tour.py: cannot write: {error.strerror or error}")

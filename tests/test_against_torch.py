@@ -429,5 +429,23 @@ def test_tracked_tensors_do_not_leave_through_dlpack() -> None:
 def test_tensors_of_a_torch_graph_are_not_taken_silently() -> None:
     theirs = torch.ones(2, requires_grad=True)
     for make in (ad.asarray, ad.from_dlpack, ad.tensor):
-        with pytest.raises((RuntimeError, BufferError), match="grad"):
+        with pytest.raises(ad.errors.TrackedError, match=r"tracked by torch.*detach\(\)"):
             make(theirs)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.ones(2, dtype=torch.bfloat16),
+        lambda: torch.eye(2).to_sparse(),
+        lambda: torch.ones(2, device="meta"),
+        lambda: torch.ones(2, dtype=torch.complex64).conj(),
+    ],
+)
+def test_torch_tensors_that_cannot_be_read(make: Any) -> None:
+    theirs = make()
+    for read in (ad.asarray, ad.from_dlpack, ad.tensor):
+        if read is ad.tensor and theirs.is_conj():
+            continue  # which NumPy asks torch for, and gets
+        with pytest.raises(ad.errors.DtypeError, match="cannot be read.*main memory"):
+            read(theirs)

@@ -86,6 +86,14 @@ def test_gradients_of_examples(name: str) -> None:
     assert checked
 
 
+def test_a_batch_of_no_examples() -> None:
+    image, kernel = np.ones((1, 2, 4, 4)), np.ones((3, 2, 2, 2))
+    assert ad.vmap(ad.nn.conv2d, in_axes=(0, None))(np.ones((0, *image.shape)), kernel).shape == (0, 1, 3, 3, 3)
+    for mode in ("forward", "reverse"):
+        jacobian = ad.jacobian(ad.nn.conv2d, (0, 1), mode)(image[:0], kernel)
+        assert [j.shape for j in jacobian] == [(0, 3, 3, 3, 0, 2, 4, 4), (0, 3, 3, 3, *kernel.shape)]
+
+
 def test_places_of_elements_cannot_differ_in_number() -> None:
     with pytest.raises(ad.errors.ShapeError, match=r"ad\.where"):
         ad.vmap(lambda x: x[x > 0])(np.ones((2, 3)))
@@ -160,3 +168,16 @@ def test_assignment_in_a_batch() -> None:
 
     found = ad.vmap(f)(np.arange(4.0).reshape(2, 2), np.array([1, 2]))
     np.testing.assert_array_equal(found, [[1, 1, 0], [1, 0, 5]])
+
+
+def test_indices_that_differ_pick_from_what_all_share() -> None:
+    """A table of an inner level, indexed by each example: the index must not come down to the table."""
+    table = ad.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    places = ad.tensor([2, 0, 2, 1])
+    expected = table.numpy()[[2, 0, 2, 1]]
+    np.testing.assert_array_equal(ad.vmap(lambda i: table[i])(places).numpy(), expected)
+    np.testing.assert_array_equal(ad.vmap(lambda i: ad.take(table, i, axis=0))(places).numpy(), expected)
+    np.testing.assert_array_equal(ad.vmap(lambda i: table[i, 1])(places).numpy(), expected[:, 1])
+    w = table.require_grad()
+    gradient = ad.vmap(lambda i: w[i] * 2.0)(places).sum().backward()[w]
+    np.testing.assert_array_equal(gradient.numpy(), [[2, 2], [2, 2], [4, 4]])

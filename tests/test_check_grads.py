@@ -57,6 +57,25 @@ def test_a_missing_operand_of_a_sum_of_paths() -> None:
     assert "order 1" in fails(lambda x: x + x.sin(), (X,), "add", record)
 
 
+def test_a_list_is_one_of_arguments() -> None:
+    ad.testing.check_grads(lambda x, y: x * y, [X, X + 1])
+    ad.testing.check_grads(lambda pair: pair[0] * pair[1], ([X, X + 1],))
+
+
+def test_devices_by_name() -> None:
+    seen = []
+
+    def f(x: Any) -> Any:
+        seen.append(x.device.leaf)
+        return x * x
+
+    for name in ("reference", "autodiff[strong_zero]<reference>"):
+        ad.testing.check_grads(f, (X[:1],), device=name)
+        assert set(seen) == {ad.Reference()}
+    with pytest.raises(ad.errors.DeviceError, match="'abacus'"):
+        ad.testing.check_grads(f, (X,), device="abacus")
+
+
 def test_a_wrong_second_derivative_of_a_right_first_one() -> None:
     record = Elementwise(x=lambda B, g, x: B.multiply(g, B.detach(B.cos(x))))
     message = fails(ad.sin, (X,), "sin", record)

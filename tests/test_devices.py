@@ -127,6 +127,35 @@ def test_backends_are_values(device: ad.Autodiff[ad.NumPy]) -> None:
     assert len({device, ad.device(device.name)}) == 1
 
 
+def test_array_libraries_by_name() -> None:
+    strict = ad.ArrayAPI(pytest.importorskip("array_api_strict"))
+    for device in (strict, ad.Autodiff(strict), ad.Autodiff(ad.Autodiff(strict, strong_zero=True), "balanced")):
+        assert "array_api[array_api_strict]" in device.name
+        assert ad.device(device.name) is device
+        assert ad.zeros(2, device=device.name).device is device
+    assert ad.device(" Array_API[array_api_strict] ") is strict
+    assert ad.ArrayAPI(np).name == "array_api[numpy]"
+    assert ad.device("autodiff<array_api[numpy]>").leaf is ad.ArrayAPI(np)
+    assert ad.device("array_api[numpy]") is not ad.NumPy()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("array_api[no_such_library.sub]", "pip install no_such_library"),
+        ("autodiff<array_api[no_such_library]>", "no_such_library"),
+        ("array_api[math]", "no asarray"),
+        ("array_api[a-b]", "no name of a module"),
+        ("array_api[]", r"array_api\[module\]"),
+        ("array_api", r"array_api\[module\]"),
+        ("array_api[numpy]<numpy>", "no device is called"),
+    ],
+)
+def test_array_libraries_that_cannot_be_had(name: str, said: str) -> None:
+    with pytest.raises(errors.DeviceError, match=said):
+        ad.device(name)
+
+
 def test_chains() -> None:
     device = ad.Autodiff(ad.Autodiff(ad.NumPy(), strong_zero=True))
     assert list(device.chain()) == [device, device.inner, ad.NumPy()]
@@ -149,6 +178,9 @@ def test_the_environment_names_the_default() -> None:
     environment = {**os.environ, "ADJOINT_DEVICE": "autodiff[strong_zero]<numpy>"}
     found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert found.stdout.split() == ["autodiff[strong_zero]<numpy>", "True"]
+    environment["ADJOINT_DEVICE"] = "autodiff[strong_zero]<array_api[numpy]>"
+    found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["autodiff[strong_zero]<array_api[numpy]>", "True"]
     environment["ADJOINT_DEVICE"] = "nonsense"
     failed = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert "no device is called 'nonsense'" in failed.stderr

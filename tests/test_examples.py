@@ -22,7 +22,7 @@ from numpy.testing import assert_allclose
 import adjoint as ad
 
 ROOT = Path(__file__).resolve().parent.parent
-DIGITS = ROOT / "examples" / "digits.py"
+DIGITS, TOUR = ROOT / "examples" / "digits.py", ROOT / "examples" / "tour.py"
 
 needs_extras = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("matplotlib", "rich", "sklearn")),
@@ -87,6 +87,16 @@ def test_the_tour_prints_all_stops(capsys: pytest.CaptureFixture[str]) -> None:
     tour.main()
     out = capsys.readouterr().out
     assert re.findall(r"^\(([a-z])\)", out, re.MULTILINE) == list("abcdefgh")
+
+
+def test_the_tour_has_no_options_but_help() -> None:
+    for option, status in (("--help", 0), ("--slow", 2), ("more", 2)):
+        done = subprocess.run([sys.executable, str(TOUR), option], capture_output=True, text=True, check=False)
+        assert done.returncode == status
+        assert "tour.py" in (done.stderr if status else done.stdout)
+        assert "Traceback" not in done.stderr
+        assert "(a)" not in done.stdout
+        assert status == 0 or option in done.stderr
 
 
 def _same_text(ours: str, theirs: str) -> None:
@@ -192,6 +202,32 @@ def test_help(tmp_path: Path) -> None:
     assert done.returncode == 0
     for option in ("--epochs", "--seed", "--device", "--out"):
         assert option in done.stdout
+
+
+def refused(script: Path, *arguments: str, output: int, folder: Path, **variables: str) -> str:
+    """What a script says where its output cannot be written."""
+    done = subprocess.run(
+        [sys.executable, str(script), *arguments], stdout=output, stderr=subprocess.PIPE, text=True, check=False,
+        cwd=folder, env=os.environ | variables,
+    )  # fmt: skip
+    os.close(output)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    return done.stderr.splitlines()[-1]
+
+
+@needs_extras
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+@pytest.mark.parametrize(("script", "arguments"), [(DIGITS, ["--epochs", "1"]), (DIGITS, ["--help"]), (TOUR, [])])
+def test_output_that_cannot_be_written_is_said_in_one_line(script: Path, arguments: list[str], tmp_path: Path) -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+    said = refused(script, *arguments, output=full, folder=tmp_path)
+    assert said == f"{script.name}: cannot write: No space left on device"
+    read, write = os.pipe()
+    os.close(read)  # as `| head -c 5` does, once it has seen enough
+    at_once = "" if "--help" in arguments else "1"  # argparse passes over what it cannot write itself
+    said = refused(script, *arguments, output=write, folder=tmp_path, PYTHONUNBUFFERED=at_once)
+    assert said == f"{script.name}: cannot write: Broken pipe"
 
 
 @contextlib.contextmanager

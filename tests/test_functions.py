@@ -38,6 +38,33 @@ def test_filled_tensors() -> None:
     same(ad.full_like(ad.tensor([1, 2]), 7), np.array([7, 7]))
 
 
+def test_full_of_a_tracked_number_is_differentiable(device: Any) -> None:
+    for make in (lambda v: ad.full((2, 3), v), lambda v: ad.full_like(ad.zeros((2, 3)), v)):
+        for value in (2.0, [2.0]):
+            x = ad.tensor(value).require_grad()
+            out = make(x)
+            same(out.detach(), np.full((2, 3), 2, "f4"))
+            same((out * ad.arange(6).reshape((2, 3))).sum().backward()[x], np.full(x.shape, 15, "f4"))
+    wide = ad.full(2, x, dtype=ad.float64)
+    assert wide.dtype is ad.float64
+    same(wide.sum().backward()[x], np.array([2], "f4"))
+    same(ad.vmap(lambda v: ad.full(2, v))(ad.tensor([1.0, 2.0])), np.array([[1, 1], [2, 2]], "f4"))
+    below = ad.tensor(3.0, device=device.inner)
+    assert ad.full(2, below).device is device.inner
+    assert ad.full_like(ad.zeros(2), below).device is device
+    upper = device.over(device)
+    lifted = ad.full(2, x, device=upper)
+    assert lifted.device is upper
+    same(lifted.inner().sum().backward()[x], np.array([2], "f4"))
+
+
+def test_like_numbers_and_arrays() -> None:
+    same(ad.zeros_like(3), np.array(0))
+    same(ad.ones_like([1.5, 2.5]), np.ones(2, "f4"))
+    same(ad.empty_like(np.ones((2, 1))), np.zeros((2, 1)))
+    same(ad.full_like(np.float64(3), 2), np.array(2.0))
+
+
 def test_ranges() -> None:
     same(ad.arange(5), np.arange(5))
     same(ad.arange(2, 10, 3), np.arange(2, 10, 3))
@@ -93,6 +120,45 @@ def test_totals_of_small_integers_are_wide(name: str, dtype: str) -> None:
     expected = getattr(np, {"cumulative_sum": "cumsum", "cumulative_prod": "cumprod"}.get(name, name))(x)
     same(getattr(ad, name)(ad.tensor(x)), expected)
     assert getattr(ad, name)(ad.tensor(x), dtype=ad.float64).dtype is ad.float64
+
+
+def test_layer_norm_takes_arrays_and_lists() -> None:
+    x, weight = np.array([[1.0, 2.0, 4.0]]), np.array([1.0, 2.0, 3.0])
+    expected = ad.nn.layer_norm(ad.tensor(x), 3) * ad.tensor(weight) + 1
+    found = ad.nn.layer_norm(ad.tensor(x), 3, weight, [1, 1, 1])
+    np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
+HALF: dict[str, tuple[Any, Any]] = {
+    "mean": (ad.mean, [60000.0] * 40 + [-60000.0] * 3),
+    "mean along an axis": (lambda x: ad.mean(x, axis=1), [[60000.0, 50000.0], [-40000.0, -60000.0]]),
+    "var": (ad.var, [300.0, -100.0, 0.5]),
+    "std": (lambda x: ad.std(x, correction=1), [1000.0, -2000.0, 30.0]),
+    "norm": (ad.linalg.norm, [3000.0, 4000.0]),
+    "vector_norm": (lambda x: ad.linalg.vector_norm(x, ord=3), [300.0, 400.0, -50.0]),
+    "matrix_norm": (ad.linalg.matrix_norm, [[3000.0], [-4000.0]]),
+    "layer_norm": (lambda x: ad.nn.layer_norm(x, 4), [20000.0, 30000.0, 40000.0, -60000.0]),
+    "logsumexp": (ad.special.logsumexp, [1.0] * 70000),
+    "log_softmax": (lambda x: ad.special.log_softmax(x)[0], [1.0] * 70000),
+    "cross_entropy": (lambda x: ad.nn.cross_entropy(x, ad.tensor(3)), [1.0] * 70000),
+}
+
+
+@pytest.mark.parametrize("name", HALF)
+def test_sums_of_half_precision_do_not_overflow(name: str, device: Any) -> None:
+    """What fits is found, to the last digit or so, and gradients keep the dtype."""
+    f, values = HALF[name]
+    results = []
+    for dtype in (ad.float16, ad.float64):
+        x = ad.tensor(values, dtype=dtype).require_grad()
+        out = f(x)
+        cotangent = np.cos(np.arange(out.size)).reshape(out.shape).astype(dtype)
+        gradient = out.backward(ad.tensor(cotangent, device=device.inner))[x]
+        assert out.dtype is gradient.dtype is dtype
+        results.append((out.numpy(), gradient.numpy()))
+    for ours, exact in zip(*results, strict=True):
+        assert np.isfinite(ours).all()
+        np.testing.assert_allclose(ours, exact, rtol=2e-3, atol=1e-7)
 
 
 def test_statistics_of_nothing_are_nan() -> None:

@@ -65,6 +65,46 @@ def test_iteration_over_gradients_of_intermediate_tensors(device: Any) -> None:
     assert len(grads.map(lambda g: g * 2).keys()) == 2
 
 
+def test_arguments_of_backward_by_position(device: Any) -> None:
+    x = leaf(1, 2)
+    h = x * x
+    grads = h.backward([1.0, 0.0], True, h)
+    assert h in grads
+    same(h.backward(None, False, [x])[x], [2.0, 4.0])
+
+
+@pytest.mark.parametrize("levels", [1, 2, 3])
+def test_constants_of_levels_above_are_cotangents_and_gradients(levels: int, device: Any) -> None:
+    top = device
+    for _ in range(levels - 1):
+        top = device.over(top)
+    x = ad.tensor([1.0, 2.0], device=top).require_grad()
+    for level in (device, top, ad.NumPy()):
+        two = ad.tensor(2.0, device=level)
+        grads = (x * x).sum().backward(two)
+        same(grads[x], np.array([4.0, 8.0], "f4"))
+        same((grads * two)[x], np.array([8.0, 16.0], "f4"))
+        same((grads / two)[x], np.array([2.0, 4.0], "f4"))
+        x.grad_replace(grads, ad.ones(2, device=level))
+        same(grads[x], np.ones(2, "f4"))
+        assert grads.map(lambda g, level=level: ad.zeros(2, device=level))[x].device is top.inner
+
+
+def test_cotangents_are_anything_that_asarray_takes(device: Any) -> None:
+    x = leaf(1, 2)
+    for cotangent in ([1, 0], (1.0, 0.0), np.array([1.0, 0.0], "f4"), np.array([1, 0]), np.array([True, False])):
+        same((x * x).backward(cotangent)[x], [2.0, 0.0])
+    for number in (3, 3.0, np.float32(3), np.int8(3)):
+        same((x * x).sum().backward(number)[x], [6.0, 12.0])
+
+
+def test_cotangents_tracked_below_keep_their_graph(device: Any) -> None:
+    c, top = leaf(3), device.over(device)
+    x = ad.tensor([2.0], dtype=ad.float64, device=top).require_grad()
+    slope = (x * x).backward(ad.asarray(c, device=top))[x]
+    same(slope.backward()[c], [4.0])
+
+
 def test_get_and_pop(graph: Any) -> None:
     x, y, grads = graph
     other = leaf(1)
@@ -126,7 +166,7 @@ def test_setting(graph: Any, device: Any) -> None:
     with pytest.raises(errors.DtypeError, match="float32.*float64"):
         grads[x] = ad.ones(2, device=device.inner)
     with pytest.raises(errors.DeviceError, match=r"inner\(\)"):
-        grads[x] = ad.ones(2, dtype=ad.float64)
+        grads[x] = leaf(1, 1)
     same(grads[x], [1.0, 1.0])
     grads.pop(x)
     grads[x] = [0.0, 0.0]

@@ -29,6 +29,7 @@ LAYERS = [
     {"linalg", "special", "random", "extend"},
     {"nn"},
     {"transforms"},
+    {"implicit", "ode"},
     {"testing"},
     {""},  # adjoint/__init__.py
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib.util
+import math
 import pickle
 import warnings
 from collections.abc import Callable
@@ -39,11 +40,11 @@ needs_mpmath = pytest.mark.skipif(mpmath is None, reason="mpmath is not installe
 
 LEAVES: dict[str, Callable[[], Leaf]] = {
     "numpy": NumPy,
-    "array_api_strict": lambda: ArrayAPI(array_api_strict),
+    "array_api[array_api_strict]": lambda: ArrayAPI(array_api_strict),
     "reference": Reference,
     "reference[digits=30]": lambda: Reference(digits=30),
 }
-MARKS = {"array_api_strict": [needs_strict], "reference[digits=30]": [needs_mpmath]}
+MARKS = {"array_api[array_api_strict]": [needs_strict], "reference[digits=30]": [needs_mpmath]}
 every_leaf = pytest.mark.parametrize("leaf", [pytest.param(name, marks=MARKS.get(name, [])) for name in LEAVES])
 other_leaves = pytest.mark.parametrize(
     "leaf", [pytest.param(name, marks=MARKS.get(name, [])) for name in LEAVES if name != "numpy"]
@@ -156,14 +157,14 @@ BINARY = [name for name, p in TABLE.items() if p.kind == "elementwise" and p.ope
 
 
 # mpmath has exponents without bounds, where floats overflow
-@pytest.mark.parametrize("leaf", [pytest.param("array_api_strict", marks=needs_strict), "reference"])
+@pytest.mark.parametrize("leaf", [pytest.param("array_api[array_api_strict]", marks=needs_strict), "reference"])
 @pytest.mark.parametrize("name", [name for name in UNARY if "bitwise" not in name])
 def test_unary_functions_at_singular_points(leaf: str, name: str) -> None:
     with np.errstate(all="ignore"):
         assert_same(run(LEAVES[leaf](), name, SINGULAR), run(NumPy(), name, SINGULAR))
 
 
-@pytest.mark.parametrize("leaf", [pytest.param("array_api_strict", marks=needs_strict), "reference"])
+@pytest.mark.parametrize("leaf", [pytest.param("array_api[array_api_strict]", marks=needs_strict), "reference"])
 @pytest.mark.parametrize("name", [name for name in BINARY if "bitwise" not in name])
 def test_binary_functions_at_singular_points(leaf: str, name: str) -> None:
     x, y = SINGULAR[:, None], SINGULAR[None, :]
@@ -318,6 +319,8 @@ def test_different_configurations_are_different_backends() -> None:
         Reference(digits=0)
     with pytest.raises(errors.DeviceError):
         ArrayAPI("array_api_strict")  # type: ignore[arg-type]
+    with pytest.raises(errors.DeviceError, match="math does not follow the array API standard"):
+        ArrayAPI(math)
 
 
 @every_leaf

@@ -57,6 +57,29 @@ def test_the_sequence_belongs_to_the_leaf() -> None:
     assert a.tolist() != b.tolist()
 
 
+def test_a_seed_is_of_one_leaf() -> None:
+    ad.random.seed(3)
+    ad.random.seed(3, "reference")
+    first = ad.random.uniform(4, device="reference").tolist()
+    ad.random.seed(3, ad.NumPy())
+    assert ad.random.uniform(4, device="autodiff<reference>").tolist() != first  # where it was
+    ad.random.seed(3, device="autodiff<reference>")
+    assert ad.random.uniform(4, device="reference").tolist() == first
+    with pytest.raises(ad.errors.DeviceError, match="'abacus'"):
+        ad.random.seed(3, "abacus")
+
+
+@pytest.mark.parametrize("dtype", [ad.float16, ad.float32, ad.float64])
+@pytest.mark.parametrize("device", ["numpy", "reference"])
+def test_uniform_numbers_are_below_one(dtype: Any, device: str) -> None:
+    ad.random.seed(0, device)
+    x = ad.random.uniform(N, dtype=dtype, device=device).numpy().astype(np.float64)
+    assert x.min() >= 0
+    assert x.max() < 1
+    assert abs(x.mean() - 0.5) < 0.005
+    assert abs(x.var() - 1 / 12) < 0.005
+
+
 def test_without_a_seed_sequences_differ() -> None:
     class Other(ad.NumPy):
         pass

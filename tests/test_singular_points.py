@@ -179,6 +179,121 @@ def test_second_derivatives_at_singular_points() -> None:
             assert np.isfinite(first.sum().backward()[x].numpy()).all()
 
 
+# functions whose first derivative at a point is 0 by convention, and so are all further ones
+FLAT: dict[str, tuple[Any, list[Any], Any]] = {
+    "vector_norm": (lambda x: ad.linalg.vector_norm(x * 100), [[0.0, 0.0]], ad.float64),
+    "vector_norm along an axis": (lambda x: ad.linalg.vector_norm(x, axis=1), [[[0.0, 0.0]]], ad.float64),
+    "vector_norm, complex": (ad.linalg.vector_norm, [[0j, 0j]], ad.complex128),
+    "matrix_norm": (ad.linalg.matrix_norm, [[[0.0, 0.0]]], ad.float64),
+    "std": (ad.std, [[2.0, 2.0, 2.0]], ad.float64),
+    "std, complex": (ad.std, [[1 + 2j, 1 + 2j]], ad.complex128),
+    "abs": (ad.abs, [[0.0]], ad.float64),
+    "abs, complex": (ad.abs, [[0j]], ad.complex128),
+    "sign, complex": (lambda z: ad.sign(z).real, [[0j]], ad.complex128),
+    "atan2": (ad.atan2, [[0.0], [0.0]], ad.float64),
+    "atan2 of a number": (lambda x: ad.atan2(x, 0.0), [[0.0]], ad.float64),
+    "x ** y": (ad.pow, [[0.0], [0.0]], ad.float64),
+    "x ** y, complex": (lambda x, y: ad.pow(x, y).real, [[0j], [0j]], ad.complex128),
+    "logsumexp": (ad.special.logsumexp, [[-inf, -inf]], ad.float64),
+}
+
+
+def flat_function(name: str) -> tuple[Any, list[Any]]:
+    """The function as a real scalar, and where it is flat."""
+    f, values, dtype = FLAT[name]
+    return lambda *xs: f(*xs).sum(), [ad.tensor(v, dtype=dtype) for v in values]
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_where_a_derivative_is_zero_by_convention_so_are_the_next(name: str, device: Any) -> None:
+    f, values = flat_function(name)
+    leaves = [x.require_grad() for x in values]
+    for _ in range(2):
+        leaves = [ad.from_inner(x, device.over(x.device)).require_grad() for x in leaves]
+    roots = [f(*leaves)]
+    for order in (1, 2, 3):
+        containers = [root.backward(retain_graph=True) for root in roots]
+        found = [grads[x] for grads in containers for x in leaves if x in grads]
+        assert order > 1 or len(found) == len(values)
+        for g in found:
+            np.testing.assert_array_equal(g.numpy(), 0, f"order {order}")
+        leaves = [x.inner() for x in leaves]
+        ramps = [np.arange(1.0, 1 + g.size).reshape(g.shape) for g in found]
+        roots = [(g.real * ramp).sum() for g, ramp in zip(found, ramps, strict=True) if g.is_tracked()]
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_forward_mode_is_zero_there_too(name: str) -> None:
+    f, values = flat_function(name)
+    primals = tuple(values)
+    tangents = tuple([ad.arange(1.0, 1 + x.size).astype(x.dtype).reshape(x.shape) for x in values])
+
+    def along(*xs: Any) -> Any:
+        return ad.jvp(f, xs, tangents)[1]
+
+    with np.errstate(all="ignore"):
+        found = [along(*primals)]
+        found.append(ad.jvp(along, primals, tangents)[1])  # forward over forward
+        found += ad.grad(along, range(len(primals)))(*primals)  # reverse over forward
+        found += ad.jvp(ad.grad(f, range(len(primals))), primals, tangents)[1]  # forward over reverse
+    for g in found:
+        np.testing.assert_array_equal(g.numpy(), 0)
+
+
+def test_the_mixed_second_derivative_of_a_zeroth_power() -> None:
+    """d/dx d/dy x^y at y = 0 is 1 / x, in either order."""
+    x, y = (ad.tensor([v], dtype=ad.float64).require_grad() for v in (4.0, 0.0))
+    high = [ad.from_inner(v).require_grad() for v in (x, y)]
+    first = (high[0] ** high[1]).backward()
+    assert first[high[0]].backward()[y].tolist() == [0.25]
+    assert first[high[1]].backward()[x].tolist() == [0.25]
+
+
+def test_powers_of_zero_beside_nan() -> None:
+    assert np.isnan(gradient(lambda y: 0.0**y, [nan])[0]).all()
+    assert gradient(lambda y: 0.0**y, [-1.0]) == [[-inf]]
+
+
+@pytest.mark.parametrize("large", [1e8, -1e8])
+def test_weights_beside_large_elements_sum_to_one(large: float, device: Any) -> None:
+    """The logarithm of their number is rounded away in float32, but not from their derivative."""
+    x = ad.tensor([large, large]).require_grad()
+    assert ad.special.logsumexp(x).backward()[x].tolist() == [0.5, 0.5]
+    ones = ad.ones(2)
+    assert ad.jvp(ad.special.logsumexp, (x.detach(),), (ones,))[1].item() == 1.0
+
+
+@pytest.mark.parametrize("leaf", ["numpy", "reference", "array_api_strict"])
+def test_logarithms_of_softmax_beside_large_elements(leaf: str) -> None:
+    backend = ad.ArrayAPI(pytest.importorskip(leaf)) if leaf == "array_api_strict" else leaf
+    x = ad.tensor([[2.0**60, 2.0**60]], dtype=ad.float64, device=backend)
+    np.testing.assert_allclose(ad.special.log_softmax(x).numpy(), [[-math.log(2)] * 2])
+    labels = ad.tensor([1], device=backend)
+    np.testing.assert_allclose(ad.nn.cross_entropy(x, labels).item(), math.log(2))
+
+
+@pytest.mark.parametrize("logit", [-inf, -20.0, 0.0, 3.0, 20.0, inf])
+@pytest.mark.parametrize("target", [0.0, 0.3, 1.0])
+def test_binary_cross_entropy_of_any_logit(logit: float, target: float) -> None:
+    """As the double precision of the definition has it, and as PyTorch has it, where that is no nan."""
+    x, z = ad.tensor([logit]).require_grad(), ad.tensor([target]).require_grad()
+    loss = ad.nn.binary_cross_entropy_with_logits(x, z)
+    grads = loss.backward()
+    with np.errstate(divide="ignore"):
+        p, q = (1 / (1 + np.exp(v)) for v in (-logit, logit))
+        expected = -sum([w * np.log(v) for w, v in ((target, p), (1 - target, q)) if w], start=np.float64(0))
+    np.testing.assert_allclose(loss.item(), expected, rtol=1e-6)
+    np.testing.assert_allclose(grads[x].item(), (1 - target) * p - target * q, rtol=1e-6, atol=1e-7 * (0 < target < 1))
+    assert grads[z].item() == -logit
+    torch = peer("torch")
+    theirs = [torch.tensor([v], requires_grad=True) for v in (logit, target)]
+    value = torch.nn.functional.binary_cross_entropy_with_logits(*theirs)
+    if not value.isnan():
+        np.testing.assert_allclose(loss.item(), value.item(), atol=1e-7)
+        for ours, other in zip((x, z), torch.autograd.grad(value, theirs), strict=True):
+            np.testing.assert_allclose(grads[ours].item(), other.item(), atol=1e-7)
+
+
 def test_singular_matrices_have_no_second_derivative_of_det() -> None:
     x = ad.tensor([[1.0, 2.0], [2.0, 4.0]], dtype=ad.float64).require_grad()
     high = ad.from_inner(x).require_grad()

@@ -1,13 +1,16 @@
 """adjoint: gradients for any array library. `import adjoint as ad`."""
 
-from adjoint import errors, linalg, nn, random, special, testing
+from adjoint import errors, implicit, linalg, nn, random, special, testing
 from adjoint.backend import Backend
 from adjoint.backends.array_api import ArrayAPI
 from adjoint.backends.numpy import NumPy
 from adjoint.backends.reference import Reference
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
+from adjoint.decorators.dependence import Dependence
+from adjoint.decorators.observed import Checked, Profiled
 from adjoint.decorators.tangent import Tangent
+from adjoint.decorators.taylor import Taylor
 from adjoint.devices import default_device, device, use_device
 from adjoint.dtypes import (
     bool,
@@ -149,14 +152,18 @@ from adjoint.functions.reductions import (
     sum,
     var,
 )
+from adjoint.ode import odeint
 from adjoint.tensor import Tensor
 from adjoint.transforms.batches import vmap
 from adjoint.transforms.checkpoints import checkpoint, checkpoint_name
 from adjoint.transforms.closures import closure_convert
+from adjoint.transforms.control import cond, fori_loop, map, scan, switch, while_loop
 from adjoint.transforms.custom import custom_batching, custom_jvp, custom_vjp
 from adjoint.transforms.forward import hvp, jvp, linearize
 from adjoint.transforms.jacobians import hessian, jacobian
 from adjoint.transforms.reverse import grad, linear_transpose, stop_gradient, value_and_grad, vjp
+from adjoint.transforms.sparse import sparse_hessian, sparse_jacobian
+from adjoint.transforms.taylor import jet
 
 e = 2.718281828459045
 inf = float("inf")
@@ -170,10 +177,14 @@ __all__ = [
     "Autodiff",
     "Backend",
     "Batched",
+    "Checked",
+    "Dependence",
     "Gradients",
     "NumPy",
+    "Profiled",
     "Reference",
     "Tangent",
+    "Taylor",
     "Tensor",
     "__version__",
     "abs",
@@ -210,6 +221,7 @@ __all__ = [
     "complex64",
     "complex128",
     "concat",
+    "cond",
     "conj",
     "cos",
     "cosh",
@@ -237,6 +249,7 @@ __all__ = [
     "float64",
     "floor",
     "floor_divide",
+    "fori_loop",
     "from_dlpack",
     "from_inner",
     "full",
@@ -247,6 +260,7 @@ __all__ = [
     "hessian",
     "hvp",
     "imag",
+    "implicit",
     "inf",
     "int8",
     "int16",
@@ -256,6 +270,7 @@ __all__ = [
     "isinf",
     "isnan",
     "jacobian",
+    "jet",
     "jvp",
     "less",
     "less_equal",
@@ -272,6 +287,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "map",
     "matmul",
     "matrix_transpose",
     "max",
@@ -288,6 +304,7 @@ __all__ = [
     "nn",
     "nonzero",
     "not_equal",
+    "odeint",
     "ones",
     "ones_like",
     "outer",
@@ -306,10 +323,13 @@ __all__ = [
     "reshape",
     "roll",
     "round",
+    "scan",
     "sign",
     "sin",
     "sinh",
     "sort",
+    "sparse_hessian",
+    "sparse_jacobian",
     "special",
     "sqrt",
     "square",
@@ -319,6 +339,7 @@ __all__ = [
     "stop_gradient",
     "subtract",
     "sum",
+    "switch",
     "take",
     "take_along_axis",
     "tan",
@@ -343,6 +364,7 @@ __all__ = [
     "vjp",
     "vmap",
     "where",
+    "while_loop",
     "why",
     "zeros",
     "zeros_like",

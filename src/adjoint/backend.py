@@ -13,7 +13,8 @@ import contextvars
 import itertools
 import os
 import threading
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Callable, Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -24,6 +25,9 @@ from adjoint.primitives import TABLE, DType, Primitive
 Array = Any  # a backend's own value: it has `.shape`, and nothing else is assumed of it
 Implementation = Callable[..., Any]
 RandomKey = tuple[int, int]  # a seed and a counter: the same key gives the same numbers anywhere
+
+# True inside a walk back: what runs there computes derivatives
+walking: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_walking", default=False)
 
 
 _handed: contextvars.ContextVar[Callable[[Callable[[], RandomKey]], RandomKey] | None] = contextvars.ContextVar(
@@ -53,18 +57,18 @@ class _Interned(type):
     """Makes equal configurations of a backend one object, so that `is` compares backends."""
 
     _leaves: dict[tuple[Any, ...], Any] = {}
+    _made: weakref.WeakSet[Any] = weakref.WeakSet()
     _lock = threading.Lock()
 
     if not TYPE_CHECKING:  # type checkers read the signature of __init__
 
         def __call__(cls, *args, **options):
             made = super().__call__(*args, **options)
-            inner = made.__dict__.get("inner")
-            if not made.interned:
-                return made
-            with _Interned._lock:  # what decorates a level goes when the level goes
-                known = _Interned._leaves if inner is None else vars(inner).setdefault("decorated", {})
-                return known.setdefault((cls, *made.configuration()), made)
+            with _Interned._lock:
+                if made.interned:
+                    made = made.registry().setdefault((cls, *made.configuration()), made)
+                _Interned._made.add(made)
+            return made
 
 
 class Backend(metaclass=_Interned):
@@ -76,10 +80,15 @@ class Backend(metaclass=_Interned):
     name: str
     interned = True  # equal configurations are one object
     ended = False  # a transform's level, once the transform has returned
+    traces = False  # whether an Autodiff over it records the user's source lines
 
     def configuration(self) -> tuple[Any, ...]:
         """The arguments that make this backend again; hashable."""
         return ()
+
+    def registry(self) -> MutableMapping[tuple[Any, ...], Any]:
+        """Where the one object of an equal configuration is found."""
+        return _Interned._leaves
 
     def implement(self, primitive: Primitive) -> Implementation:
         """A callable that runs the primitive: arrays positional, parameters by keyword."""
@@ -227,7 +236,7 @@ class Leaf(Backend):
 
     def seed(self, n: int) -> None:
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
-            raise errors.ArgumentError(f"seed: expected a non-negative integer, received {n!r}")
+            raise errors.ArgumentError(f"seed: expected a non-negative integer, received {errors.shown(n)}")
         self._seed, self._counter = int(n), itertools.count()
 
     def next_key(self) -> RandomKey:
@@ -252,10 +261,9 @@ class Leaf(Backend):
 
 def forget(name: str) -> None:
     """Drop what every backend keeps of a primitive: it was declared anew."""
-    pending = list(_Interned._leaves.values())
-    while pending:
-        backend = pending.pop()
-        pending += vars(backend).get("decorated", {}).values()
+    with _Interned._lock:
+        known = list(_Interned._made)
+    for backend in known:
         vars(backend).pop(name, None)
 
 
@@ -278,10 +286,14 @@ class Decorator(Backend, Generic[J]):
             )
         self.inner = inner
         self.weak = inner.weak  # type: ignore[method-assign]
+        self.traces = inner.traces
         self.name = f"{type(self).__name__.lower()}<{inner.name}>"
 
     def configuration(self) -> tuple[Any, ...]:
         return (self.inner,)
+
+    def registry(self) -> MutableMapping[tuple[Any, ...], Any]:
+        return vars(self.inner).setdefault("decorated", {})  # type: ignore[no-any-return]  # goes when the inner one goes
 
     def over(self, other: Backend) -> Backend:
         """The same level, with the same options, over another inner backend."""

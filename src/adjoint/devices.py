@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
+import importlib
 import os
 import re
 import threading
@@ -14,11 +16,15 @@ from typing import Any
 
 from adjoint import errors
 from adjoint.backend import Backend, Decorator
+from adjoint.backends.array_api import ArrayAPI
 from adjoint.backends.numpy import NumPy
 from adjoint.backends.reference import Reference
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
+from adjoint.decorators.dependence import Dependence
+from adjoint.decorators.observed import Checked, Profiled
 from adjoint.decorators.tangent import Tangent
+from adjoint.decorators.taylor import Taylor
 
 _process: list[_Setting] = []  # the process's defaults: the last one counts
 _settings = threading.Lock()
@@ -26,11 +32,22 @@ _current: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoi
 _active: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_level", default=None)
 
 _LEAVES: dict[str, Callable[..., Backend]] = {"numpy": NumPy, "reference": Reference}
-_DECORATORS: dict[str, Callable[..., Backend]] = {"autodiff": Autodiff, "tangent": Tangent, "batched": Batched}
+_DECORATORS: dict[str, Callable[..., Backend]] = {
+    "autodiff": Autodiff,
+    "tangent": Tangent,
+    "taylor": Taylor,
+    "batched": Batched,
+    "dependence": Dependence,
+    "checked": Checked,
+    "profiled": functools.partial(Profiled, number=0),  # a name means the same backend each time
+}
 _OPTIONS = {
     "reference": {"digits"},
     "autodiff": {"checkpointing", "strong_zero"},
+    "taylor": {"order"},
     "batched": {"size", "randomness"},
+    "checked": {"shapes", "dtypes", "finite"},
+    "profiled": {"number"},
 }
 
 
@@ -47,8 +64,8 @@ class _Setting:
 def device(name: str | Backend) -> Backend:
     """The backend of a name such as `"numpy"`, `"autodiff<numpy>"`, `"autodiff[strong_zero]<reference>"`.
 
-    A backend comes back as it is, so that both do wherever a device is wanted. Raises DeviceError for
-    a name that means none.
+    `"array_api[module]"` imports the module. A backend comes back as it is, so that both do wherever a device
+    is wanted. Raises DeviceError for a name that means none.
 
     >>> device("autodiff<autodiff<numpy>>").inner
     autodiff<numpy>
@@ -56,22 +73,37 @@ def device(name: str | Backend) -> Backend:
     if isinstance(name, Backend):
         return name
     if not isinstance(name, str):
-        raise errors.DeviceError(f"a device is a backend such as ad.NumPy() or the name of one; received {name!r}")
-    text = name.strip().lower()
-    decorated = re.fullmatch(r"(\w+)(?:\[([^\]]*)\])?<(.*)>", text)
-    if decorated and decorated[1] in _DECORATORS:
-        return _DECORATORS[decorated[1]](device(decorated[3]), **_options(name, decorated[1], decorated[2]))
-    leaf = re.fullmatch(r"(\w+)(?:\[([^\]]*)\])?", text)
-    if leaf and leaf[1] in _LEAVES:
-        return _LEAVES[leaf[1]](**_options(name, leaf[1], leaf[2]))
-    known = ", ".join([*_LEAVES, *(f"{d}<...>" for d in _DECORATORS)])
+        raise errors.DeviceError(
+            f"a device is a backend such as ad.NumPy() or the name of one; received {errors.shown(name)}"
+        )
+    parts = re.fullmatch(r"(\w+)(?:\[([^\]]*)\])?(?:<(.*)>)?", name.strip())
+    if parts is not None:
+        kind, inside, inner = parts[1].lower(), parts[2], parts[3]
+        if inner is not None and kind in _DECORATORS:
+            return _DECORATORS[kind](device(inner), **_options(name, kind, inside))
+        if inner is None and kind in _LEAVES:
+            return _LEAVES[kind](**_options(name, kind, inside))
+        if inner is None and kind == "array_api" and inside:
+            return _array_api(name, inside.strip())
+    known = ", ".join([*_LEAVES, "array_api[module]", *(f"{d}<...>" for d in _DECORATORS)])
     raise errors.DeviceError(f"no device is called {name!r}; known are {known}")
+
+
+def _array_api(name: str, module: str) -> Backend:
+    """The backend over a module that follows the array API standard."""
+    if not all(part.isidentifier() for part in module.split(".")):
+        raise errors.DeviceError(f"device {name!r}: {module!r} is no name of a module")
+    try:
+        return ArrayAPI(importlib.import_module(module))
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise errors.DeviceError(f"device {name!r}: {error}; install it, as with pip install {package}") from error
 
 
 def _options(name: str, kind: str, text: str | None) -> dict[str, Any]:
     """Options as names show them: `checkpointing=balanced,strong_zero`."""
     options: dict[str, Any] = {}
-    for part in (text or "").split(","):
+    for part in (text or "").lower().split(","):
         if part:
             key, _, value = part.partition("=")
             options[key.strip()] = True if not value else int(value) if value.isdecimal() else value.strip()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import sys
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,11 @@ def floating(dtype: DType) -> DType:
     return dtype if dtype.kind in "fc" else default_float
 
 
+def summing(dtype: DType) -> DType:
+    """The dtype that elements are summed in: float32 for float16, whose sums soon overflow, else the same."""
+    return float32 if dtype is float16 else dtype
+
+
 def limits(dtype: DType) -> tuple[float, float]:
     """The smallest and the largest value, as Python scalars; infinite for floating dtypes."""
     if dtype.kind in "iu":
@@ -100,12 +106,20 @@ def limits(dtype: DType) -> tuple[float, float]:
 def values_of(values: Any, dtype: Any = None, name: str = "tensor") -> np.ndarray[Any, Any]:
     """Anything with values as a NumPy array of a supported dtype; Python floats become float32.
 
-    Raises ShapeError for ragged lists, DtypeError for what is no number.
+    Raises ShapeError for ragged lists, RangeError for integers that are too large, DtypeError for what is no number,
+    or has a mask, TrackedError for what another library tracks.
     """
+    refuse_masked(values, name)
     try:
         array = np.asarray(values)
+    except errors.AdjointError:
+        raise
     except ValueError as error:
         raise errors.ShapeError(f"{name}: the nested lists do not form an array: {error}") from None
+    except (TypeError, RuntimeError) as error:
+        raise unreadable(values, name, error) from error
+    if array.dtype.kind == "O" and all(isinstance(value, int) for value in array.flat):
+        array = _of_large_integers(array, default_int if dtype is None else as_dtype(dtype), name)
     if array.dtype.kind in "OUSmMV":
         raise errors.DtypeError(
             f"{name}: expected numbers or booleans, received {type(values).__name__} of {array.dtype}"
@@ -124,6 +138,49 @@ def values_of(values: Any, dtype: Any = None, name: str = "tensor") -> np.ndarra
         if low < least or high > most:
             raise errors.RangeError(f"{name}: the integer {low if low < least else high} does not fit in {wanted}")
     return array.astype(wanted, copy=False)
+
+
+def _of_large_integers(array: np.ndarray[Any, Any], wanted: DType, name: str) -> np.ndarray[Any, Any]:
+    """Python's integers where 64 bits do not hold them; floats may."""
+    largest = max(array.flat, key=abs, default=0)
+    if abs(largest) < 2**63:
+        return array  # of objects, as the user made it
+    if wanted.kind in "fc":
+        try:
+            return array.astype(float64)
+        except OverflowError:
+            pass
+    raise errors.RangeError(f"{name}: the integer {errors.shown(largest)} overflows {wanted}")
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """Raises DtypeError for NumPy's masked arrays, also in lists: nothing here would heed the mask."""
+    masked = sys.modules.get("numpy.ma")  # NumPy imports it for its first user
+    if masked is not None and _holds(values, masked.MaskedArray):
+        raise errors.DtypeError(
+            f"{name}: masked arrays are not supported, their mask would be lost; pass x.filled(value), or x.data and "
+            "ad.where with the mask"
+        )
+
+
+def _holds(values: Any, kind: type) -> builtins.bool:
+    if isinstance(values, (list, tuple)):
+        return any([isinstance(v, kind) or (v.__class__ in (list, tuple) and _holds(v, kind)) for v in values])
+    return isinstance(values, kind)
+
+
+def unreadable(array: Any, name: str, error: Exception) -> errors.AdjointError:
+    """The error for another library's array that it does not hand out."""
+    kind, dtype = type(array).__name__, getattr(array, "dtype", None)
+    if getattr(array, "requires_grad", False):
+        return errors.TrackedError(
+            f"{name}: the {kind} is tracked by {type(array).__module__}, and gradients do not flow from one library to "
+            f"the other; pass x.detach() ({error})"
+        )
+    return errors.DtypeError(
+        f"{name}: a {kind} of {dtype} cannot be read: {error}; make it a plain array in main memory, of a dtype that "
+        "NumPy has too, such as float32"
+    )
 
 
 def _has_numpy(values: Any) -> builtins.bool:

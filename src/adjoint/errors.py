@@ -11,7 +11,10 @@
     ├── RangeError (OverflowError)           an integer that the data type does not hold
     ├── DeviceError (ValueError)             backends that do not meet, names that mean no backend
     ├── UnsupportedPrimitive (NotImplementedError)  a backend that cannot run a primitive
+    ├── MissingLibraryError (ImportError)    an optional library that is not installed
     ├── SingularError (numpy.linalg.LinAlgError)    a matrix without the wanted factor or inverse
+    ├── NonFiniteError (FloatingPointError)         a primitive made a nan or an infinity, says `Checked`
+    ├── ConvergenceError (RuntimeError)      an iteration that did not come to its end
     ├── NoAutodiffError (TypeError)          a gradient asked of a backend without autodiff
     ├── GraphError (RuntimeError)            a graph that cannot give what was asked of it
     │   ├── FreedGraphError                  it was used up by an earlier `backward`
@@ -19,12 +22,39 @@
     │   ├── TrackedError (TypeError)         a tracked tensor was about to leave its graph silently
     │   └── BackwardError                    a pullback failed; the cause is chained
     ├── NoGradientError (KeyError)           `Gradients` has no entry, and why
-    └── CheckError (AssertionError)          `check_grads` found a wrong derivative
+    ├── FileError (OSError)                  a file that cannot be written
+    └── CheckError (AssertionError)          `check_grads` found a wrong derivative, `Checked` a wrong result
 
 Each is also the built-in that NumPy would raise, so that `except ValueError` keeps its meaning.
 """
 
+import reprlib
+
 from numpy.linalg import LinAlgError
+
+
+class _Short(reprlib.Repr):
+    """Cuts long texts, and shows arrays and tensors by their dtype and shape."""
+
+    def repr_instance(self, x: object, level: int) -> str:
+        shape = getattr(x, "shape", None)
+        if isinstance(shape, tuple) and shape:
+            return f"<{type(x).__name__} of {getattr(x, 'dtype', None)} and shape {shape}>"
+        return super().repr_instance(x, level)
+
+
+_short = _Short()
+_short.maxother = _short.maxstring = 80
+
+
+def shown(value: object) -> str:
+    """A received argument as messages show it: never longer than a line or two.
+
+    >>> import numpy as np
+    >>> shown((1, "a", np.zeros((2, 3))))
+    "(1, 'a', <ndarray of float64 and shape (2, 3)>)"
+    """
+    return _short.repr(value)
 
 
 class AdjointError(Exception):
@@ -71,8 +101,25 @@ class UnsupportedPrimitive(AdjointError, NotImplementedError):
     """A backend that cannot run a primitive."""
 
 
+class MissingLibraryError(AdjointError, ImportError):
+    """An optional library is needed and not installed; the message says which."""
+
+
 class SingularError(AdjointError, LinAlgError):
     """A matrix that has no inverse, or no factor of the wanted kind."""
+
+
+class NonFiniteError(AdjointError, FloatingPointError):
+    """A primitive made a nan or an infinity of operands that had none."""
+
+
+class ConvergenceError(AdjointError, RuntimeError):
+    """An iteration that did not reach its tolerance, after so many `iterations`, with this `residual`."""
+
+    def __init__(self, message: str, *, iterations: int = 0, residual: float = float("nan")) -> None:
+        super().__init__(message)
+        self.iterations = iterations
+        self.residual = residual
 
 
 class NoAutodiffError(AdjointError, TypeError):
@@ -106,5 +153,9 @@ class NoGradientError(AdjointError, KeyError):
         return str(self.args[0]) if self.args else ""
 
 
+class FileError(AdjointError, OSError):
+    """A file that cannot be written."""
+
+
 class CheckError(AdjointError, AssertionError):
-    """A derivative that does not agree with the numerical one."""
+    """A derivative that does not agree with the numerical one, or a result that is not as the primitive promises."""

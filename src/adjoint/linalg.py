@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any, TypeVar
 
-from adjoint import errors
+from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_tensors, inexact, integers
 from adjoint.functions.manipulation import expand_dims, squeeze
 from adjoint.functions.products import matmul, outer, tensordot, vecdot
-from adjoint.functions.reductions import as_axes, as_axis, max, min, sum
-from adjoint.tensor import Axis, Tensor, run
+from adjoint.functions.reductions import as_axes, as_axis, as_flag, max, min, sum
+from adjoint.tensor import Axis, Tensor, cast, run
 
 B = TypeVar("B", bound=Backend)
 
@@ -78,6 +78,8 @@ def solve(a: Tensor[B], b: Any, /) -> Tensor[B]:
     a, b = _square(a, "solve"), inexact(b, "solve")
     if not b.ndim:
         raise errors.ShapeError("solve: the right-hand side has no axes; expected a vector or matrices")
+    if b.shape[-2:][0] != a.shape[-1]:
+        raise errors.ShapeError(f"solve: a right-hand side of shape {b.shape} does not fit matrices of shape {a.shape}")
     if b.ndim == 1:
         return squeeze(run("solve", (a, expand_dims(b, 1))), -1)
     return run("solve", (a, b))  # type: ignore[no-any-return]
@@ -89,9 +91,12 @@ def vector_norm(x: Tensor[B], /, *, axis: Axis = None, keepdims: bool = False, o
     The gradient at the origin is 0. Raises AxisError for an axis that is not there.
     """
     x = inexact(x, "vector_norm")
-    axes = as_axes(axis, x.ndim, "vector_norm")
+    axes, keepdims = as_axes(axis, x.ndim, "vector_norm"), as_flag(keepdims, "vector_norm")
     if isinstance(ord, bool) or not isinstance(ord, (int, float)):
-        raise errors.ArgumentTypeError(f"vector_norm: ord is a number, received {ord!r}")
+        raise errors.ArgumentTypeError(f"vector_norm: ord is a number, received {errors.shown(ord)}")
+    if x.dtype is dtypes.float16:  # powers and sums overflow long before the norm does
+        wide = vector_norm(cast(x, dtypes.float32), axis=axes, keepdims=keepdims, ord=ord)
+        return cast(wide, dtypes.float16)
     if ord == 2:
         return run("vector_norm", (x,), axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
     size = run("abs", (x,))
@@ -119,16 +124,16 @@ def matrix_norm(x: Tensor[B], /, *, keepdims: bool = False, ord: float | str = "
     x = inexact(x, "matrix_norm")
     if x.ndim < 2:
         raise errors.ShapeError(f"matrix_norm: expected matrices, received shape {x.shape}")
-    rows, columns = x.ndim - 2, x.ndim - 1
+    rows, columns, keepdims = x.ndim - 2, x.ndim - 1, as_flag(keepdims, "matrix_norm")
     if ord == "fro":
-        return run("vector_norm", (x,), axis=(rows, columns), keepdims=keepdims)  # type: ignore[no-any-return]
+        return vector_norm(x, axis=(rows, columns), keepdims=keepdims)
     if ord in (2, -2, "nuc"):
         raise errors.UnsupportedPrimitive(
             f"matrix_norm: ord={ord!r} needs singular values, which adjoint does not have yet; 'fro', 1, -1, inf and "
             "-inf need none, and without a gradient there is numpy.linalg.norm(x.numpy(), ord)"
         )
     if ord not in (1, -1, math.inf, -math.inf):
-        raise errors.ArgumentError(f"matrix_norm: ord is 'fro', 1, -1, inf or -inf, received {ord!r}")
+        raise errors.ArgumentError(f"matrix_norm: ord is 'fro', 1, -1, inf or -inf, received {errors.shown(ord)}")
     along, pick = (rows, max if ord == 1 else min) if ord in (1, -1) else (columns, max if ord == math.inf else min)
     sums = sum(run("abs", (x,)), along, keepdims=True)
     out = pick(sums, (rows, columns), keepdims=True)
@@ -143,7 +148,7 @@ def norm(x: Tensor[B], /, ord: float | str | None = None, *, axis: Axis = None, 
     5.0
     """
     x = inexact(x, "norm")
-    axes = as_axes(axis, x.ndim, "norm")
+    axes, keepdims = as_axes(axis, x.ndim, "norm"), as_flag(keepdims, "norm")
     if ord is None:
         return vector_norm(x, axis=axes, keepdims=keepdims)
     if len(axes) == 1:

@@ -1,6 +1,7 @@
 """Random tensors. Numbers follow from a key of seed and counter, the same on every backend.
 
-`ad.random.seed(n)` starts the default device's sequence anew, `device.seed(n)` any other's.
+A sequence of keys belongs to a leaf backend, so that levels over one leaf draw on: `ad.random.seed(n)` starts that of
+the default device's leaf anew, `ad.random.seed(n, device)` another's.
 Draws are constants: gradients flow through what is computed from them, as in `mean + std * normal(...)`.
 """
 
@@ -25,8 +26,10 @@ ShapeLike = int | Sequence[int]
 _NUMBER = (int, float, np.integer, np.floating)
 
 
-def seed(n: int) -> None:
-    """Start the random sequence of the default device anew. Raises ArgumentError for a negative seed.
+def seed(n: int, device: Backend | str | None = None) -> None:
+    """Start the random sequence of a device's leaf anew, of no other leaf's; the default device's if None.
+
+    Raises ArgumentError for what is no non-negative integer, DeviceError for a name that means no backend.
 
     >>> import adjoint as ad
     >>> ad.random.seed(1)
@@ -35,7 +38,7 @@ def seed(n: int) -> None:
     >>> (a == ad.random.uniform(2)).tolist()
     [True, True]
     """
-    _place(None).seed(n)
+    _place(device).seed(n)
 
 
 def _floating(dtype: Any, name: str) -> DType:
@@ -60,8 +63,8 @@ def uniform(
 ) -> Tensor[Any]:
     """Numbers evenly distributed in [low, high); float32 unless a dtype is given.
 
-    `low` and `high` are numbers or tensors that broadcast with the shape. Raises ArgumentTypeError for
-    anything else.
+    `low` and `high` are numbers or tensors that broadcast with the shape. The numbers are low + (high - low) * u with
+    u in [0, 1), which as in NumPy may round to `high`; u itself is never 1. Raises ArgumentTypeError for other bounds.
     """
     low, high = _parameter(low, "uniform", "low"), _parameter(high, "uniform", "high")
     place = _place(device)
@@ -108,7 +111,7 @@ def _parameter(value: Any, name: str, what: str) -> Any:
     if isinstance(value, (list, tuple)):
         return dtypes.values_of(value, None, name)
     if not isinstance(value, (*_NUMBER, np.ndarray, Tensor)):
-        raise errors.ArgumentTypeError(f"{name}: {what} is a number or a tensor, received {value!r}")
+        raise errors.ArgumentTypeError(f"{name}: {what} is a number or a tensor, received {errors.shown(value)}")
     return value
 
 
@@ -164,7 +167,9 @@ def integers(
     if found.kind not in "iu":
         raise errors.DtypeError(f"integers: expected an integer dtype, received {found}")
     if not all(isinstance(n, (int, np.integer)) for n in (low, high)):
-        raise errors.ArgumentTypeError(f"integers: bounds are integers, received {low!r} and {high!r}")
+        raise errors.ArgumentTypeError(
+            f"integers: bounds are integers, received {errors.shown(low)} and {errors.shown(high)}"
+        )
     info = np.iinfo(found)
     if not info.min <= low < high <= int(info.max) + 1:
         raise errors.ArgumentError(f"integers: [{low}, {high}) is empty or does not fit in {found}")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from adjoint import errors
+from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import inexact
-from adjoint.functions.reductions import as_axes, as_axis
-from adjoint.tensor import Axis, Tensor, run
+from adjoint.functions.reductions import as_axes, as_axis, as_flag
+from adjoint.tensor import Axis, Tensor, cast, run
 
 B = TypeVar("B", bound=Backend)
 
@@ -43,7 +43,8 @@ def logsumexp(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> 
     Raises DtypeError for complex x, AxisError for an axis that is not there.
     """
     x = _real(x, "logsumexp")  # type: ignore[assignment]
-    return run("logsumexp", (x,), axis=as_axes(axis, x.ndim, "logsumexp"), keepdims=keepdims)  # type: ignore[no-any-return]
+    axes, keepdims = as_axes(axis, x.ndim, "logsumexp"), as_flag(keepdims, "logsumexp")
+    return cast(run("logsumexp", (cast(x, dtypes.summing(x.dtype)),), axis=axes, keepdims=keepdims), x.dtype)
 
 
 def softmax(x: Tensor[B], /, axis: int = -1) -> Tensor[B]:
@@ -63,4 +64,4 @@ def _along(name: str, x: Tensor[B], axis: int) -> Tensor[B]:
     place = as_axis(axis, x.ndim, name)
     if not x.shape[place]:
         return x
-    return run(name, (x,), axis=place)  # type: ignore[no-any-return]
+    return cast(run(name, (cast(x, dtypes.summing(x.dtype)),), axis=place), x.dtype)

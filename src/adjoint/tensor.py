@@ -11,7 +11,7 @@ import operator
 import reprlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -306,6 +306,11 @@ class Tensor(Generic[B]):
     @bound
     def __setitem__(self, key: Any, value: Any) -> None: ...
 
+    def __delitem__(self, key: Any) -> NoReturn:
+        raise errors.ArgumentTypeError(
+            f"del: a tensor keeps its shape, here {self.shape}; join what is left, as in ad.concat([x[:i], x[i + 1:]])"
+        )
+
     # --- as a container ---
 
     def __len__(self) -> int:
@@ -488,9 +493,8 @@ class Tensor(Generic[B]):
     def backward(
         self: Tensor[Autodiff[J]],
         cotangent: Any = None,
-        *,
         retain_graph: bool = False,
-        wrt: Sequence[Tensor[Autodiff[J]]] | None = None,
+        wrt: Tensor[Autodiff[J]] | Sequence[Tensor[Autodiff[J]]] | None = None,
     ) -> Gradients[J]: ...
     @bound
     def grad(self: Tensor[Autodiff[J]], grads: Gradients[J]) -> Tensor[J] | None: ...

@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from adjoint import errors
+from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.decorators import autodiff
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import creating_on
+from adjoint.devices import device as find_device
 from adjoint.functions.creation import asarray, from_inner
 from adjoint.functions.gradients import backward, require_grad
 from adjoint.tensor import Tensor, lifted, wrap
@@ -64,7 +65,7 @@ def check_grads(
     rtol: float = 1e-5,
     atol: float = 1e-6,
     seed: int = 0,
-    device: Backend | None = None,
+    device: Backend | str | None = None,
 ) -> None:
     """Check the derivatives of `f` at `args` against central differences, up to an order.
 
@@ -73,8 +74,8 @@ def check_grads(
     f
         A function of tensors that returns a tensor, or a pytree of them.
     args
-        A tuple of arrays, tensors or pytrees of them; derivatives are taken with respect to all
-        that are float64 or complex128, and other things are passed as they are.
+        A tuple or list of the arguments: arrays, tensors or pytrees of them, or a single one. Derivatives are
+        taken with respect to all that are float64 or complex128, and other things are passed as they are.
     order
         1 checks first derivatives; 2 those of a random directional derivative as well, and so on.
     modes
@@ -87,8 +88,8 @@ def check_grads(
     seed
         Of the random directions.
     device
-        The level to differentiate with, `Autodiff(NumPy())` if None; higher orders stack more of it.
-        Of another backend, the `Autodiff` over it.
+        The level to differentiate with, or its name, `Autodiff(NumPy())` if None; higher orders stack more of
+        it. Of another backend, the `Autodiff` over it.
 
     Raises
     ------
@@ -108,11 +109,12 @@ def check_grads(
     from adjoint.backends.numpy import NumPy
 
     if order.__class__ is not int or order < 1:
-        raise errors.ArgumentError(f"check_grads: the order is 1 or more, received {order!r}")
+        raise errors.ArgumentError(f"check_grads: the order is 1 or more, received {errors.shown(order)}")
     if not modes or not set(modes) <= set(_MODES):
-        raise errors.ArgumentError(f"check_grads: modes are among {_MODES}, received {modes!r}")
-    level = device if isinstance(device, Autodiff) else Autodiff(NumPy() if device is None else device)
-    tuple_of_args: Any = args if isinstance(args, tuple) else (args,)
+        raise errors.ArgumentError(f"check_grads: modes are among {_MODES}, received {errors.shown(modes)}")
+    place = NumPy() if device is None else find_device(device)
+    level = place if isinstance(place, Autodiff) else Autodiff(place)
+    tuple_of_args: Any = tuple(args) if isinstance(args, (tuple, list)) else (args,)
     leaves, tree = optree.tree_flatten(tuple_of_args, none_is_leaf=True)
     at = [i for i, leaf in enumerate(leaves) if _differentiable(leaf)]
     if not at:
@@ -150,7 +152,10 @@ def _differentiable(leaf: Any) -> bool:
 
 
 def _numpy(leaf: Any) -> Any:
-    return leaf.numpy() if isinstance(leaf, Tensor) else leaf
+    if isinstance(leaf, Tensor):
+        return leaf.numpy()
+    dtypes.refuse_masked(leaf, "check_grads")
+    return leaf
 
 
 def _check(

@@ -31,6 +31,8 @@ assert_type(ad.random.permutation(5, device=numpy), ad.Tensor[ad.NumPy])
 assert_type(ad.asarray(ad.arange(3, device=numpy)), ad.Tensor[ad.NumPy])
 assert_type(ad.asarray(ad.arange(3, device=numpy), device=ad.Autodiff(numpy)), ad.Tensor[Single])
 assert_type(ad.zeros_like(ad.eye(2, device=numpy)), ad.Tensor[ad.NumPy])
+assert_type(ad.full(2, ad.ones((), device=numpy)), ad.Tensor[ad.NumPy])
+assert_type(ad.full(2, x[0], device=numpy), ad.Tensor[ad.NumPy])
 assert_type(x.device, Single)
 assert_type(ad.Autodiff(numpy), Single)
 assert_type(ad.Autodiff(numpy).inner, ad.NumPy)
@@ -40,6 +42,7 @@ assert_type(ad.asarray(np.zeros(2), device=ad.Reference()), ad.Tensor[ad.Referen
 # --- operations keep the backend ---
 
 assert_type(x + 1, ad.Tensor[Single])
+assert_type(x + ad.ones(2, device=numpy), ad.Tensor[Single])  # of mixed backends the left one's
 assert_type(2 * x, ad.Tensor[Single])
 assert_type(x @ x, ad.Tensor[Single])
 assert_type(x[0], ad.Tensor[Single])
@@ -73,6 +76,8 @@ assert_type(x.grad_remove(grads), ad.Tensor[ad.NumPy] | None)
 x.grad_replace(grads, grads[x] * 2)
 assert_type(x.inner(), ad.Tensor[ad.NumPy])
 loss.backward(ad.ones((), device=numpy), retain_graph=True, wrt=[x])
+assert_type(loss.backward(wrt=x), ad.Gradients[ad.NumPy])
+assert_type(loss.backward(None, True, [x]), ad.Gradients[ad.NumPy])
 
 # --- levels nest ---
 

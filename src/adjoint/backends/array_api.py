@@ -30,17 +30,25 @@ _DTYPES = (
 class ArrayAPI(Leaf):
     """A namespace of the array API standard, such as `array_api_strict`.
 
+    Raises DeviceError for what is no module, or lacks what the standard has.
+
     >>> import array_api_strict
     >>> ArrayAPI(array_api_strict)
-    array_api_strict
+    array_api[array_api_strict]
     """
 
     def __init__(self, xp: ModuleType) -> None:
         super().__init__()
         if not isinstance(xp, ModuleType):
             raise errors.DeviceError(f"ArrayAPI: expected a module such as array_api_strict, received {xp!r}")
+        missing = [name for name in ("asarray", "astype", "empty", "isdtype") if not hasattr(xp, name)]
+        if missing:
+            raise errors.DeviceError(
+                f"ArrayAPI: {xp.__name__} does not follow the array API standard: it has no {missing[0]}; "
+                "array_api_compat wraps some libraries that nearly do"
+            )
         self.xp: Any = xp
-        self.name = xp.__name__
+        self.name = f"array_api[{xp.__name__}]"
         # the standard leaves open whether `xp.float32` is the very dtype that arrays show
         self._theirs = {ours: getattr(xp, ours.name) for ours in _DTYPES if hasattr(xp, ours.name)}
         self._ours = {xp.empty((0,), dtype=theirs).dtype: ours for ours, theirs in self._theirs.items()}
@@ -205,6 +213,8 @@ def _softmax_cross_entropy(xp: Any, x: Array, labels: Array) -> Array:
             f"cross entropy: targets from {int(xp.min(labels))} to {int(xp.max(labels))}, but the logits have "
             f"{classes} classes; targets are class numbers from 0"
         )
+    if classes:  # beside a large logit its logsumexp rounds the logarithm of a sum away
+        x = x - xp.max(x, axis=-1, keepdims=True)
     picked = xp.take_along_axis(x, xp.expand_dims(labels, axis=-1), axis=-1)
     return _logsumexp(xp, x, axis=(x.ndim - 1,), keepdims=False) - xp.squeeze(picked, axis=-1)
 

@@ -389,6 +389,13 @@ def _nonzero(x: Array) -> Array:
     return np.stack(np.nonzero(x)).astype(np.int64, copy=False)
 
 
+def _matmul(x: Array, y: Array) -> Array:
+    """Stacks of outer products, as per-example gradients are, are multiplications, which BLAS is not asked for."""
+    if x.shape[-1] == 1 and x.ndim > 2 and y.shape[-2] == 1:
+        return np.multiply(x, y)
+    return np.matmul(x, y)
+
+
 # --- linear algebra ------------------------------------------------------------------------------
 
 
@@ -423,9 +430,10 @@ def _generator(key: tuple[int, int]) -> np.random.Generator:
 
 
 def random_uniform(*, key: tuple[int, int], shape: tuple[int, ...], dtype: DType) -> Array:
-    return np.asarray(_generator(key).random(shape, dtype=np.float32 if dtype.itemsize <= 4 else np.float64)).astype(
-        dtype, copy=False
-    )
+    draw = np.asarray(_generator(key).random(shape, dtype=np.float32 if dtype.itemsize <= 4 else np.float64))
+    if dtype.itemsize < 4:  # cut to the digits that half precision has: rounding would make ones
+        draw = np.asarray(np.floor(draw * 2048) / 2048)
+    return draw.astype(dtype, copy=False)
 
 
 def random_normal(*, key: tuple[int, int], shape: tuple[int, ...], dtype: DType) -> Array:
@@ -506,7 +514,7 @@ _IMPLEMENTATIONS: dict[str, Implementation] = {
     "argsort": _argsort,
     "topk": _topk,
     "nonzero": _nonzero,
-    "matmul": np.matmul,
+    "matmul": _matmul,
     "conv2d": lambda x, weight, **how: convolution.conv2d(np, x, weight, **how),
     "conv2d_input": lambda g, weight, **how: convolution.conv2d_input(np, g, weight, **how),
     "conv2d_weight": lambda x, g, **how: convolution.conv2d_weight(np, x, g, **how),

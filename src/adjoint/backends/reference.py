@@ -227,8 +227,12 @@ def _softmax_pullback(B: Reference, g: Line, out: Line) -> Line:
 
 
 def _log_softmax(B: Reference, line: Line) -> Line:
-    total = _logsumexp(B, line) if line else 0
-    return [v - total for v in line]
+    if not line:
+        return line
+    top = _largest(B, line)
+    shifted = [v - top for v in line]  # so that no large total rounds the logarithm of a sum away
+    total = _logsumexp(B, shifted)
+    return [v - total for v in shifted]
 
 
 def _log_softmax_pullback(B: Reference, g: Line, out: Line) -> Line:

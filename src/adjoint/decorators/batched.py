@@ -122,6 +122,8 @@ class Batched(Decorator[J]):
             return lambda **parameters: Batch(run(**parameters), False)
         if primitive.kind is RANDOM:
             return self._random(primitive, run)
+        if primitive.kind is ELEMENTWISE and primitive.name not in BATCHING:
+            return self._elementwise(run)
         rule = BATCHING.get(primitive.name) or _BY_NAME.get(primitive.name) or _BY_KIND[primitive.kind]
         inner, results = self.inner, primitive.results
 
@@ -136,6 +138,32 @@ class Batched(Decorator[J]):
 
         if rule is _elementwise and not primitive.parameters and len(primitive.operands) <= 2:
             return (_of_one if len(primitive.operands) == 1 else _of_two)(run, lifted)
+        return lifted
+
+    def _elementwise(self, run: Implementation) -> Implementation:
+        """Operands broadcast: of fewer axes than others, they get ones behind the axis of examples."""
+        reshape = self.inner.reshape
+
+        def lifted(*operands: Any, **parameters: Any) -> Batch:
+            values, flags, batched, top = [], [], False, 0
+            for operand in operands:
+                flag = False
+                if operand.__class__ is Batch:
+                    flag = operand.batched
+                    batched = batched or flag
+                    operand = operand.value
+                    rank = len(operand.shape) - flag
+                    if rank > top:
+                        top = rank
+                values.append(operand)
+                flags.append(flag)
+            if batched and top and len(values) > 1:
+                for i, flag in enumerate(flags):
+                    if flag and len(values[i].shape) <= top:
+                        count, *shape = values[i].shape
+                        values[i] = reshape(values[i], shape=(count, *[1] * (top - len(shape)), *shape))
+            return Batch(run(*values, **parameters), batched)
+
         return lifted
 
     def _random(self, primitive: Primitive, run: Implementation) -> Implementation:
@@ -240,12 +268,6 @@ def _shifted(parameters: dict[str, Any]) -> dict[str, Any]:
     return shifted
 
 
-def _elementwise(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
-    rank = max(map(_rank, values, flags))
-    arrays = [_aligned(B, v, batched, rank) for v, batched in zip(values, flags, strict=True)]
-    return getattr(B, primitive.name)(*arrays, **parameters)
-
-
 def _along_axes(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
     """What works along given axes, and needs all its operands with the axis of examples."""
     arrays = values if all(flags) else _all_with_axis(B, values, flags)
@@ -323,9 +345,11 @@ def _batched_key(
 ) -> tuple[Any, list[Any], tuple[int, ...]]:
     """The key that indexes all examples at once, its arrays, and the order of axes it gives.
 
-    The last is a permutation: axis i of the wanted result (examples first) is axis order[i] of what
-    the key gives. NumPy puts the axes of index arrays in front where the arrays are not side by side.
+    The last is a permutation, empty where nothing moves: axis i of the wanted result (examples first) is axis order[i]
+    of what the key gives. NumPy puts the axes of index arrays in front where the arrays are not side by side.
     """
+    if not arrays:  # basic keys move no axes
+        return (slice(0, x.shape[0], 1), *key), [], ()
     ranks = [_rank(a, f) for a, f in zip(arrays, flags, strict=True)]
     common = max(ranks, default=0)
     wanted = _axes(key, common, _rank(x, x_batched))
@@ -419,6 +443,9 @@ def _convolution(B: Any, primitive: Primitive, values: list[Any], flags: list[bo
     """Other images for each example are more images; other kernels are more groups of channels."""
     run, name = getattr(B, primitive.name), primitive.name
     size = _size(values, flags)
+    if size == 0:
+        one = primitive.shape(*[tuple(v.shape)[f:] for v, f in zip(values, flags, strict=True)], **parameters)
+        return B.full(shape=(0, *one), value=0, dtype=B.dtype_of(values[0]))
     if flags == [True, False] and name != "conv2d_weight":
         return _split(B, run(_merged(B, values[0], 0), values[1], **parameters), 0, size)
     arrays = _all_with_axis(B, values, flags)
@@ -442,7 +469,6 @@ _BY_NAME: dict[str, Rule] = {
     "nonzero": _nonzero,
 }
 _BY_KIND: dict[Kind, Rule] = {
-    ELEMENTWISE: _elementwise,
     REDUCTION: _along_axes,
     STRUCTURAL: _along_axes,
     INDEXING: _along_axes,

@@ -30,14 +30,14 @@ def as_shape(shape: Any, name: str = "shape") -> Shape:
     """
     sizes = integers(shape, name, "sizes")
     if any(n < 0 for n in sizes):
-        raise errors.ShapeError(f"{name}: sizes are not negative; received {shape!r}")
+        raise errors.ShapeError(f"{name}: sizes are not negative; received {errors.shown(shape)}")
     return sizes
 
 
 def as_integer(value: Any, name: str, what: str) -> int:
     """One integer that users write; raises ArgumentTypeError for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise errors.ArgumentTypeError(f"{name}: {what} is an integer, received {value!r}")
+        raise errors.ArgumentTypeError(f"{name}: {what} is an integer, received {errors.shown(value)}")
     return int(value)
 
 
@@ -47,26 +47,32 @@ def integers(value: Any, name: str, what: str) -> tuple[int, ...]:
     valid = not isinstance(found, str) and hasattr(found, "__iter__")
     found = tuple(found) if valid else ()
     if not valid or any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) for n in found):
-        raise errors.ArgumentTypeError(f"{name}: {what} are integers; received {value!r}")
+        raise errors.ArgumentTypeError(f"{name}: {what} are integers; received {errors.shown(value)}")
     return tuple(map(int, found))
 
 
 def as_number(value: Any, name: str, what: str) -> Any:
     """A real number that users write, NumPy's made Python's; raises ArgumentTypeError for anything else."""
     if not isinstance(value, (int, float, np.integer, np.floating)):
-        raise errors.ArgumentTypeError(f"{name}: {what} is a number, received {value!r}")
+        raise errors.ArgumentTypeError(f"{name}: {what} is a number, received {errors.shown(value)}")
     return value.item() if isinstance(value, np.generic) else value
 
 
 def as_constant(value: Any, dtype: DType, name: str) -> Any:
     """One number to fill a tensor of the dtype with, as a Python scalar.
 
-    Raises ArgumentTypeError for what is no single number, DtypeError and RangeError for what the dtype does not hold.
+    Raises ArgumentTypeError for what is no single number, DtypeError and RangeError for what the dtype does not hold,
+    TrackedError for a tensor whose gradient would be lost.
     """
+    if isinstance(value, Tensor) and value.device.tracked(value._array):
+        raise errors.TrackedError(
+            f"{name}: a tracked tensor of shape {value.shape} in the place of a number would lose its gradient "
+            "silently; pass x.detach() for its value, or do the arithmetic with the tensor that comes out"
+        )
     if isinstance(value, (Tensor, np.ndarray, np.generic)) and value.size == 1:
         value = value.item()
     if not isinstance(value, (int, float, complex)):
-        raise errors.ArgumentTypeError(f"{name}: expected one number, received {value!r}")
+        raise errors.ArgumentTypeError(f"{name}: expected one number, received {errors.shown(value)}")
     if isinstance(value, complex) and dtype.kind not in "cb":
         raise errors.DtypeError(f"{name}: the complex number {value} does not fit in {dtype}; take .real first")
     return fitting(value, dtype, name)
@@ -184,15 +190,23 @@ def _unshared(name: str, place: Backend) -> errors.ArgumentError:
 def from_dlpack(array: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor[Any]:
     """A tensor over the memory of another library's array, through DLPack.
 
-    `copy=True` never shares. Raises ArgumentError for `copy=False` where the values must be copied,
-    TrackedError or the exporter's error where the array cannot be exported.
+    `copy=True` never shares. Raises ArgumentError for `copy=False` where the values must be copied, TrackedError for
+    a tensor that adjoint or its own library tracks, DtypeError where the array cannot be exported to NumPy.
     """
     if not hasattr(array, "__dlpack__"):
         raise errors.ArgumentTypeError(
             f"from_dlpack: expected an array with __dlpack__, received {type(array).__name__}"
         )
-    values = np.from_dlpack(array, copy=False) if copy is False else np.from_dlpack(array)
-    return _held("from_dlpack", values, _values(values, None, "from_dlpack"), _place(device), copy)
+    place = _place(device)
+    try:
+        values = np.from_dlpack(array, copy=False) if copy is False else np.from_dlpack(array)
+    except errors.AdjointError:
+        raise
+    except (BufferError, TypeError, RuntimeError, ValueError) as error:
+        found = dtypes.unreadable(array, "from_dlpack", error)
+        known = copy is not False or isinstance(found, errors.TrackedError)
+        raise found if known else _unshared("from_dlpack", place) from error
+    return _held("from_dlpack", values, _values(values, None, "from_dlpack"), place, copy)
 
 
 @overload
@@ -308,39 +322,68 @@ def empty(shape: ShapeLike, *, dtype: Any = None, device: Any = None) -> Tensor[
     return _full(as_shape(shape, "empty"), 0, _dtype(dtype), device)
 
 
+def _filled(shape: Shape, value: Any, dtype: DType, device: Any, name: str) -> Tensor[Any]:
+    """One value everywhere: a number, or a tensor with one element, whose gradient flows."""
+    if not isinstance(value, Tensor) or not value.device.tracked(value._array):
+        return _full(shape, as_constant(value, dtype, name), dtype, device)
+    if value.size != 1:
+        raise errors.ArgumentTypeError(f"{name}: expected one number, received {errors.shown(value)}")
+    if value.dtype.kind == "c" and dtype.kind not in "cb":
+        raise errors.DtypeError(f"{name}: a complex number does not fit in {dtype}; take .real first")
+    number = run("reshape", (asarray(value, dtype=dtype, device=device),), shape=())
+    return run("broadcast_to", (number,), shape=shape)  # type: ignore[no-any-return]
+
+
+@overload
+def full(shape: ShapeLike, fill_value: Tensor[D], *, dtype: Any = None, device: None = None) -> Tensor[D]: ...
 @overload
 def full(shape: ShapeLike, fill_value: complex, *, dtype: Any = None, device: None = None) -> Default: ...
 @overload
-def full(shape: ShapeLike, fill_value: complex, *, dtype: Any = None, device: D) -> Tensor[D]: ...
+def full(shape: ShapeLike, fill_value: complex | Tensor[Any], *, dtype: Any = None, device: D) -> Tensor[D]: ...
 @overload
-def full(shape: ShapeLike, fill_value: complex, *, dtype: Any = None, device: str) -> Tensor[Any]: ...
-def full(shape: ShapeLike, fill_value: complex, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
-    """A tensor with one value everywhere, of the dtype that the value has."""
+def full(shape: ShapeLike, fill_value: complex | Tensor[Any], *, dtype: Any = None, device: str) -> Tensor[Any]: ...
+def full(shape: ShapeLike, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
+    """A tensor with one value everywhere, of the dtype that the value has.
+
+    `fill_value` is a number or a tensor of one element, on whose device the result is unless one is given; gradients
+    flow to it. Raises ArgumentTypeError for anything else, DtypeError and RangeError for what `dtype` does not hold,
+    TrackedError where a tracked tensor would leave its graph.
+
+    >>> import adjoint as ad
+    >>> x = ad.tensor(2.0).require_grad()
+    >>> ad.full((2, 3), x).sum().backward()[x].item()
+    6.0
+    """
     if isinstance(fill_value, Tensor):
-        fill_value = fill_value.item()
-    known = _dtype(dtype, _values(fill_value, None, "full").dtype)
-    return _full(as_shape(shape, "full"), as_constant(fill_value, known, "full"), known, device)
+        device, default = fill_value.device if device is None else device, fill_value.dtype
+    else:
+        default = _values(fill_value, None, "full").dtype
+    return _filled(as_shape(shape, "full"), fill_value, _dtype(dtype, default), device, "full")
 
 
-def full_like(x: Tensor[D], fill_value: complex, *, dtype: Any = None, device: Any = None) -> Tensor[D]:
-    """A constant of the shape of `x`, and its dtype and device unless given."""
-    known = _dtype(dtype, x.dtype)
-    return _full(x.shape, as_constant(fill_value, known, "full_like"), known, x.device if device is None else device)
+def full_like(x: Tensor[D], fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor[D]:
+    """One value everywhere, in the shape of `x`, and in its dtype and on its device unless given.
+
+    `fill_value` and errors are those of `full`.
+    """
+    x = as_tensor(x, "full_like")
+    device = x.device if device is None else device
+    return _filled(x.shape, fill_value, _dtype(dtype, x.dtype), device, "full_like")
 
 
 def zeros_like(x: Tensor[D], *, dtype: Any = None, device: Any = None) -> Tensor[D]:
-    """Zeros of the shape of `x`, and its dtype and device unless given."""
-    return full_like(x, 0, dtype=dtype, device=device)
+    """Zeros of the shape of `x`, a tensor or anything with values, and its dtype and device unless given."""
+    return full_like(as_tensor(x, "zeros_like"), 0, dtype=dtype, device=device)
 
 
 def ones_like(x: Tensor[D], *, dtype: Any = None, device: Any = None) -> Tensor[D]:
     """Ones of the shape of `x`, and its dtype and device unless given."""
-    return full_like(x, 1, dtype=dtype, device=device)
+    return full_like(as_tensor(x, "ones_like"), 1, dtype=dtype, device=device)
 
 
 def empty_like(x: Tensor[D], *, dtype: Any = None, device: Any = None) -> Tensor[D]:
     """As `zeros_like`: a tensor to be assigned to."""
-    return full_like(x, 0, dtype=dtype, device=device)
+    return full_like(as_tensor(x, "empty_like"), 0, dtype=dtype, device=device)
 
 
 @overload
@@ -454,7 +497,7 @@ def inexact(x: Any, name: str) -> Tensor[Any]:
 def meshgrid(*arrays: Tensor[D], indexing: str = "xy") -> list[Tensor[D]]:
     """Coordinate tensors of a grid from one-dimensional ones; `indexing` is "xy" or "ij"."""
     if indexing not in ("xy", "ij"):
-        raise errors.ArgumentError(f"meshgrid: indexing is 'xy' or 'ij', received {indexing!r}")
+        raise errors.ArgumentError(f"meshgrid: indexing is 'xy' or 'ij', received {errors.shown(indexing)}")
     arrays = tuple([as_tensor(x, "meshgrid") for x in arrays])
     sizes = [x.size for x in arrays]
     places = list(range(len(arrays)))

@@ -47,7 +47,9 @@ def _pairwise(name: str) -> Callable[[F], F]:
             out = binary(name, x, y)
             if out is NotImplemented:
                 other = y if isinstance(x, Tensor) else x
-                raise errors.DtypeError(f"{name}: expected a tensor, an array or a number, received {other!r}")
+                raise errors.DtypeError(
+                    f"{name}: expected a tensor, an array or a number, received {errors.shown(other)}"
+                )
             return out
 
         body.__name__ = body.__qualname__ = function.__name__

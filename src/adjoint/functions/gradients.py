@@ -16,7 +16,7 @@ from adjoint.functions.creation import tensor as make
 from adjoint.graph.nodes import Key, Leaf, Node, Var, leaf_of, living_leaf, remember
 from adjoint.graph.origins import Origin
 from adjoint.primitives import Shape
-from adjoint.tensor import Tensor, cast, lifted, same, wrap
+from adjoint.tensor import Tensor, cast, grounded, same, wrap
 
 J = TypeVar("J", bound=Backend, covariant=True)
 T = TypeVar("T")
@@ -223,11 +223,15 @@ def _fitting(value: Any, shape: Shape, dtype: DType, inner: Backend, what: str) 
 
 
 def _inner_array(value: Any, inner: Backend, what: str) -> Array:
+    """The array on the inner backend: lifted from below, or a constant of the levels above."""
     if not isinstance(value, Tensor):
         raise errors.DeviceError(f"{what} is a tensor of {inner}, received {type(value).__name__}")
-    if inner is not value.device and not any(level is value.device for level in inner.chain()):
-        raise errors.DeviceError(f"{what} is a tensor of {inner}, received one on {value.device}; take its inner()")
-    return lifted(value, inner)
+    found = grounded(value._array, value.device, inner)
+    if found is None:
+        raise errors.DeviceError(
+            f"{what} is a tensor of {inner} or a constant, received one on {value.device}; take its inner()"
+        )
+    return inner.lift(*found)
 
 
 def _autodiff(x: Tensor[Any], what: str) -> Autodiff[Any]:
@@ -337,28 +341,29 @@ def inner(x: Tensor[Any], /) -> Tensor[Any]:
 def backward(
     x: Tensor[Any],
     cotangent: Any = None,
-    *,
     retain_graph: bool = False,
-    wrt: Sequence[Tensor[Any]] | None = None,
+    wrt: Tensor[Any] | Sequence[Tensor[Any]] | None = None,
 ) -> Gradients[Any]:
     """The gradients of this tensor with respect to the leaves it was computed from.
 
     Parameters
     ----------
     cotangent
-        What to pull back: a tensor of the inner backend or anything with values, of the tensor's shape.
-        Ones if None, which for a scalar gives the gradient, else that of the sum.
+        What to pull back, of the tensor's shape: a tensor of the inner backend, a constant, or anything else that
+        `ad.asarray` takes. Ones if None, which for a scalar gives the gradient, else that of the sum.
     retain_graph
         Keep the graph for another `backward`; otherwise it is freed as it is used.
     wrt
-        The tensors to answer for, intermediate results among them; all leaves if None.
+        The tensor or tensors to answer for, intermediate results among them; all leaves if None.
 
     Raises
     ------
     GraphError
         The tensor is a constant, the graph was freed, or a pullback failed (BackwardError).
-    ShapeError, DeviceError
-        A cotangent of the wrong shape or backend.
+    ShapeError, DtypeError, DeviceError
+        A cotangent of the wrong shape, dtype or backend.
+    ArgumentTypeError
+        Something else than tensors in `wrt`.
     NoAutodiffError
         The backend computes without gradients.
 
@@ -390,8 +395,12 @@ def backward(
     nodes: list[Node] | None = None
     if wrt is not None:
         nodes = []
+        if not isinstance(wrt, Tensor) and (isinstance(wrt, str) or not hasattr(wrt, "__iter__")):
+            raise errors.ArgumentTypeError(f"backward: wrt is a tensor or several, received {errors.shown(wrt)}")
         for tensor in [wrt] if isinstance(wrt, Tensor) else wrt:
-            node = _node(tensor, "backward: an entry of wrt")
+            if not isinstance(tensor, Tensor):
+                raise errors.ArgumentTypeError(f"backward: an entry of wrt is no tensor but {errors.shown(tensor)}")
+            node = _node(tensor, "")
             if node is None or tensor.device is not level:
                 raise errors.GraphError(
                     f"backward: a tensor of shape {tensor.shape} in wrt is not tracked on {level}; call require_grad()"

@@ -116,7 +116,7 @@ def _entry(entry: Any, x: Tensor[Any]) -> list[Any]:
         return [int(entry)]
     if isinstance(entry, float) or not isinstance(entry, (Tensor, np.ndarray, np.generic, list, tuple, bool)):
         raise errors.OutOfRangeError(
-            f"index: expected integers, slices, None, ..., integer or boolean tensors; received {entry!r}"
+            f"index: expected integers, slices, None, ..., integer or boolean tensors; received {errors.shown(entry)}"
         )
     if isinstance(entry, (list, tuple)) and not len(entry):
         entry = np.zeros(0, dtype=np.int64)
@@ -132,12 +132,12 @@ def _entry(entry: Any, x: Tensor[Any]) -> list[Any]:
 
 
 def _beside(indices: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
-    """Indices have no derivatives: those of an outer level come down to where x is."""
+    """Indices have no derivatives: those of an outer level come down to where x is, unless they differ there."""
     level, array = indices._device, indices._array
     if level is x._device or not any(below is x._device for below in level.chain()):
         meet(x, indices)
         return indices
-    while level is not x._device and isinstance(level, Decorator):
+    while level is not x._device and isinstance(level, Decorator) and not level.varies(array):
         level, array = level.inner, level.unwrap(array)
     return wrap(array, level)
 
@@ -312,6 +312,8 @@ def topk(x: Tensor[B], k: int, /, *, axis: int = -1, largest: bool = True) -> tu
     """
     x, place = _line(x, axis, "topk")
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 0 <= k <= x.shape[place]:
-        raise errors.ArgumentError(f"topk: k is between 0 and the axis's size {x.shape[place]}, received {k!r}")
+        raise errors.ArgumentError(
+            f"topk: k is between 0 and the axis's size {x.shape[place]}, received {errors.shown(k)}"
+        )
     values, places = run("topk", (x,), k=int(k), axis=place, largest=largest)
     return values, places

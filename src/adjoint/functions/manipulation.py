@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, Never, TypeVar
 
 import numpy as np
 
@@ -18,7 +18,13 @@ from adjoint.tensor import Axis, Tensor, run
 B = TypeVar("B", bound=Backend)
 
 
-def reshape(x: Tensor[B], /, shape: int | Sequence[int], *, copy: bool | None = None) -> Tensor[B]:
+def _one_tuple(name: str, first: Any, rest: tuple[Any, ...]) -> None:
+    """Refuses `x.reshape(2, 3)`, and says how it is written."""
+    if rest:
+        raise errors.ArgumentTypeError(f"{name}: expected one tuple; write x.{name}({errors.shown((first, *rest))})")
+
+
+def reshape(x: Tensor[B], /, shape: int | Sequence[int], *rest: Never, copy: bool | None = None) -> Tensor[B]:
     """The same elements, in order, in another shape; one size may be -1 and is worked out.
 
     `copy` is the standard's, and changes nothing: whether tensors share memory cannot be seen.
@@ -28,6 +34,7 @@ def reshape(x: Tensor[B], /, shape: int | Sequence[int], *, copy: bool | None = 
     >>> ad.reshape(ad.arange(6), (2, -1)).shape
     (2, 3)
     """
+    _one_tuple("reshape", shape, rest)
     x = as_tensor(x, "reshape")
     sizes = list(integers(shape, "reshape", "sizes"))
     if sizes.count(-1) == 1:
@@ -38,11 +45,12 @@ def reshape(x: Tensor[B], /, shape: int | Sequence[int], *, copy: bool | None = 
     return run("reshape", (x,), shape=as_shape(sizes, "reshape"))  # type: ignore[no-any-return]
 
 
-def permute_dims(x: Tensor[B], /, axes: Sequence[int]) -> Tensor[B]:
+def permute_dims(x: Tensor[B], /, axes: Sequence[int], *rest: Never) -> Tensor[B]:
     """The axes in another order: axis i of the result is axis `axes[i]` of x.
 
     Raises AxisError unless every axis is named once.
     """
+    _one_tuple("permute_dims", axes, rest)
     x = as_tensor(x, "permute_dims")
     order = tuple(as_axis(i, x.ndim, "permute_dims") for i in integers(axes, "permute_dims", "axes"))
     if sorted(order) != list(range(x.ndim)):
@@ -83,11 +91,12 @@ def squeeze(x: Tensor[B], /, axis: Axis = None) -> Tensor[B]:
     return run("squeeze", (x,), axis=ones if axis is None else as_axes(axis, x.ndim, "squeeze"))  # type: ignore[no-any-return]
 
 
-def broadcast_to(x: Tensor[B], /, shape: int | Sequence[int]) -> Tensor[B]:
+def broadcast_to(x: Tensor[B], /, shape: int | Sequence[int], *rest: Never) -> Tensor[B]:
     """Repeated along axes of size one and new leading ones, without a copy.
 
     Raises ShapeError where the shape cannot be reached.
     """
+    _one_tuple("broadcast_to", shape, rest)
     return run("broadcast_to", (as_tensor(x, "broadcast_to"),), shape=as_shape(shape, "broadcast_to"))  # type: ignore[no-any-return]
 
 
@@ -119,7 +128,7 @@ def stack(arrays: Sequence[Tensor[B]], /, *, axis: int = 0) -> Tensor[B]:
         if x.shape != tensors[0].shape:
             raise errors.ShapeError(f"stack: shapes {tensors[0].shape} and {x.shape} differ; all must be equal")
     place = as_axis(axis, tensors[0].ndim + 1, "stack")
-    return run("concat", [expand_dims(x, place) for x in tensors], axis=place)  # type: ignore[no-any-return]
+    return run("concat", [run("expand_dims", (x,), axis=(place,)) for x in tensors], axis=place)  # type: ignore[no-any-return]
 
 
 def _some(arrays: Any, name: str) -> list[Any]:
@@ -163,7 +172,8 @@ def pad(x: Tensor[B], /, pad_width: Any, *, value: complex = 0) -> Tensor[B]:
         valid = False
     if not valid:
         raise errors.ArgumentError(
-            f"pad: pad_width {pad_width!r} is no width, pair, or pair per axis ({x.ndim}) of non-negative integers"
+            f"pad: pad_width is a width, a pair, or a pair for each of {x.ndim} axes, of non-negative integers; "
+            f"received {errors.shown(pad_width)}"
         )
     fill = as_constant(value, x.dtype, "pad")
     return run("pad", (x,), widths=tuple((int(a), int(b)) for a, b in widths), value=fill)  # type: ignore[no-any-return]
@@ -210,7 +220,7 @@ def repeat(x: Tensor[B], repeats: int, /, *, axis: int | None = None) -> Tensor[
     place = as_axis(axis, x.ndim, "repeat")
     if not isinstance(repeats, (int, np.integer)):
         raise errors.ArgumentTypeError(
-            f"repeat: repeats is an integer, received {repeats!r}; concat joins different parts"
+            f"repeat: repeats is an integer, received {errors.shown(repeats)}; concat joins different parts"
         )
     (times,) = as_shape(repeats, "repeat")
     wide = expand_dims(x, place + 1)

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import arange, as_tensor, as_tensors
-from adjoint.functions.elementwise import square
+from adjoint.functions.creation import arange, as_number, as_tensor, as_tensors, integers
+from adjoint.functions.elementwise import square, where
 from adjoint.functions.indexing import take_along_axis
 from adjoint.functions.manipulation import moveaxis, pad
 from adjoint.functions.products import matmul
@@ -84,19 +84,22 @@ def layer_norm(
 ) -> Tensor[B]:
     """x with mean 0 and variance 1 over its last axes, then scaled and shifted. J. Ba et al. (2016).
 
-    `normalized_shape` is the shape of those axes, and of weight and bias. Raises ShapeError where they
-    do not agree.
+    `normalized_shape` is the shape of those axes, and of weight and bias. Raises ArgumentTypeError where it is no
+    shape, ShapeError where they do not agree.
     """
-    x = _real(x, "layer_norm")
-    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-    for name, given in (("x's last axes", x.shape[x.ndim - len(shape) :]), ("weight", weight), ("bias", bias)):
-        found = given.shape if isinstance(given, Tensor) else given
-        if (found is not None and tuple(found) != shape) or not shape:
-            raise errors.ShapeError(f"layer_norm: normalized_shape is {shape}, {name} has shape {found}")
-    out = run("standardize", (x,), axis=tuple(range(x.ndim - len(shape), x.ndim)), epsilon=eps)
-    if weight is not None:
-        out = out * weight
-    return out if bias is None else out + bias  # type: ignore[no-any-return]
+    x, eps = _real(x, "layer_norm"), as_number(eps, "layer_norm", "eps")
+    shape = integers(normalized_shape, "layer_norm", "the sizes in normalized_shape")
+    scale, shift = (None if given is None else operand(given, x, "layer_norm") for given in (weight, bias))
+    found = {"x's last axes": x.shape[x.ndim - len(shape) :]}
+    found |= {name: given.shape for name, given in (("weight", scale), ("bias", shift)) if given is not None}
+    for name, sizes in found.items():
+        if sizes != shape or not shape:
+            raise errors.ShapeError(f"layer_norm: normalized_shape is {shape}, {name} has shape {sizes}")
+    axes = tuple(range(x.ndim - len(shape), x.ndim))
+    out = cast(run("standardize", (cast(x, dtypes.summing(x.dtype)),), axis=axes, epsilon=eps), x.dtype)
+    if scale is not None:
+        out = out * scale
+    return out if shift is None else out + shift
 
 
 def _reduced(losses: Tensor[Any], reduction: str, name: str) -> Tensor[Any]:
@@ -106,7 +109,7 @@ def _reduced(losses: Tensor[Any], reduction: str, name: str) -> Tensor[Any]:
         return losses.sum()
     if reduction == "mean":
         return losses.mean()
-    raise errors.ArgumentError(f"{name}: reduction is 'mean', 'sum' or 'none', received {reduction!r}")
+    raise errors.ArgumentError(f"{name}: reduction is 'mean', 'sum' or 'none', received {errors.shown(reduction)}")
 
 
 def cross_entropy(logits: Tensor[B], target: Any, *, reduction: str = "mean") -> Tensor[B]:
@@ -145,14 +148,15 @@ def cross_entropy(logits: Tensor[B], target: Any, *, reduction: str = "mean") ->
         raise errors.ShapeError(
             f"cross_entropy: logits {logits.shape} need targets of shape {x.shape[:-1]}, received {labels.shape}"
         )
-    losses = run("softmax_cross_entropy", (x, cast(labels, dtypes.int64)))
-    return _reduced(losses, reduction, "cross_entropy")
+    losses = run("softmax_cross_entropy", (cast(x, dtypes.summing(x.dtype)), cast(labels, dtypes.int64)))
+    return _reduced(cast(losses, x.dtype), reduction, "cross_entropy")
 
 
 def binary_cross_entropy_with_logits(logits: Tensor[B], target: Any, *, reduction: str = "mean") -> Tensor[B]:
-    """-target log(p) - (1 - target) log(1 - p) with p = sigmoid(logits), without overflow.
+    """-target log(p) - (1 - target) log(1 - p) with p = sigmoid(logits), without overflow or cancellation.
 
-    Targets are between 0 and 1, of the logits' shape. Raises ShapeError where they are not.
+    Targets are between 0 and 1, of the logits' shape. Raises ShapeError where they are not. An infinite logit loses
+    nothing where the target agrees with it, and is infinitely wrong elsewhere.
     """
     x = _real(logits, "binary_cross_entropy_with_logits")
     target = operand(target, x, "binary_cross_entropy_with_logits")
@@ -160,7 +164,12 @@ def binary_cross_entropy_with_logits(logits: Tensor[B], target: Any, *, reductio
         raise errors.ShapeError(
             f"binary_cross_entropy_with_logits: logits have shape {x.shape}, targets {target.shape}"
         )
-    return _reduced(run("softplus", (x,)) - x * target, reduction, "binary_cross_entropy_with_logits")
+    x, target = as_tensors([x, target], "binary_cross_entropy_with_logits")
+    # (1 - target) x + log(1 + exp(-x)) for x > 0 and -target x + log(1 + exp(x)) else: no large terms cancel
+    above = x > 0
+    rest = run("softplus", (where(above, -x, x),))
+    linear = run("absorbing_multiply", (where(above, 1 - target, -target), x))
+    return _reduced(linear + rest, reduction, "binary_cross_entropy_with_logits")
 
 
 def mse_loss(x: Tensor[B], target: Any, *, reduction: str = "mean") -> Tensor[B]:
@@ -175,7 +184,9 @@ def mse_loss(x: Tensor[B], target: Any, *, reduction: str = "mean") -> Tensor[B]
 def _pair(value: Any, name: str, least: int) -> tuple[int, int]:
     pair = (value, value) if isinstance(value, int) else tuple(value)
     if len(pair) != 2 or not all(isinstance(n, int) and n >= least for n in pair):
-        raise errors.ArgumentError(f"{name} is an integer of at least {least} or two of them, received {value!r}")
+        raise errors.ArgumentError(
+            f"{name} is an integer of at least {least} or two of them, received {errors.shown(value)}"
+        )
     return pair[0], pair[1]
 
 
@@ -218,7 +229,7 @@ def conv2d(
         "groups": groups,
     }
     if not isinstance(groups, int) or groups < 1:
-        raise errors.ArgumentError(f"conv2d: groups is a positive integer, received {groups!r}")
+        raise errors.ArgumentError(f"conv2d: groups is a positive integer, received {errors.shown(groups)}")
     TABLE["conv2d"].shape(x.shape, weight.shape, **how)  # raises where they do not fit
     if bias is not None and bias.shape != weight.shape[:1]:
         raise errors.ShapeError(

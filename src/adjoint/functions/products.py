@@ -102,7 +102,9 @@ def tensordot(x: Tensor[B], y: Any, /, *, axes: int | tuple[Sequence[int], Seque
         pairs = [tuple(range(x.ndim - axes, x.ndim)), tuple(range(axes))]
     else:
         if not isinstance(axes, (tuple, list, np.ndarray)) or len(axes) != 2:
-            raise errors.ArgumentTypeError(f"tensordot: axes is an integer or two sequences of them, received {axes!r}")
+            raise errors.ArgumentTypeError(
+                f"tensordot: axes is an integer or two sequences of them, received {errors.shown(axes)}"
+            )
         given = [integers(side, "tensordot", "axes") for side in axes]
         pairs = [tuple(as_axis(i, t.ndim, "tensordot") for i in side) for side, t in zip(given, (x, y), strict=True)]
     summed = [[t.shape[i] for i in side] for t, side in zip((x, y), pairs, strict=True)]
@@ -133,7 +135,9 @@ def einsum(subscripts: str, /, *operands: Any) -> Tensor[Any]:
     [1.0, 2.0]
     """
     if not isinstance(subscripts, str):
-        raise errors.ArgumentTypeError(f"einsum: the notation is a string such as 'ij,jk->ik', received {subscripts!r}")
+        raise errors.ArgumentTypeError(
+            f"einsum: the notation is a string such as 'ij,jk->ik', received {errors.shown(subscripts)}"
+        )
     if not operands:
         raise errors.ArgumentError("einsum: expected at least one operand")
     tensors = as_tensors(operands, "einsum")

@@ -21,7 +21,7 @@ _ALL = [tuple(range(ndim)) for ndim in range(65)]  # NumPy's limit is 64
 def as_axis(axis: Any, ndim: int, name: str) -> int:
     """One axis, counted from the front. Raises AxisError where the tensor has no such axis."""
     if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)):
-        raise errors.ArgumentTypeError(f"{name}: an axis is an integer, received {axis!r}")
+        raise errors.ArgumentTypeError(f"{name}: an axis is an integer, received {errors.shown(axis)}")
     if not -ndim <= axis < ndim:
         raise errors.AxisError(f"{name}: axis {axis} is out of range for a tensor of {ndim} axes")
     return int(axis) % ndim if ndim else 0
@@ -39,8 +39,15 @@ def as_axes(axis: Axis, ndim: int, name: str) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
+def as_flag(value: Any, name: str, what: str = "keepdims") -> bool:
+    """True or False. Raises ArgumentTypeError for what is neither."""
+    if value.__class__ is not bool and not isinstance(value, (int, np.bool_)):
+        raise errors.ArgumentTypeError(f"{name}: {what} is True or False, received {errors.shown(value)}")
+    return bool(value)
+
+
 def _reduce(name: str, x: Tensor[Any], axis: Axis, keepdims: bool) -> Any:
-    ndim = len(x._array.shape)
+    ndim, keepdims = len(x._array.shape), as_flag(keepdims, name)
     return run(name, (x,), axis=_ALL[ndim] if axis is None else as_axes(axis, ndim, name), keepdims=keepdims)
 
 
@@ -75,23 +82,26 @@ def prod(x: Tensor[B], axis: Axis = None, *, dtype: Any = None, keepdims: bool =
 
 
 def mean(x: Tensor[B], axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
-    """The arithmetic mean along axes; integers give float32. The mean of nothing is nan."""
+    """The arithmetic mean along axes; integers give float32, and float16 is summed in that. Of nothing it is nan."""
     x = inexact(x, "mean")
     shape = x.shape
-    axes = as_axes(axis, len(shape), "mean")
+    axes, keepdims = as_axes(axis, len(shape), "mean"), as_flag(keepdims, "mean")
     count = math.prod(shape if axis is None else [shape[i] for i in axes])
-    total = run("sum", (x,), axis=axes, keepdims=keepdims)
-    return total / count if count else total * math.nan  # type: ignore[no-any-return]
+    total = run("sum", (cast(x, dtypes.summing(x.dtype)),), axis=axes, keepdims=keepdims)
+    return cast(total / count if count else total * math.nan, x.dtype)
 
 
 def var(x: Tensor[B], axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
     """The variance along axes, divided by the count less `correction` (1 gives the unbiased one).
 
-    Real also for complex x. nan where the count does not exceed the correction. Raises ArgumentTypeError
-    for a correction that is no number.
+    Real also for complex x. nan where the count does not exceed the correction. float16 is summed in float32.
+    Raises ArgumentTypeError for a correction that is no number.
     """
     x, correction = inexact(x, "var"), as_number(correction, "var", "correction")
-    axes = as_axes(axis, x.ndim, "var")
+    if x.dtype is dtypes.float16:
+        wide = var(cast(x, dtypes.float32), axis, correction=correction, keepdims=keepdims)
+        return cast(wide, dtypes.float16)
+    axes, keepdims = as_axes(axis, x.ndim, "var"), as_flag(keepdims, "var")
     count = math.prod(x.shape[i] for i in axes)
     centred = x - mean(x, axes, keepdims=True)
     if x.dtype.kind == "c":
@@ -105,7 +115,10 @@ def var(x: Tensor[B], axis: Axis = None, *, correction: float = 0, keepdims: boo
 def std(x: Tensor[B], axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
     """The standard deviation along axes: the square root of `var`. Its derivative at 0 is 0."""
     x, correction = inexact(x, "std"), as_number(correction, "std", "correction")
-    axes = as_axes(axis, x.ndim, "std")
+    if x.dtype is dtypes.float16:
+        wide = std(cast(x, dtypes.float32), axis, correction=correction, keepdims=keepdims)
+        return cast(wide, dtypes.float16)
+    axes, keepdims = as_axes(axis, x.ndim, "std"), as_flag(keepdims, "std")
     count = math.prod(x.shape[i] for i in axes)
     centred = x - mean(x, axes, keepdims=True)
     length = run("vector_norm", (centred,), axis=axes, keepdims=keepdims)
@@ -135,7 +148,7 @@ def min(x: Tensor[B], axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]
 def _place(name: str, x: Any, axis: int | None, keepdims: bool) -> Any:
     x = _ordered(x, name)
     place = None if axis is None else as_axis(axis, x.ndim, name)
-    return run(name, (x,), axis=place, keepdims=keepdims)
+    return run(name, (x,), axis=place, keepdims=as_flag(keepdims, name))
 
 
 def argmax(x: Tensor[B], axis: int | None = None, *, keepdims: bool = False) -> Tensor[B]:

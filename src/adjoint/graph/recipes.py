@@ -63,81 +63,95 @@ MATMULS = Policy("matmuls", (CONTRACTION, LINALG))
 class Recipe:
     """How to make a value again: a primitive's implementation, its operands, its parameters.
 
-    `shared` says that a walk may want the value more than once: a node saved it, or two recipes use it.
+    `uses` counts who will want the value in a walk: nodes that saved it, and recipes that are wanted themselves.
     `pinned` holds the value after all, in a tuple, where a name says so.
     """
 
-    __slots__ = ("depth", "number", "operands", "parameters", "pinned", "run", "shared", "used")
-
-    depth: int
+    __slots__ = ("depth", "number", "operands", "parameters", "pinned", "run", "uses")
 
     def __init__(self, run: Implementation, operands: Sequence[Any], parameters: dict[str, Any]) -> None:
         self.run = run
         self.operands = operands
         self.parameters = parameters
         self.number = next(numbers)
-        self.used = self.shared = False
+        self.uses = 0
         self.pinned: tuple[Array] | None = None
-        self.depth = 1
-        for operand in operands:
-            if operand.__class__ is Recipe:
-                self.depth = max(self.depth, operand.depth + 1)
-                operand.shared, operand.used = operand.used, True
+        self.depth = depth(operands)
 
 
-def will_be_served(slot: Any) -> None:
-    """A node saved this slot: a walk will want the values of its recipes."""
-    if slot.__class__ is tuple:
-        for part in slot:
-            will_be_served(part)
-    elif slot.__class__ is Recipe:
-        slot.shared = slot.used = True
+def depth(operands: Sequence[Any]) -> int:
+    """How many results in a row a recipe with these operands makes."""
+    return 1 + max([operand.depth for operand in operands if operand.__class__ is Recipe], default=0)
+
+
+def will_be_served(slots: Sequence[Any]) -> None:
+    """A node saved these slots: a walk will want the values of their recipes, and once those of what they need."""
+    pending = [slots]
+    while pending:
+        for slot in pending.pop():
+            if slot.__class__ is tuple:
+                pending.append(slot)
+            elif slot.__class__ is Recipe:
+                slot.uses += 1
+                if slot.uses == 1:
+                    pending.append(slot.operands)
 
 
 class Kitchen:
-    """The shared values that one walk made again; each is dropped once the walk is past its maker."""
+    """The values that one walk made again, by the numbers of their recipes; each is dropped with its last use.
+
+    Some uses may be out of this walk's way; then a value is dropped once the walk is past its maker.
+    """
 
     def __init__(self) -> None:
-        self.made: dict[Recipe, Array] = {}
-        self.waiting: list[tuple[int, Recipe]] = []
+        self.made: dict[int, tuple[Array, int]] = {}  # with how many uses are still to come
+        self.waiting: list[int] = []  # a heap of their numbers, negated: no recipes, which hold arrays themselves
 
     def serve(self, slot: Any) -> Any:
         """A saved slot with every recipe in it replaced by its value."""
         if slot.__class__ is tuple:
             return tuple([self.serve(part) for part in slot])
-        return self._make(slot) if slot.__class__ is Recipe else slot
+        if slot.__class__ is not Recipe:
+            return slot
+        self._make(slot)
+        value = self._value(slot)
+        self._used(slot)
+        return value
 
-    def _make(self, wanted: Recipe) -> Array:
-        """The value of a recipe, and before it of those it needs, without recursion."""
-        once: dict[Recipe, Array] = {}  # wanted by one other recipe alone
+    def _make(self, wanted: Recipe) -> None:
+        """Have the value of a recipe ready, and before it those it needs, without recursion."""
         pending = [wanted]
-        while True:
+        while pending:
             recipe = pending[-1]
-            if recipe.pinned is not None:
-                value = recipe.pinned[0]
-            elif recipe in self.made:
-                value = self.made[recipe]
-            else:
-                missing = [o for o in recipe.operands if o.__class__ is Recipe and o not in self.made and o not in once]
-                if missing:
-                    pending.extend(missing)
-                    continue
-                value = recipe.run(*[self._ready(o, once) for o in recipe.operands], **recipe.parameters)
-                if recipe.shared:
-                    self.made[recipe] = value
-                    heapq.heappush(self.waiting, (-recipe.number, recipe))
+            missing = [] if self._ready(recipe) else [o for o in recipe.operands if not self._ready(o)]
+            if missing:
+                pending.extend(missing)
+                continue
             pending.pop()
-            if not pending:
-                return value
-            if recipe not in self.made:
-                once[recipe] = value
+            if not self._ready(recipe):
+                value = recipe.run(*[self._value(o) for o in recipe.operands], **recipe.parameters)
+                self.made[recipe.number] = value, recipe.uses
+                heapq.heappush(self.waiting, -recipe.number)
+                for operand in recipe.operands:
+                    self._used(operand)
 
-    def _ready(self, operand: Any, once: dict[Recipe, Array]) -> Any:
-        if operand.__class__ is not Recipe:
-            return operand
-        return self.made[operand] if operand in self.made else once.pop(operand)
+    def _ready(self, slot: Any) -> bool:
+        return slot.__class__ is not Recipe or slot.pinned is not None or slot.number in self.made
+
+    def _value(self, slot: Any) -> Any:
+        """The value of a slot that is ready."""
+        if slot.__class__ is not Recipe:
+            return slot
+        return self.made[slot.number][0] if slot.pinned is None else slot.pinned[0]
+
+    def _used(self, slot: Any) -> None:
+        """Note that a value was used; after its last use it is not held here."""
+        if slot.__class__ is Recipe and slot.number in self.made:
+            value, uses = self.made.pop(slot.number)
+            if uses > 1:
+                self.made[slot.number] = value, uses - 1
 
     def clear(self, number: int) -> None:
         """Drop what was made after the node of this number: only later nodes could use it."""
-        while self.waiting and -self.waiting[0][0] > number:
-            del self.made[heapq.heappop(self.waiting)[1]]
+        while self.waiting and -self.waiting[0] > number:
+            self.made.pop(-heapq.heappop(self.waiting), None)

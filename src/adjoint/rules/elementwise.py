@@ -11,6 +11,8 @@ import cmath
 import math
 from typing import Any
 
+import numpy as np
+
 from adjoint.rules.records import Bilinear, Composed, Custom, Elementwise, Linear, NotDifferentiable, Record
 
 
@@ -32,23 +34,25 @@ def _zero(B: Any, g: Any) -> Any:
     return B.full(shape=tuple(g.shape), value=0, dtype=B.dtype_of(g))
 
 
-def _minus_one(B: Any, y: Any) -> Any:
-    return y - 1 if _scalar(y) else B.subtract(y, 1)
-
-
 def _pow_x(B: Any, g: Any, x: Any, y: Any) -> Any:
-    """y * x ** (y - 1), and 0 for y = 0 whatever x is."""
+    """y * x ** (y - 1), and 0 for y = 0 also where x has no reciprocal, there at any order."""
     if _scalar(y):
         return _zero(B, g) if y == 0 else B.multiply(g, B.multiply(B.pow(x, y - 1), y))
-    slope = B.multiply(y, B.pow(x, _minus_one(B, y)))
-    return B.multiply(g, B.where(B.equal(y, 0), 0.0, slope))
+    size = B.abs(x)
+    invertible = B.logical_and(B.isfinite(size), B.greater_equal(size, np.finfo(B.dtype_of(x)).tiny.item()))
+    flat = B.logical_and(B.equal(y, 0), B.logical_not(invertible))
+    slope = B.multiply(y, B.pow(x, B.subtract(B.where(flat, 1.0, y), 1.0)))
+    return B.multiply(g, B.where(flat, 0.0, slope))
 
 
 def _pow_y(B: Any, g: Any, x: Any, y: Any, out: Any) -> Any:
     """x ** y * log(x), and 0 for x = 0 with y >= 0, where x ** y is flat."""
     if _scalar(x):
         if x == 0:
-            return B.multiply(g, B.where(B.greater_equal(_real(B, y), 0), _zero(B, g), -math.inf))
+            exponent = _real(B, y)
+            pole = B.full(shape=(), value=-math.inf, dtype=B.dtype_of(g))
+            below = B.where(B.less(exponent, 0), pole, math.nan)
+            return B.multiply(g, B.where(B.greater_equal(exponent, 0), 0.0, below))
         return B.multiply(g, B.multiply(out, _log(x, B.dtype_of(y).kind == "c")))
     flat = B.logical_and(B.equal(x, 0), B.greater_equal(_real(B, y), 0))
     slope = B.multiply(out, B.log(B.where(flat, 1.0, x)))
@@ -71,13 +75,17 @@ def _share(B: Any, g: Any, mine: Any, other: Any, better: Any) -> Any:
     return B.where(better(other, mine), 0.0, B.where(B.equal(mine, other), B.multiply(g, 0.5), g))
 
 
+def over_size(B: Any, x: Any, size: Any) -> Any:
+    """x / size, and 0 where the size is 0: masked twice, so that all further derivatives are 0 there too."""
+    origin = B.equal(size, 0.0)
+    return B.where(origin, 0.0, B.divide(x, B.where(origin, 1.0, size)))
+
+
 def _abs(B: Any, g: Any, x: Any, out: Any) -> Any:
     """sign(x); for complex x the real-linear pullback conj(x) / |x|."""
     if B.dtype_of(x).kind != "c":
         return B.multiply(g, B.sign(x))
-    safe = B.where(B.equal(out, 0.0), 1.0, out)
-    dtype = B.dtype_of(x)
-    return B.multiply(B.conj(x), B.astype(B.divide(g, safe), dtype=dtype))
+    return B.multiply(B.conj(x), B.astype(over_size(B, g, out), dtype=B.dtype_of(x)))
 
 
 def _abs_forward(B: Any, tangents: Any, x: Any, out: Any) -> Any:
@@ -85,7 +93,7 @@ def _abs_forward(B: Any, tangents: Any, x: Any, out: Any) -> Any:
     (t,) = tangents
     if B.dtype_of(x).kind != "c":
         return B.multiply(t, B.sign(x))
-    return B.divide(B.real(B.multiply(B.conj(x), t)), B.where(B.equal(out, 0.0), 1.0, out))
+    return over_size(B, B.real(B.multiply(B.conj(x), t)), out)
 
 
 def _astype(B: Any, g: Any, x_dtype: Any) -> Any:
@@ -143,11 +151,8 @@ def _sign(B: Any, g: Any, x: Any, out: Any) -> Any:
     dtype = B.dtype_of(x)
     if dtype.kind != "c":
         return _zero(B, g)
-    size = B.abs(x)
-    origin = B.equal(size, 0.0)
     radial = B.multiply(B.conj(out), B.astype(B.real(B.multiply(g, out)), dtype=dtype))
-    turning = B.divide(B.subtract(g, radial), B.astype(B.where(origin, 1.0, size), dtype=dtype))
-    return B.where(origin, 0.0, turning)
+    return over_size(B, B.subtract(g, radial), B.astype(B.abs(x), dtype=dtype))
 
 
 def _sign_forward(B: Any, tangents: Any, x: Any, out: Any) -> Any:
@@ -156,11 +161,8 @@ def _sign_forward(B: Any, tangents: Any, x: Any, out: Any) -> Any:
     dtype = B.dtype_of(x)
     if dtype.kind != "c":
         return _zero(B, t)
-    size = B.abs(x)
-    origin = B.equal(size, 0.0)
     radial = B.multiply(out, B.astype(B.real(B.multiply(B.conj(out), t)), dtype=dtype))
-    turning = B.divide(B.subtract(t, radial), B.astype(B.where(origin, 1.0, size), dtype=dtype))
-    return B.where(origin, 0.0, turning)
+    return over_size(B, B.subtract(t, radial), B.astype(B.abs(x), dtype=dtype))
 
 
 _none = NotDifferentiable()
@@ -194,7 +196,7 @@ RECORDS: dict[str, Record] = {
     "pow": Elementwise(x=_pow_x, y=_pow_y),
     "square": Elementwise(x=lambda B, g, x: B.multiply(g, B.multiply(x, 2.0))),
     "sqrt": Elementwise(x=lambda B, g, out: B.divide(B.multiply(g, 0.5), out)),
-    "abs": Custom(x=_abs, pushforward=_abs_forward),  # real-linear for complex x: no multiple of g
+    "abs": Elementwise(x=_abs, pushforward=_abs_forward),  # g is real, tangents need not be
     "maximum": Elementwise(
         x=lambda B, g, x, y: _share(B, g, x, y, B.greater), y=lambda B, g, x, y: _share(B, g, y, x, B.greater)
     ),
@@ -249,7 +251,7 @@ RECORDS: dict[str, Record] = {
     "gelu": Composed(lambda B, x: B.multiply(x, _normal_cdf(B, x)), x=lambda B, g, x: B.gelu_pullback(g, x)),
     "gelu_pullback": Composed(_gelu_pullback),
     # piecewise constant: the derivative is zero wherever there is one
-    "sign": Custom(x=_sign, pushforward=_sign_forward),  # real-linear too
+    "sign": Custom(x=_sign, pushforward=_sign_forward),  # real-linear for complex x: no multiple of g
     **dict.fromkeys("floor ceil trunc round".split(), _flat),
     "floor_divide": _flat_both,
     # bools and integers
@@ -269,5 +271,4 @@ def _difference(B: Any, x: Any, y: Any) -> Any:
 def _atan2_slope(B: Any, x: Any, y: Any) -> Any:
     """x / (x^2 + y^2), and 0 at the origin, where either may be a Python scalar."""
     squares = [v * v if _scalar(v) else B.square(v) for v in (x, y)]
-    total = B.add(*squares)
-    return B.divide(x, B.where(B.equal(total, 0.0), 1.0, total))
+    return over_size(B, x, B.add(*squares))

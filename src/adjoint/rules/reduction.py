@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from adjoint.rules.elementwise import over_size
 from adjoint.rules.records import Composed, Custom, Linear, NotDifferentiable, Record
 
 
@@ -120,10 +121,15 @@ def _logsumexp_definition(B: Any, x: Any, *, axis: Any, keepdims: Any) -> Any:
 
 
 def _weights(B: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
-    """exp(x) over its sum along axes, of which `out` is the logarithm."""
+    """exp(x) over its sum along axes, of which `out` is the logarithm.
+
+    `out` may be so large that the logarithm of the number of terms was rounded away; so divide once more.
+    """
     peak = _kept(B, out, axis, keepdims)
     peak = B.where(B.equal(peak, -math.inf), 0.0, peak)  # the sum was zero: all weights are
-    return B.exp(B.subtract(x, peak))
+    weights = B.exp(B.subtract(x, peak))
+    total = B.sum(weights, axis=axis, keepdims=True)
+    return B.divide(weights, B.where(B.greater(total, 0.0), total, 1.0))
 
 
 def _logsumexp(B: Any, g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
@@ -146,6 +152,8 @@ def _softmax_pullback(B: Any, g: Any, out: Any, *, axis: int) -> Any:
 
 
 def _log_softmax_definition(B: Any, x: Any, *, axis: int) -> Any:
+    """Shifted first: beside a large element its logsumexp rounds the logarithm of a sum away."""
+    x = B.subtract(x, B.detach(B.max(x, axis=(axis,), keepdims=True)))
     return B.subtract(x, B.logsumexp(x, axis=(axis,), keepdims=True))
 
 
@@ -165,8 +173,7 @@ def _norm_definition(B: Any, x: Any, *, axis: Any, keepdims: Any) -> Any:
 
 def _norm(B: Any, g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
     """x / |x|, and 0 at the origin."""
-    safe = B.where(B.equal(out, 0.0), 1.0, out)
-    weight = _kept(B, B.divide(g, safe), axis, keepdims)
+    weight = _kept(B, over_size(B, g, out), axis, keepdims)
     if B.dtype_of(x).kind == "c":
         return B.multiply(B.conj(x), B.astype(weight, dtype=B.dtype_of(x)))
     return B.multiply(x, weight)
@@ -175,8 +182,7 @@ def _norm(B: Any, g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
 def _norm_forward(B: Any, tangents: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
     (t,) = tangents
     along = B.real(B.multiply(B.conj(x), t)) if B.dtype_of(x).kind == "c" else B.multiply(x, t)
-    total = B.sum(along, axis=axis, keepdims=keepdims)
-    return B.divide(total, B.where(B.equal(out, 0.0), 1.0, out))
+    return over_size(B, B.sum(along, axis=axis, keepdims=keepdims), out)
 
 
 def _mean(B: Any, x: Any, axis: Any) -> Any:

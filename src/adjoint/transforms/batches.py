@@ -124,7 +124,9 @@ def _in_axes(in_axes: Any, args: Any, structure: Any) -> list[int | None]:
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise errors.ArgumentError(f"vmap: in_axes {in_axes} has {len(in_axes)} entries for {len(args)} arguments")
     if not isinstance(in_axes, (int, np.integer, tuple, type(None))):
-        raise errors.ArgumentTypeError(f"vmap: in_axes is an integer, None or a tuple, received {in_axes!r}")
+        raise errors.ArgumentTypeError(
+            f"vmap: in_axes is an integer, None or a tuple, received {errors.shown(in_axes)}"
+        )
     return _as_axes(trees.spread(in_axes, structure, "vmap: in_axes"), "in_axes")
 
 
@@ -145,8 +147,8 @@ def _examples(leaves: Sequence[Any], axes: Sequence[int | None], size: int | Non
             continue
         if not is_numeric(x):
             raise errors.ArgumentTypeError(
-                f"vmap: {place(i)} is {type(x).__name__} {x!r}, which has no axis of examples; None in in_axes is for "
-                "what all of them share"
+                f"vmap: {place(i)} is {type(x).__name__} {errors.shown(x)}, which has no axis of examples; None in "
+                "in_axes is for what all of them share"
             )
         shape = x.shape
         if not -len(shape) <= axis < len(shape):

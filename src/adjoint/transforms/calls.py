@@ -62,6 +62,7 @@ def array_of(x: Any, base: Backend, *, keep: bool = False) -> Array:
     """A leaf of the arguments as an array of the base; `keep` copies what the caller may write to."""
     if isinstance(x, Tensor):
         return lifted(x, base)
+    dtypes.refuse_masked(x, "a transform's argument")
     values = np.asarray(x)
     dtypes.as_dtype(values.dtype)
     return base.from_numpy(values, copy=keep or isinstance(x, np.generic))
@@ -106,11 +107,11 @@ class Arguments:
     def _array(self, i: int, x: Any, keep: bool) -> Array:
         if x.__class__ is Tensor and x._dtype.kind in "fc":
             return lifted(x, self.base)
-        fault = None
-        if not is_array(x) and not isinstance(x, (float, complex)):
-            fault = f"is {type(x).__name__} {x!r}, not an array of real or complex floating dtype"
-        elif is_array(x) and x.dtype.kind not in "fc":
-            fault = f"is {x.dtype}, which has no derivatives"
+        fault, dtype = None, getattr(x, "dtype", None) if is_array(x) else None
+        if dtype is None and not isinstance(x, (float, complex)):
+            fault = f"is {type(x).__name__} {errors.shown(x)}, not an array of real or complex floating dtype"
+        elif dtype is not None and dtype.kind not in "fc":
+            fault = f"is {dtype}, which has no derivatives"
             fault += "; use astype(ad.float32)" if is_numeric(x) else ""
         if fault is None:
             try:
@@ -198,7 +199,9 @@ def _keys(name: str, f: Function, argnums: Argnums, args: Any, kwargs: Any) -> l
     elif hasattr(argnums, "__iter__"):
         entries = list(argnums)
     else:
-        raise errors.ArgumentTypeError(f"{name}: argnums is a position, a name or a sequence of them, not {argnums!r}")
+        raise errors.ArgumentTypeError(
+            f"{name}: argnums is a position, a name or a sequence of them, not {errors.shown(argnums)}"
+        )
     keys: list[int | str] = []
     for entry in entries:
         place = entry
@@ -213,7 +216,7 @@ def _keys(name: str, f: Function, argnums: Argnums, args: Any, kwargs: Any) -> l
                 )
             place = names.index(entry)
         if isinstance(place, bool) or not isinstance(place, (int, np.integer)):
-            raise errors.ArgumentTypeError(f"{name}: argnums are positions or names, received {entry!r}")
+            raise errors.ArgumentTypeError(f"{name}: argnums are positions or names, received {errors.shown(entry)}")
         if not -len(args) <= place < len(args):
             raise errors.ArgumentError(
                 f"{name}: argnums is {entry!r}, but the call has {len(args)} positional arguments"
@@ -288,7 +291,7 @@ def zeros_like(base: Any, array: Array) -> Array:
 
 def check_callable(transform: str, f: Any) -> None:
     if not callable(f):
-        raise errors.ArgumentTypeError(f"{transform}: expected a function, received {f!r}")
+        raise errors.ArgumentTypeError(f"{transform}: expected a function, received {errors.shown(f)}")
 
 
 def named(transform: str, f: Function) -> Callable[[Function], Function]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import types
+from collections.abc import Iterable
 from typing import Any
 
 from adjoint import errors
@@ -29,8 +30,7 @@ def closure_convert(f: Function, *args: Any) -> tuple[Function, list[Tensor[Any]
     """
     if not callable(f):
         raise errors.ArgumentTypeError(f"closure_convert: expected a function, received {f!r}")
-    found: dict[int, Tensor[Any]] = {}
-    _gather(f, found, set())
+    found = {key: x for key, x in closed_over(f).items() if x.dtype.kind in "fc"}
     closed = list(found.values())
 
     def converted(*values: Any) -> Any:
@@ -40,9 +40,21 @@ def closure_convert(f: Function, *args: Any) -> tuple[Function, list[Tensor[Any]
                 f"closure_convert: expected the arguments and then {len(closed)} closed-over tensors, received "
                 f"{len(values)}"
             )
-        return _rebuilt(f, dict(zip(found, values[split:], strict=True)), {})(*values[:split])
+        return substituted(f, dict(zip(found, values[split:], strict=True)))(*values[:split])
 
     return converted, closed
+
+
+def closed_over(f: Function) -> dict[int, Tensor[Any]]:
+    """The tensors that a function, the functions it calls from its closure, and the containers there hold, by id."""
+    found: dict[int, Tensor[Any]] = {}
+    _gather(f, found, set())
+    return found
+
+
+def substituted(f: Function, values: dict[int, Any]) -> Function:
+    """The function with other tensors in the place of those it closes over, by id."""
+    return _rebuilt(f, values, {}) if values else f
 
 
 def _cells(f: Any) -> list[Any]:
@@ -66,8 +78,7 @@ def _gather(x: Any, found: dict[int, Tensor[Any]], seen: set[int]) -> None:
         return
     seen.add(id(x))
     if isinstance(x, Tensor):
-        if x.dtype.kind in "fc":
-            found[id(x)] = x
+        found[id(x)] = x
     elif isinstance(x, (types.FunctionType, functools.partial)):
         for content in _cells(x):
             _gather(content, found, seen)
@@ -80,7 +91,7 @@ def _gather(x: Any, found: dict[int, Tensor[Any]], seen: set[int]) -> None:
 
 
 def _rebuilt(x: Any, values: dict[int, Any], made: dict[int, Any]) -> Any:
-    """The same thing with other tensors in its closure."""
+    """The same thing with other tensors in its closure; the thing itself where there are none."""
     if id(x) in values:
         return values[id(x)]
     if id(x) in made:
@@ -93,14 +104,20 @@ def _rebuilt(x: Any, values: dict[int, Any], made: dict[int, Any]) -> Any:
         for cell, old in zip(cells, x.__closure__, strict=True):
             if _filled(old):
                 cell.cell_contents = _rebuilt(old.cell_contents, values, made)
-        return copy
+        if _same(_cells(copy), _cells(x)):
+            made[id(x)] = x
+        return made[id(x)]
     if isinstance(x, functools.partial):
-        again = functools.partial(
-            _rebuilt(x.func, values, made), *_rebuilt(x.args, values, made), **_rebuilt(x.keywords, values, made)
-        )
-        return again
-    if type(x) in (tuple, list):
-        return type(x)(_rebuilt(content, values, made) for content in x)
+        parts = [_rebuilt(part, values, made) for part in _cells(x)]
+        return x if _same(parts, _cells(x)) else functools.partial(parts[0], *parts[1], **parts[2])
+    if type(x) is tuple or type(x) is list:
+        contents = [_rebuilt(content, values, made) for content in x]
+        return x if _same(contents, x) else type(x)(contents)
     if type(x) is dict:
-        return {key: _rebuilt(content, values, made) for key, content in x.items()}
+        entries = {key: _rebuilt(content, values, made) for key, content in x.items()}
+        return x if _same(entries.values(), x.values()) else entries
     return x
+
+
+def _same(new: Iterable[Any], old: Iterable[Any]) -> bool:
+    return all(a is b for a, b in zip(new, old, strict=True))

@@ -66,7 +66,7 @@ def jacobian(
            [0., 3., 2.]])
     """
     if mode not in ("auto", "forward", "reverse"):
-        raise errors.ArgumentError(f"jacobian: mode is 'auto', 'forward' or 'reverse', received {mode!r}")
+        raise errors.ArgumentError(f"jacobian: mode is 'auto', 'forward' or 'reverse', received {errors.shown(mode)}")
 
     @named("jacobian", f)
     def run(*args: Any, **kwargs: Any) -> Any:

@@ -1,0 +1,496 @@
+"""Choices and loops as functions: `cond`, `switch`, `while_loop`, `fori_loop`, `scan`, `map`.
+
+Plain Python `if`, `while` and `for` are always allowed where the values they ask for are known. These functions are for
+bodies that `vmap` runs for many examples at once, which may choose differently and end at different steps. Names,
+signatures and meanings are those of `jax.lax`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint import dtypes, errors, trees
+from adjoint.backend import Backend, Decorator
+from adjoint.decorators.autodiff import Autodiff
+from adjoint.devices import active_level, creating_on
+from adjoint.functions.creation import zeros
+from adjoint.functions.elementwise import clip
+from adjoint.functions.manipulation import concat, stack
+from adjoint.tensor import Scalar, Tensor, peek, same, wrap
+from adjoint.transforms.calls import Function, array_of, base_of, is_array, to_numpy
+from adjoint.transforms.checkpoints import checkpoint
+from adjoint.transforms.closures import closed_over, closure_convert
+from adjoint.transforms.custom import Tensors
+from adjoint.transforms.recomputed import Hidden, recomputed
+from adjoint.transforms.steps import Carry, Kind, assignable, each_its_own, examples_of
+
+_inside: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_control", default=False)
+
+
+def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> Any:
+    """`true_fun(*operands)` where the predicate holds, `false_fun(*operands)` elsewhere.
+
+    A predicate with one value calls one function; the other one is not run, and not checked. Inside `vmap`, where it
+    may differ between examples, each function runs once for all examples, unless none takes it, and every example gets
+    the result of its own. A function is given the operands of those that take it (for the others, those of one that
+    does), so that no nan of an excluded branch comes into derivatives: this holds for what is passed as operands, not
+    for what a function finds in its closure.
+
+    Parameters
+    ----------
+    pred
+        A boolean scalar.
+    true_fun, false_fun
+        Functions of the operands. Where both run, their results have one structure, and leaves of one shape and dtype.
+    operands
+        Pytrees of arrays.
+
+    Raises
+    ------
+    ShapeError, DtypeError, ArgumentTypeError
+        `pred` is no boolean scalar; a branch is no function; results of the two that do not go together.
+    ArgumentError
+        Results of different structure.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> import numpy as np
+    >>> root = lambda x: ad.cond(x > 0, ad.sqrt, ad.zeros_like, x)
+    >>> root(np.array(4.0))
+    np.float64(2.0)
+    >>> ad.vmap(ad.grad(root))(np.array([4.0, 0.0, -1.0]))
+    array([0.25, 0.  , 0.  ])
+    """
+    _check_callable("cond", true_fun=true_fun, false_fun=false_fun)
+
+    def choose(base: Backend, pred: Any, *operands: Any) -> Any:
+        holds = _decided(pred, "cond: pred", "b")
+        if isinstance(holds, Tensor):
+            return each_its_own("cond", {"true_fun": (holds, true_fun), "false_fun": (~holds, false_fun)}, operands)
+        return (true_fun if holds else false_fun)(*operands)
+
+    return _called("cond", choose, pred, *operands)
+
+
+def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
+    """`branches[index](*operands)`, with the index clamped to those there are.
+
+    As `cond`, for more than two: an index with one value calls one branch; inside `vmap`, where it may differ, the
+    branches that some example takes run, each once for all.
+
+    Parameters
+    ----------
+    index
+        An integer scalar.
+    branches
+        One function of the operands or more.
+    operands
+        Pytrees of arrays.
+
+    Raises
+    ------
+    ShapeError, DtypeError, ArgumentTypeError, ArgumentError
+        `index` is no integer scalar, `branches` no sequence of functions or empty; results of several branches that do
+        not go together.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> import numpy as np
+    >>> ad.vmap(lambda i, x: ad.switch(i, [ad.sin, ad.exp, ad.negative], x))(np.arange(4), np.zeros(4))
+    array([ 0.,  1., -0., -0.])
+    """
+    if not isinstance(branches, (list, tuple)):
+        raise errors.ArgumentTypeError(f"switch: branches are a list or tuple of functions, received {branches!r}")
+    if not branches:
+        raise errors.ArgumentError("switch: branches is empty; there is nothing to choose from")
+    _check_callable("switch", **{f"branches[{i}]": branch for i, branch in enumerate(branches)})
+    last = len(branches) - 1
+
+    def choose(base: Backend, index: Any, *operands: Any) -> Any:
+        chosen = _decided(index, "switch: index", "iu")
+        if isinstance(chosen, Tensor):
+            number = clip(chosen, 0, last)
+            named = {f"branches[{i}]": (number == i, branch) for i, branch in enumerate(branches)}
+            return each_its_own("switch", named, operands)
+        return branches[min(max(chosen, 0), last)](*operands)
+
+    return _called("switch", choose, index, *operands)
+
+
+def while_loop(cond_fun: Function, body_fun: Function, init: Any) -> Any:
+    """`init` taken further by `body_fun` as long as `cond_fun` holds for it.
+
+    Inside `vmap`, where examples may end at different steps, it runs until all have; those that have keep their carry.
+    Derivatives go forward alone (`jvp`, `jacobian(mode="forward")`): in reverse mode use `fori_loop` or `scan`.
+
+    Parameters
+    ----------
+    cond_fun
+        From the carry to a boolean scalar.
+    body_fun
+        From the carry to the next carry, of the same structure, shapes and dtypes.
+    init
+        The first carry, a pytree of arrays. A Python number takes the dtype that the first step gives it.
+
+    Raises
+    ------
+    GraphError
+        Reverse mode tracks the carry, or what the body uses of its closure. It is raised before the first step, or, for
+        what only a step can show, after that.
+    ShapeError, DtypeError, ArgumentError
+        The carry changes its type, with the place in the tree; the predicate is no boolean scalar.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> ad.while_loop(lambda x: x < 100, lambda x: 2 * x, 3)
+    np.int64(192)
+    """
+    _check_callable("while_loop", cond_fun=cond_fun, body_fun=body_fun)
+
+    def loop(base: Backend, init: Any) -> Any:
+        carry = Carry("while_loop", init, base)
+        leaves = carry.start()
+        _refuse_reverse(carry, leaves)
+        for x in closed_over(body_fun).values():
+            if _in_reverse(x):
+                _refuse(f"while_loop: a tensor of shape {x.shape} that body_fun closes over")
+        while True:
+            state = carry.tree(leaves)
+            go = _decided(cond_fun(state), "while_loop: the result of cond_fun", "b")
+            if go is False or (isinstance(go, Tensor) and not go.device.values_of(go._array).any()):
+                return state
+            leaves = carry.advance(body_fun, leaves, go)
+            _refuse_reverse(carry, leaves)
+
+    return _called("while_loop", loop, init)
+
+
+def fori_loop(lower: Any, upper: Any, body_fun: Function, init: Any) -> Any:
+    """`init` taken further by `body_fun(i, carry)` for each i from `lower` to before `upper`.
+
+    It is a Python loop over Python integers, and differentiable in every mode. Inside `vmap`, where bounds may differ
+    between examples, it runs the steps of the longest; examples that are through keep their carry. If `lower` differs,
+    i is a tensor.
+
+    Parameters
+    ----------
+    lower, upper
+        Integer scalars; none or few steps are taken where `upper` is not above `lower`.
+    body_fun
+        From i and the carry to the next carry, of the same structure, shapes and dtypes.
+    init
+        The first carry, a pytree of arrays. A Python number takes the dtype that the first step gives it.
+
+    Raises
+    ------
+    ShapeError, DtypeError, ArgumentError
+        A bound is no integer scalar; the carry changes its type, with the place in the tree.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> power = lambda x: ad.fori_loop(0, 5, lambda i, c: c * x, 1.0)
+    >>> ad.grad(power)(2.0)
+    np.float64(80.0)
+    """
+    _check_callable("fori_loop", body_fun=body_fun)
+
+    def loop(base: Backend, lower: Any, upper: Any, init: Any) -> Any:
+        first, last = (_decided(x, f"fori_loop: {end}", "iu") for x, end in ((lower, "lower"), (upper, "upper")))
+        first, last = (x.astype(dtypes.int64) if isinstance(x, Tensor) else x for x in (first, last))
+        carry = Carry("fori_loop", init, base)
+        leaves = carry.start()
+        steps = last - first
+        if isinstance(steps, Tensor):
+            steps = int(steps.device.values_of(steps._array).max(initial=0))
+        for t in range(steps):
+            i = first + t
+            leaves = carry.advance(lambda c, i: body_fun(i, c), leaves, i < last, i)
+        return carry.tree(leaves)
+
+    return _called("fori_loop", loop, lower, upper, init)
+
+
+def scan(
+    f: Function,
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    checkpoint_every: int | None = None,
+) -> tuple[Any, Any]:
+    """A loop over the slices of arrays that carries something along, and stacks what each step gives.
+
+    It is differentiable in every mode. As in
+
+        for x in xs:
+            carry, y = f(carry, x)
+            ys.append(y)
+        return carry, stack(ys)
+
+    Parameters
+    ----------
+    f
+        From the carry and a slice to a pair: the next carry, of the same structure, shapes and dtypes, and y, a pytree
+        of arrays whose type is that of the first.
+    init
+        The first carry, a pytree of arrays. A Python number takes the dtype that the first step gives it.
+    xs
+        A pytree of arrays of one length along the first axis, by which they are sliced; None gives f None.
+    length
+        The number of steps, needed without xs.
+    reverse
+        Go from the last slice to the first; ys are where their slices are.
+    checkpoint_every
+        How many steps are one chunk, of which reverse mode keeps nothing but its first carry and its slices: the steps
+        of one chunk at a time are run again in the walk back. With the square root of the length, memory grows as the
+        square root of the length.
+
+    Returns
+    -------
+    tuple
+        The last carry, and the ys stacked along a new first axis. Where there is no step, f is called once, with
+        zeros for a slice, for the shapes and dtypes of the ys.
+
+    Raises
+    ------
+    ShapeError, DtypeError, ArgumentError
+        xs of different lengths; no length, or a negative one; the carry or y changes its type, with the place in the
+        tree; f does not return a pair; `checkpoint_every` is not positive.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> import numpy as np
+    >>> ad.scan(lambda total, x: (total + x, total), 0.0, np.array([1.0, 2.0, 3.0]))
+    (np.float64(6.0), array([0., 1., 3.]))
+    """
+    _check_callable("scan", f=f)
+
+    def loop(base: Backend, init: Any, xs: Any) -> Any:
+        return _scan("scan", base, f, init, xs, length, reverse, checkpoint_every)
+
+    return _called("scan", loop, init, xs)  # type: ignore[no-any-return]
+
+
+def map(f: Function, xs: Any) -> Any:
+    """f of each slice of the arrays along their first axis, one after the other, stacked.
+
+    `vmap` computes the same for all together; `map` takes the memory of one at a time, and f may do what differs from
+    slice to slice. Errors are those of `scan`.
+
+    >>> import adjoint as ad
+    >>> import numpy as np
+    >>> ad.map(lambda x: x * x, np.arange(3.0))
+    array([0., 1., 4.])
+    """
+    _check_callable("map", f=f)
+
+    def loop(base: Backend, xs: Any) -> Any:
+        return _scan("map", base, lambda _, x: ((), f(x)), (), xs, None, False, None)[1]
+
+    return _called("map", loop, xs)
+
+
+# --- arguments and results -----------------------------------------------------------------------
+
+
+def _called(name: str, f: Function, *args: Any) -> Any:
+    """f(base, *args) with NumPy arrays as tensors of the base, and results as the caller's arguments are.
+
+    Outside of transforms and of other loops, a call without tensors computes on a leaf and gives NumPy arrays, and
+    Python floats without floating arrays are NumPy's float64. What meets a tensor of a closure stays a tensor.
+    """
+    leaves, structure = trees.flatten(args)
+    base = base_of(leaves, name)
+    outside = active_level() is None and not _inside.get() and not any([isinstance(x, Tensor) for x in leaves])
+    arrays: tuple[type, ...] = (np.ndarray, np.generic)
+    if outside and not any([is_array(x) and x.dtype.kind in "fc" for x in leaves]):
+        arrays = (*arrays, float, complex)
+    leaves = [wrap(array_of(x, base, keep=True), base) if isinstance(x, arrays) else x for x in leaves]
+    token = _inside.set(True)
+    try:
+        with creating_on(base) if outside else contextlib.nullcontext():
+            out = f(base, *trees.unflatten(structure, leaves))
+    finally:
+        _inside.reset(token)
+    return trees.map(lambda x: _to_caller(x, base), out) if outside else out
+
+
+def _to_caller(x: Any, base: Backend) -> Any:
+    if isinstance(x, Tensor):
+        return to_numpy(x._array, base) if x.device is base else x
+    return np.asarray(x)[()] if isinstance(x, Scalar) else x
+
+
+def _check_callable(name: str, **functions: Any) -> None:
+    for place, f in functions.items():
+        if not callable(f):
+            raise errors.ArgumentTypeError(f"{name}: {place} is {f!r}, expected a function")
+
+
+def _decided(x: Any, what: str, kinds: str) -> Any:
+    """The value of a scalar as Python's, or the tensor itself if it differs between examples."""
+    wanted = "a boolean scalar" if kinds == "b" else "an integer scalar"
+    if not isinstance(x, Tensor):
+        if not is_array(x) and not isinstance(x, Scalar):
+            raise errors.ArgumentTypeError(f"{what} is {type(x).__name__} {x!r}, expected {wanted}")
+        x = np.asarray(x)
+    if x.dtype.kind not in kinds:
+        hint = "compare it, as in x != 0" if kinds == "b" else "convert it with astype"
+        raise errors.DtypeError(f"{what} is {x.dtype}, expected {wanted}; {hint}")
+    if x.shape != ():
+        hint = "any() or all() makes one of many, ad.where chooses by elements" if kinds == "b" else "index it"
+        raise errors.ShapeError(f"{what} has shape {x.shape}, expected {wanted}; {hint}, ad.vmap runs for each")
+    return x if isinstance(x, Tensor) and examples_of(x)[2] else x.item()
+
+
+# --- reverse mode and loops of unknown length ----------------------------------------------------
+
+
+def _in_reverse(x: Tensor[Any]) -> bool:
+    """Whether reverse mode tracks a tensor, on some level."""
+    array, level = peek(x), x._device
+    while isinstance(level, Decorator):
+        if isinstance(level, Autodiff) and level.varies(array):
+            return True
+        array, level = level.unwrap(array), level.inner
+    return False
+
+
+def _refuse_reverse(carry: Carry, leaves: Sequence[Tensor[Any]]) -> None:
+    for i, x in enumerate(leaves):
+        if _in_reverse(x):
+            _refuse(f"{carry.what}{trees.paths(carry.structure)[i]}")
+
+
+def _refuse(what: str) -> None:
+    raise errors.GraphError(
+        f"{what} is tracked by reverse mode, which keeps every step for the walk back, and how many steps a while_loop "
+        "takes is not known before. Use fori_loop or scan with a fixed number of steps, forward mode (ad.jvp, "
+        "ad.jacobian with mode='forward'), or detach() what needs no derivative before the loop"
+    )
+
+
+# --- scan ----------------------------------------------------------------------------------------
+
+
+def _scan(
+    name: str, base: Backend, f: Function, init: Any, xs: Any, length: int | None, reverse: bool, every: int | None
+) -> tuple[Any, Any]:
+    rows, layout = trees.flatten(xs)
+    steps = _steps(name, rows, layout, length)
+    if every is not None:
+        _check_chunk(name, every)
+    carry = Carry(name, init, base)
+    ys: Kind | None = None
+
+    def piece(f: Function, size: int, leaves: Tensors, rows: Tensors) -> tuple[Tensors, Tensors]:
+        """So many steps: the leaves of the carry after them, and those of the ys, stacked."""
+        nonlocal ys
+        leaves = [assignable(x) for x in leaves]  # f may assign to its own, those given are kept
+        found = []
+        for i in range(size - 1, -1, -1) if reverse else range(size):
+            out = f(carry.tree(leaves), trees.unflatten(layout, [row[i] for row in rows]))
+            if not isinstance(out, tuple) or len(out) != 2:
+                raise errors.ArgumentTypeError(f"{name}: f returns a pair (carry, y), received {out!r}")
+            leaves = carry.fit(out[0])
+            ys = ys or Kind(f"{name}: the result y", out[1], base)
+            found.append([same(y) for y in ys.fit(out[1])])
+        if reverse:
+            found.reverse()
+        return leaves, [stack(column) for column in zip(*found, strict=True)]
+
+    if not steps:
+        with base.leaf.quiet():
+            blank = [zeros((1, *row.shape[1:]), dtype=row.dtype, device=base) for row in rows]
+            _, stacks = carry.adapted(lambda leaves: piece(f, 1, leaves, blank), carry.start())
+        leaves = carry.start()
+        stacks = [zeros((0, *y.shape[1:]), dtype=y.dtype, device=base) for y in stacks]
+    elif every is None:
+        leaves, stacks = carry.adapted(lambda leaves: piece(f, steps, leaves, rows), carry.start())
+    else:
+        run_again = _Again(name, f, piece)
+        leaves, pieces = carry.start(), []
+        starts = range(0, steps, every)
+        for a in reversed(starts) if reverse else starts:
+            chunk = [row[a : a + every] for row in rows]
+            size = min(every, steps - a)
+            leaves, part = carry.adapted(functools.partial(run_again, size, rows=chunk), leaves)
+            pieces.append(part)
+        if reverse:
+            pieces.reverse()
+        stacks = [concat(column) for column in zip(*pieces, strict=True)]
+    assert ys is not None
+    return carry.tree(leaves), ys.tree(stacks)
+
+
+class _Again:
+    """A piece of a scan, of which reverse mode keeps the arguments and runs it again.
+
+    What f closes over becomes an argument. Where f finds tensors elsewhere, in globals or attributes, or the level has
+    options, values are made again by `checkpoint`, which sees all, but keeps a node for each primitive.
+    """
+
+    def __init__(self, name: str, f: Function, piece: Callable[..., tuple[Tensors, Tensors]]) -> None:
+        self.name, self.f, self.piece = name, f, piece
+        self.made, closed = closure_convert(lambda: f)
+        self.closed = list(closed)
+        self.sees_all = True
+
+    def __call__(self, size: int, leaves: Tensors, *, rows: Tensors) -> tuple[Tensors, Tensors]:
+        cuts = len(leaves), len(leaves) + len(rows)
+
+        def flat(xs: Tensors) -> Tensors:
+            after, stacks = self.piece(self.made(*xs[cuts[1] :]), size, xs[: cuts[0]], xs[cuts[0] : cuts[1]])
+            return [*after, *stacks]
+
+        if self.sees_all:
+            try:
+                out = recomputed(self.name, flat, [*leaves, *rows, *self.closed])
+                return out[: cuts[0]], out[cuts[0] :]
+            except Hidden:
+                self.sees_all = False
+        return checkpoint(self.piece)(self.f, size, leaves, rows)  # type: ignore[no-any-return]
+
+
+def _check_chunk(name: str, every: Any) -> None:
+    if isinstance(every, bool) or not isinstance(every, (int, np.integer)):
+        raise errors.ArgumentTypeError(f"{name}: checkpoint_every is a number of steps, received {every!r}")
+    if every < 1:
+        raise errors.ArgumentError(f"{name}: checkpoint_every is {every}, a chunk has one step or more")
+
+
+def _steps(name: str, rows: Sequence[Any], layout: Any, length: int | None) -> int:
+    """How many steps there are; raises where arrays disagree."""
+    if length is not None:
+        if isinstance(length, bool) or not isinstance(length, (int, np.integer)):
+            raise errors.ArgumentTypeError(f"{name}: length is a number of steps, received {length!r}")
+        if length < 0:
+            raise errors.ArgumentError(f"{name}: length is {length}, a number of steps is not negative")
+    steps, source = length, "length"
+    for i, x in enumerate(rows):
+        path = "xs" + trees.paths(layout)[i]
+        if not isinstance(x, Tensor) or not x.ndim:
+            error = errors.ShapeError if isinstance(x, Tensor) else errors.ArgumentTypeError
+            raise error(
+                f"{name}: {path} is {x!r}, which has no first axis to go along; lists and tuples are trees of arrays, "
+                "ad.tensor makes one array of them"
+            )
+        if steps is None:
+            steps, source = x.shape[0], path
+        elif x.shape[0] != steps:
+            says = f"length is {steps}" if source == "length" else f"{source} has {steps}"
+            raise errors.ShapeError(f"{name}: {path} has {x.shape[0]} slices along its first axis, and {says}")
+    if steps is None:
+        raise errors.ArgumentError(f"{name}: xs has no arrays; say the number of steps, length=")
+    return int(steps)

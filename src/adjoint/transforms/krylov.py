@@ -1,0 +1,101 @@
+"""Linear systems without their matrices: Krylov methods on tensors.
+
+They run on leaf backends and on batches over them. The examples of a batch have coefficients of their own, and
+those that have converged stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from adjoint.functions.elementwise import where
+from adjoint.functions.manipulation import stack
+from adjoint.functions.products import vecdot
+from adjoint.linalg import vector_norm
+from adjoint.tensor import Tensor
+
+Product = Callable[[Tensor[Any]], Tensor[Any]]
+_MEMORY = 2_000_000  # how many numbers directions may take, and images as many
+Solution = tuple[Tensor[Any], Tensor[Any]]  # x, and whether it solves the system
+
+
+def everywhere(flag: Tensor[Any]) -> bool:
+    """Whether it is true; of a batch, for all examples."""
+    return bool(np.all(flag.device.values_of(flag._array)))
+
+
+def _per(x: Tensor[Any], size: Tensor[Any]) -> Tensor[Any]:
+    """x / size, and 0 for the size 0."""
+    return x / where(size > 0, size, np.inf)
+
+
+def cg(product: Product, b: Tensor[Any], tol: Any, maxiter: int) -> Solution:
+    """The x of A x = b for a symmetric positive definite A, up to |A x - b| <= tol |b|.
+
+    Conjugate gradients, M. Hestenes and E. Stiefel (1952), as algorithm 5.2 of J. Nocedal and S. Wright, Numerical
+    Optimization (2006). It stops at a direction of negative curvature as their algorithm 7.1 does: x is what was
+    found so far, b itself if nothing was.
+    """
+    x, r, p = b * 0, b, b
+    size = vecdot(r, r)
+    bound = tol * tol * size
+    going = size > bound
+    for count in range(maxiter):
+        q = product(p)
+        curvature = vecdot(p, q)
+        going = going & (curvature > 0)
+        alpha = where(going, size / where(going, curvature, 1.0), 0.0)
+        x = x + alpha * p if count else where(going, alpha * p, b)
+        r = r - alpha * q
+        before, size = size, vecdot(r, r)
+        going = going & (size > bound)
+        if everywhere(~going):
+            break
+        p = r + where(going, size / where(going, before, 1.0), 0.0) * p
+    return x, size <= bound
+
+
+def gmres(product: Product, b: Tensor[Any], tol: float, maxiter: int) -> Solution:
+    """The x of A x = b for any regular A, up to |A x - b| <= tol |b|.
+
+    The residual is minimised over Krylov spaces, as by GMRES, Y. Saad and M. Schultz (1986), in the form of
+    P. Jiranek and M. Rozloznik, Adaptive version of Simpler GMRES (2010): directions whose images are orthonormal,
+    so that there is no least squares problem. The next direction is the residual, or where that has hardly become
+    smaller the last image, so that it does not break down. It starts again when the directions fill the memory.
+    """
+    restart = max(40, _MEMORY // b.size)
+    eps = float(np.finfo(b.dtype).eps)
+    x, r = b * 0, b
+    bound = tol * vector_norm(b)
+    count = 0
+    while True:
+        size = vector_norm(r)
+        if count >= maxiter or everywhere(size <= bound):
+            return x, size <= bound
+        directions: list[Tensor[Any]] = []
+        images: list[Tensor[Any]] = []
+        z = _per(r, size)
+        for _ in range(min(restart, maxiter - count)):
+            w = product(z)
+            count += 1
+            whole = vector_norm(w)
+            if images:
+                Z, W = stack(directions), stack(images)
+                for _ in range(2):  # once leaves errors of rounding, twice is enough
+                    along = W @ w
+                    z, w = z - along @ Z, w - along @ W
+            rest = vector_norm(w)
+            rest = where(rest > 10 * eps * whole, rest, 0.0)  # nothing new but rounding
+            z, w = _per(z, rest), _per(w, rest)
+            directions.append(z)
+            images.append(w)
+            alpha = where(size > bound, vecdot(w, r), 0.0)
+            x, r = x + alpha * z, r - alpha * w
+            before, size = size, vector_norm(r)
+            if everywhere(size <= bound):
+                break
+            z = where(size < 0.9 * before, _per(r, size), w)
+        r = b - product(x)

@@ -1,0 +1,116 @@
+"""Functions that run again in the walk back: of each, reverse mode keeps the arguments and one node.
+
+`checkpoint` makes values again and keeps a node for each primitive. Where there are very many primitives, as in long
+loops, the nodes are what takes the memory; running the Python function again makes those anew as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adjoint import errors
+from adjoint.backend import Backend, RandomKey, replayed
+from adjoint.decorators.autodiff import Autodiff
+from adjoint.devices import active_level, default_device
+from adjoint.tensor import Tensor, lifted, meet, wrap
+from adjoint.transforms.calls import zeros_like
+from adjoint.transforms.custom import Tensors, _apply, _Rules
+from adjoint.transforms.forward import jvp
+from adjoint.transforms.reverse import vjp
+
+Flat = Callable[[Tensors], Tensors]
+
+
+class Hidden(errors.DeviceError):
+    """The function is not known by its arguments: it has met a tensor of a level that is not theirs."""
+
+
+def recomputed(name: str, f: Flat, xs: Tensors) -> Tensors:
+    """f(xs), run again for derivatives. Random numbers are the same again.
+
+    `f` may keep constants of its own, but what is differentiated has to be among `xs`: raises Hidden otherwise, and
+    where a level has strong zeros, which the walk through a second run would not have.
+    """
+    if any([isinstance(level, Autodiff) and level.strong_zero for x in xs for level in x.device.chain()]):
+        raise Hidden(f"{name}: {meet(*xs)} has strong zeros")
+    return _Recomputed(name, f, [x.device.tracked(x._array) for x in xs]).on(xs)
+
+
+class _Recomputed(_Rules):
+    """`moving` says which arguments derivatives may be asked for: the others stay constants when it runs again."""
+
+    def __init__(self, name: str, f: Flat, moving: Sequence[bool]) -> None:
+        self.name, self.f, self.moving = name, f, list(moving)
+        self.keys: list[RandomKey] = []
+
+    def on(self, xs: Tensors) -> Tensors:
+        """The function, with this rule for its derivatives."""
+        if not xs:
+            return self.plain(xs)
+        device, level = meet(*xs), active_level()
+        if level is not None and any(below is device for below in level.chain()):
+            device = level
+        return _apply(self, _all_on(device, xs), device)
+
+    def plain(self, xs: Tensors) -> Tensors:
+        try:
+            ys = self._run(xs)
+        except errors.DeviceError as error:
+            raise Hidden(*error.args) from error
+        device = meet(*xs) if xs else default_device()
+        for y in ys:
+            if not any(level is y.device for level in device.chain()):
+                raise Hidden(f"{self.name}: a result is on {y.device}, the arguments on {device}")
+        return ys
+
+    def _run(self, xs: Tensors) -> Tensors:
+        with replayed(self.keys):
+            return self.f(xs)
+
+    def forward(self, xs: Tensors) -> tuple[Tensors, Tensors]:
+        return self.plain(xs), xs
+
+    def backward(self, saved: Tensors, cotangents: Tensors) -> Tensors:
+        count = len(saved)
+
+        def pulled(both: Tensors) -> Tensors:
+            moving, f = self._of_moving(both[:count])
+            found = iter(vjp(f, *moving)[1](both[count:]) if moving else ())
+            return [next(found) if self._moves(i, x) else _zeros(x) for i, x in enumerate(both[:count])]
+
+        return _Recomputed(self.name, pulled, [*self.moving, *[True] * len(cotangents)]).on([*saved, *cotangents])
+
+    def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
+        count = len(xs)
+
+        def pushed(both: Tensors) -> Tensors:
+            moving, f = self._of_moving(both[:count])
+            ys, moved = jvp(f, moving, [t for i, t in enumerate(both[count:]) if self._moves(i, t)])
+            return [*ys, *moved]
+
+        out = _Recomputed(self.name, pushed, self.moving * 2).on([*xs, *tangents])
+        return out[: len(out) // 2], out[len(out) // 2 :]
+
+    def _moves(self, i: int, x: Tensor[Any]) -> bool:
+        return self.moving[i] and x.dtype.kind in "fc"
+
+    def _of_moving(self, xs: Tensors) -> tuple[Tensors, Callable[..., Tensors]]:
+        """The arguments that derivatives are by, and the function of these."""
+        places = [i for i, x in enumerate(xs) if self._moves(i, x)]
+
+        def f(*moving: Tensor[Any]) -> Tensors:
+            given = list(xs)
+            for i, x in zip(places, moving, strict=True):
+                given[i] = x
+            return self._run(_all_on(meet(*given), given))
+
+        return [xs[i] for i in places], f
+
+
+def _all_on(device: Backend, xs: Tensors) -> Tensors:
+    return [wrap(lifted(x, device), device) for x in xs]
+
+
+def _zeros(x: Tensor[Any]) -> Tensor[Any]:
+    return wrap(zeros_like(x.device, x._array), x.device)

@@ -1,0 +1,175 @@
+"""What solvers work with: a pytree as one vector, a function's arrays as a list, and rules on those."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from adjoint import dtypes, errors, trees
+from adjoint.backend import Backend
+from adjoint.devices import active_level, default_device
+from adjoint.tensor import Tensor, cast, lifted, meet, run, wrap
+from adjoint.transforms.calls import Function, array_of, base_of, is_array, to_numpy
+from adjoint.transforms.closures import closed_over, substituted
+from adjoint.transforms.custom import Tensors, _apply, _Rules
+
+
+class State:
+    """A pytree of floating arrays as one real vector: leaf after leaf, a complex one as real and imaginary parts.
+
+    `vector` is that of the tree itself, on the base.
+    """
+
+    def __init__(self, name: str, what: str, tree: Any, base: Backend) -> None:
+        leaves, self.structure = trees.flatten(tree)
+        self.name = name
+        paths = trees.paths(self.structure)
+        tensors = []
+        for x, path in zip(leaves, paths, strict=True):
+            if not is_array(x) and not isinstance(x, (int, float, complex)):
+                raise errors.ArgumentTypeError(f"{name}: {what}{path} is {type(x).__name__}, expected an array")
+            tensors.append(wrap(array_of(x, base, keep=True), base))
+            if tensors[-1].dtype.kind not in "fc":
+                raise errors.DtypeError(
+                    f"{name}: {what}{path} is {tensors[-1].dtype}, which has no derivatives; use floats, or astype"
+                )
+        self.shapes = [x.shape for x in tensors]
+        self.dtypes = [x.dtype for x in tensors]
+        self.sizes = [math.prod(x.shape) * (1 + (x.dtype.kind == "c")) for x in tensors]
+        self.size = sum(self.sizes)
+        if not self.size:
+            raise errors.ArgumentError(f"{name}: {what} has no elements")
+        self.dtype = dtypes.as_dtype(np.result_type(*[np.finfo(dtype).dtype for dtype in self.dtypes]))
+        self.is_vector = self.structure.num_nodes == 1 and self.dtypes[0].kind == "f" and len(self.shapes[0]) == 1
+        self.vector = self._joined(tensors)
+
+    def ravel(self, tree: Any, what: str = "the function's result") -> Tensor[Any]:
+        """The vector of a tree with the structure and shapes of this one.
+
+        Raises ArgumentError, ShapeError and DtypeError for another one, with the path to what differs.
+        """
+        if self.is_vector and tree.__class__ is Tensor and tree.dtype is self.dtype and tree.shape == self.shapes[0]:
+            return tree
+        leaves, structure = trees.flatten(tree)
+        if structure != self.structure:
+            raise errors.ArgumentError(
+                f"{self.name}: {what} has the structure {structure}, expected that of the state, {self.structure}"
+            )
+        tensors = []
+        for i, (x, shape, dtype) in enumerate(zip(leaves, self.shapes, self.dtypes, strict=True)):
+            if not is_array(x) and not isinstance(x, (int, float, complex)):
+                raise errors.ArgumentTypeError(f"{self._place(what, i)} is {type(x).__name__}, expected a tensor")
+            if not isinstance(x, Tensor):
+                device = active_level() or default_device()
+                x = wrap(array_of(x, device), device)
+            if x.shape != shape:
+                raise errors.ShapeError(f"{self._place(what, i)} has shape {x.shape}, the state {shape}")
+            if x.dtype.kind == "c" and dtype.kind == "f":
+                raise errors.DtypeError(
+                    f"{self._place(what, i)} is {x.dtype}, the state {dtype}; start from a complex one"
+                )
+            tensors.append(x)
+        return self._joined(tensors)
+
+    def _place(self, what: str, i: int) -> str:
+        return f"{self.name}: {what}{trees.paths(self.structure)[i]}"
+
+    def _joined(self, tensors: Tensors) -> Tensor[Any]:
+        parts = []
+        for x, dtype in zip(tensors, self.dtypes, strict=True):
+            x = cast(x, dtype)
+            for part in (x.real, x.imag) if dtype.kind == "c" else (x,):
+                part = cast(part, self.dtype)
+                parts.append(part if part.ndim == 1 else run("reshape", (part,), shape=(part.size,)))
+        return parts[0] if len(parts) == 1 else run("concat", parts, axis=0)
+
+    def unravel(self, x: Tensor[Any]) -> Any:
+        """The tree of a vector; of a stack of vectors, with the stack's axes in front of each leaf's."""
+        leading = x.shape[:-1]
+        if self.is_vector:
+            return x
+        leaves, start = [], 0
+        for shape, dtype, size in zip(self.shapes, self.dtypes, self.sizes, strict=True):
+            part = x if size == self.size else x[..., start : start + size]
+            if dtype.kind == "c":
+                part = part[..., : size // 2] + 1j * part[..., size // 2 :]
+            part = cast(part, dtype)
+            leaves.append(part if part.shape == (*leading, *shape) else part.reshape((*leading, *shape)))
+            start += size
+        return trees.unflatten(self.structure, leaves)
+
+
+class Parameters:
+    """The arrays that a function depends on beside its state: those among its arguments, and what it closes over.
+
+    `tensors` are theirs, on the base: the highest backend of them, of the other trees and of the active level.
+    """
+
+    def __init__(self, name: str, f: Function, args: Any, *others: Any) -> None:
+        if not callable(f):
+            raise errors.ArgumentTypeError(f"{name}: expected a function, received {f!r}")
+        self.name, self.f = name, f
+        self.leaves, self.structure = trees.flatten(args)
+        self.closed = closed_over(f)
+        known = [*trees.flatten(others)[0], *self.leaves, *self.closed.values()]
+        self.base = base_of(known, name)
+        self.as_numpy = active_level() is None and not any(isinstance(x, Tensor) for x in known)
+        self.places = [i for i, x in enumerate(self.leaves) if is_array(x)]
+        arrays = [*[self.leaves[i] for i in self.places], *self.closed.values()]
+        self.tensors = [wrap(array_of(x, self.base, keep=True), self.base) for x in arrays]
+
+    def call(self, values: Tensors, *first: Any) -> Any:
+        """The function at `first` and then its arguments, with these values in the place of the tensors."""
+        closed = dict(zip(self.closed, values[len(self.places) :], strict=True))
+        return substituted(self.f, closed)(*first, *self.arguments(values))
+
+    def arguments(self, values: Tensors | None = None) -> Any:
+        """The arguments, with these values or their own in the place of the tensors."""
+        leaves = list(self.leaves)
+        for place, x in zip(self.places, self.tensors if values is None else values, strict=False):
+            leaves[place] = x
+        return trees.unflatten(self.structure, leaves)
+
+    def answer(self, tree: Any) -> Any:
+        """Results for the caller: tensors, or NumPy arrays where all that was given were such."""
+        leaves, _ = trees.flatten(tree)
+        if not self.as_numpy or any([x.device.tracked(x._array) for x in leaves]):
+            return tree
+        return trees.map(lambda x: to_numpy(x._array, x.device), tree)
+
+
+# --- rules on lists of tensors -------------------------------------------------------------------
+
+
+def floats_of(xs: Tensors) -> Tensors:
+    """Those that have derivatives."""
+    return [x for x in xs if x.dtype.kind in "fc"]
+
+
+def filled(xs: Tensors, floats: Iterable[Tensor[Any]]) -> Tensors:
+    """The list with other tensors in the place of those that have derivatives."""
+    given = iter(floats)
+    return [next(given) if x.dtype.kind in "fc" else x for x in xs]
+
+
+def applied(rules: _Rules, xs: Tensors) -> Tensor[Any]:
+    """The only result of a function with rules, on the backend where its arguments meet."""
+    device = meet(*xs)
+    (y,) = _apply(rules, [wrap(lifted(x, device), device) for x in xs], device)
+    return y
+
+
+def settled(x: Tensor[Any], device: Backend, name: str) -> Tensor[Any]:
+    """A result of a function on the backend of its arguments; TrackedError where that would lose a derivative."""
+    if x.device is device:
+        return x
+    try:
+        return wrap(lifted(x, device), device)
+    except errors.DeviceError:
+        raise errors.TrackedError(
+            f"{name}: the function uses a tensor on {x.device} that is neither an argument nor a variable of its "
+            "closure, so that its derivative would be lost; make it an argument"
+        ) from None

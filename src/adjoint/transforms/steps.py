@@ -1,0 +1,233 @@
+"""What choices and loops are made of: trees that keep their kind from step to step, examples that go different ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint import dtypes, errors, trees
+from adjoint.backend import Array, Backend, Decorator
+from adjoint.decorators.batched import Batched
+from adjoint.devices import active_level
+from adjoint.dtypes import DType
+from adjoint.primitives import Shape
+from adjoint.tensor import Scalar, Tensor, run, same, weak, wrap
+from adjoint.transforms.calls import Function, is_array
+from adjoint.transforms.custom import Tensors
+
+
+def _tensor(x: Any, dtype: DType | None, base: Backend, what: str) -> Tensor[Any]:
+    """A leaf as a tensor; a Python number in this dtype, if that can hold it."""
+    if isinstance(x, Tensor):
+        return x
+    if not is_array(x) and not isinstance(x, Scalar):
+        raise errors.ArgumentTypeError(f"{what} is {type(x).__name__} {x!r}, expected a tensor or a number")
+    if not weak(x) or dtype is None or dtypes.promote_scalar(dtype, x) is not dtype:
+        dtype = None
+    return wrap(base.from_numpy(dtypes.values_of(x, dtype, what), copy=True), base)
+
+
+def assignable(x: Tensor[Any]) -> Tensor[Any]:
+    """The same value as an object of its own, and no leaf."""
+    return run("reshape", (x,), shape=x.shape) if x.is_require_grad() else same(x)
+
+
+# --- what stays the same from step to step -------------------------------------------------------
+
+
+class Kind:
+    """The structure, shapes and dtypes of a tree of tensors, which the trees of later steps have too."""
+
+    def __init__(self, what: str, tree: Any, base: Backend) -> None:
+        self.what, self.base = what, base
+        given, self.structure = trees.flatten(tree)
+        leaves = [x if isinstance(x, Tensor) else self._made(i, x, None) for i, x in enumerate(given)]
+        self.specs: list[tuple[Shape, DType]] = [(x.shape, x.dtype) for x in leaves]
+
+    def _made(self, i: int, x: Any, dtype: DType | None) -> Tensor[Any]:
+        return _tensor(x, dtype, active_level() or self.base, self.what + trees.paths(self.structure)[i])
+
+    def tree(self, leaves: Sequence[Any]) -> Any:
+        return trees.unflatten(self.structure, leaves)
+
+    def fit(self, tree: Any) -> Tensors:
+        """The leaves of a tree of this kind; raises where it is of another."""
+        leaves, structure = trees.flatten(tree)
+        if structure != self.structure:
+            raise errors.ArgumentError(
+                f"{self.what} changed its structure{_first_difference(self.structure, structure)}: it was "
+                f"{self.structure}, and became {structure}"
+            )
+        for i, (shape, dtype) in enumerate(self.specs):
+            x = leaves[i]
+            if not isinstance(x, Tensor):
+                x = leaves[i] = self._made(i, x, dtype)
+            if x.shape != shape:
+                self.refuse(errors.ShapeError, i, x, "shapes stay")
+            if x.dtype is not dtype:
+                self.other_dtype(i, x)
+        return leaves
+
+    def other_dtype(self, i: int, x: Tensor[Any]) -> None:
+        self.refuse(errors.DtypeError, i, x, "dtypes stay; astype converts what the first step gets, or what it gives")
+
+    def refuse(self, error: type[errors.AdjointError], i: int, x: Tensor[Any], hint: str) -> None:
+        shape, dtype = self.specs[i]
+        raise error(
+            f"{self.what}{trees.paths(self.structure)[i]} was {dtype} of shape {shape}, and became {x.dtype} of shape "
+            f"{x.shape}; {hint}"
+        )
+
+
+def _first_difference(old: Any, new: Any) -> str:
+    """Where a leaf is in one of two structures alone."""
+    before, after = trees.paths(old), trees.paths(new)
+    gone = [path for path in before if path not in after]
+    come = [path for path in after if path not in before]
+    return f" ({gone[0] or 'the leaf'} is gone)" if gone else f" ({come[0] or 'a leaf'} is new)" if come else ""
+
+
+class _Wider(Exception):
+    """Python numbers of the first carry have another dtype now: the first step has to be run again."""
+
+
+class Carry(Kind):
+    """What a loop carries. Python numbers it starts from take the dtype that the first step gives them."""
+
+    def __init__(self, name: str, init: Any, base: Backend) -> None:
+        super().__init__(f"{name}: the carry", init, base)
+        given = trees.flatten(init)[0]
+        self.first = [x if isinstance(x, Tensor) else self._made(i, x, None) for i, x in enumerate(given)]
+        self.numbers = {i: x for i, x in enumerate(given) if weak(x)}
+        self.wider: dict[int, DType] = {}
+
+    def start(self) -> Tensors:
+        """The first leaves, for a body that may assign to them."""
+        return [assignable(x) for x in self.first]
+
+    def fit(self, tree: Any) -> Tensors:
+        leaves = super().fit(tree)
+        numbers, self.numbers = self.numbers, {}
+        if not self.wider:
+            return leaves
+        for i, dtype in self.wider.items():
+            self.first[i] = self._made(i, numbers[i], dtype)
+            self.specs[i] = (), dtype
+        self.wider = {}
+        raise _Wider
+
+    def other_dtype(self, i: int, x: Tensor[Any]) -> None:
+        if i not in self.numbers or dtypes.promote_scalar(x.dtype, self.numbers[i]) is not x.dtype:
+            super().other_dtype(i, x)
+        self.wider[i] = x.dtype
+
+    def adapted(self, run: Callable[[Tensors], Any], leaves: Tensors) -> Any:
+        """run(leaves), with the first leaves again if their dtypes had to change."""
+        try:
+            return run(leaves)
+        except _Wider:
+            return run(self.start())
+
+    def advance(self, f: Function, leaves: Tensors, go: Any, *operands: Any) -> Tensors:
+        """One step, f(carry, *operands), of all examples or of those that `go` holds for."""
+
+        def step(leaves: Tensors) -> Tensors:
+            state = self.tree(leaves)
+            place = _example(go) if isinstance(go, Tensor) else {}
+            if not place:
+                return self.fit(f(state, *operands))
+            found = self.fit(f(*_guarded(go, place, (state, *operands))))
+            return [run("where", (go, new, old)) for new, old in zip(found, leaves, strict=True)]
+
+        return self.adapted(step, leaves)  # type: ignore[no-any-return]
+
+
+# --- examples that go different ways -------------------------------------------------------------
+
+
+def examples_of(x: Tensor[Any]) -> tuple[Array, Backend, list[Backend]]:
+    """The leaf's array under a tensor, the leaf, and the levels whose examples its first axes count, in order."""
+    array, level = x._array, x._device
+    counted: list[Backend] = []
+    while isinstance(level, Decorator):
+        if isinstance(level, Batched) and level.varies(array):
+            counted.append(level if level.viewed is None else level.viewed)
+        array, level = level.unwrap(array), level.inner
+    return array, level, counted[::-1]
+
+
+def _example(mask: Tensor[Any]) -> dict[Backend, int] | None:
+    """One example that the mask holds for, as its place at each level; empty if it holds for all, None if for none."""
+    array, leaf, levels = examples_of(mask)
+    values = leaf.to_numpy(array)
+    if values.all():
+        return {}
+    if not values.any():
+        return None
+    return dict(zip(levels, np.argwhere(values)[0].tolist(), strict=True))
+
+
+def _guarded(mask: Tensor[Any], place: dict[Backend, int], operands: Any) -> Any:
+    """The operands, with those of one example in the place of all that the mask excludes.
+
+    A function is not computed outside of its domain then, and `where` lets no derivative through to what is replaced.
+    """
+
+    def guard(x: Any) -> Any:
+        if not isinstance(x, Tensor):
+            return x
+        array, leaf, levels = examples_of(x)
+        if not any([level in place for level in levels]):
+            return x  # the same for those that the mask holds for
+        one = leaf.index(array, key=tuple([place.get(level, 0) for level in levels]))
+        return run("where", (mask, x, wrap(one, leaf)))
+
+    return trees.map(guard, operands)
+
+
+def each_its_own(name: str, branches: dict[str, tuple[Tensor[Any], Function]], operands: tuple[Any, ...]) -> Any:
+    """For each example the result of the branch whose mask holds for it."""
+    taken: list[tuple[str, Tensor[Any], Any]] = []
+    for label, (mask, branch) in branches.items():
+        place = _example(mask)
+        if place is None:
+            continue
+        if not place:
+            return branch(*operands)
+        taken.append((label, mask, branch(*_guarded(mask, place, operands))))
+    (first, _, out), *others = taken
+    leaves, structure = trees.flatten(out)
+    for label, _, out in others:
+        found = trees.flatten(out)[1]
+        if found != structure:
+            raise errors.ArgumentError(
+                f"{name}: {first} gives the structure {structure} and {label} {found}; where examples differ, they "
+                "must be the same"
+            )
+    columns = [
+        _of_one_kind(name, [label for label, _, _ in taken], trees.paths(structure)[i], column, taken[0][1].device)
+        for i, column in enumerate(zip(*[trees.flatten(out)[0] for _, _, out in taken], strict=True))
+    ]
+    leaves = [column[0] for column in columns]
+    for k, (_, mask, _) in enumerate(taken[1:], 1):
+        leaves = [run("where", (mask, column[k], x)) for column, x in zip(columns, leaves, strict=True)]
+    return trees.unflatten(structure, leaves)
+
+
+def _of_one_kind(name: str, labels: Sequence[str], path: str, column: Sequence[Any], device: Backend) -> Tensors:
+    """A leaf of the results of several branches, as tensors of one shape and dtype."""
+    arrays = [x.dtype for x in column if is_array(x)]
+    numbers = [x for x in column if isinstance(x, Scalar)]
+    dtype = arrays[0] if arrays else dtypes.values_of(numbers, None, name).dtype if numbers else None
+    tensors = [_tensor(x, dtype, device, f"{name}: the result{path}") for x in column]
+    first = tensors[0]
+    for label, x in zip(labels, tensors, strict=True):
+        if x.shape != first.shape or x.dtype is not first.dtype:
+            error = errors.ShapeError if x.shape != first.shape else errors.DtypeError
+            raise error(
+                f"{name}: the result{path} of {labels[0]} is {first.dtype} of shape {first.shape}, and that of {label} "
+                f"{x.dtype} of shape {x.shape}; where examples differ, they must be the same"
+            )
+    return tensors
