@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeGuard, 
 
 import numpy as np
 
-from adjoint import dtypes, errors
+from adjoint import dtypes, errors, trees
 from adjoint.backend import Array, Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.dtypes import DType
@@ -552,6 +552,7 @@ class _Owner(Tensor[B]):
         return len(peek(self).shape)
 
 
+trees.ATOMS.update((Tensor, _Owner))
 _slot: Any = Tensor.__dict__["_array"]
 
 

@@ -15,7 +15,7 @@ from adjoint import errors
 _NAMESPACE = "adjoint"
 _registering = threading.Lock()
 _known: set[type] = set()  # dataclasses that optree was told of
-ATOMS: set[type] = {bool, int, float, complex, np.ndarray, np.float32, np.float64}  # leaves, as `Tensor` is
+ATOMS: set[type] = {bool, int, float, complex, np.ndarray, np.float32, np.float64}  # leaves, and so are tensors
 
 Build = Callable[[Sequence[Any]], Any]
 
@@ -26,8 +26,11 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
     >>> flatten({"w": 1.0, "b": (2.0, None)})[0]
     [2.0, 1.0]
     """
-    if tree.__class__ in ATOMS:
+    cls = tree.__class__
+    if cls in ATOMS:
         return [tree], _leaf()
+    if (cls is tuple or cls is list) and all([x.__class__ in ATOMS for x in tree]):
+        return list(tree), _row(cls, len(tree))
     import optree  # here, so that `import adjoint` need not wait for it
 
     leaves, structure = optree.tree_flatten(tree, namespace=_NAMESPACE)
@@ -46,6 +49,14 @@ def _leaf() -> Any:
 
     leaf: Any = 0
     return optree.tree_structure(leaf, namespace=_NAMESPACE)
+
+
+@functools.cache
+def _row(cls: type, length: int) -> Any:
+    """The structure of a tuple or a list of leaves."""
+    import optree
+
+    return optree.tree_structure(cls([0] * length), namespace=_NAMESPACE)
 
 
 def _register(cls: type) -> None:

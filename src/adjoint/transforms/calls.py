@@ -105,6 +105,8 @@ class Arguments:
         return f"argument {self.keys[int(first[1:])]}{rest}"
 
     def _array(self, i: int, x: Any, keep: bool) -> Array:
+        if x.__class__ is Tensor and x._dtype.kind in "fc":
+            return lifted(x, self.base)
         fault, dtype = None, getattr(x, "dtype", None) if is_array(x) else None
         if dtype is None and not isinstance(x, (float, complex)):
             fault = f"is {type(x).__name__} {errors.shown(x)}, not an array of real or complex floating dtype"
