@@ -15,6 +15,7 @@ from cases import CASES, Case
 from conftest import peer
 
 import adjoint as ad
+from adjoint.decorators.tangent import Dual
 from adjoint.primitives import ELEMENTWISE, TABLE
 from adjoint.tensor import run
 
@@ -104,6 +105,80 @@ def test_rules_agree_with_difference_quotients_of_30_digits(name: str) -> None:
                     scale = 1 + abs(numeric)
                     assert abs(analytic - numeric) <= tolerance * scale, (str(case), i, unit, analytic, numeric)
                 compared += 1
+    assert compared
+
+
+# --- forward mode --------------------------------------------------------------------------------
+
+
+def directions(name: str, operands: list[Any]) -> dict[int, Any]:
+    """How the floating operands move, all together; of what Cholesky takes, only the Hermitian part may."""
+    found = {i: cotangent(x.shape, x.dtype) for i, x in enumerate(operands) if is_float(x)}
+    if name == "cholesky":
+        found[0] = found[0] + found[0].swapaxes(-1, -2).conj()
+    return found
+
+
+def pushed(name: str, case: Case, leaf: Any) -> list[Any] | None:
+    """The results of a call on a Tangent level over a leaf backend, as pairs."""
+    operands = arrays_of(case)
+    moves = directions(name, operands)
+    if not moves or rounds(name, case) or not is_finite(name, case):
+        return None
+    arrays = [leaf.from_numpy(x, copy=True) if isinstance(x, np.ndarray) else x for x in operands]
+    for i, direction in moves.items():
+        arrays[i] = Dual(arrays[i], leaf.from_numpy(np.array(direction), copy=True))
+    arrays = [Dual(x, None) if hasattr(x, "shape") and not isinstance(x, Dual) else x for x in arrays]
+    out = ad.Tangent(leaf)[TABLE[name]](*arrays, **case.parameters)
+    return list(out) if isinstance(out, tuple) else [out]
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_tangents_in_double_precision_agree_with_30_digits(name: str) -> None:
+    compared = 0
+    for case in CASES[name]:
+        low, high = pushed(name, case, ad.NumPy()), pushed(name, case, EXACT)
+        if low is None or high is None:
+            continue
+        for ours, exact in zip(low, high, strict=True):
+            assert (ours.tangent is None) == (exact.tangent is None)
+            if ours.tangent is not None:
+                wanted = EXACT.to_numpy(exact.tangent)
+                scale = float(np.max(np.abs(wanted), initial=1.0))
+                np.testing.assert_allclose(ours.tangent, wanted, rtol=1e-12, atol=1e-14 * scale, err_msg=str(case))
+                compared += 1
+    assert compared
+
+
+@pytest.mark.parametrize("name", [name for name in DIFFERENTIABLE if name != "astype"])
+def test_pushforwards_agree_with_difference_quotients_of_30_digits(name: str) -> None:
+    """Every element of every result, where reverse mode is compared in sums."""
+    compared = 0
+    for case in CASES[name]:
+        results = pushed(name, case, EXACT)
+        if results is None:
+            continue
+        operands = arrays_of(case)
+        moves = directions(name, operands)
+        sides = []
+        for step in (STEP, -STEP):
+            arrays = [EXACT.from_numpy(x, copy=True) if isinstance(x, np.ndarray) else x for x in operands]
+            for i, direction in moves.items():
+                arrays[i] = EXACT.add(arrays[i], EXACT.from_numpy(np.array(direction * step), copy=True))
+            out = EXACT[TABLE[name]](*arrays, **case.parameters)
+            sides.append(out if isinstance(out, tuple) else (out,))
+        for result, ahead, back in zip(results, *sides, strict=True):
+            if result.tangent is None:
+                assert EXACT.to_list(ahead) == EXACT.to_list(back)
+                continue
+            assert result.tangent.shape == result.value.shape == ahead.shape
+            with mpmath.workdps(40):
+                tolerance = mpmath.mpf(10) ** (-14 if name in ROUNDED else -17)
+                lists = [EXACT.to_list(x) for x in (result.tangent, ahead, back)]
+                for t, a, b in zip(*lists, strict=True):
+                    numeric = (mpmath.mpmathify(a) - b) / (2 * mpmath.mpf(STEP))
+                    assert abs(t - numeric) <= tolerance * (1 + abs(numeric)), (str(case), t, numeric)
+                    compared += 1
     assert compared
 
 

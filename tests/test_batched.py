@@ -86,6 +86,14 @@ def test_gradients_of_examples(name: str) -> None:
     assert checked
 
 
+def test_a_batch_of_no_examples() -> None:
+    image, kernel = np.ones((1, 2, 4, 4)), np.ones((3, 2, 2, 2))
+    assert ad.vmap(ad.nn.conv2d, in_axes=(0, None))(np.ones((0, *image.shape)), kernel).shape == (0, 1, 3, 3, 3)
+    for mode in ("forward", "reverse"):
+        jacobian = ad.jacobian(ad.nn.conv2d, (0, 1), mode)(image[:0], kernel)
+        assert [j.shape for j in jacobian] == [(0, 3, 3, 3, 0, 2, 4, 4), (0, 3, 3, 3, *kernel.shape)]
+
+
 def test_places_of_elements_cannot_differ_in_number() -> None:
     with pytest.raises(ad.errors.ShapeError, match=r"ad\.where"):
         ad.vmap(lambda x: x[x > 0])(np.ones((2, 3)))

@@ -802,6 +802,17 @@ def test_chunks_of_what_is_no_closure() -> None:
     assert 3 * peak_of_gradient(400, 20, Cell, 1000) < peak_of_gradient(400, None, Cell, 1000)
 
 
+def test_chunks_keep_strong_zeros() -> None:
+    x = ad.tensor([0.0, 4.0], device=ad.Autodiff(ad.NumPy(), strong_zero=True)).require_grad()
+
+    def gradient(every: Any) -> Any:
+        step = lambda c, _: (ad.where(c > 0, ad.sqrt(c), 0.0) + c, None)
+        return ad.scan(step, x, length=3, checkpoint_every=every)[0].sum().backward()[x].numpy()
+
+    assert np.isfinite(gradient(None)).all()
+    np.testing.assert_array_equal(gradient(2), gradient(None))
+
+
 def test_chunks_draw_the_same_random_numbers_again() -> None:
     def loss(w: Any, every: Any) -> Any:
         def step(c: Any, _: Any) -> Any:

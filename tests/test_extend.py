@@ -175,3 +175,34 @@ def test_wrong_implementations_and_calls() -> None:
         f(power=2)
     with pytest.raises(ad.errors.ShapeError):
         ad.primitive("users_add", np.add)(ad.ones(2), ad.ones(3))
+
+
+def test_sparse_jacobians_know_what_kinds_and_definitions_say() -> None:
+    X = np.array([[0.5, 1.5], [-0.7, 2.0]])
+    shape = lambda x, **_: x
+    rules = {"x": lambda B, g, x: B.multiply(g, B.sin(x))}
+    one = ad.primitive("one", lambda x: -np.cos(x), derivative=rules)
+    assert ad.sparse_jacobian(one)(X).nnz == 4
+    whole = ad.primitive(
+        "whole", lambda x: x - x.mean(), kind="structural", shape=shape,
+        derivative={"x": lambda B, g: B.subtract(g, B.divide(B.sum(g, axis=(0, 1), keepdims=False), 4.0))},
+        pushforward=lambda B, t: B.subtract(t[0], B.divide(B.sum(t[0], axis=(0, 1), keepdims=False), 4.0)),
+    )  # fmt: skip
+    defined = ad.primitive(
+        "defined", lambda x: np.flip(x, 1) * x, kind="structural", shape=shape,
+        definition=lambda B, x: B.multiply(B.flip(x, axis=(1,)), x),
+    )  # fmt: skip
+    for f, entries in ((whole, 16), (defined, 8)):
+        found = ad.sparse_jacobian(f)(X)
+        np.testing.assert_allclose(found.toarray(), ad.jacobian(f)(X).reshape(4, 4), rtol=1e-14)
+        assert found.nnz == entries
+
+
+def test_series() -> None:
+    """J0 and J1, each a part of the other's derivative."""
+    mpmath = peer("mpmath")
+    for order, f in enumerate(bessel()):
+        value, series = ad.jet(f, (0.75,), ([1.0] + [0.0] * 5,))
+        with mpmath.workdps(40):
+            wanted = [float(mpmath.besselj(order, mpmath.mpf(0.75), derivative=k)) for k in range(7)]
+        np.testing.assert_allclose([value, *series], wanted, rtol=1e-12)

@@ -144,16 +144,25 @@ def test_many_unknowns_are_solved_without_matrices(kind: str, monkeypatch: pytes
         energy = lambda u, heat: ((u[1:] - u[:-1]) ** 2).sum() / 2 + (u**4 / 4 - heat * u).sum() + (u**2).sum()
         return ad.implicit.minimize(energy, np.zeros(n), heat)
 
-    loss = lambda heat: (f(heat) ** 2).sum()
-    values, gradient, along = f(heat), ad.grad(loss)(heat), ad.jvp(f, (heat,), (heat,))[1]
-    monkeypatch.setattr("adjoint.implicit.jacobian", None)
+    def found() -> Any:
+        return f(heat), ad.grad(lambda heat: (f(heat) ** 2).sum())(heat), ad.jvp(f, (heat,), (heat,))[1]
+
+    with_matrices = found()
     monkeypatch.setattr("adjoint.implicit.DENSE", 100)
-    assert_allclose(f(heat), values)
-    monkeypatch.undo()
-    monkeypatch.setattr("adjoint.implicit.DENSE", 200)
-    assert_allclose(values, f(heat), rtol=1e-8)
-    assert_allclose(gradient, ad.grad(loss)(heat), rtol=1e-7)
-    assert_allclose(along, ad.jvp(f, (heat,), (heat,))[1], rtol=1e-7)
+    monkeypatch.setattr("adjoint.implicit.jacobian", None)
+    for mine, wanted in zip(found(), with_matrices, strict=True):
+        assert_allclose(mine, wanted, rtol=1e-7)
+
+
+def test_matrices_of_a_batch_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = lambda a: ad.implicit.root(lambda x, a: x * x - a, np.ones(3), a)
+    a = np.arange(1.0, 13.0).reshape(4, 3)
+    monkeypatch.setattr("adjoint.implicit._ENTRIES", 9)
+    assert_allclose(f(a[0]), np.sqrt(a[0]), rtol=1e-12)
+    monkeypatch.setattr("adjoint.implicit.jacobian", None)
+    assert_allclose(ad.vmap(f)(a), np.sqrt(a), rtol=1e-12)
+    with pytest.raises(TypeError):
+        f(a[0])
 
 
 MATRICES: dict[str, np.ndarray[Any, Any]] = {

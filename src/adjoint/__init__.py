@@ -7,7 +7,10 @@ from adjoint.backends.numpy import NumPy
 from adjoint.backends.reference import Reference
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
+from adjoint.decorators.dependence import Dependence
+from adjoint.decorators.observed import Checked, Profiled
 from adjoint.decorators.tangent import Tangent
+from adjoint.decorators.taylor import Taylor
 from adjoint.devices import default_device, device, use_device
 from adjoint.dtypes import (
     bool,
@@ -159,6 +162,8 @@ from adjoint.transforms.custom import custom_batching, custom_jvp, custom_vjp
 from adjoint.transforms.forward import hvp, jvp, linearize
 from adjoint.transforms.jacobians import hessian, jacobian
 from adjoint.transforms.reverse import grad, linear_transpose, stop_gradient, value_and_grad, vjp
+from adjoint.transforms.sparse import sparse_hessian, sparse_jacobian
+from adjoint.transforms.taylor import jet
 
 e = 2.718281828459045
 inf = float("inf")
@@ -172,10 +177,14 @@ __all__ = [
     "Autodiff",
     "Backend",
     "Batched",
+    "Checked",
+    "Dependence",
     "Gradients",
     "NumPy",
+    "Profiled",
     "Reference",
     "Tangent",
+    "Taylor",
     "Tensor",
     "__version__",
     "abs",
@@ -261,6 +270,7 @@ __all__ = [
     "isinf",
     "isnan",
     "jacobian",
+    "jet",
     "jvp",
     "less",
     "less_equal",
@@ -318,6 +328,8 @@ __all__ = [
     "sin",
     "sinh",
     "sort",
+    "sparse_hessian",
+    "sparse_jacobian",
     "special",
     "sqrt",
     "square",

@@ -13,7 +13,8 @@ import contextvars
 import itertools
 import os
 import threading
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Callable, Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -24,6 +25,9 @@ from adjoint.primitives import TABLE, DType, Primitive
 Array = Any  # a backend's own value: it has `.shape`, and nothing else is assumed of it
 Implementation = Callable[..., Any]
 RandomKey = tuple[int, int]  # a seed and a counter: the same key gives the same numbers anywhere
+
+# True inside a walk back: what runs there computes derivatives
+walking: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_walking", default=False)
 
 
 _handed: contextvars.ContextVar[Callable[[Callable[[], RandomKey]], RandomKey] | None] = contextvars.ContextVar(
@@ -53,18 +57,18 @@ class _Interned(type):
     """Makes equal configurations of a backend one object, so that `is` compares backends."""
 
     _leaves: dict[tuple[Any, ...], Any] = {}
+    _made: weakref.WeakSet[Any] = weakref.WeakSet()
     _lock = threading.Lock()
 
     if not TYPE_CHECKING:  # type checkers read the signature of __init__
 
         def __call__(cls, *args, **options):
             made = super().__call__(*args, **options)
-            inner = made.__dict__.get("inner")
-            if not made.interned:
-                return made
-            with _Interned._lock:  # what decorates a level goes when the level goes
-                known = _Interned._leaves if inner is None else vars(inner).setdefault("decorated", {})
-                return known.setdefault((cls, *made.configuration()), made)
+            with _Interned._lock:
+                if made.interned:
+                    made = made.registry().setdefault((cls, *made.configuration()), made)
+                _Interned._made.add(made)
+            return made
 
 
 class Backend(metaclass=_Interned):
@@ -76,10 +80,15 @@ class Backend(metaclass=_Interned):
     name: str
     interned = True  # equal configurations are one object
     ended = False  # a transform's level, once the transform has returned
+    traces = False  # whether an Autodiff over it records the user's source lines
 
     def configuration(self) -> tuple[Any, ...]:
         """The arguments that make this backend again; hashable."""
         return ()
+
+    def registry(self) -> MutableMapping[tuple[Any, ...], Any]:
+        """Where the one object of an equal configuration is found."""
+        return _Interned._leaves
 
     def implement(self, primitive: Primitive) -> Implementation:
         """A callable that runs the primitive: arrays positional, parameters by keyword."""
@@ -97,10 +106,7 @@ class Backend(metaclass=_Interned):
         if base not in TABLE or rest:
             raise AttributeError(f"{type(self).__name__} has no attribute or primitive {name!r}")
         if self.ended:
-            raise errors.EndedError(
-                f"{base}: a tensor of a transform's level ({self.name}) was used after the transform had returned; "
-                "return it from the function instead of keeping it, or keep x.detach()"
-            )
+            raise self.left_over(base)
         if self.template is not self:
             implementation = vars(self)[name] = getattr(self.template, name)
             return implementation  # type: ignore[no-any-return]
@@ -111,13 +117,24 @@ class Backend(metaclass=_Interned):
     def __getitem__(self, primitive: Primitive) -> Implementation:
         known = self.__dict__.get(primitive.name)
         if known is None:
+            if self.ended:
+                raise self.left_over(primitive.name)
             known = vars(self)[primitive.name] = self.implement(primitive)
         return known
 
+    def left_over(self, what: str) -> errors.EndedError:
+        """The error for work on a level that has ended."""
+        return errors.EndedError(
+            f"{what}: a tensor of a transform's level ({self.name}) was used after the transform had returned; return "
+            "it from the function instead of keeping it: results may be trees, and has_aux=True is for what stands "
+            "beside them"
+        )
+
     def forget(self) -> None:
         """Drop the kept answers; `implement` is asked again."""
-        for name in [name for name in self.__dict__ if name.partition("_into")[0] in TABLE]:
-            del vars(self)[name]
+        known = vars(self)
+        for name in [name for name in list(known) if name in TABLE or name.removesuffix("_into") in TABLE]:
+            del known[name]
 
     def __repr__(self) -> str:
         return self.name
@@ -244,10 +261,9 @@ class Leaf(Backend):
 
 def forget(name: str) -> None:
     """Drop what every backend keeps of a primitive: it was declared anew."""
-    pending = list(_Interned._leaves.values())
-    while pending:
-        backend = pending.pop()
-        pending += vars(backend).get("decorated", {}).values()
+    with _Interned._lock:
+        known = list(_Interned._made)
+    for backend in known:
         vars(backend).pop(name, None)
 
 
@@ -261,7 +277,7 @@ class Decorator(Backend, Generic[J]):
     """
 
     inner: J
-    viewed: Backend | None = None  # the level that this one stands for, with other options: their arrays are the same
+    viewed: Decorator[Any] | None = None  # the level that this one stands for, with other options: of the same arrays
 
     def __init__(self, inner: J) -> None:
         if not isinstance(inner, Backend):
@@ -270,10 +286,14 @@ class Decorator(Backend, Generic[J]):
             )
         self.inner = inner
         self.weak = inner.weak  # type: ignore[method-assign]
+        self.traces = inner.traces
         self.name = f"{type(self).__name__.lower()}<{inner.name}>"
 
     def configuration(self) -> tuple[Any, ...]:
         return (self.inner,)
+
+    def registry(self) -> MutableMapping[tuple[Any, ...], Any]:
+        return vars(self.inner).setdefault("decorated", {})  # type: ignore[no-any-return]  # goes when the inner one goes
 
     def over(self, other: Backend) -> Backend:
         """The same level, with the same options, over another inner backend."""
@@ -286,7 +306,12 @@ class Decorator(Backend, Generic[J]):
         What a level is to its tensors is only who it is. Implementations do not depend on that, so a fresh
         level has those of the interned one with the same options, and costs a copy of a dictionary.
         """
-        template = cls(inner.template, *options)  # type: ignore[arg-type]
+        below = inner.template
+        template = vars(below).get("decorated", {}).get((cls, below, *options))
+        if template is None:
+            template = cls(below, *options)  # type: ignore[arg-type]
+            if template.interned:
+                vars(below)["decorated"][cls, below, *options] = template  # found again without making it
         level = object.__new__(cls)
         known = vars(level)
         known.update(vars(template))
@@ -295,9 +320,11 @@ class Decorator(Backend, Generic[J]):
         return level
 
     def end(self) -> None:
-        """Nothing more is computed on this level: its tensors refuse work."""
-        self.forget()
+        """Nothing more is computed on this level, or on what decorates it: tensors there refuse work."""
         self.ended = True
+        self.forget()
+        for level in list(vars(self).pop("decorated", {}).values()):
+            level.end()
 
     @property
     def template(self) -> Backend:
@@ -313,12 +340,23 @@ class Decorator(Backend, Generic[J]):
 
     def chain(self) -> Iterator[Backend]:
         yield self
-        if self.viewed is not None:
-            yield self.viewed
+        viewed = self.viewed
+        while viewed is not None:
+            yield viewed
+            viewed = viewed.viewed
         yield from self.inner.chain()
 
     def lift(self, array: Array, source: Backend) -> Array:
-        return array if source is self or source is self.viewed else self.wrap(self.inner.lift(array, source))
+        if source is self or (self.viewed is not None and self._stands_for(source)):
+            return array
+        return self.wrap(self.inner.lift(array, source))
+
+    def _stands_for(self, level: Backend) -> bool:
+        """Whether this is a view of the level, or a view of a view of it."""
+        viewed = self.viewed
+        while viewed is not None and viewed is not level:
+            viewed = viewed.viewed
+        return viewed is level
 
     def detach(self, array: Array) -> Array:
         return self.wrap(self.inner.detach(self.unwrap(array)))

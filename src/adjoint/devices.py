@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
 import importlib
 import os
 import re
@@ -20,7 +21,10 @@ from adjoint.backends.numpy import NumPy
 from adjoint.backends.reference import Reference
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
+from adjoint.decorators.dependence import Dependence
+from adjoint.decorators.observed import Checked, Profiled
 from adjoint.decorators.tangent import Tangent
+from adjoint.decorators.taylor import Taylor
 
 _process: list[_Setting] = []  # the process's defaults: the last one counts
 _settings = threading.Lock()
@@ -28,11 +32,22 @@ _current: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoi
 _active: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_level", default=None)
 
 _LEAVES: dict[str, Callable[..., Backend]] = {"numpy": NumPy, "reference": Reference}
-_DECORATORS: dict[str, Callable[..., Backend]] = {"autodiff": Autodiff, "tangent": Tangent, "batched": Batched}
+_DECORATORS: dict[str, Callable[..., Backend]] = {
+    "autodiff": Autodiff,
+    "tangent": Tangent,
+    "taylor": Taylor,
+    "batched": Batched,
+    "dependence": Dependence,
+    "checked": Checked,
+    "profiled": functools.partial(Profiled, number=0),  # a name means the same backend each time
+}
 _OPTIONS = {
     "reference": {"digits"},
     "autodiff": {"checkpointing", "strong_zero"},
+    "taylor": {"order"},
     "batched": {"size", "randomness"},
+    "checked": {"shapes", "dtypes", "finite"},
+    "profiled": {"number"},
 }
 
 
@@ -104,11 +119,10 @@ def default_device() -> Backend:
     environment variable `ADJOINT_DEVICE`, else `Autodiff(NumPy())`.
     """
     current = _current.get()
+    while current is not None and current.ended:  # inherited by a task that outlived the transform
+        current = vars(current).get("default")
     if current is not None:
-        if not current.ended:
-            return current
-        if (level := active_level()) is not None:  # a task or generator that outlived its transform
-            return level
+        return current
     if not _process:
         _process.append(_Setting(_from_environment(), lambda: None, 0))
     here = threading.get_ident()
@@ -139,19 +153,34 @@ def active_level() -> Backend | None:
     """The level of the innermost transform that this context runs in, if there is one."""
     level = _active.get()
     while level is not None and level.ended:  # inherited by a task that outlived the transform
-        level = vars(level)["outer"]
+        level = vars(level).get("outer")
     return level
 
 
-@contextlib.contextmanager
-def active(level: Decorator[Any]) -> Iterator[None]:
-    """Run a transform's function on its level: what is created here is made there. Ends the level."""
-    vars(level)["outer"] = active_level()
-    try:
-        with running_on(level):
-            yield
-    finally:
-        level.end()
+class active:
+    """Run a transform's function on its level: what is created here is made there.
+
+    Ends the level, and others that were made with it.
+    """
+
+    __slots__ = ("_creating", "_levels", "_running")
+
+    def __init__(self, level: Decorator[Any], *others: Decorator[Any]) -> None:
+        self._levels = (level, *others)
+
+    def __enter__(self) -> None:
+        outer, default = active_level(), _current.get()
+        for level in self._levels:  # for a task that outlives the transform
+            vars(level).update(outer=outer, default=default)
+        self._running, self._creating = _active.set(self._levels[0]), _current.set(self._levels[0])
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _current.reset(self._creating)
+        _active.reset(self._running)
+        for level in self._levels:
+            level.end()
 
 
 @contextlib.contextmanager

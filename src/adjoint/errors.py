@@ -11,7 +11,9 @@
     ├── RangeError (OverflowError)           an integer that the data type does not hold
     ├── DeviceError (ValueError)             backends that do not meet, names that mean no backend
     ├── UnsupportedPrimitive (NotImplementedError)  a backend that cannot run a primitive
+    ├── MissingLibraryError (ImportError)    an optional library that is not installed
     ├── SingularError (numpy.linalg.LinAlgError)    a matrix without the wanted factor or inverse
+    ├── NonFiniteError (FloatingPointError)         a primitive made a nan or an infinity, says `Checked`
     ├── ConvergenceError (RuntimeError)      an iteration that did not come to its end
     ├── NoAutodiffError (TypeError)          a gradient asked of a backend without autodiff
     ├── GraphError (RuntimeError)            a graph that cannot give what was asked of it
@@ -20,7 +22,8 @@
     │   ├── TrackedError (TypeError)         a tracked tensor was about to leave its graph silently
     │   └── BackwardError                    a pullback failed; the cause is chained
     ├── NoGradientError (KeyError)           `Gradients` has no entry, and why
-    └── CheckError (AssertionError)          `check_grads` found a wrong derivative
+    ├── FileError (OSError)                  a file that cannot be written
+    └── CheckError (AssertionError)          `check_grads` found a wrong derivative, `Checked` a wrong result
 
 Each is also the built-in that NumPy would raise, so that `except ValueError` keeps its meaning.
 """
@@ -98,8 +101,16 @@ class UnsupportedPrimitive(AdjointError, NotImplementedError):
     """A backend that cannot run a primitive."""
 
 
+class MissingLibraryError(AdjointError, ImportError):
+    """An optional library is needed and not installed; the message says which."""
+
+
 class SingularError(AdjointError, LinAlgError):
     """A matrix that has no inverse, or no factor of the wanted kind."""
+
+
+class NonFiniteError(AdjointError, FloatingPointError):
+    """A primitive made a nan or an infinity of operands that had none."""
 
 
 class ConvergenceError(AdjointError, RuntimeError):
@@ -142,5 +153,9 @@ class NoGradientError(AdjointError, KeyError):
         return str(self.args[0]) if self.args else ""
 
 
+class FileError(AdjointError, OSError):
+    """A file that cannot be written."""
+
+
 class CheckError(AdjointError, AssertionError):
-    """A derivative that does not agree with the numerical one."""
+    """A derivative that does not agree with the numerical one, or a result that is not as the primitive promises."""

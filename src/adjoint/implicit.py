@@ -30,7 +30,8 @@ from adjoint.transforms.states import Parameters, State, applied, filled, floats
 
 __all__ = ["fixed_point", "minimize", "root"]
 
-DENSE = 100  # up to so many unknowns a linear system is solved with its matrix
+DENSE = 500  # up to so many unknowns linear systems are solved with their matrices,
+_ENTRIES = 10_000_000  # unless those of a batch have more entries
 
 Vector = Tensor[Any]
 Residual = Callable[[Vector, Tensors], Vector]
@@ -71,7 +72,7 @@ def root(
 
     Notes
     -----
-    Newton's method with a line search. With up to 100 unknowns its steps come from the whole Jacobian, with more from
+    Newton's method with a line search. With up to 500 unknowns its steps come from the whole Jacobian, with more from
     products with it (GMRES). Derivatives of any order and in any mode are solutions of linear systems with the
     Jacobian at x, again from the matrix or from products alone. In `vmap` a batch goes on until all examples are found.
 
@@ -344,7 +345,8 @@ def _solved(
     f: Function, x: Vector, b: Vector, tol: float, maxiter: int, symmetric: bool = False, transposed: bool = False
 ) -> tuple[Vector, Tensor[Any]]:
     """The u of A u = b, and whether it was found; A is the Jacobian of f at x, or its transpose."""
-    if x.size <= DENSE:
+    entries = x.size * builtins.max(v.device.values_of(v._array).size for v in (x, b))
+    if x.size <= DENSE and entries <= _ENTRIES:
         matrix = jacobian(f, mode="forward")(x)
         u = solve(matrix.mT if transposed else matrix, b)
         return u, all(isfinite(u))

@@ -130,6 +130,8 @@ def odeint(
         _positive(mxstep, "mxstep"),
         _positive(hmax, "hmax"),
     )
+    if not control.rtol and not control.atol:
+        raise errors.ArgumentError("odeint: rtol and atol are both zero, which no step can reach")
     t = t if isinstance(t, Tensor) else np.asarray(t)
     parameters = Parameters("odeint", func, args, y0, t)
     base = parameters.base

@@ -613,10 +613,16 @@ def _meet_as_constants(tensors: Sequence[Tensor[Any]]) -> Backend:
     for top in devices:
         if top.template is not top and all(grounded(x._array, x._device, top) is not None for x in tensors):
             return top
-    for level in devices:
-        if level.ended:
-            getattr(level, "add")  # noqa: B009 (raises the error that says so)
-    raise errors.DeviceError(
+    raise _apart(list(devices))
+
+
+def _apart(devices: Sequence[Backend]) -> errors.AdjointError:
+    """The error for tensors on backends none of which continues the others' chains."""
+    for device in devices:
+        for level in device.chain():
+            if level.ended:
+                return level.left_over("tensors that do not meet")
+    return errors.DeviceError(
         f"tensors on {' and '.join(map(str, devices))} do not meet: neither backend is in the other's chain; move one "
         "with to_device, or go down to a common backend with inner(); of a transform's function, make what it is "
         "differentiated by and what else is tracked arguments of it, on one device"
@@ -633,16 +639,16 @@ def grounded(array: Array, source: Backend, device: Backend) -> tuple[Array, Bac
 
 
 def lifted(x: Tensor[Any], device: Backend) -> Array:
-    """The array of a tensor, as a constant of `device` if it is of a backend further in."""
+    """The array of a tensor, as a constant of `device` if it is of a backend further in.
+
+    Raises DeviceError, or EndedError, if it is of no such backend and more than a constant.
+    """
     if x._device is device:
         return x._array
-    try:
-        return device.lift(x._array, x._device)
-    except errors.DeviceError:
-        found = grounded(x._array, x._device, device)
-        if found is None:
-            raise
-        return device.lift(*found)
+    found = grounded(x._array, x._device, device)
+    if found is None:
+        raise _apart([x._device, device])
+    return device.lift(*found)
 
 
 def operand(value: Any, like: Tensor[Any], name: str) -> Tensor[Any]:
@@ -798,9 +804,12 @@ def explain(
 
 
 def refuse_leaf(x: Tensor[Any], what: str) -> None:
-    """Leaf tensors are what gradients are asked for: they keep their value."""
+    """Leaf tensors are what gradients are asked for: they keep their value.
+
+    The arguments of a transform's function do not matter to it as objects.
+    """
     node = getattr(peek(x), "node", None)
-    if node is not None and node.parents == ():
+    if node is not None and node.parents == () and x._device.template is x._device:
         raise errors.GraphError(
             f"{what} on a leaf tensor of shape {x.shape}: the graph answers for its value; w.with_value(v) gives a "
             "new leaf, w.detach() a constant that can be assigned to"

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from adjoint import errors
 
 _NAMESPACE = "adjoint"
+_registering = threading.Lock()
 _known: set[type] = set()  # dataclasses that optree was told of
+ATOMS: set[type] = {bool, int, float, complex, np.ndarray, np.float32, np.float64}  # leaves, as `Tensor` is
 
 Build = Callable[[Sequence[Any]], Any]
 
@@ -20,40 +26,65 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
     >>> flatten({"w": 1.0, "b": (2.0, None)})[0]
     [2.0, 1.0]
     """
+    if tree.__class__ in ATOMS:
+        return [tree], _leaf()
     import optree  # here, so that `import adjoint` need not wait for it
 
     leaves, structure = optree.tree_flatten(tree, namespace=_NAMESPACE)
-    met = {type(x) for x in leaves if dataclasses.is_dataclass(x) and not isinstance(x, type)} - _known
-    if not met:
-        return leaves, structure
-    for cls in met:
-        _register(cls)
-    return flatten(tree)
+    for x in leaves:
+        cls = x.__class__
+        if cls not in ATOMS and hasattr(cls, "__dataclass_fields__"):
+            _register(cls)
+            return flatten(tree)
+    return leaves, structure
+
+
+@functools.cache
+def _leaf() -> Any:
+    """The structure of a leaf."""
+    import optree
+
+    leaf: Any = 0
+    return optree.tree_structure(leaf, namespace=_NAMESPACE)
 
 
 def _register(cls: type) -> None:
     import optree
 
     names = [f.name for f in dataclasses.fields(cls) if f.init]
-    optree.register_pytree_node(
-        cls,
-        lambda x: ([getattr(x, name) for name in names], None, names),
-        lambda _, children: cls(**dict(zip(names, children, strict=True))),
-        namespace=_NAMESPACE,
-    )
-    _known.add(cls)
+    with _registering:
+        if cls in _known:  # another thread was faster
+            return
+        optree.register_pytree_node(
+            cls,
+            lambda x: ([getattr(x, name) for name in names], None, names),
+            lambda _, children: cls(**dict(zip(names, children, strict=True))),
+            namespace=_NAMESPACE,
+        )
+        _known.add(cls)
 
 
 def unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
     """The tree of a structure with these leaves."""
-    import optree
-
-    return optree.tree_unflatten(structure, leaves)
+    return structure.unflatten(leaves)
 
 
 def paths(structure: Any) -> list[str]:
     """Where each leaf stands, as one would write it: `[0]['w']`; the root is an empty string."""
     return [accessor.codify("") for accessor in structure.accessors()]
+
+
+def difference(found: Any, wanted: Any) -> str:
+    """Where a structure is not the wanted one: at the first leaf that one of the two does not have.
+
+    >>> difference(flatten({"v": 1})[1], flatten({"w": 1})[1])
+    "nothing is at ['w']"
+    """
+    mine, theirs = paths(found), paths(wanted)
+    for path in theirs:
+        if path not in mine:
+            return f"nothing is at {path}" if path else "it is no single leaf"
+    return next((f"nothing belongs at {path or 'the top'}" for path in mine if path not in theirs), "containers differ")
 
 
 def map(f: Callable[..., Any], tree: Any, *rest: Any) -> Any:

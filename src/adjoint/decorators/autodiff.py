@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self, TypeVar
 
 from adjoint import errors
-from adjoint.backend import Array, Backend, Decorator, Implementation
+from adjoint.backend import Array, Backend, Decorator, Implementation, walking
 from adjoint.graph.nodes import (
     Key,
     Leaf,
@@ -29,7 +29,7 @@ from adjoint.graph.nodes import (
     remember,
     var_of,
 )
-from adjoint.graph.origins import Origin, made_from, traced
+from adjoint.graph.origins import WRITTEN, Origin, made_from, traced
 from adjoint.graph.plans import Plan, absorbing, picked, puller, shape_of
 from adjoint.graph.recipes import BALANCED, Budget, Kitchen, Policy, Recipe, depth, will_be_served
 from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, Primitive, function_named
@@ -112,14 +112,14 @@ class Autodiff(Decorator[J]):
 
     def detach(self, array: Var) -> Var:
         constant = super().detach(array)
-        if _tracing:
+        if self.traces_origins():
             constant.origin = Origin("detach", made_from([array]))
         return constant  # type: ignore[no-any-return]
 
     def constant(self, array: Var) -> Var:
         """The same value as a constant of this level alone."""
         constant = self.wrap(array.value)
-        if _tracing:
+        if self.traces_origins():
             constant.origin = Origin("set_require_grad", made_from([array]))
         return constant
 
@@ -155,16 +155,15 @@ class Autodiff(Decorator[J]):
         """The array of a leaf node."""
         return var_of(leaf.value, leaf)
 
-    @staticmethod
-    def traces_origins() -> bool:
+    def traces_origins(self) -> bool:
         """Whether source lines are being recorded."""
-        return _tracing
+        return _tracing or self.traces
 
     # --- lifting ---
 
     def implement(self, primitive: Primitive) -> Implementation:
         lifted = self._lift(primitive, self.inner[primitive], RECORDS.get(primitive.name))
-        return traced(primitive.name, lifted) if _tracing else lifted
+        return traced(primitive.name, lifted) if self.traces_origins() else lifted
 
     def implement_into(self, primitive: Primitive) -> Implementation:
         # sound because the rules of these keep neither the first operand nor the result
@@ -172,7 +171,7 @@ class Autodiff(Decorator[J]):
             return self[primitive]
         run = getattr(self.inner, primitive.name + "_into")
         lifted = self._lift_any(primitive, run, RECORDS[primitive.name], again=False)
-        return traced(primitive.name, lifted) if _tracing else lifted
+        return traced(primitive.name, lifted) if self.traces_origins() else lifted
 
     def _lift(self, primitive: Primitive, run: Implementation, record: Record | None) -> Implementation:
         if primitive.kind in (CREATION, RANDOM):
@@ -252,8 +251,8 @@ class Autodiff(Decorator[J]):
         ]
         scope: dict[str, Any] = {"Var": Var, "Node": Node, "number": numbers, "run": run, **plans}
         scope |= {"shape": shape_of, "dtype": self.inner.dtype_of}
-        exec("\n".join(lines), scope)
-        return scope["lifted"]  # type: ignore[no-any-return]
+        exec(compile("\n".join(lines), WRITTEN, "exec"), scope)
+        return scope.pop("lifted")  # type: ignore[no-any-return]  # left there, the two would be a cycle
 
     def _plan(self, primitive: Primitive, record: Record, tracked: tuple[int, ...]) -> Plan:
         inner = self.inner
@@ -378,6 +377,8 @@ class Autodiff(Decorator[J]):
         node.parents = tuple([operands[i].node for i in tracked])  # type: ignore[misc]
         node.walk = 0
         node.shape = [value.shape for value in values]
+        if self.traces_origins():
+            node.origin = Origin(name, made_from(operands))
         return [self._result(node, i, value) for i, value in enumerate(values)]
 
     # --- walking back ---
@@ -395,14 +396,21 @@ class Autodiff(Decorator[J]):
         Answers for every leaf that is reached, or for the nodes in `wrt`. The cotangent is an inner
         array of the root's shape and dtype. Frees the graph unless `retain_graph`.
         """
-        if cotangent is None:
-            cotangent = self.inner.full(shape=tuple(root.shape), value=1, dtype=self.dtype_of(root))
         return self.pull([(root, cotangent)], retain_graph=retain_graph, wrt=wrt)
 
     def pull(
         self, roots: list[tuple[Var, Array]], *, retain_graph: bool = False, wrt: Sequence[Node] | None = None
     ) -> dict[Key, tuple[Node, Array]]:
         """`backward` from several roots at once, each tracked and with its cotangent. Empties the list."""
+        token = walking.set(True)
+        try:
+            return self._walk(roots, retain_graph, wrt)
+        finally:
+            walking.reset(token)
+
+    def _walk(
+        self, roots: list[tuple[Var, Array]], retain_graph: bool, wrt: Sequence[Node] | None
+    ) -> dict[Key, tuple[Node, Array]]:
         inner = self.inner
         cotangents = _start(roots, inner)
         nodes, edges = claim(list(cotangents), keep=retain_graph)
@@ -489,13 +497,15 @@ def _lift_constant(run: Implementation) -> Implementation:
 
 
 def _start(roots: list[tuple[Var, Array]], inner: Backend) -> dict[Node, Any]:
-    """The cotangents of the roots, conjugated, by node. Empties the list, so that nothing else holds them."""
+    """The cotangents of the roots, conjugated, ones for None, by node. Empties the list: nothing else holds them."""
     cotangents: dict[Node, Any] = {}
     while roots:
         root, g = roots.pop()
         if root.node is None:
             raise errors.GraphError("backward: the root is a constant; ad.why(x, root) tells where the path is cut")
-        if inner.dtype_of(g).kind == "c":
+        if g is None:
+            g = inner.full(shape=tuple(root.shape), value=1, dtype=inner.dtype_of(root.value))
+        elif inner.dtype_of(g).kind == "c":
             g = inner.conj(g)
         known = cotangents.get(root.node)
         cotangents[root.node] = g if known is None else inner.add(known, g)

@@ -413,6 +413,9 @@ def _convolution(B: Any, primitive: Primitive, values: list[Any], flags: list[bo
     """Other images for each example are more images; other kernels are more groups of channels."""
     run, name = getattr(B, primitive.name), primitive.name
     size = _size(values, flags)
+    if size == 0:
+        one = primitive.shape(*[tuple(v.shape)[f:] for v, f in zip(values, flags, strict=True)], **parameters)
+        return B.full(shape=(0, *one), value=0, dtype=B.dtype_of(values[0]))
     if flags == [True, False] and name != "conv2d_weight":
         return _split(B, run(_merged(B, values[0], 0), values[1], **parameters), 0, size)
     arrays = _all_with_axis(B, values, flags)

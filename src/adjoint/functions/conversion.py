@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors
-from adjoint.backend import Backend
+from adjoint.backend import Backend, Decorator
 from adjoint.tensor import Tensor, wrap
 
 
@@ -130,14 +130,19 @@ def __format__(x: Tensor[Any], spec: str, /) -> str:
 
 def _dump(x: Tensor[Any], what: str) -> tuple[Backend, Any]:
     """What makes the tensor again: its backend and the values of each level, with the keys of leaves."""
-    level: Any = x._array
-    while hasattr(level, "node"):
-        if level.node is not None and level.node.parents != ():
+    level, array = x.device, x._array
+    while isinstance(level, Decorator):
+        node = getattr(array, "node", None)
+        if node is not None and node.parents != ():
             raise errors.TrackedError(
-                f"{what}: the tensor of shape {x.shape} is the result {level.node.name!r} of a graph, which cannot go "
-                "with it; take x.detach()"
+                f"{what}: the tensor of shape {x.shape} is the result {node.name!r} of a graph, which cannot go with "
+                "it; take x.detach()"
             )
-        level = level.value
+        if level.varies(array) and (node is None or level.template is not level):
+            raise errors.TrackedError(
+                f"{what}: a transform of {level} follows the tensor of shape {x.shape}, and cannot go with it"
+            )
+        level, array = level.inner, level.unwrap(array)
     return x.device, x.device.dump(x._array)
 
 
@@ -156,6 +161,11 @@ def __copy__(x: Tensor[Any], /) -> Tensor[Any]:
 
 
 def __deepcopy__(x: Tensor[Any], memo: Any, /) -> Tensor[Any]:
-    """A tensor of its own; a leaf becomes another leaf. Raises TrackedError for results."""
+    """A tensor of its own; a leaf becomes another leaf. Raises TrackedError for results.
+
+    In a transform's function it is the same value, and followed as x is.
+    """
+    if any(level.template is not level for level in x.device.chain()):
+        return wrap(x.device.copied(x._array), x.device)
     device, state = _dump(x, "deepcopy")
     return wrap(device.load(state, keys=memo.setdefault("adjoint: keys of leaves", {})), device)

@@ -376,6 +376,8 @@ def backward(
     """
     level = _autodiff(x, "backward")
     array: Var = x._array
+    if level.ended:
+        raise level.left_over("backward")
     if array.node is None:
         raise errors.GraphError(
             f"backward: the tensor of shape {x.shape} depends on no leaf; call require_grad() on what it is computed "

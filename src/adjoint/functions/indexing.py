@@ -191,6 +191,8 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
     normal, arrays = _key(x, key)
     device = x._device
     if isinstance(value, Tensor) and meet(x, value) is not device:
+        if value.device.ended:
+            raise value.device.left_over("assignment")
         raise errors.DeviceError(
             f"assignment: a tensor on {device} cannot take a value on {value.device}, which would leave that "
             "level; detach() the value, or lift the tensor first with ad.asarray(x, device=...)"

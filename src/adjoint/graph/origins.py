@@ -11,25 +11,35 @@ from typing import Any
 from adjoint.backend import Implementation
 from adjoint.graph.nodes import Node, Var
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+WRITTEN = _PACKAGE + "<written>"  # the file of functions made from source: their frames are the package's too
 
 
-class Origin:
-    """Where a result was made, by which primitive, and from which tracked operands or constants."""
+class Line:
+    """The innermost line on the stack that is not of this package: the user's."""
 
-    __slots__ = ("file", "line", "name", "parents")
+    __slots__ = ("file", "line")
 
-    def __init__(self, name: str, parents: list[Node | Origin]) -> None:
-        frame = sys._getframe(2)
+    def __init__(self) -> None:
+        frame = sys._getframe(1)
         while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
             frame = frame.f_back
         self.file, self.line = frame.f_code.co_filename, frame.f_lineno
-        self.name = name
-        self.parents = parents
 
     def __str__(self) -> str:
         text = linecache.getline(self.file, self.line).strip()
         return f"{self.file}:{self.line}" + (f": {text}" if text else "")
+
+
+class Origin(Line):
+    """Where a result was made, by which primitive, and from which tracked operands or constants."""
+
+    __slots__ = ("name", "parents")
+
+    def __init__(self, name: str, parents: list[Node | Origin]) -> None:
+        super().__init__()
+        self.name = name
+        self.parents = parents
 
 
 def made_from(operands: Sequence[Any]) -> list[Node | Origin]:
@@ -49,10 +59,13 @@ def traced(name: str, lifted: Implementation) -> Implementation:
         if sources:
             origin = Origin(name, sources)
             for var in out if isinstance(out, tuple) else (out,):
-                if var.node is None:
+                node = var.node
+                if node is None:
                     var.origin = origin
-                elif not hasattr(var.node, "origin"):
-                    var.node.origin = origin
+                elif not hasattr(node, "origin"):
+                    node.origin = origin
+                    if node.result is not None:  # of several results: what is pulled back is their maker
+                        node.parents[0].origin = origin
         return out
 
     return run

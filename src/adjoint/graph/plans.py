@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.backend import Array, Backend
+from adjoint.graph.origins import WRITTEN
 from adjoint.primitives import Primitive, Shape
 from adjoint.rules.records import Rule
 
@@ -75,7 +76,8 @@ def puller(rules: Sequence[Rule], counts: Sequence[int], inner: Backend) -> Call
         calls.append(f"r{i}(B, g{''.join(f', s[{k}]' for k in range(start, start + count))}), ")
         start += count
     scope = {"B": inner, **{f"r{i}": rule for i, rule in enumerate(rules)}}
-    return eval(f"lambda g, s: ({''.join(calls)})", scope)  # type: ignore[no-any-return]
+    source = f"lambda g, s: ({''.join(calls)})"
+    return eval(compile(source, WRITTEN, "eval"), scope)  # type: ignore[no-any-return]
 
 
 def shape_of(value: Any) -> Shape:

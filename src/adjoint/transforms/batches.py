@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from adjoint import errors, trees
 from adjoint.backend import Array
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.devices import active, active_level
+from adjoint.functions.creation import as_integer
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.calls import (
     Function,
     array_of,
     base_of,
-    is_array,
+    is_numeric,
     named,
     on_level,
     results_of,
@@ -35,7 +39,7 @@ def vmap(
     Parameters
     ----------
     f
-        A function of one example.
+        A function of one example. What is no array among its arguments is passed on as it is.
     in_axes
         Which axis of each positional argument counts the examples: an integer for all, or a tuple with an entry per
         argument, where None stands for an argument that all examples share, and a pytree says it for parts of one.
@@ -61,83 +65,107 @@ def vmap(
     array([3., 3., 3.])
     """
 
+    if axis_size is not None:
+        axis_size = as_integer(axis_size, "vmap", "axis_size")
+        if axis_size < 0:
+            raise errors.ArgumentError(f"vmap: axis_size is a number of examples, received {axis_size}")
+
     @named("vmap", f)
     def run(*args: Any, **kwargs: Any) -> Any:
-        leaves, structure = trees.flatten((args, kwargs))
-        axes = _in_axes(in_axes, args, kwargs)
+        leaves, structure = trees.flatten(args)
+        axes = _in_axes(in_axes, args, structure)
+        shape = None
+        if kwargs:
+            more, shape = trees.flatten(kwargs)
+            leaves, axes = [*leaves, *more], [*axes, *[0] * len(more)]
         base: Any = base_of(leaves, "vmap")
-        as_numpy = active_level() is None and not any(isinstance(x, Tensor) for x in leaves)
-        arrays = [array_of(x, base) if is_array(x) else x for x in leaves]
-        size = _examples(arrays, axes, axis_size, structure)
+        as_numpy = active_level() is None and not any([isinstance(x, Tensor) for x in leaves])
+        place = functools.partial(_path, structure, shape)
+        size = _examples(leaves, axes, axis_size, place)
         level: Batched[Any] = Batched.fresh(base, *((size, "split") if randomness == "split" else (None, randomness)))
         with active(level):
             given = [
-                wrap(Batch(x if axis is None else _moved(base, x, axis, 0), axis is not None), level)
-                if _is_batchable(x)
-                else x
-                for x, axis in zip(arrays, axes, strict=True)
+                wrap(_batch(base, x, axis), level) if is_numeric(x) else x for x, axis in zip(leaves, axes, strict=True)
             ]
-            args, kwargs = trees.unflatten(structure, given)
+            args = trees.unflatten(structure, given[: structure.num_leaves])
+            if shape is not None:
+                kwargs = trees.unflatten(shape, given[structure.num_leaves :])
             results, shape = results_of("vmap", f(*args, **kwargs))
-            places = trees.spread(out_axes, shape, "vmap: out_axes")
-            outs = []
-            for i, (x, axis) in enumerate(zip(results, places, strict=True)):
-                out: Batch = on_level(x, level)
-                outs.append(_placed(base, out, axis, size, shape, i))
+            outs = [
+                _placed(base, on_level(x, level), axis, size, functools.partial(_result, shape, i))
+                for i, (x, axis) in enumerate(zip(results, _out_axes(out_axes, shape), strict=True))
+            ]
         return trees.unflatten(shape, [to_numpy(x, base) if as_numpy else wrap(x, base) for x in outs])
 
     return run
 
 
-def _is_batchable(x: Any) -> bool:
-    """Whether a leaf was made an array of the base: everything else that comes is passed as it is."""
-    return hasattr(x, "shape")
+def _batch(base: Any, x: Any, axis: int | None) -> Batch:
+    """An argument as an array of the level, the axis of examples in front."""
+    array = array_of(x, base)
+    return Batch(array, False) if axis is None else Batch(_moved(base, array, axis, 0), True)
 
 
-def _in_axes(in_axes: Any, args: Any, kwargs: Any) -> list[int | None]:
-    """The axis of each leaf of the arguments."""
+def _path(structure: Any, keywords: Any, i: int) -> str:
+    """How the i-th leaf of the arguments is written: `argument 0['w']`, `argument y`."""
+    paths = trees.paths(structure) + ([] if keywords is None else trees.paths(keywords))
+    first, _, rest = paths[i].partition("]")
+    return f"argument {first[1:].strip(chr(39))}{rest}"
+
+
+def _result(structure: Any, i: int) -> str:
+    return f"vmap: the result{trees.paths(structure)[i]}"
+
+
+def _in_axes(in_axes: Any, args: Any, structure: Any) -> list[int | None]:
+    """The axis of each leaf of the positional arguments."""
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise errors.ArgumentError(f"vmap: in_axes {in_axes} has {len(in_axes)} entries for {len(args)} arguments")
-    if not (in_axes is None or isinstance(in_axes, (int, tuple))):
+    if not isinstance(in_axes, (int, np.integer, tuple, type(None))):
         raise errors.ArgumentTypeError(
             f"vmap: in_axes is an integer, None or a tuple, received {errors.shown(in_axes)}"
         )
-    _, structure = trees.flatten(args)
-    _, named = trees.flatten(kwargs)
-    return [*trees.spread(in_axes, structure, "vmap: in_axes"), *[0] * named.num_leaves]
+    return _as_axes(trees.spread(in_axes, structure, "vmap: in_axes"), "in_axes")
 
 
-def _examples(arrays: Sequence[Any], axes: Sequence[int | None], size: int | None, structure: Any) -> int:
+def _out_axes(out_axes: Any, structure: Any) -> list[int | None]:
+    """The axis of each leaf of the result."""
+    return _as_axes(trees.spread(out_axes, structure, "vmap: out_axes"), "out_axes")
+
+
+def _as_axes(axes: Sequence[Any], name: str) -> list[int | None]:
+    return [axis if axis is None else as_integer(axis, "vmap", f"an axis in {name}") for axis in axes]
+
+
+def _examples(leaves: Sequence[Any], axes: Sequence[int | None], size: int | None, place: Callable[[int], str]) -> int:
     """How many examples there are; raises where arguments disagree."""
     source = -1
-    for i, (x, axis) in enumerate(zip(arrays, axes, strict=True)):
+    for i, (x, axis) in enumerate(zip(leaves, axes, strict=True)):
         if axis is None:
             continue
-        rank = len(getattr(x, "shape", ()))
-        if not -rank <= axis < rank:
+        if not is_numeric(x):
+            raise errors.ArgumentTypeError(
+                f"vmap: {place(i)} is {type(x).__name__} {errors.shown(x)}, which has no axis of examples; None in "
+                "in_axes is for what all of them share"
+            )
+        shape = x.shape
+        if not -len(shape) <= axis < len(shape):
             raise errors.AxisError(
-                f"vmap: {_place(structure, i)} has {rank} axes, and in_axes says its axis {axis} counts the examples; "
-                "None is for what all examples share"
+                f"vmap: {place(i)} has shape {shape}, and in_axes says its axis {axis} counts the examples; None there "
+                "is for what all of them share"
             )
         if size is None:
-            size, source = x.shape[axis], i
-        elif x.shape[axis] != size:
-            other = "axis_size is" if source < 0 else f"{_place(structure, source)} has"
+            size, source = shape[axis], i
+        elif shape[axis] != size:
+            known = "axis_size says" if source < 0 else f"{place(source)} has"
             raise errors.ShapeError(
-                f"vmap: {_place(structure, i)} has {x.shape[axis]} examples along axis {axis}, and {other} {size}"
+                f"vmap: {place(i)} has {shape[axis]} examples along axis {axis}, and {known} {size}"
             )
     if size is None:
         raise errors.ArgumentError("vmap: no argument has an axis of examples; give in_axes, or axis_size")
     return size
-
-
-def _place(structure: Any, i: int) -> str:
-    """How the i-th leaf of (args, kwargs) is written: `argument 0['w']`, `argument 'x'`."""
-    path = trees.paths(structure)[i]
-    first, _, rest = path[3:].removeprefix("[").partition("]")
-    return f"argument {first}{rest}"
 
 
 def _moved(base: Any, x: Array, source: int, target: int) -> Array:
@@ -150,21 +178,15 @@ def _moved(base: Any, x: Array, source: int, target: int) -> Array:
     return base.permute_dims(x, axes=tuple(order))
 
 
-def _placed(base: Any, out: Batch, axis: int | None, size: int, structure: Any, i: int) -> Array:
+def _placed(base: Any, out: Batch, axis: int | None, size: int, what: Callable[[], str]) -> Array:
     """A result with the axis of examples where out_axes says."""
     if axis is None:
         if out.batched:
-            raise errors.ArgumentError(
-                f"vmap: the result{trees.paths(structure)[i]} differs between examples; out_axes=None is for what "
-                "does not"
-            )
+            raise errors.ArgumentError(f"{what()} differs between examples; out_axes=None is for what does not")
         return out.value
     rank = len(out.shape) + 1
     if not -rank <= axis < rank:
-        raise errors.AxisError(
-            f"vmap: the result{trees.paths(structure)[i]} has {rank} axes with that of the examples, and "
-            f"out_axes says {axis}"
-        )
+        raise errors.AxisError(f"{what()} has {rank} axes with that of the examples, and out_axes says {axis}")
     value = out.value
     if not out.batched:
         value = base.broadcast_to(base.expand_dims(value, axis=(0,)), shape=(size, *out.shape))

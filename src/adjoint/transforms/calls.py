@@ -27,6 +27,18 @@ def is_array(x: Any) -> bool:
     return isinstance(x, (Tensor, np.ndarray, np.generic))
 
 
+def is_numeric(x: Any) -> bool:
+    """Whether it is an array of numbers or booleans: NumPy has others too."""
+    return is_array(x) and x.dtype.kind in "biufc"
+
+
+def refuse_ended(name: str, tensors: Sequence[Tensor[Any]]) -> None:
+    """Raises EndedError for tensors that a transform has left over."""
+    for x in tensors:
+        if x.device.ended:
+            raise x.device.left_over(name)
+
+
 def base_of(values: Sequence[Any], name: str) -> Backend:
     """What a transform's levels are built on: the highest backend of the arguments and the active level.
 
@@ -38,7 +50,7 @@ def base_of(values: Sequence[Any], name: str) -> Backend:
             continue
         device = x.device
         if device.ended:
-            raise errors.EndedError(f"{name}: an argument is left over from a transform that has returned")
+            raise device.left_over(name)
         if top is None or any(level is top for level in device.chain()):
             top = device
         elif grounded(x._array, device, top) is None:
@@ -59,54 +71,95 @@ def array_of(x: Any, base: Backend, *, keep: bool = False) -> Array:
 class Arguments:
     """The arguments of a call, and which of them a transform differentiates by.
 
-    `arrays` are those of the selected leaves, on the base.
+    `arrays` are those of the selected leaves, on the base. `beside` are leaves of other arguments, such as tangents,
+    which count for where the base is.
     """
 
-    def __init__(self, name: str, f: Function, argnums: Argnums, args: Any, kwargs: Any, *, keep: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        f: Function,
+        argnums: Argnums,
+        args: Any,
+        kwargs: Any,
+        *,
+        keep: bool = False,
+        beside: Sequence[Any] = (),
+    ) -> None:
+        check_callable(name, f)
         self.name = name
         self.args, self.kwargs = args, kwargs
-        self.single = isinstance(argnums, (int, str))
-        self.keys = _keys(name, f, [argnums] if isinstance(argnums, (int, str)) else list(argnums), args, kwargs)
+        self.single = isinstance(argnums, (int, str, np.integer))
+        self.keys = _keys(name, f, argnums, args, kwargs)
         chosen = [args[key] if isinstance(key, int) else kwargs[key] for key in self.keys]
-        leaves, self.structure = trees.flatten(chosen)
-        others, _ = trees.flatten((args, kwargs))
+        self.leaves, self.structure = trees.flatten(chosen)
+        others = self.leaves if len(self.keys) == len(args) + len(kwargs) else trees.flatten((args, kwargs))[0]
+        others = [*others, *beside]
         self.base = base_of(others, name)
-        self.as_numpy = active_level() is None and not any(isinstance(x, Tensor) for x in others)
-        self.leaves = leaves
-        for i, x in enumerate(leaves):
-            if not is_array(x) and not isinstance(x, (float, complex)):
-                self._refuse(
-                    i, f"is {type(x).__name__} {errors.shown(x)}, not an array of real or complex floating dtype"
-                )
-        self.arrays = [array_of(x, self.base, keep=keep) for x in leaves]
-        for i, array in enumerate(self.arrays):
-            dtype = self.base.dtype_of(array)
-            if dtype.kind not in "fc":
-                self._refuse(i, f"is {dtype}, which has no derivatives; use astype(ad.float32)")
+        self.as_numpy = active_level() is None and not any([isinstance(x, Tensor) for x in others])
+        self.arrays = [self._array(i, x, keep) for i, x in enumerate(self.leaves)]
 
     def path(self, i: int) -> str:
         """How the i-th selected leaf is written: `argument 0['w']`."""
         first, _, rest = trees.paths(self.structure)[i].partition("]")
         return f"argument {self.keys[int(first[1:])]}{rest}"
 
-    def _refuse(self, i: int, fault: str) -> None:
+    def _array(self, i: int, x: Any, keep: bool) -> Array:
+        fault, dtype = None, getattr(x, "dtype", None) if is_array(x) else None
+        if dtype is None and not isinstance(x, (float, complex)):
+            fault = f"is {type(x).__name__} {errors.shown(x)}, not an array of real or complex floating dtype"
+        elif dtype is not None and dtype.kind not in "fc":
+            fault = f"is {dtype}, which has no derivatives"
+            fault += "; use astype(ad.float32)" if is_numeric(x) else ""
+        if fault is None:
+            try:
+                return array_of(x, self.base, keep=keep)
+            except errors.DtypeError as error:
+                fault = f"is an array that is no tensor: {error}"
         raise errors.DtypeError(f"{self.name}: {self.path(i)} {fault}")
+
+    def check_complex(self, holomorphic: bool, otherwise: str = "") -> None:
+        """Raises DtypeError for real arguments of a holomorphic function; for complex ones of others if told so."""
+        for i, x in enumerate(self.arrays):
+            kind = self.base.dtype_of(x).kind
+            if holomorphic and kind != "c":
+                raise errors.DtypeError(
+                    f"{self.name}: {self.path(i)} is {self.base.dtype_of(x)}, and holomorphic functions have complex "
+                    "arguments; use astype(ad.complex64)"
+                )
+            if not holomorphic and kind == "c" and otherwise:
+                raise errors.DtypeError(f"{self.name}: {self.path(i)} is {self.base.dtype_of(x)}; {otherwise}")
 
     def run(self, f: Function, level: Backend, arrays: Sequence[Array]) -> Any:
         """f of the arguments, with these arrays of a level in the place of the selected leaves."""
         chosen = trees.unflatten(self.structure, [wrap(array, level) for array in arrays])
-        args, kwargs = list(self.args), dict(self.kwargs)
-        for i, x in enumerate(args):
-            if i not in self.keys:
-                args[i] = constants(x, self.base)
-        for name, x in kwargs.items():
-            kwargs[name] = constants(x, self.base)
-        for key, tree in zip(self.keys, chosen, strict=True):
+        keys, base = self.keys, self.base
+        if not self.kwargs and len(keys) == len(self.args) and keys == sorted(keys):
+            return f(*chosen)
+        args = [None if i in keys else constants(x, base) for i, x in enumerate(self.args)]
+        kwargs = {name: None if name in keys else constants(x, base) for name, x in self.kwargs.items()}
+        for key, tree in zip(keys, chosen, strict=True):
             if isinstance(key, int):
                 args[key] = tree
             else:
                 kwargs[key] = tree
         return f(*args, **kwargs)
+
+    def moved(self, base: Backend) -> Any:
+        """The selected arguments as tensors of a backend over the base."""
+        return trees.unflatten(self.structure, [wrap(base.lift(x, self.base), base) for x in self.arrays])
+
+    def above(self, tree: Any) -> Backend | None:
+        """The backend over the base that a tree has tensors of: it belongs to a transform that runs later.
+
+        None where the base can take them all in.
+        """
+        leaves, _ = trees.flatten(tree)
+        tensors = [x for x in leaves if isinstance(x, Tensor)]
+        if all([grounded(x._array, x.device, self.base) is not None for x in tensors]):
+            return None
+        device = base_of(tensors, self.name)
+        return device if any(level is self.base for level in device.chain()) else None
 
     def answer(self, arrays: Sequence[Array]) -> Any:
         """Results per selected leaf in the structure of the arguments."""
@@ -120,10 +173,15 @@ class Arguments:
 
 def constants(tree: Any, base: Backend) -> Any:
     """NumPy arrays of an argument as tensors; everything else as it is."""
-    if tree.__class__ is Tensor or not isinstance(tree, (np.ndarray, np.generic, tuple, list, dict)):
-        if not hasattr(tree, "__dataclass_fields__"):
-            return tree
-    return trees.map(lambda x: wrap(array_of(x, base), base) if isinstance(x, (np.ndarray, np.generic)) else x, tree)
+    if isinstance(tree, (Tensor, bool, int, float, complex, str)):
+        return tree
+    leaves, structure = trees.flatten(tree)
+    found = [isinstance(x, (np.ndarray, np.generic)) and is_numeric(x) for x in leaves]
+    if not any(found):
+        return tree
+    return trees.unflatten(
+        structure, [wrap(array_of(x, base), base) if n else x for x, n in zip(leaves, found, strict=True)]
+    )
 
 
 def to_numpy(array: Array, base: Backend) -> Any:
@@ -132,40 +190,66 @@ def to_numpy(array: Array, base: Backend) -> Any:
     return values[()] if not values.ndim else np.array(values)
 
 
-def _keys(name: str, f: Function, argnums: list[Any], args: Any, kwargs: Any) -> list[int | str]:
+def _keys(name: str, f: Function, argnums: Argnums, args: Any, kwargs: Any) -> list[int | str]:
     """Positions, or names of keyword arguments, of what is differentiated by."""
+    if isinstance(argnums, (int, str, np.integer)):
+        entries: list[Any] = [argnums]
+    elif hasattr(argnums, "__iter__"):
+        entries = list(argnums)
+    else:
+        raise errors.ArgumentTypeError(
+            f"{name}: argnums is a position, a name or a sequence of them, not {errors.shown(argnums)}"
+        )
     keys: list[int | str] = []
-    for entry in argnums:
+    for entry in entries:
+        place = entry
         if isinstance(entry, str):
             if entry in kwargs:
                 keys.append(entry)
                 continue
-            try:
-                names = list(inspect.signature(f).parameters)
-            except (TypeError, ValueError):
-                names = []
+            names = _positional(f)
             if entry not in names:
                 raise errors.ArgumentError(
-                    f"{name}: argnums names {entry!r}, which the function does not take: {names}"
+                    f"{name}: argnums names {entry!r}, which is no name in the call and none of {names}"
                 )
-            entry = names.index(entry)
-        if isinstance(entry, bool) or not isinstance(entry, (int, np.integer)):
+            place = names.index(entry)
+        if isinstance(place, bool) or not isinstance(place, (int, np.integer)):
             raise errors.ArgumentTypeError(f"{name}: argnums are positions or names, received {errors.shown(entry)}")
-        if not -len(args) <= entry < len(args):
-            raise errors.ArgumentError(f"{name}: argnums is {entry}, but the call has {len(args)} positional arguments")
-        keys.append(int(entry) % len(args))
-    if not keys or len(set(keys)) < len(keys):
-        raise errors.ArgumentError(f"{name}: argnums {argnums} is empty or names an argument twice")
+        if not -len(args) <= place < len(args):
+            raise errors.ArgumentError(
+                f"{name}: argnums is {entry!r}, but the call has {len(args)} positional arguments"
+                + (f" and no {entry!r} by name" if isinstance(entry, str) else "")
+            )
+        keys.append(int(place) % len(args))
+    if not keys:
+        raise errors.ArgumentError(f"{name}: there is nothing to differentiate by")
+    if len(set(keys)) < len(keys):
+        raise errors.ArgumentError(f"{name}: argnums {argnums!r} names an argument twice")
     return keys
 
 
+def _positional(f: Function) -> list[str]:
+    """The names of a function's positional parameters, as far as it tells them."""
+    try:
+        parameters = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
 def results_of(name: str, out: Any) -> tuple[list[Any], Any]:
-    """The leaves of a function's result, which have to be arrays or numbers, and its structure."""
+    """The leaves of a function's result as arrays or tensors, and its structure; Python's numbers are 64 bits wide.
+
+    Raises ArgumentTypeError for anything else.
+    """
     leaves, structure = trees.flatten(out)
     for i, x in enumerate(leaves):
-        if not is_array(x) and not isinstance(x, (bool, int, float, complex)):
+        if isinstance(x, (bool, int, float, complex)):
+            x = leaves[i] = np.asarray(x)
+        if not is_numeric(x):
+            what = f"an array of {x.dtype}" if is_array(x) else type(x).__name__
             raise errors.ArgumentTypeError(
-                f"{name}: the function's result{trees.paths(structure)[i]} is {type(x).__name__}; results are tensors"
+                f"{name}: the function's result{trees.paths(structure)[i]} is {what}; results are tensors"
             )
     return leaves, structure
 
@@ -178,13 +262,15 @@ def on_level(x: Any, level: Backend) -> Array:
 
 
 def peeled(x: Any, level: Backend, call: Arguments) -> Any:
-    """A leaf of a result without the levels above the base: a value for the caller."""
-    if not isinstance(x, Tensor):
-        return x
-    array, source = on_level(x, level), level
-    while source is not call.base:
-        assert isinstance(source, Decorator)
-        array, source = source.unwrap(array), source.inner
+    """A tensor of a result without the levels above the base: a value for the caller. Anything else as it is."""
+    return below(lifted(x, level), level, call) if isinstance(x, Tensor) else x
+
+
+def below(array: Array, level: Backend, call: Arguments) -> Any:
+    """The value of an array of a level for the caller, without the levels above the base."""
+    while level is not call.base:
+        assert isinstance(level, Decorator)
+        array, level = level.unwrap(array), level.inner
     return call.result(array)
 
 
@@ -201,12 +287,17 @@ def zeros_like(base: Any, array: Array) -> Array:
     return base.full(shape=tuple(array.shape), value=0, dtype=base.dtype_of(array))
 
 
+def check_callable(transform: str, f: Any) -> None:
+    if not callable(f):
+        raise errors.ArgumentTypeError(f"{transform}: expected a function, received {errors.shown(f)}")
+
+
 def named(transform: str, f: Function) -> Callable[[Function], Function]:
     """Gives a transformed function the name, signature and documentation of the original."""
 
+    check_callable(transform, f)
+
     def rename(run: Function) -> Function:
-        if not callable(f):
-            raise errors.ArgumentTypeError(f"{transform}: expected a function, received {errors.shown(f)}")
         functools.update_wrapper(run, f)
         run.__name__ = f"{transform}({getattr(f, '__name__', repr(f))})"
         return run
@@ -225,8 +316,8 @@ def matching(
     leaves, found = trees.flatten(tree)
     if found != structure:
         raise errors.ArgumentError(
-            f"{name}: {what}s have the structure {found}, expected that of the "
-            f"{'result' if what == 'cotangent' else 'primals'}: {structure}"
+            f"{name}: the {what}s do not have the structure of the {'result' if what == 'cotangent' else 'primals'}, "
+            f"{trees.difference(found, structure)}; received {found}, expected {structure}"
         )
     fitting: list[Array | None] = []
     for i, (x, like) in enumerate(zip(leaves, arrays, strict=True)):
@@ -235,8 +326,9 @@ def matching(
         if dtype.kind not in "fc":
             fitting.append(None)
             continue
-        if not is_array(x) and not isinstance(x, (int, float, complex)):
-            raise errors.ArgumentTypeError(f"{place} is {type(x).__name__}, expected an array")
+        if not is_numeric(x) and not isinstance(x, (int, float, complex)):
+            what = f"an array of {x.dtype}" if is_array(x) else type(x).__name__
+            raise errors.ArgumentTypeError(f"{place} is {what}, expected an array of {dtype}")
         array = array_of(x, base, keep=True)
         kind = base.dtype_of(array)
         if tuple(array.shape) != tuple(like.shape):

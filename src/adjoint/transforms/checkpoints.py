@@ -15,7 +15,7 @@ from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import active_level, running_on
 from adjoint.graph.recipes import MATMULS, NOTHING, Budget, Policy
 from adjoint.tensor import Tensor, lifted, meet, wrap
-from adjoint.transforms.calls import Function, named
+from adjoint.transforms.calls import Function, named, refuse_ended
 
 
 def checkpoint(f: Function, policy: str | int | Sequence[str] = "nothing") -> Function:
@@ -104,6 +104,7 @@ def _device(tensors: Sequence[Tensor[Any]]) -> Backend | None:
     level = active_level()
     if not tensors:
         return level
+    refuse_ended("checkpoint", tensors)
     device = meet(*tensors)
     return level if level is not None and any(below is device for below in level.chain()) else device
 

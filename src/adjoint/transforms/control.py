@@ -437,8 +437,8 @@ def _scan(
 class _Again:
     """A piece of a scan, of which reverse mode keeps the arguments and runs it again.
 
-    What f closes over becomes an argument. Where f finds tensors elsewhere, in globals or attributes, values are made
-    again by `checkpoint`, which sees all, but keeps a node for each primitive.
+    What f closes over becomes an argument. Where f finds tensors elsewhere, in globals or attributes, or the level has
+    options, values are made again by `checkpoint`, which sees all, but keeps a node for each primitive.
     """
 
     def __init__(self, name: str, f: Function, piece: Callable[..., tuple[Tensors, Tensors]]) -> None:

@@ -17,13 +17,17 @@ from adjoint import errors, trees
 from adjoint.backend import Array, Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batch, Batched
+from adjoint.decorators.dependence import Dependence, Dependent
 from adjoint.decorators.tangent import Dual, Tangent
+from adjoint.decorators.taylor import Series, Taylor
 from adjoint.devices import active_level, default_device, running_on
 from adjoint.tensor import Tensor, lifted, meet, run, wrap
-from adjoint.transforms.calls import Function, array_of, zeros_like
+from adjoint.transforms.calls import Function, array_of, refuse_ended, zeros_like
 from adjoint.transforms.reverse import vjp
 
 Tensors = list[Tensor[Any]]
+# levels that ask for derivatives, or for where there are any
+_DIFFERENTIATING = (Autodiff, Tangent, Taylor, Dependence)
 
 
 class _Rules:
@@ -61,10 +65,10 @@ def _apply(rules: _Rules, xs: Tensors, device: Backend) -> Tensors:
     inner = device.inner
     below = [wrap(device.unwrap(x._array), inner) for x in xs]
     varying = [device.varies(x._array) for x in xs]
-    if not any(varying) and (isinstance(device, (Autodiff, Tangent, Batched))):
+    if not any(varying) and isinstance(device, (*_DIFFERENTIATING, Batched)):
         with running_on(inner):
             return _lift(_apply(rules, below, inner), device)
-    if isinstance(device, (Autodiff, Tangent)) and not rules.differentiates:
+    if isinstance(device, _DIFFERENTIATING) and not rules.differentiates:
         return rules.plain(xs)
     if isinstance(device, Autodiff):
         return _recorded(rules, xs, below, device)
@@ -79,13 +83,17 @@ def _apply(rules: _Rules, xs: Tensors, device: Backend) -> Tensors:
             wrap(Dual(lifted(y, inner), lifted(t, inner) if t.dtype.kind in "fc" else None), device)
             for y, t in zip(ys, moved, strict=True)
         ]
+    if isinstance(device, Taylor):
+        return _expanded(rules, xs, device)
+    if isinstance(device, Dependence):
+        return _depending(rules, xs, below, device)
     if isinstance(device, Batched):
         size = next(x._array.value.shape[0] for x in xs if x._array.batched)
         with running_on(inner):
             answer = rules.batch(size, varying, below)
         if answer is not None:
             return [wrap(Batch(lifted(y, inner), flag), device) for y, flag in zip(*answer, strict=True)]
-    if not any(isinstance(level, (Autodiff, Tangent)) for level in inner.chain()):
+    if not any(isinstance(level, _DIFFERENTIATING) for level in inner.chain()):
         return rules.plain(xs)
     through = _Through(rules, device, varying)
     with running_on(inner):
@@ -134,6 +142,39 @@ def _recorded(rules: _Rules, xs: Tensors, below: Tensors, device: Autodiff[Any])
         return answers
 
     return [wrap(var, device) for var in device.record(rules.name, pull, [x._array for x in xs], values)]
+
+
+def _expanded(rules: _Rules, xs: Tensors, device: Taylor[Any]) -> Tensors:
+    """The rule pushes the derivatives in t of the arguments, series of one order less, to those of the results."""
+    inner, order = device.inner, device.order
+    assert order is not None  # what varies on a level without an order comes from rules, not from users
+    lower: Taylor[Any] = Taylor.fresh(inner, order - 1)
+    below, derivatives = [], []
+    for x in xs:
+        terms = [x._array.term(k) for k in range(order + 1)]
+        first = zeros_like(inner, terms[0]) if terms[1] is None else terms[1]
+        below.append(wrap(Series(terms[0], terms[1:-1], None), lower))
+        derivatives.append(wrap(Series(first, terms[2:], None), lower))
+    with running_on(lower):
+        ys, moved = rules.push(below, derivatives)
+    answers = []
+    for y, t in zip(ys, moved, strict=True):
+        derivative: Series = lifted(t, lower)
+        known = [derivative.term(k) for k in range(order)] if t.dtype.kind in "fc" else []
+        answers.append(wrap(Series(lifted(y, lower).value, known, None), device))
+    return answers
+
+
+def _depending(rules: _Rules, xs: Tensors, below: Tensors, device: Dependence[Any]) -> Tensors:
+    """What the tangents that the rule gives depend on, where those of the arguments do on what they do."""
+    values = [wrap(device.wrap(y._array), device) for y in below]
+    moving = [wrap(Dependent(y._array, x._array.pattern), device) for x, y in zip(xs, below, strict=True)]
+    with running_on(device):
+        ys, moved = rules.push(values, moving)
+    return [
+        wrap(Dependent(lifted(y, device).value, lifted(t, device).pattern), device)
+        for y, t in zip(ys, moved, strict=True)
+    ]
 
 
 class _Through(_Rules):
@@ -278,6 +319,7 @@ class _Decorated:
         places = [i for i, x in enumerate(leaves) if isinstance(x, (Tensor, np.ndarray, np.generic, float, complex))]
         tensors = [leaves[i] for i in places]
         known = [x for x in tensors if isinstance(x, Tensor)]
+        refuse_ended(self.__name__, known)
         level = active_level()
         device = meet(*known) if known else (level or default_device())
         xs = [

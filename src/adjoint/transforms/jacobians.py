@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjoint import errors, trees
-from adjoint.backend import Array
+from adjoint.backend import Array, Backend, RandomKey, replayed
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import active
-from adjoint.graph.nodes import Var, key_of, leaf_of
+from adjoint.graph.nodes import key_of, leaf_of
 from adjoint.transforms.calls import (
     Argnums,
     Arguments,
     Function,
+    check_callable,
     count,
     named,
     on_level,
@@ -44,7 +45,7 @@ def jacobian(
         The positions or names of the arguments to differentiate by.
     mode
         "reverse" pulls back one row per element of the result, "forward" pushes one column per element of the
-        arguments, "auto" takes what there are fewer of.
+        arguments; "auto" takes what there are fewer of, and where that is forward, it runs f twice.
     has_aux
         f returns a pair (result, aux), and the answer is a pair of Jacobian and aux.
     holomorphic
@@ -70,19 +71,18 @@ def jacobian(
     @named("jacobian", f)
     def run(*args: Any, **kwargs: Any) -> Any:
         call = Arguments("jacobian", f, argnums, args, kwargs)
-        for x in call.arrays:
-            if call.base.dtype_of(x).kind != ("c" if holomorphic else "f"):
-                raise errors.DtypeError(
-                    "jacobian: expected complex arguments of a holomorphic function"
-                    if holomorphic
-                    else "jacobian: an argument is complex; pass holomorphic=True if the function is, else take ad.vjp "
-                    "or split it into real and imaginary part"
-                )
+        call.check_complex(
+            holomorphic,
+            "pass holomorphic=True if the function is, else take ad.vjp or split it into real and imaginary part",
+        )
+        keys: list[RandomKey] = []
         answer = None
         if mode != "forward":
-            answer = _rows(f, call, has_aux, holomorphic, at_most=None if mode == "reverse" else count(call.arrays))
+            with replayed(keys):
+                answer = _rows(f, call, has_aux, holomorphic, None if mode == "reverse" else count(call.arrays))
         if answer is None:
-            answer = _columns(f, call, has_aux)
+            with replayed(keys):
+                answer = _columns(f, call, has_aux, holomorphic)
         return answer
 
     return run
@@ -97,18 +97,19 @@ def _basis(base: Any, arrays: Sequence[Array], i: int, total: int, start: int) -
 
 
 def _rows(f: Function, call: Arguments, has_aux: bool, holomorphic: bool, at_most: int | None) -> Any:
-    """The Jacobian in reverse mode, or None where it has more rows than `at_most`."""
+    """The Jacobian in reverse mode, or None where it has more rows than `at_most`, or reverse mode cannot."""
     base: Any = call.base
-    batch: Batched[Any] = Batched.fresh(base)
+    batch: Batched[Any] = Batched.fresh(base, None, "shared")  # of directions: there is one example
     level: Autodiff[Any] = Autodiff.fresh(batch)
-    with active(level):
+    with active(level, batch):
         variables = [leaf_of(batch.wrap(array)) for array in call.arrays]
         out, aux = outcome("jacobian", call.run(f, level, variables), has_aux)
         leaves, structure = results_of("jacobian", out)
         roots = [on_level(x, level) for x in leaves]
-        if at_most is not None and count(roots) > at_most:
+        complex_rows = not holomorphic and any([level.dtype_of(root).kind == "c" for root in roots])
+        if at_most is not None and (complex_rows or count(roots) > at_most):
             return None
-        _check_kind(roots, level, holomorphic)
+        _check_kinds(roots, level, holomorphic, "f", structure)
         aux = trees.map(lambda x: peeled(x, level, call), aux)
         del out
         blocks = []
@@ -128,18 +129,17 @@ def _rows(f: Function, call: Arguments, has_aux: bool, holomorphic: bool, at_mos
                 row.append(base.reshape(whole, shape=shape))
             blocks.append(call.answer(row))
     answer = trees.unflatten(structure, blocks)
-    batch.end()
     return (answer, aux) if has_aux else answer
 
 
-def _columns(f: Function, call: Arguments, has_aux: bool) -> Any:
+def _columns(f: Function, call: Arguments, has_aux: bool, holomorphic: bool) -> Any:
     """The Jacobian in forward mode."""
     base: Any = call.base
     total = count(call.arrays)
     starts = [count(call.arrays[:i]) for i in range(len(call.arrays))]
-    batch: Batched[Any] = Batched.fresh(base)
+    batch: Batched[Any] = Batched.fresh(base, None, "shared")  # of directions: there is one example
     level: Tangent[Any] = Tangent.fresh(batch)
-    with active(level):
+    with active(level, batch):
         duals = [
             Dual(batch.wrap(x), Batch(_basis(base, call.arrays, i, total, starts[i]), True))
             for i, x in enumerate(call.arrays)
@@ -147,6 +147,7 @@ def _columns(f: Function, call: Arguments, has_aux: bool) -> Any:
         out, aux = outcome("jacobian", call.run(f, level, duals), has_aux)
         leaves, structure = results_of("jacobian", out)
         results = [on_level(x, level) for x in leaves]
+        _check_kinds(results, level, holomorphic, "fc", structure)
         aux = trees.map(lambda x: peeled(x, level, call), aux)
         blocks = []
         for result in results:
@@ -155,25 +156,26 @@ def _columns(f: Function, call: Arguments, has_aux: bool) -> Any:
                 rank = len(result.shape)
                 whole = base.permute_dims(t.value, axes=(*range(1, rank + 1), 0))
             else:
-                like = call.arrays[0] if t is None else t.value
-                whole = base.full(shape=(*result.shape, total), value=0, dtype=base.dtype_of(like))
+                dtype = level.dtype_of(result)
+                whole = base.full(shape=(*result.shape, total), value=0, dtype=dtype)
             for i, x in enumerate(call.arrays):
                 part = slice(starts[i], starts[i] + math.prod(x.shape), 1)
                 piece = base.index(whole, key=(*[slice(0, n, 1) for n in result.shape], part))
                 column.append(base.reshape(piece, shape=(*result.shape, *x.shape)))
             blocks.append(call.answer(column))
     answer = trees.unflatten(structure, blocks)
-    batch.end()
     return (answer, aux) if has_aux else answer
 
 
-def _check_kind(roots: Sequence[Var], level: Autodiff[Any], holomorphic: bool) -> None:
-    for root in roots:
-        dtype = level.dtype_of(root)
-        if dtype.kind != ("c" if holomorphic else "f"):
+def _check_kinds(results: Sequence[Array], level: Backend, holomorphic: bool, real: str, structure: Any) -> None:
+    """Raises DtypeError for results without derivatives: of a function of real arguments `real` are the kinds."""
+    for i, result in enumerate(results):
+        dtype = level.dtype_of(result)
+        if dtype.kind not in ("c" if holomorphic else real):
             raise errors.DtypeError(
-                f"jacobian: the function gives {dtype}; expected "
+                f"jacobian: the function's result{trees.paths(structure)[i]} is {dtype}; expected "
                 + ("complex results of a holomorphic function" if holomorphic else "real floating results")
+                + ("; mode='forward' takes complex results of real arguments" if dtype.kind == "c" else "")
             )
 
 
@@ -189,5 +191,6 @@ def hessian(f: Function, argnums: Argnums = 0, *, has_aux: bool = False, holomor
     array([[4., 2.],
            [2., 0.]])
     """
+    check_callable("hessian", f)
     rows = jacobian(f, argnums, "reverse", has_aux=has_aux, holomorphic=holomorphic)
     return named("hessian", f)(jacobian(rows, argnums, "forward", has_aux=has_aux, holomorphic=holomorphic))

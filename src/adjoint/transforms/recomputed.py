@@ -11,6 +11,7 @@ from typing import Any
 
 from adjoint import errors
 from adjoint.backend import Backend, RandomKey, replayed
+from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import active_level, default_device
 from adjoint.tensor import Tensor, lifted, meet, wrap
 from adjoint.transforms.calls import zeros_like
@@ -22,14 +23,17 @@ Flat = Callable[[Tensors], Tensors]
 
 
 class Hidden(errors.DeviceError):
-    """The function has met a tensor, not among its arguments, of a level that is not theirs."""
+    """The function is not known by its arguments: it has met a tensor of a level that is not theirs."""
 
 
 def recomputed(name: str, f: Flat, xs: Tensors) -> Tensors:
     """f(xs), run again for derivatives. Random numbers are the same again.
 
-    `f` may keep constants of its own, but what is differentiated has to be among `xs`: raises Hidden otherwise.
+    `f` may keep constants of its own, but what is differentiated has to be among `xs`: raises Hidden otherwise, and
+    where a level has strong zeros, which the walk through a second run would not have.
     """
+    if any([isinstance(level, Autodiff) and level.strong_zero for x in xs for level in x.device.chain()]):
+        raise Hidden(f"{name}: {meet(*xs)} has strong zeros")
     return _Recomputed(name, f, [x.device.tracked(x._array) for x in xs]).on(xs)
 
 

@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors, trees
+from adjoint.backend import RandomKey, replayed
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import active
 from adjoint.graph.nodes import Var, key_of, leaf_of
-from adjoint.tensor import Tensor
+from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.calls import (
     Argnums,
     Arguments,
     Function,
+    below,
     matching,
     named,
     on_level,
@@ -59,41 +61,48 @@ def value_and_grad(f: Function, argnums: Argnums = 0, *, has_aux: bool = False, 
 
     @named("value_and_grad", f)
     def run(*args: Any, **kwargs: Any) -> Any:
-        call = Arguments("grad", f, argnums, args, kwargs)
-        level: Autodiff[Any] = Autodiff.fresh(call.base)
-        with active(level):
-            variables = [leaf_of(array) for array in call.arrays]
-            out, aux = outcome("grad", call.run(f, level, variables), has_aux)
-            root = _scalar(out, level, holomorphic)
-            value = peeled(out, level, call)
-            if has_aux:
-                value = value, trees.map(lambda x: peeled(x, level, call), aux)
-            del out, aux
-            found = {} if root.node is None else level.backward(root)
-        grads = [found.get(key_of(x)) for x in variables]
-        return value, call.answer(
-            [
-                zeros_like(call.base, x.value) if g is None else call.base.conj(g[1]) if holomorphic else g[1]
-                for x, g in zip(variables, grads, strict=True)
-            ]
-        )
+        return _value_and_grad("value_and_grad", f, argnums, has_aux, holomorphic, args, kwargs)
 
     return run
 
 
-def _scalar(out: Any, level: Autodiff[Any], holomorphic: bool) -> Var:
+def _value_and_grad(
+    name: str, f: Function, argnums: Argnums, has_aux: bool, holomorphic: bool, args: Any, kwargs: Any
+) -> tuple[Any, Any]:
+    call = Arguments(name, f, argnums, args, kwargs)
+    call.check_complex(holomorphic)
+    level: Autodiff[Any] = Autodiff.fresh(call.base)
+    with active(level):
+        variables = [leaf_of(array) for array in call.arrays]
+        out, aux = outcome(name, call.run(f, level, variables), has_aux)
+        root = _scalar(name, out, level, holomorphic)
+        value = below(root, level, call)
+        if has_aux:
+            value = value, trees.map(lambda x: peeled(x, level, call), aux)
+        del out, aux
+        found = {} if root.node is None else level.backward(root)
+    grads = [found.get(key_of(x)) for x in variables]
+    return value, call.answer(
+        [
+            zeros_like(call.base, x.value) if g is None else call.base.conj(g[1]) if holomorphic else g[1]
+            for x, g in zip(variables, grads, strict=True)
+        ]
+    )
+
+
+def _scalar(name: str, out: Any, level: Autodiff[Any], holomorphic: bool) -> Var:
     """The result that a gradient is taken of."""
-    (x, *more), _ = results_of("grad", out)
-    if more or getattr(x, "shape", ()) != ():
-        what = f"{1 + len(more)} results" if more else f"a result of shape {tuple(x.shape)}"
+    leaves, _ = results_of(name, out)
+    if len(leaves) != 1 or leaves[0].shape != ():
+        what = f"a result of shape {leaves[0].shape}" if len(leaves) == 1 else f"{len(leaves) or 'no'} results"
         raise errors.ShapeError(
-            f"grad: the function gives {what}; gradients are of one scalar, so sum it, or take ad.jacobian or ad.vjp"
+            f"{name}: the function gives {what}; gradients are of one scalar, so sum it, or take ad.jacobian or ad.vjp"
         )
-    root: Var = on_level(x, level)
+    root: Var = on_level(leaves[0], level)
     kind = level.dtype_of(root).kind
     if kind != ("c" if holomorphic else "f"):
         raise errors.DtypeError(
-            f"grad: the function gives {level.dtype_of(root)}; expected a "
+            f"{name}: the function gives {level.dtype_of(root)}; expected a "
             + ("complex result of a holomorphic function" if holomorphic else "real floating result")
             + ("; for a complex derivative pass holomorphic=True" if kind == "c" else "")
         )
@@ -109,11 +118,10 @@ def grad(f: Function, argnums: Argnums = 0, *, has_aux: bool = False, holomorphi
     >>> ad.grad(lambda x: x**3)(2.0)
     np.float64(12.0)
     """
-    both = value_and_grad(f, argnums, has_aux=has_aux, holomorphic=holomorphic)
 
     @named("grad", f)
     def run(*args: Any, **kwargs: Any) -> Any:
-        value, gradient = both(*args, **kwargs)
+        value, gradient = _value_and_grad("grad", f, argnums, has_aux, holomorphic, args, kwargs)
         return (gradient, value[1]) if has_aux else gradient
 
     return run
@@ -122,8 +130,9 @@ def grad(f: Function, argnums: Argnums = 0, *, has_aux: bool = False, holomorphi
 def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     """f's value, and its pullback: cotangents of the result to a tuple of cotangents of the primals.
 
-    Gives (value, pullback), with `has_aux` (value, pullback, aux). The pullback can be called any number of times. Of
-    complex functions it is the conjugate transpose of the derivative, as in PyTorch.
+    Gives (value, pullback), with `has_aux` (value, pullback, aux). The pullback can be called any number of times, also
+    inside of other transforms: of a cotangent that one of them follows, it runs f again. Of complex functions it is the
+    conjugate transpose of the derivative, as in PyTorch.
 
     Raises
     ------
@@ -136,31 +145,38 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     --------
     >>> import adjoint as ad
     >>> import numpy as np
-    >>> value, pullback = ad.vjp(np.multiply, np.array([1.0, 2.0]), np.array([3.0, 4.0]))  # doctest: +SKIP
     >>> value, pullback = ad.vjp(lambda x, y: x * y, np.array([1.0, 2.0]), np.array([3.0, 4.0]))
     >>> pullback(np.array([1.0, 1.0]))
     (array([3., 4.]), array([1., 2.]))
+    >>> ad.vmap(pullback)(np.eye(2))[0]
+    array([[3., 0.],
+           [0., 4.]])
     """
-    call = Arguments("vjp", f, tuple(range(len(primals))), primals, {}, keep=True)
+    return _vjp("vjp", f, primals, has_aux)
+
+
+def _vjp(name: str, f: Function, primals: tuple[Any, ...], has_aux: bool, keys: list[RandomKey] | None = None) -> Any:
+    """`vjp`; the random keys are those of an earlier run of f."""
+    call = Arguments(name, f, range(len(primals)), primals, {}, keep=True)
     level: Autodiff[Any] = Autodiff.fresh(call.base)
-    with active(level):
+    keys = [] if keys is None else keys
+    with active(level), replayed(keys):
         variables = [leaf_of(array) for array in call.arrays]
-        out, aux = outcome("vjp", call.run(f, level, variables), has_aux)
-        leaves, structure = results_of("vjp", out)
+        out, aux = outcome(name, call.run(f, level, variables), has_aux)
+        leaves, structure = results_of(name, out)
         roots = [on_level(x, level) for x in leaves]
-        value = trees.unflatten(structure, [peeled(x, level, call) for x in leaves])
+        value = trees.unflatten(structure, [below(root, level, call) for root in roots])
         aux = trees.map(lambda x: peeled(x, level, call), aux)
 
     def pullback(cotangents: Any) -> tuple[Any, ...]:
+        if (later := call.above(cotangents)) is not None:
+            return _vjp(name, f, call.moved(later), has_aux, keys)[1](cotangents)  # type: ignore[no-any-return]
         given = matching("the pullback", "cotangent", cotangents, structure, [r.value for r in roots], call.base)
         pairs = [(root, g) for root, g in zip(roots, given, strict=True) if g is not None and root.node is not None]
         found = level.pull(pairs, retain_graph=True) if pairs else {}
-        keys = [key_of(x) for x in variables]
+        answers = [found.get(key_of(x)) for x in variables]
         return call.answer(  # type: ignore[no-any-return]
-            [
-                found[key][1] if key in found else zeros_like(call.base, x.value)
-                for key, x in zip(keys, variables, strict=True)
-            ]
+            [zeros_like(call.base, x.value) if g is None else g[1] for x, g in zip(variables, answers, strict=True)]
         )
 
     return (value, pullback, aux) if has_aux else (value, pullback)
@@ -177,16 +193,27 @@ def linear_transpose(f: Function, *primals: Any) -> Function:
     >>> ad.linear_transpose(lambda x: 3 * x[:1], np.zeros(2))(np.array([1.0]))
     (array([3., 0.]),)
     """
-    origin = trees.map(lambda x: x * 0, primals)
-    value, pullback = vjp(f, *origin)
-    if any(bool((x != 0).any()) for x in trees.flatten(value)[0]):
+    value, pullback = _vjp("linear_transpose", f, trees.map(_zeros, primals), False)
+    if any([_values(x).any() for x in trees.flatten(value)[0]]):
         raise errors.ArgumentError("linear_transpose: the function is not zero where its arguments are, so not linear")
 
     def transposed(cotangents: Any) -> tuple[Any, ...]:
         answer = pullback(trees.map(_conjugate, cotangents))
-        return tuple(trees.map(_conjugate, part) for part in answer)
+        return tuple([trees.map(_conjugate, part) for part in answer])
 
     return transposed
+
+
+def _zeros(x: Any) -> Any:
+    """Zeros of the same kind; what is no array stays, and is refused where it is met."""
+    if isinstance(x, Tensor):
+        return wrap(zeros_like(x.device, x._array), x.device)
+    return np.zeros_like(x) if isinstance(x, (np.ndarray, np.generic, float, complex)) else x
+
+
+def _values(x: Any) -> np.ndarray[Any, Any]:
+    """All values, of a batch those of every example."""
+    return x.device.values_of(x._array) if isinstance(x, Tensor) else np.asarray(x)
 
 
 def _conjugate(x: Any) -> Any:

@@ -31,7 +31,7 @@ class State:
         for x, path in zip(leaves, paths, strict=True):
             if not is_array(x) and not isinstance(x, (int, float, complex)):
                 raise errors.ArgumentTypeError(f"{name}: {what}{path} is {type(x).__name__}, expected an array")
-            tensors.append(wrap(array_of(x, base), base))
+            tensors.append(wrap(array_of(x, base, keep=True), base))
             if tensors[-1].dtype.kind not in "fc":
                 raise errors.DtypeError(
                     f"{name}: {what}{path} is {tensors[-1].dtype}, which has no derivatives; use floats, or astype"
@@ -42,8 +42,7 @@ class State:
         self.size = sum(self.sizes)
         if not self.size:
             raise errors.ArgumentError(f"{name}: {what} has no elements")
-        self.dtype = np.result_type(*[np.finfo(dtype).dtype for dtype in self.dtypes])
-        self.dtype = dtypes.as_dtype(self.dtype)
+        self.dtype = dtypes.as_dtype(np.result_type(*[np.finfo(dtype).dtype for dtype in self.dtypes]))
         self.is_vector = self.structure.num_nodes == 1 and self.dtypes[0].kind == "f" and len(self.shapes[0]) == 1
         self.vector = self._joined(tensors)
 
@@ -120,7 +119,7 @@ class Parameters:
         self.as_numpy = active_level() is None and not any(isinstance(x, Tensor) for x in known)
         self.places = [i for i, x in enumerate(self.leaves) if is_array(x)]
         arrays = [*[self.leaves[i] for i in self.places], *self.closed.values()]
-        self.tensors = [wrap(array_of(x, self.base), self.base) for x in arrays]
+        self.tensors = [wrap(array_of(x, self.base, keep=True), self.base) for x in arrays]
 
     def call(self, values: Tensors, *first: Any) -> Any:
         """The function at `first` and then its arguments, with these values in the place of the tensors."""

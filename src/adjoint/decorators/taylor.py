@@ -1,0 +1,310 @@
+"""Taylor mode: a backend that carries a power series beside every value.
+
+An array of `Taylor(B)` stands for a function y of one variable t at t = 0: its value, and its derivatives y', y'', ...
+there, which are coefficients that no factorial divides. So the series of y' is that of y without its head, and every
+primitive gets its series from its derivative record: of y = f(x), y' is the record's pushforward of x', run on this
+level itself. A coefficient of order k of y is one of order k - 1 of y', which asks for lower orders of x and y alone.
+
+For that to end, and to compute nothing twice, coefficients of what a rule computes are not made before they are asked
+for: M. D. McIlroy, Power series, power serious (1999). Products follow Leibniz. What comes out are the recurrences of
+A. Griewank and A. Walther, Evaluating Derivatives (2008), table 13.2, where order k takes about k products; where a
+function's derivative is another function, as of sines and powers, each order brings a new one, and it takes k^2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from adjoint import errors
+from adjoint.backend import Array, Backend, Decorator, Implementation
+from adjoint.graph.pushes import defined, pushforward
+from adjoint.primitives import CREATION, RANDOM, Primitive, Shape
+from adjoint.rules import RECORDS, Bilinear, Composed, Linear, NotDifferentiable, Record
+
+J = TypeVar("J", bound=Backend, covariant=True)
+
+Following = Callable[[int], Any]  # the coefficient of an order above 0, an inner array; None is zero
+
+
+class Series:
+    """An array of a Taylor backend: an inner array and its derivatives in t, each of its shape.
+
+    `terms` are those of order 1, 2, ... that are known, None for zeros; `following` gives the next one, and is None
+    where there are no more.
+    """
+
+    __slots__ = ("following", "terms", "value")
+
+    def __init__(self, value: Array, terms: list[Array | None], following: Following | None) -> None:
+        self.value = value
+        self.terms = terms
+        self.following = following
+
+    @property
+    def shape(self) -> Shape:
+        return self.value.shape  # type: ignore[no-any-return]
+
+    def term(self, order: int) -> Array | None:
+        """The derivative of an order, or None for zero."""
+        if order == 0:
+            return self.value
+        while self.following is not None and len(self.terms) < order:
+            self.terms.append(self.following(len(self.terms) + 1))
+        return self.terms[order - 1] if order <= len(self.terms) else None
+
+    def finish(self, order: int) -> None:
+        """Compute all up to an order, and let go of what they are computed from."""
+        try:
+            for k in range(1, order + 1):
+                self.term(k)
+        except RecursionError:
+            raise errors.ArgumentError(
+                f"series of order {order} go deeper than Python's recursion limit allows; raise it with "
+                "sys.setrecursionlimit, or take a lower order"
+            ) from None
+        self.following = None
+
+
+def varies(operand: Any) -> bool:
+    """Whether an operand is a series with more than a value."""
+    return operand.__class__ is Series and (
+        operand.following is not None or any([t is not None for t in operand.terms])
+    )
+
+
+def _value(operand: Any) -> Any:
+    return operand.value if operand.__class__ is Series else operand
+
+
+def _term(operand: Any, order: int) -> Any:
+    """That of an operand, which may be a Python scalar."""
+    if operand.__class__ is Series:
+        return operand.term(order)
+    return None if order else operand
+
+
+class Taylor(Decorator[J]):
+    """Derivatives along a curve up to any order, computed with the values, over another backend.
+
+    `ad.jet` is its use; as the device of tensors it computes as the inner backend does.
+
+    Parameters
+    ----------
+    inner
+        The backend that runs the primitives.
+    order
+        Up to where coefficients are computed, at once. None computes those that are asked for, then.
+
+    Raises
+    ------
+    DeviceError, ArgumentError
+        `inner` is no backend; an order that is no whole number from 0.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> ad.Taylor(ad.NumPy())
+    taylor<numpy>
+    """
+
+    def __init__(self, inner: J, order: int | None = None) -> None:
+        super().__init__(inner)
+        if order is not None and (order.__class__ is not int or order < 0):
+            raise errors.ArgumentError(f"Taylor: the order is a whole number from 0, or None; received {order!r}")
+        self.order = order
+        self._on_demand: Taylor[J] = self if order is None else Taylor(inner)
+        if order is not None:
+            self.name = f"taylor[order={order}]<{inner.name}>"
+
+    def configuration(self) -> tuple[Any, ...]:
+        return (self.inner, self.order)
+
+    def wrap(self, value: Array) -> Series:
+        return Series(value, [], None)
+
+    def unwrap(self, array: Series) -> Array:
+        return array.value
+
+    def varies(self, array: Series) -> bool:
+        return varies(array)
+
+    def remade(self, array: Series, f: Callable[[Array], Array]) -> Series:
+        def each(term: Array | None) -> Array | None:
+            return None if term is None else f(term)
+
+        following = None if array.following is None else lambda k: each(array.term(k))
+        return Series(f(array.value), [each(term) for term in array.terms], following)
+
+    def implement(self, primitive: Primitive) -> Implementation:
+        run, record = self.inner[primitive], RECORDS.get(primitive.name)
+        if primitive.kind in (CREATION, RANDOM):
+            return lambda **parameters: self.wrap(run(**parameters))
+        if record is None:
+            raise errors.UnsupportedPrimitive(
+                f"{primitive.name} has no derivative record; give it one in adjoint.rules"
+            )
+        if defined(primitive, record):
+            assert isinstance(record, Composed)
+            return self._lift(primitive, run, None, record.definition)
+        return self._lift(primitive, run, self._rule(primitive, record), None)
+
+    def _rule(self, primitive: Primitive, record: Record) -> Rule | None:
+        if isinstance(record, NotDifferentiable):
+            return None
+        if isinstance(record, Bilinear):
+            return _product(primitive, record, self.inner)
+        if isinstance(record, Linear):
+            return _linear(primitive, record, self.inner)
+        if primitive.name in _QUOTIENTS:
+            return _quotient(primitive, self.inner)
+        return _from_derivative(primitive, record, self._on_demand)
+
+    def _lift(
+        self, primitive: Primitive, run: Implementation, rule: Rule | None, definition: Callable[..., Any] | None
+    ) -> Implementation:
+        several, dtype_of = primitive.results > 1, self.inner.dtype_of
+
+        def lifted(*operands: Any, **parameters: Any) -> Any:
+            moving = any([varies(o) for o in operands])
+            if moving and definition is not None:
+                return definition(self, *operands, **parameters)
+            out = run(*[_value(o) for o in operands], **parameters)
+            results = [self.wrap(value) for value in (out if several else (out,))]
+            if moving and rule is not None:
+                moved = [x for x in results if dtype_of(x.value).kind in "fc"]  # all others are constant
+                known = [Series(x.value, x.terms, _not_yet) if x in moved else x for x in results]
+                for x, following in zip(results, rule(operands, known, parameters), strict=True):
+                    x.following = following if x in moved else None
+                if self.order is not None:
+                    for x in moved:
+                        x.finish(self.order)
+            return tuple(results) if several else results[0]
+
+        return lifted
+
+
+def _not_yet(order: int) -> Any:
+    raise AssertionError(f"a rule asks for order {order} of the result to compute it")
+
+
+# --- rules ---------------------------------------------------------------------------------------
+#
+# rule(operands, results, parameters) -> for each result what gives its coefficients. Operands and results are series,
+# or Python scalars; of the results coefficients are known up to the one that is asked for. To refer to them makes no
+# cycle: they share their terms with what the caller gets, and are not that.
+
+Rule = Callable[[Sequence[Any], Sequence[Series], dict[str, Any]], Sequence[Following | None]]
+
+
+def _broadcast(B: Any, term: Any, like: Any) -> Any:
+    return term if term is None or term.shape == like.shape else B.broadcast_to(term, shape=tuple(like.shape))
+
+
+def _linear(primitive: Primitive, record: Record, B: Any) -> Rule:
+    """Each coefficient goes forward as a tangent does."""
+    push = pushforward(primitive, record, B)
+    assert push is not None
+
+    def rule(operands: Sequence[Any], results: Sequence[Series], parameters: dict[str, Any]) -> list[Following]:
+        values, out = [_value(o) for o in operands], results[0].value
+
+        def following(k: int) -> Any:
+            terms = [_term(o, k) for o in operands]
+            if all([t is None for t in terms]):
+                return None
+            return _broadcast(B, push(values, terms, out, parameters), out)
+
+        return [following]
+
+    return rule
+
+
+def _leibniz(B: Any, product: Callable[[Any, Any], Any], x: Any, y: Any, k: int, orders: range) -> Any:
+    """The sum over `orders` m of (k over m) product(x_(k-m), y_m)."""
+    total = None
+    for m in orders:
+        left, right = _term(x, k - m), _term(y, m)
+        if left is not None and right is not None:
+            part = product(left, right)
+            if m not in (0, k):
+                part = B.multiply(part, math.comb(k, m))
+            total = part if total is None else B.add(total, part)
+    return total
+
+
+def _product(primitive: Primitive, record: Record, B: Any) -> Rule:
+    run = B[primitive]
+    left, right = [primitive.operands.index(name) for name in record.rules]
+
+    def rule(operands: Sequence[Any], results: Sequence[Series], parameters: dict[str, Any]) -> list[Following]:
+        values = [_value(o) for o in operands]
+
+        def product(x: Any, y: Any) -> Any:
+            factors = list(values)
+            factors[left], factors[right] = x, y
+            return run(*factors, **parameters)
+
+        return [lambda k: _leibniz(B, product, operands[left], operands[right], k, range(k + 1))]
+
+    return rule
+
+
+# Which operand is divided, which divides, and the product that the result is a factor of. Their records would do too,
+# but need two more quotients for each one, so that work would grow exponentially with the order.
+_QUOTIENTS = {"divide": (0, 1, "multiply"), "solve": (1, 0, "matmul")}
+
+
+def _quotient(primitive: Primitive, B: Any) -> Rule:
+    """From divisor * out = dividend, by Leibniz, the highest coefficient of out."""
+    dividend, divisor, name = _QUOTIENTS[primitive.name]
+    run, product = B[primitive], getattr(B, name)
+
+    def rule(operands: Sequence[Any], results: Sequence[Series], parameters: dict[str, Any]) -> list[Following]:
+        x, y, out = operands[dividend], operands[divisor], results[0]
+
+        def following(k: int) -> Any:
+            known = _leibniz(B, product, y, out, k, range(k))
+            rest = _term(x, k)
+            if known is not None:
+                rest = B.negative(known) if rest is None else B.subtract(rest, known)
+            if rest is None:
+                return None
+            pair = (rest, _value(y)) if divisor else (_value(y), rest)
+            return _broadcast(B, run(*pair), out)
+
+        return [following]
+
+    return rule
+
+
+def _from_derivative(primitive: Primitive, record: Record, level: Taylor[Any]) -> Rule:
+    """The pushforward of the operands' derivatives is the result's, one order down."""
+    push = pushforward(primitive, record, level)
+    assert push is not None
+    several, B = primitive.results > 1, level
+
+    def rule(operands: Sequence[Any], results: Sequence[Series], parameters: dict[str, Any]) -> list[Following]:
+        found: list[Series | None] = []
+
+        def following(i: int, k: int) -> Any:
+            if not found:
+                tangents = [_derivative(o, level) if varies(o) else None for o in operands]
+                pushed = push(operands, tangents, tuple(results) if several else results[0], parameters)
+                found.extend(pushed if several else [_broadcast(B, pushed, results[0])])
+            derivative = found[i]
+            return None if derivative is None else derivative.term(k - 1)
+
+        return [lambda k, i=i: following(i, k) for i in range(len(results))]  # type: ignore[misc]
+
+    return rule
+
+
+def _derivative(x: Series, level: Taylor[Any]) -> Series:
+    """The series of x'."""
+    B: Any = level.inner
+    first = x.term(1)
+    if first is None:
+        first = B.full(shape=tuple(x.shape), value=0, dtype=B.dtype_of(x.value))
+    return Series(first, [], lambda k: x.term(k + 1))

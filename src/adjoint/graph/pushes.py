@@ -1,0 +1,107 @@
+"""How tangents go forward through a primitive: what its record says, or what follows from it.
+
+Decorators that carry derivatives with the values share this: it is written against the backend that the
+tangents are arrays of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adjoint import errors
+from adjoint.graph.plans import picked, shape_of
+from adjoint.primitives import ELEMENTWISE, Primitive
+from adjoint.rules import Bilinear, Composed, Linear, NotDifferentiable, Record, names_of
+
+# push(operands, tangents, out, parameters) gives the tangent of the result
+Push = Callable[[Sequence[Any], Sequence[Any], Any, dict[str, Any]], Any]
+
+
+def defined(primitive: Primitive, record: Record) -> bool:
+    """Whether the pushforward follows from the primitive's definition alone."""
+    fused = record.pushforward is not None or (primitive.kind is ELEMENTWISE and bool(record.rules))
+    return isinstance(record, Composed) and not fused
+
+
+def pushforward(primitive: Primitive, record: Record, inner: Any) -> Push | None:
+    """How tangents go forward through a primitive: what its record says, or what follows from it."""
+    if isinstance(record, NotDifferentiable):
+        return None
+    if record.pushforward is not None:
+        declared = record.pushforward
+        pick = _picker(primitive, names_of(declared, 2), inner)
+        return lambda v, t, out, p: declared(inner, tuple(t), *pick(v, v, out, p))
+    if isinstance(record, Linear) and len(primitive.operands) == 1 and not primitive.variadic:
+        run = inner[primitive]
+        return lambda v, t, out, p: run(t[0], **p) if inner.dtype_of(out).kind in "fc" else None
+    if primitive.kind is ELEMENTWISE and record.rules:
+        return _diagonal(primitive, record, inner)
+    if isinstance(record, Bilinear):
+        return _product(primitive, record, inner)
+    if isinstance(record, Linear):
+        return _linear(primitive, record, inner)
+    raise errors.UnsupportedPrimitive(f"the record of {primitive.name} says no pushforward, and none follows from it")
+
+
+def _picker(primitive: Primitive, needs: Sequence[str], inner: Any) -> Callable[..., Any]:
+    scope = {"shape": shape_of, "dtype": inner.dtype_of}
+    return eval(f"lambda v, kept, out, p: {picked(primitive, needs)}", scope)  # type: ignore[no-any-return]
+
+
+def _diagonal(primitive: Primitive, record: Record, inner: Any) -> Push:
+    """A diagonal Jacobian is its own transpose: the rules of reverse mode serve."""
+    rules = [
+        (i, rule, _picker(primitive, names_of(rule, 2), inner))
+        for i, name in enumerate(primitive.operands)
+        if (rule := record.rules.get(name)) is not None
+    ]
+    add = inner.add
+
+    def push(v: Sequence[Any], t: Sequence[Any], out: Any, p: dict[str, Any]) -> Any:
+        total = None
+        for i, rule, pick in rules:
+            if t[i] is not None:
+                part = rule(inner, t[i], *pick(v, v, out, p))
+                total = part if total is None else add(total, part)
+        return total
+
+    return push
+
+
+def _product(primitive: Primitive, record: Record, inner: Any) -> Push:
+    """Linear in each of two operands: one at a time moves."""
+    run = inner[primitive]
+    places = [primitive.operands.index(name) for name in record.rules]
+
+    def push(v: Sequence[Any], t: Sequence[Any], out: Any, p: dict[str, Any]) -> Any:
+        total = None
+        for i in places:
+            if t[i] is not None:
+                part = run(*[t[i] if j == i else x for j, x in enumerate(v)], **p)
+                total = part if total is None else inner.add(total, part)
+        return total
+
+    return push
+
+
+def _linear(primitive: Primitive, record: Record, inner: Any) -> Push:
+    """The primitive itself, of tangents; zeros where an operand does not move."""
+    run = inner[primitive]
+    names = record.differentiable(primitive)
+    first = len(primitive.operands) - 1 if primitive.operands[-1] in names and primitive.variadic else None
+    places = {i for i, name in enumerate(primitive.operands) if name in names}
+
+    def push(v: Sequence[Any], t: Sequence[Any], out: Any, p: dict[str, Any]) -> Any:
+        dtype = inner.dtype_of(out)
+        moved = []
+        for i, x in enumerate(v):
+            if i not in places and (first is None or i < first):
+                moved.append(x)
+            elif t[i] is not None:
+                moved.append(t[i])
+            else:
+                moved.append(inner.full(shape=shape_of(x), value=0, dtype=dtype))
+        return run(*moved, **p)
+
+    return push

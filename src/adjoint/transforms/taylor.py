@@ -1,0 +1,108 @@
+"""Derivatives of any order along a curve: series pushed forward."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from adjoint import errors, trees
+from adjoint.backend import Array
+from adjoint.decorators.taylor import Series, Taylor
+from adjoint.devices import active
+from adjoint.tensor import Tensor
+from adjoint.transforms.calls import (
+    Arguments,
+    Function,
+    array_of,
+    base_of,
+    is_array,
+    matching,
+    on_level,
+    peeled,
+    results_of,
+    zeros_like,
+)
+
+
+def jet(
+    f: Function, primals: Sequence[Any], series: Sequence[Sequence[Any]], factorial_scaled: bool = True
+) -> tuple[Any, Any]:
+    """f's value on a curve x(t) at t = 0, and its derivatives in t there, up to any order.
+
+    Parameters
+    ----------
+    f
+        A function of arrays; its result is a pytree of them.
+    primals
+        A tuple with x(0) for each argument of f: an array or a number of a floating dtype.
+    series
+        A tuple with, for each argument, the list of derivatives x'(0), x''(0), ... up to the order that is wanted,
+        each of the argument's shape. For derivatives along a direction it is [direction, 0, 0, ...].
+    factorial_scaled
+        False if the series are the coefficients of t, t^2, ... instead, which are the derivatives divided by
+        factorials; so are those of the answer then.
+
+    Returns
+    -------
+    tuple
+        f's value, and in its structure a list of derivatives for each array. Names and conventions are those of
+        `jax.experimental.jet`.
+
+    Raises
+    ------
+    ArgumentError, ShapeError, DtypeError
+        Arguments without a series of their own, of one length and their shape and dtype; an argument that is no array,
+        or has no derivatives.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> value, derivatives = ad.jet(lambda x: x**3, (2.0,), ([1.0, 0.0, 0.0],))
+    >>> print(value, *derivatives)
+    8.0 12.0 12.0 6.0
+    """
+    if not isinstance(primals, (tuple, list)) or not isinstance(series, (tuple, list)):
+        raise errors.ArgumentTypeError("jet: primals and series are tuples, one entry per argument of the function")
+    for i, terms in enumerate(series):
+        if not isinstance(terms, (tuple, list)):
+            raise errors.ArgumentTypeError(f"jet: the series of argument {i} is a list, received {terms!r}")
+    lengths = [len(terms) for terms in series]
+    if len(series) != len(primals) or len(set(lengths)) > 1:
+        raise errors.ArgumentError(
+            f"jet: {len(primals)} arguments need as many series of one length; received lengths {lengths}"
+        )
+    for place, x in [
+        *[(f"argument {i}", x) for i, x in enumerate(primals)],
+        *[(f"the derivative {k} of argument {i}", x) for i, xs in enumerate(series) for k, x in enumerate(xs, 1)],
+    ]:
+        if not is_array(x) and not isinstance(x, (int, float, complex)):
+            raise errors.ArgumentTypeError(
+                f"jet: {place} is {type(x).__name__}, expected an array; split up containers"
+            )
+    call = Arguments("jet", f, tuple(range(len(primals))), (*primals,), {})
+    others = [x for terms in series for x in terms]
+    base: Any = base_of([*call.leaves, *others], "jet")
+    call.base, call.arrays = base, [array_of(x, base) for x in call.leaves]
+    call.as_numpy = call.as_numpy and not any(isinstance(x, Tensor) for x in others)
+    order = max(lengths)
+    curves: list[list[Array | None]] = [[] for _ in primals]
+    for k in range(order):
+        terms = [s[k] for s in series]
+        given = matching("jet", f"derivative {k + 1}", terms, call.structure, call.arrays, base)
+        for curve, x in zip(curves, given, strict=True):
+            curve.append(x if factorial_scaled else base.multiply(x, math.factorial(k + 1)))
+    level: Taylor[Any] = Taylor.fresh(base, order)
+    with active(level):
+        moving = [Series(x, curve, None) for x, curve in zip(call.arrays, curves, strict=True)]
+        leaves, structure = results_of("jet", call.run(f, level, moving))
+        results: list[Series] = [on_level(x, level) for x in leaves]
+        value = trees.unflatten(structure, [peeled(x, level, call) for x in leaves])
+
+    def answer(x: Series, k: int) -> Any:
+        term = x.term(k)
+        if term is None:
+            term = zeros_like(base, x.value)
+        return call.result(term if factorial_scaled else base.divide(term, math.factorial(k)))
+
+    return value, trees.unflatten(structure, [[answer(x, k) for k in range(1, order + 1)] for x in results])
