@@ -21,7 +21,7 @@ def public_functions() -> set[str]:
     found = set()
     for prefix, module in [
         ("", ad),
-        *[(f"{n}.", getattr(ad, n)) for n in ("linalg", "special", "nn", "random", "testing")],
+        *[(f"{n}.", getattr(ad, n)) for n in ("implicit", "linalg", "special", "nn", "random", "testing")],
     ]:
         names = getattr(module, "__all__", [name for name in vars(module) if not name.startswith("_")])
         for name in names:
@@ -34,7 +34,8 @@ def public_functions() -> set[str]:
 
 def _transforms() -> set[str]:
     """Functions of functions: they have tests of their own."""
-    return {name for name in public_functions() if "adjoint.transforms" in operator.attrgetter(name)(ad).__module__}
+    homes = ("adjoint.transforms", "adjoint.implicit", "adjoint.ode")
+    return {name for name in public_functions() if operator.attrgetter(name)(ad).__module__.startswith(homes)}
 
 
 def test_every_public_function_is_in_a_case() -> None:

@@ -233,6 +233,19 @@ def test_third_order() -> None:
     assert_allclose(ad.grad(ad.grad(ad.grad(f)))(2.0), 3 / 8 * 2**-2.5, rtol=1e-12)
 
 
+def test_series_and_sparsity() -> None:
+    f = lambda a: ad.implicit.root(lambda x, a: x * x - a, np.ones(2), a)
+    a, direction, zero = np.array([4.0, 9.0]), np.array([1.0, -2.0]), np.zeros(2)
+    _, (first, second) = ad.jet(f, (a,), ([direction, zero],))
+    assert_allclose(first, direction / (2 * np.sqrt(a)), rtol=1e-12)
+    assert_allclose(second, -(direction**2) / (4 * a**1.5), rtol=1e-12)
+    assert_allclose(ad.sparse_jacobian(f)(a).toarray(), np.diag(0.5 / np.sqrt(a)), rtol=1e-12)
+    mixing = lambda b: ad.implicit.fixed_point(lambda x, b: ad.tanh(0.3 * x.sum() + b), np.zeros(2), b)
+    assert_allclose(ad.sparse_jacobian(mixing)(a).toarray(), ad.jacobian(mixing)(a), rtol=1e-10)
+    loss = lambda b: (mixing(b) ** 2).sum()
+    assert_allclose(ad.sparse_hessian(loss)(a).toarray(), ad.hessian(loss)(a), rtol=1e-10, atol=1e-15)
+
+
 def test_complex_unknowns() -> None:
     f = lambda a: ad.implicit.root(lambda z, a: z * z - a, np.array(1 + 0.5j), a)
     a = 2.0 + 3.0j

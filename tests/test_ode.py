@@ -240,6 +240,21 @@ def test_as_another_library() -> None:
             assert_allclose(mine, other, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.parametrize("gradient", ["direct", "adjoint"])
+def test_series_and_sparsity(gradient: str) -> None:
+    t = np.array([0.0, 0.5])
+    f = lambda a: ad.odeint(lambda y, t, a: -a * y, np.ones(2), t, a, gradient=gradient)[1]
+    a, direction = np.array([1.0, 2.0]), np.array([1.0, -2.0])
+    _, (first, second) = ad.jet(f, (a,), ([direction, np.zeros(2)],))
+    assert_allclose(first, -0.5 * direction * np.exp(-0.5 * a), rtol=1e-6)
+    assert_allclose(second, 0.25 * direction**2 * np.exp(-0.5 * a), rtol=1e-6)
+    jacobian = ad.sparse_jacobian(f)(a)
+    assert jacobian.nnz == 2
+    assert_allclose(jacobian.toarray(), np.diag(-0.5 * np.exp(-0.5 * a)), rtol=1e-6)
+    hessian = ad.sparse_hessian(lambda a: f(a).sum())(a)
+    assert_allclose(hessian.toarray(), np.diag(0.25 * np.exp(-0.5 * a)), rtol=1e-6)
+
+
 def nodes_of(x: Any) -> int:
     """How many nodes of a graph lead to a tensor."""
     seen, pending = set(), [x.grad_fn]

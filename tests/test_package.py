@@ -21,7 +21,7 @@ OPTIONAL = [
     "rich", "scipy", "sklearn", "tensorflow", "torch",
 ]  # fmt: skip
 SHARED = {"inexact", "integers", "made"}  # helpers that one topic has for the others, besides as_...
-PUBLIC = [ad, ad.errors, ad.linalg, ad.nn, ad.random, ad.special, ad.testing]
+PUBLIC = [ad, ad.errors, ad.implicit, ad.linalg, ad.nn, ad.random, ad.special, ad.testing]
 
 
 def python(code: str) -> str:

@@ -17,7 +17,7 @@ from adjoint import errors, trees
 from adjoint.functions.elementwise import abs, isfinite, where
 from adjoint.functions.manipulation import stack
 from adjoint.functions.products import vecdot
-from adjoint.functions.reductions import all, max
+from adjoint.functions.reductions import all, max, sum
 from adjoint.linalg import solve, vector_norm
 from adjoint.tensor import Tensor, meet, wrap
 from adjoint.transforms.calls import Function, array_of, to_numpy
@@ -26,7 +26,7 @@ from adjoint.transforms.forward import jvp, linearize
 from adjoint.transforms.jacobians import jacobian
 from adjoint.transforms.krylov import cg, everywhere, gmres
 from adjoint.transforms.reverse import grad, stop_gradient, value_and_grad, vjp
-from adjoint.transforms.states import Parameters, State, applied, filled, floats_of, settled
+from adjoint.transforms.states import Parameters, State, applied, filled, floats_of, of_dependence, settled
 
 __all__ = ["fixed_point", "minimize", "root"]
 
@@ -163,11 +163,13 @@ class _Problem:
         if tol is None:
             tol = eps**0.75
         if not isinstance(tol, (int, float)) or not tol > 0:
-            raise errors.ArgumentError(f"{name}: tol is a positive number, received {tol!r}")
+            raise errors.ArgumentError(f"{name}: tol is a positive number, received {errors.shown(tol)}")
         if not isinstance(maxiter, int) or isinstance(maxiter, bool) or maxiter < 1:
-            raise errors.ArgumentError(f"{name}: maxiter is a positive integer, received {maxiter!r}")
+            raise errors.ArgumentError(f"{name}: maxiter is a positive integer, received {errors.shown(maxiter)}")
         if solver is not None and not callable(solver):
-            raise errors.ArgumentTypeError(f"{name}: solver is a function (g, x0) -> x, received {solver!r}")
+            raise errors.ArgumentTypeError(
+                f"{name}: solver is a function (g, x0) -> x, received {errors.shown(solver)}"
+            )
         self.tol = float(tol)
         self.linear = builtins.max(self.tol, eps ** (2 / 3))  # of systems: their residuals are no smaller, if rounded
 
@@ -336,6 +338,15 @@ class _System(_Implicit):
         if self.transposed:
             return vjp(lambda x: self.f(x, theta), x)[1](y)[0] - b  # type: ignore[no-any-return]
         return jvp(lambda x: self.f(x, theta), (x,), (y,))[1] - b  # type: ignore[no-any-return]
+
+    def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
+        if not of_dependence(tangents):
+            return super().push(xs, tangents)
+        y = applied(self, xs)
+        moved = y * 0  # the inverse of a matrix has no zeros to speak of
+        for t in floats_of(tangents):
+            moved = moved + sum(t.real).astype(y.dtype)
+        return [y], [moved]
 
     def linear(self, y: Vector, xs: Tensors, b: Vector, transposed: bool) -> Vector:
         return applied(_System(self.problem, self.f, self.symmetric, transposed ^ self.transposed), [*xs[:-1], b])

@@ -136,8 +136,6 @@ class Batched(Decorator[J]):
                 return Batch(out, batched)
             return tuple([Batch(part, batched) for part in out])
 
-        if rule is _elementwise and not primitive.parameters and len(primitive.operands) <= 2:
-            return (_of_one if len(primitive.operands) == 1 else _of_two)(run, lifted)
         return lifted
 
     def _elementwise(self, run: Implementation) -> Implementation:
@@ -189,34 +187,6 @@ class Batched(Decorator[J]):
             return Batch(astype(argsort(numbers, axis=1, descending=False), dtype=dtype), True)
 
         return permutation
-
-
-def _of_one(run: Implementation, otherwise: Implementation) -> Implementation:
-    """An elementwise primitive of one operand, which has no need of the examples' axis."""
-
-    def lifted(x: Any) -> Batch:
-        return Batch(run(x.value), x.batched) if x.__class__ is Batch else otherwise(x)
-
-    return lifted
-
-
-def _of_two(run: Implementation, otherwise: Implementation) -> Implementation:
-    """An elementwise primitive of two operands, where their axes stand under each other as they are."""
-
-    def lifted(x: Any, y: Any) -> Batch:
-        if x.__class__ is not Batch:
-            if y.__class__ is Batch and not hasattr(x, "shape"):
-                return Batch(run(x, y.value), y.batched)
-        elif y.__class__ is not Batch:
-            if not hasattr(y, "shape"):
-                return Batch(run(x.value, y), x.batched)
-        else:
-            missing = len(x.value.shape) - len(y.value.shape)
-            if missing == 0 if x.batched is y.batched else missing > 0 if x.batched else missing < 0:
-                return Batch(run(x.value, y.value), x.batched or y.batched)
-        return otherwise(x, y)  # type: ignore[no-any-return]
-
-    return lifted
 
 
 # --- rules, by kind ------------------------------------------------------------------------------

@@ -10,9 +10,10 @@ import numpy as np
 
 from adjoint import dtypes, errors, trees
 from adjoint.backend import Backend
+from adjoint.decorators.dependence import Dependence
 from adjoint.devices import active_level, default_device
 from adjoint.tensor import Tensor, cast, lifted, meet, run, wrap
-from adjoint.transforms.calls import Function, array_of, base_of, is_array, to_numpy
+from adjoint.transforms.calls import Function, array_of, base_of, check_callable, is_array, is_numeric, to_numpy
 from adjoint.transforms.closures import closed_over, substituted
 from adjoint.transforms.custom import Tensors, _apply, _Rules
 
@@ -109,15 +110,14 @@ class Parameters:
     """
 
     def __init__(self, name: str, f: Function, args: Any, *others: Any) -> None:
-        if not callable(f):
-            raise errors.ArgumentTypeError(f"{name}: expected a function, received {f!r}")
+        check_callable(name, f)
         self.name, self.f = name, f
         self.leaves, self.structure = trees.flatten(args)
         self.closed = closed_over(f)
         known = [*trees.flatten(others)[0], *self.leaves, *self.closed.values()]
         self.base = base_of(known, name)
         self.as_numpy = active_level() is None and not any(isinstance(x, Tensor) for x in known)
-        self.places = [i for i, x in enumerate(self.leaves) if is_array(x)]
+        self.places = [i for i, x in enumerate(self.leaves) if is_numeric(x)]
         arrays = [*[self.leaves[i] for i in self.places], *self.closed.values()]
         self.tensors = [wrap(array_of(x, self.base, keep=True), self.base) for x in arrays]
 
@@ -160,6 +160,11 @@ def applied(rules: _Rules, xs: Tensors) -> Tensor[Any]:
     device = meet(*xs)
     (y,) = _apply(rules, [wrap(lifted(x, device), device) for x in xs], device)
     return y
+
+
+def of_dependence(xs: Tensors) -> bool:
+    """Whether tangents are there for the sake of what they depend on: their values are not looked at."""
+    return any(isinstance(level, Dependence) for level in meet(*xs).chain())
 
 
 def settled(x: Tensor[Any], device: Backend, name: str) -> Tensor[Any]:
