@@ -139,15 +139,17 @@ def _chart(rows: list[dict[str, Any]], path: Path) -> None:
                 ratio = row["seconds"][peer] / row["seconds"]["adjoint"]
                 place = j + i * height
                 axes.barh(place, ratio, height * 0.9, color=colours[peer], label=peer if not j else None)
-                axes.text(ratio * 1.05, place, f"{ratio:.2g}", va="center", fontsize=7)
+                axes.text(
+                    ratio * 1.05, place, f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.2g}", va="center", fontsize=7
+                )
     axes.set_yticks(
         [j + 0.4 - height / 2 for j in range(len(rows))], [_wrapped(row["case"]) for row in rows], fontsize=8
     )
-    axes.invert_yaxis()
+    axes.set_ylim(len(rows) - 0.1, -0.2)
     axes.set_xscale("log")
     axes.axvline(1, color="black", linewidth=1)
     axes.set_xlabel("their time / ours: right of the line adjoint is faster")
-    axes.legend(fontsize=8, loc="lower right")
+    axes.legend(fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(peers), frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()
     figure.savefig(path, dpi=130)
