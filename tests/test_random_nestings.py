@@ -7,6 +7,7 @@ differentiates with difference quotients of the reference backend, of 60 digits.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,12 +18,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import adjoint as ad
+from adjoint.backend import Decorator
 from adjoint.decorators.batched import Batch
+from adjoint.decorators.dependence import Dependent
 from adjoint.decorators.tangent import Dual
+from adjoint.decorators.taylor import Series
 from adjoint.graph.nodes import key_of, leaf_of
 from adjoint.tensor import wrap
 
 peer("mpmath")
+eye_array = peer("scipy.sparse").eye_array
 
 Array = np.ndarray[Any, Any]
 Level = Callable[[Any], Any]
@@ -44,6 +49,9 @@ LEVELS: dict[str, Level] = {
     "strong zero": lambda inner: ad.Autodiff(inner, strong_zero=True),
     "balanced strong zero": lambda inner: ad.Autodiff(inner, checkpointing="balanced", strong_zero=True),
     "tangent": ad.Tangent,
+    "taylor": lambda inner: ad.Taylor(inner, 2),
+    "taylor on demand": ad.Taylor,
+    "dependence": ad.Dependence,
     "batched": lambda inner: ad.Batched(inner, randomness="shared"),
     "of a size": lambda inner: ad.Batched(inner, EXAMPLES, "shared"),
 }
@@ -162,14 +170,19 @@ def run(program: Program, inputs: Sequence[Any]) -> Any:
 
 def place(device: Any, inputs: list[Array], directions: list[list[Array]]) -> list[Any]:
     """The inputs on a nesting: tracked, moving along directions, batched at the levels that do so."""
-    if not isinstance(device, ad.Autodiff | ad.Tangent | ad.Batched):
+    if not isinstance(device, Decorator):
         return [device.from_numpy(x, copy=True) for x in inputs]
-    differentiates = not isinstance(device, ad.Batched)
+    differentiates = isinstance(device, ad.Autodiff | ad.Tangent | ad.Taylor)
     inner = place(device.inner, inputs, directions[1:] if differentiates else directions)
     if isinstance(device, ad.Autodiff):
         return [leaf_of(x) for x in inner]
     if isinstance(device, ad.Batched):
         return [Batch(x, True) for x in inner]
+    if isinstance(device, ad.Dependence):
+        return [Dependent(x, eye_array(math.prod(x.shape), dtype=np.bool_, format="csr")) for x in inner]
+    if isinstance(device, ad.Taylor):
+        moving = [constant(device.inner, d, x.shape) for x, d in zip(inner, directions[0], strict=True)]
+        return [Series(x, [d, None], None) for x, d in zip(inner, moving, strict=True)]
     return [Dual(x, constant(device.inner, d, x.shape)) for x, d in zip(inner, directions[0], strict=True)]
 
 
@@ -179,18 +192,22 @@ def constant(device: Any, values: Array, shape: Any) -> Any:
 
 def take_apart(device: Any, out: Any, placed: list[Any], directions: list[list[Array]], orders: list[bool]) -> Array:
     """What every level knows of the result: its derivative where `orders` says so, else its value."""
-    if not isinstance(device, ad.Autodiff | ad.Tangent | ad.Batched):
+    if not isinstance(device, Decorator):
         return np.asarray(device.to_numpy(out), dtype=np.float64)
     inner = device.inner
     below = [x.value for x in placed]
     if isinstance(device, ad.Batched):
         value = out.value if out.batched else inner.broadcast_to(out.value, shape=(EXAMPLES, *out.shape))
         return take_apart(inner, value, below, directions, orders)
+    if isinstance(device, ad.Dependence):
+        return take_apart(inner, out.value, below, directions, orders)
     if not orders[0]:
         return take_apart(inner, out.value, below, directions[1:], orders[1:])
     moved = inner.full(shape=tuple(out.shape), value=0, dtype=np.dtype(np.float64))
     if isinstance(device, ad.Tangent):
         moved = moved if out.tangent is None else out.tangent
+    elif isinstance(device, ad.Taylor):
+        moved = moved if out.term(1) is None else out.term(1)
     elif out.node is not None:
         found = device.backward(out)
         for x, d in zip(placed, directions[0], strict=True):
@@ -235,9 +252,9 @@ def check(leaf: str, nesting: Sequence[str], program: Program, orders: Sequence[
     device = LEAVES[leaf]
     for name in nesting:
         device = LEVELS[name](device)
-    kinds = [level for level in device.chain() if isinstance(level, ad.Autodiff | ad.Tangent | ad.Batched)]
-    batches = sum(isinstance(level, ad.Batched) for level in kinds)
-    count = len(kinds) - batches
+    levels = list(device.chain())
+    batches = sum(isinstance(level, ad.Batched) for level in levels)
+    count = sum(isinstance(level, ad.Autodiff | ad.Tangent | ad.Taylor) for level in levels)
     wanted = [*orders, True, True, True][:count]
 
     rng = np.random.default_rng(11)
