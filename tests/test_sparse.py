@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 
 import adjoint as ad
 from adjoint import errors
+from adjoint.decorators.batched import Batch
 from adjoint.decorators.dependence import Dependent
+from adjoint.primitives import ARRAY
 from adjoint.tensor import wrap
 from adjoint.transforms.sparse import coloured, hessian_plan, jacobian_plan, star_coloured
 
@@ -476,6 +478,16 @@ def test_a_plain_call() -> None:
     np.testing.assert_array_equal(ad.sin(x).numpy(), np.sin(np.float32([0.5, 1.0])))
     assert not x.is_tracked()
     assert ad.device("dependence<numpy>") is x.device
+
+
+def test_places_that_differ_between_examples_count_all() -> None:
+    level: Any = ad.Dependence(ad.Batched(LEAF))
+    x = Dependent(Batch(np.arange(8.0).reshape(2, 4), True), identity(4))
+    places = level.wrap(Batch(np.array([[0, 3], [0, 2]]), True))
+    read = level.index(x, places, key=(ARRAY,))
+    np.testing.assert_array_equal(read.pattern.toarray(), [[1, 0, 0, 0], [0, 0, 1, 1]])
+    written = level.index_add(level.wrap(Batch(np.zeros(4), False)), read, places, key=(ARRAY,))
+    np.testing.assert_array_equal(written.pattern.toarray(), [[1, 0, 0, 0], [0] * 4, [0, 0, 1, 1], [0, 0, 1, 1]])
 
 
 def test_scipy_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -145,11 +145,13 @@ def _numbers(shape: Shape) -> Numbers:
     return np.arange(math.prod(shape), dtype=np.int64).reshape(shape)
 
 
-def _picked(pattern: Pattern, numbers: Numbers) -> Pattern:
-    """A row for each number: that of the pattern, or an empty one for negative numbers."""
-    flat = numbers.reshape(-1)
-    known = np.flatnonzero(flat >= 0)
-    return _matrix(known, flat[known], (flat.size, pattern.shape[0])) @ pattern
+def _picked(pattern: Pattern, numbers: Numbers, shape: Shape) -> Pattern:
+    """For each element of the shape the row that its number says; negative numbers stand for none.
+
+    Further axes in front, of examples whose numbers differ, join the rows of all.
+    """
+    rows, known = np.broadcast_to(_numbers(shape), numbers.shape), numbers >= 0
+    return _matrix(rows[known], numbers[known], (math.prod(shape), pattern.shape[0])) @ pattern
 
 
 def _along(pattern: Pattern, shape: Shape, axes: Sequence[int], out: Shape) -> Pattern:
@@ -160,7 +162,7 @@ def _along(pattern: Pattern, shape: Shape, axes: Sequence[int], out: Shape) -> P
         pattern = _matrix(np.broadcast_to(numbers, shape), _numbers(shape), (numbers.size, pattern.shape[0])) @ pattern
     if numbers.size == math.prod(out):  # in the same order
         return pattern
-    return _picked(pattern, np.broadcast_to(numbers, out))
+    return _picked(pattern, np.broadcast_to(numbers, out), out)
 
 
 def _joined(patterns: Sequence[Pattern]) -> Pattern:
@@ -231,9 +233,9 @@ def _moved(call: Call) -> Pattern:
             start += numbers.size
         arguments.append(inner.from_numpy(numbers, copy=True))
     parameters = {**call.parameters, "value": 0} if "value" in call.parameters else call.parameters
-    sources = inner.to_numpy(getattr(inner, call.primitive.name)(*arguments, **parameters))
+    sources = inner.values_of(getattr(inner, call.primitive.name)(*arguments, **parameters))
     stacked = sparse.vstack(parts, format="csr") if len(parts) > 1 else parts[0]
-    return _picked(stacked, sources.astype(np.int64) - 1)
+    return _picked(stacked, sources - 1, call.shape)
 
 
 def _index_add(call: Call) -> Pattern:
@@ -243,7 +245,7 @@ def _index_add(call: Call) -> Pattern:
     if added is None:
         return kept
     inner, shape = call.inner, call.shape_of(1)
-    places = inner.to_numpy(inner.index(inner.from_numpy(_numbers(call.shape), copy=True), *arrays, **call.parameters))
+    places = inner.values_of(inner.index(inner.from_numpy(_numbers(call.shape), copy=True), *arrays, **call.parameters))
     numbers = np.broadcast_to(_numbers(shape), places.shape)
     spread = _matrix(places, numbers, (math.prod(call.shape), math.prod(shape))) @ added
     return spread if kept is None else kept + spread
@@ -317,7 +319,7 @@ def _conv2d_weight(call: Call) -> Pattern:
     if x is not None:
         channels = _along(x, call.shape_of(0), (0, 2, 3), (groups * size,))
         spread = np.broadcast_to(_numbers((groups, 1, size)), (groups, made // groups, size))
-        parts.append(_along(_picked(channels, spread), (made, size, 1, 1), (), call.shape))
+        parts.append(_along(_picked(channels, spread, spread.shape), (made, size, 1, 1), (), call.shape))
     if g is not None:
         results = _along(g, call.shape_of(1), (0, 2, 3), (made,))
         parts.append(_along(results, (made, 1, 1, 1), (), call.shape))
