@@ -1,4 +1,4 @@
-"""The calls of `cases.py` as functions of the operands that are differentiated."""
+"""The calls of `cases` as functions of the operands that are differentiated."""
 
 from __future__ import annotations
 

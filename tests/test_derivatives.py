@@ -1,6 +1,6 @@
 """Every primitive's derivative record, numerically: values, layouts, tracked operands, two orders.
 
-The calls are those of `cases.py`, so that a primitive cannot join the table without being checked.
+The calls are those of `cases`, so that a primitive cannot join the table without being checked.
 """
 
 from __future__ import annotations

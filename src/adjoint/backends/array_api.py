@@ -18,7 +18,7 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Implementation, Leaf
 from adjoint.backends import composed, convolution, special
-from adjoint.backends import numpy as random
+from adjoint.backends.numpy import random
 from adjoint.primitives import ARRAY, DType, Key, Primitive, Shape, adjacent, broadcast_shapes, index_shape
 
 _DTYPES = (
@@ -469,10 +469,7 @@ _TYPED: dict[str, Callable[..., Any]] = {
     "arange": _arange,
     "linspace": _linspace,
     "eye": _eye,
-    "random_uniform": _random(random.random_uniform),
-    "random_normal": _random(random.random_normal),
-    "random_integers": _random(random.random_integers),
-    "random_permutation": _random(random.random_permutation),
+    **{name: _random(run) for name, run in random.IMPLEMENTATIONS.items()},
 }
 
 # called with bools by NumPy's rules, not by the standard's

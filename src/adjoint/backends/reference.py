@@ -17,7 +17,7 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Implementation, Leaf
 from adjoint.backends import composed
-from adjoint.backends import numpy as random
+from adjoint.backends.numpy import random
 from adjoint.backends.scalars import Number, Scalars, rounded
 from adjoint.primitives import (
     ARRAY,
@@ -612,8 +612,5 @@ _IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
     "arange": _arange,
     "linspace": _linspace,
     "eye": _eye,
-    "random_uniform": _random(random.random_uniform),
-    "random_normal": _random(random.random_normal),
-    "random_integers": _random(random.random_integers),
-    "random_permutation": _random(random.random_permutation),
+    **{name: _random(run) for name, run in random.IMPLEMENTATIONS.items()},
 }

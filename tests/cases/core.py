@@ -1,148 +1,43 @@
-"""Calls of every primitive, as data: the conformance suite runs them, and so do derivative checks.
-
-Values stay away from points where a function is singular, jumps or has a kink, and compared values
-are well apart, so that a numerical derivative makes sense in every floating operand.
-"""
+"""Cases of the primitives that the first functions needed."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from adjoint import dtypes
 from adjoint.primitives import ARRAY, conv_size
-
-Array = np.ndarray[Any, Any]
-
-
-@dataclass(frozen=True)
-class Case:
-    """One call: operands in order, NumPy arrays or Python scalars, and the parameters by name."""
-
-    operands: tuple[Any, ...] = ()
-    parameters: dict[str, Any] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        operands = [f"{x.dtype}{list(x.shape)}" if isinstance(x, np.ndarray) else repr(x) for x in self.operands]
-        return ",".join(operands + [f"{name}={value}" for name, value in self.parameters.items()])
-
-
-_rng = np.random.default_rng(20240229)
-
-
-# --- operands ---
-
-
-def _between(low: float, high: float) -> Callable[..., Array]:
-    """A maker of uniform values of a shape."""
-    return lambda *shape: np.asarray(_rng.uniform(low, high, shape))
-
-
-def _either_sign(low: float, high: float) -> Callable[..., Array]:
-    """A maker of values whose sizes are uniform."""
-    return lambda *shape: np.asarray(_rng.uniform(low, high, shape) * _rng.choice([-1.0, 1.0], shape))
-
-
-real = _either_sign(0.3, 2.0)
-positive = _between(0.3, 2.5)
-unit = _either_sign(0.1, 0.8)
-
-
-def cplx(*shape: int) -> Array:
-    return np.asarray(real(*shape) + 1j * real(*shape))
-
-
-def off_integers(*shape: int) -> Array:
-    """Values away from integers and halves."""
-    return np.asarray(_rng.integers(-3, 3, shape) + _rng.uniform(0.1, 0.4, shape))
-
-
-def distinct(*shape: int) -> Array:
-    """Values at least 0.2 apart, in no order, none near zero."""
-    count = int(np.prod(shape))
-    values = 0.3 * (np.arange(count) - count // 2) + 0.1
-    return np.asarray(_rng.permutation(values).reshape(shape) + _rng.uniform(-0.05, 0.05, shape))
-
-
-def grid(offset: float) -> Callable[..., Array]:
-    """A maker of multiples of 0.6 plus an offset: those of two offsets never tie."""
-    return lambda *shape: np.asarray(0.6 * _rng.integers(-3, 3, shape) + offset)
-
-
-def ints(*shape: int) -> Array:
-    return np.asarray(_rng.integers(-5, 6, shape))
-
-
-def wholes(*shape: int) -> Array:
-    """Small whole numbers as floats, from 1."""
-    return natural(*shape).astype(np.float64)
-
-
-def shuffled(*shape: int) -> Array:
-    """The integers from 0, in no order."""
-    return np.asarray(_rng.permutation(int(np.prod(shape))).reshape(shape))
-
-
-def natural(*shape: int) -> Array:
-    return np.asarray(_rng.integers(1, 5, shape))
-
-
-def bools(*shape: int) -> Array:
-    return np.asarray(_rng.integers(0, 2, shape, dtype=np.int64) == 1)
-
-
-# --- cases of many primitives ---
-
-_SHAPES: list[tuple[int, ...]] = [(), (0,), (1,), (3,), (2, 3)]
-_PAIRS: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
-    ((), ()), ((3,), (3,)), ((2, 3), (3,)), ((), (2, 2)), ((2, 1), (1, 3)), ((1,), (2, 2)), ((0, 3), (1, 3)),
-    ((1, 2, 1), (3, 1, 2)),
-]  # fmt: skip
-
-
-def _unary(*makers: Callable[..., Array]) -> list[Case]:
-    return [Case((make(*shape),)) for make in makers for shape in _SHAPES]
-
-
-def _binary(left: Callable[..., Array], right: Callable[..., Array], *scalars: Any) -> list[Case]:
-    """Broadcasting patterns, and each scalar on either side."""
-    cases = [Case((left(*x), right(*y))) for x, y in _PAIRS]
-    cases += [Case((left(2, 2), scalar)) for scalar in scalars]
-    return cases + [Case((scalar, right(3))) for scalar in scalars]
-
-
-_AXES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
-    ((), ()), ((3,), (0,)), ((1,), (0,)), ((2, 3), (0,)), ((2, 3), (1,)), ((2, 3), (0, 1)), ((2, 3), ()),
-    ((2, 3, 2), (0, 2)), ((0, 3), (1,)),
-]  # fmt: skip
-_EMPTY_AXES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((0,), (0,)), ((2, 0), (1,))]
-
-
-def _reductions(make: Callable[..., Array], axes: Any = None) -> list[Case]:
-    return [
-        Case((make(*shape),), {"axis": axis, "keepdims": keepdims})
-        for shape, axis in axes or [*_AXES, *_EMPTY_AXES]
-        for keepdims in (False, True)
-    ]
-
-
-_LINES: list[tuple[tuple[int, ...], int]] = [
-    ((3,), 0),
-    ((1,), 0),
-    ((2, 3), 0),
-    ((2, 3), 1),
-    ((0, 3), 1),
-    ((2, 2, 2), 1),
-]
-
-
-def _lines(*makers: Callable[..., Array], **parameters: Any) -> list[Case]:
-    return [Case(tuple([make(*shape) for make in makers]), {"axis": axis, **parameters}) for shape, axis in _LINES]
-
+from cases.values import (
+    AXES,
+    LINES,
+    PAIRS,
+    Array,
+    Case,
+    between,
+    binary,
+    bools,
+    cplx,
+    definite,
+    distinct,
+    either_sign,
+    grid,
+    ints,
+    lines,
+    natural,
+    off_integers,
+    positive,
+    real,
+    reductions,
+    regular,
+    shuffled,
+    squares,
+    unary,
+    unit,
+    wholes,
+)
 
 # --- indexing ---
 
@@ -243,32 +138,6 @@ def _convolutions(name: str, make: Callable[..., Array]) -> list[Case]:
 # --- linear algebra ---
 
 
-def _regular(make: Callable[..., Array]) -> Callable[..., Array]:
-    """A maker of square matrices with a good condition number."""
-
-    def matrices(*shape: int) -> Array:
-        return 0.5 * make(*shape) + 2.5 * np.eye(shape[-1]) if shape[-1] else make(*shape)
-
-    return matrices
-
-
-def _definite(make: Callable[..., Array]) -> Callable[..., Array]:
-    """A maker of symmetric or Hermitian positive definite matrices."""
-
-    def matrices(*shape: int) -> Array:
-        a = make(*shape)
-        return np.asarray(np.matmul(a, np.conj(np.swapaxes(a, -1, -2))) + np.eye(shape[-1]))
-
-    return matrices
-
-
-_SQUARES = [(1, 1), (2, 2), (3, 3), (2, 2, 2), (0, 2, 2), (0, 0)]
-
-
-def _squares(*makers: Callable[..., Array]) -> list[Case]:
-    return [Case((make(*shape),)) for make in makers for shape in _SQUARES]
-
-
 _SYSTEMS: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
     ((1, 1), (1, 1)), ((2, 2), (2, 3)), ((3, 3), (3, 1)), ((2, 2, 2), (2, 1)), ((2, 2), (2, 2, 1)),
     ((2, 1, 2, 2), (3, 2, 1)), ((2, 2), (2, 0)),
@@ -298,7 +167,7 @@ _SMOOTH: dict[str, tuple[Callable[..., Array], ...]] = {
     "log10": (positive, cplx),
     "sin": (real, cplx),
     "cos": (real, cplx),
-    "tan": (_either_sign(0.2, 1.2), cplx),
+    "tan": (either_sign(0.2, 1.2), cplx),
     "asin": (unit, cplx),
     "acos": (unit, cplx),
     "atan": (real, cplx),
@@ -306,7 +175,7 @@ _SMOOTH: dict[str, tuple[Callable[..., Array], ...]] = {
     "cosh": (real, cplx),
     "tanh": (real, cplx),
     "asinh": (real, cplx),
-    "acosh": (_between(1.3, 3.0), cplx),
+    "acosh": (between(1.3, 3.0), cplx),
     "atanh": (unit, cplx),
     "conj": (real, cplx),
     "real": (real, cplx),
@@ -337,58 +206,58 @@ _KEYED = [
 ]
 
 CASES: dict[str, list[Case]] = {
-    **{name: _unary(*makers) for name, makers in _SMOOTH.items()},
+    **{name: unary(*makers) for name, makers in _SMOOTH.items()},
     **{
-        name: [*_binary(real, real, 2.0, 3), *_binary(cplx, cplx, 2.0, 1 - 2j), *_binary(ints, ints, 3)]
+        name: [*binary(real, real, 2.0, 3), *binary(cplx, cplx, 2.0, 1 - 2j), *binary(ints, ints, 3)]
         for name in ("add", "subtract", "multiply")
     },
-    "absorbing_multiply": [*_binary(real, real, 2.0, 0.0), *_binary(cplx, cplx, 2.0)],
-    "divide": [*_binary(real, real, 2.0, 3), *_binary(cplx, cplx, 1 - 2j)],
-    "floor_divide": [*_binary(off_integers, wholes, 2.5), *_binary(ints, natural, 3)],
+    "absorbing_multiply": [*binary(real, real, 2.0, 0.0), *binary(cplx, cplx, 2.0)],
+    "divide": [*binary(real, real, 2.0, 3), *binary(cplx, cplx, 1 - 2j)],
+    "floor_divide": [*binary(off_integers, wholes, 2.5), *binary(ints, natural, 3)],
     "remainder": [
-        *_binary(off_integers, wholes, 2.5),
-        *_binary(off_integers, lambda *s: np.asarray(-wholes(*s))),
-        *_binary(ints, natural, 3),
+        *binary(off_integers, wholes, 2.5),
+        *binary(off_integers, lambda *s: np.asarray(-wholes(*s))),
+        *binary(ints, natural, 3),
     ],
     "pow": [
-        *_binary(positive, real, 2.0, 0.5),
+        *binary(positive, real, 2.0, 0.5),
         Case((real(2, 2), 3)),
         Case((real(3), 3.0)),
         Case((real(3), -2)),
         Case((0.0, positive(3))),
-        *_binary(cplx, cplx, 2.0),
+        *binary(cplx, cplx, 2.0),
         Case((ints(3), 2)),
         Case((ints(2, 2), natural(2))),
     ],
     **{
-        name: [*_binary(grid(0.1), grid(0.4), 0, 0.25), *_binary(ints, ints, 0), *_binary(bools, bools, False)]
+        name: [*binary(grid(0.1), grid(0.4), 0, 0.25), *binary(ints, ints, 0), *binary(bools, bools, False)]
         for name in ("maximum", "minimum")
     },
-    "atan2": _binary(real, real, 2.0),
-    "logaddexp": _binary(real, real, 0.5, 0),
+    "atan2": binary(real, real, 2.0),
+    "logaddexp": binary(real, real, 0.5, 0),
     **{
-        name: [*_binary(natural, natural, 3), *(_binary(bools, bools, True) if "shift" not in name else [])]
+        name: [*binary(natural, natural, 3), *(binary(bools, bools, True) if "shift" not in name else [])]
         for name in ["bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift"]
     },
     **{
-        name: [*_binary(grid(0.1), grid(0.4), 0), *_binary(ints, ints, 1)]
+        name: [*binary(grid(0.1), grid(0.4), 0), *binary(ints, ints, 1)]
         for name in ["less", "less_equal", "greater", "greater_equal"]
     },
     **{
         name: [
-            *_binary(grid(0.25), grid(0.25), 0.25),
-            *_binary(ints, ints, 1),
-            *_binary(bools, bools, True),
-            *_binary(cplx, cplx, 1j),
+            *binary(grid(0.25), grid(0.25), 0.25),
+            *binary(ints, ints, 1),
+            *binary(bools, bools, True),
+            *binary(cplx, cplx, 1j),
         ]
         for name in ("equal", "not_equal")
     },
     **{
-        name: [*_binary(bools, bools, True), *_binary(ints, ints, 0), Case((real(3), real(3)))]
+        name: [*binary(bools, bools, True), *binary(ints, ints, 0), Case((real(3), real(3)))]
         for name in ("logical_and", "logical_or", "logical_xor")
     },
     **{
-        name: [Case((real(*x), unit(*y))) for x, y in _PAIRS]
+        name: [Case((real(*x), unit(*y))) for x, y in PAIRS]
         for name in ("tanh_pullback", "expit_pullback", "relu_pullback", "silu_pullback", "gelu_pullback")
     },
     "where": [
@@ -433,17 +302,17 @@ CASES: dict[str, list[Case]] = {
         ]
     ],
     # reductions
-    "sum": [*_reductions(real), *_reductions(cplx), *_reductions(ints)],
+    "sum": [*reductions(real), *reductions(cplx), *reductions(ints)],
     "prod": [
-        *_reductions(real),
-        *_reductions(cplx),
-        *_reductions(ints),
+        *reductions(real),
+        *reductions(cplx),
+        *reductions(ints),
         Case((np.asarray([[2.0, 0.0, -1.5], [0.0, 0.0, 1.0]]),), {"axis": (1,), "keepdims": False}),
     ],
-    "logsumexp": _reductions(real),
-    "vector_norm": [*_reductions(real), *_reductions(cplx)],
-    **{name: [*_reductions(distinct, _AXES), *_reductions(bools, _AXES[:4])] for name in ("max", "min")},
-    **{name: [*_reductions(bools), *_reductions(ints), *_reductions(real)] for name in ("any", "all")},
+    "logsumexp": reductions(real),
+    "vector_norm": [*reductions(real), *reductions(cplx)],
+    **{name: [*reductions(distinct, AXES), *reductions(bools, AXES[:4])] for name in ("max", "min")},
+    **{name: [*reductions(bools), *reductions(ints), *reductions(real)] for name in ("any", "all")},
     **{
         name: [
             Case((distinct(*shape),), {"axis": axis, "keepdims": keepdims})
@@ -461,17 +330,17 @@ CASES: dict[str, list[Case]] = {
         + [Case((bools(4),), {"axis": 0, "keepdims": False})]
         for name in ("argmax", "argmin")
     },
-    "cumulative_sum": [*_lines(real), *_lines(cplx), *_lines(ints), Case((real(2, 0),), {"axis": 1})],
+    "cumulative_sum": [*lines(real), *lines(cplx), *lines(ints), Case((real(2, 0),), {"axis": 1})],
     "cumulative_prod": [
-        *_lines(real),
-        *_lines(cplx),
-        *_lines(ints),
+        *lines(real),
+        *lines(cplx),
+        *lines(ints),
         Case((np.asarray([[2.0, 0.0, -1.5], [0.5, 0.0, 0.0]]),), {"axis": 1}),
     ],
-    "softmax": _lines(real),
-    "log_softmax": _lines(real),
-    "softmax_pullback": _lines(real, positive),
-    "log_softmax_pullback": _lines(real, _between(-2.5, -0.3)),
+    "softmax": lines(real),
+    "log_softmax": lines(real),
+    "softmax_pullback": lines(real, positive),
+    "log_softmax_pullback": lines(real, between(-2.5, -0.3)),
     "standardize": [
         Case((real(*shape),), {"axis": axis, "epsilon": 1e-3})
         for shape, axis in [
@@ -576,7 +445,7 @@ CASES: dict[str, list[Case]] = {
         name: [
             Case((make(*shape),), {"axis": axis, "descending": descending})
             for make in (distinct, shuffled)
-            for shape, axis in _LINES
+            for shape, axis in LINES
             for descending in (False, True)
         ]
         + [Case((bools(4),), {"axis": 0, "descending": True})]
@@ -596,9 +465,9 @@ CASES: dict[str, list[Case]] = {
         for name in ("conv2d", "conv2d_input", "conv2d_weight")
     },
     # linear algebra
-    **{name: _squares(_regular(real), _regular(cplx)) for name in ("inv", "det", "cofactor")},
-    "cholesky": _squares(_definite(real), _definite(cplx)),
-    "solve": [Case((_regular(make)(*a), make(*b))) for make in (real, cplx) for a, b in _SYSTEMS],
+    **{name: squares(regular(real), regular(cplx)) for name in ("inv", "det", "cofactor")},
+    "cholesky": squares(definite(real), definite(cplx)),
+    "solve": [Case((regular(make)(*a), make(*b))) for make in (real, cplx) for a, b in _SYSTEMS],
     # creation
     "full": [
         Case((), {"shape": shape, "value": value, "dtype": dtype})

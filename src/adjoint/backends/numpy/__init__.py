@@ -1,0 +1,60 @@
+"""The leaf backend over NumPy: every primitive as a NumPy call, fused where that saves a pass.
+
+Arrays are `numpy.ndarray`s, or NumPy scalars where NumPy returns those.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from typing import Any
+
+import numpy as np
+
+from adjoint.backend import Array, Implementation, Leaf
+from adjoint.backends import composed
+from adjoint.backends.numpy import contraction, creation, elementwise, indexing, linalg, random, reduction, structural
+from adjoint.primitives import DType, Primitive
+
+_TOPICS = (elementwise, reduction, structural, indexing, contraction, linalg, creation, random)
+_IMPLEMENTATIONS: dict[str, Implementation] = {
+    name: run for topic in _TOPICS for name, run in topic.IMPLEMENTATIONS.items()
+}
+_INTO = {**elementwise.INTO, **indexing.INTO}
+
+
+class NumPy(Leaf):
+    """NumPy on the CPU.
+
+    >>> import adjoint as ad
+    >>> ad.tensor([1.0, 2.0], device=ad.NumPy())
+    Tensor([1., 2.], dtype=float32, device=numpy)
+    """
+
+    name = "numpy"
+
+    def implement(self, primitive: Primitive) -> Implementation:
+        try:
+            return _IMPLEMENTATIONS[primitive.name]
+        except KeyError:
+            return composed(self, primitive)
+
+    def implement_into(self, primitive: Primitive) -> Implementation:
+        return _INTO.get(primitive.name) or self[primitive]
+
+    def dtype_of(self, array: Array) -> DType:
+        return array.dtype  # type: ignore[no-any-return]
+
+    def from_numpy(self, values: np.ndarray[Any, Any], *, copy: bool) -> Array:
+        return values.copy() if copy else values
+
+    weak = staticmethod(functools.lru_cache(4096)(lambda value, dtype: np.array(value, dtype)))
+
+    def copied(self, array: Array) -> Array:
+        return np.array(array)
+
+    def quiet(self) -> contextlib.AbstractContextManager[Any]:
+        return np.errstate(all="ignore")
+
+    def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
+        return np.asarray(array)

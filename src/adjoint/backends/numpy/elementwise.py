@@ -1,0 +1,177 @@
+"""Elementwise primitives on NumPy, fused where that saves a pass."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from adjoint.backend import Array, Implementation
+from adjoint.backends import special
+from adjoint.primitives import DType
+
+_BLOCK = 16384  # elements: a few such blocks stay in a core's second-level cache
+
+
+def _in_blocks(kernel: Implementation) -> Implementation:
+    """An elementwise kernel of many passes (a polynomial), run block by block to stay in the cache."""
+
+    def run(*arrays: Array) -> Array:
+        first = arrays[0]
+        if first.size <= 2 * _BLOCK or not all(
+            a.shape == first.shape and (a.ndim == 1 or a.flags.c_contiguous) for a in arrays
+        ):
+            return kernel(*arrays)
+        flat = [a.reshape(-1) for a in arrays]
+        out = np.empty(first.size, first.dtype)
+        for start in range(0, first.size, _BLOCK):
+            block = slice(start, start + _BLOCK)
+            out[block] = kernel(*[a[block] for a in flat])
+        return out.reshape(first.shape)
+
+    return run
+
+
+def _expit(x: Array) -> Array:
+    with np.errstate(over="ignore"):  # exp(-x) may be infinite: its reciprocal is the right zero
+        t = np.exp(np.negative(x))
+    if t.ndim == 0:
+        return 1 / (1 + t)
+    np.add(t, 1, out=t)
+    return np.divide(1, t, out=t)
+
+
+def _round(x: Array) -> Array:
+    return np.rint(x) if x.dtype.kind in "fc" else x  # rint makes integers floats
+
+
+def _softplus(x: Array) -> Array:
+    return np.logaddexp(x, x.dtype.type(0))
+
+
+def _tanh_pullback(g: Array, out: Array) -> Array:
+    t = np.square(out)
+    if t.ndim == 0 or g.shape != t.shape:
+        return g * (1 - t)
+    np.subtract(1, t, out=t)
+    return np.multiply(t, g, out=t)
+
+
+def _expit_pullback(g: Array, out: Array) -> Array:
+    t = np.subtract(1, out)
+    if t.ndim == 0 or g.shape != t.shape:
+        return g * (t * out)
+    np.multiply(t, out, out=t)
+    return np.multiply(t, g, out=t)
+
+
+def _relu_pullback(g: Array, out: Array) -> Array:
+    return np.where(np.less_equal(out, 0), out.dtype.type(0), g)
+
+
+# erf(x) / x in single precision, as a polynomial in u = 2 (x / 3.92)^2 - 1: a Chebyshev interpolant computed with
+# mpmath, within 2.5e-7 of erf, relative (a test measures it). Beyond 3.92 erf rounds to one.
+_SINGLE = (
+    0.36073681712150574, -0.18010856211185455, 0.13408330082893372, -0.10918185114860535, 0.09062451124191284,
+    -0.07398989051580429, 0.058167435228824615, -0.04358573257923126, 0.030624324455857277, -0.019617490470409393,
+    0.012177927419543266, -0.008170483633875847, 0.004379645921289921, -0.0010452779242768884,
+    0.0005528946639969945, -0.0009392719366587698, 0.00039374089101329446,
+)  # fmt: skip
+
+
+@_in_blocks
+def _erf(x: Array) -> Array:
+    if x.dtype != np.float32 or x.ndim == 0:
+        return special.erf(np, x)
+    x = np.clip(x, -3.92, 3.92)
+    u = np.square(x)
+    np.multiply(u, 2 / 3.92**2, out=u)
+    np.subtract(u, 1, out=u)
+    total = np.full_like(u, _SINGLE[-1])
+    for coefficient in _SINGLE[-2::-1]:
+        np.multiply(total, u, out=total)
+        np.add(total, coefficient, out=total)
+    np.multiply(total, x, out=total)
+    return np.clip(total, -1, 1, out=total)
+
+
+def _normal_cdf(x: Array) -> Array:
+    return 0.5 * (1 + _erf(x * math.sqrt(0.5)))
+
+
+@_in_blocks
+def _gelu(x: Array) -> Array:
+    return x * _normal_cdf(x)
+
+
+@_in_blocks
+def _gelu_pullback(g: Array, x: Array) -> Array:
+    density = np.exp(-0.5 * np.square(x)) * (1 / math.sqrt(2 * math.pi))
+    return g * (_normal_cdf(x) + x * density)
+
+
+def _silu(x: Array) -> Array:
+    return x * _expit(x)
+
+
+def _silu_pullback(g: Array, x: Array) -> Array:
+    s = _expit(x)
+    return g * (s * (1 + x * (1 - s)))
+
+
+def _absorbing_multiply(x: Array, y: Array) -> Array:
+    with np.errstate(invalid="ignore", over="ignore"):
+        product = np.multiply(x, y)
+    absorbed = np.logical_or(np.equal(x, 0), np.equal(y, 0))
+    return np.where(absorbed, product.dtype.type(0), product)
+
+
+def _clip(x: Array, low: Array, high: Array) -> Array:
+    return np.minimum(np.maximum(x, low), high)
+
+
+def _astype(x: Array, *, dtype: DType) -> Array:
+    if x.dtype.kind == "c" and dtype.kind not in "cb":
+        x = x.real
+    return x.astype(dtype)
+
+
+def _add_into(x: Array, y: Array) -> Array:
+    if x.__class__ is not np.ndarray or not x.ndim:
+        return x + y
+    return np.add(x, y, out=x)
+
+
+IMPLEMENTATIONS: dict[str, Implementation] = {
+    **{
+        name: getattr(np, name)
+        for name in (
+            "negative floor ceil trunc square sqrt exp expm1 log log1p log2 log10 sin cos tan sinh cosh tanh conj "
+            "bitwise_and bitwise_or bitwise_xor bitwise_invert bitwise_left_shift bitwise_right_shift logical_not "
+            "isnan isinf isfinite add subtract multiply divide floor_divide remainder pow maximum minimum logaddexp "
+            "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor acos asin atan "
+            "acosh asinh atanh atan2 abs"
+        ).split()
+    },
+    "round": _round,
+    "sign": np.sign,
+    "real": np.real,
+    "imag": np.imag,
+    "expit": _expit,
+    "erf": _erf,
+    "relu": lambda x: np.maximum(x, 0),
+    "softplus": _softplus,
+    "silu": _silu,
+    "gelu": _gelu,
+    "tanh_pullback": _tanh_pullback,
+    "expit_pullback": _expit_pullback,
+    "relu_pullback": _relu_pullback,
+    "silu_pullback": _silu_pullback,
+    "gelu_pullback": _gelu_pullback,
+    "absorbing_multiply": _absorbing_multiply,
+    "where": np.where,
+    "clip": _clip,
+    "astype": _astype,
+}
+
+INTO: dict[str, Implementation] = {"add": _add_into}

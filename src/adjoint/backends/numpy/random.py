@@ -1,0 +1,45 @@
+"""Random numbers on NumPy, for all leaves: the same key gives the same numbers on each of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from adjoint.backend import Array, Implementation
+from adjoint.primitives import DType
+
+
+def _generator(key: tuple[int, int]) -> np.random.Generator:
+    """Philox is counter-based: the same key gives the same numbers in any process.
+
+    J. Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011).
+    """
+    seed, counter = key
+    return np.random.Generator(np.random.Philox(key=seed % 2**128, counter=[0, 0, counter, seed >> 128 & 2**64 - 1]))
+
+
+def uniform(*, key: tuple[int, int], shape: tuple[int, ...], dtype: DType) -> Array:
+    draw = np.asarray(_generator(key).random(shape, dtype=np.float32 if dtype.itemsize <= 4 else np.float64))
+    if dtype.itemsize < 4:  # cut to the digits that half precision has: rounding would make ones
+        draw = np.asarray(np.floor(draw * 2048) / 2048)
+    return draw.astype(dtype, copy=False)
+
+
+def normal(*, key: tuple[int, int], shape: tuple[int, ...], dtype: DType) -> Array:
+    precise = np.float32 if dtype.itemsize <= 4 else np.float64
+    return np.asarray(_generator(key).standard_normal(shape, dtype=precise)).astype(dtype, copy=False)
+
+
+def integers(*, key: tuple[int, int], low: int, high: int, shape: tuple[int, ...], dtype: DType) -> Array:
+    return np.asarray(_generator(key).integers(low, high, size=shape, dtype=dtype.type))
+
+
+def permutation(*, key: tuple[int, int], size: int, dtype: DType) -> Array:
+    return _generator(key).permutation(size).astype(dtype, copy=False)
+
+
+IMPLEMENTATIONS: dict[str, Implementation] = {
+    "random_uniform": uniform,
+    "random_normal": normal,
+    "random_integers": integers,
+    "random_permutation": permutation,
+}

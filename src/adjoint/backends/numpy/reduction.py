@@ -1,0 +1,127 @@
+"""Reductions and running totals on NumPy."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from adjoint import errors
+from adjoint.backend import Array, Implementation
+
+
+def _sum(x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
+    return np.add.reduce(x, axis=axis, keepdims=keepdims, dtype=x.dtype)  # type: ignore[call-overload]
+
+
+def _prod(x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
+    return np.multiply.reduce(x, axis=axis, keepdims=keepdims, dtype=x.dtype)  # type: ignore[call-overload]
+
+
+def _cumulative_sum(x: Array, *, axis: int) -> Array:
+    return np.cumsum(x, axis=axis, dtype=x.dtype)
+
+
+def _cumulative_prod(x: Array, *, axis: int) -> Array:
+    return np.cumprod(x, axis=axis, dtype=x.dtype)
+
+
+def _logsumexp(x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
+    top = np.maximum.reduce(x, axis=axis, keepdims=True, initial=-np.inf)
+    top = np.where(np.isfinite(top), top, x.dtype.type(0))
+    with np.errstate(divide="ignore"):  # the logarithm of an empty sum is -inf
+        out = np.log(np.add.reduce(np.exp(x - top), axis=axis, keepdims=True)) + top
+    return out if keepdims else out.reshape([n for i, n in enumerate(x.shape) if i not in axis])
+
+
+def _softmax(x: Array, *, axis: int) -> Array:
+    t = np.subtract(x, np.maximum.reduce(x, axis=axis, keepdims=True))
+    np.exp(t, out=t)
+    return np.divide(t, np.add.reduce(t, axis=axis, keepdims=True), out=t)
+
+
+def _softmax_pullback(g: Array, out: Array, *, axis: int) -> Array:
+    t = np.multiply(g, out)
+    inner = np.add.reduce(t, axis=axis, keepdims=True)
+    np.subtract(g, inner, out=t)
+    return np.multiply(t, out, out=t)
+
+
+def _log_softmax(x: Array, *, axis: int) -> Array:
+    t = np.subtract(x, np.maximum.reduce(x, axis=axis, keepdims=True))
+    return np.subtract(t, np.log(np.add.reduce(np.exp(t), axis=axis, keepdims=True)), out=t)
+
+
+def _log_softmax_pullback(g: Array, out: Array, *, axis: int) -> Array:
+    t = np.exp(out)
+    np.multiply(t, np.add.reduce(g, axis=axis, keepdims=True), out=t)
+    return np.subtract(g, t, out=t)
+
+
+def _vector_norm(x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
+    squares = np.square(x) if x.dtype.kind != "c" else np.square(x.real) + np.square(x.imag)
+    return np.sqrt(np.add.reduce(squares, axis=axis, keepdims=keepdims))  # type: ignore[call-overload]
+
+
+def _standardize(x: Array, *, axis: tuple[int, ...], epsilon: float) -> Array:
+    count = math.prod(x.shape[i] for i in axis)
+    t = x - np.add.reduce(x, axis=axis, keepdims=True) / count
+    variance = np.add.reduce(np.square(t), axis=axis, keepdims=True) / count
+    return np.divide(t, np.sqrt(variance + epsilon), out=t)
+
+
+def _at_labels(x: Array, labels: Array) -> tuple[Array, tuple[Array, Array]]:
+    """The logits as rows, and the key of each row's label."""
+    rows = x if x.ndim == 2 else x.reshape(labels.size, x.shape[-1])
+    return rows, (np.arange(len(rows)), labels.reshape(-1))
+
+
+def _no_class(labels: Array, classes: int) -> errors.OutOfRangeError:
+    return errors.OutOfRangeError(
+        f"cross entropy: targets from {labels.min()} to {labels.max()}, but the logits have {classes} classes, from 0"
+    )
+
+
+def _softmax_cross_entropy(x: Array, labels: Array) -> Array:
+    t = np.subtract(x, np.maximum.reduce(x, axis=-1, keepdims=True))
+    rows, key = _at_labels(t, labels)
+    if np.minimum.reduce(labels, axis=None, initial=0) < 0:  # a negative one would count from the end
+        raise _no_class(labels, x.shape[-1])
+    try:
+        picked = rows[key]
+    except IndexError:
+        raise _no_class(labels, x.shape[-1]) from None
+    np.exp(t, out=t)
+    losses = np.log(np.add.reduce(t, axis=-1))
+    return np.subtract(losses, picked.reshape(losses.shape))
+
+
+def _softmax_cross_entropy_pullback(g: Array, x: Array, labels: Array) -> Array:
+    t = _softmax(x, axis=x.ndim - 1)
+    rows, key = _at_labels(t, labels)
+    rows[key] -= 1
+    t = rows.reshape(t.shape)  # of a transposed t the rows are a copy
+    return np.multiply(t, g[..., None], out=t)
+
+
+IMPLEMENTATIONS: dict[str, Implementation] = {
+    "sum": _sum,
+    "prod": _prod,
+    "max": lambda x, *, axis, keepdims: np.maximum.reduce(x, axis=axis, keepdims=keepdims),
+    "min": lambda x, *, axis, keepdims: np.minimum.reduce(x, axis=axis, keepdims=keepdims),
+    "any": lambda x, *, axis, keepdims: np.any(x, axis=axis, keepdims=keepdims),
+    "all": lambda x, *, axis, keepdims: np.all(x, axis=axis, keepdims=keepdims),
+    "argmax": lambda x, *, axis, keepdims: np.argmax(x, axis=axis, keepdims=keepdims),
+    "argmin": lambda x, *, axis, keepdims: np.argmin(x, axis=axis, keepdims=keepdims),
+    "cumulative_sum": _cumulative_sum,
+    "cumulative_prod": _cumulative_prod,
+    "logsumexp": _logsumexp,
+    "softmax": _softmax,
+    "softmax_pullback": _softmax_pullback,
+    "log_softmax": _log_softmax,
+    "log_softmax_pullback": _log_softmax_pullback,
+    "vector_norm": _vector_norm,
+    "standardize": _standardize,
+    "softmax_cross_entropy": _softmax_cross_entropy,
+    "softmax_cross_entropy_pullback": _softmax_cross_entropy_pullback,
+}

@@ -1,0 +1,58 @@
+"""Shapes and the order of axes on NumPy: views where that is possible."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from adjoint.backend import Array, Implementation
+
+
+def _expand_dims(x: Array, *, axis: tuple[int, ...]) -> Array:
+    sizes = list(x.shape)
+    for i in axis:  # in order, so that each place is one of the result
+        sizes.insert(i, 1)
+    return x.reshape(sizes)
+
+
+def _broadcast_to(x: Array, *, shape: tuple[int, ...]) -> Array:
+    """A view with strides of zero: what np.broadcast_to makes, without its iterator."""
+    if x.__class__ is not np.ndarray:  # a scalar, whose buffer is read-only
+        return np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
+    extra = len(shape) - x.ndim
+    if extra < 0 or not x.flags.c_contiguous or 0 in shape:
+        return np.broadcast_to(x, shape)
+    strides = [0] * extra
+    for n, m, step in zip(x.shape, shape[extra:], x.strides, strict=True):
+        if n != m and n != 1:
+            return np.broadcast_to(x, shape)  # raises
+        strides.append(step if n == m else 0)
+    view: Array = np.ndarray(shape, x.dtype, x, 0, strides)
+    view.flags.writeable = False
+    return view
+
+
+def _concat(*xs: Array, axis: int) -> Array:
+    return np.concatenate(xs, axis=axis)
+
+
+def _pad(x: Array, *, widths: tuple[tuple[int, int], ...], value: Any) -> Array:
+    shape = [n + before + after for n, (before, after) in zip(x.shape, widths, strict=True)]
+    out = np.full(shape, value, dtype=x.dtype)
+    out[tuple(slice(before, before + n) for n, (before, _) in zip(x.shape, widths, strict=True))] = x
+    return out
+
+
+IMPLEMENTATIONS: dict[str, Implementation] = {
+    "reshape": lambda x, *, shape: x.reshape(shape),
+    "broadcast_to": _broadcast_to,
+    "permute_dims": lambda x, *, axes: x.transpose(axes),
+    "expand_dims": _expand_dims,
+    "squeeze": lambda x, *, axis: np.squeeze(x, axis),
+    "concat": _concat,
+    "flip": lambda x, *, axis: np.flip(x, axis),
+    "pad": _pad,
+    "tril": np.tril,
+    "triu": np.triu,
+}

@@ -1,0 +1,73 @@
+"""The table of primitives: what a backend can be asked to do.
+
+A primitive is a name with a kind, the names of its operands (arrays, positional), the names of its
+parameters (static, by keyword), the number of its results, and two rules that say what shape and
+dtype come out. Nothing here computes: leaf backends implement primitives, `rules` says how they
+are differentiated, and functions on tensors validate and normalise what users pass.
+
+What a call may rely on: axes are non-negative and in range, `axis` of a reduction is a tuple, all
+floating operands of a call share one dtype or are Python scalars.
+Each module declares the primitives of a kind.
+"""
+
+from adjoint.primitives import contraction, creation, elementwise, linalg, reduction, structural
+from adjoint.primitives.contraction import conv_size
+from adjoint.primitives.indexing import ARRAY, Key, adjacent, index_shape
+from adjoint.primitives.table import (
+    CONTRACTION,
+    CREATION,
+    ELEMENTWISE,
+    INDEX,
+    INDEXING,
+    KINDS,
+    LINALG,
+    RANDOM,
+    REDUCTION,
+    STRUCTURAL,
+    TABLE,
+    DType,
+    Kind,
+    Primitive,
+    Shape,
+    Spec,
+    broadcast_shapes,
+    function_named,
+    real_dtype,
+    result_spec,
+    same_dtype,
+)
+
+__all__ = [
+    "ARRAY",
+    "CONTRACTION",
+    "CREATION",
+    "ELEMENTWISE",
+    "INDEX",
+    "INDEXING",
+    "KINDS",
+    "LINALG",
+    "RANDOM",
+    "REDUCTION",
+    "STRUCTURAL",
+    "TABLE",
+    "DType",
+    "Key",
+    "Kind",
+    "Primitive",
+    "Shape",
+    "Spec",
+    "adjacent",
+    "broadcast_shapes",
+    "contraction",
+    "conv_size",
+    "creation",
+    "elementwise",
+    "function_named",
+    "index_shape",
+    "linalg",
+    "real_dtype",
+    "reduction",
+    "result_spec",
+    "same_dtype",
+    "structural",
+]

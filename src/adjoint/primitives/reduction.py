@@ -1,0 +1,58 @@
+"""Primitives along axes: reductions, running totals, normalisations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint import errors
+from adjoint.primitives.table import (
+    REDUCTION,
+    Shape,
+    bool_dtype,
+    declare,
+    index_dtype,
+    real_part_dtype,
+    same_dtype,
+    same_shape,
+)
+
+
+def _reduced(shape: Shape, *_: Any, axis: tuple[int, ...], keepdims: bool = False) -> Shape:
+    if keepdims:
+        return tuple(1 if i in axis else n for i, n in enumerate(shape))
+    return tuple(n for i, n in enumerate(shape) if i not in axis)
+
+
+def _extremum_shape(shape: Shape, *, axis: tuple[int, ...], keepdims: bool = False) -> Shape:
+    if any(shape[i] == 0 for i in axis):
+        raise errors.ShapeError(
+            f"an empty axis has no maximum or minimum: shape {shape}, axis {axis}; give at least one element"
+        )
+    return _reduced(shape, axis=axis, keepdims=keepdims)
+
+
+def _arg_shape(shape: Shape, *, axis: int | None, keepdims: bool) -> Shape:
+    axes = tuple(range(len(shape))) if axis is None else (axis,)
+    return _extremum_shape(shape, axis=axes, keepdims=keepdims)
+
+
+def _cross_entropy_shape(x: Shape, labels: Shape) -> Shape:
+    if not x or x[:-1] != labels:
+        raise errors.ShapeError(
+            f"cross entropy: logits of shape {x} need integer targets of shape {x[:-1]}; received {labels}"
+        )
+    return labels
+
+
+declare("sum prod logsumexp", REDUCTION, "x", "axis keepdims", shape=_reduced, dtype=same_dtype)
+declare("vector_norm", REDUCTION, "x", "axis keepdims", shape=_reduced, dtype=real_part_dtype)
+declare("max min", REDUCTION, "x", "axis keepdims", shape=_extremum_shape, dtype=same_dtype)
+declare("any all", REDUCTION, "x", "axis keepdims", shape=_reduced, dtype=bool_dtype)
+declare("argmax argmin", REDUCTION, "x", "axis keepdims", shape=_arg_shape, dtype=index_dtype)
+declare(
+    "cumulative_sum cumulative_prod softmax log_softmax", REDUCTION, "x", "axis", shape=same_shape, dtype=same_dtype
+)
+declare("softmax_pullback log_softmax_pullback", REDUCTION, "g y", "axis", shape=same_shape, dtype=same_dtype)
+declare("standardize", REDUCTION, "x", "axis epsilon", shape=same_shape, dtype=same_dtype)
+declare("softmax_cross_entropy", REDUCTION, "x labels", shape=_cross_entropy_shape, dtype=same_dtype)
+declare("softmax_cross_entropy_pullback", REDUCTION, "g x labels", shape=lambda g, x, labels: x, dtype=same_dtype)

@@ -1,0 +1,206 @@
+"""What a primitive is, the table of them, and the shape and dtype rules that many share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adjoint import errors
+
+Shape = tuple[int, ...]
+DType = np.dtype[Any]
+
+
+class Kind(str):
+    """What sort of operation a primitive is; batching, fusion, costs and checkpointing follow it."""
+
+    __slots__ = ()
+
+
+ELEMENTWISE = Kind("elementwise")
+REDUCTION = Kind("reduction")
+STRUCTURAL = Kind("structural")
+INDEXING = Kind("indexing")
+CONTRACTION = Kind("contraction")
+LINALG = Kind("linear algebra")
+CREATION = Kind("creation")
+RANDOM = Kind("random")
+KINDS = (ELEMENTWISE, REDUCTION, STRUCTURAL, INDEXING, CONTRACTION, LINALG)  # of those that take arrays
+
+
+class Spec(NamedTuple):
+    """What is known of an array without looking at its values."""
+
+    shape: Shape
+    dtype: DType
+
+
+class Primitive:
+    """One operation a backend can be asked for.
+
+    `operands` are the names of the array arguments; a last name that starts with `*` takes any
+    number. `shape(*shapes, **parameters)` gives the shape of the result, or a list of them where
+    there are several, or raises the error a user should read. `dtype(*dtypes, **parameters)` gives
+    the result's dtype likewise. `dynamic` marks the few whose shape depends on values.
+    """
+
+    __slots__ = (
+        "dtype",
+        "dynamic",
+        "implementations",
+        "keeps_dtype",
+        "kind",
+        "name",
+        "operands",
+        "parameters",
+        "results",
+        "shape",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        kind: Kind,
+        operands: str,
+        parameters: str = "",
+        *,
+        shape: Callable[..., Any],
+        dtype: Callable[..., Any],
+        results: int = 1,
+        dynamic: bool = False,
+    ) -> None:
+        self.name = name
+        self.kind = kind
+        self.operands = tuple(operands.split())
+        self.parameters = tuple(parameters.split())
+        self.shape = shape
+        self.dtype = dtype
+        self.keeps_dtype = dtype is same_dtype  # the result has the first operand's
+        self.results = results
+        self.dynamic = dynamic
+        self.implementations: dict[
+            Any, Callable[..., Any]
+        ] = {}  # by class or name of leaf backend, if a user gave some
+
+    def __repr__(self) -> str:
+        return f"<primitive {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _lookup, (self.name,)
+
+    @property
+    def variadic(self) -> bool:
+        """Whether the last operand stands for any number of arrays."""
+        return bool(self.operands) and self.operands[-1].startswith("*")
+
+
+TABLE: dict[str, Primitive] = {}
+
+
+def function_named(name: str) -> Primitive:
+    """What stands for a function of the user's where a node names its primitive; it is not in the table."""
+    return Primitive(name, Kind("function"), "", shape=unspecified_shape, dtype=same_dtype)
+
+
+def _lookup(name: str) -> Primitive:
+    return TABLE[name]
+
+
+def broadcast_shapes(*shapes: Shape) -> Shape:
+    """The shape that operands of these shapes broadcast to, by NumPy's rule.
+
+    Raises ShapeError where they do not.
+
+    >>> broadcast_shapes((3, 1), (4,))
+    (3, 4)
+    """
+    ndim = max(map(len, shapes), default=0)
+    padded = [(1,) * (ndim - len(shape)) + tuple(shape) for shape in shapes]
+    result = []
+    for axis, sizes in enumerate(zip(*padded, strict=True)):
+        distinct = {size for size in sizes if size != 1}
+        if len(distinct) > 1:
+            raise errors.ShapeError(
+                f"shapes {' and '.join(map(str, shapes))} do not broadcast: axis {axis - ndim} has sizes "
+                f"{' and '.join(map(str, sorted(distinct)))}; sizes must be equal or 1"
+            )
+        result.append(distinct.pop() if distinct else 1)
+    return tuple(result)
+
+
+# --- rules that many share: shapes, then dtypes ---
+
+
+def broadcast(*shapes: Shape, **_: Any) -> Shape:
+    return broadcast_shapes(*shapes)
+
+
+def same_shape(shape: Shape, *_: Any, **__: Any) -> Shape:
+    return shape
+
+
+def unspecified_shape(*_: Any, **__: Any) -> Shape:
+    raise errors.ShapeError("the shape depends on the values")
+
+
+def shape_given(*, shape: Shape, **_: Any) -> Shape:
+    return shape
+
+
+BOOL = np.dtype(np.bool_)
+INDEX = np.dtype(np.int64)
+
+
+def same_dtype(*dtypes: DType | None, **_: Any) -> DType:
+    """The dtype of the first array among the operands."""
+    return next(dtype for dtype in dtypes if dtype is not None)
+
+
+def second_dtype(*dtypes: DType | None, **_: Any) -> DType:
+    return next(dtype for dtype in dtypes[1:] if dtype is not None)
+
+
+def bool_dtype(*_: Any, **__: Any) -> DType:
+    return BOOL
+
+
+def index_dtype(*_: Any, **__: Any) -> DType:
+    return INDEX
+
+
+def real_dtype(dtype: DType) -> DType:
+    """The real dtype of the same precision: float32 for complex64, float64 for complex128."""
+    return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+
+
+def real_part_dtype(dtype: DType, *_: Any, **__: Any) -> DType:
+    return real_dtype(dtype)
+
+
+def dtype_given(*_: Any, dtype: DType, **__: Any) -> DType:
+    return dtype
+
+
+def declare(names: str, kind: Kind, operands: str, parameters: str = "", **rules: Any) -> None:
+    for name in names.split():
+        TABLE[name] = Primitive(name, kind, operands, parameters, **rules)
+
+
+def result_spec(primitive: Primitive, operands: Sequence[Any], parameters: dict[str, Any]) -> Any:
+    """What a call would give: a Spec, or a list of them where there are several results.
+
+    `operands` are Specs, or Python scalars. Raises the error a user should read where the operands
+    do not fit.
+
+    >>> f4 = np.dtype("f4")
+    >>> result_spec(TABLE["matmul"], [Spec((2, 3), f4), Spec((3, 5), f4)], {})
+    Spec(shape=(2, 5), dtype=dtype('float32'))
+    """
+    shapes = [operand.shape if isinstance(operand, Spec) else () for operand in operands]
+    dtypes = [operand.dtype if isinstance(operand, Spec) else None for operand in operands]
+    shape, dtype = primitive.shape(*shapes, **parameters), primitive.dtype(*dtypes, **parameters)
+    if primitive.results == 1:
+        return Spec(shape, dtype)
+    return [Spec(*pair) for pair in zip(shape, dtype, strict=True)]
