@@ -233,19 +233,23 @@ def from_inner(x: Tensor[Any], device: Any = None) -> Tensor[Any]:
     return wrap(place.wrap(x._array), place)
 
 
-def to_device(x: Tensor[Any], device: Any, /) -> Tensor[Any]:
+def to_device(x: Tensor[Any], device: Any, /, *, stream: Any = None) -> Tensor[Any]:
     """The tensor on another backend.
 
     Into a decorator over its own backend it is lifted, as a constant of the new levels and tracked
     as before by the old ones. To an unrelated backend a constant is copied through NumPy.
 
     Raises DeviceError for a backend inside the tensor's own chain (use `inner()` or `detach()`), and
-    TrackedError for a tracked tensor that would have to leave its graph.
+    TrackedError for a tracked tensor that would have to leave its graph. Backends have no streams: `stream` is None.
 
     >>> import adjoint as ad
     >>> ad.tensor([1.0], device="numpy").to_device("autodiff<numpy>").device
     autodiff<numpy>
     """
+    if stream is not None:
+        raise errors.ArgumentError(
+            f"to_device: backends have no streams, received {errors.shown(stream)}; leave it out"
+        )
     place = find_device(device)
     here = x.device
     if place is here:
@@ -260,16 +264,18 @@ def to_device(x: Tensor[Any], device: Any, /) -> Tensor[Any]:
     return wrap(place.from_numpy(here.to_numpy(x._array), copy=True), place)
 
 
-def astype(x: Tensor[Any], dtype: Any, /, *, copy: bool = True) -> Tensor[Any]:
-    """The tensor in another dtype; gradients come back in the old one.
+def astype(x: Tensor[Any], dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor[Any]:
+    """The tensor in another dtype, on another device if one is given; gradients come back in the old one.
 
-    Complex to real keeps the real part. Raises DtypeError for an unknown dtype.
+    Complex to real keeps the real part. Raises DtypeError for an unknown dtype, and the errors of `to_device`.
 
     >>> import adjoint as ad
     >>> ad.tensor([1.7, -1.7]).astype(ad.int64)
     Tensor([ 1, -1], dtype=int64, device=autodiff<numpy>)
     """
     wanted = dtypes.as_dtype(dtype)
+    if device is not None and find_device(device) is not x.device:
+        x, copy = to_device(x, device), False
     return same(x) if copy and x.dtype is wanted else cast(x, wanted)
 
 
@@ -361,7 +367,7 @@ def full(shape: ShapeLike, fill_value: Any, *, dtype: Any = None, device: Any = 
     return _filled(as_shape(shape, "full"), fill_value, _dtype(dtype, default), device, "full")
 
 
-def full_like(x: Tensor[D], fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor[D]:
+def full_like(x: Tensor[D], /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor[D]:
     """One value everywhere, in the shape of `x`, and in its dtype and on its device unless given.
 
     `fill_value` and errors are those of `full`.
@@ -371,17 +377,17 @@ def full_like(x: Tensor[D], fill_value: Any, *, dtype: Any = None, device: Any =
     return _filled(x.shape, fill_value, _dtype(dtype, x.dtype), device, "full_like")
 
 
-def zeros_like(x: Tensor[D], *, dtype: Any = None, device: Any = None) -> Tensor[D]:
+def zeros_like(x: Tensor[D], /, *, dtype: Any = None, device: Any = None) -> Tensor[D]:
     """Zeros of the shape of `x`, a tensor or anything with values, and its dtype and device unless given."""
     return full_like(as_tensor(x, "zeros_like"), 0, dtype=dtype, device=device)
 
 
-def ones_like(x: Tensor[D], *, dtype: Any = None, device: Any = None) -> Tensor[D]:
+def ones_like(x: Tensor[D], /, *, dtype: Any = None, device: Any = None) -> Tensor[D]:
     """Ones of the shape of `x`, and its dtype and device unless given."""
     return full_like(as_tensor(x, "ones_like"), 1, dtype=dtype, device=device)
 
 
-def empty_like(x: Tensor[D], *, dtype: Any = None, device: Any = None) -> Tensor[D]:
+def empty_like(x: Tensor[D], /, *, dtype: Any = None, device: Any = None) -> Tensor[D]:
     """As `zeros_like`: a tensor to be assigned to."""
     return full_like(as_tensor(x, "empty_like"), 0, dtype=dtype, device=device)
 

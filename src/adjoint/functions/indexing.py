@@ -7,13 +7,13 @@ arrays of their true places: their values are read, so the shape of the result d
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend, Decorator
-from adjoint.functions.creation import as_tensor
+from adjoint.functions.creation import as_tensor, as_tensors
 from adjoint.functions.reductions import as_axis
 from adjoint.primitives import ARRAY, Key, Shape, broadcast_shapes, index_shape
 from adjoint.tensor import (
@@ -277,6 +277,31 @@ def nonzero(x: Tensor[B], /) -> tuple[Tensor[B], ...]:
         raise errors.ShapeError("nonzero: a 0-d tensor has no places")
     places = run("nonzero", (x,))
     return tuple([run("index", (places,), key=(i,)) for i in range(x.ndim)])
+
+
+def searchsorted(
+    x: Tensor[B], values: Any, /, *, side: Literal["left", "right"] = "left", sorter: Any = None
+) -> Tensor[B]:
+    """Where each value goes in the sorted line x so that it stays sorted: before its equals, or on the right after.
+
+    `sorter` are the places that sort x, if it is not. nan comes last. int64, in the shape of the values.
+    Raises ShapeError unless x has one axis, DtypeError for complex numbers, ArgumentError for another side.
+
+    >>> import adjoint as ad
+    >>> ad.searchsorted(ad.tensor([1.0, 2.0, 2.0, 3.0]), ad.tensor([2.0, 0.5])).tolist()
+    [1, 0]
+    """
+    if side not in ("left", "right"):
+        raise errors.ArgumentError(f"searchsorted: side is 'left' or 'right', received {errors.shown(side)}")
+    x, wanted = as_tensors([x, values], "searchsorted")
+    if x.dtype.kind == "c":
+        raise errors.DtypeError(f"searchsorted: complex numbers have no order; received {x.dtype}")
+    if x.ndim != 1:
+        raise errors.ShapeError(f"searchsorted: expected one sorted line, received shape {x.shape}")
+    if sorter is not None:
+        x = take(x, sorter)
+    flat = run("reshape", (wanted,), shape=(wanted.size,))
+    return run("reshape", (run("searchsorted", (x, flat), side=side),), shape=wanted.shape)  # type: ignore[no-any-return]
 
 
 def _line(x: Any, axis: int, name: str) -> tuple[Tensor[Any], int]:
