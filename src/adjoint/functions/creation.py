@@ -190,14 +190,15 @@ def _unshared(name: str, place: Backend) -> errors.ArgumentError:
 def from_dlpack(array: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor[Any]:
     """A tensor over the memory of another library's array, through DLPack.
 
-    `copy=True` never shares. Raises ArgumentError for `copy=False` where the values must be copied, TrackedError for
+    Of a tensor of adjoint's it stays on the tensor's device unless another one is given. `copy=True` never shares.
+    Raises ArgumentError for `copy=False` where the values must be copied, TrackedError for
     a tensor that adjoint or its own library tracks, DtypeError where the array cannot be exported to NumPy.
     """
     if not hasattr(array, "__dlpack__"):
         raise errors.ArgumentTypeError(
             f"from_dlpack: expected an array with __dlpack__, received {type(array).__name__}"
         )
-    place = _place(device)
+    place = array.device if isinstance(array, Tensor) and device is None else _place(device)
     try:
         values = np.from_dlpack(array, copy=False) if copy is False else np.from_dlpack(array)
     except errors.AdjointError:
@@ -471,7 +472,8 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
     [[1.0, 0.0], [0.0, 1.0]]
     """
     rows, columns = as_shape((n_rows, n_rows if n_cols is None else n_cols), "eye")
-    return made(_place(device), "eye", rows=rows, columns=columns, k=as_integer(k, "eye", "k"), dtype=_dtype(dtype))
+    diagonal = max(-rows, min(as_integer(k, "eye", "k"), columns))  # others are further out, whatever their number
+    return made(_place(device), "eye", rows=rows, columns=columns, k=diagonal, dtype=_dtype(dtype))
 
 
 def as_tensor(x: Any, name: str) -> Tensor[Any]:

@@ -72,8 +72,8 @@ def finfo(type: Any, /) -> FloatInfo:
     if dtype.kind != "f":
         raise errors.DtypeError(f"finfo: expected a floating data type, received {dtype}; of integers there is iinfo")
     info: Any = np.finfo(dtype)
-    numbers = [float(v) for v in (info.eps, info.max, info.min, info.smallest_normal)]
-    return FloatInfo(int(info.bits), *numbers, dtype=dtypes.as_dtype(dtype))
+    eps, largest, smallest, normal = [float(v) for v in (info.eps, info.max, info.min, info.smallest_normal)]
+    return FloatInfo(int(info.bits), eps, largest, smallest, normal, dtypes.as_dtype(dtype))
 
 
 def iinfo(type: Any, /) -> IntegerInfo:

@@ -231,9 +231,11 @@ def diff(x: Tensor[B], /, *, axis: int = -1, n: int = 1, prepend: Any = None, ap
     place = as_axis(axis, as_tensor(x, "diff").ndim, "diff")
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
         raise errors.ArgumentError(f"diff: n is a non-negative integer, received {errors.shown(n)}")
-    out = joined[0] if len(joined) == 1 else run("concat", joined, axis=place)
-    if not out.ndim:
+    if not joined[0].ndim:
         raise errors.AxisError("diff: a 0-d tensor has no neighbours")
+    if n == 0:
+        return as_tensor(x, "diff")
+    out = joined[0] if len(joined) == 1 else run("concat", joined, axis=place)
     whole = (slice(None),) * place
     for _ in range(n):
         out = out[(*whole, slice(1, None))] - out[(*whole, slice(None, -1))]

@@ -113,7 +113,7 @@ def _sorted(value: Any, name: str) -> Tensor[Any]:
     x = as_tensor(value, name)
     flat = run("reshape", (x,), shape=(x.size,))
     if x.dtype.kind == "c":
-        return flat[_order(flat)]
+        return flat[_order(flat)]  # type: ignore[no-any-return]
     return run("sort", (flat,), axis=0, descending=False)  # type: ignore[no-any-return]
 
 
