@@ -41,6 +41,24 @@ def _expit(x: Array) -> Array:
     return np.divide(1, t, out=t)
 
 
+def _expm1(x: Array) -> Array:
+    """Of complex numbers without an imaginary part NumPy makes one that is nan beside an infinite real part."""
+    out = np.expm1(x)
+    if out.dtype.kind != "c":
+        return out
+    out = np.array(out)
+    out.imag = np.where(np.equal(x.imag, 0), x.imag, out.imag)
+    return out
+
+
+def _sign(x: Array) -> Array:
+    """NumPy overlooks a nan beside an infinite part."""
+    out = np.sign(x)
+    if out.dtype.kind != "c" or not (missing := np.isnan(x)).any():
+        return out
+    return np.where(missing, out.dtype.type(complex(math.nan, math.nan)), out)
+
+
 def _floor_divide(x: Array, y: Array) -> Array:
     """NumPy follows Python beside infinities (inf // 2 is nan), the standard follows the quotient."""
     infinite = np.logical_or(np.isinf(x), np.isinf(y))
@@ -165,7 +183,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     **{
         name: getattr(np, name)
         for name in (
-            "negative floor ceil trunc square sqrt exp expm1 log log1p log2 log10 sin cos tan sinh cosh tanh conj "
+            "negative floor ceil trunc square sqrt exp log log1p log2 log10 sin cos tan sinh cosh tanh conj "
             "bitwise_and bitwise_or bitwise_xor bitwise_invert bitwise_left_shift bitwise_right_shift logical_not "
             "isnan isinf isfinite signbit add subtract multiply divide remainder maximum minimum logaddexp hypot "
             "copysign nextafter "
@@ -176,7 +194,8 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     "floor_divide": _floor_divide,
     "pow": _pow,
     "round": _round,
-    "sign": np.sign,
+    "sign": _sign,
+    "expm1": _expm1,
     "real": np.real,
     "imag": np.imag,
     "expit": _expit,
