@@ -42,13 +42,14 @@ def _expit(x: Array) -> Array:
 
 
 def _expm1(x: Array) -> Array:
-    """Of complex numbers without an imaginary part NumPy makes one that is nan beside an infinite real part."""
+    """At infinite complex numbers, where NumPy makes parts nan that are zero, as exp makes them."""
     out = np.expm1(x)
     if out.dtype.kind != "c":
         return out
     out = np.array(out)
     out.imag = np.where(np.equal(x.imag, 0), x.imag, out.imag)
-    return out
+    vanished = np.logical_and(np.isneginf(x.real), np.logical_not(np.isfinite(x.imag)))
+    return np.where(vanished, out.dtype.type(-1), out)
 
 
 def _sign(x: Array) -> Array:
