@@ -61,7 +61,7 @@ _ACCUMULATED: dict[str, Function] = {"add": reductions.cumulative_sum, "multiply
 
 def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     """What a universal function of NumPy's, or a method of one, is on tensors."""
-    name = ufunc.__name__
+    name: str = ufunc.__name__
     call = name if method == "__call__" else f"{name}.{method}"
     inputs = _beside(inputs)
     function = _UFUNCS.get(name) or getattr(elementwise, _OTHER_NAMES.get(name, name), None)
@@ -331,7 +331,7 @@ _HERE = {"amax": "max", "amin": "min"}
 
 def array_function(function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """What a function of NumPy's is on tensors."""
-    name = function.__name__
+    name: str = function.__name__
     called = f"{function.__module__}.{name}".removeprefix("numpy.")
     if function in _READING:
         return function(*[v.numpy() if isinstance(v, Tensor) else v for v in args], **options)
