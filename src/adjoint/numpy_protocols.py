@@ -8,6 +8,7 @@ nothing leaves a graph silently. This module is imported when NumPy first asks.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import sys
@@ -29,6 +30,7 @@ from adjoint.functions import (
 from adjoint.tensor import Tensor, operand, same
 
 Function = Callable[..., Any]
+_signature = functools.cache(inspect.signature)
 
 # --- universal functions: elementwise, and what NumPy derives from them ----------------------------
 
@@ -338,7 +340,7 @@ def array_function(function: Any, args: Sequence[Any], options: dict[str, Any]) 
     ours = _FUNCTIONS.get(function)
     if ours is not None:
         meant = {key: value for key, value in options.items() if key not in _SILENT}
-        return ours(*args, **_only(called, meant, set(inspect.signature(ours).parameters)))
+        return ours(*args, **_only(called, meant, set(_signature(ours).parameters)))
     ours = _named(function.__module__, _HERE.get(name, name))
     if ours is None:
         raise _missing(called)
@@ -358,9 +360,9 @@ def _named(module: str, name: str) -> Function | None:
 
 def _matched(function: Any, called: str, ours: Function, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """A call in the terms of our function: what that takes by place alone in NumPy's order, all else by name."""
-    theirs = inspect.signature(function)
+    theirs = _signature(function)
     given = theirs.bind(*args, **options).arguments
-    mine = inspect.signature(ours).parameters
+    mine = _signature(ours).parameters
     places = [p.name for p in mine.values() if p.kind is p.POSITIONAL_ONLY]
     leading = [name for name, _ in zip(theirs.parameters, places, strict=False) if name in given]
     keywords = {}
