@@ -1,6 +1,6 @@
 """adjoint: gradients for any array library. `import adjoint as ad`."""
 
-from adjoint import errors, implicit, linalg, nn, random, special, testing
+from adjoint import errors, implicit, linalg, nn, random, scipy, special, testing
 from adjoint.backend import Backend
 from adjoint.backends.array_api import ArrayAPI
 from adjoint.backends.numpy import NumPy
@@ -324,6 +324,7 @@ __all__ = [
     "roll",
     "round",
     "scan",
+    "scipy",
     "sign",
     "sin",
     "sinh",
