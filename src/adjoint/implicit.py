@@ -190,7 +190,7 @@ class _Problem:
             what = f"a result of shape {out.shape}" if hasattr(out, "shape") else f"{type(out).__name__}"
             raise errors.ShapeError(f"minimize: the function gives {what}, expected a scalar")
         if not isinstance(out, Tensor):
-            return wrap(array_of(out, x.device), x.device)
+            out = wrap(array_of(out, x.device), x.device)
         if out.dtype.kind != "f":
             raise errors.DtypeError(f"minimize: the function gives {out.dtype}, expected a real floating result")
         return out

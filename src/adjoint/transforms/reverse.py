@@ -119,10 +119,16 @@ def grad(f: Function, argnums: Argnums = 0, *, has_aux: bool = False, holomorphi
     np.float64(12.0)
     """
 
-    @named("grad", f)
+    return gradient("grad", f, argnums, has_aux, holomorphic)
+
+
+def gradient(name: str, f: Function, argnums: Argnums, has_aux: bool = False, holomorphic: bool = False) -> Function:
+    """`grad`, whose errors name the transform that it is a part of."""
+
+    @named(name, f)
     def run(*args: Any, **kwargs: Any) -> Any:
-        value, gradient = _value_and_grad("grad", f, argnums, has_aux, holomorphic, args, kwargs)
-        return (gradient, value[1]) if has_aux else gradient
+        value, found = _value_and_grad(name, f, argnums, has_aux, holomorphic, args, kwargs)
+        return (found, value[1]) if has_aux else found
 
     return run
 

@@ -10,12 +10,9 @@ from adjoint import errors, trees
 from adjoint.backend import Array
 from adjoint.decorators.taylor import Series, Taylor
 from adjoint.devices import active
-from adjoint.tensor import Tensor
 from adjoint.transforms.calls import (
     Arguments,
     Function,
-    array_of,
-    base_of,
     is_array,
     matching,
     on_level,
@@ -80,11 +77,9 @@ def jet(
             raise errors.ArgumentTypeError(
                 f"jet: {place} is {type(x).__name__}, expected an array; split up containers"
             )
-    call = Arguments("jet", f, tuple(range(len(primals))), (*primals,), {})
     others = [x for terms in series for x in terms]
-    base: Any = base_of([*call.leaves, *others], "jet")
-    call.base, call.arrays = base, [array_of(x, base) for x in call.leaves]
-    call.as_numpy = call.as_numpy and not any(isinstance(x, Tensor) for x in others)
+    call = Arguments("jet", f, range(len(primals)), (*primals,), {}, beside=others)
+    base: Any = call.base
     order = max(lengths)
     curves: list[list[Array | None]] = [[] for _ in primals]
     for k in range(order):
