@@ -9,12 +9,11 @@ parents. This is reverse accumulation with a tape of nodes, S. Linnainmaa (1970)
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from adjoint import errors
-from adjoint.backend import Array, Backend, Decorator, Implementation, walking
+from adjoint.backend import Array, Backend, Decorator, Implementation, living, walking
 from adjoint.graph.nodes import (
     Key,
     Leaf,
@@ -38,7 +37,6 @@ from adjoint.rules.structural import unbroadcast
 
 J = TypeVar("J", bound=Backend, covariant=True)
 
-_levels: weakref.WeakSet[Autodiff[Any]] = weakref.WeakSet()
 _tracing = False
 
 
@@ -46,8 +44,8 @@ def trace_origins(on: bool) -> bool:
     """Record the user's source line with every primitive, or stop it; returns what was before."""
     global _tracing
     before, _tracing = _tracing, on
-    for level in list(_levels):
-        level.forget()
+    for backend in living():  # decorators above an Autodiff keep what it answered
+        backend.forget()
     return before
 
 
@@ -93,16 +91,9 @@ class Autodiff(Decorator[J]):
         options = [f"checkpointing={checkpointing}"] * (checkpointing is not None) + ["strong_zero"] * strong_zero
         if options:
             self.name = f"autodiff[{','.join(options)}]<{inner.name}>"
-        _levels.add(self)
 
     def configuration(self) -> tuple[Any, ...]:
         return (self.inner, self.checkpointing, self.strong_zero)
-
-    @classmethod
-    def fresh(cls, inner: Backend, *options: Any) -> Self:
-        level = super().fresh(inner, *options)
-        _levels.add(level)
-        return level
 
     def wrap(self, value: Array) -> Var:
         return var_of(value, None)
