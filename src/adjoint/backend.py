@@ -315,7 +315,7 @@ class Decorator(Backend, Generic[J]):
         if template is None:
             template = cls(below, *options)  # type: ignore[arg-type]
             if template.interned:
-                vars(below)["decorated"][cls, below, *options] = template  # found again without making it
+                template.registry()[cls, below, *options] = template  # found again without making it
         level = object.__new__(cls)
         known = vars(level)
         known.update(vars(template))
