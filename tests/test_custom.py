@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -265,6 +266,27 @@ def test_closures_of_partials_and_recursive_functions() -> None:
     converted, closed = ad.closure_convert(lambda x: power(x, 3), 1.0)
     assert len(closed) == 1
     assert ad.grad(converted, 1)(3.0, *closed).item() == 27.0
+
+
+class Affine(NamedTuple):
+    w: Any
+    b: Any
+
+
+def test_closures_over_any_tuple_list_or_dictionary() -> None:
+    w, b = ad.tensor(2.0), ad.tensor(1.0)
+    itself: list[Any] = [w]
+    itself.append(itself)
+    for held, f in (
+        (Affine(w, b), lambda p: lambda x: p.w * x + p.b),
+        (collections.OrderedDict(w=w, b=b), lambda p: lambda x: p["w"] * x + p["b"]),
+        (collections.defaultdict(list, {"w": [w], "b": [b]}), lambda p: lambda x: p["w"][0] * x + p["b"][0]),
+        (itself, lambda p: lambda x: p[1][1][0] * x + 1),
+    ):
+        converted, closed = ad.closure_convert(f(held), 1.0)
+        assert closed[0] is w
+        assert ad.grad(converted, 1)(3.0, *closed).item() == 3.0
+    assert itself[1] is itself
 
 
 def test_what_closes_over_nothing() -> None:
