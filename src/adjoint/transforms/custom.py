@@ -22,8 +22,8 @@ from adjoint.decorators.dependence import Dependence, Dependent, whole
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.decorators.taylor import Series, Taylor
 from adjoint.devices import active_level, default_device, running_on
-from adjoint.tensor import Tensor, lifted, meet, run, wrap
-from adjoint.transforms.calls import Function, array_of, refuse_ended, zeros_like
+from adjoint.tensor import Tensor, cast, lifted, meet, run, same, wrap
+from adjoint.transforms.calls import Function, array_of, check_callable, refuse_ended, zeros_like
 from adjoint.transforms.reverse import vjp
 
 Tensors = list[Tensor[Any]]
@@ -137,7 +137,8 @@ def _recorded(rules: _Rules, xs: Tensors, below: Tensors, device: Autodiff[Any])
                 answers.append(None)
                 continue
             if g.shape != shape or g.dtype != dtype:
-                raise errors.ShapeError(
+                error = errors.ShapeError if g.shape != shape else errors.DtypeError
+                raise error(
                     f"{rules.name}: the cotangent of argument {i} is {g.dtype} of shape {g.shape}, the argument "
                     f"{dtype} of shape {shape}"
                 )
@@ -276,11 +277,11 @@ class _Custom(_Rules):
         self.out_structure: Any = None
         self.out_static: list[Any] = []
 
-    def arguments(self, xs: Sequence[Any]) -> list[Any]:
-        """The positional arguments with these leaves."""
-        leaves = list(self.static)
+    def arguments(self, xs: Tensors, static: Sequence[Any] | None = None) -> list[Any]:
+        """The positional arguments with these leaves, objects of their own: a function may assign to them."""
+        leaves = list(self.static if static is None else static)
         for place, x in zip(self.places, xs, strict=True):
-            leaves[place] = x
+            leaves[place] = same(x)
         return list(trees.unflatten(self.structure, leaves))
 
     def results(self, out: Any) -> Tensors:
@@ -325,8 +326,7 @@ class _Decorated:
     _rules: type[_Custom]
 
     def __init__(self, function: Function) -> None:
-        if not callable(function):
-            raise errors.ArgumentTypeError(f"{type(self).__name__}: expected a function, received {function!r}")
+        check_callable(type(self).__name__, function)
         self.function = function
         functools.update_wrapper(self, function)
         self.__name__ = f"{type(self).__name__}({getattr(function, '__name__', repr(function))})"
@@ -341,7 +341,7 @@ class _Decorated:
         level = active_level()
         device = meet(*known) if known else (level or default_device())
         xs = [
-            wrap(lifted(x, device), device) if isinstance(x, Tensor) else wrap(array_of(x, device), device)
+            wrap(lifted(x, device) if isinstance(x, Tensor) else array_of(x, device, keep=True), device)
             for x in tensors
         ]
         rules = self._rules(self, structure, leaves, places)
@@ -359,7 +359,7 @@ def _tensor(x: Any, name: str) -> Tensor[Any]:
     if not isinstance(x, (np.ndarray, np.generic, int, float, complex)):
         raise errors.ArgumentTypeError(f"{name}: results are tensors, received {type(x).__name__}")
     device = active_level() or default_device().leaf
-    return wrap(array_of(x, device), device)
+    return wrap(array_of(x, device, keep=True), device)
 
 
 class _VJP(_Custom):
@@ -375,6 +375,7 @@ class _VJP(_Custom):
     def backward(self, saved: Any, cotangents: Tensors) -> Tensors:
         assert self.owner.bwd is not None
         xs, residuals = saved
+        residuals = trees.map(lambda r: same(r) if isinstance(r, Tensor) else r, residuals)  # bwd may assign to them
         found = self.owner.bwd(residuals, trees.unflatten(self.out_structure, cotangents))
         return self.per_argument(found, xs, "cotangents")
 
@@ -409,8 +410,8 @@ class custom_vjp(_Decorated):
     ------
     GraphError
         The function was called before its rules were given.
-    ArgumentError, ShapeError
-        In backward: the rule gives cotangents that do not fit the arguments.
+    ArgumentError, ShapeError, DtypeError
+        The rule gives cotangents that do not fit the arguments. In a walk back these are the cause of a BackwardError.
     TrackedError
         The function closes over a tracked tensor.
 
@@ -433,7 +434,9 @@ class custom_vjp(_Decorated):
         self.bwd: Function | None = None
 
     def defvjp(self, fwd: Function, bwd: Function) -> None:
-        """Give the rules."""
+        """Give the rules. Raises ArgumentTypeError for what is no function."""
+        check_callable("defvjp", fwd)
+        check_callable("defvjp", bwd)
         self.fwd, self.bwd = fwd, bwd
 
     def _ready(self) -> None:
@@ -446,7 +449,8 @@ class _JVP(_Custom):
 
     def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
         assert self.owner.jvp is not None
-        out = self.owner.jvp(tuple(self.arguments(xs)), tuple(self.arguments(tangents)))
+        constant = [0 if isinstance(x, int) else None for x in self.static]
+        out = self.owner.jvp(tuple(self.arguments(xs)), tuple(self.arguments(tangents, constant)))
         if not isinstance(out, tuple) or len(out) != 2:
             raise errors.ArgumentTypeError(f"{self.name}: its rule returns a pair (result, tangent)")
         ys = self.results(out[0])
@@ -459,7 +463,9 @@ class _JVP(_Custom):
         for y, t in zip(ys, moved, strict=True):
             if y.shape != t.shape:
                 raise errors.ShapeError(f"{self.name}: a tangent has shape {t.shape}, its result {y.shape}")
-        return ys, moved
+            if t.dtype.kind == "c" and y.dtype.kind != "c":
+                raise errors.DtypeError(f"{self.name}: a tangent is {t.dtype}, its result {y.dtype}; take its .real")
+        return ys, [cast(t, y.dtype) for y, t in zip(ys, moved, strict=True)]
 
     def forward(self, xs: Tensors) -> tuple[Tensors, Any]:
         return self.plain(xs), xs
@@ -487,10 +493,11 @@ class custom_jvp(_Decorated):
     """A function with a forward-mode rule of its own.
 
     `f.defjvp(rule)`: `rule(primals, tangents)` gives (result, tangent), linear in the tangents; primals and tangents
-    are tuples. Reverse mode transposes it.
+    are tuples; the tangent of a Python integer is 0, and None stands for that of what is no number. Reverse mode
+    transposes it.
 
-    Raises GraphError where the function is called before its rule was given, ArgumentError and ShapeError for a
-    tangent that does not fit the result.
+    Raises GraphError where the function is called before its rule was given, ArgumentError, ShapeError and DtypeError
+    for a tangent that does not fit the result; in a walk back they are the cause of a BackwardError.
 
     >>> import adjoint as ad
     >>> @ad.custom_jvp
@@ -508,7 +515,8 @@ class custom_jvp(_Decorated):
         self.jvp: Function | None = None
 
     def defjvp(self, rule: Function) -> None:
-        """Give the rule."""
+        """Give the rule. Raises ArgumentTypeError for what is no function."""
+        check_callable("defjvp", rule)
         self.jvp = rule
 
     def _ready(self) -> None:
@@ -571,7 +579,8 @@ class custom_batching(_Decorated):
         self.rule: Function | None = None
 
     def def_batching(self, rule: Function) -> None:
-        """Give the rule."""
+        """Give the rule. Raises ArgumentTypeError for what is no function."""
+        check_callable("def_batching", rule)
         self.rule = rule
 
     def _ready(self) -> None:
