@@ -81,7 +81,8 @@ def root(
     ConvergenceError
         No solution within `maxiter` steps, or none of a derivative's system.
     SingularError
-        The Jacobian at the solution has no inverse: there is no derivative.
+        The Jacobian at the solution has no inverse: there is no derivative. In a walk back this, and that a system was
+        not solved, are the cause of a BackwardError.
     ArgumentError, ShapeError, DtypeError
         x0 has no elements, or other than floating ones; f gives another structure, shape or kind.
     TrackedError
@@ -162,9 +163,9 @@ class _Problem:
         eps = float(np.finfo(self.state.dtype).eps)
         if tol is None:
             tol = eps**0.75
-        if not isinstance(tol, (int, float)) or not tol > 0:
+        if not isinstance(tol, (int, float, np.integer, np.floating)) or not tol > 0:
             raise errors.ArgumentError(f"{name}: tol is a positive number, received {errors.shown(tol)}")
-        if not isinstance(maxiter, int) or isinstance(maxiter, bool) or maxiter < 1:
+        if not isinstance(maxiter, (int, np.integer)) or isinstance(maxiter, bool) or maxiter < 1:
             raise errors.ArgumentError(f"{name}: maxiter is a positive integer, received {errors.shown(maxiter)}")
         if solver is not None and not callable(solver):
             raise errors.ArgumentTypeError(
