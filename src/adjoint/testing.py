@@ -153,7 +153,7 @@ Function = Callable[[Sequence[Tensor[Any]]], list[Tensor[Any]]]
 
 
 def _differentiable(leaf: Any) -> bool:
-    return isinstance(leaf, (Tensor, np.ndarray, np.generic, float)) and np.asarray(_numpy(leaf)).dtype in (
+    return isinstance(leaf, (Tensor, np.ndarray, np.generic, float, complex)) and np.asarray(_numpy(leaf)).dtype in (
         np.float64,
         np.complex128,
     )
