@@ -21,10 +21,10 @@ from adjoint.functions.reductions import all, max, sum
 from adjoint.linalg import solve, vector_norm
 from adjoint.tensor import Tensor, meet, wrap
 from adjoint.transforms.calls import Function, array_of, to_numpy
-from adjoint.transforms.custom import Tensors, _Rules
 from adjoint.transforms.forward import jvp, linearize
 from adjoint.transforms.jacobians import jacobian
 from adjoint.transforms.krylov import cg, everywhere, gmres
+from adjoint.transforms.levels import Rules, Tensors
 from adjoint.transforms.reverse import grad, stop_gradient, value_and_grad, vjp
 from adjoint.transforms.states import Parameters, State, applied, filled, floats_of, of_dependence, settled
 
@@ -217,7 +217,7 @@ class _Problem:
 # --- derivatives ---------------------------------------------------------------------------------
 
 
-class _Implicit(_Rules):
+class _Implicit(Rules):
     """The vector y with residual(y, xs) = 0, as a function of the tensors xs."""
 
     def __init__(self, problem: _Problem, f: Residual, symmetric: bool) -> None:

@@ -19,8 +19,8 @@ from adjoint.functions.manipulation import concat, stack
 from adjoint.functions.products import vecdot
 from adjoint.tensor import Tensor, cast, lifted, meet, run, wrap
 from adjoint.transforms.calls import Function, array_of
-from adjoint.transforms.custom import Tensors, _Rules
 from adjoint.transforms.forward import jvp
+from adjoint.transforms.levels import Rules, Tensors
 from adjoint.transforms.reverse import vjp
 from adjoint.transforms.states import Parameters, State, applied, filled, floats_of, of_dependence, settled
 
@@ -337,7 +337,7 @@ def _first_step(f: Slope, y: Vector, k: Vector, begin: float, end: float, contro
 # --- the adjoint equation ------------------------------------------------------------------------
 
 
-class _Continuous(_Rules):
+class _Continuous(Rules):
     """The states at all times as a function of [y0, t, *theta], with derivatives from differential equations."""
 
     name = "odeint"

@@ -119,7 +119,8 @@ def _rebuilt(x: Any, values: dict[int, Any], made: dict[int, Any]) -> Any:
             return x
         if isinstance(x, functools.partial):
             return functools.partial(parts[0], *parts[1], **parts[2])
-        return tuple(parts) if type(x) is tuple else x._make(parts)
+        kind: Any = type(x)
+        return kind(parts) if kind is tuple else kind._make(parts)
     else:
         return x
     if _same(_contents(copy), _contents(x)):

@@ -15,7 +15,7 @@ from adjoint.devices import active_level, default_device
 from adjoint.tensor import Tensor, cast, lifted, meet, run, same, wrap
 from adjoint.transforms.calls import Function, array_of, base_of, check_callable, is_array, is_numeric, to_numpy
 from adjoint.transforms.closures import closed_over, substituted
-from adjoint.transforms.custom import Tensors, _apply, _Rules
+from adjoint.transforms.levels import Rules, Tensors, apply
 
 
 class State:
@@ -158,10 +158,10 @@ def filled(xs: Tensors, floats: Iterable[Tensor[Any]]) -> Tensors:
     return [next(given) if x.dtype.kind in "fc" else x for x in xs]
 
 
-def applied(rules: _Rules, xs: Tensors) -> Tensor[Any]:
+def applied(rules: Rules, xs: Tensors) -> Tensor[Any]:
     """The only result of a function with rules, on the backend where its arguments meet."""
     device = meet(*xs)
-    (y,) = _apply(rules, [wrap(lifted(x, device), device) for x in xs], device)
+    (y,) = apply(rules, [wrap(lifted(x, device), device) for x in xs], device)
     return y
 
 
