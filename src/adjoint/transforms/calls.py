@@ -64,7 +64,9 @@ def array_of(x: Any, base: Backend, *, keep: bool = False) -> Array:
         return lifted(x, base)
     dtypes.refuse_masked(x, "a transform's argument")
     values = np.asarray(x)
-    dtypes.as_dtype(values.dtype)
+    dtype = dtypes.as_dtype(values.dtype)
+    if values.dtype is not dtype:  # of another byte order
+        values = values.astype(dtype)
     return base.from_numpy(values, copy=keep or isinstance(x, np.generic))
 
 
