@@ -32,7 +32,7 @@ from adjoint.graph.origins import WRITTEN, Origin, made_from, traced
 from adjoint.graph.plans import Plan, absorbing, picked, puller, shape_of
 from adjoint.graph.recipes import BALANCED, Budget, Kitchen, Policy, Recipe, depth, will_be_served
 from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, Primitive, function_named
-from adjoint.rules import RECORDS, Composed, Custom, Linear, NotDifferentiable, Record, names_of
+from adjoint.rules import Composed, Custom, Linear, NotDifferentiable, Record, names_of, record_of
 from adjoint.rules.structural import unbroadcast
 
 J = TypeVar("J", bound=Backend, covariant=True)
@@ -153,7 +153,11 @@ class Autodiff(Decorator[J]):
     # --- lifting ---
 
     def implement(self, primitive: Primitive) -> Implementation:
-        lifted = self._lift(primitive, self.inner[primitive], RECORDS.get(primitive.name))
+        run = self.inner[primitive]
+        if primitive.kind in (CREATION, RANDOM):
+            lifted = self._lift_source(run)
+        else:
+            lifted = self._lift(primitive, run, record_of(primitive))
         return traced(primitive.name, lifted) if self.traces_origins() else lifted
 
     def implement_into(self, primitive: Primitive) -> Implementation:
@@ -161,16 +165,10 @@ class Autodiff(Decorator[J]):
         if primitive.name not in ("add", "index_add", "index_set"):
             return self[primitive]
         run = getattr(self.inner, primitive.name + "_into")
-        lifted = self._lift_any(primitive, run, RECORDS[primitive.name], again=False)
+        lifted = self._lift_any(primitive, run, record_of(primitive), again=False)
         return traced(primitive.name, lifted) if self.traces_origins() else lifted
 
-    def _lift(self, primitive: Primitive, run: Implementation, record: Record | None) -> Implementation:
-        if primitive.kind in (CREATION, RANDOM):
-            return self._lift_source(run)
-        if record is None:
-            raise errors.UnsupportedPrimitive(
-                f"{primitive.name} has no derivative record; give it one in adjoint.rules"
-            )
+    def _lift(self, primitive: Primitive, run: Implementation, record: Record) -> Implementation:
         if isinstance(record, NotDifferentiable):
             return _lift_constant(run)
         if isinstance(record, Composed) and not record.fused:
