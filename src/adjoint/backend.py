@@ -134,7 +134,7 @@ class Backend(metaclass=_Interned):
         """Drop the kept answers; `implement` is asked again."""
         known = vars(self)
         for name in [name for name in list(known) if name in TABLE or name.removesuffix("_into") in TABLE]:
-            del known[name]
+            known.pop(name, None)  # another thread may have been faster
 
     def __repr__(self) -> str:
         return self.name

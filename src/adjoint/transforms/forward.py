@@ -97,7 +97,7 @@ def linearize(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     def along(*tangents: Any) -> Any:
         if (later := call.above(tangents)) is not None:
             with replayed(keys):
-                return _jvp("linearize", f, call.moved(later), tangents, has_aux)[1]
+                return call.again(lambda primals: _jvp("linearize", f, primals, tangents, has_aux)[1], later)
         given = matching("linearize", "tangent", list(tangents), call.structure, call.arrays, call.base)
         roots = [
             (g, t) for g, t in zip(pulled, given, strict=True) if g is not None and g.node is not None and t is not None

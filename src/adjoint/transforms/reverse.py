@@ -176,7 +176,7 @@ def _vjp(name: str, f: Function, primals: tuple[Any, ...], has_aux: bool, keys: 
 
     def pullback(cotangents: Any) -> tuple[Any, ...]:
         if (later := call.above(cotangents)) is not None:
-            return _vjp(name, f, call.moved(later), has_aux, keys)[1](cotangents)  # type: ignore[no-any-return]
+            return call.again(lambda primals: _vjp(name, f, primals, has_aux, keys)[1](cotangents), later)  # type: ignore[no-any-return]
         given = matching("the pullback", "cotangent", cotangents, structure, [r.value for r in roots], call.base)
         pairs = [(root, g) for root, g in zip(roots, given, strict=True) if g is not None and root.node is not None]
         found = level.pull(pairs, retain_graph=True) if pairs else {}
