@@ -469,3 +469,13 @@ def test_a_record_without_a_pushforward_is_an_error(monkeypatch: pytest.MonkeyPa
 def test_wrong_arguments(wrong: Callable[[], Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         wrong()
+
+
+def test_constant_results_are_as_others() -> None:
+    held = np.ones(2)
+    (number, array), _ = ad.jet(lambda x: (3.0, held), (1.0,), ([1.0],))
+    assert isinstance(number, np.float64)
+    assert array is not held
+    x = ad.tensor(1.0)
+    number, _ = ad.jet(lambda x: 3.0, (x,), ([x],))
+    assert isinstance(number, ad.Tensor)

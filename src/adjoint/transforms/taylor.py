@@ -13,10 +13,10 @@ from adjoint.devices import active
 from adjoint.transforms.calls import (
     Arguments,
     Function,
+    below,
     is_array,
     matching,
     on_level,
-    peeled,
     results_of,
     zeros_like,
 )
@@ -92,7 +92,7 @@ def jet(
         moving = [Series(x, curve, None) for x, curve in zip(call.arrays, curves, strict=True)]
         leaves, structure = results_of("jet", call.run(f, level, moving))
         results: list[Series] = [on_level(x, level) for x in leaves]
-        value = trees.unflatten(structure, [peeled(x, level, call) for x in leaves])
+        value = trees.unflatten(structure, [below(x, level, call) for x in results])
 
     def answer(x: Series, k: int) -> Any:
         term = x.term(k)
