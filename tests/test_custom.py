@@ -259,6 +259,21 @@ def test_integers_and_other_constants_have_no_tangents() -> None:
     assert ad.jvp(lambda x: power(x, 3, "cube"), (2.0,), (1.0,))[1] == 12.0
 
 
+def test_arguments_by_name() -> None:
+    def scaled(x: Any, n: int = 2, *, name: str = "") -> Any:
+        return x * n
+
+    f = ad.custom_vjp(lambda x, n=2, m=1: x * n * m)
+    f.defvjp(lambda x, n, m: (x * n * m, n * m), lambda r, g: (g * r, None, None))
+    assert ad.grad(lambda x: f(x=x, m=5))(1.0) == 10.0
+    with pytest.raises(ad.errors.ArgumentTypeError, match=r"custom_vjp\(<lambda>\): .*'other'"):
+        f(1.0, other=3)
+    f = ad.custom_jvp(scaled)
+    f.defjvp(lambda p, t: (p[0], t[0]))
+    with pytest.raises(ad.errors.ArgumentTypeError, match=r"custom_jvp\(scaled\): .* keyword-only .* name"):
+        f(1.0, name="a")
+
+
 def test_functions_and_rules_may_assign_to_what_they_are_given() -> None:
     def squared(x: Any) -> Any:
         x *= x

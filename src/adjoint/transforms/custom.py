@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -79,8 +80,10 @@ class _Decorated:
         functools.update_wrapper(self, function)
         self.__name__ = f"{type(self).__name__}({getattr(function, '__name__', repr(function))})"
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         self._ready()
+        if kwargs:
+            args = self._positional(args, kwargs)
         leaves, structure = trees.flatten(args)
         places = [i for i, x in enumerate(leaves) if isinstance(x, (Tensor, np.ndarray, np.generic, float, complex))]
         tensors = [leaves[i] for i in places]
@@ -98,6 +101,20 @@ class _Decorated:
         if known or level is not None:
             return out
         return trees.map(lambda x: x.numpy()[()] if isinstance(x, Tensor) else x, out)
+
+    def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Arguments given by name in their places: rules take them there."""
+        try:
+            call = inspect.signature(self.function).bind(*args, **kwargs)
+        except (TypeError, ValueError) as error:
+            raise errors.ArgumentTypeError(f"{self.__name__}: {error}") from None
+        call.apply_defaults()
+        if call.kwargs:
+            raise errors.ArgumentTypeError(
+                f"{self.__name__}: rules have no keyword-only arguments such as {', '.join(call.kwargs)}; let the "
+                "function take them by position"
+            )
+        return call.args
 
     def _ready(self) -> None:
         raise NotImplementedError
