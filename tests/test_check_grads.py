@@ -220,3 +220,9 @@ def test_other_base_backends() -> None:
     ad.testing.check_grads(ad.sin, (X,), device=ad.Reference())
     with pytest.raises(errors.CheckError):
         ad.testing.check_grads(lambda x: x * x.detach(), (X,), device=ad.Reference())
+
+
+def test_numbers_of_python_are_arguments() -> None:
+    ad.testing.check_grads(lambda x, z: (x * z).real, (0.5, 1 + 2j))
+    with pytest.raises(ad.errors.CheckError, match="order 1"):
+        ad.testing.check_grads(lambda z: z * ad.stop_gradient(z).conj(), (1 + 2j,))

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import adjoint as ad
+from adjoint.backend import living
 from adjoint.graph.recipes import Budget
 
 POLICIES: list[Any] = ["nothing", "matmuls", "everything", ["h"], 0, 200, 10**9]
@@ -187,6 +188,12 @@ def test_named_values_are_kept() -> None:
 
 
 # --- errors ---
+
+
+def test_policies_of_the_same_names_share_a_level() -> None:
+    for names in (["test"], ("test",), {"test"}):
+        ad.grad(ad.checkpoint(ad.sin, policy=names))(1.0)
+    assert sum("names=test]" in backend.name for backend in living()) == 1
 
 
 @pytest.mark.parametrize("policy", ["some", -1, True, 1.5, [1], None])

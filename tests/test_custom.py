@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -220,6 +221,90 @@ def test_rules_that_do_not_fit() -> None:
         ad.vmap(b)(X)
 
 
+def test_rules_are_functions() -> None:
+    for give in (
+        lambda: ad.custom_vjp(ad.sin).defvjp(ad.sin, 3),
+        lambda: ad.custom_jvp(ad.sin).defjvp(3),
+        lambda: ad.custom_batching(ad.sin).def_batching(None),
+    ):
+        with pytest.raises(ad.errors.ArgumentTypeError, match="expected a function"):
+            give()
+
+
+def test_tangents_have_the_dtypes_of_results() -> None:
+    f = ad.custom_jvp(lambda x: (x * 2, ad.astype(x, ad.int64)))
+    f.defjvp(lambda p, t: (f(*p), (ad.astype(t[0], ad.float32) * 2, t[0])))
+    value, tangent = ad.jvp(f, (X,), (W,))
+    assert [x.dtype for x in tangent] == [x.dtype for x in value]
+    np.testing.assert_allclose(tangent[0], 2 * W, rtol=1e-7)
+    np.testing.assert_array_equal(tangent[1], 0)
+    f = ad.custom_jvp(lambda x: x * 2)
+    f.defjvp(lambda p, t: (p[0] * 2, t[0] * 2j))
+    with pytest.raises(ad.errors.DtypeError, match="tangent is complex128, its result float64"):
+        ad.jvp(f, (X,), (W,))
+
+
+def test_integers_and_other_constants_have_no_tangents() -> None:
+    @ad.custom_jvp
+    def power(x: Any, n: int, name: str) -> Any:
+        return x**n
+
+    def rule(p: Any, t: Any) -> Any:
+        x, n, name = p
+        assert (t[1], t[2]) == (0, None)
+        return power(*p), n * x ** (n - 1) * t[0] + ad.log(x) * x**n * t[1]
+
+    power.defjvp(rule)
+    assert ad.grad(power)(2.0, 3, "cube") == 12.0
+    assert ad.jvp(lambda x: power(x, 3, "cube"), (2.0,), (1.0,))[1] == 12.0
+
+
+def test_arguments_by_name() -> None:
+    def scaled(x: Any, n: int = 2, *, name: str = "") -> Any:
+        return x * n
+
+    f = ad.custom_vjp(lambda x, n=2, m=1: x * n * m)
+    f.defvjp(lambda x, n, m: (x * n * m, n * m), lambda r, g: (g * r, None, None))
+    assert ad.grad(lambda x: f(x=x, m=5))(1.0) == 10.0
+    with pytest.raises(ad.errors.ArgumentTypeError, match=r"custom_vjp\(<lambda>\): .*'other'"):
+        f(1.0, other=3)
+    f = ad.custom_jvp(scaled)
+    f.defjvp(lambda p, t: (p[0], t[0]))
+    with pytest.raises(ad.errors.ArgumentTypeError, match=r"custom_jvp\(scaled\): .* keyword-only .* name"):
+        f(1.0, name="a")
+
+
+def test_functions_and_rules_may_assign_to_what_they_are_given() -> None:
+    def squared(x: Any) -> Any:
+        x *= x
+        return x
+
+    def doubled(x: Any, g: Any) -> Any:
+        x *= 2
+        return (g * x,)
+
+    f = ad.custom_jvp(squared)
+    f.defjvp(lambda p, t: (f(p[0]), 2 * p[0] * t[0]))
+    assert ad.grad(f)(3.0) == 6.0
+    f = ad.custom_vjp(squared)
+    f.defvjp(lambda x: (x * x, x), doubled)
+    _, pullback = ad.vjp(f, 3.0)
+    assert [pullback(1.0), pullback(1.0)] == [(6.0,), (6.0,)]
+
+
+def test_arrays_of_the_user_are_copied() -> None:
+    held = np.ones(2)
+    product = ad.custom_vjp(lambda x, y: x * y)
+    product.defvjp(lambda x, y: (x * y, (x, y)), lambda r, g: (g * r[1], g * r[0]))
+    _, pullback = ad.vjp(lambda x: product(x, held), np.ones(2))
+    same = ad.custom_vjp(lambda x: held)
+    same.defvjp(lambda x: (held, None), lambda _, g: (g,))
+    result = same(ad.ones(2))
+    held[:] = 7.0
+    np.testing.assert_array_equal(pullback(np.ones(2))[0], 1.0)
+    assert result.tolist() == [1.0, 1.0]
+
+
 def test_a_closed_over_tracked_tensor_is_refused() -> None:
     w = ad.tensor(2.0).require_grad()
     f = ad.custom_vjp(lambda x: x * w)
@@ -265,6 +350,27 @@ def test_closures_of_partials_and_recursive_functions() -> None:
     converted, closed = ad.closure_convert(lambda x: power(x, 3), 1.0)
     assert len(closed) == 1
     assert ad.grad(converted, 1)(3.0, *closed).item() == 27.0
+
+
+class Affine(NamedTuple):
+    w: Any
+    b: Any
+
+
+def test_closures_over_any_tuple_list_or_dictionary() -> None:
+    w, b = ad.tensor(2.0), ad.tensor(1.0)
+    itself: list[Any] = [w]
+    itself.append(itself)
+    for held, f in (
+        (Affine(w, b), lambda p: lambda x: p.w * x + p.b),
+        (collections.OrderedDict(w=w, b=b), lambda p: lambda x: p["w"] * x + p["b"]),
+        (collections.defaultdict(list, {"w": [w], "b": [b]}), lambda p: lambda x: p["w"][0] * x + p["b"][0]),
+        (itself, lambda p: lambda x: p[1][1][0] * x + 1),
+    ):
+        converted, closed = ad.closure_convert(f(held), 1.0)
+        assert closed[0] is w
+        assert ad.grad(converted, 1)(3.0, *closed).item() == 3.0
+    assert itself[1] is itself
 
 
 def test_what_closes_over_nothing() -> None:

@@ -141,11 +141,33 @@ def test_a_name_of_ones_own_may_be_declared_anew() -> None:
     assert second(x).backward()[x].tolist() == (-np.sin(np.float32([0.5]))).tolist()
 
 
+def test_names_that_look_like_something_else() -> None:
+    into = ad.primitive("users_into_bins", np.cbrt)
+    assert into(ad.tensor([8.0])).tolist() == [2.0]
+    rules = {
+        "x": lambda B, g, y: B.sum(B.multiply(g, y), axis=(1,), keepdims=False),
+        "y": lambda B, g, x: B.sum(B.multiply(g, B.expand_dims(x, axis=(1,))), axis=(0,), keepdims=False),
+    }
+    outer = ad.primitive(
+        "outer",
+        lambda x, y: np.multiply.outer(x, y),
+        kind="contraction",
+        shape=lambda x, y: (*x, *y),
+        derivative=rules,
+    )
+    y = np.array([1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(ad.grad(lambda x: outer(x, y).sum())(np.ones(2)), [6.0, 6.0])
+    default = ad.primitive("default", np.cbrt, derivative={"x": lambda B, g: g})
+    assert ad.grad(default)(8.0) == 1.0
+
+
 @pytest.mark.parametrize(
     ("error", "match", "name", "options"),
     [
         ("ArgumentError", "taken", "sin", {}),
-        ("ArgumentError", "taken", "implement", {}),
+        *[("ArgumentError", "taken", name, {}) for name in "implement inner wrap pull size order name".split()],
+        ("ArgumentTypeError", "operands are names with spaces between", "users_wrong", {"operands": ("x", "y")}),
+        ("ArgumentTypeError", "parameters are names with spaces between", "users_wrong", {"parameters": 3}),
         ("ArgumentError", "identifier", "two words", {}),
         ("ArgumentError", "identifier", 3, {}),
         ("ArgumentError", "a kind is one of", "users_wrong", {"kind": "odd"}),

@@ -588,9 +588,10 @@ def test_inner_levels_are_counted_below() -> None:
 
 def test_checkpointed_functions_are_counted() -> None:
     """They run on views of the levels, which count with what they are views of."""
-    p = ad.Profiled(ad.Autodiff(ad.NumPy()))
-    ad.checkpoint(ad.sin)(ad.asarray(np.ones(2), device=p))
-    assert counts(p)[("sin", "forward")] == (1, 32, 2)
+    for inner in (ad.NumPy(), ad.Reference(digits=31)):  # of the second nothing else here has made a level
+        p = ad.Profiled(ad.Autodiff(inner))
+        ad.checkpoint(ad.sin)(ad.asarray(np.ones(2), device=p))
+        assert counts(p)[("sin", "forward")] == (1, 32, 2)
 
 
 def test_buffers_are_reused_unless_their_values_are_evidence() -> None:

@@ -531,3 +531,8 @@ A = scipy_sparse.csr_array(np.ones((3, 4)))
 def test_wrong_arguments(wrong: Callable[[], Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         wrong()
+
+
+def test_errors_of_the_gradient_name_the_hessian() -> None:
+    with pytest.raises(ad.errors.ShapeError, match="^sparse_hessian: the function gives a result of shape"):
+        ad.sparse_hessian(lambda x: x * x)(np.ones(3))

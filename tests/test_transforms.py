@@ -684,3 +684,18 @@ def test_a_function_may_assign_to_its_argument() -> None:
     x = ad.asarray(X, copy=True)
     ad.grad(f)(x)
     agree(x.numpy(), X)
+
+
+def test_arrays_of_another_byte_order() -> None:
+    x = np.array([1.0, 2.0], ">f8")
+    for found in (
+        ad.grad(lambda x: (x**2).sum())(x),
+        ad.vmap(lambda x: 2 * x)(x),
+        ad.jvp(lambda x: x * x, (x,), (x,))[0],
+    ):
+        assert found.dtype == np.dtype("<f8")
+        assert found.dtype.isnative
+    doubled = ad.custom_vjp(lambda x: 2 * x)
+    doubled.defvjp(lambda x: (2 * x, None), lambda _, g: (2 * g,))
+    np.testing.assert_array_equal(ad.grad(lambda x: doubled(x).sum())(x), [2.0, 2.0])
+    assert ad.cond(True, lambda x: x, ad.sin, x).dtype.isnative

@@ -112,6 +112,11 @@ def _options(name: str, kind: str, text: str | None) -> dict[str, Any]:
     return options
 
 
+def kinds() -> list[Backend]:
+    """A backend of each kind that needs no other library."""
+    return [NumPy(), Reference(), *[make(NumPy()) for make in _DECORATORS.values()]]
+
+
 def default_device() -> Backend:
     """The backend that new tensors are made on where no `device=` says otherwise.
 
@@ -120,7 +125,7 @@ def default_device() -> Backend:
     """
     current = _current.get()
     while current is not None and current.ended:  # inherited by a task that outlived the transform
-        current = vars(current).get("default")
+        current = vars(current).get("_default")
     if current is not None:
         return current
     if not _process:
@@ -153,7 +158,7 @@ def active_level() -> Backend | None:
     """The level of the innermost transform that this context runs in, if there is one."""
     level = _active.get()
     while level is not None and level.ended:  # inherited by a task that outlived the transform
-        level = vars(level).get("outer")
+        level = vars(level).get("_outer")
     return level
 
 
@@ -171,7 +176,7 @@ class active:
     def __enter__(self) -> None:
         outer, default = active_level(), _current.get()
         for level in self._levels:  # for a task that outlives the transform
-            vars(level).update(outer=outer, default=default)
+            vars(level).update(_outer=outer, _default=default)
         self._running, self._creating = _active.set(self._levels[0]), _current.set(self._levels[0])
 
     def __exit__(

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Leaf, forget
+from adjoint.backend import Leaf, forget, living
 from adjoint.backends.numpy import NumPy
+from adjoint.devices import kinds
 from adjoint.functions.creation import as_tensors
 from adjoint.graph.plans import picked
 from adjoint.primitives import ELEMENTWISE, KINDS, TABLE, Primitive, broadcast_shapes, same_dtype
@@ -108,12 +109,17 @@ def primitive(
     """
     if not isinstance(name, str) or not name.isidentifier() or name.endswith("_into"):
         raise errors.ArgumentError(f"primitive: a name is an identifier, received {name!r}")
-    if (name in TABLE and name not in _own) or hasattr(Leaf, name):
+    if name not in _own and (name in TABLE or any(hasattr(backend, name) for backend in [*living(), *kinds()])):
         raise errors.ArgumentError(f"primitive: {name!r} is taken; choose another name")
     if kind not in KINDS:
         raise errors.ArgumentError(f"primitive {name}: a kind is one of {', '.join(KINDS)}; received {kind!r}")
     implementations = _implementations(name, implementation)
     first = next(iter(implementations.values()), definition)
+    for what, names in (("operands", operands), ("parameters", parameters)):
+        if names is not None and not isinstance(names, str):
+            raise errors.ArgumentTypeError(
+                f"primitive {name}: {what} are names with spaces between, received {errors.shown(names)}"
+            )
     read_operands, read_parameters = _signature(name, first, skip=first is definition)
     operands = read_operands if operands is None else operands
     parameters = read_parameters if parameters is None else parameters

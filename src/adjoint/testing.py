@@ -19,7 +19,7 @@ from adjoint.decorators import autodiff
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.decorators.tangent import Dual, Tangent
-from adjoint.devices import creating_on
+from adjoint.devices import active_level, creating_on
 from adjoint.devices import device as find_device
 from adjoint.functions.creation import asarray, from_inner
 from adjoint.functions.gradients import backward, require_grad
@@ -45,7 +45,7 @@ class trace_origins:
     """
 
     def __init__(self, on: bool = True) -> None:
-        self._before = autodiff.trace_origins(on)
+        self._before = _trace(on)
 
     def __enter__(self) -> trace_origins:
         return self
@@ -53,7 +53,15 @@ class trace_origins:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        autodiff.trace_origins(self._before)
+        _trace(self._before)
+
+
+def _trace(on: bool) -> bool:
+    """Turn it on or off, also for the transforms that are running; returns what was before."""
+    before, level = autodiff.trace_origins(on), active_level()
+    for running in () if level is None else level.chain():
+        running.forget()
+    return before
 
 
 def check_grads(
@@ -145,7 +153,7 @@ Function = Callable[[Sequence[Tensor[Any]]], list[Tensor[Any]]]
 
 
 def _differentiable(leaf: Any) -> bool:
-    return isinstance(leaf, (Tensor, np.ndarray, np.generic, float)) and np.asarray(_numpy(leaf)).dtype in (
+    return isinstance(leaf, (Tensor, np.ndarray, np.generic, float, complex)) and np.asarray(_numpy(leaf)).dtype in (
         np.float64,
         np.complex128,
     )

@@ -6,6 +6,7 @@ same graph, but keeps recipes where the policy does not keep values.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -91,12 +92,17 @@ def _policy(policy: Any) -> Any:
     if isinstance(policy, int) and not isinstance(policy, bool) and policy >= 0:
         return lambda: Budget(policy)  # each call has the budget anew
     if isinstance(policy, (list, tuple, set, frozenset)) and all(isinstance(name, str) for name in policy):
-        named_policy = Policy(f"names={','.join(policy)}", names=list(policy))
-        return lambda: named_policy
+        keeping = _keeping(tuple(sorted(policy)))
+        return lambda: keeping
     raise errors.ArgumentError(
         "checkpoint: a policy is 'nothing', 'matmuls', 'everything', a sequence of names or a number of bytes; "
         f"received {policy!r}"
     )
+
+
+@functools.cache  # levels of one policy share what they know of primitives
+def _keeping(names: tuple[str, ...]) -> Policy:
+    return Policy(f"names={','.join(names)}", names=names)
 
 
 def _device(tensors: Sequence[Tensor[Any]]) -> Backend | None:

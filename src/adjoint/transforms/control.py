@@ -26,7 +26,7 @@ from adjoint.tensor import Scalar, Tensor, peek, same, wrap
 from adjoint.transforms.calls import Function, array_of, base_of, is_array, to_numpy
 from adjoint.transforms.checkpoints import checkpoint
 from adjoint.transforms.closures import closed_over, closure_convert
-from adjoint.transforms.custom import Tensors
+from adjoint.transforms.levels import Tensors
 from adjoint.transforms.recomputed import Hidden, recomputed
 from adjoint.transforms.steps import Carry, Kind, assignable, each_its_own, examples_of
 

@@ -17,7 +17,6 @@ from adjoint.transforms.calls import (
     Argnums,
     Arguments,
     Function,
-    check_callable,
     count,
     named,
     on_level,
@@ -67,10 +66,13 @@ def jacobian(
     """
     if mode not in ("auto", "forward", "reverse"):
         raise errors.ArgumentError(f"jacobian: mode is 'auto', 'forward' or 'reverse', received {errors.shown(mode)}")
+    return _jacobian("jacobian", f, argnums, mode, has_aux, holomorphic)
 
-    @named("jacobian", f)
+
+def _jacobian(name: str, f: Function, argnums: Argnums, mode: str, has_aux: bool, holomorphic: bool) -> Function:
+    @named(name, f)
     def run(*args: Any, **kwargs: Any) -> Any:
-        call = Arguments("jacobian", f, argnums, args, kwargs)
+        call = Arguments(name, f, argnums, args, kwargs)
         call.check_complex(
             holomorphic,
             "pass holomorphic=True if the function is, else take ad.vjp or split it into real and imaginary part",
@@ -103,13 +105,13 @@ def _rows(f: Function, call: Arguments, has_aux: bool, holomorphic: bool, at_mos
     level: Autodiff[Any] = Autodiff.fresh(batch)
     with active(level, batch):
         variables = [leaf_of(batch.wrap(array)) for array in call.arrays]
-        out, aux = outcome("jacobian", call.run(f, level, variables), has_aux)
-        leaves, structure = results_of("jacobian", out)
+        out, aux = outcome(call.name, call.run(f, level, variables), has_aux)
+        leaves, structure = results_of(call.name, out)
         roots = [on_level(x, level) for x in leaves]
         complex_rows = not holomorphic and any([level.dtype_of(root).kind == "c" for root in roots])
         if at_most is not None and (complex_rows or count(roots) > at_most):
             return None
-        _check_kinds(roots, level, holomorphic, "f", structure)
+        _check_kinds(call, roots, level, "c" if holomorphic else "f", structure)
         aux = trees.map(lambda x: peeled(x, level, call), aux)
         del out
         blocks = []
@@ -144,10 +146,10 @@ def _columns(f: Function, call: Arguments, has_aux: bool, holomorphic: bool) -> 
             Dual(batch.wrap(x), Batch(_basis(base, call.arrays, i, total, starts[i]), True))
             for i, x in enumerate(call.arrays)
         ]
-        out, aux = outcome("jacobian", call.run(f, level, duals), has_aux)
-        leaves, structure = results_of("jacobian", out)
+        out, aux = outcome(call.name, call.run(f, level, duals), has_aux)
+        leaves, structure = results_of(call.name, out)
         results = [on_level(x, level) for x in leaves]
-        _check_kinds(results, level, holomorphic, "fc", structure)
+        _check_kinds(call, results, level, "c" if holomorphic else "fc", structure)
         aux = trees.map(lambda x: peeled(x, level, call), aux)
         blocks = []
         for result in results:
@@ -167,15 +169,16 @@ def _columns(f: Function, call: Arguments, has_aux: bool, holomorphic: bool) -> 
     return (answer, aux) if has_aux else answer
 
 
-def _check_kinds(results: Sequence[Array], level: Backend, holomorphic: bool, real: str, structure: Any) -> None:
-    """Raises DtypeError for results without derivatives: of a function of real arguments `real` are the kinds."""
+def _check_kinds(call: Arguments, results: Sequence[Array], level: Backend, kinds: str, structure: Any) -> None:
+    """Raises DtypeError for results of kinds without derivatives."""
     for i, result in enumerate(results):
         dtype = level.dtype_of(result)
-        if dtype.kind not in ("c" if holomorphic else real):
+        if dtype.kind not in kinds:
+            forward = dtype.kind == "c" and call.name == "jacobian"
             raise errors.DtypeError(
-                f"jacobian: the function's result{trees.paths(structure)[i]} is {dtype}; expected "
-                + ("complex results of a holomorphic function" if holomorphic else "real floating results")
-                + ("; mode='forward' takes complex results of real arguments" if dtype.kind == "c" else "")
+                f"{call.name}: the function's result{trees.paths(structure)[i]} is {dtype}; expected "
+                + ("complex results of a holomorphic function" if kinds == "c" else "real floating results")
+                + ("; mode='forward' takes complex results of real arguments" if forward else "")
             )
 
 
@@ -191,6 +194,5 @@ def hessian(f: Function, argnums: Argnums = 0, *, has_aux: bool = False, holomor
     array([[4., 2.],
            [2., 0.]])
     """
-    check_callable("hessian", f)
-    rows = jacobian(f, argnums, "reverse", has_aux=has_aux, holomorphic=holomorphic)
-    return named("hessian", f)(jacobian(rows, argnums, "forward", has_aux=has_aux, holomorphic=holomorphic))
+    rows = _jacobian("hessian", f, argnums, "reverse", has_aux, holomorphic)
+    return named("hessian", f)(_jacobian("hessian", rows, argnums, "forward", has_aux, holomorphic))

@@ -119,10 +119,16 @@ def grad(f: Function, argnums: Argnums = 0, *, has_aux: bool = False, holomorphi
     np.float64(12.0)
     """
 
-    @named("grad", f)
+    return gradient("grad", f, argnums, has_aux, holomorphic)
+
+
+def gradient(name: str, f: Function, argnums: Argnums, has_aux: bool = False, holomorphic: bool = False) -> Function:
+    """`grad`, whose errors name the transform that it is a part of."""
+
+    @named(name, f)
     def run(*args: Any, **kwargs: Any) -> Any:
-        value, gradient = _value_and_grad("grad", f, argnums, has_aux, holomorphic, args, kwargs)
-        return (gradient, value[1]) if has_aux else gradient
+        value, found = _value_and_grad(name, f, argnums, has_aux, holomorphic, args, kwargs)
+        return (found, value[1]) if has_aux else found
 
     return run
 
@@ -170,7 +176,7 @@ def _vjp(name: str, f: Function, primals: tuple[Any, ...], has_aux: bool, keys: 
 
     def pullback(cotangents: Any) -> tuple[Any, ...]:
         if (later := call.above(cotangents)) is not None:
-            return _vjp(name, f, call.moved(later), has_aux, keys)[1](cotangents)  # type: ignore[no-any-return]
+            return call.again(lambda primals: _vjp(name, f, primals, has_aux, keys)[1](cotangents), later)  # type: ignore[no-any-return]
         given = matching("the pullback", "cotangent", cotangents, structure, [r.value for r in roots], call.base)
         pairs = [(root, g) for root, g in zip(roots, given, strict=True) if g is not None and root.node is not None]
         found = level.pull(pairs, retain_graph=True) if pairs else {}
