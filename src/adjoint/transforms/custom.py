@@ -21,7 +21,7 @@ from adjoint.decorators.batched import Batch, Batched
 from adjoint.decorators.dependence import Dependence, Dependent, whole
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.decorators.taylor import Series, Taylor
-from adjoint.devices import active_level, default_device, running_on
+from adjoint.devices import active_level, default_device, observed_leaf, running_on
 from adjoint.tensor import Tensor, lifted, meet, run, wrap
 from adjoint.transforms.calls import Function, array_of, refuse_ended, zeros_like
 from adjoint.transforms.reverse import vjp
@@ -358,7 +358,7 @@ class _Decorated:
 def _tensor(x: Any, name: str) -> Tensor[Any]:
     if not isinstance(x, (np.ndarray, np.generic, int, float, complex)):
         raise errors.ArgumentTypeError(f"{name}: results are tensors, received {type(x).__name__}")
-    device = active_level() or default_device().leaf
+    device = active_level() or observed_leaf(default_device())
     return wrap(array_of(x, device), device)
 
 
