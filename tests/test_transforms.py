@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -684,3 +685,24 @@ def test_a_function_may_assign_to_its_argument() -> None:
     x = ad.asarray(X, copy=True)
     ad.grad(f)(x)
     agree(x.numpy(), X)
+
+
+def test_signatures_are_those_of_jax() -> None:
+    """Positions of parameters, and the names of those that are given by name; the function itself is f here."""
+    jax = peer("jax")
+    for name in ("grad", "value_and_grad", "hessian", "jvp", "vjp", "linearize", "linear_transpose", "vmap"):
+        _same_parameters(getattr(ad, name), getattr(jax, name), skip=1)
+    for name in ("cond", "switch", "while_loop", "fori_loop", "map"):
+        _same_parameters(getattr(ad, name), getattr(jax.lax, name))
+    for name in ("custom_vjp", "custom_jvp"):
+        _same_parameters(getattr(ad, name), getattr(jax, name), skip=1)
+
+
+def _same_parameters(mine: Any, theirs: Any, skip: int = 0) -> None:
+    ours, jaxs = (list(inspect.signature(f).parameters.values())[skip:] for f in (mine, theirs))
+    for p in ours:
+        if p.name == "randomness":
+            continue
+        (twin,) = [q for q in jaxs if q.name == p.name]
+        if p.kind is not p.KEYWORD_ONLY:
+            assert (p.kind, ours.index(p)) == (twin.kind, jaxs.index(twin)), (mine.__name__, p.name)

@@ -27,7 +27,7 @@ from adjoint.transforms.calls import (
 )
 
 
-def value_and_grad(f: Function, argnums: Argnums = 0, *, has_aux: bool = False, holomorphic: bool = False) -> Function:
+def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """A function that gives f's value and its gradient.
 
     Parameters
@@ -109,7 +109,7 @@ def _scalar(name: str, out: Any, level: Autodiff[Any], holomorphic: bool) -> Var
     return root
 
 
-def grad(f: Function, argnums: Argnums = 0, *, has_aux: bool = False, holomorphic: bool = False) -> Function:
+def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """A function that gives the gradient of f; with `has_aux`, a pair of it and aux.
 
     Parameters and errors are those of `value_and_grad`.
