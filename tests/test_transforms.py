@@ -419,6 +419,43 @@ def test_random_functions() -> None:
 # --- transposes, constants -----------------------------------------------------------------------
 
 
+NOT_LINEAR: dict[str, Any] = {
+    "square": lambda x: x * x,
+    "sine": ad.sin,
+    "relu": ad.nn.relu,
+    "abs": ad.abs,
+    "a constant of the argument": lambda x: x * ad.stop_gradient(x),
+    "in one of several": lambda x: {"a": x, "b": [x[0] ** 3]},
+}
+
+
+@pytest.mark.parametrize("name", NOT_LINEAR)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex128])
+def test_what_is_zero_at_zero_and_not_linear(name: str, dtype: Any) -> None:
+    f, x = NOT_LINEAR[name], np.ones(4, dtype)
+    if name == "relu" and dtype is np.complex128:
+        pytest.skip("of real numbers alone")
+    with pytest.raises(ad.errors.ArgumentError, match="not linear"):
+        ad.linear_transpose(f, x)
+    one = ad.vmap(lambda a, x: ad.vmap(lambda b: ad.linear_transpose(lambda x: (f(x), 0 * a * b * x), x))(x), (0, None))
+    with pytest.raises(ad.errors.ArgumentError, match="not linear"):
+        one(x, x[:, None])
+    with pytest.raises(ad.errors.ArgumentError, match="not linear"):
+        ad.linear_transpose(lambda x, y: x * y, x, x)  # in each, and not in both
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex64])
+def test_what_is_linear_is_transposed(dtype: Any) -> None:
+    x = np.linspace(0.5, 2.0, 300).astype(dtype)
+    for f in (ad.cumulative_sum, lambda x: x[::-1] * 1e3, lambda x: ad.conj(x) - x, lambda x: (x.sum(), x[:0])):
+        ad.linear_transpose(f, x)
+    nested = ad.vmap(
+        lambda a: ad.vmap(lambda b: ad.linear_transpose(lambda x: (x * a, x * b, x), a)((a, a, a))[0])(x[:3])
+    )
+    expected = (x[:2, None] + x[:3] + 1) * x[:2, None]
+    np.testing.assert_allclose(nested(x[:2]), expected, rtol=8 * np.finfo(dtype).eps)
+
+
 def test_linear_transpose() -> None:
     a = cplx(2, 3)
 
