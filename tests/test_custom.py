@@ -184,6 +184,15 @@ def test_results_are_numpy_for_numpy_and_tensors_for_tensors() -> None:
 # --- errors ---
 
 
+def test_numpy_results_are_the_callers_own() -> None:
+    f = ad.custom_jvp(lambda x: x)
+    f.defjvp(lambda p, t: (p[0], t[0]))
+    x = X.copy()
+    out = f(x)
+    out[0] = 7
+    np.testing.assert_array_equal(x, X)
+
+
 def test_rules_are_missing() -> None:
     for custom, name in (
         (ad.custom_vjp(ad.sin), "defvjp"),

@@ -25,7 +25,7 @@ from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.decorators.taylor import Series, Taylor
 from adjoint.devices import active_level, default_device, observed_leaf, running_on
 from adjoint.tensor import Tensor, cast, lifted, meet, run, wrap
-from adjoint.transforms.calls import Function, array_of, refuse_ended, zeros_like
+from adjoint.transforms.calls import Function, array_of, refuse_ended, to_numpy, zeros_like
 from adjoint.transforms.reverse import vjp
 
 Tensors = list[Tensor[Any]]
@@ -370,7 +370,7 @@ class _Decorated:
         out = trees.unflatten(rules.out_structure, ys)
         if known or level is not None:
             return out
-        return trees.map(lambda x: x.numpy()[()] if isinstance(x, Tensor) else x, out)
+        return trees.map(lambda x: to_numpy(x._array, x.device) if isinstance(x, Tensor) else x, out)
 
     def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments by position, with the defaults of those that are not given: rules have an entry for each."""
