@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -191,6 +192,23 @@ def test_numpy_results_are_the_callers_own() -> None:
     out = f(x)
     out[0] = 7
     np.testing.assert_array_equal(x, X)
+
+
+@dataclasses.dataclass
+class Strict:
+    """Makes sure of what it holds."""
+
+    x: Any
+
+    def __post_init__(self) -> None:
+        assert isinstance(self.x, (ad.Tensor, np.ndarray)), type(self.x)
+
+
+def test_arguments_of_types_that_check_what_they_hold() -> None:
+    f = ad.custom_vjp(lambda s, y: s.x * y)
+    f.defvjp(lambda s, y: (s.x * y, (s.x, y)), lambda saved, g: (Strict(g * saved[1]), g * saved[0]))
+    np.testing.assert_array_equal(ad.grad(lambda s: f(s, W).sum())(Strict(X)).x, W)
+    np.testing.assert_array_equal(ad.vmap(lambda s, y: s.x * y, in_axes=(0, None))(Strict(X), 2.0), 2 * X)
 
 
 def test_rules_are_missing() -> None:

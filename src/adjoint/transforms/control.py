@@ -301,9 +301,9 @@ def map(f: Function, xs: Any, *, batch_size: int | None = None) -> Any:
 
     def loop(base: Backend, xs: Any) -> Any:
         if batch_size is not None:
-            slices = _steps("map", *trees.flatten(xs), None)
-            starts = range(0, max(slices, 1), batch_size)
-            parts = [vmap(f)(trees.map(lambda x, a=a: x[a : a + batch_size], xs)) for a in starts]
+            starts = range(0, max(_steps("map", *trees.flatten(xs), None), 1), batch_size)
+            batches = [slice(a, a + batch_size) for a in starts]
+            parts = [vmap(f)(trees.map(lambda x, some=some: x[some], xs)) for some in batches]
             return trees.map(lambda *ys: concat(ys), *parts)
         return _scan("map", base, lambda _, x: ((), f(x)), (), xs, None, False, None)[1]
 

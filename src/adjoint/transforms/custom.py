@@ -301,21 +301,23 @@ class _Custom(_Rules):
 
     def per_argument(self, found: Any, likes: Tensors, what: str) -> Tensors:
         """A tuple with an entry per argument, as a list per leaf; None stands for zeros."""
-        structure_of = trees.unflatten(self.structure, list(range(len(self.static))))
-        if not isinstance(found, (tuple, list)) or len(found) != len(structure_of):
+        children = self.structure.children()
+        if not isinstance(found, (tuple, list)) or len(found) != len(children):
             raise errors.ArgumentError(
-                f"{self.name}: its rule gives {what} as a tuple with an entry per argument, {len(structure_of)}; "
+                f"{self.name}: its rule gives {what} as a tuple with an entry per argument, {len(children)}; "
                 f"received {type(found).__name__}" + (f" of {len(found)}" if isinstance(found, (tuple, list)) else "")
             )
         slots: dict[int, Any] = {}
-        for entry, numbers in zip(found, structure_of, strict=True):
-            wanted, shape = trees.flatten(numbers)
-            if entry is None:
-                continue
-            leaves, given = trees.flatten(entry)
-            if given != shape:
-                raise errors.ArgumentError(f"{self.name}: {what} have the structure {given}, the argument has {shape}")
-            slots.update(zip(wanted, leaves, strict=True))
+        start = 0
+        for entry, child in zip(found, children, strict=True):
+            if entry is not None:
+                leaves, given = trees.flatten(entry)
+                if given != child:
+                    raise errors.ArgumentError(
+                        f"{self.name}: {what} have the structure {given}, the argument has {child}"
+                    )
+                slots.update(enumerate(leaves, start))
+            start += child.num_leaves
         answers = []
         for place, like in zip(self.places, likes, strict=True):
             x = slots.get(place)
