@@ -196,10 +196,15 @@ def test_policies_of_the_same_names_share_a_level() -> None:
     assert sum("names=test]" in backend.name for backend in living()) == 1
 
 
-@pytest.mark.parametrize("policy", ["some", -1, True, 1.5, [1], None])
+@pytest.mark.parametrize("policy", ["some", -1, True, 1.5, [1], None, np.zeros(2)], ids=str)
 def test_an_unknown_policy(policy: Any) -> None:
     with pytest.raises(ad.errors.ArgumentError, match="policy"):
         ad.checkpoint(block, policy)
+
+
+def test_a_name_is_a_string() -> None:
+    with pytest.raises(ad.errors.ArgumentTypeError, match="checkpoint_name: a name is a string, received 3"):
+        ad.checkpoint_name(ad.ones(2), 3)  # type: ignore[arg-type]
 
 
 def test_what_is_no_function_or_tensor() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from conftest import peer
 
 import adjoint as ad
 
@@ -184,6 +186,32 @@ def test_results_are_numpy_for_numpy_and_tensors_for_tensors() -> None:
 # --- errors ---
 
 
+def test_numpy_results_are_the_callers_own() -> None:
+    f = ad.custom_jvp(lambda x: x)
+    f.defjvp(lambda p, t: (p[0], t[0]))
+    x = X.copy()
+    out = f(x)
+    out[0] = 7
+    np.testing.assert_array_equal(x, X)
+
+
+@dataclasses.dataclass
+class Strict:
+    """Makes sure of what it holds."""
+
+    x: Any
+
+    def __post_init__(self) -> None:
+        assert isinstance(self.x, (ad.Tensor, np.ndarray)), type(self.x)
+
+
+def test_arguments_of_types_that_check_what_they_hold() -> None:
+    f = ad.custom_vjp(lambda s, y: s.x * y)
+    f.defvjp(lambda s, y: (s.x * y, (s.x, y)), lambda saved, g: (Strict(g * saved[1]), g * saved[0]))
+    np.testing.assert_array_equal(ad.grad(lambda s: f(s, W).sum())(Strict(X)).x, W)
+    np.testing.assert_array_equal(ad.vmap(lambda s, y: s.x * y, in_axes=(0, None))(Strict(X), 2.0), 2 * X)
+
+
 def test_rules_are_missing() -> None:
     for custom, name in (
         (ad.custom_vjp(ad.sin), "defvjp"),
@@ -215,6 +243,9 @@ def test_rules_that_do_not_fit() -> None:
     h.defjvp(lambda p, t: (p[0], (t[0], t[0])))
     with pytest.raises(ad.errors.ArgumentError, match="structure"):
         ad.jvp(h, (1.0,), (1.0,))
+    h.defjvp(lambda p, t: (p[0], t[0] * 1j))
+    with pytest.raises(ad.errors.DtypeError, match="a tangent is complex128, its result float64"):
+        ad.jvp(h, (1.0,), (1.0,))
     b = ad.custom_batching(ad.sin)
     b.def_batching(lambda size, flags, x: (x.sum(), True))
     with pytest.raises(ad.errors.ShapeError, match="does not count 3 examples"):
@@ -227,7 +258,7 @@ def test_rules_are_functions() -> None:
         lambda: ad.custom_jvp(ad.sin).defjvp(3),
         lambda: ad.custom_batching(ad.sin).def_batching(None),
     ):
-        with pytest.raises(ad.errors.ArgumentTypeError, match="expected a function"):
+        with pytest.raises(ad.errors.ArgumentTypeError, match="is a function, received"):
             give()
 
 
@@ -270,7 +301,7 @@ def test_arguments_by_name() -> None:
         f(1.0, other=3)
     f = ad.custom_jvp(scaled)
     f.defjvp(lambda p, t: (p[0], t[0]))
-    with pytest.raises(ad.errors.ArgumentTypeError, match=r"custom_jvp\(scaled\): .* keyword-only .* name"):
+    with pytest.raises(ad.errors.ArgumentTypeError, match=r"custom_jvp\(scaled\): .*by position, and \['name'\]"):
         f(1.0, name="a")
 
 
@@ -303,6 +334,135 @@ def test_arrays_of_the_user_are_copied() -> None:
     held[:] = 7.0
     np.testing.assert_array_equal(pullback(np.ones(2))[0], 1.0)
     assert result.tolist() == [1.0, 1.0]
+
+
+def test_a_tangent_has_the_dtype_of_its_result() -> None:
+    f = ad.custom_jvp(lambda x: x * 1)
+    f.defjvp(lambda p, t: (p[0] * 1, t[0].astype(ad.float32)))
+    value, tangent = ad.jvp(f, (X,), (X,))
+    assert (value.dtype, tangent.dtype) == (np.float64, np.float64)
+    np.testing.assert_array_equal(tangent, X.astype(np.float32))
+    np.testing.assert_array_equal(ad.grad(lambda x: f(x).sum())(X), np.ones(3))
+    f = ad.custom_jvp(lambda x: (ad.argmax(x), x))
+    f.defjvp(lambda p, t: ((ad.argmax(p[0]), p[0]), (0.0, t[0])))
+    (_, value), (index, tangent) = ad.jvp(f, (X,), (W,))
+    assert index == 0
+    np.testing.assert_array_equal(tangent, W)
+
+
+@pytest.mark.parametrize("rule", [3, None, "f"])
+def test_rules_that_are_no_functions(rule: Any) -> None:
+    f, g, h = ad.custom_vjp(ad.sin), ad.custom_jvp(ad.sin), ad.custom_batching(ad.sin)
+    for give in (
+        lambda: f.defvjp(ad.sin, rule),
+        lambda: f.defvjp(rule, ad.sin),
+        lambda: g.defjvp(rule),
+        lambda: h.def_batching(rule),
+    ):
+        with pytest.raises(ad.errors.ArgumentTypeError, match="is a function, received"):
+            give()
+    with pytest.raises(ad.errors.GraphError, match="no rules yet"):  # nothing was taken over
+        f(X)
+
+
+@functools.partial(ad.custom_vjp, nondiff_argnums=(0, 2))
+def applied(f: Any, x: Any, times: int = 2) -> Any:
+    return f(x) * times
+
+
+applied.defvjp(
+    lambda f, x, times: (f(x) * times, ad.cos(x)), lambda f, times, slope, g: (g * slope * times + 0 * f(g),)
+)
+
+
+@functools.partial(ad.custom_jvp, nondiff_argnums=(0, 2))
+def pushed_on(f: Any, x: Any, times: int = 2) -> Any:
+    return f(x) * times
+
+
+@pushed_on.defjvp
+def _(f: Any, times: int, primals: Any, tangents: Any) -> Any:
+    return f(primals[0]) * times, tangents[0] * ad.cos(primals[0]) * times
+
+
+@pytest.mark.parametrize("f", [applied, pushed_on])
+def test_arguments_that_are_not_differentiated(f: Any) -> None:
+    calls = {2: lambda x: f(ad.sin, x), 3: lambda x: f(ad.sin, x, 3), 4: lambda x: f(ad.sin, times=4, x=x)}
+    for times, call in calls.items():
+        total = lambda x, call=call: call(x).sum()
+        np.testing.assert_allclose(call(X), times * np.sin(X), rtol=1e-15)
+        np.testing.assert_allclose(ad.grad(total)(X), times * np.cos(X), rtol=1e-15)
+        np.testing.assert_allclose(ad.jvp(call, (X,), (W,))[1], times * np.cos(X) * W, rtol=1e-15)
+        np.testing.assert_allclose(ad.vmap(ad.grad(call))(X), times * np.cos(X), rtol=1e-15)
+        np.testing.assert_allclose(ad.hessian(total)(X), np.diag(-times * np.sin(X)), rtol=1e-15)
+    with pytest.raises(ad.errors.ArgumentTypeError, match="argument 2, one of nondiff_argnums, is a tensor"):
+        f(ad.sin, X, ad.tensor(2.0))
+    with pytest.raises(ad.errors.ArgumentTypeError, match="missing a required argument: 'x'"):
+        f(ad.sin)
+
+
+def test_arguments_by_name_and_defaults_reach_the_rule_by_position() -> None:
+    def product(x: Any, scale: Any = 2.0) -> Any:
+        return x * scale
+
+    f = ad.custom_vjp(product)
+    f.defvjp(lambda x, scale: (x * scale, (x, scale)), lambda saved, g: (g * saved[1], g * saved[0]))
+    for call in (f, lambda x: f(x=x), lambda x: f(x, scale=2.0), lambda x: f(scale=2.0, x=x)):
+        assert ad.grad(call)(3.0) == 2
+    assert ad.grad(f, 1)(3.0, 5.0) == 3
+    with pytest.raises(ad.errors.ArgumentTypeError, match="unexpected keyword argument 'sale'"):
+        f(3.0, sale=2.0)
+    named = ad.custom_jvp(lambda x, *, power: x**power)
+    named.defjvp(lambda p, t: (p[0], t[0]))
+    with pytest.raises(ad.errors.ArgumentTypeError, match=r"\['power'\] can only be given by name"):
+        named(3.0, power=2)
+
+
+@pytest.mark.parametrize("argnums", [1, "x", (True,), (-1,), (0.5,)])
+def test_wrong_nondiff_argnums(argnums: Any) -> None:
+    for make in (ad.custom_vjp, ad.custom_jvp):
+        with pytest.raises(ad.errors.ArgumentTypeError, match="nondiff_argnums are positions, received"):
+            make(ad.sin, nondiff_argnums=argnums)
+    beyond = ad.custom_jvp(ad.sin, nondiff_argnums=(3,))
+    beyond.defjvp(lambda *_: None)
+    with pytest.raises(ad.errors.ArgumentError, match="the call has 1 arguments"):
+        beyond(X)
+
+
+def test_a_rule_for_each_argument() -> None:
+    def product(x: Any, y: Any, z: Any) -> Any:
+        return {"out": x * y * z}
+
+    f = ad.custom_jvp(product)
+    f.defjvps(lambda t, out, x, y, z: {"out": t * y * z}, lambda t, out, x, y, z: {"out": t * out["out"] / y}, None)
+    for by, slope in enumerate((W * 2, X * 2, 0 * X)):
+        got = ad.grad(lambda *args: f(*args)["out"].sum(), by)(X, W, np.full(3, 2.0))
+        np.testing.assert_allclose(got, slope, rtol=1e-15)
+    f.defjvps(None, None, None)
+    assert not ad.jvp(lambda x: f(x, x, x)["out"], (X,), (X,))[1].any()
+    f.defjvps(None)
+    with pytest.raises(ad.errors.ArgumentError, match="defjvps has 1 rules, and the call 3 arguments"):
+        ad.jvp(lambda x: f(x, x, x)["out"], (X,), (X,))
+    with pytest.raises(ad.errors.ArgumentTypeError, match="a rule is a function, received 3"):
+        f.defjvps(3)  # type: ignore[arg-type]
+    with pytest.raises(ad.errors.ArgumentError, match="nondiff_argnums"):
+        pushed_on.defjvps(None)
+
+
+def test_the_same_declarations_as_in_jax() -> None:
+    jax = peer("jax")
+
+    def declared(library: Any, custom: Any) -> Any:
+        f = functools.partial(custom, nondiff_argnums=(1,))(lambda x, n: x**n)
+        f.defvjp(lambda x, n: (x**n, x), lambda n, x, g: (n * x ** (n - 1) * g,))
+        g = functools.partial(library, nondiff_argnums=(1,))(lambda x, n: x**n)
+        g.defjvp(lambda n, primals, tangents: (primals[0] ** n, n * primals[0] ** (n - 1) * tangents[0]))
+        h = library(lambda x, y: x * y)
+        h.defjvps(lambda t, out, x, y: t * y, lambda t, out, x, y: t * x)
+        return lambda x: f(x, 3) * g(x, n=2) + h(x, x)
+
+    ours, theirs = declared(ad.custom_jvp, ad.custom_vjp), declared(jax.custom_jvp, jax.custom_vjp)
+    np.testing.assert_allclose(ad.value_and_grad(ours)(1.5), jax.value_and_grad(theirs)(1.5), rtol=1e-6)
 
 
 def test_a_closed_over_tracked_tensor_is_refused() -> None:

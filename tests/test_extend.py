@@ -109,6 +109,45 @@ def test_a_linear_primitive_with_a_batching_rule_of_its_own() -> None:
     np.testing.assert_array_equal(ad.vmap(made)(np.stack([x, -x])), [[2, 1, 0], [-2, -1, 0]])
 
 
+def test_batching_without_an_axis_runs_one_example_after_the_other() -> None:
+    keep = lambda shape: shape
+    cumulate = ad.primitive("users_cumulate", lambda x: np.cumsum(x, axis=0), kind="structural", shape=keep)
+    total = ad.primitive("users_total", lambda x: x.sum(), kind="reduction", shape=lambda shape: (),
+                         derivative={"x": lambda B, g, x_shape: B.broadcast_to(g, shape=x_shape)})  # fmt: skip
+    outer = ad.primitive("users_outer", np.multiply.outer, kind="contraction", operands="x y",
+                         shape=lambda x, y: x + y)  # fmt: skip
+    x = np.arange(6.0).reshape(2, 3)
+    for leaf in ("numpy", "autodiff<numpy>"):
+        rows = ad.tensor(x, device=leaf)
+        assert ad.vmap(cumulate)(rows).tolist() == np.cumsum(x, axis=1).tolist()
+        assert ad.vmap(total)(rows).tolist() == [3, 12]
+        assert ad.vmap(outer, in_axes=(0, None))(rows, rows[1]).tolist() == np.einsum("bi,j", x, x[1]).tolist()
+    np.testing.assert_array_equal(ad.vmap(ad.grad(lambda x: total(x * x)))(x), 2 * x)
+    empty = ad.vmap(outer, in_axes=(0, None))(np.zeros((0, 2), np.float32), np.zeros(3, np.float32))
+    assert (empty.shape, empty.dtype) == ((0, 2, 3), np.float32)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, -2, (0, -1), None])
+def test_batching_along_an_axis_however_it_is_given(axis: Any) -> None:
+    def shape_of(shape: Any, *, axis: Any) -> Any:
+        return np.sum(np.zeros(shape), axis=axis).shape
+
+    def along(x: Any, *, axis: Any) -> Any:
+        return np.asarray(np.sum(x, axis=axis))
+
+    made = ad.primitive("users_along", along, kind="reduction", shape=shape_of)
+    x = np.arange(24.0).reshape(2, 3, 4)
+    found = ad.vmap(lambda x: made(x, axis=axis))(x)
+    np.testing.assert_array_equal(found, [np.sum(example, axis=axis) for example in x])
+
+
+def test_results_that_are_not_those_of_all_examples() -> None:
+    size = ad.primitive("users_size", lambda x: np.asarray(np.linalg.norm(x)), kind="linear algebra",
+                        shape=lambda shape: ())  # fmt: skip
+    with pytest.raises(ad.errors.ShapeError, match=r"users_size: in a batch it gave shape \(\), expected \(2,\)"):
+        ad.vmap(size)(np.ones((2, 3, 3)))
+
+
 def test_custom_rules_say_their_pushforward() -> None:
     total = ad.primitive(
         "users_norm1",
@@ -175,6 +214,13 @@ def test_names_that_look_like_something_else() -> None:
         ("ArgumentError", r"\['z'\]", "users_wrong", {"derivative": {"z": lambda B, g: g}}),
         ("ArgumentError", "'nothing'", "users_wrong", {"derivative": {"x": lambda B, g, nothing: g}}),
         ("ArgumentTypeError", "derivative is a mapping", "users_wrong", {"derivative": 3}),
+        ("ArgumentTypeError", "a rule is a Python function.*received 3", "users_wrong", {"derivative": {"x": 3}}),
+        ("ArgumentTypeError", "shape is a function, received 3", "users_wrong", {"shape": 3}),
+        ("ArgumentTypeError", "dtype is a function", "users_wrong", {"dtype": "float32"}),
+        ("ArgumentTypeError", "definition is a function", "users_wrong", {"definition": 3}),
+        ("ArgumentTypeError", "batching is a function", "users_wrong", {"batching": "loop"}),
+        ("ArgumentTypeError", r"operands are names.*received \['x'\]", "users_wrong", {"operands": ["x"]}),
+        ("ArgumentTypeError", "parameters are names", "users_wrong", {"parameters": 3}),
     ],
 )
 def test_wrong_declarations(error: str, match: str, name: Any, options: Any) -> None:

@@ -11,11 +11,23 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Leaf, forget, living
 from adjoint.backends.numpy import NumPy
+from adjoint.decorators.batched import BY_KIND
 from adjoint.devices import kinds
 from adjoint.functions.creation import as_tensors
 from adjoint.graph.plans import picked
-from adjoint.primitives import ELEMENTWISE, KINDS, TABLE, Primitive, broadcast_shapes, same_dtype
-from adjoint.rules import BATCHING, RECORDS, Composed, Custom, Elementwise, NotDifferentiable, Record, names_of
+from adjoint.primitives import (
+    ELEMENTWISE,
+    KINDS,
+    LINALG,
+    STRUCTURAL,
+    TABLE,
+    Primitive,
+    Spec,
+    broadcast_shapes,
+    result_spec,
+    same_dtype,
+)
+from adjoint.rules import BATCHING, RECORDS, Composed, Custom, Elementwise, NotDifferentiable, Record, Rule, names_of
 from adjoint.tensor import cast, run
 
 Rules = Mapping[str, Callable[..., Any]]
@@ -73,7 +85,8 @@ def primitive(
         "numpy") to functions of their arrays. Operands come by position, parameters by keyword.
     kind
         "elementwise", "reduction", "structural", "contraction", "indexing" or "linear algebra". Batching follows from
-        it: elementwise ones broadcast, others have `axis` among their parameters or take stacks of matrices.
+        it: elementwise ones broadcast, linear algebra takes stacks of matrices, others have `axis` among their
+        parameters; those that have none run for one example after the other.
     operands, parameters
         Names with spaces between; read off the implementation's signature, where it has one.
     shape, dtype
@@ -113,6 +126,17 @@ def primitive(
         raise errors.ArgumentError(f"primitive: {name!r} is taken; choose another name")
     if kind not in KINDS:
         raise errors.ArgumentError(f"primitive {name}: a kind is one of {', '.join(KINDS)}; received {kind!r}")
+    functions = {"shape": shape, "dtype": dtype, "definition": definition, "batching": batching}
+    for option, function in functions.items():
+        if function is not None and not callable(function):
+            raise errors.ArgumentTypeError(
+                f"primitive {name}: {option} is a function, received {errors.shown(function)}"
+            )
+    for option, names in {"operands": operands, "parameters": parameters}.items():
+        if names is not None and not isinstance(names, str):
+            raise errors.ArgumentTypeError(
+                f"primitive {name}: {option} are names with spaces between, received {errors.shown(names)}"
+            )
     implementations = _implementations(name, implementation)
     first = next(iter(implementations.values()), definition)
     for what, names in (("operands", operands), ("parameters", parameters)):
@@ -137,8 +161,8 @@ def primitive(
     record = _record(made, derivative, pushforward, definition)
     TABLE[name], RECORDS[name] = made, record
     BATCHING.pop(name, None)
-    if batching is not None:
-        BATCHING[name] = batching
+    if batching is not None or kind != ELEMENTWISE:
+        BATCHING[name] = _fitting(batching or _batching(made))
     _own.add(name)
     forget(name)
     return UserPrimitive(made, getattr(first, "__doc__", None))
@@ -193,8 +217,68 @@ def _record(made: Primitive, derivative: Any, pushforward: Any, definition: Any)
     for rule, skip in [*[(r, 2) for r in record.rules.values()], (record.pullback, 3), (record.pushforward, 2)]:
         if rule is None:
             continue
+        if not hasattr(rule, "__code__"):
+            raise errors.ArgumentTypeError(
+                f"primitive {made.name}: a rule is a Python function, whose parameters say what it needs; received "
+                f"{errors.shown(rule)}"
+            )
         try:
             picked(made, names_of(rule, skip))
-        except (TypeError, AttributeError) as error:
+        except TypeError as error:
             raise errors.ArgumentError(f"primitive {made.name}: {error}") from None
     return record
+
+
+def _batching(made: Primitive) -> Rule:
+    """The rule that follows from a primitive: in stacks, along an axis, or else one example after the other."""
+    if made.kind is LINALG:
+        return BY_KIND[LINALG]
+    return _along_axis if "axis" in made.parameters else _each_alone
+
+
+def _along_axis(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
+    axis = parameters["axis"]
+    counted = [isinstance(i, int) for i in (axis if isinstance(axis, (tuple, list)) else [axis])]  # not None, say
+    return (BY_KIND[STRUCTURAL] if all(counted) else _each_alone)(B, primitive, values, flags, parameters)
+
+
+def _each_alone(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
+    """Batching that is right for every primitive: one example after the other."""
+    size = _size(values, flags)
+    if not size:
+        specs = [Spec(shape, B.dtype_of(v)) for v, shape in zip(values, _one(values, flags), strict=True)]
+        blank = result_spec(primitive, specs, parameters)
+        return B.full(shape=(0, *blank.shape), value=0, dtype=blank.dtype)
+    answers = []
+    for i in range(size):
+        operands = [
+            B.index(v, key=(i, *[slice(0, n, 1) for n in v.shape[1:]])) if batched else v
+            for v, batched in zip(values, flags, strict=True)
+        ]
+        answers.append(B.expand_dims(B[primitive](*operands, **parameters), axis=(0,)))
+    return B.concat(*answers, axis=0)
+
+
+def _fitting(rule: Rule) -> Rule:
+    """The rule, whose results are those of all examples; raises ShapeError where they are not."""
+
+    def checked(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
+        out = rule(B, primitive, values, flags, parameters)
+        wanted = (_size(values, flags), *primitive.shape(*_one(values, flags), **parameters))
+        if tuple(out.shape) != wanted:
+            raise errors.ShapeError(
+                f"{primitive.name}: in a batch it gave shape {tuple(out.shape)}, expected {wanted}, examples first; "
+                "give batching=, or another kind"
+            )
+        return out
+
+    return checked
+
+
+def _size(values: list[Any], flags: list[bool]) -> int:
+    return next(v.shape[0] for v, batched in zip(values, flags, strict=True) if batched)  # type: ignore[no-any-return]
+
+
+def _one(values: list[Any], flags: list[bool]) -> list[tuple[int, ...]]:
+    """The shapes of one example; numbers have none."""
+    return [tuple(getattr(v, "shape", ()))[batched:] for v, batched in zip(values, flags, strict=True)]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint import dtypes, errors
+from adjoint import dtypes, errors, trees
 from adjoint.backend import Backend
 from adjoint.decorators import autodiff
 from adjoint.decorators.autodiff import Autodiff
@@ -102,7 +102,8 @@ def check_grads(
     Raises
     ------
     CheckError
-        They differ: the message has the order, the mode, both values, and the entry that is worst.
+        They differ: the message has the order, the mode, both values, and the entry that is worst. Or f returns
+        no tensors.
     DtypeError
         No float64 or complex128 values to differentiate.
 
@@ -112,10 +113,15 @@ def check_grads(
     >>> import numpy as np
     >>> ad.testing.check_grads(ad.sin, (np.array([0.5, 1.0]),))
     """
-    import optree  # here, so that `import adjoint` need not wait for it
-
     from adjoint.backends.numpy import NumPy
 
+    if not callable(f):
+        raise errors.ArgumentTypeError(f"check_grads: expected a function, received {errors.shown(f)}")
+    for name, tolerance in {"rtol": rtol, "atol": atol}.items():
+        if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float, np.floating)) or not tolerance >= 0:
+            raise errors.ArgumentError(
+                f"check_grads: {name} is a number of zero or more, received {errors.shown(tolerance)}"
+            )
     if order.__class__ is not int or order < 1:
         raise errors.ArgumentError(f"check_grads: the order is 1 or more, received {errors.shown(order)}")
     if not modes or not set(modes) <= set(_MODES):
@@ -123,7 +129,7 @@ def check_grads(
     place = NumPy() if device is None else find_device(device)
     level = place if isinstance(place, Autodiff) else Autodiff(place)
     tuple_of_args: Any = tuple(args) if isinstance(args, (tuple, list)) else (args,)
-    leaves, tree = optree.tree_flatten(tuple_of_args, none_is_leaf=True)
+    leaves, tree = trees.flatten(tuple_of_args)
     at = [i for i, leaf in enumerate(leaves) if _differentiable(leaf)]
     if not at:
         raise errors.DtypeError("check_grads: expected float64 or complex128 arrays among the arguments")
@@ -134,8 +140,9 @@ def check_grads(
         for i, tensor in zip(at, tensors, strict=True):
             filled[i] = tensor
         with creating_on(tensors[0].device):  # constants that f makes are of the level it is run on
-            out = f(*optree.tree_unflatten(tree, filled))
-        flat = optree.tree_leaves(out)
+            out = f(*trees.unflatten(tree, filled))
+        if not (flat := trees.flatten(out)[0]):
+            raise errors.CheckError(f"check_grads: f returns tensors; received {errors.shown(out)}")
         for result in flat:
             if not isinstance(result, Tensor):
                 raise errors.CheckError(f"check_grads: f returns tensors; received {type(result).__name__}")

@@ -17,7 +17,7 @@ import numpy as np
 from adjoint import dtypes, errors, trees
 from adjoint.backend import Array, Backend, Decorator
 from adjoint.decorators.batched import Batched
-from adjoint.devices import active_level, default_device
+from adjoint.devices import active_level, default_device, observed_leaf
 from adjoint.tensor import Tensor, grounded, lifted, wrap
 
 Function = Callable[..., Any]
@@ -43,7 +43,7 @@ def refuse_ended(name: str, tensors: Sequence[Tensor[Any]]) -> None:
 def base_of(values: Sequence[Any], name: str) -> Backend:
     """What a transform's levels are built on: the highest backend of the arguments and the active level.
 
-    For NumPy arrays alone, outside of other transforms, the leaf of the default device.
+    For NumPy arrays alone, outside of other transforms, the leaf of the default device and what observes it.
     """
     top = active_level()
     for x in values:
@@ -56,7 +56,7 @@ def base_of(values: Sequence[Any], name: str) -> Backend:
             top = device
         elif grounded(x._array, device, top) is None:
             raise errors.DeviceError(f"{name}: arguments on {top} and {device} do not meet; move one with to_device")
-    return default_device().leaf if top is None else top
+    return observed_leaf(default_device()) if top is None else top
 
 
 def array_of(x: Any, base: Backend, *, keep: bool = False) -> Array:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from adjoint import errors, trees
-from adjoint.devices import active_level, default_device
+from adjoint.devices import active_level, default_device, observed_leaf
 from adjoint.tensor import Tensor, cast, lifted, meet, same, wrap
-from adjoint.transforms.calls import Function, array_of, check_callable, refuse_ended, zeros_like
+from adjoint.transforms.calls import Function, array_of, check_callable, refuse_ended, to_numpy, zeros_like
 from adjoint.transforms.levels import Rules, Tensors, apply
 from adjoint.transforms.reverse import vjp
 
@@ -20,43 +21,55 @@ from adjoint.transforms.reverse import vjp
 class _Custom(Rules):
     """A function of pytrees, with rules, as one of flat lists; one object per call."""
 
-    def __init__(self, owner: Any, structure: Any, static: list[Any], places: list[int]) -> None:
+    def __init__(self, owner: Any, structure: Any, static: list[Any], places: list[int], fixed: dict[int, Any]) -> None:
         self.owner, self.structure, self.static, self.places = owner, structure, static, places
+        self.fixed = fixed
         self.name = owner.__name__
         self.out_structure: Any = None
         self.out_static: list[Any] = []
 
     def arguments(self, xs: Tensors, static: Sequence[Any] | None = None) -> list[Any]:
-        """The positional arguments with these leaves, objects of their own: a function may assign to them."""
+        """The positional arguments without those of `nondiff_argnums`, with these leaves.
+
+        The leaves are objects of their own: a function may assign to them.
+        """
         leaves = list(self.static if static is None else static)
         for place, x in zip(self.places, xs, strict=True):
             leaves[place] = same(x)
         return list(trees.unflatten(self.structure, leaves))
+
+    def all_arguments(self, xs: Tensors) -> list[Any]:
+        args = self.arguments(xs)
+        for i, x in self.fixed.items():  # in order
+            args.insert(i, x)
+        return args
 
     def results(self, out: Any) -> Tensors:
         leaves, self.out_structure = trees.flatten(out)
         return [x if isinstance(x, Tensor) else _tensor(x, self.name) for x in leaves]
 
     def plain(self, xs: Tensors) -> Tensors:
-        return self.results(self.owner.function(*self.arguments(xs)))
+        return self.results(self.owner.function(*self.all_arguments(xs)))
 
     def per_argument(self, found: Any, likes: Tensors, what: str) -> Tensors:
         """A tuple with an entry per argument, as a list per leaf; None stands for zeros."""
-        structure_of = trees.unflatten(self.structure, list(range(len(self.static))))
-        if not isinstance(found, (tuple, list)) or len(found) != len(structure_of):
+        children = self.structure.children()
+        if not isinstance(found, (tuple, list)) or len(found) != len(children):
             raise errors.ArgumentError(
-                f"{self.name}: its rule gives {what} as a tuple with an entry per argument, {len(structure_of)}; "
+                f"{self.name}: its rule gives {what} as a tuple with an entry per argument, {len(children)}; "
                 f"received {type(found).__name__}" + (f" of {len(found)}" if isinstance(found, (tuple, list)) else "")
             )
         slots: dict[int, Any] = {}
-        for entry, numbers in zip(found, structure_of, strict=True):
-            wanted, shape = trees.flatten(numbers)
-            if entry is None:
-                continue
-            leaves, given = trees.flatten(entry)
-            if given != shape:
-                raise errors.ArgumentError(f"{self.name}: {what} have the structure {given}, the argument has {shape}")
-            slots.update(zip(wanted, leaves, strict=True))
+        start = 0
+        for entry, child in zip(found, children, strict=True):
+            if entry is not None:
+                leaves, given = trees.flatten(entry)
+                if given != child:
+                    raise errors.ArgumentError(
+                        f"{self.name}: {what} have the structure {given}, the argument has {child}"
+                    )
+                slots.update(enumerate(leaves, start))
+            start += child.num_leaves
         answers = []
         for place, like in zip(self.places, likes, strict=True):
             x = slots.get(place)
@@ -74,16 +87,26 @@ class _Decorated:
 
     _rules: type[_Custom]
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, nondiff_argnums: Sequence[int] = ()) -> None:
         check_callable(type(self).__name__, function)
+        if not isinstance(nondiff_argnums, (tuple, list)) or any(
+            isinstance(i, bool) or not isinstance(i, int) or i < 0 for i in nondiff_argnums
+        ):
+            raise errors.ArgumentTypeError(
+                f"{type(self).__name__}: nondiff_argnums are positions, received {errors.shown(nondiff_argnums)}"
+            )
         self.function = function
+        self.nondiff_argnums = tuple(sorted(set(nondiff_argnums)))
         functools.update_wrapper(self, function)
         self.__name__ = f"{type(self).__name__}({getattr(function, '__name__', repr(function))})"
+        try:
+            self._signature: inspect.Signature | None = inspect.signature(function)
+        except (TypeError, ValueError):
+            self._signature = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         self._ready()
-        if kwargs:
-            args = self._positional(args, kwargs)
+        fixed, args = self._split(self._positional(args, kwargs))
         leaves, structure = trees.flatten(args)
         places = [i for i, x in enumerate(leaves) if isinstance(x, (Tensor, np.ndarray, np.generic, float, complex))]
         tensors = [leaves[i] for i in places]
@@ -95,26 +118,53 @@ class _Decorated:
             wrap(lifted(x, device) if isinstance(x, Tensor) else array_of(x, device, keep=True), device)
             for x in tensors
         ]
-        rules = self._rules(self, structure, leaves, places)
+        rules = self._rules(self, structure, leaves, places, fixed)
         ys = apply(rules, xs, device) if xs else rules.plain([])
         out = trees.unflatten(rules.out_structure, ys)
         if known or level is not None:
             return out
-        return trees.map(lambda x: x.numpy()[()] if isinstance(x, Tensor) else x, out)
+        return trees.map(lambda x: to_numpy(x._array, x.device) if isinstance(x, Tensor) else x, out)
 
     def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """Arguments given by name in their places: rules take them there."""
+        """All arguments by position, with the defaults of those that are not given: rules have an entry for each."""
+        if self._signature is None or (not kwargs and len(args) >= len(self._signature.parameters)):
+            if kwargs:
+                raise errors.ArgumentTypeError(f"{self.__name__}: has no signature; give arguments by position")
+            return args
         try:
-            call = inspect.signature(self.function).bind(*args, **kwargs)
-        except (TypeError, ValueError) as error:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
             raise errors.ArgumentTypeError(f"{self.__name__}: {error}") from None
-        call.apply_defaults()
-        if call.kwargs:
+        bound.apply_defaults()
+        if bound.kwargs:
             raise errors.ArgumentTypeError(
-                f"{self.__name__}: rules have no keyword-only arguments such as {', '.join(call.kwargs)}; let the "
-                "function take them by position"
+                f"{self.__name__}: its rules take arguments by position, and {list(bound.kwargs)} can only be given by "
+                "name"
             )
-        return call.args
+        return bound.args
+
+    def _split(self, args: tuple[Any, ...]) -> tuple[dict[int, Any], tuple[Any, ...]]:
+        """The arguments of `nondiff_argnums`, and the others."""
+        if not self.nondiff_argnums:
+            return {}, args
+        if self.nondiff_argnums[-1] >= len(args):
+            raise errors.ArgumentError(
+                f"{self.__name__}: nondiff_argnums are {self.nondiff_argnums}, but the call has {len(args)} arguments"
+            )
+        fixed = {i: args[i] for i in self.nondiff_argnums}
+        for i, x in fixed.items():
+            if any([isinstance(leaf, Tensor) for leaf in trees.flatten(x)[0]]):
+                raise errors.ArgumentTypeError(
+                    f"{self.__name__}: argument {i}, one of nondiff_argnums, is a tensor; make it an ordinary one, "
+                    "for which the rule gives None"
+                )
+        return fixed, tuple([x for i, x in enumerate(args) if i not in fixed])
+
+    def _rule(self, name: str, rule: Any) -> Function:
+        """A rule that was given; raises ArgumentTypeError for what is no function."""
+        if not callable(rule):
+            raise errors.ArgumentTypeError(f"{self.__name__}: {name} is a function, received {errors.shown(rule)}")
+        return rule  # type: ignore[no-any-return]
 
     def _ready(self) -> None:
         raise NotImplementedError
@@ -123,7 +173,7 @@ class _Decorated:
 def _tensor(x: Any, name: str) -> Tensor[Any]:
     if not isinstance(x, (np.ndarray, np.generic, int, float, complex)):
         raise errors.ArgumentTypeError(f"{name}: results are tensors, received {type(x).__name__}")
-    device = active_level() or default_device().leaf
+    device = active_level() or observed_leaf(default_device())
     return wrap(array_of(x, device, keep=True), device)
 
 
@@ -132,7 +182,7 @@ class _VJP(_Custom):
 
     def forward(self, xs: Tensors) -> tuple[Tensors, Any]:
         assert self.owner.fwd is not None
-        out = self.owner.fwd(*self.arguments(xs))
+        out = self.owner.fwd(*self.all_arguments(xs))
         if not isinstance(out, tuple) or len(out) != 2:
             raise errors.ArgumentTypeError(f"{self.name}: its forward rule returns a pair (result, residuals)")
         return self.results(out[0]), (xs, out[1])
@@ -141,7 +191,7 @@ class _VJP(_Custom):
         assert self.owner.bwd is not None
         xs, residuals = saved
         residuals = trees.map(lambda r: same(r) if isinstance(r, Tensor) else r, residuals)  # bwd may assign to them
-        found = self.owner.bwd(residuals, trees.unflatten(self.out_structure, cotangents))
+        found = self.owner.bwd(*self.fixed.values(), residuals, trees.unflatten(self.out_structure, cotangents))
         return self.per_argument(found, xs, "cotangents")
 
     def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
@@ -171,10 +221,15 @@ class custom_vjp(_Decorated):
     cotangent of each argument, None for zero. The rule is itself a function of tensors, so that it may be
     differentiated again; forward mode transposes it. Cotangents of complex results are those of `Tensor.backward`.
 
+    Arguments at the positions `nondiff_argnums` are no arrays (functions, say): bwd gets them first, and gives no
+    cotangents for them. Arguments by name and defaults reach the rules by position.
+
     Raises
     ------
     GraphError
         The function was called before its rules were given.
+    ArgumentTypeError
+        A rule is no function; an argument of `nondiff_argnums` is a tensor; one that has no position.
     ArgumentError, ShapeError, DtypeError
         The rule gives cotangents that do not fit the arguments. In a walk back these are the cause of a BackwardError.
     TrackedError
@@ -193,16 +248,14 @@ class custom_vjp(_Decorated):
 
     _rules = _VJP
 
-    def __init__(self, function: Function) -> None:
-        super().__init__(function)
+    def __init__(self, function: Function, nondiff_argnums: Sequence[int] = ()) -> None:
+        super().__init__(function, nondiff_argnums)
         self.fwd: Function | None = None
         self.bwd: Function | None = None
 
     def defvjp(self, fwd: Function, bwd: Function) -> None:
         """Give the rules. Raises ArgumentTypeError for what is no function."""
-        check_callable("defvjp", fwd)
-        check_callable("defvjp", bwd)
-        self.fwd, self.bwd = fwd, bwd
+        self.fwd, self.bwd = self._rule("fwd", fwd), self._rule("bwd", bwd)
 
     def _ready(self) -> None:
         if self.fwd is None or self.bwd is None:
@@ -215,7 +268,7 @@ class _JVP(_Custom):
     def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
         assert self.owner.jvp is not None
         constant = [0 if isinstance(x, int) else None for x in self.static]
-        out = self.owner.jvp(tuple(self.arguments(xs)), tuple(self.arguments(tangents, constant)))
+        out = self.owner.jvp(*self.fixed.values(), tuple(self.arguments(xs)), tuple(self.arguments(tangents, constant)))
         if not isinstance(out, tuple) or len(out) != 2:
             raise errors.ArgumentTypeError(f"{self.name}: its rule returns a pair (result, tangent)")
         ys = self.results(out[0])
@@ -228,9 +281,10 @@ class _JVP(_Custom):
         for y, t in zip(ys, moved, strict=True):
             if y.shape != t.shape:
                 raise errors.ShapeError(f"{self.name}: a tangent has shape {t.shape}, its result {y.shape}")
-            if t.dtype.kind == "c" and y.dtype.kind != "c":
+            if t.dtype.kind == "c" and y.dtype.kind == "f":
                 raise errors.DtypeError(f"{self.name}: a tangent is {t.dtype}, its result {y.dtype}; take its .real")
-        return ys, [cast(t, y.dtype) for y, t in zip(ys, moved, strict=True)]
+        # integers have no tangent
+        return ys, [cast(t, y.dtype) if y.dtype.kind in "fc" else y for y, t in zip(ys, moved, strict=True)]
 
     def forward(self, xs: Tensors) -> tuple[Tensors, Any]:
         return self.plain(xs), xs
@@ -259,30 +313,62 @@ class custom_jvp(_Decorated):
 
     `f.defjvp(rule)`: `rule(primals, tangents)` gives (result, tangent), linear in the tangents; primals and tangents
     are tuples; the tangent of a Python integer is 0, and None stands for that of what is no number. Reverse mode
-    transposes it.
+    transposes it. Arguments at the positions `nondiff_argnums` are no arrays (functions, say), and stand before the
+    tuples instead; arguments by name and defaults reach the rule by position.
 
     Raises GraphError where the function is called before its rule was given, ArgumentError, ShapeError and DtypeError
     for a tangent that does not fit the result; in a walk back they are the cause of a BackwardError.
+    ArgumentTypeError for a rule that is no function.
 
     >>> import adjoint as ad
     >>> @ad.custom_jvp
     ... def log1pexp(x):
     ...     return ad.log1p(ad.exp(x))
-    >>> log1pexp.defjvp(lambda p, t: (log1pexp(p[0]), t[0] * (1 - 1 / (1 + ad.exp(p[0])))))
+    >>> @log1pexp.defjvp
+    ... def rule(primals, tangents):
+    ...     (x,), (t,) = primals, tangents
+    ...     return log1pexp(x), t * (1 - 1 / (1 + ad.exp(x)))
     >>> ad.grad(log1pexp)(100.0)
     np.float64(1.0)
     """
 
     _rules = _JVP
 
-    def __init__(self, function: Function) -> None:
-        super().__init__(function)
+    def __init__(self, function: Function, nondiff_argnums: Sequence[int] = ()) -> None:
+        super().__init__(function, nondiff_argnums)
         self.jvp: Function | None = None
 
-    def defjvp(self, rule: Function) -> None:
-        """Give the rule. Raises ArgumentTypeError for what is no function."""
-        check_callable("defjvp", rule)
-        self.jvp = rule
+    def defjvp(self, rule: Function) -> Function:
+        """Give the rule, which comes back: `@f.defjvp` above it does as well."""
+        self.jvp = self._rule("a rule", rule)
+        return rule
+
+    def defjvps(self, *rules: Function | None) -> None:
+        """Give a rule for each argument: `rule(tangent, result, *primals)`, None where the derivative is zero.
+
+        >>> import adjoint as ad
+        >>> @ad.custom_jvp
+        ... def product(x, y):
+        ...     return x * y
+        >>> product.defjvps(lambda t, out, x, y: t * y, None)
+        >>> ad.grad(product, (0, 1))(2.0, 3.0)
+        (np.float64(3.0), np.float64(0.0))
+        """
+        if self.nondiff_argnums:
+            raise errors.ArgumentError(f"{self.__name__}: with nondiff_argnums give one rule, with defjvp")
+        given = [rule if rule is None else self._rule("a rule", rule) for rule in rules]
+
+        def total(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+            if len(primals) != len(given):
+                raise errors.ArgumentError(
+                    f"{self.__name__}: defjvps has {len(given)} rules, and the call {len(primals)} arguments"
+                )
+            out = self(*primals)
+            terms = [rule(t, out, *primals) for rule, t in zip(given, tangents, strict=True) if rule is not None]
+            none = trees.map(lambda y: wrap(zeros_like(y.device, y._array), y.device), out)
+            return out, functools.reduce(lambda a, b: trees.map(operator.add, a, b), terms) if terms else none
+
+        self.defjvp(total)
 
     def _ready(self) -> None:
         if self.jvp is None:
@@ -332,7 +418,9 @@ class custom_batching(_Decorated):
     >>> @ad.custom_batching
     ... def total(x):
     ...     return x.sum()
-    >>> total.def_batching(lambda size, batched, x: (ad.sum(x, axis=1), True))
+    >>> @total.def_batching
+    ... def rule(size, batched, x):
+    ...     return ad.sum(x, axis=1), True
     >>> ad.vmap(total)(np.ones((2, 3)))
     array([3., 3.])
     """
@@ -343,10 +431,10 @@ class custom_batching(_Decorated):
         super().__init__(function)
         self.rule: Function | None = None
 
-    def def_batching(self, rule: Function) -> None:
-        """Give the rule. Raises ArgumentTypeError for what is no function."""
-        check_callable("def_batching", rule)
-        self.rule = rule
+    def def_batching(self, rule: Function) -> Function:
+        """Give the rule, which comes back: `@f.def_batching` above it does as well."""
+        self.rule = self._rule("a rule", rule)
+        return rule
 
     def _ready(self) -> None:
         if self.rule is None:

@@ -26,7 +26,7 @@ from adjoint.transforms.calls import (
 from adjoint.transforms.reverse import gradient
 
 
-def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: bool = False) -> Any:
+def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
     """f's value at the primals and its derivative along the tangents, computed together.
 
     `primals` and `tangents` are tuples of one structure. Gives (value, tangent), with `has_aux` (value, tangent, aux).

@@ -182,7 +182,7 @@ def _check_kinds(call: Arguments, results: Sequence[Array], level: Backend, kind
             )
 
 
-def hessian(f: Function, argnums: Argnums = 0, *, has_aux: bool = False, holomorphic: bool = False) -> Function:
+def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """A function that gives the second derivatives of f, forward over reverse.
 
     For a scalar f of one argument of shape s, an array of shape s + s; in general the Jacobian of the Jacobian.

@@ -27,7 +27,7 @@ from adjoint.transforms.calls import (
 )
 
 
-def value_and_grad(f: Function, argnums: Argnums = 0, *, has_aux: bool = False, holomorphic: bool = False) -> Function:
+def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """A function that gives f's value and its gradient.
 
     Parameters
@@ -109,7 +109,7 @@ def _scalar(name: str, out: Any, level: Autodiff[Any], holomorphic: bool) -> Var
     return root
 
 
-def grad(f: Function, argnums: Argnums = 0, *, has_aux: bool = False, holomorphic: bool = False) -> Function:
+def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """A function that gives the gradient of f; with `has_aux`, a pair of it and aux.
 
     Parameters and errors are those of `value_and_grad`.
@@ -191,15 +191,16 @@ def _vjp(name: str, f: Function, primals: tuple[Any, ...], has_aux: bool, keys: 
 def linear_transpose(f: Function, *primals: Any) -> Function:
     """The transpose of a linear function: cotangents of its result to a tuple of cotangents of its arguments.
 
-    Of `primals` only structures, shapes and dtypes count. Nothing is conjugated. Raises ArgumentError if f is
-    not zero at zero, and so is not linear.
+    Of `primals` only structures, shapes and dtypes count. Nothing is conjugated. Raises ArgumentError if f is not
+    linear: it is run at zero, where it has to be zero, and once at random values, where it has to be its derivative.
 
     >>> import adjoint as ad
     >>> import numpy as np
     >>> ad.linear_transpose(lambda x: 3 * x[:1], np.zeros(2))(np.array([1.0]))
     (array([3., 0.]),)
     """
-    value, pullback = _vjp("linear_transpose", f, trees.map(_zeros, primals), False)
+    keys: list[RandomKey] = []
+    value, pullback = _vjp("linear_transpose", f, trees.map(_zeros, primals), False, keys)
     if any([_values(x).any() for x in trees.flatten(value)[0]]):
         raise errors.ArgumentError("linear_transpose: the function is not zero where its arguments are, so not linear")
 
@@ -207,6 +208,14 @@ def linear_transpose(f: Function, *primals: Any) -> Function:
         answer = pullback(trees.map(_conjugate, cotangents))
         return tuple([trees.map(_conjugate, part) for part in answer])
 
+    rng = np.random.default_rng(0)
+    probe, weights = trees.map(lambda x: _drawn(x, rng), primals), trees.map(lambda x: _drawn(x, rng), value)
+    reached, _ = _vjp("linear_transpose", f, probe, False, keys)
+    (forth, most, eps), (back, other, _) = _paired(weights, reached), _paired(transposed(weights), probe)
+    if _values(abs(forth - back) > eps**0.4 * (most + other)).any():  # of linear functions it is a rounding error
+        raise errors.ArgumentError(
+            "linear_transpose: the function is not its own derivative, so not linear; ad.vjp is for any function"
+        )
     return transposed
 
 
@@ -215,6 +224,27 @@ def _zeros(x: Any) -> Any:
     if isinstance(x, Tensor):
         return wrap(zeros_like(x.device, x._array), x.device)
     return np.zeros_like(x) if isinstance(x, (np.ndarray, np.generic, float, complex)) else x
+
+
+def _drawn(x: Any, rng: np.random.Generator) -> Any:
+    """Random numbers of the same kind, between 1 and 2 in size."""
+    values = np.asarray(rng.uniform(1, 2, np.shape(x)) * rng.choice([-1, 1], np.shape(x)))
+    if not isinstance(x, Tensor):
+        return values.astype(np.asarray(x).dtype)
+    return wrap(x.device.astype(x.device.from_numpy(values, copy=False), dtype=x.dtype), x.device)
+
+
+def _paired(tree: Any, other: Any) -> tuple[Any, Any, float]:
+    """The real part of the sum of all products, the sum of their sizes, and how exact they are."""
+    total, sizes, eps = 0.0, 0.0, 0.0
+    for x, y in zip(trees.flatten(tree)[0], trees.flatten(other)[0], strict=True):
+        if x.dtype.kind not in "fc":
+            continue
+        eps = max(eps, float(np.finfo(x.dtype).eps))
+        if x.dtype == np.float16:  # whose sums may be too large for it
+            x, y = x.astype(np.float32), y.astype(np.float32)
+        total, sizes = total + (x * y).real.sum(), sizes + abs(x * y).sum()
+    return total, sizes, eps
 
 
 def _values(x: Any) -> np.ndarray[Any, Any]:
