@@ -165,10 +165,10 @@ def test_implementations_by_backend() -> None:
         "users_twice", {ad.NumPy: lambda x: x * 2, "reference": lambda x: None}, derivative=Linear(x=lambda B, g: g)
     )
     assert twice(ad.tensor([2.0], device="numpy")).tolist() == [4.0]
-    only = ad.primitive("users_only", {"numpy": np.sin})
+    only = ad.primitive("users_only", {"numpy": np.sin}, derivative={})
     with pytest.raises(ad.errors.UnsupportedPrimitive, match="reference cannot run the primitive 'users_only'"):
         only(ad.tensor([1.0], device="reference"))
-    assert not only(ad.tensor([1.0]).require_grad()).is_tracked()  # no derivative was declared
+    assert not only(ad.tensor([1.0]).require_grad()).is_tracked()  # its derivative is said to be zero
 
 
 def test_a_name_of_ones_own_may_be_declared_anew() -> None:
@@ -274,3 +274,24 @@ def test_series() -> None:
         with mpmath.workdps(40):
             wanted = [float(mpmath.besselj(order, mpmath.mpf(0.75), derivative=k)) for k in range(7)]
         np.testing.assert_allclose([value, *series], wanted, rtol=1e-12)
+
+
+def test_a_derivative_that_was_not_given_is_an_error() -> None:
+    """Zero would be a wrong value that nobody sees."""
+    bare = ad.primitive("bare_sine", np.sin)
+    assert bare(ad.tensor(0.5)).item() == pytest.approx(np.sin(0.5), rel=1e-6)
+    for derive in (
+        lambda: ad.grad(bare)(0.5),
+        lambda: ad.jvp(bare, (0.5,), (1.0,)),
+        lambda: ad.vmap(ad.grad(bare))(np.ones(2)),
+        lambda: bare(ad.tensor(0.5).require_grad()).backward(),
+        lambda: ad.jet(bare, (0.5,), ([1.0, 0.0],)),
+    ):
+        with pytest.raises((ad.errors.UnsupportedPrimitive, ad.errors.BackwardError), match="has no derivative: give"):
+            derive()
+    assert ad.grad(lambda x: bare(ad.stop_gradient(x)) * x)(0.5) == pytest.approx(np.sin(0.5))
+    flat = ad.primitive("flat_sine", np.sin, derivative={})
+    assert ad.grad(flat)(0.5) == 0
+    whole = ad.primitive("whole_part", lambda x: np.floor(x).astype(np.int64), dtype=lambda *_: np.dtype(np.int64))
+    assert ad.jvp(lambda x: x * whole(x), (2.5,), (1.0,)) == (5.0, 2.0)
+    assert ad.grad(lambda x: x * whole(x))(2.5) == 2.0

@@ -758,3 +758,33 @@ def _same_parameters(mine: Any, theirs: Any, skip: int = 0) -> None:
         (twin,) = [q for q in jaxs if q.name == p.name]
         if p.kind is not p.KEYWORD_ONLY:
             assert (p.kind, ours.index(p)) == (twin.kind, jaxs.index(twin)), (mine.__name__, p.name)
+
+
+def test_levels_have_the_options_of_the_device() -> None:
+    """Strong zeros and checkpointing are the user's choice, and a transform's own level makes it too."""
+
+    def f(x: Any) -> Any:
+        return ad.where(x > 0, ad.sqrt(x), 0.0).sum()
+
+    x = np.array([0.0, 4.0])
+    assert np.isnan(ad.grad(f)(x)[0])
+    strong = ad.Autodiff(ad.NumPy(), strong_zero=True)
+    with ad.use_device(strong):
+        np.testing.assert_array_equal(ad.grad(f)(x), [0, 0.25])
+        np.testing.assert_array_equal(ad.vjp(f, x)[1](1.0)[0], [0, 0.25])
+        np.testing.assert_array_equal(ad.jacobian(f, mode="reverse")(x), [0, 0.25])
+        np.testing.assert_array_equal(ad.vmap(ad.grad(f))(x[None]), [[0, 0.25]])
+    given = ad.tensor(x, device=strong)
+    np.testing.assert_array_equal(ad.grad(f)(given).numpy(), [0, 0.25])
+
+    def levels(x: Any) -> Any:
+        seen.append(x.device.checkpointing)
+        return (x * x).sum()
+
+    seen: list[Any] = []
+    ad.grad(levels)(x)
+    with ad.use_device(ad.Autodiff(ad.NumPy(), checkpointing="balanced")):
+        ad.grad(levels)(x)
+        ad.hessian(levels)(x)
+    assert seen[:2] == [None, "balanced"]
+    assert set(seen[1:]) == {"balanced"}

@@ -126,8 +126,18 @@ def default_device() -> Backend:
     current = _current.get()
     while current is not None and current.ended:  # inherited by a task that outlived the transform
         current = vars(current).get("_default")
-    if current is not None:
-        return current
+    return _of_the_process() if current is None else current
+
+
+def chosen_device() -> Backend:
+    """The default device that the user set, also inside of transforms, which make their level the default."""
+    current = _current.get()
+    while current is not None and "_default" in vars(current):
+        current = vars(current)["_default"]
+    return _of_the_process() if current is None else current
+
+
+def _of_the_process() -> Backend:
     if not _process:
         _process.append(_Setting(_from_environment(), lambda: None, 0))
     here = threading.get_ident()

@@ -37,8 +37,9 @@ _own: set[str] = set()  # names that users declared, and may declare anew
 class UserPrimitive:
     """A function of tensors that runs a primitive: what `ad.primitive` gives."""
 
-    def __init__(self, primitive: Primitive, document: str | None) -> None:
+    def __init__(self, primitive: Primitive, document: str | None, differentiable: bool) -> None:
         self.primitive = primitive
+        self.differentiable = differentiable
         self.__name__ = self.__qualname__ = primitive.name
         self.__doc__ = document
 
@@ -52,7 +53,7 @@ class UserPrimitive:
                 f"{name}: expected the parameters {self.primitive.parameters}, received {tuple(parameters)}"
             )
         tensors = as_tensors(list(operands), name)
-        if not isinstance(RECORDS[name], NotDifferentiable):
+        if self.differentiable:
             tensors = [cast(x, dtypes.floating(x.dtype)) for x in tensors]
         return run(name, tensors, **parameters)
 
@@ -94,7 +95,8 @@ def primitive(
         (elementwise), and the dtype is the first operand's.
     derivative
         A rule per differentiable operand, `rule(B, g, ...)`, whose further parameters say what it needs
-        (adjoint.rules.records says how); or a record. None says that there is no derivative.
+        (adjoint.rules.records says how); or a record. An empty mapping says that the derivative is zero. Without any, a
+        derivative that is asked for is an error.
     pushforward
         For forward mode, `pushforward(B, tangents, ...)`, where it does not follow: for rules of primitives that are
         not elementwise.
@@ -139,11 +141,6 @@ def primitive(
             )
     implementations = _implementations(name, implementation)
     first = next(iter(implementations.values()), definition)
-    for what, names in (("operands", operands), ("parameters", parameters)):
-        if names is not None and not isinstance(names, str):
-            raise errors.ArgumentTypeError(
-                f"primitive {name}: {what} are names with spaces between, received {errors.shown(names)}"
-            )
     read_operands, read_parameters = _signature(name, first, skip=first is definition)
     operands = read_operands if operands is None else operands
     parameters = read_parameters if parameters is None else parameters
@@ -165,7 +162,8 @@ def primitive(
         BATCHING[name] = _fitting(batching or _batching(made))
     _own.add(name)
     forget(name)
-    return UserPrimitive(made, getattr(first, "__doc__", None))
+    differentiable = bool(derivative) or definition is not None
+    return UserPrimitive(made, getattr(first, "__doc__", None), differentiable)
 
 
 def _implementations(name: str, given: Any) -> dict[Any, Callable[..., Any]]:
@@ -203,6 +201,8 @@ def _record(made: Primitive, derivative: Any, pushforward: Any, definition: Any)
     elif definition is not None:
         record = Composed(definition, pushforward=pushforward, **dict(derivative or {}))
     elif derivative is None:
+        record = _refusing(made.name)
+    elif derivative == {}:
         record = NotDifferentiable()
     elif isinstance(derivative, Mapping):
         simple = made.kind == ELEMENTWISE and pushforward is None
@@ -227,6 +227,21 @@ def _record(made: Primitive, derivative: Any, pushforward: Any, definition: Any)
         except TypeError as error:
             raise errors.ArgumentError(f"primitive {made.name}: {error}") from None
     return record
+
+
+def _refusing(name: str) -> Record:
+    """A record that says, where a derivative is asked for, that none was given."""
+
+    def refuse(*_: Any) -> Any:
+        raise errors.UnsupportedPrimitive(
+            f"the primitive {name!r} has no derivative: give derivative= to ad.primitive, {{}} where it is zero, or "
+            "stop_gradient its operands"
+        )
+
+    return Custom(
+        pullback=lambda B, g, wanted: refuse(),
+        pushforward=lambda B, tangents, out: refuse() if B.dtype_of(out).kind in "fc" else None,
+    )
 
 
 def _batching(made: Primitive) -> Rule:

@@ -16,8 +16,9 @@ import numpy as np
 
 from adjoint import dtypes, errors, trees
 from adjoint.backend import Array, Backend, Decorator
+from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
-from adjoint.devices import active_level, default_device, observed_leaf
+from adjoint.devices import active_level, chosen_device, default_device, observed_leaf
 from adjoint.tensor import Tensor, grounded, lifted, wrap
 
 Function = Callable[..., Any]
@@ -57,6 +58,18 @@ def base_of(values: Sequence[Any], name: str) -> Backend:
         elif grounded(x._array, device, top) is None:
             raise errors.DeviceError(f"{name}: arguments on {top} and {device} do not meet; move one with to_device")
     return observed_leaf(default_device()) if top is None else top
+
+
+def reverse_level(base: Backend) -> Autodiff[Any]:
+    """A fresh level of reverse mode over a backend.
+
+    Its options are those of the nearest Autodiff in the chain of the base, or else of the default
+    device. A policy of `checkpoint` is for the function that was given it alone.
+    """
+    for level in (*base.chain(), *chosen_device().chain()):
+        if isinstance(level, Autodiff):
+            return Autodiff.fresh(base, "balanced" if level.checkpointing == "balanced" else None, level.strong_zero)
+    return Autodiff.fresh(base, None, False)
 
 
 def array_of(x: Any, base: Backend, *, keep: bool = False) -> Array:

@@ -7,7 +7,6 @@ from typing import Any
 
 from adjoint import errors, trees
 from adjoint.backend import RandomKey, replayed
-from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import active
 from adjoint.graph.nodes import key_of, leaf_of
@@ -21,6 +20,7 @@ from adjoint.transforms.calls import (
     outcome,
     peeled,
     results_of,
+    reverse_level,
     zeros_like,
 )
 from adjoint.transforms.reverse import gradient
@@ -79,8 +79,8 @@ def linearize(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     (np.float64(12.0), np.float64(6.0))
     """
     call = Arguments("linearize", f, range(len(primals)), primals, {}, keep=True)
-    lower: Autodiff[Any] = Autodiff.fresh(call.base)
-    level: Autodiff[Any] = Autodiff.fresh(lower)
+    lower = reverse_level(call.base)
+    level = reverse_level(lower)
     keys: list[RandomKey] = []
     with active(level), replayed(keys):
         variables = [leaf_of(lower.wrap(array)) for array in call.arrays]

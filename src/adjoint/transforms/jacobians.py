@@ -8,7 +8,6 @@ from typing import Any
 
 from adjoint import errors, trees
 from adjoint.backend import Array, Backend, RandomKey, replayed
-from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import active
@@ -23,6 +22,7 @@ from adjoint.transforms.calls import (
     outcome,
     peeled,
     results_of,
+    reverse_level,
 )
 
 
@@ -102,7 +102,7 @@ def _rows(f: Function, call: Arguments, has_aux: bool, holomorphic: bool, at_mos
     """The Jacobian in reverse mode, or None where it has more rows than `at_most`, or reverse mode cannot."""
     base: Any = call.base
     batch: Batched[Any] = Batched.fresh(base, None, "shared")  # of directions: there is one example
-    level: Autodiff[Any] = Autodiff.fresh(batch)
+    level = reverse_level(batch)
     with active(level, batch):
         variables = [leaf_of(batch.wrap(array)) for array in call.arrays]
         out, aux = outcome(call.name, call.run(f, level, variables), has_aux)

@@ -23,6 +23,7 @@ from adjoint.transforms.calls import (
     outcome,
     peeled,
     results_of,
+    reverse_level,
     zeros_like,
 )
 
@@ -71,7 +72,7 @@ def _value_and_grad(
 ) -> tuple[Any, Any]:
     call = Arguments(name, f, argnums, args, kwargs)
     call.check_complex(holomorphic)
-    level: Autodiff[Any] = Autodiff.fresh(call.base)
+    level = reverse_level(call.base)
     with active(level):
         variables = [leaf_of(array) for array in call.arrays]
         out, aux = outcome(name, call.run(f, level, variables), has_aux)
@@ -164,7 +165,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
 def _vjp(name: str, f: Function, primals: tuple[Any, ...], has_aux: bool, keys: list[RandomKey] | None = None) -> Any:
     """`vjp`; the random keys are those of an earlier run of f."""
     call = Arguments(name, f, range(len(primals)), primals, {}, keep=True)
-    level: Autodiff[Any] = Autodiff.fresh(call.base)
+    level = reverse_level(call.base)
     keys = [] if keys is None else keys
     with active(level), replayed(keys):
         variables = [leaf_of(array) for array in call.arrays]

@@ -14,13 +14,12 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Array
-from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.decorators.dependence import Dependence, Dependent, scipy_sparse
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import active
 from adjoint.graph.nodes import key_of, leaf_of
-from adjoint.transforms.calls import Arguments, Function, named, on_level, results_of
+from adjoint.transforms.calls import Arguments, Function, named, on_level, results_of, reverse_level
 from adjoint.transforms.reverse import gradient
 
 Matrix = Any  # a scipy.sparse.csr_array
@@ -322,7 +321,7 @@ def _pulled(f: Function, call: Arguments, plan: Plan, seeds: Values) -> Values:
     """A cotangent of the argument for each seed of the result."""
     (x,) = call.arrays
     batch: Batched[Any] = Batched.fresh(call.base)
-    level: Autodiff[Any] = Autodiff.fresh(batch)
+    level = reverse_level(batch)
     with active(level, batch):
         variable = leaf_of(batch.wrap(x))
         out = _result(call, call.run(f, level, [variable]), level)
