@@ -379,6 +379,17 @@ def _reordered(B: Any, x: Any, order: tuple[int, ...]) -> Any:
     return x if order == tuple(range(len(order))) else B.permute_dims(x, axes=order)
 
 
+def _searchsorted(
+    B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]
+) -> Any:
+    """What all examples search for in one line is one search."""
+    x, wanted = values
+    if flags == [False, True] and len(x.shape) == 1:
+        flat = B.reshape(wanted, shape=(math.prod(wanted.shape),))
+        return B.reshape(B.searchsorted(x, flat, **parameters), shape=tuple(wanted.shape))
+    return _along_axes(B, primitive, values, flags, parameters)
+
+
 def _nonzero(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
     raise errors.ShapeError(
         "inside vmap the places of non-zero elements differ in number from example to example, so boolean masks cannot "
@@ -437,6 +448,7 @@ _BY_NAME: dict[str, Rule] = {
     "index_set": _assign,
     "index_add": _assign,
     "nonzero": _nonzero,
+    "searchsorted": _searchsorted,
 }
 BY_KIND: dict[Kind, Rule] = {
     REDUCTION: _along_axes,
