@@ -135,7 +135,6 @@ class Tensor(Generic[B]):
 
     __slots__ = ("__weakref__", "_array", "_device", "_dtype")
     __array_priority__ = 1000
-    __array_ufunc__ = None  # NumPy arrays on the left of an operator defer to the tensor
     __hash__ = None  # type: ignore[assignment]  # == compares elements
 
     _array: Array
@@ -338,6 +337,10 @@ class Tensor(Generic[B]):
     def tolist(self) -> Any: ...
     @bound
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]: ...
+    @bound
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any: ...
+    @bound
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any: ...
     @bound
     def __array_namespace__(self, /, *, api_version: str | None = None) -> ModuleType: ...
     @bound
