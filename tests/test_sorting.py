@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import peer
 
 import adjoint as ad
 from adjoint.backends.numpy import NumPy
@@ -77,7 +78,7 @@ def test_many_additions_at_places(key: str) -> None:
 @pytest.mark.peers
 @pytest.mark.parametrize("descending", [False, True])
 def test_the_gradient_of_sort_is_torchs(descending: bool) -> None:
-    torch = pytest.importorskip("torch")
+    torch = peer("torch")
     x = np.random.default_rng(0).integers(-300, 300, (2000,)) / 7
     w = np.random.default_rng(1).standard_normal(2000)
     leaf = ad.tensor(x).require_grad()

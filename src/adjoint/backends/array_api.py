@@ -320,13 +320,30 @@ def _index_set(xp: Any, x: Array, value: Array, *arrays: Array, key: Key) -> Arr
 def _index_add(xp: Any, x: Array, value: Array, *arrays: Array, key: Key) -> Array:
     if not arrays:
         return _written(xp, x, value, key, add=True)
+    return _joined(xp, xp.add, x, value, arrays, key)
+
+
+def _joining(name: str) -> Callable[..., Array]:
+    """Elements at a key joined with a value by a function of two numbers."""
+
+    def run(xp: Any, x: Array, value: Array, *arrays: Array, key: Key) -> Array:
+        join = getattr(xp, name)
+        if arrays:
+            return _joined(xp, join, x, value, arrays, key)
+        part = _index(xp, x, key=key)
+        return _written(xp, x, join(*_arrays(xp, part, value)), key, add=False)
+
+    return run
+
+
+def _joined(xp: Any, join: Any, x: Array, value: Array, arrays: tuple[Array, ...], key: Key) -> Array:
     flat, values, order, first, last = _writers(xp, x, value, arrays, key)
     if not order.shape[0]:
         return x
     for rank in range(int(xp.max(last - first))):  # once more for each time that one place is named
         hit = first + rank < last
-        added = xp.take(values, xp.take(order, xp.where(hit, first + rank, 0), axis=0), axis=0)
-        flat = xp.where(hit, flat + added, flat)
+        joined = xp.take(values, xp.take(order, xp.where(hit, first + rank, 0), axis=0), axis=0)
+        flat = xp.where(hit, join(flat, joined), flat)
     return xp.reshape(flat, x.shape)
 
 
@@ -356,8 +373,23 @@ def _topk(xp: Any, x: Array, *, k: int, axis: int, largest: bool) -> tuple[Array
     return xp.take_along_axis(x, places, axis=axis), places
 
 
+def _searchsorted(xp: Any, line: Array, x: Array, *, side: str) -> Array:
+    return xp.astype(xp.searchsorted(line, x, side=side), xp.int64, copy=False)
+
+
 def _nonzero(xp: Any, x: Array) -> Array:
     return xp.astype(xp.stack(xp.nonzero(x)), xp.int64, copy=False)
+
+
+def _convolve(xp: Any, a: Array, v: Array, *, full: bool) -> Array:
+    """A sum over the places of the second operand."""
+    n, m = a.shape[-1], v.shape[-1]
+    if full:
+        out = xp.zeros((*broadcast_shapes(a.shape[:-1], v.shape[:-1]), n + m - 1), dtype=a.dtype)
+        for j in range(m):
+            out[..., j : j + n] += a * v[..., j : j + 1]
+        return out
+    return sum(a[..., m - 1 - j : n - j] * v[..., j : j + 1] for j in range(m))
 
 
 # --- linear algebra ------------------------------------------------------------------------------
@@ -449,9 +481,14 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "index": _index,
     "index_set": _index_set,
     "index_add": _index_add,
+    "index_multiply": _joining("multiply"),
+    "index_max": _joining("maximum"),
+    "index_min": _joining("minimum"),
+    "searchsorted": _searchsorted,
     "argsort": _argsort,
     "topk": _topk,
     "nonzero": _nonzero,
+    "convolve": _convolve,
     "conv2d": convolution.conv2d,
     "conv2d_input": convolution.conv2d_input,
     "conv2d_weight": convolution.conv2d_weight,

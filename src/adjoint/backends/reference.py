@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -355,12 +356,17 @@ def _index_set(B: Reference, x: Values, value: Values, *arrays: Values, key: Key
     return values
 
 
-def _index_add(B: Reference, x: Values, value: Values, *arrays: Values, key: Key) -> Line:
-    shape, positions = _indexed(x, arrays, key)
-    values = list(x.values)
-    for p, v in zip(positions, _broadcast(value, shape).values, strict=True):
-        values[p] = values[p] + v
-    return values
+def _joining(join: Callable[[Scalars, Number, Number], Number]) -> Callable[..., Line]:
+    """Elements at a key joined with a value, once for each time that a place is named."""
+
+    def run(B: Reference, x: Values, value: Values, *arrays: Values, key: Key) -> Line:
+        shape, positions = _indexed(x, arrays, key)
+        values = list(x.values)
+        for p, v in zip(positions, _broadcast(value, shape).values, strict=True):
+            values[p] = join(B.scalars, values[p], v)
+        return values
+
+    return run
 
 
 def _take_along_axis(B: Reference, x: Values, indices: Values, *, axis: int) -> Line:
@@ -389,6 +395,11 @@ def _topk(B: Reference, x: Values, *, k: int, axis: int, largest: bool) -> tuple
         for p, i in zip(target, _order(B, line, descending=largest), strict=False):
             values[p], places[p] = line[i], i
     return values, places
+
+
+def _searchsorted(B: Reference, line: Values, x: Values, *, side: str) -> Line:
+    order, join = B.scalars.order, operator.lt if side == "left" else operator.le
+    return [sum(join(order(a), order(b)) for a in line.values) for b in x.values]
 
 
 def _nonzero(B: Reference, x: Values) -> Values:
@@ -446,6 +457,18 @@ def _conv2d_weight(B: Reference, x: Values, g: Values, *, size: Shape, groups: i
     for a, b, c in _taps(x.shape, shape, g.shape, groups=groups, **how):
         weight[b] += x.values[a] * g.values[c]
     return weight
+
+
+def _convolve(B: Reference, a: Values, v: Values, *, full: bool) -> Line:
+    batch = broadcast_shapes(a.shape[:-1], v.shape[:-1])
+    n, m = a.shape[-1], v.shape[-1]
+    a, v = _broadcast(a, (*batch, n)), _broadcast(v, (*batch, m))
+    places = range(n + m - 1) if full else range(m - 1, n)
+    out = []
+    for number in range(math.prod(batch)):
+        left, right = a.values[number * n : (number + 1) * n], v.values[number * m : (number + 1) * m]
+        out += [sum(left[k - j] * right[j] for j in range(m) if 0 <= k - j < n) for k in places]
+    return out
 
 
 # --- linear algebra ------------------------------------------------------------------------------
@@ -593,7 +616,12 @@ _IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
     "triu": _triangle(lambda diagonal, k: diagonal >= k),
     "index": _index,
     "index_set": _index_set,
-    "index_add": _index_add,
+    "index_add": _joining(lambda scalars, x, y: x + y),
+    "index_multiply": _joining(lambda scalars, x, y: x * y),
+    "index_max": _joining(Scalars.maximum),
+    "index_min": _joining(Scalars.minimum),
+    "searchsorted": _searchsorted,
+    "convolve": _convolve,
     "take_along_axis": _take_along_axis,
     "sort": _linewise(_sort),
     "argsort": _linewise(_order),

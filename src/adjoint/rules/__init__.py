@@ -1,6 +1,6 @@
 """The derivative record of every primitive, by kind of primitive."""
 
-from adjoint.rules import contraction, elementwise, indexing, linalg, reduction, structural
+from adjoint.rules import arrays, contraction, elementwise, indexing, linalg, reduction, structural
 from adjoint.rules.records import (
     Bilinear,
     Composed,
@@ -20,10 +20,11 @@ RECORDS: dict[str, Record] = {
     **indexing.RECORDS,
     **contraction.RECORDS,
     **linalg.RECORDS,
+    **arrays.RECORDS,
 }
 
 # Batching rules of primitives whose kind does not give them; `Batched` says what such a rule takes.
-BATCHING: dict[str, Rule] = {}
+BATCHING: dict[str, Rule] = {**arrays.BATCHING}
 
 __all__ = [
     "BATCHING",

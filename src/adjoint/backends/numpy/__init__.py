@@ -14,6 +14,7 @@ import numpy as np
 from adjoint.backend import Array, Implementation, Leaf
 from adjoint.backends import composed
 from adjoint.backends.numpy import (
+    arrays,
     contraction,
     creation,
     elementwise,
@@ -26,7 +27,7 @@ from adjoint.backends.numpy import (
 )
 from adjoint.primitives import DType, Primitive
 
-_TOPICS = (elementwise, reduction, structural, indexing, sorting, contraction, linalg, creation, random)
+_TOPICS = (elementwise, reduction, structural, indexing, sorting, contraction, linalg, creation, random, arrays)
 _IMPLEMENTATIONS: dict[str, Implementation] = {
     name: run for topic in _TOPICS for name, run in topic.IMPLEMENTATIONS.items()
 }

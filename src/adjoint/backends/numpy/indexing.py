@@ -34,6 +34,11 @@ def _index_set_into(x: Array, value: Array, *arrays: Array, key: Key) -> Array:
     return x
 
 
+def joining(join: np.ufunc) -> Implementation:
+    """Elements at a key joined with a value, in a copy."""
+    return lambda x, value, *arrays, key: _combined(join, np.array(x), value, arrays, key)
+
+
 def _index_add(x: Array, value: Array, *arrays: Array, key: Key) -> Array:
     return _index_add_into(np.array(x), value, *arrays, key=key)
 
@@ -55,7 +60,7 @@ def _combined(join: np.ufunc, x: Array, value: Array, arrays: tuple[Array, ...],
     NumPy does it fast for one axis and one array of places only, so the leading axes that all arrays point into are
     made one.
     """
-    flat = _flat(x, value, arrays) if len(arrays) == len(key) else None
+    flat = _flat(x, value, arrays) if arrays and len(arrays) == len(key) else None
     if flat is None:
         join.at(x, _filled(key, arrays), value)
     else:
@@ -64,7 +69,7 @@ def _combined(join: np.ufunc, x: Array, value: Array, arrays: tuple[Array, ...],
 
 
 def _flat(x: Array, value: Array, arrays: tuple[Array, ...]) -> tuple[Array, Array] | None:
-    """Where the elements at leading places stand in the flat `x`, and the value for each; None where that is no gain."""
+    """Where elements at leading places stand in the flat `x`, and the value for each; None where it is no gain."""
     sizes, inner = x.shape[: len(arrays)], x.shape[len(arrays) :]
     common = np.broadcast_shapes(*[a.shape for a in arrays])
     if math.prod(common) * math.prod(inner) < _SMALL or not x.flags.c_contiguous:

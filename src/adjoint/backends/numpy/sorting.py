@@ -20,7 +20,7 @@ def _sort(x: Array, *, axis: int, descending: bool) -> Array:
 
 def _argsort(x: Array, *, axis: int, descending: bool) -> Array:
     """Equal elements, and nans, keep their order; nans are the largest."""
-    if x.size < _SMALL or x.dtype.itemsize < 4 and x.dtype.kind != "f":  # short integers are sorted by their digits
+    if x.size < _SMALL or (x.dtype.itemsize < 4 and x.dtype.kind != "f"):  # short integers it sorts by digits
         return _plain(x, axis, descending)
     lines = np.moveaxis(x, axis, -1)
     if x.dtype.itemsize <= 4 and lines.shape[-1] < 2**31:

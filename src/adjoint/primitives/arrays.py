@@ -1,0 +1,59 @@
+"""Primitives of array functions beyond the standard: running extremes, places joined, windows, convolution."""
+
+from __future__ import annotations
+
+from adjoint import errors
+from adjoint.primitives.indexing import Key, index_set_shape
+from adjoint.primitives.table import (
+    CONTRACTION,
+    INDEX,
+    INDEXING,
+    REDUCTION,
+    STRUCTURAL,
+    Shape,
+    broadcast_shapes,
+    declare,
+    index_dtype,
+    same_dtype,
+)
+
+
+def _joined_shape(shape: Shape, value: Shape, *arrays: Shape, key: Key) -> Shape:
+    return index_set_shape(shape, value, *arrays, key=key)
+
+
+def _windows_shape(shape: Shape, *, axis: int, size: int) -> Shape:
+    if not 1 <= size <= shape[axis]:
+        raise errors.ShapeError(
+            f"windows of {size} elements do not fit axis {axis} of shape {shape}, which has {shape[axis]}"
+        )
+    return (*shape[:axis], shape[axis] - size + 1, *shape[axis + 1 :], size)
+
+
+def _convolve_shape(a: Shape, v: Shape, *, full: bool) -> Shape:
+    if not a or not v or not a[-1] or not v[-1]:
+        raise errors.ShapeError(f"convolve: expected at least one element along an axis, received shapes {a} and {v}")
+    n, m = a[-1], v[-1]
+    if not full and n < m:
+        raise errors.ShapeError(f"convolve: without a border {m} elements do not fit into {n}")
+    return (*broadcast_shapes(a[:-1], v[:-1]), n + m - 1 if full else n - m + 1)
+
+
+def _searchsorted_shape(line: Shape, x: Shape, *, side: str) -> Shape:
+    if len(line) != 1:
+        raise errors.ShapeError(f"searchsorted: expected one axis of sorted elements, received shape {line}")
+    return x
+
+
+# as index_add, with another way to join what is there and the value
+declare("index_multiply index_max index_min", INDEXING, "x value *arrays", "key", shape=_joined_shape, dtype=same_dtype)
+# the extreme up to each place, and the place of it, the last of equal ones
+declare(
+    "cummax cummin", REDUCTION, "x", "axis", results=2, shape=lambda s, **_: [s, s], dtype=lambda d, **_: [d, INDEX]
+)
+# all runs of so many elements along an axis, which become a new last axis
+declare("windows", STRUCTURAL, "x", "axis size", shape=_windows_shape, dtype=same_dtype)
+# sums of a[k - j] v[j] along the last axes: where one of them is inside, or all of the shorter v
+declare("convolve", CONTRACTION, "a v", "full", shape=_convolve_shape, dtype=same_dtype)
+# how many sorted elements are less ("left"), or not greater ("right")
+declare("searchsorted", INDEXING, "line x", "side", shape=_searchsorted_shape, dtype=index_dtype)
