@@ -16,7 +16,7 @@ from adjoint.devices import default_device
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
 from adjoint.primitives import Shape
-from adjoint.tensor import Tensor, cast, explain, fitting, operand, run, same, wrap
+from adjoint.tensor import Tensor, cast, explain, fitting, operand, run, same, weak, wrap
 
 D = TypeVar("D", bound=Backend)
 Default = Tensor[Autodiff[NumPy]]
@@ -479,13 +479,25 @@ def as_tensor(x: Any, name: str) -> Tensor[Any]:
 
 
 def as_tensors(xs: Sequence[Any], name: str) -> list[Tensor[Any]]:
-    """Arguments that go together as tensors of one dtype, scalars and arrays where the tensors are."""
+    """Arguments that go together as tensors of one dtype, where the tensors are; Python's numbers beside them are weak."""
     first = next((x for x in xs if isinstance(x, Tensor)), None)
-    tensors = [as_tensor(x, name) if first is None else operand(x, first, name) for x in xs]
-    dtype = tensors[0].dtype
-    for x in tensors[1:]:
+    alone = all(weak(x) for x in xs)
+    tensors = [
+        x if weak(x) and not alone else as_tensor(x, name) if first is None else operand(x, first, name) for x in xs
+    ]
+    strong = [x for x in tensors if isinstance(x, Tensor)]
+    dtype = strong[0].dtype
+    for x in strong[1:]:
         dtype = dtypes.promote(dtype, x.dtype)
-    return [cast(x, dtype) for x in tensors]
+    for x in tensors:
+        if not isinstance(x, Tensor):
+            dtype = dtypes.promote_scalar(dtype, x)
+    return [
+        cast(x, dtype)
+        if isinstance(x, Tensor)
+        else operand(np.asarray(fitting(x, dtype, name), dtype), strong[0], name)
+        for x in tensors
+    ]
 
 
 def inexact(x: Any, name: str) -> Tensor[Any]:
