@@ -83,9 +83,7 @@ def _probabilities(q: Any, scale: float, name: str) -> Any:
         q = q.numpy()
     values = np.asarray(q, dtype=np.float64) / scale
     if values.ndim > 1 or not np.all((values >= 0) & (values <= 1)):
-        raise errors.ArgumentError(
-            f"{name}: expected numbers from 0 to {scale:g}, or a vector; {errors.shown(q)} given"
-        )
+        raise errors.ArgumentError(f"{name}: q is from 0 to {scale:g}, or a vector of such; received {errors.shown(q)}")
     return values
 
 
@@ -132,9 +130,9 @@ def _between(ordered: Tensor[Any], low: Tensor[Any], high: Tensor[Any], part: Te
         below, above = (run("index", (ordered, places), key=key) for places in (low, high))
     else:
         below, above = (run("take_along_axis", (ordered, places), axis=last) for places in (low, high))
-    step = (above - below) * cast(part, ordered.dtype)
-    step = where(run("isfinite", (step,)), step, above)  # beside infinities, also equal ones, a sum is right
-    return where(part == 0, below, below + step)
+    endless = run("isinf", (below,)) | run("isinf", (above,))  # whose sum is right, and whose difference is not
+    step = (where(endless, 0.0, above) - where(endless, 0.0, below)) * cast(part, ordered.dtype)
+    return where(part == 0, below, below + where(endless, above, step))
 
 
 def _weighted(
