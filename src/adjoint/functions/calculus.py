@@ -185,7 +185,7 @@ def convolve(a: Tensor[B], v: Any, /, *, mode: str = "full") -> Tensor[B]:
     [1, 3, 5, 3]
     """
     a, v = _vectors("convolve", a, v, mode)
-    return _convolved(a, v, mode)
+    return _convolved(a, v, mode)  # type: ignore[no-any-return]
 
 
 def _convolved(a: Tensor[Any], v: Tensor[Any], mode: str) -> Any:

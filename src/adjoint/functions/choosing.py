@@ -86,7 +86,7 @@ def lerp(x: Tensor[B], y: Any, weight: Any, /) -> Tensor[B]:
     [1.0, 12.5]
     """
     x, y, weight = _together([x, y, weight], "lerp")
-    return x + weight * (y - x)
+    return x + weight * (y - x)  # type: ignore[no-any-return]
 
 
 def fmod(x: Any, y: Any, /) -> Any:
@@ -153,7 +153,7 @@ def isclose(x: Tensor[B], y: Any, /, *, rtol: float = 1e-5, atol: float = 1e-8, 
     rtol, atol = (as_number(v, "isclose", "a tolerance") for v in (rtol, atol))
     finite = run("isfinite", (y,))
     close = (abs(x - y) <= atol + rtol * abs(y)) & finite | (x == y)
-    return close | ((x != x) & (y != y)) if as_flag(equal_nan, "isclose", "equal_nan") else close
+    return close | ((x != x) & (y != y)) if as_flag(equal_nan, "isclose", "equal_nan") else close  # type: ignore[no-any-return]
 
 
 def allclose(x: Tensor[B], y: Any, /, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor[B]:

@@ -479,25 +479,23 @@ def as_tensor(x: Any, name: str) -> Tensor[Any]:
 
 
 def as_tensors(xs: Sequence[Any], name: str) -> list[Tensor[Any]]:
-    """Arguments that go together as tensors of one dtype, where the tensors are; Python's numbers beside them are weak."""
+    """Arguments that go together as tensors of one dtype, where the tensors are; Python's numbers adapt to others."""
     first = next((x for x in xs if isinstance(x, Tensor)), None)
     alone = all(weak(x) for x in xs)
-    tensors = [
+    tensors: list[Any] = [
         x if weak(x) and not alone else as_tensor(x, name) if first is None else operand(x, first, name) for x in xs
     ]
-    strong = [x for x in tensors if isinstance(x, Tensor)]
-    dtype = strong[0].dtype
-    for x in strong[1:]:
-        dtype = dtypes.promote(dtype, x.dtype)
+    given: list[Tensor[Any]] = [x for x in tensors if isinstance(x, Tensor)]
+    dtype = given[0].dtype
+    for tensor in given[1:]:
+        dtype = dtypes.promote(dtype, tensor.dtype)
     for x in tensors:
         if not isinstance(x, Tensor):
             dtype = dtypes.promote_scalar(dtype, x)
-    return [
-        cast(x, dtype)
-        if isinstance(x, Tensor)
-        else operand(np.asarray(fitting(x, dtype, name), dtype), strong[0], name)
-        for x in tensors
-    ]
+    for i, x in enumerate(tensors):
+        if not isinstance(x, Tensor):
+            tensors[i] = operand(np.asarray(fitting(x, dtype, name), dtype), given[0], name)
+    return [cast(x, dtype) for x in tensors]
 
 
 def inexact(x: Any, name: str) -> Tensor[Any]:

@@ -164,7 +164,7 @@ def _as_weights(name: str, x: Tensor[Any], weights: Any, axes: tuple[int, ...]) 
             )
         shape = tuple(n if i == axes[0] else 1 for i, n in enumerate(x.shape))
         weights = broadcast_to(reshape(weights, shape), x.shape)
-    return weights
+    return weights  # type: ignore[no-any-return]
 
 
 def quantile(
@@ -284,12 +284,12 @@ def _nanmean(x: Tensor[Any], axes: tuple[int, ...]) -> tuple[Tensor[Any], Tensor
 
 def nanvar(x: Tensor[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
     """`var` of the elements that are not nan; nan where they are no more than the correction."""
-    return _spread("nanvar", x, axis, correction, keepdims)
+    return _spread("nanvar", x, axis, correction, keepdims)  # type: ignore[no-any-return]
 
 
 def nanstd(x: Tensor[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
     """`std` of the elements that are not nan; nan where they are no more than the correction."""
-    return _spread("nanstd", x, axis, correction, keepdims)
+    return _spread("nanstd", x, axis, correction, keepdims)  # type: ignore[no-any-return]
 
 
 def _spread(name: str, x: Any, axis: Axis, correction: Any, keepdims: Any) -> Any:
@@ -395,6 +395,7 @@ def cov(
     x = _variables("cov", x, y, rowvar)
     correction, n = as_number(correction, "cov", "correction"), x.shape[1]
     weights: Any = None
+    freedom: Any
     for given in (fweights, aweights):
         if given is not None:
             part = operand(given, x, "cov")
@@ -404,7 +405,7 @@ def cov(
             weights = part if weights is None else weights * part
     if weights is None:
         centred = x - mean(x, 1, keepdims=True)
-        scaled, freedom = centred, n - correction
+        scaled, freedom = centred, float(n - correction)
     else:
         total = sum(weights)
         centred = x - sum(x * weights, 1, keepdims=True) / total
@@ -446,4 +447,4 @@ def corrcoef(x: Tensor[B], y: Any = None, /, *, rowvar: bool = True) -> Tensor[B
         return c / c
     places = operand(np.arange(c.shape[0]), c, "corrcoef")
     deviation = run("sqrt", (run("index", (c, places, places), key=(ARRAY, ARRAY)).real,))
-    return c / reshape(deviation, (-1, 1)) / deviation
+    return c / reshape(deviation, (-1, 1)) / deviation  # type: ignore[no-any-return]
