@@ -31,10 +31,10 @@ def searchsorted(x: Tensor[B], values: Any, /, *, side: str = "left") -> Tensor[
 
     Raises ShapeError for other than a real vector, ArgumentError for another side.
     """
+    x, values = as_tensors([x, values], "searchsorted")
     x = _real_line(x, "searchsorted", "sorted elements")
     if side not in ("left", "right"):
         raise errors.ArgumentError(f"searchsorted: side is 'left' or 'right', received {errors.shown(side)}")
-    x, values = as_tensors([x, values], "searchsorted")
     return run("searchsorted", (x, values), side=side)  # type: ignore[no-any-return]
 
 
@@ -44,9 +44,8 @@ def digitize(x: Tensor[B], bins: Any, /, *, right: bool = False) -> Tensor[B]:
     Interval i has bins[i - 1] <= x < bins[i], or with `right` bins[i - 1] < x <= bins[i]; for decreasing bounds it is
     the other way round. Raises ShapeError for other bounds than a real vector.
     """
-    x = as_tensor(x, "digitize")
-    bins = _real_line(operand(bins, x, "digitize"), "digitize", "bounds")
     bins, x = as_tensors([bins, x], "digitize")
+    bins = _real_line(bins, "digitize", "bounds")
     side = "left" if as_flag(right, "digitize", "right") else "right"
     up = run("searchsorted", (bins, x), side=side)
     if bins.size < 2:
@@ -157,7 +156,7 @@ def histogram(
     >>> counts.tolist(), bounds.tolist()
     ([2, 1], [0.0, 0.5, 1.0])
     """
-    x = as_tensor(x, "histogram")
+    x = operand(x, weights, "histogram") if isinstance(weights, Tensor) else as_tensor(x, "histogram")
     if x.dtype.kind == "c":
         raise errors.DtypeError(f"histogram: complex numbers have no order; received {x.dtype}")
     x = reshape(inexact(x, "histogram"), -1).detach()

@@ -42,7 +42,7 @@ def scatter(x: Tensor[B], key: Any, values: Any, /, *, mode: str = "set") -> Ten
     >>> ad.scatter(ad.zeros(3), [0, 0, 2], ad.tensor([1.0, 2.0, 3.0]), mode="add").tolist()
     [3.0, 0.0, 3.0]
     """
-    x, values = as_tensors([as_tensor(x, "scatter"), values], "scatter")
+    x, values = as_tensors([x, values], "scatter")
     primitive = _primitive(mode, x, "scatter")
     normal, arrays = as_key(x, key)
     target = index_shape(x.shape, *[a.shape for a in arrays], key=normal)
@@ -63,7 +63,7 @@ def put_along_axis(x: Tensor[B], indices: Any, values: Any, /, *, axis: int = -1
     >>> ad.put_along_axis(x, ad.argmax(x, axis=1, keepdims=True), 0.0, axis=1).tolist()
     [[1.0, 0.0], [0.0, 2.0]]
     """
-    x, values = as_tensors([as_tensor(x, "put_along_axis"), values], "put_along_axis")
+    x, values = as_tensors([x, values], "put_along_axis")
     primitive = _primitive(mode, x, "put_along_axis")
     place = as_axis(axis, x.ndim, "put_along_axis")
     indices = operand(indices, x, "put_along_axis")
@@ -84,7 +84,7 @@ def put_along_axis(x: Tensor[B], indices: Any, values: Any, /, *, axis: int = -1
 
 def _segments(x: Any, segments: Any, num_segments: Any, axis: int, name: str) -> tuple[Tensor[Any], Tensor[Any], int]:
     """The tensor with its axis in front, the segment of each part of it, and how many segments there are."""
-    x = as_tensor(x, name)
+    x = operand(x, segments, name) if isinstance(segments, Tensor) else as_tensor(x, name)
     x = moveaxis(x, as_axis(axis, x.ndim, name), 0)
     segments = operand(segments, x, name)
     if segments.dtype.kind not in "iu" or segments.shape != x.shape[:1]:
@@ -185,7 +185,7 @@ def bincount(x: Tensor[B], /, weights: Any = None, *, minlength: int = 0, length
     >>> ad.bincount(ad.tensor([0, 2, 2]), ad.tensor([0.5, 1.0, 2.0])).tolist()
     [0.5, 0.0, 3.0]
     """
-    x = as_tensor(x, "bincount")
+    x = operand(x, weights, "bincount") if isinstance(weights, Tensor) else as_tensor(x, "bincount")
     if x.ndim != 1 or (x.dtype.kind not in "iu" and x.size):
         raise errors.ShapeError(f"bincount: expected a vector of integers, received {x.dtype} of shape {x.shape}")
     numbers, count = _counted(x, None if length is None else as_integer(length, "bincount", "length"), "bincount")

@@ -191,7 +191,7 @@ def insert(x: Tensor[B], places: Any, values: Any, /, *, axis: int | None = None
     >>> ad.insert(ad.tensor([1.0, 2.0]), 1, 9.0).tolist()
     [1.0, 9.0, 2.0]
     """
-    x, values = as_tensors([as_tensor(x, "insert"), values], "insert")
+    x, values = as_tensors([x, values], "insert")
     if axis is None:
         x, axis = reshape(x, -1), 0
     place = as_axis(axis, x.ndim, "insert")
@@ -221,7 +221,7 @@ def _changed(change: Any, n: int, places: Any, name: str, *values: Any) -> Any:
 
 def append(x: Tensor[B], values: Any, /, *, axis: int | None = None) -> Tensor[B]:
     """With values behind along an axis, or both flat and joined. Errors as `concat`."""
-    return concat([as_tensor(x, "append"), values], axis=axis)
+    return concat([x, values], axis=axis)
 
 
 # --- turns ---
