@@ -320,6 +320,8 @@ def sliding_window_view(x: Tensor[B], window_shape: int | Sequence[int], /, *, a
     axes = as_axes(None, x.ndim, "") if axis is None else integers(axis, "sliding_window_view", "axes")
     if len(axes) != len(sizes):
         raise errors.ShapeError(f"sliding_window_view: {len(sizes)} sizes of windows for {len(axes)} axes")
+    if any(size < 1 for size in sizes):
+        raise errors.ShapeError(f"sliding_window_view: windows have at least one element; received sizes {sizes}")
     ndim = x.ndim
     for place, size in zip(axes, sizes, strict=True):
         x = run("windows", (x,), axis=as_axis(place, ndim, "sliding_window_view"), size=size)
