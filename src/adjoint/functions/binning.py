@@ -14,7 +14,7 @@ from adjoint.functions.elementwise import where
 from adjoint.functions.manipulation import flip, reshape
 from adjoint.functions.reductions import as_flag, max, min, sum
 from adjoint.primitives import ARRAY
-from adjoint.tensor import Tensor, cast, operand, run
+from adjoint.tensor import Tensor, cast, operand, run, weak
 
 B = TypeVar("B", bound=Backend)
 
@@ -165,49 +165,60 @@ def histogram(
         if weights.size != x.size:
             raise errors.ShapeError(f"histogram: weights of shape {weights.shape} for {x.size} values")
         weights = reshape(weights, -1)
-    if isinstance(bins, (int, np.integer)) and not isinstance(bins, bool):
-        count = int(bins)
-        edges, places = _even(x, count, range)
-    else:
-        edges = cast(_real_line(operand(bins, x, "histogram"), "histogram", "bounds").detach(), x.dtype)
-        count = edges.size - 1
-        if count >= 1 and not bool((edges[1:] >= edges[:-1]).all()):
-            raise errors.ArgumentError("histogram: bounds must increase")
-        places = run("searchsorted", (edges, x), side="right") - 1 if count >= 1 else x
-    if count < 1:
-        raise errors.ArgumentError(f"histogram: expected at least one interval, received bins {errors.shown(bins)}")
-    inside = (x >= edges[0]) & (x <= edges[-1])
-    places = run("clip", (places, 0, count - 1))
-    amounts = cast(inside, dtypes.int64) if weights is None else where(inside, weights, 0)
-    ground = made(amounts.device, "full", shape=(count,), value=0, dtype=amounts.dtype)
-    counts = run("index_add", (ground, amounts, places), key=(ARRAY,))
+    even = isinstance(bins, (int, np.integer)) and not isinstance(bins, bool)
+    edges = _bounds(x, int(bins), range) if even else _given(x, bins)
+    counts = _counted(x, edges) if weights is None else _weighed(x, edges, weights, even)
     if as_flag(density, "histogram", "density"):
         counts = counts / (edges[1:] - edges[:-1]) / sum(counts)
     return counts, edges
 
 
-def _even(x: Tensor[Any], count: int, range: Any) -> tuple[Tensor[Any], Tensor[Any]]:
-    """The bounds of intervals of one width, and the interval of each value, by division and then by comparison."""
-    if range is None:
-        low, high = (min(x), max(x)) if x.size else (operand(np.zeros((), x.dtype), x, ""), operand(1.0, x, ""))
-        low, high = cast(low, x.dtype), cast(high, x.dtype)
-        if not np.isfinite(x.device.values_of((high - low)._array)).all():
-            raise errors.ArgumentError("histogram: the values are not all finite, so give range=")
-    else:
+def _given(x: Tensor[Any], bins: Any) -> Tensor[Any]:
+    edges = cast(_real_line(operand(bins, x, "histogram"), "histogram", "bounds").detach(), x.dtype)
+    if edges.size < 2 or not bool((edges[1:] >= edges[:-1]).all()):
+        raise errors.ArgumentError("histogram: expected at least two bounds, which increase")
+    return edges
+
+
+def _bounds(x: Tensor[Any], count: int, range: Any) -> Tensor[Any]:
+    """The bounds of intervals of one width."""
+    if count < 1:
+        raise errors.ArgumentError(f"histogram: expected at least one interval, received bins={count}")
+    if range is not None:
         bounds = [as_number(v, "histogram", "a bound") for v in range]
         if len(bounds) != 2 or not bounds[0] <= bounds[1] or not np.isfinite(bounds).all():
             raise errors.ArgumentError(f"histogram: range is two finite bounds, the lower one first; received {range}")
-        low, high = (operand(np.asarray(v, x.dtype), x, "histogram") for v in bounds)
+    else:
+        bounds = [min(x), max(x)] if x.size else [0.0, 1.0]
+        if x.size and not all(np.isfinite(x.device.values_of(v._array)).all() for v in bounds):
+            raise errors.ArgumentError("histogram: the values are not all finite, so give range=")
+    low, high = (operand(np.asarray(v, x.dtype) if weak(v) else v, x, "histogram") for v in bounds)
     low, high = where(low == high, low - 0.5, low), where(low == high, high + 0.5, high)
     steps = made(x.device, "arange", start=0, stop=count + 1, step=1, dtype=x.dtype)
-    last = operand(np.arange(count + 1) == count, x, "histogram")
-    edges = where(last, high, low + steps * ((high - low) / (count or 1)))
-    if not count > 0:
-        return edges, x
-    scaled = (x - low) * (count / (high - low))
-    scaled = where(run("isfinite", (scaled,)), run("clip", (scaled, -1.0, count + 1.0)), -1.0)
-    places = run("clip", (cast(scaled, dtypes.int64), 0, count - 1))
-    lower = run("index", (edges, places), key=(ARRAY,))
-    upper = run("index", (edges, places + 1), key=(ARRAY,))
-    places = places - cast(x < lower, dtypes.int64)
-    return edges, places + cast((x >= upper) & (places < count - 1), dtypes.int64)
+    return where(steps == count, high, low + steps * ((high - low) / count))
+
+
+def _counted(x: Tensor[Any], edges: Tensor[Any]) -> Tensor[Any]:
+    """Differences of how many sorted values lie before each bound; to the last one its equals belong."""
+    ordered = run("sort", (x,), axis=0, descending=False)
+    before = run("searchsorted", (ordered, edges[:-1]), side="left")
+    until = run("searchsorted", (ordered, edges[-1:]), side="right")
+    before = run("concat", (before, until), axis=0)
+    return before[1:] - before[:-1]
+
+
+def _weighed(x: Tensor[Any], edges: Tensor[Any], weights: Tensor[Any], even: bool) -> Tensor[Any]:
+    """The sums of weights at the intervals' numbers."""
+    count = edges.size - 1
+    inside = (x >= edges[0]) & (x <= edges[-1])
+    if even:  # a quotient says where, up to rounding, and comparisons with the bounds correct it
+        places = where(inside, (x - edges[0]) * (count / (edges[-1] - edges[0])), 0.0)
+        places = run("clip", (cast(places, dtypes.int64), 0, count - 1))
+        key = (ARRAY,)
+        lower, upper = (run("index", (line, places), key=key) for line in (edges[:-1], edges[1:]))
+        places = places - cast(x < lower, dtypes.int64) + cast(x >= upper, dtypes.int64)
+    else:
+        places = run("searchsorted", (edges, x), side="right") - 1
+    places = run("clip", (places, 0, count - 1))
+    ground = made(weights.device, "full", shape=(count,), value=0, dtype=weights.dtype)
+    return run("index_add", (ground, where(inside, weights, 0), places), key=(ARRAY,))  # type: ignore[no-any-return]

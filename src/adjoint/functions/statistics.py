@@ -13,6 +13,7 @@ from adjoint.backend import Backend
 from adjoint.functions.creation import as_number, as_tensor, as_tensors, inexact, made
 from adjoint.functions.elementwise import isnan, where
 from adjoint.functions.manipulation import broadcast_to, concat, moveaxis, permute_dims, reshape
+from adjoint.functions.reductions import all as every
 from adjoint.functions.reductions import any as some
 from adjoint.functions.reductions import argmax, argmin, as_axes, as_flag, max, mean, min, prod, sum
 from adjoint.primitives import ARRAY
@@ -107,7 +108,7 @@ def _quantile(name: str, x: Any, q: Any, axis: Axis, method: str, keepdims: Any,
         values = _weighted(name, x, lines, q.reshape(-1), axes, method, weights)
     elif skip:
         ordered = run("sort", (lines,), axis=lines.ndim - 1, descending=False)
-        count = sum(cast(~isnan(lines), dtypes.int64), -1)
+        count = reshape(_known(isnan(lines), (lines.ndim - 1,)), lines.shape[:-1])
         # all that a number of elements can ask for, so that the numbers need not be known
         low, high, part = _ranks(q.reshape(-1), np.arange(n + 1)[:, None], method)
         values = _between(ordered, *[operand(table, x, name)[count] for table in (low, high, part)])
@@ -116,7 +117,8 @@ def _quantile(name: str, x: Any, q: Any, axis: Axis, method: str, keepdims: Any,
         low, high, part = _ranks(q.reshape(-1), n, method)
         values = _between(ordered, operand(low, x, name), operand(high, x, name), operand(part, x, name))
     if n and not skip:
-        values = where(some(isnan(lines), -1, keepdims=True), math.nan, values)
+        missing = isnan(lines if weights is not None else ordered[..., -1:])  # the last of the sorted ones
+        values = where(some(missing, -1, keepdims=True), math.nan, values)
     values = moveaxis(values, -1, 0)
     kept = tuple(1 if i in axes else m for i, m in enumerate(x.shape)) if keepdims else values.shape[1:]
     return reshape(values, (*q.shape, *kept))
@@ -244,9 +246,12 @@ def _without(x: Tensor[Any], value: Any) -> Tensor[Any]:
     return where(isnan(x), value, x) if x.dtype.kind in "fc" else x
 
 
-def _known(x: Tensor[Any], axes: tuple[int, ...]) -> Tensor[Any]:
-    """How many elements along axes are not nan."""
-    return sum(cast(~isnan(x), dtypes.int64), axes, keepdims=True)
+def _known(missing: Tensor[Any], axes: tuple[int, ...]) -> Tensor[Any]:
+    """How many elements along axes are not missing."""
+    return math.prod(missing.shape[i] for i in axes) - run("sum", (cast(missing, _COUNTS),), axis=axes, keepdims=True)
+
+
+_COUNTS = dtypes.int32  # as many as there is memory for along axes, and half as much to sum up
 
 
 def _kept(x: Tensor[Any], axes: tuple[int, ...], keepdims: bool) -> Tensor[Any]:
@@ -272,13 +277,13 @@ def nanmean(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Te
     """`mean` of the elements that are not nan; nan where there are none."""
     x = inexact(x, "nanmean")
     axes, keepdims = as_axes(axis, x.ndim, "nanmean"), as_flag(keepdims, "nanmean")
-    return _kept(cast(_nanmean(cast(x, dtypes.summing(x.dtype)), axes)[0], x.dtype), axes, keepdims)
+    return _kept(cast(_nanmean(cast(x, dtypes.summing(x.dtype)), isnan(x), axes)[0], x.dtype), axes, keepdims)
 
 
-def _nanmean(x: Tensor[Any], axes: tuple[int, ...]) -> tuple[Tensor[Any], Tensor[Any]]:
-    """The mean and the number of elements that are not nan."""
-    count = cast(_known(x, axes), x.dtype)
-    total = sum(_without(x, 0.0), axes, keepdims=True)
+def _nanmean(x: Tensor[Any], missing: Tensor[Any], axes: tuple[int, ...]) -> tuple[Tensor[Any], Tensor[Any]]:
+    """The mean and the number of elements that are not missing."""
+    count = cast(_known(missing, axes), x.real.dtype)
+    total = sum(where(missing, 0.0, x), axes, keepdims=True)
     return where(count == 0, math.nan, total / where(count == 0, 1.0, count)), count
 
 
@@ -295,11 +300,10 @@ def nanstd(x: Tensor[B], /, axis: Axis = None, *, correction: float = 0, keepdim
 def _spread(name: str, x: Any, axis: Axis, correction: Any, keepdims: Any) -> Any:
     x, correction = inexact(x, name), as_number(correction, name, "correction")
     axes, keepdims = as_axes(axis, x.ndim, name), as_flag(keepdims, name)
-    wide = cast(x, dtypes.summing(x.dtype))
-    middle, count = _nanmean(wide, axes)
-    centred = where(isnan(wide), 0.0, wide - middle)
-    length = run("vector_norm", (centred,), axis=axes, keepdims=True)
-    freedom = count.real - correction
+    wide, missing = cast(x, dtypes.summing(x.dtype)), isnan(x)
+    middle, count = _nanmean(wide, missing, axes)
+    centred = where(missing, 0.0, wide - middle)
+    freedom = count - correction
     known = freedom > 0
     freedom = where(known, freedom, 1.0)
     if name == "nanvar":
@@ -307,7 +311,7 @@ def _spread(name: str, x: Any, axis: Axis, correction: Any, keepdims: Any) -> An
         squares = squares + run("square", (centred.imag,)) if wide.dtype.kind == "c" else squares
         out = sum(squares, axes, keepdims=True) / freedom
     else:
-        out = length / run("sqrt", (freedom,))
+        out = run("vector_norm", (centred,), axis=axes, keepdims=True) / run("sqrt", (freedom,))
     out = where(known, out, math.nan)
     return _kept(cast(out, x.dtype) if x.dtype is dtypes.float16 else out, axes, keepdims)
 
@@ -317,8 +321,9 @@ def _nanextreme(name: str, x: Any, axis: Axis, keepdims: Any, pick: Callable[...
     if x.dtype.kind != "f":
         return pick(x, axis, keepdims=keepdims)
     axes, keepdims = as_axes(axis, x.ndim, name), as_flag(keepdims, name)
-    out = pick(_without(x, beyond), axes, keepdims=True)
-    return _kept(where(_known(x, axes) == 0, math.nan, out), axes, keepdims)
+    missing = isnan(x)
+    out = pick(where(missing, beyond, x), axes, keepdims=True)
+    return _kept(where(every(missing, axes, keepdims=True), math.nan, out), axes, keepdims)
 
 
 def nanmax(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
@@ -333,9 +338,11 @@ def nanmin(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Ten
 
 def _nanplace(name: str, x: Any, axis: int | None, keepdims: Any, pick: Callable[..., Any], beyond: float) -> Any:
     x = _real(x, name)
-    place = pick(_without(x, beyond) if x.dtype.kind == "f" else x, axis, keepdims=keepdims)
-    none = _known(x, as_axes(axis, x.ndim, name)) == 0
-    return where(reshape(none, place.shape), -1, place)
+    if x.dtype.kind != "f":
+        return pick(x, axis, keepdims=keepdims)
+    missing = isnan(x)
+    place = pick(where(missing, beyond, x), axis, keepdims=keepdims)
+    return where(every(missing, axis, keepdims=keepdims), -1, place)
 
 
 def nanargmax(x: Tensor[B], /, axis: int | None = None, *, keepdims: bool = False) -> Tensor[B]:
