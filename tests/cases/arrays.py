@@ -8,7 +8,22 @@ from typing import Any
 import numpy as np
 
 from adjoint.primitives import ARRAY
-from cases.values import LINES, Array, Case, cplx, distinct, grid, ints, real
+from cases.values import (
+    AXES,
+    LINES,
+    Array,
+    Case,
+    binary,
+    cplx,
+    distinct,
+    grid,
+    ints,
+    natural,
+    off_integers,
+    real,
+    reductions,
+    wholes,
+)  # fmt: skip
 
 _ALL = slice(None)
 # shape, key, arrays, and the shape of the value
@@ -48,6 +63,9 @@ _CONVOLUTIONS: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
 ]  # fmt: skip
 
 CASES: dict[str, list[Case]] = {
+    "nanmax": reductions(distinct, AXES),
+    "nanmin": reductions(distinct, AXES),
+    "fmod": [*binary(off_integers, wholes, 2.5), *binary(ints, natural, 3)],
     "cummax": [Case((make(*shape),), {"axis": axis}) for make in (distinct, ints) for shape, axis in LINES],
     "cummin": [Case((make(*shape),), {"axis": axis}) for make in (distinct, ints) for shape, axis in LINES],
     "index_multiply": [*_joins(real, real), *_joins(cplx, cplx)[1::3], *_joins(ints, ints)[::4]],

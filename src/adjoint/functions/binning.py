@@ -95,18 +95,18 @@ def interp(x: Any, xp: Any, fp: Any, /, *, left: Any = None, right: Any = None, 
         )
     if period is not None:
         x, xp, fp, left, right = _periodic(x, xp, fp, period)
-    if xp.size == 1:
-        inner: Any = fp[0] + 0 * cast(x, dtypes.promote(x.dtype, fp.dtype))
-    else:
-        above = run("searchsorted", (xp, x), side="right")
-        above = run("clip", (above, 1, xp.size - 1))
-        key = (ARRAY,)
-        x0, x1 = (run("index", (xp, places), key=key) for places in (above - 1, above))
-        f0, f1 = (run("index", (fp, places), key=key) for places in (above - 1, above))
-        width = x1 - x0
-        inner = f0 + (f1 - f0) * ((x - x0) / where(width == 0, 1.0, width))
-    inner = where(x < xp[0], fp[0] if left is None else left, inner)
-    return where(x > xp[-1], fp[-1] if right is None else right, inner)
+    zero, width = xp[:1] * 0, xp[1:] - xp[:-1]
+    slope = (fp[1:] - fp[:-1]) / where(width == 0, 1.0, width)
+    before = fp[:1] if left is None else fp[:1] * 0 + left
+    # of each interval, also of those before the first point and behind the last: where it begins, value and slope
+    tables = [
+        run("concat", as_tensors(parts, "interp"), axis=0)
+        for parts in ((xp[:1], xp), (before, fp), (cast(zero, fp.dtype), slope, cast(zero, fp.dtype)))
+    ]
+    interval = run("searchsorted", (xp, x), side="right")
+    start, value, rise = (run("index", (table, interval), key=(ARRAY,)) for table in tables)
+    out = value + rise * (run("clip", (x, xp[0], xp[-1])) - start)
+    return out if right is None else where(x > xp[-1], right, out)
 
 
 def _periodic(x: Tensor[Any], xp: Tensor[Any], fp: Tensor[Any], period: Any) -> Any:

@@ -11,7 +11,7 @@ from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_integer, as_number, as_tensor, as_tensors, inexact, made
 from adjoint.functions.elementwise import where
-from adjoint.functions.manipulation import concat, expand_dims, flip, reshape
+from adjoint.functions.manipulation import broadcast_to, concat, expand_dims, flip, reshape
 from adjoint.functions.reductions import as_axes, as_axis, as_flag, sum
 from adjoint.tensor import Axis, Tensor, operand, run, weak
 
@@ -227,9 +227,11 @@ def polyval(p: Any, x: Any, /) -> Any:
     p, x = as_tensors([p, x], "polyval")
     if p.ndim != 1:
         raise errors.ShapeError(f"polyval: coefficients are a vector, received shape {p.shape}")
-    out = x * 0
-    for i in range(p.size):
-        out = out * x + p[i] if i else out + p[0]
+    if not p.size:
+        return x * 0
+    out = broadcast_to(p[0], x.shape)
+    for i in range(1, p.size):
+        out = out * x + p[i]
     return out
 
 

@@ -95,13 +95,9 @@ def fmod(x: Any, y: Any, /) -> Any:
     `remainder` has the sign of y. The gradient is 1 for x and minus trunc(x / y) for y.
     """
     x, y = as_tensors([x, y], "fmod")
-    size = _size(x) % _size(y)
-    return where(x < 0, -size, size)
-
-
-def _size(x: Tensor[Any]) -> Tensor[Any]:
-    """|x|, with a derivative of one at zero."""
-    return where(x < 0, -x, x)
+    if x.dtype.kind in "bc":
+        raise errors.DtypeError(f"fmod: expected real numbers, received {x.dtype}")
+    return run("fmod", (x, y))
 
 
 def deg2rad(x: Tensor[B], /) -> Tensor[B]:
@@ -119,8 +115,7 @@ def heaviside(x: Tensor[B], h0: Any, /) -> Tensor[B]:
     x, h0 = _together([x, h0], "heaviside")
     if x.dtype.kind == "c":
         raise errors.DtypeError(f"heaviside: expected real numbers, received {x.dtype}")
-    step = where(x < 0, 0.0, where(x > 0, 1.0, h0))
-    return where(x != x, math.nan, step)
+    return where(x == 0, h0, run("maximum", (run("sign", (x,)), 0.0)))
 
 
 def nan_to_num(x: Tensor[B], /, *, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:

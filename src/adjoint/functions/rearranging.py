@@ -203,6 +203,9 @@ def insert(x: Tensor[B], places: Any, values: Any, /, *, axis: int | None = None
     count = values.shape[place] if count == 1 else count
     values = broadcast_to(values, tuple(count if i == place else n for i, n in enumerate(x.shape)))
     n = x.shape[place]
+    if isinstance(places, (int, np.integer)) and not isinstance(places, bool) and -n <= places <= n:
+        before, after = array_split(x, [int(places) % n if places < 0 else int(places)], axis=place)
+        return concat([before, values, after], axis=place)
     order = _changed(np.insert, n, places, "insert", np.arange(n, n + count))
     return take(concat([x, values], axis=place), order, axis=place)
 

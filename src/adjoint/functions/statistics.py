@@ -316,24 +316,21 @@ def _spread(name: str, x: Any, axis: Axis, correction: Any, keepdims: Any) -> An
     return _kept(cast(out, x.dtype) if x.dtype is dtypes.float16 else out, axes, keepdims)
 
 
-def _nanextreme(name: str, x: Any, axis: Axis, keepdims: Any, pick: Callable[..., Any], beyond: float) -> Any:
+def _nanextreme(name: str, x: Any, axis: Axis, keepdims: Any, pick: Callable[..., Any]) -> Any:
     x = _real(x, name)
     if x.dtype.kind != "f":
         return pick(x, axis, keepdims=keepdims)
-    axes, keepdims = as_axes(axis, x.ndim, name), as_flag(keepdims, name)
-    missing = isnan(x)
-    out = pick(where(missing, beyond, x), axes, keepdims=True)
-    return _kept(where(every(missing, axes, keepdims=True), math.nan, out), axes, keepdims)
+    return run(name, (x,), axis=as_axes(axis, x.ndim, name), keepdims=as_flag(keepdims, name))
 
 
 def nanmax(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
     """`max` of the elements that are not nan; nan where there are none."""
-    return _nanextreme("nanmax", x, axis, keepdims, max, -math.inf)  # type: ignore[no-any-return]
+    return _nanextreme("nanmax", x, axis, keepdims, max)  # type: ignore[no-any-return]
 
 
 def nanmin(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
     """`min` of the elements that are not nan; nan where there are none."""
-    return _nanextreme("nanmin", x, axis, keepdims, min, math.inf)  # type: ignore[no-any-return]
+    return _nanextreme("nanmin", x, axis, keepdims, min)  # type: ignore[no-any-return]
 
 
 def _nanplace(name: str, x: Any, axis: int | None, keepdims: Any, pick: Callable[..., Any], beyond: float) -> Any:

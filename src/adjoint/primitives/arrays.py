@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from adjoint import errors
 from adjoint.primitives.indexing import Key, index_set_shape
+from adjoint.primitives.reduction import extremum_shape
 from adjoint.primitives.table import (
     CONTRACTION,
+    ELEMENTWISE,
     INDEX,
     INDEXING,
     REDUCTION,
     STRUCTURAL,
     Shape,
+    broadcast,
     broadcast_shapes,
     declare,
     index_dtype,
@@ -51,6 +54,10 @@ declare("index_multiply index_max index_min", INDEXING, "x value *arrays", "key"
 declare(
     "cummax cummin", REDUCTION, "x", "axis", results=2, shape=lambda s, **_: [s, s], dtype=lambda d, **_: [d, INDEX]
 )
+# of the elements that are not nan; nan where there are none
+declare("nanmax nanmin", REDUCTION, "x", "axis keepdims", shape=extremum_shape, dtype=same_dtype)
+# the remainder with the sign of x
+declare("fmod", ELEMENTWISE, "x y", shape=broadcast, dtype=same_dtype)
 # all runs of so many elements along an axis, which become a new last axis
 declare("windows", STRUCTURAL, "x", "axis size", shape=_windows_shape, dtype=same_dtype)
 # sums of a[k - j] v[j] along the last axes: where one of them is inside, or all of the shorter v

@@ -43,6 +43,27 @@ def _hits(B: Any, x: Any, out: Any) -> Any:
     return B.logical_or(B.equal(x, out), B.isnan(x))
 
 
+# --- without nans ---
+
+
+def _nan_extreme(name: str, beyond: float) -> Any:
+    def definition(B: Any, x: Any, *, axis: Any, keepdims: bool) -> Any:
+        missing = B.isnan(x)
+        out = getattr(B, name)(B.where(missing, beyond, x), axis=axis, keepdims=keepdims)
+        return B.where(B.all(missing, axis=axis, keepdims=keepdims), math.nan, out)
+
+    return definition
+
+
+# --- remainders ---
+
+
+def _fmod_definition(B: Any, x: Any, y: Any) -> Any:
+    """The remainder of the sizes is exact."""
+    size = B.remainder(B.abs(x) if hasattr(x, "shape") else abs(x), B.abs(y) if hasattr(y, "shape") else abs(y))
+    return B.where(B.less(x, 0), B.negative(size), size) if hasattr(x, "shape") else B.negative(size) if x < 0 else size
+
+
 # --- places joined ---
 
 
@@ -218,6 +239,11 @@ _windows_record.accumulate = lambda B, sink, g, x_shape, axis, size: _add_window
 RECORDS: dict[str, Record] = {
     "cummax": Composed(_running_extreme("maximum"), pullback=picked, pushforward=picked_forward),
     "cummin": Composed(_running_extreme("minimum"), pullback=picked, pushforward=picked_forward),
+    "nanmax": Composed(_nan_extreme("max", -math.inf)),
+    "nanmin": Composed(_nan_extreme("min", math.inf)),
+    "fmod": Composed(
+        _fmod_definition, x=lambda B, g: g, y=lambda B, g, x, y: B.negative(B.multiply(g, B.trunc(B.divide(x, y))))
+    ),
     "index_max": _extreme,
     "index_min": _extreme,
     "index_multiply": Composed(_index_multiply_definition, pullback=_index_multiply),

@@ -45,6 +45,9 @@ def _searchsorted(line: Array, x: Array, *, side: Literal["left", "right"]) -> A
 IMPLEMENTATIONS: dict[str, Implementation] = {
     "cummax": _running(np.maximum),
     "cummin": _running(np.minimum),
+    "nanmax": lambda x, *, axis, keepdims: np.fmax.reduce(x, axis=axis, keepdims=keepdims),
+    "nanmin": lambda x, *, axis, keepdims: np.fmin.reduce(x, axis=axis, keepdims=keepdims),
+    "fmod": np.fmod,
     "index_multiply": joining(np.multiply),
     "index_max": joining(np.maximum),
     "index_min": joining(np.minimum),

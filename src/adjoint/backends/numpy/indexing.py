@@ -60,9 +60,9 @@ def _combined(join: np.ufunc, x: Array, value: Array, arrays: tuple[Array, ...],
     NumPy does it fast for one axis and one array of places only, so the leading axes that all arrays point into are
     made one.
     """
-    flat = _flat(x, value, arrays) if arrays and len(arrays) == len(key) else None
+    flat = _flat(x, value, arrays) if arrays and len(arrays) == len(key) and x.ndim > 1 else None
     if flat is None:
-        join.at(x, _filled(key, arrays), value)
+        join.at(x, arrays[0] if x.ndim == len(arrays) == len(key) == 1 else _filled(key, arrays), value)
     else:
         join.at(x.reshape(-1), *flat)
     return x
