@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 import adjoint as ad
 from adjoint import errors
+from adjoint.functions import products
 
 _rng = np.random.default_rng(5)
 NAN, INF = np.nan, np.inf
@@ -391,6 +393,28 @@ def test_errors(call: Callable[[], Any], kind: type[Exception], text: str) -> No
         call()
     assert isinstance(caught.value, errors.AdjointError)
     assert text in str(caught.value)
+
+
+@pytest.mark.parametrize("library", ["opt_einsum", "NumPy alone"])
+def test_orders_of_einsum(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both libraries' orders give the same: names of axes left out, broadcast sizes, diagonals, scalars."""
+    if library == "opt_einsum":
+        pytest.importorskip("opt_einsum")
+    else:
+        monkeypatch.setitem(sys.modules, "opt_einsum", None)
+    products._path.cache_clear()
+    for text, shapes in (
+        ("ij,jk,kl,lm->im", ((5, 2), (2, 6), (6, 3), (3, 4))), ("ij,ij,ij->", ((2, 3),) * 3),
+        ("i,j,k->kji", ((2,), (3,), (4,))),
+        ("...ij,...jk,...kl->...il", ((2, 3, 2), (2, 4), (2, 4, 1))), ("ij,jk,k->i", ((2, 1), (3, 4), (4,))),
+        ("ii,ij,j,->", ((3, 3), (3, 2), (2,), ())),
+        ("abc,bd,ce,df,eg->afg", ((2, 3, 4), (3, 2), (4, 3), (2, 5), (3, 2))),
+    ):  # fmt: skip
+        operands = [normal(*shape) for shape in shapes]
+        ours = ad.einsum(text, *map(ad.asarray, operands))
+        np.testing.assert_allclose(ours.numpy(), np.einsum(text, *operands), rtol=1e-12)
+        ad.testing.check_grads(lambda *xs, text=text: ad.einsum(text, *xs), tuple(operands), order=1)
+    products._path.cache_clear()
 
 
 def test_inside_vmap() -> None:
