@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import peer
 
 import adjoint as ad
 from adjoint import errors
@@ -115,6 +116,10 @@ SAME: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
                                         (1e17 * A, A[::-1]))],
     *[(f, (x,), {}) for f in ("deg2rad", "rad2deg") for x in (A, SPECIAL)],
     ("heaviside", (SPECIAL, 0.5), {}),
+    *[("ldexp", (x, n), {}) for x in (A, SPECIAL) for n in (3, -2, 0)],
+    ("ldexp", (np.array([1e-300, 1e300, 3.0]), np.array([2000, -2000, 5000])), {}),
+    *[("frexp", (x,), {})
+      for x in (A, SPECIAL, A.astype(np.float32), np.array([5e-324, 1e308, -1e-310, 2.0, 0.5, 1.0]))],
     *[("nan_to_num", (x,), o) for x in (SPECIAL, SPECIAL.astype(np.float32), N, COMPLEX)
       for o in ({}, {"nan": 2.0, "posinf": 3.0, "neginf": -4.0})],
     *[("isclose", (x, y), {"equal_nan": e}) for e in (False, True)
@@ -304,6 +309,17 @@ def test_nothing_but_nans() -> None:
         grads = f(leaf).backward()[leaf].numpy()
         assert np.isfinite(grads).all()
         assert grads[0, 0] == grads[1, 1] == 0
+
+
+def test_exponents_of_other_leaves() -> None:
+    """Powers of two and their neighbours, small and large ones, are split as NumPy splits them."""
+    xp = peer("array_api_strict")
+    x = np.ldexp(1.0, np.arange(-1000, 1000, 37))
+    x = np.concatenate([x, -x, np.nextafter(x, 0), np.nextafter(x, np.inf), SPECIAL, [5e-324, 1e-310]])
+    for device in (ad.ArrayAPI(xp), ad.Reference()):
+        mantissa, exponent = ad.frexp(ad.asarray(x, device=device))
+        np.testing.assert_array_equal(exponent.numpy(), np.frexp(x)[1])
+        np.testing.assert_array_equal(mantissa.numpy(), np.frexp(x)[0])
 
 
 def test_python_numbers_are_weak() -> None:

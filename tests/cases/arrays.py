@@ -13,6 +13,7 @@ from cases.values import (
     LINES,
     Array,
     Case,
+    between,
     binary,
     cplx,
     distinct,
@@ -22,8 +23,9 @@ from cases.values import (
     off_integers,
     real,
     reductions,
+    unary,
     wholes,
-)  # fmt: skip
+)
 
 _ALL = slice(None)
 # shape, key, arrays, and the shape of the value
@@ -65,6 +67,8 @@ _CONVOLUTIONS: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
 CASES: dict[str, list[Case]] = {
     "nanmax": reductions(distinct, AXES),
     "nanmin": reductions(distinct, AXES),
+    "ldexp": binary(real, ints),
+    "binary_exponent": unary(real, between(1e-3, 1e5)),
     "fmod": [*binary(off_integers, wholes, 2.5), *binary(ints, natural, 3)],
     "cummax": [Case((make(*shape),), {"axis": axis}) for make in (distinct, ints) for shape, axis in LINES],
     "cummin": [Case((make(*shape),), {"axis": axis}) for make in (distinct, ints) for shape, axis in LINES],

@@ -360,6 +360,12 @@ def _fmod(d: Draw) -> Call:
     return ad.fmod, (d.rng.integers(0, 6, x) + d.between(x, 0.2, 0.4)) * d.rng.choice([-1.0, 1.0], x), d.lay(whole)
 
 
+def _ldexp(d: Draw) -> Call:
+    x, y = d.shapes(2)
+    powers = d.rng.integers(-4, 5, y)
+    return (lambda a: ad.ldexp(a, powers)), d.real(x)
+
+
 def _heaviside(d: Draw) -> Call:
     x = d.rng.integers(-1, 2, (5,)) * 1.0
     return (lambda h: ad.heaviside(x, h)), d.real(d.pick((), (5,)))
@@ -383,6 +389,8 @@ FUNCTIONS |= {
     "select": _select,
     "piecewise": _piecewise,
     "fmod": _fmod,
+    "ldexp": _ldexp,
+    "frexp": lambda d: (lambda a: ad.frexp(a)[0], d.between(d.shape(), 0.55, 0.95) * 2.0 ** d.pick(0, 3, -2)),
     "heaviside": _heaviside,
     "nan_to_num": _nan_to_num,
     "lerp": _lerp,

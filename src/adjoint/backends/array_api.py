@@ -178,6 +178,20 @@ def _astype(B: ArrayAPI, x: Array, *, dtype: DType) -> Array:
     return B.xp.astype(x if dtype.kind == "c" else _real(B.xp, x), B.dtype(dtype))
 
 
+def _binary_exponent(xp: Any, x: Array) -> Array:
+    """The logarithm says it up to one; numbers that are too small for that are made larger first."""
+    size = xp.abs(x)
+    none = (size == 0.0) | ~xp.isfinite(size)
+    size = xp.where(none, xp.ones_like(size), size)
+    small = size < 2.0**-100
+    size = xp.where(small, size, xp.zeros_like(size)) * 2.0**64 * 2.0**64 + xp.where(small, xp.zeros_like(size), size)
+    power = xp.floor(xp.log2(size)) + 1.0
+    mantissa = size * 0.5 ** (power // 2.0) * 0.5 ** (power - power // 2.0)
+    power = power + xp.astype(mantissa >= 1.0, x.dtype) - xp.astype(mantissa < 0.5, x.dtype)
+    power = xp.where(small, power - 128.0, power)
+    return xp.astype(xp.where(none, xp.zeros_like(power), power), xp.int32)
+
+
 # --- reductions ----------------------------------------------------------------------------------
 
 
@@ -463,6 +477,7 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "clip": _clip,
     "absorbing_multiply": _absorbing_multiply,
     "expit": _expit,
+    "binary_exponent": _binary_exponent,
     "erf": special.erf,
     "relu": lambda xp, x: xp.maximum(x, 0),
     "softplus": lambda xp, x: xp.logaddexp(x, 0.0),

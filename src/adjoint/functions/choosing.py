@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from adjoint import errors
+from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_number, as_tensor, as_tensors, inexact
 from adjoint.functions.elementwise import where
@@ -98,6 +98,36 @@ def fmod(x: Any, y: Any, /) -> Any:
     if x.dtype.kind in "bc":
         raise errors.DtypeError(f"fmod: expected real numbers, received {x.dtype}")
     return run("fmod", (x, y))
+
+
+def ldexp(x: Tensor[B], exponent: Any, /) -> Tensor[B]:
+    """x times two to the power of integers; exact, also where that power overflows.
+
+    Raises DtypeError for other exponents than integers, or complex x.
+    """
+    first = x if isinstance(x, Tensor) or not isinstance(exponent, Tensor) else operand(x, exponent, "ldexp")
+    x = inexact(first, "ldexp")
+    exponent = operand(exponent, x, "ldexp")
+    if x.dtype.kind == "c" or exponent.dtype.kind not in "iu":
+        raise errors.DtypeError(f"ldexp: expected a real x and integers, received {x.dtype} and {exponent.dtype}")
+    return run("ldexp", (x, cast(exponent, dtypes.int64)))  # type: ignore[no-any-return]
+
+
+def frexp(x: Tensor[B], /) -> tuple[Tensor[B], Tensor[B]]:
+    """A mantissa of a size from a half to less than one, and the power of two (int32) that it is to be multiplied with.
+
+    Zeros, infinities and nan are themselves, with an exponent of 0. Raises DtypeError for complex x.
+
+    >>> import adjoint as ad
+    >>> mantissa, exponent = ad.frexp(ad.tensor([6.0, 0.25]))
+    >>> mantissa.tolist(), exponent.tolist()
+    ([0.75, 0.5], [3, -1])
+    """
+    x = inexact(x, "frexp")
+    if x.dtype.kind == "c":
+        raise errors.DtypeError(f"frexp: expected real numbers, received {x.dtype}")
+    exponent = run("binary_exponent", (x,))
+    return run("ldexp", (x, -cast(exponent, dtypes.int64))), exponent
 
 
 def deg2rad(x: Tensor[B], /) -> Tensor[B]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from adjoint import errors
 from adjoint.primitives.indexing import Key, index_set_shape
 from adjoint.primitives.reduction import extremum_shape
@@ -18,7 +20,10 @@ from adjoint.primitives.table import (
     declare,
     index_dtype,
     same_dtype,
+    same_shape,
 )
+
+INT32 = np.dtype(np.int32)
 
 
 def _joined_shape(shape: Shape, value: Shape, *arrays: Shape, key: Key) -> Shape:
@@ -58,6 +63,9 @@ declare(
 declare("nanmax nanmin", REDUCTION, "x", "axis keepdims", shape=extremum_shape, dtype=same_dtype)
 # the remainder with the sign of x
 declare("fmod", ELEMENTWISE, "x y", shape=broadcast, dtype=same_dtype)
+# x times two to the power of an integer, and the power that leaves a mantissa from a half to one
+declare("ldexp", ELEMENTWISE, "x exponent", shape=broadcast, dtype=same_dtype)
+declare("binary_exponent", ELEMENTWISE, "x", shape=same_shape, dtype=lambda *_: INT32)
 # all runs of so many elements along an axis, which become a new last axis
 declare("windows", STRUCTURAL, "x", "axis size", shape=_windows_shape, dtype=same_dtype)
 # sums of a[k - j] v[j] along the last axes: where one of them is inside, or all of the shorter v

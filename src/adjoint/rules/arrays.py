@@ -64,6 +64,17 @@ def _fmod_definition(B: Any, x: Any, y: Any) -> Any:
     return B.where(B.less(x, 0), B.negative(size), size) if hasattr(x, "shape") else B.negative(size) if x < 0 else size
 
 
+# --- powers of two ---
+
+
+def _ldexp_definition(B: Any, x: Any, exponent: Any) -> Any:
+    """In two steps, since the power may be beyond what the product is."""
+    half = B.floor_divide(exponent, 2)
+    for part in (half, B.subtract(exponent, half)):
+        x = B.multiply(x, B.pow(2.0, B.astype(part, dtype=B.dtype_of(x))))
+    return x
+
+
 # --- places joined ---
 
 
@@ -244,6 +255,8 @@ RECORDS: dict[str, Record] = {
     "fmod": Composed(
         _fmod_definition, x=lambda B, g: g, y=lambda B, g, x, y: B.negative(B.multiply(g, B.trunc(B.divide(x, y))))
     ),
+    "ldexp": Composed(_ldexp_definition, x=lambda B, g, exponent: B.ldexp(g, exponent)),
+    "binary_exponent": NotDifferentiable(),
     "index_max": _extreme,
     "index_min": _extreme,
     "index_multiply": Composed(_index_multiply_definition, pullback=_index_multiply),

@@ -48,6 +48,8 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     "nanmax": lambda x, *, axis, keepdims: np.fmax.reduce(x, axis=axis, keepdims=keepdims),
     "nanmin": lambda x, *, axis, keepdims: np.fmin.reduce(x, axis=axis, keepdims=keepdims),
     "fmod": np.fmod,
+    "ldexp": np.ldexp,
+    "binary_exponent": lambda x: np.frexp(x)[1],
     "index_multiply": joining(np.multiply),
     "index_max": joining(np.maximum),
     "index_min": joining(np.minimum),
