@@ -248,7 +248,7 @@ def _without(x: Tensor[Any], value: Any) -> Tensor[Any]:
 
 def _known(missing: Tensor[Any], axes: tuple[int, ...]) -> Tensor[Any]:
     """How many elements along axes are not missing."""
-    return math.prod(missing.shape[i] for i in axes) - run("sum", (cast(missing, _COUNTS),), axis=axes, keepdims=True)
+    return math.prod(missing.shape[i] for i in axes) - run("sum", (cast(missing, _COUNTS),), axis=axes, keepdims=True)  # type: ignore[no-any-return]
 
 
 _COUNTS = dtypes.int32  # as many as there is memory for along axes, and half as much to sum up
