@@ -360,8 +360,6 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: ad.average(A, weights=LINE), errors.ShapeError, "weights"),
     (lambda: ad.cov(CUBE), errors.ShapeError, "cov"),
     (lambda: ad.cov(A, aweights=LINE), errors.ShapeError, "weights"),
-    (lambda: ad.searchsorted(A, 1.0), errors.ShapeError, "vector"),
-    (lambda: ad.searchsorted(LINE, 1.0, side="up"), errors.ArgumentError, "side"),
     (lambda: ad.histogram(A, 0), errors.ArgumentError, "interval"),
     (lambda: ad.histogram(A, [2.0, 1.0]), errors.ArgumentError, "increase"),
     (lambda: ad.histogram(H), errors.ArgumentError, "finite"),

@@ -94,11 +94,6 @@ TORCH: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[Any, ...]]]
     "windows": (lambda x: ad.sliding_window_view(x, 3)[::2], lambda x: x.unfold(0, 3, 2), (LINE,)),
     "rot90": (lambda x: ad.rot90(x), lambda x: torch.rot90(x), (A,)),
     "nan_to_num": (ad.nan_to_num, torch.nan_to_num, (HOLED,)),
-    "bincount": (
-        lambda w: ad.bincount(PLACES[0], w),
-        lambda w: torch.bincount(torch.tensor(PLACES[0]), w),
-        (LINE[:5],),
-    ),
     "correlate": (
         ad.correlate,
         lambda a, v: torch.nn.functional.conv1d(a[None, None], v[None, None])[0, 0],

@@ -1,6 +1,6 @@
 """adjoint: gradients for any array library. `import adjoint as ad`."""
 
-from adjoint import errors, implicit, linalg, nn, random, special, testing
+from adjoint import errors, implicit, linalg, nn, random, scipy, special, testing
 from adjoint.backend import Backend
 from adjoint.backends.array_api import ArrayAPI
 from adjoint.backends.numpy import NumPy
@@ -29,7 +29,7 @@ from adjoint.dtypes import (
     uint64,
 )
 from adjoint.extend import primitive
-from adjoint.functions.binning import digitize, histogram, interp, searchsorted
+from adjoint.functions.binning import digitize, histogram, interp
 from adjoint.functions.calculus import (
     convolve,
     correlate,
@@ -93,6 +93,7 @@ from adjoint.functions.elementwise import (
     ceil,
     clip,
     conj,
+    copysign,
     cos,
     cosh,
     divide,
@@ -103,6 +104,7 @@ from adjoint.functions.elementwise import (
     floor_divide,
     greater,
     greater_equal,
+    hypot,
     imag,
     isfinite,
     isinf,
@@ -122,6 +124,7 @@ from adjoint.functions.elementwise import (
     minimum,
     multiply,
     negative,
+    nextafter,
     not_equal,
     positive,
     pow,
@@ -130,6 +133,7 @@ from adjoint.functions.elementwise import (
     remainder,
     round,
     sign,
+    signbit,
     sin,
     sinh,
     sqrt,
@@ -142,7 +146,16 @@ from adjoint.functions.elementwise import (
 )
 from adjoint.functions.gradients import Gradients, why
 from adjoint.functions.grids import geomspace, indices, logspace, tri, tril_indices, triu_indices
-from adjoint.functions.indexing import argsort, nonzero, sort, take, take_along_axis, topk
+from adjoint.functions.indexing import argsort, nonzero, searchsorted, sort, take, take_along_axis, topk
+from adjoint.functions.inspection import (
+    __array_namespace_info__,
+    broadcast_shapes,
+    can_cast,
+    finfo,
+    iinfo,
+    isdtype,
+    result_type,
+)
 from adjoint.functions.manipulation import (
     broadcast_arrays,
     broadcast_to,
@@ -206,8 +219,10 @@ from adjoint.functions.reductions import (
     any,
     argmax,
     argmin,
+    count_nonzero,
     cumulative_prod,
     cumulative_sum,
+    diff,
     max,
     mean,
     min,
@@ -216,6 +231,7 @@ from adjoint.functions.reductions import (
     sum,
     var,
 )
+from adjoint.functions.sets import isin, unique_all, unique_counts, unique_inverse, unique_values
 from adjoint.functions.statistics import (
     average,
     corrcoef,
@@ -256,6 +272,7 @@ inf = float("inf")
 nan = float("nan")
 newaxis = None
 pi = 3.141592653589793
+__array_api_version__ = "2024.12"
 __version__ = "0.1.0"
 
 __all__ = [
@@ -272,6 +289,8 @@ __all__ = [
     "Tangent",
     "Taylor",
     "Tensor",
+    "__array_api_version__",
+    "__array_namespace_info__",
     "__version__",
     "abs",
     "acos",
@@ -309,7 +328,9 @@ __all__ = [
     "block",
     "bool",
     "broadcast_arrays",
+    "broadcast_shapes",
     "broadcast_to",
+    "can_cast",
     "ceil",
     "checkpoint",
     "checkpoint_name",
@@ -322,10 +343,12 @@ __all__ = [
     "cond",
     "conj",
     "convolve",
+    "copysign",
     "corrcoef",
     "correlate",
     "cos",
     "cosh",
+    "count_nonzero",
     "cov",
     "cummax",
     "cummin",
@@ -342,6 +365,7 @@ __all__ = [
     "diag",
     "diagflat",
     "diagonal",
+    "diff",
     "digitize",
     "divide",
     "dstack",
@@ -355,6 +379,7 @@ __all__ = [
     "expand_dims",
     "expm1",
     "eye",
+    "finfo",
     "flip",
     "fliplr",
     "flipud",
@@ -380,6 +405,8 @@ __all__ = [
     "histogram",
     "hstack",
     "hvp",
+    "hypot",
+    "iinfo",
     "imag",
     "implicit",
     "indices",
@@ -391,7 +418,9 @@ __all__ = [
     "int64",
     "interp",
     "isclose",
+    "isdtype",
     "isfinite",
+    "isin",
     "isinf",
     "isnan",
     "jacobian",
@@ -443,6 +472,7 @@ __all__ = [
     "nanvar",
     "negative",
     "newaxis",
+    "nextafter",
     "nn",
     "nonzero",
     "not_equal",
@@ -472,11 +502,13 @@ __all__ = [
     "remainder",
     "repeat",
     "reshape",
+    "result_type",
     "roll",
     "rot90",
     "round",
     "scan",
     "scatter",
+    "scipy",
     "searchsorted",
     "segment_max",
     "segment_mean",
@@ -485,6 +517,7 @@ __all__ = [
     "segment_sum",
     "select",
     "sign",
+    "signbit",
     "sin",
     "sinh",
     "sliding_window_view",
@@ -523,6 +556,10 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
     "unstack",
     "unwrap",
     "use_device",

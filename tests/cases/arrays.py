@@ -17,7 +17,6 @@ from cases.values import (
     binary,
     cplx,
     distinct,
-    grid,
     ints,
     natural,
     off_integers,
@@ -89,12 +88,4 @@ CASES: dict[str, list[Case]] = {
         for a, v in _CONVOLUTIONS
         for full in (True, False)
     ] + [Case((real(2), real(3)), {"full": True})],
-    "searchsorted": [
-        Case((np.sort(line), x), {"side": side})
-        for line, x in [
-            (grid(0.1)(4), grid(0.1)(2, 3)), (ints(5), ints(4)), (grid(0.1)(0), grid(0.1)(2)),
-            (grid(0.4)(3), grid(0.1)()),
-        ]
-        for side in ("left", "right")
-    ],
 }  # fmt: skip

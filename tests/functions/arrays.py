@@ -398,6 +398,6 @@ FUNCTIONS |= {
 
 # made from nothing, or without derivatives and of other arguments: tests of their own compare them
 OTHER = set(
-    "tri tril_indices triu_indices indices logspace geomspace one_hot searchsorted digitize nanargmax nanargmin "
+    "tri tril_indices triu_indices indices logspace geomspace one_hot digitize nanargmax nanargmin "
     "isclose allclose array_equal".split()
 )

@@ -6,10 +6,10 @@ It says what a primitive means; the other leaves are tested against it. With mpm
 
 from __future__ import annotations
 
+import bisect
 import functools
 import itertools
 import math
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -262,6 +262,16 @@ def _softmax_cross_entropy(B: Reference, x: Values, labels: Values) -> Line:
     return out
 
 
+def _nextafter(B: Reference, x: Values, y: Values) -> Line:
+    """One step of the nominal dtype, on numbers that may be more precise than it: the slope stays one."""
+    shape = broadcast_shapes(x.shape, y.shape)
+    left, right = (_broadcast(a, shape).values for a in (x, y))
+    start, end = rounded(left, x.dtype), rounded(right, x.dtype)
+    after = np.nextafter(start, end)
+    steps = zip(left, start.tolist(), after.tolist(), strict=True)
+    return [v + (b - a) if math.isfinite(a) and math.isfinite(b) else b for v, a, b in steps]
+
+
 # --- structure -----------------------------------------------------------------------------------
 
 
@@ -397,9 +407,14 @@ def _topk(B: Reference, x: Values, *, k: int, axis: int, largest: bool) -> tuple
     return values, places
 
 
-def _searchsorted(B: Reference, line: Values, x: Values, *, side: str) -> Line:
-    order, join = B.scalars.order, operator.lt if side == "left" else operator.le
-    return [sum(join(order(a), order(b)) for a in line.values) for b in x.values]
+def _searchsorted(B: Reference, x: Values, values: Values, *, side: str) -> Line:
+    find = bisect.bisect_left if side == "left" else bisect.bisect_right
+    lines = [[x.values[p] for p in group] for group in _groups(x.shape, (len(x.shape) - 1,))]
+    return [
+        find(line, B.scalars.order(values.values[p]), key=B.scalars.order)
+        for line, group in zip(lines, _groups(values.shape, (len(x.shape) - 1,)), strict=True)
+        for p in group
+    ]
 
 
 def _nonzero(B: Reference, x: Values) -> Values:
@@ -585,6 +600,7 @@ def _random(function: Callable[..., Any]) -> Callable[..., Line]:
 
 
 _IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
+    "nextafter": _nextafter,
     "astype": lambda B, x, *, dtype: [B.scalars.cast(v, dtype) for v in x.values],
     "sum": _reduction(lambda B, line: sum(line)),
     "prod": _reduction(lambda B, line: math.prod(line)),
@@ -620,13 +636,13 @@ _IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
     "index_multiply": _joining(lambda scalars, x, y: x * y),
     "index_max": _joining(Scalars.maximum),
     "index_min": _joining(Scalars.minimum),
-    "searchsorted": _searchsorted,
     "convolve": _convolve,
     "take_along_axis": _take_along_axis,
     "sort": _linewise(_sort),
     "argsort": _linewise(_order),
     "topk": _topk,
     "nonzero": _nonzero,
+    "searchsorted": _searchsorted,
     "matmul": _matmul,
     "conv2d": _conv2d,
     "conv2d_input": _conv2d_input,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_number, as_tensor, as_tensors, inexact, made
 from adjoint.functions.elementwise import where
+from adjoint.functions.indexing import searchsorted
 from adjoint.functions.manipulation import flip, reshape
 from adjoint.functions.reductions import as_flag, max, min, sum
 from adjoint.primitives import ARRAY
@@ -26,18 +27,6 @@ def _real_line(value: Any, name: str, what: str) -> Tensor[Any]:
     return x
 
 
-def searchsorted(x: Tensor[B], values: Any, /, *, side: str = "left") -> Tensor[B]:
-    """Where in a sorted vector each value would have to be put, before ("left") or behind ("right") equal ones; int64.
-
-    Raises ShapeError for other than a real vector, ArgumentError for another side.
-    """
-    x, values = as_tensors([x, values], "searchsorted")
-    x = _real_line(x, "searchsorted", "sorted elements")
-    if side not in ("left", "right"):
-        raise errors.ArgumentError(f"searchsorted: side is 'left' or 'right', received {errors.shown(side)}")
-    return run("searchsorted", (x, values), side=side)  # type: ignore[no-any-return]
-
-
 def digitize(x: Tensor[B], bins: Any, /, *, right: bool = False) -> Tensor[B]:
     """The number of the interval each value is in, between increasing or decreasing bounds; int64.
 
@@ -46,11 +35,11 @@ def digitize(x: Tensor[B], bins: Any, /, *, right: bool = False) -> Tensor[B]:
     """
     bins, x = as_tensors([bins, x], "digitize")
     bins = _real_line(bins, "digitize", "bounds")
-    side = "left" if as_flag(right, "digitize", "right") else "right"
-    up = run("searchsorted", (bins, x), side=side)
+    side: Literal["left", "right"] = "left" if as_flag(right, "digitize", "right") else "right"
+    up = searchsorted(bins, x, side=side)
     if bins.size < 2:
-        return up  # type: ignore[no-any-return]
-    down = bins.size - run("searchsorted", (flip(bins), x), side=side)
+        return up
+    down = bins.size - searchsorted(flip(bins), x, side=side)
     return where(bins[0] <= bins[-1], up, down)
 
 
@@ -103,7 +92,7 @@ def interp(x: Any, xp: Any, fp: Any, /, *, left: Any = None, right: Any = None, 
         run("concat", as_tensors(parts, "interp"), axis=0)
         for parts in ((xp[:1], xp), (before, fp), (cast(zero, fp.dtype), slope, cast(zero, fp.dtype)))
     ]
-    interval = run("searchsorted", (xp, x), side="right")
+    interval = searchsorted(xp, x, side="right")
     start, value, rise = (run("index", (table, interval), key=(ARRAY,)) for table in tables)
     out = value + rise * (run("clip", (x, xp[0], xp[-1])) - start)
     return out if right is None else where(x > xp[-1], right, out)
@@ -201,8 +190,8 @@ def _bounds(x: Tensor[Any], count: int, range: Any) -> Tensor[Any]:
 def _counted(x: Tensor[Any], edges: Tensor[Any]) -> Tensor[Any]:
     """Differences of how many sorted values lie before each bound; to the last one its equals belong."""
     ordered = run("sort", (x,), axis=0, descending=False)
-    before = run("searchsorted", (ordered, edges[:-1]), side="left")
-    until = run("searchsorted", (ordered, edges[-1:]), side="right")
+    before = searchsorted(ordered, edges[:-1], side="left")
+    until = searchsorted(ordered, edges[-1:], side="right")
     before = run("concat", (before, until), axis=0)
     return before[1:] - before[:-1]  # type: ignore[no-any-return]
 
@@ -218,7 +207,7 @@ def _weighed(x: Tensor[Any], edges: Tensor[Any], weights: Tensor[Any], even: boo
         lower, upper = (run("index", (line, places), key=key) for line in (edges[:-1], edges[1:]))
         places = places - cast(x < lower, dtypes.int64) + cast(x >= upper, dtypes.int64)
     else:
-        places = run("searchsorted", (edges, x), side="right") - 1
+        places = searchsorted(edges, x, side="right") - 1
     places = run("clip", (places, 0, count - 1))
     ground = made(weights.device, "full", shape=(count,), value=0, dtype=weights.dtype)
     return run("index_add", (ground, where(inside, weights, 0), places), key=(ARRAY,))  # type: ignore[no-any-return]

@@ -18,7 +18,6 @@ from adjoint.primitives.table import (
     broadcast,
     broadcast_shapes,
     declare,
-    index_dtype,
     same_dtype,
     same_shape,
 )
@@ -47,12 +46,6 @@ def _convolve_shape(a: Shape, v: Shape, *, full: bool) -> Shape:
     return (*broadcast_shapes(a[:-1], v[:-1]), n + m - 1 if full else n - m + 1)
 
 
-def _searchsorted_shape(line: Shape, x: Shape, *, side: str) -> Shape:
-    if len(line) != 1:
-        raise errors.ShapeError(f"searchsorted: expected one axis of sorted elements, received shape {line}")
-    return x
-
-
 # as index_add, with another way to join what is there and the value
 declare("index_multiply index_max index_min", INDEXING, "x value *arrays", "key", shape=_joined_shape, dtype=same_dtype)
 # the extreme up to each place, and the place of it, the last of equal ones
@@ -70,5 +63,3 @@ declare("binary_exponent", ELEMENTWISE, "x", shape=same_shape, dtype=lambda *_: 
 declare("windows", STRUCTURAL, "x", "axis size", shape=_windows_shape, dtype=same_dtype)
 # sums of a[k - j] v[j] along the last axes: where one of them is inside, or all of the shorter v
 declare("convolve", CONTRACTION, "a v", "full", shape=_convolve_shape, dtype=same_dtype)
-# how many sorted elements are less ("left"), or not greater ("right")
-declare("searchsorted", INDEXING, "line x", "side", shape=_searchsorted_shape, dtype=index_dtype)

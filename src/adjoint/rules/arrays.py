@@ -7,7 +7,7 @@ from typing import Any
 
 from adjoint.primitives import ARRAY, INDEX, index_shape
 from adjoint.rules.indexing import picked, picked_forward
-from adjoint.rules.records import Bilinear, Composed, Custom, NotDifferentiable, Record, Rule
+from adjoint.rules.records import Bilinear, Composed, Custom, NotDifferentiable, Record
 
 # --- running extremes: a cotangent goes to the place that the value came from ---
 
@@ -206,39 +206,6 @@ def _convolve_v(B: Any, g: Any, a: Any, full: bool) -> Any:
     return B.convolve(g, _flip(B, a), full=False) if full else B.convolve(_flip(B, a), g, full=False)
 
 
-# --- searching ---
-
-
-def _searchsorted(B: Any, primitive: Any, values: Any, flags: Any, parameters: Any) -> Any:
-    """In a batch: examples may differ in what is sorted, and then all halve their spans together."""
-    line, x = values
-    side = parameters["side"]
-    if not flags[0]:
-        return B.searchsorted(line, x, side=side)
-    count, n = line.shape
-    shape = tuple(x.shape) if flags[1] else (count, *x.shape)
-    if not flags[1]:
-        x = B.broadcast_to(B.expand_dims(x, axis=(0,)), shape=shape)
-    size = math.prod(shape[1:])
-    flat = B.reshape(x, shape=(count, size))
-    low = B.full(shape=(count, size), value=0, dtype=INDEX)
-    if n:
-        high = B.full(shape=(count, size), value=n, dtype=INDEX)
-        for _ in range(n.bit_length()):
-            middle = B.floor_divide(B.add(low, high), 2)
-            there = B.take_along_axis(line, B.minimum(middle, n - 1), axis=1)
-            up = B.logical_and(B.less(middle, high), _precedes(B, there, flat, side))
-            low, high = B.where(up, B.add(middle, 1), low), B.where(up, high, middle)
-    return B.reshape(low, shape=shape)
-
-
-def _precedes(B: Any, there: Any, x: Any, side: str) -> Any:
-    """Whether a sorted element is less, or for "right" not greater; nans are the largest."""
-    if side == "left":
-        return B.logical_or(B.less(there, x), B.logical_and(B.isnan(x), B.logical_not(B.isnan(there))))
-    return B.logical_or(B.less_equal(there, x), B.isnan(x))
-
-
 _extreme = Custom(pullback=_index_extreme, pushforward=_index_extreme_forward)
 _windows_record = Composed(
     _windows_definition,
@@ -262,7 +229,4 @@ RECORDS: dict[str, Record] = {
     "index_multiply": Composed(_index_multiply_definition, pullback=_index_multiply),
     "windows": _windows_record,
     "convolve": Bilinear(a=lambda B, g, v, full: B.convolve(g, _flip(B, v), full=not full), v=_convolve_v),
-    "searchsorted": NotDifferentiable(),
 }
-
-BATCHING: dict[str, Rule] = {"searchsorted": _searchsorted}

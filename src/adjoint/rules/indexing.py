@@ -95,4 +95,5 @@ RECORDS: dict[str, Record] = {
     "topk": Custom(pullback=picked, pushforward=picked_forward),
     "argsort": _none,
     "nonzero": _none,
+    "searchsorted": _none,
 }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
 import numpy as np
 
 from adjoint.backend import Array, Implementation
@@ -38,10 +36,6 @@ def _convolve(a: Array, v: Array, *, full: bool) -> Array:
     return np.einsum("...km,...m->...k", windows, v[..., ::-1])
 
 
-def _searchsorted(line: Array, x: Array, *, side: Literal["left", "right"]) -> Any:
-    return np.searchsorted(line, x, side=side)
-
-
 IMPLEMENTATIONS: dict[str, Implementation] = {
     "cummax": _running(np.maximum),
     "cummin": _running(np.minimum),
@@ -55,5 +49,4 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     "index_min": joining(np.minimum),
     "windows": _windows,
     "convolve": _convolve,
-    "searchsorted": _searchsorted,
 }

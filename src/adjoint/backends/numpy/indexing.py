@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from adjoint.backend import Array, Implementation
+from adjoint.backends.searching import searchsorted_lines
 from adjoint.primitives import ARRAY, Key
 
 _SMALL = 1024  # elements: below, the detour costs more than it saves
@@ -89,6 +90,12 @@ def _take_along_axis(x: Array, indices: Array, *, axis: int) -> Array:
     return np.take_along_axis(x, indices, axis=axis)
 
 
+def _searchsorted(x: Array, values: Array, *, side: Literal["left", "right"]) -> Array:
+    if x.ndim == 1:
+        return np.asarray(np.searchsorted(x, values, side=side)).astype(np.int64, copy=False)
+    return searchsorted_lines(np, x, values, side=side)
+
+
 def _nonzero(x: Array) -> Array:
     return np.stack(np.nonzero(x)).astype(np.int64, copy=False)
 
@@ -99,6 +106,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     "index_add": _index_add,
     "take_along_axis": _take_along_axis,
     "nonzero": _nonzero,
+    "searchsorted": _searchsorted,
 }
 
 INTO: dict[str, Implementation] = {"index_set": _index_set_into, "index_add": _index_add_into}
