@@ -2,7 +2,7 @@
 
 from adjoint import errors
 from adjoint.primitives import Primitive
-from adjoint.rules import contraction, elementwise, indexing, linalg, reduction, structural
+from adjoint.rules import arrays, contraction, elementwise, indexing, linalg, reduction, structural
 from adjoint.rules.records import (
     Bilinear,
     Composed,
@@ -22,6 +22,7 @@ RECORDS: dict[str, Record] = {
     **indexing.RECORDS,
     **contraction.RECORDS,
     **linalg.RECORDS,
+    **arrays.RECORDS,
 }
 
 
