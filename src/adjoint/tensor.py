@@ -528,6 +528,12 @@ class Tensor(Generic[B]):
 
 def _only(x: Tensor[Any], name: str) -> Any:
     """The only element, for a conversion to one of Python's numbers."""
+    device = x.device
+    if device.template is not device and device.tracked(x._array):  # the level of a transform
+        raise errors.TrackedError(
+            f"{name}() inside a transform would lose the derivative silently; x.item() reads the value, and adjoint "
+            "has the functions of math"
+        )
     if x.size != 1:
         raise errors.ArgumentTypeError(f"{name}: expected one element, received shape {x.shape}; use tolist()")
     if x._dtype.kind == "c" and name != "complex":

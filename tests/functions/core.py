@@ -194,6 +194,8 @@ def _moving(name: str) -> Callable[[Draw], Call]:
                 k = d.pick(-1, 0, 1, 5)
                 f = lambda a: getattr(ad, name)(a, k=k)
             case "unstack":
+                if not shape[-1]:
+                    shape = (*shape[:-1], 2)  # there is nothing to check of no results
                 f = lambda a: ad.unstack(a, axis=-1)
             case "broadcast_to":
                 f = lambda a: ad.broadcast_to(a[:, None], (2, shape[0], 3, *shape[1:]))
