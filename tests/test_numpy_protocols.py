@@ -228,6 +228,29 @@ def test_what_tensors_cannot_mean_is_an_error_with_a_way_out(call: Any, parts: l
             assert part in str(caught.value), str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "leave",
+    [
+        lambda x: np.array([x[0], x[1]]),
+        lambda x: np.asarray([[x[0], 1.0], [2.0, 3.0]]),
+        lambda x: np.zeros(2).__setitem__(slice(None), x),
+        lambda x: np.full(3, x[0]),
+        lambda x: np.ma.asarray(x),
+        lambda x: np.random.default_rng(0).normal(x),
+    ],
+)
+def test_what_numpy_does_not_ask_about_refuses_tracked_tensors(leave: Any) -> None:
+    leave(ad.tensor([1.0, 2.0]))
+    with pytest.raises(errors.TrackedError, match="detach"):
+        leave(ad.tensor([1.0, 2.0]).require_grad() * 2)
+
+
+def test_text_is_that_of_the_values() -> None:
+    x = ad.tensor([1.0, 2.54]).require_grad()
+    assert np.array2string(x, precision=1, separator=", ") == "[1. , 2.5]"  # type: ignore[call-overload]
+    assert (np.array_repr(x), np.array_str(x)) == (repr(x), str(x))  # type: ignore[arg-type]
+
+
 def test_an_array_does_not_take_a_tensor_in_place() -> None:
     values = np.ones(2)
     with pytest.raises(errors.ArgumentTypeError, match=r"np\.add.*out="):

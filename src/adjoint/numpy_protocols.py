@@ -223,6 +223,9 @@ _FUNCTIONS: dict[Any, Function] = {
     np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
     np.iscomplexobj: lambda x: x.dtype.kind == "c",
     np.isrealobj: lambda x: x.dtype.kind != "c",
+    np.array2string: lambda a, precision=None, separator=" ": np.array2string(
+        a.numpy(), precision=precision, separator=separator
+    ),
     np.array_repr: lambda arr: repr(arr),
     np.array_str: lambda a: str(a),
 }
