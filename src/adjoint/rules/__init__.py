@@ -1,6 +1,6 @@
 """The derivative record of every primitive, by kind of primitive."""
 
-from adjoint.rules import contraction, elementwise, indexing, linalg, reduction, structural
+from adjoint.rules import contraction, elementwise, factors, fourier, indexing, linalg, reduction, structural
 from adjoint.rules.records import (
     Bilinear,
     Composed,
@@ -20,6 +20,8 @@ RECORDS: dict[str, Record] = {
     **indexing.RECORDS,
     **contraction.RECORDS,
     **linalg.RECORDS,
+    **factors.RECORDS,
+    **fourier.RECORDS,
 }
 
 # Batching rules of primitives whose kind does not give them; `Batched` says what such a rule takes.
