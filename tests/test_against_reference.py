@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from calls import DIFFERENTIABLE, arrays_of, call, is_finite, is_float, rounds
+from calls import DIFFERENTIABLE, HERMITIAN, arrays_of, call, is_finite, is_float, rounds
 from cases import CASES, Case
 from conftest import peer
 
@@ -114,7 +114,7 @@ def test_rules_agree_with_difference_quotients_of_30_digits(name: str) -> None:
 def directions(name: str, operands: list[Any]) -> dict[int, Any]:
     """How the floating operands move, all together; of what Cholesky takes, only the Hermitian part may."""
     found = {i: cotangent(x.shape, x.dtype) for i, x in enumerate(operands) if is_float(x)}
-    if name == "cholesky":
+    if name in HERMITIAN:
         found[0] = found[0] + found[0].swapaxes(-1, -2).conj()
     return found
 

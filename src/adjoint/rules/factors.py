@@ -270,7 +270,7 @@ def _qr(B: Any, g: Any, wanted: Any, outs: Any, complete: bool) -> tuple[Any]:
         if gr is not None:
             gr, more_gr = part(B, gr, columns=slice(0, m)), part(B, gr, columns=slice(m, None))
             others = B.matmul(C(B, q), more_gr)
-            turned = B.matmul(C(B, B.matmul(q, more_r)), T(B, more_gr))
+            turned = B.matmul(C(B, B.matmul(q, more_r)), H(B, more_gr))
             gq = turned if gq is None else B.add(gq, turned)
     elif q.shape[-1] > k:
         q, more_q = part(B, q, columns=slice(0, k)), part(B, q, columns=slice(k, None))

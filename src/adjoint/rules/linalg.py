@@ -164,7 +164,7 @@ def _reciprocals(B: Any, s: Any, rtol: Any) -> Any:
     """1 / s, and 0 for those that count as zeros."""
     if not s.shape[-1]:
         return s
-    if hasattr(rtol, "shape"):
+    if hasattr(rtol, "shape") and rtol.shape:
         rtol = B.squeeze(rtol, axis=(len(rtol.shape) - 1,))
     none = B.less_equal(s, B.multiply(B.max(s, axis=(len(s.shape) - 1,), keepdims=True), rtol))
     return B.where(none, 0.0, B.divide(1.0, B.where(none, 1.0, s)))
@@ -181,6 +181,8 @@ def _pinv(B: Any, g: Any, x: Any, out: Any) -> Any:
 
 def _pinv_forward(B: Any, tangents: Any, x: Any, out: Any) -> Any:
     t = tangents[0]
+    if t is None:
+        return None
     total, adjoint = B.negative(product(B, out, t, out)), H(B, t)
     left = product(B, out, H(B, out), adjoint)
     total = B.add(total, B.subtract(left, product(B, left, x, out)))
@@ -220,6 +222,8 @@ def _lstsq(B: Any, g: Any, wanted: Any, a: Any, b: Any, rtol: Any, outs: Any) ->
 
 def _lstsq_forward(B: Any, tangents: Any, a: Any, b: Any, rtol: Any, outs: Any) -> tuple[Any, Any]:
     (ta, tb, _), (x, s) = tangents, outs
+    if ta is None and tb is None:
+        return None, None
     inverse = B.pinv(a, rtol)
     if ta is None:
         return B.matmul(inverse, tb), None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 
@@ -21,12 +20,6 @@ def _eig(x: Array) -> tuple[Array, Array]:
     return _complex(values), _complex(vectors)
 
 
-def _pinv(x: Array, rtol: Any) -> Array:
-    if not x.size:
-        return np.zeros((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
-    return np.linalg.pinv(x, rtol=rtol[..., 0, 0] if isinstance(rtol, np.ndarray) else rtol)
-
-
 _shared = {name: getattr(matrices, name) for name in "solve_triangular lu expm cofactor cofactor_pullback".split()}
 
 IMPLEMENTATIONS: dict[str, Implementation] = {
@@ -42,6 +35,5 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     "svd": lambda x, *, full_matrices: np.linalg.svd(x, full_matrices=full_matrices),
     "svdvals": lambda x: np.linalg.svd(x, compute_uv=False),
     "qr": lambda x, *, complete: np.linalg.qr(x, mode="complete" if complete else "reduced"),
-    "pinv": _pinv,
     **{name: functools.partial(run, np) for name, run in _shared.items()},
 }
