@@ -26,7 +26,7 @@ LAYERS = [
     {"devices"},
     {"tensor"},
     {"functions"},
-    {"linalg", "special", "random", "extend"},
+    {"fft", "linalg", "special", "random", "extend"},
     {"nn"},
     {"transforms"},
     {"implicit", "ode"},

@@ -1,6 +1,6 @@
 """adjoint: gradients for any array library. `import adjoint as ad`."""
 
-from adjoint import errors, implicit, linalg, nn, random, special, testing
+from adjoint import errors, fft, implicit, linalg, nn, random, special, testing
 from adjoint.backend import Backend
 from adjoint.backends.array_api import ArrayAPI
 from adjoint.backends.numpy import NumPy
@@ -243,6 +243,7 @@ __all__ = [
     "expand_dims",
     "expm1",
     "eye",
+    "fft",
     "flip",
     "float16",
     "float32",

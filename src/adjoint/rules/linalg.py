@@ -152,6 +152,28 @@ def _along(B: Any, a: Any, e: Any) -> Any:
     return B.multiply(corner, size)
 
 
+def _expm_series(B: Any, terms: list[Any]) -> Any:
+    """The corner of the exponential of [[A, A', A''/2, ...], [0, A, A', ...], ...], times a factorial."""
+    n, order = terms[0].shape[-1], len(terms) - 1
+    none = B.multiply(terms[0], 0.0)
+    row, factorial = terms[0], 1
+    for k, term in enumerate(terms[1:], 1):
+        factorial *= k
+        row = join(B, row, none if term is None else B.divide(term, float(factorial)), -1)
+    block, zeros = row, none
+    for k in range(1, order + 1):
+        shifted = join(B, zeros, part(B, row, columns=slice(0, n * (order + 1 - k))), -1)
+        block, zeros = join(B, block, shifted, -2), join(B, zeros, none, -1)
+    corner = part(B, B.expm(block), rows=slice(0, n), columns=slice(n * order, None))
+    return B.multiply(corner, float(factorial))
+
+
+_expm_record = Custom(
+    x=lambda B, g, x: _along(B, T(B, x), g), pushforward=lambda B, tangents, x: _along(B, x, tangents[0])
+)
+_expm_record.series = _expm_series
+
+
 # --- least squares: G. Golub and V. Pereyra, The differentiation of pseudo-inverses (1973), equation 4.12 --------
 
 
@@ -252,9 +274,7 @@ RECORDS: dict[str, Record] = {
     ),
     "cofactor_pullback": Composed(_cofactor_pullback_definition),
     "slogdet": Composed(_slogdet_definition, pullback=_slogdet, pushforward=_slogdet_forward),
-    "expm": Custom(
-        x=lambda B, g, x: _along(B, T(B, x), g), pushforward=lambda B, tangents, x: _along(B, x, tangents[0])
-    ),
+    "expm": _expm_record,
     "pinv": Composed(_pinv_definition, x=_pinv, pushforward=_pinv_forward),
     "lstsq": Composed(_lstsq_definition, pullback=_lstsq, pushforward=_lstsq_forward),
     "cholesky": Custom(x=_cholesky, pushforward=_cholesky_forward),
