@@ -14,6 +14,7 @@ from adjoint.primitives import CREATION, RANDOM, TABLE
 from adjoint.rules import RECORDS, NotDifferentiable
 from adjoint.tensor import run
 
+
 def hermitian(x: Any) -> Any:
     return (x + adjoint(x)) / 2
 

@@ -11,7 +11,7 @@ from adjoint import errors
 from adjoint.functions.creation import as_number, inexact
 from adjoint.functions.manipulation import expand_dims
 from adjoint.primitives import real_dtype
-from adjoint.tensor import Tensor, cast
+from adjoint.tensor import Tensor, cast, operand
 
 
 def matrices_of(value: Any, name: str) -> Tensor[Any]:
@@ -36,6 +36,6 @@ def relative(rtol: Any, x: Tensor[Any], name: str) -> Any:
     if rtol is None:
         return builtins.max(x.shape[-2:]) * float(np.finfo(real).eps)
     if isinstance(rtol, (Tensor, np.ndarray)):
-        bound = cast(inexact(rtol, name), real)
+        bound = cast(operand(rtol, x, name), real)
         return expand_dims(bound, (bound.ndim, bound.ndim + 1))
     return as_number(rtol, name, "rtol")

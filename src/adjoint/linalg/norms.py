@@ -70,7 +70,9 @@ def matrix_norm(x: Tensor[B], /, *, keepdims: bool = False, ord: float | str = "
         out = pick(values, -1)
         return expand_dims(out, (rows, columns)) if keepdims else out
     if ord not in (1, -1, math.inf, -math.inf):
-        raise errors.ArgumentError(f"matrix_norm: ord is 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, received {errors.shown(ord)}")
+        raise errors.ArgumentError(
+            f"matrix_norm: ord is 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, received {errors.shown(ord)}"
+        )
     along, pick_sum = (rows, max if ord == 1 else min) if ord in (1, -1) else (columns, max if ord == math.inf else min)
     sums = sum(run("abs", (x,)), along, keepdims=True)
     out = pick_sum(sums, (rows, columns), keepdims=True)

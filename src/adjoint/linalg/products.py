@@ -112,7 +112,9 @@ def multi_dot(arrays: Sequence[Tensor[B]], /) -> Tensor[B]:
     [3.0, 6.0]
     """
     if not isinstance(arrays, (list, tuple)) or len(arrays) < 2:
-        raise errors.ArgumentError(f"multi_dot: expected a list of two or more matrices, received {errors.shown(arrays)}")
+        raise errors.ArgumentError(
+            f"multi_dot: expected a list of two or more matrices, received {errors.shown(arrays)}"
+        )
     tensors = as_tensors(arrays, "multi_dot")
     for i, x in enumerate(tensors):
         if x.ndim < (1 if i in (0, len(tensors) - 1) else 2):

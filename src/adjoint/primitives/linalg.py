@@ -114,15 +114,11 @@ declare("eigh", LINALG, "x", shape=_eigh_shape, dtype=lambda x: [real_dtype(x), 
 declare("eigvals", LINALG, "x", shape=_eigenvalues_shape, dtype=complex_dtype)
 declare("eig", LINALG, "x", shape=_eigh_shape, dtype=lambda x: [complex_dtype(x)] * 2, results=2)
 declare("svdvals", LINALG, "x", shape=_singular_shape, dtype=_real)
-declare(
-    "svd", LINALG, "x", "full_matrices", shape=_svd_shape, dtype=lambda x, **_: [x, real_dtype(x), x], results=3
-)
+declare("svd", LINALG, "x", "full_matrices", shape=_svd_shape, dtype=lambda x, **_: [x, real_dtype(x), x], results=3)
 # Q and R as LAPACK has them: the diagonal of R is real, of either sign
 declare("qr", LINALG, "x", "complete", shape=_qr_shape, dtype=lambda x, **_: [x, x], results=2)
 # x[order] = L U, row i of the left side is row order[i] of x
 declare("lu", LINALG, "x", shape=_lu_shape, dtype=lambda x: [INDEX, x, x], results=3)
 # singular values of at most rtol times the largest count as zeros; rtol is a number, or of shape (..., 1, 1)
 declare("pinv", LINALG, "x rtol", shape=_pinv_shape, dtype=same_dtype)
-declare(
-    "lstsq", LINALG, "a b rtol", shape=_lstsq_shape, dtype=lambda a, b, rtol: [a, real_dtype(a)], results=2
-)
+declare("lstsq", LINALG, "a b rtol", shape=_lstsq_shape, dtype=lambda a, b, rtol: [a, real_dtype(a)], results=2)
