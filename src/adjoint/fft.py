@@ -458,7 +458,7 @@ def _bordered(x: Tensor[Any], width: int, mode: Any) -> Tensor[Any]:
             f"stft: {size} elements are too few to mirror {width} of them; pad_mode='constant' fills with zeros"
         )
     left, right = x[..., width:0:-1], x[..., size - 2 : size - 2 - width : -1] if width < size - 1 else x[..., -2::-1]
-    return run("concat", [left, x, right], axis=x.ndim - 1) if width else x  # type: ignore[no-any-return]
+    return run("concat", [left, x, right], axis=x.ndim - 1) if width else x
 
 
 def stft(
@@ -576,8 +576,8 @@ def istft(
     bare = run("less_equal", (total, 1e-11))
     if not total.device.tracked(total._array) and bool(bare.any()):
         raise errors.ArgumentError(
-            "istft: elements that the windows of all frames leave out cannot be found again; take a smaller hop_length, "
-            "center=True, or a window without zeros at its ends"
+            "istft: elements that the windows of all frames leave out cannot be found again; take a smaller "
+            "hop_length, center=True, or a window without zeros at its ends"
         )
     out = signal / total
     return _sized(out, out.ndim - 1, wanted, "istft")

@@ -7,7 +7,6 @@ reflections are signed as LAPACK signs them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from adjoint import errors
 from adjoint.backends.scalars import Number, Scalars

@@ -58,7 +58,7 @@ class LUResult(NamedTuple):
 
 def adjoint(x: Tensor[Any]) -> Tensor[Any]:
     """The conjugate transposes."""
-    return run("conj", (x.mT,)) if x.dtype.kind == "c" else x.mT  # type: ignore[no-any-return]
+    return run("conj", (x.mT,)) if x.dtype.kind == "c" else x.mT
 
 
 def cholesky(x: Tensor[B], /, *, upper: bool = False) -> Tensor[B]:
@@ -72,7 +72,7 @@ def cholesky(x: Tensor[B], /, *, upper: bool = False) -> Tensor[B]:
     [[2.0, 0.0], [1.0, 1.0]]
     """
     lower = run("cholesky", (square(x, "cholesky"),))
-    return adjoint(lower) if as_flag(upper, "cholesky", "upper") else lower  # type: ignore[no-any-return]
+    return adjoint(lower) if as_flag(upper, "cholesky", "upper") else lower
 
 
 def qr(x: Tensor[B], /, *, mode: str = "reduced") -> QRResult:

@@ -52,7 +52,7 @@ def solve(a: Tensor[B], b: Any, /) -> Tensor[B]:
     square(a, "solve")
     a, b, vector = _system(a, b, "solve")
     out = run("solve", (a, b))
-    return squeeze(out, -1) if vector else out  # type: ignore[no-any-return]
+    return squeeze(out, -1) if vector else out
 
 
 def solve_triangular(a: Tensor[B], b: Any, /, *, upper: bool, unitriangular: bool = False) -> Tensor[B]:
@@ -70,7 +70,7 @@ def solve_triangular(a: Tensor[B], b: Any, /, *, upper: bool, unitriangular: boo
     upper = as_flag(upper, "solve_triangular", "upper")
     unit = as_flag(unitriangular, "solve_triangular", "unitriangular")
     out = run("solve_triangular", (a, b), upper=upper, unit=unit)
-    return squeeze(out, -1) if vector else out  # type: ignore[no-any-return]
+    return squeeze(out, -1) if vector else out
 
 
 def cholesky_solve(b: Tensor[B], factor: Any, /, *, upper: bool = False) -> Tensor[B]:
@@ -85,7 +85,7 @@ def cholesky_solve(b: Tensor[B], factor: Any, /, *, upper: bool = False) -> Tens
     lower = adjoint(factor) if as_flag(upper, "cholesky_solve", "upper") else factor
     half = run("solve_triangular", (lower, b), upper=False, unit=False)
     out = run("solve_triangular", (adjoint(lower), half), upper=True, unit=False)
-    return squeeze(out, -1) if vector else out  # type: ignore[no-any-return]
+    return squeeze(out, -1) if vector else out
 
 
 def pinv(x: Tensor[B], /, *, rtol: float | Tensor[Any] | None = None) -> Tensor[B]:
