@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from adjoint.rules.factors import _svd
-from adjoint.rules.matrices import C, H, T, cast, columns, join, part, product
+from adjoint.rules.matrices import C, H, T, cast, columns, hermitian, join, part, product
 from adjoint.rules.records import Composed, Custom, Record
+
+BOOL = np.dtype(np.bool_)
 
 
 def _solve(B: Any, g: Any, wanted: tuple[int, ...], a: Any, out: Any) -> tuple[Any, ...]:
@@ -56,48 +60,27 @@ def _cofactor_definition(B: Any, x: Any) -> Any:
     return B.multiply(B.expand_dims(B.det(x), axis=(n - 2, n - 1)), T(B, B.inv(x)))
 
 
+def _half_diagonal(B: Any, x: Any) -> Any:
+    """The lower triangle with half the real part of its diagonal: the diagonal of L is real."""
+    n, dtype = x.shape[-1], B.dtype_of(x)
+    ones = B.tril(B.full(shape=(n, n), value=1, dtype=dtype), k=0)
+    halved = B.multiply(x, B.subtract(ones, B.multiply(B.eye(rows=n, columns=n, k=0, dtype=dtype), 0.5)))
+    if dtype.kind != "c":
+        return halved
+    return B.where(B.eye(rows=n, columns=n, k=0, dtype=BOOL), B.astype(B.real(halved), dtype=dtype), halved)
+
+
 def _cholesky(B: Any, g: Any, out: Any) -> Any:
-    """L^-T Phi(L^T g) L^-1, symmetrised; Phi takes the lower triangle with half the diagonal.
-
-    For complex A = L L^H the plain-transpose convention puts conjugates on L.
-    """
-    if B.dtype_of(out).kind == "c":
-        lower = B.conj(out)
-        g = B.conj(g)
-        return B.conj(_cholesky_hermitian(B, g, B.conj(lower)))
-    return _cholesky_hermitian(B, g, out)
-
-
-def _cholesky_hermitian(B: Any, g: Any, lower: Any) -> Any:
-    complex_ = B.dtype_of(lower).kind == "c"
-    adjoint = T(B, B.conj(lower)) if complex_ else T(B, lower)
-    inner = B.tril(B.matmul(adjoint, g), k=0)
-    strict = B.tril(inner, k=-1)
-    diagonal = B.subtract(inner, strict)
-    if complex_:  # the diagonal of L is real
-        dtype = B.dtype_of(lower)
-        diagonal = B.astype(B.real(diagonal), dtype=dtype)
-    phi = B.add(strict, B.multiply(diagonal, 0.5))
-    left = B.solve(adjoint, phi)  # L^-H Phi
-    flipped = T(B, B.conj(left)) if complex_ else T(B, left)
-    half = B.solve(adjoint, flipped)  # L^-H (L^-H Phi)^H = (L^-H Phi L^-1)^H
-    other = T(B, B.conj(half)) if complex_ else T(B, half)
-    return B.multiply(B.add(half, other), 0.5)
+    """L^-T Phi(L^T g) conj(L^-1), made Hermitian; Phi takes the lower triangle with half the diagonal."""
+    inverse = B.inv(out)
+    return hermitian(B, product(B, T(B, inverse), _half_diagonal(B, B.matmul(T(B, out), g)), C(B, inverse)))
 
 
 def _cholesky_forward(B: Any, tangents: Any, out: Any) -> Any:
     """L Phi(L^-1 A' L^-H), with A' made Hermitian as the pullback makes it."""
-    (t,) = tangents
-    complex_ = B.dtype_of(out).kind == "c"
-
-    def H(x: Any) -> Any:
-        return T(B, B.conj(x)) if complex_ else T(B, x)
-
-    t = B.multiply(B.add(t, H(t)), 0.5)
-    inner = B.solve(out, H(B.solve(out, t)))  # L^-1 (L^-1 A')^H = (L^-1 A' L^-H)^H, which is itself
-    lower = B.tril(inner, k=0)
-    strict = B.tril(inner, k=-1)
-    return B.matmul(out, B.add(strict, B.multiply(B.subtract(lower, strict), 0.5)))
+    inverse = B.inv(out)
+    inner = product(B, inverse, hermitian(B, tangents[0]), H(B, inverse))
+    return B.matmul(out, _half_diagonal(B, inner))
 
 
 def _cofactor_pullback_definition(B: Any, g: Any, x: Any) -> Any:
