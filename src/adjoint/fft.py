@@ -538,7 +538,8 @@ def istft(
 
     That is the signal whose `stft` comes closest: D. Griffin and J. Lim, Signal estimation from modified short-time
     Fourier transform (1984). `length` elements are given, or as many as the frames hold without the border;
-    `onesided` is True unless `return_complex`, and the result real. Other arguments are those of `stft`.
+    `onesided` is True unless `return_complex`. Without that the result is real, and of both sides the first is read.
+    Other arguments are those of `stft`.
 
     Raises ArgumentError for lengths below one, and where windows leave out elements; ShapeError for coefficients or
     a window of other sizes.
@@ -560,11 +561,13 @@ def istft(
         raise errors.ShapeError(f"istft: expected coefficients of shape (..., {expected}, frames), received {x.shape}")
     weights = _filled_window("istft", window, n, width, x)
     norm = "ortho" if as_flag(normalized, "istft", "normalized") else "backward"
-    frames = irfft(x.mT, n=n, norm=norm) if one else ifft(x.mT, norm=norm)
-    if not one and not complex_:
-        frames = frames.real
+    x = x.mT
+    if complex_:
+        frames = ifft(x, norm=norm)
+    else:  # of both sides the first says all
+        frames = irfft(x if one else x[..., : n // 2 + 1], n=n, norm=norm)
     squares = weights * weights if weights.dtype.kind != "c" else (weights * weights.conj()).real
-    count = x.shape[-1]
+    count = x.shape[-2]
     total = _overlapped(run("broadcast_to", (squares,), shape=(count, n)), hop)
     signal = _overlapped(frames * (weights.conj() if weights.dtype.kind == "c" else weights), hop)
     start = n // 2 if as_flag(center, "istft", "center") else 0

@@ -185,7 +185,7 @@ def lu(a: Matrix, columns: int) -> tuple[list[int], Matrix, Matrix]:
     work, order = [list(line) for line in a], list(range(rows))
     k = min(rows, columns)
     for j in range(k):
-        best = max(range(j, rows), key=lambda i: abs(work[i][j]))
+        best = max(range(j, rows), key=lambda i: abs(work[i][j].real) + abs(work[i][j].imag))
         work[j], work[best] = work[best], work[j]
         order[j], order[best] = order[best], order[j]
         for i in range(j + 1, rows):

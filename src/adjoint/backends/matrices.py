@@ -86,7 +86,7 @@ def _panel(xp: Any, a: Any) -> tuple[Any, Any]:
     places = xp.arange(m, dtype=xp.int64)
     order = xp.broadcast_to(places, a.shape[:-1])
     for j in range(min(m, n)):
-        best = xp.argmax(xp.abs(a[..., j:, j]), axis=-1, keepdims=True) + j
+        best = xp.argmax(_size(xp, a[..., j:, j]), axis=-1, keepdims=True) + j
         swap = xp.where(places == j, best, xp.where(places == best, xp.asarray(j, dtype=xp.int64), places))
         order = xp.take_along_axis(order, swap, axis=-1)
         a = xp.take_along_axis(a, xp.expand_dims(swap, axis=-1), axis=-2)
@@ -97,6 +97,11 @@ def _panel(xp: Any, a: Any) -> tuple[Any, Any]:
         if j + 1 < n:
             a[..., j + 1 :, j + 1 :] -= xp.expand_dims(below, axis=-1) * a[..., j : j + 1, j + 1 :]
     return a, order
+
+
+def _size(xp: Any, x: Any) -> Any:
+    """By which pivots are chosen: of complex numbers both parts' together, as LAPACK does."""
+    return xp.abs(xp.real(x)) + xp.abs(xp.imag(x)) if xp.isdtype(x.dtype, "complex floating") else xp.abs(x)
 
 
 # --- the exponential -----------------------------------------------------------------------------
