@@ -173,6 +173,7 @@ def _bounds(x: Tensor[Any], count: int, range: Any) -> Tensor[Any]:
     """The bounds of intervals of one width."""
     if count < 1:
         raise errors.ArgumentError(f"histogram: expected at least one interval, received bins={count}")
+    bounds: list[Any]
     if range is not None:
         bounds = [as_number(v, "histogram", "a bound") for v in range]
         if len(bounds) != 2 or not bounds[0] <= bounds[1] or not np.isfinite(bounds).all():
