@@ -214,7 +214,9 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
             "level; detach() the value, or lift the tensor first with ad.asarray(x, device=...)"
         )
     if weak(value):
-        value = fitting(value, x._dtype, "assignment")
+        value = np.asarray(fitting(value, x._dtype, "assignment"))  # in full precision: the tensor's may be wider
+    elif isinstance(value, (list, tuple)) and x._dtype.kind in "fc":
+        value = dtypes.values_of(value, dtypes.promote(x._dtype, dtypes.float64), "assignment")
     value = operand(value, x, "assignment")
     if value.dtype.kind == "c" and x._dtype.kind != "c":
         raise errors.DtypeError(f"assignment: complex values do not fit in {x._dtype}; take .real first")
