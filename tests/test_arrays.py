@@ -477,6 +477,14 @@ def test_orders_of_einsum(library: str, monkeypatch: pytest.MonkeyPatch) -> None
     products._path.cache_clear()
 
 
+def test_density_in_half_precision() -> None:
+    """100,000 values are more than float16 counts to."""
+    x = ad.asarray(np.tile(np.array([0.0, 0.25, 0.5, 1.0], dtype=np.float16), 25_000))
+    density, bounds = ad.histogram(x, 2, density=True)
+    assert density.dtype == bounds.dtype == ad.float16
+    assert density.tolist() == [1.0, 1.0]
+
+
 def test_inside_vmap() -> None:
     """Also where what is sorted, or where, differs between examples."""
     xs, xp, fp = normal(5, 6), np.sort(normal(5, 4)), normal(5, 4)

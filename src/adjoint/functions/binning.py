@@ -158,7 +158,8 @@ def histogram(
     edges = _bounds(x, int(bins), range) if even else _given(x, bins)
     counts = _counted(x, edges) if weights is None else _weighed(x, edges, weights, even)
     if as_flag(density, "histogram", "density"):
-        counts = counts / (edges[1:] - edges[:-1]) / sum(counts)
+        widths = cast(edges[1:] - edges[:-1], dtypes.summing(x.dtype))
+        counts = cast(counts / widths / sum(counts), dtypes.promote(counts.dtype, x.dtype))
     return counts, edges
 
 
