@@ -10,8 +10,8 @@ floating operands of a call share one dtype or are Python scalars.
 Each module declares the primitives of a kind.
 """
 
-from adjoint.primitives import contraction, creation, elementwise, linalg, reduction, structural
-from adjoint.primitives.contraction import conv_size
+from adjoint.primitives import contraction, creation, elementwise, linalg, reduction, structural, windows
+from adjoint.primitives.contraction import conv_shape, conv_size
 from adjoint.primitives.indexing import ARRAY, Key, adjacent, index_shape
 from adjoint.primitives.table import (
     CONTRACTION,
@@ -36,6 +36,7 @@ from adjoint.primitives.table import (
     result_spec,
     same_dtype,
 )
+from adjoint.primitives.windows import window_shape
 
 __all__ = [
     "ARRAY",
@@ -59,6 +60,7 @@ __all__ = [
     "adjacent",
     "broadcast_shapes",
     "contraction",
+    "conv_shape",
     "conv_size",
     "creation",
     "elementwise",
@@ -70,4 +72,6 @@ __all__ = [
     "result_spec",
     "same_dtype",
     "structural",
+    "window_shape",
+    "windows",
 ]

@@ -1,6 +1,6 @@
 """The derivative record of every primitive, by kind of primitive."""
 
-from adjoint.rules import contraction, elementwise, indexing, linalg, reduction, structural
+from adjoint.rules import contraction, elementwise, indexing, linalg, reduction, structural, windows
 from adjoint.rules.records import (
     Bilinear,
     Composed,
@@ -20,6 +20,7 @@ RECORDS: dict[str, Record] = {
     **indexing.RECORDS,
     **contraction.RECORDS,
     **linalg.RECORDS,
+    **windows.RECORDS,
 }
 
 # Batching rules of primitives whose kind does not give them; `Batched` says what such a rule takes.
