@@ -82,13 +82,13 @@ def conv(xp: Any, x: Any, weight: Any, *, stride: Shape, padding: Padding, dilat
     counts = tuple(map(conv_size, x.shape[2:], kernel, stride, padding, dilation))
     images = _padded(xp, x, padding)
     kernels = xp.reshape(weight, (groups, o // groups, per_group * math.prod(kernel)))
-    made = []
+    out = xp.empty((o, *counts, n), dtype=x.dtype)
     for part in _parts(counts, x.shape[1] * math.prod(kernel) * math.prod(counts[1:]) * n):
         some = (part.stop - part.start, *counts[1:])
         rows = _rows(images, part, kernel, stride, dilation)
         patches = _patches(xp, rows, kernel, stride, dilation, some, groups)
-        made.append(xp.reshape(xp.matmul(kernels, patches), (o, *some, n)))
-    return _examples_first(xp, made[0] if len(made) == 1 else xp.concat(made, axis=1))
+        out[:, part, ...] = xp.reshape(xp.matmul(kernels, patches), (o, *some, n))
+    return _examples_first(xp, out)
 
 
 def conv_input(

@@ -433,6 +433,8 @@ _BY_NAME: dict[str, Rule] = {
     "permute_dims": _permute_dims,
     "pad": _pad,
     "matmul": _matmul,
+    "attention": _along_axes,  # the examples are heads
+    "attention_pullback": _along_axes,
     "index": _index,
     "index_set": _assign,
     "index_add": _assign,

@@ -336,7 +336,11 @@ _BY_KIND: dict[str, Rule] = {
     LINALG: _joining(_matrices),
 }
 _RULES: dict[str, Rule] = {
-    **{name: _BY_KIND[made.kind] for name, made in TABLE.items() if made.kind in _BY_KIND},
+    **{
+        name: _BY_KIND[made.kind]
+        for name, made in TABLE.items()
+        if made.kind in _BY_KIND and not name.startswith("normalize")  # whose definition says it
+    },
     **dict.fromkeys("index index_set take_along_axis".split(), _moved),
     **dict.fromkeys("cumulative_sum cumulative_prod".split(), _cumulative),
     **dict.fromkeys("sort topk".split(), _joining(_axes)),

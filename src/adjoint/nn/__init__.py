@@ -1,8 +1,9 @@
 """Functions of neural networks, with PyTorch's names, argument orders and conventions."""
 
 from adjoint.nn.activations import gelu, relu, sigmoid, silu, softplus
+from adjoint.nn.attention import scaled_dot_product_attention
 from adjoint.nn.convolution import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
-from adjoint.nn.layers import linear
+from adjoint.nn.layers import dropout, linear
 from adjoint.nn.losses import binary_cross_entropy_with_logits, cross_entropy, mse_loss
 from adjoint.nn.normalization import layer_norm
 from adjoint.nn.pooling import (
@@ -41,6 +42,7 @@ __all__ = [
     "conv_transpose2d",
     "conv_transpose3d",
     "cross_entropy",
+    "dropout",
     "gelu",
     "layer_norm",
     "linear",
@@ -52,6 +54,7 @@ __all__ = [
     "max_pool3d",
     "mse_loss",
     "relu",
+    "scaled_dot_product_attention",
     "sigmoid",
     "silu",
     "softplus",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_number, integers
+from adjoint.functions.creation import as_number, integers, ones, zeros
+from adjoint.functions.manipulation import reshape
 from adjoint.nn.arguments import real
 from adjoint.tensor import Tensor, cast, operand, run
 
@@ -35,7 +36,22 @@ def layer_norm(
         if sizes != shape or not shape:
             raise errors.ShapeError(f"layer_norm: normalized_shape is {shape}, {name} has shape {sizes}")
     axes = tuple(range(x.ndim - len(shape), x.ndim))
-    out = cast(run("standardize", (cast(x, dtypes.summing(x.dtype)),), axis=axes, epsilon=eps), x.dtype)
-    if scale is not None:
-        out = out * scale
-    return out if shift is None else out + shift
+    return _normalized(x, axes, eps, scale, shift, shape)
+
+
+def _normalized(
+    x: Tensor[Any], axes: tuple[int, ...], eps: float, scale: Any, shift: Any, shape: tuple[int, ...]
+) -> Tensor[Any]:
+    """Mean 0 and variance 1 along axes, then scaled and shifted by tensors or None, made of a shape first."""
+    dtype = x.dtype
+    for given in (scale, shift):
+        dtype = dtype if given is None else dtypes.promote(dtype, given.dtype)
+    wide = dtypes.summing(dtype)
+    if (scale is None and shift is None) or not x.size:
+        out = run("standardize", (cast(x, wide),), axis=axes, epsilon=eps)
+        out = out if scale is None else out * reshape(scale, shape)
+        return cast(out if shift is None else out + reshape(shift, shape), dtype)
+    shape = (1,) * (x.ndim - len(shape)) + shape
+    scale = ones(shape, dtype=wide, device=x.device) if scale is None else reshape(cast(scale, wide), shape)
+    shift = zeros(shape, dtype=wide, device=x.device) if shift is None else reshape(cast(shift, wide), shape)
+    return cast(run("normalize", (cast(x, wide), scale, shift), axis=axes, epsilon=eps), dtype)

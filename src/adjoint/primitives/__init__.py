@@ -10,7 +10,17 @@ floating operands of a call share one dtype or are Python scalars.
 Each module declares the primitives of a kind.
 """
 
-from adjoint.primitives import contraction, creation, elementwise, linalg, reduction, structural, windows
+from adjoint.primitives import (
+    attention,
+    contraction,
+    creation,
+    elementwise,
+    linalg,
+    normalization,
+    reduction,
+    structural,
+    windows,
+)
 from adjoint.primitives.contraction import conv_shape, conv_size
 from adjoint.primitives.indexing import ARRAY, Key, adjacent, index_shape
 from adjoint.primitives.table import (
@@ -58,6 +68,7 @@ __all__ = [
     "Shape",
     "Spec",
     "adjacent",
+    "attention",
     "broadcast_shapes",
     "contraction",
     "conv_shape",
@@ -67,6 +78,7 @@ __all__ = [
     "function_named",
     "index_shape",
     "linalg",
+    "normalization",
     "real_dtype",
     "reduction",
     "result_spec",

@@ -19,7 +19,8 @@ def window_shape(shape: Shape, *_: Any, kernel: Shape, stride: Shape, padding: A
     counts = tuple(map(conv_size, shape[len(shape) - axes :], kernel, stride, padding, dilation))
     if len(shape) < axes or min(counts) < 1:
         raise errors.ShapeError(
-            f"a window of {kernel} with dilation {dilation} does not fit arrays of shape {shape}, padded by {padding}"
+            f"a window of {kernel} with dilation {dilation} does not fit {shape[len(shape) - axes :]}, "
+            f"padded by {padding}"
         )
     return (*shape[: len(shape) - axes], *counts)
 

@@ -1,6 +1,16 @@
 """The derivative record of every primitive, by kind of primitive."""
 
-from adjoint.rules import contraction, elementwise, indexing, linalg, reduction, structural, windows
+from adjoint.rules import (
+    attention,
+    contraction,
+    elementwise,
+    indexing,
+    linalg,
+    normalization,
+    reduction,
+    structural,
+    windows,
+)
 from adjoint.rules.records import (
     Bilinear,
     Composed,
@@ -21,6 +31,8 @@ RECORDS: dict[str, Record] = {
     **contraction.RECORDS,
     **linalg.RECORDS,
     **windows.RECORDS,
+    **attention.RECORDS,
+    **normalization.RECORDS,
 }
 
 # Batching rules of primitives whose kind does not give them; `Batched` says what such a rule takes.

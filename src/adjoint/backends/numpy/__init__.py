@@ -14,11 +14,13 @@ import numpy as np
 from adjoint.backend import Array, Implementation, Leaf
 from adjoint.backends import composed
 from adjoint.backends.numpy import (
+    attention,
     contraction,
     creation,
     elementwise,
     indexing,
     linalg,
+    normalization,
     random,
     reduction,
     structural,
@@ -26,7 +28,24 @@ from adjoint.backends.numpy import (
 )
 from adjoint.primitives import DType, Primitive
 
-_TOPICS = (elementwise, reduction, structural, indexing, contraction, linalg, windows, creation, random)
+# An allocation that is never touched, freed at once. From then on glibc keeps up to twice as much freed memory for the
+# next arrays (mallopt(3), M_MMAP_THRESHOLD): else it hands large ones back, and a walk spends half of its time on pages
+# that the system makes anew.
+np.empty(31 << 20, np.uint8)
+
+_TOPICS = (
+    elementwise,
+    reduction,
+    structural,
+    indexing,
+    contraction,
+    linalg,
+    windows,
+    attention,
+    normalization,
+    creation,
+    random,
+)
 _IMPLEMENTATIONS: dict[str, Implementation] = {
     name: run for topic in _TOPICS for name, run in topic.IMPLEMENTATIONS.items()
 }

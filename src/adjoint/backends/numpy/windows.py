@@ -9,24 +9,18 @@ import numpy as np
 
 from adjoint.backend import Array, Implementation
 from adjoint.backends.numpy.elementwise import kept
+from adjoint.backends.numpy.structural import laid, like
 from adjoint.primitives import Shape, conv_size
 from adjoint.rules.windows import places
 
 Padding = tuple[tuple[int, int], ...]
 
 
-def _like(x: Array, shape: Any) -> Array:
-    """An array of another shape whose axes lie in memory in the order of x's."""
-    order = sorted(range(x.ndim), key=lambda i: -abs(x.strides[i]))
-    made = np.empty([shape[i] for i in order], x.dtype)
-    return made.transpose(sorted(range(x.ndim), key=order.__getitem__))
-
-
 def _padded(x: Array, padding: Padding, value: float) -> Array:
     if not any(map(any, padding)):
         return x
     lead = x.ndim - len(padding)
-    out = _like(x, [*x.shape[:lead], *[n + sum(p) for n, p in zip(x.shape[lead:], padding, strict=True)]])
+    out = like(x, [*x.shape[:lead], *[n + sum(p) for n, p in zip(x.shape[lead:], padding, strict=True)]])
     out.fill(value)
     out[_inside(x.shape[lead:], padding)] = x
     return out
@@ -62,9 +56,9 @@ def _max_pool(x: Array, *, kernel: Shape, stride: Shape, padding: Padding, dilat
 
 
 def _max_pool_pullback(g: Array, x: Array, *, kernel: Shape, stride: Shape, padding: Padding, dilation: Shape) -> Array:
-    wide = _padded(x, padding, -math.inf)
+    wide, g = _padded(x, padding, -math.inf), laid(g, x)
     out = _folded(np.maximum, wide, kernel, stride, dilation)
-    pulled = _like(wide, wide.shape)
+    pulled = like(wide, wide.shape)
     apart = all(s >= d * (k - 1) + 1 for k, s, d in zip(kernel, stride, dilation, strict=True))
     if not (apart and kernel == stride):  # else all that is written is written once, but behind the last windows
         pulled.fill(0)
@@ -98,7 +92,7 @@ def _window_spread(g: Array, *, kernel: Shape, stride: Shape, padding: Padding, 
             continue
         shape = list(g.shape)
         shape[axis] = n
-        wide = _like(g, shape)
+        wide = like(g, shape)
         wide.fill(0)
         for place in range(k):
             part = wide[_along(axis, place, s, d, g.shape[axis])]
