@@ -8,7 +8,7 @@ from adjoint.primitives.table import CONTRACTION, Shape, broadcast_shapes, decla
 
 def _attention_shape(q: Shape, k: Shape, v: Shape, *bias: Shape, scale: float, causal: bool) -> Shape:
     lead = q[:-2]
-    fits = len(q) > 1 and k[:-2] == lead and v[:-2] == lead and q[-1] == k[-1] and k[-2] == v[-2]
+    fits = len(q) > 1 and k[:-2] == lead and v[:-2] == lead and q[-1] == k[-1] and k[-2] == v[-2] > 0
     if not fits:
         raise errors.ShapeError(
             f"attention: expected a query (..., L, E), a key (..., S, E) and a value (..., S, V); received "

@@ -33,8 +33,6 @@ def _weights(B: Any, q: Any, k: Any, bias: Any, scale: float, causal: bool) -> A
 
 
 def _attention_definition(B: Any, q: Any, k: Any, v: Any, *bias: Any, scale: float, causal: bool) -> Any:
-    if not k.shape[-2]:
-        return B.full(shape=(*q.shape[:-1], v.shape[-1]), value=0, dtype=B.dtype_of(q))
     return B.matmul(_weights(B, q, k, bias, scale, causal), v)
 
 
@@ -42,9 +40,6 @@ def _gradients(
     B: Any, g: Any, q: Any, k: Any, v: Any, out: Any, bias: Any, scale: float, causal: bool
 ) -> tuple[Any, ...]:
     """Those of q, k, v and of the scores."""
-    if not k.shape[-2]:
-        zeros = [B.full(shape=tuple(x.shape), value=0, dtype=B.dtype_of(g)) for x in (q, k, v)]
-        return (*zeros, B.full(shape=(*q.shape[:-1], 0), value=0, dtype=B.dtype_of(g)))
     weights = _weights(B, q, k, bias, scale, causal)
     pulled = B.matmul(g, _T(B, v))
     mean = B.sum(B.multiply(g, out), axis=(len(q.shape) - 1,), keepdims=True)

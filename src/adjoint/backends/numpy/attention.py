@@ -70,10 +70,7 @@ class _Scores:
 
 
 def _attention(q: Array, k: Array, v: Array, *bias: Array, scale: float, causal: bool) -> Array:
-    shape = (*q.shape[:-1], v.shape[-1])
-    if not k.shape[-2]:
-        return np.zeros(shape, q.dtype)
-    made = np.empty(shape, q.dtype)
+    made = np.empty((*q.shape[:-1], v.shape[-1]), q.dtype)
     out, value = _stacks(made, v)
     scores = _Scores(q, k, bias, scale, causal)
     for heads, rows in scores.blocks():
@@ -86,7 +83,7 @@ def _attention(q: Array, k: Array, v: Array, *bias: Array, scale: float, causal:
 def _attention_pullback(
     g: Array, q: Array, k: Array, v: Array, out: Array, *bias: Array, scale: float, causal: bool
 ) -> tuple[Array, ...]:
-    if not k.shape[-2] or not q.size:
+    if not q.size:
         return tuple([np.zeros(x.shape, x.dtype) for x in (q, k, v)])
     made = tuple([np.empty(x.shape, x.dtype) for x in (q, k, v)])
     (to_q, to_k, to_v), (g, value, out) = _stacks(*made), _stacks(g, v, out)
