@@ -29,7 +29,7 @@ LAYERS = [
     {"linalg", "special", "random", "extend"},
     {"nn"},
     {"transforms"},
-    {"implicit", "ode"},
+    {"implicit", "ode", "scipy"},
     {"testing"},
     {""},  # adjoint/__init__.py
 ]

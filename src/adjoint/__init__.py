@@ -1,6 +1,6 @@
 """adjoint: gradients for any array library. `import adjoint as ad`."""
 
-from adjoint import errors, implicit, linalg, nn, random, special, testing
+from adjoint import errors, implicit, linalg, nn, random, scipy, special, testing
 from adjoint.backend import Backend
 from adjoint.backends.array_api import ArrayAPI
 from adjoint.backends.numpy import NumPy
@@ -67,6 +67,7 @@ from adjoint.functions.elementwise import (
     ceil,
     clip,
     conj,
+    copysign,
     cos,
     cosh,
     divide,
@@ -77,6 +78,7 @@ from adjoint.functions.elementwise import (
     floor_divide,
     greater,
     greater_equal,
+    hypot,
     imag,
     isfinite,
     isinf,
@@ -96,6 +98,7 @@ from adjoint.functions.elementwise import (
     minimum,
     multiply,
     negative,
+    nextafter,
     not_equal,
     positive,
     pow,
@@ -104,6 +107,7 @@ from adjoint.functions.elementwise import (
     remainder,
     round,
     sign,
+    signbit,
     sin,
     sinh,
     sqrt,
@@ -115,7 +119,16 @@ from adjoint.functions.elementwise import (
     where,
 )
 from adjoint.functions.gradients import Gradients, why
-from adjoint.functions.indexing import argsort, nonzero, sort, take, take_along_axis, topk
+from adjoint.functions.indexing import argsort, nonzero, searchsorted, sort, take, take_along_axis, topk
+from adjoint.functions.inspection import (
+    __array_namespace_info__,
+    broadcast_shapes,
+    can_cast,
+    finfo,
+    iinfo,
+    isdtype,
+    result_type,
+)
 from adjoint.functions.manipulation import (
     broadcast_arrays,
     broadcast_to,
@@ -142,8 +155,10 @@ from adjoint.functions.reductions import (
     any,
     argmax,
     argmin,
+    count_nonzero,
     cumulative_prod,
     cumulative_sum,
+    diff,
     max,
     mean,
     min,
@@ -152,6 +167,7 @@ from adjoint.functions.reductions import (
     sum,
     var,
 )
+from adjoint.functions.sets import isin, unique_all, unique_counts, unique_inverse, unique_values
 from adjoint.ode import odeint
 from adjoint.tensor import Tensor
 from adjoint.transforms.batches import vmap
@@ -170,6 +186,7 @@ inf = float("inf")
 nan = float("nan")
 newaxis = None
 pi = 3.141592653589793
+__array_api_version__ = "2024.12"
 __version__ = "0.1.0"
 
 __all__ = [
@@ -186,6 +203,8 @@ __all__ = [
     "Tangent",
     "Taylor",
     "Tensor",
+    "__array_api_version__",
+    "__array_namespace_info__",
     "__version__",
     "abs",
     "acos",
@@ -212,7 +231,9 @@ __all__ = [
     "bitwise_xor",
     "bool",
     "broadcast_arrays",
+    "broadcast_shapes",
     "broadcast_to",
+    "can_cast",
     "ceil",
     "checkpoint",
     "checkpoint_name",
@@ -223,8 +244,10 @@ __all__ = [
     "concat",
     "cond",
     "conj",
+    "copysign",
     "cos",
     "cosh",
+    "count_nonzero",
     "cumulative_prod",
     "cumulative_sum",
     "custom_batching",
@@ -232,6 +255,7 @@ __all__ = [
     "custom_vjp",
     "default_device",
     "device",
+    "diff",
     "divide",
     "e",
     "einsum",
@@ -243,6 +267,7 @@ __all__ = [
     "expand_dims",
     "expm1",
     "eye",
+    "finfo",
     "flip",
     "float16",
     "float32",
@@ -259,6 +284,8 @@ __all__ = [
     "greater_equal",
     "hessian",
     "hvp",
+    "hypot",
+    "iinfo",
     "imag",
     "implicit",
     "inf",
@@ -266,7 +293,9 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "isdtype",
     "isfinite",
+    "isin",
     "isinf",
     "isnan",
     "jacobian",
@@ -301,6 +330,7 @@ __all__ = [
     "nan",
     "negative",
     "newaxis",
+    "nextafter",
     "nn",
     "nonzero",
     "not_equal",
@@ -321,10 +351,14 @@ __all__ = [
     "remainder",
     "repeat",
     "reshape",
+    "result_type",
     "roll",
     "round",
     "scan",
+    "scipy",
+    "searchsorted",
     "sign",
+    "signbit",
     "sin",
     "sinh",
     "sort",
@@ -356,6 +390,10 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
     "unstack",
     "use_device",
     "value_and_grad",

@@ -27,7 +27,7 @@ complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
 
 default_float, default_int, default_complex = float32, int64, complex64
 
-_ALL = (
+ALL = (
     bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, float32, float64, complex64, complex128,
 )  # fmt: skip
 _RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
@@ -47,10 +47,10 @@ def as_dtype(dtype: Any) -> DType:
         found = np.dtype(dtype).newbyteorder("=")
     except TypeError:
         found = None
-    for known in _ALL:
+    for known in ALL:
         if found is not None and found == known:  # NumPy takes None for float64
             return known  # the one object, so that `is` compares
-    raise errors.DtypeError(f"dtype {dtype!r} is not supported; the dtypes are {', '.join(map(str, _ALL))}")
+    raise errors.DtypeError(f"dtype {dtype!r} is not supported; the dtypes are {', '.join(map(str, ALL))}")
 
 
 @functools.cache

@@ -11,6 +11,7 @@ import operator
 import reprlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
@@ -35,7 +36,7 @@ Scalar = (bool, int, float, complex)  # Python's own; NumPy's count as arrays
 _new = object.__new__
 _BOOL = dtypes.bool
 # what integers are made float for, and booleans integers
-_FLOATING = frozenset("divide atan2 logaddexp".split())
+_FLOATING = frozenset("divide atan2 hypot logaddexp copysign nextafter".split())
 _NUMERIC = frozenset(
     "add subtract multiply maximum minimum floor_divide remainder pow bitwise_left_shift bitwise_right_shift".split()
 )
@@ -56,7 +57,7 @@ _WANTED = {
     "negative": "numbers; of booleans there is ~",
     **dict.fromkeys("bitwise_and bitwise_or bitwise_xor bitwise_invert".split(), "integers or booleans"),
     **dict.fromkeys("bitwise_left_shift bitwise_right_shift".split(), "integers"),
-    **dict.fromkeys("atan2 logaddexp".split(), "real numbers"),
+    **dict.fromkeys("atan2 hypot logaddexp copysign nextafter".split(), "real numbers"),
 }
 
 
@@ -338,7 +339,17 @@ class Tensor(Generic[B]):
     @bound
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]: ...
     @bound
-    def __dlpack__(self, **options: Any) -> Any: ...
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> ModuleType: ...
+    @bound
+    def __dlpack__(
+        self,
+        /,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any: ...
     @bound
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
@@ -382,9 +393,9 @@ class Tensor(Generic[B]):
     @bound
     def __deepcopy__(self, memo: Any) -> Tensor[B]: ...
     @bound
-    def to_device(self, device: Any, /) -> Tensor[Any]: ...
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor[Any]: ...
     @bound
-    def astype(self, dtype: Any, /, *, copy: bool = True) -> Tensor[B]: ...
+    def astype(self, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor[Any]: ...
 
     # --- array functions as methods ---
 

@@ -19,6 +19,7 @@ from adjoint import dtypes, errors
 from adjoint.backend import Array, Implementation, Leaf
 from adjoint.backends import composed, convolution, special
 from adjoint.backends.numpy import random
+from adjoint.backends.searching import searchsorted_lines
 from adjoint.primitives import ARRAY, DType, Key, Primitive, Shape, adjacent, broadcast_shapes, index_shape
 
 _DTYPES = (
@@ -163,6 +164,15 @@ def _absorbing_multiply(xp: Any, x: Array, y: Array) -> Array:
     x, y = _arrays(xp, x, y)
     zero = xp.zeros((), dtype=x.dtype)
     return xp.where(y == 0, zero, x) * xp.where(x == 0, zero, y)
+
+
+def _floor_divide(xp: Any, x: Array, y: Array) -> Array:
+    """Many libraries follow Python beside infinities (inf // 2 is nan), the standard follows the quotient."""
+    x, y = _arrays(xp, x, y)
+    out = xp.floor_divide(x, y)
+    if not _kind(xp, out, "real floating"):
+        return out
+    return xp.where(xp.logical_or(xp.isinf(x), xp.isinf(y)), xp.divide(x, y), out)
 
 
 def _expit(xp: Any, x: Array) -> Array:
@@ -356,6 +366,12 @@ def _topk(xp: Any, x: Array, *, k: int, axis: int, largest: bool) -> tuple[Array
     return xp.take_along_axis(x, places, axis=axis), places
 
 
+def _searchsorted(xp: Any, x: Array, values: Array, *, side: str) -> Array:
+    if x.ndim == 1:
+        return xp.astype(xp.searchsorted(x, values, side=side), xp.int64, copy=False)
+    return searchsorted_lines(xp, x, values, side=side)
+
+
 def _nonzero(xp: Any, x: Array) -> Array:
     return xp.astype(xp.stack(xp.nonzero(x)), xp.int64, copy=False)
 
@@ -412,8 +428,9 @@ def _random(function: Callable[..., Any]) -> Callable[..., Array]:
 # the standard's own functions, whose parameters are the primitives'
 _STANDARD = frozenset(
     "negative sign floor ceil trunc round square sqrt exp expm1 log log1p log2 log10 sin cos tan asin acos atan sinh "
-    "cosh tanh asinh acosh atanh abs isnan isinf isfinite add subtract multiply divide floor_divide remainder pow "
-    "maximum minimum atan2 logaddexp bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift "
+    "cosh tanh asinh acosh atanh abs isnan isinf isfinite add subtract multiply divide remainder pow "
+    "maximum minimum atan2 hypot logaddexp copysign nextafter signbit "
+    "bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift "
     "bitwise_invert equal not_equal less less_equal greater greater_equal max min any all squeeze broadcast_to "
     "permute_dims reshape flip tril triu take_along_axis sort matmul".split()
 )
@@ -429,6 +446,7 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "conj": _conj,
     "where": _where,
     "clip": _clip,
+    "floor_divide": _floor_divide,
     "absorbing_multiply": _absorbing_multiply,
     "expit": _expit,
     "erf": special.erf,
@@ -452,6 +470,7 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "argsort": _argsort,
     "topk": _topk,
     "nonzero": _nonzero,
+    "searchsorted": _searchsorted,
     "conv": convolution.conv,
     "conv_input": convolution.conv_input,
     "conv_weight": convolution.conv_weight,

@@ -6,6 +6,7 @@ It says what a primitive means; the other leaves are tested against it. With mpm
 
 from __future__ import annotations
 
+import bisect
 import functools
 import itertools
 import math
@@ -261,6 +262,16 @@ def _softmax_cross_entropy(B: Reference, x: Values, labels: Values) -> Line:
     return out
 
 
+def _nextafter(B: Reference, x: Values, y: Values) -> Line:
+    """One step of the nominal dtype, on numbers that may be more precise than it: the slope stays one."""
+    shape = broadcast_shapes(x.shape, y.shape)
+    left, right = (_broadcast(a, shape).values for a in (x, y))
+    start, end = rounded(left, x.dtype), rounded(right, x.dtype)
+    after = np.nextafter(start, end)
+    steps = zip(left, start.tolist(), after.tolist(), strict=True)
+    return [v + (b - a) if math.isfinite(a) and math.isfinite(b) else b for v, a, b in steps]
+
+
 # --- structure -----------------------------------------------------------------------------------
 
 
@@ -389,6 +400,16 @@ def _topk(B: Reference, x: Values, *, k: int, axis: int, largest: bool) -> tuple
         for p, i in zip(target, _order(B, line, descending=largest), strict=False):
             values[p], places[p] = line[i], i
     return values, places
+
+
+def _searchsorted(B: Reference, x: Values, values: Values, *, side: str) -> Line:
+    find = bisect.bisect_left if side == "left" else bisect.bisect_right
+    lines = [[x.values[p] for p in group] for group in _groups(x.shape, (len(x.shape) - 1,))]
+    return [
+        find(line, B.scalars.order(values.values[p]), key=B.scalars.order)
+        for line, group in zip(lines, _groups(values.shape, (len(x.shape) - 1,)), strict=True)
+        for p in group
+    ]
 
 
 def _nonzero(B: Reference, x: Values) -> Values:
@@ -563,6 +584,7 @@ def _random(function: Callable[..., Any]) -> Callable[..., Line]:
 
 
 _IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
+    "nextafter": _nextafter,
     "astype": lambda B, x, *, dtype: [B.scalars.cast(v, dtype) for v in x.values],
     "sum": _reduction(lambda B, line: sum(line)),
     "prod": _reduction(lambda B, line: math.prod(line)),
@@ -600,6 +622,7 @@ _IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
     "argsort": _linewise(_order),
     "topk": _topk,
     "nonzero": _nonzero,
+    "searchsorted": _searchsorted,
     "matmul": _matmul,
     "conv": _conv,
     "conv_input": _conv_input,

@@ -157,7 +157,7 @@ class Scalars:
     def floor_divide(self, x: Number, y: Number) -> Number:
         if isinstance(x, int):
             return x // y if y else 0
-        if y == 0:
+        if y == 0 or self.isinf(x) or self.isinf(y):
             return self.divide(x, y)
         return x // y if isinstance(x, float) else self.floor(x / y)
 
@@ -206,6 +206,17 @@ class Scalars:
 
     def atan2(self, x: Number, y: Number) -> Number:
         return self._real.atan2(x, y)
+
+    def hypot(self, x: Number, y: Number) -> Number:
+        if self.isinf(x) or self.isinf(y):
+            return self.inf  # also beside a nan
+        return math.hypot(x, y) if self._real is math else self._real.hypot(x, y)
+
+    def signbit(self, x: Number) -> bool:
+        return math.copysign(1, x) < 0  # mpmath has no negative zero
+
+    def copysign(self, x: Number, y: Number) -> Number:
+        return x if self.signbit(x) == self.signbit(y) else -x
 
     def logaddexp(self, x: Number, y: Number) -> Number:
         if x == y:
@@ -261,8 +272,8 @@ _SMOOTH = (
 # methods above
 _OWN = (
     "floor ceil trunc round sign isnan isinf isfinite divide floor_divide remainder pow absorbing_multiply maximum "
-    "minimum clip atan2 logaddexp less less_equal greater greater_equal expit relu softplus silu gelu silu_pullback "
-    "gelu_pullback"
+    "minimum clip atan2 hypot signbit copysign logaddexp less less_equal greater greater_equal expit relu softplus "
+    "silu gelu silu_pullback gelu_pullback"
 ).split()
 
 # what any numbers can do

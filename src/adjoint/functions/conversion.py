@@ -66,20 +66,29 @@ def _shares(x: Tensor[Any], values: np.ndarray[Any, Any]) -> bool:
     return not values.size or np.may_share_memory(values, numpy(x))
 
 
-def __dlpack__(x: Tensor[Any], **options: Any) -> Any:
+def __dlpack__(
+    x: Tensor[Any],
+    /,
+    *,
+    stream: Any = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
     """For `from_dlpack(x)` of other libraries: a copy, unless the consumer asks for `copy=False`.
 
-    What is shared is marked read-only, but some consumers, PyTorch among them, do not heed the mark.
+    What is shared must not be written to. It is marked read-only for consumers that know the mark, DLPack from 1.0.
     Raises TrackedError for a tracked tensor, BufferError where memory cannot be shared as asked.
     """
     _refuse_tracked(x, "export through DLPack")
+    options: dict[str, Any] = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
     values = numpy(x)
-    if options.get("copy") is not False:
+    if copy is not False:
         return values.copy().__dlpack__(**options)
-    if tuple(options.get("max_version") or (0,)) < (1, 0):
-        raise BufferError("a consumer of DLPack before 1.0 knows no read-only memory; allow a copy")
     if not _shares(x, values):
         raise BufferError(f"{x.device} has no memory that could be shared; allow a copy")
+    if tuple(max_version or (0,)) < (1, 0):  # a consumer that cannot be told
+        return x.device.to_numpy(x._array).__dlpack__(**options)
     return values.__dlpack__(**options)
 
 

@@ -80,7 +80,8 @@ def vecdot(x: Tensor[B], y: Any, /, *, axis: int = -1) -> Tensor[B]:
         raise errors.ShapeError(f"vecdot: {error}") from None
     left = run("conj", (x,)) if x.dtype.kind == "c" else x
     ndim = min(y.ndim, x.ndim)
-    return total(left * y, axis=as_axis(axis, ndim, "vecdot") - ndim)
+    products = left * y
+    return total(products, axis=as_axis(axis, ndim, "vecdot") - ndim, dtype=products.dtype)
 
 
 def outer(x: Tensor[B], y: Any, /) -> Tensor[B]:

@@ -1,5 +1,7 @@
 """The derivative record of every primitive, by kind of primitive."""
 
+from adjoint import errors
+from adjoint.primitives import Primitive
 from adjoint.rules import (
     attention,
     contraction,
@@ -35,6 +37,15 @@ RECORDS: dict[str, Record] = {
     **normalization.RECORDS,
 }
 
+
+def record_of(primitive: Primitive) -> Record:
+    """The record of a primitive; raises UnsupportedPrimitive where there is none."""
+    record = RECORDS.get(primitive.name)
+    if record is None:
+        raise errors.UnsupportedPrimitive(f"{primitive.name} has no derivative record; give it one in adjoint.rules")
+    return record
+
+
 # Batching rules of primitives whose kind does not give them; `Batched` says what such a rule takes.
 BATCHING: dict[str, Rule] = {}
 
@@ -50,4 +61,5 @@ __all__ = [
     "Record",
     "Rule",
     "names_of",
+    "record_of",
 ]

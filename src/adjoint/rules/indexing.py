@@ -93,4 +93,5 @@ RECORDS: dict[str, Record] = {
     "topk": Custom(pullback=_topk, pushforward=_topk_forward),
     "argsort": _none,
     "nonzero": _none,
+    "searchsorted": _none,
 }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from adjoint.backend import Array, Implementation
+from adjoint.backends.searching import searchsorted_lines
 from adjoint.primitives import ARRAY, Key
 
 
@@ -76,6 +77,12 @@ def _topk(x: Array, *, k: int, axis: int, largest: bool) -> tuple[Array, Array]:
     return np.take_along_axis(values, order, axis=axis), np.take_along_axis(places, order, axis=axis)
 
 
+def _searchsorted(x: Array, values: Array, *, side: Literal["left", "right"]) -> Array:
+    if x.ndim == 1:
+        return np.asarray(np.searchsorted(x, values, side=side)).astype(np.int64, copy=False)
+    return searchsorted_lines(np, x, values, side=side)
+
+
 def _nonzero(x: Array) -> Array:
     return np.stack(np.nonzero(x)).astype(np.int64, copy=False)
 
@@ -89,6 +96,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     "argsort": _argsort,
     "topk": _topk,
     "nonzero": _nonzero,
+    "searchsorted": _searchsorted,
 }
 
 INTO: dict[str, Implementation] = {"index_set": _index_set_into, "index_add": _index_add_into}
