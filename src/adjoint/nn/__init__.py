@@ -48,7 +48,8 @@ from adjoint.nn.distances import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
-from adjoint.nn.layers import dropout, linear
+from adjoint.nn.images import affine_grid, fold, grid_sample, interpolate, pad, pixel_shuffle, pixel_unshuffle, unfold
+from adjoint.nn.layers import bilinear, dropout, embedding, linear, one_hot
 from adjoint.nn.losses import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -62,7 +63,15 @@ from adjoint.nn.losses import (
     smooth_l1_loss,
     soft_margin_loss,
 )
-from adjoint.nn.normalization import layer_norm
+from adjoint.nn.normalization import (
+    batch_norm,
+    group_norm,
+    instance_norm,
+    layer_norm,
+    local_response_norm,
+    rms_norm,
+    running_statistics,
+)
 from adjoint.nn.pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -88,9 +97,12 @@ __all__ = [
     "adaptive_max_pool1d",
     "adaptive_max_pool2d",
     "adaptive_max_pool3d",
+    "affine_grid",
     "avg_pool1d",
     "avg_pool2d",
     "avg_pool3d",
+    "batch_norm",
+    "bilinear",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "celu",
@@ -106,9 +118,13 @@ __all__ = [
     "ctc_loss",
     "dropout",
     "elu",
+    "embedding",
+    "fold",
     "gaussian_nll_loss",
     "gelu",
     "glu",
+    "grid_sample",
+    "group_norm",
     "gumbel_softmax",
     "hardshrink",
     "hardsigmoid",
@@ -116,11 +132,14 @@ __all__ = [
     "hardtanh",
     "hinge_embedding_loss",
     "huber_loss",
+    "instance_norm",
+    "interpolate",
     "kl_div",
     "l1_loss",
     "layer_norm",
     "leaky_relu",
     "linear",
+    "local_response_norm",
     "log_softmax",
     "logsigmoid",
     "lp_pool1d",
@@ -137,12 +156,18 @@ __all__ = [
     "multilabel_soft_margin_loss",
     "nll_loss",
     "normalize",
+    "one_hot",
+    "pad",
     "pairwise_distance",
+    "pixel_shuffle",
+    "pixel_unshuffle",
     "poisson_nll_loss",
     "prelu",
     "relu",
     "relu6",
+    "rms_norm",
     "rrelu",
+    "running_statistics",
     "scaled_dot_product_attention",
     "selu",
     "sigmoid",
@@ -158,4 +183,5 @@ __all__ = [
     "threshold",
     "triplet_margin_loss",
     "triplet_margin_with_distance_loss",
+    "unfold",
 ]

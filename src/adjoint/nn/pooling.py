@@ -417,8 +417,13 @@ def _borders(n: int, m: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]
 
 def _adaptive_avg(name: str, axes: int, x: Any, output_size: Any) -> Tensor[Any]:
     x = images(name, axes, x)
-    out = cast(x, dtypes.summing(x.dtype))
-    for i, m in enumerate(_adaptive(name, axes, x, output_size)):
+    return adaptive_average(x, _adaptive(name, axes, x, output_size))
+
+
+def adaptive_average(x: Tensor[Any], wanted: tuple[int, ...]) -> Tensor[Any]:
+    """Means of so many windows along each of the last axes."""
+    axes, out = len(wanted), cast(x, dtypes.summing(x.dtype))
+    for i, m in enumerate(wanted):
         axis = x.ndim - axes + i
         n = x.shape[axis]
         if n % m == 0:
