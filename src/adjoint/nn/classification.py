@@ -10,7 +10,7 @@ import numpy as np
 from adjoint import dtypes, errors, special
 from adjoint.backend import Backend
 from adjoint.functions.creation import arange, as_integer, as_number, as_tensors, asarray, full
-from adjoint.functions.elementwise import where
+from adjoint.functions.elementwise import divide, where
 from adjoint.functions.indexing import take_along_axis
 from adjoint.functions.manipulation import broadcast_to, concat, expand_dims, moveaxis, reshape, squeeze, stack
 from adjoint.nn.activations import logsigmoid
@@ -144,7 +144,7 @@ def _averaged(
     if ignored is not None:
         losses = where(ignored, 0.0, losses)
     if reduction == "mean" and (factors is not None or ignored is not None):
-        return losses.sum() / _total_weight(labels, factors, ignored, losses)
+        return divide(losses.sum(), _total_weight(labels, factors, ignored, losses))
     return reduced(losses, reduction, name)
 
 

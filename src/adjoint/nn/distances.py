@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from adjoint import errors, linalg
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_number, as_tensors
-from adjoint.functions.elementwise import minimum, where
+from adjoint.functions.elementwise import divide, minimum, where
 from adjoint.functions.reductions import as_axis
 from adjoint.nn.arguments import real, reduced
 from adjoint.nn.losses import above, both
@@ -61,7 +61,7 @@ def cosine_similarity(x1: Tensor[B], x2: Any, axis: int = 1, eps: float = 1e-8) 
     shape = broadcast_shapes(x1.shape, x2.shape)
     x1, x2 = (x if x.shape == shape else x + x1 * 0 + x2 * 0 for x in (x1, x2))
     lengths = [_raised(linalg.vector_norm(x, axis=place), eps) for x in (x1, x2)]
-    return (x1 * x2).sum(axis=place) / (lengths[0] * lengths[1])
+    return divide((x1 * x2).sum(axis=place), lengths[0] * lengths[1])
 
 
 def pairwise_distance(x1: Tensor[B], x2: Any, p: float = 2.0, eps: float = 1e-6, keepdims: bool = False) -> Tensor[B]:

@@ -75,7 +75,7 @@ def pad(x: Tensor[B], widths: Sequence[int], mode: str = "constant", value: comp
 
 def _bordered(n: int, before: int, after: int, mode: str, axis: int) -> np.ndarray[Any, Any]:
     """Where the elements of an axis with its border come from."""
-    most = {"reflect": n - 1, "circular": n, "replicate": before + after if n else 0}[mode]
+    most = {"reflect": n - 1, "circular": n, "replicate": max(before, after) if n else 0}[mode]
     if max(before, after) > max(0, most):
         raise errors.ShapeError(
             f"pad: mode {mode!r} has {max(0, most)} elements for a border of {max(before, after)}, along axis {axis}"
@@ -327,8 +327,8 @@ def affine_grid(theta: Tensor[B], size: Sequence[int], align_corners: bool = Fal
     axes = len(shape) - 2
     if axes not in (2, 3) or theta.shape != (shape[0], axes, axes + 1):
         raise errors.ShapeError(
-            f"affine_grid: expected theta (batch, 2, 3) for a size of 4 numbers, or (batch, 3, 4) for one of 5; received "
-            f"{theta.shape} and {shape}"
+            f"affine_grid: expected theta (batch, 2, 3) for a size of 4 numbers, or (batch, 3, 4) for one of 5; "
+            f"received {theta.shape} and {shape}"
         )
     lines = []
     for n in shape[2:]:
@@ -404,7 +404,9 @@ def grid_sample(
     values = moveaxis(x, 1, -1)
     total: Any = None
     for chosen in itertools.product(*taps):
-        places, known, weight = [], None, None
+        places: list[Any] = []
+        known: Any = None
+        weight: Any = None
         for (place, factor), n in zip(chosen, x.shape[2:], strict=True):
             if mode == "bicubic":
                 place = nearest_integer(_inside(place, n, padding_mode, align_corners))

@@ -74,7 +74,7 @@ def embedding(indices: Any, weight: Tensor[B], *, padding_idx: int | None = None
     values = places.device.values_of(places._array)
     if values.size and (values.min() < 0 or values.max() >= weight.shape[0]):
         raise errors.OutOfRangeError(
-            f"embedding: indices from {values.min()} to {values.max()}, but the table has {weight.shape[0]} rows, from 0"
+            f"embedding: indices from {values.min()} to {values.max()}, but there are {weight.shape[0]} rows, from 0"
         )
     if padding_idx is not None:
         row = as_integer(padding_idx, "embedding", "padding_idx")
@@ -106,7 +106,7 @@ def one_hot(indices: Any, num_classes: int = -1) -> Tensor[Any]:
             f"one_hot: indices from {values.min()} to {values.max()}, but there are {classes} classes, from 0"
         )
     line = arange(classes, dtype=places.dtype, device=places.device)
-    return (expand_dims(places, -1) == line).astype(dtypes.int64)  # type: ignore[no-any-return]
+    return (expand_dims(places, -1) == line).astype(dtypes.int64)
 
 
 def bilinear(x1: Tensor[B], x2: Tensor[B], weight: Tensor[B], bias: Tensor[B] | None = None) -> Tensor[B]:

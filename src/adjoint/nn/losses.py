@@ -9,7 +9,7 @@ from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_number, as_tensors
 from adjoint.functions.elementwise import abs as size_of
-from adjoint.functions.elementwise import exp, log, log1p, square, where
+from adjoint.functions.elementwise import divide, exp, log, log1p, square, where
 from adjoint.nn.arguments import real, reduced
 from adjoint.tensor import Tensor, operand, run
 
@@ -178,7 +178,7 @@ def kl_div(x: Tensor[B], target: Any, *, reduction: str = "mean", log_target: bo
         none = target == 0
         losses = where(none, 0.0, target * (log(where(none, 1.0, target)) - x))
     if reduction == "batchmean":
-        return losses.sum() / max(1, x.shape[0] if x.ndim else 1)
+        return divide(losses.sum(), max(1, x.shape[0] if x.ndim else 1))
     return reduced(losses, reduction, "kl_div")
 
 

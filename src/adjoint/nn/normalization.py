@@ -68,12 +68,15 @@ def rms_norm(
 ) -> Tensor[B]:
     """x over the root of its mean square over its last axes, then scaled. B. Zhang, R. Sennrich (2019).
 
-    `eps` is added to the mean square, the dtype's machine epsilon unless given. Arguments and errors as of `layer_norm`.
+    `eps` is added to the mean square, the dtype's machine epsilon unless given. The rest is as in `layer_norm`.
     """
     x = real(x, "rms_norm")
     shape = integers(normalized_shape, "rms_norm", "the sizes in normalized_shape")
     scale = None if weight is None else operand(weight, x, "rms_norm")
-    for name, sizes in (("x's last axes", x.shape[x.ndim - len(shape) :]), ("weight", scale and scale.shape)):
+    for name, sizes in (
+        ("x's last axes", x.shape[x.ndim - len(shape) :]),
+        ("weight", None if scale is None else scale.shape),
+    ):
         if sizes is not None and (sizes != shape or not shape):
             raise errors.ShapeError(f"rms_norm: normalized_shape is {shape}, {name} has shape {sizes}")
     least = float(np.finfo(x.dtype).eps) if eps is None else as_number(eps, "rms_norm", "eps")
@@ -215,8 +218,8 @@ def local_response_norm(x: Tensor[B], size: int, alpha: float = 1e-4, beta: floa
     return cast(x / moveaxis((around * (alpha / size) + k) ** beta, -1, 1), x.dtype)
 
 
-def _channels(x: Any, name: str) -> Tensor[Any]:
-    x = real(x, name)
+def _channels(given: Any, name: str) -> Tensor[Any]:
+    x = real(given, name)
     if x.ndim < 2:
         raise errors.ShapeError(f"{name}: expected (batch, channels, ...), received {x.shape}")
     return x

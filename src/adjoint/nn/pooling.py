@@ -270,9 +270,9 @@ def adaptive_max_pool3d(x: Tensor[B], output_size: Any, *, return_indices: bool 
 # --- windows -------------------------------------------------------------------------------------
 
 
-def images(name: str, axes: int, x: Any) -> Tensor[Any]:
+def images(name: str, axes: int, given: Any) -> Tensor[Any]:
     """A real tensor of so many axes behind batch and channels, or behind channels alone."""
-    x = real(x, name)
+    x = real(given, name)
     if x.ndim not in (axes + 1, axes + 2):
         what = ", ".join(("depth", "height", "width")[3 - axes :]) if axes > 1 else "length"
         raise errors.ShapeError(f"{name}: expected (batch, channels, {what}) or (channels, {what}), received {x.shape}")
