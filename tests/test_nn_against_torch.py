@@ -364,7 +364,7 @@ def _distance(name: str, d: Draw) -> Made:
             how["beta"] = d.pick(0.0, 0.3, 1.0)
         case "kl_div":
             how = _reduction(d, "batchmean") | {"log_target": d.pick(True, False)}
-            target = d.unit(*shape) * (d.unit(*shape) < 0.7)
+            target = d.unit(*shape)
             if how["log_target"]:
                 target = np.log(d.unit(*shape))
         case "poisson_nll_loss":

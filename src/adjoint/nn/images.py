@@ -75,7 +75,7 @@ def pad(x: Tensor[B], widths: Sequence[int], mode: str = "constant", value: comp
 
 def _bordered(n: int, before: int, after: int, mode: str, axis: int) -> np.ndarray[Any, Any]:
     """Where the elements of an axis with its border come from."""
-    most = {"reflect": n - 1, "circular": n, "replicate": max(before, after) if n else 0}[mode]
+    most = {"reflect": n - 1, "circular": n + min(0, before, after), "replicate": max(before, after) if n else 0}[mode]
     if max(before, after) > max(0, most):
         raise errors.ShapeError(
             f"pad: mode {mode!r} has {max(0, most)} elements for a border of {max(before, after)}, along axis {axis}"
@@ -83,8 +83,9 @@ def _bordered(n: int, before: int, after: int, mode: str, axis: int) -> np.ndarr
     places = np.arange(-before, n + after)
     if mode == "replicate":
         return np.clip(places, 0, n - 1)
-    if mode == "circular":
-        return places % n
+    if mode == "circular":  # of what is left after taking off
+        first, left = max(0, -before), n + min(0, before) + min(0, after)
+        return first + np.arange(-max(0, before), left + max(0, after)) % max(1, left)
     return np.asarray(np.where(places < 0, -places, np.where(places >= n, 2 * (n - 1) - places, places)))
 
 
