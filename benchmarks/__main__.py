@@ -17,10 +17,10 @@ from rich.progress import Progress
 from rich.table import Table
 
 from benchmarks import cases as training
-from benchmarks import transforms
+from benchmarks import transforms, vocabulary
 from benchmarks.harness import MODULES, installed, peak_bytes, resident_bytes, times
 
-CASES = [*training.CASES, *transforms.CASES]
+CASES = [*training.CASES, *transforms.CASES, *vocabulary.CASES]
 DOCS = Path(__file__).parent.parent / "docs"
 START, END = "<!-- table -->", "<!-- end of table -->"
 PEERS = ["PyTorch", "autograd", "JAX jit", "JAX"]

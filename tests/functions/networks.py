@@ -27,9 +27,9 @@ def _bound(f: Any, *args: Any, **how: Any) -> Any:
 # --- activations: values away from -3, -1, -0.5, 0, 0.5, 1, 3 and 6, where some have kinks ---
 
 _each(
-    "relu6 leaky_relu rrelu elu celu selu logsigmoid mish hardtanh hardsigmoid hardswish hardshrink softshrink tanhshrink "
-    "softsign",
-    lambda f, d: (f, d.grid(d.shape(), 0.2)),
+    "relu6 leaky_relu rrelu elu celu selu logsigmoid mish hardtanh hardsigmoid hardswish hardshrink softshrink "
+    "tanhshrink softsign",
+    lambda f, d: (f, d.grid(d.shape(), 0.25)),
 )
 _each("threshold", lambda f, d: (_bound(f, 0.3, -2.0), d.grid(d.shape(), 0.2)))
 _each("prelu", lambda f, d: (f, d.grid(d.pick((2, 3), (2, 3, 2)), 0.2), d.real((d.pick(1, 3),))))
