@@ -266,7 +266,7 @@ ROWS: dict[str, Row] = {
         ["cross_entropy", "integers", "float32"]),
     "a masked array": (lambda: ad.asarray(MASKED), None, errors.DtypeError, ["asarray", "masked", "filled"]),
     "masked operands": (lambda: t(V) * MASKED, None, errors.DtypeError, ["multiply", "masked"]),
-    "masked operands on the left": (lambda: MASKED + t(V), None, errors.DtypeError, ["add", "masked"]),
+    "masked operands on the left": (lambda: MASKED + t(V), None, errors.TrackedError, ["NumPy array", "detach()"]),
     "a list of masked arrays": (lambda: ad.tensor([V, MASKED]), None, errors.DtypeError, ["tensor", "masked"]),
     "a masked index": (lambda: t(V)[np.ma.array([0, 1], mask=[0, 1])], None, errors.DtypeError, ["index", "masked"]),
     "a masked argument": (lambda: ad.grad(ad.sum)(MASKED), None, errors.DtypeError, ["masked"]),

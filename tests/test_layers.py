@@ -27,7 +27,7 @@ LAYERS = [
     {"tensor"},
     {"functions"},
     {"linalg", "special", "random", "extend"},
-    {"nn"},
+    {"nn", "numpy_protocols"},
     {"transforms"},
     {"implicit", "ode", "scipy"},
     {"testing"},

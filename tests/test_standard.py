@@ -509,3 +509,50 @@ def test_sums_along_an_axis_of_products_keep_integers() -> None:
     x = ad.tensor([1, 2], dtype=ad.int8)
     assert ad.vecdot(x, x).dtype == ad.int8
     assert ad.vecdot(x, ad.tensor([1, 2], dtype=ad.uint8)).dtype == ad.int16
+
+
+@pytest.mark.parametrize("device", ["numpy", "autodiff<numpy>", "reference"])
+def test_assigned_numbers_keep_the_precision_of_the_tensor(device: str) -> None:
+    x = ad.zeros(3, dtype=ad.float64, device=device)
+    x[0] = 0.1
+    x[1:] = [16777217.0, 0.3]
+    assert x.tolist() == [0.1, 16777217.0, 0.3]
+    z = ad.zeros(2, dtype=ad.complex128, device=device)
+    z[0], z[1:] = 0.1 + 0.3j, [0.7j]
+    assert z.tolist() == [0.1 + 0.3j, 0.7j]
+    n = ad.zeros(2, dtype=ad.uint64, device=device)
+    n[0], n[1] = 2**63 + 1, True
+    assert n.tolist() == [2**63 + 1, 1]
+    with pytest.raises(TypeError, match="complex"):
+        x[0] = 1j
+
+
+def test_lists_of_large_integers_are_not_rounded() -> None:
+    """NumPy meets 64-bit integers with and without a sign in float64."""
+    for dtype in ("uint64", None):
+        x = ad.asarray([[0], [2**63 + 1]], dtype=dtype)
+        assert (x.dtype, x.tolist()) == (ad.uint64, [[0], [2**63 + 1]])
+    for values, dtype in (
+        ([-1, 2**63 + 1], "uint64"),
+        ([-1, 2**63], None),
+        ([0, 2**63], "int64"),
+        ([0, 2**64], "uint64"),
+    ):
+        with pytest.raises(OverflowError, match="integer"):
+            ad.asarray(values, dtype=dtype)
+    assert ad.asarray([0.5, 2.0**63], dtype=ad.float64).tolist() == [0.5, 2.0**63]
+    assert ad.asarray([1, 2**70], dtype=ad.float64).tolist() == [1.0, 2.0**70]
+
+
+def test_memory_goes_both_ways_through_dlpack() -> None:
+    for name in DTYPES:
+        x = ad.ones((2, 3), dtype=name)
+        assert x.__dlpack_device__() == (1, 0)
+        for copy, version in itertools.product((None, True, False), (None, (0, 0), (1, 0), (2, 0))):
+            x.__dlpack__(copy=copy, max_version=version, dl_device=(1, 0))
+        for device in (None, *ad.__array_namespace_info__().devices()):
+            y = ad.from_dlpack(x, device=device)
+            assert (y.dtype, y.device) == (x.dtype, device or x.device)
+            assert y.tolist() == x.tolist()
+    plain = ad.ones(2, device="numpy")
+    assert ad.from_dlpack(plain).device is plain.device

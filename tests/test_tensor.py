@@ -390,12 +390,9 @@ def test_attributes() -> None:
 def test_implicit_conversion_of_a_tracked_tensor_names_detach(device: Any) -> None:
     x = ad.tensor([1.0, 2.0]).require_grad()
     for tensor in (x, x * 2, ad.from_inner(x)):
-        for convert in (np.asarray, np.array, np.from_dlpack, np.sin):
-            with pytest.raises(TypeError) as caught:
+        for convert in (np.asarray, np.array, np.from_dlpack):
+            with pytest.raises(errors.TrackedError, match=r"detach\(\)"):
                 convert(tensor)
-            if convert is not np.sin:  # a ufunc refuses by itself, before it asks
-                assert isinstance(caught.value, errors.TrackedError)
-                assert "detach()" in str(caught.value)
     assert np.asarray(x.detach()).tolist() == [1.0, 2.0]
 
 

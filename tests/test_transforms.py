@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -788,3 +789,20 @@ def test_levels_have_the_options_of_the_device() -> None:
         ad.hessian(levels)(x)
     assert seen[:2] == [None, "balanced"]
     assert set(seen[1:]) == {"balanced"}
+
+
+@pytest.mark.parametrize("convert", [math.sin, float, int, complex, lambda x: x * float(x)])
+def test_numbers_of_python_are_not_made_of_what_a_transform_follows(convert: Any) -> None:
+    """They would be constants, and the derivative zero: nobody would see."""
+    for derive in (
+        ad.grad(convert),
+        ad.jacobian(convert),
+        ad.hessian(convert),
+        lambda x: ad.jvp(convert, (x,), (1.0,)),
+    ):
+        with pytest.raises(ad.errors.TrackedError, match=r"inside a transform .* x.item\(\) reads"):
+            derive(0.5)
+    w = ad.tensor(0.5).require_grad()
+    assert float(w * 2) == 1.0  # of a graph of the user's own it reads
+    assert ad.grad(lambda x: x * float(ad.stop_gradient(x)))(2.0) == 2.0
+    assert ad.grad(lambda x: x * x.item())(2.0) == 2.0

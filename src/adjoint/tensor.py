@@ -135,7 +135,6 @@ class Tensor(Generic[B]):
 
     __slots__ = ("__weakref__", "_array", "_device", "_dtype")
     __array_priority__ = 1000
-    __array_ufunc__ = None  # NumPy arrays on the left of an operator defer to the tensor
     __hash__ = None  # type: ignore[assignment]  # == compares elements
 
     _array: Array
@@ -339,6 +338,10 @@ class Tensor(Generic[B]):
     @bound
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]: ...
     @bound
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any: ...
+    @bound
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any: ...
+    @bound
     def __array_namespace__(self, /, *, api_version: str | None = None) -> ModuleType: ...
     @bound
     def __dlpack__(
@@ -525,6 +528,12 @@ class Tensor(Generic[B]):
 
 def _only(x: Tensor[Any], name: str) -> Any:
     """The only element, for a conversion to one of Python's numbers."""
+    device = x.device
+    if device.template is not device and device.tracked(x._array):  # the level of a transform
+        raise errors.TrackedError(
+            f"{name}() inside a transform would lose the derivative silently; x.item() reads the value, and adjoint "
+            "has the functions of math"
+        )
     if x.size != 1:
         raise errors.ArgumentTypeError(f"{name}: expected one element, received shape {x.shape}; use tolist()")
     if x._dtype.kind == "c" and name != "complex":

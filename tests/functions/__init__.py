@@ -8,12 +8,17 @@ names the public functions that have no derivatives, each with the NumPy call th
 from collections.abc import Callable
 from typing import Any
 
-from functions import core, networks, standard
+from functions import arrays, core, networks, standard
 from functions.core import BITWISE, EINSUMS
 from functions.draw import Call, Draw
 
-FUNCTIONS: dict[str, Callable[[Draw], Call]] = {**core.FUNCTIONS, **networks.FUNCTIONS, **standard.FUNCTIONS}
+FUNCTIONS: dict[str, Callable[[Draw], Call]] = {
+    **core.FUNCTIONS,
+    **standard.FUNCTIONS,
+    **arrays.FUNCTIONS,
+    **networks.FUNCTIONS,
+}
 PLAIN: dict[str, Any] = {**core.PLAIN, **standard.PLAIN}
-OTHER: set[str] = core.OTHER | networks.OTHER | standard.OTHER
+OTHER: set[str] = core.OTHER | standard.OTHER | arrays.OTHER | networks.OTHER
 
 __all__ = ["BITWISE", "EINSUMS", "FUNCTIONS", "OTHER", "PLAIN", "Draw"]

@@ -366,12 +366,17 @@ def _index_set(B: Reference, x: Values, value: Values, *arrays: Values, key: Key
     return values
 
 
-def _index_add(B: Reference, x: Values, value: Values, *arrays: Values, key: Key) -> Line:
-    shape, positions = _indexed(x, arrays, key)
-    values = list(x.values)
-    for p, v in zip(positions, _broadcast(value, shape).values, strict=True):
-        values[p] = values[p] + v
-    return values
+def _joining(join: Callable[[Scalars, Number, Number], Number]) -> Callable[..., Line]:
+    """Elements at a key joined with a value, once for each time that a place is named."""
+
+    def run(B: Reference, x: Values, value: Values, *arrays: Values, key: Key) -> Line:
+        shape, positions = _indexed(x, arrays, key)
+        values = list(x.values)
+        for p, v in zip(positions, _broadcast(value, shape).values, strict=True):
+            values[p] = join(B.scalars, values[p], v)
+        return values
+
+    return run
 
 
 def _take_along_axis(B: Reference, x: Values, indices: Values, *, axis: int) -> Line:
@@ -468,6 +473,18 @@ def _conv_weight(B: Reference, x: Values, g: Values, *, size: Shape, groups: int
     for a, b, c in _taps(x.shape, shape, g.shape, groups=groups, **how):
         weight[b] += x.values[a] * g.values[c]
     return weight
+
+
+def _convolve(B: Reference, a: Values, v: Values, *, full: bool) -> Line:
+    batch = broadcast_shapes(a.shape[:-1], v.shape[:-1])
+    n, m = a.shape[-1], v.shape[-1]
+    a, v = _broadcast(a, (*batch, n)), _broadcast(v, (*batch, m))
+    places = range(n + m - 1) if full else range(m - 1, n)
+    out = []
+    for number in range(math.prod(batch)):
+        left, right = a.values[number * n : (number + 1) * n], v.values[number * m : (number + 1) * m]
+        out += [sum(left[k - j] * right[j] for j in range(m) if 0 <= k - j < n) for k in places]
+    return out
 
 
 # --- linear algebra ------------------------------------------------------------------------------
@@ -616,7 +633,11 @@ _IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
     "triu": _triangle(lambda diagonal, k: diagonal >= k),
     "index": _index,
     "index_set": _index_set,
-    "index_add": _index_add,
+    "index_add": _joining(lambda scalars, x, y: x + y),
+    "index_multiply": _joining(lambda scalars, x, y: x * y),
+    "index_max": _joining(Scalars.maximum),
+    "index_min": _joining(Scalars.minimum),
+    "convolve": _convolve,
     "take_along_axis": _take_along_axis,
     "sort": _linewise(_sort),
     "argsort": _linewise(_order),

@@ -235,6 +235,9 @@ class Scalars:
     def greater_equal(self, x: Number, y: Number) -> bool:
         return self.less_equal(y, x)
 
+    def binary_exponent(self, x: Number) -> int:
+        return int(self._real.frexp(x)[1]) if self.isfinite(x) else 0
+
     # --- activations ---
 
     def expit(self, x: Number) -> Number:
@@ -272,8 +275,8 @@ _SMOOTH = (
 # methods above
 _OWN = (
     "floor ceil trunc round sign isnan isinf isfinite divide floor_divide remainder pow absorbing_multiply maximum "
-    "minimum clip atan2 hypot signbit copysign logaddexp less less_equal greater greater_equal expit relu softplus "
-    "silu gelu silu_pullback gelu_pullback"
+    "minimum clip atan2 hypot signbit copysign binary_exponent logaddexp less less_equal greater greater_equal expit "
+    "relu softplus silu gelu silu_pullback gelu_pullback"
 ).split()
 
 # what any numbers can do

@@ -449,6 +449,10 @@ _BY_NAME: dict[str, Rule] = {
     "index": _index,
     "index_set": _assign,
     "index_add": _assign,
+    "index_multiply": _assign,
+    "index_max": _assign,
+    "index_min": _assign,
+    "convolve": _leading,
     "nonzero": _nonzero,
     "searchsorted": _searchsorted,
 }

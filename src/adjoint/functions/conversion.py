@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,31 @@ def __array__(x: Tensor[Any], dtype: Any = None, copy: bool | None = None) -> np
 def _shares(x: Tensor[Any], values: np.ndarray[Any, Any]) -> bool:
     """Whether these values are the tensor's own memory: not all backends have memory that NumPy can look at."""
     return not values.size or np.may_share_memory(values, numpy(x))
+
+
+_VALUES = (Tensor, np.ndarray, np.generic, int, float, complex, list, tuple)
+
+
+def __array_ufunc__(x: Tensor[Any], ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    """For `np.sin(x)` and `ndarray + x`: what it means on tensors.
+
+    Raises ArgumentTypeError for what has no meaning there, such as `out=`.
+    """
+    if not all(isinstance(value, _VALUES) for value in inputs):
+        return NotImplemented
+    return _numpy_protocols().array_ufunc(ufunc, method, inputs, options)
+
+
+def __array_function__(x: Tensor[Any], function: Any, types: Any, args: Any, options: Any) -> Any:
+    """For `np.sum(x, axis=0)` and its like: what it means on tensors. Errors as for `np.sin(x)`."""
+    if not all(issubclass(kind, (Tensor, np.ndarray, np.generic)) for kind in types):
+        return NotImplemented
+    return _numpy_protocols().array_function(function, args, options)
+
+
+def _numpy_protocols() -> Any:
+    """The module of tables, which stands above all functions and is needed by few programs."""
+    return importlib.import_module("adjoint.numpy_protocols")
 
 
 def __dlpack__(

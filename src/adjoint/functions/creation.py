@@ -16,7 +16,7 @@ from adjoint.devices import default_device
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
 from adjoint.primitives import Shape
-from adjoint.tensor import Tensor, cast, explain, fitting, operand, run, same, wrap
+from adjoint.tensor import Tensor, cast, explain, fitting, operand, run, same, weak, wrap
 
 D = TypeVar("D", bound=Backend)
 Default = Tensor[Autodiff[NumPy]]
@@ -487,12 +487,22 @@ def as_tensor(x: Any, name: str) -> Tensor[Any]:
 
 
 def as_tensors(xs: Sequence[Any], name: str) -> list[Tensor[Any]]:
-    """Arguments that go together as tensors of one dtype, scalars and arrays where the tensors are."""
+    """Arguments that go together as tensors of one dtype, where the tensors are; Python's numbers adapt to others."""
     first = next((x for x in xs if isinstance(x, Tensor)), None)
-    tensors = [as_tensor(x, name) if first is None else operand(x, first, name) for x in xs]
-    dtype = tensors[0].dtype
-    for x in tensors[1:]:
-        dtype = dtypes.promote(dtype, x.dtype)
+    alone = all(weak(x) for x in xs)
+    tensors: list[Any] = [
+        x if weak(x) and not alone else as_tensor(x, name) if first is None else operand(x, first, name) for x in xs
+    ]
+    given: list[Tensor[Any]] = [x for x in tensors if isinstance(x, Tensor)]
+    dtype = given[0].dtype
+    for tensor in given[1:]:
+        dtype = dtypes.promote(dtype, tensor.dtype)
+    for x in tensors:
+        if not isinstance(x, Tensor):
+            dtype = dtypes.promote_scalar(dtype, x)
+    for i, x in enumerate(tensors):
+        if not isinstance(x, Tensor):
+            tensors[i] = operand(np.asarray(fitting(x, dtype, name), dtype), given[0], name)
     return [cast(x, dtype) for x in tensors]
 
 

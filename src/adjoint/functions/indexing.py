@@ -62,7 +62,7 @@ def _integer(entry: int, size: int, axis: int, shape: Shape) -> int:
     return entry + size if entry < 0 else entry
 
 
-def _key(x: Tensor[Any], key: Any) -> tuple[Key, list[Tensor[Any]]]:
+def as_key(x: Tensor[Any], key: Any) -> tuple[Key, list[Tensor[Any]]]:
     """The normal form of what stands between the brackets."""
     shape = x.shape
     if key.__class__ is int and shape:
@@ -100,7 +100,7 @@ def _key(x: Tensor[Any], key: Any) -> tuple[Key, list[Tensor[Any]]]:
                     f"index: a boolean mask of size {check} does not fit axis {axis} of a tensor of shape {shape}"
                 )
             normal.append(ARRAY)
-            arrays.append(_in_range(indices, shape[axis], axis, shape) if check is None else indices)
+            arrays.append(as_places(indices, shape[axis], axis, shape) if check is None else indices)
         axis += 1
     try:
         broadcast_shapes(*[a.shape for a in arrays])
@@ -151,7 +151,7 @@ def _beside(indices: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
     return wrap(array, level)
 
 
-def _in_range(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tensor[Any]:
+def as_places(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tensor[Any]:
     """Non-negative indices, or an error that names the first wrong one."""
     values = indices.device.values_of(indices._array)
     if not values.size:
@@ -173,7 +173,7 @@ def __getitem__(x: Tensor[B], key: Any, /) -> Tensor[B]:
     """
     if key.__class__ not in _PLAIN and (truth := _truth(key)) is not None:
         return __getitem__(x, None)[:1] if truth else __getitem__(x, None)[:0]
-    normal, arrays = _key(x, key)
+    normal, arrays = as_key(x, key)
     if arrays:
         return run("index", (x, *arrays), key=normal)  # type: ignore[no-any-return]
     device = x._device
@@ -204,7 +204,7 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
         if not truth:
             return
         key = ...
-    normal, arrays = _key(x, key)
+    normal, arrays = as_key(x, key)
     device = x._device
     if isinstance(value, Tensor) and meet(x, value) is not device:
         if value.device.ended:
@@ -214,7 +214,9 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
             "level; detach() the value, or lift the tensor first with ad.asarray(x, device=...)"
         )
     if weak(value):
-        value = fitting(value, x._dtype, "assignment")
+        value = np.asarray(fitting(value, x._dtype, "assignment"))  # in full precision: the tensor's may be wider
+    elif isinstance(value, (list, tuple)) and x._dtype.kind in "fc":
+        value = dtypes.values_of(value, dtypes.promote(x._dtype, dtypes.float64), "assignment")
     value = operand(value, x, "assignment")
     if value.dtype.kind == "c" and x._dtype.kind != "c":
         raise errors.DtypeError(f"assignment: complex values do not fit in {x._dtype}; take .real first")
@@ -279,7 +281,7 @@ def take_along_axis(x: Tensor[B], indices: Any, /, *, axis: int = -1) -> Tensor[
     if indices.dtype.kind not in "iu":
         raise errors.OutOfRangeError(f"take_along_axis: indices are integers, received {indices.dtype}")
     if indices.ndim == x.ndim:
-        indices = _in_range(cast(indices, dtypes.int64), x.shape[place], place, x.shape)
+        indices = as_places(cast(indices, dtypes.int64), x.shape[place], place, x.shape)
     return run("take_along_axis", (x, indices), axis=place)  # type: ignore[no-any-return]
 
 

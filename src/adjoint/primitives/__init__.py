@@ -11,6 +11,7 @@ Each module declares the primitives of a kind.
 """
 
 from adjoint.primitives import (
+    arrays,
     attention,
     contraction,
     creation,
@@ -68,6 +69,7 @@ __all__ = [
     "Shape",
     "Spec",
     "adjacent",
+    "arrays",
     "attention",
     "broadcast_shapes",
     "contraction",

@@ -71,7 +71,7 @@ def _index_shape(shape: Shape, *arrays: Shape, key: Key) -> Shape:
     return index_shape(shape, *arrays, key=key)
 
 
-def _index_set_shape(shape: Shape, value: Shape, *arrays: Shape, key: Key) -> Shape:
+def index_set_shape(shape: Shape, value: Shape, *arrays: Shape, key: Key) -> Shape:
     target = index_shape(shape, *arrays, key=key)
     try:
         fits = broadcast_shapes(value, target) == target
@@ -107,7 +107,7 @@ def _searchsorted_shape(x: Shape, values: Shape, *, side: str) -> Shape:
 
 
 declare("index", INDEXING, "x *arrays", "key", shape=_index_shape, dtype=same_dtype)
-declare("index_set index_add", INDEXING, "x value *arrays", "key", shape=_index_set_shape, dtype=same_dtype)
+declare("index_set index_add", INDEXING, "x value *arrays", "key", shape=index_set_shape, dtype=same_dtype)
 declare("take_along_axis", INDEXING, "x indices", "axis", shape=_take_along, dtype=same_dtype)
 declare("sort", INDEXING, "x", "axis descending", shape=same_shape, dtype=same_dtype)
 declare("argsort", INDEXING, "x", "axis descending", shape=same_shape, dtype=index_dtype)

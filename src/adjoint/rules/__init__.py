@@ -3,6 +3,7 @@
 from adjoint import errors
 from adjoint.primitives import Primitive
 from adjoint.rules import (
+    arrays,
     attention,
     contraction,
     elementwise,
@@ -32,6 +33,7 @@ RECORDS: dict[str, Record] = {
     **indexing.RECORDS,
     **contraction.RECORDS,
     **linalg.RECORDS,
+    **arrays.RECORDS,
     **windows.RECORDS,
     **attention.RECORDS,
     **normalization.RECORDS,

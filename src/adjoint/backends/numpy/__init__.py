@@ -14,6 +14,7 @@ import numpy as np
 from adjoint.backend import Array, Implementation, Leaf
 from adjoint.backends import composed
 from adjoint.backends.numpy import (
+    arrays,
     attention,
     contraction,
     creation,
@@ -23,6 +24,7 @@ from adjoint.backends.numpy import (
     normalization,
     random,
     reduction,
+    sorting,
     structural,
     windows,
 )
@@ -38,6 +40,7 @@ _TOPICS = (
     reduction,
     structural,
     indexing,
+    sorting,
     contraction,
     linalg,
     windows,
@@ -45,6 +48,7 @@ _TOPICS = (
     normalization,
     creation,
     random,
+    arrays,
 )
 _IMPLEMENTATIONS: dict[str, Implementation] = {
     name: run for topic in _TOPICS for name, run in topic.IMPLEMENTATIONS.items()

@@ -42,14 +42,11 @@ def _expit(x: Array) -> Array:
 
 
 def _expm1(x: Array) -> Array:
-    """At infinite complex numbers, where NumPy makes parts nan that are zero, as exp makes them."""
+    """Beside infinite and nan real parts NumPy's makes parts nan that exp makes zero."""
     out = np.expm1(x)
-    if out.dtype.kind != "c":
+    if out.dtype.kind != "c" or (finite := np.isfinite(x.real)).all():
         return out
-    out = np.array(out)
-    out.imag = np.where(np.equal(x.imag, 0), x.imag, out.imag)
-    vanished = np.logical_and(np.isneginf(x.real), np.logical_not(np.isfinite(x.imag)))
-    return np.where(vanished, out.dtype.type(-1), out)
+    return np.where(finite, out, np.exp(x) - 1)
 
 
 def _sign(x: Array) -> Array:
