@@ -84,10 +84,10 @@ def test_patterns_have_every_entry_that_is_not_zero(name: str) -> None:
 
 # derivatives that are zero at some points only, or that rounding makes zero; kernels that see nothing but padding
 NOT_TIGHT = set(
-    "absorbing_multiply attention attention_pullback ceil cholesky clip cofactor conv_weight copysign cummax "
-    "cummin cumulative_prod floor floor_divide fmod imag index_max index_min log_softmax log_softmax_pullback max maximum min minimum nanmax "
-    "nanmin nextafter pow prod relu relu_pullback remainder round sign softmax softmax_cross_entropy sort "
-    "standardize topk trunc where".split()
+    "absorbing_multiply attention attention_pullback ceil cholesky clip cofactor conv_weight copysign cummax cummin "
+    "cumulative_prod floor floor_divide fmod imag index_max index_min log_softmax log_softmax_pullback max maximum "
+    "min minimum nanmax nanmin nextafter pow prod relu relu_pullback remainder round sign softmax "
+    "softmax_cross_entropy sort standardize topk trunc where".split()
 )
 
 

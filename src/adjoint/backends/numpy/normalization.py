@@ -23,7 +23,7 @@ class _Rows:
         self.order = (*lead, *inner)
         self.size = math.prod(x.shape[i] for i in axis)
         self.axes = tuple(range(len(lead), x.ndim))
-        self.ones = np.ones(self.size, x.dtype)
+        self.ones, self.one = np.ones(self.size, x.dtype), np.ones((1,), x.dtype)
         self.first = x.shape[lead[0]] if lead else 1
         self.step = max(1, _BLOCK * self.first // max(1, x.size)) if lead else 1
 
@@ -78,10 +78,9 @@ def _normalize_pullback(
     for block in rows.blocks():
         t, over = rows.centred(values[block], epsilon)
         g = np.ascontiguousarray(given[block])
-        _add_sums(_block(to_shift, block), g)
+        _add_sums(_block(to_shift, block), g, rows.one)
         scaled = np.multiply(g, t)
-        np.multiply(scaled, over, out=scaled)
-        _add_sums(_block(to_scale, block), scaled)
+        _add_sums(_block(to_scale, block), scaled, over)
         np.multiply(g, _block(scale, block), out=scaled)
         flat, around = scaled.reshape(-1, rows.size), t.reshape(-1, rows.size)
         slope = (np.vecdot(flat, around) / rows.size).reshape(over.shape) * over * over
@@ -93,16 +92,17 @@ def _normalize_pullback(
     return out, to_weight, to_bias
 
 
-def _add_sums(total: Array, x: Array) -> None:
-    """Adds the sums of a contiguous block over the axes that it has and the total has not."""
+def _add_sums(total: Array, x: Array, factors: Array) -> None:
+    """Adds the sums of factors (one for each row) x over the axes that a block has and the total has not."""
     split = next((i for i, n in enumerate(total.shape) if n != 1), x.ndim)
-    if total.shape[split:] == x.shape[split:]:  # leading axes are summed: one product of a vector and a matrix
-        columns = math.prod(x.shape[split:])
-        flat = x.reshape(x.size // max(1, columns), columns)
-        total += np.matmul(np.ones(len(flat), x.dtype), flat).reshape(total.shape)
+    columns = math.prod(x.shape[split:])
+    if total.shape[split:] == x.shape[split:] and factors.size in (1, x.size // max(1, columns)):
+        flat = x.reshape(-1, columns) if columns else x.reshape(0, 0)
+        vector = np.broadcast_to(factors.reshape(-1), flat.shape[:1])
+        total += np.matmul(np.ascontiguousarray(vector), flat).reshape(total.shape)  # a vector times a matrix
     else:
         axes = tuple(i for i, (n, m) in enumerate(zip(x.shape, total.shape, strict=True)) if m == 1 != n)
-        total += np.add.reduce(x, axis=axes, keepdims=True)
+        total += np.add.reduce(x * factors, axis=axes, keepdims=True)
 
 
 IMPLEMENTATIONS: dict[str, Implementation] = {"normalize": _normalize, "normalize_pullback": _normalize_pullback}
