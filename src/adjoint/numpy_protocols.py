@@ -282,8 +282,6 @@ _FUNCTIONS: dict[Any, Function] = {
 
 # what changes its argument, which a tensor is no argument for
 _CHANGING = {"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"}
-# functions whose result is a truth, which has no gradient: NumPy's own, with the values
-_READING = (np.allclose, np.array_equal, np.shares_memory, np.may_share_memory)
 # parameters of NumPy's that are called otherwise here, and those that say nothing about values
 _PARAMETERS = {"ddof": "correction", "a_min": "min", "a_max": "max", "reps": "repetitions"}
 _SILENT = {"kind", "subok", "casting", "optimize"}
@@ -294,8 +292,6 @@ def array_function(function: Any, args: Sequence[Any], options: dict[str, Any]) 
     """What a function of NumPy's is on tensors."""
     name: str = function.__name__
     called = f"{function.__module__}.{name}".removeprefix("numpy.")
-    if function in _READING:
-        return function(*[v.numpy() if isinstance(v, Tensor) else v for v in args], **options)
     ours = _FUNCTIONS.get(function)
     if ours is not None:
         meant = {key: value for key, value in options.items() if key not in _SILENT}
