@@ -1,8 +1,8 @@
 """Calls of every primitive, as data: the conformance suite runs them, and so do derivative checks."""
 
-from cases import core
+from cases import core, special
 from cases.values import Case
 
-CASES: dict[str, list[Case]] = {**core.CASES}
+CASES: dict[str, list[Case]] = {**core.CASES, **special.CASES}
 
 __all__ = ["CASES", "Case"]

@@ -432,6 +432,7 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "absorbing_multiply": _absorbing_multiply,
     "expit": _expit,
     "erf": special.erf,
+    **special.KERNELS,
     "relu": lambda xp, x: xp.maximum(x, 0),
     "softplus": lambda xp, x: xp.logaddexp(x, 0.0),
     "relu_pullback": lambda xp, g, out: xp.where(out <= 0, xp.zeros_like(out), g),

@@ -10,7 +10,7 @@ floating operands of a call share one dtype or are Python scalars.
 Each module declares the primitives of a kind.
 """
 
-from adjoint.primitives import contraction, creation, elementwise, linalg, reduction, structural
+from adjoint.primitives import contraction, creation, elementwise, linalg, reduction, special, structural
 from adjoint.primitives.contraction import conv_size
 from adjoint.primitives.indexing import ARRAY, Key, adjacent, index_shape
 from adjoint.primitives.table import (
@@ -69,5 +69,6 @@ __all__ = [
     "reduction",
     "result_spec",
     "same_dtype",
+    "special",
     "structural",
 ]

@@ -1,6 +1,6 @@
 """The derivative record of every primitive, by kind of primitive."""
 
-from adjoint.rules import contraction, elementwise, indexing, linalg, reduction, structural
+from adjoint.rules import contraction, elementwise, indexing, linalg, reduction, special, structural
 from adjoint.rules.records import (
     Bilinear,
     Composed,
@@ -20,6 +20,7 @@ RECORDS: dict[str, Record] = {
     **indexing.RECORDS,
     **contraction.RECORDS,
     **linalg.RECORDS,
+    **special.RECORDS,
 }
 
 # Batching rules of primitives whose kind does not give them; `Batched` says what such a rule takes.

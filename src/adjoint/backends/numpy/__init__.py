@@ -13,10 +13,20 @@ import numpy as np
 
 from adjoint.backend import Array, Implementation, Leaf
 from adjoint.backends import composed
-from adjoint.backends.numpy import contraction, creation, elementwise, indexing, linalg, random, reduction, structural
+from adjoint.backends.numpy import (
+    contraction,
+    creation,
+    elementwise,
+    indexing,
+    linalg,
+    random,
+    reduction,
+    special,
+    structural,
+)
 from adjoint.primitives import DType, Primitive
 
-_TOPICS = (elementwise, reduction, structural, indexing, contraction, linalg, creation, random)
+_TOPICS = (elementwise, reduction, structural, indexing, contraction, linalg, creation, random, special)
 _IMPLEMENTATIONS: dict[str, Implementation] = {
     name: run for topic in _TOPICS for name, run in topic.IMPLEMENTATIONS.items()
 }
