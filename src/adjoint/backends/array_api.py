@@ -403,8 +403,8 @@ def _eye(B: ArrayAPI, *, rows: int, columns: int, k: int, dtype: DType) -> Array
 def _random(function: Callable[..., Any]) -> Callable[..., Array]:
     """The numbers that the NumPy leaf draws, so that a key means the same everywhere."""
 
-    def run(B: ArrayAPI, **parameters: Any) -> Array:
-        return B.from_numpy(function(**parameters), copy=False)
+    def run(B: ArrayAPI, *operands: Array, **parameters: Any) -> Array:
+        return B.from_numpy(function(*map(B.to_numpy, operands), **parameters), copy=False)
 
     return run
 

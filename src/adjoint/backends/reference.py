@@ -557,8 +557,8 @@ def _eye(B: Reference, *, rows: int, columns: int, k: int, dtype: DType) -> Line
 def _random(function: Callable[..., Any]) -> Callable[..., Line]:
     """The numbers that the NumPy leaf draws."""
 
-    def run(B: Reference, **parameters: Any) -> Line:
-        return function(**parameters).reshape(-1).tolist()  # type: ignore[no-any-return]
+    def run(B: Reference, *operands: Values, **parameters: Any) -> Line:
+        return function(*map(B.to_numpy, operands), **parameters).reshape(-1).tolist()  # type: ignore[no-any-return]
 
     return run
 

@@ -174,7 +174,7 @@ class Autodiff(Decorator[J]):
         return traced(primitive.name, lifted) if self.traces_origins() else lifted
 
     def _lift(self, primitive: Primitive, run: Implementation, record: Record | None) -> Implementation:
-        if primitive.kind in (CREATION, RANDOM):
+        if primitive.kind in (CREATION, RANDOM) and not primitive.operands:
             return self._lift_source(run)
         if record is None:
             raise errors.UnsupportedPrimitive(

@@ -57,7 +57,7 @@ class Tangent(Decorator[J]):
 
     def implement(self, primitive: Primitive) -> Implementation:
         run, record = self.inner[primitive], RECORDS.get(primitive.name)
-        if primitive.kind in (CREATION, RANDOM):
+        if primitive.kind in (CREATION, RANDOM) and not primitive.operands:
             return lambda **parameters: Dual(run(**parameters), None)
         if record is None:
             raise errors.UnsupportedPrimitive(

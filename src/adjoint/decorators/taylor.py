@@ -139,7 +139,7 @@ class Taylor(Decorator[J]):
 
     def implement(self, primitive: Primitive) -> Implementation:
         run, record = self.inner[primitive], RECORDS.get(primitive.name)
-        if primitive.kind in (CREATION, RANDOM):
+        if primitive.kind in (CREATION, RANDOM) and not primitive.operands:
             return lambda **parameters: self.wrap(run(**parameters))
         if record is None:
             raise errors.UnsupportedPrimitive(

@@ -1,6 +1,6 @@
 """The derivative record of every primitive, by kind of primitive."""
 
-from adjoint.rules import contraction, elementwise, indexing, linalg, reduction, special, structural
+from adjoint.rules import contraction, elementwise, indexing, linalg, random, reduction, special, structural
 from adjoint.rules.records import (
     Bilinear,
     Composed,
@@ -21,6 +21,7 @@ RECORDS: dict[str, Record] = {
     **contraction.RECORDS,
     **linalg.RECORDS,
     **special.RECORDS,
+    **random.RECORDS,
 }
 
 # Batching rules of primitives whose kind does not give them; `Batched` says what such a rule takes.

@@ -18,6 +18,7 @@ from adjoint.backends.special.gammas import betaln, correction, digamma, gamma, 
 
 _STEP = 0.12
 _START = -3.7  # exp(-exp(3.7)) is nothing
+_ELEMENTS = 8192
 
 
 def _polygamma(xp: Any, n: int, x: Any) -> Any:
@@ -30,12 +31,17 @@ def _outward(xp: Any, reach: Any, scale: Any, integrand: Callable[[Any], Any]) -
     if 0 in scale.shape:
         return scale
     end = math.log(float(xp.max(reach / scale)))
+    grid = [_START + k * _STEP for k in range(math.ceil((end - _START) / _STEP) + 1)]
+    places = [math.exp(y - math.exp(-y)) for y in grid]
+    weights = [place * (1.0 + math.exp(-y)) for place, y in zip(places, grid, strict=True)]
+    at_once = max(1, _ELEMENTS // math.prod(scale.shape))  # points of a small array go together
     total = 0.0 * scale
-    for k in range(math.ceil((end - _START) / _STEP) + 1):
-        y = _START + k * _STEP
-        decay = math.exp(-y)
-        place = math.exp(y - decay)
-        total = total + place * (1.0 + decay) * integrand(place * scale)
+    for start in range(0, len(grid), at_once):
+        some = [
+            xp.reshape(xp.asarray(values[start : start + at_once], dtype=xp.float64), (-1, *[1] * len(scale.shape)))
+            for values in (places, weights)
+        ]
+        total = total + xp.sum(some[1] * integrand(some[0] * scale), axis=0)
     return _STEP * (scale * total)
 
 
