@@ -332,22 +332,22 @@ def i0(x: Tensor[B], /) -> Tensor[B]:
     >>> ad.special.i0(ad.tensor(0.0)).item()
     1.0
     """
-    return _one("bessel_i", x, "i0", order=0, scaled=False)  # type: ignore[no-any-return]
+    return _one("bessel_i", x, "i0", order=0, scaled=False, reduced=False)  # type: ignore[no-any-return]
 
 
 def i0e(x: Tensor[B], /) -> Tensor[B]:
     """exp(-|x|) i0(x), which does not overflow."""
-    return _one("bessel_i", x, "i0e", order=0, scaled=True)  # type: ignore[no-any-return]
+    return _one("bessel_i", x, "i0e", order=0, scaled=True, reduced=False)  # type: ignore[no-any-return]
 
 
 def i1(x: Tensor[B], /) -> Tensor[B]:
     """The modified Bessel function of the first kind of order 1."""
-    return _one("bessel_i", x, "i1", order=1, scaled=False)  # type: ignore[no-any-return]
+    return _one("bessel_i", x, "i1", order=1, scaled=False, reduced=False)  # type: ignore[no-any-return]
 
 
 def i1e(x: Tensor[B], /) -> Tensor[B]:
     """exp(-|x|) i1(x), which does not overflow."""
-    return _one("bessel_i", x, "i1e", order=1, scaled=True)  # type: ignore[no-any-return]
+    return _one("bessel_i", x, "i1e", order=1, scaled=True, reduced=False)  # type: ignore[no-any-return]
 
 
 def sinc(x: Tensor[B], /) -> Tensor[B]:

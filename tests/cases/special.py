@@ -37,7 +37,9 @@ CASES: dict[str, list[Case]] = {
     "entr": unary(positive),
     **{name: unary(positive, _below) for name in ("gamma", "gammaln", "digamma")},
     "bessel_i": [
-        case for order in (0, 1, 2) for scaled in (False, True) for case in _each(real, order=order, scaled=scaled)
+        case
+        for order, scaled, reduced in [(0, False, False), (1, True, False), (1, False, True), (2, True, True)]
+        for case in _each(real, order=order, scaled=scaled, reduced=reduced)
     ],
     "spherical_bessel": [case for order in (0, 1, 2) for case in _each(either_sign(0.2, 3.0), order=order)],
     **{name: _on(PAIRS, positive, positive) for name in ("rel_entr", "kl_div", "betaln")},

@@ -58,15 +58,27 @@ def special_numbers(mp: Any) -> dict[str, Function]:
     def beta_density(a: Any, b: Any, x: Any) -> Any:
         return x ** (a - 1) * (1 - x) ** (b - 1) / mp.beta(a, b)
 
-    def bessel_i(x: Any, *, order: int, scaled: bool) -> Any:
-        return mp.besseli(order, x) * (mp.exp(-abs(x)) if scaled else 1)
+    def bessel_i(x: Any, *, order: int, scaled: bool, reduced: bool) -> Any:
+        if x == 0:
+            value = mp.mpf(0.5) ** order / mp.factorial(order) if reduced else mp.mpf(order == 0)
+        else:
+            value = mp.besseli(order, x) / (x**order if reduced else 1)
+        return value * (mp.exp(-abs(x)) if scaled else 1)
 
     def spherical_bessel(x: Any, *, order: int) -> Any:
         if x == 0:
-            return mp.mpf(order == 0)
+            return 1 / mp.fac2(2 * order + 1)
         z = abs(mp.pi * x)
-        sign = -1 if x < 0 and order % 2 else 1
-        return sign * mp.sqrt(mp.pi / (2 * z)) * mp.besselj(order + mp.mpf(0.5), z)
+        return mp.sqrt(mp.pi / (2 * z)) * mp.besselj(order + mp.mpf(0.5), z) / z**order
+
+    def hurwitz(s: Any, q: Any) -> Any:
+        """Euler and Maclaurin, DLMF 25.11.43; mpmath's own loses digits for some arguments."""
+        count = mp.dps + max(0, -int(mp.floor(q)))
+        a = q + count
+        total = mp.fsum((q + k) ** -s for k in range(count)) + a ** (1 - s) / (s - 1) + a**-s / 2
+        for j in range(1, mp.dps // 2 + 5):
+            total += mp.bernoulli(2 * j) / mp.factorial(2 * j) * mp.rf(s, 2 * j - 1) * a ** (1 - s - 2 * j)
+        return total
 
     definitions: dict[str, Function] = {
         "erfc": mp.erfc,
@@ -78,7 +90,7 @@ def special_numbers(mp: Any) -> dict[str, Function]:
         "gammaln": lambda x: mp.log(abs(mp.gamma(x))),
         "digamma": mp.digamma,
         "betaln": lambda a, b: mp.log(abs(mp.beta(a, b))),
-        "zeta": lambda s, q, *, order: mp.zeta(s, q, order),
+        "zeta": lambda s, q, *, order: mp.diff(lambda t: hurwitz(t, q), s, order) if order else hurwitz(s, q),
         "gammainc": gammainc,
         "gammaincc": lambda a, x: mp.gammainc(a, x, regularized=True),
         "gamma_density": gamma_density,

@@ -11,8 +11,8 @@ declare(
     shape=same_shape,
     dtype=same_dtype,
 )
-# derivatives stay in the family: those of order 0 are combinations of orders 1, and so on
-declare("bessel_i", ELEMENTWISE, "x", "order scaled", shape=same_shape, dtype=same_dtype)
+# over x to the order, the derivative of one order is x times the next one
+declare("bessel_i", ELEMENTWISE, "x", "order scaled reduced", shape=same_shape, dtype=same_dtype)
 declare("spherical_bessel", ELEMENTWISE, "x", "order", shape=same_shape, dtype=same_dtype)
 declare("rel_entr kl_div", ELEMENTWISE, "x y", shape=broadcast, dtype=same_dtype)
 declare("betaln", ELEMENTWISE, "a b", shape=broadcast, dtype=same_dtype)

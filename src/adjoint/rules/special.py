@@ -97,18 +97,22 @@ def _betainc_x(B: Any, g: Any, a: Any, b: Any, x: Any, order: Any) -> Any:
 
 def _bell(B: Any, scores: dict[tuple[int, int], Any], i: int, j: int) -> Any:
     """The derivative of exp(f) of orders i and j over exp(f), from those of f: complete Bell polynomials."""
-    if i == j == 0:
-        return 1.0
-    first = (1, 0) if i else (0, 1)
-    rest, total = (i - first[0], j - first[1]), None
-    for k in range(rest[0] + 1):
-        for n in range(rest[1] + 1):
-            ways = math.comb(rest[0], k) * math.comb(rest[1], n)
-            lower = _bell(B, scores, rest[0] - k, rest[1] - n)
-            part = B.multiply(scores[first[0] + k, first[1] + n], lower)
-            part = part if ways == 1 else B.multiply(part, float(ways))
-            total = part if total is None else B.add(total, part)
-    return total
+    known: dict[tuple[int, int], Any] = {(0, 0): 1.0}
+
+    def at(m: int, n: int) -> Any:
+        if (m, n) not in known:
+            first = (1, 0) if m else (0, 1)
+            rest, total = (m - first[0], n - first[1]), None
+            for k in range(rest[0] + 1):
+                for l in range(rest[1] + 1):
+                    ways = float(math.comb(rest[0], k) * math.comb(rest[1], l))
+                    part = B.multiply(scores[first[0] + k, first[1] + l], at(rest[0] - k, rest[1] - l))
+                    part = part if ways == 1.0 else B.multiply(part, ways)
+                    total = part if total is None else B.add(total, part)
+            known[m, n] = total
+        return known[m, n]
+
+    return at(i, j)
 
 
 def _beta_density(B: Any, g: Any, a: Any, b: Any, x: Any, out: Any, k: int, n: int) -> Any:
@@ -123,22 +127,24 @@ def _beta_density_x(B: Any, g: Any, a: Any, b: Any, x: Any, out: Any) -> Any:
 # --- Bessel functions ----------------------------------------------------------------------------
 
 
-def _bessel_i(B: Any, g: Any, x: Any, out: Any, order: Any, scaled: Any) -> Any:
-    """Half the sum of the neighbours, 10.29.1; scaled ones fall with |x| besides."""
-    slope = B.multiply(
-        B.add(B.bessel_i(x, order=abs(order - 1), scaled=scaled), B.bessel_i(x, order=order + 1, scaled=scaled)), 0.5
-    )
+def _bessel_i(B: Any, g: Any, x: Any, out: Any, order: Any, scaled: Any, reduced: Any) -> Any:
+    """Over x to the order, the derivative is x times the next one, 10.29.4; scaled ones fall with |x| besides."""
+    following = B.bessel_i(x, order=order + 1, scaled=scaled, reduced=True)
+    if reduced or not order:
+        slope = B.multiply(following, x)
+    else:
+        mine = B.bessel_i(x, order=order, scaled=scaled, reduced=True)
+        slope = B.add(B.multiply(mine, float(order)), B.multiply(following, B.square(x)))
+        slope = slope if order == 1 else B.multiply(slope, B.pow(x, order - 1))
     if scaled:
         slope = B.subtract(slope, B.multiply(B.sign(x), out))
     return B.multiply(g, slope)
 
 
 def _spherical_bessel(B: Any, g: Any, x: Any, order: Any) -> Any:
-    """10.51.2."""
-    slope = B.multiply(B.spherical_bessel(x, order=order + 1), -(order + 1.0))
-    if order:
-        slope = B.add(slope, B.multiply(B.spherical_bessel(x, order=order - 1), float(order)))
-    return B.multiply(g, B.multiply(B.divide(slope, 2 * order + 1.0), pi(B, x)))
+    """Minus z times the next one, 10.51.3, where z is pi x."""
+    slope = B.multiply(B.spherical_bessel(x, order=order + 1), B.multiply(x, B.square(pi(B, x))))
+    return B.negative(B.multiply(g, slope))
 
 
 # --- entropies -----------------------------------------------------------------------------------

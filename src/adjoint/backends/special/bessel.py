@@ -30,19 +30,18 @@ _I1 = (
 
 
 @kernel
-def bessel_i(xp: Any, x: Any, *, order: int, scaled: bool) -> Any:
-    """The modified Bessel function of the first kind, DLMF 10.25.2, or it times exp(-|x|).
+def bessel_i(xp: Any, x: Any, *, order: int, scaled: bool, reduced: bool) -> Any:
+    """The modified Bessel function of the first kind, DLMF 10.25.2; times exp(-|x|), and over x to the order.
 
     Below 8 by its power series; from there by recurrence (DLMF 10.29.1) from the orders 0 and 1.
     """
     one = xp.ones_like(x)
     size = xp.abs(x)
     small = xp.minimum(size, 8.0 * one)
-    quarter = 0.25 * small * small
-    terms = [1.0]
+    terms = [0.5**order / math.factorial(order)]
     for k in range(1, 40):
         terms.append(terms[-1] / (k * (k + order)))
-    near = (0.5 * small) ** order / math.factorial(order) * horner(tuple(terms), quarter)
+    near = horner(tuple(terms), 0.25 * small * small)
     large = xp.maximum(size, 8.0 * one)
     u = 16.0 / large - 1.0
     below, far = horner(_I0, u), horner(_I1, u)
@@ -51,17 +50,21 @@ def bessel_i(xp: Any, x: Any, *, order: int, scaled: bool) -> Any:
     for n in range(1, order):
         below, far = far, below - (2.0 * n / large) * far
     far = far / xp.sqrt(large)
+    if order and reduced:
+        far = far / large**order
+    elif order:
+        near = near * small**order
     near = near * xp.exp(-small) if scaled else near
     if not scaled:  # in two factors, so that it overflows where the result does
         half = xp.exp(0.5 * large)
         far = far * half * half
     out = xp.where(size < 8.0, near, xp.where(size == math.inf, (0.0 if scaled else math.inf) * one, far))
-    return xp.where(x < 0.0, -out, out) if order % 2 else out
+    return xp.where(x < 0.0, -out, out) if order % 2 and not reduced else out
 
 
 @kernel
 def spherical_bessel(xp: Any, x: Any, *, order: int) -> Any:
-    """The spherical Bessel function j of pi x: of order 0, sin(pi x) / (pi x).
+    """The spherical Bessel function j of z = pi x over z to the order: of order 0, sin(z) / z.
 
     Near 0 by DLMF 10.53.1, elsewhere by recurrence, 10.51.1.
     """
@@ -72,10 +75,11 @@ def spherical_bessel(xp: Any, x: Any, *, order: int) -> Any:
     terms = [1.0 / math.prod(range(1, 2 * order + 2, 2))]
     for k in range(1, 16 + order):
         terms.append(terms[-1] / (k * (2 * (order + k) + 1)))
-    series = xp.where(near, z, one) ** order * horner(tuple(terms), square)
+    series = horner(tuple(terms), square)
     distant = xp.where(near, 2.0 * one, x)
     z = math.pi * distant
     below, far = sin_pi(xp, distant + 0.5) / z, sin_pi(xp, distant) / z
     for n in range(order):
         below, far = far, (2 * n + 1) / z * far - below
+    far = far / z**order if order else far
     return xp.where(near, series, xp.where(xp.abs(x) == math.inf, 0.0 * one, far))
