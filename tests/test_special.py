@@ -34,7 +34,9 @@ def values(f: Callable[..., Any], *points: Array) -> Array:
 
 def relative(ours: Array, exact: list[Any]) -> float:
     """The largest relative error; where the exact value is below the normal numbers, that of the smallest of these."""
-    errors = [abs(mpmath.mpf(float(x)) - y) / max(abs(y), mpmath.mpf(2) ** -1022) for x, y in zip(ours, exact)]
+    errors = [
+        abs(mpmath.mpf(float(x)) - y) / max(abs(y), mpmath.mpf(2) ** -1022) for x, y in zip(ours, exact, strict=True)
+    ]
     return float(max(errors))
 
 
@@ -120,22 +122,23 @@ EXACT: dict[str, tuple[tuple[Array, ...], Callable[..., Any], float]] = {
 def test_relative_errors_in_double_precision(name: str) -> None:
     points, exact, bound = EXACT[name]
     with mpmath.workdps(50):
-        error = relative(values(getattr(S, name), *points), [exact(*p) for p in zip(*points)])
+        error = relative(values(getattr(S, name), *points), [exact(*p) for p in zip(*points, strict=True)])
     assert error <= bound, error
 
 
 @pytest.mark.parametrize("name", EXACT)
 def test_single_precision_is_the_rounded_double(name: str) -> None:
     """Computed in double precision: a unit in the last place for each of the few operations of a composed function."""
-    points = [p.astype(np.float32) for p in EXACT[name][0]]
+    with np.errstate(over="ignore"):
+        points = [p.astype(np.float32) for p in EXACT[name][0]]
     inside = np.all([np.isfinite(p) & (np.abs(p) > 1e-30) for p in points], axis=0)
     points = [p[inside] for p in points]
-    ours = values(getattr(S, name), *points)
-    assert ours.dtype == np.float32
     with np.errstate(all="ignore"):
         wide = values(getattr(S, name), *[p.astype(np.float64) for p in points])
         exact = wide.astype(np.float32)
+        ours = values(getattr(S, name), *points)
     kept = np.isfinite(exact) & (np.abs(exact) > 1e-37)
+    assert ours.dtype == np.float32
     composed = {"ndtr": 2e-4, "beta": 2e-4, "xlogy": 1e-6, "log_expit": 1e-6, "expit": 3e-7, "erf": 5e-7}
     np.testing.assert_allclose(ours[kept], exact[kept], rtol=composed.get(name, 3e-7))
 
@@ -157,7 +160,9 @@ def test_singular_points_of_one_number_are_as_in_scipy(name: str) -> None:
     if name == "zeta":  # reflected, without a limit at -inf; SciPy gives nan there as well
         points = points[points > -700]
     with np.errstate(all="ignore"):
-        np.testing.assert_allclose(values(getattr(S, name), points), theirs(name)(points), rtol=1e-12, atol=1e-300)
+        np.testing.assert_allclose(
+            values(getattr(S, name), points), theirs(name)(points), rtol=1e-12, atol=1e-16 * (name == "sinc")
+        )
 
 
 @pytest.mark.parametrize("name", TWO.split())
@@ -179,7 +184,10 @@ def test_singular_points_of_the_beta_functions_are_as_in_scipy() -> None:
 
 
 def test_zeta_of_two_numbers() -> None:
-    s, q = np.asarray([1.0, 0.5, 2.0, 2.0, 3.0, 2.5, 4.0, np.nan]), np.asarray([2.0, 2.0, -1.0, -1.5, -20.3, -1.5, np.inf, 1.0])
+    s, q = (
+        np.asarray([1.0, 0.5, 2.0, 2.0, 3.0, 2.5, 4.0, np.nan]),
+        np.asarray([2.0, 2.0, -1.0, -1.5, -20.3, -1.5, np.inf, 1.0]),
+    )
     with np.errstate(all="ignore"):
         np.testing.assert_allclose(values(S.zeta, s, q), scipy.zeta(s, q), rtol=1e-13)
     far = values(S.zeta, np.asarray([2.0]), np.asarray([-1e9 - 0.25]))  # no loop over a thousand million terms
@@ -228,16 +236,20 @@ def gradient(f: Callable[..., Any], *points: float) -> list[float]:
 def test_derivatives_of_gammainc_by_its_shape(a: float, x: float) -> None:
     with mpmath.workdps(40):
         psi = mpmath.digamma(m(a))
-        density = lambda t: mpmath.exp((m(a) - 1) * mpmath.log(t) - t - mpmath.loggamma(m(a))) * (mpmath.log(t) - psi)  # noqa: E731
+        density = lambda t: mpmath.exp((m(a) - 1) * mpmath.log(t) - t - mpmath.loggamma(m(a))) * (mpmath.log(t) - psi)
         s = mpmath.sqrt(m(a))
-        if x < a:  # the shorter side
+        if x < a and a > 1:  # the shorter side
             ends = [mpmath.mpf(0), *[m(x) - k * s for k in (12, 8, 5, 3, 2, 1) if m(x) > k * s], m(x)]
             exact = mpmath.quad(density, ends)
         else:
-            exact = -mpmath.quad(density, [m(x) + k * s for k in (0, 0.5, 1, 2, 3, 5, 8, 12, 20)] + [m(x) + 40 * s + 200, mpmath.inf])
+            exact = -mpmath.quad(
+                density, [m(x) + k * s for k in (0, 0.5, 1, 2, 3, 5, 8, 12, 20)] + [m(x) + 40 * s + 200, mpmath.inf]
+            )
     ours = gradient(S.gammainc, a, x)
     assert abs(ours[0] / float(exact) - 1) < 1e-12
-    np.testing.assert_allclose(ours[1], scipy.gammainc(a, x) * 0 + math.exp((a - 1) * math.log(x) - x - math.lgamma(a)), rtol=1e-11)
+    with mpmath.workdps(40):
+        density = mpmath.exp((m(a) - 1) * mpmath.log(m(x)) - m(x) - mpmath.loggamma(m(a)))
+    assert abs(ours[1] / float(density) - 1) < 1e-13
     np.testing.assert_allclose(gradient(S.gammaincc, a, x), -np.asarray(ours), rtol=1e-14)
 
 
@@ -247,15 +259,17 @@ def test_derivatives_of_gammainc_by_its_shape(a: float, x: float) -> None:
 )  # fmt: skip
 def test_derivatives_of_betainc_by_its_parameters(a: float, b: float, x: float) -> None:
     with mpmath.workdps(40):
-        f = lambda s, t: mpmath.betainc(s, t, 0, m(x), regularized=True)  # noqa: E731
+        f = lambda s, t: mpmath.betainc(s, t, 0, m(x), regularized=True)
         exact = [float(mpmath.diff(f, (m(a), m(b)), order)) for order in ((1, 0), (0, 1), (1, 1))]
     ours = gradient(S.betainc, a, b, x)
     np.testing.assert_allclose(ours[:2], exact[:2], rtol=1e-11)
     mixed = ad.grad(lambda t: ad.grad(lambda s: S.betainc(s, t, x))(a))(b)
-    np.testing.assert_allclose(mixed, exact[2], rtol=1e-10)
+    np.testing.assert_allclose(mixed, exact[2], rtol=1e-10, atol=1e-15)
 
 
-@pytest.mark.parametrize("name", ["erfinv", "gammaln", "digamma", "i0e", "i1e", "log_ndtr", "ndtri", "logit", "sinc", "i1"])
+@pytest.mark.parametrize(
+    "name", ["erfinv", "gammaln", "digamma", "i0e", "i1e", "log_ndtr", "ndtri", "logit", "sinc", "i1"]
+)
 def test_gradients_equal_those_of_jax(name: str) -> None:
     jax = peer("jax")
     with jax.enable_x64(True):

@@ -15,6 +15,7 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_tensor, asarray, inexact
+from adjoint.functions.elementwise import abs as absolute
 from adjoint.functions.elementwise import (
     equal,
     exp,
@@ -29,7 +30,6 @@ from adjoint.functions.elementwise import (
     logical_or,
     where,
 )
-from adjoint.functions.elementwise import abs as absolute
 from adjoint.functions.elementwise import sign as sign_of
 from adjoint.functions.reductions import as_axes, as_axis, as_flag
 from adjoint.functions.reductions import max as largest
@@ -79,7 +79,7 @@ __all__ = [
 ]
 
 
-def _real(x: object, name: str) -> Tensor[Backend]:
+def _real(x: object, name: str) -> Tensor[Any]:
     tensor = inexact(x, name)
     if tensor.dtype.kind == "c":
         raise errors.DtypeError(f"{name}: expected real values, received {tensor.dtype}")
@@ -102,8 +102,8 @@ def _reals(name: str, *values: object) -> list[Tensor[Any]]:
     return [cast(v, dtype) if isinstance(v, Tensor) else asarray(v, dtype=dtype, device=device) for v in given]
 
 
-def _one(name: str, x: Any, function: str, **parameters: Any) -> Any:
-    return run(name, (_real(x, function),), **parameters)
+def _one(name: str, x: Any, function: str, **parameters: Any) -> Tensor[Any]:
+    return run(name, (_real(x, function),), **parameters)  # type: ignore[no-any-return]
 
 
 # --- the error function and the normal distribution ---
@@ -116,7 +116,7 @@ def erf(x: Tensor[B], /) -> Tensor[B]:
     >>> round(ad.special.erf(ad.tensor(1.0)).item(), 5)
     0.8427
     """
-    return _one("erf", x, "erf")  # type: ignore[no-any-return]
+    return _one("erf", x, "erf")
 
 
 def erfc(x: Tensor[B], /) -> Tensor[B]:
@@ -126,22 +126,22 @@ def erfc(x: Tensor[B], /) -> Tensor[B]:
     >>> ad.special.erfc(ad.tensor(20.0, dtype=ad.float64)).item()
     5.395865611607901e-176
     """
-    return _one("erfc", x, "erfc")  # type: ignore[no-any-return]
+    return _one("erfc", x, "erfc")
 
 
 def erfcx(x: Tensor[B], /) -> Tensor[B]:
     """exp(x^2) erfc(x), which falls as slowly as 1 / x."""
-    return _one("erfcx", x, "erfcx")  # type: ignore[no-any-return]
+    return _one("erfcx", x, "erfcx")
 
 
 def erfinv(y: Tensor[B], /) -> Tensor[B]:
     """The inverse of `erf` on [-1, 1], infinite at the ends; nan outside."""
-    return _one("erfinv", y, "erfinv")  # type: ignore[no-any-return]
+    return _one("erfinv", y, "erfinv")
 
 
 def erfcinv(y: Tensor[B], /) -> Tensor[B]:
     """The inverse of `erfc` on [0, 2], accurate also for small y; nan outside."""
-    return _one("erfcinv", y, "erfcinv")  # type: ignore[no-any-return]
+    return _one("erfcinv", y, "erfcinv")
 
 
 def ndtr(x: Tensor[B], /) -> Tensor[B]:
@@ -151,7 +151,7 @@ def ndtr(x: Tensor[B], /) -> Tensor[B]:
     >>> ad.special.ndtr(ad.tensor(0.0)).item()
     0.5
     """
-    return erfc(_real(x, "ndtr") * -math.sqrt(0.5)) * 0.5  # type: ignore[return-value]
+    return erfc(_real(x, "ndtr") * -math.sqrt(0.5)) * 0.5
 
 
 def log_ndtr(x: Tensor[B], /) -> Tensor[B]:
@@ -161,12 +161,12 @@ def log_ndtr(x: Tensor[B], /) -> Tensor[B]:
     >>> round(ad.special.log_ndtr(ad.tensor(-100.0, dtype=ad.float64)).item(), 3)
     -5005.524
     """
-    return _one("log_ndtr", x, "log_ndtr")  # type: ignore[no-any-return]
+    return _one("log_ndtr", x, "log_ndtr")
 
 
 def ndtri(y: Tensor[B], /) -> Tensor[B]:
     """The inverse of `ndtr`: the quantiles of the standard normal distribution; nan outside [0, 1]."""
-    return erfcinv(_real(y, "ndtri") * 2.0) * -math.sqrt(2.0)  # type: ignore[return-value]
+    return erfcinv(_real(y, "ndtri") * 2.0) * -math.sqrt(2.0)
 
 
 # --- the gamma function and its relatives ---
@@ -179,7 +179,7 @@ def gamma(x: Tensor[B], /) -> Tensor[B]:
     >>> ad.special.gamma(ad.tensor([5.0, 0.5], dtype=ad.float64)).tolist()
     [24.0, 1.7724538509055159]
     """
-    return _one("gamma", x, "gamma")  # type: ignore[no-any-return]
+    return _one("gamma", x, "gamma")
 
 
 def gammaln(x: Tensor[B], /) -> Tensor[B]:
@@ -191,14 +191,14 @@ def gammaln(x: Tensor[B], /) -> Tensor[B]:
     >>> round(y.item(), 3), round(y.backward()[x].item(), 3)
     (359.134, 4.6)
     """
-    return _one("gammaln", x, "gammaln")  # type: ignore[no-any-return]
+    return _one("gammaln", x, "gammaln")
 
 
 def loggamma(x: Tensor[B], /) -> Tensor[B]:
     """The logarithm of the gamma function of positive x, as SciPy's of real numbers; nan for negative x."""
     tensor = _real(x, "loggamma")
     negative = less(tensor, 0)
-    return where(negative, math.nan, gammaln(where(negative, 1.0, tensor)))  # type: ignore[return-value]
+    return where(negative, math.nan, gammaln(where(negative, 1.0, tensor)))
 
 
 def digamma(x: Tensor[B], /) -> Tensor[B]:
@@ -208,7 +208,7 @@ def digamma(x: Tensor[B], /) -> Tensor[B]:
     >>> round(ad.special.digamma(ad.tensor(1.0)).item(), 5)
     -0.57722
     """
-    return _one("digamma", x, "digamma")  # type: ignore[no-any-return]
+    return _one("digamma", x, "digamma")
 
 
 psi = digamma
@@ -228,12 +228,12 @@ def polygamma(n: int | Numbers, x: Tensor[B], /) -> Tensor[B]:
         raise errors.ArgumentError(f"polygamma: orders are whole numbers from 0, received {errors.shown(n)}")
     tensor = _real(x, "polygamma")
     if orders.ndim == 0:
-        return _polygamma(int(orders), tensor)  # type: ignore[return-value]
+        return _polygamma(int(orders), tensor)
     out = tensor * 0.0
     for order in np.unique(orders):
         chosen = asarray(orders == order, device=tensor.device)
         out = where(chosen, _polygamma(int(order), tensor), out)
-    return out  # type: ignore[return-value]
+    return out
 
 
 def _polygamma(n: int, x: Tensor[Any]) -> Tensor[Any]:
@@ -257,7 +257,7 @@ def zeta(x: Tensor[B], q: Numbers = None, /) -> Tensor[B]:
     if q is not None:
         s, q = _reals("zeta", x, q)
         below = less(s, 1.0)
-        return where(below, math.nan, run("zeta", (where(below, 2.0, s), q), order=0))  # type: ignore[return-value]
+        return where(below, math.nan, run("zeta", (where(below, 2.0, s), q), order=0))
     s = _real(x, "zeta")
     one = asarray(1.0, dtype=s.dtype, device=s.device)
     negative = less(s, 0.0)
@@ -267,7 +267,7 @@ def zeta(x: Tensor[B], q: Numbers = None, /) -> Tensor[B]:
     # 25.4.1, with sin(pi s / 2) as a sinc, which is exactly zero at the trivial zeros
     wave = sinc(below * 0.5) * below
     reflected = (2 * math.pi) ** below * wave * gamma(1.0 - below) * other * 0.5
-    return where(negative, reflected, direct)  # type: ignore[return-value]
+    return where(negative, reflected, direct)
 
 
 def betaln(a: Tensor[B], b: Numbers, /) -> Tensor[B]:
@@ -282,8 +282,8 @@ def betaln(a: Tensor[B], b: Numbers, /) -> Tensor[B]:
 
 def beta(a: Tensor[B], b: Numbers, /) -> Tensor[B]:
     """The beta function gamma(a) gamma(b) / gamma(a + b)."""
-    a, b = _reals("beta", a, b)  # type: ignore[assignment]
-    return _gamma_sign(a) * _gamma_sign(b) * _gamma_sign(a + b) * exp(run("betaln", (a, b)))  # type: ignore[no-any-return]
+    a, b = _reals("beta", a, b)
+    return _gamma_sign(a) * _gamma_sign(b) * _gamma_sign(a + b) * exp(run("betaln", (a, b)))
 
 
 def _gamma_sign(x: Tensor[Any]) -> Tensor[Any]:
@@ -292,7 +292,7 @@ def _gamma_sign(x: Tensor[Any]) -> Tensor[Any]:
 
 
 def gammainc(a: Tensor[B], x: Numbers, /) -> Tensor[B]:
-    """The regularised lower incomplete gamma function: the distribution function at x of a gamma distribution of shape a.
+    """The regularised lower incomplete gamma function, which is the distribution function of the gamma distribution.
 
     Derivatives of any order go to both. nan for negative arguments.
 
@@ -311,7 +311,7 @@ def gammaincc(a: Tensor[B], x: Numbers, /) -> Tensor[B]:
 
 
 def betainc(a: Tensor[B], b: Numbers, x: Numbers, /) -> Tensor[B]:
-    """The regularised incomplete beta function: the distribution function at x of a beta distribution of a and b.
+    """The regularised incomplete beta function, which is the distribution function of the beta distribution.
 
     Derivatives of any order go to all three. nan for negative parameters and for x outside [0, 1].
 
@@ -332,22 +332,22 @@ def i0(x: Tensor[B], /) -> Tensor[B]:
     >>> ad.special.i0(ad.tensor(0.0)).item()
     1.0
     """
-    return _one("bessel_i", x, "i0", order=0, scaled=False, reduced=False)  # type: ignore[no-any-return]
+    return _one("bessel_i", x, "i0", order=0, scaled=False, reduced=False)
 
 
 def i0e(x: Tensor[B], /) -> Tensor[B]:
     """exp(-|x|) i0(x), which does not overflow."""
-    return _one("bessel_i", x, "i0e", order=0, scaled=True, reduced=False)  # type: ignore[no-any-return]
+    return _one("bessel_i", x, "i0e", order=0, scaled=True, reduced=False)
 
 
 def i1(x: Tensor[B], /) -> Tensor[B]:
     """The modified Bessel function of the first kind of order 1."""
-    return _one("bessel_i", x, "i1", order=1, scaled=False, reduced=False)  # type: ignore[no-any-return]
+    return _one("bessel_i", x, "i1", order=1, scaled=False, reduced=False)
 
 
 def i1e(x: Tensor[B], /) -> Tensor[B]:
     """exp(-|x|) i1(x), which does not overflow."""
-    return _one("bessel_i", x, "i1e", order=1, scaled=True, reduced=False)  # type: ignore[no-any-return]
+    return _one("bessel_i", x, "i1e", order=1, scaled=True, reduced=False)
 
 
 def sinc(x: Tensor[B], /) -> Tensor[B]:
@@ -359,7 +359,7 @@ def sinc(x: Tensor[B], /) -> Tensor[B]:
     >>> ad.special.sinc(ad.tensor([0.0, 1.0])).tolist()
     [1.0, 0.0]
     """
-    return _one("spherical_bessel", x, "sinc", order=0)  # type: ignore[no-any-return]
+    return _one("spherical_bessel", x, "sinc", order=0)
 
 
 # --- logistic functions, entropies ---
@@ -367,7 +367,7 @@ def sinc(x: Tensor[B], /) -> Tensor[B]:
 
 def expit(x: Tensor[B], /) -> Tensor[B]:
     """The logistic function 1 / (1 + exp(-x)) of real x, without overflow."""
-    return _one("expit", x, "expit")  # type: ignore[no-any-return]
+    return _one("expit", x, "expit")
 
 
 def log_expit(x: Tensor[B], /) -> Tensor[B]:
@@ -382,7 +382,7 @@ def logit(p: Tensor[B], /) -> Tensor[B]:
     >>> ad.special.logit(ad.tensor([0.0, 0.5])).tolist()
     [-inf, 0.0]
     """
-    return _one("logit", p, "logit")  # type: ignore[no-any-return]
+    return _one("logit", p, "logit")
 
 
 def _times_log(x: Tensor[Any], y: Tensor[Any], inside: Any, neutral: float) -> tuple[Any, Any]:
@@ -402,19 +402,19 @@ def xlogy(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """
     a, b = _reals("xlogy", x, y)
     a, b = _times_log(a, b, logical_and(b > 0.0, isfinite(b)), 1.0)
-    return a * log(b)  # type: ignore[return-value]
+    return a * log(b)  # type: ignore[no-any-return]
 
 
 def xlog1py(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x log(1 + y), accurate for small y, and 0 for x = 0 whatever y is; the gradient is as for `xlogy`."""
     a, b = _reals("xlog1py", x, y)
     a, b = _times_log(a, b, logical_and(b > -1.0, isfinite(b)), 0.0)
-    return a * log1p(b)  # type: ignore[return-value]
+    return a * log1p(b)  # type: ignore[no-any-return]
 
 
 def entr(x: Tensor[B], /) -> Tensor[B]:
     """-x log(x), 0 at 0 with an infinite derivative, and -inf for negative x."""
-    return _one("entr", x, "entr")  # type: ignore[no-any-return]
+    return _one("entr", x, "entr")
 
 
 def rel_entr(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
@@ -466,14 +466,15 @@ def logsumexp(
     x, factor = (cast(v, dtypes.summing(dtype)) for v in (x, factor))
     axes = as_axes(axis, max(x.ndim, factor.ndim), name)
     counted = where(equal(factor, 0.0), -math.inf, x + factor * 0.0)
-    if 0 in counted.shape:
-        top = 0.0
-    else:
+    top: Any = 0.0
+    if 0 not in counted.shape:
         top = largest(counted.detach(), axis=axes, keepdims=True)
         top = where(isfinite(top), top, 0.0)
     parts = factor * exp(where(equal(factor, 0.0), 0.0, x) - top)
     total = total_of(parts, axis=axes, keepdims=True)
-    value = log(absolute(total) if return_sign else total) + top
+    size = absolute(total) if return_sign else total
+    positive = size > 0.0
+    value = where(positive, log(where(positive, size, 1.0)) + top, where(equal(size, 0.0), -math.inf, math.nan))
     sign = sign_of(total)
     if not keepdims:
         kept = [n for i, n in enumerate(value.shape) if i not in axes]
@@ -492,7 +493,7 @@ def log_softmax(x: Tensor[B], /, axis: int | tuple[int, ...] | None = None) -> T
 
 
 def _along(name: str, x: Tensor[B], axis: Any) -> Tensor[B]:
-    x = _real(x, name)  # type: ignore[assignment]
+    x = _real(x, name)
     if axis is None or isinstance(axis, (tuple, list)):
         axes = as_axes(axis, x.ndim, name)
         if len(axes) != 1:  # the axes become one, at the end

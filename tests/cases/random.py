@@ -19,9 +19,7 @@ CASES: dict[str, list[Case]] = {
         for own, shape in _SHAPES
     ],
     "random_binomial": [
-        Case(
-            (np.asarray(10.0 * natural(*own)), _share(*own)), {"key": _KEY, "shape": shape, "dtype": dtypes.int64}
-        )
+        Case((np.asarray(10.0 * natural(*own)), _share(*own)), {"key": _KEY, "shape": shape, "dtype": dtypes.int64})
         for own, shape in _SHAPES
     ],
 }

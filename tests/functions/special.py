@@ -32,6 +32,8 @@ def _sometimes_negative(f: Any, d: Draw) -> Call:
 
 
 _each("gamma gammaln digamma psi", _sometimes_negative)
+
+
 def _polygamma(d: Draw) -> Call:
     order = d.pick(0, 1, 2)
     return (lambda x: ad.special.polygamma(order, x)), d.positive(d.shape())

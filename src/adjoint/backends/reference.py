@@ -81,7 +81,9 @@ class Reference(Leaf):
             return composed(self, primitive)
         return functools.partial(self._run, primitive, _IMPLEMENTATIONS[primitive.name])
 
-    def _elementwise(self, primitive: Primitive, function: Callable[..., Number], *operands: Any, **parameters: Any) -> Values:
+    def _elementwise(
+        self, primitive: Primitive, function: Callable[..., Number], *operands: Any, **parameters: Any
+    ) -> Values:
         arrays = self._arrays(operands)
         shape, dtype = result_spec(primitive, [Spec(a.shape, a.dtype) for a in arrays], parameters)
         columns = [_broadcast(a, shape).values for a in arrays]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-
 from typing import Any
 
 from adjoint.primitives.table import CREATION, RANDOM, Shape, declare, dtype_given, same_dtype, shape_given

@@ -1,8 +1,8 @@
 """Numbers of continuous distributions; gradients flow to all their parameters.
 
 Most are functions of uniform or normal numbers. Those made of gamma distributed ones have implicit derivatives, by
-M. Figurnov, S. Mohamed and A. Mnih, Implicit reparameterization gradients (2018): along them a number keeps its place in
-the distribution.
+M. Figurnov, S. Mohamed and A. Mnih, Implicit reparameterization gradients (2018): along them a number keeps its place
+in the distribution.
 
 What they have in common: `shape` is that of the result, by default the one that the parameters broadcast to; they
 have to broadcast to it. The dtype is float32, or that of the parameters that are tensors or arrays, unless given. The
@@ -15,7 +15,7 @@ import math
 from typing import Any
 
 from adjoint import dtypes, errors
-from adjoint.functions.elementwise import clip, exp, log, log1p, sqrt, where
+from adjoint.functions.elementwise import clip, exp, log, log1p, where
 from adjoint.functions.elementwise import tan as tangent
 from adjoint.functions.manipulation import expand_dims, squeeze
 from adjoint.functions.products import matmul
@@ -64,7 +64,10 @@ def gumbel(
 def laplace(
     shape: ShapeLike | None = None, *, loc: Any = 0.0, scale: Any = 1.0, dtype: Any = None, device: Any = None
 ) -> Tensor[Any]:
-    """Numbers of the Laplace distribution: differences of two exponential ones. Raises ArgumentError for a negative scale."""
+    """Numbers of the Laplace distribution: of differences of two exponential ones.
+
+    Raises ArgumentError for a negative scale.
+    """
     return _located("laplace", shape, loc, scale, dtype, device, lambda d: log(d.uniform()) - log(d.uniform()))
 
 
@@ -83,7 +86,10 @@ def logistic(
 def lognormal(
     shape: ShapeLike | None = None, *, mean: Any = 0.0, std: Any = 1.0, dtype: Any = None, device: Any = None
 ) -> Tensor[Any]:
-    """Numbers whose logarithms are normal, of this mean and standard deviation. Raises ArgumentError for a negative one."""
+    """Numbers whose logarithms are normal, of this mean and standard deviation.
+
+    Raises ArgumentError for a negative standard deviation.
+    """
     draw = Draw("lognormal", shape, dtype, device, {"mean": ANY, "std": NOT_NEGATIVE}, mean, std)
     return exp(draw.noise("random_normal") * draw.parameters[1] + draw.parameters[0])
 
@@ -94,7 +100,7 @@ def weibull(
     """Numbers of the Weibull distribution. Raises ArgumentError unless the concentration is positive."""
     tests = {"concentration": POSITIVE, "scale": NOT_NEGATIVE}
     draw = Draw("weibull", shape, dtype, device, tests, concentration, scale)
-    return (-log(draw.uniform())) ** (1.0 / draw.parameters[0]) * draw.parameters[1]  # type: ignore[no-any-return]
+    return (-log(draw.uniform())) ** (1.0 / draw.parameters[0]) * draw.parameters[1]
 
 
 def _loggamma(draw: Draw, concentration: Tensor[Any]) -> Tensor[Any]:
@@ -148,7 +154,9 @@ def dirichlet(
     draw = Draw("dirichlet", shape, dtype, device, {"concentration": POSITIVE}, concentration, events=(1,))
     (alpha,) = draw.parameters
     if not alpha.ndim or not alpha.shape[-1]:
-        raise errors.ShapeError(f"dirichlet: the concentration has shape {alpha.shape}, and needs a last axis of shares")
+        raise errors.ShapeError(
+            f"dirichlet: the concentration has shape {alpha.shape}, and needs a last axis of shares"
+        )
     parts = draw.sampled("random_loggamma", alpha, shape=(*draw.shape, alpha.shape[-1]))
     return softmax(parts, axis=-1)
 
@@ -170,7 +178,7 @@ def student_t(
     draw = Draw("student_t", shape, dtype, device, tests, df, loc, scale)
     half = draw.parameters[0] * 0.5
     spread = exp((log(half) - _loggamma(draw, half)) * 0.5)
-    return draw.noise("random_normal") * spread * draw.parameters[2] + draw.parameters[1]  # type: ignore[no-any-return]
+    return draw.noise("random_normal") * spread * draw.parameters[2] + draw.parameters[1]
 
 
 def multivariate_normal(
@@ -197,7 +205,7 @@ def multivariate_normal(
         )
     noise = draw.noise("random_normal", (*draw.shape, centre.shape[-1]))
     spread = matmul(cholesky(matrix), expand_dims(noise, -1))
-    return squeeze(spread, -1) + centre  # type: ignore[no-any-return]
+    return squeeze(spread, -1) + centre
 
 
 def truncated_normal(

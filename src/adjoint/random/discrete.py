@@ -19,7 +19,16 @@ from adjoint.functions.manipulation import expand_dims
 from adjoint.functions.reductions import argmax, as_axis
 from adjoint.functions.reductions import sum as total_of
 from adjoint.random.basic import integers, permutation
-from adjoint.random.parameters import ANY, NOT_NEGATIVE, POSITIVE_PROBABILITY, PROBABILITY, WHOLE, Draw, ShapeLike
+from adjoint.random.parameters import (
+    ANY,
+    NOT_NEGATIVE,
+    POSITIVE_PROBABILITY,
+    PROBABILITY,
+    WHOLE,
+    Draw,
+    ShapeLike,
+    fits,
+)
 from adjoint.tensor import Tensor
 
 B = TypeVar("B", bound=Backend)
@@ -43,9 +52,7 @@ def poisson(rate: Any, shape: ShapeLike | None = None, *, dtype: Any = None, dev
     return draw.sampled("random_poisson", *_constant(draw), dtype=_integer(dtype, "poisson"))
 
 
-def binomial(
-    n: Any, p: Any, shape: ShapeLike | None = None, *, dtype: Any = None, device: Any = None
-) -> Tensor[Any]:
+def binomial(n: Any, p: Any, shape: ShapeLike | None = None, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """Counts of successes among n of probability p. Raises ArgumentError unless n is whole and p is a probability."""
     draw = Draw("binomial", shape, dtypes.float64, device, {"n": WHOLE, "p": PROBABILITY}, n, p)
     return draw.sampled("random_binomial", *_constant(draw), dtype=_integer(dtype, "binomial"))
@@ -64,9 +71,7 @@ def rademacher(shape: ShapeLike = (), *, dtype: Any = None, device: Any = None) 
     return where(draw.noise() < 0.5, -1, 1).astype(_integer(dtype, "rademacher"))
 
 
-def categorical(
-    logits: Any, shape: ShapeLike | None = None, *, axis: int = -1, device: Any = None
-) -> Tensor[Any]:
+def categorical(logits: Any, shape: ShapeLike | None = None, *, axis: int = -1, device: Any = None) -> Tensor[Any]:
     """Class numbers, each with the probability that softmax(logits) has along an axis.
 
     `shape` is the result's; by default that of the logits without the axis, which then must broadcast to it. As the
@@ -91,7 +96,7 @@ def categorical(
     from_end = place - x.ndim  # the axis of classes, counted from the end
     full = [*outer]
     full.insert(len(full) + from_end + 1, x.shape[place])
-    if len(outer) < len(own) or np.broadcast_shapes(tuple(full), x.shape) != tuple(full):
+    if len(outer) < len(own) or not fits(x.shape, tuple(full)):
         raise errors.ShapeError(f"{name}: logits of shape {own} do not broadcast to classes of shape {outer}")
     noise = -log(-log(draw.uniform(tuple(full))))
     return argmax(x + noise, axis=from_end)
@@ -121,7 +126,9 @@ def choice(
     """
     name = "choice"
     if isinstance(x, (list, tuple, np.ndarray)):
-        raise errors.ArgumentTypeError(f"{name}: expected a tensor or an int, received {errors.shown(x)}; see ad.tensor")
+        raise errors.ArgumentTypeError(
+            f"{name}: expected a tensor or an int, received {errors.shown(x)}; see ad.tensor"
+        )
     if isinstance(x, Tensor):
         size, device = x.shape[as_axis(axis, x.ndim, name)], x.device if device is None else device
     else:

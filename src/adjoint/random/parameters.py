@@ -59,7 +59,7 @@ class Draw:
         counts = events or (0,) * len(parameters)
         own = broadcast_shapes(*[p.shape[: max(0, p.ndim - n)] for p, n in zip(parameters, counts, strict=True)])
         self.shape: Shape = own if shape is None else as_shape(shape, name)
-        if broadcast_shapes(own, self.shape) != self.shape:
+        if not fits(own, self.shape):
             raise errors.ShapeError(
                 f"{name}: parameters of shape {own} do not broadcast to numbers of shape {self.shape}; leave the "
                 "shape out for one number for each parameter"
@@ -76,9 +76,11 @@ class Draw:
         """Uniform numbers strictly between 0 and 1: the 0 that a generator gives becomes half its step."""
         dtype = self.dtype if dtype is None else dtype
         step = {2: 2.0**-11, 4: 2.0**-24, 8: 2.0**-53}[dtype.itemsize]
-        return maximum(self.noise("random_uniform", shape, dtype), step / 2)  # type: ignore[no-any-return]
+        return maximum(self.noise("random_uniform", shape, dtype), step / 2)
 
-    def noise(self, name: str = "random_uniform", shape: Shape | None = None, dtype: DType | None = None) -> Tensor[Any]:
+    def noise(
+        self, name: str = "random_uniform", shape: Shape | None = None, dtype: DType | None = None
+    ) -> Tensor[Any]:
         """Numbers that depend on no parameters."""
         how = {"shape": self.shape if shape is None else shape, "dtype": self.dtype if dtype is None else dtype}
         return wrap(getattr(self.place, name)(key=self.place.next_key(), **how), self.place)
@@ -93,6 +95,14 @@ class Draw:
             return wrap(getattr(device, name)(*arrays, key=device.next_key(), **options), device)
         except Exception as error:
             raise explain(error, device, name, arrays, options) from error
+
+
+def fits(shape: Shape, whole: Shape) -> bool:
+    """Whether a shape broadcasts to another one."""
+    try:
+        return broadcast_shapes(shape, whole) == whole
+    except errors.ShapeError:
+        return False
 
 
 def _numbers(value: Any, name: str, what: str) -> Any:

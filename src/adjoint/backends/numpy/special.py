@@ -16,7 +16,7 @@ _BLOCK = 4096  # elements: the kernels hold about ten arrays at a time
 def _on_numpy(kernel: Implementation) -> Implementation:
     def run(*operands: Any, **parameters: Any) -> Array:
         with np.errstate(all="ignore"):  # of branches that are not chosen
-            arrays = np.broadcast_arrays(*operands) if len(operands) > 1 else operands
+            arrays = list(np.broadcast_arrays(*operands)) if len(operands) > 1 else list(operands)
             if arrays[0].size <= 2 * _BLOCK:
                 return kernel(np, *operands, **parameters)
             shape, dtype = arrays[0].shape, next(x.dtype for x in operands if isinstance(x, (np.ndarray, np.generic)))

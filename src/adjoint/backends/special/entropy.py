@@ -18,9 +18,7 @@ def entr(xp: Any, x: Any) -> Any:
 def _both(xp: Any, x: Any, y: Any, inside: Any, at_zero: Any) -> Any:
     """What is inside where x and y are positive, something else at x = 0, and infinity elsewhere."""
     one = xp.ones_like(x)
-    return xp.where(
-        (x > 0.0) & (y > 0.0), inside, xp.where((x == 0.0) & (y >= 0.0), at_zero, math.inf * one)
-    )
+    return xp.where((x > 0.0) & (y > 0.0), inside, xp.where((x == 0.0) & (y >= 0.0), at_zero, math.inf * one))
 
 
 @kernel

@@ -198,9 +198,7 @@ def _hurwitz(xp: Any, s: Any, q: Any, order: int) -> Any:
     for j, coefficient in enumerate(_EM):
         if j:
             for step in (2 * j - 1.0, 2.0 * j):
-                rising = [
-                    rising[i] * (known + step) + (rising[i - 1] if i else 0.0) for i in range(order + 1)
-                ]
+                rising = [rising[i] * (known + step) + (rising[i - 1] if i else 0.0) for i in range(order + 1)]
             power = power / (a * a)
         series = [value + coefficient * power * r for value, r in zip(series, rising, strict=True)]
     decay = [(-xp.log(a)) ** i / math.factorial(i) for i in range(order + 1)]

@@ -232,19 +232,20 @@ def _beta_left(xp: Any, a: Any, b: Any, x: Any, y: Any, straight: Any, order: tu
     reach = xp.minimum(reach, xp.where(convex, 90.0 / xp.where(convex, slope, one), reach))
     scale = xp.minimum(xp.minimum(reach / 200.0, one), 1.0 / odds)
     i, j = order
+    scores: dict[tuple[int, int], Any] = {}
     if i + j:
         total = digamma(xp, a + b)
-        score_a, score_b = xp.log(x) - digamma(xp, a) + total, xp.log(y) - digamma(xp, b) + total
-        constants = _beta_constants(xp, a, b, straight, i + j)
+        here = xp.log(x) - digamma(xp, a) + total, xp.log(y) - digamma(xp, b) + total
+        scores = {**_beta_constants(xp, a, b, straight, i + j), (1, 0): here[0], (0, 1): here[1]}
 
     def integrand(v: Any) -> Any:
         other = xp.log1p(-odds * xp.expm1(-v))
         weight = xp.exp(-a * v + (b - 1.0) * other)
         if i + j == 0:
             return weight
-        mine, others = score_a - v, score_b + other
-        scores = {**constants, (1, 0): xp.where(straight, mine, others), (0, 1): xp.where(straight, others, mine)}
-        return weight * _weight_of_two(scores, i, j)
+        mine, others = scores[1, 0] - v, scores[0, 1] + other
+        turned = {(1, 0): xp.where(straight, mine, others), (0, 1): xp.where(straight, others, mine)}
+        return weight * _weight_of_two({**scores, **turned}, i, j)
 
     return _beta_mass(xp, a, b, x, y) / y * _outward(xp, reach, scale, integrand)
 
