@@ -1,4 +1,4 @@
-"""Distributions: their statistics, with fixed seeds, against SciPy's; derivatives by their parameters; what they refuse."""
+"""Distributions: statistics, with fixed seeds, against SciPy's; derivatives by parameters; what they refuse."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ CONTINUOUS: dict[str, tuple[Callable[..., Any], Any]] = {
     "beta": (lambda **k: R.beta(0.5, 2.0, N, **k), stats.beta(0.5, 2)),
     "beta, large": (lambda **k: R.beta(200.0, 300.0, N, **k), stats.beta(200, 300)),
     "student_t": (lambda **k: R.student_t(3.0, N, loc=1.0, scale=2.0, **k), stats.t(3, 1, 2)),
-    "truncated_normal": (lambda **k: R.truncated_normal(0.0, 3.0, N, mean=1.0, std=2.0, **k), stats.truncnorm(-0.5, 1, 1, 2)),
+    "truncated_normal": (
+        lambda **k: R.truncated_normal(0.0, 3.0, N, mean=1.0, std=2.0, **k), stats.truncnorm(-0.5, 1, 1, 2),
+    ),
     "truncated_normal, one bound": (lambda **k: R.truncated_normal(1.0, math.inf, N, **k), stats.truncnorm(1, np.inf)),
     "truncated_normal, far out": (lambda **k: R.truncated_normal(-12.0, -9.0, N, **k), stats.truncnorm(-12, -9)),
     "dirichlet": (lambda **k: R.dirichlet([1.0, 2.0, 3.0], N, **k)[:, 1], stats.beta(2, 4)),
@@ -59,14 +61,15 @@ def test_continuous_distributions(name: str, dtype: Any) -> None:
     assert stats.kstest(x.numpy().astype(np.float64), expected.cdf).pvalue > ENOUGH
 
 
+THREE = stats.rv_discrete(values=([0, 1, 2], [0.2, 0.3, 0.5]))
 DISCRETE: dict[str, tuple[Callable[[], Any], Any]] = {
     "poisson": (lambda: R.poisson(3.0, N), stats.poisson(3)),
     "binomial": (lambda: R.binomial(10, 0.3, N), stats.binom(10, 0.3)),
     "geometric": (lambda: R.geometric(0.25, N), stats.geom(0.25)),
     "rademacher": (lambda: R.rademacher(N), stats.rv_discrete(values=([-1, 1], [0.5, 0.5]))),
-    "categorical": (lambda: R.categorical(np.log([0.2, 0.3, 0.5]), N), stats.rv_discrete(values=([0, 1, 2], [0.2, 0.3, 0.5]))),
+    "categorical": (lambda: R.categorical(np.log([0.2, 0.3, 0.5]), N), THREE),
     "choice": (lambda: R.choice(4, N), stats.randint(0, 4)),
-    "choice, weighted": (lambda: R.choice(3, N, p=[0.2, 0.3, 0.5]), stats.rv_discrete(values=([0, 1, 2], [0.2, 0.3, 0.5]))),
+    "choice, weighted": (lambda: R.choice(3, N, p=[0.2, 0.3, 0.5]), THREE),
 }  # fmt: skip
 
 
@@ -162,7 +165,8 @@ def test_dtypes_follow_the_parameters() -> None:
 
 
 EVERYWHERE: list[Callable[[], Any]] = [
-    lambda: R.gamma([0.5, 3.0], (4, 2)), lambda: R.beta(2.0, 3.0, 4), lambda: R.student_t(3.0, 4), lambda: R.poisson(4.0, 5),
+    lambda: R.gamma([0.5, 3.0], (4, 2)), lambda: R.beta(2.0, 3.0, 4), lambda: R.student_t(3.0, 4),
+    lambda: R.poisson(4.0, 5),
     lambda: R.binomial(9, 0.5, 5), lambda: R.truncated_normal(-1.0, 1.0, 4), lambda: R.categorical([0.0, 1.0, 2.0], 6),
     lambda: R.choice(7, 3, replace=False), lambda: R.dirichlet([1.0, 2.0], 3), lambda: R.gumbel(3),
     lambda: R.multivariate_normal([0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]], 3),
@@ -261,7 +265,7 @@ EXPECTATIONS: dict[str, tuple[Callable[[Any], Any], float, float, float]] = {
     ),
     "weibull": (lambda k: R.weibull(k, N) ** 2, 2.0, -0.5 * (1 - np.euler_gamma), 0.05),
     "multivariate_normal": (
-        lambda r: (lambda x: x[:, 0] * x[:, 1])(R.multivariate_normal([0.0, 0.0], ad.stack([ad.stack([r * 0 + 2.0, r]), ad.stack([r, r * 0 + 1.0])]), N)),
+        lambda r: R.multivariate_normal([0.0, 0.0], r * np.eye(2)[::-1] + np.diag([2.0, 1.0]), N).prod(axis=1),
         0.5, 1.0, 0.05,
     ),
 }  # fmt: skip
@@ -323,7 +327,7 @@ def test_checkpoints_draw_the_same_numbers_again() -> None:
 
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "scale": (lambda: R.exponential(3, scale=-1.0), "exponential: scale must not be negative, received -1"),
-    "tensor of scales": (lambda: R.laplace(scale=ad.tensor([1.0, -2.0])), "laplace: scale must not be negative, received -2"),
+    "tensor of scales": (lambda: R.laplace(scale=ad.tensor([1.0, -2.0])), "laplace: scale must not be negative"),
     "nan": (lambda: R.cauchy(loc=math.nan), "cauchy: loc must be numbers, received nan"),
     "gamma": (lambda: R.gamma(0.0), "gamma: concentration must be positive, received 0"),
     "beta": (lambda: R.beta(1.0, -1.0), "beta: b must be positive"),
