@@ -19,8 +19,8 @@ LEAF = ad.NumPy()
 
 
 def varied(name: str, x: np.ndarray[Any, Any], n: int) -> np.ndarray[Any, Any]:
-    """Another example: the elements change places, or for matrices that must stay regular, grow."""
-    if x.dtype.kind in "fc" and (x.size < 2 or name in ("inv", "det", "cofactor", "cholesky", "solve")):
+    """Another example: the elements change places, or where matrices must stay regular and lines sorted, grow."""
+    if x.dtype.kind in "fc" and (x.size < 2 or name in ("inv", "det", "cofactor", "cholesky", "solve", "searchsorted")):
         return np.asarray(x * (1 + n))
     return np.roll(x, n)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import Any
 
@@ -220,3 +221,42 @@ def test_other_base_backends() -> None:
     ad.testing.check_grads(ad.sin, (X,), device=ad.Reference())
     with pytest.raises(errors.CheckError):
         ad.testing.check_grads(lambda x: x * x.detach(), (X,), device=ad.Reference())
+
+
+def test_numbers_of_python_are_arguments() -> None:
+    ad.testing.check_grads(lambda x, z: (x * z).real, (0.5, 1 + 2j))
+    with pytest.raises(ad.errors.CheckError, match="order 1"):
+        ad.testing.check_grads(lambda z: z * ad.stop_gradient(z).conj(), (1 + 2j,))
+
+
+@dataclasses.dataclass
+class Pair:
+    x: Any
+    y: Any
+
+
+def test_dataclasses_and_none_are_trees() -> None:
+    ad.testing.check_grads(lambda p, none: Pair(p.x * p.y["a"], none), (Pair(X, {"a": X}), None))
+    with pytest.raises(errors.CheckError, match="order 1, reverse"):
+        ad.testing.check_grads(lambda p: p.x.detach() * p.y, (Pair(X, X),))
+
+
+@pytest.mark.parametrize("f", [lambda x: None, lambda x: []])
+def test_a_check_of_nothing_is_none(f: Any) -> None:
+    for modes in (("reverse",), ("forward",), ("batched",)):
+        with pytest.raises(errors.CheckError, match=r"f returns tensors; received (None|\[\])"):
+            ad.testing.check_grads(f, (X,), modes=modes)
+
+
+@pytest.mark.parametrize(
+    ("f", "options", "match"),
+    [
+        (3, {}, "expected a function, received 3"),
+        (ad.sin, {"rtol": -1}, "rtol is a number of zero or more, received -1"),
+        (ad.sin, {"atol": "a"}, "atol is a number of zero or more, received 'a'"),
+        (ad.sin, {"atol": float("nan")}, "received nan"),
+    ],
+)
+def test_wrong_arguments(f: Any, options: Any, match: str) -> None:
+    with pytest.raises(errors.ArgumentError, match=match):
+        ad.testing.check_grads(f, (X,), **options)

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import adjoint as ad
+from adjoint.backend import living
 from adjoint.graph.recipes import Budget
 
 POLICIES: list[Any] = ["nothing", "matmuls", "everything", ["h"], 0, 200, 10**9]
@@ -189,10 +190,21 @@ def test_named_values_are_kept() -> None:
 # --- errors ---
 
 
-@pytest.mark.parametrize("policy", ["some", -1, True, 1.5, [1], None])
+def test_policies_of_the_same_names_share_a_level() -> None:
+    for names in (["test"], ("test",), {"test"}):
+        ad.grad(ad.checkpoint(ad.sin, policy=names))(1.0)
+    assert sum("names=test]" in backend.name for backend in living()) == 1
+
+
+@pytest.mark.parametrize("policy", ["some", -1, True, 1.5, [1], None, np.zeros(2)], ids=str)
 def test_an_unknown_policy(policy: Any) -> None:
     with pytest.raises(ad.errors.ArgumentError, match="policy"):
         ad.checkpoint(block, policy)
+
+
+def test_a_name_is_a_string() -> None:
+    with pytest.raises(ad.errors.ArgumentTypeError, match="checkpoint_name: a name is a string, received 3"):
+        ad.checkpoint_name(ad.ones(2), 3)  # type: ignore[arg-type]
 
 
 def test_what_is_no_function_or_tensor() -> None:

@@ -682,6 +682,21 @@ def test_no_steps(reverse: bool) -> None:
         ad.scan(lambda c, x: (c > 0, x), np.array(1.0), rows)
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+def test_map_in_batches(size: int) -> None:
+    xs = {"a": RNG.normal(size=(7, 3)), "b": np.arange(7)}
+    f = lambda x: (ad.sin(x["a"]) * x["b"], {"n": x["a"].sum()})
+    all_close(ad.map(f, xs, batch_size=size), ad.map(f, xs))
+    loss = lambda size: lambda a: (ad.map(f, {"a": a, "b": xs["b"]}, batch_size=size)[0] ** 2).sum()
+    close(ad.grad(loss(size))(xs["a"]), ad.grad(loss(None))(xs["a"]))
+    close(ad.hvp(loss(size), (xs["a"],), (xs["a"],)), ad.hvp(loss(None), (xs["a"],), (xs["a"],)))
+    sizes: list[Any] = []
+    ad.map(lambda x: sizes.append(x.device) or x, xs["a"], batch_size=size)
+    assert len(sizes) == -(-7 // size)  # f runs once for each batch
+    empty = ad.map(lambda x: x["a"] > 0, {"a": np.zeros((0, 3))}, batch_size=size)
+    assert (empty.shape, empty.dtype) == ((0, 3), np.bool_)
+
+
 def test_length() -> None:
     assert ad.scan(lambda c, _: (c + 2, c), 1, None, 3)[1].tolist() == [1, 3, 5]
     assert ad.scan(lambda c, _: (c + 2, c), 1, length=np.int64(3), reverse=True)[1].tolist() == [5, 3, 1]
@@ -998,6 +1013,9 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
         r"scan: the carry was float64 of shape \(\), and became",
     ),
     "no axis": (lambda: ad.map(ad.sin, {"a": ONE}), errors.ShapeError, r"map: xs\['a'\] is .* no first axis"),
+    "no arrays": (lambda: ad.map(ad.sin, ()), errors.ArgumentError, r"map: xs has no arrays$"),
+    "batch of none": (lambda: ad.map(ad.sin, TWO, batch_size=0), errors.ArgumentError, "batch_size is 0"),
+    "half a batch": (lambda: ad.map(ad.sin, TWO, batch_size=0.5), errors.ArgumentTypeError, "received 0.5"),
     "a list": (lambda: ad.map(ad.sin, [1.0, 2.0]), errors.ShapeError, r"xs\[0\] is .*1\., .*ad\.tensor makes"),
 }  # fmt: skip
 

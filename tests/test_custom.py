@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import collections
+import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from conftest import peer
 
 import adjoint as ad
 
@@ -183,6 +186,32 @@ def test_results_are_numpy_for_numpy_and_tensors_for_tensors() -> None:
 # --- errors ---
 
 
+def test_numpy_results_are_the_callers_own() -> None:
+    f = ad.custom_jvp(lambda x: x)
+    f.defjvp(lambda p, t: (p[0], t[0]))
+    x = X.copy()
+    out = f(x)
+    out[0] = 7
+    np.testing.assert_array_equal(x, X)
+
+
+@dataclasses.dataclass
+class Strict:
+    """Makes sure of what it holds."""
+
+    x: Any
+
+    def __post_init__(self) -> None:
+        assert isinstance(self.x, (ad.Tensor, np.ndarray)), type(self.x)
+
+
+def test_arguments_of_types_that_check_what_they_hold() -> None:
+    f = ad.custom_vjp(lambda s, y: s.x * y)
+    f.defvjp(lambda s, y: (s.x * y, (s.x, y)), lambda saved, g: (Strict(g * saved[1]), g * saved[0]))
+    np.testing.assert_array_equal(ad.grad(lambda s: f(s, W).sum())(Strict(X)).x, W)
+    np.testing.assert_array_equal(ad.vmap(lambda s, y: s.x * y, in_axes=(0, None))(Strict(X), 2.0), 2 * X)
+
+
 def test_rules_are_missing() -> None:
     for custom, name in (
         (ad.custom_vjp(ad.sin), "defvjp"),
@@ -214,10 +243,226 @@ def test_rules_that_do_not_fit() -> None:
     h.defjvp(lambda p, t: (p[0], (t[0], t[0])))
     with pytest.raises(ad.errors.ArgumentError, match="structure"):
         ad.jvp(h, (1.0,), (1.0,))
+    h.defjvp(lambda p, t: (p[0], t[0] * 1j))
+    with pytest.raises(ad.errors.DtypeError, match="a tangent is complex128, its result float64"):
+        ad.jvp(h, (1.0,), (1.0,))
     b = ad.custom_batching(ad.sin)
     b.def_batching(lambda size, flags, x: (x.sum(), True))
     with pytest.raises(ad.errors.ShapeError, match="does not count 3 examples"):
         ad.vmap(b)(X)
+
+
+def test_rules_are_functions() -> None:
+    for give in (
+        lambda: ad.custom_vjp(ad.sin).defvjp(ad.sin, 3),
+        lambda: ad.custom_jvp(ad.sin).defjvp(3),
+        lambda: ad.custom_batching(ad.sin).def_batching(None),
+    ):
+        with pytest.raises(ad.errors.ArgumentTypeError, match="is a function, received"):
+            give()
+
+
+def test_tangents_have_the_dtypes_of_results() -> None:
+    f = ad.custom_jvp(lambda x: (x * 2, ad.astype(x, ad.int64)))
+    f.defjvp(lambda p, t: (f(*p), (ad.astype(t[0], ad.float32) * 2, t[0])))
+    value, tangent = ad.jvp(f, (X,), (W,))
+    assert [x.dtype for x in tangent] == [x.dtype for x in value]
+    np.testing.assert_allclose(tangent[0], 2 * W, rtol=1e-7)
+    np.testing.assert_array_equal(tangent[1], 0)
+    f = ad.custom_jvp(lambda x: x * 2)
+    f.defjvp(lambda p, t: (p[0] * 2, t[0] * 2j))
+    with pytest.raises(ad.errors.DtypeError, match="tangent is complex128, its result float64"):
+        ad.jvp(f, (X,), (W,))
+
+
+def test_integers_and_other_constants_have_no_tangents() -> None:
+    @ad.custom_jvp
+    def power(x: Any, n: int, name: str) -> Any:
+        return x**n
+
+    def rule(p: Any, t: Any) -> Any:
+        x, n, name = p
+        assert (t[1], t[2]) == (0, None)
+        return power(*p), n * x ** (n - 1) * t[0] + ad.log(x) * x**n * t[1]
+
+    power.defjvp(rule)
+    assert ad.grad(power)(2.0, 3, "cube") == 12.0
+    assert ad.jvp(lambda x: power(x, 3, "cube"), (2.0,), (1.0,))[1] == 12.0
+
+
+def test_arguments_by_name() -> None:
+    def scaled(x: Any, n: int = 2, *, name: str = "") -> Any:
+        return x * n
+
+    f = ad.custom_vjp(lambda x, n=2, m=1: x * n * m)
+    f.defvjp(lambda x, n, m: (x * n * m, n * m), lambda r, g: (g * r, None, None))
+    assert ad.grad(lambda x: f(x=x, m=5))(1.0) == 10.0
+    with pytest.raises(ad.errors.ArgumentTypeError, match=r"custom_vjp\(<lambda>\): .*'other'"):
+        f(1.0, other=3)
+    f = ad.custom_jvp(scaled)
+    f.defjvp(lambda p, t: (p[0], t[0]))
+    with pytest.raises(ad.errors.ArgumentTypeError, match=r"custom_jvp\(scaled\): .*by position, and \['name'\]"):
+        f(1.0, name="a")
+
+
+def test_functions_and_rules_may_assign_to_what_they_are_given() -> None:
+    def squared(x: Any) -> Any:
+        x *= x
+        return x
+
+    def doubled(x: Any, g: Any) -> Any:
+        x *= 2
+        return (g * x,)
+
+    f = ad.custom_jvp(squared)
+    f.defjvp(lambda p, t: (f(p[0]), 2 * p[0] * t[0]))
+    assert ad.grad(f)(3.0) == 6.0
+    f = ad.custom_vjp(squared)
+    f.defvjp(lambda x: (x * x, x), doubled)
+    _, pullback = ad.vjp(f, 3.0)
+    assert [pullback(1.0), pullback(1.0)] == [(6.0,), (6.0,)]
+
+
+def test_arrays_of_the_user_are_copied() -> None:
+    held = np.ones(2)
+    product = ad.custom_vjp(lambda x, y: x * y)
+    product.defvjp(lambda x, y: (x * y, (x, y)), lambda r, g: (g * r[1], g * r[0]))
+    _, pullback = ad.vjp(lambda x: product(x, held), np.ones(2))
+    same = ad.custom_vjp(lambda x: held)
+    same.defvjp(lambda x: (held, None), lambda _, g: (g,))
+    result = same(ad.ones(2))
+    held[:] = 7.0
+    np.testing.assert_array_equal(pullback(np.ones(2))[0], 1.0)
+    assert result.tolist() == [1.0, 1.0]
+
+
+def test_a_tangent_has_the_dtype_of_its_result() -> None:
+    f = ad.custom_jvp(lambda x: x * 1)
+    f.defjvp(lambda p, t: (p[0] * 1, t[0].astype(ad.float32)))
+    value, tangent = ad.jvp(f, (X,), (X,))
+    assert (value.dtype, tangent.dtype) == (np.float64, np.float64)
+    np.testing.assert_array_equal(tangent, X.astype(np.float32))
+    np.testing.assert_array_equal(ad.grad(lambda x: f(x).sum())(X), np.ones(3))
+    f = ad.custom_jvp(lambda x: (ad.argmax(x), x))
+    f.defjvp(lambda p, t: ((ad.argmax(p[0]), p[0]), (0.0, t[0])))
+    (_, value), (index, tangent) = ad.jvp(f, (X,), (W,))
+    assert index == 0
+    np.testing.assert_array_equal(tangent, W)
+
+
+@pytest.mark.parametrize("rule", [3, None, "f"])
+def test_rules_that_are_no_functions(rule: Any) -> None:
+    f, g, h = ad.custom_vjp(ad.sin), ad.custom_jvp(ad.sin), ad.custom_batching(ad.sin)
+    for give in (
+        lambda: f.defvjp(ad.sin, rule),
+        lambda: f.defvjp(rule, ad.sin),
+        lambda: g.defjvp(rule),
+        lambda: h.def_batching(rule),
+    ):
+        with pytest.raises(ad.errors.ArgumentTypeError, match="is a function, received"):
+            give()
+    with pytest.raises(ad.errors.GraphError, match="no rules yet"):  # nothing was taken over
+        f(X)
+
+
+@functools.partial(ad.custom_vjp, nondiff_argnums=(0, 2))
+def applied(f: Any, x: Any, times: int = 2) -> Any:
+    return f(x) * times
+
+
+applied.defvjp(
+    lambda f, x, times: (f(x) * times, ad.cos(x)), lambda f, times, slope, g: (g * slope * times + 0 * f(g),)
+)
+
+
+@functools.partial(ad.custom_jvp, nondiff_argnums=(0, 2))
+def pushed_on(f: Any, x: Any, times: int = 2) -> Any:
+    return f(x) * times
+
+
+@pushed_on.defjvp
+def _(f: Any, times: int, primals: Any, tangents: Any) -> Any:
+    return f(primals[0]) * times, tangents[0] * ad.cos(primals[0]) * times
+
+
+@pytest.mark.parametrize("f", [applied, pushed_on])
+def test_arguments_that_are_not_differentiated(f: Any) -> None:
+    calls = {2: lambda x: f(ad.sin, x), 3: lambda x: f(ad.sin, x, 3), 4: lambda x: f(ad.sin, times=4, x=x)}
+    for times, call in calls.items():
+        total = lambda x, call=call: call(x).sum()
+        np.testing.assert_allclose(call(X), times * np.sin(X), rtol=1e-15)
+        np.testing.assert_allclose(ad.grad(total)(X), times * np.cos(X), rtol=1e-15)
+        np.testing.assert_allclose(ad.jvp(call, (X,), (W,))[1], times * np.cos(X) * W, rtol=1e-15)
+        np.testing.assert_allclose(ad.vmap(ad.grad(call))(X), times * np.cos(X), rtol=1e-15)
+        np.testing.assert_allclose(ad.hessian(total)(X), np.diag(-times * np.sin(X)), rtol=1e-15)
+    with pytest.raises(ad.errors.ArgumentTypeError, match="argument 2, one of nondiff_argnums, is a tensor"):
+        f(ad.sin, X, ad.tensor(2.0))
+    with pytest.raises(ad.errors.ArgumentTypeError, match="missing a required argument: 'x'"):
+        f(ad.sin)
+
+
+def test_arguments_by_name_and_defaults_reach_the_rule_by_position() -> None:
+    def product(x: Any, scale: Any = 2.0) -> Any:
+        return x * scale
+
+    f = ad.custom_vjp(product)
+    f.defvjp(lambda x, scale: (x * scale, (x, scale)), lambda saved, g: (g * saved[1], g * saved[0]))
+    for call in (f, lambda x: f(x=x), lambda x: f(x, scale=2.0), lambda x: f(scale=2.0, x=x)):
+        assert ad.grad(call)(3.0) == 2
+    assert ad.grad(f, 1)(3.0, 5.0) == 3
+    with pytest.raises(ad.errors.ArgumentTypeError, match="unexpected keyword argument 'sale'"):
+        f(3.0, sale=2.0)
+    named = ad.custom_jvp(lambda x, *, power: x**power)
+    named.defjvp(lambda p, t: (p[0], t[0]))
+    with pytest.raises(ad.errors.ArgumentTypeError, match=r"\['power'\] can only be given by name"):
+        named(3.0, power=2)
+
+
+@pytest.mark.parametrize("argnums", [1, "x", (True,), (-1,), (0.5,)])
+def test_wrong_nondiff_argnums(argnums: Any) -> None:
+    for make in (ad.custom_vjp, ad.custom_jvp):
+        with pytest.raises(ad.errors.ArgumentTypeError, match="nondiff_argnums are positions, received"):
+            make(ad.sin, nondiff_argnums=argnums)
+    beyond = ad.custom_jvp(ad.sin, nondiff_argnums=(3,))
+    beyond.defjvp(lambda *_: None)
+    with pytest.raises(ad.errors.ArgumentError, match="the call has 1 arguments"):
+        beyond(X)
+
+
+def test_a_rule_for_each_argument() -> None:
+    def product(x: Any, y: Any, z: Any) -> Any:
+        return {"out": x * y * z}
+
+    f = ad.custom_jvp(product)
+    f.defjvps(lambda t, out, x, y, z: {"out": t * y * z}, lambda t, out, x, y, z: {"out": t * out["out"] / y}, None)
+    for by, slope in enumerate((W * 2, X * 2, 0 * X)):
+        got = ad.grad(lambda *args: f(*args)["out"].sum(), by)(X, W, np.full(3, 2.0))
+        np.testing.assert_allclose(got, slope, rtol=1e-15)
+    f.defjvps(None, None, None)
+    assert not ad.jvp(lambda x: f(x, x, x)["out"], (X,), (X,))[1].any()
+    f.defjvps(None)
+    with pytest.raises(ad.errors.ArgumentError, match="defjvps has 1 rules, and the call 3 arguments"):
+        ad.jvp(lambda x: f(x, x, x)["out"], (X,), (X,))
+    with pytest.raises(ad.errors.ArgumentTypeError, match="a rule is a function, received 3"):
+        f.defjvps(3)  # type: ignore[arg-type]
+    with pytest.raises(ad.errors.ArgumentError, match="nondiff_argnums"):
+        pushed_on.defjvps(None)
+
+
+def test_the_same_declarations_as_in_jax() -> None:
+    jax = peer("jax")
+
+    def declared(library: Any, custom: Any) -> Any:
+        f = functools.partial(custom, nondiff_argnums=(1,))(lambda x, n: x**n)
+        f.defvjp(lambda x, n: (x**n, x), lambda n, x, g: (n * x ** (n - 1) * g,))
+        g = functools.partial(library, nondiff_argnums=(1,))(lambda x, n: x**n)
+        g.defjvp(lambda n, primals, tangents: (primals[0] ** n, n * primals[0] ** (n - 1) * tangents[0]))
+        h = library(lambda x, y: x * y)
+        h.defjvps(lambda t, out, x, y: t * y, lambda t, out, x, y: t * x)
+        return lambda x: f(x, 3) * g(x, n=2) + h(x, x)
+
+    ours, theirs = declared(ad.custom_jvp, ad.custom_vjp), declared(jax.custom_jvp, jax.custom_vjp)
+    np.testing.assert_allclose(ad.value_and_grad(ours)(1.5), jax.value_and_grad(theirs)(1.5), rtol=1e-6)
 
 
 def test_a_closed_over_tracked_tensor_is_refused() -> None:
@@ -265,6 +510,27 @@ def test_closures_of_partials_and_recursive_functions() -> None:
     converted, closed = ad.closure_convert(lambda x: power(x, 3), 1.0)
     assert len(closed) == 1
     assert ad.grad(converted, 1)(3.0, *closed).item() == 27.0
+
+
+class Affine(NamedTuple):
+    w: Any
+    b: Any
+
+
+def test_closures_over_any_tuple_list_or_dictionary() -> None:
+    w, b = ad.tensor(2.0), ad.tensor(1.0)
+    itself: list[Any] = [w]
+    itself.append(itself)
+    for held, f in (
+        (Affine(w, b), lambda p: lambda x: p.w * x + p.b),
+        (collections.OrderedDict(w=w, b=b), lambda p: lambda x: p["w"] * x + p["b"]),
+        (collections.defaultdict(list, {"w": [w], "b": [b]}), lambda p: lambda x: p["w"][0] * x + p["b"][0]),
+        (itself, lambda p: lambda x: p[1][1][0] * x + 1),
+    ):
+        converted, closed = ad.closure_convert(f(held), 1.0)
+        assert closed[0] is w
+        assert ad.grad(converted, 1)(3.0, *closed).item() == 3.0
+    assert itself[1] is itself
 
 
 def test_what_closes_over_nothing() -> None:

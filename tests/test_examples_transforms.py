@@ -12,6 +12,7 @@ from types import ModuleType
 
 import heat
 import hmc
+import logistic
 import lynx_hare
 import newton
 import numpy as np
@@ -24,7 +25,7 @@ from numpy.testing import assert_allclose
 import adjoint as ad
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
-MODULES = pytest.mark.parametrize("module", [newton, hmc, heat, lynx_hare], ids=lambda m: m.__name__)
+MODULES = pytest.mark.parametrize("module", [newton, logistic, hmc, heat, lynx_hare], ids=lambda m: m.__name__)
 pytestmark = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("matplotlib", "rich", "sklearn")),
     reason="needs the examples' libraries: pip install adjoint[examples]",
@@ -61,6 +62,21 @@ def test_standard_errors_follow_from_the_hessian_in_closed_form() -> None:
     hessian = data.x.T @ (data.x * (p * (1 - p))[:, None]) + ridge
     assert_allclose(ad.hessian(newton.loss)(w, data), hessian, rtol=1e-10, atol=1e-10)
     assert_allclose(newton.standard_errors(w, data), np.sqrt(np.diag(np.linalg.inv(hessian))), rtol=1e-8)
+
+
+# --- SciPy's optimizers ---
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_scipys_optimizers_find_what_scikit_learn_finds(seed: int) -> None:
+    data, test, _ = logistic.load(seed)
+    theirs = newton.scikit_learns(data)
+    gradients, products = [logistic.fit(data, method) for method in logistic.METHODS]
+    for found in (gradients, products):
+        assert_allclose(found.coefficients, theirs, atol=1e-4)
+        assert newton.accuracy(found.coefficients, test) > 0.95
+    assert len(products.losses) < len(gradients.losses)
+    assert logistic.by_differences(data).evaluations > 20 * gradients.evaluations
 
 
 # --- Hamiltonian Monte Carlo ---
@@ -236,7 +252,13 @@ def test_intervals_of_simulated_records_are_the_published_ones() -> None:
 # --- the command lines ---
 
 
-SMALL = {newton: [], hmc: ["--draws", "10"], heat: ["--iterations", "3"], lynx_hare: ["--records", "3"]}
+SMALL: dict[ModuleType, list[str]] = {
+    newton: [],
+    logistic: [],
+    hmc: ["--draws", "10"],
+    heat: ["--iterations", "3"],
+    lynx_hare: ["--records", "3"],
+}
 
 
 def run(module: ModuleType, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -109,6 +109,45 @@ def test_a_linear_primitive_with_a_batching_rule_of_its_own() -> None:
     np.testing.assert_array_equal(ad.vmap(made)(np.stack([x, -x])), [[2, 1, 0], [-2, -1, 0]])
 
 
+def test_batching_without_an_axis_runs_one_example_after_the_other() -> None:
+    keep = lambda shape: shape
+    cumulate = ad.primitive("users_cumulate", lambda x: np.cumsum(x, axis=0), kind="structural", shape=keep)
+    total = ad.primitive("users_total", lambda x: x.sum(), kind="reduction", shape=lambda shape: (),
+                         derivative={"x": lambda B, g, x_shape: B.broadcast_to(g, shape=x_shape)})  # fmt: skip
+    outer = ad.primitive("users_outer", np.multiply.outer, kind="contraction", operands="x y",
+                         shape=lambda x, y: x + y)  # fmt: skip
+    x = np.arange(6.0).reshape(2, 3)
+    for leaf in ("numpy", "autodiff<numpy>"):
+        rows = ad.tensor(x, device=leaf)
+        assert ad.vmap(cumulate)(rows).tolist() == np.cumsum(x, axis=1).tolist()
+        assert ad.vmap(total)(rows).tolist() == [3, 12]
+        assert ad.vmap(outer, in_axes=(0, None))(rows, rows[1]).tolist() == np.einsum("bi,j", x, x[1]).tolist()
+    np.testing.assert_array_equal(ad.vmap(ad.grad(lambda x: total(x * x)))(x), 2 * x)
+    empty = ad.vmap(outer, in_axes=(0, None))(np.zeros((0, 2), np.float32), np.zeros(3, np.float32))
+    assert (empty.shape, empty.dtype) == ((0, 2, 3), np.float32)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, -2, (0, -1), None])
+def test_batching_along_an_axis_however_it_is_given(axis: Any) -> None:
+    def shape_of(shape: Any, *, axis: Any) -> Any:
+        return np.sum(np.zeros(shape), axis=axis).shape
+
+    def along(x: Any, *, axis: Any) -> Any:
+        return np.asarray(np.sum(x, axis=axis))
+
+    made = ad.primitive("users_along", along, kind="reduction", shape=shape_of)
+    x = np.arange(24.0).reshape(2, 3, 4)
+    found = ad.vmap(lambda x: made(x, axis=axis))(x)
+    np.testing.assert_array_equal(found, [np.sum(example, axis=axis) for example in x])
+
+
+def test_results_that_are_not_those_of_all_examples() -> None:
+    size = ad.primitive("users_size", lambda x: np.asarray(np.linalg.norm(x)), kind="linear algebra",
+                        shape=lambda shape: ())  # fmt: skip
+    with pytest.raises(ad.errors.ShapeError, match=r"users_size: in a batch it gave shape \(\), expected \(2,\)"):
+        ad.vmap(size)(np.ones((2, 3, 3)))
+
+
 def test_custom_rules_say_their_pushforward() -> None:
     total = ad.primitive(
         "users_norm1",
@@ -126,10 +165,10 @@ def test_implementations_by_backend() -> None:
         "users_twice", {ad.NumPy: lambda x: x * 2, "reference": lambda x: None}, derivative=Linear(x=lambda B, g: g)
     )
     assert twice(ad.tensor([2.0], device="numpy")).tolist() == [4.0]
-    only = ad.primitive("users_only", {"numpy": np.sin})
+    only = ad.primitive("users_only", {"numpy": np.sin}, derivative={})
     with pytest.raises(ad.errors.UnsupportedPrimitive, match="reference cannot run the primitive 'users_only'"):
         only(ad.tensor([1.0], device="reference"))
-    assert not only(ad.tensor([1.0]).require_grad()).is_tracked()  # no derivative was declared
+    assert not only(ad.tensor([1.0]).require_grad()).is_tracked()  # its derivative is said to be zero
 
 
 def test_a_name_of_ones_own_may_be_declared_anew() -> None:
@@ -141,11 +180,33 @@ def test_a_name_of_ones_own_may_be_declared_anew() -> None:
     assert second(x).backward()[x].tolist() == (-np.sin(np.float32([0.5]))).tolist()
 
 
+def test_names_that_look_like_something_else() -> None:
+    into = ad.primitive("users_into_bins", np.cbrt)
+    assert into(ad.tensor([8.0])).tolist() == [2.0]
+    rules = {
+        "x": lambda B, g, y: B.sum(B.multiply(g, y), axis=(1,), keepdims=False),
+        "y": lambda B, g, x: B.sum(B.multiply(g, B.expand_dims(x, axis=(1,))), axis=(0,), keepdims=False),
+    }
+    outer = ad.primitive(
+        "outer",
+        lambda x, y: np.multiply.outer(x, y),
+        kind="contraction",
+        shape=lambda x, y: (*x, *y),
+        derivative=rules,
+    )
+    y = np.array([1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(ad.grad(lambda x: outer(x, y).sum())(np.ones(2)), [6.0, 6.0])
+    default = ad.primitive("default", np.cbrt, derivative={"x": lambda B, g: g})
+    assert ad.grad(default)(8.0) == 1.0
+
+
 @pytest.mark.parametrize(
     ("error", "match", "name", "options"),
     [
         ("ArgumentError", "taken", "sin", {}),
-        ("ArgumentError", "taken", "implement", {}),
+        *[("ArgumentError", "taken", name, {}) for name in "implement inner wrap pull size order name".split()],
+        ("ArgumentTypeError", "operands are names with spaces between", "users_wrong", {"operands": ("x", "y")}),
+        ("ArgumentTypeError", "parameters are names with spaces between", "users_wrong", {"parameters": 3}),
         ("ArgumentError", "identifier", "two words", {}),
         ("ArgumentError", "identifier", 3, {}),
         ("ArgumentError", "a kind is one of", "users_wrong", {"kind": "odd"}),
@@ -153,6 +214,13 @@ def test_a_name_of_ones_own_may_be_declared_anew() -> None:
         ("ArgumentError", r"\['z'\]", "users_wrong", {"derivative": {"z": lambda B, g: g}}),
         ("ArgumentError", "'nothing'", "users_wrong", {"derivative": {"x": lambda B, g, nothing: g}}),
         ("ArgumentTypeError", "derivative is a mapping", "users_wrong", {"derivative": 3}),
+        ("ArgumentTypeError", "a rule is a Python function.*received 3", "users_wrong", {"derivative": {"x": 3}}),
+        ("ArgumentTypeError", "shape is a function, received 3", "users_wrong", {"shape": 3}),
+        ("ArgumentTypeError", "dtype is a function", "users_wrong", {"dtype": "float32"}),
+        ("ArgumentTypeError", "definition is a function", "users_wrong", {"definition": 3}),
+        ("ArgumentTypeError", "batching is a function", "users_wrong", {"batching": "loop"}),
+        ("ArgumentTypeError", r"operands are names.*received \['x'\]", "users_wrong", {"operands": ["x"]}),
+        ("ArgumentTypeError", "parameters are names", "users_wrong", {"parameters": 3}),
     ],
 )
 def test_wrong_declarations(error: str, match: str, name: Any, options: Any) -> None:
@@ -206,3 +274,24 @@ def test_series() -> None:
         with mpmath.workdps(40):
             wanted = [float(mpmath.besselj(order, mpmath.mpf(0.75), derivative=k)) for k in range(7)]
         np.testing.assert_allclose([value, *series], wanted, rtol=1e-12)
+
+
+def test_a_derivative_that_was_not_given_is_an_error() -> None:
+    """Zero would be a wrong value that nobody sees."""
+    bare = ad.primitive("bare_sine", np.sin)
+    assert bare(ad.tensor(0.5)).item() == pytest.approx(np.sin(0.5), rel=1e-6)
+    for derive in (
+        lambda: ad.grad(bare)(0.5),
+        lambda: ad.jvp(bare, (0.5,), (1.0,)),
+        lambda: ad.vmap(ad.grad(bare))(np.ones(2)),
+        lambda: bare(ad.tensor(0.5).require_grad()).backward(),
+        lambda: ad.jet(bare, (0.5,), ([1.0, 0.0],)),
+    ):
+        with pytest.raises((ad.errors.UnsupportedPrimitive, ad.errors.BackwardError), match="has no derivative: give"):
+            derive()
+    assert ad.grad(lambda x: bare(ad.stop_gradient(x)) * x)(0.5) == pytest.approx(np.sin(0.5))
+    flat = ad.primitive("flat_sine", np.sin, derivative={})
+    assert ad.grad(flat)(0.5) == 0
+    whole = ad.primitive("whole_part", lambda x: np.floor(x).astype(np.int64), dtype=lambda *_: np.dtype(np.int64))
+    assert ad.jvp(lambda x: x * whole(x), (2.5,), (1.0,)) == (5.0, 2.0)
+    assert ad.grad(lambda x: x * whole(x))(2.5) == 2.0

@@ -243,7 +243,7 @@ def test_take_and_empty_indices() -> None:
     rows, columns = ad.nonzero(ad.tensor([[0, 1], [1, 0]]))
     assert (rows.tolist(), columns.tolist()) == ([0, 1], [1, 0])
     with pytest.raises(errors.OutOfRangeError, match=r"0-d boolean"):
-        x[True]
+        x[0, True]
     with pytest.raises(errors.AxisError, match=r"take.*axis="):
         ad.take(ad.ones((2, 2)), [0])
 

@@ -478,3 +478,18 @@ def test_errors_say_where() -> None:
         ad.implicit.root(lambda x: {"a": x["a"][:1]}, {"a": np.zeros(2)})
     with pytest.raises(DtypeError, match=r"x0\['a'\] is int64"):
         ad.implicit.root(lambda x: x, {"a": np.arange(3)})
+
+
+def test_functions_may_assign_to_what_they_are_given() -> None:
+    def f(x: Any, a: Any) -> Any:
+        a *= 2
+        x -= a
+        return x
+
+    for start in (1.0, np.array([1.0]), np.array([[1.0]])):
+        assert ad.implicit.root(f, start, np.array(3.0)) == 6.0
+
+
+def test_numbers_of_numpy_are_options() -> None:
+    found = ad.implicit.root(lambda x: x * x - 2, 1.0, tol=np.float32(1e-9), maxiter=np.int64(20))
+    assert abs(found - np.sqrt(2)) < 1e-9

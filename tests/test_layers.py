@@ -28,9 +28,9 @@ LAYERS = [
     {"functions"},
     {"linalg", "special", "extend"},
     {"random"},
-    {"nn"},
+    {"nn", "numpy_protocols"},
     {"transforms"},
-    {"implicit", "ode"},
+    {"implicit", "ode", "scipy"},
     {"testing"},
     {""},  # adjoint/__init__.py
 ]

@@ -247,6 +247,27 @@ def test_after_an_error_the_graph_counts_as_freed() -> None:
         loss.backward()
 
 
+def test_lines_under_decorators_that_were_used_before() -> None:
+    double = ad.vmap(lambda x: ad.sin(x) * 2)
+    w = ad.ones(2).require_grad()
+    double(w)
+    with ad.testing.trace_origins():
+        traced = double(w).grad_fn
+    assert traced is not None
+    assert traced.origin.file == __file__
+    after = double(w).grad_fn
+    assert not hasattr(after, "origin")
+
+    def inside(x: Any) -> Any:
+        before = ad.sin(x)
+        with ad.testing.trace_origins():
+            traced = ad.sin(before)
+        assert traced.grad_fn.origin.file == __file__
+        return ad.sin(traced) * 2
+
+    ad.grad(inside)(1.0)
+
+
 def test_trace_origins_restores_what_was_before() -> None:
     level = ad.Autodiff(ad.NumPy())
     assert not level.traces_origins()

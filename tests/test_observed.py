@@ -123,6 +123,27 @@ def test_what_is_tracked_below_stays_tracked(observer: Any) -> None:
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize(
+    "call",
+    {
+        "grad": lambda x: ad.grad(lambda x: ad.sqrt(x).sum())(x),
+        "jvp": lambda x: ad.jvp(ad.sqrt, (x,), (np.ones(2),)),
+        "vmap": lambda x: ad.vmap(ad.log)(x),
+        "hessian": lambda x: ad.hessian(lambda x: ad.sqrt(x).sum())(x),
+        "scan": lambda x: ad.scan(lambda c, x: (c + ad.log(x), None), 0.0, x),
+    }.values(),
+)
+def test_observers_of_the_default_device_see_transforms_of_numpy_arrays(call: Any) -> None:
+    profiled = ad.Profiled(ad.NumPy())
+    with ad.use_device(ad.Autodiff(profiled)), np.errstate(all="ignore"):
+        call(np.array([1.0, 0.0]))
+    assert profiled.profile().rows
+    with ad.use_device(ad.Autodiff(ad.Checked(ad.NumPy()))):
+        assert isinstance(ad.grad(lambda x: ad.sqrt(x).sum())(np.array([4.0, 1.0])), np.ndarray)
+        with pytest.raises((ad.errors.NonFiniteError, ad.errors.BackwardError), match="gave (-?inf|nan) at"):
+            call(np.array([1.0, 0.0]))
+
+
 @pytest.mark.parametrize("observer", [ad.Checked, ad.Profiled])
 def test_a_level_can_be_observed_inside_a_transform(observer: Any) -> None:
     def f(x: Any) -> Any:
@@ -588,9 +609,10 @@ def test_inner_levels_are_counted_below() -> None:
 
 def test_checkpointed_functions_are_counted() -> None:
     """They run on views of the levels, which count with what they are views of."""
-    p = ad.Profiled(ad.Autodiff(ad.NumPy()))
-    ad.checkpoint(ad.sin)(ad.asarray(np.ones(2), device=p))
-    assert counts(p)[("sin", "forward")] == (1, 32, 2)
+    for inner in (ad.NumPy(), ad.Reference(digits=31)):  # of the second nothing else here has made a level
+        p = ad.Profiled(ad.Autodiff(inner))
+        ad.checkpoint(ad.sin)(ad.asarray(np.ones(2), device=p))
+        assert counts(p)[("sin", "forward")] == (1, 32, 2)
 
 
 def test_buffers_are_reused_unless_their_values_are_evidence() -> None:

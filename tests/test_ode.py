@@ -359,6 +359,26 @@ def test_derivatives_that_are_not_finite() -> None:
         ad.odeint(lambda y, t: ad.sqrt(0.5 - t) * 0 + 1, 0.0, np.array([0.0, 1.0]))
 
 
+@pytest.mark.parametrize("gradient", ["direct", "adjoint"])
+@pytest.mark.parametrize("start", [1.0, [1.0], [[1.0]], (1.0, 1.0)])
+def test_functions_may_assign_to_what_they_are_given(start: Any, gradient: str) -> None:
+    def decay(y: Any, t: Any, rate: Any) -> Any:
+        rate *= -1
+        y = list(y) if isinstance(y, tuple) else [y]
+        for part in y:
+            part *= rate
+        return tuple(y) if len(y) > 1 else y[0]
+
+    start = tuple(map(np.array, start)) if isinstance(start, tuple) else np.array(start)
+    found = ad.odeint(decay, start, [0.0, 2.0], np.array(0.5), gradient=gradient)
+    for part in found if isinstance(start, tuple) else [found]:
+        np.testing.assert_allclose(part[-1], np.exp(-1.0), rtol=1e-7)
+
+
+def test_a_batch_of_nothing() -> None:
+    assert ad.vmap(lambda y: ad.odeint(lambda y, t: -y, y, [0.0, 1.0]))(np.zeros((0, 3))).shape == (0, 2, 3)
+
+
 @pytest.mark.parametrize(
     ("error", "call"),
     [
@@ -368,6 +388,8 @@ def test_derivatives_that_are_not_finite() -> None:
         (ArgumentError, lambda: ad.odeint(lambda y, t: y, 1.0, [0.0, 2.0, 1.0])),
         (ArgumentError, lambda: ad.odeint(lambda y, t: y, 1.0, [0.0, math.nan])),
         (DtypeError, lambda: ad.odeint(lambda y, t: y, 1.0, [0.0, 1.0j])),
+        (DtypeError, lambda: ad.odeint(lambda y, t: y, 1.0, ["0", "1"])),
+        (ShapeError, lambda: ad.odeint(lambda y, t: y, 1.0, [[0.0], [1.0, 2.0]])),
         (ArgumentError, lambda: ad.vmap(lambda t: ad.odeint(lambda y, t: y, 1.0, t))(np.ones((3, 2)))),
         (DtypeError, lambda: ad.odeint(lambda y, t: y, 1, [0.0, 1.0])),
         (ArgumentError, lambda: ad.odeint(lambda y, t: y, None, [0.0, 1.0])),

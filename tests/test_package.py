@@ -17,7 +17,8 @@ import adjoint as ad
 
 ROOT = Path(__file__).resolve().parent.parent
 OPTIONAL = [
-    "array_api_strict", "autograd", "cupy", "dask", "hypothesis", "jax", "matplotlib", "mpmath", "pandas", "pytest",
+    "array_api_strict", "autograd", "cupy", "dask", "hypothesis", "jax", "matplotlib", "mpmath", "opt_einsum",
+    "pandas", "pytest",
     "rich", "scipy", "sklearn", "tensorflow", "torch",
 ]  # fmt: skip
 SHARED = {"inexact", "integers", "made"}  # helpers that one topic has for the others, besides as_...

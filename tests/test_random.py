@@ -179,3 +179,20 @@ def test_any_integer_is_a_seed(seed: int) -> None:
     first = ad.random.uniform(3).tolist()
     ad.random.seed(seed)
     assert ad.random.uniform(3).tolist() == first
+
+
+@pytest.mark.parametrize("randomness", ["error", "split", "shared"])
+def test_pullbacks_and_derivatives_of_a_batch_know_what_was_drawn(randomness: str) -> None:
+    def f(x: Any) -> Any:
+        each = ad.vmap(lambda x: x * ad.random.normal(()), randomness="split")
+        return each(x) * ad.random.normal((2,))
+
+    x, unit = np.array([1.0, 2.0]), np.eye(2)
+    value, pullback = ad.vjp(f, x)
+    np.testing.assert_allclose(ad.vmap(pullback, randomness=randomness)(unit)[0], np.diag(value / x), rtol=1e-6)
+    slope = ad.vmap(ad.grad(lambda c: (pullback(c)[0] * c).sum()), randomness=randomness)
+    np.testing.assert_allclose(slope(unit), 2 * np.diag(value / x), rtol=1e-6)
+    value, along = ad.linearize(f, x)
+    np.testing.assert_allclose(ad.vmap(along, randomness=randomness)(unit), np.diag(value / x), rtol=1e-6)
+    both = ad.vmap(lambda u: ad.vmap(along)(u), randomness=randomness)(np.stack([unit, 2 * unit]))
+    np.testing.assert_allclose(both[1], 2 * np.diag(value / x), rtol=1e-6)

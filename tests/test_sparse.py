@@ -84,9 +84,10 @@ def test_patterns_have_every_entry_that_is_not_zero(name: str) -> None:
 
 # derivatives that are zero at some points only, or that rounding makes zero; kernels that see nothing but padding
 NOT_TIGHT = set(
-    "absorbing_multiply ceil cholesky clip cofactor conv2d_weight cumulative_prod floor floor_divide imag log_softmax "
-    "log_softmax_pullback max maximum min minimum pow prod relu relu_pullback remainder round sign softmax "
-    "softmax_cross_entropy sort standardize topk trunc where".split()
+    "absorbing_multiply ceil cholesky clip cofactor conv2d_weight copysign cummax cummin cumulative_prod floor "
+    "floor_divide fmod imag index_max index_min log_softmax log_softmax_pullback max maximum min minimum nanmax "
+    "nanmin nextafter pow prod relu relu_pullback remainder round sign softmax softmax_cross_entropy sort "
+    "standardize topk trunc where".split()
 )
 
 
@@ -531,3 +532,8 @@ A = scipy_sparse.csr_array(np.ones((3, 4)))
 def test_wrong_arguments(wrong: Callable[[], Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         wrong()
+
+
+def test_errors_of_the_gradient_name_the_hessian() -> None:
+    with pytest.raises(ad.errors.ShapeError, match="^sparse_hessian: the function gives a result of shape"):
+        ad.sparse_hessian(lambda x: x * x)(np.ones(3))

@@ -17,7 +17,7 @@ import adjoint as ad
 from adjoint import errors
 from adjoint.decorators.taylor import Series
 from adjoint.primitives import TABLE
-from adjoint.rules import RECORDS, Custom, Record
+from adjoint.rules import RECORDS, Custom
 
 LEAF = ad.NumPy()
 ORDER = 3
@@ -443,11 +443,10 @@ def test_nothing_but_reference_counts_is_needed_to_free_series() -> None:
 
 
 def test_a_record_without_a_pushforward_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    broken: dict[str, Record] = {**RECORDS, "prod": Custom(x=lambda B, g: g)}
-    monkeypatch.setattr("adjoint.decorators.taylor.RECORDS", broken)
+    monkeypatch.setitem(RECORDS, "prod", Custom(x=lambda B, g: g))
     with pytest.raises(errors.UnsupportedPrimitive, match="pushforward"):
         ad.Taylor(LEAF).implement(TABLE["prod"])
-    monkeypatch.setattr("adjoint.decorators.taylor.RECORDS", {})
+    monkeypatch.delitem(RECORDS, "prod")
     with pytest.raises(errors.UnsupportedPrimitive, match="prod has no derivative record"):
         ad.Taylor(LEAF).implement(TABLE["prod"])
 
@@ -475,3 +474,13 @@ def test_a_record_without_a_pushforward_is_an_error(monkeypatch: pytest.MonkeyPa
 def test_wrong_arguments(wrong: Callable[[], Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         wrong()
+
+
+def test_constant_results_are_as_others() -> None:
+    held = np.ones(2)
+    (number, array), _ = ad.jet(lambda x: (3.0, held), (1.0,), ([1.0],))
+    assert isinstance(number, np.float64)
+    assert array is not held
+    x = ad.tensor(1.0)
+    number, _ = ad.jet(lambda x: 3.0, (x,), ([x],))
+    assert isinstance(number, ad.Tensor)

@@ -355,6 +355,28 @@ def test_wrong_input(table: str, wrong: str) -> None:
     assert isinstance(caught.value, errors.AdjointError)
 
 
+NAMES: dict[str, Callable[[], Any]] = {
+    "hessian: argument 0 is int 3": lambda: ad.hessian(total)(3),
+    "hessian: argument 0 is complex128": lambda: ad.hessian(total)(X * 1j),
+    "hessian: the function's result is bool": lambda: ad.hessian(lambda x: x > 0)(2.0),
+    "hessian: with has_aux=True": lambda: ad.hessian(total, has_aux=True)(X),
+    "hessian: the function's result is str": lambda: ad.hessian(lambda x: "text")(X),
+    "hvp: argument 0 is int 3": lambda: ad.hvp(total, (3,), (1.0,)),
+    "hvp: the tangent": lambda: ad.hvp(total, (X,), (X[:2],)),
+    "hvp: the function gives a result of shape": lambda: ad.hvp(square, (X,), (X,)),
+    "hvp: there is nothing to differentiate by": lambda: ad.hvp(lambda: 1.0, (), ()),
+    "minimize: the function gives bool": lambda: ad.implicit.minimize(lambda x: True, X),
+    "vmap: randomness is": lambda: ad.vmap(square, randomness="some"),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_errors_name_the_transform_that_was_called(name: str) -> None:
+    with pytest.raises(errors.AdjointError) as caught:
+        NAMES[name]()
+    assert str(caught.value).startswith(name)
+
+
 def test_a_pullback_goes_on_after_a_wrong_cotangent() -> None:
     _, pullback = ad.vjp(square, X)
     _, along = ad.linearize(square, X)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -418,6 +420,43 @@ def test_random_functions() -> None:
 # --- transposes, constants -----------------------------------------------------------------------
 
 
+NOT_LINEAR: dict[str, Any] = {
+    "square": lambda x: x * x,
+    "sine": ad.sin,
+    "relu": ad.nn.relu,
+    "abs": ad.abs,
+    "a constant of the argument": lambda x: x * ad.stop_gradient(x),
+    "in one of several": lambda x: {"a": x, "b": [x[0] ** 3]},
+}
+
+
+@pytest.mark.parametrize("name", NOT_LINEAR)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex128])
+def test_what_is_zero_at_zero_and_not_linear(name: str, dtype: Any) -> None:
+    f, x = NOT_LINEAR[name], np.ones(4, dtype)
+    if name == "relu" and dtype is np.complex128:
+        pytest.skip("of real numbers alone")
+    with pytest.raises(ad.errors.ArgumentError, match="not linear"):
+        ad.linear_transpose(f, x)
+    one = ad.vmap(lambda a, x: ad.vmap(lambda b: ad.linear_transpose(lambda x: (f(x), 0 * a * b * x), x))(x), (0, None))
+    with pytest.raises(ad.errors.ArgumentError, match="not linear"):
+        one(x, x[:, None])
+    with pytest.raises(ad.errors.ArgumentError, match="not linear"):
+        ad.linear_transpose(lambda x, y: x * y, x, x)  # in each, and not in both
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex64])
+def test_what_is_linear_is_transposed(dtype: Any) -> None:
+    x = np.linspace(0.5, 2.0, 300).astype(dtype)
+    for f in (ad.cumulative_sum, lambda x: x[::-1] * 1e3, lambda x: ad.conj(x) - x, lambda x: (x.sum(), x[:0])):
+        ad.linear_transpose(f, x)
+    nested = ad.vmap(
+        lambda a: ad.vmap(lambda b: ad.linear_transpose(lambda x: (x * a, x * b, x), a)((a, a, a))[0])(x[:3])
+    )
+    expected = (x[:2, None] + x[:3] + 1) * x[:2, None]
+    np.testing.assert_allclose(nested(x[:2]), expected, rtol=8 * np.finfo(dtype).eps)
+
+
 def test_linear_transpose() -> None:
     a = cplx(2, 3)
 
@@ -684,3 +723,86 @@ def test_a_function_may_assign_to_its_argument() -> None:
     x = ad.asarray(X, copy=True)
     ad.grad(f)(x)
     agree(x.numpy(), X)
+
+
+def test_arrays_of_another_byte_order() -> None:
+    x = np.array([1.0, 2.0], ">f8")
+    for found in (
+        ad.grad(lambda x: (x**2).sum())(x),
+        ad.vmap(lambda x: 2 * x)(x),
+        ad.jvp(lambda x: x * x, (x,), (x,))[0],
+    ):
+        assert found.dtype == np.dtype("<f8")
+        assert found.dtype.isnative
+    doubled = ad.custom_vjp(lambda x: 2 * x)
+    doubled.defvjp(lambda x: (2 * x, None), lambda _, g: (2 * g,))
+    np.testing.assert_array_equal(ad.grad(lambda x: doubled(x).sum())(x), [2.0, 2.0])
+    assert ad.cond(True, lambda x: x, ad.sin, x).dtype.isnative
+
+
+def test_signatures_are_those_of_jax() -> None:
+    """Positions of parameters, and the names of those that are given by name; the function itself is f here."""
+    jax = peer("jax")
+    for name in ("grad", "value_and_grad", "hessian", "jvp", "vjp", "linearize", "linear_transpose", "vmap"):
+        _same_parameters(getattr(ad, name), getattr(jax, name), skip=1)
+    for name in ("cond", "switch", "while_loop", "fori_loop", "map"):
+        _same_parameters(getattr(ad, name), getattr(jax.lax, name))
+    for name in ("custom_vjp", "custom_jvp"):
+        _same_parameters(getattr(ad, name), getattr(jax, name), skip=1)
+
+
+def _same_parameters(mine: Any, theirs: Any, skip: int = 0) -> None:
+    ours, jaxs = (list(inspect.signature(f).parameters.values())[skip:] for f in (mine, theirs))
+    for p in ours:
+        if p.name == "randomness":
+            continue
+        (twin,) = [q for q in jaxs if q.name == p.name]
+        if p.kind is not p.KEYWORD_ONLY:
+            assert (p.kind, ours.index(p)) == (twin.kind, jaxs.index(twin)), (mine.__name__, p.name)
+
+
+def test_levels_have_the_options_of_the_device() -> None:
+    """Strong zeros and checkpointing are the user's choice, and a transform's own level makes it too."""
+
+    def f(x: Any) -> Any:
+        return ad.where(x > 0, ad.sqrt(x), 0.0).sum()
+
+    x = np.array([0.0, 4.0])
+    assert np.isnan(ad.grad(f)(x)[0])
+    strong = ad.Autodiff(ad.NumPy(), strong_zero=True)
+    with ad.use_device(strong):
+        np.testing.assert_array_equal(ad.grad(f)(x), [0, 0.25])
+        np.testing.assert_array_equal(ad.vjp(f, x)[1](1.0)[0], [0, 0.25])
+        np.testing.assert_array_equal(ad.jacobian(f, mode="reverse")(x), [0, 0.25])
+        np.testing.assert_array_equal(ad.vmap(ad.grad(f))(x[None]), [[0, 0.25]])
+    given = ad.tensor(x, device=strong)
+    np.testing.assert_array_equal(ad.grad(f)(given).numpy(), [0, 0.25])
+
+    def levels(x: Any) -> Any:
+        seen.append(x.device.checkpointing)
+        return (x * x).sum()
+
+    seen: list[Any] = []
+    ad.grad(levels)(x)
+    with ad.use_device(ad.Autodiff(ad.NumPy(), checkpointing="balanced")):
+        ad.grad(levels)(x)
+        ad.hessian(levels)(x)
+    assert seen[:2] == [None, "balanced"]
+    assert set(seen[1:]) == {"balanced"}
+
+
+@pytest.mark.parametrize("convert", [math.sin, float, int, complex, lambda x: x * float(x)])
+def test_numbers_of_python_are_not_made_of_what_a_transform_follows(convert: Any) -> None:
+    """They would be constants, and the derivative zero: nobody would see."""
+    for derive in (
+        ad.grad(convert),
+        ad.jacobian(convert),
+        ad.hessian(convert),
+        lambda x: ad.jvp(convert, (x,), (1.0,)),
+    ):
+        with pytest.raises(ad.errors.TrackedError, match=r"inside a transform .* x.item\(\) reads"):
+            derive(0.5)
+    w = ad.tensor(0.5).require_grad()
+    assert float(w * 2) == 1.0  # of a graph of the user's own it reads
+    assert ad.grad(lambda x: x * float(ad.stop_gradient(x)))(2.0) == 2.0
+    assert ad.grad(lambda x: x * x.item())(2.0) == 2.0

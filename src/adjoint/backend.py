@@ -102,15 +102,15 @@ class Backend(metaclass=_Interned):
         return self[primitive]
 
     def __getattr__(self, name: str) -> Implementation:
-        base, into, rest = name.partition("_into")
-        if base not in TABLE or rest:
+        base = name.removesuffix("_into")
+        if base not in TABLE:
             raise AttributeError(f"{type(self).__name__} has no attribute or primitive {name!r}")
         if self.ended:
             raise self.left_over(base)
         if self.template is not self:
             implementation = vars(self)[name] = getattr(self.template, name)
             return implementation  # type: ignore[no-any-return]
-        implementation = (self.implement_into if into else self.implement)(TABLE[base])
+        implementation = (self.implement if base == name else self.implement_into)(TABLE[base])
         vars(self)[name] = implementation
         return implementation
 
@@ -134,7 +134,7 @@ class Backend(metaclass=_Interned):
         """Drop the kept answers; `implement` is asked again."""
         known = vars(self)
         for name in [name for name in list(known) if name in TABLE or name.removesuffix("_into") in TABLE]:
-            del known[name]
+            known.pop(name, None)  # another thread may have been faster
 
     def __repr__(self) -> str:
         return self.name
@@ -259,11 +259,15 @@ class Leaf(Backend):
         return self.from_numpy(state, copy=keys is not None)
 
 
+def living() -> list[Backend]:
+    """All backends that there are, without the levels of transforms."""
+    with _Interned._lock:
+        return list(_Interned._made)
+
+
 def forget(name: str) -> None:
     """Drop what every backend keeps of a primitive: it was declared anew."""
-    with _Interned._lock:
-        known = list(_Interned._made)
-    for backend in known:
+    for backend in living():
         vars(backend).pop(name, None)
 
 
@@ -311,7 +315,7 @@ class Decorator(Backend, Generic[J]):
         if template is None:
             template = cls(below, *options)  # type: ignore[arg-type]
             if template.interned:
-                vars(below)["decorated"][cls, below, *options] = template  # found again without making it
+                template.registry()[cls, below, *options] = template  # found again without making it
         level = object.__new__(cls)
         known = vars(level)
         known.update(vars(template))

@@ -112,6 +112,11 @@ def _options(name: str, kind: str, text: str | None) -> dict[str, Any]:
     return options
 
 
+def kinds() -> list[Backend]:
+    """A backend of each kind that needs no other library."""
+    return [NumPy(), Reference(), *[make(NumPy()) for make in _DECORATORS.values()]]
+
+
 def default_device() -> Backend:
     """The backend that new tensors are made on where no `device=` says otherwise.
 
@@ -120,15 +125,37 @@ def default_device() -> Backend:
     """
     current = _current.get()
     while current is not None and current.ended:  # inherited by a task that outlived the transform
-        current = vars(current).get("default")
-    if current is not None:
-        return current
+        current = vars(current).get("_default")
+    return _of_the_process() if current is None else current
+
+
+def chosen_device() -> Backend:
+    """The default device that the user set, also inside of transforms, which make their level the default."""
+    current = _current.get()
+    while current is not None and "_default" in vars(current):
+        current = vars(current)["_default"]
+    return _of_the_process() if current is None else current
+
+
+def _of_the_process() -> Backend:
     if not _process:
         _process.append(_Setting(_from_environment(), lambda: None, 0))
     here = threading.get_ident()
     settings = _process[::-1]  # a copy: other threads may change the list
     # the flag is read last: a `with` that has come and gone meanwhile has set it
     return next(s.device for s in settings if (s.thread == here or s.owner() is None) and not s.taken_back)
+
+
+def observed_leaf(device: Backend) -> Backend:
+    """The leaf of a chain, with the observers that stand right above it: what computes, and nothing that follows.
+
+    >>> observed_leaf(Autodiff(Checked(NumPy())))
+    checked<numpy>
+    """
+    if not isinstance(device, Decorator):
+        return device
+    below = observed_leaf(device.inner)
+    return device if below is device.inner and isinstance(device, (Checked, Profiled)) else below
 
 
 def _from_environment() -> Backend:
@@ -153,7 +180,7 @@ def active_level() -> Backend | None:
     """The level of the innermost transform that this context runs in, if there is one."""
     level = _active.get()
     while level is not None and level.ended:  # inherited by a task that outlived the transform
-        level = vars(level).get("outer")
+        level = vars(level).get("_outer")
     return level
 
 
@@ -171,7 +198,7 @@ class active:
     def __enter__(self) -> None:
         outer, default = active_level(), _current.get()
         for level in self._levels:  # for a task that outlives the transform
-            vars(level).update(outer=outer, default=default)
+            vars(level).update(_outer=outer, _default=default)
         self._running, self._creating = _active.set(self._levels[0]), _current.set(self._levels[0])
 
     def __exit__(

@@ -27,7 +27,7 @@ complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
 
 default_float, default_int, default_complex = float32, int64, complex64
 
-_ALL = (
+ALL = (
     bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, float32, float64, complex64, complex128,
 )  # fmt: skip
 _RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
@@ -47,10 +47,10 @@ def as_dtype(dtype: Any) -> DType:
         found = np.dtype(dtype).newbyteorder("=")
     except TypeError:
         found = None
-    for known in _ALL:
+    for known in ALL:
         if found is not None and found == known:  # NumPy takes None for float64
             return known  # the one object, so that `is` compares
-    raise errors.DtypeError(f"dtype {dtype!r} is not supported; the dtypes are {', '.join(map(str, _ALL))}")
+    raise errors.DtypeError(f"dtype {dtype!r} is not supported; the dtypes are {', '.join(map(str, ALL))}")
 
 
 @functools.cache
@@ -118,6 +118,8 @@ def values_of(values: Any, dtype: Any = None, name: str = "tensor") -> np.ndarra
         raise errors.ShapeError(f"{name}: the nested lists do not form an array: {error}") from None
     except (TypeError, RuntimeError) as error:
         raise unreadable(values, name, error) from error
+    if array.dtype.kind == "f" and isinstance(values, (list, tuple)) and array.size and abs(array).max() >= 2.0**63:
+        array = _unrounded(values, array)
     if array.dtype.kind == "O" and all(isinstance(value, int) for value in array.flat):
         array = _of_large_integers(array, default_int if dtype is None else as_dtype(dtype), name)
     if array.dtype.kind in "OUSmMV":
@@ -138,6 +140,15 @@ def values_of(values: Any, dtype: Any = None, name: str = "tensor") -> np.ndarra
         if low < least or high > most:
             raise errors.RangeError(f"{name}: the integer {low if low < least else high} does not fit in {wanted}")
     return array.astype(wanted, copy=False)
+
+
+def _unrounded(values: Any, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Integers of 64 bits with and without sign, which NumPy meets in float64: as they are, if they are that."""
+    exact = np.asarray(values, dtype=object)
+    if not all(isinstance(value, (int, np.integer)) for value in exact.flat):
+        return array
+    fits = min(exact.flat) >= 0 and max(exact.flat) <= np.iinfo(np.uint64).max
+    return exact.astype(np.uint64) if fits else exact
 
 
 def _of_large_integers(array: np.ndarray[Any, Any], wanted: DType, name: str) -> np.ndarray[Any, Any]:

@@ -9,12 +9,25 @@ from typing import Any
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Leaf, forget
+from adjoint.backend import Leaf, forget, living
 from adjoint.backends.numpy import NumPy
+from adjoint.decorators.batched import BY_KIND
+from adjoint.devices import kinds
 from adjoint.functions.creation import as_tensors
 from adjoint.graph.plans import picked
-from adjoint.primitives import ELEMENTWISE, KINDS, TABLE, Primitive, broadcast_shapes, same_dtype
-from adjoint.rules import BATCHING, RECORDS, Composed, Custom, Elementwise, NotDifferentiable, Record, names_of
+from adjoint.primitives import (
+    ELEMENTWISE,
+    KINDS,
+    LINALG,
+    STRUCTURAL,
+    TABLE,
+    Primitive,
+    Spec,
+    broadcast_shapes,
+    result_spec,
+    same_dtype,
+)
+from adjoint.rules import BATCHING, RECORDS, Composed, Custom, Elementwise, NotDifferentiable, Record, Rule, names_of
 from adjoint.tensor import cast, run
 
 Rules = Mapping[str, Callable[..., Any]]
@@ -24,8 +37,9 @@ _own: set[str] = set()  # names that users declared, and may declare anew
 class UserPrimitive:
     """A function of tensors that runs a primitive: what `ad.primitive` gives."""
 
-    def __init__(self, primitive: Primitive, document: str | None) -> None:
+    def __init__(self, primitive: Primitive, document: str | None, differentiable: bool) -> None:
         self.primitive = primitive
+        self.differentiable = differentiable
         self.__name__ = self.__qualname__ = primitive.name
         self.__doc__ = document
 
@@ -39,7 +53,7 @@ class UserPrimitive:
                 f"{name}: expected the parameters {self.primitive.parameters}, received {tuple(parameters)}"
             )
         tensors = as_tensors(list(operands), name)
-        if not isinstance(RECORDS[name], NotDifferentiable):
+        if self.differentiable:
             tensors = [cast(x, dtypes.floating(x.dtype)) for x in tensors]
         return run(name, tensors, **parameters)
 
@@ -72,7 +86,8 @@ def primitive(
         "numpy") to functions of their arrays. Operands come by position, parameters by keyword.
     kind
         "elementwise", "reduction", "structural", "contraction", "indexing" or "linear algebra". Batching follows from
-        it: elementwise ones broadcast, others have `axis` among their parameters or take stacks of matrices.
+        it: elementwise ones broadcast, linear algebra takes stacks of matrices, others have `axis` among their
+        parameters; those that have none run for one example after the other.
     operands, parameters
         Names with spaces between; read off the implementation's signature, where it has one.
     shape, dtype
@@ -80,7 +95,8 @@ def primitive(
         (elementwise), and the dtype is the first operand's.
     derivative
         A rule per differentiable operand, `rule(B, g, ...)`, whose further parameters say what it needs
-        (adjoint.rules.records says how); or a record. None says that there is no derivative.
+        (adjoint.rules.records says how); or a record. An empty mapping says that the derivative is zero. Without any, a
+        derivative that is asked for is an error.
     pushforward
         For forward mode, `pushforward(B, tangents, ...)`, where it does not follow: for rules of primitives that are
         not elementwise.
@@ -108,10 +124,21 @@ def primitive(
     """
     if not isinstance(name, str) or not name.isidentifier() or name.endswith("_into"):
         raise errors.ArgumentError(f"primitive: a name is an identifier, received {name!r}")
-    if (name in TABLE and name not in _own) or hasattr(Leaf, name):
+    if name not in _own and (name in TABLE or any(hasattr(backend, name) for backend in [*living(), *kinds()])):
         raise errors.ArgumentError(f"primitive: {name!r} is taken; choose another name")
     if kind not in KINDS:
         raise errors.ArgumentError(f"primitive {name}: a kind is one of {', '.join(KINDS)}; received {kind!r}")
+    functions = {"shape": shape, "dtype": dtype, "definition": definition, "batching": batching}
+    for option, function in functions.items():
+        if function is not None and not callable(function):
+            raise errors.ArgumentTypeError(
+                f"primitive {name}: {option} is a function, received {errors.shown(function)}"
+            )
+    for option, names in {"operands": operands, "parameters": parameters}.items():
+        if names is not None and not isinstance(names, str):
+            raise errors.ArgumentTypeError(
+                f"primitive {name}: {option} are names with spaces between, received {errors.shown(names)}"
+            )
     implementations = _implementations(name, implementation)
     first = next(iter(implementations.values()), definition)
     read_operands, read_parameters = _signature(name, first, skip=first is definition)
@@ -131,11 +158,12 @@ def primitive(
     record = _record(made, derivative, pushforward, definition)
     TABLE[name], RECORDS[name] = made, record
     BATCHING.pop(name, None)
-    if batching is not None:
-        BATCHING[name] = batching
+    if batching is not None or kind != ELEMENTWISE:
+        BATCHING[name] = _fitting(batching or _batching(made))
     _own.add(name)
     forget(name)
-    return UserPrimitive(made, getattr(first, "__doc__", None))
+    differentiable = bool(derivative) or definition is not None
+    return UserPrimitive(made, getattr(first, "__doc__", None), differentiable)
 
 
 def _implementations(name: str, given: Any) -> dict[Any, Callable[..., Any]]:
@@ -173,6 +201,8 @@ def _record(made: Primitive, derivative: Any, pushforward: Any, definition: Any)
     elif definition is not None:
         record = Composed(definition, pushforward=pushforward, **dict(derivative or {}))
     elif derivative is None:
+        record = _refusing(made.name)
+    elif derivative == {}:
         record = NotDifferentiable()
     elif isinstance(derivative, Mapping):
         simple = made.kind == ELEMENTWISE and pushforward is None
@@ -187,8 +217,83 @@ def _record(made: Primitive, derivative: Any, pushforward: Any, definition: Any)
     for rule, skip in [*[(r, 2) for r in record.rules.values()], (record.pullback, 3), (record.pushforward, 2)]:
         if rule is None:
             continue
+        if not hasattr(rule, "__code__"):
+            raise errors.ArgumentTypeError(
+                f"primitive {made.name}: a rule is a Python function, whose parameters say what it needs; received "
+                f"{errors.shown(rule)}"
+            )
         try:
             picked(made, names_of(rule, skip))
-        except (TypeError, AttributeError) as error:
+        except TypeError as error:
             raise errors.ArgumentError(f"primitive {made.name}: {error}") from None
     return record
+
+
+def _refusing(name: str) -> Record:
+    """A record that says, where a derivative is asked for, that none was given."""
+
+    def refuse(*_: Any) -> Any:
+        raise errors.UnsupportedPrimitive(
+            f"the primitive {name!r} has no derivative: give derivative= to ad.primitive, {{}} where it is zero, or "
+            "stop_gradient its operands"
+        )
+
+    return Custom(
+        pullback=lambda B, g, wanted: refuse(),
+        pushforward=lambda B, tangents, out: refuse() if B.dtype_of(out).kind in "fc" else None,
+    )
+
+
+def _batching(made: Primitive) -> Rule:
+    """The rule that follows from a primitive: in stacks, along an axis, or else one example after the other."""
+    if made.kind is LINALG:
+        return BY_KIND[LINALG]
+    return _along_axis if "axis" in made.parameters else _each_alone
+
+
+def _along_axis(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
+    axis = parameters["axis"]
+    counted = [isinstance(i, int) for i in (axis if isinstance(axis, (tuple, list)) else [axis])]  # not None, say
+    return (BY_KIND[STRUCTURAL] if all(counted) else _each_alone)(B, primitive, values, flags, parameters)
+
+
+def _each_alone(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
+    """Batching that is right for every primitive: one example after the other."""
+    size = _size(values, flags)
+    if not size:
+        specs = [Spec(shape, B.dtype_of(v)) for v, shape in zip(values, _one(values, flags), strict=True)]
+        blank = result_spec(primitive, specs, parameters)
+        return B.full(shape=(0, *blank.shape), value=0, dtype=blank.dtype)
+    answers = []
+    for i in range(size):
+        operands = [
+            B.index(v, key=(i, *[slice(0, n, 1) for n in v.shape[1:]])) if batched else v
+            for v, batched in zip(values, flags, strict=True)
+        ]
+        answers.append(B.expand_dims(B[primitive](*operands, **parameters), axis=(0,)))
+    return B.concat(*answers, axis=0)
+
+
+def _fitting(rule: Rule) -> Rule:
+    """The rule, whose results are those of all examples; raises ShapeError where they are not."""
+
+    def checked(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
+        out = rule(B, primitive, values, flags, parameters)
+        wanted = (_size(values, flags), *primitive.shape(*_one(values, flags), **parameters))
+        if tuple(out.shape) != wanted:
+            raise errors.ShapeError(
+                f"{primitive.name}: in a batch it gave shape {tuple(out.shape)}, expected {wanted}, examples first; "
+                "give batching=, or another kind"
+            )
+        return out
+
+    return checked
+
+
+def _size(values: list[Any], flags: list[bool]) -> int:
+    return next(v.shape[0] for v, batched in zip(values, flags, strict=True) if batched)  # type: ignore[no-any-return]
+
+
+def _one(values: list[Any], flags: list[bool]) -> list[tuple[int, ...]]:
+    """The shapes of one example; numbers have none."""
+    return [tuple(getattr(v, "shape", ()))[batched:] for v, batched in zip(values, flags, strict=True)]

@@ -21,10 +21,10 @@ from adjoint.functions.reductions import all, max, sum
 from adjoint.linalg import solve, vector_norm
 from adjoint.tensor import Tensor, meet, wrap
 from adjoint.transforms.calls import Function, array_of, to_numpy
-from adjoint.transforms.custom import Tensors, _Rules
 from adjoint.transforms.forward import jvp, linearize
 from adjoint.transforms.jacobians import jacobian
 from adjoint.transforms.krylov import cg, everywhere, gmres
+from adjoint.transforms.levels import Rules, Tensors
 from adjoint.transforms.reverse import grad, stop_gradient, value_and_grad, vjp
 from adjoint.transforms.states import Parameters, State, applied, filled, floats_of, of_dependence, settled
 
@@ -81,7 +81,8 @@ def root(
     ConvergenceError
         No solution within `maxiter` steps, or none of a derivative's system.
     SingularError
-        The Jacobian at the solution has no inverse: there is no derivative.
+        The Jacobian at the solution has no inverse: there is no derivative. In a walk back this, and that a system was
+        not solved, are the cause of a BackwardError.
     ArgumentError, ShapeError, DtypeError
         x0 has no elements, or other than floating ones; f gives another structure, shape or kind.
     TrackedError
@@ -162,9 +163,9 @@ class _Problem:
         eps = float(np.finfo(self.state.dtype).eps)
         if tol is None:
             tol = eps**0.75
-        if not isinstance(tol, (int, float)) or not tol > 0:
+        if not isinstance(tol, (int, float, np.integer, np.floating)) or not tol > 0:
             raise errors.ArgumentError(f"{name}: tol is a positive number, received {errors.shown(tol)}")
-        if not isinstance(maxiter, int) or isinstance(maxiter, bool) or maxiter < 1:
+        if not isinstance(maxiter, (int, np.integer)) or isinstance(maxiter, bool) or maxiter < 1:
             raise errors.ArgumentError(f"{name}: maxiter is a positive integer, received {errors.shown(maxiter)}")
         if solver is not None and not callable(solver):
             raise errors.ArgumentTypeError(
@@ -190,7 +191,7 @@ class _Problem:
             what = f"a result of shape {out.shape}" if hasattr(out, "shape") else f"{type(out).__name__}"
             raise errors.ShapeError(f"minimize: the function gives {what}, expected a scalar")
         if not isinstance(out, Tensor):
-            return wrap(array_of(out, x.device), x.device)
+            out = wrap(array_of(out, x.device), x.device)
         if out.dtype.kind != "f":
             raise errors.DtypeError(f"minimize: the function gives {out.dtype}, expected a real floating result")
         return out
@@ -216,7 +217,7 @@ class _Problem:
 # --- derivatives ---------------------------------------------------------------------------------
 
 
-class _Implicit(_Rules):
+class _Implicit(Rules):
     """The vector y with residual(y, xs) = 0, as a function of the tensors xs."""
 
     def __init__(self, problem: _Problem, f: Residual, symmetric: bool) -> None:

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from adjoint import errors
+from adjoint import dtypes, errors
 from adjoint.functions.manipulation import concat, stack
 from adjoint.functions.products import vecdot
 from adjoint.tensor import Tensor, cast, lifted, meet, run, wrap
 from adjoint.transforms.calls import Function, array_of
-from adjoint.transforms.custom import Tensors, _Rules
 from adjoint.transforms.forward import jvp
+from adjoint.transforms.levels import Rules, Tensors
 from adjoint.transforms.reverse import vjp
 from adjoint.transforms.states import Parameters, State, applied, filled, floats_of, of_dependence, settled
 
@@ -104,7 +104,8 @@ def odeint(
     Raises
     ------
     ConvergenceError
-        More steps than `mxstep`, a step that became too short, or a derivative that is not finite.
+        More steps than `mxstep`, a step that became too short, or a derivative that is not finite. Of the adjoint
+        equation, which a walk back solves, it is the cause of a BackwardError.
     ShapeError, ArgumentError, DtypeError
         `t` has other than one axis, is empty, or neither increases nor decreases; func gives another structure, shape
         or kind than the state's; y0 is not floating.
@@ -132,7 +133,7 @@ def odeint(
     )
     if not control.rtol and not control.atol:
         raise errors.ArgumentError("odeint: rtol and atol are both zero, which no step can reach")
-    t = t if isinstance(t, Tensor) else np.asarray(t)
+    t = t if isinstance(t, Tensor) else dtypes.values_of(t, dtypes.float64, "odeint: t")
     parameters = Parameters("odeint", func, args, y0, t)
     base = parameters.base
     state = State("odeint", "y0", y0, base)
@@ -146,8 +147,11 @@ def odeint(
     if gradient == "adjoint":
         ys = applied(_Continuous(slope, control), [state.vector, times, *parameters.tensors])
     else:
-        given = parameters.arguments()
-        ys = _integrated(lambda y, s: state.ravel(func(state.unravel(y), s, *given)), state.vector, times, control)
+
+        def f(y: Vector, s: Vector) -> Vector:
+            return state.ravel(func(state.unravel(y), s, *parameters.arguments()))
+
+        ys = _integrated(f, state.vector, times, control)
     return parameters.answer(state.unravel(ys))
 
 
@@ -307,7 +311,7 @@ def _error(slopes: list[Any], h: float, y: Any, after: Any, control: Control) ->
     """The estimated error of a step as a multiple of what is allowed; of a batch, of the worst example."""
     error = sum([weight * k for weight, k in zip(_ERROR, slopes, strict=True) if weight])
     allowed = control.atol + control.rtol * np.maximum(np.abs(y), np.abs(after))
-    return float(np.max(_norm(h * error / allowed, control)))
+    return float(np.max(_norm(h * error / allowed, control), initial=0.0))
 
 
 def _first_step(f: Slope, y: Vector, k: Vector, begin: float, end: float, control: Control) -> float:
@@ -320,12 +324,12 @@ def _first_step(f: Slope, y: Vector, k: Vector, begin: float, end: float, contro
     allowed = control.atol + control.rtol * np.abs(_values(y))
     size, speed = _norm(_values(y) / allowed, control), _norm(_values(k) / allowed, control)
     small = (size < 1e-5) | (speed < 1e-5)
-    guess = min(float(np.min(np.where(small, 1e-6, 0.01 * size / np.where(small, 1.0, speed)))), longest)
+    guess = float(np.min(np.where(small, 1e-6, 0.01 * size / np.where(small, 1.0, speed)), initial=longest))
     other = f(y + sign * guess * k, _constant(begin + sign * guess, y))
     change = _norm((_values(other) - _values(k)) / allowed, control) / guess
     if not np.isfinite(change).all():
         return sign * guess
-    fastest = float(np.max(np.maximum(speed, change)))
+    fastest = float(np.max(np.maximum(speed, change), initial=0.0))
     step = max(1e-6, guess * 1e-3) if fastest <= 1e-15 else (0.01 / fastest) ** 0.2
     return sign * min(100 * guess, step, longest)
 
@@ -333,7 +337,7 @@ def _first_step(f: Slope, y: Vector, k: Vector, begin: float, end: float, contro
 # --- the adjoint equation ------------------------------------------------------------------------
 
 
-class _Continuous(_Rules):
+class _Continuous(Rules):
     """The states at all times as a function of [y0, t, *theta], with derivatives from differential equations."""
 
     name = "odeint"

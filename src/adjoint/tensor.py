@@ -11,6 +11,7 @@ import operator
 import reprlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
@@ -35,7 +36,7 @@ Scalar = (bool, int, float, complex)  # Python's own; NumPy's count as arrays
 _new = object.__new__
 _BOOL = dtypes.bool
 # what integers are made float for, and booleans integers
-_FLOATING = frozenset("divide atan2 logaddexp".split())
+_FLOATING = frozenset("divide atan2 hypot logaddexp copysign nextafter".split())
 _NUMERIC = frozenset(
     "add subtract multiply maximum minimum floor_divide remainder pow bitwise_left_shift bitwise_right_shift".split()
 )
@@ -56,7 +57,7 @@ _WANTED = {
     "negative": "numbers; of booleans there is ~",
     **dict.fromkeys("bitwise_and bitwise_or bitwise_xor bitwise_invert".split(), "integers or booleans"),
     **dict.fromkeys("bitwise_left_shift bitwise_right_shift".split(), "integers"),
-    **dict.fromkeys("atan2 logaddexp".split(), "real numbers"),
+    **dict.fromkeys("atan2 hypot logaddexp copysign nextafter".split(), "real numbers"),
 }
 
 
@@ -134,7 +135,6 @@ class Tensor(Generic[B]):
 
     __slots__ = ("__weakref__", "_array", "_device", "_dtype")
     __array_priority__ = 1000
-    __array_ufunc__ = None  # NumPy arrays on the left of an operator defer to the tensor
     __hash__ = None  # type: ignore[assignment]  # == compares elements
 
     _array: Array
@@ -338,7 +338,21 @@ class Tensor(Generic[B]):
     @bound
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]: ...
     @bound
-    def __dlpack__(self, **options: Any) -> Any: ...
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any: ...
+    @bound
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any: ...
+    @bound
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> ModuleType: ...
+    @bound
+    def __dlpack__(
+        self,
+        /,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any: ...
     @bound
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
@@ -382,9 +396,9 @@ class Tensor(Generic[B]):
     @bound
     def __deepcopy__(self, memo: Any) -> Tensor[B]: ...
     @bound
-    def to_device(self, device: Any, /) -> Tensor[Any]: ...
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor[Any]: ...
     @bound
-    def astype(self, dtype: Any, /, *, copy: bool = True) -> Tensor[B]: ...
+    def astype(self, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor[Any]: ...
 
     # --- array functions as methods ---
 
@@ -514,6 +528,12 @@ class Tensor(Generic[B]):
 
 def _only(x: Tensor[Any], name: str) -> Any:
     """The only element, for a conversion to one of Python's numbers."""
+    device = x.device
+    if device.template is not device and device.tracked(x._array):  # the level of a transform
+        raise errors.TrackedError(
+            f"{name}() inside a transform would lose the derivative silently; x.item() reads the value, and adjoint "
+            "has the functions of math"
+        )
     if x.size != 1:
         raise errors.ArgumentTypeError(f"{name}: expected one element, received shape {x.shape}; use tolist()")
     if x._dtype.kind == "c" and name != "complex":

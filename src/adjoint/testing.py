@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from adjoint import dtypes, errors
+from adjoint import dtypes, errors, trees
 from adjoint.backend import Backend
 from adjoint.decorators import autodiff
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.decorators.tangent import Dual, Tangent
-from adjoint.devices import creating_on
+from adjoint.devices import active_level, creating_on
 from adjoint.devices import device as find_device
 from adjoint.functions.creation import asarray, from_inner
 from adjoint.functions.gradients import backward, require_grad
@@ -45,7 +45,7 @@ class trace_origins:
     """
 
     def __init__(self, on: bool = True) -> None:
-        self._before = autodiff.trace_origins(on)
+        self._before = _trace(on)
 
     def __enter__(self) -> trace_origins:
         return self
@@ -53,7 +53,15 @@ class trace_origins:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        autodiff.trace_origins(self._before)
+        _trace(self._before)
+
+
+def _trace(on: bool) -> bool:
+    """Turn it on or off, also for the transforms that are running; returns what was before."""
+    before, level = autodiff.trace_origins(on), active_level()
+    for running in () if level is None else level.chain():
+        running.forget()
+    return before
 
 
 def check_grads(
@@ -94,7 +102,8 @@ def check_grads(
     Raises
     ------
     CheckError
-        They differ: the message has the order, the mode, both values, and the entry that is worst.
+        They differ: the message has the order, the mode, both values, and the entry that is worst. Or f returns
+        no tensors.
     DtypeError
         No float64 or complex128 values to differentiate.
 
@@ -104,10 +113,15 @@ def check_grads(
     >>> import numpy as np
     >>> ad.testing.check_grads(ad.sin, (np.array([0.5, 1.0]),))
     """
-    import optree  # here, so that `import adjoint` need not wait for it
-
     from adjoint.backends.numpy import NumPy
 
+    if not callable(f):
+        raise errors.ArgumentTypeError(f"check_grads: expected a function, received {errors.shown(f)}")
+    for name, tolerance in {"rtol": rtol, "atol": atol}.items():
+        if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float, np.floating)) or not tolerance >= 0:
+            raise errors.ArgumentError(
+                f"check_grads: {name} is a number of zero or more, received {errors.shown(tolerance)}"
+            )
     if order.__class__ is not int or order < 1:
         raise errors.ArgumentError(f"check_grads: the order is 1 or more, received {errors.shown(order)}")
     if not modes or not set(modes) <= set(_MODES):
@@ -115,7 +129,7 @@ def check_grads(
     place = NumPy() if device is None else find_device(device)
     level = place if isinstance(place, Autodiff) else Autodiff(place)
     tuple_of_args: Any = tuple(args) if isinstance(args, (tuple, list)) else (args,)
-    leaves, tree = optree.tree_flatten(tuple_of_args, none_is_leaf=True)
+    leaves, tree = trees.flatten(tuple_of_args)
     at = [i for i, leaf in enumerate(leaves) if _differentiable(leaf)]
     if not at:
         raise errors.DtypeError("check_grads: expected float64 or complex128 arrays among the arguments")
@@ -126,8 +140,9 @@ def check_grads(
         for i, tensor in zip(at, tensors, strict=True):
             filled[i] = tensor
         with creating_on(tensors[0].device):  # constants that f makes are of the level it is run on
-            out = f(*optree.tree_unflatten(tree, filled))
-        flat = optree.tree_leaves(out)
+            out = f(*trees.unflatten(tree, filled))
+        if not (flat := trees.flatten(out)[0]):
+            raise errors.CheckError(f"check_grads: f returns tensors; received {errors.shown(out)}")
         for result in flat:
             if not isinstance(result, Tensor):
                 raise errors.CheckError(f"check_grads: f returns tensors; received {type(result).__name__}")
@@ -145,7 +160,7 @@ Function = Callable[[Sequence[Tensor[Any]]], list[Tensor[Any]]]
 
 
 def _differentiable(leaf: Any) -> bool:
-    return isinstance(leaf, (Tensor, np.ndarray, np.generic, float)) and np.asarray(_numpy(leaf)).dtype in (
+    return isinstance(leaf, (Tensor, np.ndarray, np.generic, float, complex)) and np.asarray(_numpy(leaf)).dtype in (
         np.float64,
         np.complex128,
     )

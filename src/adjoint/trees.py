@@ -117,6 +117,11 @@ def spread(prefix: Any, structure: Any, what: str) -> list[Any]:
 
     if prefix is None or isinstance(prefix, int):
         return [prefix] * structure.num_leaves
+    if prefix.__class__ is tuple and structure.type is tuple and len(prefix) == structure.num_children:
+        parts = zip(
+            prefix, structure.children(), strict=True
+        )  # no type of a user's is made of other things than arrays
+        return [value for part, child in parts for value in spread(part, child, what)]
     tree = optree.tree_unflatten(structure, range(structure.num_leaves))
     try:
         return list(

@@ -8,12 +8,18 @@ names the public functions that have no derivatives, each with the NumPy call th
 from collections.abc import Callable
 from typing import Any
 
-from functions import core, random, special
+from functions import arrays, core, random, special, standard
 from functions.core import BITWISE, EINSUMS
 from functions.draw import Call, Draw
 
-FUNCTIONS: dict[str, Callable[[Draw], Call]] = {**core.FUNCTIONS, **special.FUNCTIONS, **random.FUNCTIONS}
-PLAIN: dict[str, Any] = {**core.PLAIN}
-OTHER: set[str] = core.OTHER | random.OTHER
+FUNCTIONS: dict[str, Callable[[Draw], Call]] = {
+    **core.FUNCTIONS,
+    **standard.FUNCTIONS,
+    **arrays.FUNCTIONS,
+    **special.FUNCTIONS,
+    **random.FUNCTIONS,
+}
+PLAIN: dict[str, Any] = {**core.PLAIN, **standard.PLAIN}
+OTHER: set[str] = core.OTHER | standard.OTHER | arrays.OTHER | random.OTHER
 
 __all__ = ["BITWISE", "EINSUMS", "FUNCTIONS", "OTHER", "PLAIN", "Draw"]

@@ -35,7 +35,7 @@ _each("floor ceil trunc round", lambda f, d: (f, d.between(d.shape(), 0.1, 0.4) 
 _each("special.erf special.expit nn.relu nn.sigmoid nn.silu nn.gelu nn.softplus", lambda f, d: (f, d.real(d.shape())))
 
 
-def _pair(f: Any, d: Draw, left: Any, right: Any) -> Call:
+def pair(f: Any, d: Draw, left: Any, right: Any) -> Call:
     """Two arrays that broadcast, or an array and a Python scalar on either side."""
     x, y = d.shapes(2)
     match d.pick("arrays", "arrays", "scalar on the right", "scalar on the left"):
@@ -52,20 +52,20 @@ def _pairs(name: str, f: Any) -> None:
     """A function or operator of two operands, by the name of the function."""
     match name.rpartition(".")[2].strip("_"):
         case "maximum" | "minimum":
-            FUNCTIONS[name] = lambda d: _pair(f, d, lambda s: d.grid(s, 0.1), lambda s: d.grid(s, 0.4))
+            FUNCTIONS[name] = lambda d: pair(f, d, lambda s: d.grid(s, 0.1), lambda s: d.grid(s, 0.4))
         case "remainder" | "mod" | "floor_divide" | "floordiv":
-            FUNCTIONS[name] = lambda d: _pair(
+            FUNCTIONS[name] = lambda d: pair(
                 f,
                 d,
                 lambda s: d.rng.integers(-6, 6, s) + d.between(s, 0.2, 0.4),
                 lambda s: d.lay(d.rng.integers(1, 4, s) * 1.0),
             )
         case "pow":
-            FUNCTIONS[name] = lambda d: _pair(f, d, *d.pick((d.positive, d.real), (d.complex, d.complex)))
+            FUNCTIONS[name] = lambda d: pair(f, d, *d.pick((d.positive, d.real), (d.complex, d.complex)))
         case "atan2" | "logaddexp":
-            FUNCTIONS[name] = lambda d: _pair(f, d, d.real, d.real)
+            FUNCTIONS[name] = lambda d: pair(f, d, d.real, d.real)
         case _:
-            FUNCTIONS[name] = lambda d: _pair(f, d, d.either, d.either)
+            FUNCTIONS[name] = lambda d: pair(f, d, d.either, d.either)
 
 
 for _name in "add subtract multiply divide floor_divide remainder pow atan2 logaddexp maximum minimum".split():
@@ -184,6 +184,8 @@ def _moving(name: str) -> Callable[[Draw], Call]:
                 k = d.pick(-1, 0, 1, 5)
                 f = lambda a: getattr(ad, name)(a, k=k)
             case "unstack":
+                if not shape[-1]:
+                    shape = (*shape[:-1], 2)  # there is nothing to check of no results
                 f = lambda a: ad.unstack(a, axis=-1)
             case "broadcast_to":
                 f = lambda a: ad.broadcast_to(a[:, None], (2, shape[0], 3, *shape[1:]))

@@ -19,6 +19,7 @@ from adjoint import dtypes, errors
 from adjoint.backend import Array, Implementation, Leaf
 from adjoint.backends import composed, convolution, special
 from adjoint.backends.numpy import random
+from adjoint.backends.searching import searchsorted_lines
 from adjoint.primitives import ARRAY, DType, Key, Primitive, Shape, adjacent, broadcast_shapes, index_shape
 
 _DTYPES = (
@@ -165,6 +166,15 @@ def _absorbing_multiply(xp: Any, x: Array, y: Array) -> Array:
     return xp.where(y == 0, zero, x) * xp.where(x == 0, zero, y)
 
 
+def _floor_divide(xp: Any, x: Array, y: Array) -> Array:
+    """Many libraries follow Python beside infinities (inf // 2 is nan), the standard follows the quotient."""
+    x, y = _arrays(xp, x, y)
+    out = xp.floor_divide(x, y)
+    if not _kind(xp, out, "real floating"):
+        return out
+    return xp.where(xp.logical_or(xp.isinf(x), xp.isinf(y)), xp.divide(x, y), out)
+
+
 def _expit(xp: Any, x: Array) -> Array:
     if _kind(xp, x, "complex floating"):
         return 1.0 / (1.0 + xp.exp(-x))
@@ -176,6 +186,20 @@ def _astype(B: ArrayAPI, x: Array, *, dtype: DType) -> Array:
     if dtype.kind == "b":
         return _truth(B.xp, x)
     return B.xp.astype(x if dtype.kind == "c" else _real(B.xp, x), B.dtype(dtype))
+
+
+def _binary_exponent(xp: Any, x: Array) -> Array:
+    """The logarithm says it up to one; numbers that are too small for that are made larger first."""
+    size = xp.abs(x)
+    none = (size == 0.0) | ~xp.isfinite(size)
+    size = xp.where(none, xp.ones_like(size), size)
+    small = size < 2.0**-100
+    size = xp.where(small, size, xp.zeros_like(size)) * 2.0**64 * 2.0**64 + xp.where(small, xp.zeros_like(size), size)
+    power = xp.floor(xp.log2(size)) + 1.0
+    mantissa = size * 0.5 ** (power // 2.0) * 0.5 ** (power - power // 2.0)
+    power = power + xp.astype(mantissa >= 1.0, x.dtype) - xp.astype(mantissa < 0.5, x.dtype)
+    power = xp.where(small, power - 128.0, power)
+    return xp.astype(xp.where(none, xp.zeros_like(power), power), xp.int32)
 
 
 # --- reductions ----------------------------------------------------------------------------------
@@ -320,13 +344,30 @@ def _index_set(xp: Any, x: Array, value: Array, *arrays: Array, key: Key) -> Arr
 def _index_add(xp: Any, x: Array, value: Array, *arrays: Array, key: Key) -> Array:
     if not arrays:
         return _written(xp, x, value, key, add=True)
+    return _joined(xp, xp.add, x, value, arrays, key)
+
+
+def _joining(name: str) -> Callable[..., Array]:
+    """Elements at a key joined with a value by a function of two numbers."""
+
+    def run(xp: Any, x: Array, value: Array, *arrays: Array, key: Key) -> Array:
+        join = getattr(xp, name)
+        if arrays:
+            return _joined(xp, join, x, value, arrays, key)
+        part = _index(xp, x, key=key)
+        return _written(xp, x, join(*_arrays(xp, part, value)), key, add=False)
+
+    return run
+
+
+def _joined(xp: Any, join: Any, x: Array, value: Array, arrays: tuple[Array, ...], key: Key) -> Array:
     flat, values, order, first, last = _writers(xp, x, value, arrays, key)
     if not order.shape[0]:
         return x
     for rank in range(int(xp.max(last - first))):  # once more for each time that one place is named
         hit = first + rank < last
-        added = xp.take(values, xp.take(order, xp.where(hit, first + rank, 0), axis=0), axis=0)
-        flat = xp.where(hit, flat + added, flat)
+        joined = xp.take(values, xp.take(order, xp.where(hit, first + rank, 0), axis=0), axis=0)
+        flat = xp.where(hit, join(flat, joined), flat)
     return xp.reshape(flat, x.shape)
 
 
@@ -356,8 +397,25 @@ def _topk(xp: Any, x: Array, *, k: int, axis: int, largest: bool) -> tuple[Array
     return xp.take_along_axis(x, places, axis=axis), places
 
 
+def _searchsorted(xp: Any, x: Array, values: Array, *, side: str) -> Array:
+    if x.ndim == 1:
+        return xp.astype(xp.searchsorted(x, values, side=side), xp.int64, copy=False)
+    return searchsorted_lines(xp, x, values, side=side)
+
+
 def _nonzero(xp: Any, x: Array) -> Array:
     return xp.astype(xp.stack(xp.nonzero(x)), xp.int64, copy=False)
+
+
+def _convolve(xp: Any, a: Array, v: Array, *, full: bool) -> Array:
+    """A sum over the places of the second operand."""
+    n, m = a.shape[-1], v.shape[-1]
+    if full:
+        out = xp.zeros((*broadcast_shapes(a.shape[:-1], v.shape[:-1]), n + m - 1), dtype=a.dtype)
+        for j in range(m):
+            out[..., j : j + n] += a * v[..., j : j + 1]
+        return out
+    return sum(a[..., m - 1 - j : n - j] * v[..., j : j + 1] for j in range(m))
 
 
 # --- linear algebra ------------------------------------------------------------------------------
@@ -412,8 +470,9 @@ def _random(function: Callable[..., Any]) -> Callable[..., Array]:
 # the standard's own functions, whose parameters are the primitives'
 _STANDARD = frozenset(
     "negative sign floor ceil trunc round square sqrt exp expm1 log log1p log2 log10 sin cos tan asin acos atan sinh "
-    "cosh tanh asinh acosh atanh abs isnan isinf isfinite add subtract multiply divide floor_divide remainder pow "
-    "maximum minimum atan2 logaddexp bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift "
+    "cosh tanh asinh acosh atanh abs isnan isinf isfinite add subtract multiply divide remainder pow "
+    "maximum minimum atan2 hypot logaddexp copysign nextafter signbit "
+    "bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift "
     "bitwise_invert equal not_equal less less_equal greater greater_equal max min any all squeeze broadcast_to "
     "permute_dims reshape flip tril triu take_along_axis sort matmul".split()
 )
@@ -429,8 +488,10 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "conj": _conj,
     "where": _where,
     "clip": _clip,
+    "floor_divide": _floor_divide,
     "absorbing_multiply": _absorbing_multiply,
     "expit": _expit,
+    "binary_exponent": _binary_exponent,
     "erf": special.erf,
     **special.KERNELS,
     "relu": lambda xp, x: xp.maximum(x, 0),
@@ -450,9 +511,14 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "index": _index,
     "index_set": _index_set,
     "index_add": _index_add,
+    "index_multiply": _joining("multiply"),
+    "index_max": _joining("maximum"),
+    "index_min": _joining("minimum"),
     "argsort": _argsort,
     "topk": _topk,
     "nonzero": _nonzero,
+    "convolve": _convolve,
+    "searchsorted": _searchsorted,
     "conv2d": convolution.conv2d,
     "conv2d_input": convolution.conv2d_input,
     "conv2d_weight": convolution.conv2d_weight,

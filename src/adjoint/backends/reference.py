@@ -6,6 +6,7 @@ It says what a primitive means; the other leaves are tested against it. With mpm
 
 from __future__ import annotations
 
+import bisect
 import functools
 import itertools
 import math
@@ -265,6 +266,16 @@ def _softmax_cross_entropy(B: Reference, x: Values, labels: Values) -> Line:
     return out
 
 
+def _nextafter(B: Reference, x: Values, y: Values) -> Line:
+    """One step of the nominal dtype, on numbers that may be more precise than it: the slope stays one."""
+    shape = broadcast_shapes(x.shape, y.shape)
+    left, right = (_broadcast(a, shape).values for a in (x, y))
+    start, end = rounded(left, x.dtype), rounded(right, x.dtype)
+    after = np.nextafter(start, end)
+    steps = zip(left, start.tolist(), after.tolist(), strict=True)
+    return [v + (b - a) if math.isfinite(a) and math.isfinite(b) else b for v, a, b in steps]
+
+
 # --- structure -----------------------------------------------------------------------------------
 
 
@@ -359,12 +370,17 @@ def _index_set(B: Reference, x: Values, value: Values, *arrays: Values, key: Key
     return values
 
 
-def _index_add(B: Reference, x: Values, value: Values, *arrays: Values, key: Key) -> Line:
-    shape, positions = _indexed(x, arrays, key)
-    values = list(x.values)
-    for p, v in zip(positions, _broadcast(value, shape).values, strict=True):
-        values[p] = values[p] + v
-    return values
+def _joining(join: Callable[[Scalars, Number, Number], Number]) -> Callable[..., Line]:
+    """Elements at a key joined with a value, once for each time that a place is named."""
+
+    def run(B: Reference, x: Values, value: Values, *arrays: Values, key: Key) -> Line:
+        shape, positions = _indexed(x, arrays, key)
+        values = list(x.values)
+        for p, v in zip(positions, _broadcast(value, shape).values, strict=True):
+            values[p] = join(B.scalars, values[p], v)
+        return values
+
+    return run
 
 
 def _take_along_axis(B: Reference, x: Values, indices: Values, *, axis: int) -> Line:
@@ -393,6 +409,16 @@ def _topk(B: Reference, x: Values, *, k: int, axis: int, largest: bool) -> tuple
         for p, i in zip(target, _order(B, line, descending=largest), strict=False):
             values[p], places[p] = line[i], i
     return values, places
+
+
+def _searchsorted(B: Reference, x: Values, values: Values, *, side: str) -> Line:
+    find = bisect.bisect_left if side == "left" else bisect.bisect_right
+    lines = [[x.values[p] for p in group] for group in _groups(x.shape, (len(x.shape) - 1,))]
+    return [
+        find(line, B.scalars.order(values.values[p]), key=B.scalars.order)
+        for line, group in zip(lines, _groups(values.shape, (len(x.shape) - 1,)), strict=True)
+        for p in group
+    ]
 
 
 def _nonzero(B: Reference, x: Values) -> Values:
@@ -450,6 +476,18 @@ def _conv2d_weight(B: Reference, x: Values, g: Values, *, size: Shape, groups: i
     for a, b, c in _taps(x.shape, shape, g.shape, groups=groups, **how):
         weight[b] += x.values[a] * g.values[c]
     return weight
+
+
+def _convolve(B: Reference, a: Values, v: Values, *, full: bool) -> Line:
+    batch = broadcast_shapes(a.shape[:-1], v.shape[:-1])
+    n, m = a.shape[-1], v.shape[-1]
+    a, v = _broadcast(a, (*batch, n)), _broadcast(v, (*batch, m))
+    places = range(n + m - 1) if full else range(m - 1, n)
+    out = []
+    for number in range(math.prod(batch)):
+        left, right = a.values[number * n : (number + 1) * n], v.values[number * m : (number + 1) * m]
+        out += [sum(left[k - j] * right[j] for j in range(m) if 0 <= k - j < n) for k in places]
+    return out
 
 
 # --- linear algebra ------------------------------------------------------------------------------
@@ -566,6 +604,7 @@ def _random(function: Callable[..., Any]) -> Callable[..., Line]:
 
 
 _IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
+    "nextafter": _nextafter,
     "astype": lambda B, x, *, dtype: [B.scalars.cast(v, dtype) for v in x.values],
     "sum": _reduction(lambda B, line: sum(line)),
     "prod": _reduction(lambda B, line: math.prod(line)),
@@ -597,12 +636,17 @@ _IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
     "triu": _triangle(lambda diagonal, k: diagonal >= k),
     "index": _index,
     "index_set": _index_set,
-    "index_add": _index_add,
+    "index_add": _joining(lambda scalars, x, y: x + y),
+    "index_multiply": _joining(lambda scalars, x, y: x * y),
+    "index_max": _joining(Scalars.maximum),
+    "index_min": _joining(Scalars.minimum),
+    "convolve": _convolve,
     "take_along_axis": _take_along_axis,
     "sort": _linewise(_sort),
     "argsort": _linewise(_order),
     "topk": _topk,
     "nonzero": _nonzero,
+    "searchsorted": _searchsorted,
     "matmul": _matmul,
     "conv2d": _conv2d,
     "conv2d_input": _conv2d_input,

@@ -159,7 +159,7 @@ class Scalars:
     def floor_divide(self, x: Number, y: Number) -> Number:
         if isinstance(x, int):
             return x // y if y else 0
-        if y == 0:
+        if y == 0 or self.isinf(x) or self.isinf(y):
             return self.divide(x, y)
         return x // y if isinstance(x, float) else self.floor(x / y)
 
@@ -209,6 +209,17 @@ class Scalars:
     def atan2(self, x: Number, y: Number) -> Number:
         return self._real.atan2(x, y)
 
+    def hypot(self, x: Number, y: Number) -> Number:
+        if self.isinf(x) or self.isinf(y):
+            return self.inf  # also beside a nan
+        return math.hypot(x, y) if self._real is math else self._real.hypot(x, y)
+
+    def signbit(self, x: Number) -> bool:
+        return math.copysign(1, x) < 0  # mpmath has no negative zero
+
+    def copysign(self, x: Number, y: Number) -> Number:
+        return x if self.signbit(x) == self.signbit(y) else -x
+
     def logaddexp(self, x: Number, y: Number) -> Number:
         if x == y:
             return x + self._real.log(2)  # also where both are infinite
@@ -225,6 +236,9 @@ class Scalars:
 
     def greater_equal(self, x: Number, y: Number) -> bool:
         return self.less_equal(y, x)
+
+    def binary_exponent(self, x: Number) -> int:
+        return int(self._real.frexp(x)[1]) if self.isfinite(x) else 0
 
     # --- activations ---
 
@@ -263,8 +277,8 @@ _SMOOTH = (
 # methods above
 _OWN = (
     "floor ceil trunc round sign isnan isinf isfinite divide floor_divide remainder pow absorbing_multiply maximum "
-    "minimum clip atan2 logaddexp less less_equal greater greater_equal expit relu softplus silu gelu silu_pullback "
-    "gelu_pullback"
+    "minimum clip atan2 hypot signbit copysign binary_exponent logaddexp less less_equal greater greater_equal expit "
+    "relu softplus silu gelu silu_pullback gelu_pullback"
 ).split()
 
 # what any numbers can do

@@ -9,12 +9,11 @@ parents. This is reverse accumulation with a tape of nodes, S. Linnainmaa (1970)
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from adjoint import errors
-from adjoint.backend import Array, Backend, Decorator, Implementation, walking
+from adjoint.backend import Array, Backend, Decorator, Implementation, living, walking
 from adjoint.graph.nodes import (
     Key,
     Leaf,
@@ -33,12 +32,11 @@ from adjoint.graph.origins import WRITTEN, Origin, made_from, traced
 from adjoint.graph.plans import Plan, absorbing, picked, puller, shape_of
 from adjoint.graph.recipes import BALANCED, Budget, Kitchen, Policy, Recipe, depth, will_be_served
 from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, Primitive, function_named
-from adjoint.rules import RECORDS, Composed, Custom, Linear, NotDifferentiable, Record, names_of
+from adjoint.rules import Composed, Custom, Linear, NotDifferentiable, Record, names_of, record_of
 from adjoint.rules.structural import unbroadcast
 
 J = TypeVar("J", bound=Backend, covariant=True)
 
-_levels: weakref.WeakSet[Autodiff[Any]] = weakref.WeakSet()
 _tracing = False
 
 
@@ -46,8 +44,8 @@ def trace_origins(on: bool) -> bool:
     """Record the user's source line with every primitive, or stop it; returns what was before."""
     global _tracing
     before, _tracing = _tracing, on
-    for level in list(_levels):
-        level.forget()
+    for backend in living():  # decorators above an Autodiff keep what it answered
+        backend.forget()
     return before
 
 
@@ -93,16 +91,9 @@ class Autodiff(Decorator[J]):
         options = [f"checkpointing={checkpointing}"] * (checkpointing is not None) + ["strong_zero"] * strong_zero
         if options:
             self.name = f"autodiff[{','.join(options)}]<{inner.name}>"
-        _levels.add(self)
 
     def configuration(self) -> tuple[Any, ...]:
         return (self.inner, self.checkpointing, self.strong_zero)
-
-    @classmethod
-    def fresh(cls, inner: Backend, *options: Any) -> Self:
-        level = super().fresh(inner, *options)
-        _levels.add(level)
-        return level
 
     def wrap(self, value: Array) -> Var:
         return var_of(value, None)
@@ -162,7 +153,11 @@ class Autodiff(Decorator[J]):
     # --- lifting ---
 
     def implement(self, primitive: Primitive) -> Implementation:
-        lifted = self._lift(primitive, self.inner[primitive], RECORDS.get(primitive.name))
+        run = self.inner[primitive]
+        if primitive.kind in (CREATION, RANDOM) and not primitive.operands:
+            lifted = self._lift_source(run)
+        else:
+            lifted = self._lift(primitive, run, record_of(primitive))
         return traced(primitive.name, lifted) if self.traces_origins() else lifted
 
     def implement_into(self, primitive: Primitive) -> Implementation:
@@ -170,16 +165,10 @@ class Autodiff(Decorator[J]):
         if primitive.name not in ("add", "index_add", "index_set"):
             return self[primitive]
         run = getattr(self.inner, primitive.name + "_into")
-        lifted = self._lift_any(primitive, run, RECORDS[primitive.name], again=False)
+        lifted = self._lift_any(primitive, run, record_of(primitive), again=False)
         return traced(primitive.name, lifted) if self.traces_origins() else lifted
 
-    def _lift(self, primitive: Primitive, run: Implementation, record: Record | None) -> Implementation:
-        if primitive.kind in (CREATION, RANDOM) and not primitive.operands:
-            return self._lift_source(run)
-        if record is None:
-            raise errors.UnsupportedPrimitive(
-                f"{primitive.name} has no derivative record; give it one in adjoint.rules"
-            )
+    def _lift(self, primitive: Primitive, run: Implementation, record: Record) -> Implementation:
         if isinstance(record, NotDifferentiable):
             return _lift_constant(run)
         if isinstance(record, Composed) and not record.fused:

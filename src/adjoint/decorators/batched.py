@@ -124,7 +124,7 @@ class Batched(Decorator[J]):
             return self._random(primitive, run)
         if primitive.kind is ELEMENTWISE and primitive.name not in BATCHING:
             return self._elementwise(run)
-        rule = BATCHING.get(primitive.name) or _BY_NAME.get(primitive.name) or _BY_KIND[primitive.kind]
+        rule = BATCHING.get(primitive.name) or _BY_NAME.get(primitive.name) or BY_KIND[primitive.kind]
         inner, results = self.inner, primitive.results
 
         def lifted(*operands: Any, **parameters: Any) -> Any:
@@ -254,8 +254,8 @@ def _shifted(parameters: dict[str, Any]) -> dict[str, Any]:
     """The parameters of a call for all examples: axes count one more."""
     shifted = dict(parameters)
     if "axis" in shifted:
-        axis = shifted["axis"]
-        shifted["axis"] = axis + 1 if isinstance(axis, int) else tuple(i + 1 for i in axis)
+        axis = shifted["axis"]  # those that count from the end stay, users' primitives may be given such
+        shifted["axis"] = axis + (axis >= 0) if isinstance(axis, int) else tuple(i + (i >= 0) for i in axis)
     return shifted
 
 
@@ -400,6 +400,17 @@ def _reordered(B: Any, x: Any, order: tuple[int, ...]) -> Any:
     return x if order == tuple(range(len(order))) else B.permute_dims(x, axes=order)
 
 
+def _searchsorted(
+    B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]
+) -> Any:
+    """What all examples search for in one line is one search."""
+    x, wanted = values
+    if flags == [False, True] and len(x.shape) == 1:
+        flat = B.reshape(wanted, shape=(math.prod(wanted.shape),))
+        return B.reshape(B.searchsorted(x, flat, **parameters), shape=tuple(wanted.shape))
+    return _along_axes(B, primitive, values, flags, parameters)
+
+
 def _nonzero(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
     raise errors.ShapeError(
         "inside vmap the places of non-zero elements differ in number from example to example, so boolean masks cannot "
@@ -457,9 +468,14 @@ _BY_NAME: dict[str, Rule] = {
     "index": _index,
     "index_set": _assign,
     "index_add": _assign,
+    "index_multiply": _assign,
+    "index_max": _assign,
+    "index_min": _assign,
+    "convolve": _leading,
     "nonzero": _nonzero,
+    "searchsorted": _searchsorted,
 }
-_BY_KIND: dict[Kind, Rule] = {
+BY_KIND: dict[Kind, Rule] = {
     REDUCTION: _along_axes,
     STRUCTURAL: _along_axes,
     INDEXING: _along_axes,

@@ -268,6 +268,22 @@ def _cross_entropy_pullback(call: Call) -> Pattern:
     return _joined(parts + ([] if x is None else [_along(x, call.shape, (len(rows),), call.shape)]))
 
 
+def _convolve(call: Call) -> Pattern:
+    """Each element depends on as many of an operand as fit, counted back from its place."""
+    full, out = call.parameters["full"], _numbers(call.shape)
+    sizes = [call.shape_of(i)[-1] for i in range(2)]
+    place = np.arange(call.shape[-1]) + (0 if full else sizes[1] - 1)
+    parts = []
+    for i, pattern in enumerate(call.patterns):
+        if pattern is not None:
+            shape = (*call.shape[:-1], sizes[i])
+            steps = place[:, None] - np.arange(sizes[i])  # which element of the other operand stands beside one of this
+            there, element = np.nonzero((steps >= 0) & (steps < sizes[1 - i]))
+            seen = _matrix(out[..., there], _numbers(shape)[..., element], (out.size, math.prod(shape)))
+            parts.append(seen @ _along(pattern, call.shape_of(i), (), shape))
+    return _joined(parts)
+
+
 def _windows(image: Shape, weight: Shape, out: Shape, parameters: dict[str, Any]) -> Pattern:
     """Which elements of images each element of a convolution sees: (out elements, image elements)."""
     groups = parameters["groups"]
@@ -335,11 +351,12 @@ _BY_KIND: dict[str, Rule] = {
 _RULES: dict[str, Rule] = {
     **{name: _BY_KIND[made.kind] for name, made in TABLE.items() if made.kind in _BY_KIND},
     **dict.fromkeys("index index_set take_along_axis".split(), _moved),
-    **dict.fromkeys("cumulative_sum cumulative_prod".split(), _cumulative),
+    **dict.fromkeys("cumulative_sum cumulative_prod cummax cummin".split(), _cumulative),
     **dict.fromkeys("sort topk".split(), _joining(_axes)),
-    "index_add": _index_add,
+    **dict.fromkeys("index_add index_multiply index_max index_min".split(), _index_add),
     "softmax_cross_entropy_pullback": _cross_entropy_pullback,
     "matmul": _joining(_factors),
+    "convolve": _convolve,
     "conv2d": _conv2d,
     "conv2d_input": _conv2d_input,
     "conv2d_weight": _conv2d_weight,

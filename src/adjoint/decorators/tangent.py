@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator, Implementation
 from adjoint.graph.pushes import Push, defined, pushforward
 from adjoint.primitives import CREATION, RANDOM, Primitive, Shape
-from adjoint.rules import RECORDS, Composed
+from adjoint.rules import record_of
 
 J = TypeVar("J", bound=Backend, covariant=True)
 
@@ -56,17 +55,13 @@ class Tangent(Decorator[J]):
         return Dual(f(array.value), None if array.tangent is None else f(array.tangent))
 
     def implement(self, primitive: Primitive) -> Implementation:
-        run, record = self.inner[primitive], RECORDS.get(primitive.name)
+        run = self.inner[primitive]
         if primitive.kind in (CREATION, RANDOM) and not primitive.operands:
             return lambda **parameters: Dual(run(**parameters), None)
-        if record is None:
-            raise errors.UnsupportedPrimitive(
-                f"{primitive.name} has no derivative record; give it one in adjoint.rules"
-            )
-        if defined(primitive, record):
-            assert isinstance(record, Composed)
-            return self._lift(primitive, run, None, record.definition)
-        return self._lift(primitive, run, pushforward(primitive, record, self.inner), None)
+        record = record_of(primitive)
+        definition = defined(primitive, record)
+        push = None if definition else pushforward(primitive, record, self.inner)
+        return self._lift(primitive, run, push, definition)
 
     def _lift(
         self, primitive: Primitive, run: Implementation, push: Push | None, definition: Callable[..., Any] | None

@@ -21,7 +21,7 @@ from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator, Implementation
 from adjoint.graph.pushes import defined, pushforward
 from adjoint.primitives import CREATION, RANDOM, Primitive, Shape
-from adjoint.rules import RECORDS, Bilinear, Composed, Linear, NotDifferentiable, Record
+from adjoint.rules import Bilinear, Linear, NotDifferentiable, Record, record_of
 
 J = TypeVar("J", bound=Backend, covariant=True)
 
@@ -138,17 +138,12 @@ class Taylor(Decorator[J]):
         return Series(f(array.value), [each(term) for term in array.terms], following)
 
     def implement(self, primitive: Primitive) -> Implementation:
-        run, record = self.inner[primitive], RECORDS.get(primitive.name)
+        run = self.inner[primitive]
         if primitive.kind in (CREATION, RANDOM) and not primitive.operands:
             return lambda **parameters: self.wrap(run(**parameters))
-        if record is None:
-            raise errors.UnsupportedPrimitive(
-                f"{primitive.name} has no derivative record; give it one in adjoint.rules"
-            )
-        if defined(primitive, record):
-            assert isinstance(record, Composed)
-            return self._lift(primitive, run, None, record.definition)
-        return self._lift(primitive, run, self._rule(primitive, record), None)
+        record = record_of(primitive)
+        definition = defined(primitive, record)
+        return self._lift(primitive, run, None if definition else self._rule(primitive, record), definition)
 
     def _rule(self, primitive: Primitive, record: Record) -> Rule | None:
         if isinstance(record, NotDifferentiable):

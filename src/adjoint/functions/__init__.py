@@ -9,16 +9,21 @@ from adjoint.functions import (
     elementwise,
     gradients,
     indexing,
+    inspection,
     manipulation,
     products,
     reductions,
+    sets,
 )
 from adjoint.tensor import bind
 
+_TOPICS = (
+    creation, elementwise, reductions, manipulation, indexing, products, conversion, gradients, inspection, sets,
+)  # fmt: skip
 bind(
     {
         name: function
-        for topic in (creation, elementwise, reductions, manipulation, indexing, products, conversion, gradients)
+        for topic in _TOPICS
         for name, function in vars(topic).items()
         if getattr(function, "__module__", None) == topic.__name__
     }

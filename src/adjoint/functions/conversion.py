@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -66,20 +67,54 @@ def _shares(x: Tensor[Any], values: np.ndarray[Any, Any]) -> bool:
     return not values.size or np.may_share_memory(values, numpy(x))
 
 
-def __dlpack__(x: Tensor[Any], **options: Any) -> Any:
+_VALUES = (Tensor, np.ndarray, np.generic, int, float, complex, list, tuple)
+
+
+def __array_ufunc__(x: Tensor[Any], ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    """For `np.sin(x)` and `ndarray + x`: what it means on tensors.
+
+    Raises ArgumentTypeError for what has no meaning there, such as `out=`.
+    """
+    if not all(isinstance(value, _VALUES) for value in inputs):
+        return NotImplemented
+    return _numpy_protocols().array_ufunc(ufunc, method, inputs, options)
+
+
+def __array_function__(x: Tensor[Any], function: Any, types: Any, args: Any, options: Any) -> Any:
+    """For `np.sum(x, axis=0)` and its like: what it means on tensors. Errors as for `np.sin(x)`."""
+    if not all(issubclass(kind, (Tensor, np.ndarray, np.generic)) for kind in types):
+        return NotImplemented
+    return _numpy_protocols().array_function(function, args, options)
+
+
+def _numpy_protocols() -> Any:
+    """The module of tables, which stands above all functions and is needed by few programs."""
+    return importlib.import_module("adjoint.numpy_protocols")
+
+
+def __dlpack__(
+    x: Tensor[Any],
+    /,
+    *,
+    stream: Any = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
     """For `from_dlpack(x)` of other libraries: a copy, unless the consumer asks for `copy=False`.
 
-    What is shared is marked read-only, but some consumers, PyTorch among them, do not heed the mark.
+    What is shared must not be written to. It is marked read-only for consumers that know the mark, DLPack from 1.0.
     Raises TrackedError for a tracked tensor, BufferError where memory cannot be shared as asked.
     """
     _refuse_tracked(x, "export through DLPack")
+    options: dict[str, Any] = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
     values = numpy(x)
-    if options.get("copy") is not False:
+    if copy is not False:
         return values.copy().__dlpack__(**options)
-    if tuple(options.get("max_version") or (0,)) < (1, 0):
-        raise BufferError("a consumer of DLPack before 1.0 knows no read-only memory; allow a copy")
     if not _shares(x, values):
         raise BufferError(f"{x.device} has no memory that could be shared; allow a copy")
+    if tuple(max_version or (0,)) < (1, 0):  # a consumer that cannot be told
+        return x.device.to_numpy(x._array).__dlpack__(**options)
     return values.__dlpack__(**options)
 
 

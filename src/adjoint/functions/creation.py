@@ -16,7 +16,7 @@ from adjoint.devices import default_device
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
 from adjoint.primitives import Shape
-from adjoint.tensor import Tensor, cast, explain, fitting, operand, run, same, wrap
+from adjoint.tensor import Tensor, cast, explain, fitting, operand, run, same, weak, wrap
 
 D = TypeVar("D", bound=Backend)
 Default = Tensor[Autodiff[NumPy]]
@@ -190,14 +190,15 @@ def _unshared(name: str, place: Backend) -> errors.ArgumentError:
 def from_dlpack(array: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor[Any]:
     """A tensor over the memory of another library's array, through DLPack.
 
-    `copy=True` never shares. Raises ArgumentError for `copy=False` where the values must be copied, TrackedError for
+    Of a tensor of adjoint's it stays on the tensor's device unless another one is given. `copy=True` never shares.
+    Raises ArgumentError for `copy=False` where the values must be copied, TrackedError for
     a tensor that adjoint or its own library tracks, DtypeError where the array cannot be exported to NumPy.
     """
     if not hasattr(array, "__dlpack__"):
         raise errors.ArgumentTypeError(
             f"from_dlpack: expected an array with __dlpack__, received {type(array).__name__}"
         )
-    place = _place(device)
+    place = array.device if isinstance(array, Tensor) and device is None else _place(device)
     try:
         values = np.from_dlpack(array, copy=False) if copy is False else np.from_dlpack(array)
     except errors.AdjointError:
@@ -233,19 +234,23 @@ def from_inner(x: Tensor[Any], device: Any = None) -> Tensor[Any]:
     return wrap(place.wrap(x._array), place)
 
 
-def to_device(x: Tensor[Any], device: Any, /) -> Tensor[Any]:
+def to_device(x: Tensor[Any], device: Any, /, *, stream: Any = None) -> Tensor[Any]:
     """The tensor on another backend.
 
     Into a decorator over its own backend it is lifted, as a constant of the new levels and tracked
     as before by the old ones. To an unrelated backend a constant is copied through NumPy.
 
     Raises DeviceError for a backend inside the tensor's own chain (use `inner()` or `detach()`), and
-    TrackedError for a tracked tensor that would have to leave its graph.
+    TrackedError for a tracked tensor that would have to leave its graph. Backends have no streams: `stream` is None.
 
     >>> import adjoint as ad
     >>> ad.tensor([1.0], device="numpy").to_device("autodiff<numpy>").device
     autodiff<numpy>
     """
+    if stream is not None:
+        raise errors.ArgumentError(
+            f"to_device: backends have no streams, received {errors.shown(stream)}; leave it out"
+        )
     place = find_device(device)
     here = x.device
     if place is here:
@@ -260,16 +265,18 @@ def to_device(x: Tensor[Any], device: Any, /) -> Tensor[Any]:
     return wrap(place.from_numpy(here.to_numpy(x._array), copy=True), place)
 
 
-def astype(x: Tensor[Any], dtype: Any, /, *, copy: bool = True) -> Tensor[Any]:
-    """The tensor in another dtype; gradients come back in the old one.
+def astype(x: Tensor[Any], dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor[Any]:
+    """The tensor in another dtype, on another device if one is given; gradients come back in the old one.
 
-    Complex to real keeps the real part. Raises DtypeError for an unknown dtype.
+    Complex to real keeps the real part. Raises DtypeError for an unknown dtype, and the errors of `to_device`.
 
     >>> import adjoint as ad
     >>> ad.tensor([1.7, -1.7]).astype(ad.int64)
     Tensor([ 1, -1], dtype=int64, device=autodiff<numpy>)
     """
     wanted = dtypes.as_dtype(dtype)
+    if device is not None and find_device(device) is not x.device:
+        x, copy = to_device(x, device), False
     return same(x) if copy and x.dtype is wanted else cast(x, wanted)
 
 
@@ -361,7 +368,7 @@ def full(shape: ShapeLike, fill_value: Any, *, dtype: Any = None, device: Any = 
     return _filled(as_shape(shape, "full"), fill_value, _dtype(dtype, default), device, "full")
 
 
-def full_like(x: Tensor[D], fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor[D]:
+def full_like(x: Tensor[D], /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor[D]:
     """One value everywhere, in the shape of `x`, and in its dtype and on its device unless given.
 
     `fill_value` and errors are those of `full`.
@@ -371,17 +378,17 @@ def full_like(x: Tensor[D], fill_value: Any, *, dtype: Any = None, device: Any =
     return _filled(x.shape, fill_value, _dtype(dtype, x.dtype), device, "full_like")
 
 
-def zeros_like(x: Tensor[D], *, dtype: Any = None, device: Any = None) -> Tensor[D]:
+def zeros_like(x: Tensor[D], /, *, dtype: Any = None, device: Any = None) -> Tensor[D]:
     """Zeros of the shape of `x`, a tensor or anything with values, and its dtype and device unless given."""
     return full_like(as_tensor(x, "zeros_like"), 0, dtype=dtype, device=device)
 
 
-def ones_like(x: Tensor[D], *, dtype: Any = None, device: Any = None) -> Tensor[D]:
+def ones_like(x: Tensor[D], /, *, dtype: Any = None, device: Any = None) -> Tensor[D]:
     """Ones of the shape of `x`, and its dtype and device unless given."""
     return full_like(as_tensor(x, "ones_like"), 1, dtype=dtype, device=device)
 
 
-def empty_like(x: Tensor[D], *, dtype: Any = None, device: Any = None) -> Tensor[D]:
+def empty_like(x: Tensor[D], /, *, dtype: Any = None, device: Any = None) -> Tensor[D]:
     """As `zeros_like`: a tensor to be assigned to."""
     return full_like(as_tensor(x, "empty_like"), 0, dtype=dtype, device=device)
 
@@ -465,7 +472,8 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
     [[1.0, 0.0], [0.0, 1.0]]
     """
     rows, columns = as_shape((n_rows, n_rows if n_cols is None else n_cols), "eye")
-    return made(_place(device), "eye", rows=rows, columns=columns, k=as_integer(k, "eye", "k"), dtype=_dtype(dtype))
+    diagonal = max(-rows, min(as_integer(k, "eye", "k"), columns))  # others are further out, whatever their number
+    return made(_place(device), "eye", rows=rows, columns=columns, k=diagonal, dtype=_dtype(dtype))
 
 
 def as_tensor(x: Any, name: str) -> Tensor[Any]:
@@ -479,12 +487,22 @@ def as_tensor(x: Any, name: str) -> Tensor[Any]:
 
 
 def as_tensors(xs: Sequence[Any], name: str) -> list[Tensor[Any]]:
-    """Arguments that go together as tensors of one dtype, scalars and arrays where the tensors are."""
+    """Arguments that go together as tensors of one dtype, where the tensors are; Python's numbers adapt to others."""
     first = next((x for x in xs if isinstance(x, Tensor)), None)
-    tensors = [as_tensor(x, name) if first is None else operand(x, first, name) for x in xs]
-    dtype = tensors[0].dtype
-    for x in tensors[1:]:
-        dtype = dtypes.promote(dtype, x.dtype)
+    alone = all(weak(x) for x in xs)
+    tensors: list[Any] = [
+        x if weak(x) and not alone else as_tensor(x, name) if first is None else operand(x, first, name) for x in xs
+    ]
+    given: list[Tensor[Any]] = [x for x in tensors if isinstance(x, Tensor)]
+    dtype = given[0].dtype
+    for tensor in given[1:]:
+        dtype = dtypes.promote(dtype, tensor.dtype)
+    for x in tensors:
+        if not isinstance(x, Tensor):
+            dtype = dtypes.promote_scalar(dtype, x)
+    for i, x in enumerate(tensors):
+        if not isinstance(x, Tensor):
+            tensors[i] = operand(np.asarray(fitting(x, dtype, name), dtype), given[0], name)
     return [cast(x, dtype) for x in tensors]
 
 

@@ -111,6 +111,24 @@ def atan2(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     ...
 
 
+@_pairwise("hypot")
+def hypot(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """The length of the vector (x, y), sqrt(x^2 + y^2) without overflow; the gradient at the origin is 0."""
+    ...
+
+
+@_pairwise("copysign")
+def copysign(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """The size of x with the sign of y, also of a zero. Its derivative is 0 for y, and for x at 0."""
+    ...
+
+
+@_pairwise("nextafter")
+def nextafter(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """The number next to x towards y among those of the dtype. It moves with x: the derivative is 1, for y it is 0."""
+    ...
+
+
 @_pairwise("logaddexp")
 def logaddexp(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """log(exp(x) + exp(y)) without overflow."""
@@ -471,6 +489,12 @@ def isnan(x: Tensor[B], /) -> Tensor[B]:
 @_function(floating=False)
 def isinf(x: Tensor[B], /) -> Tensor[B]:
     """Whether it is infinite."""
+    ...
+
+
+@_function(real=True)
+def signbit(x: Tensor[B], /) -> Tensor[B]:
+    """Whether the sign is minus, which it is for -0 too."""
     ...
 
 

@@ -7,13 +7,13 @@ arrays of their true places: their values are read, so the shape of the result d
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend, Decorator
-from adjoint.functions.creation import as_tensor
+from adjoint.functions.creation import as_tensor, as_tensors
 from adjoint.functions.reductions import as_axis
 from adjoint.primitives import ARRAY, Key, Shape, broadcast_shapes, index_shape
 from adjoint.tensor import (
@@ -38,6 +38,7 @@ from adjoint.tensor import (
 B = TypeVar("B", bound=Backend)
 
 _WHOLE = slice(None)
+_PLAIN = (int, slice, tuple)
 
 
 def _slice(entry: slice, size: int) -> slice:
@@ -61,7 +62,7 @@ def _integer(entry: int, size: int, axis: int, shape: Shape) -> int:
     return entry + size if entry < 0 else entry
 
 
-def _key(x: Tensor[Any], key: Any) -> tuple[Key, list[Tensor[Any]]]:
+def as_key(x: Tensor[Any], key: Any) -> tuple[Key, list[Tensor[Any]]]:
     """The normal form of what stands between the brackets."""
     shape = x.shape
     if key.__class__ is int and shape:
@@ -94,12 +95,12 @@ def _key(x: Tensor[Any], key: Any) -> tuple[Key, list[Tensor[Any]]]:
             normal.append(_integer(entry, shape[axis], axis, shape))
         else:
             indices, check = entry
-            if check is not None and check != shape[axis]:
+            if check not in (None, 0, shape[axis]):  # a mask that is empty along an axis picks nothing
                 raise errors.OutOfRangeError(
                     f"index: a boolean mask of size {check} does not fit axis {axis} of a tensor of shape {shape}"
                 )
             normal.append(ARRAY)
-            arrays.append(_in_range(indices, shape[axis], axis, shape) if check is None else indices)
+            arrays.append(as_places(indices, shape[axis], axis, shape) if check is None else indices)
         axis += 1
     try:
         broadcast_shapes(*[a.shape for a in arrays])
@@ -123,12 +124,20 @@ def _entry(entry: Any, x: Tensor[Any]) -> list[Any]:
     indices = _beside(operand(entry, x, "index"), x)
     if indices.dtype.kind == "b":
         if not indices.ndim:
-            raise errors.OutOfRangeError("index: a 0-d boolean is no index; use ad.where, or x[None][mask[None]]")
+            raise errors.OutOfRangeError("index: a 0-d boolean is an index alone, not among others; use ad.where")
         places = run("nonzero", (indices,))
         return [(run("index", (places,), key=(i,)), indices.shape[i]) for i in range(indices.ndim)]
     if indices.dtype.kind not in "iu":
         raise errors.OutOfRangeError(f"index: tensors used as indices are integer or boolean, received {indices.dtype}")
     return [(cast(indices, dtypes.int64), None)]
+
+
+def _truth(key: Any) -> bool | None:
+    """The value of a key that is a single boolean; None for other keys."""
+    if isinstance(key, (bool, np.bool_)):
+        return bool(key)
+    single = isinstance(key, (Tensor, np.ndarray)) and not key.ndim and key.dtype.kind == "b"
+    return bool(key) if single else None
 
 
 def _beside(indices: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
@@ -142,7 +151,7 @@ def _beside(indices: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
     return wrap(array, level)
 
 
-def _in_range(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tensor[Any]:
+def as_places(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tensor[Any]:
     """Non-negative indices, or an error that names the first wrong one."""
     values = indices.device.values_of(indices._array)
     if not values.size:
@@ -159,9 +168,12 @@ def _in_range(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tenso
 def __getitem__(x: Tensor[B], key: Any, /) -> Tensor[B]:
     """The elements at a key: integers, slices, None, ..., integer or boolean tensors, as in NumPy.
 
-    Raises OutOfRangeError for what is no index, or outside the tensor.
+    A single boolean gives a new axis in front, of size one if it is true and zero if not. Raises OutOfRangeError for
+    what is no index, or outside the tensor.
     """
-    normal, arrays = _key(x, key)
+    if key.__class__ not in _PLAIN and (truth := _truth(key)) is not None:
+        return __getitem__(x, None)[:1] if truth else __getitem__(x, None)[:0]
+    normal, arrays = as_key(x, key)
     if arrays:
         return run("index", (x, *arrays), key=normal)  # type: ignore[no-any-return]
     device = x._device
@@ -188,7 +200,11 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
     DeviceError for a value of an outer backend, and the errors of indexing; then nothing changed.
     """
     refuse_leaf(x, "assignment to elements")
-    normal, arrays = _key(x, key)
+    if key.__class__ not in _PLAIN and (truth := _truth(key)) is not None:
+        if not truth:
+            return
+        key = ...
+    normal, arrays = as_key(x, key)
     device = x._device
     if isinstance(value, Tensor) and meet(x, value) is not device:
         if value.device.ended:
@@ -198,7 +214,9 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
             "level; detach() the value, or lift the tensor first with ad.asarray(x, device=...)"
         )
     if weak(value):
-        value = fitting(value, x._dtype, "assignment")
+        value = np.asarray(fitting(value, x._dtype, "assignment"))  # in full precision: the tensor's may be wider
+    elif isinstance(value, (list, tuple)) and x._dtype.kind in "fc":
+        value = dtypes.values_of(value, dtypes.promote(x._dtype, dtypes.float64), "assignment")
     value = operand(value, x, "assignment")
     if value.dtype.kind == "c" and x._dtype.kind != "c":
         raise errors.DtypeError(f"assignment: complex values do not fit in {x._dtype}; take .real first")
@@ -263,7 +281,7 @@ def take_along_axis(x: Tensor[B], indices: Any, /, *, axis: int = -1) -> Tensor[
     if indices.dtype.kind not in "iu":
         raise errors.OutOfRangeError(f"take_along_axis: indices are integers, received {indices.dtype}")
     if indices.ndim == x.ndim:
-        indices = _in_range(cast(indices, dtypes.int64), x.shape[place], place, x.shape)
+        indices = as_places(cast(indices, dtypes.int64), x.shape[place], place, x.shape)
     return run("take_along_axis", (x, indices), axis=place)  # type: ignore[no-any-return]
 
 
@@ -277,6 +295,31 @@ def nonzero(x: Tensor[B], /) -> tuple[Tensor[B], ...]:
         raise errors.ShapeError("nonzero: a 0-d tensor has no places")
     places = run("nonzero", (x,))
     return tuple([run("index", (places,), key=(i,)) for i in range(x.ndim)])
+
+
+def searchsorted(
+    x: Tensor[B], values: Any, /, *, side: Literal["left", "right"] = "left", sorter: Any = None
+) -> Tensor[B]:
+    """Where each value goes in the sorted line x so that it stays sorted: before its equals, or on the right after.
+
+    `sorter` are the places that sort x, if it is not. nan comes last. int64, in the shape of the values.
+    Raises ShapeError unless x has one axis, DtypeError for complex numbers, ArgumentError for another side.
+
+    >>> import adjoint as ad
+    >>> ad.searchsorted(ad.tensor([1.0, 2.0, 2.0, 3.0]), ad.tensor([2.0, 0.5])).tolist()
+    [1, 0]
+    """
+    if side not in ("left", "right"):
+        raise errors.ArgumentError(f"searchsorted: side is 'left' or 'right', received {errors.shown(side)}")
+    x, wanted = as_tensors([x, values], "searchsorted")
+    if x.dtype.kind == "c":
+        raise errors.DtypeError(f"searchsorted: complex numbers have no order; received {x.dtype}")
+    if x.ndim != 1:
+        raise errors.ShapeError(f"searchsorted: expected one sorted line, received shape {x.shape}")
+    if sorter is not None:
+        x = take(x, sorter)
+    flat = run("reshape", (wanted,), shape=(wanted.size,))
+    return run("reshape", (run("searchsorted", (x, flat), side=side),), shape=wanted.shape)  # type: ignore[no-any-return]
 
 
 def _line(x: Any, axis: int, name: str) -> tuple[Tensor[Any], int]:

@@ -212,20 +212,43 @@ def tile(x: Tensor[B], repetitions: Sequence[int], /) -> Tensor[B]:
     return reshape(wide, tuple(n * m for n, m in zip(times, shape, strict=True)))
 
 
-def repeat(x: Tensor[B], repeats: int, /, *, axis: int | None = None) -> Tensor[B]:
-    """Each element repeated in place along an axis, or in the flattened tensor."""
+def repeat(x: Tensor[B], repeats: Any, /, *, axis: int | None = None) -> Tensor[B]:
+    """Each element repeated in place along an axis, or in the flattened tensor.
+
+    `repeats` is one number for all, or integers for each place along the axis, whose values the result's shape follows.
+    Raises ArgumentTypeError for what are no integers, ShapeError for negative ones or another number of them.
+
+    >>> import adjoint as ad
+    >>> ad.repeat(ad.tensor([1.0, 2.0]), ad.tensor([2, 1])).tolist()
+    [1.0, 1.0, 2.0]
+    """
     x = as_tensor(x, "repeat")
     if axis is None:
         x, axis = reshape(x, -1), 0
     place = as_axis(axis, x.ndim, "repeat")
     if not isinstance(repeats, (int, np.integer)):
-        raise errors.ArgumentTypeError(
-            f"repeat: repeats is an integer, received {errors.shown(repeats)}; concat joins different parts"
-        )
+        counts = _counts(repeats, x.shape[place])
+        if counts.size == 1:
+            return repeat(x, int(counts[0]), axis=place)
+        places = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
+        return x[(*[slice(None)] * place, places)]
     (times,) = as_shape(repeats, "repeat")
     wide = expand_dims(x, place + 1)
     wide = broadcast_to(wide, (*x.shape[: place + 1], times, *x.shape[place + 1 :]))
     return reshape(wide, (*x.shape[:place], x.shape[place] * times, *x.shape[place + 1 :]))
+
+
+def _counts(repeats: Any, size: int) -> np.ndarray[Any, Any]:
+    """How often each of `size` places is repeated."""
+    given = repeats.device.to_numpy(repeats._array) if isinstance(repeats, Tensor) else np.asarray(repeats)
+    if given.dtype.kind not in "iu":
+        raise errors.ArgumentTypeError(f"repeat: repeats are integers, received {errors.shown(repeats)}")
+    if given.shape not in ((), (1,), (size,)) or (given < 0).any():
+        raise errors.ShapeError(
+            f"repeat: expected {size} numbers that are not negative, one for each place along the axis, received "
+            f"{errors.shown(repeats)}"
+        )
+    return given.reshape(-1)
 
 
 def tril(x: Tensor[B], /, *, k: int = 0) -> Tensor[B]:
@@ -242,4 +265,5 @@ def _triangle(name: str, x: Any, k: int) -> Tensor[Any]:
     x = as_tensor(x, name)
     if x.ndim < 2:
         raise errors.ShapeError(f"{name}: expected matrices, received shape {x.shape}")
-    return run(name, (x,), k=as_integer(k, name, "k"))  # type: ignore[no-any-return]
+    diagonal = max(-x.shape[-2], min(as_integer(k, name, "k"), x.shape[-1]))  # all others mean the same as these
+    return run(name, (x,), k=diagonal)  # type: ignore[no-any-return]

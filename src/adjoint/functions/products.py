@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import string
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -14,7 +16,7 @@ from adjoint.functions.creation import arange, as_tensors, integers
 from adjoint.functions.manipulation import broadcast_to, expand_dims, permute_dims, reshape, squeeze
 from adjoint.functions.reductions import as_axis
 from adjoint.functions.reductions import sum as total
-from adjoint.primitives import broadcast_shapes
+from adjoint.primitives import Shape, broadcast_shapes
 from adjoint.tensor import Tensor, change, foreign, operand, refuse_leaf, run, weak
 
 B = TypeVar("B", bound=Backend)
@@ -80,7 +82,8 @@ def vecdot(x: Tensor[B], y: Any, /, *, axis: int = -1) -> Tensor[B]:
         raise errors.ShapeError(f"vecdot: {error}") from None
     left = run("conj", (x,)) if x.dtype.kind == "c" else x
     ndim = min(y.ndim, x.ndim)
-    return total(left * y, axis=as_axis(axis, ndim, "vecdot") - ndim)
+    products = left * y
+    return total(products, axis=as_axis(axis, ndim, "vecdot") - ndim, dtype=products.dtype)
 
 
 def outer(x: Tensor[B], y: Any, /) -> Tensor[B]:
@@ -127,8 +130,9 @@ def tensordot(x: Tensor[B], y: Any, /, *, axes: int | tuple[Sequence[int], Seque
 def einsum(subscripts: str, /, *operands: Any) -> Tensor[Any]:
     """The sum of products that Einstein's notation describes, "ij,jk->ik"; `...` stands for more axes.
 
-    Two operands at a time become one batched matrix product, in the order that `numpy.einsum_path`
-    finds. Raises ArgumentError for a wrong notation, ShapeError for sizes that do not fit.
+    Two operands at a time become one batched matrix product. For three or more `opt_einsum` finds the order, where that
+    is installed (pip install adjoint[einsum]), else `numpy.einsum_path`. Raises ArgumentError for a wrong notation,
+    ShapeError for sizes that do not fit.
 
     >>> import adjoint as ad
     >>> ad.einsum("ij,j->i", ad.eye(2), ad.tensor([1.0, 2.0])).tolist()
@@ -153,11 +157,13 @@ def einsum(subscripts: str, /, *operands: Any) -> Tensor[Any]:
                 )
             sizes[label] = known if n == 1 else n
     terms = [_single(x, labels, sizes) for x, labels in zip(tensors, inputs, strict=True)]
-    while len(terms) > 1:
-        i, j = _next_pair(terms, output)
-        second, first = terms.pop(j), terms.pop(i)
-        others = set(output).union(*[labels for _, labels in terms])
-        terms.append(_pair(first, second, others))
+    for step in _path(tuple([labels for _, labels in terms]), output, tuple([x.shape for x, _ in terms])):
+        chosen = [terms.pop(i) for i in sorted(step, reverse=True)]
+        while len(chosen) > 1:
+            second, first = chosen.pop(), chosen.pop()
+            others = set(output).union(*[labels for _, labels in (*terms, *chosen)])
+            chosen.append(_pair(first, second, others))
+        terms += chosen
     x, labels = terms[0]
     gone = [i for i, label in enumerate(labels) if label not in output]
     if gone:
@@ -214,18 +220,21 @@ def _single(x: Tensor[Any], labels: str, sizes: dict[str, int]) -> Term:
     return x, labels
 
 
-def _next_pair(terms: list[Term], output: str) -> tuple[int, int]:
-    if len(terms) == 2:
-        return 0, 1
-    names = {
-        label: chr(97 + i) if i < 26 else chr(39 + i)
-        for i, label in enumerate(sorted(set("".join(l for _, l in terms))))
-    }
-    text = ",".join("".join(names[l] for l in labels) for _, labels in terms)
-    shapes = [np.broadcast_to(np.empty(()), x.shape) for x, _ in terms]
-    path, _ = np.einsum_path(text + "->" + "".join(names[l] for l in output), *shapes, optimize="greedy")
-    i, j = sorted(path[1])[:2]
-    return int(i), int(j)
+@functools.lru_cache(512)
+def _path(labels: tuple[str, ...], output: str, shapes: tuple[Shape, ...]) -> tuple[tuple[int, ...], ...]:
+    """Which terms to multiply, step by step; each step's result stands behind the rest."""
+    if len(labels) < 3:
+        return ((0, 1),) * (len(labels) - 1)
+    try:
+        import opt_einsum
+    except ModuleNotFoundError:
+        names = dict(zip(sorted(set("".join(labels))), string.ascii_letters, strict=False))
+        text = ",".join("".join(names[l] for l in term) for term in labels)
+        arrays = [np.broadcast_to(np.empty(()), shape) for shape in shapes]
+        path, _ = np.einsum_path(text + "->" + "".join(names[l] for l in output), *arrays, optimize="greedy")
+        return tuple(tuple(map(int, step)) for step in path[1:])
+    path, _ = opt_einsum.contract_path(",".join(labels) + "->" + output, *shapes, shapes=True)
+    return tuple(tuple(map(int, step)) for step in path)
 
 
 def _pair(first: Term, second: Term, others: set[str]) -> Term:

@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_number, as_tensor, inexact, integers
+from adjoint.functions.creation import as_number, as_tensor, as_tensors, inexact, integers
 from adjoint.tensor import Axis, Tensor, cast, run
 
 B = TypeVar("B", bound=Backend)
@@ -60,7 +60,7 @@ def _summable(x: Tensor[Any], dtype: Any) -> Tensor[Any]:
     return cast(x, dtypes.uint64) if x.dtype.kind == "u" else x
 
 
-def sum(x: Tensor[B], axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor[B]:
+def sum(x: Tensor[B], /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor[B]:
     """The sum of elements along one, several or (None) all axes.
 
     Integers and booleans are summed as 64-bit integers unless `dtype` says otherwise. Raises
@@ -76,12 +76,12 @@ def sum(x: Tensor[B], axis: Axis = None, *, dtype: Any = None, keepdims: bool = 
     return _reduce("sum", x, axis, keepdims)  # type: ignore[no-any-return]
 
 
-def prod(x: Tensor[B], axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor[B]:
+def prod(x: Tensor[B], /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor[B]:
     """The product of elements along axes; its gradient is right with zeros among them."""
     return _reduce("prod", _summable(as_tensor(x, "prod"), dtype), axis, keepdims)  # type: ignore[no-any-return]
 
 
-def mean(x: Tensor[B], axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+def mean(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
     """The arithmetic mean along axes; integers give float32, and float16 is summed in that. Of nothing it is nan."""
     x = inexact(x, "mean")
     shape = x.shape
@@ -91,7 +91,7 @@ def mean(x: Tensor[B], axis: Axis = None, *, keepdims: bool = False) -> Tensor[B
     return cast(total / count if count else total * math.nan, x.dtype)
 
 
-def var(x: Tensor[B], axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
+def var(x: Tensor[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
     """The variance along axes, divided by the count less `correction` (1 gives the unbiased one).
 
     Real also for complex x. nan where the count does not exceed the correction. float16 is summed in float32.
@@ -112,7 +112,7 @@ def var(x: Tensor[B], axis: Axis = None, *, correction: float = 0, keepdims: boo
     return total / (count - correction) if count > correction else total * math.nan  # type: ignore[no-any-return]
 
 
-def std(x: Tensor[B], axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
+def std(x: Tensor[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
     """The standard deviation along axes: the square root of `var`. Its derivative at 0 is 0."""
     x, correction = inexact(x, "std"), as_number(correction, "std", "correction")
     if x.dtype is dtypes.float16:
@@ -132,7 +132,7 @@ def _ordered(value: Any, name: str) -> Tensor[Any]:
     return x
 
 
-def max(x: Tensor[B], axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+def max(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
     """The largest element along axes; ties share the gradient equally.
 
     Raises ShapeError for an empty axis, DtypeError for complex x.
@@ -140,7 +140,7 @@ def max(x: Tensor[B], axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]
     return _reduce("max", _ordered(x, "max"), axis, keepdims)  # type: ignore[no-any-return]
 
 
-def min(x: Tensor[B], axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+def min(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
     """The smallest element along axes; ties share the gradient equally. Errors as `max`."""
     return _reduce("min", _ordered(x, "min"), axis, keepdims)  # type: ignore[no-any-return]
 
@@ -151,22 +151,22 @@ def _place(name: str, x: Any, axis: int | None, keepdims: bool) -> Any:
     return run(name, (x,), axis=place, keepdims=as_flag(keepdims, name))
 
 
-def argmax(x: Tensor[B], axis: int | None = None, *, keepdims: bool = False) -> Tensor[B]:
+def argmax(x: Tensor[B], /, axis: int | None = None, *, keepdims: bool = False) -> Tensor[B]:
     """The place of the first largest element along an axis, or in the flattened tensor; int64."""
     return _place("argmax", x, axis, keepdims)  # type: ignore[no-any-return]
 
 
-def argmin(x: Tensor[B], axis: int | None = None, *, keepdims: bool = False) -> Tensor[B]:
+def argmin(x: Tensor[B], /, axis: int | None = None, *, keepdims: bool = False) -> Tensor[B]:
     """The place of the first smallest element along an axis, or in the flattened tensor; int64."""
     return _place("argmin", x, axis, keepdims)  # type: ignore[no-any-return]
 
 
-def any(x: Tensor[B], axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+def any(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
     """Whether some element along axes is true, that is not zero."""
     return _reduce("any", as_tensor(x, "any"), axis, keepdims)  # type: ignore[no-any-return]
 
 
-def all(x: Tensor[B], axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+def all(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
     """Whether all elements along axes are true, that is not zero."""
     return _reduce("all", as_tensor(x, "all"), axis, keepdims)  # type: ignore[no-any-return]
 
@@ -188,7 +188,7 @@ def _cumulative(name: str, x: Any, axis: int | None, dtype: Any, include_initial
 
 
 def cumulative_sum(
-    x: Tensor[B], axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
+    x: Tensor[B], /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
 ) -> Tensor[B]:
     """Running sums along an axis, which may be left out for one axis; `include_initial` starts at 0.
 
@@ -200,7 +200,43 @@ def cumulative_sum(
 
 
 def cumulative_prod(
-    x: Tensor[B], axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
+    x: Tensor[B], /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
 ) -> Tensor[B]:
     """Running products along an axis; `include_initial` starts at 1. Right gradients at zeros."""
     return _cumulative("cumulative_prod", x, axis, dtype, include_initial)  # type: ignore[no-any-return]
+
+
+def count_nonzero(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+    """How many elements along axes are not zero, that is true; int64.
+
+    >>> import adjoint as ad
+    >>> ad.count_nonzero(ad.tensor([[0.0, 2.0], [1.0, 3.0]]), axis=0).tolist()
+    [1, 2]
+    """
+    x = as_tensor(x, "count_nonzero")
+    true = x if x.dtype.kind == "b" else run("not_equal", (x, 0))
+    return _reduce("sum", cast(true, dtypes.int64), axis, keepdims)  # type: ignore[no-any-return]
+
+
+def diff(x: Tensor[B], /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Tensor[B]:
+    """The differences of neighbours along an axis, n times over; `prepend` and `append` are joined to x before.
+
+    Raises AxisError for an axis that is not there, ArgumentError for a negative n, ShapeError for what does not join.
+
+    >>> import adjoint as ad
+    >>> ad.diff(ad.tensor([1.0, 4.0, 9.0, 16.0]), n=2).tolist()
+    [2.0, 2.0]
+    """
+    joined = as_tensors([t for t in (prepend, x, append) if t is not None], "diff")
+    place = as_axis(axis, as_tensor(x, "diff").ndim, "diff")
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
+        raise errors.ArgumentError(f"diff: n is a non-negative integer, received {errors.shown(n)}")
+    if not joined[0].ndim:
+        raise errors.AxisError("diff: a 0-d tensor has no neighbours")
+    if n == 0:
+        return as_tensor(x, "diff")
+    out = joined[0] if len(joined) == 1 else run("concat", joined, axis=place)
+    whole = (slice(None),) * place
+    for _ in range(n):
+        out = out[(*whole, slice(1, None))] - out[(*whole, slice(None, -1))]
+    return out

@@ -18,10 +18,10 @@ from adjoint.rules import Bilinear, Composed, Linear, NotDifferentiable, Record,
 Push = Callable[[Sequence[Any], Sequence[Any], Any, dict[str, Any]], Any]
 
 
-def defined(primitive: Primitive, record: Record) -> bool:
-    """Whether the pushforward follows from the primitive's definition alone."""
+def defined(primitive: Primitive, record: Record) -> Callable[..., Any] | None:
+    """The primitive's definition, where the pushforward follows from that alone."""
     fused = record.pushforward is not None or (primitive.kind is ELEMENTWISE and bool(record.rules))
-    return isinstance(record, Composed) and not fused
+    return record.definition if isinstance(record, Composed) and not fused else None
 
 
 def pushforward(primitive: Primitive, record: Record, inner: Any) -> Push | None:

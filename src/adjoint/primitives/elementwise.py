@@ -23,9 +23,9 @@ declare(
     dtype=same_dtype,
 )
 declare("abs real imag", ELEMENTWISE, "x", shape=same_shape, dtype=real_part_dtype)
-declare("logical_not isnan isinf isfinite", ELEMENTWISE, "x", shape=same_shape, dtype=bool_dtype)
+declare("logical_not isnan isinf isfinite signbit", ELEMENTWISE, "x", shape=same_shape, dtype=bool_dtype)
 declare(
-    "add subtract multiply divide floor_divide remainder pow maximum minimum atan2 logaddexp "
+    "add subtract multiply divide floor_divide remainder pow maximum minimum atan2 hypot logaddexp copysign nextafter "
     "absorbing_multiply bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift",
     ELEMENTWISE,
     "x y",

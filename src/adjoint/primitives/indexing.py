@@ -71,7 +71,7 @@ def _index_shape(shape: Shape, *arrays: Shape, key: Key) -> Shape:
     return index_shape(shape, *arrays, key=key)
 
 
-def _index_set_shape(shape: Shape, value: Shape, *arrays: Shape, key: Key) -> Shape:
+def index_set_shape(shape: Shape, value: Shape, *arrays: Shape, key: Key) -> Shape:
     target = index_shape(shape, *arrays, key=key)
     try:
         fits = broadcast_shapes(value, target) == target
@@ -98,10 +98,19 @@ def _topk_shape(shape: Shape, *, k: int, axis: int, largest: bool) -> list[Shape
     return [(*shape[:axis], k, *shape[axis + 1 :])] * 2
 
 
+def _searchsorted_shape(x: Shape, values: Shape, *, side: str) -> Shape:
+    if not x or x[:-1] != values[:-1]:
+        raise errors.ShapeError(
+            f"searchsorted: sorted lines of shape {x} and values of shape {values} must agree but for the last axis"
+        )
+    return values
+
+
 declare("index", INDEXING, "x *arrays", "key", shape=_index_shape, dtype=same_dtype)
-declare("index_set index_add", INDEXING, "x value *arrays", "key", shape=_index_set_shape, dtype=same_dtype)
+declare("index_set index_add", INDEXING, "x value *arrays", "key", shape=index_set_shape, dtype=same_dtype)
 declare("take_along_axis", INDEXING, "x indices", "axis", shape=_take_along, dtype=same_dtype)
 declare("sort", INDEXING, "x", "axis descending", shape=same_shape, dtype=same_dtype)
 declare("argsort", INDEXING, "x", "axis descending", shape=same_shape, dtype=index_dtype)
 declare("topk", INDEXING, "x", "k axis largest", results=2, shape=_topk_shape, dtype=lambda d, **_: [d, INDEX])
+declare("searchsorted", INDEXING, "x values", "side", shape=_searchsorted_shape, dtype=index_dtype)
 declare("nonzero", INDEXING, "x", shape=unspecified_shape, dtype=index_dtype, dynamic=True)

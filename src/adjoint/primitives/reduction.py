@@ -23,7 +23,7 @@ def _reduced(shape: Shape, *_: Any, axis: tuple[int, ...], keepdims: bool = Fals
     return tuple(n for i, n in enumerate(shape) if i not in axis)
 
 
-def _extremum_shape(shape: Shape, *, axis: tuple[int, ...], keepdims: bool = False) -> Shape:
+def extremum_shape(shape: Shape, *, axis: tuple[int, ...], keepdims: bool = False) -> Shape:
     if any(shape[i] == 0 for i in axis):
         raise errors.ShapeError(
             f"an empty axis has no maximum or minimum: shape {shape}, axis {axis}; give at least one element"
@@ -33,7 +33,7 @@ def _extremum_shape(shape: Shape, *, axis: tuple[int, ...], keepdims: bool = Fal
 
 def _arg_shape(shape: Shape, *, axis: int | None, keepdims: bool) -> Shape:
     axes = tuple(range(len(shape))) if axis is None else (axis,)
-    return _extremum_shape(shape, axis=axes, keepdims=keepdims)
+    return extremum_shape(shape, axis=axes, keepdims=keepdims)
 
 
 def _cross_entropy_shape(x: Shape, labels: Shape) -> Shape:
@@ -46,7 +46,7 @@ def _cross_entropy_shape(x: Shape, labels: Shape) -> Shape:
 
 declare("sum prod logsumexp", REDUCTION, "x", "axis keepdims", shape=_reduced, dtype=same_dtype)
 declare("vector_norm", REDUCTION, "x", "axis keepdims", shape=_reduced, dtype=real_part_dtype)
-declare("max min", REDUCTION, "x", "axis keepdims", shape=_extremum_shape, dtype=same_dtype)
+declare("max min", REDUCTION, "x", "axis keepdims", shape=extremum_shape, dtype=same_dtype)
 declare("any all", REDUCTION, "x", "axis keepdims", shape=_reduced, dtype=bool_dtype)
 declare("argmax argmin", REDUCTION, "x", "axis keepdims", shape=_arg_shape, dtype=index_dtype)
 declare(

@@ -1,6 +1,8 @@
 """The derivative record of every primitive, by kind of primitive."""
 
-from adjoint.rules import contraction, elementwise, indexing, linalg, random, reduction, special, structural
+from adjoint import errors
+from adjoint.primitives import Primitive
+from adjoint.rules import arrays, contraction, elementwise, indexing, linalg, random, reduction, special, structural
 from adjoint.rules.records import (
     Bilinear,
     Composed,
@@ -22,7 +24,17 @@ RECORDS: dict[str, Record] = {
     **linalg.RECORDS,
     **special.RECORDS,
     **random.RECORDS,
+    **arrays.RECORDS,
 }
+
+
+def record_of(primitive: Primitive) -> Record:
+    """The record of a primitive; raises UnsupportedPrimitive where there is none."""
+    record = RECORDS.get(primitive.name)
+    if record is None:
+        raise errors.UnsupportedPrimitive(f"{primitive.name} has no derivative record; give it one in adjoint.rules")
+    return record
+
 
 # Batching rules of primitives whose kind does not give them; `Batched` says what such a rule takes.
 BATCHING: dict[str, Rule] = {}
@@ -39,4 +51,5 @@ __all__ = [
     "Record",
     "Rule",
     "names_of",
+    "record_of",
 ]

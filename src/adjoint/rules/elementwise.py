@@ -96,6 +96,12 @@ def _abs_forward(B: Any, tangents: Any, x: Any, out: Any) -> Any:
     return over_size(B, B.real(B.multiply(B.conj(x), t)), out)
 
 
+def _copysign(B: Any, g: Any, x: Any, out: Any) -> Any:
+    """1 where x keeps its sign and -1 where it turns, also beside infinities; 0 at 0, as for abs."""
+    turned = B.not_equal(B.signbit(x), B.signbit(out))
+    return B.where(B.equal(x, 0), 0.0, B.where(turned, B.negative(g), g))
+
+
 def _astype(B: Any, g: Any, x_dtype: Any) -> Any:
     """The transpose casts back; to a real dtype only the real part carries."""
     if x_dtype.kind not in "fc":
@@ -203,6 +209,8 @@ RECORDS: dict[str, Record] = {
     "minimum": Elementwise(
         x=lambda B, g, x, y: _share(B, g, x, y, B.less), y=lambda B, g, x, y: _share(B, g, y, x, B.less)
     ),
+    "copysign": Elementwise(x=_copysign, y=lambda B, g: _zero(B, g)),
+    "nextafter": Elementwise(x=lambda B, g: g, y=lambda B, g: _zero(B, g)),
     "clip": Elementwise(
         x=lambda B, g, x, low, high: B.where(_between(B, x, low, high), g, 0.0),
         low=lambda B, g, x, low, high: B.where(B.logical_and(B.less(x, low), B.less(low, high)), g, 0.0),
@@ -230,6 +238,10 @@ RECORDS: dict[str, Record] = {
         x=lambda B, g, x, y: B.multiply(g, _atan2_slope(B, y, x)),
         y=lambda B, g, x, y: B.negative(B.multiply(g, _atan2_slope(B, x, y))),
     ),
+    "hypot": Elementwise(
+        x=lambda B, g, x, out: B.multiply(g, over_size(B, x, out)),
+        y=lambda B, g, y, out: B.multiply(g, over_size(B, y, out)),
+    ),
     "sinh": Elementwise(x=lambda B, g, x: B.multiply(g, B.cosh(x))),
     "cosh": Elementwise(x=lambda B, g, x: B.multiply(g, B.sinh(x))),
     "asinh": Elementwise(x=lambda B, g, x: B.divide(g, B.sqrt(B.add(B.square(x), 1.0)))),
@@ -256,7 +268,7 @@ RECORDS: dict[str, Record] = {
     "floor_divide": _flat_both,
     # bools and integers
     **dict.fromkeys(
-        "logical_not isnan isinf isfinite equal not_equal less less_equal greater greater_equal logical_and "
+        "logical_not isnan isinf isfinite signbit equal not_equal less less_equal greater greater_equal logical_and "
         "logical_or logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift "
         "bitwise_invert".split(),
         _none,

@@ -67,16 +67,18 @@ def _take_along_axis(B: Any, g: Any, x_shape: Any, indices: Any, axis: int) -> A
 
 
 def _sort_definition(B: Any, x: Any, *, axis: int, descending: bool) -> Any:
-    return B.take_along_axis(x, B.argsort(x, axis=axis, descending=descending), axis=axis)
+    """Of all the largest: their places come with them."""
+    values, _ = B.topk(x, k=x.shape[axis], axis=axis, largest=descending)
+    return values
 
 
-def _topk(B: Any, g: Any, wanted: Any, x_shape: Any, outs: Any, axis: int) -> tuple[Any, ...]:
+def picked(B: Any, g: Any, wanted: Any, x_shape: Any, outs: Any, axis: int) -> tuple[Any, ...]:
     """Only the values carry a cotangent; it goes back to where they came from."""
     values, _ = g
     return (None if values is None else _take_along_axis(B, values, x_shape, outs[1], axis),)
 
 
-def _topk_forward(B: Any, tangents: Any, outs: Any, axis: int) -> tuple[Any, None]:
+def picked_forward(B: Any, tangents: Any, outs: Any, axis: int) -> tuple[Any, None]:
     return B.take_along_axis(tangents[0], outs[1], axis=axis), None
 
 
@@ -90,7 +92,8 @@ RECORDS: dict[str, Record] = {
     "index_add": Linear(x=lambda B, g: g, value=_read),
     "take_along_axis": Linear(x=_take_along_axis),
     "sort": Composed(_sort_definition),
-    "topk": Custom(pullback=_topk, pushforward=_topk_forward),
+    "topk": Custom(pullback=picked, pushforward=picked_forward),
     "argsort": _none,
     "nonzero": _none,
+    "searchsorted": _none,
 }

@@ -69,6 +69,8 @@ def vmap(
         axis_size = as_integer(axis_size, "vmap", "axis_size")
         if axis_size < 0:
             raise errors.ArgumentError(f"vmap: axis_size is a number of examples, received {axis_size}")
+    if randomness not in ("error", "split", "shared"):
+        raise errors.ArgumentError(f"vmap: randomness is 'error', 'split' or 'shared', received {randomness!r}")
 
     @named("vmap", f)
     def run(*args: Any, **kwargs: Any) -> Any:

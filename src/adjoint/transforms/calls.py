@@ -16,7 +16,9 @@ import numpy as np
 
 from adjoint import dtypes, errors, trees
 from adjoint.backend import Array, Backend, Decorator
-from adjoint.devices import active_level, default_device
+from adjoint.decorators.autodiff import Autodiff
+from adjoint.decorators.batched import Batched
+from adjoint.devices import active_level, chosen_device, default_device, observed_leaf
 from adjoint.tensor import Tensor, grounded, lifted, wrap
 
 Function = Callable[..., Any]
@@ -42,7 +44,7 @@ def refuse_ended(name: str, tensors: Sequence[Tensor[Any]]) -> None:
 def base_of(values: Sequence[Any], name: str) -> Backend:
     """What a transform's levels are built on: the highest backend of the arguments and the active level.
 
-    For NumPy arrays alone, outside of other transforms, the leaf of the default device.
+    For NumPy arrays alone, outside of other transforms, the leaf of the default device and what observes it.
     """
     top = active_level()
     for x in values:
@@ -55,7 +57,19 @@ def base_of(values: Sequence[Any], name: str) -> Backend:
             top = device
         elif grounded(x._array, device, top) is None:
             raise errors.DeviceError(f"{name}: arguments on {top} and {device} do not meet; move one with to_device")
-    return default_device().leaf if top is None else top
+    return observed_leaf(default_device()) if top is None else top
+
+
+def reverse_level(base: Backend) -> Autodiff[Any]:
+    """A fresh level of reverse mode over a backend.
+
+    Its options are those of the nearest Autodiff in the chain of the base, or else of the default
+    device. A policy of `checkpoint` is for the function that was given it alone.
+    """
+    for level in (*base.chain(), *chosen_device().chain()):
+        if isinstance(level, Autodiff):
+            return Autodiff.fresh(base, "balanced" if level.checkpointing == "balanced" else None, level.strong_zero)
+    return Autodiff.fresh(base, None, False)
 
 
 def array_of(x: Any, base: Backend, *, keep: bool = False) -> Array:
@@ -64,7 +78,9 @@ def array_of(x: Any, base: Backend, *, keep: bool = False) -> Array:
         return lifted(x, base)
     dtypes.refuse_masked(x, "a transform's argument")
     values = np.asarray(x)
-    dtypes.as_dtype(values.dtype)
+    dtype = dtypes.as_dtype(values.dtype)
+    if values.dtype is not dtype:  # of another byte order
+        values = values.astype(dtype)
     return base.from_numpy(values, copy=keep or isinstance(x, np.generic))
 
 
@@ -163,6 +179,15 @@ class Arguments:
         device = base_of(tensors, self.name)
         return device if any(level is self.base for level in device.chain()) else None
 
+    def again(self, run: Callable[[Any], Any], later: Backend) -> Any:
+        """run(selected arguments) on the backend of a later transform, of what ran before.
+
+        Random numbers were drawn then, once for all examples that there are now.
+        """
+        view = _drawing_once(later, self.base)
+        out = run(self.moved(view))
+        return trees.map(lambda x: wrap(x._array, later) if isinstance(x, Tensor) and x.device is view else x, out)
+
     def answer(self, arrays: Sequence[Array]) -> Any:
         """Results per selected leaf in the structure of the arguments."""
         chosen = trees.unflatten(self.structure, [self.result(array) for array in arrays])
@@ -171,6 +196,21 @@ class Arguments:
     def result(self, array: Array) -> Any:
         """An array of the base as what the caller gave: a NumPy array, or a tensor."""
         return to_numpy(array, self.base) if self.as_numpy else wrap(array, self.base)
+
+
+def _drawing_once(device: Backend, base: Backend) -> Backend:
+    """A view of the levels over the base whose examples share what is drawn."""
+    if device is base:
+        return base
+    assert isinstance(device, Decorator)
+    inner, options = _drawing_once(device.inner, base), device.configuration()[1:]
+    if isinstance(device, Batched) and device.randomness != "shared":
+        options = (None, "shared")
+    elif inner is device.inner:
+        return device
+    view = type(device).fresh(inner, *options)
+    view.viewed = device
+    return view
 
 
 def constants(tree: Any, base: Backend) -> Any:

@@ -6,8 +6,11 @@ same graph, but keeps recipes where the policy does not keep values.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from adjoint import errors, trees
 from adjoint.backend import Backend, Decorator
@@ -70,6 +73,8 @@ def checkpoint_name(x: Tensor[Any], name: str) -> Tensor[Any]:
     """
     if not isinstance(x, Tensor):
         raise errors.ArgumentTypeError(f"checkpoint_name: expected a tensor, received {type(x).__name__}")
+    if not isinstance(name, str):
+        raise errors.ArgumentTypeError(f"checkpoint_name: a name is a string, received {errors.shown(name)}")
     level, array = x.device, x._array
     while isinstance(level, Decorator):
         policy = level.checkpointing if isinstance(level, Autodiff) else None
@@ -80,23 +85,27 @@ def checkpoint_name(x: Tensor[Any], name: str) -> Tensor[Any]:
     return x
 
 
+_BY_NAME: dict[str, Policy | None] = {"everything": None, "nothing": NOTHING, "matmuls": MATMULS}
+
+
 def _policy(policy: Any) -> Any:
     """A maker of the policy that a user means; None keeps everything."""
-    if policy == "everything":
-        return lambda: None
-    if policy == "nothing":
-        return lambda: NOTHING
-    if policy == "matmuls":
-        return lambda: MATMULS
-    if isinstance(policy, int) and not isinstance(policy, bool) and policy >= 0:
-        return lambda: Budget(policy)  # each call has the budget anew
+    if isinstance(policy, str) and policy in _BY_NAME:
+        return lambda: _BY_NAME[policy]
+    if isinstance(policy, (int, np.integer)) and not isinstance(policy, bool) and policy >= 0:
+        return lambda: Budget(int(policy))  # each call has the budget anew
     if isinstance(policy, (list, tuple, set, frozenset)) and all(isinstance(name, str) for name in policy):
-        named_policy = Policy(f"names={','.join(policy)}", names=list(policy))
-        return lambda: named_policy
+        keeping = _keeping(tuple(sorted(policy)))
+        return lambda: keeping
     raise errors.ArgumentError(
         "checkpoint: a policy is 'nothing', 'matmuls', 'everything', a sequence of names or a number of bytes; "
-        f"received {policy!r}"
+        f"received {errors.shown(policy)}"
     )
+
+
+@functools.cache  # levels of one policy share what they know of primitives
+def _keeping(names: tuple[str, ...]) -> Policy:
+    return Policy(f"names={','.join(names)}", names=names)
 
 
 def _device(tensors: Sequence[Tensor[Any]]) -> Backend | None:

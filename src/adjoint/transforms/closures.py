@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy as copies
 import functools
 import types
 from collections.abc import Iterable
@@ -16,8 +17,10 @@ def closure_convert(f: Function, *args: Any) -> tuple[Function, list[Tensor[Any]
     """f as a function of what it closes over: derivatives with respect to those tensors can then be taken.
 
     Gives (converted, closed): `converted(*args, *closed)` is `f(*args)`, where `closed` are the floating tensors that
-    f, the functions it calls from its closure, and the containers there hold. Globals are no part of a closure.
-    `args` are examples of arguments; only functions with Python source are converted, and others close over nothing.
+    f, the functions it calls from its closure, and the tuples, lists and dictionaries there hold. Globals are no part
+    of a closure. `args` are examples of arguments; only functions with Python source are converted, and others close
+    over nothing. Raises ArgumentTypeError for what is no function; `converted` raises ArgumentError for too few
+    arguments.
 
     >>> import adjoint as ad
     >>> w = ad.tensor(3.0)
@@ -46,7 +49,7 @@ def closure_convert(f: Function, *args: Any) -> tuple[Function, list[Tensor[Any]
 
 
 def closed_over(f: Function) -> dict[int, Tensor[Any]]:
-    """The tensors that a function, the functions it calls from its closure, and the containers there hold, by id."""
+    """The tensors that a function, those it calls from its closure, and the containers there hold, by id."""
     found: dict[int, Tensor[Any]] = {}
     _gather(f, found, set())
     return found
@@ -57,12 +60,20 @@ def substituted(f: Function, values: dict[int, Any]) -> Function:
     return _rebuilt(f, values, {}) if values else f
 
 
-def _cells(f: Any) -> list[Any]:
-    if isinstance(f, types.FunctionType):
-        return [cell.cell_contents for cell in f.__closure__ or () if _filled(cell)]
-    if isinstance(f, functools.partial):
-        return [f.func, f.args, f.keywords]
-    return []
+def _contents(x: Any) -> list[Any]:
+    """What a function closes over, or a container holds; nothing for all else."""
+    if isinstance(x, types.FunctionType):
+        return [cell.cell_contents for cell in x.__closure__ or () if _filled(cell)]
+    if isinstance(x, functools.partial):
+        return [x.func, x.args, x.keywords]
+    if isinstance(x, dict):
+        return list(x.values())
+    return list(x) if isinstance(x, list) or _is_tuple(x) else []
+
+
+def _is_tuple(x: Any) -> bool:
+    """A tuple that can be made from its contents."""
+    return type(x) is tuple or (isinstance(x, tuple) and hasattr(x, "_make"))
 
 
 def _filled(cell: Any) -> bool:
@@ -79,15 +90,9 @@ def _gather(x: Any, found: dict[int, Tensor[Any]], seen: set[int]) -> None:
     seen.add(id(x))
     if isinstance(x, Tensor):
         found[id(x)] = x
-    elif isinstance(x, (types.FunctionType, functools.partial)):
-        for content in _cells(x):
-            _gather(content, found, seen)
-    elif isinstance(x, (tuple, list)):
-        for content in x:
-            _gather(content, found, seen)
-    elif isinstance(x, dict):
-        for content in x.values():
-            _gather(content, found, seen)
+        return
+    for content in _contents(x):
+        _gather(content, found, seen)
 
 
 def _rebuilt(x: Any, values: dict[int, Any], made: dict[int, Any]) -> Any:
@@ -98,25 +103,29 @@ def _rebuilt(x: Any, values: dict[int, Any], made: dict[int, Any]) -> Any:
         return made[id(x)]
     if isinstance(x, types.FunctionType) and x.__closure__:
         cells = [types.CellType() for _ in x.__closure__]
-        copy = types.FunctionType(x.__code__, x.__globals__, x.__name__, x.__defaults__, tuple(cells))
+        copy: Any = types.FunctionType(x.__code__, x.__globals__, x.__name__, x.__defaults__, tuple(cells))
         copy.__kwdefaults__ = x.__kwdefaults__
         made[id(x)] = copy
         for cell, old in zip(cells, x.__closure__, strict=True):
             if _filled(old):
                 cell.cell_contents = _rebuilt(old.cell_contents, values, made)
-        if _same(_cells(copy), _cells(x)):
-            made[id(x)] = x
-        return made[id(x)]
-    if isinstance(x, functools.partial):
-        parts = [_rebuilt(part, values, made) for part in _cells(x)]
-        return x if _same(parts, _cells(x)) else functools.partial(parts[0], *parts[1], **parts[2])
-    if type(x) is tuple or type(x) is list:
-        contents = [_rebuilt(content, values, made) for content in x]
-        return x if _same(contents, x) else type(x)(contents)
-    if type(x) is dict:
-        entries = {key: _rebuilt(content, values, made) for key, content in x.items()}
-        return x if _same(entries.values(), x.values()) else entries
-    return x
+    elif isinstance(x, (list, dict)):
+        copy = made[id(x)] = copies.copy(x)
+        for key in range(len(x)) if isinstance(x, list) else x:
+            copy[key] = _rebuilt(x[key], values, made)
+    elif isinstance(x, functools.partial) or _is_tuple(x):
+        parts = [_rebuilt(part, values, made) for part in _contents(x)]
+        if _same(parts, _contents(x)):
+            return x
+        if isinstance(x, functools.partial):
+            return functools.partial(parts[0], *parts[1], **parts[2])
+        kind: Any = type(x)
+        return kind(parts) if kind is tuple else kind._make(parts)
+    else:
+        return x
+    if _same(_contents(copy), _contents(x)):
+        made[id(x)] = x
+    return made[id(x)]
 
 
 def _same(new: Iterable[Any], old: Iterable[Any]) -> bool:

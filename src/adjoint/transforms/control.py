@@ -23,10 +23,11 @@ from adjoint.functions.creation import zeros
 from adjoint.functions.elementwise import clip
 from adjoint.functions.manipulation import concat, stack
 from adjoint.tensor import Scalar, Tensor, peek, same, wrap
+from adjoint.transforms.batches import vmap
 from adjoint.transforms.calls import Function, array_of, base_of, is_array, to_numpy
 from adjoint.transforms.checkpoints import checkpoint
 from adjoint.transforms.closures import closed_over, closure_convert
-from adjoint.transforms.custom import Tensors
+from adjoint.transforms.levels import Tensors
 from adjoint.transforms.recomputed import Hidden, recomputed
 from adjoint.transforms.steps import Carry, Kind, assignable, each_its_own, examples_of
 
@@ -125,8 +126,8 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
     return _called("switch", choose, index, *operands)
 
 
-def while_loop(cond_fun: Function, body_fun: Function, init: Any) -> Any:
-    """`init` taken further by `body_fun` as long as `cond_fun` holds for it.
+def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
+    """`init_val` taken further by `body_fun` as long as `cond_fun` holds for it.
 
     Inside `vmap`, where examples may end at different steps, it runs until all have; those that have keep their carry.
     Derivatives go forward alone (`jvp`, `jacobian(mode="forward")`): in reverse mode use `fori_loop` or `scan`.
@@ -137,7 +138,7 @@ def while_loop(cond_fun: Function, body_fun: Function, init: Any) -> Any:
         From the carry to a boolean scalar.
     body_fun
         From the carry to the next carry, of the same structure, shapes and dtypes.
-    init
+    init_val
         The first carry, a pytree of arrays. A Python number takes the dtype that the first step gives it.
 
     Raises
@@ -171,11 +172,11 @@ def while_loop(cond_fun: Function, body_fun: Function, init: Any) -> Any:
             leaves = carry.advance(body_fun, leaves, go)
             _refuse_reverse(carry, leaves)
 
-    return _called("while_loop", loop, init)
+    return _called("while_loop", loop, init_val)
 
 
-def fori_loop(lower: Any, upper: Any, body_fun: Function, init: Any) -> Any:
-    """`init` taken further by `body_fun(i, carry)` for each i from `lower` to before `upper`.
+def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
+    """`init_val` taken further by `body_fun(i, carry)` for each i from `lower` to before `upper`.
 
     It is a Python loop over Python integers, and differentiable in every mode. Inside `vmap`, where bounds may differ
     between examples, it runs the steps of the longest; examples that are through keep their carry. If `lower` differs,
@@ -187,7 +188,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init: Any) -> Any:
         Integer scalars; none or few steps are taken where `upper` is not above `lower`.
     body_fun
         From i and the carry to the next carry, of the same structure, shapes and dtypes.
-    init
+    init_val
         The first carry, a pytree of arrays. A Python number takes the dtype that the first step gives it.
 
     Raises
@@ -217,7 +218,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init: Any) -> Any:
             leaves = carry.advance(lambda c, i: body_fun(i, c), leaves, i < last, i)
         return carry.tree(leaves)
 
-    return _called("fori_loop", loop, lower, upper, init)
+    return _called("fori_loop", loop, lower, upper, init_val)
 
 
 def scan(
@@ -282,11 +283,12 @@ def scan(
     return _called("scan", loop, init, xs)  # type: ignore[no-any-return]
 
 
-def map(f: Function, xs: Any) -> Any:
+def map(f: Function, xs: Any, *, batch_size: int | None = None) -> Any:
     """f of each slice of the arrays along their first axis, one after the other, stacked.
 
     `vmap` computes the same for all together; `map` takes the memory of one at a time, and f may do what differs from
-    slice to slice. Errors are those of `scan`.
+    slice to slice. With a `batch_size`, so many are computed together by `vmap`, one batch after the other. Errors are
+    those of `scan`.
 
     >>> import adjoint as ad
     >>> import numpy as np
@@ -294,8 +296,15 @@ def map(f: Function, xs: Any) -> Any:
     array([0., 1., 4.])
     """
     _check_callable("map", f=f)
+    if batch_size is not None:
+        _check_chunk("map", "batch_size", batch_size)
 
     def loop(base: Backend, xs: Any) -> Any:
+        if batch_size is not None:
+            starts = range(0, max(_steps("map", *trees.flatten(xs), None), 1), batch_size)
+            batches = [slice(a, a + batch_size) for a in starts]
+            parts = [vmap(f)(trees.map(lambda x, some=some: x[some], xs)) for some in batches]
+            return trees.map(lambda *ys: concat(ys), *parts)
         return _scan("map", base, lambda _, x: ((), f(x)), (), xs, None, False, None)[1]
 
     return _called("map", loop, xs)
@@ -390,7 +399,7 @@ def _scan(
     rows, layout = trees.flatten(xs)
     steps = _steps(name, rows, layout, length)
     if every is not None:
-        _check_chunk(name, every)
+        _check_chunk(name, "checkpoint_every", every)
     carry = Carry(name, init, base)
     ys: Kind | None = None
 
@@ -463,11 +472,11 @@ class _Again:
         return checkpoint(self.piece)(self.f, size, leaves, rows)  # type: ignore[no-any-return]
 
 
-def _check_chunk(name: str, every: Any) -> None:
+def _check_chunk(name: str, option: str, every: Any) -> None:
     if isinstance(every, bool) or not isinstance(every, (int, np.integer)):
-        raise errors.ArgumentTypeError(f"{name}: checkpoint_every is a number of steps, received {every!r}")
+        raise errors.ArgumentTypeError(f"{name}: {option} is a number of steps, received {every!r}")
     if every < 1:
-        raise errors.ArgumentError(f"{name}: checkpoint_every is {every}, a chunk has one step or more")
+        raise errors.ArgumentError(f"{name}: {option} is {every}, a chunk has one step or more")
 
 
 def _steps(name: str, rows: Sequence[Any], layout: Any, length: int | None) -> int:
@@ -492,5 +501,6 @@ def _steps(name: str, rows: Sequence[Any], layout: Any, length: int | None) -> i
             says = f"length is {steps}" if source == "length" else f"{source} has {steps}"
             raise errors.ShapeError(f"{name}: {path} has {x.shape[0]} slices along its first axis, and {says}")
     if steps is None:
-        raise errors.ArgumentError(f"{name}: xs has no arrays; say the number of steps, length=")
+        hint = "" if name == "map" else "; say the number of steps, length="
+        raise errors.ArgumentError(f"{name}: xs has no arrays{hint}")
     return int(steps)

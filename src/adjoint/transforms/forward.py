@@ -7,7 +7,6 @@ from typing import Any
 
 from adjoint import errors, trees
 from adjoint.backend import RandomKey, replayed
-from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import active
 from adjoint.graph.nodes import key_of, leaf_of
@@ -21,12 +20,13 @@ from adjoint.transforms.calls import (
     outcome,
     peeled,
     results_of,
+    reverse_level,
     zeros_like,
 )
-from adjoint.transforms.reverse import grad
+from adjoint.transforms.reverse import gradient
 
 
-def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: bool = False) -> Any:
+def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
     """f's value at the primals and its derivative along the tangents, computed together.
 
     `primals` and `tangents` are tuples of one structure. Gives (value, tangent), with `has_aux` (value, tangent, aux).
@@ -36,16 +36,26 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], *, has_aux
     >>> ad.jvp(lambda x: x**3, (2.0,), (1.0,))
     (np.float64(8.0), np.float64(12.0))
     """
+    _check_tuples("jvp", primals, tangents)
+    return _jvp("jvp", f, primals, tangents, has_aux)
+
+
+def _check_tuples(name: str, primals: Any, tangents: Any) -> None:
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
-        raise errors.ArgumentTypeError("jvp: primals and tangents are tuples, one entry per argument of the function")
+        raise errors.ArgumentTypeError(
+            f"{name}: primals and tangents are tuples, one entry per argument of the function"
+        )
+
+
+def _jvp(name: str, f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool) -> Any:
     others, _ = trees.flatten(list(tangents))
-    call = Arguments("jvp", f, range(len(primals)), (*primals,), {}, beside=others)
-    given = matching("jvp", "tangent", list(tangents), call.structure, call.arrays, call.base)
+    call = Arguments(name, f, range(len(primals)), (*primals,), {}, beside=others)
+    given = matching(name, "tangent", list(tangents), call.structure, call.arrays, call.base)
     level: Tangent[Any] = Tangent.fresh(call.base)
     with active(level):
         moving = [Dual(x, t) for x, t in zip(call.arrays, given, strict=True)]
-        out, aux = outcome("jvp", call.run(f, level, moving), has_aux)
-        leaves, structure = results_of("jvp", out)
+        out, aux = outcome(name, call.run(f, level, moving), has_aux)
+        leaves, structure = results_of(name, out)
         duals = [on_level(x, level) for x in leaves]
         value = trees.unflatten(structure, [below(d, level, call) for d in duals])
         tangent = trees.unflatten(
@@ -69,8 +79,8 @@ def linearize(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     (np.float64(12.0), np.float64(6.0))
     """
     call = Arguments("linearize", f, range(len(primals)), primals, {}, keep=True)
-    lower: Autodiff[Any] = Autodiff.fresh(call.base)
-    level: Autodiff[Any] = Autodiff.fresh(lower)
+    lower = reverse_level(call.base)
+    level = reverse_level(lower)
     keys: list[RandomKey] = []
     with active(level), replayed(keys):
         variables = [leaf_of(lower.wrap(array)) for array in call.arrays]
@@ -87,7 +97,7 @@ def linearize(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     def along(*tangents: Any) -> Any:
         if (later := call.above(tangents)) is not None:
             with replayed(keys):
-                return jvp(f, call.moved(later), tangents, has_aux=has_aux)[1]
+                return call.again(lambda primals: _jvp("linearize", f, primals, tangents, has_aux)[1], later)
         given = matching("linearize", "tangent", list(tangents), call.structure, call.arrays, call.base)
         roots = [
             (g, t) for g, t in zip(pulled, given, strict=True) if g is not None and g.node is not None and t is not None
@@ -117,7 +127,6 @@ def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     array([ 6., 12.])
     """
     check_callable("hvp", f)
-    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
-        raise errors.ArgumentTypeError("hvp: primals and tangents are tuples, one entry per argument of the function")
+    _check_tuples("hvp", primals, tangents)
     argnums = 0 if len(primals) == 1 else range(len(primals))
-    return jvp(grad(f, argnums), primals, tangents)[1]
+    return _jvp("hvp", gradient("hvp", f, argnums), primals, tangents, False)[1]

@@ -8,7 +8,6 @@ from typing import Any
 
 from adjoint import errors, trees
 from adjoint.backend import Array, Backend, RandomKey, replayed
-from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import active
@@ -17,13 +16,13 @@ from adjoint.transforms.calls import (
     Argnums,
     Arguments,
     Function,
-    check_callable,
     count,
     named,
     on_level,
     outcome,
     peeled,
     results_of,
+    reverse_level,
 )
 
 
@@ -67,10 +66,13 @@ def jacobian(
     """
     if mode not in ("auto", "forward", "reverse"):
         raise errors.ArgumentError(f"jacobian: mode is 'auto', 'forward' or 'reverse', received {errors.shown(mode)}")
+    return _jacobian("jacobian", f, argnums, mode, has_aux, holomorphic)
 
-    @named("jacobian", f)
+
+def _jacobian(name: str, f: Function, argnums: Argnums, mode: str, has_aux: bool, holomorphic: bool) -> Function:
+    @named(name, f)
     def run(*args: Any, **kwargs: Any) -> Any:
-        call = Arguments("jacobian", f, argnums, args, kwargs)
+        call = Arguments(name, f, argnums, args, kwargs)
         call.check_complex(
             holomorphic,
             "pass holomorphic=True if the function is, else take ad.vjp or split it into real and imaginary part",
@@ -100,16 +102,16 @@ def _rows(f: Function, call: Arguments, has_aux: bool, holomorphic: bool, at_mos
     """The Jacobian in reverse mode, or None where it has more rows than `at_most`, or reverse mode cannot."""
     base: Any = call.base
     batch: Batched[Any] = Batched.fresh(base, None, "shared")  # of directions: there is one example
-    level: Autodiff[Any] = Autodiff.fresh(batch)
+    level = reverse_level(batch)
     with active(level, batch):
         variables = [leaf_of(batch.wrap(array)) for array in call.arrays]
-        out, aux = outcome("jacobian", call.run(f, level, variables), has_aux)
-        leaves, structure = results_of("jacobian", out)
+        out, aux = outcome(call.name, call.run(f, level, variables), has_aux)
+        leaves, structure = results_of(call.name, out)
         roots = [on_level(x, level) for x in leaves]
         complex_rows = not holomorphic and any([level.dtype_of(root).kind == "c" for root in roots])
         if at_most is not None and (complex_rows or count(roots) > at_most):
             return None
-        _check_kinds(roots, level, holomorphic, "f", structure)
+        _check_kinds(call, roots, level, "c" if holomorphic else "f", structure)
         aux = trees.map(lambda x: peeled(x, level, call), aux)
         del out
         blocks = []
@@ -144,10 +146,10 @@ def _columns(f: Function, call: Arguments, has_aux: bool, holomorphic: bool) -> 
             Dual(batch.wrap(x), Batch(_basis(base, call.arrays, i, total, starts[i]), True))
             for i, x in enumerate(call.arrays)
         ]
-        out, aux = outcome("jacobian", call.run(f, level, duals), has_aux)
-        leaves, structure = results_of("jacobian", out)
+        out, aux = outcome(call.name, call.run(f, level, duals), has_aux)
+        leaves, structure = results_of(call.name, out)
         results = [on_level(x, level) for x in leaves]
-        _check_kinds(results, level, holomorphic, "fc", structure)
+        _check_kinds(call, results, level, "c" if holomorphic else "fc", structure)
         aux = trees.map(lambda x: peeled(x, level, call), aux)
         blocks = []
         for result in results:
@@ -167,19 +169,20 @@ def _columns(f: Function, call: Arguments, has_aux: bool, holomorphic: bool) -> 
     return (answer, aux) if has_aux else answer
 
 
-def _check_kinds(results: Sequence[Array], level: Backend, holomorphic: bool, real: str, structure: Any) -> None:
-    """Raises DtypeError for results without derivatives: of a function of real arguments `real` are the kinds."""
+def _check_kinds(call: Arguments, results: Sequence[Array], level: Backend, kinds: str, structure: Any) -> None:
+    """Raises DtypeError for results of kinds without derivatives."""
     for i, result in enumerate(results):
         dtype = level.dtype_of(result)
-        if dtype.kind not in ("c" if holomorphic else real):
+        if dtype.kind not in kinds:
+            forward = dtype.kind == "c" and call.name == "jacobian"
             raise errors.DtypeError(
-                f"jacobian: the function's result{trees.paths(structure)[i]} is {dtype}; expected "
-                + ("complex results of a holomorphic function" if holomorphic else "real floating results")
-                + ("; mode='forward' takes complex results of real arguments" if dtype.kind == "c" else "")
+                f"{call.name}: the function's result{trees.paths(structure)[i]} is {dtype}; expected "
+                + ("complex results of a holomorphic function" if kinds == "c" else "real floating results")
+                + ("; mode='forward' takes complex results of real arguments" if forward else "")
             )
 
 
-def hessian(f: Function, argnums: Argnums = 0, *, has_aux: bool = False, holomorphic: bool = False) -> Function:
+def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """A function that gives the second derivatives of f, forward over reverse.
 
     For a scalar f of one argument of shape s, an array of shape s + s; in general the Jacobian of the Jacobian.
@@ -191,6 +194,5 @@ def hessian(f: Function, argnums: Argnums = 0, *, has_aux: bool = False, holomor
     array([[4., 2.],
            [2., 0.]])
     """
-    check_callable("hessian", f)
-    rows = jacobian(f, argnums, "reverse", has_aux=has_aux, holomorphic=holomorphic)
-    return named("hessian", f)(jacobian(rows, argnums, "forward", has_aux=has_aux, holomorphic=holomorphic))
+    rows = _jacobian("hessian", f, argnums, "reverse", has_aux, holomorphic)
+    return named("hessian", f)(_jacobian("hessian", rows, argnums, "forward", has_aux, holomorphic))

@@ -15,8 +15,8 @@ from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import active_level, default_device
 from adjoint.tensor import Tensor, lifted, meet, wrap
 from adjoint.transforms.calls import zeros_like
-from adjoint.transforms.custom import Tensors, _apply, _Rules
 from adjoint.transforms.forward import jvp
+from adjoint.transforms.levels import Rules, Tensors, apply
 from adjoint.transforms.reverse import vjp
 
 Flat = Callable[[Tensors], Tensors]
@@ -37,7 +37,7 @@ def recomputed(name: str, f: Flat, xs: Tensors) -> Tensors:
     return _Recomputed(name, f, [x.device.tracked(x._array) for x in xs]).on(xs)
 
 
-class _Recomputed(_Rules):
+class _Recomputed(Rules):
     """`moving` says which arguments derivatives may be asked for: the others stay constants when it runs again."""
 
     differs = False
@@ -53,7 +53,7 @@ class _Recomputed(_Rules):
         device, level = meet(*xs), active_level()
         if level is not None and any(below is device for below in level.chain()):
             device = level
-        return _apply(self, _all_on(device, xs), device)
+        return apply(self, _all_on(device, xs), device)
 
     def plain(self, xs: Tensors) -> Tensors:
         try:

@@ -23,11 +23,12 @@ from adjoint.transforms.calls import (
     outcome,
     peeled,
     results_of,
+    reverse_level,
     zeros_like,
 )
 
 
-def value_and_grad(f: Function, argnums: Argnums = 0, *, has_aux: bool = False, holomorphic: bool = False) -> Function:
+def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """A function that gives f's value and its gradient.
 
     Parameters
@@ -71,7 +72,7 @@ def _value_and_grad(
 ) -> tuple[Any, Any]:
     call = Arguments(name, f, argnums, args, kwargs)
     call.check_complex(holomorphic)
-    level: Autodiff[Any] = Autodiff.fresh(call.base)
+    level = reverse_level(call.base)
     with active(level):
         variables = [leaf_of(array) for array in call.arrays]
         out, aux = outcome(name, call.run(f, level, variables), has_aux)
@@ -109,7 +110,7 @@ def _scalar(name: str, out: Any, level: Autodiff[Any], holomorphic: bool) -> Var
     return root
 
 
-def grad(f: Function, argnums: Argnums = 0, *, has_aux: bool = False, holomorphic: bool = False) -> Function:
+def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """A function that gives the gradient of f; with `has_aux`, a pair of it and aux.
 
     Parameters and errors are those of `value_and_grad`.
@@ -119,10 +120,16 @@ def grad(f: Function, argnums: Argnums = 0, *, has_aux: bool = False, holomorphi
     np.float64(12.0)
     """
 
-    @named("grad", f)
+    return gradient("grad", f, argnums, has_aux, holomorphic)
+
+
+def gradient(name: str, f: Function, argnums: Argnums, has_aux: bool = False, holomorphic: bool = False) -> Function:
+    """`grad`, whose errors name the transform that it is a part of."""
+
+    @named(name, f)
     def run(*args: Any, **kwargs: Any) -> Any:
-        value, gradient = _value_and_grad("grad", f, argnums, has_aux, holomorphic, args, kwargs)
-        return (gradient, value[1]) if has_aux else gradient
+        value, found = _value_and_grad(name, f, argnums, has_aux, holomorphic, args, kwargs)
+        return (found, value[1]) if has_aux else found
 
     return run
 
@@ -158,7 +165,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
 def _vjp(name: str, f: Function, primals: tuple[Any, ...], has_aux: bool, keys: list[RandomKey] | None = None) -> Any:
     """`vjp`; the random keys are those of an earlier run of f."""
     call = Arguments(name, f, range(len(primals)), primals, {}, keep=True)
-    level: Autodiff[Any] = Autodiff.fresh(call.base)
+    level = reverse_level(call.base)
     keys = [] if keys is None else keys
     with active(level), replayed(keys):
         variables = [leaf_of(array) for array in call.arrays]
@@ -170,7 +177,7 @@ def _vjp(name: str, f: Function, primals: tuple[Any, ...], has_aux: bool, keys: 
 
     def pullback(cotangents: Any) -> tuple[Any, ...]:
         if (later := call.above(cotangents)) is not None:
-            return _vjp(name, f, call.moved(later), has_aux, keys)[1](cotangents)  # type: ignore[no-any-return]
+            return call.again(lambda primals: _vjp(name, f, primals, has_aux, keys)[1](cotangents), later)  # type: ignore[no-any-return]
         given = matching("the pullback", "cotangent", cotangents, structure, [r.value for r in roots], call.base)
         pairs = [(root, g) for root, g in zip(roots, given, strict=True) if g is not None and root.node is not None]
         found = level.pull(pairs, retain_graph=True) if pairs else {}
@@ -185,15 +192,16 @@ def _vjp(name: str, f: Function, primals: tuple[Any, ...], has_aux: bool, keys: 
 def linear_transpose(f: Function, *primals: Any) -> Function:
     """The transpose of a linear function: cotangents of its result to a tuple of cotangents of its arguments.
 
-    Of `primals` only structures, shapes and dtypes count. Nothing is conjugated. Raises ArgumentError if f is
-    not zero at zero, and so is not linear.
+    Of `primals` only structures, shapes and dtypes count. Nothing is conjugated. Raises ArgumentError if f is not
+    linear: it is run at zero, where it has to be zero, and once at random values, where it has to be its derivative.
 
     >>> import adjoint as ad
     >>> import numpy as np
     >>> ad.linear_transpose(lambda x: 3 * x[:1], np.zeros(2))(np.array([1.0]))
     (array([3., 0.]),)
     """
-    value, pullback = _vjp("linear_transpose", f, trees.map(_zeros, primals), False)
+    keys: list[RandomKey] = []
+    value, pullback = _vjp("linear_transpose", f, trees.map(_zeros, primals), False, keys)
     if any([_values(x).any() for x in trees.flatten(value)[0]]):
         raise errors.ArgumentError("linear_transpose: the function is not zero where its arguments are, so not linear")
 
@@ -201,6 +209,14 @@ def linear_transpose(f: Function, *primals: Any) -> Function:
         answer = pullback(trees.map(_conjugate, cotangents))
         return tuple([trees.map(_conjugate, part) for part in answer])
 
+    rng = np.random.default_rng(0)
+    probe, weights = trees.map(lambda x: _drawn(x, rng), primals), trees.map(lambda x: _drawn(x, rng), value)
+    reached, _ = _vjp("linear_transpose", f, probe, False, keys)
+    (forth, most, eps), (back, other, _) = _paired(weights, reached), _paired(transposed(weights), probe)
+    if _values(abs(forth - back) > eps**0.4 * (most + other)).any():  # of linear functions it is a rounding error
+        raise errors.ArgumentError(
+            "linear_transpose: the function is not its own derivative, so not linear; ad.vjp is for any function"
+        )
     return transposed
 
 
@@ -209,6 +225,27 @@ def _zeros(x: Any) -> Any:
     if isinstance(x, Tensor):
         return wrap(zeros_like(x.device, x._array), x.device)
     return np.zeros_like(x) if isinstance(x, (np.ndarray, np.generic, float, complex)) else x
+
+
+def _drawn(x: Any, rng: np.random.Generator) -> Any:
+    """Random numbers of the same kind, between 1 and 2 in size."""
+    values = np.asarray(rng.uniform(1, 2, np.shape(x)) * rng.choice([-1, 1], np.shape(x)))
+    if not isinstance(x, Tensor):
+        return values.astype(np.asarray(x).dtype)
+    return wrap(x.device.astype(x.device.from_numpy(values, copy=False), dtype=x.dtype), x.device)
+
+
+def _paired(tree: Any, other: Any) -> tuple[Any, Any, float]:
+    """The real part of the sum of all products, the sum of their sizes, and how exact they are."""
+    total, sizes, eps = 0.0, 0.0, 0.0
+    for x, y in zip(trees.flatten(tree)[0], trees.flatten(other)[0], strict=True):
+        if x.dtype.kind not in "fc":
+            continue
+        eps = max(eps, float(np.finfo(x.dtype).eps))
+        if x.dtype == np.float16:  # whose sums may be too large for it
+            x, y = x.astype(np.float32), y.astype(np.float32)
+        total, sizes = total + (x * y).real.sum(), sizes + abs(x * y).sum()
+    return total, sizes, eps
 
 
 def _values(x: Any) -> np.ndarray[Any, Any]:

@@ -14,14 +14,13 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Array
-from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.decorators.dependence import Dependence, Dependent, scipy_sparse
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import active
 from adjoint.graph.nodes import key_of, leaf_of
-from adjoint.transforms.calls import Arguments, Function, named, on_level, results_of
-from adjoint.transforms.reverse import grad
+from adjoint.transforms.calls import Arguments, Function, named, on_level, results_of, reverse_level
+from adjoint.transforms.reverse import gradient
 
 Matrix = Any  # a scipy.sparse.csr_array
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
@@ -101,16 +100,16 @@ def sparse_hessian(f: Function, argnums: int | str = 0, *, pattern: Any = None) 
                 f"sparse_hessian: the pattern, of shape {given.shape}, is not symmetric; take pattern + pattern.T"
             )
         known = hessian_plan(given)
-    gradient = grad(f, argnums)
+    slopes = gradient("sparse_hessian", f, argnums)
 
     @named("sparse_hessian", f)
     def run(*args: Any, **kwargs: Any) -> Any:
         call = _arguments("sparse_hessian", f, argnums, args, kwargs)
         plan = known
         if plan is None:
-            found = _detected(gradient, call)
+            found = _detected(slopes, call)
             plan = hessian_plan(found.multiply(found.T))  # what one half does not have is zero in the other
-        return _computed(gradient, call, plan)
+        return _computed(slopes, call, plan)
 
     return run
 
@@ -313,27 +312,23 @@ def _pushed(f: Function, call: Arguments, plan: Plan, seeds: Values) -> Values:
     (x,) = call.arrays
     batch: Batched[Any] = Batched.fresh(call.base)
     level: Tangent[Any] = Tangent.fresh(batch)
-    with active(level):
+    with active(level, batch):
         out = _result(call, call.run(f, level, [Dual(batch.wrap(x), _batch(call.base, seeds, x))]), level)
-        found = _read(call, plan, out, out.value.value, out.tangent, seeds)
-    batch.end()
-    return found
+        return _read(call, plan, out, out.value.value, out.tangent, seeds)
 
 
 def _pulled(f: Function, call: Arguments, plan: Plan, seeds: Values) -> Values:
     """A cotangent of the argument for each seed of the result."""
     (x,) = call.arrays
     batch: Batched[Any] = Batched.fresh(call.base)
-    level: Autodiff[Any] = Autodiff.fresh(batch)
-    with active(level):
+    level = reverse_level(batch)
+    with active(level, batch):
         variable = leaf_of(batch.wrap(x))
         out = _result(call, call.run(f, level, [variable]), level)
         _check_rows(call, plan, out)
         pairs = [(out, _batch(call.base, seeds, out.value.value))] if out.node is not None else []
         g = level.pull(pairs).get(key_of(variable), (None, None))[1] if pairs else None
-        found = _read(call, plan, out, x, g, seeds)
-    batch.end()
-    return found
+        return _read(call, plan, out, x, g, seeds)
 
 
 def _batch(base: Any, seeds: Values, like: Array) -> Batch:

@@ -12,10 +12,10 @@ from adjoint import dtypes, errors, trees
 from adjoint.backend import Backend
 from adjoint.decorators.dependence import Dependence
 from adjoint.devices import active_level, default_device
-from adjoint.tensor import Tensor, cast, lifted, meet, run, wrap
+from adjoint.tensor import Tensor, cast, lifted, meet, run, same, wrap
 from adjoint.transforms.calls import Function, array_of, base_of, check_callable, is_array, is_numeric, to_numpy
 from adjoint.transforms.closures import closed_over, substituted
-from adjoint.transforms.custom import Tensors, _apply, _Rules
+from adjoint.transforms.levels import Rules, Tensors, apply
 
 
 class State:
@@ -88,17 +88,20 @@ class State:
         return parts[0] if len(parts) == 1 else run("concat", parts, axis=0)
 
     def unravel(self, x: Tensor[Any]) -> Any:
-        """The tree of a vector; of a stack of vectors, with the stack's axes in front of each leaf's."""
+        """The tree of a vector; of a stack of vectors, with the stack's axes in front of each leaf's.
+
+        Its leaves are objects of their own: a function may assign to them.
+        """
         leading = x.shape[:-1]
         if self.is_vector:
-            return x
+            return same(x)
         leaves, start = [], 0
         for shape, dtype, size in zip(self.shapes, self.dtypes, self.sizes, strict=True):
             part = x if size == self.size else x[..., start : start + size]
             if dtype.kind == "c":
                 part = part[..., : size // 2] + 1j * part[..., size // 2 :]
             part = cast(part, dtype)
-            leaves.append(part if part.shape == (*leading, *shape) else part.reshape((*leading, *shape)))
+            leaves.append(same(part) if part.shape == (*leading, *shape) else part.reshape((*leading, *shape)))
             start += size
         return trees.unflatten(self.structure, leaves)
 
@@ -130,7 +133,7 @@ class Parameters:
         """The arguments, with these values or their own in the place of the tensors."""
         leaves = list(self.leaves)
         for place, x in zip(self.places, self.tensors if values is None else values, strict=False):
-            leaves[place] = x
+            leaves[place] = same(x)  # which the function may assign to
         return trees.unflatten(self.structure, leaves)
 
     def answer(self, tree: Any) -> Any:
@@ -155,10 +158,10 @@ def filled(xs: Tensors, floats: Iterable[Tensor[Any]]) -> Tensors:
     return [next(given) if x.dtype.kind in "fc" else x for x in xs]
 
 
-def applied(rules: _Rules, xs: Tensors) -> Tensor[Any]:
+def applied(rules: Rules, xs: Tensors) -> Tensor[Any]:
     """The only result of a function with rules, on the backend where its arguments meet."""
     device = meet(*xs)
-    (y,) = _apply(rules, [wrap(lifted(x, device), device) for x in xs], device)
+    (y,) = apply(rules, [wrap(lifted(x, device), device) for x in xs], device)
     return y
 
 

@@ -15,7 +15,7 @@ from adjoint.dtypes import DType
 from adjoint.primitives import Shape
 from adjoint.tensor import Scalar, Tensor, run, same, weak, wrap
 from adjoint.transforms.calls import Function, is_array
-from adjoint.transforms.custom import Tensors
+from adjoint.transforms.levels import Tensors
 
 
 def _tensor(x: Any, dtype: DType | None, base: Backend, what: str) -> Tensor[Any]:

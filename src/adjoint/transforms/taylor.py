@@ -10,16 +10,13 @@ from adjoint import errors, trees
 from adjoint.backend import Array
 from adjoint.decorators.taylor import Series, Taylor
 from adjoint.devices import active
-from adjoint.tensor import Tensor
 from adjoint.transforms.calls import (
     Arguments,
     Function,
-    array_of,
-    base_of,
+    below,
     is_array,
     matching,
     on_level,
-    peeled,
     results_of,
     zeros_like,
 )
@@ -80,11 +77,9 @@ def jet(
             raise errors.ArgumentTypeError(
                 f"jet: {place} is {type(x).__name__}, expected an array; split up containers"
             )
-    call = Arguments("jet", f, tuple(range(len(primals))), (*primals,), {})
     others = [x for terms in series for x in terms]
-    base: Any = base_of([*call.leaves, *others], "jet")
-    call.base, call.arrays = base, [array_of(x, base) for x in call.leaves]
-    call.as_numpy = call.as_numpy and not any(isinstance(x, Tensor) for x in others)
+    call = Arguments("jet", f, range(len(primals)), (*primals,), {}, beside=others)
+    base: Any = call.base
     order = max(lengths)
     curves: list[list[Array | None]] = [[] for _ in primals]
     for k in range(order):
@@ -97,7 +92,7 @@ def jet(
         moving = [Series(x, curve, None) for x, curve in zip(call.arrays, curves, strict=True)]
         leaves, structure = results_of("jet", call.run(f, level, moving))
         results: list[Series] = [on_level(x, level) for x in leaves]
-        value = trees.unflatten(structure, [peeled(x, level, call) for x in leaves])
+        value = trees.unflatten(structure, [below(x, level, call) for x in results])
 
     def answer(x: Series, k: int) -> Any:
         term = x.term(k)

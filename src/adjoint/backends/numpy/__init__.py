@@ -14,6 +14,7 @@ import numpy as np
 from adjoint.backend import Array, Implementation, Leaf
 from adjoint.backends import composed
 from adjoint.backends.numpy import (
+    arrays,
     contraction,
     creation,
     elementwise,
@@ -21,12 +22,25 @@ from adjoint.backends.numpy import (
     linalg,
     random,
     reduction,
+    sorting,
     special,
     structural,
 )
 from adjoint.primitives import DType, Primitive
 
-_TOPICS = (elementwise, reduction, structural, indexing, contraction, linalg, creation, random, special)
+_TOPICS = (
+    elementwise,
+    reduction,
+    structural,
+    indexing,
+    sorting,
+    contraction,
+    linalg,
+    creation,
+    random,
+    arrays,
+    special,
+)
 _IMPLEMENTATIONS: dict[str, Implementation] = {
     name: run for topic in _TOPICS for name, run in topic.IMPLEMENTATIONS.items()
 }

@@ -41,6 +41,41 @@ def _expit(x: Array) -> Array:
     return np.divide(1, t, out=t)
 
 
+def _expm1(x: Array) -> Array:
+    """Beside infinite and nan real parts NumPy's makes parts nan that exp makes zero."""
+    out = np.expm1(x)
+    if out.dtype.kind != "c" or (finite := np.isfinite(x.real)).all():
+        return out
+    return np.where(finite, out, np.exp(x) - 1)
+
+
+def _sign(x: Array) -> Array:
+    """NumPy overlooks a nan beside an infinite part."""
+    out = np.sign(x)
+    if out.dtype.kind != "c" or not (missing := np.isnan(x)).any():
+        return out
+    return np.where(missing, out.dtype.type(complex(math.nan, math.nan)), out)
+
+
+def _floor_divide(x: Array, y: Array) -> Array:
+    """NumPy follows Python beside infinities (inf // 2 is nan), the standard follows the quotient."""
+    infinite = np.logical_or(np.isinf(x), np.isinf(y))
+    if not infinite.any():
+        return np.floor_divide(x, y)
+    quotient = np.divide(x, y)
+    with np.errstate(all="ignore"):
+        return np.where(infinite, quotient, np.floor_divide(x, y))
+
+
+def _pow(x: Array, y: Array) -> Array:
+    """NumPy takes the square root for exponents 0.5 that broadcast, which differs from the power at -0 and -inf."""
+    out = np.power(x, y)
+    if out.dtype.kind != "f" or not np.equal(y, 0.5).any():
+        return out
+    rooted = np.logical_and(np.equal(y, 0.5), np.logical_or(np.isneginf(x), np.equal(x, 0)))
+    return np.where(rooted, np.abs(x).astype(out.dtype), out) if rooted.any() else out
+
+
 def _round(x: Array) -> Array:
     return np.rint(x) if x.dtype.kind in "fc" else x  # rint makes integers floats
 
@@ -146,15 +181,19 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     **{
         name: getattr(np, name)
         for name in (
-            "negative floor ceil trunc square sqrt exp expm1 log log1p log2 log10 sin cos tan sinh cosh tanh conj "
+            "negative floor ceil trunc square sqrt exp log log1p log2 log10 sin cos tan sinh cosh tanh conj "
             "bitwise_and bitwise_or bitwise_xor bitwise_invert bitwise_left_shift bitwise_right_shift logical_not "
-            "isnan isinf isfinite add subtract multiply divide floor_divide remainder pow maximum minimum logaddexp "
+            "isnan isinf isfinite signbit add subtract multiply divide remainder maximum minimum logaddexp hypot "
+            "copysign nextafter "
             "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor acos asin atan "
             "acosh asinh atanh atan2 abs"
         ).split()
     },
+    "floor_divide": _floor_divide,
+    "pow": _pow,
     "round": _round,
-    "sign": np.sign,
+    "sign": _sign,
+    "expm1": _expm1,
     "real": np.real,
     "imag": np.imag,
     "expit": _expit,

@@ -1,13 +1,17 @@
-"""Indexing, sorting and searching on NumPy."""
+"""Indexing on NumPy."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, Literal
 
 import numpy as np
 
 from adjoint.backend import Array, Implementation
+from adjoint.backends.searching import searchsorted_lines
 from adjoint.primitives import ARRAY, Key
+
+_SMALL = 1024  # elements: below, the detour costs more than it saves
 
 
 def _filled(key: Key, arrays: tuple[Array, ...]) -> Any:
@@ -31,14 +35,18 @@ def _index_set_into(x: Array, value: Array, *arrays: Array, key: Key) -> Array:
     return x
 
 
+def joining(join: np.ufunc) -> Implementation:
+    """Elements at a key joined with a value, in a copy."""
+    return lambda x, value, *arrays, key: _combined(join, np.array(x), value, arrays, key)
+
+
 def _index_add(x: Array, value: Array, *arrays: Array, key: Key) -> Array:
     return _index_add_into(np.array(x), value, *arrays, key=key)
 
 
 def _index_add_into(x: Array, value: Array, *arrays: Array, key: Key) -> Array:
     if arrays:
-        np.add.at(x, _filled(key, arrays), value)
-        return x
+        return _combined(np.add, x, value, arrays, key)
     view = x[key]
     if view.__class__ is np.ndarray:
         np.add(view, value, out=view)
@@ -47,33 +55,45 @@ def _index_add_into(x: Array, value: Array, *arrays: Array, key: Key) -> Array:
     return x
 
 
+def _combined(join: np.ufunc, x: Array, value: Array, arrays: tuple[Array, ...], key: Key) -> Array:
+    """The elements at a key joined with a value, once for each time that a place is named; writes into `x`.
+
+    NumPy does it fast for one axis and one array of places only, so the leading axes that all arrays point into are
+    made one.
+    """
+    flat = _flat(x, value, arrays) if arrays and len(arrays) == len(key) and x.ndim > 1 else None
+    if flat is None:
+        join.at(x, arrays[0] if x.ndim == len(arrays) == len(key) == 1 else _filled(key, arrays), value)
+    else:
+        join.at(x.reshape(-1), *flat)
+    return x
+
+
+def _flat(x: Array, value: Array, arrays: tuple[Array, ...]) -> tuple[Array, Array] | None:
+    """Where elements at leading places stand in the flat `x`, and the value for each; None where it is no gain."""
+    sizes, inner = x.shape[: len(arrays)], x.shape[len(arrays) :]
+    common = np.broadcast_shapes(*[a.shape for a in arrays])
+    if math.prod(common) * math.prod(inner) < _SMALL or not x.flags.c_contiguous:
+        return None
+    if any(a.min() < 0 or a.max() >= n for a, n in zip(arrays, sizes, strict=True)):
+        return None  # counted from the end, or an error that NumPy explains
+    places: Array = 0
+    for a, n in zip(arrays, sizes, strict=True):
+        places = places * n + a
+    if inner:
+        size = math.prod(inner)
+        places = (places * size).reshape(*common, *[1] * len(inner)) + np.arange(size).reshape(inner)
+    return places.reshape(-1), np.broadcast_to(value, (*common, *inner)).reshape(-1)
+
+
 def _take_along_axis(x: Array, indices: Array, *, axis: int) -> Array:
     return np.take_along_axis(x, indices, axis=axis)
 
 
-def _sort(x: Array, *, axis: int, descending: bool) -> Array:
-    out = np.sort(x, axis=axis)
-    return np.flip(out, axis=axis) if descending else out
-
-
-def _argsort(x: Array, *, axis: int, descending: bool) -> Array:
-    if not descending:
-        return np.argsort(x, axis=axis, kind="stable").astype(np.int64, copy=False)
-    backwards = np.argsort(np.flip(x, axis=axis), axis=axis, kind="stable")
-    return np.flip(x.shape[axis] - 1 - backwards, axis=axis)
-
-
-def _topk(x: Array, *, k: int, axis: int, largest: bool) -> tuple[Array, Array]:
-    n = x.shape[axis]
-    if k == 0:
-        places = np.zeros([0 if i == axis else m for i, m in enumerate(x.shape)], dtype=np.int64)
-    elif largest:
-        places = np.take(np.argpartition(x, n - k, axis=axis), np.arange(n - k, n), axis=axis)
-    else:
-        places = np.take(np.argpartition(x, k - 1, axis=axis), np.arange(k), axis=axis)
-    values = np.take_along_axis(x, places, axis=axis)
-    order = _argsort(values, axis=axis, descending=largest)
-    return np.take_along_axis(values, order, axis=axis), np.take_along_axis(places, order, axis=axis)
+def _searchsorted(x: Array, values: Array, *, side: Literal["left", "right"]) -> Array:
+    if x.ndim == 1:
+        return np.asarray(np.searchsorted(x, values, side=side)).astype(np.int64, copy=False)
+    return searchsorted_lines(np, x, values, side=side)
 
 
 def _nonzero(x: Array) -> Array:
@@ -85,10 +105,8 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     "index_set": _index_set,
     "index_add": _index_add,
     "take_along_axis": _take_along_axis,
-    "sort": _sort,
-    "argsort": _argsort,
-    "topk": _topk,
     "nonzero": _nonzero,
+    "searchsorted": _searchsorted,
 }
 
 INTO: dict[str, Implementation] = {"index_set": _index_set_into, "index_add": _index_add_into}

@@ -1,0 +1,52 @@
+"""Running extremes, places joined, windows, convolution and searching on NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from adjoint.backend import Array, Implementation
+from adjoint.backends.numpy.indexing import joining
+
+
+def _running(extreme: np.ufunc) -> Implementation:
+    """The extreme up to each place, and the last place it may have come from."""
+
+    def run(x: Array, *, axis: int) -> tuple[Array, Array]:
+        out = extreme.accumulate(x, axis=axis)
+        hits = np.equal(x, out)
+        if x.dtype.kind == "f":
+            hits |= np.isnan(x)
+        numbers = np.arange(x.shape[axis]).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
+        return out, np.maximum.accumulate(np.where(hits, numbers, 0), axis=axis)
+
+    return run
+
+
+def _windows(x: Array, *, axis: int, size: int) -> Array:
+    return np.lib.stride_tricks.sliding_window_view(x, size, axis=axis)  # a view
+
+
+def _convolve(a: Array, v: Array, *, full: bool) -> Array:
+    if a.ndim == 1 and v.ndim == 1:
+        return np.convolve(a, v, "full" if full else "valid")
+    if full:
+        border = v.shape[-1] - 1
+        a = np.pad(a, [(0, 0)] * (a.ndim - 1) + [(border, border)])
+    windows = np.lib.stride_tricks.sliding_window_view(a, v.shape[-1], axis=-1)
+    return np.einsum("...km,...m->...k", windows, v[..., ::-1])
+
+
+IMPLEMENTATIONS: dict[str, Implementation] = {
+    "cummax": _running(np.maximum),
+    "cummin": _running(np.minimum),
+    "nanmax": lambda x, *, axis, keepdims: np.fmax.reduce(x, axis=axis, keepdims=keepdims),
+    "nanmin": lambda x, *, axis, keepdims: np.fmin.reduce(x, axis=axis, keepdims=keepdims),
+    "fmod": np.fmod,
+    "ldexp": np.ldexp,
+    "binary_exponent": lambda x: np.frexp(x)[1],
+    "index_multiply": joining(np.multiply),
+    "index_max": joining(np.maximum),
+    "index_min": joining(np.minimum),
+    "windows": _windows,
+    "convolve": _convolve,
+}

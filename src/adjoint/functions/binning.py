@@ -1,0 +1,213 @@
+"""Where values stand among sorted ones: searching, interpolation, histograms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+
+from adjoint import dtypes, errors
+from adjoint.backend import Backend
+from adjoint.functions.creation import as_number, as_tensor, as_tensors, inexact, made
+from adjoint.functions.elementwise import where
+from adjoint.functions.indexing import searchsorted
+from adjoint.functions.manipulation import flip, reshape
+from adjoint.functions.reductions import as_flag, max, min, sum
+from adjoint.primitives import ARRAY
+from adjoint.tensor import Tensor, cast, operand, run, weak
+
+B = TypeVar("B", bound=Backend)
+
+
+def _real_line(value: Any, name: str, what: str) -> Tensor[Any]:
+    x = as_tensor(value, name)
+    if x.ndim != 1 or x.dtype.kind == "c":
+        raise errors.ShapeError(f"{name}: {what} are a real vector, received {x.dtype} of shape {x.shape}")
+    return x
+
+
+def digitize(x: Tensor[B], bins: Any, /, *, right: bool = False) -> Tensor[B]:
+    """The number of the interval each value is in, between increasing or decreasing bounds; int64.
+
+    Interval i has bins[i - 1] <= x < bins[i], or with `right` bins[i - 1] < x <= bins[i]; for decreasing bounds it is
+    the other way round. Raises ShapeError for other bounds than a real vector.
+    """
+    bins, x = as_tensors([bins, x], "digitize")
+    bins = _real_line(bins, "digitize", "bounds")
+    side: Literal["left", "right"] = "left" if as_flag(right, "digitize", "right") else "right"
+    up = searchsorted(bins, x, side=side)
+    if bins.size < 2:
+        return up
+    down = bins.size - searchsorted(flip(bins), x, side=side)
+    return where(bins[0] <= bins[-1], up, down)
+
+
+def interp(x: Any, xp: Any, fp: Any, /, *, left: Any = None, right: Any = None, period: float | None = None) -> Any:
+    """The piecewise linear function through the points (xp, fp), at x.
+
+    Parameters
+    ----------
+    x
+        Where to evaluate it; of any shape.
+    xp, fp
+        The coordinates of the points: two vectors of one size, `xp` real and increasing, `fp` real or complex.
+    left, right
+        The values beyond the first and the last point; those of these points if None.
+    period
+        Let the points and x have this period; `left` and `right` have no meaning then, and xp need not be sorted.
+
+    Returns
+    -------
+    A tensor of the shape of x. Gradients flow to x, xp and fp; at a point that of the interval on its right.
+
+    Raises
+    ------
+    ShapeError, ArgumentError
+        Points that are no two vectors of one size, none of them, a period of zero.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> x = ad.tensor(1.5).require_grad()
+    >>> y = ad.interp(x, [1.0, 2.0, 3.0], [10.0, 20.0, 0.0])
+    >>> y.item(), y.backward()[x].item()
+    (15.0, 10.0)
+    """
+    first = next((v for v in (x, xp, fp) if isinstance(v, Tensor)), as_tensor(xp, "interp"))
+    fp = inexact(operand(fp, first, "interp"), "interp")
+    x, xp = (inexact(v, "interp") for v in as_tensors([x, operand(xp, first, "interp")], "interp"))
+    if x.dtype.kind == "c" or xp.ndim != 1 or fp.shape != xp.shape or not xp.size:
+        raise errors.ShapeError(
+            f"interp: expected real x, and points as two vectors of one size, of at least one element; received "
+            f"{x.dtype}, shapes {xp.shape} and {fp.shape}"
+        )
+    if period is not None:
+        x, xp, fp, left, right = _periodic(x, xp, fp, period)
+    zero, width = xp[:1] * 0, xp[1:] - xp[:-1]
+    slope = (fp[1:] - fp[:-1]) / where(width == 0, 1.0, width)
+    before = fp[:1] if left is None else fp[:1] * 0 + left
+    # of each interval, also of those before the first point and behind the last: where it begins, value and slope
+    tables = [
+        run("concat", as_tensors(parts, "interp"), axis=0)
+        for parts in ((xp[:1], xp), (before, fp), (cast(zero, fp.dtype), slope, cast(zero, fp.dtype)))
+    ]
+    interval = searchsorted(xp, x, side="right")
+    start, value, rise = (run("index", (table, interval), key=(ARRAY,)) for table in tables)
+    out = value + rise * (run("clip", (x, xp[0], xp[-1])) - start)
+    return out if right is None else where(x > xp[-1], right, out)
+
+
+def _periodic(x: Tensor[Any], xp: Tensor[Any], fp: Tensor[Any], period: Any) -> Any:
+    """The points in one period, sorted, with the last one before them and the first one after."""
+    period = abs(as_number(period, "interp", "period"))
+    if not period:
+        raise errors.ArgumentError("interp: a period is not zero")
+    x, xp = x % period, xp % period
+    order = run("argsort", (xp,), axis=0, descending=False)
+    xp, fp = (run("index", (line, order), key=(ARRAY,)) for line in (xp, fp))
+    xp = run("concat", (xp[-1:] - period, xp, xp[:1] + period), axis=0)
+    return x, xp, run("concat", (fp[-1:], fp, fp[:1]), axis=0), None, None
+
+
+def histogram(
+    x: Tensor[B], /, bins: Any = 10, *, range: Sequence[float] | None = None, weights: Any = None, density: bool = False
+) -> tuple[Tensor[B], Tensor[B]]:
+    """How many values lie in each of several intervals, and the bounds of the intervals.
+
+    Parameters
+    ----------
+    x
+        Real values of any shape.
+    bins
+        The number of intervals of one width, or a vector of increasing bounds. An interval has its lower bound, and
+        the last one both.
+    range
+        The outer bounds of `bins` intervals, the extreme values if None. What is outside does not count.
+    weights
+        What each value counts for, of the shape of x: then the sums of these, and gradients flow to them.
+    density
+        Divide by the whole and by the widths, so that the integral is one.
+
+    Returns
+    -------
+    The counts, int64 without weights, and the bounds, one more. They are constants: counts jump.
+
+    Raises
+    ------
+    ArgumentError, ShapeError, DtypeError
+        No intervals, or bounds that are not increasing or not finite; weights of another shape; complex x.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> counts, bounds = ad.histogram(ad.tensor([0.0, 0.2, 1.0]), 2)
+    >>> counts.tolist(), bounds.tolist()
+    ([2, 1], [0.0, 0.5, 1.0])
+    """
+    x = operand(x, weights, "histogram") if isinstance(weights, Tensor) else as_tensor(x, "histogram")
+    if x.dtype.kind == "c":
+        raise errors.DtypeError(f"histogram: complex numbers have no order; received {x.dtype}")
+    x = reshape(inexact(x, "histogram"), -1).detach()
+    if weights is not None:
+        weights = operand(weights, x, "histogram")
+        if weights.size != x.size:
+            raise errors.ShapeError(f"histogram: weights of shape {weights.shape} for {x.size} values")
+        weights = reshape(weights, -1)
+    even = isinstance(bins, (int, np.integer)) and not isinstance(bins, bool)
+    edges = _bounds(x, int(bins), range) if even else _given(x, bins)
+    counts = _counted(x, edges) if weights is None else _weighed(x, edges, weights, even)
+    if as_flag(density, "histogram", "density"):
+        counts = counts / (edges[1:] - edges[:-1]) / sum(counts)
+    return counts, edges
+
+
+def _given(x: Tensor[Any], bins: Any) -> Tensor[Any]:
+    edges = cast(_real_line(operand(bins, x, "histogram"), "histogram", "bounds").detach(), x.dtype)
+    if edges.size < 2 or not bool((edges[1:] >= edges[:-1]).all()):
+        raise errors.ArgumentError("histogram: expected at least two bounds, which increase")
+    return edges
+
+
+def _bounds(x: Tensor[Any], count: int, range: Any) -> Tensor[Any]:
+    """The bounds of intervals of one width."""
+    if count < 1:
+        raise errors.ArgumentError(f"histogram: expected at least one interval, received bins={count}")
+    if range is not None:
+        bounds = [as_number(v, "histogram", "a bound") for v in range]
+        if len(bounds) != 2 or not bounds[0] <= bounds[1] or not np.isfinite(bounds).all():
+            raise errors.ArgumentError(f"histogram: range is two finite bounds, the lower one first; received {range}")
+    else:
+        bounds = [min(x), max(x)] if x.size else [0.0, 1.0]
+        if x.size and not all(np.isfinite(x.device.values_of(v._array)).all() for v in bounds):
+            raise errors.ArgumentError("histogram: the values are not all finite, so give range=")
+    low, high = (operand(np.asarray(v, x.dtype) if weak(v) else v, x, "histogram") for v in bounds)
+    low, high = where(low == high, low - 0.5, low), where(low == high, high + 0.5, high)
+    steps = made(x.device, "arange", start=0, stop=count + 1, step=1, dtype=x.dtype)
+    return where(steps == count, high, low + steps * ((high - low) / count))
+
+
+def _counted(x: Tensor[Any], edges: Tensor[Any]) -> Tensor[Any]:
+    """Differences of how many sorted values lie before each bound; to the last one its equals belong."""
+    ordered = run("sort", (x,), axis=0, descending=False)
+    before = searchsorted(ordered, edges[:-1], side="left")
+    until = searchsorted(ordered, edges[-1:], side="right")
+    before = run("concat", (before, until), axis=0)
+    return before[1:] - before[:-1]  # type: ignore[no-any-return]
+
+
+def _weighed(x: Tensor[Any], edges: Tensor[Any], weights: Tensor[Any], even: bool) -> Tensor[Any]:
+    """The sums of weights at the intervals' numbers."""
+    count = edges.size - 1
+    inside = (x >= edges[0]) & (x <= edges[-1])
+    if even:  # a quotient says where, up to rounding, and comparisons with the bounds correct it
+        places = where(inside, (x - edges[0]) * (count / (edges[-1] - edges[0])), 0.0)
+        places = run("clip", (cast(places, dtypes.int64), 0, count - 1))
+        key = (ARRAY,)
+        lower, upper = (run("index", (line, places), key=key) for line in (edges[:-1], edges[1:]))
+        places = places - cast(x < lower, dtypes.int64) + cast(x >= upper, dtypes.int64)
+    else:
+        places = searchsorted(edges, x, side="right") - 1
+    places = run("clip", (places, 0, count - 1))
+    ground = made(weights.device, "full", shape=(count,), value=0, dtype=weights.dtype)
+    return run("index_add", (ground, where(inside, weights, 0), places), key=(ARRAY,))  # type: ignore[no-any-return]

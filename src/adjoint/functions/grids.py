@@ -1,0 +1,78 @@
+"""Arrays of places and of spaced values, out of nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from adjoint import dtypes, errors
+from adjoint.functions.creation import ShapeLike, as_integer, as_number, as_shape, asarray
+from adjoint.tensor import Tensor
+
+
+def tri(rows: int, columns: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor[Any]:
+    """Ones at and below the k-th diagonal, zeros above; float32 unless a dtype is given."""
+    n, m = as_shape((rows, rows if columns is None else columns), "tri")
+    return asarray(np.tri(n, m, as_integer(k, "tri", "k"), dtype=_dtype(dtype)), device=device)
+
+
+def _dtype(dtype: Any) -> dtypes.DType:
+    return dtypes.default_float if dtype is None else dtypes.as_dtype(dtype)
+
+
+def _triangle(rows: Any, columns: Any, k: Any, device: Any, name: str) -> tuple[Tensor[Any], Tensor[Any]]:
+    n, m = as_shape((rows, rows if columns is None else columns), name)
+    lower = np.tri(n, m, as_integer(k, name, "k") - (name == "triu_indices"), dtype=np.bool_)
+    row, column = np.nonzero(lower if name == "tril_indices" else ~lower)
+    return asarray(row, device=device), asarray(column, device=device)
+
+
+def tril_indices(rows: int, columns: int | None = None, /, *, k: int = 0, device: Any = None) -> Any:
+    """The rows and the columns of the elements at and below the k-th diagonal of a matrix: two vectors of int64."""
+    return _triangle(rows, columns, k, device, "tril_indices")
+
+
+def triu_indices(rows: int, columns: int | None = None, /, *, k: int = 0, device: Any = None) -> Any:
+    """The rows and the columns of the elements at and above the k-th diagonal of a matrix: two vectors of int64."""
+    return _triangle(rows, columns, k, device, "triu_indices")
+
+
+def indices(shape: ShapeLike, /, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
+    """The place of each element of a shape: along a first axis those in each axis; int64 unless a dtype is given."""
+    wanted = dtypes.default_int if dtype is None else dtypes.as_dtype(dtype)
+    return asarray(np.indices(as_shape(shape, "indices"), dtype=wanted), device=device)
+
+
+def logspace(
+    start: float, stop: float, /, num: int = 50, *, endpoint: bool = True, base: float = 10.0, dtype: Any = None,
+    device: Any = None,
+) -> Tensor[Any]:  # fmt: skip
+    """Powers of a base with evenly spaced exponents from `start` to `stop`; float32 unless a dtype is given.
+
+    >>> import adjoint as ad
+    >>> ad.logspace(0, 2, 3).tolist()
+    [1.0, 10.0, 100.0]
+    """
+    bounds = [as_number(v, "logspace", "a bound") for v in (start, stop, base)]
+    (count,) = as_shape(num, "logspace")
+    values = np.logspace(bounds[0], bounds[1], count, endpoint=endpoint, base=bounds[2])
+    return asarray(values.astype(_dtype(dtype)), device=device)
+
+
+def geomspace(
+    start: float, stop: float, /, num: int = 50, *, endpoint: bool = True, dtype: Any = None, device: Any = None
+) -> Tensor[Any]:
+    """Values from `start` to `stop` of which each is the same multiple of the one before.
+
+    float32 unless a dtype is given. Raises ArgumentError for bounds of which one is zero, or that differ in sign.
+
+    >>> import adjoint as ad
+    >>> ad.geomspace(1, 8, 4).tolist()
+    [1.0, 2.0, 4.0, 8.0]
+    """
+    first, last = (as_number(v, "geomspace", "a bound") for v in (start, stop))
+    (count,) = as_shape(num, "geomspace")
+    if not first * last > 0:
+        raise errors.ArgumentError(f"geomspace: bounds have one sign and are not zero; received {start} and {stop}")
+    return asarray(np.geomspace(first, last, count, endpoint=endpoint).astype(_dtype(dtype)), device=device)

@@ -1,0 +1,250 @@
+"""Values put at places: set, added, multiplied or compared; sums over segments; counts."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+
+from adjoint import dtypes, errors
+from adjoint.backend import Backend
+from adjoint.functions.creation import as_integer, as_tensor, as_tensors, inexact, made
+from adjoint.functions.indexing import as_key, as_places
+from adjoint.functions.manipulation import moveaxis, reshape
+from adjoint.functions.reductions import as_axis
+from adjoint.primitives import ARRAY, index_shape
+from adjoint.tensor import Tensor, cast, operand, run
+
+B = TypeVar("B", bound=Backend)
+
+_MODES = {"set": "index_set", "add": "index_add", "multiply": "index_multiply", "max": "index_max", "min": "index_min"}
+
+
+def _primitive(mode: Any, x: Tensor[Any], name: str) -> str:
+    if not isinstance(mode, str) or mode not in _MODES:
+        raise errors.ArgumentError(f"{name}: mode is one of {', '.join(_MODES)}; received {errors.shown(mode)}")
+    if (mode in ("max", "min") and x.dtype.kind == "c") or (mode != "set" and x.dtype.kind == "b"):
+        raise errors.DtypeError(f"{name}: {mode!r} does not go with {x.dtype}; convert it with astype")
+    return _MODES[mode]
+
+
+def scatter(x: Tensor[B], key: Any, values: Any, /, *, mode: str = "set") -> Tensor[B]:
+    """x with the elements at a key replaced by values, or joined with them.
+
+    `key` is whatever x[key] takes, and `values` broadcast to its shape. With "add", "multiply", "max" and "min" a place
+    that is named more than once gets all its values; with "set" the last one. Gradients flow to both; what ties for an
+    extreme shares them equally, and those of products are right with zeros among the factors.
+
+    Raises ArgumentError for another mode, DtypeError for an order of complex numbers or arithmetic of booleans,
+    ShapeError for values that do not broadcast, and the errors of indexing.
+
+    >>> import adjoint as ad
+    >>> ad.scatter(ad.zeros(3), [0, 0, 2], ad.tensor([1.0, 2.0, 3.0]), mode="add").tolist()
+    [3.0, 0.0, 3.0]
+    """
+    x, values = as_tensors([x, values], "scatter")
+    primitive = _primitive(mode, x, "scatter")
+    normal, arrays = as_key(x, key)
+    target = index_shape(x.shape, *[a.shape for a in arrays], key=normal)
+    shape = values.shape
+    while len(shape) > len(target) and shape[0] == 1:  # NumPy lets a value have leading ones
+        shape = shape[1:]
+    return run(primitive, (x, values if shape == values.shape else reshape(values, shape), *arrays), key=normal)  # type: ignore[no-any-return]
+
+
+def put_along_axis(x: Tensor[B], indices: Any, values: Any, /, *, axis: int = -1, mode: str = "set") -> Tensor[B]:
+    """x with elements along an axis replaced by values, or joined with them: the inverse of `take_along_axis`.
+
+    `indices` broadcast with x along other axes, `values` to the indices. Modes, gradients and errors are those of
+    `scatter`.
+
+    >>> import adjoint as ad
+    >>> x = ad.tensor([[1.0, 5.0], [4.0, 2.0]])
+    >>> ad.put_along_axis(x, ad.argmax(x, axis=1, keepdims=True), 0.0, axis=1).tolist()
+    [[1.0, 0.0], [0.0, 2.0]]
+    """
+    x, values = as_tensors([x, values], "put_along_axis")
+    primitive = _primitive(mode, x, "put_along_axis")
+    place = as_axis(axis, x.ndim, "put_along_axis")
+    indices = operand(indices, x, "put_along_axis")
+    if indices.dtype.kind not in "iu" or indices.ndim != x.ndim:
+        raise errors.OutOfRangeError(
+            f"put_along_axis: expected integers of {x.ndim} axes, received {indices.dtype} of shape {indices.shape}"
+        )
+    indices = as_places(cast(indices, dtypes.int64), x.shape[place], place, x.shape)
+    grid = []
+    for i, n in enumerate(x.shape):
+        line = np.arange(n).reshape([n if j == i else 1 for j in range(x.ndim)])
+        grid.append(indices if i == place else operand(line, x, "put_along_axis"))
+    return run(primitive, (x, values, *grid), key=(ARRAY,) * x.ndim)  # type: ignore[no-any-return]
+
+
+# --- segments ---
+
+
+def _segments(x: Any, segments: Any, num_segments: Any, axis: int, name: str) -> tuple[Tensor[Any], Tensor[Any], int]:
+    """The tensor with its axis in front, the segment of each part of it, and how many segments there are."""
+    x = operand(x, segments, name) if isinstance(segments, Tensor) else as_tensor(x, name)
+    x = moveaxis(x, as_axis(axis, x.ndim, name), 0)
+    segments = operand(segments, x, name)
+    if segments.dtype.kind not in "iu" or segments.shape != x.shape[:1]:
+        raise errors.ShapeError(
+            f"{name}: expected an integer for each of {x.shape[0]} parts, received {segments.dtype} of shape "
+            f"{segments.shape}"
+        )
+    count = None if num_segments is None else as_integer(num_segments, name, "num_segments")
+    return x, *_counted(segments, count, name)
+
+
+def _counted(numbers: Tensor[Any], count: int | None, name: str) -> tuple[Tensor[Any], int]:
+    """Numbers from 0, and one more than the largest, or as many as is said."""
+    values = numbers.device.values_of(numbers._array) if count is not None else numbers.numpy()
+    low, high = (int(values.min()), int(values.max())) if values.size else (0, -1)
+    if low < 0 or (count is not None and high >= count):
+        raise errors.OutOfRangeError(
+            f"{name}: expected numbers from 0"
+            + ("" if count is None else f" to {count - 1}")
+            + f", received some from {low} to {high}"
+        )
+    return cast(numbers, dtypes.int64), high + 1 if count is None else count
+
+
+def _joined(name: str, mode: str, x: Any, segments: Any, num_segments: Any, axis: int, start: Any) -> Any:
+    x, segments, count = _segments(x, segments, num_segments, axis, name)
+    primitive = _primitive(mode, x, name)
+    value = start(x.dtype) if callable(start) else start
+    ground = made(x.device, "full", shape=(count, *x.shape[1:]), value=value, dtype=x.dtype)
+    return moveaxis(run(primitive, (ground, x, segments), key=(ARRAY,)), 0, as_axis(axis, x.ndim, name))
+
+
+def segment_sum(x: Tensor[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:
+    """The sums of the parts along an axis that belong to one segment; zero for a segment without any.
+
+    `segments` has the number of the segment of each part, in any order. Inside `vmap` and other transforms
+    `num_segments` says how many there are; elsewhere it may be left out. Raises ShapeError unless there is an integer
+    for each part, OutOfRangeError for numbers below 0 or too large, DtypeError for booleans.
+
+    >>> import adjoint as ad
+    >>> ad.segment_sum(ad.tensor([1.0, 2.0, 3.0]), [0, 2, 0]).tolist()
+    [4.0, 0.0, 2.0]
+    """
+    return _joined("segment_sum", "add", x, segments, num_segments, axis, 0)  # type: ignore[no-any-return]
+
+
+def segment_prod(x: Tensor[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:
+    """The products of the parts of each segment, one for a segment without any. Arguments as `segment_sum`."""
+    return _joined("segment_prod", "multiply", x, segments, num_segments, axis, 1)  # type: ignore[no-any-return]
+
+
+def segment_max(x: Tensor[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:
+    """The largest of each segment; -inf, or the least integer, for a segment without any. Ties share the gradient.
+
+    Arguments as `segment_sum`.
+    """
+    return _joined("segment_max", "max", x, segments, num_segments, axis, lambda d: dtypes.limits(d)[0])  # type: ignore[no-any-return]
+
+
+def segment_min(x: Tensor[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:
+    """The smallest of each segment; inf, or the largest integer, for a segment without any. Ties share the gradient.
+
+    Arguments as `segment_sum`.
+    """
+    return _joined("segment_min", "min", x, segments, num_segments, axis, lambda d: dtypes.limits(d)[1])  # type: ignore[no-any-return]
+
+
+def segment_mean(x: Tensor[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:
+    """The means of the parts of each segment, zero for a segment without any. Arguments as `segment_sum`."""
+    x = inexact(x, "segment_mean")
+    _, segments, count = _segments(x, segments, num_segments, axis, "segment_mean")
+    total = segment_sum(x, segments, count, axis=axis)
+    sizes = cast(_counts(segments, count), total.dtype)
+    place = as_axis(axis, x.ndim, "segment_mean")
+    shape = tuple(count if i == place else 1 for i in range(x.ndim))
+    return total / run("maximum", (reshape(sizes, shape), 1))  # type: ignore[no-any-return]
+
+
+# --- counts ---
+
+
+def _counts(numbers: Tensor[Any], count: int, weights: Tensor[Any] | None = None) -> Tensor[Any]:
+    """How often each number occurs, or the sum of the weights where it does."""
+    if weights is None:
+        weights = operand(np.ones((), dtype=np.int64), numbers, "bincount")
+    ground = made(weights.device, "full", shape=(count,), value=0, dtype=weights.dtype)
+    return run("index_add", (ground, weights, numbers), key=(ARRAY,))  # type: ignore[no-any-return]
+
+
+def bincount(x: Tensor[B], /, weights: Any = None, *, minlength: int = 0, length: int | None = None) -> Tensor[B]:
+    """How often each number from 0 occurs in a vector of integers, or the sums of the weights of its occurrences.
+
+    There are as many counts as the largest number needs, and at least `minlength`; or `length`, which transforms such
+    as `vmap` need. Gradients flow to the weights; counts are int64 and have none. Raises OutOfRangeError for numbers
+    below 0 or not below `length`, ShapeError for weights of another shape.
+
+    >>> import adjoint as ad
+    >>> ad.bincount(ad.tensor([0, 2, 2]), ad.tensor([0.5, 1.0, 2.0])).tolist()
+    [0.5, 0.0, 3.0]
+    """
+    x = operand(x, weights, "bincount") if isinstance(weights, Tensor) else as_tensor(x, "bincount")
+    if x.ndim != 1 or (x.dtype.kind not in "iu" and x.size):
+        raise errors.ShapeError(f"bincount: expected a vector of integers, received {x.dtype} of shape {x.shape}")
+    numbers, count = _counted(x, None if length is None else as_integer(length, "bincount", "length"), "bincount")
+    if length is None:
+        count = max(count, as_integer(minlength, "bincount", "minlength"))
+    if weights is not None:
+        weights = operand(weights, x, "bincount")
+        if weights.shape != x.shape:
+            raise errors.ShapeError(f"bincount: weights of shape {weights.shape} for numbers of shape {x.shape}")
+    return _counts(numbers, count, weights)
+
+
+def one_hot(indices: Any, num_classes: int, /, *, dtype: Any = None, axis: int = -1) -> Tensor[Any]:
+    """A new axis with one at the place that each index names, and zeros elsewhere; none for an index outside.
+
+    float32 unless a dtype is given. Raises DtypeError for other than integers.
+
+    >>> import adjoint as ad
+    >>> ad.one_hot(ad.tensor([1, 0]), 3).tolist()
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
+    """
+    indices = as_tensor(indices, "one_hot")
+    if indices.dtype.kind not in "iu":
+        raise errors.DtypeError(f"one_hot: indices are integers, received {indices.dtype}")
+    count = as_integer(num_classes, "one_hot", "num_classes")
+    place = as_axis(axis, indices.ndim + 1, "one_hot")
+    line = np.arange(count).reshape([count if i == place else 1 for i in range(indices.ndim + 1)])
+    hit = run("expand_dims", (cast(indices, dtypes.int64),), axis=(place,)) == operand(line, indices, "one_hot")
+    return cast(hit, dtypes.default_float if dtype is None else dtypes.as_dtype(dtype))
+
+
+# --- running extremes ---
+
+
+def cummax(x: Tensor[B], /, *, axis: int | None = None) -> tuple[Tensor[B], Tensor[B]]:
+    """The largest element so far along an axis, and its place, the last one of equal ones; nan from the first nan on.
+
+    The axis may be left out for one axis. The gradient goes to that place. Raises DtypeError for complex numbers.
+
+    >>> import adjoint as ad
+    >>> values, places = ad.cummax(ad.tensor([1.0, 3.0, 2.0]))
+    >>> values.tolist(), places.tolist()
+    ([1.0, 3.0, 3.0], [0, 1, 1])
+    """
+    return _running("cummax", x, axis)
+
+
+def cummin(x: Tensor[B], /, *, axis: int | None = None) -> tuple[Tensor[B], Tensor[B]]:
+    """The smallest element so far along an axis, and its place. As `cummax`."""
+    return _running("cummin", x, axis)
+
+
+def _running(name: str, x: Any, axis: int | None) -> tuple[Tensor[Any], Tensor[Any]]:
+    x = as_tensor(x, name)
+    if x.dtype.kind in "bc":
+        raise errors.DtypeError(f"{name}: expected real numbers, received {x.dtype}")
+    if axis is None:
+        if x.ndim != 1:
+            raise errors.AxisError(f"{name}: a tensor of {x.ndim} axes needs axis=")
+        axis = 0
+    values, places = run(name, (x,), axis=as_axis(axis, x.ndim, name))
+    return values, places

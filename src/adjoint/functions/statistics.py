@@ -1,0 +1,454 @@
+"""Statistics: quantiles, averages with weights, what leaves nans out, covariances, histograms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from adjoint import dtypes, errors
+from adjoint.backend import Backend
+from adjoint.functions.creation import as_number, as_tensor, as_tensors, inexact, made
+from adjoint.functions.elementwise import isnan, where
+from adjoint.functions.manipulation import broadcast_to, concat, moveaxis, permute_dims, reshape
+from adjoint.functions.reductions import all as every
+from adjoint.functions.reductions import any as some
+from adjoint.functions.reductions import argmax, argmin, as_axes, as_flag, max, mean, min, prod, sum
+from adjoint.primitives import ARRAY
+from adjoint.tensor import Axis, Tensor, cast, operand, run
+
+B = TypeVar("B", bound=Backend)
+
+
+def _real(value: Any, name: str) -> Tensor[Any]:
+    x = as_tensor(value, name)
+    if x.dtype.kind == "c":
+        raise errors.DtypeError(f"{name}: complex numbers have no order; received {x.dtype}")
+    return x
+
+
+# --- quantiles ---
+
+# R. Hyndman and Y. Fan, Sample quantiles in statistical packages (1996): place n q + alpha + q (1 - alpha - beta) - 1
+_CONTINUOUS = {
+    "interpolated_inverted_cdf": (0.0, 1.0),
+    "hazen": (0.5, 0.5),
+    "weibull": (0.0, 0.0),
+    "linear": (1.0, 1.0),
+    "median_unbiased": (1 / 3, 1 / 3),
+    "normal_unbiased": (3 / 8, 3 / 8),
+}
+_METHODS = (
+    *_CONTINUOUS, "lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_inverted_cdf",
+    "closest_observation",
+)  # fmt: skip
+
+
+def _ranks(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
+    """For quantiles of n elements two places among the sorted, and how far between them the value is; NumPy arrays."""
+    if method in _CONTINUOUS:
+        alpha, beta = _CONTINUOUS[method]
+        place = n * q + (alpha + q * (1 - alpha - beta)) - 1
+    elif method in ("lower", "higher", "midpoint", "nearest"):
+        place = (n - 1) * q
+    else:
+        place = n * q - (1.5 if method == "closest_observation" else 1)
+    top = np.maximum(n - 1, 0)
+    low = np.floor(place)
+    part = place - low
+    match method:
+        case "lower":
+            part = part * 0
+        case "higher":
+            low, part = np.ceil(place), part * 0
+        case "midpoint":
+            part = np.where(part == 0, 0.0, 0.5)
+        case "nearest":
+            low, part = np.rint(place), part * 0
+        case "inverted_cdf":
+            low, part = np.ceil(place), part * 0
+        case "averaged_inverted_cdf":
+            low, part = np.where(part == 0, place, np.ceil(place)), np.where(part == 0, 0.5, 0.0)
+        case "closest_observation":
+            low, part = np.where((part == 0) & (low % 2 == 1), low, low + 1), part * 0
+    inside = (low >= 0) & (low < top)
+    low = np.clip(low, 0, top)
+    part = np.where(inside, part, 0.0)
+    return low.astype(np.int64), np.minimum(low + 1, top).astype(np.int64), part
+
+
+def _probabilities(q: Any, scale: float, name: str) -> Any:
+    if isinstance(q, Tensor):
+        q = q.numpy()
+    values = np.asarray(q, dtype=np.float64) / scale
+    if values.ndim > 1 or not np.all((values >= 0) & (values <= 1)):
+        raise errors.ArgumentError(f"{name}: q is from 0 to {scale:g}, or a vector of such; received {errors.shown(q)}")
+    return values
+
+
+def _lines(x: Tensor[Any], axes: tuple[int, ...]) -> Tensor[Any]:
+    """The reduced axes made one, the last."""
+    rest = tuple(i for i in range(x.ndim) if i not in axes)
+    shape = (*[x.shape[i] for i in rest], math.prod(x.shape[i] for i in axes))
+    return reshape(permute_dims(x, (*rest, *axes)), shape)
+
+
+def _quantile(name: str, x: Any, q: Any, axis: Axis, method: str, keepdims: Any, weights: Any, skip: bool) -> Any:
+    x = _real(inexact(x, name), name)
+    axes, keepdims = as_axes(axis, x.ndim, name), as_flag(keepdims, name)
+    if method not in _METHODS:
+        raise errors.ArgumentError(f"{name}: method is one of {', '.join(_METHODS)}; received {errors.shown(method)}")
+    lines = _lines(x, axes)
+    n = lines.shape[-1]
+    if not n:
+        values = made(x.device, "full", shape=(*lines.shape[:-1], q.size), value=math.nan, dtype=x.dtype)
+    elif weights is not None:
+        values = _weighted(name, x, lines, q.reshape(-1), axes, method, weights)
+    elif skip:
+        ordered = run("sort", (lines,), axis=lines.ndim - 1, descending=False)
+        count = reshape(_known(isnan(lines), (lines.ndim - 1,)), lines.shape[:-1])
+        # all that a number of elements can ask for, so that the numbers need not be known
+        low, high, part = _ranks(q.reshape(-1), np.arange(n + 1)[:, None], method)
+        values = _between(ordered, *[operand(table, x, name)[count] for table in (low, high, part)])
+    else:
+        ordered = run("sort", (lines,), axis=lines.ndim - 1, descending=False)
+        low, high, part = _ranks(q.reshape(-1), n, method)
+        values = _between(ordered, operand(low, x, name), operand(high, x, name), operand(part, x, name))
+    if n and not skip:
+        missing = isnan(lines if weights is not None else ordered[..., -1:])  # the last of the sorted ones
+        values = where(some(missing, -1, keepdims=True), math.nan, values)
+    values = moveaxis(values, -1, 0)
+    kept = tuple(1 if i in axes else m for i, m in enumerate(x.shape)) if keepdims else values.shape[1:]
+    return reshape(values, (*q.shape, *kept))
+
+
+def _between(ordered: Tensor[Any], low: Tensor[Any], high: Tensor[Any], part: Tensor[Any]) -> Tensor[Any]:
+    """Between two elements of the sorted lines; where it is one of them, the other one does not count."""
+    last = ordered.ndim - 1
+    if low.ndim == 1:
+        key = (*[slice(None)] * last, ARRAY)
+        below, above = (run("index", (ordered, places), key=key) for places in (low, high))
+    else:
+        below, above = (run("take_along_axis", (ordered, places), axis=last) for places in (low, high))
+    endless = run("isinf", (below,)) | run("isinf", (above,))  # whose sum is right, and whose difference is not
+    step = (where(endless, 0.0, above) - where(endless, 0.0, below)) * cast(part, ordered.dtype)
+    return where(part == 0, below, below + where(endless, above, step))
+
+
+def _weighted(
+    name: str, x: Tensor[Any], lines: Tensor[Any], q: Any, axes: tuple[int, ...], method: str, weights: Any
+) -> Tensor[Any]:
+    """The first element up to which the share q of all weight is: the inverse of the cumulative distribution."""
+    if method != "inverted_cdf":
+        raise errors.ArgumentError(f"{name}: with weights the method is 'inverted_cdf', received {method!r}")
+    weights = _lines(_as_weights(name, x, weights, axes), axes)
+    last = lines.ndim - 1
+    order = run("argsort", (lines,), axis=last, descending=False)
+    total = run("cumulative_sum", (run("take_along_axis", (weights, order), axis=last),), axis=last)
+    share = (total / total[..., -1:])[..., None]
+    before = (share < operand(q, x, name)) | (share == 0)
+    place = sum(cast(before, dtypes.int64), -2)
+    place = run("minimum", (place, lines.shape[-1] - 1))
+    ordered = run("take_along_axis", (lines, order), axis=last)
+    return run("take_along_axis", (ordered, place), axis=last)  # type: ignore[no-any-return]
+
+
+def _as_weights(name: str, x: Tensor[Any], weights: Any, axes: tuple[int, ...]) -> Tensor[Any]:
+    """Weights of the shape of x: given so, or for the elements along one axis."""
+    weights = operand(weights, x, name)
+    if weights.shape != x.shape:
+        if len(axes) != 1 or weights.shape != (x.shape[axes[0]],):
+            raise errors.ShapeError(
+                f"{name}: weights of shape {weights.shape} for a tensor of shape {x.shape}; they have the same shape, "
+                "or that of the one axis"
+            )
+        shape = tuple(n if i == axes[0] else 1 for i, n in enumerate(x.shape))
+        weights = broadcast_to(reshape(weights, shape), x.shape)
+    return weights  # type: ignore[no-any-return]
+
+
+def quantile(
+    x: Tensor[B], q: Any, /, axis: Axis = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
+) -> Tensor[B]:
+    """The elements, or what is between two, below which a share q of all elements along axes lies.
+
+    Parameters
+    ----------
+    x
+        Real values. Integers give float32; lines with a nan give nan.
+    q
+        A number from 0 to 1, or a vector of them, whose axis comes first in the result. No gradient flows to it.
+    axis
+        One, several or (None) all axes.
+    method
+        What is between two elements: "linear", "lower", "higher", "midpoint", "nearest", and the others of NumPy.
+    keepdims
+        Keep the reduced axes, of size one.
+    weights
+        Of the shape of x, or of the one axis; the method is then "inverted_cdf". No gradient flows to them.
+
+    Raises
+    ------
+    ArgumentError, ShapeError, DtypeError
+        A q outside, an unknown method; weights that do not fit; complex x.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> ad.quantile(ad.tensor([1.0, 2.0, 4.0]), [0.0, 0.75]).tolist()
+    [1.0, 3.0]
+    """
+    return _quantile("quantile", x, _probabilities(q, 1, "quantile"), axis, method, keepdims, weights, False)  # type: ignore[no-any-return]
+
+
+def percentile(
+    x: Tensor[B], q: Any, /, axis: Axis = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
+) -> Tensor[B]:
+    """`quantile` with q from 0 to 100."""
+    return _quantile("percentile", x, _probabilities(q, 100, "percentile"), axis, method, keepdims, weights, False)  # type: ignore[no-any-return]
+
+
+def nanquantile(
+    x: Tensor[B], q: Any, /, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+) -> Tensor[B]:
+    """`quantile` of the elements that are not nan; nan where there are none."""
+    return _quantile("nanquantile", x, _probabilities(q, 1, "nanquantile"), axis, method, keepdims, None, True)  # type: ignore[no-any-return]
+
+
+def nanpercentile(
+    x: Tensor[B], q: Any, /, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+) -> Tensor[B]:
+    """`percentile` of the elements that are not nan; nan where there are none."""
+    return _quantile("nanpercentile", x, _probabilities(q, 100, "nanpercentile"), axis, method, keepdims, None, True)  # type: ignore[no-any-return]
+
+
+def median(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+    """The middle element along axes, or the mean of the two in the middle; nan where one of them is nan.
+
+    >>> import adjoint as ad
+    >>> ad.median(ad.tensor([3.0, 1.0, 2.0, 10.0])).item()
+    2.5
+    """
+    return _quantile("median", x, np.asarray(0.5), axis, "averaged_inverted_cdf", keepdims, None, False)  # type: ignore[no-any-return]
+
+
+def nanmedian(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+    """`median` of the elements that are not nan; nan where there are none."""
+    return _quantile("nanmedian", x, np.asarray(0.5), axis, "averaged_inverted_cdf", keepdims, None, True)  # type: ignore[no-any-return]
+
+
+# --- without nans: what is left out gets no gradient ---
+
+
+def _without(x: Tensor[Any], value: Any) -> Tensor[Any]:
+    return where(isnan(x), value, x) if x.dtype.kind in "fc" else x
+
+
+def _known(missing: Tensor[Any], axes: tuple[int, ...]) -> Tensor[Any]:
+    """How many elements along axes are not missing."""
+    return math.prod(missing.shape[i] for i in axes) - run("sum", (cast(missing, _COUNTS),), axis=axes, keepdims=True)  # type: ignore[no-any-return]
+
+
+_COUNTS = dtypes.int32  # as many as there is memory for along axes, and half as much to sum up
+
+
+def _kept(x: Tensor[Any], axes: tuple[int, ...], keepdims: bool) -> Tensor[Any]:
+    return x if keepdims or not axes else run("squeeze", (x,), axis=axes)
+
+
+def nansum(x: Tensor[B], /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor[B]:
+    """`sum` of the elements that are not nan.
+
+    >>> import adjoint as ad
+    >>> ad.nansum(ad.tensor([1.0, ad.nan, 2.0])).item()
+    3.0
+    """
+    return sum(_without(as_tensor(x, "nansum"), 0.0), axis, dtype=dtype, keepdims=keepdims)
+
+
+def nanprod(x: Tensor[B], /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor[B]:
+    """`prod` of the elements that are not nan."""
+    return prod(_without(as_tensor(x, "nanprod"), 1.0), axis, dtype=dtype, keepdims=keepdims)
+
+
+def nanmean(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+    """`mean` of the elements that are not nan; nan where there are none."""
+    x = inexact(x, "nanmean")
+    axes, keepdims = as_axes(axis, x.ndim, "nanmean"), as_flag(keepdims, "nanmean")
+    return _kept(cast(_nanmean(cast(x, dtypes.summing(x.dtype)), isnan(x), axes)[0], x.dtype), axes, keepdims)
+
+
+def _nanmean(x: Tensor[Any], missing: Tensor[Any], axes: tuple[int, ...]) -> tuple[Tensor[Any], Tensor[Any]]:
+    """The mean and the number of elements that are not missing."""
+    count = cast(_known(missing, axes), x.real.dtype)
+    total = sum(where(missing, 0.0, x), axes, keepdims=True)
+    return where(count == 0, math.nan, total / where(count == 0, 1.0, count)), count
+
+
+def nanvar(x: Tensor[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
+    """`var` of the elements that are not nan; nan where they are no more than the correction."""
+    return _spread("nanvar", x, axis, correction, keepdims)  # type: ignore[no-any-return]
+
+
+def nanstd(x: Tensor[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
+    """`std` of the elements that are not nan; nan where they are no more than the correction."""
+    return _spread("nanstd", x, axis, correction, keepdims)  # type: ignore[no-any-return]
+
+
+def _spread(name: str, x: Any, axis: Axis, correction: Any, keepdims: Any) -> Any:
+    x, correction = inexact(x, name), as_number(correction, name, "correction")
+    axes, keepdims = as_axes(axis, x.ndim, name), as_flag(keepdims, name)
+    wide, missing = cast(x, dtypes.summing(x.dtype)), isnan(x)
+    middle, count = _nanmean(wide, missing, axes)
+    centred = where(missing, 0.0, wide - middle)
+    freedom = count - correction
+    known = freedom > 0
+    freedom = where(known, freedom, 1.0)
+    if name == "nanvar":
+        squares = run("square", (centred.real,))
+        squares = squares + run("square", (centred.imag,)) if wide.dtype.kind == "c" else squares
+        out = sum(squares, axes, keepdims=True) / freedom
+    else:
+        out = run("vector_norm", (centred,), axis=axes, keepdims=True) / run("sqrt", (freedom,))
+    out = where(known, out, math.nan)
+    return _kept(cast(out, x.dtype) if x.dtype is dtypes.float16 else out, axes, keepdims)
+
+
+def _nanextreme(name: str, x: Any, axis: Axis, keepdims: Any, pick: Callable[..., Any]) -> Any:
+    x = _real(x, name)
+    if x.dtype.kind != "f":
+        return pick(x, axis, keepdims=keepdims)
+    return run(name, (x,), axis=as_axes(axis, x.ndim, name), keepdims=as_flag(keepdims, name))
+
+
+def nanmax(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+    """`max` of the elements that are not nan; nan where there are none."""
+    return _nanextreme("nanmax", x, axis, keepdims, max)  # type: ignore[no-any-return]
+
+
+def nanmin(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+    """`min` of the elements that are not nan; nan where there are none."""
+    return _nanextreme("nanmin", x, axis, keepdims, min)  # type: ignore[no-any-return]
+
+
+def _nanplace(name: str, x: Any, axis: int | None, keepdims: Any, pick: Callable[..., Any], beyond: float) -> Any:
+    x = _real(x, name)
+    if x.dtype.kind != "f":
+        return pick(x, axis, keepdims=keepdims)
+    missing = isnan(x)
+    place = pick(where(missing, beyond, x), axis, keepdims=keepdims)
+    return where(every(missing, axis, keepdims=keepdims), -1, place)
+
+
+def nanargmax(x: Tensor[B], /, axis: int | None = None, *, keepdims: bool = False) -> Tensor[B]:
+    """`argmax` of the elements that are not nan; -1 where there are none."""
+    return _nanplace("nanargmax", x, axis, keepdims, argmax, -math.inf)  # type: ignore[no-any-return]
+
+
+def nanargmin(x: Tensor[B], /, axis: int | None = None, *, keepdims: bool = False) -> Tensor[B]:
+    """`argmin` of the elements that are not nan; -1 where there are none."""
+    return _nanplace("nanargmin", x, axis, keepdims, argmin, math.inf)  # type: ignore[no-any-return]
+
+
+# --- averages and covariances ---
+
+
+def average(x: Tensor[B], /, axis: Axis = None, *, weights: Any = None, keepdims: bool = False) -> Tensor[B]:
+    """The mean along axes, with weights of the shape of x or of the one axis; gradients flow to both.
+
+    >>> import adjoint as ad
+    >>> ad.average(ad.tensor([1.0, 2.0]), weights=ad.tensor([3.0, 1.0])).item()
+    1.25
+    """
+    x = inexact(x, "average")
+    if weights is None:
+        return mean(x, axis, keepdims=keepdims)
+    axes = as_axes(axis, x.ndim, "average")
+    weights = _as_weights("average", x, weights, axes)
+    total = sum(weights, axes, keepdims=keepdims)
+    return sum(x * weights, axes, keepdims=keepdims) / total
+
+
+def ptp(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+    """The largest element less the smallest along axes. Errors as `max`."""
+    return max(x, axis, keepdims=keepdims) - min(x, axis, keepdims=keepdims)
+
+
+def cov(
+    x: Tensor[B],
+    y: Any = None,
+    /,
+    *,
+    rowvar: bool = True,
+    correction: float = 1,
+    fweights: Any = None,
+    aweights: Any = None,
+) -> Tensor[B]:
+    """The covariances of variables, a matrix: of the rows of x, of its columns without `rowvar`, and of those of y.
+
+    `fweights` says how often each observation counts, `aweights` how much; divided is by the sum of weights less the
+    correction (1 gives the unbiased ones). Of one vector it is a 0-d variance. Gradients flow to all but `fweights`.
+    Raises ShapeError for more than two axes, or weights that do not fit.
+
+    >>> import adjoint as ad
+    >>> ad.cov(ad.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
+    x = _variables("cov", x, y, rowvar)
+    correction, n = as_number(correction, "cov", "correction"), x.shape[1]
+    weights: Any = None
+    freedom: Any
+    for given in (fweights, aweights):
+        if given is not None:
+            part = operand(given, x, "cov")
+            if part.shape != (n,):
+                raise errors.ShapeError(f"cov: weights of shape {part.shape} for {n} observations")
+            part = cast(part, _real_dtype(x)) if part.dtype.kind in "biu" else part
+            weights = part if weights is None else weights * part
+    if weights is None:
+        centred = x - mean(x, 1, keepdims=True)
+        scaled, freedom = centred, float(n - correction)
+    else:
+        total = sum(weights)
+        centred = x - sum(x * weights, 1, keepdims=True) / total
+        scaled = centred * weights
+        freedom = total - correction
+        if aweights is not None and correction:
+            freedom = total - correction * sum(weights * operand(aweights, x, "cov")) / total
+    product = run("matmul", tuple(as_tensors([scaled, _conj(centred).mT], "cov")))
+    out = product * (1 / freedom) if isinstance(freedom, Tensor) or freedom > 0 else product * math.nan
+    return reshape(out, ()) if out.size == 1 else out
+
+
+def _variables(name: str, x: Any, y: Any, rowvar: Any) -> Tensor[Any]:
+    """Variables as rows, observations as columns."""
+    parts = [inexact(x, name)]
+    if y is not None:
+        parts = as_tensors([*parts, inexact(operand(y, parts[0], name), name)], name)
+    turned = not as_flag(rowvar, name, "rowvar")
+    rows = []
+    for part in parts:
+        if part.ndim > 2:
+            raise errors.ShapeError(f"{name}: expected a vector or a matrix of variables, received shape {part.shape}")
+        rows.append(reshape(part, (1, -1)) if part.ndim < 2 else part.mT if turned else part)
+    return concat(rows, axis=0)
+
+
+def _conj(x: Tensor[Any]) -> Tensor[Any]:
+    return run("conj", (x,)) if x.dtype.kind == "c" else x
+
+
+def _real_dtype(x: Tensor[Any]) -> Any:
+    return x.real.dtype
+
+
+def corrcoef(x: Tensor[B], y: Any = None, /, *, rowvar: bool = True) -> Tensor[B]:
+    """The correlations of variables, a matrix: covariances over the products of deviations. Arguments as `cov`."""
+    c = cov(x, y, rowvar=rowvar)
+    if not c.ndim:
+        return c / c
+    places = operand(np.arange(c.shape[0]), c, "corrcoef")
+    deviation = run("sqrt", (run("index", (c, places, places), key=(ARRAY, ARRAY)).real,))
+    return c / reshape(deviation, (-1, 1)) / deviation  # type: ignore[no-any-return]

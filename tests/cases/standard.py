@@ -1,0 +1,29 @@
+"""Cases of the primitives that the array API standard names and the first functions did not need."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cases.values import Case, binary, either_sign, real, unary
+
+_LINE = np.asarray([-1.0, 0.5, 0.5, 2.0])
+_LINES = np.asarray([[-1.0, 0.5, 0.5, 2.0], [0.1, 0.2, 0.3, 0.4]])
+
+CASES: dict[str, list[Case]] = {
+    "hypot": binary(real, real, 2.0),
+    "copysign": binary(real, real, 2.0, -1.5, 0.0),
+    "nextafter": binary(either_sign(0.3, 0.9), either_sign(1.2, 2.0), 1.5, -3),
+    "signbit": unary(real),
+    "searchsorted": [
+        Case((line, wanted), {"side": side})
+        for line, wanted in [
+            (_LINE, np.asarray([0.5, -3.0, 2.0, 2.5, np.nan])),
+            (_LINE, np.zeros(0)),
+            (np.zeros(0), np.asarray([1.0])),
+            (np.asarray([2, 2, 2]), np.asarray([2, 0, 3])),
+            (_LINES, np.asarray([[0.5, 0.3, 9.0], [0.3, -1.0, 0.35]])),
+            (np.zeros((0, 3)), np.zeros((0, 2))),
+        ]
+        for side in ("left", "right")
+    ],
+}

@@ -1,0 +1,262 @@
+"""NumPy's functions called with tensors: the values are NumPy's, the gradients are right, and nothing leaks out."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ad
+from adjoint import errors
+
+V = np.array([[0.5, 1.25, 2.0], [3.5, 4.0, 5.25]])
+W = np.array([[1.0, -2.0, 0.5], [0.25, 3.0, -1.0]])
+S = np.array([[2.0, 0.5], [0.25, 1.5]])
+
+# differentiable functions of one array
+CALLS: dict[str, Callable[[Any], Any]] = {
+    "sin": np.sin,
+    "absolute": np.absolute,
+    "arctan": np.arctan,
+    "exp2": np.exp2,
+    "deg2rad": np.deg2rad,
+    "degrees": np.degrees,
+    "conjugate": np.conjugate,
+    "array on the left": lambda a: V + a,
+    "array on the left of @": lambda a: V.T @ a,
+    "a number of NumPy's on the left": lambda a: np.float64(2) * a,
+    "array divided": lambda a: W / a,
+    "array to the power": lambda a: V**a,
+    "add": lambda a: np.add(W, a),
+    "arctan2": lambda a: np.arctan2(a, V),
+    "hypot": lambda a: np.hypot(W, a),
+    "power": lambda a: np.power(a, 3),
+    "float_power": lambda a: np.float_power(a, 2),
+    "maximum": lambda a: np.maximum(a, W),
+    "matmul": lambda a: np.matmul(a, W.T),
+    "vecdot": lambda a: np.vecdot(a, W),
+    "add.reduce": np.add.reduce,
+    "add.reduce of all": lambda a: np.add.reduce(a, axis=None, keepdims=True),
+    "multiply.reduce": lambda a: np.multiply.reduce(a, axis=1),
+    "maximum.reduce": lambda a: np.maximum.reduce(a, axis=None),
+    "logaddexp.reduce": np.logaddexp.reduce,
+    "add.accumulate": lambda a: np.add.accumulate(a, axis=1),
+    "multiply.accumulate": np.multiply.accumulate,
+    "multiply.outer": lambda a: np.multiply.outer(a[0], W),
+    "subtract.outer": lambda a: np.subtract.outer(W[0], a),
+    "sum": lambda a: np.sum(a, axis=0),
+    "sum by place": lambda a: np.sum(a, 1, keepdims=True),
+    "sum in another dtype": lambda a: np.sum(a, dtype=np.float64),
+    "prod": np.prod,
+    "mean": lambda a: np.mean(a, axis=1),
+    "average": lambda a: np.average(a, axis=1, weights=V),
+    "std": lambda a: np.std(a, axis=0, ddof=1),
+    "var": lambda a: np.var(a, correction=1),
+    "max": lambda a: np.max(a, axis=0),
+    "amin": np.amin,
+    "ptp": lambda a: np.ptp(a, axis=1),
+    "cumsum": np.cumsum,
+    "cumsum along": lambda a: np.cumsum(a, axis=1),
+    "cumprod": lambda a: np.cumprod(a, axis=0),
+    "cumulative_sum": lambda a: np.cumulative_sum(a, axis=0, include_initial=True),
+    "diff": lambda a: np.diff(a, axis=1, prepend=W[:, :1]),
+    "clip": lambda a: np.clip(a, 1, 4.5),
+    "clip by name": lambda a: np.clip(a, a_min=1, a_max=None),
+    "where": lambda a: np.where(V > 1, a, 0.0),
+    "where with an array": lambda a: np.where(W > 0, W, a),
+    "concatenate": lambda a: np.concatenate([a, W], axis=1),
+    "concatenate, flat": lambda a: np.concatenate((W, a), axis=None),
+    "stack": lambda a: np.stack([W, a], axis=-1),
+    "vstack": lambda a: np.vstack([a, W[0]]),
+    "hstack": lambda a: np.hstack([a, W]),
+    "hstack of lines": lambda a: np.hstack([a[0], W[0]]),
+    "dstack": lambda a: np.dstack([a, W]),
+    "column_stack": lambda a: np.column_stack([a, W[:, 0]]),
+    "append": lambda a: np.append(a, W),
+    "split": lambda a: np.split(a, 3, axis=1)[1],
+    "split at places": lambda a: np.split(a, [1], axis=1)[1],
+    "array_split": lambda a: np.array_split(a, 2, axis=1)[0],
+    "transpose": np.transpose,
+    "permute_dims": lambda a: np.permute_dims(a, (1, 0)),
+    "swapaxes": lambda a: np.swapaxes(a, 0, -1),
+    "moveaxis": lambda a: np.moveaxis(a, 0, 1),
+    "reshape": lambda a: np.reshape(a, (3, -1)),
+    "ravel": np.ravel,
+    "squeeze": lambda a: np.squeeze(a[:1], axis=0),
+    "expand_dims": lambda a: np.expand_dims(a, 1),
+    "broadcast_to": lambda a: np.broadcast_to(a, (2, 2, 3)),
+    "broadcast_arrays": lambda a: np.broadcast_arrays(a[0], W)[0],
+    "atleast_1d": lambda a: np.atleast_1d(a[0, 0]),
+    "atleast_3d": np.atleast_3d,
+    "flip": lambda a: np.flip(a, axis=1),
+    "flipud": np.flipud,
+    "fliplr": np.fliplr,
+    "roll": lambda a: np.roll(a, 1, axis=1),
+    "tile": lambda a: np.tile(a, (2, 1)),
+    "repeat": lambda a: np.repeat(a, [2, 1], axis=0),
+    "pad": lambda a: np.pad(a, ((0, 1), (1, 0)), constant_values=2.0),
+    "tril": np.tril,
+    "triu": lambda a: np.triu(a, k=1),
+    "meshgrid": lambda a: np.meshgrid(a[0], W[0], indexing="ij")[0],
+    "copy": np.copy,
+    "sort": lambda a: np.sort(a, axis=0),
+    "sort, stable": lambda a: np.sort(a, kind="stable"),
+    "take": lambda a: np.take(a, [2, 0], axis=1),
+    "take_along_axis": lambda a: np.take_along_axis(a, np.array([[1], [0]]), axis=1),
+    "unstack": lambda a: np.unstack(a, axis=1)[2],
+    "round": lambda a: np.round(a + 0.1),
+    "round to digits": lambda a: np.round(a * 1.2345, 1),
+    "real": np.real,
+    "dot": lambda a: np.dot(a, W.T),
+    "dot of vectors": lambda a: np.dot(W[0], a[1]),
+    "dot of many axes": lambda a: np.dot(a, np.stack([W.T, V.T])),
+    "dot of a number": lambda a: np.dot(a[0, 0], W),
+    "inner": lambda a: np.inner(a, W),
+    "vdot": lambda a: np.vdot(a, W),
+    "outer": lambda a: np.outer(a[0], W[1]),
+    "tensordot": lambda a: np.tensordot(a, W, axes=([1], [1])),
+    "einsum": lambda a: np.einsum("ij,kj->ik", a, W),
+    "einsum, optimized": lambda a: np.einsum("ij,kj,k->i", a, W, V[:, 0], optimize=True),
+    "linalg.norm": np.linalg.norm,
+    "linalg.norm along": lambda a: np.linalg.norm(a, axis=1, keepdims=True),
+    "linalg.inv": lambda a: np.linalg.inv(a[:, :2] @ S),
+    "linalg.det": lambda a: np.linalg.det(a[:, :2]),
+    "linalg.solve": lambda a: np.linalg.solve(S, a),
+    "linalg.vector_norm": lambda a: np.linalg.vector_norm(a, axis=0, ord=3),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_values_are_numpys_and_gradients_right(name: str) -> None:
+    f = CALLS[name]
+    expected = f(V)
+    for device in ("numpy", "autodiff<numpy>"):
+        x = ad.tensor(V, device=device)
+        out = f(x.require_grad() if device != "numpy" else x)
+        assert isinstance(out, ad.Tensor)
+        assert out.device.name == device
+        assert out.is_tracked() is (device != "numpy")
+        assert (out.shape, out.dtype) == (np.shape(expected), np.asarray(expected).dtype)
+        np.testing.assert_allclose(out.numpy(), expected, rtol=1e-13, atol=1e-14)
+    ad.testing.check_grads(f, (V + 0.01 * W,))
+
+
+CONSTANT: dict[str, Callable[[Any], Any]] = {
+    "argmax": lambda a: np.argmax(a, axis=1),
+    "argsort": lambda a: np.argsort(a, axis=0, kind="stable"),
+    "nonzero": lambda a: np.nonzero(a > 1)[0],
+    "where of one": lambda a: np.where(a > 1)[1],
+    "count_nonzero": np.count_nonzero,
+    "isnan": np.isnan,
+    "equal": lambda a: a == V,
+    "less": lambda a: np.less(a, 2),
+    "logical_and": lambda a: np.logical_and(a > 1, V > 2),
+    "logical_or.reduce": lambda a: np.logical_or.reduce(a > 1),
+    "any": lambda a: np.any(a > 1, axis=0),
+    "searchsorted": lambda a: np.searchsorted([1.0, 2.0, 3.0], a, side="right"),
+    "unique_values": np.unique_values,
+    "isin": lambda a: np.isin(a, [2.0, 4.0]),
+    "zeros_like": lambda a: np.zeros_like(a, dtype=np.int64),
+    "full_like": lambda a: np.full_like(a, 2.0),
+    "shape": np.shape,
+    "ndim": np.ndim,
+    "size": np.size,
+    "allclose": lambda a: np.allclose(a, V),
+    "array_equal": lambda a: np.array_equal(a, W),
+    "iscomplexobj": np.iscomplexobj,
+}
+
+
+@pytest.mark.parametrize("name", CONSTANT)
+def test_what_has_no_gradient_is_numpys_too(name: str) -> None:
+    ours, theirs = CONSTANT[name](ad.tensor(V)), CONSTANT[name](V)
+    np.testing.assert_array_equal(ours.numpy() if isinstance(ours, ad.Tensor) else ours, theirs)
+    assert isinstance(ours, ad.Tensor) is isinstance(theirs, (np.ndarray, np.generic))
+
+
+@pytest.mark.parametrize(
+    ("call", "parts"),
+    [
+        (lambda x: np.sin(x, out=np.zeros(3)), ["np.sin", "out=", "values"]),
+        (lambda x: np.add(x, x, where=np.ones(3, bool)), ["np.add", "where=", "ad.where"]),
+        (lambda x: np.sum(x, out=np.zeros(())), ["np.sum", "out="]),
+        (lambda x: np.sum(x, where=np.ones(3, bool)), ["np.sum", "where="]),
+        (lambda x: np.sum(x, initial=2.0), ["np.sum", "initial="]),
+        (lambda x: np.mean(x, dtype=np.float32), ["np.mean", "dtype=", "astype"]),
+        (lambda x: np.concatenate([x, x], out=np.zeros(6)), ["np.concatenate", "out="]),
+        (lambda x: np.einsum("i->", x, out=np.zeros(())), ["np.einsum", "out="]),
+        (lambda x: np.fmod(x, 2), ["np.fmod", "ad.remainder"]),
+        (lambda x: np.add.at(x, [0], 1), ["np.add.at", "x[i] += v"]),
+        (lambda x: np.add.reduceat(x, [0, 1]), ["np.add.reduceat", "x.numpy()"]),
+        (lambda x: divmod(np.ones(3), x), ["np.divmod", "ad.floor_divide"]),
+        (lambda x: np.copyto(np.zeros(3), x), ["np.copyto", "x[...] = v"]),
+        (lambda x: np.unique(x), ["np.unique", "ad.unique_all"]),
+        (lambda x: np.i0(x), ["np.i0", "without gradients"]),
+        (lambda x: np.pad(x, 1, mode="edge"), ["np.pad", "constant", "edge"]),
+        (lambda x: np.reshape(x, (3, 1), order="F"), ["np.reshape", "order="]),
+        (lambda x: np.split(x, 2), ["np.split", "equal parts"]),
+    ],
+)
+def test_what_tensors_cannot_mean_is_an_error_with_a_way_out(call: Any, parts: list[str]) -> None:
+    for x in (ad.tensor([1.0, 2.0, 3.0]).require_grad(), ad.tensor([1.0, 2.0, 3.0], device="numpy")):
+        with pytest.raises(errors.AdjointError) as caught:
+            call(x)
+        for part in parts:
+            assert part in str(caught.value), str(caught.value)
+
+
+def test_an_array_does_not_take_a_tensor_in_place() -> None:
+    values = np.ones(2)
+    with pytest.raises(errors.ArgumentTypeError, match=r"np\.add.*out="):
+        values += ad.ones(2)
+    assert values.tolist() == [1.0, 1.0]
+
+
+def test_other_libraries_operands_are_left_to_them() -> None:
+    class Foreign:
+        __array_ufunc__ = None
+
+        def __radd__(self, other: Any) -> str:
+            return "theirs"
+
+    class Other:
+        def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> str:
+            return "theirs"
+
+    assert ad.ones(2) + Foreign() == "theirs"
+    assert np.concatenate([ad.ones(2), Other()]) == "theirs"  # type: ignore[call-overload]
+
+
+def test_levels_are_kept() -> None:
+    slopes = ad.grad(lambda a: np.sum(np.exp(a) * V[0]))(V[0])
+    np.testing.assert_allclose(slopes, np.exp(V[0]) * V[0])
+    curvature = ad.hessian(lambda a: np.sum(np.sin(a)))(V[0])
+    np.testing.assert_allclose(curvature, np.diag(-np.sin(V[0])))
+    np.testing.assert_allclose(ad.vmap(lambda a: np.dot(a, W[0]))(V), V @ W[0])
+    with pytest.raises(errors.TrackedError, match="detach"):
+        ad.grad(lambda a: np.sum(np.asarray(a)))(V)
+
+
+def test_every_function_named_there_exists() -> None:
+    """The parameters that the tables' functions take are ones that NumPy's have."""
+    from adjoint import numpy_protocols
+
+    for function, ours in numpy_protocols._FUNCTIONS.items():
+        theirs = inspect.signature(function).parameters.values()
+        named = {p.name for p in theirs} | {"constant_values"}
+        for p in inspect.signature(ours).parameters.values():
+            assert p.default is p.empty or p.name in named, (function.__name__, p.name)
+
+
+def test_the_tables_are_imported_when_numpy_asks() -> None:
+    code = (
+        "import sys, numpy as np, adjoint as ad; x = ad.ones(2); x + 1.0; name = 'adjoint.numpy_protocols'; "
+        "before = name in sys.modules; np.sin(x); print(before, name in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]

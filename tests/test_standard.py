@@ -1,0 +1,558 @@
+"""The array API standard 2024.12: its names, its signatures, and what data types come of which."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import peer
+
+import adjoint as ad
+from adjoint import errors
+
+DTYPES = ("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128").split()
+INTEGERS = [name for name in DTYPES if "int" in name]
+FLOATING = [name for name in DTYPES if "float" in name or "complex" in name]
+
+# --- names and signatures ------------------------------------------------------------------------
+
+_UNARY = (
+    "abs acos acosh asin asinh atan atanh bitwise_invert ceil conj cos cosh exp expm1 floor imag isfinite isinf isnan "
+    "log log1p log2 log10 logical_not negative positive real reciprocal round sign signbit sin sinh square sqrt tan "
+    "tanh trunc"
+).split()
+_BINARY = (
+    "add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign divide equal "
+    "floor_divide greater greater_equal hypot less less_equal logaddexp logical_and logical_or logical_xor maximum "
+    "minimum multiply nextafter not_equal pow remainder subtract"
+).split()
+_REDUCED = "x, /, *, axis=None, keepdims=False"
+_TOTAL = "x, /, *, axis=None, dtype=None, keepdims=False"
+_LIKE = "x, /, *, dtype=None, device=None"
+_MADE = "shape, *, dtype=None, device=None"
+
+ELEMENTWISE: dict[str, str] = {
+    **dict.fromkeys(_UNARY, "x, /"),
+    **dict.fromkeys(_BINARY, "x1, x2, /"),
+    "clip": "x, /, min=None, max=None",
+}
+FUNCTIONS: dict[str, str] = {
+    **ELEMENTWISE,
+    # creation
+    "arange": "start, /, stop=None, step=1, *, dtype=None, device=None",
+    "asarray": "obj, /, *, dtype=None, device=None, copy=None",
+    "empty": _MADE,
+    "empty_like": _LIKE,
+    "eye": "n_rows, n_cols=None, /, *, k=0, dtype=None, device=None",
+    "from_dlpack": "x, /, *, device=None, copy=None",
+    "full": "shape, fill_value, *, dtype=None, device=None",
+    "full_like": "x, /, fill_value, *, dtype=None, device=None",
+    "linspace": "start, stop, /, num, *, dtype=None, device=None, endpoint=True",
+    "meshgrid": "*arrays, indexing='xy'",
+    "ones": _MADE,
+    "ones_like": _LIKE,
+    "tril": "x, /, *, k=0",
+    "triu": "x, /, *, k=0",
+    "zeros": _MADE,
+    "zeros_like": _LIKE,
+    # data types, inspection
+    "astype": "x, dtype, /, *, copy=True, device=None",
+    "can_cast": "from_, to, /",
+    "finfo": "type, /",
+    "iinfo": "type, /",
+    "isdtype": "dtype, kind",
+    "result_type": "*arrays_and_dtypes",
+    "__array_namespace_info__": "",
+    # indexing, searching, sets, sorting
+    "take": "x, indices, /, *, axis=None",
+    "take_along_axis": "x, indices, /, *, axis=-1",
+    "argmax": _REDUCED,
+    "argmin": _REDUCED,
+    "count_nonzero": _REDUCED,
+    "nonzero": "x, /",
+    "searchsorted": "x1, x2, /, *, side='left', sorter=None",
+    "where": "condition, x1, x2, /",
+    **dict.fromkeys(["unique_all", "unique_counts", "unique_inverse", "unique_values"], "x, /"),
+    "argsort": "x, /, *, axis=-1, descending=False, stable=True",
+    "sort": "x, /, *, axis=-1, descending=False, stable=True",
+    # linear algebra
+    "matmul": "x1, x2, /",
+    "matrix_transpose": "x, /",
+    "tensordot": "x1, x2, /, *, axes=2",
+    "vecdot": "x1, x2, /, *, axis=-1",
+    # manipulation
+    "broadcast_arrays": "*arrays",
+    "broadcast_to": "x, /, shape",
+    "concat": "arrays, /, *, axis=0",
+    "expand_dims": "x, /, *, axis=0",
+    "flip": "x, /, *, axis=None",
+    "moveaxis": "x, source, destination, /",
+    "permute_dims": "x, /, axes",
+    "repeat": "x, repeats, /, *, axis=None",
+    "reshape": "x, /, shape, *, copy=None",
+    "roll": "x, /, shift, *, axis=None",
+    "squeeze": "x, /, axis",
+    "stack": "arrays, /, *, axis=0",
+    "tile": "x, repetitions, /",
+    "unstack": "x, /, *, axis=0",
+    # statistics, utilities
+    "cumulative_prod": "x, /, *, axis=None, dtype=None, include_initial=False",
+    "cumulative_sum": "x, /, *, axis=None, dtype=None, include_initial=False",
+    "max": _REDUCED,
+    "mean": _REDUCED,
+    "min": _REDUCED,
+    "prod": _TOTAL,
+    "std": "x, /, *, axis=None, correction=0.0, keepdims=False",
+    "sum": _TOTAL,
+    "var": "x, /, *, axis=None, correction=0.0, keepdims=False",
+    "all": _REDUCED,
+    "any": _REDUCED,
+    "diff": "x, /, *, axis=-1, n=1, prepend=None, append=None",
+}
+LINALG: dict[str, str] = {
+    "cholesky": "x, /, *, upper=False",
+    "det": "x, /",
+    "inv": "x, /",
+    "matmul": "x1, x2, /",
+    "matrix_norm": "x, /, *, keepdims=False, ord='fro'",
+    "matrix_transpose": "x, /",
+    "outer": "x1, x2, /",
+    "solve": "x1, x2, /",
+    "tensordot": "x1, x2, /, *, axes=2",
+    "vecdot": "x1, x2, /, *, axis=-1",
+    "vector_norm": "x, /, *, axis=None, keepdims=False, ord=2",
+}
+METHODS: dict[str, str] = {
+    **{
+        f"__{name}__": "self, other, /"
+        for stem in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()
+        for name in (stem, f"r{stem}", f"i{stem}")
+    },
+    **dict.fromkeys("__eq__ __ge__ __gt__ __le__ __lt__ __ne__".split(), "self, other, /"),
+    **dict.fromkeys(
+        "__abs__ __bool__ __complex__ __dlpack_device__ __float__ __index__ __int__ __invert__ __neg__ __pos__".split(),
+        "self, /",
+    ),
+    "__array_namespace__": "self, /, *, api_version=None",
+    "__dlpack__": "self, /, *, stream=None, max_version=None, dl_device=None, copy=None",
+    "__getitem__": "self, key, /",
+    "__setitem__": "self, key, value, /",
+    "to_device": "self, device, /, *, stream=None",
+}
+INFO: dict[str, str] = {
+    "capabilities": "self",
+    "default_device": "self",
+    "default_dtypes": "self, *, device=None",
+    "devices": "self",
+    "dtypes": "self, *, device=None, kind=None",
+}
+
+
+def signature_of(text: str) -> inspect.Signature:
+    scope: dict[str, Any] = {}
+    exec(f"def f({text}): ...", scope)
+    return inspect.signature(scope["f"])
+
+
+def refused(ours: inspect.Signature, standard: inspect.Signature) -> str | None:
+    """Why some call that the standard allows would not mean the same here, or None.
+
+    More than the standard has is allowed: keywords that may be positional too, defaults where it has none, and more
+    parameters with defaults.
+    """
+    mine = list(ours.parameters.values())
+    for i, wanted in enumerate(standard.parameters.values()):
+        if wanted.kind in (wanted.VAR_POSITIONAL, wanted.VAR_KEYWORD):
+            if [p.kind for p in mine].count(wanted.kind) != 1:
+                return f"no {wanted}"
+            continue
+        if wanted.kind is wanted.KEYWORD_ONLY:
+            found = ours.parameters.get(wanted.name)
+            if found is None or found.kind is found.POSITIONAL_ONLY:
+                return f"no keyword {wanted.name}"
+        else:
+            found = mine[i] if i < len(mine) else None
+            if found is None or found.kind in (found.KEYWORD_ONLY, found.VAR_POSITIONAL):
+                return f"no positional {wanted.name}"
+            if wanted.kind is wanted.POSITIONAL_OR_KEYWORD:
+                if found.kind is not wanted.kind or found.name != wanted.name:
+                    return f"{wanted.name} is no keyword too"
+            elif wanted.name == "x" and found.kind is not found.POSITIONAL_ONLY and len(standard.parameters) > 1:
+                return f"{wanted.name} is not positional alone"
+        if wanted.default is not wanted.empty and found.default != wanted.default:
+            return f"{wanted.name} is {found.default!r} by default"
+        if wanted.default is wanted.empty and wanted.name != "axis" and found.default is not found.empty:
+            return f"{wanted.name} has a default"
+    extra = [p for p in mine if p.name not in standard.parameters and p.default is p.empty]
+    known = [p for p in standard.parameters.values() if p.kind is p.POSITIONAL_ONLY]
+    if len([p for p in extra if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]) > len(known):
+        return f"needs more: {extra}"
+    return None
+
+
+@pytest.mark.parametrize(
+    ("home", "table"),
+    [(ad, FUNCTIONS), (ad.linalg, LINALG), (ad.Tensor, METHODS), (type(ad.__array_namespace_info__()), INFO)],
+    ids=["functions", "linalg", "methods", "info"],
+)
+def test_signatures_take_what_the_standard_has(home: Any, table: dict[str, str]) -> None:
+    complaints = {
+        name: why
+        for name, text in table.items()
+        if (why := refused(inspect.signature(getattr(home, name)), signature_of(text)))
+    }
+    assert complaints == {}
+
+
+@pytest.mark.parametrize(
+    ("ours", "standard"),
+    [
+        ("x, /", "x, /, *, axis=None"),
+        ("x, /, *, axis", "x, /, axis"),
+        ("x, /, *, axis=0", "x, /, *, axis=None"),
+        ("x, y, /", "x, y"),
+        ("x, /, *, axis=None", "x, y, /, *, axis=None"),
+        ("arrays", "*arrays"),
+        ("x, axis=None", "x, /, *, axis=None"),
+        ("x, y, z, /", "x, /"),
+    ],
+)
+def test_the_comparison_of_signatures_sees_differences(ours: str, standard: str) -> None:
+    assert refused(signature_of(ours), signature_of(standard)) is not None
+
+
+def test_the_tables_are_those_of_the_reference_implementation() -> None:
+    strict = peer("array_api_strict")
+    theirs = {
+        name
+        for name, value in vars(strict).items()
+        if inspect.isfunction(value) and value.__module__.startswith("array_api_strict.") and "flags" not in name
+    }
+    later = {"broadcast_shapes", "isin"}  # of the standard's next version
+    assert theirs - later <= set(FUNCTIONS)
+    for name in sorted(set(FUNCTIONS) & theirs - {"astype"}):  # its decorators hide some
+        parameters = inspect.signature(getattr(strict, name)).parameters
+        assert list(parameters)[1:] == list(signature_of(FUNCTIONS[name]).parameters)[1:], name
+
+
+def test_constants_data_types_and_attributes() -> None:
+    assert ad.__array_api_version__ == "2024.12"
+    assert (ad.e, ad.pi, ad.inf, ad.newaxis) == (np.e, np.pi, np.inf, None)
+    assert ad.nan != ad.nan
+    assert [getattr(ad, name).name for name in DTYPES] == DTYPES
+    x = ad.zeros((2, 3))
+    assert (x.shape, x.ndim, x.size, x.dtype) == ((2, 3), 2, 6, ad.float32)
+    assert x.device is ad.default_device()
+    assert x.T.shape == x.mT.shape == (3, 2)
+    assert x.__array_namespace__() is ad
+    assert x.__array_namespace__(api_version="2024.12") is ad
+    with pytest.raises(ValueError, match=r"__array_namespace__.*2019\.12"):
+        x.__array_namespace__(api_version="2019.12")
+
+
+def test_what_the_namespace_says_of_itself() -> None:
+    info = ad.__array_namespace_info__()
+    assert info.capabilities() == {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+    assert info.default_device() in info.devices()
+    for device in info.devices():
+        defaults = info.default_dtypes(device=device)
+        for made, kind in ((0.5, "real floating"), (1j, "complex floating"), (1, "integral")):
+            assert ad.asarray(made, device=device).dtype == defaults[kind]
+        assert ad.argmax(ad.ones(2, device=device)).dtype == defaults["indexing"]
+        for name, dtype in info.dtypes(device=device).items():
+            assert ad.empty(1, dtype=dtype, device=device).dtype.name == name
+    assert list(info.dtypes()) == DTYPES
+    assert list(info.dtypes(kind=("bool", "real floating"))) == ["bool", "float32", "float64"]
+    assert ad.zeros((1,) * 64).ndim == 64
+
+
+# --- data types ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("device", ["numpy", "autodiff<numpy>"])
+def test_all_pairs_of_data_types_promote_as_the_standard_says(device: str) -> None:
+    strict = peer("array_api_strict")
+    for a, b in itertools.product(DTYPES, repeat=2):
+        x, y = ad.ones(2, dtype=a, device=device), ad.ones(2, dtype=b, device=device)
+        try:
+            wanted = strict.result_type(getattr(strict, a), getattr(strict, b))
+        except TypeError:
+            continue  # of kinds that the standard does not mix
+        wanted = np.dtype(str(wanted).rpartition(".")[2])
+        assert ad.result_type(x, y) == ad.result_type(x.dtype, b) == wanted
+        assert ad.can_cast(a, b) == (wanted.name == b)
+        assert ad.concat([x, y]).dtype == ad.where(x == x, x, y).dtype == wanted
+        if "bool" not in (a, b):
+            for out in (x + y, x * y, ad.subtract(x, y), ad.pow(x, y)):
+                assert out.dtype == wanted
+        assert (x == y).dtype == ad.bool
+
+
+def test_kinds_that_the_standard_does_not_mix() -> None:
+    """The higher kind wins; no integers hold both those of uint64 and negative ones."""
+    assert ad.result_type("int64", "float32") == ad.float32
+    assert ad.result_type("float32", "int64", "uint64") == ad.result_type("int64", "uint64", "float32") == ad.float32
+    assert ad.result_type("bool", "int8") == ad.int8
+    with pytest.raises(TypeError, match="no common integer dtype"):
+        ad.result_type("int64", "uint64")
+    assert not ad.can_cast("int64", "uint64")
+    assert not ad.can_cast("int8", "float64")
+    with pytest.raises(ValueError, match="result_type"):
+        ad.result_type(1, 2.0)
+
+
+@pytest.mark.parametrize("device", ["numpy", "autodiff<numpy>"])
+def test_pythons_numbers_adapt_to_the_tensor(device: str) -> None:
+    for name in DTYPES:
+        x = ad.ones(2, dtype=name, device=device)
+        kind = x.dtype.kind
+        scalars = {"b": [True], "i": [True, 2], "u": [True, 2], "f": [True, 2, 0.5], "c": [True, 2, 0.5, 1j]}[kind]
+        for scalar in scalars:
+            assert ad.result_type(x, scalar) == x.dtype
+            assert ad.where(x == x, x, scalar).dtype == x.dtype
+            if kind != "b":
+                assert (x + scalar).dtype == (scalar + x).dtype == ad.multiply(scalar, x).dtype == x.dtype
+            assert (x == scalar).dtype == (scalar != x).dtype == ad.bool
+    with pytest.raises(OverflowError, match="300"):
+        ad.ones(2, dtype=ad.uint8, device=device) + 300
+
+
+@pytest.mark.parametrize("operation", [lambda x: x & 1.5, lambda x: x << 0.5, lambda x: ~x, lambda x: x | x])
+def test_operations_without_a_meaning_are_type_errors(operation: Any) -> None:
+    with pytest.raises(TypeError):
+        operation(ad.ones(2))
+
+
+def test_complex_numbers_have_no_order() -> None:
+    x = ad.tensor([1j, 2])
+    for f in (ad.maximum, ad.less, ad.floor_divide, ad.remainder, ad.atan2, ad.hypot, ad.copysign, ad.nextafter):
+        with pytest.raises(TypeError, match="real"):
+            f(x, x)
+    for f in (ad.max, ad.sort, ad.argmin, ad.floor, ad.signbit):
+        with pytest.raises(TypeError, match=f.__name__):
+            f(x)
+    for f in (ad.searchsorted, ad.isin):
+        with pytest.raises(TypeError, match="order"):
+            f(x, x)
+
+
+def test_limits_of_data_types() -> None:
+    for name in ("float16", "float32", "float64", "complex64", "complex128"):
+        info, theirs = ad.finfo(name), np.finfo(name)
+        assert info == ad.finfo(ad.ones(1, dtype=name))
+        for attribute in ("bits", "eps", "max", "min", "smallest_normal"):
+            value = getattr(info, attribute)
+            assert type(value) is (int if attribute == "bits" else float)
+            assert value == getattr(theirs, attribute)
+        assert info.dtype == theirs.dtype
+    for name in INTEGERS:
+        info = ad.iinfo(name)
+        assert (info.bits, info.max, info.min) == (np.iinfo(name).bits, np.iinfo(name).max, np.iinfo(name).min)
+        assert info == ad.iinfo(ad.ones(1, dtype=name))
+        assert info.dtype == name
+    with pytest.raises(TypeError, match="iinfo"):
+        ad.finfo(ad.int8)
+    with pytest.raises(TypeError, match="finfo"):
+        ad.iinfo(ad.float32)
+
+
+def test_kinds_of_data_types() -> None:
+    strict = peer("array_api_strict")
+    kinds: list[Any] = [
+        "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating", "numeric",
+        ("bool", "integral"),
+    ]  # fmt: skip
+    for name, kind in itertools.product(DTYPES, kinds):
+        assert ad.isdtype(getattr(ad, name), kind) is strict.isdtype(getattr(strict, name), kind)
+    assert ad.isdtype(ad.int8, ad.int8) is True
+    assert ad.isdtype(ad.int8, (ad.int16, "bool")) is False
+    with pytest.raises(ValueError, match="integer kinds"):
+        ad.isdtype(ad.int8, "integer kinds")
+
+
+# --- the new functions ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("device", ["numpy", "autodiff<numpy>", "reference"])
+def test_sets(device: str) -> None:
+    for values in (
+        np.array([[3, 1, 3], [2, 1, 7]]),
+        np.array([2.5, np.nan, -0.0, 2.5, 0.0, np.nan, -np.inf]),
+        np.array([1j, 1, 1j, 2 - 1j, 1 + 0j]),
+        np.array([True, True]),
+        np.zeros((0, 2)),
+        np.array(5),
+    ):
+        x = ad.asarray(values, device=device)
+        theirs = np.unique(values, return_index=True, return_inverse=True, return_counts=True, equal_nan=False)
+        everything, counted, placed = ad.unique_all(x), ad.unique_counts(x), ad.unique_inverse(x)
+        for ours, other in zip(everything, theirs, strict=True):
+            np.testing.assert_array_equal(ours.numpy(), other)
+        assert everything.inverse_indices.shape == values.shape
+        assert {t.dtype for t in everything[1:]} == {ad.int64}
+        for ours in (counted.values, placed.values, ad.unique_values(x)):
+            np.testing.assert_array_equal(ours.numpy(), theirs[0])
+        np.testing.assert_array_equal(counted.counts.numpy(), theirs[3])
+        np.testing.assert_array_equal(placed.inverse_indices.numpy(), theirs[2])
+
+
+def test_gradients_flow_from_distinct_values_to_one_of_the_equal_ones() -> None:
+    x = ad.tensor([3.0, 1.0, 3.0]).require_grad()
+    for f in (ad.unique_values, lambda v: ad.unique_all(v).values):
+        g = (f(x) * ad.tensor([10.0, 20.0])).sum().backward()[x]
+        assert g.tolist() == [20.0, 10.0, 0.0]
+    with pytest.raises(errors.ShapeError, match="vmap"):
+        ad.vmap(ad.unique_values)(np.ones((2, 3)))
+
+
+def test_searching_in_a_sorted_line() -> None:
+    line, wanted = np.array([1.0, 2.0, 2.0, 3.0, np.nan]), np.array([[2.0, 0.0], [9.0, np.nan]])
+    for side in ("left", "right"):
+        np.testing.assert_array_equal(
+            ad.searchsorted(ad.tensor(line), wanted, side=side).numpy(),
+            np.searchsorted(line, wanted, side=side),  # type: ignore[call-overload]
+        )
+    mixed = ad.tensor([3.0, 1.0, 2.0])
+    assert ad.searchsorted(mixed, 2.5, sorter=ad.argsort(mixed)).item() == 2
+    together = ad.vmap(lambda a, v: ad.searchsorted(ad.sort(a), v))(
+        np.array([[2.0, 1.0], [9.0, 8.0]]), np.array([2, 2])
+    )
+    assert together.tolist() == [1, 0]
+    with pytest.raises(errors.ArgumentError, match="middle"):
+        ad.searchsorted(mixed, 1.0, side="middle")  # type: ignore[arg-type]
+    with pytest.raises(errors.ShapeError, match="one sorted line"):
+        ad.searchsorted(ad.ones((2, 2)), 1.0)
+
+
+def test_membership() -> None:
+    x = ad.tensor([[1.0, 2.0], [np.nan, 4.0]])
+    assert ad.isin(x, [4.0, 1.0, np.nan]).tolist() == [[True, False], [False, True]]
+    assert ad.isin(x, [4.0, 1.0], invert=True).tolist() == [[False, True], [True, False]]
+    assert ad.isin(x, []).tolist() == [[False, False], [False, False]]
+    assert ad.isin(x, [], invert=True).tolist() == [[True, True], [True, True]]
+
+
+def test_neighbouring_numbers() -> None:
+    for dtype in ("float16", "float32", "float64"):
+        x, y = np.array([1.0, -0.0, 2.0, -1.5], dtype), np.array([2.0, 1.0, 2.0, -np.inf], dtype)
+        for device in ("numpy", "autodiff<numpy>", "reference"):
+            ours = ad.nextafter(ad.asarray(x, device=device), ad.asarray(y, device=device)).numpy()
+            np.testing.assert_array_equal(ours, np.nextafter(x, y))
+
+
+def test_differences_of_neighbours() -> None:
+    x = np.array([[1, 4, 9], [2, 3, 5]])
+    for axis, n in ((0, 1), (1, 1), (-1, 2), (1, 0), (1, 4)):
+        np.testing.assert_array_equal(ad.diff(ad.tensor(x), axis=axis, n=n).numpy(), np.diff(x, axis=axis, n=n))
+    ends = np.array([[7], [8]])
+    np.testing.assert_array_equal(
+        ad.diff(ad.tensor(x), prepend=ad.tensor(ends), append=ends).numpy(), np.diff(x, prepend=ends, append=ends)
+    )
+    with pytest.raises(errors.ArgumentError, match="diff"):
+        ad.diff(ad.tensor(x), n=-1)
+    with pytest.raises(errors.AxisError, match="diff"):
+        ad.diff(ad.tensor(1.0))
+
+
+def test_repeating_by_several_numbers() -> None:
+    x = np.array([[1.0, 2.0], [3.0, 4.0]])
+    for repeats, axis in (([2, 0], 1), ([1, 3], 0), ([1, 0, 2, 1], None), ([3], None), (np.array(2), 0)):
+        out = ad.repeat(ad.tensor(x), repeats, axis=axis)
+        np.testing.assert_array_equal(out.numpy(), np.repeat(x, repeats, axis=axis))
+        assert ad.repeat(ad.tensor(x), ad.tensor(repeats), axis=axis).shape == out.shape
+    ad.testing.check_grads(lambda a: ad.repeat(a, [2, 1], axis=1), (x,))
+    for wrong, kind in (([1.5, 2.0], TypeError), ([1, -1], ValueError), ([1, 2, 3], ValueError)):
+        with pytest.raises(kind, match="repeat"):
+            ad.repeat(ad.tensor(x), wrong, axis=0)
+
+
+@pytest.mark.parametrize("device", ["numpy", "autodiff<numpy>"])
+def test_a_single_boolean_is_an_index_alone(device: str) -> None:
+    values = np.array([[1.0, 2.0], [3.0, 4.0]])
+    for key in (True, False, np.True_, np.array(False), ad.tensor(True, device=device)):
+        x = ad.tensor(values, device=device)
+        truth = bool(key)
+        np.testing.assert_array_equal(x[key].numpy(), values[np.array(truth)])
+        x[key] = 7.0
+        assert x.tolist() == ([[7.0, 7.0], [7.0, 7.0]] if truth else values.tolist())
+    with pytest.raises(IndexError, match="0-d boolean"):
+        ad.tensor(values, device=device)[0, True]
+    x = ad.tensor(3.0, device=device)
+    assert x[x > 2].tolist() == [3.0]
+    assert x[x > 5].shape == (0,)
+    assert ad.tensor(values, device=device)[np.zeros((2, 0), dtype=bool)].shape == (0,)
+    with pytest.raises(IndexError, match="mask"):
+        ad.tensor(values, device=device)[np.zeros((2, 3), dtype=bool)]
+
+
+def test_diagonals_out_of_reach() -> None:
+    x = ad.ones((2, 3))
+    assert ad.eye(2, 3, k=10**30).tolist() == ad.eye(2, 3, k=-(10**30)).tolist() == [[0.0] * 3] * 2
+    assert ad.triu(x, k=10**30).tolist() == ad.tril(x, k=-(10**30)).tolist() == [[0.0] * 3] * 2
+    assert ad.tril(x, k=10**30).tolist() == ad.triu(x, k=-(10**30)).tolist() == x.tolist()
+
+
+def test_dtype_and_device_at_once() -> None:
+    x = ad.tensor([1.5], device="numpy")
+    y = ad.astype(x, ad.float64, device="autodiff<numpy>")
+    assert (y.dtype, y.device.name) == (ad.float64, "autodiff<numpy>")
+    assert x.astype(ad.float32, copy=False, device="numpy") is x
+    assert x.to_device("autodiff<numpy>", stream=None).device.name == "autodiff<numpy>"
+    with pytest.raises(errors.ArgumentError, match="stream"):
+        x.to_device("numpy", stream=1)
+
+
+def test_sums_along_an_axis_of_products_keep_integers() -> None:
+    x = ad.tensor([1, 2], dtype=ad.int8)
+    assert ad.vecdot(x, x).dtype == ad.int8
+    assert ad.vecdot(x, ad.tensor([1, 2], dtype=ad.uint8)).dtype == ad.int16
+
+
+@pytest.mark.parametrize("device", ["numpy", "autodiff<numpy>", "reference"])
+def test_assigned_numbers_keep_the_precision_of_the_tensor(device: str) -> None:
+    x = ad.zeros(3, dtype=ad.float64, device=device)
+    x[0] = 0.1
+    x[1:] = [16777217.0, 0.3]
+    assert x.tolist() == [0.1, 16777217.0, 0.3]
+    z = ad.zeros(2, dtype=ad.complex128, device=device)
+    z[0], z[1:] = 0.1 + 0.3j, [0.7j]
+    assert z.tolist() == [0.1 + 0.3j, 0.7j]
+    n = ad.zeros(2, dtype=ad.uint64, device=device)
+    n[0], n[1] = 2**63 + 1, True
+    assert n.tolist() == [2**63 + 1, 1]
+    with pytest.raises(TypeError, match="complex"):
+        x[0] = 1j
+
+
+def test_lists_of_large_integers_are_not_rounded() -> None:
+    """NumPy meets 64-bit integers with and without a sign in float64."""
+    for dtype in ("uint64", None):
+        x = ad.asarray([[0], [2**63 + 1]], dtype=dtype)
+        assert (x.dtype, x.tolist()) == (ad.uint64, [[0], [2**63 + 1]])
+    for values, dtype in (
+        ([-1, 2**63 + 1], "uint64"),
+        ([-1, 2**63], None),
+        ([0, 2**63], "int64"),
+        ([0, 2**64], "uint64"),
+    ):
+        with pytest.raises(OverflowError, match="integer"):
+            ad.asarray(values, dtype=dtype)
+    assert ad.asarray([0.5, 2.0**63], dtype=ad.float64).tolist() == [0.5, 2.0**63]
+    assert ad.asarray([1, 2**70], dtype=ad.float64).tolist() == [1.0, 2.0**70]
+
+
+def test_memory_goes_both_ways_through_dlpack() -> None:
+    for name in DTYPES:
+        x = ad.ones((2, 3), dtype=name)
+        assert x.__dlpack_device__() == (1, 0)
+        for copy, version in itertools.product((None, True, False), (None, (0, 0), (1, 0), (2, 0))):
+            x.__dlpack__(copy=copy, max_version=version, dl_device=(1, 0))
+        for device in (None, *ad.__array_namespace_info__().devices()):
+            y = ad.from_dlpack(x, device=device)
+            assert (y.dtype, y.device) == (x.dtype, device or x.device)
+            assert y.tolist() == x.tolist()
+    plain = ad.ones(2, device="numpy")
+    assert ad.from_dlpack(plain).device is plain.device
