@@ -211,6 +211,7 @@ def test_zeta_of_two_numbers() -> None:
     )
     with np.errstate(all="ignore"):
         np.testing.assert_allclose(values(S.zeta, s, q), scipy.zeta(s, q), rtol=1e-13)
+    assert S.zeta(2.0, q=2.0).item() == S.zeta(2.0, 2.0).item()
     far = values(S.zeta, np.asarray([2.0]), np.asarray([-1e9 - 0.25]))  # no loop over a thousand million terms
     np.testing.assert_allclose(far, math.pi**2 / math.sin(math.pi * 0.25) ** 2, rtol=1e-7)
 

@@ -244,7 +244,7 @@ def _polygamma(n: int, x: Tensor[Any]) -> Tensor[Any]:
     return run("zeta", (order, x), order=0) * ((-1.0) ** (n + 1) * math.gamma(n + 1.0))  # type: ignore[no-any-return]
 
 
-def zeta(x: Tensor[B], q: Numbers = None, /) -> Tensor[B]:
+def zeta(x: Tensor[B], /, q: Numbers = None) -> Tensor[B]:
     """The Hurwitz zeta function, the sum of (q + k)^-x over k from 0, for x > 1; without q Riemann's, of any real x.
 
     Infinite at x = 1 and for q = 0, -1, ...; nan for x < 1 beside q, and for negative q unless x is whole. Derivatives
