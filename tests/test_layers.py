@@ -26,7 +26,7 @@ LAYERS = [
     {"devices"},
     {"tensor"},
     {"functions"},
-    {"linalg", "special", "extend"},
+    {"extend", "fft", "linalg", "special"},
     {"random"},
     {"nn", "numpy_protocols"},
     {"transforms"},

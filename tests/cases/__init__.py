@@ -1,8 +1,15 @@
 """Calls of every primitive, as data: the conformance suite runs them, and so do derivative checks."""
 
-from cases import arrays, core, random, special, standard
+from cases import arrays, core, linalg, random, special, standard
 from cases.values import Case
 
-CASES: dict[str, list[Case]] = {**core.CASES, **standard.CASES, **arrays.CASES, **special.CASES, **random.CASES}
+CASES: dict[str, list[Case]] = {
+    **core.CASES,
+    **standard.CASES,
+    **arrays.CASES,
+    **linalg.CASES,
+    **special.CASES,
+    **random.CASES,
+}
 
 __all__ = ["CASES", "Case"]

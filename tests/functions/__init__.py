@@ -8,7 +8,7 @@ names the public functions that have no derivatives, each with the NumPy call th
 from collections.abc import Callable
 from typing import Any
 
-from functions import arrays, core, random, special, standard
+from functions import arrays, core, linalg, random, special, standard
 from functions.core import BITWISE, EINSUMS
 from functions.draw import Call, Draw
 
@@ -16,10 +16,11 @@ FUNCTIONS: dict[str, Callable[[Draw], Call]] = {
     **core.FUNCTIONS,
     **standard.FUNCTIONS,
     **arrays.FUNCTIONS,
+    **linalg.FUNCTIONS,
     **special.FUNCTIONS,
     **random.FUNCTIONS,
 }
 PLAIN: dict[str, Any] = {**core.PLAIN, **standard.PLAIN}
-OTHER: set[str] = core.OTHER | standard.OTHER | arrays.OTHER | random.OTHER
+OTHER: set[str] = core.OTHER | standard.OTHER | arrays.OTHER | linalg.OTHER | random.OTHER
 
 __all__ = ["BITWISE", "EINSUMS", "FUNCTIONS", "OTHER", "PLAIN", "Draw"]

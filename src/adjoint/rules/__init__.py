@@ -2,7 +2,19 @@
 
 from adjoint import errors
 from adjoint.primitives import Primitive
-from adjoint.rules import arrays, contraction, elementwise, indexing, linalg, random, reduction, special, structural
+from adjoint.rules import (
+    arrays,
+    contraction,
+    elementwise,
+    factors,
+    fourier,
+    indexing,
+    linalg,
+    random,
+    reduction,
+    special,
+    structural,
+)
 from adjoint.rules.records import (
     Bilinear,
     Composed,
@@ -25,6 +37,8 @@ RECORDS: dict[str, Record] = {
     **special.RECORDS,
     **random.RECORDS,
     **arrays.RECORDS,
+    **factors.RECORDS,
+    **fourier.RECORDS,
 }
 
 

@@ -18,6 +18,7 @@ from adjoint.backends.numpy import (
     contraction,
     creation,
     elementwise,
+    fourier,
     indexing,
     linalg,
     random,
@@ -40,6 +41,7 @@ _TOPICS = (
     random,
     arrays,
     special,
+    fourier,
 )
 _IMPLEMENTATIONS: dict[str, Implementation] = {
     name: run for topic in _TOPICS for name, run in topic.IMPLEMENTATIONS.items()

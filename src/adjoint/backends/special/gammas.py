@@ -60,7 +60,7 @@ def sin_pi(xp: Any, x: Any) -> Any:
     """sin(pi x), exact at integers: the argument is reduced before it is multiplied."""
     whole = xp.round(x)
     odd = whole - 2.0 * xp.floor(0.5 * whole)
-    return (1.0 - 2.0 * odd) * xp.sin(math.pi * (x - whole))
+    return (1.0 - 2.0 * odd) * xp.sin(math.pi * (x - whole)) + 0.0  # no negative zeros
 
 
 def correction(xp: Any, x: Any) -> Any:
