@@ -294,8 +294,7 @@ def test_binary_cross_entropy_of_any_logit(logit: float, target: float) -> None:
             np.testing.assert_allclose(grads[ours].item(), other.item(), atol=1e-7)
 
 
-def test_singular_matrices_have_no_second_derivative_of_det() -> None:
-    x = ad.tensor([[1.0, 2.0], [2.0, 4.0]], dtype=ad.float64).require_grad()
-    high = ad.from_inner(x).require_grad()
-    with pytest.raises((errors.SingularError, errors.BackwardError), match="(?i)singular"):
-        ad.linalg.det(high).backward()[high].sum().backward()
+def test_singular_matrices_have_no_third_derivative_of_det() -> None:
+    x = np.array([[1.0, 2.0], [2.0, 4.0]])
+    with pytest.raises(errors.SingularError, match="(?i)singular"):
+        ad.jet(ad.linalg.det, (x,), ([np.eye(2), np.eye(2), np.eye(2)],))

@@ -8,12 +8,18 @@ names the public functions that have no derivatives, each with the NumPy call th
 from collections.abc import Callable
 from typing import Any
 
-from functions import arrays, core, standard
+from functions import arrays, core, linalg, standard
 from functions.core import BITWISE, EINSUMS
 from functions.draw import Call, Draw
 
-FUNCTIONS: dict[str, Callable[[Draw], Call]] = {**core.FUNCTIONS, **standard.FUNCTIONS, **arrays.FUNCTIONS}
+FUNCTIONS: dict[str, Callable[[Draw], Call]] = {
+    **core.FUNCTIONS,
+    **standard.FUNCTIONS,
+    **arrays.FUNCTIONS,
+    **linalg.FUNCTIONS,
+}
 PLAIN: dict[str, Any] = {**core.PLAIN, **standard.PLAIN}
-OTHER: set[str] = core.OTHER | standard.OTHER | arrays.OTHER
+OTHER: set[str] = core.OTHER | standard.OTHER | arrays.OTHER | linalg.OTHER
+
 
 __all__ = ["BITWISE", "EINSUMS", "FUNCTIONS", "OTHER", "PLAIN", "Draw"]

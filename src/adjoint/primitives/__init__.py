@@ -10,7 +10,7 @@ floating operands of a call share one dtype or are Python scalars.
 Each module declares the primitives of a kind.
 """
 
-from adjoint.primitives import arrays, contraction, creation, elementwise, linalg, reduction, structural
+from adjoint.primitives import arrays, contraction, creation, elementwise, fourier, linalg, reduction, structural
 from adjoint.primitives.contraction import conv_size
 from adjoint.primitives.indexing import ARRAY, Key, adjacent, index_shape
 from adjoint.primitives.table import (
@@ -63,6 +63,7 @@ __all__ = [
     "conv_size",
     "creation",
     "elementwise",
+    "fourier",
     "function_named",
     "index_shape",
     "linalg",

@@ -2,7 +2,7 @@
 
 from adjoint import errors
 from adjoint.primitives import Primitive
-from adjoint.rules import arrays, contraction, elementwise, indexing, linalg, reduction, structural
+from adjoint.rules import arrays, contraction, elementwise, factors, fourier, indexing, linalg, reduction, structural
 from adjoint.rules.records import (
     Bilinear,
     Composed,
@@ -23,6 +23,8 @@ RECORDS: dict[str, Record] = {
     **contraction.RECORDS,
     **linalg.RECORDS,
     **arrays.RECORDS,
+    **factors.RECORDS,
+    **fourier.RECORDS,
 }
 
 

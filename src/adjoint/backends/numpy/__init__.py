@@ -18,6 +18,7 @@ from adjoint.backends.numpy import (
     contraction,
     creation,
     elementwise,
+    fourier,
     indexing,
     linalg,
     random,
@@ -27,7 +28,19 @@ from adjoint.backends.numpy import (
 )
 from adjoint.primitives import DType, Primitive
 
-_TOPICS = (elementwise, reduction, structural, indexing, sorting, contraction, linalg, creation, random, arrays)
+_TOPICS = (
+    elementwise,
+    reduction,
+    structural,
+    indexing,
+    sorting,
+    contraction,
+    linalg,
+    creation,
+    random,
+    arrays,
+    fourier,
+)
 _IMPLEMENTATIONS: dict[str, Implementation] = {
     name: run for topic in _TOPICS for name, run in topic.IMPLEMENTATIONS.items()
 }
