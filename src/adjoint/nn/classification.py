@@ -341,7 +341,8 @@ def ctc_loss(
         losses = squeeze(losses, 0)
     if reduction == "mean":
         lengths = np.maximum(sizes, 1).astype(x.dtype)
-        return (losses / asarray(lengths[0] if single else lengths, **place)).mean()
+        per_letter: Tensor[B] = losses / asarray(lengths[0] if single else lengths, **place)
+        return per_letter.mean()
     return reduced(losses, reduction, name)
 
 
