@@ -396,7 +396,8 @@ def lines(found: dict[str, dict[str, str]]) -> Iterator[str]:
         yield f"| `{topic}` | " + " | ".join(", ".join(cell) for cell in cells) + " |"
     total = [what for rows in found.values() for what in rows.values()]
     yield ""
-    yield f"{sum(what.startswith('gradient') for what in total)} of {len(total)} with gradients, {total.count('value')} more with values."
+    gradients = sum(what.startswith("gradient") for what in total)
+    yield f"{gradients} of {len(total)} with gradients, {total.count('value')} more with values."
     yield f"Found with {versions()}."
 
 
