@@ -87,17 +87,18 @@ def test_patterns_have_every_entry_that_is_not_zero(name: str) -> None:
 
 # derivatives that are zero at some points only, or that rounding makes zero; kernels that see nothing but padding
 NOT_TIGHT = set(
-    "absorbing_multiply ceil cholesky clip cofactor cofactor_pullback conv2d_weight copysign cummax cummin "
-    "cumulative_prod floor floor_divide fmod imag index_max index_min log_softmax log_softmax_pullback lstsq lu max "
-    "maximum min minimum nanmax nanmin nextafter pow prod qr relu relu_pullback remainder round sign softmax "
-    "softmax_cross_entropy solve_triangular sort standardize topk trunc where".split()
+    "absorbing_multiply attention attention_pullback ceil cholesky clip cofactor cofactor_pullback conv2d_weight "
+    "conv_weight copysign cummax cummin cumulative_prod floor floor_divide fmod imag index_max index_min "
+    "log_softmax log_softmax_pullback lstsq lu max maximum min minimum nanmax nanmin nextafter pow prod qr relu "
+    "relu_pullback remainder round sign softmax softmax_cross_entropy solve_triangular sort standardize topk trunc "
+    "where".split()
 )
 
 
 @pytest.mark.parametrize("name", sorted(set(DIFFERENTIABLE) - NOT_TIGHT - COMPLEX))
 def test_patterns_have_no_more_than_that(name: str) -> None:
     """Where derivatives are not zero by chance: windows of a convolution, rows of a product, places of an index."""
-    for case, f, x in calls(name, only=0 if name.startswith("conv2d") else None):
+    for case, f, x in calls(name, only=0 if name.startswith("conv") else None):
         pattern = pattern_of(f, x)
         np.testing.assert_array_equal(pattern, ad.jacobian(f)(x).reshape(pattern.shape) != 0, err_msg=str(case))
 

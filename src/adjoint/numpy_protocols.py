@@ -18,11 +18,15 @@ import numpy as np
 
 from adjoint import errors, linalg, special
 from adjoint.functions import (
+    calculus,
+    choosing,
     creation,
     elementwise,
     indexing,
     manipulation,
+    placing,
     products,
+    rearranging,
     reductions,
 )
 from adjoint.tensor import Tensor, operand, same
@@ -42,6 +46,14 @@ _UFUNCS: dict[str, Function] = {
     "matmul": products.matmul,
     "vecdot": products.vecdot,
     "exp2": lambda x: 2.0 ** creation.inexact(x, "exp2"),
+    "deg2rad": choosing.deg2rad,
+    "radians": choosing.deg2rad,
+    "rad2deg": choosing.rad2deg,
+    "degrees": choosing.rad2deg,
+    "fmod": choosing.fmod,
+    "frexp": choosing.frexp,
+    "heaviside": choosing.heaviside,
+    "ldexp": choosing.ldexp,
 }
 _REDUCED: dict[str, Function] = {
     "add": reductions.sum,
@@ -52,7 +64,12 @@ _REDUCED: dict[str, Function] = {
     "logical_or": reductions.any,
     "logaddexp": special.logsumexp,
 }
-_ACCUMULATED: dict[str, Function] = {"add": reductions.cumulative_sum, "multiply": reductions.cumulative_prod}
+_ACCUMULATED: dict[str, Function] = {
+    "add": reductions.cumulative_sum,
+    "multiply": reductions.cumulative_prod,
+    "maximum": lambda x, axis: placing.cummax(x, axis=axis)[0],
+    "minimum": lambda x, axis: placing.cummin(x, axis=axis)[0],
+}
 
 
 def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
@@ -68,7 +85,8 @@ def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[st
         known = _only(call, options, {"axis", "keepdims", *({"dtype"} if name in ("add", "multiply") else ())})
         return _REDUCED[name](inputs[0], **{"axis": 0, **known})
     if method == "accumulate" and name in _ACCUMULATED:
-        return _ACCUMULATED[name](inputs[0], **{"axis": 0, **_only(call, options, {"axis", "dtype"})})
+        known = _only(call, options, {"axis", *({"dtype"} if name in ("add", "multiply") else ())})
+        return _ACCUMULATED[name](inputs[0], **{"axis": 0, **known})
     if method == "outer" and function is not None and name not in ("matmul", "vecdot"):
         x, y = (creation.as_tensor(v, call) for v in inputs)
         rows = manipulation.reshape(x, (*x.shape, *(1,) * y.ndim))
@@ -103,13 +121,14 @@ def _refused(name: str, key: str) -> errors.AdjointError:
 
 
 _INSTEAD = {
- "fmax": "ad.maximum", "fmin": "ad.minimum",
+    "fmax": "ad.maximum", "fmin": "ad.minimum",
     "cbrt": "ad.pow with 1/3 and ad.sign", "divmod": "ad.floor_divide and ad.remainder", "modf": "ad.trunc",
     "copyto": "x[...] = v", "put": "x[i] = v", "putmask": "ad.where", "place": "ad.where",
-    "put_along_axis": "x[i] = v", "fill_diagonal": "x[i, i] = v", "partition": "ad.sort or ad.topk",
+    "put_along_axis": "ad.put_along_axis, which gives another tensor", "fill_diagonal": "x[i, i] = v",
+    "partition": "ad.sort or ad.topk",
     "argpartition": "ad.topk", "linspace": "ad.linspace of numbers",
     "add.at": "x[i] += v", "save": "np.save(file, x.numpy()) or pickle", "unique": "ad.unique_all and its like",
-    "argwhere": "ad.nonzero", "flatnonzero": "ad.nonzero", "trace": "ad.linalg.trace", "diagonal": "ad.linalg.diagonal",
+    "argwhere": "ad.nonzero", "flatnonzero": "ad.nonzero", "trace": "ad.linalg.trace",
 }  # fmt: skip
 
 
@@ -204,6 +223,15 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values:
     return manipulation.pad(array, pad_width, value=constant_values)
 
 
+def _like(function: Function) -> Function:
+    """zeros_like and its kin: memory order and subclasses mean nothing here."""
+
+    def run(a: Any, *value: Any, dtype: Any = None, order: Any = None, subok: bool = True, device: Any = None) -> Any:
+        return function(a, *value, dtype=dtype, device=device)
+
+    return run
+
+
 _FUNCTIONS: dict[Any, Function] = {
     np.where: _where,
     np.transpose: _transpose,
@@ -216,6 +244,28 @@ _FUNCTIONS: dict[Any, Function] = {
     np.cumsum: _running(reductions.cumulative_sum),
     np.cumprod: _running(reductions.cumulative_prod),
     np.pad: _pad,
+    np.atleast_1d: lambda *arys: rearranging.atleast_1d(*_beside(arys)),
+    np.atleast_2d: lambda *arys: rearranging.atleast_2d(*_beside(arys)),
+    np.atleast_3d: lambda *arys: rearranging.atleast_3d(*_beside(arys)),
+    np.vstack: lambda tup: rearranging.vstack(list(tup)),
+    np.hstack: lambda tup: rearranging.hstack(list(tup)),
+    np.dstack: lambda tup: rearranging.dstack(list(tup)),
+    np.column_stack: lambda tup: rearranging.column_stack(list(tup)),
+    np.gradient: lambda f, *varargs, axis=None, edge_order=1: calculus.gradient(
+        *_beside([f, *varargs]), axis=axis, edge_order=edge_order
+    ),
+    np.lib.stride_tricks.sliding_window_view: lambda x, window_shape, axis=None: rearranging.sliding_window_view(
+        x, window_shape, axis=axis
+    ),
+    np.zeros_like: _like(creation.zeros_like),
+    np.ones_like: _like(creation.ones_like),
+    np.empty_like: _like(creation.empty_like),
+    np.full_like: _like(creation.full_like),
+    np.concatenate: lambda arrays, axis=0: manipulation.concat(_beside(list(arrays)), axis=axis),
+    np.stack: lambda arrays, axis=0: manipulation.stack(_beside(list(arrays)), axis=axis),
+    np.meshgrid: lambda *xi, indexing="xy": creation.meshgrid(*_beside(xi), indexing=indexing),
+    np.broadcast_arrays: lambda *args: tuple(manipulation.broadcast_arrays(*_beside(args))),
+    np.ravel: lambda a: _flat(a),
     np.copy: lambda a: same(a),
     np.angle: lambda z: elementwise.atan2(z.imag, z.real),
     np.shape: lambda a: a.shape,

@@ -108,27 +108,28 @@ def _writes(make: Callable[..., Array]) -> list[Case]:
 
 # x, weight, stride, padding, dilation, groups
 _CONVOLUTIONS: list[tuple[Any, ...]] = [
-    ((1, 1, 3, 3), (1, 1, 2, 2), (1, 1), (0, 0), (1, 1), 1),
-    ((1, 2, 4, 3), (2, 2, 2, 2), (1, 1), (1, 0), (1, 1), 1),
-    ((2, 1, 3, 4), (2, 1, 1, 3), (1, 2), (0, 1), (1, 1), 1),
-    ((1, 1, 5, 4), (1, 1, 2, 2), (2, 2), (0, 0), (1, 1), 1),  # the stride does not reach the border
-    ((1, 1, 5, 4), (2, 1, 2, 2), (1, 1), (1, 1), (2, 3), 1),
-    ((1, 2, 3, 3), (4, 1, 2, 2), (1, 1), (0, 1), (1, 1), 2),
-    ((1, 4, 2, 3), (2, 2, 2, 1), (2, 1), (1, 0), (1, 1), 2),
-    ((0, 1, 3, 3), (1, 1, 2, 2), (1, 1), (0, 0), (1, 1), 1),
+    ((1, 1, 3, 3), (1, 1, 2, 2), (1, 1), ((0, 0), (0, 0)), (1, 1), 1),
+    ((1, 2, 4, 3), (2, 2, 2, 2), (1, 1), ((1, 1), (0, 0)), (1, 1), 1),
+    ((2, 1, 3, 4), (2, 1, 1, 3), (1, 2), ((0, 0), (1, 1)), (1, 1), 1),
+    ((1, 1, 5, 4), (1, 1, 2, 2), (2, 2), ((0, 0), (0, 0)), (1, 1), 1),  # the stride does not reach the border
+    ((1, 1, 5, 4), (2, 1, 2, 2), (1, 1), ((1, 1), (1, 1)), (2, 3), 1),
+    ((1, 2, 3, 3), (4, 1, 2, 2), (1, 1), ((0, 0), (1, 0)), (1, 1), 2),  # as "same" pads an even kernel
+    ((1, 4, 2, 3), (2, 2, 2, 1), (2, 1), ((1, 0), (0, 2)), (1, 1), 2),
+    ((0, 1, 3, 3), (1, 1, 2, 2), (1, 1), ((0, 0), (0, 0)), (1, 1), 1),
+    ((2, 2, 5), (4, 1, 2), (2,), ((1, 0),), (2,), 2),
+    ((1, 1, 2, 3, 2), (2, 1, 2, 2, 1), (1, 2, 1), ((0, 0), (1, 1), (0, 1)), (1, 2, 1), 1),
 ]
 
 
 def _convolutions(name: str, make: Callable[..., Array]) -> list[Case]:
     cases = []
     for x, weight, stride, padding, dilation, groups in _CONVOLUTIONS:
-        out = [conv_size(x[2 + i], weight[2 + i], stride[i], padding[i], dilation[i]) for i in range(2)]
-        g = (x[0], weight[0], *out)
+        g = (x[0], weight[0], *map(conv_size, x[2:], weight[2:], stride, padding, dilation))
         how = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
         match name:
-            case "conv2d":
+            case "conv":
                 cases.append(Case((make(*x), make(*weight)), how))
-            case "conv2d_input":
+            case "conv_input":
                 cases.append(Case((make(*g), make(*weight)), {**how, "size": x[2:]}))
             case _:
                 cases.append(Case((make(*x), make(*g)), {**how, "size": weight[2:]}))
@@ -462,7 +463,7 @@ CASES: dict[str, list[Case]] = {
     "matmul": [Case((make(*x), make(*y))) for make in (real, cplx, ints) for x, y in _PRODUCTS],
     **{
         name: [*_convolutions(name, real), *_convolutions(name, cplx)[1::3]]
-        for name in ("conv2d", "conv2d_input", "conv2d_weight")
+        for name in ("conv", "conv_input", "conv_weight")
     },
     # linear algebra
     **{name: squares(regular(real), regular(cplx)) for name in ("inv", "det", "cofactor")},

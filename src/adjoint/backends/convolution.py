@@ -1,81 +1,127 @@
-"""Two-dimensional convolution and its two transposes, over any array namespace.
+"""Convolution along any number of axes and its two transposes, over any array namespace.
 
 Each is one matrix product with the patches laid out as a matrix (im2col): K. Chellapilla, S. Puri,
 P. Simard, High Performance Convolutional Neural Networks for Document Processing (2006).
-Loops run over the kernel's places and over groups, never over elements.
+In memory the channels come first and the examples last, also of results: so that patches are copied in long runs,
+the product is one for all examples, and nothing is transposed between one convolution and the next.
+Loops run over the kernel's places, and over parts of large images, never over elements.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Iterator
 from typing import Any
 
-from adjoint.primitives import conv_size
+from adjoint.primitives import Shape, conv_size
 
-Pair = tuple[int, int]
+Padding = tuple[tuple[int, int], ...]
 
-
-def _window(i: int, places: int, stride: int, dilation: int) -> slice:
-    start = i * dilation
-    return slice(start, start + stride * (places - 1) + 1, stride)
+PART = 1 << 22  # elements: so many of a matrix of patches are there at a time
 
 
-def _patches(xp: Any, x: Any, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair) -> Any:
-    """(batch, channels, kernel height, kernel width, out height, out width)."""
-    n, c, height, width = x.shape
-    (kh, kw), (ph, pw) = kernel, padding
-    rows = conv_size(height, kh, stride[0], ph, dilation[0])
-    columns = conv_size(width, kw, stride[1], pw, dilation[1])
-    if ph or pw:
-        padded = xp.zeros((n, c, height + 2 * ph, width + 2 * pw), dtype=x.dtype)
-        padded[:, :, ph : ph + height, pw : pw + width] = x
-        x = padded
-    patches = xp.empty((n, c, kh, kw, rows, columns), dtype=x.dtype)
-    for i in range(kh):
-        down = _window(i, rows, stride[0], dilation[0])
-        for j in range(kw):
-            patches[:, :, i, j, :, :] = x[:, :, down, _window(j, columns, stride[1], dilation[1])]
-    return patches
+def _examples_last(xp: Any, x: Any) -> Any:
+    return xp.permute_dims(x, (*range(1, len(x.shape)), 0))
 
 
-def conv2d(xp: Any, x: Any, weight: Any, *, stride: Pair, padding: Pair, dilation: Pair, groups: int) -> Any:
-    n = x.shape[0]
-    o, per_group, kh, kw = weight.shape
-    patches = _patches(xp, x, (kh, kw), stride, padding, dilation)
-    rows, columns = patches.shape[4:]
-    matrix = xp.reshape(patches, (n, groups, per_group * kh * kw, rows * columns))
-    kernels = xp.reshape(weight, (1, groups, o // groups, per_group * kh * kw))
-    return xp.reshape(xp.matmul(kernels, matrix), (n, o, rows, columns))
+def _examples_first(xp: Any, x: Any) -> Any:
+    last = len(x.shape) - 1
+    return xp.permute_dims(x, (last, *range(last)))
 
 
-def conv2d_input(
-    xp: Any, g: Any, weight: Any, *, stride: Pair, padding: Pair, dilation: Pair, groups: int, size: Pair
+def _padded(xp: Any, x: Any, padding: Padding) -> Any:
+    """(channels, sizes, examples) with zeros around, in this order in memory."""
+    images = _examples_last(xp, x)
+    out = xp.zeros(
+        (images.shape[0], *[n + sum(p) for n, p in zip(x.shape[2:], padding, strict=True)], x.shape[0]), dtype=x.dtype
+    )
+    out[_inside(padding, x.shape[2:])] = images
+    return out
+
+
+def _inside(padding: Padding, sizes: Shape) -> tuple[Any, ...]:
+    return (slice(None), *[slice(p, p + n) for (p, _), n in zip(padding, sizes, strict=True)], ...)
+
+
+def _places(kernel: Shape, stride: Shape, dilation: Shape, counts: Shape) -> Iterator[tuple[Shape, tuple[slice, ...]]]:
+    """Each place of a kernel, and the elements of the images that it meets."""
+    for place in itertools.product(*map(range, kernel)):
+        starts = [i * d for i, d in zip(place, dilation, strict=True)]
+        yield (
+            place,
+            tuple([slice(a, a + s * (n - 1) + 1, s) for a, s, n in zip(starts, stride, counts, strict=True)]),
+        )
+
+
+def _parts(counts: Shape, row: int) -> Iterator[slice]:
+    """Parts of the first axis of the places, where one of its rows makes so many elements of patches."""
+    step = max(1, PART // max(1, row))
+    for start in range(0, counts[0], step):
+        yield slice(start, min(counts[0], start + step))
+
+
+def _patches(xp: Any, images: Any, kernel: Shape, stride: Shape, dilation: Shape, counts: Shape, groups: int) -> Any:
+    """(groups, channels of a group x kernel, places x examples)."""
+    c, n = images.shape[0], images.shape[-1]
+    patches = xp.empty((c, *kernel, *counts, n), dtype=images.dtype)
+    for place, met in _places(kernel, stride, dilation, counts):
+        patches[(slice(None), *place, ...)] = images[(slice(None), *met, ...)]
+    return xp.reshape(patches, (groups, c // groups * math.prod(kernel), math.prod(counts) * n))
+
+
+def _rows(images: Any, part: slice, kernel: Shape, stride: Shape, dilation: Shape) -> Any:
+    """The rows of the images that a part of the places meets."""
+    start = part.start * stride[0]
+    stop = start + (part.stop - part.start - 1) * stride[0] + dilation[0] * (kernel[0] - 1) + 1
+    return images[:, start:stop, ...]
+
+
+def conv(xp: Any, x: Any, weight: Any, *, stride: Shape, padding: Padding, dilation: Shape, groups: int) -> Any:
+    n, (o, per_group, *kernel) = x.shape[0], weight.shape
+    counts = tuple(map(conv_size, x.shape[2:], kernel, stride, padding, dilation))
+    images = _padded(xp, x, padding)
+    kernels = xp.reshape(weight, (groups, o // groups, per_group * math.prod(kernel)))
+    out = xp.empty((o, *counts, n), dtype=x.dtype)
+    for part in _parts(counts, x.shape[1] * math.prod(kernel) * math.prod(counts[1:]) * n):
+        some = (part.stop - part.start, *counts[1:])
+        rows = _rows(images, part, kernel, stride, dilation)
+        patches = _patches(xp, rows, kernel, stride, dilation, some, groups)
+        out[:, part, ...] = xp.reshape(xp.matmul(kernels, patches), (o, *some, n))
+    return _examples_first(xp, out)
+
+
+def conv_input(
+    xp: Any, g: Any, weight: Any, *, stride: Shape, padding: Padding, dilation: Shape, groups: int, size: Shape
 ) -> Any:
-    n, o, rows, columns = g.shape
-    per_group, kh, kw = weight.shape[1:]
+    n, o, *counts = g.shape
+    per_group, *kernel = weight.shape[1:]
     c = per_group * groups
-    kernels = xp.reshape(weight, (1, groups, o // groups, per_group * kh * kw))
-    flat = xp.reshape(g, (n, groups, o // groups, rows * columns))
-    patches = xp.reshape(xp.matmul(xp.matrix_transpose(kernels), flat), (n, c, kh, kw, rows, columns))
-    (ph, pw), (height, width) = padding, size
-    x = xp.zeros((n, c, height + 2 * ph, width + 2 * pw), dtype=g.dtype)
-    for i in range(kh):
-        down = _window(i, rows, stride[0], dilation[0])
-        for j in range(kw):
-            x[:, :, down, _window(j, columns, stride[1], dilation[1])] += patches[:, :, i, j, :, :]
-    return x[:, :, ph : ph + height, pw : pw + width]
+    turned = xp.matrix_transpose(xp.reshape(weight, (groups, o // groups, per_group * math.prod(kernel))))
+    images = xp.zeros((c, *[m + sum(p) for m, p in zip(size, padding, strict=True)], n), dtype=g.dtype)
+    g = _examples_last(xp, g)
+    for part in _parts(counts, c * math.prod(kernel) * math.prod(counts[1:]) * n):
+        some = (part.stop - part.start, *counts[1:])
+        matrix = xp.reshape(g[:, part, ...], (groups, o // groups, math.prod(some) * n))
+        patches = xp.reshape(xp.matmul(turned, matrix), (c, *kernel, *some, n))
+        rows = _rows(images, part, kernel, stride, dilation)
+        for place, met in _places(kernel, stride, dilation, some):
+            rows[(slice(None), *met, ...)] += patches[(slice(None), *place, ...)]
+    return _examples_first(xp, images[_inside(padding, size)])
 
 
-def conv2d_weight(
-    xp: Any, x: Any, g: Any, *, stride: Pair, padding: Pair, dilation: Pair, groups: int, size: Pair
+def conv_weight(
+    xp: Any, x: Any, g: Any, *, stride: Shape, padding: Padding, dilation: Shape, groups: int, size: Shape
 ) -> Any:
-    n, c = x.shape[:2]
-    o = g.shape[1]
-    kh, kw = size
-    patches = _patches(xp, x, size, stride, padding, dilation)
-    # more places than the kernel needs can fit where the stride did not reach the border
-    rows, columns = g.shape[2:]
-    patches = patches[:, :, :, :, :rows, :columns]
-    matrix = xp.reshape(patches, (n, groups, c // groups * kh * kw, rows * columns))
-    flat = xp.reshape(g, (n, groups, o // groups, rows * columns))
-    product = xp.sum(xp.matmul(flat, xp.matrix_transpose(matrix)), axis=0)
-    return xp.reshape(product, (o, c // groups, kh, kw))
+    # more places than the kernel needs can fit where the stride did not reach the border: those of g count
+    (n, c), (o, *counts) = x.shape[:2], g.shape[1:]
+    images, g = _padded(xp, x, padding), _examples_last(xp, g)
+    total = None
+    for part in _parts(counts, c * math.prod(size) * math.prod(counts[1:]) * n):
+        some = (part.stop - part.start, *counts[1:])
+        rows = _rows(images, part, size, stride, dilation)
+        patches = _patches(xp, rows, size, stride, dilation, some, groups)
+        matrix = xp.reshape(g[:, part, ...], (groups, o // groups, math.prod(some) * n))
+        product = xp.matmul(matrix, xp.matrix_transpose(patches))
+        total = product if total is None else total + product
+    return xp.reshape(total, (o, c // groups, *size))

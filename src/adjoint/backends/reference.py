@@ -441,24 +441,25 @@ def _taps(
     x: Shape, weight: Shape, out: Shape, *, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> Iterator[tuple[int, int, int]]:
     """What a convolution multiplies: list positions in x, in the weight, and in the result that gets the product."""
-    for n, o, row, column in _places(out):
-        for c, i, j in _places(weight[1:]):
+    for n, o, *place in _places(out):
+        for c, *offset in _places(weight[1:]):
             channel = o // (weight[0] // groups) * weight[1] + c
-            h = row * stride[0] + i * dilation[0] - padding[0]
-            w = column * stride[1] + j * dilation[1] - padding[1]
-            if 0 <= h < x[2] and 0 <= w < x[3]:
-                yield (_flat(x, (n, channel, h, w)), _flat(weight, (o, c, i, j)), _flat(out, (n, o, row, column)))
+            at = [
+                i * s + j * d - p for i, j, s, d, (p, _) in zip(place, offset, stride, dilation, padding, strict=True)
+            ]
+            if all(0 <= i < size for i, size in zip(at, x[2:], strict=True)):
+                yield (_flat(x, (n, channel, *at)), _flat(weight, (o, c, *offset)), _flat(out, (n, o, *place)))
 
 
-def _conv2d(B: Reference, x: Values, weight: Values, **how: Any) -> Line:
-    shape = TABLE["conv2d"].shape(x.shape, weight.shape, **how)
+def _conv(B: Reference, x: Values, weight: Values, **how: Any) -> Line:
+    shape = TABLE["conv"].shape(x.shape, weight.shape, **how)
     out: Line = [0] * math.prod(shape)
     for a, b, c in _taps(x.shape, weight.shape, shape, **how):
         out[c] += x.values[a] * weight.values[b]
     return out
 
 
-def _conv2d_input(B: Reference, g: Values, weight: Values, *, size: Shape, groups: int, **how: Any) -> Line:
+def _conv_input(B: Reference, g: Values, weight: Values, *, size: Shape, groups: int, **how: Any) -> Line:
     shape = (g.shape[0], weight.shape[1] * groups, *size)
     x: Line = [0] * math.prod(shape)
     for a, b, c in _taps(shape, weight.shape, g.shape, groups=groups, **how):
@@ -466,7 +467,7 @@ def _conv2d_input(B: Reference, g: Values, weight: Values, *, size: Shape, group
     return x
 
 
-def _conv2d_weight(B: Reference, x: Values, g: Values, *, size: Shape, groups: int, **how: Any) -> Line:
+def _conv_weight(B: Reference, x: Values, g: Values, *, size: Shape, groups: int, **how: Any) -> Line:
     shape = (g.shape[1], x.shape[1] // groups, *size)
     weight: Line = [0] * math.prod(shape)
     for a, b, c in _taps(x.shape, shape, g.shape, groups=groups, **how):
@@ -738,9 +739,9 @@ _IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
     "nonzero": _nonzero,
     "searchsorted": _searchsorted,
     "matmul": _matmul,
-    "conv2d": _conv2d,
-    "conv2d_input": _conv2d_input,
-    "conv2d_weight": _conv2d_weight,
+    "conv": _conv,
+    "conv_input": _conv_input,
+    "conv_weight": _conv_weight,
     "det": _det,
     "cofactor": _cofactor,
     "inv": _inv,

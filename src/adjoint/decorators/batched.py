@@ -417,7 +417,7 @@ def _split(B: Any, x: Any, axis: int, size: int) -> Any:
 
 
 # Which axes of a convolution's operands and of its result count the channels that groups divide.
-_CHANNELS = {"conv2d": (1, 0, 1), "conv2d_input": (1, 0, 1), "conv2d_weight": (1, 1, 0)}
+_CHANNELS = {"conv": (1, 0, 1), "conv_input": (1, 0, 1), "conv_weight": (1, 1, 0)}
 
 
 def _convolution(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
@@ -427,7 +427,7 @@ def _convolution(B: Any, primitive: Primitive, values: list[Any], flags: list[bo
     if size == 0:
         one = primitive.shape(*[tuple(v.shape)[f:] for v, f in zip(values, flags, strict=True)], **parameters)
         return B.full(shape=(0, *one), value=0, dtype=B.dtype_of(values[0]))
-    if flags == [True, False] and name != "conv2d_weight":
+    if flags == [True, False] and name != "conv_weight":
         return _split(B, run(_merged(B, values[0], 0), values[1], **parameters), 0, size)
     arrays = _all_with_axis(B, values, flags)
     merged = [_merged(B, v, axis) for v, axis in zip(arrays, _CHANNELS[name], strict=False)]
@@ -444,6 +444,8 @@ _BY_NAME: dict[str, Rule] = {
     "permute_dims": _permute_dims,
     "pad": _pad,
     "matmul": _matmul,
+    "attention": _along_axes,  # the examples are heads
+    "attention_pullback": _along_axes,
     "index": _index,
     "index_set": _assign,
     "index_add": _assign,

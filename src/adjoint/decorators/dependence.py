@@ -302,35 +302,36 @@ def _convolve(call: Call) -> Pattern:
 
 def _windows(image: Shape, weight: Shape, out: Shape, parameters: dict[str, Any]) -> Pattern:
     """Which elements of images each element of a convolution sees: (out elements, image elements)."""
-    groups = parameters["groups"]
-    shape = (*out, *weight[1:])  # example, channel of the result, place (2), channel in the group, offset (2)
-    example, made, row, column, channel, down, right = np.ogrid[tuple(map(slice, shape))]
-    places = []
-    for i, (place, offset) in enumerate(((row, down), (column, right))):
-        places.append(place * parameters["stride"][i] + offset * parameters["dilation"][i] - parameters["padding"][i])
-    channel = channel + made // max(1, out[1] // groups) * weight[1]
+    groups, axes = parameters["groups"], len(image) - 2
+    shape = (*out, *weight[1:])  # example, channel of the result, places, channel in the group, offsets
+    example, made, *rest = np.ogrid[tuple(map(slice, shape))]
+    channel = rest[axes] + made // max(1, out[1] // groups) * weight[1]
     inside = np.ones(shape, dtype=np.bool_)
-    for place, size in zip(places, image[2:], strict=True):
-        inside &= (place >= 0) & (place < size)
-    seen = ((example * image[1] + channel) * image[2] + places[0]) * image[3] + places[1]
-    made_by = np.broadcast_to(_numbers(out)[..., None, None, None], shape)
+    seen = example * image[1] + channel
+    for i, size in enumerate(image[2:]):
+        at = rest[i] * parameters["stride"][i] + rest[axes + 1 + i] * parameters["dilation"][i]
+        at = at - parameters["padding"][i][0]
+        inside &= (at >= 0) & (at < size)
+        seen = seen * size + at
+    made_by = np.broadcast_to(_numbers(out)[(..., *[None] * (axes + 1))], shape)
     return _matrix(made_by[inside], np.broadcast_to(seen, shape)[inside], (math.prod(out), math.prod(image)))
 
 
-def _conv2d(call: Call) -> Pattern:
+def _conv(call: Call) -> Pattern:
     """Windows of the images, and all of the kernel that makes a channel."""
     x, weight = call.patterns
     parts = []
     if x is not None:
         parts.append(_windows(call.shape_of(0), call.shape_of(1), call.shape, call.parameters) @ x)
     if weight is not None:
-        count = call.shape[1]
-        kernels = _along(weight, call.shape_of(1), (1, 2, 3), (count, 1, 1, 1))
-        parts.append(_along(kernels, (count, 1, 1), (), call.shape))
+        made, *rest = call.shape_of(1)
+        ones = [1] * len(rest)
+        kernels = _along(weight, (made, *rest), range(1, len(rest) + 1), (made, *ones))
+        parts.append(_along(kernels, (made, *ones[1:]), (), call.shape))
     return _joined(parts)
 
 
-def _conv2d_input(call: Call) -> Pattern:
+def _conv_input(call: Call) -> Pattern:
     """The transpose of what a convolution sees, and all the kernels of a channel's group."""
     g, weight = call.patterns
     parts = []
@@ -338,23 +339,25 @@ def _conv2d_input(call: Call) -> Pattern:
         parts.append(_windows(call.shape, call.shape_of(1), call.shape_of(0), call.parameters).T.tocsr() @ g)
     if weight is not None:
         groups, (made, size, *kernel) = call.parameters["groups"], call.shape_of(1)
-        channels = _along(weight, (groups, made // groups, size, *kernel), (1, 3, 4), (groups * size,))
-        parts.append(_along(channels, (groups * size, 1, 1), (), call.shape))
+        others = (1, *range(3, 3 + len(kernel)))
+        channels = _along(weight, (groups, made // groups, size, *kernel), others, (groups * size,))
+        parts.append(_along(channels, (groups * size, *[1] * len(kernel)), (), call.shape))
     return _joined(parts)
 
 
-def _conv2d_weight(call: Call) -> Pattern:
+def _conv_weight(call: Call) -> Pattern:
     """Of a kernel, its channel of all images and its channel of all results."""
     x, g = call.patterns
-    groups, (made, size, *_) = call.parameters["groups"], call.shape
+    groups, (made, size, *kernel) = call.parameters["groups"], call.shape
+    others, ones = (0, *range(2, 2 + len(kernel))), [1] * len(kernel)
     parts = []
     if x is not None:
-        channels = _along(x, call.shape_of(0), (0, 2, 3), (groups * size,))
+        channels = _along(x, call.shape_of(0), others, (groups * size,))
         spread = np.broadcast_to(_numbers((groups, 1, size)), (groups, made // groups, size))
-        parts.append(_along(_picked(channels, spread, spread.shape), (made, size, 1, 1), (), call.shape))
+        parts.append(_along(_picked(channels, spread, spread.shape), (made, size, *ones), (), call.shape))
     if g is not None:
-        results = _along(g, call.shape_of(1), (0, 2, 3), (made,))
-        parts.append(_along(results, (made, 1, 1, 1), (), call.shape))
+        results = _along(g, call.shape_of(1), others, (made,))
+        parts.append(_along(results, (made, 1, *ones), (), call.shape))
     return _joined(parts)
 
 
@@ -365,7 +368,11 @@ _BY_KIND: dict[str, Rule] = {
     LINALG: _matrices,
 }
 _RULES: dict[str, Rule] = {
-    **{name: _BY_KIND[made.kind] for name, made in TABLE.items() if made.kind in _BY_KIND},
+    **{
+        name: _BY_KIND[made.kind]
+        for name, made in TABLE.items()
+        if made.kind in _BY_KIND and not name.startswith("normalize")  # whose definition says it
+    },
     **dict.fromkeys("index index_set take_along_axis".split(), _moved),
     **dict.fromkeys("cumulative_sum cumulative_prod cummax cummin".split(), _cumulative),
     **dict.fromkeys("sort topk".split(), _joining(_axes)),
@@ -373,7 +380,7 @@ _RULES: dict[str, Rule] = {
     "softmax_cross_entropy_pullback": _cross_entropy_pullback,
     "matmul": _joining(_factors),
     "convolve": _convolve,
-    "conv2d": _conv2d,
-    "conv2d_input": _conv2d_input,
-    "conv2d_weight": _conv2d_weight,
+    "conv": _conv,
+    "conv_input": _conv_input,
+    "conv_weight": _conv_weight,
 }

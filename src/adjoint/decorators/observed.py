@@ -188,11 +188,11 @@ def flops(primitive: Primitive, operands: Sequence[Shape], result: Shape) -> int
     match primitive.name:
         case "matmul":
             return 2 * size(result) * operands[0][-1]
-        case "conv2d":
+        case "conv":
             return 2 * size(result) * size(operands[1][1:])
-        case "conv2d_input":
+        case "conv_input":
             return 2 * size(operands[0]) * size(operands[1][1:])
-        case "conv2d_weight":
+        case "conv_weight":
             return 2 * size(operands[1]) * size(result[1:])
     return 0
 

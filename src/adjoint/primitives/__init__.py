@@ -10,8 +10,20 @@ floating operands of a call share one dtype or are Python scalars.
 Each module declares the primitives of a kind.
 """
 
-from adjoint.primitives import arrays, contraction, creation, elementwise, fourier, linalg, reduction, structural
-from adjoint.primitives.contraction import conv_size
+from adjoint.primitives import (
+    arrays,
+    attention,
+    contraction,
+    creation,
+    elementwise,
+    fourier,
+    linalg,
+    normalization,
+    reduction,
+    structural,
+    windows,
+)
+from adjoint.primitives.contraction import conv_shape, conv_size
 from adjoint.primitives.indexing import ARRAY, Key, adjacent, index_shape
 from adjoint.primitives.table import (
     CONTRACTION,
@@ -36,6 +48,7 @@ from adjoint.primitives.table import (
     result_spec,
     same_dtype,
 )
+from adjoint.primitives.windows import window_shape
 
 __all__ = [
     "ARRAY",
@@ -58,8 +71,10 @@ __all__ = [
     "Spec",
     "adjacent",
     "arrays",
+    "attention",
     "broadcast_shapes",
     "contraction",
+    "conv_shape",
     "conv_size",
     "creation",
     "elementwise",
@@ -67,9 +82,12 @@ __all__ = [
     "function_named",
     "index_shape",
     "linalg",
+    "normalization",
     "real_dtype",
     "reduction",
     "result_spec",
     "same_dtype",
     "structural",
+    "window_shape",
+    "windows",
 ]

@@ -15,41 +15,48 @@ def _matmul_shape(x: Shape, y: Shape) -> Shape:
     return (*broadcast_shapes(x[:-2], y[:-2]), x[-2], y[-1])
 
 
-def conv_size(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
-    """How many places a kernel has along one axis of a convolution."""
-    return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+Pair = tuple[int, int]
 
 
-def _conv2d_shape(
+def conv_size(size: int, kernel: int, stride: int, padding: Pair, dilation: int) -> int:
+    """How many places a kernel has along one axis that is padded by so much before and after."""
+    return (size + sum(padding) - dilation * (kernel - 1) - 1) // stride + 1
+
+
+def conv_shape(
     x: Shape,
     weight: Shape,
     *,
-    stride: tuple[int, int],
-    padding: tuple[int, int],
-    dilation: tuple[int, int],
+    stride: Shape,
+    padding: tuple[Pair, ...],
+    dilation: Shape,
     groups: int,
+    name: str = "conv",
 ) -> Shape:
-    if len(x) != 4 or len(weight) != 4:
+    """The shape of a convolution's result; raises, by the name of the function, where operands do not fit."""
+    axes = len(stride)
+    if len(x) != axes + 2 or len(weight) != axes + 2:
+        each = ", ".join(("depth", "height", "width")[-axes:]) if axes <= 3 else f"{axes} sizes"
         raise errors.ShapeError(
-            f"conv2d: expected x (batch, channels, height, width) and weight (out, channels / groups, height, "
-            f"width), received {x} and {weight}"
+            f"{name}: expected x (batch, channels, {each}) and weight (out, channels / groups, {each}), received "
+            f"{x} and {weight}"
         )
     if x[1] != weight[1] * groups or weight[0] % groups:
         raise errors.ShapeError(
-            f"conv2d: {x[1]} input channels and weight {weight} do not fit {groups} groups: weight.shape[1] must "
+            f"{name}: {x[1]} input channels and weight {weight} do not fit {groups} groups: weight.shape[1] must "
             f"be channels / groups and weight.shape[0] divisible by groups"
         )
-    sizes = tuple(conv_size(x[2 + i], weight[2 + i], stride[i], padding[i], dilation[i]) for i in range(2))
+    sizes = tuple(map(conv_size, x[2:], weight[2:], stride, padding, dilation))
     if min(sizes) < 1:
-        raise errors.ShapeError(f"conv2d: a kernel of {weight[2:]} does not fit images of {x[2:]} padded by {padding}")
+        raise errors.ShapeError(f"{name}: a kernel of {weight[2:]} does not fit images of {x[2:]} padded by {padding}")
     return (x[0], weight[0], *sizes)
 
 
-_CONV = "stride padding dilation groups"
+_CONV = "stride padding dilation groups"  # padding is a pair (before, after) for each axis of the images
 declare("matmul", CONTRACTION, "x y", shape=_matmul_shape, dtype=same_dtype)
-declare("conv2d", CONTRACTION, "x weight", _CONV, shape=_conv2d_shape, dtype=same_dtype)
+declare("conv", CONTRACTION, "x weight", _CONV, shape=conv_shape, dtype=same_dtype)
 declare(
-    "conv2d_input",
+    "conv_input",
     CONTRACTION,
     "g weight",
     _CONV + " size",
@@ -57,7 +64,7 @@ declare(
     dtype=same_dtype,
 )
 declare(
-    "conv2d_weight",
+    "conv_weight",
     CONTRACTION,
     "x g",
     _CONV + " size",

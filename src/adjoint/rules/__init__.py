@@ -2,7 +2,20 @@
 
 from adjoint import errors
 from adjoint.primitives import Primitive
-from adjoint.rules import arrays, contraction, elementwise, factors, fourier, indexing, linalg, reduction, structural
+from adjoint.rules import (
+    arrays,
+    attention,
+    contraction,
+    elementwise,
+    factors,
+    fourier,
+    indexing,
+    linalg,
+    normalization,
+    reduction,
+    structural,
+    windows,
+)
 from adjoint.rules.records import (
     Bilinear,
     Composed,
@@ -25,6 +38,9 @@ RECORDS: dict[str, Record] = {
     **arrays.RECORDS,
     **factors.RECORDS,
     **fourier.RECORDS,
+    **windows.RECORDS,
+    **attention.RECORDS,
+    **normalization.RECORDS,
 }
 
 

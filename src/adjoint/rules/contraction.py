@@ -23,26 +23,26 @@ RECORDS: dict[str, Record] = {
     "matmul": Bilinear(
         x=lambda B, g, y: B.matmul(g, _transposed(B, y)), y=lambda B, g, x: B.matmul(_transposed(B, x), g)
     ),
-    "conv2d": Bilinear(
-        x=lambda B, g, weight, x_shape, stride, padding, dilation, groups: B.conv2d_input(
+    "conv": Bilinear(
+        x=lambda B, g, weight, x_shape, stride, padding, dilation, groups: B.conv_input(
             g, weight, size=tuple(x_shape[2:]), **_conv(stride, padding, dilation, groups)
         ),
-        weight=lambda B, g, x, weight_shape, stride, padding, dilation, groups: B.conv2d_weight(
+        weight=lambda B, g, x, weight_shape, stride, padding, dilation, groups: B.conv_weight(
             x, g, size=tuple(weight_shape[2:]), **_conv(stride, padding, dilation, groups)
         ),
     ),
-    "conv2d_input": Bilinear(
-        g=lambda B, g, weight, stride, padding, dilation, groups: B.conv2d(
+    "conv_input": Bilinear(
+        g=lambda B, g, weight, stride, padding, dilation, groups: B.conv(
             g, weight, **_conv(stride, padding, dilation, groups)
         ),
-        weight=lambda B, c, g, weight_shape, stride, padding, dilation, groups: B.conv2d_weight(
+        weight=lambda B, c, g, weight_shape, stride, padding, dilation, groups: B.conv_weight(
             c, g, size=tuple(weight_shape[2:]), **_conv(stride, padding, dilation, groups)
         ),
     ),
-    "conv2d_weight": Bilinear(
-        x=lambda B, c, g, x_shape, stride, padding, dilation, groups: B.conv2d_input(
+    "conv_weight": Bilinear(
+        x=lambda B, c, g, x_shape, stride, padding, dilation, groups: B.conv_input(
             g, c, size=tuple(x_shape[2:]), **_conv(stride, padding, dilation, groups)
         ),
-        g=lambda B, c, x, stride, padding, dilation, groups: B.conv2d(x, c, **_conv(stride, padding, dilation, groups)),
+        g=lambda B, c, x, stride, padding, dilation, groups: B.conv(x, c, **_conv(stride, padding, dilation, groups)),
     ),
 }

@@ -15,18 +15,26 @@ from adjoint.backend import Array, Implementation, Leaf
 from adjoint.backends import composed
 from adjoint.backends.numpy import (
     arrays,
+    attention,
     contraction,
     creation,
     elementwise,
     fourier,
     indexing,
     linalg,
+    normalization,
     random,
     reduction,
     sorting,
     structural,
+    windows,
 )
 from adjoint.primitives import DType, Primitive
+
+# An allocation that is never touched, freed at once. From then on glibc keeps up to twice as much freed memory for the
+# next arrays (mallopt(3), M_MMAP_THRESHOLD): else it hands large ones back, and a walk spends half of its time on pages
+# that the system makes anew.
+np.empty(31 << 20, np.uint8)
 
 _TOPICS = (
     elementwise,
@@ -40,6 +48,9 @@ _TOPICS = (
     random,
     arrays,
     fourier,
+    windows,
+    attention,
+    normalization,
 )
 _IMPLEMENTATIONS: dict[str, Implementation] = {
     name: run for topic in _TOPICS for name, run in topic.IMPLEMENTATIONS.items()

@@ -17,7 +17,7 @@ def _matmul(x: Array, y: Array) -> Array:
 
 IMPLEMENTATIONS: dict[str, Implementation] = {
     "matmul": _matmul,
-    "conv2d": lambda x, weight, **how: convolution.conv2d(np, x, weight, **how),
-    "conv2d_input": lambda g, weight, **how: convolution.conv2d_input(np, g, weight, **how),
-    "conv2d_weight": lambda x, g, **how: convolution.conv2d_weight(np, x, g, **how),
+    "conv": lambda x, weight, **how: convolution.conv(np, x, weight, **how),
+    "conv_input": lambda g, weight, **how: convolution.conv_input(np, g, weight, **how),
+    "conv_weight": lambda x, g, **how: convolution.conv_weight(np, x, g, **how),
 }

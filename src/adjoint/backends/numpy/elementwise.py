@@ -101,7 +101,18 @@ def _expit_pullback(g: Array, out: Array) -> Array:
 
 
 def _relu_pullback(g: Array, out: Array) -> Array:
-    return np.where(np.less_equal(out, 0), out.dtype.type(0), g)
+    return kept(g, np.logical_not(np.less_equal(out, 0)))
+
+
+def kept(g: Array, mask: Array) -> Array:
+    """g where the mask is true, else zero: np.where, but for large arrays by their bits.
+
+    np.where branches for each element, and waits where nobody can tell which way: 16 times as long.
+    """
+    if g.dtype.kind != "f" or mask.size < 1024:
+        return np.where(mask, g, g.dtype.type(0))
+    whole = np.dtype(f"i{g.dtype.itemsize}")
+    return np.bitwise_and(g.view(whole), np.negative(mask.view(np.int8), dtype=whole)).view(g.dtype)
 
 
 # erf(x) / x in single precision, as a polynomial in u = 2 (x / 3.92)^2 - 1: a Chebyshev interpolant computed with

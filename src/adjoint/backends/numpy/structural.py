@@ -9,6 +9,22 @@ import numpy as np
 from adjoint.backend import Array, Implementation
 
 
+def like(x: Array, shape: Any) -> Array:
+    """An array of another shape whose axes lie in memory in the order of x's."""
+    order = sorted(range(x.ndim), key=lambda i: -abs(x.strides[i]))
+    made = np.empty([shape[i] for i in order], x.dtype)
+    return made.transpose(sorted(range(x.ndim), key=order.__getitem__))
+
+
+def laid(x: Array, other: Array) -> Array:
+    """The array with its axes in memory in the order of another one's, so that one walk goes through both in order."""
+    out = like(other, x.shape)
+    if out.strides == x.strides:
+        return x
+    out[...] = x
+    return out
+
+
 def _expand_dims(x: Array, *, axis: tuple[int, ...]) -> Array:
     sizes = list(x.shape)
     for i in axis:  # in order, so that each place is one of the result

@@ -1,0 +1,73 @@
+"""What is measured of the vocabulary: fused functions of networks against PyTorch's, value and gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import adjoint as ad
+from benchmarks.cases import Case, Run, _values
+
+
+def _both(f: Callable[[Any, Any, Any], Any], values: list[Any], constants: list[Any]) -> dict[str, Callable[[], Run]]:
+    """A scalar function of parameters and constants, `f(functions, parameters, constants)`, in either library."""
+
+    def ours() -> Run:
+        leaves, fixed = [ad.tensor(v).require_grad() for v in values], [ad.tensor(v) for v in constants]
+
+        def run() -> None:
+            loss = f(ad.nn, leaves, fixed)
+            loss.item()
+            loss.backward()
+
+        return run
+
+    def torch() -> Run:
+        import torch as t
+
+        leaves, fixed = [t.tensor(v, requires_grad=True) for v in values], [t.tensor(v) for v in constants]
+
+        def run() -> None:
+            loss = f(t.nn.functional, leaves, fixed)
+            loss.item()
+            loss.backward()
+            for leaf in leaves:
+                leaf.grad = None
+
+        return run
+
+    return {"adjoint": ours, "PyTorch": torch}
+
+
+def _conv_net() -> dict[str, Callable[[], Run]]:
+    """3 x 3 convolutions of 16 and 32 channels with pooling, then a linear layer, of 64 images of 28 x 28."""
+    shapes = [(16, 1, 3, 3), (16,), (32, 16, 3, 3), (32,), (10, 32 * 7 * 7), (10,)]
+    parameters = [v * np.float32(0.1) for v in _values(*shapes)]
+    (images,) = _values((64, 1, 28, 28), seed=1)
+    labels = np.random.default_rng(2).integers(0, 10, 64)
+
+    def loss(F: Any, p: Any, c: Any) -> Any:
+        h = F.max_pool2d(F.relu(F.conv2d(c[0], p[0], p[1], padding=1)), 2)
+        h = F.max_pool2d(F.relu(F.conv2d(h, p[2], p[3], padding=1)), 2)
+        return F.cross_entropy(F.linear(h.reshape((64, -1)), p[4], p[5]), c[1])
+
+    return _both(loss, parameters, [images, labels])
+
+
+def _attention() -> dict[str, Callable[[], Run]]:
+    given, weights = _values(*[(8, 4, 128, 32)] * 3), _values((8, 4, 128, 32), seed=1)
+    return _both(lambda F, p, c: (F.scaled_dot_product_attention(*p) * c[0]).sum(), given, weights)
+
+
+def _layer_norm() -> dict[str, Callable[[], Run]]:
+    given, weights = _values((1024, 512), (512,), (512,)), _values((1024, 512), seed=1)
+    return _both(lambda F, p, c: (F.layer_norm(p[0], (512,), p[1], p[2]) * c[0]).sum(), given, weights)
+
+
+CASES = [
+    Case("conv net: 16 and 32 channels, pooling, linear; 64 images of 28 x 28", _conv_net(), {"PyTorch": 2.0}),
+    Case("attention, 8 x 4 x 128 x 32", _attention(), {"PyTorch": 1.3}),
+    Case("layer_norm, 1024 x 512", _layer_norm(), {"PyTorch": 1.3}),
+]

@@ -1,0 +1,236 @@
+"""Activations: elementwise functions between the layers of a network, and gates."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeVar
+
+from adjoint import errors, random, special
+from adjoint.backend import Backend
+from adjoint.functions.creation import arange, as_number
+from adjoint.functions.elementwise import abs as size_of
+from adjoint.functions.elementwise import expm1, log, tanh, where
+from adjoint.functions.manipulation import reshape
+from adjoint.functions.reductions import argmax, as_axis
+from adjoint.nn.arguments import real
+from adjoint.tensor import Tensor, operand, run
+
+B = TypeVar("B", bound=Backend)
+
+
+def relu(x: Tensor[B], /) -> Tensor[B]:
+    """max(x, 0); its derivative at 0 is 0.
+
+    >>> import adjoint as ad
+    >>> ad.nn.relu(ad.tensor([-1.0, 2.0])).tolist()
+    [0.0, 2.0]
+    """
+    return run("relu", (real(x, "relu"),))  # type: ignore[no-any-return]
+
+
+def relu6(x: Tensor[B], /) -> Tensor[B]:
+    """min(max(x, 0), 6); the derivative at 0 and 6 is 0."""
+    return hardtanh(real(x, "relu6"), 0.0, 6.0)
+
+
+def leaky_relu(x: Tensor[B], negative_slope: float = 0.01) -> Tensor[B]:
+    """x where it is positive, else x times a slope."""
+    x, slope = real(x, "leaky_relu"), as_number(negative_slope, "leaky_relu", "negative_slope")
+    return where(x > 0, x, x * slope)
+
+
+def prelu(x: Tensor[B], weight: Tensor[B]) -> Tensor[B]:
+    """x where it is positive, else x times a slope that is learnt.
+
+    `weight` has one element, or one for each channel: axis 1 of x. Raises ShapeError where it has another shape.
+    """
+    x = real(x, "prelu")
+    weight = real(operand(weight, x, "prelu"), "prelu")
+    channels = x.shape[1] if x.ndim > 1 else 1
+    if weight.size != 1 and weight.shape != (channels,):
+        raise errors.ShapeError(f"prelu: x of shape {x.shape} needs one slope or {channels}, received {weight.shape}")
+    slope = reshape(weight, (-1, *[1] * (x.ndim - 2)) if weight.size != 1 else ())
+    return where(x > 0, x, x * slope)
+
+
+def rrelu(x: Tensor[B], lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor[B]:
+    """`leaky_relu` with slopes drawn evenly from lower to upper in training, with their mean otherwise."""
+    x = real(x, "rrelu")
+    low, high = as_number(lower, "rrelu", "lower"), as_number(upper, "rrelu", "upper")
+    if not training:
+        return leaky_relu(x, (low + high) / 2)
+    slope = random.uniform(x.shape, low=low, high=high, dtype=x.dtype, device=x.device)
+    return where(x > 0, x, x * slope)
+
+
+def elu(x: Tensor[B], alpha: float = 1.0) -> Tensor[B]:
+    """x where it is positive, else alpha (exp(x) - 1). D.-A. Clevert et al. (2015)."""
+    x = real(x, "elu")
+    return _elu(x, as_number(alpha, "elu", "alpha"), 1.0)
+
+
+def celu(x: Tensor[B], alpha: float = 1.0) -> Tensor[B]:
+    """x where it is positive, else alpha (exp(x / alpha) - 1). J. Barron (2017). Raises ArgumentError for alpha 0."""
+    x, alpha = real(x, "celu"), as_number(alpha, "celu", "alpha")
+    if alpha == 0:
+        raise errors.ArgumentError("celu: alpha is not zero")
+    return _elu(x, alpha, 1 / alpha)
+
+
+def selu(x: Tensor[B], /) -> Tensor[B]:
+    """`elu` scaled so that mean 0 and variance 1 stay. G. Klambauer et al., Self-Normalizing Neural Networks (2017)."""
+    return _elu(real(x, "selu"), 1.6732632423543772, 1.0) * 1.0507009873554805
+
+
+def _elu(x: Tensor[Any], alpha: float, rate: float) -> Tensor[Any]:
+    above = x > 0
+    return where(above, x, expm1(where(above, 0.0, x) * rate) * alpha)  # no overflow where it is not taken
+
+
+def sigmoid(x: Tensor[B], /) -> Tensor[B]:
+    """1 / (1 + exp(-x)), without overflow."""
+    return run("expit", (real(x, "sigmoid"),))  # type: ignore[no-any-return]
+
+
+def logsigmoid(x: Tensor[B], /) -> Tensor[B]:
+    """The logarithm of `sigmoid`, accurate also where that underflows."""
+    return -softplus(-real(x, "logsigmoid"))
+
+
+def silu(x: Tensor[B], /) -> Tensor[B]:
+    """x * sigmoid(x)."""
+    return run("silu", (real(x, "silu"),))  # type: ignore[no-any-return]
+
+
+def mish(x: Tensor[B], /) -> Tensor[B]:
+    """x * tanh(softplus(x)). D. Misra (2019)."""
+    x = real(x, "mish")
+    return x * tanh(softplus(x))
+
+
+def gelu(x: Tensor[B], /, approximate: str = "none") -> Tensor[B]:
+    """x times the standard normal distribution function at x, exact. D. Hendrycks, K. Gimpel (2016).
+
+    With approximate="tanh" their equation with a hyperbolic tangent. Raises ArgumentError for other names.
+    """
+    x = real(x, "gelu")
+    if approximate == "none":
+        return run("gelu", (x,))  # type: ignore[no-any-return]
+    if approximate != "tanh":
+        raise errors.ArgumentError(f"gelu: approximate is 'none' or 'tanh', received {errors.shown(approximate)}")
+    return x * 0.5 * (tanh((x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)) + 1)
+
+
+def softplus(x: Tensor[B], /, beta: float = 1.0) -> Tensor[B]:
+    """log(1 + exp(beta x)) / beta, without overflow, and exact everywhere."""
+    x, beta = real(x, "softplus"), as_number(beta, "softplus", "beta")
+    if beta == 1:
+        return run("softplus", (x,))  # type: ignore[no-any-return]
+    return run("softplus", (x * beta,)) / beta  # type: ignore[no-any-return]
+
+
+def hardtanh(x: Tensor[B], min_val: float = -1.0, max_val: float = 1.0) -> Tensor[B]:
+    """x between two bounds; the derivative at the bounds is 0. Raises ArgumentError unless the first is smaller."""
+    x = real(x, "hardtanh")
+    low, high = as_number(min_val, "hardtanh", "min_val"), as_number(max_val, "hardtanh", "max_val")
+    if not low < high:
+        raise errors.ArgumentError(f"hardtanh: min_val is less than max_val, received {low} and {high}")
+    return where(x <= low, low, where(x >= high, high, x))
+
+
+def hardsigmoid(x: Tensor[B], /) -> Tensor[B]:
+    """x / 6 + 1 / 2 between 0 and 1; the derivative at -3 and 3 is 0."""
+    x = real(x, "hardsigmoid")
+    return where(x <= -3, 0.0, where(x >= 3, 1.0, x / 6 + 0.5))
+
+
+def hardswish(x: Tensor[B], /) -> Tensor[B]:
+    """x times `hardsigmoid`. A. Howard et al., Searching for MobileNetV3 (2019)."""
+    x = real(x, "hardswish")
+    return where(x <= -3, 0.0, where(x >= 3, x, x * (x + 3) / 6))
+
+
+def hardshrink(x: Tensor[B], lambd: float = 0.5) -> Tensor[B]:
+    """x, but 0 from -lambd to lambd."""
+    x, bound = real(x, "hardshrink"), as_number(lambd, "hardshrink", "lambd")
+    return where((x >= -bound) & (x <= bound), 0.0, x)
+
+
+def softshrink(x: Tensor[B], lambd: float = 0.5) -> Tensor[B]:
+    """x moved towards 0 by lambd, and 0 from -lambd to lambd. Raises ArgumentError for a negative lambd."""
+    x, bound = real(x, "softshrink"), as_number(lambd, "softshrink", "lambd")
+    if bound < 0:
+        raise errors.ArgumentError(f"softshrink: lambd is not negative, received {bound}")
+    return where(x > bound, x - bound, where(x < -bound, x + bound, x * 0.0))
+
+
+def tanhshrink(x: Tensor[B], /) -> Tensor[B]:
+    """x - tanh(x)."""
+    x = real(x, "tanhshrink")
+    return x - tanh(x)
+
+
+def threshold(x: Tensor[B], threshold: float, value: float) -> Tensor[B]:
+    """x where it is above a threshold, else the value."""
+    x, bound = real(x, "threshold"), as_number(threshold, "threshold", "threshold")
+    return where(x <= bound, as_number(value, "threshold", "value"), x)
+
+
+def softsign(x: Tensor[B], /) -> Tensor[B]:
+    """x / (1 + |x|)."""
+    x = real(x, "softsign")
+    return x / (size_of(x) + 1)
+
+
+def glu(x: Tensor[B], axis: int = -1) -> Tensor[B]:
+    """The first half along an axis times the sigmoid of the second. Y. Dauphin et al. (2016).
+
+    Raises ShapeError for an axis of odd size, AxisError for one that is not there.
+    """
+    x = real(x, "glu")
+    place = as_axis(axis, x.ndim, "glu")
+    half, odd = divmod(x.shape[place], 2)
+    if odd:
+        raise errors.ShapeError(f"glu: axis {axis} of shape {x.shape} has an odd size, and is to be halved")
+    before = (slice(None),) * place
+    return x[(*before, slice(0, half))] * sigmoid(x[(*before, slice(half, None))])
+
+
+def softmax(x: Tensor[B], axis: int = -1) -> Tensor[B]:
+    """exp(x) over its sum along an axis. Raises AxisError for one that is not there.
+
+    >>> import adjoint as ad
+    >>> ad.nn.softmax(ad.tensor([0.0, 0.0])).tolist()
+    [0.5, 0.5]
+    """
+    return special.softmax(x, axis)
+
+
+def softmin(x: Tensor[B], axis: int = -1) -> Tensor[B]:
+    """`softmax` of -x."""
+    return special.softmax(-real(x, "softmin"), axis)
+
+
+def log_softmax(x: Tensor[B], axis: int = -1) -> Tensor[B]:
+    """The logarithm of `softmax`, accurate also where that underflows."""
+    return special.log_softmax(x, axis)
+
+
+def gumbel_softmax(x: Tensor[B], tau: float = 1.0, hard: bool = False, axis: int = -1) -> Tensor[B]:
+    """A random choice among logits along an axis, made differentiable: softmax((x + Gumbel noise) / tau).
+
+    With `hard` the value is one at the largest and zero elsewhere, and the gradient that of the softmax. E. Jang et
+    al., Categorical Reparameterization with Gumbel-Softmax (2016). `ad.random.seed` starts the sequence of the noise.
+    Raises ArgumentError unless tau is positive, AxisError for an axis that is not there.
+    """
+    x, tau = real(x, "gumbel_softmax"), as_number(tau, "gumbel_softmax", "tau")
+    if not tau > 0:
+        raise errors.ArgumentError(f"gumbel_softmax: tau is positive, received {tau}")
+    place = as_axis(axis, x.ndim, "gumbel_softmax")
+    noise = -log(-log(random.uniform(x.shape, low=1e-30, dtype=x.dtype, device=x.device)))
+    soft = special.softmax((x + noise) / tau, place)
+    if not hard:
+        return soft
+    best = argmax(soft.detach(), axis=place, keepdims=True)
+    line = reshape(arange(x.shape[place], device=x.device), (-1, *[1] * (x.ndim - place - 1)))
+    return where(best == line, 1 - soft.detach(), -soft.detach()) + soft

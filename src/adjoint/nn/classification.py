@@ -1,0 +1,376 @@
+"""Losses of predictions against classes, and against sequences of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeVar
+
+import numpy as np
+
+from adjoint import dtypes, errors, special
+from adjoint.backend import Backend
+from adjoint.functions.creation import arange, as_integer, as_number, as_tensors, asarray, full
+from adjoint.functions.elementwise import divide, where
+from adjoint.functions.indexing import take_along_axis
+from adjoint.functions.manipulation import broadcast_to, concat, expand_dims, moveaxis, reshape, squeeze, stack
+from adjoint.nn.activations import logsigmoid
+from adjoint.nn.arguments import real, reduced
+from adjoint.nn.losses import above, both
+from adjoint.tensor import Tensor, cast, operand, run
+
+B = TypeVar("B", bound=Backend)
+
+
+def cross_entropy(
+    logits: Tensor[B],
+    target: Any,
+    *,
+    weight: Any = None,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    reduction: str = "mean",
+) -> Tensor[B]:
+    """The negative log-probability of classes under softmax(logits).
+
+    Parameters
+    ----------
+    logits
+        (classes,), (batch, classes), or (batch, classes, ...) with more axes behind the classes.
+    target
+        Integers below the number of classes: the shape of the logits without their class axis. Or probabilities of
+        classes, of the logits' own shape.
+    weight
+        A factor for each class, (classes,). The mean over class numbers is then that of the weights.
+    ignore_index
+        A class number that counts nothing, of targets that are integers.
+    label_smoothing
+        So much of every target is shared evenly among all classes, from 0 to 1.
+    reduction
+        "mean", "sum" or "none".
+
+    Raises
+    ------
+    ShapeError, DtypeError, OutOfRangeError, ArgumentError
+        Shapes that do not fit; complex targets; targets that are no class; a smoothing out of range.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> loss = ad.nn.cross_entropy(ad.tensor([[0.0, 0.0]]), ad.tensor([1]))
+    >>> round(loss.item(), 4)
+    0.6931
+    """
+    name = "cross_entropy"
+    x = real(logits, name)
+    labels = operand(target, x, name)
+    smoothing = as_number(label_smoothing, name, "label_smoothing")
+    if not 0 <= smoothing <= 1:
+        raise errors.ArgumentError(f"{name}: label_smoothing is from 0 to 1, received {smoothing}")
+    if not x.ndim:
+        raise errors.ShapeError(f"{name}: 0-d logits have no class axis")
+    factors = _class_weights(weight, x, x.shape[min(1, x.ndim - 1)], name)
+    if labels.dtype.kind == "f" and labels.shape == x.shape:
+        return _of_probabilities(x, labels, factors, smoothing, reduction)
+    if labels.dtype.kind not in "iu":
+        raise errors.DtypeError(
+            f"{name}: targets are integers, or probabilities of the logits' shape {x.shape}; received {labels.dtype} "
+            f"of shape {labels.shape}"
+        )
+    rows = moveaxis(x, 1, -1) if x.ndim > 2 else x
+    if rows.shape[:-1] != labels.shape:
+        raise errors.ShapeError(
+            f"{name}: logits {logits.shape} need targets of shape {rows.shape[:-1]}, received {labels.shape}"
+        )
+    wide = cast(rows, dtypes.summing(x.dtype))
+    labels, ignored = _without_ignored(labels, ignore_index, name)
+    losses = run("softmax_cross_entropy", (wide, cast(labels, dtypes.int64)))
+    if not smoothing:
+        return cast(_averaged(losses, labels, factors, ignored, reduction, name), x.dtype)
+    each = -special.log_softmax(wide, -1)
+    shared = (each if factors is None else each * factors).sum(axis=-1)
+    if ignored is not None:
+        shared = where(ignored, 0.0, shared)
+    hard = _averaged(losses, labels, factors, ignored, reduction, name)
+    if reduction == "mean":
+        soft = shared.sum() / _total_weight(labels, factors, ignored, shared)
+    else:
+        soft = reduced(shared, reduction, name)
+    return cast(hard * (1 - smoothing) + soft * (smoothing / x.shape[min(1, x.ndim - 1)]), x.dtype)
+
+
+def _class_weights(weight: Any, x: Tensor[Any], classes: int, name: str) -> Tensor[Any] | None:
+    if weight is None:
+        return None
+    given = real(operand(weight, x, name), name)
+    if given.shape != (classes,):
+        raise errors.ShapeError(f"{name}: {classes} classes need a weight of that size, received {given.shape}")
+    return cast(given, dtypes.summing(x.dtype))
+
+
+def _of_probabilities(
+    x: Tensor[Any], target: Tensor[Any], factors: Tensor[Any] | None, smoothing: float, reduction: str
+) -> Tensor[Any]:
+    axis = min(1, x.ndim - 1)
+    dtype = x.dtype
+    x, target = as_tensors([cast(x, dtypes.summing(dtype)), target], "cross_entropy")
+    if smoothing:
+        target = target * (1 - smoothing) + smoothing / x.shape[axis]
+    each = -special.log_softmax(x, axis) * target
+    if factors is not None:
+        each = each * reshape(factors, (-1, *[1] * (x.ndim - axis - 1)))
+    return cast(reduced(each.sum(axis=axis), reduction, "cross_entropy"), dtype)
+
+
+def _without_ignored(labels: Tensor[Any], ignore_index: int, name: str) -> tuple[Tensor[Any], Tensor[Any] | None]:
+    """Labels with 0 for those that count nothing, and which those are, or None where there are none."""
+    place = as_integer(ignore_index, name, "ignore_index")
+    if not (labels.device.values_of(labels._array) == place).any():
+        return labels, None
+    ignored = labels == place
+    return where(ignored, 0, labels), ignored
+
+
+def _averaged(
+    losses: Tensor[Any],
+    labels: Tensor[Any],
+    factors: Tensor[Any] | None,
+    ignored: Tensor[Any] | None,
+    reduction: str,
+    name: str,
+) -> Tensor[Any]:
+    """Losses weighted by class; their mean is over the weights of those that count."""
+    if factors is not None:
+        losses = losses * factors[labels]
+    if ignored is not None:
+        losses = where(ignored, 0.0, losses)
+    if reduction == "mean" and (factors is not None or ignored is not None):
+        return divide(losses.sum(), _total_weight(labels, factors, ignored, losses))
+    return reduced(losses, reduction, name)
+
+
+def _total_weight(labels: Tensor[Any], factors: Any, ignored: Any, like: Tensor[Any]) -> Any:
+    if factors is None and ignored is None:
+        return labels.size
+    each = full(labels.shape, 1, dtype=like.dtype, device=like.device) if factors is None else factors[labels]
+    return (each if ignored is None else where(ignored, 0.0, each)).sum()
+
+
+def nll_loss(
+    x: Tensor[B], target: Any, *, weight: Any = None, ignore_index: int = -100, reduction: str = "mean"
+) -> Tensor[B]:
+    """Minus the element of x at the class: the `cross_entropy` where x are logarithms of probabilities.
+
+    x is (classes,), (batch, classes) or (batch, classes, ...), the other arguments and errors as there.
+    """
+    name = "nll_loss"
+    x = real(x, name)
+    labels = operand(target, x, name)
+    if labels.dtype.kind not in "iu":
+        raise errors.DtypeError(f"{name}: targets are integers, received {labels.dtype}")
+    if not x.ndim:
+        raise errors.ShapeError(f"{name}: 0-d predictions have no class axis")
+    rows = moveaxis(x, 1, -1) if x.ndim > 2 else x
+    if rows.shape[:-1] != labels.shape:
+        raise errors.ShapeError(
+            f"{name}: x {x.shape} needs targets of shape {rows.shape[:-1]}, received {labels.shape}"
+        )
+    factors = _class_weights(weight, x, rows.shape[-1], name)
+    labels, ignored = _without_ignored(labels, ignore_index, name)
+    _check_classes(labels, rows.shape[-1], name)
+    losses = -squeeze(take_along_axis(rows, expand_dims(labels, -1), axis=-1), -1)
+    return cast(_averaged(losses, labels, factors, ignored, reduction, name), x.dtype)
+
+
+def _check_classes(labels: Tensor[Any], classes: int, name: str, least: int = 0) -> None:
+    values = labels.device.values_of(labels._array)
+    if values.size and (values.min() < least or values.max() >= classes):
+        raise errors.OutOfRangeError(
+            f"{name}: targets from {values.min()} to {values.max()}, but there are {classes} classes, from 0"
+        )
+
+
+def _rows(x: Any, target: Any, name: str, *, labels: bool) -> tuple[Tensor[Any], Tensor[Any], bool]:
+    """Predictions (batch, classes) with their targets, and whether they were of one example."""
+    x = real(x, name)
+    target = operand(target, x, name)
+    wanted = x.shape[:-1] if labels else x.shape
+    if x.ndim not in (1, 2) or target.shape != wanted or target.dtype.kind not in "iu":
+        raise errors.ShapeError(
+            f"{name}: expected x (classes,) or (batch, classes) and integer targets "
+            f"{'without' if labels else 'with'} the class axis; received {x.shape} and {target.dtype} of "
+            f"{target.shape}"
+        )
+    if x.ndim == 1:
+        return expand_dims(x, 0), expand_dims(target, 0), True
+    return x, target, False
+
+
+def multi_margin_loss(
+    x: Tensor[B], target: Any, *, p: int = 1, margin: float = 1.0, weight: Any = None, reduction: str = "mean"
+) -> Tensor[B]:
+    """The mean over classes i of max(0, margin - x_y + x_i)^p for all but the target y.
+
+    x is (classes,) or (batch, classes), targets integers; `weight` is a factor for each class of a target.
+    Raises ShapeError, OutOfRangeError, or ArgumentError unless p is 1 or 2.
+    """
+    name = "multi_margin_loss"
+    if p not in (1, 2):
+        raise errors.ArgumentError(f"{name}: p is 1 or 2, received {errors.shown(p)}")
+    x, labels, single = _rows(x, target, name, labels=True)
+    factors = _class_weights(weight, x, x.shape[1], name)
+    _check_classes(labels, x.shape[1], name)
+    column = expand_dims(labels, -1)
+    apart = above(as_number(margin, name, "margin") - take_along_axis(x, column, axis=1) + x)
+    apart = apart if p == 1 else apart * apart
+    if factors is not None:
+        apart = apart * factors[column]
+    losses = where(column == arange(x.shape[1], device=x.device), 0.0, apart).sum(axis=1) / x.shape[1]
+    return reduced(squeeze(losses, 0) if single else losses, reduction, name)
+
+
+def multilabel_margin_loss(x: Tensor[B], target: Any, *, reduction: str = "mean") -> Tensor[B]:
+    """The sum over targets y and other classes i of max(0, 1 - x_y + x_i), over the number of classes.
+
+    x is (classes,) or (batch, classes); targets are class numbers up to the first -1, of x's shape.
+    Raises ShapeError or OutOfRangeError for others.
+    """
+    name = "multilabel_margin_loss"
+    x, labels, single = _rows(x, target, name, labels=False)
+    _check_classes(labels, x.shape[1], name, -1)
+    counts = (labels < 0).astype(dtypes.int64)
+    valid = run("cumulative_sum", (counts,), axis=1) == 0
+    safe = where(valid, labels, 0)
+    classes = arange(x.shape[1], device=x.device)
+    named = ((expand_dims(safe, -1) == classes) & expand_dims(valid, -1)).any(axis=1)
+    apart = above(1 - expand_dims(take_along_axis(x, safe, axis=1), -1) + expand_dims(x, 1))
+    counted = expand_dims(valid, -1) & expand_dims(~named, 1)
+    losses = where(counted, apart, 0.0).sum(axis=(1, 2)) / x.shape[1]
+    return reduced(squeeze(losses, 0) if single else losses, reduction, name)
+
+
+def multilabel_soft_margin_loss(x: Tensor[B], target: Any, *, weight: Any = None, reduction: str = "mean") -> Tensor[B]:
+    """The mean over the last axis of the binary cross entropy of logits, one for each class.
+
+    `weight` is a factor for each class. Raises ShapeError unless x and targets have one shape.
+    """
+    name = "multilabel_soft_margin_loss"
+    x, target = both(x, target, name)
+    each = -(target * logsigmoid(x) + (1 - target) * logsigmoid(-x))
+    if weight is not None:
+        each = each * real(operand(weight, x, name), name)
+    return reduced(each.mean(axis=-1), reduction, name)
+
+
+def ctc_loss(
+    log_probs: Tensor[B],
+    targets: Any,
+    input_lengths: Any,
+    target_lengths: Any,
+    *,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor[B]:
+    """Connectionist temporal classification: minus the log-probability of a sequence under all its alignments.
+
+    A. Graves et al. (2006), equations 5 to 8. It loops over time, for all examples and states at once.
+
+    Parameters
+    ----------
+    log_probs
+        (time, batch, classes), or (time, classes) of one example: logarithms of probabilities.
+    targets
+        Class numbers, none of them the blank: (batch, length), or all of them one after the other.
+    input_lengths, target_lengths
+        (batch,): so much of each counts.
+    blank
+        The class that stands between others.
+    reduction
+        "mean" divides each loss by the target's length first; "sum" or "none".
+    zero_infinity
+        Zero in place of infinite losses, of targets that do not fit into the time.
+
+    Raises
+    ------
+    ShapeError, OutOfRangeError
+        Shapes and lengths that do not fit, classes that there are not.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> even = ad.full((2, 1, 2), -0.6931472)
+    >>> round(ad.nn.ctc_loss(even, ad.tensor([[1]]), [2], [1]).item(), 4)
+    0.2877
+    """
+    name = "ctc_loss"
+    x = real(log_probs, name)
+    single = x.ndim == 2
+    if single:
+        x = expand_dims(x, 1)
+    if x.ndim != 3:
+        raise errors.ShapeError(f"{name}: expected log_probs (time, batch, classes), received {x.shape}")
+    time, batch, classes = x.shape
+    steps, sizes = (_lengths(v, batch, what) for v, what in ((input_lengths, "input"), (target_lengths, "target")))
+    labels = _labels(targets, sizes, batch, classes)
+    if steps.size and steps.max() > time:
+        raise errors.OutOfRangeError(f"{name}: input_lengths up to {steps.max()}, but there are {time} steps")
+    if not 0 <= as_integer(blank, name, "blank") < classes:
+        raise errors.OutOfRangeError(f"{name}: the blank {blank} is none of {classes} classes")
+    # states: a blank, a label, a blank, ...; from a label to the next one the blank between may be left out
+    states = np.full((batch, 2 * labels.shape[1] + 1), blank)
+    states[:, 1::2] = labels
+    skips = np.zeros(states.shape, np.bool_)
+    skips[:, 2:] = (states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2])
+    place = {"device": x.device}
+    scores = take_along_axis(x, broadcast_to(asarray(states[None], **place), (time, *states.shape)), axis=2)
+    never = full((batch, 2), -math.inf, dtype=x.dtype, **place)
+    skip, first = asarray(skips, **place), asarray(np.arange(states.shape[1]) < 2, **place)
+    alpha = where(first, scores[0], -math.inf) if time else where(first, never[:, :1], -math.inf)
+    for t in range(1, time):
+        before = concat([never, alpha], axis=1)
+        paths = stack([alpha, before[:, 1:-1], where(skip, before[:, :-2], -math.inf)])
+        moved = special.logsumexp(paths, 0) + scores[t]
+        alpha = where(asarray(t < steps[:, None], **place), moved, alpha)
+    ends = asarray(np.stack([2 * sizes, np.maximum(2 * sizes - 1, 0)], axis=1), **place)
+    last = take_along_axis(alpha, ends, axis=1)
+    last = where(asarray(np.stack([sizes >= 0, sizes > 0], axis=1), **place), last, -math.inf)
+    losses = -special.logsumexp(last, 1)
+    if zero_infinity:
+        losses = where(losses == math.inf, 0.0, losses)
+    if single:
+        losses = squeeze(losses, 0)
+    if reduction == "mean":
+        lengths = np.maximum(sizes, 1).astype(x.dtype)
+        return (losses / asarray(lengths[0] if single else lengths, **place)).mean()
+    return reduced(losses, reduction, name)
+
+
+def _lengths(value: Any, batch: int, what: str) -> np.ndarray[Any, Any]:
+    lengths = np.atleast_1d(np.asarray(value.numpy() if isinstance(value, Tensor) else value))
+    if lengths.shape != (batch,) or lengths.dtype.kind not in "iu" or (lengths < 0).any():
+        raise errors.ShapeError(
+            f"ctc_loss: {what}_lengths are {batch} integers, one for each example, received {errors.shown(value)}"
+        )
+    return lengths.astype(np.int64)
+
+
+def _labels(targets: Any, sizes: np.ndarray[Any, Any], batch: int, classes: int) -> np.ndarray[Any, Any]:
+    """The labels of all examples, padded with class 0."""
+    given = np.asarray(targets.numpy() if isinstance(targets, Tensor) else targets)
+    longest = int(sizes.max(initial=0))
+    inside = np.arange(longest) < sizes[:, None]
+    labels = np.zeros((batch, longest), np.int64)
+    if given.ndim == 2 and given.shape[0] == batch and given.shape[1] >= longest:
+        labels[inside] = given[:, :longest][inside]
+    elif given.ndim == 1 and given.size >= sizes.sum():
+        labels[inside] = given[: sizes.sum()]
+    else:
+        raise errors.ShapeError(
+            f"ctc_loss: targets are (batch, length), or one after the other, of lengths {sizes.tolist()}; received "
+            f"shape {given.shape}"
+        )
+    if labels.size and (labels.min() < 0 or labels.max() >= classes):
+        raise errors.OutOfRangeError(
+            f"ctc_loss: targets from {labels.min()} to {labels.max()}, but there are {classes} classes, from 0"
+        )
+    return labels

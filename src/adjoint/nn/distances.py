@@ -1,0 +1,173 @@
+"""Distances and similarities of vectors, and losses made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from adjoint import errors, linalg
+from adjoint.backend import Backend
+from adjoint.functions.creation import as_number, as_tensors
+from adjoint.functions.elementwise import divide, minimum, where
+from adjoint.functions.reductions import as_axis
+from adjoint.nn.arguments import real, reduced
+from adjoint.nn.losses import above, both
+from adjoint.primitives import broadcast_shapes
+from adjoint.tensor import Tensor, operand
+
+B = TypeVar("B", bound=Backend)
+
+
+def _pair(x: Any, y: Any, name: str) -> tuple[Tensor[Any], Tensor[Any]]:
+    x = real(x, name)
+    x, y = as_tensors([x, real(operand(y, x, name), name)], name)
+    try:
+        broadcast_shapes(x.shape, y.shape)
+    except errors.ShapeError as error:
+        raise errors.ShapeError(f"{name}: {error}") from None
+    return x, y
+
+
+def _raised(x: Tensor[Any], least: float) -> Tensor[Any]:
+    """max(x, least), where x passes the gradient at the bound."""
+    return where(x < least, least, x)
+
+
+def normalize(x: Tensor[B], p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Tensor[B]:
+    """x over its p-norm along an axis, or over eps where the norm is smaller.
+
+    Raises AxisError for an axis that is not there.
+
+    >>> import adjoint as ad
+    >>> [round(v, 6) for v in ad.nn.normalize(ad.tensor([3.0, 4.0]), axis=0).tolist()]
+    [0.6, 0.8]
+    """
+    x, eps = real(x, "normalize"), as_number(eps, "normalize", "eps")
+    place = as_axis(axis, x.ndim, "normalize")
+    size = linalg.vector_norm(x, axis=place, keepdims=True, ord=as_number(p, "normalize", "p"))
+    return x / _raised(size, eps)
+
+
+def cosine_similarity(x1: Tensor[B], x2: Any, axis: int = 1, eps: float = 1e-8) -> Tensor[B]:
+    """The cosine of the angle between vectors along an axis; lengths are at least eps.
+
+    Raises ShapeError where shapes do not broadcast, AxisError for an axis that is not there.
+    """
+    name = "cosine_similarity"
+    x1, x2 = _pair(x1, x2, name)
+    rank = max(x1.ndim, x2.ndim)
+    place = as_axis(axis, rank, name) - rank
+    eps = as_number(eps, name, "eps")
+    shape = broadcast_shapes(x1.shape, x2.shape)
+    x1, x2 = (x if x.shape == shape else x + x1 * 0 + x2 * 0 for x in (x1, x2))
+    lengths = [_raised(linalg.vector_norm(x, axis=place), eps) for x in (x1, x2)]
+    return divide((x1 * x2).sum(axis=place), lengths[0] * lengths[1])
+
+
+def pairwise_distance(x1: Tensor[B], x2: Any, p: float = 2.0, eps: float = 1e-6, keepdims: bool = False) -> Tensor[B]:
+    """The p-norm of x1 - x2 + eps over the last axis. Raises ShapeError where shapes do not broadcast."""
+    name = "pairwise_distance"
+    x1, x2 = _pair(x1, x2, name)
+    difference = x1 - x2 + as_number(eps, name, "eps")
+    return linalg.vector_norm(difference, axis=-1, keepdims=keepdims, ord=as_number(p, name, "p"))
+
+
+def cosine_embedding_loss(
+    x1: Tensor[B], x2: Any, target: Any, *, margin: float = 0.0, reduction: str = "mean"
+) -> Tensor[B]:
+    """1 - cosine where the target is 1, max(0, cosine - margin) where it is -1.
+
+    x1 and x2 are (batch, features) or (features,), targets (batch,) or (). Raises ShapeError for others.
+    """
+    name = "cosine_embedding_loss"
+    x1, x2 = _pair(x1, x2, name)
+    target = operand(target, x1, name)
+    if x1.shape != x2.shape or x1.ndim not in (1, 2) or target.shape != x1.shape[:-1]:
+        raise errors.ShapeError(
+            f"{name}: expected x1 and x2 (batch, features) and targets (batch,), received {x1.shape}, {x2.shape} and "
+            f"{target.shape}"
+        )
+    least = 1e-12  # is added to the squared lengths, as PyTorch does
+    along = (x1 * x2).sum(axis=-1)
+    cosine = along / (((x1 * x1).sum(axis=-1) + least) * ((x2 * x2).sum(axis=-1) + least)) ** 0.5
+    apart = above(cosine - as_number(margin, name, "margin"))
+    losses = where(target == 1, 1 - cosine, 0.0) + where(target == -1, apart, 0.0)
+    return reduced(losses, reduction, name)
+
+
+def margin_ranking_loss(
+    x1: Tensor[B], x2: Any, target: Any, *, margin: float = 0.0, reduction: str = "mean"
+) -> Tensor[B]:
+    """max(0, margin - target (x1 - x2)): x1 should be larger where the target is 1, smaller where it is -1.
+
+    Raises ShapeError where shapes do not broadcast.
+    """
+    name = "margin_ranking_loss"
+    x1, x2 = _pair(x1, x2, name)
+    x1, target = _pair(x1, target, name)
+    losses = above(as_number(margin, name, "margin") - target * (x1 - x2))
+    return reduced(losses, reduction, name)
+
+
+def triplet_margin_loss(
+    anchor: Tensor[B],
+    positive: Any,
+    negative: Any,
+    *,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor[B]:
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin), d the `pairwise_distance`.
+
+    With `swap` the negative is compared with the nearer one of anchor and positive. V. Balntas et al. (2016).
+    Raises ShapeError unless all three have one shape.
+    """
+
+    def distance(x: Any, y: Any) -> Any:
+        return pairwise_distance(x, y, p, eps)
+
+    return _triplet("triplet_margin_loss", anchor, positive, negative, distance, margin, swap, reduction)
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Tensor[B],
+    positive: Any,
+    negative: Any,
+    *,
+    distance_function: Callable[[Any, Any], Any] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor[B]:
+    """`triplet_margin_loss` with a distance of one's own, a function of two tensors."""
+    return _triplet(
+        "triplet_margin_with_distance_loss",
+        anchor,
+        positive,
+        negative,
+        pairwise_distance if distance_function is None else distance_function,
+        margin,
+        swap,
+        reduction,
+    )
+
+
+def _triplet(
+    name: str,
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    distance: Callable[[Any, Any], Any],
+    margin: float,
+    swap: bool,
+    reduction: str,
+) -> Tensor[Any]:
+    anchor, positive = both(anchor, positive, name)
+    anchor, negative = both(anchor, negative, name)
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = minimum(far, distance(positive, negative))
+    return reduced(above(near - far + as_number(margin, name, "margin")), reduction, name)

@@ -1,0 +1,196 @@
+"""Losses of predictions against numbers: how far they are from what they should be."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeVar
+
+from adjoint import errors
+from adjoint.backend import Backend
+from adjoint.functions.creation import as_number, as_tensors
+from adjoint.functions.elementwise import abs as size_of
+from adjoint.functions.elementwise import divide, exp, log, log1p, square, where
+from adjoint.nn.arguments import real, reduced
+from adjoint.tensor import Tensor, operand, run
+
+B = TypeVar("B", bound=Backend)
+
+
+def both(x: Any, target: Any, name: str) -> tuple[Tensor[Any], Tensor[Any]]:
+    """Predictions and targets of one shape, in one real dtype. Raises ShapeError where shapes differ."""
+    x = real(x, name)
+    target = real(operand(target, x, name), name)
+    if target.shape != x.shape:
+        raise errors.ShapeError(f"{name}: x has shape {x.shape}, the target {target.shape}; broadcast them first")
+    x, target = as_tensors([x, target], name)
+    return x, target
+
+
+def above(x: Tensor[Any]) -> Tensor[Any]:
+    """max(x, 0), with derivative 1 at 0."""
+    return where(x < 0, 0.0, x)
+
+
+def mse_loss(x: Tensor[B], target: Any, *, reduction: str = "mean") -> Tensor[B]:
+    """The squared difference, averaged, summed or as it is. Raises ShapeError unless shapes are equal."""
+    x, target = both(x, target, "mse_loss")
+    return reduced(square(x - target), reduction, "mse_loss")
+
+
+def l1_loss(x: Tensor[B], target: Any, *, reduction: str = "mean") -> Tensor[B]:
+    """The size of the difference, averaged, summed or as it is. Raises ShapeError unless shapes are equal."""
+    x, target = both(x, target, "l1_loss")
+    return reduced(size_of(x - target), reduction, "l1_loss")
+
+
+def huber_loss(x: Tensor[B], target: Any, *, reduction: str = "mean", delta: float = 1.0) -> Tensor[B]:
+    """Half the squared difference d up to |d| = delta, and delta (|d| - delta / 2) beyond. P. Huber (1964).
+
+    Raises ShapeError unless shapes are equal, ArgumentError unless delta is positive.
+    """
+    x, target = both(x, target, "huber_loss")
+    delta = as_number(delta, "huber_loss", "delta")
+    if not delta > 0:
+        raise errors.ArgumentError(f"huber_loss: delta is positive, received {delta}")
+    size = size_of(x - target)
+    return reduced(where(size < delta, square(x - target) * 0.5, (size - 0.5 * delta) * delta), reduction, "huber_loss")
+
+
+def smooth_l1_loss(x: Tensor[B], target: Any, *, reduction: str = "mean", beta: float = 1.0) -> Tensor[B]:
+    """`huber_loss` over its delta, here beta; with beta 0 the `l1_loss`. R. Girshick, Fast R-CNN (2015).
+
+    Raises ShapeError unless shapes are equal, ArgumentError for a negative beta.
+    """
+    x, target = both(x, target, "smooth_l1_loss")
+    beta = as_number(beta, "smooth_l1_loss", "beta")
+    if beta < 0:
+        raise errors.ArgumentError(f"smooth_l1_loss: beta is not negative, received {beta}")
+    size = size_of(x - target)
+    losses = where(size < beta, square(x - target) * (0.5 / beta), size - 0.5 * beta) if beta else size
+    return reduced(losses, reduction, "smooth_l1_loss")
+
+
+def binary_cross_entropy(x: Tensor[B], target: Any, *, weight: Any = None, reduction: str = "mean") -> Tensor[B]:
+    """-target log(x) - (1 - target) log(1 - x) of probabilities, each logarithm at least -100.
+
+    `weight` multiplies the losses. Where x is 0 or 1 the bound holds, and has no gradient.
+    Raises ShapeError unless shapes are equal.
+    """
+    name = "binary_cross_entropy"
+    x, target = both(x, target, name)
+
+    def logarithm(f: Any, v: Tensor[Any], pole: float) -> Tensor[Any]:
+        at = v == pole
+        found = f(where(at, 0.5, v))
+        return where(at, -100.0, where(found < -100, -100.0, found))
+
+    losses = -(target * logarithm(log, x, 0.0) + (1 - target) * logarithm(log1p, -x, -1.0))
+    return reduced(_weighted(losses, weight, name), reduction, name)
+
+
+def _weighted(losses: Tensor[Any], weight: Any, name: str) -> Tensor[Any]:
+    return losses if weight is None else losses * real(operand(weight, losses, name), name)
+
+
+def binary_cross_entropy_with_logits(
+    logits: Tensor[B], target: Any, *, weight: Any = None, pos_weight: Any = None, reduction: str = "mean"
+) -> Tensor[B]:
+    """-target log(p) - (1 - target) log(1 - p) with p = sigmoid(logits), without overflow or cancellation.
+
+    Targets are between 0 and 1, of the logits' shape. `weight` multiplies the losses, `pos_weight` their first part;
+    both broadcast. Raises ShapeError where shapes do not fit. An infinite logit loses nothing where the target agrees
+    with it, and is infinitely wrong elsewhere.
+    """
+    name = "binary_cross_entropy_with_logits"
+    x = real(logits, name)
+    target = operand(target, x, name)
+    if target.shape != x.shape:
+        raise errors.ShapeError(f"{name}: logits have shape {x.shape}, targets {target.shape}")
+    x, target = as_tensors([x, target], name)
+    # (1 - target) x + log(1 + exp(-x)) for x > 0 and -target x + log(1 + exp(x)) else: no large terms cancel
+    positive = x > 0
+    rest = run("softplus", (where(positive, -x, x),))
+    if pos_weight is None:
+        linear = run("absorbing_multiply", (where(positive, 1 - target, -target), x))
+        return reduced(_weighted(linear + rest, weight, name), reduction, name)
+    factor = target * real(operand(pos_weight, x, name), name)
+    # factor log(1 + exp(-x)) + (1 - target) log(1 + exp(x))
+    linear = run("absorbing_multiply", (where(positive, 1 - target, -factor), x))
+    return reduced(_weighted(linear + rest * (factor + 1 - target), weight, name), reduction, name)
+
+
+def poisson_nll_loss(
+    x: Tensor[B],
+    target: Any,
+    *,
+    log_input: bool = True,
+    full: bool = False,
+    eps: float = 1e-8,
+    reduction: str = "mean",
+) -> Tensor[B]:
+    """exp(x) - target x, or x - target log(x + eps) without `log_input`: counts of rate exp(x), or x.
+
+    `full` adds Stirling's approximation of log(target!) where the target is above 1.
+    Raises ShapeError unless shapes are equal.
+    """
+    x, target = both(x, target, "poisson_nll_loss")
+    losses = exp(x) - target * x if log_input else x - target * log(x + as_number(eps, "poisson_nll_loss", "eps"))
+    if full:
+        large = where(target > 1, target, 1.0)
+        stirling = large * log(large) - large + log(large * (2 * math.pi)) * 0.5
+        losses = losses + where(target > 1, stirling, 0.0)
+    return reduced(losses, reduction, "poisson_nll_loss")
+
+
+def gaussian_nll_loss(
+    x: Tensor[B], target: Any, var: Any, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Tensor[B]:
+    """(log(var) + (x - target)^2 / var) / 2: normal numbers of mean x and a variance of at least eps.
+
+    The variance broadcasts, and gets its gradient also where it is raised to eps. `full` adds log(2 pi) / 2.
+    Raises ShapeError where shapes do not fit, ArgumentError unless eps is positive.
+    """
+    name = "gaussian_nll_loss"
+    x, target = both(x, target, name)
+    eps = as_number(eps, name, "eps")
+    if not eps > 0:
+        raise errors.ArgumentError(f"{name}: eps is positive, received {eps}")
+    given = var if isinstance(var, (int, float)) else real(operand(var, x, name), name)
+    variance: Any = max(given, eps) if isinstance(given, (int, float)) else given
+    if isinstance(variance, Tensor):
+        raised = where(variance.detach() < eps, eps - variance.detach(), 0.0)
+        variance = variance + raised
+    logarithm = log(variance) if isinstance(variance, Tensor) else math.log(variance)
+    losses = (square(x - target) / variance + logarithm) * 0.5
+    return reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction, name)
+
+
+def kl_div(x: Tensor[B], target: Any, *, reduction: str = "mean", log_target: bool = False) -> Tensor[B]:
+    """target (log(target) - x): how far probabilities are from those whose logarithms are x.
+
+    With `log_target` the target is logarithms too. Where a target is 0 so is the loss. "batchmean" divides the sum by
+    the first axis' size, "mean" by the number of elements. Raises ShapeError unless shapes are equal.
+    """
+    x, target = both(x, target, "kl_div")
+    if log_target:
+        losses = exp(target) * (target - x)
+    else:
+        none = target == 0
+        losses = where(none, 0.0, target * (log(where(none, 1.0, target)) - x))
+    if reduction == "batchmean":
+        return divide(losses.sum(), max(1, x.shape[0] if x.ndim else 1))
+    return reduced(losses, reduction, "kl_div")
+
+
+def soft_margin_loss(x: Tensor[B], target: Any, *, reduction: str = "mean") -> Tensor[B]:
+    """log(1 + exp(-target x)) for targets 1 and -1. Raises ShapeError unless shapes are equal."""
+    x, target = both(x, target, "soft_margin_loss")
+    return reduced(run("softplus", (-(target * x),)), reduction, "soft_margin_loss")
+
+
+def hinge_embedding_loss(x: Tensor[B], target: Any, *, margin: float = 1.0, reduction: str = "mean") -> Tensor[B]:
+    """x where the target is 1, max(0, margin - x) where it is -1. Raises ShapeError unless shapes are equal."""
+    x, target = both(x, target, "hinge_embedding_loss")
+    apart = above(as_number(margin, "hinge_embedding_loss", "margin") - x)
+    losses = where(target != 1, apart, 0.0) + where(target != -1, x, 0.0)
+    return reduced(losses, reduction, "hinge_embedding_loss")

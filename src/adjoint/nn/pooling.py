@@ -1,0 +1,459 @@
+"""Pooling: the largest element, the mean or a norm of what is under a window."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, TypeVar, overload
+
+import numpy as np
+
+from adjoint import dtypes, errors
+from adjoint.backend import Backend
+from adjoint.functions.creation import as_number, asarray
+from adjoint.functions.elementwise import where
+from adjoint.functions.indexing import take_along_axis
+from adjoint.functions.manipulation import pad, reshape
+from adjoint.functions.reductions import argmax
+from adjoint.nn.arguments import Sizes, real, sizes
+from adjoint.primitives import Shape, window_shape
+from adjoint.tensor import Tensor, cast, run
+
+B = TypeVar("B", bound=Backend)
+
+
+@overload
+def max_pool1d(
+    x: Tensor[B], kernel_size: Sizes, stride: Sizes | None = None, *, padding: Sizes = 0, dilation: Sizes = 1,
+    ceil_mode: bool = False, return_indices: Literal[False] = False,
+) -> Tensor[B]: ...  # fmt: skip
+@overload
+def max_pool1d(
+    x: Tensor[B], kernel_size: Sizes, stride: Sizes | None = None, *, padding: Sizes = 0, dilation: Sizes = 1,
+    ceil_mode: bool = False, return_indices: Literal[True],
+) -> tuple[Tensor[B], Tensor[B]]: ...  # fmt: skip
+def max_pool1d(
+    x: Tensor[B],
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    *,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """`max_pool2d` of signals (batch, channels, length)."""
+    return _max_pool("max_pool1d", 1, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+@overload
+def max_pool2d(
+    x: Tensor[B], kernel_size: Sizes, stride: Sizes | None = None, *, padding: Sizes = 0, dilation: Sizes = 1,
+    ceil_mode: bool = False, return_indices: Literal[False] = False,
+) -> Tensor[B]: ...  # fmt: skip
+@overload
+def max_pool2d(
+    x: Tensor[B], kernel_size: Sizes, stride: Sizes | None = None, *, padding: Sizes = 0, dilation: Sizes = 1,
+    ceil_mode: bool = False, return_indices: Literal[True],
+) -> tuple[Tensor[B], Tensor[B]]: ...  # fmt: skip
+def max_pool2d(
+    x: Tensor[B],
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    *,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The largest element under a window that moves over (batch, channels, height, width), or over one image.
+
+    Of equal elements the first gets the gradient.
+
+    Parameters
+    ----------
+    x
+        (batch, channels, height, width) or (channels, height, width)
+    kernel_size, stride, padding, dilation
+        One number or (vertical, horizontal): the window's size; the steps between windows, the window's size unless
+        given; what counts as minus infinity on each side; the steps between elements of a window.
+    ceil_mode
+        Windows may reach over the border behind, if they start inside.
+    return_indices
+        Give also where in its flattened image each one is.
+
+    Returns
+    -------
+    (batch, channels, rows, columns), of x's dtype, integers made float32; int64 indices of the same shape.
+
+    Raises
+    ------
+    ShapeError, ArgumentError
+        A window that does not fit; numbers out of range, padding of more than half a window among them.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> ad.nn.max_pool2d(ad.tensor([[[[1.0, 2.0, 0.0], [5.0, 3.0, 1.0]]]]), (2, 1)).tolist()
+    [[[[5.0, 3.0, 1.0]]]]
+    """
+    return _max_pool("max_pool2d", 2, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+@overload
+def max_pool3d(
+    x: Tensor[B], kernel_size: Sizes, stride: Sizes | None = None, *, padding: Sizes = 0, dilation: Sizes = 1,
+    ceil_mode: bool = False, return_indices: Literal[False] = False,
+) -> Tensor[B]: ...  # fmt: skip
+@overload
+def max_pool3d(
+    x: Tensor[B], kernel_size: Sizes, stride: Sizes | None = None, *, padding: Sizes = 0, dilation: Sizes = 1,
+    ceil_mode: bool = False, return_indices: Literal[True],
+) -> tuple[Tensor[B], Tensor[B]]: ...  # fmt: skip
+def max_pool3d(
+    x: Tensor[B],
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    *,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """`max_pool2d` of volumes (batch, channels, depth, height, width)."""
+    return _max_pool("max_pool3d", 3, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def avg_pool1d(
+    x: Tensor[B],
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    *,
+    padding: Sizes = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor[B]:
+    """`avg_pool2d` of signals (batch, channels, length)."""
+    return _avg_pool("avg_pool1d", 1, x, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+
+
+def avg_pool2d(
+    x: Tensor[B],
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    *,
+    padding: Sizes = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor[B]:
+    """The mean of what is under a window that moves over (batch, channels, height, width), or over one image.
+
+    Parameters
+    ----------
+    x
+        (batch, channels, height, width) or (channels, height, width)
+    kernel_size, stride, padding, ceil_mode
+        As in `max_pool2d`; padding counts as zeros.
+    count_include_pad
+        Whether zeros around count among the elements; what lies beyond them with `ceil_mode` never does.
+    divisor_override
+        Divide by this number instead.
+
+    Returns
+    -------
+    (batch, channels, rows, columns), of x's dtype, integers made float32.
+
+    Raises
+    ------
+    ShapeError, ArgumentError
+        As `max_pool2d`; a divisor of zero.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> ad.nn.avg_pool2d(ad.tensor([[[[1.0, 2.0, 0.0], [5.0, 4.0, 1.0]]]]), 2).tolist()
+    [[[[3.0]]]]
+    """
+    return _avg_pool("avg_pool2d", 2, x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+def avg_pool3d(
+    x: Tensor[B],
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    *,
+    padding: Sizes = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor[B]:
+    """`avg_pool2d` of volumes (batch, channels, depth, height, width)."""
+    return _avg_pool("avg_pool3d", 3, x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+def lp_pool1d(
+    x: Tensor[B], norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, *, ceil_mode: bool = False
+) -> Tensor[B]:
+    """`lp_pool2d` of signals (batch, channels, length)."""
+    return _lp_pool("lp_pool1d", 1, x, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool2d(
+    x: Tensor[B], norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, *, ceil_mode: bool = False
+) -> Tensor[B]:
+    """(sum of x^p)^(1/p) over a window that moves over (batch, channels, height, width), with p = `norm_type`.
+
+    No absolute values are taken, as in PyTorch: an odd p gives nan where the sum is negative. The gradient is 0 where
+    the sum is. With `ceil_mode` a window that reaches over the border counts as if the rest were like it.
+    Raises ShapeError and ArgumentError as `max_pool2d`.
+
+    >>> import adjoint as ad
+    >>> ad.nn.lp_pool2d(ad.tensor([[[[3.0, 4.0]]]]), 2, (1, 2)).tolist()
+    [[[[5.0]]]]
+    """
+    return _lp_pool("lp_pool2d", 2, x, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool3d(
+    x: Tensor[B], norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, *, ceil_mode: bool = False
+) -> Tensor[B]:
+    """`lp_pool2d` of volumes (batch, channels, depth, height, width)."""
+    return _lp_pool("lp_pool3d", 3, x, norm_type, kernel_size, stride, ceil_mode)
+
+
+def adaptive_avg_pool1d(x: Tensor[B], output_size: Any) -> Tensor[B]:
+    """`adaptive_avg_pool2d` of signals (batch, channels, length)."""
+    return _adaptive_avg("adaptive_avg_pool1d", 1, x, output_size)
+
+
+def adaptive_avg_pool2d(x: Tensor[B], output_size: Any) -> Tensor[B]:
+    """Means of so many windows: place i of m over an axis of n elements has those from i n / m to (i + 1) n / m.
+
+    The first is rounded down, the last up, so that windows may overlap. `output_size` is one number or
+    (rows, columns), with None for an axis that stays. Raises ShapeError for x of other axes than
+    (batch, channels, height, width), with or without batch, ArgumentError for sizes below 1.
+
+    >>> import adjoint as ad
+    >>> ad.nn.adaptive_avg_pool2d(ad.tensor([[[[1.0, 2.0, 3.0]]]]), (1, 2)).tolist()
+    [[[[1.5, 2.5]]]]
+    """
+    return _adaptive_avg("adaptive_avg_pool2d", 2, x, output_size)
+
+
+def adaptive_avg_pool3d(x: Tensor[B], output_size: Any) -> Tensor[B]:
+    """`adaptive_avg_pool2d` of volumes (batch, channels, depth, height, width)."""
+    return _adaptive_avg("adaptive_avg_pool3d", 3, x, output_size)
+
+
+def adaptive_max_pool1d(x: Tensor[B], output_size: Any, *, return_indices: bool = False) -> Any:
+    """`adaptive_max_pool2d` of signals (batch, channels, length)."""
+    return _adaptive_max("adaptive_max_pool1d", 1, x, output_size, return_indices)
+
+
+def adaptive_max_pool2d(x: Tensor[B], output_size: Any, *, return_indices: bool = False) -> Any:
+    """The largest elements of the windows of `adaptive_avg_pool2d`, the first of equal ones.
+
+    With `return_indices` also where in its flattened image each one is, int64. Raises as `adaptive_avg_pool2d`.
+
+    >>> import adjoint as ad
+    >>> ad.nn.adaptive_max_pool2d(ad.tensor([[[[1.0, 2.0, 3.0]]]]), (1, 2)).tolist()
+    [[[[2.0, 3.0]]]]
+    """
+    return _adaptive_max("adaptive_max_pool2d", 2, x, output_size, return_indices)
+
+
+def adaptive_max_pool3d(x: Tensor[B], output_size: Any, *, return_indices: bool = False) -> Any:
+    """`adaptive_max_pool2d` of volumes (batch, channels, depth, height, width)."""
+    return _adaptive_max("adaptive_max_pool3d", 3, x, output_size, return_indices)
+
+
+# --- windows -------------------------------------------------------------------------------------
+
+
+def images(name: str, axes: int, given: Any) -> Tensor[Any]:
+    """A real tensor of so many axes behind batch and channels, or behind channels alone."""
+    x = real(given, name)
+    if x.ndim not in (axes + 1, axes + 2):
+        what = ", ".join(("depth", "height", "width")[3 - axes :]) if axes > 1 else "length"
+        raise errors.ShapeError(f"{name}: expected (batch, channels, {what}) or (channels, {what}), received {x.shape}")
+    return x
+
+
+def _windows(
+    name: str, axes: int, x: Tensor[Any], kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> dict[str, Any]:
+    """The parameters of window primitives; windows over the border behind are padding there."""
+    kernel = sizes(kernel, axes, name, "kernel_size", 1)
+    stride = kernel if stride is None else sizes(stride, axes, name, "stride", 1)
+    border, dilation = sizes(padding, axes, name, "padding", 0), sizes(dilation, axes, name, "dilation", 1)
+    if any(2 * p > d * (k - 1) + 1 for p, k, d in zip(border, kernel, dilation, strict=True)):
+        raise errors.ArgumentError(f"{name}: padding {border} is more than half of the window {kernel}")
+    pads = []
+    for n, k, s, p, d in zip(x.shape[x.ndim - axes :], kernel, stride, border, dilation, strict=True):
+        after, extent = p, d * (k - 1) + 1
+        if ceil_mode and n + 2 * p >= extent:
+            count = -((extent - n - 2 * p) // s) + 1
+            if (count - 1) * s >= n + p:  # the last one would start behind the border
+                count -= 1
+            after = max(p, (count - 1) * s + extent - n - p)
+        pads.append((p, after))
+    how = {"kernel": kernel, "stride": stride, "padding": tuple(pads), "dilation": dilation}
+    try:
+        window_shape(x.shape, **how)
+    except errors.ShapeError as error:
+        raise errors.ShapeError(f"{name}: {error}") from None
+    return how
+
+
+def _max_pool(
+    name: str, axes: int, x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: bool
+) -> Any:
+    x = images(name, axes, x)
+    how = _windows(name, axes, x, kernel, stride, padding, dilation, ceil_mode)
+    out = run("max_pool", (x,), **how)
+    if not indices:
+        return out
+    return out, _max_places(x.detach(), out.shape[x.ndim - axes :], how)
+
+
+def _max_places(x: Tensor[Any], counts: Any, how: dict[str, Any]) -> Tensor[Any]:
+    """Where in its flattened image the largest element of each window is."""
+    axes = len(counts)
+    lead, shape = x.shape[: x.ndim - axes], x.shape[x.ndim - axes :]
+    if any(map(any, how["padding"])):
+        x = pad(x, [(0, 0)] * len(lead) + list(how["padding"]), value=-math.inf)
+    # places of windows and in a window, once as they count in the padded image and once in the image
+    found, given = [], [how[name] for name in ("kernel", "stride", "dilation", "padding")]
+    for image, origin in ((x.shape[len(lead) :], 0), (shape, 1)):
+        starts = inside = np.zeros((1,), np.int64)
+        for n, count, k, s, d, (p, _) in zip(image, counts, *given, strict=True):
+            starts = np.add.outer(starts * n, np.arange(count) * s - p * origin).reshape(-1)
+            inside = np.add.outer(inside * n, np.arange(k) * d).reshape(-1)
+        found.append((starts, inside))
+    (wide_starts, wide_inside), (starts, inside) = found
+    windows = reshape(x, (*lead, -1))[..., np.add.outer(wide_starts, wide_inside)]
+    best = asarray(inside, device=x.device)[argmax(windows, axis=-1)] + asarray(starts, device=x.device)
+    return reshape(best, (*lead, *counts))
+
+
+def _avg_pool(
+    name: str,
+    axes: int,
+    x: Any,
+    kernel: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    zeros: bool,
+    divisor: Any,
+) -> Tensor[Any]:
+    x = images(name, axes, x)
+    how = _windows(name, axes, x, kernel, stride, padding, 1, ceil_mode)
+    total: Tensor[Any] = run("window_sum", (cast(x, dtypes.summing(x.dtype)),), **how)
+    if divisor is not None:
+        divisor = as_number(divisor, name, "divisor_override")
+        if divisor == 0:
+            raise errors.ArgumentError(f"{name}: divisor_override is not zero")
+        return cast(total / divisor, x.dtype)
+    border = sizes(padding, axes, name, "padding", 0)
+    counts = _element_counts(x.shape, total.shape, how, border if zeros else None)
+    return cast(total / _constant(counts, total), x.dtype)
+
+
+def _element_counts(shape: Shape, out: Shape, how: dict[str, Any], border: Any) -> np.ndarray[Any, Any]:
+    """How many elements each window has, of the image or of it with its border."""
+    found = np.ones((), np.int64)
+    axes = len(how["kernel"])
+    for i, (n, count) in enumerate(zip(shape[-axes:], out[-axes:], strict=True)):
+        start = np.arange(count) * how["stride"][i] - how["padding"][i][0]
+        stop = start + how["kernel"][i]
+        if border is None:
+            start, stop = np.maximum(start, 0), np.minimum(stop, n)
+        else:
+            stop = np.minimum(stop, n + border[i])
+        found = np.multiply.outer(found, stop - start)
+    return found
+
+
+def _constant(counts: np.ndarray[Any, Any], like: Tensor[Any]) -> Any:
+    """Counts as one number where they are equal, or else on the device and in the dtype of a tensor."""
+    if counts.size and (counts == counts.flat[0]).all():
+        return float(counts.flat[0])
+    return asarray(counts.astype(like.dtype), device=like.device)
+
+
+def _lp_pool(name: str, axes: int, x: Any, norm_type: Any, kernel: Any, stride: Any, ceil_mode: bool) -> Tensor[Any]:
+    x, p = images(name, axes, x), as_number(norm_type, name, "norm_type")
+    if not p > 0 or math.isinf(p):
+        raise errors.ArgumentError(f"{name}: norm_type is a positive number, received {errors.shown(norm_type)}")
+    how = _windows(name, axes, x, kernel, stride, 0, 1, ceil_mode)
+    total: Tensor[Any] = run("window_sum", (cast(x, dtypes.summing(x.dtype)) ** p,), **how)
+    counts = _element_counts(x.shape, total.shape, how, None)
+    size = math.prod(how["kernel"])
+    if (counts != size).any():
+        total = total * (size / _constant(counts, total))
+    origin = total == 0
+    return cast(where(origin, 0.0, where(origin, 1.0, total) ** (1 / p)), x.dtype)
+
+
+# --- windows of as many places as are wanted -----------------------------------------------------
+
+
+def _adaptive(name: str, axes: int, x: Tensor[Any], output_size: Any) -> tuple[int, ...]:
+    shape = x.shape[x.ndim - axes :]
+    if isinstance(output_size, (tuple, list)) and len(output_size) == axes:
+        output_size = [n if m is None else m for n, m in zip(shape, output_size, strict=True)]
+    wanted = sizes(shape if output_size is None else output_size, axes, name, "output_size", 1)
+    if 0 in shape:
+        raise errors.ShapeError(f"{name}: x of shape {x.shape} has no elements to pool")
+    return wanted
+
+
+def _borders(n: int, m: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Where each of m windows over n elements starts and stops."""
+    places = np.arange(m)
+    return places * n // m, -(-(places + 1) * n // m)
+
+
+def _adaptive_avg(name: str, axes: int, x: Any, output_size: Any) -> Tensor[Any]:
+    x = images(name, axes, x)
+    return adaptive_average(x, _adaptive(name, axes, x, output_size))
+
+
+def adaptive_average(x: Tensor[Any], wanted: tuple[int, ...]) -> Tensor[Any]:
+    """Means of so many windows along each of the last axes."""
+    axes, out = len(wanted), cast(x, dtypes.summing(x.dtype))
+    for i, m in enumerate(wanted):
+        axis = x.ndim - axes + i
+        n = x.shape[axis]
+        if n % m == 0:
+            if n > m:
+                out = reshape(out, (*out.shape[:axis], m, n // m, *out.shape[axis + 1 :])).mean(axis=axis + 1)
+            continue
+        starts, stops = _borders(n, m)
+        longest = int((stops - starts).max())  # windows are of this size or one less
+        places = np.minimum(starts[:, None] + np.arange(longest), stops[:, None] - 1)
+        inside = starts[:, None] + np.arange(longest) < stops[:, None]
+        windows = out[(*[slice(None)] * axis, places)]
+        ones = (1,) * (x.ndim - axis - 1)
+        mask = asarray(inside.reshape(*inside.shape, *ones), device=x.device)
+        counts = (stops - starts).astype(out.dtype).reshape(m, *ones)
+        out = where(mask, windows, 0.0).sum(axis=axis + 1) / asarray(counts, device=x.device)
+    return cast(out, x.dtype)
+
+
+def _adaptive_max(name: str, axes: int, x: Any, output_size: Any, indices: bool) -> Any:
+    x = images(name, axes, x)
+    wanted, shape = _adaptive(name, axes, x, output_size), x.shape[x.ndim - axes :]
+    places = np.zeros((1, 1), np.int64)  # (windows, elements of a window), some of them twice
+    for n, m in zip(shape, wanted, strict=True):
+        starts, stops = _borders(n, m)
+        longest = int((stops - starts).max())
+        line = np.minimum(starts[:, None] + np.arange(longest), stops[:, None] - 1)
+        places = (places[:, None, :, None] * n + line[:, None, :]).reshape(len(places) * m, -1)
+    flat = reshape(x, (*x.shape[: x.ndim - axes], -1))
+    best = argmax(flat.detach()[..., places], axis=-1)
+    starts = np.arange(len(places)) * places.shape[1]
+    found = asarray(places.reshape(-1), device=x.device)[best + asarray(starts, device=x.device)]
+    out = reshape(take_along_axis(flat, found, axis=-1), (*x.shape[: x.ndim - axes], *wanted))
+    return (out, reshape(found, out.shape)) if indices else out

@@ -1,0 +1,89 @@
+"""Cases of the primitives of neural networks: windows, attention, normalisations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.primitives import window_shape
+from cases.values import Case, distinct, real
+
+# shape, kernel, stride, padding, dilation
+_WINDOWS: list[tuple[Any, ...]] = [
+    ((3,), (1,), (1,), ((0, 0),), (1,)),
+    ((5,), (2,), (2,), ((0, 0),), (1,)),  # the last element is in no window
+    ((5,), (2,), (2,), ((0, 1),), (1,)),
+    ((2, 6), (3,), (1,), ((1, 1),), (2,)),
+    ((2, 3, 4), (2, 2), (2, 2), ((0, 0), (0, 0)), (1, 1)),
+    ((2, 4, 4), (3, 2), (1, 2), ((1, 1), (0, 0)), (1, 1)),
+    ((1, 2, 3, 5), (1, 3), (1, 2), ((0, 0), (1, 2)), (1, 1)),
+    ((3, 5), (1, 1), (2, 3), ((0, 0), (0, 0)), (1, 1)),
+    ((2, 2, 3), (2, 1, 2), (1, 1, 1), ((0, 1), (0, 0), (1, 0)), (1, 1, 1)),
+    ((0, 4), (2,), (1,), ((0, 0),), (1,)),
+]
+
+
+def _windows(name: str) -> list[Case]:
+    cases = []
+    for shape, kernel, stride, padding, dilation in _WINDOWS:
+        how = {"kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation}
+        out = window_shape(shape, **how)
+        match name:
+            case "window_sum":
+                cases.append(Case((real(*shape),), how))
+            case "window_spread":
+                cases.append(Case((real(*out),), {**how, "size": shape[len(shape) - len(kernel) :]}))
+            case "max_pool":
+                cases.append(Case((distinct(*shape),), how))
+            case _:
+                cases.append(Case((real(*out), distinct(*shape)), how))
+    return cases
+
+
+# query, key, value, biases, causal
+_ATTENTION: list[tuple[Any, ...]] = [
+    ((3, 2), (4, 2), (4, 3), (), False),
+    ((2, 3, 2), (2, 3, 2), (2, 3, 1), (), True),
+    ((1, 2, 2, 3), (1, 2, 3, 3), (1, 2, 3, 2), ((1, 1, 2, 3),), False),
+    ((2, 4, 2), (2, 2, 2), (2, 2, 2), ((2, 1, 2),), False),
+    ((0, 2, 2), (0, 3, 2), (0, 3, 2), (), True),
+]
+
+
+def _attention(name: str) -> list[Case]:
+    cases = []
+    for q, k, v, biases, causal in _ATTENTION:
+        out = (*q[:-1], v[-1])
+        given = [real(*q), real(*k), real(*v)]
+        if name == "attention_pullback":
+            given = [real(*out), *given, real(*out)]
+        how = {"scale": 0.7, "causal": causal}
+        cases.append(Case((*given, *[real(*shape) for shape in biases]), how))
+    return cases
+
+
+# x, axes, scale and shift
+_NORMALIZATIONS: list[tuple[Any, ...]] = [
+    ((2, 3), (1,), (1, 3), (1, 3)),
+    ((3, 2, 2), (0, 2), (1, 2, 1), (1, 2, 1)),
+    ((2, 2, 2, 3), (2, 3), (1, 2, 2, 1), (1, 2, 2, 1)),
+    ((2, 3, 2), (1, 2), (1, 3, 2), (1, 1, 1)),
+    ((3,), (0,), (3,), (1,)),
+    ((0, 3), (1,), (1, 3), (1, 3)),
+]
+
+
+def _normalizations(name: str) -> list[Case]:
+    cases = []
+    for x, axis, weight, bias in _NORMALIZATIONS:
+        given = [distinct(*x), real(*weight), real(*bias)]
+        if name == "normalize_pullback":
+            given = [real(*x), *given]
+        cases.append(Case(tuple(given), {"axis": axis, "epsilon": 1e-3}))
+    return cases
+
+
+CASES: dict[str, list[Case]] = {
+    **{name: _windows(name) for name in ("max_pool", "max_pool_pullback", "window_sum", "window_spread")},
+    **{name: _attention(name) for name in ("attention", "attention_pullback")},
+    **{name: _normalizations(name) for name in ("normalize", "normalize_pullback")},
+}

@@ -1,0 +1,212 @@
+"""Functions of neural networks: what comparisons with PyTorch do not say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ad
+from adjoint import errors
+
+nn = ad.nn
+IMAGE = np.arange(9.0).reshape(1, 1, 3, 3)
+
+
+def test_running_statistics_move_towards_the_batch() -> None:
+    x = np.random.default_rng(0).standard_normal((6, 3, 4))
+    mean, variance = nn.running_statistics(
+        ad.tensor(x), ad.zeros(3, dtype=ad.float64), ad.ones(3, dtype=ad.float64), 0.3
+    )
+    np.testing.assert_allclose(mean.numpy(), 0.3 * x.mean((0, 2)), rtol=1e-12)
+    np.testing.assert_allclose(variance.numpy(), 0.7 + 0.3 * x.var((0, 2), ddof=1), rtol=1e-12)
+    assert not nn.running_statistics(ad.tensor(x).require_grad(), mean, variance)[0].is_tracked()
+
+
+def test_dropout_keeps_the_mean_and_drops_the_same_in_the_gradient() -> None:
+    ad.random.seed(3)
+    x = ad.ones(20_000).require_grad()
+    y = nn.dropout(x, 0.25)
+    dropped = (y.numpy() == 0).mean()
+    assert abs(dropped - 0.25) < 0.02
+    np.testing.assert_allclose(y.numpy()[y.numpy() != 0], 1 / 0.75, rtol=1e-6)
+    np.testing.assert_array_equal(y.sum().backward()[x].numpy(), y.numpy())
+    assert nn.dropout(x, 1.0).sum().item() == 0
+    assert nn.dropout(x, 0.9, training=False) is x
+    ad.random.seed(3)
+    np.testing.assert_array_equal(nn.dropout(x, 0.25).numpy(), y.numpy())
+
+
+def test_weights_of_attention_are_dropped() -> None:
+    ad.random.seed(1)
+    q, v = ad.zeros((1, 400, 1)), ad.ones((1, 100, 1))
+    out = nn.scaled_dot_product_attention(q, ad.zeros((1, 100, 1)), v, dropout_p=0.5)
+    assert abs(out.mean().item() - 1) < 0.02
+    assert out.numpy().std() > 0.05
+
+
+def test_gumbel_softmax_draws_by_the_logits() -> None:
+    ad.random.seed(2)
+    logits = ad.log(ad.tensor([0.2, 0.8]))
+    hard = nn.gumbel_softmax(ad.broadcast_to(logits, (5000, 2)), hard=True).numpy()
+    assert set(np.unique(hard.round(6))) == {0.0, 1.0}
+    assert abs(hard[:, 1].mean() - 0.8) < 0.03
+    assert nn.gumbel_softmax(logits, tau=0.1).sum().item() == pytest.approx(1)
+
+
+def test_rrelu_in_training_draws_slopes() -> None:
+    ad.random.seed(0)
+    slopes = -nn.rrelu(ad.full(2000, -1.0), 0.1, 0.3, training=True).numpy()
+    assert slopes.min() >= 0.1
+    assert slopes.max() <= 0.3
+    assert abs(slopes.mean() - 0.2) < 0.01
+
+
+def test_one_hot() -> None:
+    assert nn.one_hot(ad.tensor([[2, 0]])).tolist() == [[[0, 0, 1], [1, 0, 0]]]
+    assert nn.one_hot(ad.tensor([1]), 4).tolist() == [[0, 1, 0, 0]]
+    assert nn.one_hot(ad.zeros((0,), dtype=ad.int64), 2).shape == (0, 2)
+
+
+def test_the_first_of_equal_elements_gets_the_gradient_of_a_pool() -> None:
+    x = ad.ones((1, 3, 3)).require_grad()
+    pulled = nn.max_pool2d(x, 2, 1).sum().backward()[x]
+    assert pulled.tolist() == [[[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]]
+
+
+def test_a_pool_shows_nan() -> None:
+    x = ad.tensor([[1.0, np.nan, 3.0, 4.0]])
+    assert np.isnan(nn.max_pool1d(x, 2).numpy()).tolist() == [[True, False]]
+
+
+@pytest.mark.parametrize("examples", [1, 3, 70])
+def test_convolutions_in_parts_are_the_same(examples: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from adjoint.backends import convolution
+
+    rng = np.random.default_rng(0)
+    x, weight = rng.standard_normal((examples, 4, 9, 7)), rng.standard_normal((6, 2, 3, 2))
+
+    def values() -> list[Any]:
+        leaves = [ad.tensor(v).require_grad() for v in (x, weight)]
+        out = nn.conv2d(*leaves, stride=(2, 1), padding=(1, 2), dilation=(1, 2), groups=2)
+        gradients = (out * out).sum().backward()
+        return [out.numpy(), *[gradients[leaf].numpy() for leaf in leaves]]
+
+    whole = values()
+    monkeypatch.setattr(convolution, "PART", 1)
+    for one, other in zip(values(), whole, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+def test_attention_in_blocks_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    from adjoint.backends.numpy import attention
+
+    rng = np.random.default_rng(0)
+    given = [rng.standard_normal(shape) for shape in ((5, 40, 3), (5, 30, 3), (5, 30, 2))]
+    bias = rng.standard_normal((5, 40, 30))
+
+    def values(*more: Any) -> list[Any]:
+        leaves = [ad.tensor(v).require_grad() for v in given]
+        out = nn.scaled_dot_product_attention(*leaves, *more, is_causal=not more)
+        gradients = (out * out).sum().backward()
+        return [out.numpy(), *[gradients[leaf].numpy() for leaf in leaves]]
+
+    for more in ((), (ad.tensor(bias),), (ad.tensor(bias[:1] > 0),)):
+        whole = values(*more)
+        with monkeypatch.context() as patch:
+            patch.setattr(attention, "_BLOCK", 500)
+            for one, other in zip(values(*more), whole, strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("large", [1.0, 30.0])
+def test_attention_with_large_scores_does_not_overflow(large: float) -> None:
+    q = ad.full((1, 2, 4), large * 20, dtype=ad.float32)
+    out = nn.scaled_dot_product_attention(q, q, ad.ones((1, 2, 1)))
+    assert out.tolist() == [[[1.0], [1.0]]]
+
+
+def test_float16_is_summed_in_float32() -> None:
+    x = ad.full((1, 1, 300), 300.0, dtype=ad.float16)
+    assert nn.avg_pool1d(x, 300).tolist() == [[[300.0]]]
+    assert nn.conv1d(x, ad.full((1, 1, 300), 0.5, dtype=ad.float16)).tolist() == [[[float(np.float16(45000))]]]
+    assert nn.layer_norm(x, 300, ad.ones(300, dtype=ad.float16)).dtype is ad.float16
+
+
+def test_nothing_there() -> None:
+    assert nn.conv2d(ad.ones((0, 1, 3, 3)), ad.ones((2, 1, 2, 2))).shape == (0, 2, 2, 2)
+    assert nn.max_pool2d(ad.ones((0, 1, 4, 4)), 2).shape == (0, 1, 2, 2)
+    assert nn.scaled_dot_product_attention(*[ad.ones((0, 3, 2))] * 3).shape == (0, 3, 2)
+    assert nn.scaled_dot_product_attention(ad.ones((2, 2)), *[ad.ones((0, 2))] * 2).tolist() == [[0.0, 0.0]] * 2
+    assert nn.layer_norm(ad.ones((0, 3)), 3, ad.ones(3)).shape == (0, 3)
+
+
+t = ad.tensor
+REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], list[str]]] = {
+    "same, stride": (lambda: nn.conv2d(t(IMAGE), t(IMAGE), padding="same", stride=2), errors.ArgumentError,
+        ["stride 1"]),
+    "transposed channels": (lambda: nn.conv_transpose2d(t(IMAGE), t(np.ones((2, 1, 2, 2)))), errors.ShapeError,
+        ["conv_transpose2d", "(2, 1, 2, 2)"]),
+    "output padding": (lambda: nn.conv_transpose1d(t(IMAGE[0]), t(IMAGE[0, :, :1]), output_padding=1),
+        errors.ArgumentError, ["output_padding", "stride"]),
+    "nothing left": (lambda: nn.conv_transpose2d(t(IMAGE), t(IMAGE[..., :1, :1]), padding=2), errors.ShapeError,
+        ["leave nothing"]),
+    "pool axes": (lambda: nn.avg_pool1d(t(np.ones(3)), 2), errors.ShapeError, ["avg_pool1d", "(3,)"]),
+    "adaptive size": (lambda: nn.adaptive_avg_pool2d(t(IMAGE), 0), errors.ArgumentError, ["output_size", "0"]),
+    "norm type": (lambda: nn.lp_pool1d(t(IMAGE[0]), -1, 2), errors.ArgumentError, ["norm_type", "-1"]),
+    "divisor": (lambda: nn.avg_pool2d(t(IMAGE), 2, divisor_override=0), errors.ArgumentError, ["divisor_override"]),
+    "attention shapes": (lambda: nn.scaled_dot_product_attention(t(IMAGE), t(IMAGE), t(IMAGE[:, :, 1:])),
+        errors.ShapeError, ["(..., L, E)", "(1, 1, 2, 3)"]),
+    "two masks": (lambda: nn.scaled_dot_product_attention(*[t(IMAGE)] * 3, np.ones((3, 3)) > 0, is_causal=True),
+        errors.ArgumentError, ["attn_mask", "is_causal"]),
+    "mask shape": (lambda: nn.scaled_dot_product_attention(*[t(IMAGE)] * 3, np.ones(4) > 0), errors.ShapeError,
+        ["mask", "(4,)"]),
+    "mask of integers": (lambda: nn.scaled_dot_product_attention(*[t(IMAGE)] * 3, np.ones(3, int)), errors.DtypeError,
+        ["mask", "int64"]),
+    "probability": (lambda: nn.dropout(t([1.0]), 1.5), errors.ArgumentError, ["dropout", "1.5"]),
+    "embedding rows": (lambda: nn.embedding(t([3]), t(IMAGE[0, 0])), errors.OutOfRangeError, ["embedding", "3"]),
+    "embedding dtype": (lambda: nn.embedding(t([1.0]), t(IMAGE[0, 0])), errors.DtypeError, ["embedding", "float32"]),
+    "one_hot": (lambda: nn.one_hot(t([-1])), errors.OutOfRangeError, ["one_hot", "-1"]),
+    "groups": (lambda: nn.group_norm(t(np.ones((1, 3, 2))), 2), errors.ShapeError, ["2 groups", "3 channels"]),
+    "statistics": (lambda: nn.batch_norm(t(np.ones((2, 3)))), errors.ArgumentError, ["running_mean", "training"]),
+    "no variance": (lambda: nn.batch_norm(t(np.ones((1, 3))), training=True), errors.ArgumentError, ["variance"]),
+    "channels": (lambda: nn.batch_norm(t(np.ones((2, 3))), weight=t([1.0]), training=True), errors.ShapeError,
+        ["weight", "3 channels"]),
+    "odd gate": (lambda: nn.glu(t([1.0])), errors.ShapeError, ["glu", "odd"]),
+    "tau": (lambda: nn.gumbel_softmax(t([1.0]), tau=0), errors.ArgumentError, ["tau"]),
+    "gelu": (lambda: nn.gelu(t([1.0]), approximate="erf"), errors.ArgumentError, ["approximate", "'erf'"]),
+    "bounds": (lambda: nn.hardtanh(t([1.0]), 1, -1), errors.ArgumentError, ["min_val"]),
+    "slopes": (lambda: nn.prelu(t(IMAGE), t([1.0, 2.0])), errors.ShapeError, ["prelu", "(2,)"]),
+    "smoothing": (lambda: nn.cross_entropy(t([[1.0]]), t([0]), label_smoothing=2), errors.ArgumentError, ["smoothing"]),
+    "class weights": (lambda: nn.cross_entropy(t([[1.0]]), t([0]), weight=[1.0, 2.0]), errors.ShapeError,
+        ["1 classes"]),
+    "nll class": (lambda: nn.nll_loss(t([[1.0]]), t([4])), errors.OutOfRangeError, ["nll_loss", "4"]),
+    "margin p": (lambda: nn.multi_margin_loss(t([[1.0]]), t([0]), p=3), errors.ArgumentError, ["p is 1 or 2"]),
+    "ctc lengths": (lambda: nn.ctc_loss(t(IMAGE[0, 0]), t([[1]]), [4], [1]), errors.OutOfRangeError, ["input_lengths"]),
+    "ctc targets": (lambda: nn.ctc_loss(t(IMAGE[0, 0]), t([[1]]), [3], [2]), errors.ShapeError, ["targets", "(1, 1)"]),
+    "ctc class": (lambda: nn.ctc_loss(t(IMAGE[0, 0]), t([[5]]), [3], [1]), errors.OutOfRangeError, ["5", "3 classes"]),
+    "delta": (lambda: nn.huber_loss(t([1.0]), t([1.0]), delta=0), errors.ArgumentError, ["delta"]),
+    "eps": (lambda: nn.gaussian_nll_loss(t([1.0]), t([1.0]), 1.0, eps=0), errors.ArgumentError, ["eps"]),
+    "pad mode": (lambda: nn.pad(t([1.0]), (1, 1), "mirror"), errors.ArgumentError, ["'reflect'", "'mirror'"]),
+    "pad widths": (lambda: nn.pad(t([1.0]), (1,)), errors.ArgumentError, ["pairs"]),
+    "pad reflect": (lambda: nn.pad(t([1.0, 2.0]), (2, 0), "reflect"), errors.ShapeError, ["'reflect'", "2"]),
+    "pad off": (lambda: nn.pad(t([1.0]), (-1, -1)), errors.ShapeError, ["axis 0"]),
+    "interpolate mode": (lambda: nn.interpolate(t(IMAGE), 4, mode="linear"), errors.ArgumentError, ["bilinear"]),
+    "interpolate both": (lambda: nn.interpolate(t(IMAGE), 4, 2), errors.ArgumentError, ["size", "scale_factor"]),
+    "corners": (lambda: nn.interpolate(t(IMAGE), 4, align_corners=True), errors.ArgumentError, ["align_corners"]),
+    "grid": (lambda: nn.grid_sample(t(IMAGE), t(IMAGE)), errors.ShapeError, ["grid", "(1, 1, 3, 3)"]),
+    "fold": (lambda: nn.fold(t(np.ones((4, 3))), 3, 2), errors.ShapeError, ["2 x 2 windows", "(4, 3)"]),
+    "shuffle": (lambda: nn.pixel_shuffle(t(IMAGE), 2), errors.ShapeError, ["channels x 4"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_refused(what: str) -> None:
+    call, error, words = REFUSED[what]
+    with pytest.raises(error) as caught:
+        call()
+    assert type(caught.value) is error
+    for word in words:
+        assert word in str(caught.value)
