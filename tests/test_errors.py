@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import math
 import operator
 import pickle
 import re
@@ -323,10 +324,14 @@ ROWS: dict[str, Row] = {
         errors.ArgumentError, ["norm", "'fro'", "matrices"]),
     "a norm of three axes": (lambda: ad.linalg.norm(t(IMAGE[0]), 1), lambda: np.linalg.norm(IMAGE[0], 1),
         errors.ArgumentError, ["norm", "ord=1", "3"]),
-    "a norm not there yet": (lambda: ad.linalg.matrix_norm(t(A), ord="nuc"), None, errors.UnsupportedPrimitive,
-        ["matrix_norm", "'nuc'", "singular values", "'fro'", "numpy.linalg.norm"]),
-    "the spectral norm": (lambda: ad.linalg.norm(t(A), 2), None, errors.UnsupportedPrimitive,
-        ["matrix_norm", "ord=2", "singular values"]),
+    "no norm of matrices": (lambda: ad.linalg.matrix_norm(t(A), ord=3), lambda: np.linalg.norm(A, 3),
+        errors.ArgumentError, ["matrix_norm", "'nuc'", "received 3"]),
+    "factors of a nan": (lambda: ad.linalg.svd(t([[math.nan, 1.0], [1.0, 1.0]])),
+        lambda: np.linalg.svd([[math.nan, 1.0], [1.0, 1.0]]), errors.SingularError, ["svd", "nan or inf", "isfinite"]),
+    "eigenvectors of a rectangle": (lambda: ad.linalg.eigh(t(np.ones((2, 3)))),
+        lambda: np.linalg.eigh(np.ones((2, 3))), errors.NotSquareError, ["eigh", "square", "(2, 3)"]),
+    "a transform of nothing": (lambda: ad.fft.fft(t(V), n=0), lambda: np.fft.fft(V, 0), errors.ShapeError,
+        ["fft", "0 elements", "one or more"]),
     "meshgrid": (lambda: ad.meshgrid(t(V), indexing="a"), lambda: np.meshgrid(V, indexing="a"), errors.ArgumentError,
         ["meshgrid", "'a'", "'xy' or 'ij'"]),
     "a seed": (lambda: ad.random.seed(-1), lambda: np.random.seed(-1), errors.ArgumentError,

@@ -264,7 +264,7 @@ def _qr(B: Any, g: Any, wanted: Any, outs: Any, complete: bool) -> tuple[Any]:
     k = min(m, n)
     if not k:
         return (B.matmul(q, r),)
-    others = more_q = more_gq = None
+    others = more_r = more_q = more_gq = None
     if n > m:
         r, more_r = part(B, r, columns=slice(0, m)), part(B, r, columns=slice(m, None))
         if gr is not None:
