@@ -10,7 +10,17 @@ floating operands of a call share one dtype or are Python scalars.
 Each module declares the primitives of a kind.
 """
 
-from adjoint.primitives import arrays, contraction, creation, elementwise, fourier, linalg, reduction, special, structural
+from adjoint.primitives import (
+    arrays,
+    contraction,
+    creation,
+    elementwise,
+    fourier,
+    linalg,
+    reduction,
+    special,
+    structural,
+)
 from adjoint.primitives.contraction import conv_size
 from adjoint.primitives.indexing import ARRAY, Key, adjacent, index_shape
 from adjoint.primitives.table import (
