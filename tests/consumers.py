@@ -12,7 +12,6 @@ import os
 os.environ["SCIPY_ARRAY_API"] = "1"  # is read when SciPy is imported
 
 import importlib.metadata
-import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -405,14 +404,11 @@ def table(found: dict[str, dict[str, str]]) -> str:
     return "\n".join(lines(found))
 
 
-def between_marks(page: str) -> str:
-    return re.search(r"<!-- table -->\n(.*?)\n<!-- end of table -->", page, re.DOTALL)[1]  # type: ignore[index]
-
-
 if __name__ == "__main__":
     made = table(outcomes())
     if "--write" in sys.argv:
         page = PAGE.read_text()
-        PAGE.write_text(page.replace(between_marks(page), made))
+        start, end = "<!-- table -->\n", "<!-- end of table -->"
+        PAGE.write_text(page[: page.index(start) + len(start)] + made + "\n" + page[page.index(end) :])
     else:
         print(made)
