@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint import dtypes, errors, special
 from adjoint.backend import Backend
-from adjoint.functions.creation import arange, as_integer, as_number, as_tensors, asarray, full
+from adjoint.functions.creation import arange, as_integer, as_number, as_tensors, asarray, full, made
 from adjoint.functions.elementwise import divide, where
 from adjoint.functions.indexing import take_along_axis
 from adjoint.functions.manipulation import broadcast_to, concat, expand_dims, moveaxis, reshape, squeeze, stack
@@ -321,9 +321,9 @@ def ctc_loss(
     states[:, 1::2] = labels
     skips = np.zeros(states.shape, np.bool_)
     skips[:, 2:] = (states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2])
-    place = {"device": x.device}
+    place: dict[str, Any] = {"device": x.device}
     scores = take_along_axis(x, broadcast_to(asarray(states[None], **place), (time, *states.shape)), axis=2)
-    never = full((batch, 2), -math.inf, dtype=x.dtype, **place)
+    never = made(x.device, "full", shape=(batch, 2), value=-math.inf, dtype=x.dtype)
     skip, first = asarray(skips, **place), asarray(np.arange(states.shape[1]) < 2, **place)
     alpha = where(first, scores[0], -math.inf) if time else where(first, never[:, :1], -math.inf)
     for t in range(1, time):
