@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from calls import DIFFERENTIABLE, arrays_of, call, is_finite, is_float, rounds
+from calls import DETERMINED, DIFFERENTIABLE, HERMITIAN, arrays_of, call, is_finite, is_float, rounds
 from cases import CASES, Case
 from conftest import peer
 
 import adjoint as ad
 from adjoint.decorators.tangent import Dual
 from adjoint.primitives import ELEMENTWISE, TABLE
-from adjoint.tensor import run
+from adjoint.tensor import run, wrap
 
 mpmath = peer("mpmath")
 
@@ -114,7 +114,7 @@ def test_rules_agree_with_difference_quotients_of_30_digits(name: str) -> None:
 def directions(name: str, operands: list[Any]) -> dict[int, Any]:
     """How the floating operands move, all together; of what Cholesky takes, only the Hermitian part may."""
     found = {i: cotangent(x.shape, x.dtype) for i, x in enumerate(operands) if is_float(x)}
-    if name == "cholesky":
+    if name in HERMITIAN:
         found[0] = found[0] + found[0].swapaxes(-1, -2).conj()
     return found
 
@@ -129,8 +129,16 @@ def pushed(name: str, case: Case, leaf: Any) -> list[Any] | None:
     for i, direction in moves.items():
         arrays[i] = Dual(arrays[i], leaf.from_numpy(np.array(direction), copy=True))
     arrays = [Dual(x, None) if hasattr(x, "shape") and not isinstance(x, Dual) else x for x in arrays]
-    out = ad.Tangent(leaf)[TABLE[name]](*arrays, **case.parameters)
-    return list(out) if isinstance(out, tuple) else [out]
+    return settled(name, ad.Tangent(leaf)[TABLE[name]](*arrays, **case.parameters), ad.Tangent(leaf))
+
+
+def settled(name: str, out: Any, level: Any) -> list[Any]:
+    """The results, without what is free in them."""
+    arrays = out if isinstance(out, tuple) else (out,)
+    if name not in DETERMINED:
+        return list(arrays)
+    found = DETERMINED[name](*[wrap(x, level) for x in arrays])
+    return [x._array for x in (found if isinstance(found, tuple) else (found,))]
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
@@ -165,8 +173,7 @@ def test_pushforwards_agree_with_difference_quotients_of_30_digits(name: str) ->
             arrays = [EXACT.from_numpy(x, copy=True) if isinstance(x, np.ndarray) else x for x in operands]
             for i, direction in moves.items():
                 arrays[i] = EXACT.add(arrays[i], EXACT.from_numpy(np.array(direction * step), copy=True))
-            out = EXACT[TABLE[name]](*arrays, **case.parameters)
-            sides.append(out if isinstance(out, tuple) else (out,))
+            sides.append(settled(name, EXACT[TABLE[name]](*arrays, **case.parameters), EXACT))
         for result, ahead, back in zip(results, *sides, strict=True):
             if result.tangent is None:
                 assert EXACT.to_list(ahead) == EXACT.to_list(back)

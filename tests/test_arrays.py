@@ -311,6 +311,52 @@ def test_nothing_but_nans() -> None:
         assert grads[0, 0] == grads[1, 1] == 0
 
 
+THROUGH_NUMPY: dict[str, Callable[[Any, Any], Any]] = {
+    "median": lambda a, b: np.median(a, axis=1),
+    "quantile": lambda a, b: np.quantile(a, [0.1, 0.4], axis=0, method="lower"),
+    "percentile": lambda a, b: np.percentile(a, 30, 0),
+    "interp": lambda a, b: np.interp(a, np.sort(LINE), b),
+    "histogram": lambda a, b: np.histogram(LINE, 3, weights=b)[0],
+    "bincount": lambda a, b: np.bincount(np.array([1, 2, 0, 2, 1, 1, 0]), b),
+    "convolve": lambda a, b: np.convolve(b, b, "same"),
+    "correlate": lambda a, b: np.correlate(b, b, mode="full"),
+    "gradient": lambda a, b: np.gradient(a, 2.0, axis=0),
+    "diag": lambda a, b: np.diag(b, 1),
+    "diagonal": lambda a, b: np.diagonal(a, 1),
+    "insert": lambda a, b: np.insert(a, 1, b[:4], axis=0),
+    "delete": lambda a, b: np.delete(a, 1, 0),
+    "block": lambda a, b: np.block([[a], [a]]),
+    "select": lambda a, b: np.select([a > 0], [a], 2.0),
+    "piecewise": lambda a, b: np.piecewise(a, [a > 0], [lambda t: t * t, 0.0]),
+    "trapezoid": lambda a, b: np.trapezoid(a, LINE[:4], axis=1),
+    "cov": lambda a, b: np.cov(a),
+    "unwrap": lambda a, b: np.unwrap(a),
+    "rot90": lambda a, b: np.rot90(a, 2),
+    "polyval": lambda a, b: np.polyval(b, a),
+    "nanstd": lambda a, b: np.nanstd(a, ddof=1),
+    "average": lambda a, b: np.average(a, axis=1, weights=LINE[:4]),
+    "split": lambda a, b: np.split(a, 3)[1],
+    "dstack": lambda a, b: np.dstack([a, a]),
+    "atleast_3d": lambda a, b: np.atleast_3d(b),
+    "fmod": lambda a, b: np.fmod(a, 0.3),
+    "ldexp": lambda a, b: np.ldexp(a, 3),
+    "frexp": lambda a, b: np.frexp(a)[0],
+    "sliding_window_view": lambda a, b: np.lib.stride_tricks.sliding_window_view(b, 2),
+    "apply_along_axis": lambda a, b: np.apply_along_axis(lambda t: t * 2, 0, a),
+    "maximum.accumulate": lambda a, b: np.maximum.accumulate(a, axis=1),
+    "minimum.accumulate": lambda a, b: np.minimum.accumulate(a),
+}
+
+
+@pytest.mark.parametrize("name", THROUGH_NUMPY)
+def test_numpys_functions_of_tensors_are_ours(name: str) -> None:
+    f, leaves = THROUGH_NUMPY[name], [ad.tensor(x).require_grad() for x in (A, LINE)]
+    out = f(*leaves)
+    assert isinstance(out, ad.Tensor)
+    assert out.is_tracked()
+    np.testing.assert_allclose(out.numpy(), f(A, LINE), rtol=1e-12, atol=1e-13)
+
+
 def test_exponents_of_other_leaves() -> None:
     """Powers of two and their neighbours, small and large ones, are split as NumPy splits them."""
     xp = peer("array_api_strict")
@@ -429,6 +475,14 @@ def test_orders_of_einsum(library: str, monkeypatch: pytest.MonkeyPatch) -> None
         np.testing.assert_allclose(ours.numpy(), np.einsum(text, *operands), rtol=1e-12)
         ad.testing.check_grads(lambda *xs, text=text: ad.einsum(text, *xs), tuple(operands), order=1)
     products._path.cache_clear()
+
+
+def test_density_in_half_precision() -> None:
+    """100,000 values are more than float16 counts to."""
+    x = ad.asarray(np.tile(np.array([0.0, 0.25, 0.5, 1.0], dtype=np.float16), 25_000))
+    density, bounds = ad.histogram(x, 2, density=True)
+    assert density.dtype == bounds.dtype == ad.float16
+    assert density.tolist() == [1.0, 1.0]
 
 
 def test_inside_vmap() -> None:

@@ -21,7 +21,7 @@ def public_functions() -> set[str]:
     found = set()
     for prefix, module in [
         ("", ad),
-        *[(f"{n}.", getattr(ad, n)) for n in ("implicit", "linalg", "special", "nn", "random", "testing")],
+        *[(f"{n}.", getattr(ad, n)) for n in ("fft", "implicit", "linalg", "special", "nn", "random", "testing")],
     ]:
         names = getattr(module, "__all__", [name for name in vars(module) if not name.startswith("_")])
         for name in names:

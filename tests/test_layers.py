@@ -26,7 +26,7 @@ LAYERS = [
     {"devices"},
     {"tensor"},
     {"functions"},
-    {"linalg", "special", "random", "extend"},
+    {"extend", "fft", "linalg", "random", "special"},
     {"nn", "numpy_protocols"},
     {"transforms"},
     {"implicit", "ode", "scipy"},

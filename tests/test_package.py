@@ -22,7 +22,7 @@ OPTIONAL = [
     "rich", "scipy", "sklearn", "tensorflow", "torch",
 ]  # fmt: skip
 SHARED = {"inexact", "integers", "made"}  # helpers that one topic has for the others, besides as_...
-PUBLIC = [ad, ad.errors, ad.implicit, ad.linalg, ad.nn, ad.random, ad.special, ad.testing]
+PUBLIC = [ad, ad.errors, ad.fft, ad.implicit, ad.linalg, ad.nn, ad.random, ad.special, ad.testing]
 
 
 def python(code: str) -> str:
@@ -51,7 +51,7 @@ def test_exports_are_explicit() -> None:
 @pytest.mark.parametrize(
     "name",
     "NumPy ArrayAPI Reference Autodiff Backend Tensor Gradients tensor asarray from_inner from_dlpack device "
-    "default_device use_device why testing random linalg special nn errors".split(),
+    "default_device use_device why testing random linalg fft special nn errors".split(),
 )
 def test_a_name_that_others_rely_on_is_there(name: str) -> None:
     assert name in ad.__all__

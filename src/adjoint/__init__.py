@@ -1,6 +1,6 @@
 """adjoint: gradients for any array library. `import adjoint as ad`."""
 
-from adjoint import errors, implicit, linalg, nn, random, scipy, special, testing
+from adjoint import errors, fft, implicit, linalg, nn, random, scipy, special, testing
 from adjoint.backend import Backend
 from adjoint.backends.array_api import ArrayAPI
 from adjoint.backends.numpy import NumPy
@@ -379,6 +379,7 @@ __all__ = [
     "expand_dims",
     "expm1",
     "eye",
+    "fft",
     "finfo",
     "flip",
     "fliplr",

@@ -8,8 +8,8 @@ nothing leaves a graph silently. This module is imported when NumPy first asks.
 
 from __future__ import annotations
 
+import functools
 import inspect
-import math
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,17 +18,21 @@ import numpy as np
 
 from adjoint import errors, linalg, special
 from adjoint.functions import (
+    calculus,
+    choosing,
     creation,
     elementwise,
     indexing,
-    inspection,
     manipulation,
+    placing,
     products,
+    rearranging,
     reductions,
 )
 from adjoint.tensor import Tensor, operand, same
 
 Function = Callable[..., Any]
+_signature = functools.cache(inspect.signature)
 
 # --- universal functions: elementwise, and what NumPy derives from them ----------------------------
 
@@ -36,16 +40,20 @@ _OTHER_NAMES = {
     "absolute": "abs", "fabs": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh",
     "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "conjugate": "conj", "invert": "bitwise_invert",
     "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift", "power": "pow", "float_power": "pow",
-    "rint": "round", "true_divide": "divide", "mod": "remainder",
+    "degrees": "rad2deg", "radians": "deg2rad", "rint": "round", "true_divide": "divide", "mod": "remainder",
 }  # fmt: skip
 _UFUNCS: dict[str, Function] = {
     "matmul": products.matmul,
     "vecdot": products.vecdot,
     "exp2": lambda x: 2.0 ** creation.inexact(x, "exp2"),
-    "deg2rad": lambda x: creation.inexact(x, "deg2rad") * (math.pi / 180),
-    "radians": lambda x: creation.inexact(x, "radians") * (math.pi / 180),
-    "rad2deg": lambda x: creation.inexact(x, "rad2deg") * (180 / math.pi),
-    "degrees": lambda x: creation.inexact(x, "degrees") * (180 / math.pi),
+    "deg2rad": choosing.deg2rad,
+    "radians": choosing.deg2rad,
+    "rad2deg": choosing.rad2deg,
+    "degrees": choosing.rad2deg,
+    "fmod": choosing.fmod,
+    "frexp": choosing.frexp,
+    "heaviside": choosing.heaviside,
+    "ldexp": choosing.ldexp,
 }
 _REDUCED: dict[str, Function] = {
     "add": reductions.sum,
@@ -56,7 +64,12 @@ _REDUCED: dict[str, Function] = {
     "logical_or": reductions.any,
     "logaddexp": special.logsumexp,
 }
-_ACCUMULATED: dict[str, Function] = {"add": reductions.cumulative_sum, "multiply": reductions.cumulative_prod}
+_ACCUMULATED: dict[str, Function] = {
+    "add": reductions.cumulative_sum,
+    "multiply": reductions.cumulative_prod,
+    "maximum": lambda x, axis: placing.cummax(x, axis=axis)[0],
+    "minimum": lambda x, axis: placing.cummin(x, axis=axis)[0],
+}
 
 
 def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
@@ -64,7 +77,7 @@ def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[st
     name: str = ufunc.__name__
     call = name if method == "__call__" else f"{name}.{method}"
     inputs = _beside(inputs)
-    function = _UFUNCS.get(name) or getattr(elementwise, _OTHER_NAMES.get(name, name), None)
+    function = _UFUNCS.get(name) or _named("numpy", _OTHER_NAMES.get(name, name))
     if method == "__call__" and function is not None:
         allowed = {"axis"} if name == "vecdot" else set()
         return function(*inputs, **_only(call, options, allowed))
@@ -72,7 +85,8 @@ def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[st
         known = _only(call, options, {"axis", "keepdims", *({"dtype"} if name in ("add", "multiply") else ())})
         return _REDUCED[name](inputs[0], **{"axis": 0, **known})
     if method == "accumulate" and name in _ACCUMULATED:
-        return _ACCUMULATED[name](inputs[0], **{"axis": 0, **_only(call, options, {"axis", "dtype"})})
+        known = _only(call, options, {"axis", *({"dtype"} if name in ("add", "multiply") else ())})
+        return _ACCUMULATED[name](inputs[0], **{"axis": 0, **known})
     if method == "outer" and function is not None and name not in ("matmul", "vecdot"):
         x, y = (creation.as_tensor(v, call) for v in inputs)
         rows = manipulation.reshape(x, (*x.shape, *(1,) * y.ndim))
@@ -107,13 +121,14 @@ def _refused(name: str, key: str) -> errors.AdjointError:
 
 
 _INSTEAD = {
-    "fmod": "ad.remainder, which has the sign of the divisor", "fmax": "ad.maximum", "fmin": "ad.minimum",
+    "fmax": "ad.maximum", "fmin": "ad.minimum",
     "cbrt": "ad.pow with 1/3 and ad.sign", "divmod": "ad.floor_divide and ad.remainder", "modf": "ad.trunc",
-    "heaviside": "ad.where", "copyto": "x[...] = v", "put": "x[i] = v", "putmask": "ad.where", "place": "ad.where",
-    "put_along_axis": "x[i] = v", "fill_diagonal": "x[i, i] = v", "partition": "ad.sort or ad.topk",
-    "argpartition": "ad.topk", "isclose": "ad.abs(x - y) <= tolerance", "linspace": "ad.linspace of numbers",
+    "copyto": "x[...] = v", "put": "x[i] = v", "putmask": "ad.where", "place": "ad.where",
+    "put_along_axis": "ad.put_along_axis, which gives another tensor", "fill_diagonal": "x[i, i] = v",
+    "partition": "ad.sort or ad.topk",
+    "argpartition": "ad.topk", "linspace": "ad.linspace of numbers",
     "add.at": "x[i] += v", "save": "np.save(file, x.numpy()) or pickle", "unique": "ad.unique_all and its like",
-    "argwhere": "ad.nonzero", "flatnonzero": "ad.nonzero", "trace": "ad.linalg.trace", "diagonal": "ad.linalg.diagonal",
+    "argwhere": "ad.nonzero", "flatnonzero": "ad.nonzero", "trace": "ad.linalg.trace",
 }  # fmt: skip
 
 
@@ -130,11 +145,25 @@ def _missing(name: str) -> errors.AdjointError:
 
 
 def _beside(values: Sequence[Any]) -> list[Any]:
-    """Arguments with NumPy's arrays made tensors on the backend of the first tensor among them."""
+    """Arguments with NumPy's arrays made tensors on the backend of the first tensor among them.
+
+    Lists of Python's floats are float64 arrays to NumPy, and so they are here.
+    """
     like = next((v for v in values if isinstance(v, Tensor)), None)
     if like is None:
         return list(values)
-    return [operand(v, like, "operand") if isinstance(v, (np.ndarray, np.generic)) else v for v in values]
+    return [
+        operand(np.asarray(v), like, "operand") if isinstance(v, (np.ndarray, np.generic)) or _holds_floats(v) else v
+        for v in values
+    ]
+
+
+def _holds_floats(value: Any) -> bool:
+    """Whether it is a list, at any depth, whose first number is a float."""
+    nested = isinstance(value, (list, tuple))
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    return nested and isinstance(value, float)
 
 
 def _flat(x: Any) -> Tensor[Any]:
@@ -148,12 +177,6 @@ def _where(condition: Any, *choices: Any) -> Any:
 def _transpose(a: Any, axes: Any = None) -> Any:
     x = creation.as_tensor(a, "transpose")
     return manipulation.permute_dims(x, tuple(range(x.ndim))[::-1] if axes is None else axes)
-
-
-def _swapaxes(a: Any, axis1: int, axis2: int) -> Any:
-    order = list(range(a.ndim))
-    order[axis1], order[axis2] = order[axis2], order[axis1]
-    return manipulation.permute_dims(a, order)
 
 
 def _dot(a: Any, b: Any) -> Any:
@@ -200,68 +223,6 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values:
     return manipulation.pad(array, pad_width, value=constant_values)
 
 
-def _atleast(ndim: int) -> Function:
-    """np.atleast_1d, 2d or 3d: new axes where NumPy puts them."""
-
-    def one(x: Any) -> Any:
-        shape = x.shape
-        if ndim == 3 and 0 < len(shape) < 3:
-            shape = (1, *shape) if len(shape) == 1 else shape
-            return manipulation.reshape(x, (*shape, 1))
-        return manipulation.reshape(x, (*(1,) * (ndim - len(shape)), *shape))
-
-    def run(*arys: Any) -> Any:
-        found = [one(creation.as_tensor(x, "atleast")) for x in _beside(arys)]
-        return found[0] if len(found) == 1 else tuple(found)
-
-    return run
-
-
-def _stacked(ndim: int, axis: int) -> Function:
-    """np.vstack and its kin: joined along an axis, once there are so many axes."""
-
-    def run(tup: Any) -> Any:
-        parts = [_atleast(ndim)(x) for x in _beside(list(tup))]
-        return manipulation.concat(parts, axis=0 if parts[0].ndim == 1 else axis)
-
-    return run
-
-
-def _column_stack(tup: Any) -> Any:
-    parts = [manipulation.reshape(x, (-1, 1)) if x.ndim < 2 else x for x in _beside(list(tup))]
-    return manipulation.concat(parts, axis=1)
-
-
-def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
-    bounds = np.array_split(np.arange(ary.shape[axis]), indices_or_sections, axis=0)
-    if isinstance(indices_or_sections, (int, np.integer)) and ary.shape[axis] % indices_or_sections:
-        raise errors.ShapeError(f"np.split: {ary.shape[axis]} places do not fall in {indices_or_sections} equal parts")
-    return _parts(ary, bounds, axis)
-
-
-def _array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
-    return _parts(ary, np.array_split(np.arange(ary.shape[axis]), indices_or_sections), axis)
-
-
-def _parts(x: Any, bounds: Sequence[Any], axis: int) -> list[Any]:
-    before = (slice(None),) * (axis % x.ndim)
-    starts = np.cumsum([0, *map(len, bounds)])
-    return [x[(*before, slice(int(a), int(b)))] for a, b in zip(starts[:-1], starts[1:], strict=True)]
-
-
-def _average(a: Any, axis: Any = None, weights: Any = None, keepdims: bool = False) -> Any:
-    if weights is None:
-        return reductions.mean(a, axis, keepdims=keepdims)
-    x, w = creation.as_tensors(_beside([a, weights]), "average")
-    if w.shape != x.shape:
-        raise errors.ShapeError(f"np.average: weights of shape {w.shape} for a tensor of shape {x.shape}")
-    return reductions.sum(x * w, axis, keepdims=keepdims) / reductions.sum(w, axis, keepdims=keepdims)
-
-
-def _append(arr: Any, values: Any, axis: int | None = None) -> Any:
-    return manipulation.concat(_beside([arr, values]), axis=axis)
-
-
 def _like(function: Function) -> Function:
     """zeros_like and its kin: memory order and subclasses mean nothing here."""
 
@@ -274,7 +235,6 @@ def _like(function: Function) -> Function:
 _FUNCTIONS: dict[Any, Function] = {
     np.where: _where,
     np.transpose: _transpose,
-    np.swapaxes: _swapaxes,
     np.dot: _dot,
     np.inner: _inner,
     np.vdot: _vdot,
@@ -284,17 +244,19 @@ _FUNCTIONS: dict[Any, Function] = {
     np.cumsum: _running(reductions.cumulative_sum),
     np.cumprod: _running(reductions.cumulative_prod),
     np.pad: _pad,
-    np.atleast_1d: _atleast(1),
-    np.atleast_2d: _atleast(2),
-    np.atleast_3d: _atleast(3),
-    np.vstack: _stacked(2, 0),
-    np.hstack: _stacked(1, 1),
-    np.dstack: _stacked(3, 2),
-    np.column_stack: _column_stack,
-    np.split: _split,
-    np.array_split: _array_split,
-    np.append: _append,
-    np.average: _average,
+    np.atleast_1d: lambda *arys: rearranging.atleast_1d(*_beside(arys)),
+    np.atleast_2d: lambda *arys: rearranging.atleast_2d(*_beside(arys)),
+    np.atleast_3d: lambda *arys: rearranging.atleast_3d(*_beside(arys)),
+    np.vstack: lambda tup: rearranging.vstack(list(tup)),
+    np.hstack: lambda tup: rearranging.hstack(list(tup)),
+    np.dstack: lambda tup: rearranging.dstack(list(tup)),
+    np.column_stack: lambda tup: rearranging.column_stack(list(tup)),
+    np.gradient: lambda f, *varargs, axis=None, edge_order=1: calculus.gradient(
+        *_beside([f, *varargs]), axis=axis, edge_order=edge_order
+    ),
+    np.lib.stride_tricks.sliding_window_view: lambda x, window_shape, axis=None: rearranging.sliding_window_view(
+        x, window_shape, axis=axis
+    ),
     np.zeros_like: _like(creation.zeros_like),
     np.ones_like: _like(creation.ones_like),
     np.empty_like: _like(creation.empty_like),
@@ -305,42 +267,37 @@ _FUNCTIONS: dict[Any, Function] = {
     np.broadcast_arrays: lambda *args: tuple(manipulation.broadcast_arrays(*_beside(args))),
     np.ravel: lambda a: _flat(a),
     np.copy: lambda a: same(a),
-    np.fliplr: lambda m: manipulation.flip(m, axis=1),
-    np.flipud: lambda m: manipulation.flip(m, axis=0),
     np.angle: lambda z: elementwise.atan2(z.imag, z.real),
-    np.ptp: lambda a, axis=None, keepdims=False: (
-        reductions.max(a, axis, keepdims=keepdims) - reductions.min(a, axis, keepdims=keepdims)
-    ),
     np.shape: lambda a: a.shape,
     np.ndim: lambda a: a.ndim,
     np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
     np.iscomplexobj: lambda x: x.dtype.kind == "c",
     np.isrealobj: lambda x: x.dtype.kind != "c",
-    np.result_type: inspection.result_type,
+    np.array2string: lambda a, precision=None, separator=" ": np.array2string(
+        a.numpy(), precision=precision, separator=separator
+    ),
     np.array_repr: lambda arr: repr(arr),
     np.array_str: lambda a: str(a),
 }
 
-# functions whose result is a truth, which has no gradient: NumPy's own, with the values
-_READING = (np.allclose, np.array_equal, np.shares_memory, np.may_share_memory)
+# what changes its argument, which a tensor is no argument for
+_CHANGING = {"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"}
 # parameters of NumPy's that are called otherwise here, and those that say nothing about values
 _PARAMETERS = {"ddof": "correction", "a_min": "min", "a_max": "max", "reps": "repetitions"}
 _SILENT = {"kind", "subok", "casting", "optimize"}
-_HERE = {"amax": "max", "amin": "min"}
+_HERE = {"amax": "max", "amin": "min", "concatenate": "concat"}
 
 
 def array_function(function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """What a function of NumPy's is on tensors."""
     name: str = function.__name__
     called = f"{function.__module__}.{name}".removeprefix("numpy.")
-    if function in _READING:
-        return function(*[v.numpy() if isinstance(v, Tensor) else v for v in args], **options)
     ours = _FUNCTIONS.get(function)
     if ours is not None:
         meant = {key: value for key, value in options.items() if key not in _SILENT}
-        return ours(*args, **_only(called, meant, set(inspect.signature(ours).parameters)))
+        return ours(*args, **_only(called, meant, set(_signature(ours).parameters)))
     ours = _named(function.__module__, _HERE.get(name, name))
-    if ours is None:
+    if ours is None or name in _CHANGING:
         raise _missing(called)
     return _matched(function, called, ours, args, options)
 
@@ -358,9 +315,11 @@ def _named(module: str, name: str) -> Function | None:
 
 def _matched(function: Any, called: str, ours: Function, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """A call in the terms of our function: what that takes by place alone in NumPy's order, all else by name."""
-    theirs = inspect.signature(function)
+    theirs = _signature(function)
     given = theirs.bind(*args, **options).arguments
-    mine = inspect.signature(ours).parameters
+    mine = _signature(ours).parameters
+    if any(p.kind is p.VAR_POSITIONAL for p in mine.values()):
+        return ours(*_beside(args), **_only(called, options, set(mine)))
     places = [p.name for p in mine.values() if p.kind is p.POSITIONAL_ONLY]
     leading = [name for name, _ in zip(theirs.parameters, places, strict=False) if name in given]
     keywords = {}

@@ -802,6 +802,11 @@ def explain(
     received = ", ".join(f"{s.dtype} of shape {s.shape}" if isinstance(s, Spec) else repr(s) for s in specs)
     if isinstance(error, np.linalg.LinAlgError):
         fault = "not positive definite" if name == "cholesky" else "singular"
+        if name.startswith(("eig", "svd", "pinv", "lstsq")):
+            return errors.SingularError(
+                f"{name}: no singular values or eigenvalues were found; received {received}; LAPACK finds none where "
+                "nan or inf stand among the elements, which ad.isfinite shows"
+            )
         return errors.SingularError(
             f"{name}: a matrix is {fault}; received {received}; a small multiple of the identity added to it may help"
         )

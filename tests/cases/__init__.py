@@ -1,8 +1,9 @@
 """Calls of every primitive, as data: the conformance suite runs them, and so do derivative checks."""
 
-from cases import arrays, core, networks, standard
+from cases import arrays, core, linalg, networks, standard
 from cases.values import Case
 
-CASES: dict[str, list[Case]] = {**core.CASES, **networks.CASES, **standard.CASES, **arrays.CASES}
+CASES: dict[str, list[Case]] = {**core.CASES, **standard.CASES, **arrays.CASES, **linalg.CASES, **networks.CASES}
+
 
 __all__ = ["CASES", "Case"]

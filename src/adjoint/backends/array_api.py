@@ -17,7 +17,8 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Implementation, Leaf
-from adjoint.backends import composed, convolution, special
+from adjoint.backends import composed, convolution, matrices, special
+from adjoint.backends.numpy import linalg as numpy_linalg
 from adjoint.backends.numpy import random
 from adjoint.backends.searching import searchsorted_lines
 from adjoint.primitives import ARRAY, DType, Key, Primitive, Shape, adjacent, broadcast_shapes, index_shape
@@ -421,22 +422,38 @@ def _convolve(xp: Any, a: Array, v: Array, *, full: bool) -> Array:
 # --- linear algebra ------------------------------------------------------------------------------
 
 
-def _cofactor(xp: Any, x: Array) -> Array:
-    """det(A) A^-T through the singular values, as in the NumPy leaf: A may be singular."""
-    n = x.shape[-1]
-    u, s, vh = xp.linalg.svd(x)
-    others = xp.where(xp.eye(n, dtype=xp.bool), xp.ones((), dtype=s.dtype), xp.expand_dims(s, axis=-2))
-    skipping = xp.expand_dims(xp.prod(others, axis=-1), axis=-2)
-    orientation = xp.linalg.det(u) * xp.linalg.det(vh)
-    outer = xp.matmul(_conj(xp, u) * xp.astype(skipping, u.dtype), _conj(xp, vh))
-    return _expand_dims(xp, orientation, axis=(x.ndim - 2, x.ndim - 1)) * outer
-
-
 def _linalg(name: str) -> Callable[..., Array]:
     def run(xp: Any, *operands: Array) -> Array:
         return getattr(xp.linalg, name)(*operands)
 
     return run
+
+
+def _eig(name: str) -> Callable[..., Array]:
+    """Eigenvalues of any matrix, which the standard does not have: NumPy finds them, in main memory."""
+
+    def run(B: ArrayAPI, x: Array) -> Any:
+        out = numpy_linalg.IMPLEMENTATIONS[name](B.to_numpy(x))
+        if isinstance(out, tuple):
+            return tuple([B.from_numpy(part, copy=False) for part in out])
+        return B.from_numpy(out, copy=False)
+
+    return run
+
+
+# --- Fourier transforms --------------------------------------------------------------------------
+
+
+def _fft(xp: Any, x: Array, *, axis: tuple[int, ...], inverse: bool, norm: str) -> Array:
+    return (xp.fft.ifftn if inverse else xp.fft.fftn)(x, axes=axis, norm=norm) if axis else x
+
+
+def _rfft(xp: Any, x: Array, *, axis: int, inverse: bool, norm: str) -> Array:
+    return (xp.fft.ihfft if inverse else xp.fft.rfft)(x, axis=axis, norm=norm)
+
+
+def _hfft(xp: Any, x: Array, *, axis: int, size: int, inverse: bool, norm: str) -> Array:
+    return (xp.fft.irfft if inverse else xp.fft.hfft)(x, n=size, axis=axis, norm=norm)
 
 
 # --- creation and random numbers -----------------------------------------------------------------
@@ -525,11 +542,22 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "det": _linalg("det"),
     "cholesky": _linalg("cholesky"),
     "solve": _linalg("solve"),
-    "cofactor": _cofactor,
+    "slogdet": _linalg("slogdet"),
+    "eigh": _linalg("eigh"),
+    "eigvalsh": _linalg("eigvalsh"),
+    "svd": lambda xp, x, *, full_matrices: xp.linalg.svd(x, full_matrices=full_matrices),
+    "svdvals": _linalg("svdvals"),
+    "qr": lambda xp, x, *, complete: xp.linalg.qr(x, mode="complete" if complete else "reduced"),
+    **{name: getattr(matrices, name) for name in "solve_triangular lu expm cofactor cofactor_pullback".split()},
+    "fft": _fft,
+    "rfft": _rfft,
+    "hfft": _hfft,
 }
 
 # called with the backend, for its dtypes
 _TYPED: dict[str, Callable[..., Any]] = {
+    "eig": _eig("eig"),
+    "eigvals": _eig("eigvals"),
     "astype": _astype,
     "full": _full,
     "arange": _arange,

@@ -17,7 +17,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Implementation, Leaf
-from adjoint.backends import composed
+from adjoint.backends import composed, factors
 from adjoint.backends.numpy import random
 from adjoint.backends.scalars import Number, Scalars, rounded
 from adjoint.primitives import (
@@ -568,6 +568,100 @@ def _cholesky(B: Reference, x: Values) -> Line:
     return out
 
 
+def _expm(B: Reference, x: Values) -> Line:
+    return [v for matrix in _matrices(x) for row in factors.expm(B.scalars, matrix) for v in row]
+
+
+def _eigh(B: Reference, x: Values) -> tuple[Line, ...]:
+    return _joined([factors.eigh(B.scalars, matrix) for matrix in _matrices(x)], 2)
+
+
+def _eig(B: Reference, x: Values) -> tuple[Line, ...]:
+    return _joined([factors.eig(B.scalars, matrix, _minor, _determinant) for matrix in _matrices(x)], 2)
+
+
+def _svd(B: Reference, x: Values, *, full_matrices: bool) -> tuple[Line, ...]:
+    size = x.shape[-2:]
+    return _joined([factors.svd(B.scalars, matrix, *size, full=full_matrices) for matrix in _matrices(x)], 3)
+
+
+def _qr(B: Reference, x: Values, *, complete: bool) -> tuple[Line, ...]:
+    size = x.shape[-2:]
+    return _joined([factors.qr(B.scalars, matrix, *size, complete=complete) for matrix in _matrices(x)], 2)
+
+
+def _lu(B: Reference, x: Values) -> tuple[Line, ...]:
+    return _joined([factors.lu(matrix, x.shape[-1]) for matrix in _matrices(x)], 3)
+
+
+def _joined(found: list[Any], results: int) -> tuple[Line, ...]:
+    """Each result of all matrices as one flat list."""
+    return tuple([[v for each in found for v in _flattened(each[i])] for i in range(results)])
+
+
+def _flattened(part: Any) -> Line:
+    return [v for row in part for v in row] if part and isinstance(part[0], list) else part
+
+
+# --- Fourier transforms --------------------------------------------------------------------------
+
+
+def _unit_root(B: Reference, size: int, power: int, inverse: bool) -> Number:
+    """exp(-2 pi i power / size), or its conjugate."""
+    angle = B.scalars.pi * 2 * (power % size) / size
+    cos, sin = B.scalars.functions["cos"](angle), B.scalars.functions["sin"](angle)
+    return B.scalars.complex_type(cos, sin if inverse else -sin)
+
+
+def _divisor(B: Reference, size: int, inverse: bool, norm: str) -> Number:
+    if norm == "ortho":
+        return B.scalars.functions["sqrt"](B.scalars.real_type(size))
+    return size if inverse == (norm == "backward") else 1
+
+
+def _spectrum(B: Reference, line: Line, count: int, inverse: bool, norm: str) -> Line:
+    """The first coefficients of the transform of a line."""
+    n = len(line)
+    roots = [_unit_root(B, n, k, inverse) for k in range(n)]
+    divisor = _divisor(B, n, inverse, norm)
+    return [sum(x * roots[j * k % n] for j, x in enumerate(line)) / divisor for k in range(count)]
+
+
+def _resized(x: Values, axis: int, size: int, function: Callable[[Line], Line]) -> Line:
+    """A function of lines along an axis that gives lines of another size."""
+    shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
+    out: Line = [0] * math.prod(shape)
+    for source, target in zip(_groups(x.shape, (axis,)), _groups(shape, (axis,)), strict=True):
+        for p, value in zip(target, function([x.values[p] for p in source]), strict=True):
+            out[p] = value
+    return out
+
+
+def _fft(B: Reference, x: Values, *, axis: tuple[int, ...], inverse: bool, norm: str) -> Line:
+    for i in axis:
+        size = x.shape[i]
+        values = _resized(x, i, size, lambda line: _spectrum(B, line, len(line), inverse, norm))
+        x = Values(x.shape, values, x.dtype)
+    return x.values
+
+
+def _rfft(B: Reference, x: Values, *, axis: int, inverse: bool, norm: str) -> Line:
+    count = x.shape[axis] // 2 + 1
+    return _resized(x, axis, count, lambda line: _spectrum(B, line, count, inverse, norm))
+
+
+def _hfft(B: Reference, x: Values, *, axis: int, size: int, inverse: bool, norm: str) -> Line:
+    """The transform of the whole spectrum, whose other half are the conjugates; it is real."""
+
+    def whole(half: Line) -> Line:
+        ends = [0, size // 2] if size % 2 == 0 else [0]
+        known = [v.real if k in ends else v for k, v in enumerate(half)]
+        line = [known[k] if k < len(known) else known[size - k].conjugate() for k in range(size)]
+        return [v.real for v in _spectrum(B, line, size, inverse, norm)]
+
+    return _resized(x, axis, size, whole)
+
+
 # --- creation ------------------------------------------------------------------------------------
 
 
@@ -653,6 +747,15 @@ _IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
     "inv": _inv,
     "solve": _solve,
     "cholesky": _cholesky,
+    "expm": _expm,
+    "eigh": _eigh,
+    "eig": _eig,
+    "svd": _svd,
+    "qr": _qr,
+    "lu": _lu,
+    "fft": _fft,
+    "rfft": _rfft,
+    "hfft": _hfft,
     "full": _full,
     "arange": _arange,
     "linspace": _linspace,

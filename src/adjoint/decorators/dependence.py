@@ -208,9 +208,25 @@ def _axes(call: Call, i: int) -> Sequence[int]:
     return (axis,) if isinstance(axis, int) else axis
 
 
-def _matrices(call: Call, i: int) -> Sequence[int]:
-    rank = len(call.shape_of(i))
-    return (rank - 2,) if (call.primitive.name, i) == ("solve", 1) else (rank - 2, rank - 1)
+def _matrices(call: Call) -> Pattern:
+    """Every element of a result depends on all of its own matrices, of a right-hand side on a column."""
+    parts = []
+    for i, pattern in enumerate(call.patterns):
+        if pattern is None:
+            continue
+        *stack, rows, columns = call.shape_of(i)
+        if i == 1 and call.primitive.name in ("solve", "solve_triangular"):
+            parts.append(_along(pattern, call.shape_of(i), (len(stack),), call.shape))
+            continue
+        joined = _along(pattern, (*stack, rows * columns), (len(stack),), (*stack, 1))
+        ones = len(call.shape) - _stacked(call)
+        parts.append(_along(joined, (*stack, *[1] * ones), (), call.shape))
+    return _joined(parts)
+
+
+def _stacked(call: Call) -> int:
+    """How many axes of the result count matrices: those that the operands have beside rows and columns."""
+    return max([len(call.shape_of(i)) - 2 for i in range(len(call.values))])
 
 
 def _factors(call: Call, i: int) -> Sequence[int]:
@@ -349,7 +365,7 @@ _BY_KIND: dict[str, Rule] = {
     ELEMENTWISE: _joining(lambda call, i: ()),
     REDUCTION: _joining(_axes),
     STRUCTURAL: _moved,
-    LINALG: _joining(_matrices),
+    LINALG: _matrices,
 }
 _RULES: dict[str, Rule] = {
     **{

@@ -154,6 +154,8 @@ class Taylor(Decorator[J]):
             return _linear(primitive, record, self.inner)
         if primitive.name in _QUOTIENTS:
             return _quotient(primitive, self.inner)
+        if record.series is not None:
+            return _given(record.series, self.inner)
         return _from_derivative(primitive, record, self._on_demand)
 
     def _lift(
@@ -170,7 +172,10 @@ class Taylor(Decorator[J]):
             if moving and rule is not None:
                 moved = [x for x in results if dtype_of(x.value).kind in "fc"]  # all others are constant
                 known = [Series(x.value, x.terms, _not_yet) if x in moved else x for x in results]
-                for x, following in zip(results, rule(operands, known, parameters), strict=True):
+                followings = rule(operands, known, parameters)
+                if several:
+                    followings = _in_step([x.terms if x in moved else None for x in results], followings)
+                for x, following in zip(results, followings, strict=True):
                     x.following = following if x in moved else None
                 if self.order is not None:
                     for x in moved:
@@ -178,6 +183,23 @@ class Taylor(Decorator[J]):
             return tuple(results) if several else results[0]
 
         return lifted
+
+
+def _in_step(terms: list[list[Array | None] | None], followings: Sequence[Following | None]) -> list[Following]:
+    """Coefficients of several results, where each may need the lower orders of all the others."""
+    pairs = [(known, f) for known, f in zip(terms, followings, strict=True) if known is not None and f is not None]
+
+    def stepping(following: Following | None) -> Following:
+        def step(k: int) -> Any:
+            for order in range(1, k):
+                for known, f in pairs:
+                    if len(known) < order:
+                        known.append(f(order))
+            return None if following is None else following(k)
+
+        return step
+
+    return [stepping(f) for f in followings]
 
 
 def _not_yet(order: int) -> Any:
@@ -270,6 +292,15 @@ def _quotient(primitive: Primitive, B: Any) -> Rule:
             return _broadcast(B, run(*pair), out)
 
         return [following]
+
+    return rule
+
+
+def _given(series: Callable[..., Any], B: Any) -> Rule:
+    """The record has the coefficients of a function of one operand."""
+
+    def rule(operands: Sequence[Any], results: Sequence[Series], parameters: dict[str, Any]) -> list[Following]:
+        return [lambda k: series(B, [operands[0].term(m) for m in range(k + 1)], **parameters)]
 
     return rule
 

@@ -158,7 +158,8 @@ def histogram(
     edges = _bounds(x, int(bins), range) if even else _given(x, bins)
     counts = _counted(x, edges) if weights is None else _weighed(x, edges, weights, even)
     if as_flag(density, "histogram", "density"):
-        counts = counts / (edges[1:] - edges[:-1]) / sum(counts)
+        widths = cast(edges[1:] - edges[:-1], dtypes.summing(x.dtype))
+        counts = cast(counts / widths / sum(counts), dtypes.promote(counts.dtype, x.dtype))
     return counts, edges
 
 
@@ -173,6 +174,7 @@ def _bounds(x: Tensor[Any], count: int, range: Any) -> Tensor[Any]:
     """The bounds of intervals of one width."""
     if count < 1:
         raise errors.ArgumentError(f"histogram: expected at least one interval, received bins={count}")
+    bounds: list[Any]
     if range is not None:
         bounds = [as_number(v, "histogram", "a bound") for v in range]
         if len(bounds) != 2 or not bounds[0] <= bounds[1] or not np.isfinite(bounds).all():

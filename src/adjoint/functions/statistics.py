@@ -12,9 +12,9 @@ from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_number, as_tensor, as_tensors, inexact, made
 from adjoint.functions.elementwise import isnan, where
+from adjoint.functions.indexing import sort
 from adjoint.functions.manipulation import broadcast_to, concat, moveaxis, permute_dims, reshape
 from adjoint.functions.reductions import all as every
-from adjoint.functions.reductions import any as some
 from adjoint.functions.reductions import argmax, argmin, as_axes, as_flag, max, mean, min, prod, sum
 from adjoint.primitives import ARRAY
 from adjoint.tensor import Axis, Tensor, cast, operand, run
@@ -107,18 +107,16 @@ def _quantile(name: str, x: Any, q: Any, axis: Axis, method: str, keepdims: Any,
     elif weights is not None:
         values = _weighted(name, x, lines, q.reshape(-1), axes, method, weights)
     elif skip:
-        ordered = run("sort", (lines,), axis=lines.ndim - 1, descending=False)
+        ordered = sort(lines)
         count = reshape(_known(isnan(lines), (lines.ndim - 1,)), lines.shape[:-1])
         # all that a number of elements can ask for, so that the numbers need not be known
         low, high, part = _ranks(q.reshape(-1), np.arange(n + 1)[:, None], method)
         values = _between(ordered, *[operand(table, x, name)[count] for table in (low, high, part)])
     else:
-        ordered = run("sort", (lines,), axis=lines.ndim - 1, descending=False)
+        ordered = sort(lines)
         low, high, part = _ranks(q.reshape(-1), n, method)
         values = _between(ordered, operand(low, x, name), operand(high, x, name), operand(part, x, name))
-    if n and not skip:
-        missing = isnan(lines if weights is not None else ordered[..., -1:])  # the last of the sorted ones
-        values = where(some(missing, -1, keepdims=True), math.nan, values)
+        values = where(isnan(ordered[..., -1:]), math.nan, values)
     values = moveaxis(values, -1, 0)
     kept = tuple(1 if i in axes else m for i, m in enumerate(x.shape)) if keepdims else values.shape[1:]
     return reshape(values, (*q.shape, *kept))
@@ -152,7 +150,8 @@ def _weighted(
     place = sum(cast(before, dtypes.int64), -2)
     place = run("minimum", (place, lines.shape[-1] - 1))
     ordered = run("take_along_axis", (lines, order), axis=last)
-    return run("take_along_axis", (ordered, place), axis=last)  # type: ignore[no-any-return]
+    out = run("take_along_axis", (ordered, place), axis=last)
+    return where(isnan(ordered[..., -1:]), math.nan, out)
 
 
 def _as_weights(name: str, x: Tensor[Any], weights: Any, axes: tuple[int, ...]) -> Tensor[Any]:

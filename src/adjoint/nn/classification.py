@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint import dtypes, errors, special
 from adjoint.backend import Backend
-from adjoint.functions.creation import arange, as_integer, as_number, as_tensors, asarray, full, made
+from adjoint.functions.creation import arange, as_integer, as_number, as_tensors, full, made
 from adjoint.functions.elementwise import divide, where
 from adjoint.functions.indexing import take_along_axis
 from adjoint.functions.manipulation import broadcast_to, concat, expand_dims, moveaxis, reshape, squeeze, stack
@@ -323,7 +323,7 @@ def ctc_loss(
     skips[:, 2:] = (states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2])
     scores = take_along_axis(x, broadcast_to(operand(states[None], x, name), (time, *states.shape)), axis=2)
     never = made(x.device, "full", shape=(batch, 2), value=-math.inf, dtype=x.dtype)
-    skip, first = operand(skips, **place), asarray(np.arange(states.shape[1]) < 2, x, name)
+    skip, first = operand(skips, x, name), operand(np.arange(states.shape[1]) < 2, x, name)
     alpha = where(first, scores[0], -math.inf) if time else where(first, never[:, :1], -math.inf)
     for t in range(1, time):
         before = concat([never, alpha], axis=1)

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from adjoint import errors
-from adjoint.primitives.table import LINALG, Shape, broadcast_shapes, declare, same_dtype
+from adjoint.primitives.table import INDEX, LINALG, DType, Shape, broadcast_shapes, declare, real_dtype, same_dtype
+
+
+def complex_dtype(dtype: DType) -> DType:
+    """The complex dtype of the same precision: complex64 for float32, complex128 for float64."""
+    return dtype if dtype.kind == "c" else np.dtype(f"c{2 * dtype.itemsize}")
 
 
 def _square(shape: Shape) -> None:
@@ -16,18 +23,102 @@ def _square_same(shape: Shape) -> Shape:
     return shape
 
 
+def _matrices(shape: Shape) -> tuple[Shape, int, int]:
+    """The stack, and rows and columns of its matrices."""
+    if len(shape) < 2:
+        raise errors.ShapeError(f"expected matrices, shape (..., m, n); received {shape}")
+    return shape[:-2], shape[-2], shape[-1]
+
+
 def _det_shape(shape: Shape) -> Shape:
     _square(shape)
     return shape[:-2]
 
 
-def _solve_shape(a: Shape, b: Shape) -> Shape:
+def _slogdet_shape(shape: Shape) -> list[Shape]:
+    return [_det_shape(shape)] * 2
+
+
+def _pullback_shape(g: Shape, x: Shape) -> Shape:
+    _square(x)
+    return broadcast_shapes(g, x)
+
+
+def _solve_shape(a: Shape, b: Shape, *, upper: bool = False, unit: bool = False) -> Shape:
     _square(a)
     if len(b) < 2 or b[-2] != a[-1]:
         raise errors.ShapeError(f"solve: a right-hand side of shape {b} does not fit matrices of shape {a}")
     return (*broadcast_shapes(a[:-2], b[:-2]), *b[-2:])
 
 
-declare("inv cholesky cofactor", LINALG, "x", shape=_square_same, dtype=same_dtype)
+def _eigenvalues_shape(shape: Shape) -> Shape:
+    _square(shape)
+    return shape[:-1]
+
+
+def _eigh_shape(shape: Shape) -> list[Shape]:
+    return [_eigenvalues_shape(shape), shape]
+
+
+def _singular_shape(shape: Shape) -> Shape:
+    stack, m, n = _matrices(shape)
+    return (*stack, min(m, n))
+
+
+def _svd_shape(shape: Shape, *, full_matrices: bool) -> list[Shape]:
+    stack, m, n = _matrices(shape)
+    k = min(m, n)
+    left, right = (m, n) if full_matrices else (k, k)
+    return [(*stack, m, left), (*stack, k), (*stack, right, n)]
+
+
+def _qr_shape(shape: Shape, *, complete: bool) -> list[Shape]:
+    stack, m, n = _matrices(shape)
+    k = m if complete else min(m, n)
+    return [(*stack, m, k), (*stack, k, n)]
+
+
+def _lu_shape(shape: Shape) -> list[Shape]:
+    stack, m, n = _matrices(shape)
+    k = min(m, n)
+    return [(*stack, m), (*stack, m, k), (*stack, k, n)]
+
+
+def _pinv_shape(shape: Shape, rtol: Shape) -> Shape:
+    stack, m, n = _matrices(shape)
+    return (*broadcast_shapes(stack, rtol[:-2]), n, m)
+
+
+def _lstsq_shape(a: Shape, b: Shape, rtol: Shape) -> list[Shape]:
+    stack, m, n = _matrices(a)
+    if len(b) < 2 or b[-2] != m:
+        raise errors.ShapeError(f"lstsq: a right-hand side of shape {b} does not fit matrices of shape {a}")
+    stack = broadcast_shapes(stack, b[:-2], rtol[:-2])
+    return [(*stack, n, b[-1]), (*stack, min(m, n))]
+
+
+def _real(dtype: DType) -> DType:
+    return real_dtype(dtype)
+
+
+declare("inv cholesky cofactor expm", LINALG, "x", shape=_square_same, dtype=same_dtype)
+# the derivative of the cofactors along g: symmetric, so that it serves both modes
+declare("cofactor_pullback", LINALG, "g x", shape=_pullback_shape, dtype=same_dtype)
 declare("det", LINALG, "x", shape=_det_shape, dtype=same_dtype)
+declare("slogdet", LINALG, "x", shape=_slogdet_shape, dtype=lambda x: [x, real_dtype(x)], results=2)
 declare("solve", LINALG, "a b", shape=_solve_shape, dtype=same_dtype)
+declare("solve_triangular", LINALG, "a b", "upper unit", shape=_solve_shape, dtype=lambda a, b, **_: a)
+# Hermitian matrices, of which the lower triangle is read: values in rising order, vectors in columns
+declare("eigvalsh", LINALG, "x", shape=_eigenvalues_shape, dtype=_real)
+declare("eigh", LINALG, "x", shape=_eigh_shape, dtype=lambda x: [real_dtype(x), x], results=2)
+declare("eigvals", LINALG, "x", shape=_eigenvalues_shape, dtype=complex_dtype)
+declare("eig", LINALG, "x", shape=_eigh_shape, dtype=lambda x: [complex_dtype(x)] * 2, results=2)
+declare("svdvals", LINALG, "x", shape=_singular_shape, dtype=_real)
+declare("svd", LINALG, "x", "full_matrices", shape=_svd_shape, dtype=lambda x, **_: [x, real_dtype(x), x], results=3)
+# Q and R as LAPACK has them: the diagonal of R is real, of either sign
+declare("qr", LINALG, "x", "complete", shape=_qr_shape, dtype=lambda x, **_: [x, x], results=2)
+# x[order] = L U, row i of the left side is row order[i] of x
+declare("lu", LINALG, "x", shape=_lu_shape, dtype=lambda x: [INDEX, x, x], results=3)
+# singular values of at most rtol times the largest count as zeros; rtol is a number, or of shape (..., 1, 1)
+declare("pinv", LINALG, "x rtol", shape=_pinv_shape, dtype=same_dtype)
+declare("lstsq", LINALG, "a b rtol", shape=_lstsq_shape, dtype=lambda a, b, rtol: [a, real_dtype(a)], results=2)

@@ -9,23 +9,24 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from adjoint.rules.factors import _svd
+from adjoint.rules.matrices import C, H, T, cast, columns, hermitian, join, part, product
 from adjoint.rules.records import Composed, Custom, Record
 
-
-def _T(B: Any, x: Any) -> Any:
-    n = len(x.shape)
-    return B.permute_dims(x, axes=(*range(n - 2), n - 1, n - 2))
+BOOL = np.dtype(np.bool_)
 
 
 def _solve(B: Any, g: Any, wanted: tuple[int, ...], a: Any, out: Any) -> tuple[Any, ...]:
     """b gets A^-T g, and A gets -(A^-T g) x^T: one solve serves both."""
-    right = B.solve(_T(B, a), g)
-    answers = {0: lambda: B.negative(B.matmul(right, _T(B, out))), 1: lambda: right}
+    right = B.solve(T(B, a), g)
+    answers = {0: lambda: B.negative(B.matmul(right, T(B, out))), 1: lambda: right}
     return tuple(answers[i]() for i in wanted)
 
 
 def _inv(B: Any, g: Any, out: Any) -> Any:
-    turned = _T(B, out)
+    turned = T(B, out)
     return B.negative(B.matmul(B.matmul(turned, g), turned))
 
 
@@ -56,57 +57,208 @@ def _det(B: Any, g: Any, x: Any) -> Any:
 def _cofactor_definition(B: Any, x: Any) -> Any:
     """det(A) A^-T, where A has an inverse; leaves also know the limit where it has none."""
     n = len(x.shape)
-    return B.multiply(B.expand_dims(B.det(x), axis=(n - 2, n - 1)), _T(B, B.inv(x)))
+    return B.multiply(B.expand_dims(B.det(x), axis=(n - 2, n - 1)), T(B, B.inv(x)))
+
+
+def _half_diagonal(B: Any, x: Any) -> Any:
+    """The lower triangle with half the real part of its diagonal: the diagonal of L is real."""
+    n, dtype = x.shape[-1], B.dtype_of(x)
+    ones = B.tril(B.full(shape=(n, n), value=1, dtype=dtype), k=0)
+    halved = B.multiply(x, B.subtract(ones, B.multiply(B.eye(rows=n, columns=n, k=0, dtype=dtype), 0.5)))
+    if dtype.kind != "c":
+        return halved
+    return B.where(B.eye(rows=n, columns=n, k=0, dtype=BOOL), B.astype(B.real(halved), dtype=dtype), halved)
 
 
 def _cholesky(B: Any, g: Any, out: Any) -> Any:
-    """L^-T Phi(L^T g) L^-1, symmetrised; Phi takes the lower triangle with half the diagonal.
-
-    For complex A = L L^H the plain-transpose convention puts conjugates on L.
-    """
-    if B.dtype_of(out).kind == "c":
-        lower = B.conj(out)
-        g = B.conj(g)
-        return B.conj(_cholesky_hermitian(B, g, B.conj(lower)))
-    return _cholesky_hermitian(B, g, out)
-
-
-def _cholesky_hermitian(B: Any, g: Any, lower: Any) -> Any:
-    complex_ = B.dtype_of(lower).kind == "c"
-    adjoint = _T(B, B.conj(lower)) if complex_ else _T(B, lower)
-    inner = B.tril(B.matmul(adjoint, g), k=0)
-    strict = B.tril(inner, k=-1)
-    diagonal = B.subtract(inner, strict)
-    if complex_:  # the diagonal of L is real
-        dtype = B.dtype_of(lower)
-        diagonal = B.astype(B.real(diagonal), dtype=dtype)
-    phi = B.add(strict, B.multiply(diagonal, 0.5))
-    left = B.solve(adjoint, phi)  # L^-H Phi
-    flipped = _T(B, B.conj(left)) if complex_ else _T(B, left)
-    half = B.solve(adjoint, flipped)  # L^-H (L^-H Phi)^H = (L^-H Phi L^-1)^H
-    other = _T(B, B.conj(half)) if complex_ else _T(B, half)
-    return B.multiply(B.add(half, other), 0.5)
+    """L^-T Phi(L^T g) conj(L^-1), made Hermitian; Phi takes the lower triangle with half the diagonal."""
+    inverse = B.inv(out)
+    return hermitian(B, product(B, T(B, inverse), _half_diagonal(B, B.matmul(T(B, out), g)), C(B, inverse)))
 
 
 def _cholesky_forward(B: Any, tangents: Any, out: Any) -> Any:
     """L Phi(L^-1 A' L^-H), with A' made Hermitian as the pullback makes it."""
-    (t,) = tangents
-    complex_ = B.dtype_of(out).kind == "c"
+    inverse = B.inv(out)
+    inner = product(B, inverse, hermitian(B, tangents[0]), H(B, inverse))
+    return B.matmul(out, _half_diagonal(B, inner))
 
-    def H(x: Any) -> Any:
-        return _T(B, B.conj(x)) if complex_ else _T(B, x)
 
-    t = B.multiply(B.add(t, H(t)), 0.5)
-    inner = B.solve(out, H(B.solve(out, t)))  # L^-1 (L^-1 A')^H = (L^-1 A' L^-H)^H, which is itself
-    lower = B.tril(inner, k=0)
-    strict = B.tril(inner, k=-1)
-    return B.matmul(out, B.add(strict, B.multiply(B.subtract(lower, strict), 0.5)))
+def _cofactor_pullback_definition(B: Any, g: Any, x: Any) -> Any:
+    """det(A) (tr(A^-1 g) A^-T - (A^-1 g A^-1)^T), where A has an inverse; leaves also know the limit."""
+    n = len(x.shape)
+    inverse = B.inv(x)
+    moved = B.matmul(inverse, g)
+    ones = B.eye(rows=x.shape[-1], columns=x.shape[-1], k=0, dtype=B.dtype_of(x))
+    trace = B.sum(B.multiply(moved, ones), axis=(n - 2, n - 1), keepdims=True)
+    rest = B.subtract(B.multiply(inverse, trace), B.matmul(moved, inverse))
+    return B.multiply(B.expand_dims(B.det(x), axis=(n - 2, n - 1)), T(B, rest))
+
+
+def _slogdet_definition(B: Any, x: Any) -> tuple[Any, Any]:
+    value = B.det(x)
+    return B.sign(value), B.log(B.abs(value))
+
+
+def _slogdet(B: Any, g: Any, wanted: Any, x: Any, outs: Any) -> tuple[Any]:
+    """A^-T times the cotangent of tr(A^-1 dA), whose real part is that of the logarithm, and which turns the sign."""
+    sign, size = g
+    factor = None if size is None else cast(B, size, outs[0])
+    if sign is not None and B.dtype_of(x).kind == "c":
+        turned = B.multiply(B.astype(B.imag(B.multiply(sign, outs[0])), dtype=B.dtype_of(x)), 1j)
+        factor = turned if factor is None else B.add(factor, turned)
+    if factor is None:
+        return (None,)
+    n = len(x.shape)
+    return (B.multiply(B.expand_dims(factor, axis=(n - 2, n - 1)), T(B, B.inv(x))),)
+
+
+def _slogdet_forward(B: Any, tangents: Any, x: Any, outs: Any) -> tuple[Any, Any]:
+    n = len(x.shape)
+    trace = B.sum(B.multiply(T(B, B.inv(x)), tangents[0]), axis=(n - 2, n - 1), keepdims=False)
+    if B.dtype_of(x).kind != "c":
+        return None, trace
+    return B.multiply(outs[0], B.multiply(B.astype(B.imag(trace), dtype=B.dtype_of(x)), 1j)), B.real(trace)
+
+
+def _along(B: Any, a: Any, e: Any) -> Any:
+    """The derivative of the exponential of A along E: the corner of the exponential of [[A, E], [0, A]].
+
+    A. Al-Mohy and N. Higham, Computing the Frechet derivative of the matrix exponential (2009), equation 1.1. It is
+    linear in E, which is made small first, so that the block matrix needs no more halvings than A does.
+    """
+    n, axes = a.shape[-1], (len(a.shape) - 2, len(a.shape) - 1)
+    size = B.sum(B.abs(B.detach(e)), axis=axes, keepdims=True)
+    size = cast(B, B.where(B.logical_and(B.isfinite(size), B.greater(size, 0.0)), size, 1.0), e)
+    e = B.divide(e, size)
+    block = join(B, join(B, a, e, -1), join(B, B.multiply(e, 0.0), a, -1), -2)
+    corner = part(B, B.expm(block), rows=slice(0, n), columns=slice(n, None))
+    return B.multiply(corner, size)
+
+
+def _expm_series(B: Any, terms: list[Any]) -> Any:
+    """The corner of the exponential of [[A, A', A''/2, ...], [0, A, A', ...], ...], times a factorial."""
+    n, order = terms[0].shape[-1], len(terms) - 1
+    none = B.multiply(terms[0], 0.0)
+    row, factorial = terms[0], 1
+    for k, term in enumerate(terms[1:], 1):
+        factorial *= k
+        row = join(B, row, none if term is None else B.divide(term, float(factorial)), -1)
+    block, zeros = row, none
+    for k in range(1, order + 1):
+        shifted = join(B, zeros, part(B, row, columns=slice(0, n * (order + 1 - k))), -1)
+        block, zeros = join(B, block, shifted, -2), join(B, zeros, none, -1)
+    corner = part(B, B.expm(block), rows=slice(0, n), columns=slice(n * order, None))
+    return B.multiply(corner, float(factorial))
+
+
+_expm_record = Custom(
+    x=lambda B, g, x: _along(B, T(B, x), g), pushforward=lambda B, tangents, x: _along(B, x, tangents[0])
+)
+_expm_record.series = _expm_series
+
+
+# --- least squares: G. Golub and V. Pereyra, The differentiation of pseudo-inverses (1973), equation 4.12 --------
+
+
+def _pinv_definition(B: Any, x: Any, rtol: Any) -> Any:
+    u, s, vh = B.svd(x, full_matrices=False)
+    return B.matmul(columns(B, H(B, vh), _reciprocals(B, s, rtol)), H(B, u))
+
+
+def _reciprocals(B: Any, s: Any, rtol: Any) -> Any:
+    """1 / s, and 0 for those that count as zeros."""
+    if not s.shape[-1]:
+        return s
+    if hasattr(rtol, "shape") and rtol.shape:
+        rtol = B.squeeze(rtol, axis=(len(rtol.shape) - 1,))
+    none = B.less_equal(s, B.multiply(B.max(s, axis=(len(s.shape) - 1,), keepdims=True), rtol))
+    return B.where(none, 0.0, B.divide(1.0, B.where(none, 1.0, s)))
+
+
+def _pinv(B: Any, g: Any, x: Any, out: Any) -> Any:
+    turned, adjoint = T(B, out), H(B, g)
+    total = B.negative(product(B, turned, g, turned))
+    left = product(B, adjoint, C(B, out), turned)
+    total = B.add(total, B.subtract(left, product(B, C(B, x), C(B, out), left)))
+    right = product(B, turned, C(B, out), adjoint)
+    return B.add(total, B.subtract(right, product(B, right, C(B, out), C(B, x))))
+
+
+def _pinv_forward(B: Any, tangents: Any, x: Any, out: Any) -> Any:
+    t = tangents[0]
+    if t is None:
+        return None
+    total, adjoint = B.negative(product(B, out, t, out)), H(B, t)
+    left = product(B, out, H(B, out), adjoint)
+    total = B.add(total, B.subtract(left, product(B, left, x, out)))
+    right = product(B, adjoint, H(B, out), out)
+    return B.add(total, B.subtract(right, product(B, out, x, right)))
+
+
+def _lstsq_definition(B: Any, a: Any, b: Any, rtol: Any) -> tuple[Any, Any]:
+    u, s, vh = B.svd(a, full_matrices=False)
+    inner = B.matmul(H(B, u), b)
+    inverse = _reciprocals(B, s, rtol)
+    scaled = B.multiply(cast(B, B.expand_dims(inverse, axis=(len(inverse.shape),)), inner), inner)
+    x = B.matmul(H(B, vh), scaled)
+    return x, B.broadcast_to(s, shape=(*x.shape[:-2], s.shape[-1]))
+
+
+def _lstsq(B: Any, g: Any, wanted: Any, a: Any, b: Any, rtol: Any, outs: Any) -> tuple[Any, ...]:
+    gx, gs = g
+    found: dict[int, Any] = dict.fromkeys(wanted)
+    if gx is not None:
+        x, inverse = outs[0], B.pinv(a, rtol)
+        turned = T(B, inverse)
+        right = B.matmul(turned, gx)
+        found[1] = right
+        if 0 in wanted:
+            rest = B.subtract(gx, B.matmul(T(B, a), right))
+            residual = B.subtract(b, B.matmul(a, x))
+            total = B.negative(B.matmul(right, T(B, x)))
+            total = B.add(total, B.matmul(C(B, residual), T(B, B.matmul(inverse, C(B, right)))))
+            found[0] = B.add(total, B.matmul(B.matmul(turned, C(B, x)), H(B, rest)))
+    if gs is not None and 0 in wanted:
+        factors = B.svd(a, full_matrices=False)
+        (more,) = _svd(B, (None, gs, None), (0,), factors, False)
+        found[0] = more if found[0] is None else B.add(found[0], more)
+    return tuple([found[i] for i in wanted])
+
+
+def _lstsq_forward(B: Any, tangents: Any, a: Any, b: Any, rtol: Any, outs: Any) -> tuple[Any, Any]:
+    (ta, tb, _), (x, s) = tangents, outs
+    if ta is None and tb is None:
+        return None, None
+    inverse = B.pinv(a, rtol)
+    if ta is None:
+        return B.matmul(inverse, tb), None
+    moved = B.matmul(ta, x)
+    right = B.negative(moved) if tb is None else B.subtract(tb, moved)
+    turned = H(B, ta)
+    residual = B.subtract(b, B.matmul(a, x))
+    outside = product(B, turned, H(B, inverse), x)
+    total = B.add(B.matmul(inverse, right), product(B, inverse, H(B, inverse), B.matmul(turned, residual)))
+    total = B.add(total, B.subtract(outside, B.matmul(inverse, B.matmul(a, outside))))
+    u, _, vh = B.svd(a, full_matrices=False)
+    singular = B.sum(B.multiply(C(B, u), B.matmul(ta, H(B, vh))), axis=(len(u.shape) - 2,), keepdims=False)
+    singular = B.real(singular) if B.dtype_of(a).kind == "c" else singular
+    singular = B.where(B.equal(s, 0.0), 0.0, B.broadcast_to(singular, shape=tuple(s.shape)))
+    return total, singular
 
 
 RECORDS: dict[str, Record] = {
     "solve": Custom(pullback=_solve, pushforward=_solve_forward),
     "inv": Custom(x=_inv, pushforward=_inv_forward),
     "det": Custom(x=_det, pushforward=_det_forward),
-    "cofactor": Composed(_cofactor_definition),
+    "cofactor": Composed(
+        _cofactor_definition,
+        x=lambda B, g, x: B.cofactor_pullback(g, x),
+        pushforward=lambda B, tangents, x: B.cofactor_pullback(tangents[0], x),
+    ),
+    "cofactor_pullback": Composed(_cofactor_pullback_definition),
+    "slogdet": Composed(_slogdet_definition, pullback=_slogdet, pushforward=_slogdet_forward),
+    "expm": _expm_record,
+    "pinv": Composed(_pinv_definition, x=_pinv, pushforward=_pinv_forward),
+    "lstsq": Composed(_lstsq_definition, pullback=_lstsq, pushforward=_lstsq_forward),
     "cholesky": Custom(x=_cholesky, pushforward=_cholesky_forward),
 }

@@ -44,6 +44,9 @@ class Record:
         self.pushforward = pushforward
         # accumulate(B, sink, g, ...): adds the cotangent into a buffer instead of making one
         self.accumulate: Rule | None = None
+        # series(B, terms): the last coefficient of the result, from those of the only operand, None for zero; for
+        # what would otherwise cost exponentially in the order
+        self.series: Rule | None = None
 
     def differentiable(self, primitive: Primitive) -> tuple[str, ...]:
         """The operands that a cotangent can flow to."""

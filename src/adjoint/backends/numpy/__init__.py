@@ -19,6 +19,7 @@ from adjoint.backends.numpy import (
     contraction,
     creation,
     elementwise,
+    fourier,
     indexing,
     linalg,
     normalization,
@@ -43,12 +44,13 @@ _TOPICS = (
     sorting,
     contraction,
     linalg,
-    windows,
-    attention,
-    normalization,
     creation,
     random,
     arrays,
+    fourier,
+    windows,
+    attention,
+    normalization,
 )
 _IMPLEMENTATIONS: dict[str, Implementation] = {
     name: run for topic in _TOPICS for name, run in topic.IMPLEMENTATIONS.items()

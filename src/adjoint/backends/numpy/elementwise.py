@@ -59,18 +59,18 @@ def _sign(x: Array) -> Array:
 
 def _floor_divide(x: Array, y: Array) -> Array:
     """NumPy follows Python beside infinities (inf // 2 is nan), the standard follows the quotient."""
-    infinite = np.logical_or(np.isinf(x), np.isinf(y))
-    if not infinite.any():
+    left, right = np.isinf(x), np.isinf(y)
+    if not np.count_nonzero(left) and not np.count_nonzero(right):  # faster than any() on few elements
         return np.floor_divide(x, y)
     quotient = np.divide(x, y)
     with np.errstate(all="ignore"):
-        return np.where(infinite, quotient, np.floor_divide(x, y))
+        return np.where(np.logical_or(left, right), quotient, np.floor_divide(x, y))
 
 
 def _pow(x: Array, y: Array) -> Array:
     """NumPy takes the square root for exponents 0.5 that broadcast, which differs from the power at -0 and -inf."""
     out = np.power(x, y)
-    if out.dtype.kind != "f" or not np.equal(y, 0.5).any():
+    if out.dtype.kind != "f" or not np.count_nonzero(np.equal(y, 0.5)):
         return out
     rooted = np.logical_and(np.equal(y, 0.5), np.logical_or(np.isneginf(x), np.equal(x, 0)))
     return np.where(rooted, np.abs(x).astype(out.dtype), out) if rooted.any() else out

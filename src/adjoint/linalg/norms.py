@@ -1,0 +1,143 @@
+"""Sizes of vectors and matrices, and what follows from singular values: condition and rank."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeVar
+
+from adjoint import dtypes, errors
+from adjoint.backend import Backend
+from adjoint.functions.creation import inexact, integers
+from adjoint.functions.manipulation import expand_dims, squeeze
+from adjoint.functions.reductions import as_axes, as_axis, as_flag, max, min, sum
+from adjoint.linalg.checks import matrices_of, relative, square
+from adjoint.linalg.factors import svdvals
+from adjoint.linalg.products import inv
+from adjoint.tensor import Axis, Tensor, cast, run
+
+B = TypeVar("B", bound=Backend)
+
+
+def vector_norm(x: Tensor[B], /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Tensor[B]:
+    """The norm of vectors along axes, or of all elements: (sum |x|^ord)^(1/ord); max for inf, count for 0.
+
+    The gradient at the origin is 0. Raises AxisError for an axis that is not there.
+    """
+    x = inexact(x, "vector_norm")
+    axes, keepdims = as_axes(axis, x.ndim, "vector_norm"), as_flag(keepdims, "vector_norm")
+    if isinstance(ord, bool) or not isinstance(ord, (int, float)):
+        raise errors.ArgumentTypeError(f"vector_norm: ord is a number, received {errors.shown(ord)}")
+    if x.dtype is dtypes.float16:  # powers and sums overflow long before the norm does
+        wide = vector_norm(cast(x, dtypes.float32), axis=axes, keepdims=keepdims, ord=ord)
+        return cast(wide, dtypes.float16)
+    if ord == 2:
+        return run("vector_norm", (x,), axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
+    size = run("abs", (x,))
+    if ord == math.inf:
+        return max(size, axes, keepdims=keepdims)
+    if ord == -math.inf:
+        return min(size, axes, keepdims=keepdims)
+    if ord == 0:
+        return sum((size != 0).astype(size.dtype), axes, keepdims=keepdims)
+    if ord == 1:
+        return sum(size, axes, keepdims=keepdims)
+    # powers of zeros and the root of zero have infinite slopes; the norm's derivative is taken as 0 there
+    none = size == 0
+    powers = run("where", (none, math.inf if ord < 0 else 0.0, run("where", (none, 1.0, size)) ** ord))
+    total = sum(powers, axes, keepdims=keepdims)
+    empty = total == 0
+    return run("where", (empty, total, run("where", (empty, 1.0, total)) ** (1 / ord)))  # type: ignore[no-any-return]
+
+
+def matrix_norm(x: Tensor[B], /, *, keepdims: bool = False, ord: float | str = "fro") -> Tensor[B]:
+    """The norm of matrices: of their elements ("fro"), column sums (1, -1), row sums (inf, -inf), or singular values.
+
+    Of these 2 is the largest, -2 the smallest, and "nuc" the sum. Where singular values are equal, the largest or
+    smallest share the gradient; that of a singular value which is zero is 0. Real for complex x.
+    Raises ShapeError for what has fewer than two axes, ArgumentError for any other `ord`.
+
+    >>> import adjoint as ad
+    >>> ad.linalg.matrix_norm(ad.tensor([[3.0, 0.0], [0.0, 4.0]]), ord="nuc").item()
+    7.0
+    """
+    x = matrices_of(x, "matrix_norm")
+    rows, columns, keepdims = x.ndim - 2, x.ndim - 1, as_flag(keepdims, "matrix_norm")
+    if ord == "fro":
+        return vector_norm(x, axis=(rows, columns), keepdims=keepdims)
+    if ord in (2, -2, "nuc"):
+        values = svdvals(x)
+        pick = sum if ord == "nuc" else max if ord == 2 else min
+        out = pick(values, -1)
+        return expand_dims(out, (rows, columns)) if keepdims else out
+    if ord not in (1, -1, math.inf, -math.inf):
+        raise errors.ArgumentError(
+            f"matrix_norm: ord is 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, received {errors.shown(ord)}"
+        )
+    along, pick_sum = (rows, max if ord == 1 else min) if ord in (1, -1) else (columns, max if ord == math.inf else min)
+    sums = sum(run("abs", (x,)), along, keepdims=True)
+    out = pick_sum(sums, (rows, columns), keepdims=True)
+    return out if keepdims else squeeze(out, (rows, columns))
+
+
+def norm(x: Tensor[B], /, ord: float | str | None = None, *, axis: Axis = None, keepdims: bool = False) -> Tensor[B]:
+    """As NumPy's: of all elements without `ord`, of vectors along one axis, of matrices over two.
+
+    >>> import adjoint as ad
+    >>> ad.linalg.norm(ad.tensor([3.0, 4.0])).item()
+    5.0
+    """
+    x = inexact(x, "norm")
+    axes, keepdims = as_axes(axis, x.ndim, "norm"), as_flag(keepdims, "norm")
+    if ord is None:
+        return vector_norm(x, axis=axes, keepdims=keepdims)
+    if len(axes) == 1:
+        if isinstance(ord, str):
+            raise errors.ArgumentError(f"norm: ord={ord!r} is for matrices, not for vectors along axis {axes[0]}")
+        return vector_norm(x, axis=axes, keepdims=keepdims, ord=ord)
+    if len(axes) != 2:
+        raise errors.ArgumentError(f"norm: ord={ord!r} needs one axis or two, received {len(axes)}")
+    rows_columns = axes if axis is None else [as_axis(i, x.ndim, "norm") for i in integers(axis, "norm", "axes")]
+    rest = [i for i in range(x.ndim) if i not in axes]
+    out = matrix_norm(x.permute_dims((*rest, *rows_columns)), ord=ord)
+    return expand_dims(out, axes) if keepdims else out
+
+
+def cond(x: Tensor[B], /, p: float | str | None = None) -> Tensor[B]:
+    """The condition numbers: by singular values, the largest over the smallest (None or 2) or the other way (-2).
+
+    For other orders, those of `matrix_norm`, the norm times the norm of the inverse. Infinite for a singular matrix, of
+    which other orders raise SingularError. Raises NotSquareError for these if matrices are not square.
+
+    >>> import adjoint as ad
+    >>> ad.linalg.cond(ad.tensor([[2.0, 0.0], [0.0, 8.0]])).item()
+    4.0
+    """
+    x = matrices_of(x, "cond")
+    if p is None or p in (2, -2):
+        values = svdvals(x)
+        if not values.shape[-1]:
+            raise errors.ShapeError(f"cond: expected matrices with elements, received shape {x.shape}")
+        largest, smallest = values[..., 0], values[..., -1]
+        return smallest / largest if p == -2 else largest / smallest
+    x = square(x, "cond")
+    return matrix_norm(x, ord=p) * matrix_norm(inv(x), ord=p)
+
+
+def matrix_rank(x: Tensor[B], /, *, rtol: float | Tensor[Any] | None = None) -> Tensor[B]:
+    """How many singular values exceed `rtol` times the largest; int64, and without a gradient.
+
+    `rtol` is a number, or a tensor of numbers for each matrix; the larger of rows and columns times the dtype's
+    epsilon if None. Raises ShapeError for what has fewer than two axes.
+
+    >>> import adjoint as ad
+    >>> ad.linalg.matrix_rank(ad.tensor([[1.0, 2.0], [2.0, 4.0]])).item()
+    1
+    """
+    x = matrices_of(x, "matrix_rank")
+    values = svdvals(x)
+    if not values.shape[-1]:
+        return sum(values, -1).astype(dtypes.int64)
+    bound = relative(rtol, x, "matrix_rank")
+    if isinstance(bound, Tensor):
+        bound = squeeze(bound, -1)
+    return sum(values > max(values, -1, keepdims=True) * bound, -1)

@@ -1,0 +1,220 @@
+"""Products of matrices, powers, determinants, and the parts of a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from adjoint import errors
+from adjoint.backend import Backend
+from adjoint.functions.creation import as_integer, as_tensor, as_tensors, integers
+from adjoint.functions.manipulation import reshape, roll
+from adjoint.functions.products import matmul
+from adjoint.functions.reductions import sum as total
+from adjoint.linalg.checks import square
+from adjoint.primitives import ARRAY, broadcast_shapes
+from adjoint.tensor import Tensor, run, same, wrap
+
+B = TypeVar("B", bound=Backend)
+
+
+class SlogdetResult(NamedTuple):
+    """The sign of the determinant, or its phase, and the logarithm of its absolute value."""
+
+    sign: Tensor[Any]
+    logabsdet: Tensor[Any]
+
+
+def matrix_transpose(x: Tensor[B], /) -> Tensor[B]:
+    """The transposes of a stack of matrices."""
+    return as_tensor(x, "matrix_transpose").mT
+
+
+def inv(x: Tensor[B], /) -> Tensor[B]:
+    """The inverses. Raises NotSquareError for other than square matrices, SingularError for a singular one.
+
+    >>> import adjoint as ad
+    >>> ad.linalg.inv(ad.tensor([[2.0, 0.0], [0.0, 4.0]])).tolist()
+    [[0.5, 0.0], [0.0, 0.25]]
+    """
+    return run("inv", (square(x, "inv"),))  # type: ignore[no-any-return]
+
+
+def det(x: Tensor[B], /) -> Tensor[B]:
+    """The determinants; the first and second derivatives are right also for singular matrices.
+
+    Raises NotSquareError for other than square matrices.
+    """
+    return run("det", (square(x, "det"),))  # type: ignore[no-any-return]
+
+
+def slogdet(x: Tensor[B], /) -> SlogdetResult:
+    """The sign (or phase) of the determinants and the logarithm of their size, which does not overflow.
+
+    Of a singular matrix they are 0 and -inf, and the gradient raises SingularError. Raises NotSquareError for other
+    than square matrices.
+
+    >>> import adjoint as ad
+    >>> ad.linalg.slogdet(ad.tensor([[0.0, 1.0], [1.0, 0.0]])).sign.item()
+    -1.0
+    """
+    return SlogdetResult(*run("slogdet", (square(x, "slogdet"),)))
+
+
+def matrix_power(x: Tensor[B], n: int, /) -> Tensor[B]:
+    """The n-th powers of square matrices: products of squares, of the inverse for a negative n.
+
+    Raises NotSquareError for other than square matrices, SingularError for the inverse of a singular one.
+
+    >>> import adjoint as ad
+    >>> ad.linalg.matrix_power(ad.tensor([[1.0, 1.0], [0.0, 1.0]]), 5).tolist()
+    [[1.0, 5.0], [0.0, 1.0]]
+    """
+    x, n = square(x, "matrix_power"), as_integer(n, "matrix_power", "n")
+    if n == 0:
+        ones = wrap(x.device.eye(rows=x.shape[-1], columns=x.shape[-1], k=0, dtype=x.dtype), x.device)
+        return run("broadcast_to", (ones,), shape=x.shape)  # type: ignore[no-any-return]
+    if n < 0:
+        x, n = run("inv", (x,)), -n
+    out: Tensor[Any] | None = None
+    while True:
+        if n % 2:
+            out = x if out is None else run("matmul", (out, x))
+        n //= 2
+        if not n:
+            assert out is not None
+            return same(out)
+        x = run("matmul", (x, x))
+
+
+def expm(x: Tensor[B], /) -> Tensor[B]:
+    """The exponentials of square matrices, 1 + x + x x / 2 + ..., by scaling and squaring.
+
+    Raises NotSquareError for other than square matrices.
+
+    >>> import adjoint as ad
+    >>> ad.linalg.expm(ad.tensor([[0.0, 1.0], [0.0, 0.0]])).tolist()
+    [[1.0, 1.0], [0.0, 1.0]]
+    """
+    return run("expm", (square(x, "expm"),))  # type: ignore[no-any-return]
+
+
+def multi_dot(arrays: Sequence[Tensor[B]], /) -> Tensor[B]:
+    """The product of two or more matrices, in the order of fewest multiplications; the first and last may be vectors.
+
+    Stacks broadcast. Raises ArgumentError for fewer than two, ShapeError where sizes do not fit.
+    The order is that of T. Cormen et al., Introduction to Algorithms (2009), section 15.2.
+
+    >>> import adjoint as ad
+    >>> ad.linalg.multi_dot([ad.eye(2), ad.tensor([[1.0], [2.0]]), ad.tensor([3.0])]).tolist()
+    [3.0, 6.0]
+    """
+    if not isinstance(arrays, (list, tuple)) or len(arrays) < 2:
+        raise errors.ArgumentError(
+            f"multi_dot: expected a list of two or more matrices, received {errors.shown(arrays)}"
+        )
+    tensors = as_tensors(arrays, "multi_dot")
+    for i, x in enumerate(tensors):
+        if x.ndim < (1 if i in (0, len(tensors) - 1) else 2):
+            raise errors.ShapeError(f"multi_dot: expected matrices, or vectors at the ends; number {i} is {x.shape}")
+    sizes = [1 if tensors[0].ndim == 1 else tensors[0].shape[-2]]
+    sizes += [x.shape[-1 if x.ndim == 1 and i == 0 else -2 if x.ndim > 1 else 0] for i, x in enumerate(tensors)][1:]
+    sizes.append(1 if tensors[-1].ndim == 1 else tensors[-1].shape[-1])
+    return _multiplied(tensors, _splits(sizes), 0, len(tensors) - 1)
+
+
+def _splits(sizes: list[int]) -> dict[tuple[int, int], int]:
+    """Behind which factor each run of factors is best cut in two."""
+    count = len(sizes) - 1
+    costs: dict[tuple[int, int], int] = {(i, i): 0 for i in range(count)}
+    splits: dict[tuple[int, int], int] = {}
+    for length in range(1, count):
+        for i in range(count - length):
+            j = i + length
+            found = [(costs[i, k] + costs[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)]
+            costs[i, j], splits[i, j] = min(found)
+    return splits
+
+
+def _multiplied(tensors: list[Tensor[Any]], splits: dict[tuple[int, int], int], i: int, j: int) -> Tensor[Any]:
+    if i == j:
+        return tensors[i]
+    k = splits[i, j]
+    return matmul(_multiplied(tensors, splits, i, k), _multiplied(tensors, splits, k + 1, j))
+
+
+def kron(x: Tensor[B], y: Any, /) -> Tensor[B]:
+    """The Kronecker product: every element of x times all of y, in blocks, over all axes.
+
+    >>> import adjoint as ad
+    >>> ad.linalg.kron(ad.tensor([1.0, 10.0]), ad.tensor([1.0, 2.0])).tolist()
+    [1.0, 2.0, 10.0, 20.0]
+    """
+    x, y = as_tensors([x, y], "kron")
+    ndim = max(x.ndim, y.ndim)
+    shapes = [(1,) * (ndim - t.ndim) + t.shape for t in (x, y)]
+    left = reshape(x, [n for size in shapes[0] for n in (size, 1)])
+    right = reshape(y, [n for size in shapes[1] for n in (1, size)])
+    return reshape(left * right, [a * b for a, b in zip(*shapes, strict=True)])
+
+
+def cross(x: Tensor[B], y: Any, /, *, axis: int = -1) -> Tensor[B]:
+    """The cross products of vectors of three elements along an axis, which counts from the end; the rest broadcasts.
+
+    Raises ShapeError where the axis has another size or the others do not broadcast, AxisError for one that is not
+    there.
+
+    >>> import adjoint as ad
+    >>> ad.linalg.cross(ad.tensor([1.0, 0.0, 0.0]), ad.tensor([0.0, 1.0, 0.0])).tolist()
+    [0.0, 0.0, 1.0]
+    """
+    x, y = as_tensors([x, y], "cross")
+    (place,) = integers(axis, "cross", "axis")
+    if place >= 0:  # of the longer operand
+        place -= max(x.ndim, y.ndim)
+    for t in (x, y):
+        if not -t.ndim <= place < 0:
+            raise errors.AxisError(f"cross: axis {axis} is out of range for a tensor of {t.ndim} axes")
+        if t.shape[place] != 3:
+            raise errors.ShapeError(f"cross: axis {axis} has 3 elements; received shapes {x.shape} and {y.shape}")
+    try:
+        broadcast_shapes(x.shape, y.shape)
+    except errors.ShapeError as error:
+        raise errors.ShapeError(f"cross: {error}") from None
+    turned = x * roll(y, -1, axis=place) - roll(x, -1, axis=place) * y
+    return roll(turned, -1, axis=place)
+
+
+def diagonal(x: Tensor[B], /, *, offset: int = 0) -> Tensor[B]:
+    """The diagonals of matrices, or those `offset` places above, along the last axis.
+
+    Raises ShapeError for fewer than two axes.
+
+    >>> import adjoint as ad
+    >>> ad.linalg.diagonal(ad.tensor([[1.0, 2.0], [3.0, 4.0]]), offset=1).tolist()
+    [2.0]
+    """
+    x, k = as_tensor(x, "diagonal"), as_integer(offset, "diagonal", "offset")
+    if x.ndim < 2:
+        raise errors.ShapeError(f"diagonal: expected matrices, shape (..., m, n); received {x.shape}")
+    m, n = x.shape[-2:]
+    count = max(0, min(m, n - k) if k >= 0 else min(m + k, n))
+    rows, columns = max(0, -k), max(0, k)
+    device = x.device
+    places = [
+        wrap(device.arange(start=start, stop=start + count, step=1, dtype=np.dtype(np.int64)), device)
+        for start in (rows, columns)
+    ]
+    return run("index", (x, *places), key=(*[slice(None)] * (x.ndim - 2), ARRAY, ARRAY))  # type: ignore[no-any-return]
+
+
+def trace(x: Tensor[B], /, *, offset: int = 0, dtype: Any = None) -> Tensor[B]:
+    """The sums of the diagonals of matrices, of the dtype that `sum` gives. Errors as `diagonal`.
+
+    >>> import adjoint as ad
+    >>> ad.linalg.trace(ad.tensor([[1.0, 2.0], [3.0, 4.0]])).item()
+    5.0
+    """
+    return total(diagonal(x, offset=offset), axis=-1, dtype=dtype)
