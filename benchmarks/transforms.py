@@ -73,7 +73,7 @@ def _loss(xp: Any, log_softmax: Any, p: Any, x: Any, y: Any) -> Any:
 
 
 def _ours(p: Any, x: Any, y: Any) -> Any:
-    return _loss(ad, ad.special.log_softmax, p, x, y)
+    return _loss(ad, lambda z: ad.special.log_softmax(z, axis=-1), p, x, y)
 
 
 def _of(torch: Any) -> Any:

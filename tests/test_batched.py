@@ -110,7 +110,7 @@ def test_created_arrays_are_the_same_for_all(name: str) -> None:
 # --- random numbers ---
 
 
-@pytest.mark.parametrize("name", [n for n, p in TABLE.items() if p.kind is RANDOM])
+@pytest.mark.parametrize("name", [n for n, p in TABLE.items() if p.kind is RANDOM and not p.operands])
 def test_random_numbers_are_shared_or_split_on_request(name: str) -> None:
     for case in CASES[name]:
         one = getattr(LEAF, name)(**case.parameters)
@@ -124,6 +124,29 @@ def test_random_numbers_are_shared_or_split_on_request(name: str) -> None:
             assert len({row.tobytes() for row in split.value}) > 50
         with pytest.raises(ad.errors.ArgumentError, match="randomness="):
             getattr(ad.Batched(LEAF), name)(**case.parameters)
+
+
+@pytest.mark.parametrize("name", [n for n, p in TABLE.items() if p.kind is RANDOM and p.operands])
+def test_random_numbers_of_parameters_are_shared_or_split_on_request(name: str) -> None:
+    for case in CASES[name]:
+        one = getattr(LEAF, name)(*case.operands, **case.parameters)
+        differing = [Batch(np.stack([x * n for n in range(1, 201)]), True) for x in case.operands[:1]]
+        differing += [Batch(x, False) for x in case.operands[1:]]
+        for batched in (False, True):
+            operands = differing if batched else [Batch(x, False) for x in case.operands]
+            split = getattr(ad.Batched(LEAF, 200, "split"), name)(*operands, **case.parameters)
+            assert split.batched
+            assert (split.value.shape, split.value.dtype) == ((200, *one.shape), one.dtype)
+            if one.size > 2:
+                assert len({row.tobytes() for row in split.value}) > 50
+            with pytest.raises(ad.errors.ArgumentError, match="randomness="):
+                getattr(ad.Batched(LEAF), name)(*operands, **case.parameters)
+        with pytest.raises(ad.errors.ArgumentError, match="cannot share one draw"):
+            getattr(ad.Batched(LEAF, randomness="shared"), name)(*differing, **case.parameters)
+        constants = [Batch(x, False) for x in case.operands]
+        shared = getattr(ad.Batched(LEAF, randomness="shared"), name)(*constants, **case.parameters)
+        assert not shared.batched
+        np.testing.assert_array_equal(shared.value, one)
 
 
 def test_split_permutations_are_permutations() -> None:

@@ -149,7 +149,7 @@ ROWS: dict[str, Row] = {
         ["cumulative_sum", "2 axes", "axis="]),
     "cumulative_prod, axis": (lambda: t(A).cumulative_prod(5), lambda: A.cumprod(5), errors.AxisError,
         ["cumulative_prod", "axis 5"]),
-    "softmax of a scalar": (lambda: ad.special.softmax(t(1.0)), None, errors.AxisError, ["softmax", "0-d"]),
+    "softmax of a scalar": (lambda: ad.special.softmax(t(1.0), axis=-1), None, errors.AxisError, ["softmax", "0-d"]),
     "sort of a scalar": (lambda: ad.sort(t(1.0)), lambda: np.sort(1.0), errors.AxisError, ["sort", "0-d"]),
     "permute_dims, too few": (lambda: t(A).permute_dims((0,)), lambda: A.transpose((0,)), errors.AxisError,
         ["permute_dims", "(0,)", "2 axes"]),

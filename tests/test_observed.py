@@ -204,7 +204,11 @@ def test_every_rule_passes(name: str) -> None:
         if not leaves:
             return []
         out = call(name, case, operands, floats)(*leaves)
-        found = [x.backward(wrt=leaves, retain_graph=True) for x in (out if isinstance(out, tuple) else (out,)) if x.is_tracked()]
+        found = [
+            x.backward(wrt=leaves, retain_graph=True)
+            for x in (out if isinstance(out, tuple) else (out,))
+            if x.is_tracked()
+        ]
         return [None if g is None else g.numpy() for grads in found for g in map(grads.get, leaves)]
 
     compared = 0

@@ -556,3 +556,14 @@ def test_memory_goes_both_ways_through_dlpack() -> None:
             assert y.tolist() == x.tolist()
     plain = ad.ones(2, device="numpy")
     assert ad.from_dlpack(plain).device is plain.device
+
+
+def test_the_copy_of_a_leaf_can_be_assigned_to() -> None:
+    """As libraries do that are written for the standard: the gradient flows through the copy."""
+    x = ad.tensor([1.0, 2.0, 3.0]).require_grad()
+    for y in (ad.asarray(x, copy=True), x.astype(x.dtype)):
+        y[0] = 10.0
+        assert (x.tolist(), y.tolist()) == ([1.0, 2.0, 3.0], [10.0, 2.0, 3.0])
+        assert (y * y).sum().backward()[x].tolist() == [0.0, 4.0, 6.0]
+    assert ad.asarray(x) is x
+    assert x.astype(x.dtype, copy=False) is x

@@ -41,13 +41,12 @@ def test_derivatives_of_every_case_in_both_modes(name: str, level: str) -> None:
     assert checked
 
 
-@pytest.mark.parametrize("name", sorted(set(RECORDS) - set(DIFFERENTIABLE)))
+@pytest.mark.parametrize("name", sorted(n for n, record in RECORDS.items() if isinstance(record, NotDifferentiable)))
 def test_constants_have_no_tangent(name: str) -> None:
     for case in CASES[name]:
         moving = [Dual(x, x) if isinstance(x, np.ndarray) and x.dtype.kind in "fc" else x for x in arrays_of(case)]
         with np.errstate(all="ignore"):
             out = getattr(ad.Tangent(ad.NumPy()), name)(*moving, **case.parameters)
-        assert isinstance(RECORDS[name], NotDifferentiable)
         assert out.tangent is None
 
 

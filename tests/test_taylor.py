@@ -154,7 +154,12 @@ class Counting(ad.NumPy):
         return counted
 
 
-@pytest.mark.parametrize("name", DIFFERENTIABLE)
+# Derivatives by a parameter are primitives of their own, one for each order: of two operands at once 2^n of order n,
+# and the incomplete gamma functions multiply by polynomials of n terms besides.
+BRANCHING = {"zeta", "betainc", "gammainc", "gammaincc"}
+
+
+@pytest.mark.parametrize("name", [name for name in DIFFERENTIABLE if name not in BRANCHING])
 def test_work_grows_with_a_power_of_the_order(name: str) -> None:
     """Nothing is computed twice: an order twice as high costs about 8 times as much, and not 64 times."""
     device = Counting()

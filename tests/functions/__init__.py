@@ -8,7 +8,7 @@ names the public functions that have no derivatives, each with the NumPy call th
 from collections.abc import Callable
 from typing import Any
 
-from functions import arrays, core, linalg, networks, standard
+from functions import arrays, core, linalg, networks, random, special, standard
 from functions.core import BITWISE, EINSUMS
 from functions.draw import Call, Draw
 
@@ -18,8 +18,10 @@ FUNCTIONS: dict[str, Callable[[Draw], Call]] = {
     **arrays.FUNCTIONS,
     **linalg.FUNCTIONS,
     **networks.FUNCTIONS,
+    **special.FUNCTIONS,
+    **random.FUNCTIONS,
 }
 PLAIN: dict[str, Any] = {**core.PLAIN, **standard.PLAIN}
-OTHER: set[str] = core.OTHER | standard.OTHER | arrays.OTHER | linalg.OTHER | networks.OTHER
+OTHER: set[str] = set().union(core.OTHER, standard.OTHER, arrays.OTHER, linalg.OTHER, networks.OTHER, random.OTHER)
 
 __all__ = ["BITWISE", "EINSUMS", "FUNCTIONS", "OTHER", "PLAIN", "Draw"]

@@ -115,7 +115,6 @@ def _reduction(f: Any, d: Draw, make: Any, sizes: Shape = (3, 1, 2, 0)) -> Call:
 _each("sum prod", lambda f, d: _reduction(f, d, d.either))
 _each("mean var std", lambda f, d: _reduction(f, d, d.pick(d.distinct, d.complex), (3, 2)))
 _each("max min", lambda f, d: _reduction(f, d, d.distinct, (3, 1, 2)))
-_each("special.logsumexp", lambda f, d: _reduction(f, d, d.real, (3, 1, 2)))
 
 
 def _scan(f: Any, d: Draw) -> Call:
@@ -128,15 +127,6 @@ def _scan(f: Any, d: Draw) -> Call:
 
 
 _each("cumulative_sum cumulative_prod", _scan)
-
-
-def _along(f: Any, d: Draw) -> Call:
-    shape = d.shape(1)
-    axis = d.axis(shape)
-    return (lambda a: f(a, axis=axis)), d.real(shape)
-
-
-_each("special.softmax special.log_softmax", _along)
 
 
 # --- structure ---

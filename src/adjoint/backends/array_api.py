@@ -478,8 +478,8 @@ def _eye(B: ArrayAPI, *, rows: int, columns: int, k: int, dtype: DType) -> Array
 def _random(function: Callable[..., Any]) -> Callable[..., Array]:
     """The numbers that the NumPy leaf draws, so that a key means the same everywhere."""
 
-    def run(B: ArrayAPI, **parameters: Any) -> Array:
-        return B.from_numpy(function(**parameters), copy=False)
+    def run(B: ArrayAPI, *operands: Array, **parameters: Any) -> Array:
+        return B.from_numpy(function(*map(B.to_numpy, operands), **parameters), copy=False)
 
     return run
 
@@ -510,6 +510,7 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "expit": _expit,
     "binary_exponent": _binary_exponent,
     "erf": special.erf,
+    **special.KERNELS,
     "relu": lambda xp, x: xp.maximum(x, 0),
     "softplus": lambda xp, x: xp.logaddexp(x, 0.0),
     "relu_pullback": lambda xp, g, out: xp.where(out <= 0, xp.zeros_like(out), g),

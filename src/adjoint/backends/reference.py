@@ -82,10 +82,14 @@ class Reference(Leaf):
             return composed(self, primitive)
         return functools.partial(self._run, primitive, _IMPLEMENTATIONS[primitive.name])
 
-    def _elementwise(self, primitive: Primitive, function: Callable[..., Number], *operands: Any) -> Values:
+    def _elementwise(
+        self, primitive: Primitive, function: Callable[..., Number], *operands: Any, **parameters: Any
+    ) -> Values:
         arrays = self._arrays(operands)
-        shape, dtype = result_spec(primitive, [Spec(a.shape, a.dtype) for a in arrays], {})
+        shape, dtype = result_spec(primitive, [Spec(a.shape, a.dtype) for a in arrays], parameters)
         columns = [_broadcast(a, shape).values for a in arrays]
+        if parameters:
+            function = functools.partial(function, **parameters)
         return self.make(shape, list(itertools.starmap(function, zip(*columns, strict=True))), dtype)
 
     def _run(self, primitive: Primitive, function: Callable[..., Any], *operands: Any, **parameters: Any) -> Any:
@@ -688,8 +692,8 @@ def _eye(B: Reference, *, rows: int, columns: int, k: int, dtype: DType) -> Line
 def _random(function: Callable[..., Any]) -> Callable[..., Line]:
     """The numbers that the NumPy leaf draws."""
 
-    def run(B: Reference, **parameters: Any) -> Line:
-        return function(**parameters).reshape(-1).tolist()  # type: ignore[no-any-return]
+    def run(B: Reference, *operands: Values, **parameters: Any) -> Line:
+        return function(*map(B.to_numpy, operands), **parameters).reshape(-1).tolist()  # type: ignore[no-any-return]
 
     return run
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors
+from adjoint.backends.exact import special_floats, special_numbers
 from adjoint.primitives import DType
 
 Number = Any  # bool, int, and the real and complex numbers of one `Scalars`
@@ -48,6 +49,7 @@ class Scalars:
             **{name: self._smooth(name) for name in _SMOOTH},
             **{name: getattr(self, name) for name in _OWN},
             **_PLAIN,
+            **(special_floats() if digits is None else special_numbers(self._real)),
         }
 
     def convert(self, value: Number, dtype: DType) -> Number:

@@ -154,7 +154,7 @@ class Autodiff(Decorator[J]):
 
     def implement(self, primitive: Primitive) -> Implementation:
         run = self.inner[primitive]
-        if primitive.kind in (CREATION, RANDOM):
+        if primitive.kind in (CREATION, RANDOM) and not primitive.operands:
             lifted = self._lift_source(run)
         else:
             lifted = self._lift(primitive, run, record_of(primitive))

@@ -166,17 +166,24 @@ class Batched(Decorator[J]):
 
     def _random(self, primitive: Primitive, run: Implementation) -> Implementation:
         if self.randomness == "shared":
-            return lambda **parameters: Batch(run(**parameters), False)
+            return _shared(primitive, run)
         size = self.size
         if self.randomness == "error" or size is None:
 
-            def refuse(**_: Any) -> Any:
+            def refuse(*_: Any, **__: Any) -> Any:
                 raise errors.ArgumentError(
                     f"{primitive.name} inside vmap: say whether examples draw numbers of their own, "
                     "vmap(..., randomness='split'), or share one draw, randomness='shared'"
                 )
 
             return refuse
+        if primitive.operands:
+
+            def each(*operands: Any, shape: Shape, **parameters: Any) -> Batch:
+                values = [_aligned(self.inner, o.value, o.batched, len(shape)) for o in operands]
+                return Batch(run(*values, shape=(size, *shape), **parameters), True)
+
+            return each
         if "shape" in primitive.parameters:
             return lambda *, shape, **parameters: Batch(run(shape=(size, *shape), **parameters), True)
         uniform, argsort, astype = self.inner.random_uniform, self.inner.argsort, self.inner.astype
@@ -187,6 +194,20 @@ class Batched(Decorator[J]):
             return Batch(astype(argsort(numbers, axis=1, descending=False), dtype=dtype), True)
 
         return permutation
+
+
+def _shared(primitive: Primitive, run: Implementation) -> Implementation:
+    """One draw for all examples, which parameters that differ between them do not have."""
+
+    def lifted(*operands: Batch, **parameters: Any) -> Batch:
+        if any(o.batched for o in operands):
+            raise errors.ArgumentError(
+                f"{primitive.name} inside vmap: its parameters differ from example to example, which cannot share one "
+                "draw then; write randomness='split'"
+            )
+        return Batch(run(*[o.value for o in operands], **parameters), False)
+
+    return lifted
 
 
 # --- rules, by kind ------------------------------------------------------------------------------

@@ -94,13 +94,13 @@ class Dependence(Decorator[J]):
 
     def implement(self, primitive: Primitive) -> Implementation:
         run, record = self.inner[primitive], RECORDS.get(primitive.name)
-        if primitive.kind in (CREATION, RANDOM):
+        if primitive.kind in (CREATION, RANDOM) and not primitive.operands:
             return lambda **parameters: Dependent(run(**parameters), None)
         through, several, inner = _through(primitive, record), primitive.results > 1, self.inner
         rule = _RULES.get(primitive.name)
         definition = record.definition if rule is None and isinstance(record, Composed) else None
-        if rule is None:  # a user's primitive
-            rule = _BY_KIND[ELEMENTWISE] if primitive.kind is ELEMENTWISE else _everything
+        if rule is None:  # random numbers of given parameters, or a user's primitive
+            rule = _BY_KIND[ELEMENTWISE] if primitive.kind in (ELEMENTWISE, RANDOM) else _everything
 
         def lifted(*operands: Any, **parameters: Any) -> Any:
             if definition is not None:

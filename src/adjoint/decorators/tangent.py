@@ -56,7 +56,7 @@ class Tangent(Decorator[J]):
 
     def implement(self, primitive: Primitive) -> Implementation:
         run = self.inner[primitive]
-        if primitive.kind in (CREATION, RANDOM):
+        if primitive.kind in (CREATION, RANDOM) and not primitive.operands:
             return lambda **parameters: Dual(run(**parameters), None)
         record = record_of(primitive)
         definition = defined(primitive, record)

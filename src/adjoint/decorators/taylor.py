@@ -139,7 +139,7 @@ class Taylor(Decorator[J]):
 
     def implement(self, primitive: Primitive) -> Implementation:
         run = self.inner[primitive]
-        if primitive.kind in (CREATION, RANDOM):
+        if primitive.kind in (CREATION, RANDOM) and not primitive.operands:
             return lambda **parameters: self.wrap(run(**parameters))
         record = record_of(primitive)
         definition = defined(primitive, record)

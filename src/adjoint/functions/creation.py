@@ -159,7 +159,7 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
             raise _unshared("asarray", place)
         out = values if place is values.device else to_device(values, place)
         out = out if wanted is None else cast(out, wanted)
-        return same(out) if copy and out is values else out
+        return _copied(out) if copy and out is values else out
     if hasattr(values, "__dlpack__") and not isinstance(values, (np.ndarray, np.generic)):
         out = from_dlpack(values, device=device, copy=copy)
         if copy is False and not _is(wanted, out.dtype):
@@ -167,6 +167,11 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
         return out if wanted is None else cast(out, wanted)
     array = _values(values, dtype, "asarray")
     return _held("asarray", values, array, _place(device), copy)
+
+
+def _copied(x: Tensor[Any]) -> Tensor[Any]:
+    """A tensor of its own: of a tracked one a result in the graph, so that a leaf's copy can be assigned to."""
+    return run("astype", (x,), dtype=x.dtype) if x.device.tracked(x._array) else same(x)
 
 
 def _is(wanted: DType | None, dtype: DType) -> bool:
@@ -277,7 +282,7 @@ def astype(x: Tensor[Any], dtype: Any, /, *, copy: bool = True, device: Any = No
     wanted = dtypes.as_dtype(dtype)
     if device is not None and find_device(device) is not x.device:
         x, copy = to_device(x, device), False
-    return same(x) if copy and x.dtype is wanted else cast(x, wanted)
+    return _copied(x) if copy and x.dtype is wanted else cast(x, wanted)
 
 
 def made(place: Backend, name: str, **parameters: Any) -> Tensor[Any]:

@@ -20,6 +20,7 @@ from adjoint.primitives import (
     linalg,
     normalization,
     reduction,
+    special,
     structural,
     windows,
 )
@@ -87,6 +88,7 @@ __all__ = [
     "reduction",
     "result_spec",
     "same_dtype",
+    "special",
     "structural",
     "window_shape",
     "windows",

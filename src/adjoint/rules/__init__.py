@@ -12,7 +12,9 @@ from adjoint.rules import (
     indexing,
     linalg,
     normalization,
+    random,
     reduction,
+    special,
     structural,
     windows,
 )
@@ -35,6 +37,8 @@ RECORDS: dict[str, Record] = {
     **indexing.RECORDS,
     **contraction.RECORDS,
     **linalg.RECORDS,
+    **special.RECORDS,
+    **random.RECORDS,
     **arrays.RECORDS,
     **factors.RECORDS,
     **fourier.RECORDS,

@@ -26,6 +26,7 @@ from adjoint.backends.numpy import (
     random,
     reduction,
     sorting,
+    special,
     structural,
     windows,
 )
@@ -47,6 +48,7 @@ _TOPICS = (
     creation,
     random,
     arrays,
+    special,
     fourier,
     windows,
     attention,

@@ -37,9 +37,34 @@ def permutation(*, key: tuple[int, int], size: int, dtype: DType) -> Array:
     return _generator(key).permutation(size).astype(dtype, copy=False)
 
 
+def loggamma(a: Array, *, key: tuple[int, int], shape: tuple[int, ...]) -> Array:
+    """Logarithms of gamma distributed numbers, which themselves would be zero for small a.
+
+    A number of the shape a + 1 times a power 1 / a of a uniform one has the shape a. nan where a is not positive.
+    """
+    generator = _generator(key)
+    valid = np.greater(a, 0) & np.isfinite(a)
+    precise = np.where(valid, a, 1.0).astype(np.float64)
+    draw = np.log(generator.standard_gamma(precise + 1.0, size=shape))
+    with np.errstate(over="ignore"):
+        draw = draw - generator.standard_exponential(shape) / precise
+    return np.asarray(np.where(valid, draw, np.nan)).astype(a.dtype)
+
+
+def poisson(rate: Array, *, key: tuple[int, int], shape: tuple[int, ...], dtype: DType) -> Array:
+    return np.asarray(_generator(key).poisson(rate, size=shape)).astype(dtype, copy=False)
+
+
+def binomial(n: Array, p: Array, *, key: tuple[int, int], shape: tuple[int, ...], dtype: DType) -> Array:
+    return np.asarray(_generator(key).binomial(np.asarray(n).astype(np.int64), p, size=shape)).astype(dtype, copy=False)
+
+
 IMPLEMENTATIONS: dict[str, Implementation] = {
     "random_uniform": uniform,
     "random_normal": normal,
     "random_integers": integers,
     "random_permutation": permutation,
+    "random_loggamma": loggamma,
+    "random_poisson": poisson,
+    "random_binomial": binomial,
 }

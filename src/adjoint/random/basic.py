@@ -1,9 +1,4 @@
-"""Random tensors. Numbers follow from a key of seed and counter, the same on every backend.
-
-A sequence of keys belongs to a leaf backend, so that levels over one leaf draw on: `ad.random.seed(n)` starts that of
-the default device's leaf anew, `ad.random.seed(n, device)` another's.
-Draws are constants: gradients flow through what is computed from them, as in `mean + std * normal(...)`.
-"""
+"""Uniform and normal numbers, coin tosses, integers and permutations."""
 
 from __future__ import annotations
 

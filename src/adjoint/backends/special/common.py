@@ -1,0 +1,62 @@
+"""What the kernels of special functions share."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+Kernel = Callable[..., Any]
+
+
+def kernel(function: Kernel) -> Kernel:
+    """A function of broadcast float64 arrays, for real floating arrays and Python scalars: computed in double.
+
+    All branches are computed and one is chosen, so that what is not chosen may overflow or be nan. What is nan in an
+    operand is nan in the result.
+    """
+
+    @functools.wraps(function)
+    def run(xp: Any, *operands: Any, **parameters: Any) -> Any:
+        dtype = next(x.dtype for x in operands if hasattr(x, "dtype"))
+        arrays = [xp.asarray(x, dtype=xp.float64) for x in operands]
+        if len(arrays) > 1:
+            arrays = list(xp.broadcast_arrays(*arrays))
+        out = function(xp, *arrays, **parameters)
+        for x in arrays:
+            out = xp.where(xp.isnan(x), x, out)
+        return xp.asarray(out, dtype=dtype)
+
+    return run
+
+
+def horner(coefficients: tuple[float, ...], x: Any) -> Any:
+    """The polynomial in x, the coefficients from the constant one on."""
+    total = x * coefficients[-1] + coefficients[-2]
+    for coefficient in coefficients[-3::-1]:
+        total = total * x + coefficient
+    return total
+
+
+# exp(s) - 1 - s over s^2, for |s| <= 1/4: Taylor coefficients
+_EXCESS = tuple(functools.reduce(lambda product, i: product / i, range(1, k + 1), 1.0) for k in range(2, 14))
+
+
+def excess(xp: Any, s: Any) -> Any:
+    """exp(s) - 1 - s, without cancellation."""
+    near, small = small_excess(xp, s)
+    return xp.where(near, small, xp.expm1(s) - s)
+
+
+def small_excess(xp: Any, s: Any) -> tuple[Any, Any]:
+    """Whether |s| <= 1/4, and exp(s) - 1 - s where it is."""
+    near = xp.abs(s) <= 0.25
+    s = xp.where(near, s, xp.zeros_like(s))
+    return near, s * s * horner(_EXCESS, s)
+
+
+def log_ratio(xp: Any, x: Any, y: Any) -> Any:
+    """log(x / y), accurate also where the ratio is near 1."""
+    ratio = x / y
+    near = (ratio > 0.5) & (ratio < 2.0)
+    return xp.where(near, xp.log1p(xp.where(near, (x - y) / y, 0.0 * ratio)), xp.log(ratio))

@@ -1,0 +1,187 @@
+"""Numbers of discrete distributions, and choices. They are constants: no gradient flows to their parameters.
+
+Shapes, parameters and devices are as for the continuous ones; results are int64 unless a dtype is given.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeVar
+
+import numpy as np
+
+from adjoint import dtypes, errors
+from adjoint.backend import Backend
+from adjoint.functions.creation import as_shape
+from adjoint.functions.elementwise import floor, log, log1p, where
+from adjoint.functions.indexing import argsort, take
+from adjoint.functions.manipulation import expand_dims
+from adjoint.functions.reductions import argmax, as_axis
+from adjoint.functions.reductions import sum as total_of
+from adjoint.random.basic import integers, permutation
+from adjoint.random.parameters import (
+    ANY,
+    NOT_NEGATIVE,
+    POSITIVE_PROBABILITY,
+    PROBABILITY,
+    WHOLE,
+    Draw,
+    ShapeLike,
+    fits,
+)
+from adjoint.tensor import Tensor
+
+B = TypeVar("B", bound=Backend)
+
+
+def _integer(dtype: Any, name: str) -> dtypes.DType:
+    found = dtypes.default_int if dtype is None else dtypes.as_dtype(dtype)
+    if found.kind not in "iuf":
+        raise errors.DtypeError(f"{name}: expected an integer or real dtype, received {found}")
+    return found
+
+
+def poisson(rate: Any, shape: ShapeLike | None = None, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
+    """Counts of the Poisson distribution of a mean. Raises ArgumentError for a negative rate.
+
+    >>> import adjoint as ad
+    >>> ad.random.poisson([0.0, 1e6]).dtype
+    dtype('int64')
+    """
+    draw = Draw("poisson", shape, dtypes.float64, device, {"rate": NOT_NEGATIVE}, rate)
+    return draw.sampled("random_poisson", *_constant(draw), dtype=_integer(dtype, "poisson"))
+
+
+def binomial(n: Any, p: Any, shape: ShapeLike | None = None, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
+    """Counts of successes among n of probability p. Raises ArgumentError unless n is whole and p is a probability."""
+    draw = Draw("binomial", shape, dtypes.float64, device, {"n": WHOLE, "p": PROBABILITY}, n, p)
+    return draw.sampled("random_binomial", *_constant(draw), dtype=_integer(dtype, "binomial"))
+
+
+def geometric(p: Any, shape: ShapeLike | None = None, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
+    """Counts of trials up to the first success, from 1. Raises ArgumentError unless 0 < p <= 1."""
+    draw = Draw("geometric", shape, dtypes.float64, device, {"p": POSITIVE_PROBABILITY}, p)
+    (share,) = _constant(draw)
+    return (floor(log(draw.uniform()) / log1p(-share)) + 1.0).astype(_integer(dtype, "geometric"))
+
+
+def rademacher(shape: ShapeLike = (), *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
+    """-1 or 1, each with probability 1/2."""
+    draw = Draw("rademacher", shape, None, device, {})
+    return where(draw.noise() < 0.5, -1, 1).astype(_integer(dtype, "rademacher"))
+
+
+def categorical(logits: Any, shape: ShapeLike | None = None, *, axis: int = -1, device: Any = None) -> Tensor[Any]:
+    """Class numbers, each with the probability that softmax(logits) has along an axis.
+
+    `shape` is the result's; by default that of the logits without the axis, which then must broadcast to it. As the
+    largest of the logits with Gumbel noise: -inf is never drawn.
+
+    Raises AxisError for an axis that is not there, ArgumentError for logits that are nan.
+
+    >>> import adjoint as ad
+    >>> ad.random.categorical([[0.0, -ad.inf], [-ad.inf, 0.0]]).tolist()
+    [0, 1]
+    """
+    name = "categorical"
+    draw = Draw(name, None, None, device, {"logits": ANY}, logits)
+    (x,) = _constant(draw)
+    if not x.ndim:
+        raise errors.AxisError(f"{name}: a 0-d tensor of logits has no axis of classes")
+    place = as_axis(axis, x.ndim, name)
+    if not x.shape[place]:
+        raise errors.ShapeError(f"{name}: there are no classes in logits of shape {x.shape}")
+    own = (*x.shape[:place], *x.shape[place + 1 :])
+    outer = own if shape is None else as_shape(shape, name)
+    from_end = place - x.ndim  # the axis of classes, counted from the end
+    full = [*outer]
+    full.insert(len(full) + from_end + 1, x.shape[place])
+    if len(outer) < len(own) or not fits(x.shape, tuple(full)):
+        raise errors.ShapeError(f"{name}: logits of shape {own} do not broadcast to classes of shape {outer}")
+    noise = -log(-log(draw.uniform(tuple(full))))
+    return argmax(x + noise, axis=from_end)
+
+
+def choice(
+    x: Any,
+    shape: ShapeLike = (),
+    *,
+    replace: bool = True,
+    p: Any = None,
+    axis: int = 0,
+    device: Any = None,
+) -> Tensor[Any]:
+    """Random slices of a tensor along an axis, or integers below x; gradients flow to what was chosen.
+
+    `p` are probabilities, equal ones by default. Without replacement none is chosen twice; with `p` then one after the
+    other, each in proportion among those that are left.
+
+    Raises ArgumentError for probabilities that are negative or do not sum to one, and for more choices than there are.
+
+    >>> import adjoint as ad
+    >>> sorted(ad.random.choice(4, 4, replace=False).tolist())
+    [0, 1, 2, 3]
+    >>> ad.random.choice(ad.tensor([10.0, 20.0]), 3, p=[0.0, 1.0]).tolist()
+    [20.0, 20.0, 20.0]
+    """
+    name = "choice"
+    if isinstance(x, (list, tuple, np.ndarray)):
+        raise errors.ArgumentTypeError(
+            f"{name}: expected a tensor or an int, received {errors.shown(x)}; see ad.tensor"
+        )
+    if isinstance(x, Tensor):
+        size, device = x.shape[as_axis(axis, x.ndim, name)], x.device if device is None else device
+    else:
+        (size,) = as_shape(x, name)
+    wanted = as_shape(shape, name)
+    count = math.prod(wanted)
+    if count and not size:
+        raise errors.ArgumentError(f"{name}: there is nothing to choose from")
+    if not replace and count > size:
+        raise errors.ArgumentError(f"{name}: {count} choices of {size} without replacement; shape is {wanted}")
+    if p is not None:
+        places = _weighted(name, size, wanted, replace, p, device)
+    elif replace:
+        places = integers(0, max(size, 1), wanted, device=device)
+    else:
+        places = permutation(size, device=device)[:count].reshape(wanted)
+    return take(x, places, axis=axis) if isinstance(x, Tensor) else places
+
+
+def _weighted(name: str, size: int, shape: tuple[int, ...], replace: bool, p: Any, device: Any) -> Tensor[Any]:
+    draw = Draw(name, None, dtypes.float64, device, {"p": PROBABILITY}, p)
+    (share,) = _constant(draw)
+    if share.shape != (size,):
+        raise errors.ShapeError(f"{name}: there are {size} to choose from, and probabilities of shape {share.shape}")
+    values = np.asarray(share.device.values_of(share._array))
+    if np.abs(values.sum(axis=-1) - 1.0).max() > 1e-6:
+        raise errors.ArgumentError(f"{name}: probabilities must sum to one, received a sum of {values.sum()}")
+    count = math.prod(shape)
+    if replace:  # how many partial sums a uniform number is not below
+        ends = share.cumulative_sum(axis=0)
+        ends = (ends / ends[-1])[:-1]
+        below = expand_dims(draw.uniform(shape), -1) >= ends
+        return total_of(below, axis=-1)
+    if count > (values > 0).sum(axis=-1).min():
+        raise errors.ArgumentError(f"{name}: {count} choices without replacement, and fewer that are possible")
+    noise = -log(-log(draw.uniform((size,))))
+    return argsort(log(share) + noise, descending=True)[:count].reshape(shape)
+
+
+def shuffle(x: Tensor[B], axis: int = 0) -> Tensor[B]:
+    """The slices of a tensor along an axis in random order, as a new tensor; gradients flow through.
+
+    >>> import adjoint as ad
+    >>> sorted(ad.random.shuffle(ad.tensor([1.0, 2.0, 3.0])).tolist())
+    [1.0, 2.0, 3.0]
+    """
+    if not isinstance(x, Tensor):
+        raise errors.ArgumentTypeError(f"shuffle: expected a tensor, received {errors.shown(x)}")
+    if not x.ndim:
+        raise errors.ShapeError("shuffle: a 0-d tensor has no slices")
+    place = as_axis(axis, x.ndim, "shuffle")
+    return take(x, permutation(x.shape[place], device=x.device), axis=place)
+
+
+def _constant(draw: Draw) -> list[Tensor[Any]]:
+    return [x.detach() for x in draw.parameters]

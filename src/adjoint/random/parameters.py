@@ -1,0 +1,134 @@
+"""What all distributions share: where their numbers are made, and parameters that broadcast to their shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint import dtypes, errors
+from adjoint.backend import Backend
+from adjoint.devices import active_level
+from adjoint.dtypes import DType
+from adjoint.functions.creation import _place, as_shape
+from adjoint.functions.elementwise import maximum
+from adjoint.primitives import Shape, broadcast_shapes
+from adjoint.tensor import Tensor, cast, explain, lifted, meet, wrap
+
+ShapeLike = int | Sequence[int]
+Test = tuple[Callable[[Any], Any], str]  # what holds of valid values, and its wording
+
+ANY: Test = (lambda v: v == v, "be numbers")
+POSITIVE: Test = (lambda v: v > 0, "be positive")
+NOT_NEGATIVE: Test = (lambda v: v >= 0, "not be negative")
+PROBABILITY: Test = (lambda v: (v >= 0) & (v <= 1), "be between 0 and 1")
+POSITIVE_PROBABILITY: Test = (lambda v: (v > 0) & (v <= 1), "be above 0 and at most 1")
+WHOLE: Test = (lambda v: (v >= 0) & (v == np.floor(v)), "be whole numbers from 0")
+
+
+class Draw:
+    """A draw of a distribution: its shape, dtype and device, and its parameters as tensors, in order.
+
+    Raises ArgumentTypeError for parameters that are no numbers, ArgumentError for values that the distribution does
+    not have, ShapeError where parameters do not broadcast to the shape, DtypeError for a dtype that is not real.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        shape: ShapeLike | None,
+        dtype: Any,
+        device: Any,
+        tests: dict[str, Test],
+        *values: Any,
+        events: tuple[int, ...] = (),
+    ) -> None:
+        self.name = name
+        tensors = [v for v in values if isinstance(v, Tensor)]
+        level = active_level()
+        if device is None and level is not None:
+            device = level
+        self.place: Backend = tensors[0].device if device is None and tensors else _place(device)
+        given = [_numbers(v, name, what) for v, what in zip(values, tests, strict=True)]
+        self.dtype = _floating(dtype, given, name)
+        parameters = [self._tensor(v) for v in given]
+        for x, what, (test, wording) in zip(parameters, tests, tests.values(), strict=True):
+            _check(x, name, what, test, wording)
+        # the last axes of some parameters belong to one number, as those of a matrix do
+        counts = events or (0,) * len(parameters)
+        own = broadcast_shapes(*[p.shape[: max(0, p.ndim - n)] for p, n in zip(parameters, counts, strict=True)])
+        self.shape: Shape = own if shape is None else as_shape(shape, name)
+        if not fits(own, self.shape):
+            raise errors.ShapeError(
+                f"{name}: parameters of shape {own} do not broadcast to numbers of shape {self.shape}; leave the "
+                "shape out for one number for each parameter"
+            )
+        self.parameters = parameters
+
+    def _tensor(self, value: Any) -> Tensor[Any]:
+        if isinstance(value, Tensor):
+            return cast(value, self.dtype)
+        array = np.asarray(value, dtype=self.dtype)
+        return wrap(self.place.from_numpy(array, copy=True), self.place)
+
+    def uniform(self, shape: Shape | None = None, dtype: DType | None = None) -> Tensor[Any]:
+        """Uniform numbers strictly between 0 and 1: the 0 that a generator gives becomes half its step."""
+        dtype = self.dtype if dtype is None else dtype
+        step = {2: 2.0**-11, 4: 2.0**-24, 8: 2.0**-53}[dtype.itemsize]
+        return maximum(self.noise("random_uniform", shape, dtype), step / 2)
+
+    def noise(
+        self, name: str = "random_uniform", shape: Shape | None = None, dtype: DType | None = None
+    ) -> Tensor[Any]:
+        """Numbers that depend on no parameters."""
+        how = {"shape": self.shape if shape is None else shape, "dtype": self.dtype if dtype is None else dtype}
+        return wrap(getattr(self.place, name)(key=self.place.next_key(), **how), self.place)
+
+    def sampled(self, name: str, *parameters: Tensor[Any], **options: Any) -> Tensor[Any]:
+        """Run a random primitive whose operands are parameters, where they meet the place of the draw."""
+        anchor = wrap(self.place.full(shape=(), value=0, dtype=self.dtype), self.place)
+        device = meet(anchor, *parameters)
+        arrays = [lifted(x, device) for x in parameters]
+        options = {"shape": self.shape, **options}
+        try:
+            return wrap(getattr(device, name)(*arrays, key=device.next_key(), **options), device)
+        except Exception as error:
+            raise explain(error, device, name, arrays, options) from error
+
+
+def fits(shape: Shape, whole: Shape) -> bool:
+    """Whether a shape broadcasts to another one."""
+    try:
+        return broadcast_shapes(shape, whole) == whole
+    except errors.ShapeError:
+        return False
+
+
+def _numbers(value: Any, name: str, what: str) -> Any:
+    if isinstance(value, (list, tuple)):
+        return dtypes.values_of(value, None, name)
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating, np.ndarray, Tensor)):
+        raise errors.ArgumentTypeError(f"{name}: {what} is a number or a tensor, received {errors.shown(value)}")
+    return value
+
+
+def _floating(dtype: Any, values: Sequence[Any], name: str) -> DType:
+    """The given dtype, or that of the parameters: float32 beside Python's numbers and integers."""
+    if dtype is not None:
+        found = dtypes.as_dtype(dtype)
+    else:
+        kinds = [v.dtype for v in values if isinstance(v, (Tensor, np.ndarray)) and v.dtype.kind in "fc"]
+        found = kinds[0] if kinds else dtypes.default_float
+        for other in kinds[1:]:
+            found = dtypes.promote(found, other)
+    if found.kind != "f":
+        raise errors.DtypeError(f"{name}: expected a real floating dtype, received {found}")
+    return dtypes.as_dtype(found)
+
+
+def _check(x: Tensor[Any], name: str, what: str, test: Callable[[Any], Any], wording: str) -> None:
+    values = np.asarray(x.device.values_of(x._array))
+    valid = np.asarray(test(values))
+    if not valid.all():
+        raise errors.ArgumentError(f"{name}: {what} must {wording}, received {values[~valid].flat[0]}")

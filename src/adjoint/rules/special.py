@@ -1,0 +1,204 @@
+"""Derivatives of special functions; numbers of formulas are those of the NIST Digital Library, dlmf.nist.gov."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from adjoint.rules.elementwise import _of as constant
+from adjoint.rules.elementwise import _pi as pi
+from adjoint.rules.elementwise import over_size
+from adjoint.rules.records import Elementwise, Record
+
+
+def _gauss(B: Any, g: Any, x: Any) -> Any:
+    """g times 2 exp(-x^2) / sqrt(pi), 7.10.1."""
+    return B.multiply(g, B.divide(B.exp(B.negative(B.square(x))), B.multiply(B.sqrt(pi(B, x)), 0.5)))
+
+
+def _inverse_gauss(B: Any, g: Any, out: Any) -> Any:
+    return B.multiply(g, B.multiply(B.exp(B.square(out)), B.multiply(B.sqrt(pi(B, out)), 0.5)))
+
+
+def _erfcx(B: Any, g: Any, x: Any, out: Any) -> Any:
+    slope = B.subtract(B.multiply(x, out), B.divide(1.0, B.sqrt(pi(B, x))))
+    return B.multiply(g, B.multiply(slope, 2.0))
+
+
+def _log_ndtr(B: Any, g: Any, x: Any) -> Any:
+    """The density over the distribution function, whose exponentials cancel."""
+    ratio = B.erfcx(B.multiply(x, B.negative(constant(B, "sqrt", 0.5, x))))
+    return B.multiply(g, B.divide(B.sqrt(B.divide(2.0, pi(B, x))), ratio))
+
+
+def polygamma(B: Any, n: int, x: Any) -> Any:
+    """The derivative of digamma of an order, 5.15.1."""
+    if n == 0:
+        return B.digamma(x)
+    return B.multiply(B.zeta(n + 1.0, x, order=0), float((-1) ** (n + 1) * math.factorial(n)))
+
+
+def _after(B: Any, s: Any) -> Any:
+    return s + 1.0 if isinstance(s, (int, float)) else B.add(s, 1.0)
+
+
+def _zeta_q(B: Any, g: Any, s: Any, q: Any, order: Any) -> Any:
+    """-s zeta(s + 1, q), 25.11.17, and its derivatives by s."""
+    slope = B.multiply(B.zeta(_after(B, s), q, order=order), s)
+    if order:
+        slope = B.add(slope, B.multiply(B.zeta(_after(B, s), q, order=order - 1), float(order)))
+    return B.negative(B.multiply(g, slope))
+
+
+# --- incomplete functions: densities times polynomials in the derivatives of their logarithms ----
+
+
+def _scores(B: Any, a: Any, x: Any, count: int) -> list[Any]:
+    """The derivatives by a of log(x^(a - 1) exp(-x) / gamma(a)), from the first on."""
+    first = B.subtract(B.log(x), B.digamma(a))
+    return [first, *[B.negative(polygamma(B, n, a)) for n in range(1, count)]]
+
+
+def _gammainc_x(B: Any, g: Any, a: Any, x: Any, order: Any) -> Any:
+    density = B.gamma_density(a, x)
+    if order:
+        scores = _scores(B, a, x, order)
+        density = B.multiply(density, _bell(B, {(i + 1, 0): s for i, s in enumerate(scores)}, order, 0))
+    return B.multiply(g, density)
+
+
+def _density_x(B: Any, g: Any, a: Any, x: Any, out: Any) -> Any:
+    return B.multiply(g, B.multiply(out, B.subtract(B.divide(B.subtract(a, 1.0), x), 1.0)))
+
+
+def _beta_scores(B: Any, a: Any, b: Any, x: Any, i: int, j: int) -> dict[tuple[int, int], Any]:
+    """The derivatives by a and b of log(x^(a - 1) (1 - x)^(b - 1) / B(a, b))."""
+    found = {}
+    for k in range(i + 1):
+        for n in range(j + 1):
+            if k + n:
+                score = polygamma(B, k + n - 1, B.add(a, b))
+                if not n:
+                    score = B.subtract(score, polygamma(B, k - 1, a))
+                if not k:
+                    score = B.subtract(score, polygamma(B, n - 1, b))
+                if k + n == 1:
+                    score = B.add(score, B.log(x) if k else B.log1p(B.negative(x)))
+                found[k, n] = score
+    return found
+
+
+def _betainc_x(B: Any, g: Any, a: Any, b: Any, x: Any, order: Any) -> Any:
+    density, (i, j) = B.beta_density(a, b, x), order
+    if i + j:
+        density = B.multiply(density, _bell(B, _beta_scores(B, a, b, x, i, j), i, j))
+    return B.multiply(g, density)
+
+
+def _bell(B: Any, scores: dict[tuple[int, int], Any], i: int, j: int) -> Any:
+    """The derivative of exp(f) of orders i and j over exp(f), from those of f: complete Bell polynomials."""
+    known: dict[tuple[int, int], Any] = {(0, 0): 1.0}
+
+    def at(m: int, n: int) -> Any:
+        if (m, n) not in known:
+            first = (1, 0) if m else (0, 1)
+            rest, total = (m - first[0], n - first[1]), None
+            for k in range(rest[0] + 1):
+                for l in range(rest[1] + 1):
+                    ways = float(math.comb(rest[0], k) * math.comb(rest[1], l))
+                    part = B.multiply(scores[first[0] + k, first[1] + l], at(rest[0] - k, rest[1] - l))
+                    part = part if ways == 1.0 else B.multiply(part, ways)
+                    total = part if total is None else B.add(total, part)
+            known[m, n] = total
+        return known[m, n]
+
+    return at(i, j)
+
+
+def _beta_density(B: Any, g: Any, a: Any, b: Any, x: Any, out: Any, k: int, n: int) -> Any:
+    return B.multiply(g, B.multiply(out, _beta_scores(B, a, b, x, k, n)[k, n]))
+
+
+def _beta_density_x(B: Any, g: Any, a: Any, b: Any, x: Any, out: Any) -> Any:
+    slope = B.divide(B.subtract(a, 1.0), x)
+    return B.multiply(g, B.multiply(out, B.subtract(slope, B.divide(B.subtract(b, 1.0), B.subtract(1.0, x)))))
+
+
+# --- Bessel functions ----------------------------------------------------------------------------
+
+
+def _bessel_i(B: Any, g: Any, x: Any, out: Any, order: Any, scaled: Any, reduced: Any) -> Any:
+    """Over x to the order, the derivative is x times the next one, 10.29.4; scaled ones fall with |x| besides."""
+    following = B.bessel_i(x, order=order + 1, scaled=scaled, reduced=True)
+    if reduced or not order:
+        slope = B.multiply(following, x)
+    else:
+        mine = B.bessel_i(x, order=order, scaled=scaled, reduced=True)
+        slope = B.add(B.multiply(mine, float(order)), B.multiply(following, B.square(x)))
+        slope = slope if order == 1 else B.multiply(slope, B.pow(x, order - 1))
+    if scaled:
+        slope = B.subtract(slope, B.multiply(B.sign(x), out))
+    return B.multiply(g, slope)
+
+
+def _spherical_bessel(B: Any, g: Any, x: Any, order: Any) -> Any:
+    """Minus z times the next one, 10.51.3, where z is pi x."""
+    slope = B.multiply(B.spherical_bessel(x, order=order + 1), B.multiply(x, B.square(pi(B, x))))
+    return B.negative(B.multiply(g, slope))
+
+
+# --- entropies -----------------------------------------------------------------------------------
+
+
+def _log_ratio(B: Any, x: Any, y: Any) -> Any:
+    return B.log(B.divide(x, B.where(B.equal(y, 0.0), 1.0, y)))
+
+
+RECORDS: dict[str, Record] = {
+    "erfc": Elementwise(x=lambda B, g, x: B.negative(_gauss(B, g, x))),
+    "erfcx": Elementwise(x=_erfcx),
+    "erfinv": Elementwise(x=_inverse_gauss),
+    "erfcinv": Elementwise(x=lambda B, g, out: B.negative(_inverse_gauss(B, g, out))),
+    "log_ndtr": Elementwise(x=_log_ndtr),
+    "gamma": Elementwise(x=lambda B, g, x, out: B.multiply(g, B.multiply(out, B.digamma(x)))),
+    "gammaln": Elementwise(x=lambda B, g, x: B.multiply(g, B.digamma(x))),
+    "digamma": Elementwise(x=lambda B, g, x: B.multiply(g, B.zeta(2.0, x, order=0))),
+    "betaln": Elementwise(
+        a=lambda B, g, a, b: B.multiply(g, B.subtract(B.digamma(a), B.digamma(B.add(a, b)))),
+        b=lambda B, g, a, b: B.multiply(g, B.subtract(B.digamma(b), B.digamma(B.add(a, b)))),
+    ),
+    "zeta": Elementwise(s=lambda B, g, s, q, order: B.multiply(g, B.zeta(s, q, order=order + 1)), q=_zeta_q),
+    "gammainc": Elementwise(
+        a=lambda B, g, a, x, order: B.multiply(g, B.gammainc(a, x, order=order + 1)),
+        x=_gammainc_x,
+    ),
+    "gammaincc": Elementwise(
+        a=lambda B, g, a, x: B.negative(B.multiply(g, B.gammainc(a, x, order=1))),
+        x=lambda B, g, a, x: B.negative(B.multiply(g, B.gamma_density(a, x))),
+    ),
+    "gamma_density": Elementwise(
+        a=lambda B, g, a, x, out: B.multiply(g, B.multiply(out, _scores(B, a, x, 1)[0])), x=_density_x
+    ),
+    "betainc": Elementwise(
+        a=lambda B, g, a, b, x, order: B.multiply(g, B.betainc(a, b, x, order=(order[0] + 1, order[1]))),
+        b=lambda B, g, a, b, x, order: B.multiply(g, B.betainc(a, b, x, order=(order[0], order[1] + 1))),
+        x=_betainc_x,
+    ),
+    "beta_density": Elementwise(
+        a=lambda B, g, a, b, x, out: _beta_density(B, g, a, b, x, out, 1, 0),
+        b=lambda B, g, a, b, x, out: _beta_density(B, g, a, b, x, out, 0, 1),
+        x=_beta_density_x,
+    ),
+    "bessel_i": Elementwise(x=_bessel_i),
+    "spherical_bessel": Elementwise(x=_spherical_bessel),
+    "entr": Elementwise(x=lambda B, g, x: B.negative(B.multiply(g, B.add(B.log(x), 1.0)))),
+    "rel_entr": Elementwise(
+        x=lambda B, g, x, y: B.multiply(g, B.add(_log_ratio(B, x, y), 1.0)),
+        y=lambda B, g, x, y: B.negative(B.multiply(g, over_size(B, x, y))),
+    ),
+    "kl_div": Elementwise(
+        x=lambda B, g, x, y: B.multiply(g, _log_ratio(B, x, y)),
+        y=lambda B, g, x, y: B.multiply(g, over_size(B, B.subtract(y, x), y)),
+    ),
+    "logit": Elementwise(x=lambda B, g, x: B.divide(g, B.multiply(x, B.subtract(1.0, x)))),
+}

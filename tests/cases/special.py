@@ -1,0 +1,56 @@
+"""Cases of special functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cases.values import PAIRS, Array, Case, between, either_sign, positive, real, unary, unit
+
+_TRIPLES: list[tuple[tuple[int, ...], ...]] = [
+    ((), (), ()), ((3,), (3,), (3,)), ((2, 1), (3,), ()), ((0,), (1,), (1,)), ((2,), (1,), (2, 2)),
+]  # fmt: skip
+_FEW: list[tuple[tuple[int, ...], ...]] = [((2, 1), (2,)), ((0,), (1,)), ((), ())]
+_share = between(0.1, 0.9)
+
+
+def _on(shapes: Any, *makers: Callable[..., Array], **parameters: Any) -> list[Case]:
+    return [Case(tuple([make(*s) for make, s in zip(makers, each, strict=True)]), parameters) for each in shapes]
+
+
+def _each(make: Callable[..., Array], **parameters: Any) -> list[Case]:
+    return [Case(case.operands, parameters) for case in unary(make)]
+
+
+def _below(*shape: int) -> Array:
+    """Negative numbers away from integers."""
+    return np.asarray(-1.0 - between(0.2, 0.8)(*shape))
+
+
+CASES: dict[str, list[Case]] = {
+    **{name: unary(real) for name in ("erfc", "erfcx", "log_ndtr")},
+    "erfinv": unary(unit),
+    "erfcinv": unary(between(0.1, 1.8)),
+    "logit": unary(_share),
+    "entr": unary(positive),
+    **{name: unary(positive, _below) for name in ("gamma", "gammaln", "digamma")},
+    "bessel_i": [
+        case
+        for order, scaled, reduced in [(0, False, False), (1, True, False), (1, False, True), (2, True, True)]
+        for case in _each(real, order=order, scaled=scaled, reduced=reduced)
+    ],
+    "spherical_bessel": [case for order in (0, 1, 2) for case in _each(either_sign(0.2, 3.0), order=order)],
+    **{name: _on(PAIRS, positive, positive) for name in ("rel_entr", "kl_div", "betaln")},
+    "zeta": [case for order in (0, 1) for case in _on(PAIRS, between(1.5, 5.0), positive, order=order)]
+    + [Case((2.0, positive(2, 2)), {"order": 0}), Case((3.0, _below(3)), {"order": 0})],
+    # few cases of these: each call is a quadrature
+    "gammainc": [*_on(_FEW, positive, positive, order=0), *_on(_FEW[:1], positive, positive, order=1)],
+    **{name: _on(_FEW, positive, positive) for name in ("gammaincc", "gamma_density")},
+    "betainc": [
+        *_on([((2, 1), (2,), ()), ((0,), (1,), (1,))], positive, positive, _share, order=(0, 0)),
+        Case((positive(), positive(), _share()), {"order": (1, 0)}),
+    ],
+    "beta_density": _on(_TRIPLES, positive, positive, _share),
+}

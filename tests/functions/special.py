@@ -1,0 +1,101 @@
+"""Calls of special functions."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import adjoint as ad
+from functions.draw import Call, Draw
+
+FUNCTIONS: dict[str, Callable[[Draw], Call]] = {}
+
+
+def _each(names: str, maker: Callable[[Any, Draw], Call]) -> None:
+    for name in names.split():
+        FUNCTIONS[f"special.{name}"] = lambda d, f=operator.attrgetter(name)(ad.special): maker(f, d)
+
+
+_each("erfc erfcx ndtr log_ndtr log_expit i0 i0e i1 i1e sinc", lambda f, d: (f, d.real(d.shape())))
+_each("erfinv", lambda f, d: (f, d.unit(d.shape())))
+_each("erfcinv", lambda f, d: (f, d.between(d.shape(), 0.1, 1.8)))
+_each("ndtri logit", lambda f, d: (f, d.between(d.shape(), 0.1, 0.9)))
+_each("entr loggamma", lambda f, d: (f, d.positive(d.shape())))
+
+
+def _sometimes_negative(f: Any, d: Draw) -> Call:
+    x = d.positive(d.shape())
+    return f, d.pick(x, d.lay(-np.ceil(x) - 0.2 - 0.2 * x))
+
+
+_each("gamma gammaln digamma psi", _sometimes_negative)
+
+
+def _polygamma(d: Draw) -> Call:
+    order = d.pick(0, 1, 2)
+    return (lambda x: ad.special.polygamma(order, x)), d.positive(d.shape())
+
+
+FUNCTIONS["special.polygamma"] = _polygamma
+
+
+def _two(f: Any, d: Draw) -> Call:
+    x, y = d.shapes(2)
+    if d.pick(False, True):
+        scalar = d.positive(()).item()
+        return (lambda a: f(a, scalar)), d.positive(x)
+    return f, d.positive(x), d.positive(y)
+
+
+_each("beta betaln xlogy xlog1py rel_entr kl_div", _two)
+
+
+def _few(d: Draw, count: int) -> list[Any]:
+    """Small shapes: these functions are quadratures."""
+    return list(d.pick([(2,), (2,), ()][:count], [(2, 1), (2,), (1,)][:count], [(0,), (1,), ()][:count]))
+
+
+_each("gammainc gammaincc", lambda f, d: (f, *[d.positive(s) for s in _few(d, 2)]))
+
+
+def _betainc(d: Draw) -> Call:
+    a, b, x = _few(d, 3)
+    p, q = d.positive(a), d.positive(b)
+    return d.pick(
+        (ad.special.betainc, p, q, d.between(x, 0.2, 0.8)),
+        (lambda s, t: ad.special.betainc(s, t, 0.4), p, q),
+    )
+
+
+def _zeta(d: Draw) -> Call:
+    s, q = _few(d, 2)
+    return d.pick(
+        (ad.special.zeta, d.between(s, 1.5, 4.0), d.positive(q)),
+        (ad.special.zeta, d.between(s, -3.5, -2.2)),
+        (ad.special.zeta, d.between(s, 1.5, 4.0)),
+    )
+
+
+def _logsumexp(d: Draw) -> Call:
+    shape = d.shape(sizes=(3, 1, 2))
+    axis, keepdims = d.axes(shape), d.pick(False, True)
+    how = {"axis": axis, "keepdims": keepdims}
+    factors = d.positive(shape)
+    return d.pick(
+        (lambda a: ad.special.logsumexp(a, **how), d.real(shape)),
+        (lambda a, b: ad.special.logsumexp(a, b=b, **how), d.real(shape), factors),
+        (lambda a, b: ad.special.logsumexp(a, b=-b, return_sign=True, **how)[0], d.real(shape), factors),
+    )
+
+
+def _along(f: Any, d: Draw) -> Call:
+    shape = d.shape(1)
+    axis = d.pick(d.axis(shape), None, tuple(range(min(2, len(shape)))))
+    return (lambda a: f(a, axis=axis)), d.real(shape)
+
+
+_each("softmax log_softmax", _along)
+FUNCTIONS |= {"special.betainc": _betainc, "special.zeta": _zeta, "special.logsumexp": _logsumexp}

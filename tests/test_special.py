@@ -1,0 +1,368 @@
+"""Special functions: how accurate they are, beside mpmath and SciPy; their values at singular points; gradients."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import peer
+
+import adjoint as ad
+
+mpmath, scipy = peer("mpmath"), peer("scipy.special")
+S = ad.special
+RNG = np.random.default_rng(20240601)
+
+Array = np.ndarray[Any, Any]
+
+
+# what docs/special.md promises
+PAGE = (Path(__file__).parent.parent / "docs" / "special.md").read_text()
+BOUNDS = {name: float(bound) for name, bound in re.findall(r"^\| `(\w+)` \| ([0-9.e-]+) \|", PAGE, re.MULTILINE)}
+
+
+def test_every_promise_is_measured() -> None:
+    assert set(BOUNDS) == set(EXACT)
+
+
+def spread(low: float, high: float, count: int = 60) -> Array:
+    """Positive numbers of all sizes between two."""
+    return np.exp(RNG.uniform(math.log(low), math.log(high), count))
+
+
+def uniform(low: float, high: float, count: int = 60) -> Array:
+    return RNG.uniform(low, high, count)
+
+
+def values(f: Callable[..., Any], *points: Array) -> Array:
+    return np.asarray(f(*[ad.asarray(p, device="numpy") for p in points]).numpy())
+
+
+def relative(ours: Array, exact: list[Any]) -> float:
+    """The largest relative error; where the exact value is below the normal numbers, that of the smallest of these."""
+    errors = [
+        abs(mpmath.mpf(float(x)) - y) / max(abs(y), mpmath.mpf(2) ** -1022) for x, y in zip(ours, exact, strict=True)
+    ]
+    return float(max(errors))
+
+
+def m(x: Any) -> Any:
+    return mpmath.mpf(float(x))
+
+
+def _log_ndtr(x: Any) -> Any:
+    return mpmath.log(mpmath.erfc(-m(x) / mpmath.sqrt(2)) / 2)
+
+
+def _erfcinv(y: Any) -> Any:
+    """By Newton's method from SciPy's value: mpmath's own works with 1 - y."""
+    y, x = m(y), m(scipy.erfcinv(float(y)))
+    for _ in range(4):
+        x += (mpmath.erfc(x) - y) * mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(x * x)
+    return x
+
+
+def _ndtri(y: Any) -> Any:
+    return -mpmath.sqrt(2) * _erfcinv(2 * y)
+
+
+def _gamma(x: Any) -> Any:
+    return mpmath.gamma(m(x))
+
+
+def _sinc(x: Any) -> Any:
+    return mpmath.sinc(mpmath.pi * m(x))
+
+
+def _hurwitz(s: Any, q: Any) -> Any:
+    """Euler and Maclaurin with many terms, since mpmath's own loses digits."""
+    s, q, n = m(s), m(q), 40
+    a = q + n
+    total = mpmath.fsum((q + k) ** -s for k in range(n)) + a ** (1 - s) / (s - 1) + a**-s / 2
+    for j in range(1, 25):
+        total += mpmath.bernoulli(2 * j) / mpmath.factorial(2 * j) * mpmath.rf(s, 2 * j - 1) * a ** (1 - s - 2 * j)
+    return total
+
+
+def _near(a: Array) -> Array:
+    """Where distributions of shape a and mean a have their mass, and far out."""
+    return np.concatenate([a * np.exp(RNG.normal(size=a.size) * np.minimum(2.0, 3.0 / np.sqrt(a)))])
+
+
+_A, _P, _Q = spread(1e-3, 1e3), spread(0.02, 400.0), spread(0.02, 400.0)
+_X = np.clip(np.where(RNG.uniform(size=60) < 0.7, RNG.beta(_P, _Q), uniform(0, 1)), 1e-6, 1 - 1e-6)
+_ALL = spread(1e-300, 1e300)
+
+# name: (points, mpmath's function of them)
+EXACT: dict[str, tuple[tuple[Array, ...], Callable[..., Any]]] = {
+    "erf": ((np.concatenate([uniform(-6, 6), spread(1e-300, 1)]),), lambda x: mpmath.erf(m(x))),
+    "erfc": ((np.concatenate([uniform(-6, 26.5), spread(1e-300, 1)]),), lambda x: mpmath.erfc(m(x))),
+    "erfcx": ((uniform(-26, 50),), lambda x: mpmath.erfc(m(x)) * mpmath.exp(m(x) ** 2)),
+    "erfinv": ((np.concatenate([uniform(-1, 1), 1 - spread(1e-15, 0.3)]),), lambda y: mpmath.erfinv(m(y))),
+    "erfcinv": ((np.concatenate([uniform(0, 2), spread(1e-300, 0.3)]),), _erfcinv),
+    "ndtr": ((uniform(-37, 8),), lambda x: mpmath.erfc(-m(x) / mpmath.sqrt(2)) / 2),
+    "log_ndtr": ((np.concatenate([uniform(-40, 8), -spread(1, 90)]),), _log_ndtr),
+    "ndtri": ((np.concatenate([uniform(0, 0.49), spread(1e-300, 0.3)]),), _ndtri),
+    "gamma": ((np.concatenate([uniform(0, 171), spread(1e-300, 1), -uniform(0, 170)]),), _gamma),
+    "gammaln": ((np.concatenate([_ALL, uniform(0, 10)]),), lambda x: mpmath.loggamma(m(x))),
+    "digamma": ((np.concatenate([_ALL, uniform(0, 10)]),), lambda x: mpmath.digamma(m(x))),
+    "betaln": ((spread(1e-5, 1e7), spread(1e-5, 1e7)), lambda a, b: mpmath.log(mpmath.beta(m(a), m(b)))),
+    "beta": ((spread(1e-5, 300), spread(1e-5, 300)), lambda a, b: mpmath.beta(m(a), m(b))),
+    "zeta": ((1 + spread(1e-3, 50), spread(1e-3, 1e4)), _hurwitz),
+    "gammainc": ((_A, _near(_A)), lambda a, x: mpmath.gammainc(m(a), 0, m(x), regularized=True)),
+    "gammaincc": ((_A, _near(_A)), lambda a, x: mpmath.gammainc(m(a), m(x), mpmath.inf, regularized=True)),
+    "betainc": ((_P, _Q, _X), lambda a, b, x: mpmath.betainc(m(a), m(b), 0, m(x), regularized=True)),
+    "i0": ((uniform(-700, 700),), lambda x: mpmath.besseli(0, m(x))),
+    "i1": ((np.concatenate([uniform(-20, 20), spread(1e-300, 700)]),), lambda x: mpmath.besseli(1, m(x))),
+    "i0e": ((spread(1e-5, 1e4),), lambda x: mpmath.besseli(0, m(x)) * mpmath.exp(-m(x))),
+    "i1e": ((spread(1e-5, 1e4),), lambda x: mpmath.besseli(1, m(x)) * mpmath.exp(-m(x))),
+    "sinc": ((np.concatenate([uniform(-20, 20), spread(1e-9, 100)]),), _sinc),
+    "expit": ((uniform(-700, 40),), lambda x: 1 / (1 + mpmath.exp(-m(x)))),
+    "log_expit": ((uniform(-700, 700),), lambda x: -mpmath.log1p(mpmath.exp(-m(x)))),
+    "logit": ((np.concatenate([uniform(0, 1), spread(1e-300, 0.3)]),), lambda p: mpmath.log(m(p) / (1 - m(p)))),
+    "entr": ((spread(1e-300, 1e300),), lambda x: -m(x) * mpmath.log(m(x))),
+    "rel_entr": ((spread(1e-9, 1e9), spread(1e-9, 1e9)), lambda x, y: m(x) * mpmath.log(m(x) / m(y))),
+    "kl_div": (
+        (x := spread(1e-9, 1e9), x * np.exp(RNG.normal(size=60) * RNG.choice([1e-8, 1e-3, 1.0, 10.0], 60))),
+        lambda x, y: m(x) * mpmath.log(m(x) / m(y)) - m(x) + m(y),
+    ),
+    "xlogy": ((spread(1e-9, 1e9), spread(1e-300, 1e300)), lambda x, y: m(x) * mpmath.log(m(y))),
+    "xlog1py": ((spread(1e-9, 1e9), spread(1e-300, 1e300)), lambda x, y: m(x) * mpmath.log1p(m(y))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_relative_errors_in_double_precision(name: str) -> None:
+    points, exact = EXACT[name]
+    with mpmath.workdps(50):
+        error = relative(values(getattr(S, name), *points), [exact(*p) for p in zip(*points, strict=True)])
+    assert error <= BOUNDS[name], error
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_single_precision_is_the_rounded_double(name: str) -> None:
+    """Computed in double precision: a unit in the last place for each of the few operations of a composed function."""
+    with np.errstate(over="ignore"):
+        points = [p.astype(np.float32) for p in EXACT[name][0]]
+    inside = np.all([np.isfinite(p) & (np.abs(p) > 1e-30) for p in points], axis=0)
+    points = [p[inside] for p in points]
+    with np.errstate(all="ignore"):
+        wide = values(getattr(S, name), *[p.astype(np.float64) for p in points])
+        exact = wide.astype(np.float32)
+        ours = values(getattr(S, name), *points)
+    kept = np.isfinite(exact) & (np.abs(exact) > 1e-37)
+    assert ours.dtype == np.float32
+    composed = {"ndtr": 2e-4, "beta": 2e-4, "xlogy": 1e-6, "log_expit": 1e-6, "expit": 3e-7, "erf": 5e-7}
+    np.testing.assert_allclose(ours[kept], exact[kept], rtol=composed.get(name, 3e-7))
+
+
+# where SciPy, by what it documents, has another opinion: at infinity it has no limit of these
+LIMITS = {"i0": "inf", "i1": "inf", "sinc": "inf"}
+SINGULAR = np.asarray([0.0, -0.0, 1.0, 2.0, -1.0, -2.0, -2.5, 0.5, 800.0, -800.0, np.inf, -np.inf, np.nan])
+ONE = (
+    "erf erfc erfcx erfinv erfcinv ndtr log_ndtr ndtri gamma gammaln loggamma digamma i0 i0e i1 i1e sinc expit "
+    "log_expit logit entr zeta"
+)
+TWO = "xlogy xlog1py rel_entr kl_div gammainc gammaincc"
+
+
+def theirs(name: str) -> Any:
+    return np.sinc if name == "sinc" else getattr(scipy, name)
+
+
+@pytest.mark.parametrize("name", ONE.split())
+def test_singular_points_of_one_number_are_as_in_scipy(name: str) -> None:
+    points = SINGULAR[np.isfinite(SINGULAR)] if name in LIMITS else SINGULAR
+    if name == "zeta":  # reflected, without a limit at -inf; SciPy gives nan there as well
+        points = points[points > -700]
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(
+            values(getattr(S, name), points), theirs(name)(points), rtol=1e-12, atol=1e-16 * (name == "sinc")
+        )
+
+
+@pytest.mark.parametrize("name", TWO.split())
+def test_singular_points_of_two_numbers_are_as_in_scipy(name: str) -> None:
+    x, y = (np.ravel(v) for v in np.meshgrid(SINGULAR, SINGULAR))
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(values(getattr(S, name), x, y), theirs(name)(x, y), rtol=1e-12)
+
+
+def test_singular_points_of_the_beta_functions_are_as_in_scipy() -> None:
+    grid = SINGULAR[np.abs(SINGULAR) < 100]
+    x, y = (np.ravel(v) for v in np.meshgrid(grid, grid))
+    np.testing.assert_allclose(values(S.betaln, x, y), scipy.betaln(x, y), rtol=1e-12, atol=1e-15)
+    points = np.meshgrid(SINGULAR, SINGULAR, SINGULAR)
+    np.testing.assert_allclose(values(S.betainc, *points), scipy.betainc(*points), rtol=1e-12)
+    finite = np.asarray([0.5, 1.5, -0.5, -1.5, 3.0])
+    x, y = (np.ravel(v) for v in np.meshgrid(finite, finite + 0.2))
+    np.testing.assert_allclose(values(S.beta, x, y), scipy.beta(x, y), rtol=1e-13)
+
+
+def test_zeta_of_two_numbers() -> None:
+    s, q = (
+        np.asarray([1.0, 0.5, 2.0, 2.0, 3.0, 2.5, 4.0, np.nan]),
+        np.asarray([2.0, 2.0, -1.0, -1.5, -20.3, -1.5, np.inf, 1.0]),
+    )
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(values(S.zeta, s, q), scipy.zeta(s, q), rtol=1e-13)
+    assert S.zeta(2.0, q=2.0).item() == S.zeta(2.0, 2.0).item()
+    far = values(S.zeta, np.asarray([2.0]), np.asarray([-1e9 - 0.25]))  # no loop over a thousand million terms
+    np.testing.assert_allclose(far, math.pi**2 / math.sin(math.pi * 0.25) ** 2, rtol=1e-7)
+
+
+def test_riemann_zeta_of_all_real_numbers() -> None:
+    points = np.concatenate([uniform(-30, 0), uniform(0, 0.99), uniform(1.01, 40)])
+    with mpmath.workdps(40):
+        assert relative(values(S.zeta, points), [mpmath.zeta(m(x)) for x in points]) <= 5e-13
+    assert values(S.zeta, np.asarray([-2.0, -4.0])).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 7])
+def test_polygamma(n: int) -> None:
+    points = np.concatenate([spread(1e-3, 1e6), -uniform(0.1, 20)])
+    ours = values(lambda x: S.polygamma(n, x), points)
+    with mpmath.workdps(40):
+        exact = np.asarray([float(mpmath.psi(n, m(x))) for x in points])
+    np.testing.assert_allclose(ours, exact, rtol=2e-13, atol=1e-13 * (n > 0) + 1e-14)
+    orders = np.asarray([0, 1, 2, 3])
+    np.testing.assert_allclose(
+        values(lambda x: S.polygamma(orders, x), np.asarray(0.7)), scipy.polygamma(orders, 0.7), rtol=1e-13
+    )
+
+
+@pytest.mark.parametrize("bad", [-1, 0.5, [0, -2], "1"])
+def test_orders_of_polygamma_are_whole_numbers(bad: Any) -> None:
+    with pytest.raises(ad.errors.ArgumentError, match="whole numbers"):
+        S.polygamma(bad, ad.tensor(1.0))
+
+
+# --- derivatives by parameters ---
+
+
+def gradient(f: Callable[..., Any], *points: float) -> list[float]:
+    tensors = [ad.tensor(p, dtype=ad.float64).require_grad() for p in points]
+    grads = f(*tensors).backward()
+    return [grads[x].item() for x in tensors]
+
+
+@pytest.mark.parametrize(
+    ("a", "x"),
+    [(0.05, 0.3), (0.3, 0.01), (0.3, 1e-9), (1.0, 1.0), (3.0, 2.0), (3.0, 20.0), (40.0, 30.0), (500.0, 550.0),
+     (5e3, 4.9e3)],
+)  # fmt: skip
+def test_derivatives_of_gammainc_by_its_shape(a: float, x: float) -> None:
+    with mpmath.workdps(40):
+        psi = mpmath.digamma(m(a))
+        density = lambda t: mpmath.exp((m(a) - 1) * mpmath.log(t) - t - mpmath.loggamma(m(a))) * (mpmath.log(t) - psi)
+        s = mpmath.sqrt(m(a))
+        if x < a and a > 1:  # the shorter side
+            ends = [mpmath.mpf(0), *[m(x) - k * s for k in (12, 8, 5, 3, 2, 1) if m(x) > k * s], m(x)]
+            exact = mpmath.quad(density, ends)
+        else:
+            exact = -mpmath.quad(
+                density, [m(x) + k * s for k in (0, 0.5, 1, 2, 3, 5, 8, 12, 20)] + [m(x) + 40 * s + 200, mpmath.inf]
+            )
+    ours = gradient(S.gammainc, a, x)
+    assert abs(ours[0] / float(exact) - 1) < 1e-12
+    with mpmath.workdps(40):
+        density = mpmath.exp((m(a) - 1) * mpmath.log(m(x)) - m(x) - mpmath.loggamma(m(a)))
+    assert abs(ours[1] / float(density) - 1) < 1e-13
+    np.testing.assert_allclose(gradient(S.gammaincc, a, x), -np.asarray(ours), rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "x"),
+    [(0.1, 0.2, 0.3), (0.05, 3.0, 0.001), (3.0, 0.05, 0.999), (1.0, 1.0, 0.5), (2.0, 5.0, 0.2),
+     (30.0, 4.0, 0.8), (300.0, 200.0, 0.62)],
+)  # fmt: skip
+def test_derivatives_of_betainc_by_its_parameters(a: float, b: float, x: float) -> None:
+    with mpmath.workdps(40):
+        f = lambda s, t: mpmath.betainc(s, t, 0, m(x), regularized=True)
+        exact = [float(mpmath.diff(f, (m(a), m(b)), order)) for order in ((1, 0), (0, 1), (1, 1))]
+    ours = gradient(S.betainc, a, b, x)
+    np.testing.assert_allclose(ours[:2], exact[:2], rtol=1e-11)
+    mixed = ad.grad(lambda t: ad.grad(lambda s: S.betainc(s, t, x))(a))(b)
+    np.testing.assert_allclose(mixed, exact[2], rtol=1e-10, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "name", ["erfinv", "gammaln", "digamma", "i0e", "i1e", "log_ndtr", "ndtri", "logit", "sinc", "i1"]
+)
+def test_gradients_equal_those_of_jax(name: str) -> None:
+    jax = peer("jax")
+    with jax.enable_x64(True):
+        f = jax.numpy.sinc if name == "sinc" else getattr(jax.scipy.special, name)
+        for x in (0.2, 0.7):
+            theirs = float(jax.grad(f)(x))
+            np.testing.assert_allclose(gradient(getattr(S, name), x), theirs, rtol=1e-12)
+            if name not in ("gammaln", "digamma", "i1e", "i1"):
+                second = ad.grad(ad.grad(getattr(S, name)))(x)
+                np.testing.assert_allclose(second, float(jax.grad(jax.grad(f))(x)), rtol=1e-10)
+
+
+# --- conventions ---
+
+
+def test_gradients_at_singular_points() -> None:
+    zero, one = 0.0, 1.0
+    assert gradient(S.xlogy, zero, zero) == [0.0, 0.0]
+    assert gradient(S.xlogy, zero, 2.0) == [math.log(2.0), 0.0]
+    assert gradient(S.xlogy, zero, -1.0) == [0.0, 0.0]
+    assert gradient(S.xlog1py, zero, -1.0) == [0.0, 0.0]
+    assert gradient(S.entr, zero) == [math.inf]
+    assert gradient(S.rel_entr, zero, one) == [-math.inf, 0.0]
+    assert gradient(S.kl_div, one, one) == [0.0, 0.0]
+    assert gradient(S.sinc, zero) == [0.0]
+    assert gradient(S.i1, zero) == [0.5]
+    np.testing.assert_allclose(ad.grad(ad.grad(S.sinc))(0.0), -(math.pi**2) / 3, rtol=1e-15)
+    np.testing.assert_allclose(ad.grad(ad.grad(ad.grad(S.i1)))(0.0), 0.375, rtol=1e-15)
+    strict = ad.Autodiff(ad.NumPy(), strong_zero=True)
+    x = ad.tensor([0.0, 0.5], device=strict).require_grad()
+    entropy = ad.where(x > 0, S.entr(x), 0.0).sum()
+    np.testing.assert_allclose(entropy.backward()[x].numpy(), [0.0, math.log(2) - 1], rtol=1e-6)
+
+
+def test_sums_of_signed_exponentials() -> None:
+    a, b = RNG.normal(size=(2, 3, 4)) * 3, RNG.normal(size=(2, 3, 4))
+    for axis in (None, 0, (0, 2), -1):
+        for keepdims in (False, True):
+            ours = S.logsumexp(ad.tensor(a), axis, ad.tensor(b), keepdims, True)
+            for x, y in zip(ours, scipy.logsumexp(a, axis, b, keepdims, True), strict=True):
+                np.testing.assert_allclose(x.numpy(), y, rtol=1e-12)
+    x = ad.tensor([1.0, math.inf]).require_grad()
+    out = S.logsumexp(x, b=ad.tensor([2.0, 0.0]))  # what does not count may be infinite
+    np.testing.assert_allclose(out.item(), 1 + math.log(2), rtol=1e-6)
+    assert out.backward()[x].tolist() == [1.0, 0.0]
+    assert math.isnan(S.logsumexp(ad.tensor([0.0]), b=-1.0).item())
+    assert S.logsumexp(ad.ones((0,)), b=2.0).item() == -math.inf
+
+
+def test_softmax_of_all_elements_and_of_several_axes() -> None:
+    x = RNG.normal(size=(2, 3, 4))
+    for axis in (None, 0, (0, 2), (2, 1), -1):
+        np.testing.assert_allclose(S.softmax(ad.tensor(x), axis).numpy(), scipy.softmax(x, axis), rtol=1e-13)
+        np.testing.assert_allclose(S.log_softmax(ad.tensor(x), axis).numpy(), scipy.log_softmax(x, axis), rtol=1e-12)
+    assert S.softmax(ad.tensor(3.0)).item() == 1.0
+
+
+def test_dtypes() -> None:
+    assert S.gammaln(ad.tensor([1, 2])).dtype is ad.float32
+    assert S.gammaln(ad.tensor([1.0], dtype=ad.float16)).dtype is ad.float16
+    assert S.betainc(2, ad.tensor([3.0], dtype=ad.float64), 0.5).dtype is ad.float64
+    assert S.xlogy(ad.tensor([1, 2]), 3).dtype is ad.float32
+    for f in (S.gammaln, S.sinc, S.i0, S.entr, lambda z: S.gammainc(z, 1.0), lambda z: S.logsumexp(z, b=1.0)):
+        with pytest.raises(ad.errors.DtypeError, match="real"):
+            f(ad.tensor([1j]))
+
+
+def test_large_arrays_are_computed_in_blocks() -> None:
+    x = RNG.uniform(0.1, 20, (3, 7001))
+    np.testing.assert_array_equal(values(S.gammaln, x), np.concatenate([values(S.gammaln, row)[None] for row in x]))
+    ours = values(S.gammainc, x[:, :1], x)
+    np.testing.assert_allclose(ours, scipy.gammainc(x[:, :1], x), rtol=1e-13)
