@@ -340,7 +340,7 @@ def ctc_loss(
         losses = squeeze(losses, 0)
     if reduction == "mean":
         lengths = np.maximum(sizes, 1).astype(x.dtype)
-        return (losses / operand(lengths[0] if single else lengths, x, name)).mean()
+        return divide(losses, operand(lengths[0] if single else lengths, x, name)).mean()
     return reduced(losses, reduction, name)
 
 
