@@ -78,7 +78,7 @@ def _rows(images: Any, part: slice, kernel: Shape, stride: Shape, dilation: Shap
 
 
 def conv(xp: Any, x: Any, weight: Any, *, stride: Shape, padding: Padding, dilation: Shape, groups: int) -> Any:
-    n, (o, per_group, *kernel) = x.shape[0], weight.shape
+    n, (o, per_group), kernel = x.shape[0], weight.shape[:2], tuple(weight.shape[2:])
     counts = tuple(map(conv_size, x.shape[2:], kernel, stride, padding, dilation))
     images = _padded(xp, x, padding)
     kernels = xp.reshape(weight, (groups, o // groups, per_group * math.prod(kernel)))
@@ -94,8 +94,8 @@ def conv(xp: Any, x: Any, weight: Any, *, stride: Shape, padding: Padding, dilat
 def conv_input(
     xp: Any, g: Any, weight: Any, *, stride: Shape, padding: Padding, dilation: Shape, groups: int, size: Shape
 ) -> Any:
-    n, o, *counts = g.shape
-    per_group, *kernel = weight.shape[1:]
+    (n, o), counts = g.shape[:2], tuple(g.shape[2:])
+    per_group, kernel = weight.shape[1], tuple(weight.shape[2:])
     c = per_group * groups
     turned = xp.matrix_transpose(xp.reshape(weight, (groups, o // groups, per_group * math.prod(kernel))))
     images = xp.zeros((c, *[m + sum(p) for m, p in zip(size, padding, strict=True)], n), dtype=g.dtype)
@@ -114,7 +114,7 @@ def conv_weight(
     xp: Any, x: Any, g: Any, *, stride: Shape, padding: Padding, dilation: Shape, groups: int, size: Shape
 ) -> Any:
     # more places than the kernel needs can fit where the stride did not reach the border: those of g count
-    (n, c), (o, *counts) = x.shape[:2], g.shape[1:]
+    (n, c), o, counts = x.shape[:2], g.shape[1], tuple(g.shape[2:])
     images, g = _padded(xp, x, padding), _examples_last(xp, g)
     total = None
     for part in _parts(counts, c * math.prod(size) * math.prod(counts[1:]) * n):

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_number, as_tensors, ones, zeros
+from adjoint.functions.creation import as_number, as_tensors, made, ones
 from adjoint.functions.elementwise import where
 from adjoint.functions.manipulation import broadcast_to, repeat, tril
 from adjoint.functions.products import matmul
@@ -82,7 +82,7 @@ def scaled_dot_product_attention(
             f"{k.shape} and {v.shape}"
         )
     if not k.shape[-2]:
-        return zeros((*lead, q.shape[-2], v.shape[-1]), dtype=q.dtype, device=q.device)
+        return made(q.device, "full", shape=(*lead, q.shape[-2], v.shape[-1]), value=0, dtype=q.dtype)
     dtype, wide = q.dtype, dtypes.summing(q.dtype)
     q, k, v = (cast(x if x.shape[:-2] == lead else broadcast_to(x, (*lead, *x.shape[-2:])), wide) for x in (q, k, v))
     factor = as_number(scale, NAME, "scale") if scale is not None else 1 / math.sqrt(max(1, q.shape[-1]))

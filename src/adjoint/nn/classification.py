@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint import dtypes, errors, special
 from adjoint.backend import Backend
-from adjoint.functions.creation import arange, as_integer, as_number, as_tensors, asarray, full
+from adjoint.functions.creation import arange, as_integer, as_number, as_tensors, full, made
 from adjoint.functions.elementwise import divide, where
 from adjoint.functions.indexing import take_along_axis
 from adjoint.functions.manipulation import broadcast_to, concat, expand_dims, moveaxis, reshape, squeeze, stack
@@ -321,19 +321,18 @@ def ctc_loss(
     states[:, 1::2] = labels
     skips = np.zeros(states.shape, np.bool_)
     skips[:, 2:] = (states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2])
-    place = {"device": x.device}
-    scores = take_along_axis(x, broadcast_to(asarray(states[None], **place), (time, *states.shape)), axis=2)
-    never = full((batch, 2), -math.inf, dtype=x.dtype, **place)
-    skip, first = asarray(skips, **place), asarray(np.arange(states.shape[1]) < 2, **place)
+    scores = take_along_axis(x, broadcast_to(operand(states[None], x, name), (time, *states.shape)), axis=2)
+    never = made(x.device, "full", shape=(batch, 2), value=-math.inf, dtype=x.dtype)
+    skip, first = operand(skips, x, name), operand(np.arange(states.shape[1]) < 2, x, name)
     alpha = where(first, scores[0], -math.inf) if time else where(first, never[:, :1], -math.inf)
     for t in range(1, time):
         before = concat([never, alpha], axis=1)
         paths = stack([alpha, before[:, 1:-1], where(skip, before[:, :-2], -math.inf)])
         moved = special.logsumexp(paths, 0) + scores[t]
-        alpha = where(asarray(t < steps[:, None], **place), moved, alpha)
-    ends = asarray(np.stack([2 * sizes, np.maximum(2 * sizes - 1, 0)], axis=1), **place)
+        alpha = where(operand(t < steps[:, None], x, name), moved, alpha)
+    ends = operand(np.stack([2 * sizes, np.maximum(2 * sizes - 1, 0)], axis=1), x, name)
     last = take_along_axis(alpha, ends, axis=1)
-    last = where(asarray(np.stack([sizes >= 0, sizes > 0], axis=1), **place), last, -math.inf)
+    last = where(operand(np.stack([sizes >= 0, sizes > 0], axis=1), x, name), last, -math.inf)
     losses = -special.logsumexp(last, 1)
     if zero_infinity:
         losses = where(losses == math.inf, 0.0, losses)
@@ -341,8 +340,7 @@ def ctc_loss(
         losses = squeeze(losses, 0)
     if reduction == "mean":
         lengths = np.maximum(sizes, 1).astype(x.dtype)
-        per_letter: Tensor[B] = losses / asarray(lengths[0] if single else lengths, **place)
-        return per_letter.mean()
+        return divide(losses, operand(lengths[0] if single else lengths, x, name)).mean()
     return reduced(losses, reduction, name)
 
 

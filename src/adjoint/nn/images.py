@@ -117,7 +117,7 @@ def unfold(
         raise errors.ShapeError(f"unfold: expected (batch, channels, height, width), received {x.shape}")
     lead = x.shape[:-2]
     pairs = [(0, 0)] * len(lead) + [(p, p) for p in border]
-    counts = [conv_size(x.shape[i - 2], kernel[i], stride[i], (border[i],) * 2, steps[i]) for i in range(2)]
+    counts = [conv_size(x.shape[i - 2], kernel[i], stride[i], (border[i], border[i]), steps[i]) for i in range(2)]
     if min(counts) < 1:
         raise errors.ShapeError(
             f"unfold: a window of {kernel} does not fit images of {x.shape[-2:]} padded by {border}"
@@ -147,7 +147,7 @@ def fold(
     kernel, steps, border, stride = _patch_parameters("fold", kernel_size, dilation, padding, stride)
     size = sizes(output_size, 2, "fold", "output_size", 1)
     (x,) = as_tensors([x], "fold")
-    counts = [conv_size(size[i], kernel[i], stride[i], (border[i],) * 2, steps[i]) for i in range(2)]
+    counts = [conv_size(size[i], kernel[i], stride[i], (border[i], border[i]), steps[i]) for i in range(2)]
     window = math.prod(kernel)
     if x.ndim not in (2, 3) or x.shape[-2] % window or min(counts) < 1 or x.shape[-1] != math.prod(counts):
         raise errors.ShapeError(

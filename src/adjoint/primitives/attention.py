@@ -7,18 +7,17 @@ from adjoint.primitives.table import CONTRACTION, Shape, broadcast_shapes, decla
 
 
 def _attention_shape(q: Shape, k: Shape, v: Shape, *bias: Shape, scale: float, causal: bool) -> Shape:
-    lead = q[:-2]
-    fits = len(q) > 1 and k[:-2] == lead and v[:-2] == lead and q[-1] == k[-1] and k[-2] == v[-2] > 0
-    if not fits:
+    n = len(q) - 2  # leading axes, which are the same
+    if n < 0 or not (q[:n] == k[:-2] == v[:-2] and q[n + 1 :] == k[n + 1 :] and k[n] == v[n] > 0):
         raise errors.ShapeError(
             f"attention: expected a query (..., L, E), a key (..., S, E) and a value (..., S, V); received "
             f"{q}, {k} and {v}"
         )
-    whole = (*lead, q[-2], k[-2])
+    whole = (*q[: n + 1], k[n])
     for given in bias:
         if len(given) != len(whole) or broadcast_shapes(given, whole) != whole:
             raise errors.ShapeError(f"attention: a bias of shape {given} does not broadcast to scores {whole}")
-    return (*lead, q[-2], v[-1])
+    return (*q[: n + 1], v[n + 1])
 
 
 # softmax(scale q k^T + bias) v, where a causal one lets query i see keys up to i; a query that sees none gets zeros
