@@ -131,9 +131,13 @@ def test_examples_on_pages_give_what_they_say(page: str, capsys: pytest.CaptureF
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     scope: dict[str, object] = {}
     for block in blocks:
-        exec(block, scope)
         said = re.findall(r"^ *print\(.*\) +# (.*)$", block, re.MULTILINE)
-        assert capsys.readouterr().out.split() == " ".join(said).split()
+        if "os.environ" in block:  # what libraries read when they are imported is for a process of its own
+            printed = python(block)
+        else:
+            exec(block, scope)
+            printed = capsys.readouterr().out
+        assert printed.split() == " ".join(said).split()
 
 
 def test_links_on_pages_lead_somewhere() -> None:
