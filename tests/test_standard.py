@@ -114,16 +114,36 @@ FUNCTIONS: dict[str, str] = {
 }
 LINALG: dict[str, str] = {
     "cholesky": "x, /, *, upper=False",
+    "cross": "x1, x2, /, *, axis=-1",
     "det": "x, /",
+    "diagonal": "x, /, *, offset=0",
+    "eigh": "x, /",
+    "eigvalsh": "x, /",
     "inv": "x, /",
     "matmul": "x1, x2, /",
     "matrix_norm": "x, /, *, keepdims=False, ord='fro'",
+    "matrix_power": "x, n, /",
+    "matrix_rank": "x, /, *, rtol=None",
     "matrix_transpose": "x, /",
     "outer": "x1, x2, /",
+    "pinv": "x, /, *, rtol=None",
+    "qr": "x, /, *, mode='reduced'",
+    "slogdet": "x, /",
     "solve": "x1, x2, /",
+    "svd": "x, /, *, full_matrices=True",
+    "svdvals": "x, /",
     "tensordot": "x1, x2, /, *, axes=2",
+    "trace": "x, /, *, offset=0, dtype=None",
     "vecdot": "x1, x2, /, *, axis=-1",
     "vector_norm": "x, /, *, axis=None, keepdims=False, ord=2",
+}
+_LINE = "x, /, *, n=None, axis=-1, norm='backward'"
+_SPACE = "x, /, *, s=None, axes=None, norm='backward'"
+FFT: dict[str, str] = {
+    **dict.fromkeys("fft ifft rfft irfft hfft ihfft".split(), _LINE),
+    **dict.fromkeys("fftn ifftn rfftn irfftn".split(), _SPACE),
+    **dict.fromkeys("fftfreq rfftfreq".split(), "n, /, *, d=1.0, dtype=None, device=None"),
+    **dict.fromkeys("fftshift ifftshift".split(), "x, /, *, axes=None"),
 }
 METHODS: dict[str, str] = {
     **{
@@ -195,8 +215,14 @@ def refused(ours: inspect.Signature, standard: inspect.Signature) -> str | None:
 
 @pytest.mark.parametrize(
     ("home", "table"),
-    [(ad, FUNCTIONS), (ad.linalg, LINALG), (ad.Tensor, METHODS), (type(ad.__array_namespace_info__()), INFO)],
-    ids=["functions", "linalg", "methods", "info"],
+    [
+        (ad, FUNCTIONS),
+        (ad.linalg, LINALG),
+        (ad.fft, FFT),
+        (ad.Tensor, METHODS),
+        (type(ad.__array_namespace_info__()), INFO),
+    ],
+    ids=["functions", "linalg", "fft", "methods", "info"],
 )
 def test_signatures_take_what_the_standard_has(home: Any, table: dict[str, str]) -> None:
     complaints = {
@@ -233,6 +259,8 @@ def test_the_tables_are_those_of_the_reference_implementation() -> None:
     }
     later = {"broadcast_shapes", "isin"}  # of the standard's next version
     assert theirs - later <= set(FUNCTIONS)
+    assert set(strict.linalg.__all__) == set(LINALG)
+    assert set(strict.fft.__all__) == set(FFT)
     for name in sorted(set(FUNCTIONS) & theirs - {"astype"}):  # its decorators hide some
         parameters = inspect.signature(getattr(strict, name)).parameters
         assert list(parameters)[1:] == list(signature_of(FUNCTIONS[name]).parameters)[1:], name
