@@ -32,7 +32,7 @@ def public_functions() -> set[str]:
     return found
 
 
-def _transforms() -> set[str]:
+def transforms() -> set[str]:
     """Functions of functions: they have tests of their own."""
     homes = ("adjoint.transforms", "adjoint.implicit", "adjoint.ode")
     return {name for name in public_functions() if operator.attrgetter(name)(ad).__module__.startswith(homes)}
@@ -40,12 +40,12 @@ def _transforms() -> set[str]:
 
 def test_every_public_function_is_in_a_case() -> None:
     known = {name for name in FUNCTIONS if not name.startswith("operator.")} | set(PLAIN) | OTHER
-    assert public_functions() - _transforms() == known
+    assert public_functions() - transforms() == known
 
 
 def test_every_transform_is_in_a_test() -> None:
     texts = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
-    for name in _transforms():
+    for name in transforms():
         assert f"ad.{name}(" in texts, name
 
 

@@ -1,0 +1,201 @@
+"""The table of docs/functions.md: every public function, found by running it and by reading what the tests name.
+
+`python tests/vocabulary.py` prints it, `--write` puts it on the page. Calls are those of `functions.FUNCTIONS`.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import test_standard
+from functions import FUNCTIONS, PLAIN, Draw
+from test_function_derivatives import public_functions, transforms
+
+import adjoint as ad
+from adjoint.primitives import CREATION, STRUCTURAL, TABLE
+from adjoint.rules import RECORDS, Composed, NotDifferentiable
+
+TESTS = Path(__file__).resolve().parent
+PAGE = TESTS.parent / "docs" / "functions.md"
+STANDARD = {
+    **dict.fromkeys(test_standard.FUNCTIONS, ""),
+    **{f"linalg.{name}": "" for name in test_standard.LINALG},
+    **{f"fft.{name}": "" for name in test_standard.FFT},
+}
+DTYPES = ("float16", "float32", "float64", "complex64", "complex128")
+# what the comparisons of a test module are made with
+ORACLES = {
+    "test_against_torch": "PyTorch",
+    "test_arrays": "NumPy",
+    "test_arrays_against_peers": "PyTorch, JAX",
+    "test_distributions": "SciPy",
+    "test_fft": "PyTorch, SciPy, NumPy",
+    "test_functions": "NumPy",
+    "test_linalg": "PyTorch, SciPy, NumPy",
+    "test_nn_against_torch": "PyTorch",
+    "test_numpy_protocols": "NumPy",
+    "test_singular_points": "PyTorch",
+    "test_sorting": "NumPy, PyTorch",
+    "test_special": "SciPy, mpmath",
+    "test_special_cases": "the standard's text",
+}
+
+
+class Sample(Draw):
+    """Draws without hypothesis: always the same ones."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+
+    def pick(self, *options: Any) -> Any:
+        return options[self.rng.integers(len(options))]
+
+
+def calls(name: str) -> Iterator[tuple[Callable[..., Any], list[Any]]]:
+    """A few calls whose arguments have elements."""
+    for seed in range(12):
+        f, *args = FUNCTIONS[name](Sample(seed))
+        if all(np.size(x) for x in args if isinstance(x, np.ndarray)):
+            yield f, args
+
+
+def is_float(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and x.dtype.kind in "fc"
+
+
+def runs_in(name: str, dtype: str) -> bool:
+    """Whether a call with arrays of this dtype gives values."""
+    found = False
+    for f, args in calls(name):
+        given = [np.dtype(dtype).type(x) if is_float(x) and x.ndim == 0 else x for x in args]
+        given = [x.astype(dtype) if is_float(x) else x for x in given]
+        try:
+            f(*[ad.asarray(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in given])
+            found = True
+        except (ad.errors.DtypeError, ad.errors.UnsupportedPrimitive, ad.errors.ArgumentError, TypeError):
+            return False
+        except Exception:
+            continue
+    return found
+
+
+def primitives_of(name: str) -> list[str]:
+    """The primitives that have derivatives, and that tracked calls run."""
+    seen: dict[str, None] = {}
+    for f, args in calls(name):
+        leaf = ad.Profiled(ad.NumPy())
+        with ad.use_device(ad.Autodiff(leaf)):
+            try:
+                f(*[ad.asarray(x).require_grad() if is_float(x) else x for x in args])
+            except ad.errors.AdjointError:
+                continue
+        seen.update(dict.fromkeys(row.primitive for row in leaf.profile().rows if row.phase == "forward"))
+    return [p for p in sorted(seen) if not isinstance(RECORDS.get(p), (NotDifferentiable, type(None)))]
+
+
+def gradient(name: str) -> str:
+    """How the derivative is had."""
+    if name in PLAIN or name not in FUNCTIONS:
+        return ""
+    used = primitives_of(name)
+    working = [p for p in used if TABLE[p].kind not in (STRUCTURAL, CREATION) and p not in ("astype", "index")]
+    if name.rpartition(".")[2] in used:
+        working = [name.rpartition(".")[2]]
+    if not used:
+        return "constant"
+    if len(working) <= 1:
+        (p,) = working or used[:1]
+        record = RECORDS[p]
+        kind = type(record).__name__.lower()
+        if isinstance(record, Composed):
+            kind = "fused" if record.fused else "composed"
+        return f"{kind}: `{p}`"
+    return "of " + ", ".join(f"`{p}`" for p in working[:4]) + (", ..." if len(working) > 4 else "")
+
+
+@functools.cache
+def named_in(module: str) -> set[str]:
+    """The names of functions in a test module: written as `ad.linalg.qr`, or as words of a string."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse((TESTS / f"{module}.py").read_text())):
+        if isinstance(node, ast.Attribute):
+            text = ast.unparse(node)
+            if text.startswith("ad."):
+                found.add(text[3:])
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            words = node.value.split()
+            if all(word.replace(".", "_").isidentifier() for word in words):
+                found.update(words)
+                topic = {"test_linalg": "linalg", "test_fft": "fft", "test_special": "special"}.get(module)
+                topic = {"test_nn_against_torch": "nn", "test_distributions": "random"}.get(module, topic)
+                found.update(f"{topic}.{word}" for word in words)
+    return found
+
+
+def oracles(name: str) -> str:
+    if name not in FUNCTIONS:
+        return "NumPy" if name in PLAIN else ""
+    found: dict[str, None] = {}
+    for module, libraries in ORACLES.items():
+        if name in named_in(module):
+            found.update(dict.fromkeys(libraries.split(", ")))
+    return ", ".join(found)
+
+
+def dtypes(name: str) -> str:
+    if name in PLAIN or name not in FUNCTIONS:
+        return ""
+    works = [dtype for dtype in DTYPES if runs_in(name, dtype)]
+    floats = [d.removeprefix("float") for d in works if d.startswith("float")]
+    return "f" + "/".join(floats) + (", complex" if "complex128" in works else "") if floats else "complex"
+
+
+def rows() -> Iterator[tuple[str, list[str]]]:
+    for name in sorted(public_functions() - transforms(), key=lambda name: name.rpartition(".")[::2]):
+        origin = "standard" if name in STANDARD else "ours"
+        order = "2" if name in FUNCTIONS else ""
+        yield name, [f"`{name}`", origin, dtypes(name), gradient(name), order, oracles(name)]
+
+
+def table() -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return _table()
+
+
+def _table() -> str:
+    lines = []
+    counts: dict[str, int] = {}
+    topic = None
+    for name, cells in rows():
+        home = name.rpartition(".")[0]
+        if home != topic:
+            topic = home
+            lines += ["", f"## {f'ad.{home}' if home else 'ad'}", ""]
+            lines += ["| function | from | dtypes | derivative | orders checked | compared with |"]
+            lines += ["| --- | --- | --- | --- | --- | --- |"]
+        lines.append("| " + " | ".join(cells) + " |")
+        counts[cells[1]] = counts.get(cells[1], 0) + 1
+        counts["checked"] = counts.get("checked", 0) + bool(cells[4])
+    total = counts["standard"] + counts["ours"]
+    head = (
+        f"{total} functions: {counts['standard']} of the standard, {counts['ours']} beyond it; the derivatives of "
+        f"{counts['checked']} are checked."
+    )
+    return "\n".join([head, *lines])
+
+
+if __name__ == "__main__":
+    made = table()
+    if "--write" in sys.argv:
+        page, start, end = PAGE.read_text(), "<!-- table -->\n", "<!-- end of table -->"
+        PAGE.write_text(page[: page.index(start) + len(start)] + made + "\n" + page[page.index(end) :])
+    else:
+        print(made)
