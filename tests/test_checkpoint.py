@@ -56,13 +56,13 @@ def _flat(tree: Any) -> list[Any]:
     return [x for part in tree for x in _flat(part)] if isinstance(tree, tuple) else [tree]
 
 
-@pytest.mark.parametrize("policy", ["nothing", "matmuls", 100], ids=str)
 @pytest.mark.parametrize("name", FUNCTIONS)
-@settings(max_examples=4)
+@settings(max_examples=2)
 @given(data=st.data())
-def test_every_public_function(name: str, policy: Any, data: Any) -> None:
+def test_every_public_function(name: str, data: Any) -> None:
     f, *args = FUNCTIONS[name](Draw(data))
-    ad.testing.check_grads(ad.checkpoint(f, policy), tuple(args))
+    for policy in ("nothing", "matmuls", 100):
+        ad.testing.check_grads(ad.checkpoint(f, policy), tuple(args))
 
 
 def test_what_a_function_closes_over_gets_its_derivative() -> None:

@@ -41,7 +41,8 @@ LAYOUTS: dict[str, Callable[[Any], Any]] = {
 
 
 def test_every_primitive_has_one_record() -> None:
-    assert sorted(set(RECORDS) - DECLARED) == RECORDED
+    assert set(RECORDS) - DECLARED == {name for name, primitive in TABLE.items() if primitive.operands} - DECLARED
+    assert set(RECORDED) <= set(RECORDS)  # these are compared with differences; random numbers have tests of their own
 
 
 def test_every_recorded_primitive_is_in_a_case_with_floats() -> None:

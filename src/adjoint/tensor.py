@@ -528,17 +528,18 @@ class Tensor(Generic[B]):
 
 def _only(x: Tensor[Any], name: str) -> Any:
     """The only element, for a conversion to one of Python's numbers."""
+    if x.size != 1:
+        raise errors.ArgumentTypeError(f"{name}: expected one element, received shape {x.shape}; use tolist()")
+    if x._dtype.kind == "c" and name != "complex":
+        raise errors.DtypeError(f"{name}: expected a real number, received {x._dtype}; take .real, .imag or abs first")
+    value = x.item()
     device = x.device
     if device.template is not device and device.tracked(x._array):  # the level of a transform
         raise errors.TrackedError(
             f"{name}() inside a transform would lose the derivative silently; x.item() reads the value, and adjoint "
             "has the functions of math"
         )
-    if x.size != 1:
-        raise errors.ArgumentTypeError(f"{name}: expected one element, received shape {x.shape}; use tolist()")
-    if x._dtype.kind == "c" and name != "complex":
-        raise errors.DtypeError(f"{name}: expected a real number, received {x._dtype}; take .real, .imag or abs first")
-    return x.item()
+    return value
 
 
 owning = threading.RLock()  # held while an owned buffer is read or written in place, and to end an ownership

@@ -25,7 +25,7 @@ declare("attention", CONTRACTION, "q k v *bias", "scale causal", shape=_attentio
 declare(
     "attention_pullback",
     CONTRACTION,
-    "g q k v out *bias",
+    "g q k v y *bias",
     "scale causal",
     results=3,
     shape=lambda g, q, k, v, out, *bias, **_: [q, k, v],
