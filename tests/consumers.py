@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 
-os.environ["SCIPY_ARRAY_API"] = "1"  # is read when SciPy is imported
+if __name__ == "__main__":
+    os.environ["SCIPY_ARRAY_API"] = "1"  # is read when SciPy is imported; a test sets it for its own process
 
 import importlib.metadata
 import sys

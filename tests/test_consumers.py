@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -33,7 +34,8 @@ CORE = {
 
 def test_what_works_is_what_the_page_says() -> None:
     code = "import consumers, json; f = consumers.outcomes(); print(json.dumps([f, consumers.table(f)]))"
-    ran = subprocess.run([sys.executable, "-c", code], cwd=TESTS, capture_output=True, text=True, check=True)
+    env = os.environ | {"SCIPY_ARRAY_API": "1"}
+    ran = subprocess.run([sys.executable, "-c", code], cwd=TESTS, env=env, capture_output=True, text=True, check=True)
     found, table = json.loads(ran.stdout)
     for topic, names in CORE.items():
         assert {name: found[topic][name] for name in names.split()} == dict.fromkeys(names.split(), "gradient")

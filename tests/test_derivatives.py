@@ -96,8 +96,8 @@ def test_derivatives_at_other_values_and_layouts(name: str, level: str, data: An
     rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
     operands = []
     for x in arrays_of(case):
-        if is_float(x):  # cases keep away from kinks by more than this
-            x = x + 0.02 * rng.uniform(-1, 1, x.shape) if name != "cholesky" else x
+        if is_float(x):  # cases keep away from kinks by more than this; not of lu, which chooses its pivots
+            x = x + 0.02 * rng.uniform(-1, 1, x.shape) if name not in ("cholesky", "lu") else x
             x = LAYOUTS[data.draw(st.sampled_from(list(LAYOUTS)))](np.asarray(x))
         operands.append(x)
     tracked = data.draw(st.sampled_from(subsets(operands)))

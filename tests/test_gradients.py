@@ -15,6 +15,9 @@ from conftest import same
 import adjoint as ad
 from adjoint import errors
 
+# Python warns of forks beside threads, and JAX of any, where another test module has imported it
+FORKING = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning", "ignore:os.fork:RuntimeWarning")
+
 
 def leaf(*values: float) -> Any:
     return ad.tensor(values, dtype=ad.float64).require_grad()
@@ -322,7 +325,7 @@ def _read(queue: Any, payload: Any) -> None:
 
 
 @pytest.mark.parametrize("method", ["spawn", "fork"])
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@FORKING
 def test_gradients_come_back_from_another_process(method: str) -> None:
     context = multiprocessing.get_context(method)
     queue = context.Queue()
@@ -354,6 +357,7 @@ def test_gradients_go_to_another_process_with_some_of_their_leaves() -> None:
     assert "another process" in message
 
 
+@FORKING
 def test_keys_of_forked_processes_differ() -> None:
     """Both processes number leaves alike; the process is part of a key."""
     context = multiprocessing.get_context("fork")
