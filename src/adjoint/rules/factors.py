@@ -41,7 +41,7 @@ def _tolerance(B: Any, values: Any, size: int) -> Any:
     """Up to where values along the last axis count as equal, or as zero: what rounding makes of them."""
     last = len(values.shape) - 1
     largest = B.max(B.abs(B.detach(values)), axis=(last,), keepdims=True)
-    return B.multiply(largest, size * np.finfo(B.dtype_of(values)).eps.item())
+    return B.multiply(largest, 8 * size * np.finfo(B.dtype_of(values)).eps.item())
 
 
 def _inverse(B: Any, x: Any, tolerance: Any) -> Any:
