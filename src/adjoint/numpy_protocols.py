@@ -72,8 +72,20 @@ _ACCUMULATED: dict[str, Function] = {
 }
 
 
+# operators with an array on the left, which are too frequent for the long way
+_REFLECTED: dict[Any, Function] = {
+    np.add: Tensor.__radd__,
+    np.subtract: Tensor.__rsub__,
+    np.multiply: Tensor.__rmul__,
+    np.true_divide: Tensor.__rtruediv__,
+    np.matmul: Tensor.__rmatmul__,
+}
+
+
 def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     """What a universal function of NumPy's, or a method of one, is on tensors."""
+    if ufunc in _REFLECTED and method == "__call__" and not options and isinstance(inputs[1], Tensor):
+        return _REFLECTED[ufunc](inputs[1], inputs[0])
     name: str = ufunc.__name__
     call = name if method == "__call__" else f"{name}.{method}"
     inputs = _beside(inputs)

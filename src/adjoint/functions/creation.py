@@ -494,11 +494,17 @@ def as_tensor(x: Any, name: str) -> Tensor[Any]:
 def as_tensors(xs: Sequence[Any], name: str) -> list[Tensor[Any]]:
     """Arguments that go together as tensors of one dtype, where the tensors are; Python's numbers adapt to others."""
     first = next((x for x in xs if isinstance(x, Tensor)), None)
-    alone = all(weak(x) for x in xs)
+    if first is not None and not any([weak(x) for x in xs]):
+        given = [operand(x, first, name) for x in xs]
+        dtype = given[0].dtype
+        for tensor in given[1:]:
+            dtype = dtypes.promote(dtype, tensor.dtype)
+        return [cast(x, dtype) for x in given]
+    alone = all([weak(x) for x in xs])
     tensors: list[Any] = [
         x if weak(x) and not alone else as_tensor(x, name) if first is None else operand(x, first, name) for x in xs
     ]
-    given: list[Tensor[Any]] = [x for x in tensors if isinstance(x, Tensor)]
+    given = [x for x in tensors if isinstance(x, Tensor)]
     dtype = given[0].dtype
     for tensor in given[1:]:
         dtype = dtypes.promote(dtype, tensor.dtype)
