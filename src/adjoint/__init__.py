@@ -5,6 +5,7 @@ from adjoint.backend import Backend
 from adjoint.backends.array_api import ArrayAPI
 from adjoint.backends.numpy import NumPy
 from adjoint.backends.reference import Reference
+from adjoint.backends.torch import Torch
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
 from adjoint.decorators.dependence import Dependence
@@ -289,6 +290,7 @@ __all__ = [
     "Tangent",
     "Taylor",
     "Tensor",
+    "Torch",
     "__array_api_version__",
     "__array_namespace_info__",
     "__version__",

@@ -198,6 +198,10 @@ class Backend(metaclass=_Interned):
         """A NumPy array as an array of this backend; `copy=False` may share its memory."""
         raise NotImplementedError
 
+    def adopted(self, value: Any) -> Array | None:
+        """An array of the leaf's own library as one of this backend, without a copy; None for anything else."""
+        return None
+
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
         """The values, which the caller must not write to."""
         raise NotImplementedError
@@ -380,6 +384,10 @@ class Decorator(Backend, Generic[J]):
 
     def from_numpy(self, values: np.ndarray[Any, Any], *, copy: bool) -> Array:
         return self.wrap(self.inner.from_numpy(values, copy=copy))
+
+    def adopted(self, value: Any) -> Array | None:
+        found = self.inner.adopted(value)
+        return None if found is None else self.wrap(found)
 
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
         return self.inner.to_numpy(self.unwrap(array))

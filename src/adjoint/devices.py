@@ -19,6 +19,7 @@ from adjoint.backend import Backend, Decorator
 from adjoint.backends.array_api import ArrayAPI
 from adjoint.backends.numpy import NumPy
 from adjoint.backends.reference import Reference
+from adjoint.backends.torch import Torch
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
 from adjoint.decorators.dependence import Dependence
@@ -32,6 +33,7 @@ _current: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoi
 _active: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_level", default=None)
 
 _LEAVES: dict[str, Callable[..., Backend]] = {"numpy": NumPy, "reference": Reference}
+_LIBRARIES: dict[str, Callable[..., Backend]] = {"torch": Torch}  # optional, with devices of their own
 _DECORATORS: dict[str, Callable[..., Backend]] = {
     "autodiff": Autodiff,
     "tangent": Tangent,
@@ -62,9 +64,9 @@ class _Setting:
 
 
 def device(name: str | Backend) -> Backend:
-    """The backend of a name such as `"numpy"`, `"autodiff<numpy>"`, `"autodiff[strong_zero]<reference>"`.
+    """The backend of a name such as `"numpy"`, `"autodiff<torch:cpu>"`, `"autodiff[strong_zero]<reference>"`.
 
-    `"array_api[module]"` imports the module. A backend comes back as it is, so that both do wherever a device
+    `"torch:cuda:0"` is a device of an optional library, `"array_api[module]"` imports the module. A backend comes back as it is, so that both do wherever a device
     is wanted. Raises DeviceError for a name that means none.
 
     >>> device("autodiff<autodiff<numpy>>").inner
@@ -76,16 +78,20 @@ def device(name: str | Backend) -> Backend:
         raise errors.DeviceError(
             f"a device is a backend such as ad.NumPy() or the name of one; received {errors.shown(name)}"
         )
-    parts = re.fullmatch(r"(\w+)(?:\[([^\]]*)\])?(?:<(.*)>)?", name.strip())
+    parts = re.fullmatch(r"(\w+)(?::([\w:]+))?(?:\[([^\]]*)\])?(?:<(.*)>)?", name.strip())
     if parts is not None:
-        kind, inside, inner = parts[1].lower(), parts[2], parts[3]
+        kind, place, inside, inner = parts[1].lower(), parts[2], parts[3], parts[4]
+        if kind in _LIBRARIES and inner is None:
+            given = () if place is None else (int(place) if place.isdecimal() else place,)
+            return _LIBRARIES[kind](*given, **_options(name, kind, inside))
+    if parts is not None and place is None:
         if inner is not None and kind in _DECORATORS:
             return _DECORATORS[kind](device(inner), **_options(name, kind, inside))
         if inner is None and kind in _LEAVES:
             return _LEAVES[kind](**_options(name, kind, inside))
         if inner is None and kind == "array_api" and inside:
             return _array_api(name, inside.strip())
-    known = ", ".join([*_LEAVES, "array_api[module]", *(f"{d}<...>" for d in _DECORATORS)])
+    known = ", ".join([*_LEAVES, *_LIBRARIES, "array_api[module]", *(f"{d}<...>" for d in _DECORATORS)])
     raise errors.DeviceError(f"no device is called {name!r}; known are {known}")
 
 

@@ -127,6 +127,9 @@ def tensor(values: Any, *, dtype: Any = None, device: Any = None) -> Tensor[Any]
         device = values.device if device is None else device
         values = values.numpy()
     place = _place(device)
+    adopted = _adopted(values, dtype, place)
+    if adopted is not None:
+        return wrap(place.copied(adopted._array), place)
     return wrap(place.from_numpy(_values(values, dtype, "tensor"), copy=True), place)
 
 
@@ -160,6 +163,9 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
         out = values if place is values.device else to_device(values, place)
         out = out if wanted is None else cast(out, wanted)
         return _copied(out) if copy and out is values else out
+    adopted = _adopted(values, dtype, _place(device))
+    if adopted is not None:
+        return wrap(adopted.device.copied(adopted._array), adopted.device) if copy else adopted
     if hasattr(values, "__dlpack__") and not isinstance(values, (np.ndarray, np.generic)):
         out = from_dlpack(values, device=device, copy=copy)
         if copy is False and not _is(wanted, out.dtype):
@@ -167,6 +173,15 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
         return out if wanted is None else cast(out, wanted)
     array = _values(values, dtype, "asarray")
     return _held("asarray", values, array, _place(device), copy)
+
+
+def _adopted(values: Any, dtype: Any, place: Backend) -> Tensor[Any] | None:
+    """The tensor of an array of the place's own library, in the dtype that is asked for; None for anything else."""
+    array = None if isinstance(values, (Tensor, np.ndarray, Sequence, int, float, complex)) else place.adopted(values)
+    if array is None:
+        return None
+    out = wrap(array, place)
+    return out if dtype is None else cast(out, dtypes.as_dtype(dtype))
 
 
 def _copied(x: Tensor[Any]) -> Tensor[Any]:
