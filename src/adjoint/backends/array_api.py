@@ -213,7 +213,7 @@ def _absorbing_multiply(xp: Any, x: Array, y: Array) -> Array:
     return xp.where(y == 0, zero, x) * xp.where(x == 0, zero, y)
 
 
-def _floor_divide(xp: Any, x: Array, y: Array) -> Array:
+def floor_divide(xp: Any, x: Array, y: Array) -> Array:
     """Many libraries follow Python beside infinities (inf // 2 is nan), the standard follows the quotient."""
     x, y = _arrays(xp, x, y)
     out = xp.floor_divide(x, y)
@@ -267,7 +267,7 @@ def _place_of(name: str) -> Callable[..., Array]:
     return run
 
 
-def _logsumexp(xp: Any, x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
+def logsumexp(xp: Any, x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
     if any(x.shape[i] == 0 for i in axis):
         shape = [1 if i in axis else n for i, n in enumerate(x.shape) if keepdims or i not in axis]
         return xp.full(tuple(shape), -math.inf, dtype=x.dtype)
@@ -291,7 +291,7 @@ def _softmax_cross_entropy(xp: Any, x: Array, labels: Array) -> Array:
     if classes:  # beside a large logit its logsumexp rounds the logarithm of a sum away
         x = x - xp.max(x, axis=-1, keepdims=True)
     picked = xp.take_along_axis(x, xp.expand_dims(labels, axis=-1), axis=-1)
-    return _logsumexp(xp, x, axis=(x.ndim - 1,), keepdims=False) - xp.squeeze(picked, axis=-1)
+    return logsumexp(xp, x, axis=(x.ndim - 1,), keepdims=False) - xp.squeeze(picked, axis=-1)
 
 
 # --- structure and indexing ----------------------------------------------------------------------
@@ -550,7 +550,7 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "conj": _conj,
     "where": _where,
     "clip": _clip,
-    "floor_divide": _floor_divide,
+    "floor_divide": floor_divide,
     "absorbing_multiply": _absorbing_multiply,
     "expit": _expit,
     "binary_exponent": _binary_exponent,
@@ -565,7 +565,7 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "argmin": _place_of("argmin"),
     "cumulative_sum": lambda xp, x, *, axis: xp.cumulative_sum(x, axis=axis, dtype=x.dtype),
     "cumulative_prod": lambda xp, x, *, axis: xp.cumulative_prod(x, axis=axis, dtype=x.dtype),
-    "logsumexp": _logsumexp,
+    "logsumexp": logsumexp,
     "softmax_cross_entropy": _softmax_cross_entropy,
     "expand_dims": _expand_dims,
     "concat": lambda xp, *xs, axis: xp.concat(xs, axis=axis),
