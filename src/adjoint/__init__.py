@@ -278,6 +278,7 @@ __array_api_version__ = "2024.12"
 __version__ = "0.1.0"
 
 __all__ = [
+    "JAX",
     "ArrayAPI",
     "Autodiff",
     "Backend",
@@ -285,7 +286,6 @@ __all__ = [
     "Checked",
     "Dependence",
     "Gradients",
-    "JAX",
     "NumPy",
     "Profiled",
     "Reference",

@@ -210,6 +210,10 @@ class Backend(metaclass=_Interned):
         """All values there are, to look at: of a batch, those of every example."""
         return self.to_numpy(array)
 
+    def unknown(self, array: Array) -> bool:
+        """Whether there are no values to look at: a library traces a function, or computes later."""
+        return False
+
     def dump(self, array: Array) -> Any:
         """What of an array goes into a pickle."""
         raise NotImplementedError
@@ -394,6 +398,9 @@ class Decorator(Backend, Generic[J]):
 
     def values_of(self, array: Array) -> np.ndarray[Any, Any]:
         return self.inner.values_of(self.unwrap(array))
+
+    def unknown(self, array: Array) -> bool:
+        return self.inner.unknown(self.unwrap(array))
 
     def dump(self, array: Array) -> Any:
         return self.inner.dump(self.unwrap(array))

@@ -602,6 +602,11 @@ def wrap(array: Array, device: Backend) -> Tensor[Any]:
     return out
 
 
+def known(x: Tensor[Any]) -> np.ndarray[Any, Any] | None:
+    """All values, of a batch those of every example, to be checked; None where nobody knows them yet."""
+    return None if x._device.unknown(x._array) else x._device.values_of(x._array)
+
+
 def same(x: Tensor[Any]) -> Tensor[Any]:
     """Another object with the same value: assignment to one does not change the other."""
     return wrap(x._array, x._device)

@@ -64,6 +64,9 @@ class JAX(ArrayAPI):
         """Whether JAX traces one of them: it has no values then."""
         return any([isinstance(x, self.jax.core.Tracer) for x in arrays])
 
+    def unknown(self, array: Array) -> bool:
+        return isinstance(array, self.jax.core.Tracer)
+
     def dtype(self, dtype: DType) -> Any:
         if self.jax.config.jax_enable_x64 or dtype not in (dtypes.float64, dtypes.complex128):
             return self.xp.allowed(dtype)
@@ -122,7 +125,9 @@ def _device(jax: Any, name: Any) -> Any:
         return jax.devices(platform)[int(number or 0)]
     except (RuntimeError, ValueError, IndexError) as error:
         known = ", ".join([f"{d.platform}:{d.id}" for d in jax.devices()])
-        raise errors.DeviceError(f"JAX: no device {name!r}; there are {known}, and jax.devices(...) shows others") from error
+        raise errors.DeviceError(
+            f"JAX: no device {name!r}; there are {known}, and jax.devices(...) shows others"
+        ) from error
 
 
 class _Namespace:
@@ -207,7 +212,7 @@ def _relu_pullback(B: JAX, g: Array, out: Array) -> Array:
 
 def _cross_entropy(B: JAX, x: Array, labels: Array) -> Array:
     xp, classes = B.xp, x.shape[-1]
-    if not B.traced(labels) and labels.size and not (0 <= labels.min() and labels.max() < classes):
+    if not B.traced(labels) and labels.size and not (labels.min() >= 0 and labels.max() < classes):
         raise labels_error(xp, labels, classes)
     if classes:
         x = x - xp.max(x, axis=-1, keepdims=True)
@@ -320,9 +325,7 @@ def _fitted(
 
 
 def _conv(B: JAX, x: Array, weight: Array, *, stride: Shape, padding: Any, dilation: Shape, groups: int) -> Array:
-    return B.jax.lax.conv_general_dilated(
-        x, weight, stride, padding, rhs_dilation=dilation, feature_group_count=groups
-    )
+    return B.jax.lax.conv_general_dilated(x, weight, stride, padding, rhs_dilation=dilation, feature_group_count=groups)
 
 
 def _transposed(B: JAX, f: Callable[[Array], Array], g: Array, shape: Shape) -> Array:
@@ -358,7 +361,9 @@ def _convolve(B: JAX, a: Array, v: Array, *, full: bool) -> Array:
     return out.reshape(*stack, out.shape[-1])
 
 
-def _folded(B: JAX, x: Array, start: Any, join: Any, kernel: Shape, stride: Shape, padding: Any, dilation: Shape) -> Array:
+def _folded(
+    B: JAX, x: Array, start: Any, join: Any, kernel: Shape, stride: Shape, padding: Any, dilation: Shape
+) -> Array:
     lead = (1,) * (x.ndim - len(kernel))
     return B.jax.lax.reduce_window(
         x,
@@ -389,8 +394,7 @@ def _max_pool_pullback(
         hit = left & (wide[(..., *key)] == best)
         left = left & ~hit
         around = [(0, 0, 0)] * lead + [
-            (entry.start, n - entry.stop, s - 1)
-            for entry, n, s in zip(key, wide.shape[lead:], stride, strict=True)
+            (entry.start, n - entry.stop, s - 1) for entry, n, s in zip(key, wide.shape[lead:], stride, strict=True)
         ]
         part = lax.pad(xp.where(hit, g, none), none, around)
         pulled = part if pulled is None else pulled + part

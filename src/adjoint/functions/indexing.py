@@ -22,6 +22,7 @@ from adjoint.tensor import (
     cast,
     explain,
     fitting,
+    known,
     lifted,
     meet,
     operand,
@@ -153,10 +154,10 @@ def _beside(indices: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
 
 def as_places(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tensor[Any]:
     """Non-negative indices, or an error that names the first wrong one."""
-    values = indices.device.values_of(indices._array)
-    if not values.size:
+    values = known(indices)
+    if not indices.size or (values is not None and not values.size):
         return indices
-    low, high = int(values.min()), int(values.max())
+    low, high = (-1, 0) if values is None else (int(values.min()), int(values.max()))
     if low < -size or high >= size:
         wrong = low if low < -size else high
         raise errors.OutOfRangeError(

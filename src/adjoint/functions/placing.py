@@ -13,7 +13,7 @@ from adjoint.functions.indexing import as_key, as_places
 from adjoint.functions.manipulation import moveaxis, reshape
 from adjoint.functions.reductions import as_axis
 from adjoint.primitives import ARRAY, index_shape
-from adjoint.tensor import Tensor, cast, operand, run
+from adjoint.tensor import Tensor, cast, known, operand, run
 
 B = TypeVar("B", bound=Backend)
 
@@ -98,8 +98,8 @@ def _segments(x: Any, segments: Any, num_segments: Any, axis: int, name: str) ->
 
 def _counted(numbers: Tensor[Any], count: int | None, name: str) -> tuple[Tensor[Any], int]:
     """Numbers from 0, and one more than the largest, or as many as is said."""
-    values = numbers.device.values_of(numbers._array) if count is not None else numbers.numpy()
-    low, high = (int(values.min()), int(values.max())) if values.size else (0, -1)
+    values = numbers.numpy() if count is None else known(numbers)
+    low, high = (int(values.min()), int(values.max())) if values is not None and values.size else (0, -1)
     if low < 0 or (count is not None and high >= count):
         raise errors.OutOfRangeError(
             f"{name}: expected numbers from 0"

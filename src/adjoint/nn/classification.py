@@ -16,7 +16,7 @@ from adjoint.functions.manipulation import broadcast_to, concat, expand_dims, mo
 from adjoint.nn.activations import logsigmoid
 from adjoint.nn.arguments import real, reduced
 from adjoint.nn.losses import above, both
-from adjoint.tensor import Tensor, cast, operand, run
+from adjoint.tensor import Tensor, cast, known, operand, run
 
 B = TypeVar("B", bound=Backend)
 
@@ -124,7 +124,8 @@ def _of_probabilities(
 def _without_ignored(labels: Tensor[Any], ignore_index: int, name: str) -> tuple[Tensor[Any], Tensor[Any] | None]:
     """Labels with 0 for those that count nothing, and which those are, or None where there are none."""
     place = as_integer(ignore_index, name, "ignore_index")
-    if not (labels.device.values_of(labels._array) == place).any():
+    values = known(labels)
+    if values is not None and not (values == place).any():
         return labels, None
     ignored = labels == place
     return where(ignored, 0, labels), ignored
@@ -182,8 +183,8 @@ def nll_loss(
 
 
 def _check_classes(labels: Tensor[Any], classes: int, name: str, least: int = 0) -> None:
-    values = labels.device.values_of(labels._array)
-    if values.size and (values.min() < least or values.max() >= classes):
+    values = known(labels)
+    if values is not None and values.size and (values.min() < least or values.max() >= classes):
         raise errors.OutOfRangeError(
             f"{name}: targets from {values.min()} to {values.max()}, but there are {classes} classes, from 0"
         )
