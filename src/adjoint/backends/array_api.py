@@ -213,13 +213,17 @@ def _absorbing_multiply(xp: Any, x: Array, y: Array) -> Array:
     return xp.where(y == 0, zero, x) * xp.where(x == 0, zero, y)
 
 
-def _floor_divide(xp: Any, x: Array, y: Array) -> Array:
+def floor_divide(xp: Any, x: Array, y: Array) -> Array:
     """Many libraries follow Python beside infinities (inf // 2 is nan), the standard follows the quotient."""
     x, y = _arrays(xp, x, y)
     out = xp.floor_divide(x, y)
     if not _kind(xp, out, "real floating"):
         return out
     return xp.where(xp.logical_or(xp.isinf(x), xp.isinf(y)), xp.divide(x, y), out)
+
+
+def remainder(xp: Any, x: Array, y: Array) -> Array:
+    return xp.remainder(x, y)
 
 
 def _expit(xp: Any, x: Array) -> Array:
@@ -532,7 +536,7 @@ def _random(function: Callable[..., Any]) -> Callable[..., Array]:
 # the standard's own functions, whose parameters are the primitives'
 _STANDARD = frozenset(
     "negative sign floor ceil trunc round square sqrt exp expm1 log log1p log2 log10 sin cos tan asin acos atan sinh "
-    "cosh tanh asinh acosh atanh abs isnan isinf isfinite add subtract multiply divide remainder pow "
+    "cosh tanh asinh acosh atanh abs isnan isinf isfinite add subtract multiply divide pow "
     "maximum minimum atan2 hypot logaddexp copysign nextafter signbit "
     "bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift "
     "bitwise_invert equal not_equal less less_equal greater greater_equal max min any all squeeze broadcast_to "
@@ -550,7 +554,8 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "conj": _conj,
     "where": _where,
     "clip": _clip,
-    "floor_divide": _floor_divide,
+    "floor_divide": floor_divide,
+    "remainder": remainder,
     "absorbing_multiply": _absorbing_multiply,
     "expit": _expit,
     "binary_exponent": _binary_exponent,
