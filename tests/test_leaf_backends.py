@@ -49,7 +49,11 @@ LEAVES: dict[str, Callable[[], Leaf]] = {
     "reference[digits=30]": lambda: Reference(digits=30),
     "torch:cpu": ad.Torch,
 }
-MARKS = {"torch:cpu": [needs_torch], "array_api[array_api_strict]": [needs_strict], "reference[digits=30]": [needs_mpmath]}
+MARKS = {
+    "torch:cpu": [needs_torch],
+    "array_api[array_api_strict]": [needs_strict],
+    "reference[digits=30]": [needs_mpmath],
+}
 every_leaf = pytest.mark.parametrize("leaf", [pytest.param(name, marks=MARKS.get(name, [])) for name in LEAVES])
 other_leaves = pytest.mark.parametrize(
     "leaf", [pytest.param(name, marks=MARKS.get(name, [])) for name in LEAVES if name != "numpy"]
@@ -172,7 +176,8 @@ BINARY = [name for name, p in TABLE.items() if p.kind == "elementwise" and p.ope
 
 # mpmath has exponents without bounds, where floats overflow
 with_infinities = pytest.mark.parametrize(
-    "leaf", [pytest.param(name, marks=MARKS.get(name, [])) for name in LEAVES if name not in ("numpy", "reference[digits=30]")]
+    "leaf",
+    [pytest.param(name, marks=MARKS.get(name, [])) for name in LEAVES if name not in ("numpy", "reference[digits=30]")],
 )
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Array, Implementation, Leaf
+from adjoint.backend import Array, Backend, Implementation, Leaf
 from adjoint.backends import composed, convolution, matrices, special
 from adjoint.backends.numpy import linalg as numpy_linalg
 from adjoint.backends.numpy import random
@@ -105,6 +105,14 @@ class ArrayAPI(Leaf):
 
     def from_numpy(self, values: np.ndarray[Any, Any], *, copy: bool) -> Array:
         return self.xp.asarray(values, dtype=self.dtype(values.dtype), copy=True if copy else None)
+
+    def moved(self, array: Array, source: Backend) -> Array:
+        """Through DLPack, without a copy where both libraries allow it; else through main memory."""
+        try:
+            shared = self.xp.from_dlpack(array)
+        except (AttributeError, BufferError, RuntimeError, TypeError, ValueError):
+            return super().moved(array, source)
+        return shared if self.device is None else self.xp.to_device(shared, self.device)
 
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
         try:

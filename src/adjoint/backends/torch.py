@@ -277,9 +277,7 @@ def _native(x: Array, kernel: Shape, padding: Padding) -> list[int] | None:
     return _same_around(padding) if 1 <= len(kernel) <= 3 and x.numel() and x.is_floating_point() else None
 
 
-def _conv(
-    B: Torch, x: Array, weight: Array, *, stride: Shape, padding: Padding, dilation: Shape, groups: int
-) -> Array:
+def _conv(B: Torch, x: Array, weight: Array, *, stride: Shape, padding: Padding, dilation: Shape, groups: int) -> Array:
     around = _native(x, weight.shape[2:], padding)
     if around is None or not weight.numel():
         return convolution.conv(B.xp, x, weight, stride=stride, padding=padding, dilation=dilation, groups=groups)
