@@ -49,7 +49,11 @@ LEAVES: dict[str, Callable[[], Leaf]] = {
     "reference[digits=30]": lambda: Reference(digits=30),
     "torch:cpu": ad.Torch,
 }
-MARKS = {"torch:cpu": [needs_torch], "array_api[array_api_strict]": [needs_strict], "reference[digits=30]": [needs_mpmath]}
+MARKS = {
+    "torch:cpu": [needs_torch],
+    "array_api[array_api_strict]": [needs_strict],
+    "reference[digits=30]": [needs_mpmath],
+}
 every_leaf = pytest.mark.parametrize("leaf", [pytest.param(name, marks=MARKS.get(name, [])) for name in LEAVES])
 other_leaves = pytest.mark.parametrize(
     "leaf", [pytest.param(name, marks=MARKS.get(name, [])) for name in LEAVES if name != "numpy"]
@@ -171,14 +175,20 @@ BINARY = [name for name, p in TABLE.items() if p.kind == "elementwise" and p.ope
 
 
 # mpmath has exponents without bounds, where floats overflow
-@pytest.mark.parametrize("leaf", [pytest.param("array_api[array_api_strict]", marks=needs_strict), "reference"])
+with_infinities = pytest.mark.parametrize(
+    "leaf",
+    [pytest.param(name, marks=MARKS.get(name, [])) for name in LEAVES if name not in ("numpy", "reference[digits=30]")],
+)
+
+
+@with_infinities
 @pytest.mark.parametrize("name", [name for name in UNARY if "bitwise" not in name])
 def test_unary_functions_at_singular_points(leaf: str, name: str) -> None:
     with np.errstate(all="ignore"):
         assert_same(run(LEAVES[leaf](), name, SINGULAR), run(NumPy(), name, SINGULAR))
 
 
-@pytest.mark.parametrize("leaf", [pytest.param("array_api[array_api_strict]", marks=needs_strict), "reference"])
+@with_infinities
 @pytest.mark.parametrize("name", [name for name in BINARY if "bitwise" not in name])
 def test_binary_functions_at_singular_points(leaf: str, name: str) -> None:
     x, y = SINGULAR[:, None], SINGULAR[None, :]

@@ -184,6 +184,10 @@ class Backend(metaclass=_Interned):
         """Whether some level records what is done with this array."""
         return False
 
+    def moved(self, array: Array, source: Backend) -> Array:
+        """An array of `source`, the same chain over another leaf, as one of this backend."""
+        raise NotImplementedError
+
     def varies(self, array: Array) -> bool:
         """Whether this level knows more of the array than the inner one; if not, it is a constant here."""
         return False
@@ -256,6 +260,9 @@ class Leaf(Backend):
             self._seed = int.from_bytes(os.urandom(8), "little")
         return self._seed, next(self._counter)
 
+    def moved(self, array: Array, source: Backend) -> Array:
+        return self.from_numpy(source.to_numpy(array), copy=False)
+
     def quiet(self) -> contextlib.AbstractContextManager[Any]:
         """A context without the library's floating-point warnings, for walks back over the user's code."""
         return contextlib.nullcontext()
@@ -265,6 +272,11 @@ class Leaf(Backend):
 
     def load(self, state: Any, *, keys: dict[Any, Any] | None) -> Array:
         return self.from_numpy(state, copy=keys is not None)
+
+
+def over_leaf(device: Backend, leaf: Backend) -> Backend:
+    """The chain of a backend over another leaf."""
+    return device.over(over_leaf(device.inner, leaf)) if isinstance(device, Decorator) else leaf
 
 
 def living() -> list[Backend]:
@@ -308,8 +320,17 @@ class Decorator(Backend, Generic[J]):
         return vars(self.inner).setdefault("decorated", {})  # type: ignore[no-any-return]  # goes when the inner one goes
 
     def over(self, other: Backend) -> Backend:
-        """The same level, with the same options, over another inner backend."""
-        return type(self)(other, *self.configuration()[1:])  # type: ignore[arg-type]
+        """The same level, with the same options, over another inner backend; there and back is the level itself."""
+        if other is self.inner:
+            return self
+        options = self.configuration()[1:]
+        if self.interned and self.template is self:
+            return type(self)(other, *options)  # type: ignore[arg-type]
+        siblings: dict[Backend, Backend] = vars(self).setdefault("_siblings", {self.inner: self})
+        if other not in siblings:
+            made = type(self)(other, *options) if self.template is self else type(self).fresh(other, *options)  # type: ignore[arg-type]
+            siblings[other], vars(made)["_siblings"] = made, siblings
+        return siblings[other]
 
     @classmethod
     def fresh(cls, inner: Backend, *options: Any) -> Self:
@@ -337,6 +358,9 @@ class Decorator(Backend, Generic[J]):
         self.forget()
         for level in list(vars(self).pop("decorated", {}).values()):
             level.end()
+        for level in list(vars(self).pop("_siblings", {}).values()):
+            if not level.ended:
+                level.end()
 
     @property
     def template(self) -> Backend:
@@ -379,6 +403,10 @@ class Decorator(Backend, Generic[J]):
 
     def copied(self, array: Array) -> Array:
         return self.remade(array, self.inner.copied)
+
+    def moved(self, array: Array, source: Backend) -> Array:
+        assert isinstance(source, Decorator)
+        return self.remade(array, lambda value: self.inner.moved(value, source.inner))
 
     def tracked(self, array: Array) -> bool:
         return self.varies(array) or self.inner.tracked(self.unwrap(array))

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Array, Implementation, Leaf
+from adjoint.backend import Array, Backend, Implementation, Leaf
 from adjoint.backends import composed, convolution, matrices, special
 from adjoint.backends.numpy import linalg as numpy_linalg
 from adjoint.backends.numpy import random
@@ -105,6 +105,14 @@ class ArrayAPI(Leaf):
 
     def from_numpy(self, values: np.ndarray[Any, Any], *, copy: bool) -> Array:
         return self.xp.asarray(values, dtype=self.dtype(values.dtype), copy=True if copy else None)
+
+    def moved(self, array: Array, source: Backend) -> Array:
+        """Through DLPack, without a copy where both libraries allow it; else through main memory."""
+        try:
+            shared = self.xp.from_dlpack(array)
+        except (AttributeError, BufferError, RuntimeError, TypeError, ValueError):
+            return super().moved(array, source)
+        return shared if self.device is None else self.xp.to_device(shared, self.device)
 
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
         try:
@@ -220,6 +228,10 @@ def floor_divide(xp: Any, x: Array, y: Array) -> Array:
     if not _kind(xp, out, "real floating"):
         return out
     return xp.where(xp.logical_or(xp.isinf(x), xp.isinf(y)), xp.divide(x, y), out)
+
+
+def remainder(xp: Any, x: Array, y: Array) -> Array:
+    return xp.remainder(x, y)
 
 
 def _expit(xp: Any, x: Array) -> Array:
@@ -532,7 +544,7 @@ def _random(function: Callable[..., Any]) -> Callable[..., Array]:
 # the standard's own functions, whose parameters are the primitives'
 _STANDARD = frozenset(
     "negative sign floor ceil trunc round square sqrt exp expm1 log log1p log2 log10 sin cos tan asin acos atan sinh "
-    "cosh tanh asinh acosh atanh abs isnan isinf isfinite add subtract multiply divide remainder pow "
+    "cosh tanh asinh acosh atanh abs isnan isinf isfinite add subtract multiply divide pow "
     "maximum minimum atan2 hypot logaddexp copysign nextafter signbit "
     "bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift "
     "bitwise_invert equal not_equal less less_equal greater greater_equal max min any all squeeze broadcast_to "
@@ -551,6 +563,7 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "where": _where,
     "clip": _clip,
     "floor_divide": floor_divide,
+    "remainder": remainder,
     "absorbing_multiply": _absorbing_multiply,
     "expit": _expit,
     "binary_exponent": _binary_exponent,

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Backend, Decorator
+from adjoint.backend import Backend, Decorator, over_leaf
 from adjoint.backends.numpy import NumPy
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import default_device
@@ -160,7 +160,7 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
         place = values.device if device is None else find_device(device)
         if copy is False and not (_is(wanted, values.dtype) and any(level is values.device for level in place.chain())):
             raise _unshared("asarray", place)
-        out = values if place is values.device else to_device(values, place)
+        out = values if place is values.device else _exactly_on(values, place)
         out = out if wanted is None else cast(out, wanted)
         return _copied(out) if copy and out is values else out
     adopted = _adopted(values, dtype, _place(device))
@@ -173,6 +173,11 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
         return out if wanted is None else cast(out, wanted)
     array = _values(values, dtype, "asarray")
     return _held("asarray", values, array, _place(device), copy)
+
+
+def _exactly_on(x: Tensor[Any], place: Backend) -> Tensor[Any]:
+    """Where a device is named for what is made it is that one: a leaf takes no levels along."""
+    return to_device(x, place) if isinstance(place, Decorator) else _constant_on(x, place)
 
 
 def _adopted(values: Any, dtype: Any, place: Backend) -> Tensor[Any] | None:
@@ -257,11 +262,13 @@ def from_inner(x: Tensor[Any], device: Any = None) -> Tensor[Any]:
 def to_device(x: Tensor[Any], device: Any, /, *, stream: Any = None) -> Tensor[Any]:
     """The tensor on another backend.
 
-    Into a decorator over its own backend it is lifted, as a constant of the new levels and tracked
-    as before by the old ones. To an unrelated backend a constant is copied through NumPy.
+    To another leaf, such as `ad.Torch("cuda:0")`, it moves with all levels of its chain, and gradients flow back through
+    the move: one graph may span devices. Memory is shared where both libraries allow it (DLPack). Into a decorator over
+    its own backend it is lifted, as a constant of the new levels and tracked as before by the old ones. To any
+    other backend a constant is copied.
 
-    Raises DeviceError for a backend inside the tensor's own chain (use `inner()` or `detach()`), and
-    TrackedError for a tracked tensor that would have to leave its graph. Backends have no streams: `stream` is None.
+    Raises TrackedError for a tracked tensor that would have to leave its graph. Backends have no streams: `stream` is
+    None.
 
     >>> import adjoint as ad
     >>> ad.tensor([1.0], device="numpy").to_device("autodiff<numpy>").device
@@ -277,6 +284,15 @@ def to_device(x: Tensor[Any], device: Any, /, *, stream: Any = None) -> Tensor[A
         return same(x)
     if any(level is here for level in place.chain()):
         return wrap(place.lift(x._array, here), place)
+    moved = over_leaf(here, place.leaf)
+    if moved is place or not isinstance(place, Decorator):
+        return same(x) if moved is here else wrap(moved.moved(x._array, here), moved)
+    return _constant_on(x, place)
+
+
+def _constant_on(x: Tensor[Any], place: Backend) -> Tensor[Any]:
+    """A constant copied to an unrelated backend."""
+    here = x.device
     if here.tracked(x._array):
         raise errors.TrackedError(
             f"to_device: the tensor is tracked on {here}, and {place} does not continue its chain; detach() makes it "
