@@ -210,6 +210,10 @@ class Backend(metaclass=_Interned):
         """The values, which the caller must not write to."""
         raise NotImplementedError
 
+    def native(self, array: Array) -> Any:
+        """The value as an array of the leaf's own library, which the caller must not write to."""
+        return array
+
     def values_of(self, array: Array) -> np.ndarray[Any, Any]:
         """All values there are, to look at: of a batch, those of every example."""
         return self.to_numpy(array)
@@ -262,6 +266,15 @@ class Leaf(Backend):
 
     def moved(self, array: Array, source: Backend) -> Array:
         return self.from_numpy(source.to_numpy(array), copy=False)
+
+    @classmethod
+    def of(cls, value: Any) -> Leaf | None:
+        """The leaf that an array of the library is on, None for anything else; it does not import the library."""
+        return None
+
+    def held(self, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Python's numbers, of 64 bits, in the widest dtype that the library has."""
+        return values
 
     def quiet(self) -> contextlib.AbstractContextManager[Any]:
         """A context without the library's floating-point warnings, for walks back over the user's code."""
@@ -426,6 +439,9 @@ class Decorator(Backend, Generic[J]):
 
     def values_of(self, array: Array) -> np.ndarray[Any, Any]:
         return self.inner.values_of(self.unwrap(array))
+
+    def native(self, array: Array) -> Any:
+        return self.inner.native(self.unwrap(array))
 
     def unknown(self, array: Array) -> bool:
         return self.inner.unknown(self.unwrap(array))

@@ -8,6 +8,7 @@ import functools
 import importlib
 import os
 import re
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from adjoint import errors
-from adjoint.backend import Backend, Decorator
+from adjoint.backend import Backend, Decorator, Leaf
 from adjoint.backends.array_api import ArrayAPI
 from adjoint.backends.jax import JAX
 from adjoint.backends.numpy import NumPy
@@ -34,7 +35,7 @@ _current: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoi
 _active: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_level", default=None)
 
 _LEAVES: dict[str, Callable[..., Backend]] = {"numpy": NumPy, "reference": Reference}
-_LIBRARIES: dict[str, Callable[..., Backend]] = {"torch": Torch, "jax": JAX}  # optional, with devices of their own
+_LIBRARIES: dict[str, type[Leaf]] = {"torch": Torch, "jax": JAX}  # optional, with devices of their own
 _DECORATORS: dict[str, Callable[..., Backend]] = {
     "autodiff": Autodiff,
     "tangent": Tangent,
@@ -62,6 +63,19 @@ class _Setting:
         self.owner = owner
         self.thread = thread  # other threads see it only once it is there to stay
         self.taken_back = False
+
+
+def foreign() -> bool:
+    """Whether an optional library was imported, so that there may be arrays of it."""
+    return not sys.modules.keys().isdisjoint(_LIBRARIES)
+
+
+def home(value: Any) -> Backend | None:
+    """The leaf that an array of an optional library is on; None for anything else. Imports nothing.
+
+    >>> home([1.0, 2.0])
+    """
+    return next((leaf for kind in _LIBRARIES.values() if (leaf := kind.of(value)) is not None), None)
 
 
 def device(name: str | Backend) -> Backend:

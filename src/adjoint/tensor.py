@@ -332,6 +332,8 @@ class Tensor(Generic[B]):
     @bound
     def numpy(self) -> np.ndarray[Any, Any]: ...
     @bound
+    def native(self) -> Any: ...
+    @bound
     def item(self) -> Any: ...
     @bound
     def tolist(self) -> Any: ...
@@ -683,6 +685,10 @@ def operand(value: Any, like: Tensor[Any], name: str) -> Tensor[Any]:
     if isinstance(value, Tensor):
         return value
     device = like._device
+    if not isinstance(value, (np.ndarray, np.generic, list, tuple)):
+        adopted = device.adopted(value)
+        if adopted is not None:
+            return wrap(adopted, device)
     return wrap(device.from_numpy(dtypes.values_of(value, None, name), copy=True), device)
 
 
@@ -705,7 +711,7 @@ def binary(name: str, x: Any, y: Any) -> Any:
     pair = []
     for value, other in ((x, y), (y, x)):
         if not isinstance(value, Tensor) and not weak(value):
-            if not isinstance(value, (np.ndarray, np.generic, list, tuple)):
+            if not isinstance(value, (np.ndarray, np.generic, list, tuple)) and other._device.adopted(value) is None:
                 return NotImplemented if name in ("equal", "not_equal") else foreign(value, name)
             value = operand(value, other, name)
         pair.append(value)

@@ -58,7 +58,7 @@ class JAX(ArrayAPI):
     @classmethod
     def of(cls, value: Any) -> JAX | None:
         jax = sys.modules.get("jax")
-        return cls() if jax is not None and isinstance(value, jax.Array) else None
+        return _anywhere() if jax is not None and isinstance(value, jax.Array) else None
 
     def traced(self, *arrays: Array) -> bool:
         """Whether JAX traces one of them: it has no values then."""
@@ -97,6 +97,10 @@ class JAX(ArrayAPI):
                 )
         return self.xp.asarray(values, dtype=theirs, copy=True if copy else None)
 
+    def held(self, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        narrow = {"f": dtypes.float32, "c": dtypes.complex64}.get(values.dtype.kind)
+        return values if narrow is None or self.jax.config.jax_enable_x64 else values.astype(narrow)
+
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
         if self.traced(array):
             raise errors.TrackedError(
@@ -109,6 +113,11 @@ class JAX(ArrayAPI):
         if primitive.name in special.KERNELS:
             return _in_double(self.jax, special.KERNELS[primitive.name], self.xp, primitive.parameters)
         return super().implement(primitive)
+
+
+@functools.cache
+def _anywhere() -> JAX:
+    return JAX()
 
 
 def on_import(tell: Callable[[Any], None]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -44,6 +46,11 @@ class Torch(ArrayAPI):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), self.configuration()
 
+    @classmethod
+    def of(cls, value: Any) -> Torch | None:
+        torch = sys.modules.get("torch")
+        return _at(str(value.device)) if torch is not None and isinstance(value, torch.Tensor) else None
+
     def adopted(self, value: Any) -> Array | None:
         if not isinstance(value, self.torch.Tensor):
             return None
@@ -71,6 +78,11 @@ class Torch(ArrayAPI):
         if native is None:
             return super().implement(primitive)
         return native if callable(native) else operator.attrgetter(native)(self.torch)  # type: ignore[no-any-return]
+
+
+@functools.cache
+def _at(device: str) -> Torch:
+    return Torch(device)
 
 
 # functions that are the primitive as they stand: objects, or names in torch
@@ -126,7 +138,7 @@ def _log_softmax(B: Torch, x: Array, *, axis: int) -> Array:
 
 def _cross_entropy(B: Torch, x: Array, labels: Array) -> Array:
     classes = x.shape[-1]
-    if labels.numel() and not (0 <= labels.min().item() and labels.max().item() < classes):
+    if labels.numel() and not (labels.min().item() >= 0 and labels.max().item() < classes):
         raise labels_error(B.xp, labels, classes)
     flat = B.torch.nn.functional.cross_entropy(x.reshape(-1, classes), labels.reshape(-1).long(), reduction="none")
     return flat.reshape(labels.shape)

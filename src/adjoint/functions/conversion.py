@@ -27,6 +27,20 @@ def numpy(x: Tensor[Any], /) -> np.ndarray[Any, Any]:
     return view
 
 
+def native(x: Tensor[Any], /) -> Any:
+    """The value as the leaf library's own array, which must not be written to: a `torch.Tensor`, a `jax.Array`.
+
+    On the NumPy leaf it is a read-only view. Of a tracked tensor it is the value, and gradients do not flow through
+    what is done with it. Under `jax.jit` it is what JAX traces.
+
+    >>> import adjoint as ad
+    >>> ad.tensor([1.0, 2.0]).native()
+    array([1., 2.], dtype=float32)
+    """
+    array = x.device.native(x._array)
+    return numpy(x) if isinstance(array, (np.ndarray, np.generic)) else array
+
+
 def item(x: Tensor[Any], /) -> Any:
     """The only element as a Python number. Raises ArgumentError unless there is exactly one."""
     if x.size != 1:
@@ -108,6 +122,10 @@ def __dlpack__(
     """
     _refuse_tracked(x, "export through DLPack")
     options: dict[str, Any] = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+    array = _exported(x)
+    if array is not None:
+        given = {name: value for name, value in options.items() if value is not None}
+        return array.__dlpack__(**{"copy": True, **given})
     values = numpy(x)
     if copy is not False:
         return values.copy().__dlpack__(**options)
@@ -118,15 +136,22 @@ def __dlpack__(
     return values.__dlpack__(**options)
 
 
+def _exported(x: Tensor[Any]) -> Any:
+    """The array of a library with an export of its own; None for NumPy's, and for those without one."""
+    array = native(x)
+    return None if isinstance(array, np.ndarray) or not hasattr(array, "__dlpack__") else array
+
+
 def __dlpack_device__(x: Tensor[Any], /) -> tuple[int, int]:
     """The kind and number of the device whose memory DLPack exports."""
-    kind, number = x.device.to_numpy(x._array).__dlpack_device__()
+    array = _exported(x)
+    kind, number = (x.device.to_numpy(x._array) if array is None else array).__dlpack_device__()
     return int(kind), number
 
 
 def _status(x: Tensor[Any]) -> str:
     node = getattr(x._array, "node", None)
-    if node is None and x.device.values_of(x._array).shape != x.shape:
+    if node is None and not x.device.unknown(x._array) and x.device.values_of(x._array).shape != x.shape:
         return f", shape={x.shape} of each example"
     if node is None:
         return ", tracked" if x.device.tracked(x._array) else ""
@@ -135,6 +160,8 @@ def _status(x: Tensor[Any]) -> str:
 
 def __repr__(x: Tensor[Any], /) -> str:
     """The values as NumPy shows them, the dtype, the backend, and whether the tensor is tracked."""
+    if x.device.unknown(x._array):
+        return f"Tensor({x.native()!r}, device={x.device}{_status(x)})"
     values = np.array2string(x.device.values_of(x._array), separator=", ", prefix="Tensor(")
     empty = "" if x.size else f"shape={x.shape}, "
     return f"Tensor({values}, {empty}dtype={x.dtype}, device={x.device}{_status(x)})"
@@ -145,7 +172,7 @@ def _repr_html_(x: Tensor[Any], /) -> str:
     import html  # used by few, and its table of entities takes a while
 
     facts = f"{x.dtype}, shape {x.shape}, {x.device}{_status(x)}"
-    values = np.array2string(x.device.values_of(x._array), separator=", ")
+    values = repr(x) if x.device.unknown(x._array) else np.array2string(x.device.values_of(x._array), separator=", ")
     return (
         f'<div><span style="opacity:.7;font-size:85%">Tensor: {html.escape(facts)}</span>'
         f'<pre style="margin:.2em 0">{html.escape(values)}</pre></div>'
@@ -163,8 +190,8 @@ def __format__(x: Tensor[Any], spec: str, /) -> str:
     return format(item(x), spec)
 
 
-def _dump(x: Tensor[Any], what: str) -> tuple[Backend, Any]:
-    """What makes the tensor again: its backend and the values of each level, with the keys of leaves."""
+def refuse_graphs(x: Tensor[Any], what: str) -> None:
+    """Raises TrackedError for a tensor that is more than a constant or a leaf."""
     level, array = x.device, x._array
     while isinstance(level, Decorator):
         node = getattr(array, "node", None)
@@ -178,6 +205,11 @@ def _dump(x: Tensor[Any], what: str) -> tuple[Backend, Any]:
                 f"{what}: a transform of {level} follows the tensor of shape {x.shape}, and cannot go with it"
             )
         level, array = level.inner, level.unwrap(array)
+
+
+def _dump(x: Tensor[Any], what: str) -> tuple[Backend, Any]:
+    """What makes the tensor again: its backend and the values of each level, with the keys of leaves."""
+    refuse_graphs(x, what)
     return x.device, x.device.dump(x._array)
 
 

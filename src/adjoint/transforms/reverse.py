@@ -26,6 +26,7 @@ from adjoint.transforms.calls import (
     reverse_level,
     zeros_like,
 )
+from adjoint.transforms.libraries import kept_of_any_library
 
 
 def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
@@ -134,6 +135,7 @@ def gradient(name: str, f: Function, argnums: Argnums, has_aux: bool = False, ho
     return run
 
 
+@kept_of_any_library
 def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     """f's value, and its pullback: cotangents of the result to a tuple of cotangents of the primals.
 
@@ -189,6 +191,7 @@ def _vjp(name: str, f: Function, primals: tuple[Any, ...], has_aux: bool, keys: 
     return (value, pullback, aux) if has_aux else (value, pullback)
 
 
+@kept_of_any_library
 def linear_transpose(f: Function, *primals: Any) -> Function:
     """The transpose of a linear function: cotangents of its result to a tuple of cotangents of its arguments.
 

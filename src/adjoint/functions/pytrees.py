@@ -1,0 +1,91 @@
+"""`Tensor` and `Gradients` as pytrees of JAX: their functions run under `jax.jit`, `jax.vmap`, `jax.pmap`.
+
+Of a tensor the leaf backend's array is traced, and its backend is static. A leaf tensor is a leaf again inside of the
+compiled function, and so are leaves that come out of it: new ones each time, as `with_value` makes them.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from adjoint import dtypes, errors
+from adjoint.backend import Backend, Decorator
+from adjoint.backends.jax import JAX, on_import
+from adjoint.functions.conversion import refuse_graphs
+from adjoint.functions.gradients import Gradients
+from adjoint.graph.nodes import Leaf, leaf_of
+from adjoint.tensor import Tensor, _new, _Owner
+
+_Static = tuple[Backend, tuple[bool, ...]]  # a tensor's backend, and for each level whether it is a leaf there
+
+
+@functools.cache
+def _register(jax: Any) -> None:
+    for kind in (Tensor, _Owner):
+        jax.tree_util.register_pytree_node(kind, _flatten, _unflatten)
+    jax.tree_util.register_pytree_node(Gradients, _flatten_gradients, _unflatten_gradients)
+
+
+on_import(_register)
+
+
+def _flatten(x: Tensor[Any]) -> tuple[tuple[Any], _Static]:
+    """The leaf backend's array. Raises TrackedError for results, DeviceError for a tensor that is not on JAX."""
+    if not isinstance(x.device.leaf, JAX):
+        raise errors.DeviceError(
+            f"JAX takes tensors on JAX; the one of shape {x.shape} is on {x.device}, so move it with "
+            "x.to_device(ad.JAX()), or pass x.numpy()"
+        )
+    refuse_graphs(x, "flatten for JAX")
+    device, array, leaves = x.device, x._array, []
+    while isinstance(device, Decorator):
+        leaves.append(isinstance(getattr(array, "node", None), Leaf))
+        array, device = device.unwrap(array), device.inner
+    return (array,), (x.device, tuple(leaves))
+
+
+def _unflatten(static: _Static, children: Any) -> Tensor[Any]:
+    """The tensor of anything that JAX puts in the place of the array: tracers, shapes, or nothing."""
+    (array,), (device, leaves) = children, static
+    out: Tensor[Any] = _new(Tensor)
+    out._device, out._dtype = device, _dtype(array)
+    levels = []
+    while isinstance(device, Decorator):
+        levels.append(device)
+        device = device.inner
+    for level, is_leaf in zip(reversed(levels), reversed(leaves), strict=True):
+        array = _leaf(array, level) if is_leaf else level.wrap(array)
+    out._array = array
+    return out
+
+
+def _leaf(array: Any, level: Any) -> Any:
+    leaf = leaf_of(array if hasattr(array, "shape") else _NOTHING, level)
+    node = leaf.node
+    assert isinstance(node, Leaf)
+    leaf.value = node.value = array
+    return leaf
+
+
+_NOTHING = np.zeros(())
+
+
+def _dtype(array: Any) -> Any:
+    try:
+        return dtypes.as_dtype(array.dtype)
+    except (AttributeError, errors.DtypeError):
+        return None  # of what stands for an array
+
+
+def _flatten_gradients(grads: Gradients[Any]) -> tuple[list[Tensor[Any]], Any]:
+    """The gradients in the order of `values`. Of the leaves only the numbers go along."""
+    return grads.values(), (grads._level, tuple(grads._arrays), tuple(grads._elsewhere.items()))
+
+
+def _unflatten_gradients(static: Any, children: Any) -> Gradients[Any]:
+    level, keys, elsewhere = static
+    arrays = {key: x._array if isinstance(x, Tensor) else x for key, x in zip(keys, children, strict=True)}
+    return Gradients(level, arrays, {}, dict(elsewhere))
