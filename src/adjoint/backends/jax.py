@@ -65,7 +65,7 @@ class JAX(ArrayAPI):
         return any([isinstance(x, self.jax.core.Tracer) for x in arrays])
 
     def unknown(self, array: Array) -> bool:
-        return isinstance(array, self.jax.core.Tracer)
+        return isinstance(array, self.jax.core.Tracer) or not isinstance(array, self.jax.Array)
 
     def dtype(self, dtype: DType) -> Any:
         if self.jax.config.jax_enable_x64 or dtype not in (dtypes.float64, dtypes.complex128):
@@ -131,8 +131,10 @@ def _device(jax: Any, name: Any) -> Any:
         return name
     platform, _, number = str(name).partition(":")
     try:
-        return jax.devices(platform)[int(number or 0)]
-    except (RuntimeError, ValueError, IndexError) as error:
+        if not number:
+            return jax.local_devices(backend=platform)[0]
+        return next(place for place in jax.devices(platform) if place.id == int(number))
+    except (RuntimeError, ValueError, StopIteration) as error:
         known = ", ".join([f"{d.platform}:{d.id}" for d in jax.devices()])
         raise errors.DeviceError(
             f"JAX: no device {name!r}; there are {known}, and jax.devices(...) shows others"

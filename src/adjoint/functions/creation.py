@@ -12,7 +12,7 @@ from adjoint import dtypes, errors
 from adjoint.backend import Backend, Decorator, over_leaf
 from adjoint.backends.numpy import NumPy
 from adjoint.decorators.autodiff import Autodiff
-from adjoint.devices import default_device
+from adjoint.devices import active_level, default_device, foreign, home
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
 from adjoint.primitives import Shape
@@ -513,12 +513,21 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
 
 
 def as_tensor(x: Any, name: str) -> Tensor[Any]:
-    """A function's argument as a tensor: tensors as they are, values copied to the default device."""
+    """A function's argument as a tensor: tensors as they are, values copied to the default device.
+
+    An array of an optional library is a constant on that library's leaf.
+    """
     if isinstance(x, Tensor):
         return x
     if isinstance(x, (int, float, complex, np.ndarray, np.generic, list, tuple)):
         place = default_device()
         return wrap(place.from_numpy(_values(x, None, name), copy=True), place)
+    leaf = home(x) if foreign() else None
+    if leaf is not None:
+        place = default_device()
+        if place.leaf is not leaf:
+            place = over_leaf(place, leaf) if active_level() is None else leaf
+        return wrap(place.adopted(x), place)
     raise errors.DtypeError(f"{name}: expected a tensor or numbers, received {type(x).__name__}")
 
 

@@ -116,7 +116,8 @@ def _entry(entry: Any, x: Tensor[Any]) -> list[Any]:
         return [entry]
     if isinstance(entry, (int, np.integer)) and not isinstance(entry, bool):
         return [int(entry)]
-    if isinstance(entry, float) or not isinstance(entry, (Tensor, np.ndarray, np.generic, list, tuple, bool)):
+    array = isinstance(entry, (Tensor, np.ndarray, np.generic, list, tuple, bool)) and not isinstance(entry, float)
+    if not array and x._device.adopted(entry) is None:
         raise errors.OutOfRangeError(
             f"index: expected integers, slices, None, ..., integer or boolean tensors; received {errors.shown(entry)}"
         )
@@ -215,9 +216,10 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
             "level; detach() the value, or lift the tensor first with ad.asarray(x, device=...)"
         )
     if weak(value):
-        value = np.asarray(fitting(value, x._dtype, "assignment"))  # in full precision: the tensor's may be wider
+        # in full precision: the tensor's may be wider
+        value = device.leaf.held(np.asarray(fitting(value, x._dtype, "assignment")))
     elif isinstance(value, (list, tuple)) and x._dtype.kind in "fc":
-        value = dtypes.values_of(value, dtypes.promote(x._dtype, dtypes.float64), "assignment")
+        value = device.leaf.held(dtypes.values_of(value, dtypes.promote(x._dtype, dtypes.float64), "assignment"))
     value = operand(value, x, "assignment")
     if value.dtype.kind == "c" and x._dtype.kind != "c":
         raise errors.DtypeError(f"assignment: complex values do not fit in {x._dtype}; take .real first")
