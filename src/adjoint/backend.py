@@ -272,9 +272,9 @@ class Leaf(Backend):
         """The leaf that an array of the library is on, None for anything else; it does not import the library."""
         return None
 
-    def held(self, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Python's numbers, of 64 bits, in the widest dtype that the library has."""
-        return values
+    def widest(self, dtype: DType) -> DType:
+        """The dtype of Python's numbers and of other constants, or the next narrower one that the library has."""
+        return dtype
 
     def quiet(self) -> contextlib.AbstractContextManager[Any]:
         """A context without the library's floating-point warnings, for walks back over the user's code."""

@@ -133,9 +133,11 @@ def odeint(
     )
     if not control.rtol and not control.atol:
         raise errors.ArgumentError("odeint: rtol and atol are both zero, which no step can reach")
+    numbers = not isinstance(t, (Tensor, np.ndarray))
     t = t if isinstance(t, Tensor) else dtypes.values_of(t, dtypes.float64, "odeint: t")
     parameters = Parameters("odeint", func, args, y0, t)
     base = parameters.base
+    t = t.astype(base.leaf.widest(t.dtype)) if numbers else t
     state = State("odeint", "y0", y0, base)
     times = wrap(array_of(t, base), base)
     _check_times(times)

@@ -692,6 +692,11 @@ def operand(value: Any, like: Tensor[Any], name: str) -> Tensor[Any]:
     return wrap(device.from_numpy(dtypes.values_of(value, None, name), copy=True), device)
 
 
+def table(values: np.ndarray[Any, Any], like: Tensor[Any], name: str) -> Tensor[Any]:
+    """An array of our own as a constant beside `like`, in no wider dtype than its library has."""
+    return operand(values.astype(like._device.leaf.widest(values.dtype), copy=False), like, name)
+
+
 def weak(value: Any) -> TypeGuard[complex]:
     """Whether it is one of Python's own numbers, which adapt to the dtype of the tensor they meet."""
     return isinstance(value, Scalar) and not isinstance(value, np.generic)

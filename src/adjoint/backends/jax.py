@@ -22,7 +22,6 @@ from adjoint.backends.numpy import random
 from adjoint.primitives import ARRAY, DType, Key, Primitive, Shape, index_shape
 from adjoint.rules.windows import places
 
-_WIDE = {dtypes.int64: dtypes.int32, dtypes.uint64: dtypes.uint32}  # what stands in where JAX has no 64 bits
 _registered: list[Callable[[Any], None]] = []  # told of JAX when the first leaf is made
 
 
@@ -97,9 +96,8 @@ class JAX(ArrayAPI):
                 )
         return self.xp.asarray(values, dtype=theirs, copy=True if copy else None)
 
-    def held(self, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        narrow = {"f": dtypes.float32, "c": dtypes.complex64}.get(values.dtype.kind)
-        return values if narrow is None or self.jax.config.jax_enable_x64 else values.astype(narrow)
+    def widest(self, dtype: DType) -> DType:
+        return self.xp.allowed(dtype)  # type: ignore[no-any-return]
 
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
         if self.traced(array):
@@ -364,6 +362,9 @@ def _conv_weight(
 def _convolve(B: JAX, a: Array, v: Array, *, full: bool) -> Array:
     """A group of channels for each line of the stacks."""
     stack = np.broadcast_shapes(a.shape[:-1], v.shape[:-1])
+    if not math.prod(stack):
+        n, m = a.shape[-1], v.shape[-1]
+        return B.xp.zeros((*stack, n + m - 1 if full else n - m + 1), dtype=a.dtype)
     a, v = (B.xp.broadcast_to(x, (*stack, x.shape[-1])).reshape(math.prod(stack), x.shape[-1]) for x in (a, v))
     around = v.shape[-1] - 1 if full else 0
     out = B.jax.lax.conv_general_dilated(

@@ -32,6 +32,7 @@ from adjoint.tensor import (
     peek,
     refuse_leaf,
     run,
+    table,
     weak,
     wrap,
 )
@@ -217,9 +218,10 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
         )
     if weak(value):
         # in full precision: the tensor's may be wider
-        value = device.leaf.held(np.asarray(fitting(value, x._dtype, "assignment")))
+        value = table(np.asarray(fitting(value, x._dtype, "assignment")), x, "assignment")
     elif isinstance(value, (list, tuple)) and x._dtype.kind in "fc":
-        value = device.leaf.held(dtypes.values_of(value, dtypes.promote(x._dtype, dtypes.float64), "assignment"))
+        wide = dtypes.promote(x._dtype, dtypes.float64)
+        value = table(dtypes.values_of(value, wide, "assignment"), x, "assignment")
     value = operand(value, x, "assignment")
     if value.dtype.kind == "c" and x._dtype.kind != "c":
         raise errors.DtypeError(f"assignment: complex values do not fit in {x._dtype}; take .real first")

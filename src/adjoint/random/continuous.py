@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from adjoint import dtypes, errors
+from adjoint import errors
 from adjoint.functions.elementwise import clip, exp, log, log1p, where
 from adjoint.functions.elementwise import tan as tangent
 from adjoint.functions.manipulation import expand_dims, squeeze
@@ -227,7 +227,7 @@ def truncated_normal(
     """
     tests = {"low": ANY, "high": ANY, "mean": ANY, "std": POSITIVE}
     draw = Draw("truncated_normal", shape, dtype, device, tests, low, high, mean, std)
-    low, high, mean, std = (cast(p, dtypes.float64) for p in draw.parameters)
+    low, high, mean, std = (cast(p, draw.precise) for p in draw.parameters)
     ordered = known(low.detach() < high.detach())
     if ordered is not None and not ordered.all():
         raise errors.ArgumentError("truncated_normal: each lower bound must be below its upper one")
@@ -236,6 +236,6 @@ def truncated_normal(
     a, b = where(flipped, -b, a), where(flipped, -a, b)
     root = math.sqrt(0.5)
     start, end = erfc(a * -root), erfc(b * -root)  # twice the distribution function
-    number = erfcinv(start + (end - start) * draw.uniform(dtype=dtypes.float64)) * -math.sqrt(2.0)
+    number = erfcinv(start + (end - start) * draw.uniform(dtype=draw.precise)) * -math.sqrt(2.0)
     number = clip(number, a, b)
     return cast(where(flipped, -number, number) * std + mean, draw.dtype)

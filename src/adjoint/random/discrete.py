@@ -48,19 +48,19 @@ def poisson(rate: Any, shape: ShapeLike | None = None, *, dtype: Any = None, dev
     >>> ad.random.poisson([0.0, 1e6]).dtype
     dtype('int64')
     """
-    draw = Draw("poisson", shape, dtypes.float64, device, {"rate": NOT_NEGATIVE}, rate)
+    draw = Draw("poisson", shape, None, device, {"rate": NOT_NEGATIVE}, rate, precise=True)
     return draw.sampled("random_poisson", *_constant(draw), dtype=_integer(dtype, "poisson"))
 
 
 def binomial(n: Any, p: Any, shape: ShapeLike | None = None, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """Counts of successes among n of probability p. Raises ArgumentError unless n is whole and p is a probability."""
-    draw = Draw("binomial", shape, dtypes.float64, device, {"n": WHOLE, "p": PROBABILITY}, n, p)
+    draw = Draw("binomial", shape, None, device, {"n": WHOLE, "p": PROBABILITY}, n, p, precise=True)
     return draw.sampled("random_binomial", *_constant(draw), dtype=_integer(dtype, "binomial"))
 
 
 def geometric(p: Any, shape: ShapeLike | None = None, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """Counts of trials up to the first success, from 1. Raises ArgumentError unless 0 < p <= 1."""
-    draw = Draw("geometric", shape, dtypes.float64, device, {"p": POSITIVE_PROBABILITY}, p)
+    draw = Draw("geometric", shape, None, device, {"p": POSITIVE_PROBABILITY}, p, precise=True)
     (share,) = _constant(draw)
     return (floor(log(draw.uniform()) / log1p(-share)) + 1.0).astype(_integer(dtype, "geometric"))
 
@@ -149,7 +149,7 @@ def choice(
 
 
 def _weighted(name: str, size: int, shape: tuple[int, ...], replace: bool, p: Any, device: Any) -> Tensor[Any]:
-    draw = Draw(name, None, dtypes.float64, device, {"p": PROBABILITY}, p)
+    draw = Draw(name, None, None, device, {"p": PROBABILITY}, p, precise=True)
     (share,) = _constant(draw)
     if share.shape != (size,):
         raise errors.ShapeError(f"{name}: there are {size} to choose from, and probabilities of shape {share.shape}")

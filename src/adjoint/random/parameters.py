@@ -43,6 +43,7 @@ class Draw:
         tests: dict[str, Test],
         *values: Any,
         events: tuple[int, ...] = (),
+        precise: bool = False,
     ) -> None:
         self.name = name
         tensors = [v for v in values if isinstance(v, Tensor)]
@@ -51,7 +52,8 @@ class Draw:
             device = level
         self.place: Backend = tensors[0].device if device is None and tensors else _place(device)
         given = [_numbers(v, name, what) for v, what in zip(values, tests, strict=True)]
-        self.dtype = _floating(dtype, given, name)
+        self.precise = self.place.leaf.widest(dtypes.float64)
+        self.dtype = self.precise if precise else _floating(dtype, given, name)
         parameters = [self._tensor(v) for v in given]
         for x, what, (test, wording) in zip(parameters, tests, tests.values(), strict=True):
             _check(x, name, what, test, wording)

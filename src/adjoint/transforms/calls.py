@@ -80,7 +80,7 @@ def array_of(x: Any, base: Backend, *, keep: bool = False) -> Array:
     dtypes.refuse_masked(x, "a transform's argument")
     values = np.asarray(x)
     if not is_array(x):
-        values = base.leaf.held(values)
+        values = values.astype(base.leaf.widest(values.dtype))
     dtype = dtypes.as_dtype(values.dtype)
     if values.dtype is not dtype:  # of another byte order
         values = values.astype(dtype)
@@ -304,7 +304,7 @@ def on_level(x: Any, level: Backend) -> Array:
     if isinstance(x, Tensor):
         return lifted(x, level)
     values = dtypes.values_of(x, None, "result")
-    return level.from_numpy(values if x.ndim else level.leaf.held(values), copy=True)
+    return level.from_numpy(values if x.ndim else values.astype(level.leaf.widest(values.dtype)), copy=True)
 
 
 def peeled(x: Any, level: Backend, call: Arguments) -> Any:
