@@ -144,7 +144,7 @@ class _Namespace:
 
     def __init__(self, jax: Any, device: Any) -> None:
         self._jax, self._device = jax, device
-        self.while_loop = jax.lax.while_loop  # for kernels: their loops are traced
+        self.traced_loop = jax.lax.while_loop  # for kernels: their loops are traced
         for name in "arange empty eye full linspace ones zeros".split():
             setattr(self, name, functools.partial(getattr(jax.numpy, name), device=device))
 
@@ -227,6 +227,18 @@ def _cross_entropy(B: JAX, x: Array, labels: Array) -> Array:
         x = x - xp.max(x, axis=-1, keepdims=True)
     picked = xp.take_along_axis(x, xp.expand_dims(labels, axis=-1), axis=-1)
     return array_api.logsumexp(xp, x, axis=(x.ndim - 1,), keepdims=False) - xp.squeeze(picked, axis=-1)
+
+
+def _binary_exponent(B: JAX, x: Array) -> Array:
+    """From the bits, because XLA takes subnormal numbers for zeros, and joins factors that overflow together."""
+    lax, xp = B.jax.lax, B.xp
+    kind, digits, bias = {2: ("uint16", 10, 15), 4: ("uint32", 23, 127), 8: ("uint64", 52, 1023)}[x.dtype.itemsize]
+    word = lax.bitcast_convert_type(x, kind)
+    power = xp.astype((word >> digits) & (2 * bias + 1), xp.int32)
+    fraction = word & ((1 << digits) - 1)
+    length = 8 * x.dtype.itemsize - xp.astype(lax.clz(fraction), xp.int32)
+    out = xp.where(power == 0, length - digits, power) + 1 - bias
+    return xp.where((power == 2 * bias + 1) | ((power == 0) & (fraction == 0)), 0, out)
 
 
 # --- structure and indexing ----------------------------------------------------------------------
@@ -523,6 +535,7 @@ def _random(name: str) -> Callable[..., Array]:
 JAX.deviations = {
     "floor_divide": _whole("floor_divide"),
     "remainder": _whole("remainder"),
+    "binary_exponent": _binary_exponent,
     "expit": _expit,
     "erf": _erf,
     "relu_pullback": _relu_pullback,

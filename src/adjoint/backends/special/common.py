@@ -32,13 +32,13 @@ def kernel(function: Kernel) -> Kernel:
 
 def anywhere(xp: Any, condition: Any) -> bool:
     """Whether a condition holds for some element; True for a library that traces, where nobody knows."""
-    return hasattr(xp, "while_loop") or bool(xp.any(condition))
+    return hasattr(xp, "traced_loop") or bool(xp.any(condition))
 
 
 def while_loop(xp: Any, condition: Callable[[Any], Any], body: Callable[[Any], Any], state: Any) -> Any:
     """The state after the last pass through the body, by the library's own loop where it traces functions."""
-    if hasattr(xp, "while_loop"):
-        return xp.while_loop(condition, body, state)
+    if hasattr(xp, "traced_loop"):
+        return xp.traced_loop(condition, body, state)
     while condition(state):
         state = body(state)
     return state
