@@ -112,7 +112,7 @@ class ArrayAPI(Leaf):
             shared = self.xp.from_dlpack(array)
         except (AttributeError, BufferError, RuntimeError, TypeError, ValueError):
             return super().moved(array, source)
-        return shared if self.device is None else self.xp.to_device(shared, self.device)
+        return shared if self.device is None else needed("array_api_compat", "array-api").to_device(shared, self.device)
 
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
         try:

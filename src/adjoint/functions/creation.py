@@ -262,10 +262,10 @@ def from_inner(x: Tensor[Any], device: Any = None) -> Tensor[Any]:
 def to_device(x: Tensor[Any], device: Any, /, *, stream: Any = None) -> Tensor[Any]:
     """The tensor on another backend.
 
-    To another leaf, such as `ad.Torch("cuda:0")`, it moves with all levels of its chain, and gradients flow back through
-    the move: one graph may span devices. Memory is shared where both libraries allow it (DLPack). Into a decorator over
-    its own backend it is lifted, as a constant of the new levels and tracked as before by the old ones. To any
-    other backend a constant is copied.
+    To another leaf, such as `ad.Torch("cuda:0")`, it moves with all levels of its chain, and gradients flow back
+    through the move: one graph may span devices. Memory is shared where both libraries allow it (DLPack). Into a
+    decorator over its own backend it is lifted, as a constant of the new levels and tracked as before by the old
+    ones. To any other backend a constant is copied.
 
     Raises TrackedError for a tracked tensor that would have to leave its graph. Backends have no streams: `stream` is
     None.
