@@ -54,6 +54,11 @@ MARKS = {
     "array_api[array_api_strict]": [needs_strict],
     "reference[digits=30]": [needs_mpmath],
 }
+# with pytest -m gpu, where there is one
+if torch is not None and torch.cuda.is_available():
+    LEAVES["torch:cuda:0"], MARKS["torch:cuda:0"] = lambda: ad.Torch("cuda:0"), [pytest.mark.gpu]
+if optional("cupy") is not None:
+    LEAVES["cupy:0"], MARKS["cupy:0"] = ad.CuPy, [pytest.mark.gpu]
 every_leaf = pytest.mark.parametrize("leaf", [pytest.param(name, marks=MARKS.get(name, [])) for name in LEAVES])
 other_leaves = pytest.mark.parametrize(
     "leaf", [pytest.param(name, marks=MARKS.get(name, [])) for name in LEAVES if name != "numpy"]

@@ -17,6 +17,7 @@ from typing import Any
 from adjoint import errors
 from adjoint.backend import Backend, Decorator
 from adjoint.backends.array_api import ArrayAPI
+from adjoint.backends.cupy import CuPy
 from adjoint.backends.numpy import NumPy
 from adjoint.backends.reference import Reference
 from adjoint.backends.torch import Torch
@@ -33,7 +34,7 @@ _current: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoi
 _active: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_level", default=None)
 
 _LEAVES: dict[str, Callable[..., Backend]] = {"numpy": NumPy, "reference": Reference}
-_LIBRARIES: dict[str, Callable[..., Backend]] = {"torch": Torch}  # optional, with devices of their own
+_LIBRARIES: dict[str, Callable[..., Backend]] = {"cupy": CuPy, "torch": Torch}  # optional, with devices of their own
 _DECORATORS: dict[str, Callable[..., Backend]] = {
     "autodiff": Autodiff,
     "tangent": Tangent,
