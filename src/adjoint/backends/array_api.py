@@ -626,4 +626,6 @@ _TYPED: dict[str, Callable[..., Any]] = {
 }
 
 # called with bools by NumPy's rules, not by the standard's
-_ORDERING = frozenset("maximum minimum max min argmax argmin sort argsort topk".split())
+_ORDERING = frozenset(
+    "less less_equal greater greater_equal maximum minimum max min argmax argmin sort argsort topk".split()
+)
