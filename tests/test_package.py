@@ -18,7 +18,8 @@ import adjoint as ad
 
 ROOT = Path(__file__).resolve().parent.parent
 OPTIONAL = [
-    "array_api_compat", "array_api_extra", "array_api_strict", "autograd", "cupy", "dask", "hypothesis", "jax", "matplotlib", "mpmath", "opt_einsum",
+    "array_api_compat", "array_api_extra", "array_api_strict",
+    "autograd", "cupy", "dask", "hypothesis", "jax", "matplotlib", "mpmath", "opt_einsum",
     "pandas", "pytest",
     "rich", "scipy", "sklearn", "tensorflow", "torch",
 ]  # fmt: skip
