@@ -80,14 +80,39 @@ def as_constant(value: Any, dtype: DType, name: str) -> Any:
 
 def _values(values: Any, dtype: Any, name: str) -> np.ndarray[Any, Any]:
     if _holds_tensors(values):
-        raise errors.ArgumentError(f"{name}: a list of tensors is joined by ad.stack or ad.concat, differentiably")
+        raise errors.ArgumentError(
+            f"{name}: a list of tensors is joined by ad.asarray, ad.stack or ad.concat, differentiably"
+        )
     return dtypes.values_of(values, dtype, name)
 
 
 def _holds_tensors(values: Any) -> bool:
-    while isinstance(values, (list, tuple)) and values:
-        values = values[0]
-    return isinstance(values, Tensor)
+    """Whether it is a list, at any depth, with tensors in it."""
+    if not isinstance(values, (list, tuple)):
+        return False
+    kinds = set(map(type, values))
+    return any(issubclass(kind, Tensor) for kind in kinds) or (
+        any(issubclass(kind, (list, tuple)) for kind in kinds) and any(map(_holds_tensors, values))
+    )
+
+
+def _joined(values: Sequence[Any]) -> Tensor[Any]:
+    """The tensor of nested lists of tensors and numbers, differentiable in each."""
+    shape: tuple[int, ...] = ()
+    leaves: list[Any] = list(values)
+    while True:
+        nested = [isinstance(x, (list, tuple)) for x in leaves]
+        if not any(nested):
+            break
+        if not all(nested) or len({len(x) for x in leaves}) > 1:
+            raise errors.ShapeError("asarray: the nested lists do not form an array")
+        shape += (len(leaves[0]),)
+        leaves = [x for row in leaves for x in row]
+    tensors = as_tensors(leaves, "asarray")
+    if len({x.shape for x in tensors}) > 1:
+        raise errors.ShapeError("asarray: the tensors in the nested lists differ in shape; all must be equal")
+    joined = run("concat", [run("expand_dims", (x,), axis=(0,)) for x in tensors], axis=0)
+    return run("reshape", (joined,), shape=(len(values), *shape, *tensors[0].shape))  # type: ignore[no-any-return]
 
 
 def _place(device: Any) -> Backend:
@@ -144,8 +169,9 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
     """A tensor with these values, sharing memory where it can: then do not write to the array.
 
     A tensor is lifted into `device` where that decorates the tensor's own backend, differentiably
-    for the levels it already has. Arguments and errors are those of `tensor`; `copy=True` never
-    shares, `copy=False` raises ArgumentError where values must be copied.
+    for the levels it already has. Nested lists may hold tensors, of one shape, which are joined differentiably.
+    Arguments and errors are those of `tensor`; `copy=True` never shares, `copy=False` raises ArgumentError
+    where values must be copied.
 
     >>> import adjoint as ad
     >>> import numpy as np
@@ -153,6 +179,8 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
     dtype('float64')
     """
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    if _holds_tensors(values) and copy is not False:
+        values, copy = _joined(values), None
     if isinstance(values, Tensor):
         place = values.device if device is None else find_device(device)
         if copy is False and not (_is(wanted, values.dtype) and any(level is values.device for level in place.chain())):
