@@ -346,6 +346,32 @@ def test_what_numpy_does_not_ask_about_refuses_tracked_tensors(leave: Any) -> No
         leave(ad.tensor([1.0, 2.0]).require_grad() * 2)
 
 
+def test_options_that_say_nothing_about_values_are_taken() -> None:
+    x = ad.tensor(V).require_grad()
+    for call in (
+        lambda a: np.sin(a, where=True, casting="same_kind", order="K", subok=True, out=(None,)),
+        lambda a: np.sum(a, where=True, out=None),
+        lambda a: np.add.reduce(a, where=True),
+        lambda a: np.broadcast_to(a, (2, 2, 3), subok=True),
+        lambda a: np.meshgrid(a[0], W[0], copy=False)[0],
+        lambda a: np.nan_to_num(a, copy=False),
+        lambda a: np.copy(a, order="C"),
+        lambda a: np.round(a, 1, None),
+        lambda a: np.concatenate([a, a], 1, None),
+    ):
+        out = call(x)
+        assert isinstance(out, ad.Tensor)
+        assert out.is_tracked()
+        np.testing.assert_array_equal(out.numpy(), call(V))
+
+
+def test_memory_is_compared_by_values() -> None:
+    values = np.ones(3)
+    assert np.may_share_memory(ad.asarray(values), values)
+    assert not np.shares_memory(ad.tensor(values), values)
+    assert sorted(np.random.default_rng(0).permutation(ad.tensor(V[0]))) == sorted(V[0])
+
+
 def test_integers_are_rounded_exactly() -> None:
     """NumPy rounds them in float64."""
     x = ad.tensor([2**62 + 1, -(2**62) - 1, 15, 25, -15, -25, 14])

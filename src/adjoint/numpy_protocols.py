@@ -115,17 +115,24 @@ def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[st
     raise _missing(call)
 
 
+_SILENT = {"kind", "subok", "casting", "optimize", "copy"}  # parameters that say nothing about values
+
+
 def _only(name: str, options: dict[str, Any], allowed: set[str]) -> dict[str, Any]:
     """The options that are given and mean something on tensors; raises ArgumentTypeError for others."""
-    given = {
-        key: value
-        for key, value in options.items()
-        if value is not np._NoValue and (value is not None or key in allowed)
-    }
+    given = {key: value for key, value in options.items() if key in allowed or not _says_nothing(key, value)}
     for key in given:
         if key not in allowed:
             raise _refused(name, key)
     return given
+
+
+def _says_nothing(key: str, value: Any) -> bool:
+    """Whether an option is NumPy's default, or is about memory and kinds of arrays, and not about values."""
+    if key == "out" and isinstance(value, tuple):
+        return all(x is None for x in value)
+    silent = value is None or value is np._NoValue or key in _SILENT
+    return silent or (key == "where" and value is True) or (key == "order" and value in ("K", "A", "C"))
 
 
 def _refused(name: str, key: str) -> errors.AdjointError:
@@ -156,7 +163,7 @@ _INSTEAD = {
     "diag_indices_from": "ad.arange", "ix_": "x[i[:, None], j]", "histogram2d": "ad.scatter with mode 'add'",
     "histogramdd": "ad.scatter with mode 'add'", "apply_over_axes": "the function with a tuple of axes",
     "roots": "ad.linalg.eigvals of the companion matrix", "poly": "np.polymul of the factors",
-    "geomspace": "ad.exp of np.linspace of the logarithms", "common_type": "ad.result_type",
+    "common_type": "ad.result_type",
     "min_scalar_type": "x.dtype", "real_if_close": "ad.real", "unravel_index": "ad.floor_divide and ad.remainder",
     "ravel_multi_index": "sums of indices times strides", "einsum_path": "np.einsum_path of x.numpy()",
 }  # fmt: skip
@@ -212,6 +219,10 @@ def _running(function: Function) -> Function:
     return run
 
 
+def _memory(x: Any) -> Any:
+    return x.numpy() if isinstance(x, Tensor) else x
+
+
 def _like(function: Function) -> Function:
     """zeros_like and its kin: memory order and subclasses mean nothing here."""
 
@@ -258,6 +269,8 @@ _FUNCTIONS: dict[Any, Function] = {
     np.shape: lambda a: a.shape,
     np.ndim: lambda a: a.ndim,
     np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
+    np.may_share_memory: lambda a, b, max_work=None: np.may_share_memory(_memory(a), _memory(b), max_work),
+    np.shares_memory: lambda a, b, max_work=None: np.shares_memory(_memory(a), _memory(b), max_work),
     np.iscomplexobj: lambda x: x.dtype.kind == "c",
     np.isrealobj: lambda x: x.dtype.kind != "c",
     np.array2string: lambda a, precision=None, separator=" ": np.array2string(
@@ -280,9 +293,8 @@ _FUNCTIONS |= {getattr(np.linalg, name): getattr(numpy_functions, name) for name
 
 # what changes its argument, which a tensor is no argument for
 _CHANGING = {"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"}
-# parameters of NumPy's that are called otherwise here, and those that say nothing about values
+# parameters of NumPy's that are called otherwise here
 _PARAMETERS = {"ddof": "correction", "a_min": "min", "a_max": "max", "reps": "repetitions"}
-_SILENT = {"kind", "subok", "casting", "optimize", "copy"}
 _HERE = {"amax": "max", "amin": "min", "concatenate": "concat"}
 
 
@@ -310,20 +322,29 @@ def _named(module: str, name: str) -> Function | None:
     return found if inspect.isfunction(found) and found.__module__.startswith("adjoint.") else None
 
 
+@functools.cache
+def _alike(function: Any, ours: Function) -> int:
+    """How many arguments mean the same by place: those that ours must have, and those of the same name behind them."""
+    pairs = zip(_signature(function).parameters.values(), _signature(ours).parameters.values(), strict=False)
+    same_place = [p.kind is p.VAR_POSITIONAL or p.default is p.empty or p.name == q.name for q, p in pairs]
+    return [*same_place, False].index(False)
+
+
 def _placed(function: Any, called: str, ours: Function, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """A call of a function in the table: what it must have by place, all else by NumPy's names."""
+    if not options and len(args) <= _alike(function, ours):
+        return ours(*args)
     theirs, mine = _signature(function), _signature(ours).parameters
     if any(p.kind is p.VAR_POSITIONAL for p in [*mine.values(), *theirs.parameters.values()]):
-        meant = {key: value for key, value in options.items() if key not in _SILENT}
-        return ours(*args, **_only(called, meant, set(mine)))
+        return ours(*args, **_only(called, options, set(mine)))
     given = theirs.bind(*args, **options).arguments
     given |= given.pop("kwargs", {})
     needed = sum(p.default is p.empty for p in mine.values())
     leading, rest = list(given)[:needed], dict(list(given.items())[needed:])
     for name in [name for name in rest if name not in mine]:
         value = rest.pop(name)
-        unchanged = value is None or (name in theirs.parameters and value is theirs.parameters[name].default)
-        if not unchanged and name not in _SILENT:
+        unchanged = name in theirs.parameters and value is theirs.parameters[name].default
+        if not unchanged and not _says_nothing(name, value):
             raise _refused(called, name)
     return ours(*[given[name] for name in leading], **rest)
 
@@ -334,8 +355,7 @@ def _matched(function: Any, called: str, ours: Function, args: Sequence[Any], op
     given = theirs.bind(*args, **options).arguments
     mine = _signature(ours).parameters
     if any(p.kind is p.VAR_POSITIONAL for p in mine.values()):
-        meant = {key: value for key, value in options.items() if key not in _SILENT}
-        return ours(*beside(args), **_only(called, meant, set(mine)))
+        return ours(*beside(args), **_only(called, options, set(mine)))
     places = [p.name for p in mine.values() if p.kind is p.POSITIONAL_ONLY]
     leading = [name for name, _ in zip(theirs.parameters, places, strict=False) if name in given]
     keywords = {}
@@ -345,6 +365,6 @@ def _matched(function: Any, called: str, ours: Function, args: Sequence[Any], op
             continue
         if known in mine:
             keywords[known] = value
-        elif value is not theirs.parameters[name].default and value is not None and name not in _SILENT:
+        elif value is not theirs.parameters[name].default and not _says_nothing(name, value):
             raise _refused(called, name)
     return ours(*beside([given[name] for name in leading]), **keywords)

@@ -179,7 +179,7 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
     dtype('float64')
     """
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
-    if _holds_tensors(values) and copy is not False:
+    if copy is not False and _holds_tensors(values):
         values, copy = _joined(values), None
     if isinstance(values, Tensor):
         place = values.device if device is None else find_device(device)
@@ -193,7 +193,9 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
         if copy is False and not _is(wanted, out.dtype):
             raise _unshared("asarray", out.device)
         return out if wanted is None else cast(out, wanted)
-    array = _values(values, dtype, "asarray")
+    if copy is False and _holds_tensors(values):
+        raise errors.ArgumentError("asarray: tensors in a list are joined by a copy; leave out copy=False")
+    array = dtypes.values_of(values, dtype, "asarray")
     return _held("asarray", values, array, _place(device), copy)
 
 
