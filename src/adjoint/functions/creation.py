@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any, TypeVar, overload
@@ -79,7 +80,10 @@ def as_constant(value: Any, dtype: DType, name: str) -> Any:
 
 
 def _values(values: Any, dtype: Any, name: str) -> np.ndarray[Any, Any]:
-    if _holds_tensors(values):
+    first = values
+    while isinstance(first, (list, tuple)) and first:
+        first = first[0]
+    if isinstance(first, Tensor):
         raise errors.ArgumentError(
             f"{name}: a list of tensors is joined by ad.asarray, ad.stack or ad.concat, differentiably"
         )
@@ -88,12 +92,14 @@ def _values(values: Any, dtype: Any, name: str) -> np.ndarray[Any, Any]:
 
 def _holds_tensors(values: Any) -> bool:
     """Whether it is a list, at any depth, with tensors in it."""
-    if not isinstance(values, (list, tuple)):
-        return False
-    kinds = set(map(type, values))
-    return any(issubclass(kind, Tensor) for kind in kinds) or (
-        any(issubclass(kind, (list, tuple)) for kind in kinds) and any(map(_holds_tensors, values))
-    )
+    level = values if isinstance(values, (list, tuple)) else ()
+    while level:
+        kinds = set(map(type, level))
+        if any(issubclass(kind, Tensor) for kind in kinds):
+            return True
+        nested = any(issubclass(kind, (list, tuple)) for kind in kinds)
+        level = list(itertools.chain(*[x for x in level if isinstance(x, (list, tuple))])) if nested else ()
+    return False
 
 
 def _joined(values: Sequence[Any]) -> Tensor[Any]:
