@@ -617,6 +617,8 @@ def test_memory_goes_both_ways_through_dlpack() -> None:
             y = ad.from_dlpack(x, device=device)
             assert (y.dtype, y.device) == (x.dtype, device or x.device)
             assert y.tolist() == x.tolist()
+    with pytest.raises(errors.ArgumentError, match="no streams"):
+        ad.ones(2).__dlpack__(stream=5)
     plain = ad.ones(2, device="numpy")
     assert ad.from_dlpack(plain).device is plain.device
 

@@ -142,6 +142,14 @@ def _refused(name: str, key: str) -> errors.AdjointError:
         "initial": "combine the result with the initial value",
         "dtype": "convert with x.astype(dtype)",
         "order": "tensors have no order in memory; sort or permute explicitly",
+        "axes": "move the axes first, with ad.moveaxis",
+        "bias": "give ddof=0",
+        "cov": "the parameters alone are found",
+        "full": "ad.linalg.lstsq gives residuals and rank",
+        "retstep": "the step is (stop - start) / (num - 1)",
+        "returned": "np.sum of the weights is what it would give",
+        "shape": "ad.zeros, ad.ones and ad.full make any shape",
+        "sparse": "x[:, None] and y broadcast as an open grid does",
     }
     return errors.ArgumentTypeError(
         f"np.{name} of a tensor: {key}= is not supported; {instead.get(key, 'leave it out')}"
