@@ -104,8 +104,8 @@ def __dlpack__(
     """For `from_dlpack(x)` of other libraries: a copy, unless the consumer asks for `copy=False`.
 
     What is shared must not be written to. It is marked read-only for consumers that know the mark, DLPack from 1.0.
-    Backends have no streams: `stream` is None. Raises TrackedError for a tracked tensor, BufferError where memory cannot
-    be shared as asked.
+    Backends have no streams: `stream` is None, else it is an ArgumentError. Raises TrackedError for a tracked tensor,
+    BufferError where memory cannot be shared as asked.
     """
     _refuse_tracked(x, "export through DLPack")
     if stream is not None:
