@@ -277,8 +277,8 @@ _FUNCTIONS: dict[Any, Function] = {
     np.shape: lambda a: a.shape,
     np.ndim: lambda a: a.ndim,
     np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
-    np.may_share_memory: lambda a, b, max_work=None: np.may_share_memory(_memory(a), _memory(b), max_work),
-    np.shares_memory: lambda a, b, max_work=None: np.shares_memory(_memory(a), _memory(b), max_work),
+    np.may_share_memory: lambda a, b: np.may_share_memory(_memory(a), _memory(b)),
+    np.shares_memory: lambda a, b: np.shares_memory(_memory(a), _memory(b)),
     np.iscomplexobj: lambda x: x.dtype.kind == "c",
     np.isrealobj: lambda x: x.dtype.kind != "c",
     np.array2string: lambda a, precision=None, separator=" ": np.array2string(
