@@ -58,6 +58,11 @@ MARKS = {
     "array_api[array_api_strict]": [needs_strict],
     "reference[digits=30]": [needs_mpmath],
 }
+# with pytest -m gpu, where there is one
+if torch is not None and torch.cuda.is_available():
+    LEAVES["torch:cuda:0"], MARKS["torch:cuda:0"] = lambda: ad.Torch("cuda:0"), [pytest.mark.gpu]
+if optional("cupy") is not None:
+    LEAVES["cupy:0"], MARKS["cupy:0"] = ad.CuPy, [pytest.mark.gpu]
 every_leaf = pytest.mark.parametrize("leaf", [pytest.param(name, marks=MARKS.get(name, [])) for name in LEAVES])
 other_leaves = pytest.mark.parametrize(
     "leaf", [pytest.param(name, marks=MARKS.get(name, [])) for name in LEAVES if name != "numpy"]
@@ -211,6 +216,52 @@ def test_operands_stay_as_they_were(leaf: str, name: str) -> None:  # nothing ca
         for array, operand in zip(arrays, case.operands, strict=True):
             if isinstance(operand, np.ndarray):
                 np.testing.assert_array_equal(B.to_numpy(array), operand)
+
+
+# --- dtypes ---
+
+# what a library cannot do, and why
+WITHOUT = {
+    ("torch:cpu", dtype): "PyTorch stores unsigned integers of this width, and has hardly any arithmetic for them"
+    for dtype in ("uint16", "uint32", "uint64")
+} | {("array_api[array_api_strict]", "float16"): "the standard has no float16"}
+DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@other_leaves
+def test_arithmetic_of_every_dtype(leaf: str, dtype: str, request: pytest.FixtureRequest) -> None:
+    if (leaf, dtype) in WITHOUT:
+        request.applymarker(
+            pytest.mark.xfail(reason=WITHOUT[leaf, dtype], raises=(NotImplementedError, errors.DtypeError))
+        )
+    B, kind = LEAVES[leaf](), np.dtype(dtype).kind
+    x, y = (np.asarray(values).astype(dtype) for values in ([[3, 0, 1], [2, 5, 1]], [[1, 1, 2], [3, 0, 1]]))
+    every = {"axis": (1,), "keepdims": False}
+    calls: list[tuple[str, list[Any], dict[str, Any]]] = [
+        *[(name, [x, y], {}) for name in ("equal", "not_equal")],
+        *[(name, [x, y], {}) for name in ("add", "multiply", "subtract") if kind != "b"],
+        *[(name, [x, y], {}) for name in ("less", "greater_equal", "maximum", "minimum") if kind != "c"],
+        *[(name, [x, np.maximum(y, 1).astype(dtype)], {}) for name in ("floor_divide", "remainder") if kind in "iu"],
+        *[(name, [x, y], {}) for name in ("bitwise_and", "bitwise_or", "bitwise_xor") if kind in "biu"],
+        ("where", [x != y, x, y], {}),
+        *[("matmul", [x, y.T], {})] * (kind != "b"),
+        *[(name, [x], every) for name in ("any", "all")],
+        *[(name, [x], every) for name in ("sum", "prod") if kind != "b"],
+        *[(name, [x], every) for name in ("max", "min") if kind != "c"],
+        *[(name, [x], {"axis": 1, "descending": False}) for name in ("sort", "argsort") if kind != "c"],
+        ("concat", [x, y], {"axis": 0}),
+        ("index", [x, np.asarray([1, 0, 1])], {"key": (ARRAY,)}),
+        ("index_set", [x, y[0]], {"key": (1,)}),
+        *[
+            ("astype", [x], {"dtype": as_dtype(other)})
+            for other in DTYPES
+            if (kind != "c" or other[0] == "c") and (leaf, other) not in WITHOUT
+        ],
+    ]
+    for name, operands, how in calls:
+        expected = run(NumPy(), name, *operands, **how)
+        assert_same(run(B, name, *operands, **how), expected, 4e-3 if dtype == "float16" else 1e-12)
 
 
 # --- special functions and singular points ---

@@ -28,7 +28,7 @@ def test_a_leaf_takes_the_chain_along_and_gradients_come_back(target: Any) -> No
     grads = (moved * moved).sum().backward()
     assert grads[x].device is ad.NumPy()
     same(grads[x], np.float32([4.0, 32.0]))
-    assert len(grads) == 1 and next(iter(grads)).device is x.device
+    assert [x.device.name for x in grads] == [HERE]
 
 
 def test_to_its_own_leaf_nothing_moves() -> None:
@@ -47,9 +47,11 @@ def test_one_graph_goes_there_and_back_and_meets_itself() -> None:
     assert grads[v].device is ad.Reference()
     assert grads[v].tolist() == [81.0]
     assert {x.device.name for x in grads} == {HERE, THERE}
-    assert w in grads and v in grads
+    assert w in grads
+    assert v in grads
     doubled = grads + grads * 2
-    assert doubled[v].tolist() == [243.0] and doubled[w].tolist() == [648.0]
+    assert doubled[v].tolist() == [243.0]
+    assert doubled[w].tolist() == [648.0]
     again = pickle.loads(pickle.dumps((grads, v, w)))
     assert again[0][again[1]].tolist() == [81.0]
     assert again[0][again[2]].tolist() == [216.0]

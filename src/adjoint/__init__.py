@@ -3,6 +3,7 @@
 from adjoint import errors, fft, implicit, linalg, nn, random, scipy, special, testing
 from adjoint.backend import Backend
 from adjoint.backends.array_api import ArrayAPI
+from adjoint.backends.cupy import CuPy
 from adjoint.backends.jax import JAX
 from adjoint.backends.numpy import NumPy
 from adjoint.backends.reference import Reference
@@ -284,6 +285,7 @@ __all__ = [
     "Backend",
     "Batched",
     "Checked",
+    "CuPy",
     "Dependence",
     "Gradients",
     "NumPy",

@@ -18,6 +18,7 @@ from typing import Any
 from adjoint import errors
 from adjoint.backend import Backend, Decorator, Leaf
 from adjoint.backends.array_api import ArrayAPI
+from adjoint.backends.cupy import CuPy
 from adjoint.backends.jax import JAX
 from adjoint.backends.numpy import NumPy
 from adjoint.backends.reference import Reference
@@ -35,7 +36,7 @@ _current: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoi
 _active: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_level", default=None)
 
 _LEAVES: dict[str, Callable[..., Backend]] = {"numpy": NumPy, "reference": Reference}
-_LIBRARIES: dict[str, type[Leaf]] = {"torch": Torch, "jax": JAX}  # optional, with devices of their own
+_LIBRARIES: dict[str, type[Leaf]] = {"cupy": CuPy, "jax": JAX, "torch": Torch}  # optional, with devices of their own
 _DECORATORS: dict[str, Callable[..., Backend]] = {
     "autodiff": Autodiff,
     "tangent": Tangent,
@@ -81,8 +82,8 @@ def home(value: Any) -> Backend | None:
 def device(name: str | Backend) -> Backend:
     """The backend of a name such as `"numpy"`, `"autodiff<torch:cpu>"`, `"autodiff[strong_zero]<reference>"`.
 
-    `"torch:cuda:0"` is a device of an optional library, `"array_api[module]"` imports the module. A backend comes back as it is, so that both do wherever a device
-    is wanted. Raises DeviceError for a name that means none.
+    `"torch:cuda:0"` is a device of an optional library, `"array_api[module]"` imports the module. A backend comes
+    back as it is, so that both do wherever a device is wanted. Raises DeviceError for a name that means none.
 
     >>> device("autodiff<autodiff<numpy>>").inner
     autodiff<numpy>
@@ -96,15 +97,14 @@ def device(name: str | Backend) -> Backend:
     parts = re.fullmatch(r"(\w+)(?::([\w:]+))?(?:\[([^\]]*)\])?(?:<(.*)>)?", name.strip())
     if parts is not None:
         kind, place, inside, inner = parts[1].lower(), parts[2], parts[3], parts[4]
-        if kind in _LIBRARIES and inner is None:
+        if inner is None and kind in _LIBRARIES:
             given = () if place is None else (int(place) if place.isdecimal() else place,)
             return _LIBRARIES[kind](*given, **_options(name, kind, inside))
-    if parts is not None and place is None:
-        if inner is not None and kind in _DECORATORS:
+        if inner is not None and kind in _DECORATORS and place is None:
             return _DECORATORS[kind](device(inner), **_options(name, kind, inside))
-        if inner is None and kind in _LEAVES:
+        if inner is None and kind in _LEAVES and place is None:
             return _LEAVES[kind](**_options(name, kind, inside))
-        if inner is None and kind == "array_api" and inside:
+        if inner is None and kind == "array_api" and inside and place is None:
             return _array_api(name, inside.strip())
     known = ", ".join([*_LEAVES, *_LIBRARIES, "array_api[module]", *(f"{d}<...>" for d in _DECORATORS)])
     raise errors.DeviceError(f"no device is called {name!r}; known are {known}")

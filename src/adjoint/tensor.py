@@ -829,6 +829,8 @@ def explain(
         )
     if isinstance(error, errors.AdjointError):
         return error
+    if isinstance(error, NotImplementedError):
+        return errors.UnsupportedPrimitive(f"{device.leaf} cannot run the primitive {name!r} on {received}: {error}")
     if isinstance(error, TypeError) and name in _WANTED:
         return errors.DtypeError(f"{name}: expected {_WANTED[name]}, received {received}; convert with astype")
     kinds: list[tuple[type[Exception], type[errors.AdjointError]]] = [

@@ -112,7 +112,7 @@ class ArrayAPI(Leaf):
             shared = self.xp.from_dlpack(array)
         except (AttributeError, BufferError, RuntimeError, TypeError, ValueError):
             return super().moved(array, source)
-        return shared if self.device is None else self.xp.to_device(shared, self.device)
+        return shared if self.device is None else needed("array_api_compat", "array-api").to_device(shared, self.device)
 
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
         try:
@@ -626,4 +626,6 @@ _TYPED: dict[str, Callable[..., Any]] = {
 }
 
 # called with bools by NumPy's rules, not by the standard's
-_ORDERING = frozenset("maximum minimum max min argmax argmin sort argsort topk".split())
+_ORDERING = frozenset(
+    "less less_equal greater greater_equal maximum minimum max min argmax argmin sort argsort topk".split()
+)

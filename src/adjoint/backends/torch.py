@@ -77,7 +77,7 @@ class Torch(ArrayAPI):
         native = _NATIVE.get(primitive.name)
         if native is None:
             return super().implement(primitive)
-        return native if callable(native) else operator.attrgetter(native)(self.torch)  # type: ignore[no-any-return]
+        return native if callable(native) else operator.attrgetter(native)(self.torch)
 
 
 @functools.cache
@@ -101,7 +101,7 @@ _NATIVE: dict[str, Implementation | str] = {
         name: name
         for name in (
             "negative abs floor ceil trunc round sqrt square exp expm1 log log1p log2 log10 sin cos tan asin acos atan "
-            "sinh cosh tanh asinh acosh atanh isnan isinf isfinite logical_not pow relu matmul"
+            "sinh cosh tanh asinh acosh atanh isnan isinf isfinite logical_not pow relu"
         ).split()
     },
     **{name: f"special.{name}" for name in "erf erfc erfcx erfinv log_ndtr digamma entr logit expit".split()},
@@ -157,6 +157,10 @@ def _whole(name: str) -> Callable[..., Array]:
         return B.torch.where(none, B.torch.zeros_like(out), out)
 
     return run
+
+
+def _matmul(B: Torch, x: Array, y: Array) -> Array:
+    return B.torch.matmul(x.float(), y.float()) > 0 if x.dtype is B.torch.bool else B.torch.matmul(x, y)
 
 
 # --- indexing ------------------------------------------------------------------------------------
@@ -356,6 +360,7 @@ def _composed(B: Torch, name: str, *operands: Array, **parameters: Any) -> Any:
 
 
 Torch.deviations = {
+    "matmul": _matmul,
     "floor_divide": _whole("floor_divide"),
     "remainder": _whole("remainder"),
     "sum": _sum,

@@ -428,7 +428,7 @@ class Autodiff(Decorator[J]):
         owned: set[Node] = set()  # whose cotangent is a buffer that this walk allocated
         kitchen: Kitchen | None = None
         add, add_into = inner.add, inner.add_into
-        below = inner
+        below: Backend = inner
         take, held, next_node, next_edges = cotangents.pop, cotangents.get, nodes.pop, edges.pop
         node = nodes[-1]
         parents: tuple[Node, ...] = ()
@@ -512,7 +512,7 @@ def _lift_constant(run: Implementation) -> Implementation:
 def _home(node: Node, inner: Backend) -> Backend:
     """The backend of a node's cotangent."""
     if isinstance(node, Leaf):
-        return inner if node.home is None else node.home.inner  # type: ignore[no-any-return]
+        return inner if node.home is None else node.home.inner
     return node.plan.inner
 
 

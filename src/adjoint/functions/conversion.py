@@ -118,14 +118,19 @@ def __dlpack__(
     """For `from_dlpack(x)` of other libraries: a copy, unless the consumer asks for `copy=False`.
 
     What is shared must not be written to. It is marked read-only for consumers that know the mark, DLPack from 1.0.
-    Raises TrackedError for a tracked tensor, BufferError where memory cannot be shared as asked.
+    Backends have no streams: `stream` is None, else it is an ArgumentError. Raises TrackedError for a tracked tensor,
+    BufferError where memory cannot be shared as asked.
     """
     _refuse_tracked(x, "export through DLPack")
-    options: dict[str, Any] = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
     array = _exported(x)
     if array is not None:
-        given = {name: value for name, value in options.items() if value is not None}
-        return array.__dlpack__(**{"copy": True, **given})
+        given = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        return array.__dlpack__(**{"copy": True, **{name: value for name, value in given.items() if value is not None}})
+    if stream is not None:
+        raise errors.ArgumentError(
+            f"__dlpack__: backends have no streams, received {errors.shown(stream)}; leave it out"
+        )
+    options: dict[str, Any] = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
     values = numpy(x)
     if copy is not False:
         return values.copy().__dlpack__(**options)

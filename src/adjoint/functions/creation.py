@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any, TypeVar, overload
@@ -79,15 +80,45 @@ def as_constant(value: Any, dtype: DType, name: str) -> Any:
 
 
 def _values(values: Any, dtype: Any, name: str) -> np.ndarray[Any, Any]:
-    if _holds_tensors(values):
-        raise errors.ArgumentError(f"{name}: a list of tensors is joined by ad.stack or ad.concat, differentiably")
+    first = values
+    while isinstance(first, (list, tuple)) and first:
+        first = first[0]
+    if isinstance(first, Tensor):
+        raise errors.ArgumentError(
+            f"{name}: a list of tensors is joined by ad.asarray, ad.stack or ad.concat, differentiably"
+        )
     return dtypes.values_of(values, dtype, name)
 
 
 def _holds_tensors(values: Any) -> bool:
-    while isinstance(values, (list, tuple)) and values:
-        values = values[0]
-    return isinstance(values, Tensor)
+    """Whether it is a list, at any depth, with tensors in it."""
+    level = values if isinstance(values, (list, tuple)) else ()
+    while level:
+        kinds = set(map(type, level))
+        if any(issubclass(kind, Tensor) for kind in kinds):
+            return True
+        nested = any(issubclass(kind, (list, tuple)) for kind in kinds)
+        level = list(itertools.chain(*[x for x in level if isinstance(x, (list, tuple))])) if nested else ()
+    return False
+
+
+def _joined(values: Sequence[Any]) -> Tensor[Any]:
+    """The tensor of nested lists of tensors and numbers, differentiable in each."""
+    shape: tuple[int, ...] = ()
+    leaves: list[Any] = list(values)
+    while True:
+        nested = [isinstance(x, (list, tuple)) for x in leaves]
+        if not any(nested):
+            break
+        if not all(nested) or len({len(x) for x in leaves}) > 1:
+            raise errors.ShapeError("asarray: the nested lists do not form an array")
+        shape += (len(leaves[0]),)
+        leaves = [x for row in leaves for x in row]
+    tensors = as_tensors(leaves, "asarray")
+    if len({x.shape for x in tensors}) > 1:
+        raise errors.ShapeError("asarray: the tensors in the nested lists differ in shape; all must be equal")
+    joined = run("concat", [run("expand_dims", (x,), axis=(0,)) for x in tensors], axis=0)
+    return run("reshape", (joined,), shape=(len(values), *shape, *tensors[0].shape))  # type: ignore[no-any-return]
 
 
 def _place(device: Any) -> Backend:
@@ -147,8 +178,9 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
     """A tensor with these values, sharing memory where it can: then do not write to the array.
 
     A tensor is lifted into `device` where that decorates the tensor's own backend, differentiably
-    for the levels it already has. Arguments and errors are those of `tensor`; `copy=True` never
-    shares, `copy=False` raises ArgumentError where values must be copied.
+    for the levels it already has. Nested lists may hold tensors, of one shape, which are joined differentiably.
+    Arguments and errors are those of `tensor`; `copy=True` never shares, `copy=False` raises ArgumentError
+    where values must be copied.
 
     >>> import adjoint as ad
     >>> import numpy as np
@@ -156,6 +188,8 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
     dtype('float64')
     """
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    if copy is not False and _holds_tensors(values):
+        values, copy = _joined(values), None
     if isinstance(values, Tensor):
         place = values.device if device is None else find_device(device)
         if copy is False and not (_is(wanted, values.dtype) and any(level is values.device for level in place.chain())):
@@ -171,7 +205,9 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
         if copy is False and not _is(wanted, out.dtype):
             raise _unshared("asarray", out.device)
         return out if wanted is None else cast(out, wanted)
-    array = _values(values, dtype, "asarray")
+    if copy is False and _holds_tensors(values):
+        raise errors.ArgumentError("asarray: tensors in a list are joined by a copy; leave out copy=False")
+    array = dtypes.values_of(values, dtype, "asarray")
     return _held("asarray", values, array, _place(device), copy)
 
 
@@ -262,10 +298,10 @@ def from_inner(x: Tensor[Any], device: Any = None) -> Tensor[Any]:
 def to_device(x: Tensor[Any], device: Any, /, *, stream: Any = None) -> Tensor[Any]:
     """The tensor on another backend.
 
-    To another leaf, such as `ad.Torch("cuda:0")`, it moves with all levels of its chain, and gradients flow back through
-    the move: one graph may span devices. Memory is shared where both libraries allow it (DLPack). Into a decorator over
-    its own backend it is lifted, as a constant of the new levels and tracked as before by the old ones. To any
-    other backend a constant is copied.
+    To another leaf, such as `ad.Torch("cuda:0")`, it moves with all levels of its chain, and gradients flow back
+    through the move: one graph may span devices. Memory is shared where both libraries allow it (DLPack). Into a
+    decorator over its own backend it is lifted, as a constant of the new levels and tracked as before by the old
+    ones. To any other backend a constant is copied.
 
     Raises TrackedError for a tracked tensor that would have to leave its graph. Backends have no streams: `stream` is
     None.

@@ -89,7 +89,9 @@ class Gradients(Generic[J]):
         )
 
     def __contains__(self, x: object) -> bool:
-        node = _node(x, "") if isinstance(x, Tensor) else None
+        if not isinstance(x, Tensor):
+            return False
+        node = _node(x, "")
         return node is not None and x.device is self._home(node.key) and node.key in self._arrays
 
     def __len__(self) -> int:

@@ -76,16 +76,29 @@ def __imatmul__(x: Tensor[Any], y: Any, /) -> Any:
 
 
 def vecdot(x: Tensor[B], y: Any, /, *, axis: int = -1) -> Tensor[B]:
-    """The sum of conj(x) * y along an axis."""
+    """The sum of conj(x) * y along an axis, which has one size in both; the other axes broadcast.
+
+    Raises ShapeError for sizes that do not fit, AxisError for an axis that is not in both.
+
+    >>> import adjoint as ad
+    >>> ad.vecdot(ad.tensor([[1.0, 2.0], [3.0, 4.0]]), ad.tensor([1.0, 10.0])).tolist()
+    [21.0, 43.0]
+    """
     x, y = as_tensors([x, y], "vecdot")
     try:
         broadcast_shapes(x.shape, y.shape)
     except errors.ShapeError as error:
         raise errors.ShapeError(f"vecdot: {error}") from None
-    left = run("conj", (x,)) if x.dtype.kind == "c" else x
     ndim = min(y.ndim, x.ndim)
+    place = as_axis(axis, ndim, "vecdot") - ndim
+    if x.shape[place] != y.shape[place]:
+        raise errors.ShapeError(
+            f"vecdot: shapes {x.shape} and {y.shape} have sizes {x.shape[place]} and {y.shape[place]} along axis "
+            f"{place}, which is summed; they must be equal"
+        )
+    left = run("conj", (x,)) if x.dtype.kind == "c" else x
     products = left * y
-    return total(products, axis=as_axis(axis, ndim, "vecdot") - ndim, dtype=products.dtype)
+    return total(products, axis=place, dtype=products.dtype)
 
 
 def outer(x: Tensor[B], y: Any, /) -> Tensor[B]:
