@@ -465,7 +465,7 @@ def _cholesky(B: JAX, x: Array) -> Array:
 
 
 def _eigh(B: JAX, x: Array) -> tuple[Array, Array]:
-    return tuple(B.jax.numpy.linalg.eigh(x, UPLO="L", symmetrize_input=False))  # type: ignore[return-value]
+    return tuple(B.jax.numpy.linalg.eigh(x, UPLO="L", symmetrize_input=False))
 
 
 def _solve_triangular(B: JAX, a: Array, b: Array, *, upper: bool, unit: bool) -> Array:

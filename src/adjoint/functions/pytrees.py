@@ -14,7 +14,7 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Backend, Decorator
 from adjoint.backends.jax import JAX, on_import
-from adjoint.functions.conversion import refuse_graphs
+from adjoint.functions.conversion import _refuse_graphs
 from adjoint.functions.gradients import Gradients
 from adjoint.graph.nodes import Leaf, leaf_of
 from adjoint.tensor import Tensor, _new, _Owner
@@ -39,7 +39,7 @@ def _flatten(x: Tensor[Any]) -> tuple[tuple[Any], _Static]:
             f"JAX takes tensors on JAX; the one of shape {x.shape} is on {x.device}, so move it with "
             "x.to_device(ad.JAX()), or pass x.numpy()"
         )
-    refuse_graphs(x, "flatten for JAX")
+    _refuse_graphs(x, "flatten for JAX")
     device, array, leaves = x.device, x._array, []
     while isinstance(device, Decorator):
         leaves.append(isinstance(getattr(array, "node", None), Leaf))

@@ -235,7 +235,7 @@ def _drawn(x: Any, rng: np.random.Generator) -> Any:
     values = np.asarray(rng.uniform(1, 2, np.shape(x)) * rng.choice([-1, 1], np.shape(x)))
     if not isinstance(x, Tensor):
         return values.astype(np.asarray(x).dtype)
-    return wrap(x.device.astype(x.device.from_numpy(values, copy=False), dtype=x.dtype), x.device)
+    return wrap(x.device.from_numpy(values.astype(x.dtype), copy=False), x.device)
 
 
 def _paired(tree: Any, other: Any) -> tuple[Any, Any, float]:
