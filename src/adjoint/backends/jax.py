@@ -22,6 +22,7 @@ from adjoint.backends.numpy import random
 from adjoint.primitives import ARRAY, DType, Key, Primitive, Shape, index_shape
 from adjoint.rules.windows import places
 
+_DTYPES = {dtype: dtype for dtype in dtypes.ALL}
 _registered: list[Callable[[Any], None]] = []  # told of JAX when the first leaf is made
 
 
@@ -75,7 +76,10 @@ class JAX(ArrayAPI):
         )
 
     def dtype_of(self, array: Array) -> DType:
-        return dtypes.as_dtype(array.dtype)
+        try:
+            return _DTYPES[array.dtype]
+        except (KeyError, TypeError):
+            return dtypes.as_dtype(array.dtype)  # raises
 
     def adopted(self, value: Any) -> Array | None:
         if not isinstance(value, self.jax.Array):

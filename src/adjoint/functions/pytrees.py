@@ -34,50 +34,46 @@ on_import(_register)
 
 def _flatten(x: Tensor[Any]) -> tuple[tuple[Any], _Static]:
     """The leaf backend's array. Raises TrackedError for results, DeviceError for a tensor that is not on JAX."""
-    if not isinstance(x.device.leaf, JAX):
+    device, array, leaves = x._device, x._array, []
+    while isinstance(device, Decorator):
+        varies = device.varies(array)
+        if varies and (device.template is not device or not isinstance(getattr(array, "node", None), Leaf)):
+            _refuse_graphs(x, "flatten for JAX")
+        leaves.append(varies)
+        array, device = device.unwrap(array), device.inner
+    if not isinstance(device, JAX):
         raise errors.DeviceError(
             f"JAX takes tensors on JAX; the one of shape {x.shape} is on {x.device}, so move it with "
             "x.to_device(ad.JAX()), or pass x.numpy()"
         )
-    _refuse_graphs(x, "flatten for JAX")
-    device, array, leaves = x.device, x._array, []
-    while isinstance(device, Decorator):
-        leaves.append(isinstance(getattr(array, "node", None), Leaf))
-        array, device = device.unwrap(array), device.inner
-    return (array,), (x.device, tuple(leaves))
+    return (array,), (x._device, tuple(leaves))
 
 
 def _unflatten(static: _Static, children: Any) -> Tensor[Any]:
     """The tensor of anything that JAX puts in the place of the array: tracers, shapes, or nothing."""
     (array,), (device, leaves) = children, static
     out: Tensor[Any] = _new(Tensor)
-    out._device, out._dtype = device, _dtype(array)
-    levels = []
-    while isinstance(device, Decorator):
-        levels.append(device)
-        device = device.inner
-    for level, is_leaf in zip(reversed(levels), reversed(leaves), strict=True):
-        array = _leaf(array, level) if is_leaf else level.wrap(array)
-    out._array = array
+    out._device, out._dtype = device, _DTYPES.get(getattr(array, "dtype", None))  # type: ignore[assignment, arg-type]
+    out._array = _rebuilt(array, device, leaves)
     return out
 
 
-def _leaf(array: Any, level: Any) -> Any:
-    leaf = leaf_of(array if hasattr(array, "shape") else _NOTHING, level)
-    node = leaf.node
-    assert isinstance(node, Leaf)
-    leaf.value = node.value = array
+def _rebuilt(array: Any, device: Any, leaves: tuple[bool, ...]) -> Any:
+    """The array of a backend from that of its leaf backend."""
+    if not leaves:
+        return array
+    array = _rebuilt(array, device.inner, leaves[1:])
+    if not leaves[0]:
+        return device.wrap(array)
+    if hasattr(array, "shape"):
+        return leaf_of(array, device)
+    leaf = leaf_of(_NOTHING, device)
+    leaf.value = leaf.node.value = array  # type: ignore[union-attr, attr-defined]
     return leaf
 
 
+_DTYPES = {dtype: dtype for dtype in dtypes.ALL}  # of what else stands for an array there is none
 _NOTHING = np.zeros(())
-
-
-def _dtype(array: Any) -> Any:
-    try:
-        return dtypes.as_dtype(array.dtype)
-    except (AttributeError, errors.DtypeError):
-        return None  # of what stands for an array
 
 
 def _flatten_gradients(grads: Gradients[Any]) -> tuple[list[Tensor[Any]], Any]:
