@@ -12,7 +12,7 @@ import numpy as np
 from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import arange, as_number, as_tensors, asarray, integers
-from adjoint.functions.elementwise import clip, floor, where
+from adjoint.functions.elementwise import clip, floor, isfinite, where
 from adjoint.functions.elementwise import round as nearest_integer
 from adjoint.functions.manipulation import moveaxis, permute_dims, reshape
 from adjoint.functions.manipulation import pad as padded_by_constant
@@ -244,6 +244,8 @@ def interpolate(
     name = "interpolate"
     x = real(x, name)
     axes = x.ndim - 2
+    if axes not in (1, 2, 3):
+        raise errors.ShapeError(f"{name}: expected (batch, channels, ...) with one to three axes, received {x.shape}")
     if mode not in _MODES or axes not in _MODES[mode]:
         raise errors.ArgumentError(
             f"{name}: mode is one of {', '.join(m for m, n in _MODES.items() if axes in n)} for x of shape {x.shape}, "
@@ -258,7 +260,7 @@ def interpolate(
     if size is not None:
         wanted = sizes(size, axes, name, "size", 1)
     else:
-        each = [scale_factor] * axes if isinstance(scale_factor, (int, float)) else list(scale_factor)
+        each = list(scale_factor) if isinstance(scale_factor, (tuple, list)) else [scale_factor] * axes
         factors = [float(as_number(f, name, "scale_factor")) for f in each]
         if len(factors) != axes or not all(f is not None and f > 0 for f in factors):
             raise errors.ArgumentError(
@@ -332,6 +334,8 @@ def affine_grid(theta: Tensor[B], size: Sequence[int], align_corners: bool = Fal
             f"received {theta.shape} and {shape}"
         )
     lines = []
+    if min(shape, default=0) < 1:
+        raise errors.ShapeError(f"affine_grid: sizes are at least 1, received {shape}")
     for n in shape[2:]:
         line = np.linspace(-1, 1, n) if n > 1 else np.zeros(1)
         lines.append(line if align_corners else line * (n - 1) / n)
@@ -429,6 +433,7 @@ def _inside(g: Tensor[Any], n: int, padding_mode: str, corners: bool) -> Tensor[
     if padding_mode == "zeros":
         return g
     if padding_mode == "reflection":
+        g = where(isfinite(g), g, 0.0)  # as PyTorch has it; a border takes in infinite places
         low, span = (0.0, float(n - 1)) if corners else (-0.5, float(n))
         if span == 0:
             return g * 0.0
@@ -436,7 +441,7 @@ def _inside(g: Tensor[Any], n: int, padding_mode: str, corners: bool) -> Tensor[
         turns = floor(away.detach() / span)
         rest = away - turns * span
         g = where(turns % 2 == 0, rest + low, span - rest + low)
-    return where(g <= 0, 0.0, where(g >= n - 1, float(n - 1), g))
+    return where(g > 0, where(g >= n - 1, float(n - 1), g), 0.0)  # 0 also for nan
 
 
 def _sample_taps(g: Tensor[Any], mode: str) -> list[tuple[Any, Any]]:

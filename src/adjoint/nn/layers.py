@@ -22,6 +22,9 @@ def linear(x: Tensor[B], weight: Tensor[B], bias: Tensor[B] | None = None) -> Te
 
     Raises ShapeError where sizes do not fit.
     """
+    x = as_tensor(x, "linear")
+    weight = operand(weight, x, "linear")
+    bias = None if bias is None else operand(bias, x, "linear")
     if weight.ndim != 2:
         raise errors.ShapeError(f"linear: weight is (outputs, inputs), received shape {weight.shape}")
     if not x.ndim or x.shape[-1] != weight.shape[1] or (bias is not None and bias.shape != weight.shape[:1]):
@@ -121,6 +124,7 @@ def bilinear(x1: Tensor[B], x2: Tensor[B], weight: Tensor[B], bias: Tensor[B] | 
             f"bilinear: expected x1 (..., n), x2 (..., m) and weight (outputs, n, m), received {x1.shape}, {x2.shape} "
             f"and {weight.shape}"
         )
+    bias = None if bias is None else operand(bias, x1, "bilinear")
     if bias is not None and bias.shape != weight.shape[:1]:
         raise errors.ShapeError(f"bilinear: {weight.shape[0]} outputs need a bias of that size, received {bias.shape}")
     rows = x1.reshape((-1, x1.shape[-1]))

@@ -11,6 +11,7 @@ from adjoint.functions.creation import as_number, as_tensors
 from adjoint.functions.elementwise import abs as size_of
 from adjoint.functions.elementwise import divide, exp, log, log1p, square, where
 from adjoint.nn.arguments import real, reduced
+from adjoint.primitives import broadcast_shapes
 from adjoint.tensor import Tensor, operand, run
 
 B = TypeVar("B", bound=Backend)
@@ -103,7 +104,7 @@ def binary_cross_entropy_with_logits(
     """
     name = "binary_cross_entropy_with_logits"
     x = real(logits, name)
-    target = operand(target, x, name)
+    target = real(operand(target, x, name), name)
     if target.shape != x.shape:
         raise errors.ShapeError(f"{name}: logits have shape {x.shape}, targets {target.shape}")
     x, target = as_tensors([x, target], name)
@@ -148,7 +149,7 @@ def gaussian_nll_loss(
     """(log(var) + (x - target)^2 / var) / 2: normal numbers of mean x and a variance of at least eps.
 
     The variance broadcasts, and gets its gradient also where it is raised to eps. `full` adds log(2 pi) / 2.
-    Raises ShapeError where shapes do not fit, ArgumentError unless eps is positive.
+    Raises ShapeError where shapes do not fit, ArgumentError unless eps is positive, and for a negative variance.
     """
     name = "gaussian_nll_loss"
     x, target = both(x, target, name)
@@ -156,6 +157,15 @@ def gaussian_nll_loss(
     if not eps > 0:
         raise errors.ArgumentError(f"{name}: eps is positive, received {eps}")
     given = var if isinstance(var, (int, float)) else real(operand(var, x, name), name)
+    shape = given.shape if isinstance(given, Tensor) else ()
+    try:
+        fits = broadcast_shapes(shape, x.shape) == x.shape
+    except errors.ShapeError:
+        fits = False
+    if not fits:
+        raise errors.ShapeError(f"{name}: a variance of shape {shape} does not broadcast to x of shape {x.shape}")
+    if (given.device.values_of(given._array) < 0).any() if isinstance(given, Tensor) else given < 0:
+        raise errors.ArgumentError(f"{name}: a variance is not negative, received {errors.shown(var)}")
     variance: Any = max(given, eps) if isinstance(given, (int, float)) else given
     if isinstance(variance, Tensor):
         raised = where(variance.detach() < eps, eps - variance.detach(), 0.0)
@@ -173,7 +183,8 @@ def kl_div(x: Tensor[B], target: Any, *, reduction: str = "mean", log_target: bo
     """
     x, target = both(x, target, "kl_div")
     if log_target:
-        losses = exp(target) * (target - x)
+        none = target == -math.inf
+        losses = where(none, 0.0, exp(target) * (where(none, 0.0, target) - x))
     else:
         none = target == 0
         losses = where(none, 0.0, target * (log(where(none, 1.0, target)) - x))

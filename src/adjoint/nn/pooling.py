@@ -12,7 +12,7 @@ from adjoint.backend import Backend
 from adjoint.functions.creation import as_number, asarray
 from adjoint.functions.elementwise import where
 from adjoint.functions.indexing import take_along_axis
-from adjoint.functions.manipulation import pad, reshape
+from adjoint.functions.manipulation import reshape
 from adjoint.functions.reductions import argmax
 from adjoint.nn.arguments import Sizes, real, sizes
 from adjoint.primitives import Shape, window_shape
@@ -318,22 +318,29 @@ def _max_pool(
 
 def _max_places(x: Tensor[Any], counts: Any, how: dict[str, Any]) -> Tensor[Any]:
     """Where in its flattened image the largest element of each window is."""
-    axes = len(counts)
-    lead, shape = x.shape[: x.ndim - axes], x.shape[x.ndim - axes :]
-    if any(map(any, how["padding"])):
-        x = pad(x, [(0, 0)] * len(lead) + list(how["padding"]), value=-math.inf)
-    # places of windows and in a window, once as they count in the padded image and once in the image
-    found, given = [], [how[name] for name in ("kernel", "stride", "dilation", "padding")]
-    for image, origin in ((x.shape[len(lead) :], 0), (shape, 1)):
-        starts = inside = np.zeros((1,), np.int64)
-        for n, count, k, s, d, (p, _) in zip(image, counts, *given, strict=True):
-            starts = np.add.outer(starts * n, np.arange(count) * s - p * origin).reshape(-1)
-            inside = np.add.outer(inside * n, np.arange(k) * d).reshape(-1)
-        found.append((starts, inside))
-    (wide_starts, wide_inside), (starts, inside) = found
-    windows = reshape(x, (*lead, -1))[..., np.add.outer(wide_starts, wide_inside)]
-    best = asarray(inside, device=x.device)[argmax(windows, axis=-1)] + asarray(starts, device=x.device)
-    return reshape(best, (*lead, *counts))
+    lines, given = [], [how[name] for name in ("kernel", "stride", "dilation", "padding")]
+    for n, count, k, s, d, (p, _) in zip(x.shape[x.ndim - len(counts) :], counts, *given, strict=True):
+        line = (np.arange(count) * s - p)[:, None] + np.arange(k) * d
+        inside = (line >= 0) & (line < n)
+        first = np.take_along_axis(line, inside.argmax(axis=1)[:, None], axis=1)
+        lines.append(np.clip(np.where(inside, line, first), 0, n - 1))  # an element of the window, in the border's place
+    return reshape(_largest_of(x, lines), (*x.shape[: x.ndim - len(counts)], *counts))
+
+
+def _largest_of(x: Tensor[Any], lines: list[np.ndarray[Any, Any]]) -> Tensor[Any]:
+    """Where in flattened images the first largest element of each window is.
+
+    `lines` has the places of windows along each axis, (windows, elements), some of them perhaps twice.
+    """
+    places = np.zeros((1, 1), np.int64)
+    shape = x.shape[x.ndim - len(lines) :]
+    for n, line in zip(shape, lines, strict=True):
+        wide = places[:, None, :, None] * n + line[:, None, :]
+        places = wide.reshape(len(places) * len(line), -1)
+    flat = reshape(x.detach(), (*x.shape[: x.ndim - len(lines)], math.prod(shape)))
+    best = argmax(flat[..., places], axis=-1)
+    starts = np.arange(len(places)) * places.shape[1]
+    return asarray(places.reshape(-1), device=x.device)[best + asarray(starts, device=x.device)]
 
 
 def _avg_pool(
@@ -445,15 +452,12 @@ def adaptive_average(x: Tensor[Any], wanted: tuple[int, ...]) -> Tensor[Any]:
 def _adaptive_max(name: str, axes: int, x: Any, output_size: Any, indices: bool) -> Any:
     x = images(name, axes, x)
     wanted, shape = _adaptive(name, axes, x, output_size), x.shape[x.ndim - axes :]
-    places = np.zeros((1, 1), np.int64)  # (windows, elements of a window), some of them twice
+    lines = []
     for n, m in zip(shape, wanted, strict=True):
         starts, stops = _borders(n, m)
         longest = int((stops - starts).max())
-        line = np.minimum(starts[:, None] + np.arange(longest), stops[:, None] - 1)
-        places = (places[:, None, :, None] * n + line[:, None, :]).reshape(len(places) * m, -1)
-    flat = reshape(x, (*x.shape[: x.ndim - axes], -1))
-    best = argmax(flat.detach()[..., places], axis=-1)
-    starts = np.arange(len(places)) * places.shape[1]
-    found = asarray(places.reshape(-1), device=x.device)[best + asarray(starts, device=x.device)]
+        lines.append(np.minimum(starts[:, None] + np.arange(longest), stops[:, None] - 1))
+    found = _largest_of(x, lines)
+    flat = reshape(x, (*x.shape[: x.ndim - axes], math.prod(shape)))
     out = reshape(take_along_axis(flat, found, axis=-1), (*x.shape[: x.ndim - axes], *wanted))
     return (out, reshape(found, out.shape)) if indices else out
