@@ -323,7 +323,7 @@ def _max_places(x: Tensor[Any], counts: Any, how: dict[str, Any]) -> Tensor[Any]
         line = (np.arange(count) * s - p)[:, None] + np.arange(k) * d
         inside = (line >= 0) & (line < n)
         first = np.take_along_axis(line, inside.argmax(axis=1)[:, None], axis=1)
-        lines.append(np.clip(np.where(inside, line, first), 0, n - 1))  # an element of the window, in the border's place
+        lines.append(np.clip(np.where(inside, line, first), 0, n - 1))  # another element in the border's place
     return reshape(_largest_of(x, lines), (*x.shape[: x.ndim - len(counts)], *counts))
 
 
