@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors, trees
+from adjoint.functions.creation import as_number
 from adjoint.functions.manipulation import concat
 from adjoint.functions.products import vecdot
 from adjoint.tensor import Tensor, cast, wrap
@@ -36,6 +37,10 @@ Vector = np.ndarray[Any, np.dtype[np.float64]]
 _PRODUCTS = {"newton-cg", "trust-ncg", "trust-krylov", "trust-constr"}
 _HESSIANS = {"dogleg", "trust-exact"}
 _GRADIENTS = {"cg", "bfgs", "l-bfgs-b", "tnc", "slsqp"} | _PRODUCTS | _HESSIANS
+_ROOTS = (
+    "hybr", "lm", "broyden1", "broyden2", "anderson", "linearmixing", "diagbroyden", "excitingmixing", "krylov",
+    "df-sane",
+)  # fmt: skip
 _VALUES = {"nelder-mead", "powell", "cobyla", "cobyqa"}
 
 
@@ -196,6 +201,7 @@ def minimize(
     tol: float | None = None,
     callback: Function | None = None,
     options: Mapping[str, Any] | None = None,
+    **kw: Any,
 ) -> Any:
     """A minimum of a scalar function by `scipy.optimize.minimize`, with exact derivatives.
 
@@ -234,7 +240,8 @@ def minimize(
     ShapeError, DtypeError
         f is no real scalar; x0 has leaves without derivatives.
     ArgumentError, ArgumentTypeError
-        SciPy has no such method; bounds or constraints do not fit.
+        SciPy has no such method; bounds or constraints do not fit; derivatives (`jac`, `hess`, `hessp`) are given,
+        which are made here.
     TrackedError
         x0, an argument, or the value of f is tracked: a search leaves the graph.
 
@@ -247,6 +254,12 @@ def minimize(
     """
     optimize = _optimize()
     check_callable("minimize", f)
+    _refuse_derivatives("minimize", kw, "jac", "hess", "hessp")
+    if kw:
+        raise errors.ArgumentTypeError(f"minimize: unknown arguments {', '.join(kw)}; a method's own go into options")
+    if options is not None and not isinstance(options, Mapping):
+        raise errors.ArgumentTypeError(f"minimize: options are a dictionary, received {errors.shown(options)}")
+    tol = None if tol is None else as_number(tol, "minimize", "tol")
     known = method.lower() if isinstance(method, str) else method
     if isinstance(known, str) and known not in _GRADIENTS | _VALUES:
         raise errors.ArgumentError(
@@ -278,7 +291,7 @@ def minimize(
         bounds=None if bounds is None else _bounds(space, bounds),
         constraints=_constraints(space, constraints, second=known == "trust-constr"),
         tol=tol,
-        callback=None if callback is None else _callback(space, callback),
+        callback=None if callback is None else _callback(space, callback, plain=known == "tnc"),
         options=None if options is None else dict(options),
         **derivatives,
     )
@@ -307,13 +320,17 @@ def _answer(space: _Space, found: Any, *names: str) -> Any:
     return found
 
 
-def _callback(space: _Space, callback: Function) -> Function:
-    check_callable("minimize's callback", callback)
+def _callback(space: _Space, callback: Function, plain: bool = False) -> Function:
+    """A callback of trees; `plain` where the method hands over the vector alone."""
+    check_callable(f"{space.name}'s callback", callback)
     try:
         names = set(inspect.signature(callback).parameters)
     except (TypeError, ValueError):
         names = set()
 
+    if names == {"intermediate_result"} and plain:
+        result = _optimize().OptimizeResult
+        return lambda x: callback(intermediate_result=result(x=space.tree(x)))
     if names == {"intermediate_result"}:
 
         def with_result(*, intermediate_result: Any) -> Any:
@@ -333,21 +350,27 @@ def _bounds(space: _Space, bounds: Any) -> Any:
             raise errors.ArgumentError(
                 "minimize: Bounds are for one array; of a tree, bounds are a pair (low, high) for each leaf"
             )
-        return bounds
+        return _ordered("minimize", bounds)
     if one_array and not _is_pair(bounds):
+        if isinstance(bounds, (np.ndarray, Tensor)):
+            bounds = np.asarray(_values(bounds)).tolist()
         pairs = bounds if isinstance(bounds, Sequence) else []
         if len(pairs) != state.size or any([np.shape(pair) != (2,) for pair in pairs]):
             raise errors.ArgumentError(
                 f"minimize: bounds are a pair (low, high), {state.size} of them, or scipy.optimize.Bounds; received "
                 f"{errors.shown(bounds)}"
             )
-        return bounds
+        ends = [
+            [otherwise if v is None else v for v, otherwise in zip(p, (-np.inf, np.inf), strict=True)] for p in pairs
+        ]
+        lowest, highest = np.transpose([[_bound("minimize", v) for v in pair] for pair in ends])
+        return _ordered("minimize", _optimize().Bounds(lowest, highest))
     pairs = [bounds] if one_array else _pairs_of(space, bounds)
     lows: list[Vector] = []
     highs: list[Vector] = []
     for (low, high), shape in zip(pairs, state.shapes, strict=True):
         for value, otherwise, gathered in ((low, -np.inf, lows), (high, np.inf, highs)):
-            whole = np.asarray(otherwise if value is None else _values(value), np.float64)
+            whole = _bound("minimize", otherwise if value is None else value)
             try:
                 gathered.append(np.broadcast_to(whole, shape).ravel())
             except ValueError:
@@ -356,7 +379,26 @@ def _bounds(space: _Space, bounds: Any) -> Any:
                 ) from None
     if np.dtype(complex).kind in {dtype.kind for dtype in state.dtypes}:
         raise errors.DtypeError("minimize: complex numbers have no order, and so no bounds")
-    return _optimize().Bounds(np.concatenate(lows), np.concatenate(highs))
+    return _ordered("minimize", _optimize().Bounds(np.concatenate(lows), np.concatenate(highs)))
+
+
+def _bound(name: str, value: Any) -> Vector:
+    try:
+        return np.asarray(_values(value), np.float64)
+    except (TypeError, ValueError):
+        raise errors.ArgumentTypeError(f"{name}: bounds are numbers or None, received {errors.shown(value)}") from None
+
+
+def _ordered(name: str, bounds: Any, apart: bool = False) -> Any:
+    """Bounds as they are; raises ArgumentError for a lowest value above the highest, or at it where they are apart."""
+    low, high = np.broadcast_arrays(bounds.lb, bounds.ub)
+    wrong = low >= high if apart else low > high
+    if wrong.any():
+        raise errors.ArgumentError(
+            f"{name}: a lower bound is {'below' if apart else 'at most'} the upper one, received {low[wrong].flat[0]} "
+            f"and {high[wrong].flat[0]}"
+        )
+    return bounds
 
 
 def _is_pair(x: Any) -> bool:
@@ -392,6 +434,11 @@ def _constraints(space: _Space, constraints: Any, second: bool) -> Any:
 def _constraint(space: _Space, constraint: Any, second: bool) -> Any:
     optimize = _optimize()
     if isinstance(constraint, optimize.LinearConstraint):
+        columns = np.shape(constraint.A)[-1]
+        if columns != space.state.size:
+            raise errors.ShapeError(
+                f"minimize: a LinearConstraint of {columns} columns for {space.state.size} unknowns"
+            )
         return constraint
     if isinstance(constraint, optimize.NonlinearConstraint):
         flat = _flat_function(space, constraint.fun)
@@ -414,6 +461,10 @@ def _constraint(space: _Space, constraint: Any, second: bool) -> Any:
         raise errors.ArgumentTypeError(
             "minimize: a constraint is a dictionary with 'type' and 'fun', a NonlinearConstraint or a "
             f"LinearConstraint, received {errors.shown(constraint)}"
+        )
+    if constraint["type"] not in ("eq", "ineq"):
+        raise errors.ArgumentError(
+            f"minimize: a constraint's type is 'eq' or 'ineq', received {errors.shown(constraint['type'])}"
         )
     extra = _tuple("minimize", constraint.get("args", ()))
     flat = _flat_function(space, constraint["fun"], extra)
@@ -470,11 +521,13 @@ def least_squares(f: Function, x0: Any, bounds: Any = None, method: str = "trf",
     """
     optimize = _optimize()
     _refuse_derivatives("least_squares", kw, "jac", "jac_sparsity")
+    _check_solver("least_squares", method, ("trf", "dogbox", "lm"), bounds)
     space = _Space("least_squares", x0, _tuple("least_squares", args))
     flat = _flat_function(space, f, space.args)
     limits = (-np.inf, np.inf)
     if bounds is not None:
         limits = _limits(space, bounds)
+        _check_inside(space, limits)
     if callable(kw.get("callback")):
         kw["callback"] = _callback(space, kw["callback"])
 
@@ -519,7 +572,28 @@ def _limits(space: _Space, bounds: Any) -> Any:
             f"{space.name}: bounds are a pair (lowest, highest), each a number or a tree like x0; received "
             f"{errors.shown(bounds)}"
         )
-    return tuple([space.spread(bound, "a bound") for bound in bounds])
+    low, high = (otherwise if v is None else v for v, otherwise in zip(bounds, (-np.inf, np.inf), strict=True))
+    limits = _optimize().Bounds(space.spread(low, "a bound"), space.spread(high, "a bound"))
+    _ordered(space.name, limits, apart=True)
+    return limits.lb, limits.ub
+
+
+def _check_inside(space: _Space, limits: tuple[Vector, Vector]) -> None:
+    outside = (space.start < limits[0]) | (space.start > limits[1])
+    if outside.any():
+        raise errors.ArgumentError(
+            f"{space.name}: the search starts outside of the bounds, at {space.start[outside][0]}, not from "
+            f"{limits[0][outside][0]} to {limits[1][outside][0]}"
+        )
+
+
+def _check_solver(name: str, method: Any, known: tuple[str, ...], bounds: Any = None) -> None:
+    if method not in known:
+        raise errors.ArgumentError(
+            f"{name}: method is one of {', '.join(map(repr, known))}, received {errors.shown(method)}"
+        )
+    if method == "lm" and bounds is not None:
+        raise errors.ArgumentError(f"{name}: the method 'lm' has no bounds; take 'trf' or 'dogbox'")
 
 
 def _refuse_derivatives(name: str, kw: Mapping[str, Any], *refused: str) -> None:
@@ -565,6 +639,8 @@ def root(f: Function, x0: Any, args: Any = (), method: str = "hybr", **kw: Any) 
     """
     optimize = _optimize()
     _refuse_derivatives("root", kw, "jac")
+    method = method.lower() if isinstance(method, str) else method
+    _check_solver("root", method, _ROOTS)
     space = _Space("root", x0, _tuple("root", args))
     flat = _flat_function(space, f, space.args)
 
@@ -607,10 +683,11 @@ def curve_fit(
     ydata
         A real array of any shape.
     p0
-        Where the search starts. None is 1 for each parameter that f has by name.
+        Where the search starts. None is 1 for each parameter that f has by name; with bounds in the middle of them, or
+        1 from the only one.
     sigma, absolute_sigma
-        Standard deviations of ydata, of its shape, or the covariance matrix of its entries; whether they are more than
-        relative. As in SciPy.
+        Standard deviations of ydata, one or of its shape, or the covariance matrix of its entries; whether they are
+        more than relative. As in SciPy.
     bounds
         A pair (lowest, highest), each a number or a tree of p0's structure.
     kw
@@ -641,10 +718,22 @@ def curve_fit(
     optimize = _optimize()
     check_callable("curve_fit", f)
     _refuse_derivatives("curve_fit", kw, "jac")
+    if kw.get("method") is not None:
+        _check_solver("curve_fit", kw["method"], ("lm", "trf", "dogbox"), bounds)
+    anywhere = p0 is None
     p0 = _ones_for(f) if p0 is None else p0
     space = _Space("curve_fit", p0, (xdata,))
+    limits = (-np.inf, np.inf) if bounds is None else _limits(space, bounds)
+    if bounds is not None and anywhere:
+        space.start = _middle(*limits)
+    elif bounds is not None:
+        _check_inside(space, limits)
     (inputs,) = space.args
     measured = np.asarray(_values(ydata))
+    if measured.dtype.kind not in "biuf":
+        raise errors.DtypeError(f"curve_fit: ydata is real numbers, received {errors.shown(ydata)}")
+    if not measured.size:
+        raise errors.ShapeError(f"curve_fit: ydata of shape {measured.shape} has no values to fit")
     spread = _spread_over(p0)
 
     def model(x: Tensor[Any]) -> Tensor[Any]:
@@ -656,20 +745,35 @@ def curve_fit(
         return y
 
     deviations = _values(sigma)
-    if deviations is not None and np.shape(deviations) == measured.shape:
-        deviations = np.ravel(deviations)
+    n = measured.size
+    if deviations is not None:
+        shape = np.shape(deviations)
+        if shape in ((), measured.shape):
+            deviations = np.broadcast_to(deviations, measured.shape).ravel()
+        elif shape != (n, n):
+            raise errors.ShapeError(
+                f"curve_fit: sigma has shape {shape}, expected ydata's, {measured.shape}, or that of a matrix, {(n, n)}"
+            )
     popt, *rest = optimize.curve_fit(
-        lambda _, *p: _float64(model(space.tensor(np.asarray(p)))),
-        np.arange(measured.size),
+        lambda rows, *p: _float64(model(space.tensor(np.asarray(p))))[rows.astype(int)],
+        np.arange(n),  # which rows are left where nan are omitted
         measured.ravel(),
         p0=space.start,
         sigma=deviations,
         absolute_sigma=absolute_sigma,
-        bounds=(-np.inf, np.inf) if bounds is None else _limits(space, bounds),
-        jac=lambda _, *p: _float64(jacobian(model)(space.tensor(np.asarray(p)))),
+        bounds=limits,
+        jac=lambda rows, *p: _float64(jacobian(model)(space.tensor(np.asarray(p))))[rows.astype(int)],
         **kw,
     )
     return space.tree(popt), *rest
+
+
+def _middle(low: Vector, high: Vector) -> Vector:
+    """Where SciPy starts within bounds."""
+    floor, top = np.isfinite(low), np.isfinite(high)
+    low, high = np.where(floor, low, 0.0), np.where(top, high, 0.0)
+    both = 0.5 * (low + high)
+    return np.where(floor & top, both, np.where(floor, low + 1.0, np.where(top, high - 1.0, 1.0)))
 
 
 def _ones_for(f: Function) -> Any:
