@@ -199,6 +199,25 @@ def pixel_unshuffle(x: Tensor[B], downscale_factor: int) -> Tensor[B]:
     return reshape(moved, (*lead, c * r**2, h // r, w // r))
 
 
+def channel_shuffle(x: Tensor[B], groups: int) -> Tensor[B]:
+    """Channels of groups in turn: (batch, channels, ...), the first of each group, then the second ones.
+
+    X. Zhang et al., ShuffleNet (2017). Raises ShapeError where the number of groups does not divide the channels.
+
+    >>> import adjoint as ad
+    >>> ad.nn.channel_shuffle(ad.tensor([[1.0, 2.0, 3.0, 4.0]]), 2).tolist()
+    [[1.0, 3.0, 2.0, 4.0]]
+    """
+    number = sizes(groups, 1, "channel_shuffle", "groups", 1)[0]
+    (x,) = as_tensors([x], "channel_shuffle")
+    if x.ndim < 2 or x.shape[1] % number:
+        raise errors.ShapeError(
+            f"channel_shuffle: expected (batch, channels, ...) with channels that {number} divides, received {x.shape}"
+        )
+    split = reshape(x, (x.shape[0], number, x.shape[1] // number, *x.shape[2:]))
+    return reshape(moveaxis(split, 1, 2), x.shape)
+
+
 # --- other sizes ---------------------------------------------------------------------------------
 
 _MODES = {

@@ -32,21 +32,45 @@ def above(x: Tensor[Any]) -> Tensor[Any]:
     return where(x < 0, 0.0, x)
 
 
-def mse_loss(x: Tensor[B], target: Any, *, reduction: str = "mean") -> Tensor[B]:
-    """The squared difference, averaged, summed or as it is. Raises ShapeError unless shapes are equal."""
+def mse_loss(x: Tensor[B], target: Any, *, reduction: str = "mean", weight: Any = None) -> Tensor[B]:
+    """The squared difference, averaged, summed or as it is.
+
+    `weight` multiplies the losses, whose mean then is over the weights. Raises ShapeError unless shapes are equal.
+    """
     x, target = both(x, target, "mse_loss")
-    return reduced(square(x - target), reduction, "mse_loss")
+    return _mean_by_weight(square(x - target), weight, reduction, "mse_loss")
 
 
-def l1_loss(x: Tensor[B], target: Any, *, reduction: str = "mean") -> Tensor[B]:
-    """The size of the difference, averaged, summed or as it is. Raises ShapeError unless shapes are equal."""
+def l1_loss(x: Tensor[B], target: Any, *, reduction: str = "mean", weight: Any = None) -> Tensor[B]:
+    """The size of the difference, averaged, summed or as it is.
+
+    `weight` multiplies the losses, whose mean then is over the weights. Raises ShapeError unless shapes are equal.
+    """
     x, target = both(x, target, "l1_loss")
-    return reduced(size_of(x - target), reduction, "l1_loss")
+    return _mean_by_weight(size_of(x - target), weight, reduction, "l1_loss")
 
 
-def huber_loss(x: Tensor[B], target: Any, *, reduction: str = "mean", delta: float = 1.0) -> Tensor[B]:
+def _mean_by_weight(losses: Tensor[Any], weight: Any, reduction: str, name: str) -> Tensor[Any]:
+    if weight is None:
+        return reduced(losses, reduction, name)
+    factors = _of_shape(weight, losses, name)
+    total = losses * factors
+    return divide(total.sum(), factors.sum()) if reduction == "mean" else reduced(total, reduction, name)
+
+
+def _of_shape(weight: Any, losses: Tensor[Any], name: str) -> Tensor[Any]:
+    factors = real(operand(weight, losses, name), name)
+    if factors.shape != losses.shape:
+        raise errors.ShapeError(f"{name}: a weight has the losses' shape {losses.shape}, received {factors.shape}")
+    return factors
+
+
+def huber_loss(
+    x: Tensor[B], target: Any, *, reduction: str = "mean", delta: float = 1.0, weight: Any = None
+) -> Tensor[B]:
     """Half the squared difference d up to |d| = delta, and delta (|d| - delta / 2) beyond. P. Huber (1964).
 
+    `weight` multiplies the losses; their mean is over their number, as in PyTorch.
     Raises ShapeError unless shapes are equal, ArgumentError unless delta is positive.
     """
     x, target = both(x, target, "huber_loss")
@@ -54,7 +78,10 @@ def huber_loss(x: Tensor[B], target: Any, *, reduction: str = "mean", delta: flo
     if not delta > 0:
         raise errors.ArgumentError(f"huber_loss: delta is positive, received {delta}")
     size = size_of(x - target)
-    return reduced(where(size < delta, square(x - target) * 0.5, (size - 0.5 * delta) * delta), reduction, "huber_loss")
+    losses = where(size < delta, square(x - target) * 0.5, (size - 0.5 * delta) * delta)
+    if weight is not None:
+        losses = losses * _of_shape(weight, losses, "huber_loss")
+    return reduced(losses, reduction, "huber_loss")
 
 
 def smooth_l1_loss(x: Tensor[B], target: Any, *, reduction: str = "mean", beta: float = 1.0) -> Tensor[B]:
