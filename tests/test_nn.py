@@ -299,6 +299,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], list[str]]] = {
     "pad off": (lambda: nn.pad(t([1.0]), (-1, -1)), errors.ShapeError, ["axis 0"]),
     "interpolate mode": (lambda: nn.interpolate(t(IMAGE), 4, mode="linear"), errors.ArgumentError, ["bilinear"]),
     "interpolate both": (lambda: nn.interpolate(t(IMAGE), 4, 2), errors.ArgumentError, ["size", "scale_factor"]),
+    "antialias": (lambda: nn.interpolate(t(IMAGE), 2, antialias=True), errors.ArgumentError,
+        ["antialias", "'nearest'"]),
     "corners": (lambda: nn.interpolate(t(IMAGE), 4, align_corners=True), errors.ArgumentError, ["align_corners"]),
     "grid": (lambda: nn.grid_sample(t(IMAGE), t(IMAGE)), errors.ShapeError, ["grid", "(1, 1, 3, 3)"]),
     "fold": (lambda: nn.fold(t(np.ones((4, 3))), 3, 2), errors.ShapeError, ["2 x 2 windows", "(4, 3)"]),

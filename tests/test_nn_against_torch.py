@@ -185,6 +185,8 @@ def _interpolate(name: str, d: Draw) -> Made:
     how: dict[str, Any] = {"mode": mode}
     if mode.endswith(("linear", "cubic")):
         how["align_corners"] = d.pick(True, False, None)
+    if axes == 2 and mode.startswith("bi"):
+        how["antialias"] = d.pick(True, False)
     if d.pick(True, False):
         how["size"] = d.pick(7, [int(d.pick(1, 3, 9)) for _ in range(axes)])
     else:

@@ -233,6 +233,7 @@ def interpolate(
     mode: str = "nearest",
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
 ) -> Tensor[B]:
     """Signals, images or volumes (batch, channels, ...) in another size.
 
@@ -248,6 +249,9 @@ def interpolate(
         modes.
     recompute_scale_factor
         Scale by the ratio of the sizes, not by the factor given.
+    antialias
+        Make images smaller by kernels as wide as the steps between new elements, "bilinear" or "bicubic" ones (these
+        with a = -0.5), so that none is left out.
 
     Raises
     ------
@@ -273,6 +277,8 @@ def interpolate(
     smooth = mode.endswith(("linear", "cubic"))
     if align_corners is not None and not smooth:
         raise errors.ArgumentError(f"{name}: align_corners is for linear and cubic modes, not for {mode!r}")
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise errors.ArgumentError(f"{name}: antialias is for the modes 'bilinear' and 'bicubic', not for {mode!r}")
     if (size is None) == (scale_factor is None):
         raise errors.ArgumentError(f"{name}: give either size or scale_factor")
     factors: list[float | None] = [None] * axes
@@ -294,7 +300,8 @@ def interpolate(
     if mode == "area":
         return adaptive_average(x, wanted)
     for i, (m, factor) in enumerate(zip(wanted, factors, strict=True)):
-        places, weights = _taps(x.shape[2 + i], m, factor, mode, bool(align_corners))
+        taps = _wide_taps if antialias else _taps
+        places, weights = taps(x.shape[2 + i], m, factor, mode, bool(align_corners))
         key = (slice(None),) * (2 + i)
         if weights is None:
             x = x[(*key, places)]
@@ -325,6 +332,23 @@ def _taps(n: int, m: int, factor: float | None, mode: str, corners: bool) -> tup
     first = np.minimum(np.floor(at).astype(np.int64), n - 1)
     t = at - first
     return [first, np.minimum(first + 1, n - 1)], [1 - t, t]
+
+
+def _wide_taps(n: int, m: int, factor: float | None, mode: str, corners: bool) -> tuple[Any, Any]:
+    """`_taps` of a kernel that is as wide as the steps are, if those are wider than 1."""
+    ratio = n / m if factor is None else 1 / factor
+    if corners:
+        ratio = (n - 1) / (m - 1) if m > 1 else 0.0
+    scale = max(1.0, ratio)
+    half = scale * (2 if mode == "bicubic" else 1)
+    centre = ratio * (np.arange(m) + 0.5)
+    first = np.maximum((centre - half + 0.5).astype(np.int64), 0)
+    stop = np.minimum((centre + half + 0.5).astype(np.int64), n)
+    places = first + np.arange(int((stop - first).max()))[:, None]  # (taps, m)
+    away = np.abs(places + 0.5 - centre) / scale
+    near = np.maximum(1 - away, 0) if mode == "bilinear" else np.where(away < 2, _cubic(np.minimum(away, 2), -0.5), 0)
+    weights = np.where(places < stop, near, 0.0)
+    return np.minimum(places, n - 1), weights / weights.sum(axis=0)
 
 
 def _cubic(t: Any, a: float = -0.75) -> Any:
