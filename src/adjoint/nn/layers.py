@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeVar
 
 import numpy as np
@@ -84,8 +85,10 @@ def dropout3d(x: Tensor[B], p: float = 0.5, training: bool = True) -> Tensor[B]:
 
 
 def _channels_dropped(name: str, axes: int, x: Any, p: Any, training: bool) -> Tensor[Any]:
-    x, p = images(name, axes, x), _probability(p, name)
-    return _dropped(x, x.shape[: x.ndim - axes] + (1,) * axes, p) if training and p > 0 else x
+    given, p = images(name, axes, x), _probability(p, name)
+    if not training or p == 0:
+        return given
+    return _dropped(given, given.shape[: given.ndim - axes] + (1,) * axes, p)
 
 
 def alpha_dropout(x: Tensor[B], p: float = 0.5, training: bool = False) -> Tensor[B]:
@@ -114,7 +117,7 @@ def _saturated(x: Tensor[Any], shape: tuple[int, ...], p: float) -> Tensor[Any]:
     if p == 1:
         return x * 0.0
     least = -1.7580993408473766  # alpha lambda of the paper
-    scale = ((1 - p) * (1 + p * least**2)) ** -0.5
+    scale = 1 / math.sqrt((1 - p) * (1 + p * least**2))
     return where(bernoulli(1 - p, shape, device=x.device), x, least) * scale - scale * p * least
 
 
