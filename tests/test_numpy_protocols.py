@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import peer
 
 import adjoint as ad
 from adjoint import errors
@@ -447,3 +448,23 @@ def test_the_tables_are_imported_when_numpy_asks() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
+
+
+def test_universal_functions_of_scipy_are_ours() -> None:
+    theirs = peer("scipy.special")
+    compared = 0
+    values = [np.array([0.3, 0.6]), np.array([0.4, 0.7]), np.array([0.25, 0.5])]
+    for name in ad.special.__all__:
+        f = getattr(theirs, name, None)
+        if not isinstance(f, np.ufunc):
+            continue
+        args = values[: f.nin]
+        xs = [ad.asarray(v).require_grad() for v in args]
+        out = f(*xs)
+        assert isinstance(out, ad.Tensor), name
+        assert out.is_tracked(), name
+        np.testing.assert_allclose(out.numpy(), f(*args), rtol=1e-9, err_msg=name)
+        compared += 1
+    assert compared > 20
+    with pytest.raises(ad.errors.ArgumentTypeError, match="erfi"):
+        theirs.erfi(ad.asarray(values[0]))

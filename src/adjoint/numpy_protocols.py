@@ -99,6 +99,8 @@ def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[st
     call = name if method == "__call__" else f"{name}.{method}"
     inputs = beside(inputs)
     function = _UFUNCS.get(name) or _named("numpy", _OTHER_NAMES.get(name, name))
+    if function is None:  # SciPy's universal functions, whose names are ours
+        function = _named("scipy.special", name)
     if method == "__call__" and function is not None:
         allowed = {"axis"} if name == "vecdot" else set()
         return function(*inputs, **_only(call, options, allowed))
