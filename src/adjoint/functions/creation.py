@@ -16,7 +16,7 @@ from adjoint.devices import default_device
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
 from adjoint.primitives import Shape
-from adjoint.tensor import Tensor, cast, explain, fitting, operand, run, same, weak, wrap
+from adjoint.tensor import Tensor, cast, explain, fitting, operand, refuse_ended, run, same, weak, wrap
 
 D = TypeVar("D", bound=Backend)
 Default = Tensor[Autodiff[NumPy]]
@@ -154,6 +154,7 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
     """
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     if isinstance(values, Tensor):
+        refuse_ended(values, "asarray")
         place = values.device if device is None else find_device(device)
         if copy is False and not (_is(wanted, values.dtype) and any(level is values.device for level in place.chain())):
             raise _unshared("asarray", place)
@@ -256,6 +257,7 @@ def to_device(x: Tensor[Any], device: Any, /, *, stream: Any = None) -> Tensor[A
         raise errors.ArgumentError(
             f"to_device: backends have no streams, received {errors.shown(stream)}; leave it out"
         )
+    refuse_ended(x, "to_device")
     place = find_device(device)
     here = x.device
     if place is here:

@@ -19,7 +19,7 @@ from adjoint.backend import Array, Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
 from adjoint.devices import active_level, chosen_device, default_device, observed_leaf
-from adjoint.tensor import Tensor, grounded, lifted, wrap
+from adjoint.tensor import Tensor, grounded, lifted, refuse_ended, wrap
 
 Function = Callable[..., Any]
 Argnums = int | str | Sequence[int | str]
@@ -34,13 +34,6 @@ def is_numeric(x: Any) -> bool:
     return is_array(x) and x.dtype.kind in "biufc"
 
 
-def refuse_ended(name: str, tensors: Sequence[Tensor[Any]]) -> None:
-    """Raises EndedError for tensors that a transform has left over."""
-    for x in tensors:
-        if x.device.ended:
-            raise x.device.left_over(name)
-
-
 def base_of(values: Sequence[Any], name: str) -> Backend:
     """What a transform's levels are built on: the highest backend of the arguments and the active level.
 
@@ -50,9 +43,8 @@ def base_of(values: Sequence[Any], name: str) -> Backend:
     for x in values:
         if not isinstance(x, Tensor):
             continue
+        refuse_ended(x, name)
         device = x.device
-        if device.ended:
-            raise device.left_over(name)
         if top is None or any(level is top for level in device.chain()):
             top = device
         elif grounded(x._array, device, top) is None:

@@ -12,8 +12,8 @@ import numpy as np
 
 from adjoint import errors, trees
 from adjoint.devices import active_level, default_device, observed_leaf
-from adjoint.tensor import Tensor, cast, lifted, meet, same, wrap
-from adjoint.transforms.calls import Function, array_of, check_callable, refuse_ended, to_numpy, zeros_like
+from adjoint.tensor import Tensor, cast, lifted, meet, refuse_ended, same, wrap
+from adjoint.transforms.calls import Function, array_of, check_callable, to_numpy, zeros_like
 from adjoint.transforms.levels import Rules, Tensors, apply
 from adjoint.transforms.reverse import vjp
 
@@ -111,7 +111,8 @@ class _Decorated:
         places = [i for i, x in enumerate(leaves) if isinstance(x, (Tensor, np.ndarray, np.generic, float, complex))]
         tensors = [leaves[i] for i in places]
         known = [x for x in tensors if isinstance(x, Tensor)]
-        refuse_ended(self.__name__, known)
+        for x in known:
+            refuse_ended(x, self.__name__)
         level = active_level()
         device = meet(*known) if known else (level or default_device())
         xs = [
