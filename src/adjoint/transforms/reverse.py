@@ -202,18 +202,18 @@ def linear_transpose(f: Function, *primals: Any) -> Function:
     """
     keys: list[RandomKey] = []
     value, pullback = _vjp("linear_transpose", f, trees.map(_zeros, primals), False, keys)
-    if any([_values(x).any() for x in trees.flatten(value)[0]]):
+    if any([values(x).any() for x in trees.flatten(value)[0]]):
         raise errors.ArgumentError("linear_transpose: the function is not zero where its arguments are, so not linear")
 
     def transposed(cotangents: Any) -> tuple[Any, ...]:
-        answer = pullback(trees.map(_conjugate, cotangents))
-        return tuple([trees.map(_conjugate, part) for part in answer])
+        answer = pullback(trees.map(conjugate, cotangents))
+        return tuple([trees.map(conjugate, part) for part in answer])
 
     rng = np.random.default_rng(0)
     probe, weights = trees.map(lambda x: _drawn(x, rng), primals), trees.map(lambda x: _drawn(x, rng), value)
     reached, _ = _vjp("linear_transpose", f, probe, False, keys)
-    (forth, most, eps), (back, other, _) = _paired(weights, reached), _paired(transposed(weights), probe)
-    if _values(abs(forth - back) > eps**0.4 * (most + other)).any():  # of linear functions it is a rounding error
+    (forth, most, eps), (back, other, _) = paired(weights, reached), paired(transposed(weights), probe)
+    if values(abs(forth - back) > eps**0.4 * (most + other)).any():  # of linear functions it is a rounding error
         raise errors.ArgumentError(
             "linear_transpose: the function is not its own derivative, so not linear; ad.vjp is for any function"
         )
@@ -235,7 +235,7 @@ def _drawn(x: Any, rng: np.random.Generator) -> Any:
     return wrap(x.device.astype(x.device.from_numpy(values, copy=False), dtype=x.dtype), x.device)
 
 
-def _paired(tree: Any, other: Any) -> tuple[Any, Any, float]:
+def paired(tree: Any, other: Any) -> tuple[Any, Any, float]:
     """The real part of the sum of all products, the sum of their sizes, and how exact they are."""
     total, sizes, eps = 0.0, 0.0, 0.0
     for x, y in zip(trees.flatten(tree)[0], trees.flatten(other)[0], strict=True):
@@ -248,12 +248,12 @@ def _paired(tree: Any, other: Any) -> tuple[Any, Any, float]:
     return total, sizes, eps
 
 
-def _values(x: Any) -> np.ndarray[Any, Any]:
+def values(x: Any) -> np.ndarray[Any, Any]:
     """All values, of a batch those of every example."""
     return x.device.values_of(x._array) if isinstance(x, Tensor) else np.asarray(x)
 
 
-def _conjugate(x: Any) -> Any:
+def conjugate(x: Any) -> Any:
     return x.conj() if getattr(x, "dtype", np.dtype(float)).kind == "c" else x
 
 
