@@ -493,6 +493,27 @@ def test_while_loop_refuses_reverse_mode_before_it_runs() -> None:
     assert calls == []
 
 
+def test_jacobians_through_while_loop_go_forward() -> None:
+    def f(x: Any) -> Any:
+        return {"y": ad.while_loop(lambda c: c.sum() < 9, lambda c: c * x[:2], x[:2] * x[1:])}, x
+
+    def f2(x: Any) -> Any:
+        return ad.while_loop(lambda c: c < 9, lambda c: c * x.sum(), x[0] * x[1])
+
+    x = np.array([1.5, 2.0, 0.5])
+    found, aux = ad.jacobian(f, has_aux=True)(x)
+    np.testing.assert_array_equal(found["y"], ad.jacobian(f, mode="forward", has_aux=True)(x)[0]["y"])
+    np.testing.assert_array_equal(aux, x)
+    np.testing.assert_array_equal(ad.jacobian(f2)(x), ad.jacobian(f2, mode="forward")(x))
+    assert ad.vmap(ad.jacobian(f2))(np.stack([x, 2 * x])).shape == (2, 3)
+    twice = ad.jacobian(ad.jacobian(f2))(x)
+    np.testing.assert_array_equal(twice, ad.jacobian(ad.jacobian(f2, mode="forward"), mode="forward")(x))
+    assert twice.any()
+    for refused in (ad.jacobian(f2, mode="reverse"), ad.grad(lambda x: ad.jacobian(f2)(x).sum()), ad.hessian(f2)):
+        with pytest.raises(errors.ForwardOnlyError, match="the carry is tracked by reverse mode"):
+            refused(x)
+
+
 def test_while_loop_names_what_is_tracked() -> None:
     with pytest.raises(errors.GraphError, match=r"the carry\['a'\]\[1\] is tracked"):
         ad.grad(lambda x: ad.while_loop(lambda c: True, lambda c: c, {"a": (0.0, x)})["a"][1])(1.0)

@@ -178,7 +178,14 @@ def _vjp(name: str, f: Function, primals: tuple[Any, ...], has_aux: bool, keys: 
     def pullback(cotangents: Any) -> tuple[Any, ...]:
         if (later := call.above(cotangents)) is not None:
             return call.again(lambda primals: _vjp(name, f, primals, has_aux, keys)[1](cotangents), later)  # type: ignore[no-any-return]
-        given = matching("the pullback", "cotangent", cotangents, structure, [r.value for r in roots], call.base)
+        given = matching(
+            "the pullback" if name == "vjp" else name,
+            "cotangent",
+            cotangents,
+            structure,
+            [r.value for r in roots],
+            call.base,
+        )
         pairs = [(root, g) for root, g in zip(roots, given, strict=True) if g is not None and root.node is not None]
         found = level.pull(pairs, retain_graph=True) if pairs else {}
         answers = [found.get(key_of(x)) for x in variables]
