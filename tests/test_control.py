@@ -718,6 +718,12 @@ def test_map_in_batches(size: int) -> None:
     assert (empty.shape, empty.dtype) == ((0, 3), np.bool_)
 
 
+def test_batches_of_map_draw_for_each_slice() -> None:
+    drawn = ad.map(lambda x: x + ad.random.normal(()), np.zeros(7), batch_size=3)
+    assert drawn.shape == (7,)
+    assert len(set(drawn.tolist())) == 7
+
+
 def test_length() -> None:
     assert ad.scan(lambda c, _: (c + 2, c), 1, None, 3)[1].tolist() == [1, 3, 5]
     assert ad.scan(lambda c, _: (c + 2, c), 1, length=np.int64(3), reverse=True)[1].tolist() == [5, 3, 1]

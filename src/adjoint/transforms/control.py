@@ -303,7 +303,8 @@ def map(f: Function, xs: Any, *, batch_size: int | None = None) -> Any:
         if batch_size is not None:
             starts = range(0, max(_steps("map", *trees.flatten(xs), None), 1), batch_size)
             batches = [slice(a, a + batch_size) for a in starts]
-            parts = [vmap(f)(trees.map(lambda x, some=some: x[some], xs)) for some in batches]
+            run = vmap(f, randomness="split")  # as one after the other they would draw each their own
+            parts = [run(trees.map(lambda x, some=some: x[some], xs)) for some in batches]
             return trees.map(lambda *ys: concat(ys), *parts)
         return _scan("map", base, lambda _, x: ((), f(x)), (), xs, None, False, None)[1]
 

@@ -27,6 +27,8 @@ from adjoint.transforms.calls import (
     zeros_like,
 )
 
+_COMPLEX = "; for a complex derivative pass holomorphic=True"
+
 
 def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """A function that gives f's value and its gradient.
@@ -105,7 +107,7 @@ def _scalar(name: str, out: Any, level: Autodiff[Any], holomorphic: bool) -> Var
         raise errors.DtypeError(
             f"{name}: the function gives {level.dtype_of(root)}; expected a "
             + ("complex result of a holomorphic function" if holomorphic else "real floating result")
-            + ("; for a complex derivative pass holomorphic=True" if kind == "c" else "")
+            + ("" if kind != "c" else _COMPLEX if name in ("grad", "value_and_grad") else "; take its real part")
         )
     return root
 
