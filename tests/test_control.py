@@ -718,6 +718,25 @@ def test_map_in_batches(size: int) -> None:
     assert (empty.shape, empty.dtype) == ((0, 3), np.bool_)
 
 
+@pytest.mark.parametrize("every", [None, 2])
+def test_loops_draw_as_python_does(every: int | None) -> None:
+    """Also where the first step is run twice, because a number of the carry takes another dtype."""
+
+    def f(x: Any) -> Any:
+        return x * ad.random.normal((), dtype=ad.float64)
+
+    answers = []
+    for run in (
+        lambda x: f(x) + f(x) + f(x),
+        lambda x: ad.scan(lambda c, _: (c + f(x), None), 0.0, length=3, checkpoint_every=every)[0],
+        lambda x: ad.fori_loop(0, 3, lambda _, c: c + f(x), 0.0),
+    ):
+        ad.random.seed(3)
+        answers.append(ad.value_and_grad(run)(1.0))
+    np.testing.assert_allclose(answers, np.broadcast_to(answers[0], (3, 2)), rtol=1e-14)
+    np.testing.assert_allclose(*answers[0], rtol=1e-14)
+
+
 def test_batches_of_map_draw_for_each_slice() -> None:
     drawn = ad.map(lambda x: x + ad.random.normal(()), np.zeros(7), batch_size=3)
     assert drawn.shape == (7,)

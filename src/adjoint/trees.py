@@ -67,15 +67,17 @@ def _register(cls: type) -> None:
     fields = [f for f in dataclasses.fields(cls) if f.init]
     names = [f.name for f in fields if not f.metadata.get("static")]
     fixed = [f.name for f in fields if f.metadata.get("static")]  # parts of the structure
+
+    def build(known: Any, children: Any) -> Any:
+        return cls(**dict(zip(names, children, strict=True)), **dict(zip(fixed, known, strict=True)))
+
     with _registering:
         if cls in _known:  # another thread was faster
             return
         optree.register_pytree_node(
             cls,
             lambda x: ([getattr(x, name) for name in names], tuple([getattr(x, name) for name in fixed]), names),
-            lambda known, children: cls(
-                **dict(zip(names, children, strict=True)), **dict(zip(fixed, known, strict=True))
-            ),
+            build,
             namespace=_NAMESPACE,
         )
         _known.add(cls)
