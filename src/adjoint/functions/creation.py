@@ -17,7 +17,7 @@ from adjoint.devices import default_device
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
 from adjoint.primitives import Shape
-from adjoint.tensor import Tensor, cast, explain, fitting, operand, run, same, weak, wrap
+from adjoint.tensor import Tensor, cast, explain, fitting, operand, refuse_ended, run, same, weak, wrap
 
 D = TypeVar("D", bound=Backend)
 Default = Tensor[Autodiff[NumPy]]
@@ -188,6 +188,7 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
     if copy is not False and _holds_tensors(values):
         values, copy = _joined(values), None
     if isinstance(values, Tensor):
+        refuse_ended(values, "asarray")
         place = values.device if device is None else find_device(device)
         if copy is False and not (_is(wanted, values.dtype) and any(level is values.device for level in place.chain())):
             raise _unshared("asarray", place)
@@ -292,6 +293,7 @@ def to_device(x: Tensor[Any], device: Any, /, *, stream: Any = None) -> Tensor[A
         raise errors.ArgumentError(
             f"to_device: backends have no streams, received {errors.shown(stream)}; leave it out"
         )
+    refuse_ended(x, "to_device")
     place = find_device(device)
     here = x.device
     if place is here:

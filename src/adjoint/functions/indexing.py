@@ -29,6 +29,7 @@ from adjoint.tensor import (
     owning,
     owns,
     peek,
+    refuse_ended,
     refuse_leaf,
     run,
     weak,
@@ -207,8 +208,7 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
     normal, arrays = as_key(x, key)
     device = x._device
     if isinstance(value, Tensor) and meet(x, value) is not device:
-        if value.device.ended:
-            raise value.device.left_over("assignment")
+        refuse_ended(value, "assignment")
         raise errors.DeviceError(
             f"assignment: a tensor on {device} cannot take a value on {value.device}, which would leave that "
             "level; detach() the value, or lift the tensor first with ad.asarray(x, device=...)"
