@@ -256,7 +256,8 @@ def test_polygamma_of_orders_whose_factorial_overflows() -> None:
         with mpmath.workdps(40):
             exact = np.asarray([float(mpmath.psi(n, m(x))) for x in points])
         np.testing.assert_allclose(values(lambda x, n=n: S.polygamma(n, x), points), exact, rtol=1e-12)
-    assert S.polygamma(400, ad.tensor(1.0)).item() == -math.inf
+    with np.errstate(over="ignore"):
+        assert S.polygamma(400, ad.tensor(1.0)).item() == -math.inf
     assert S.polygamma(50, ad.tensor(50.0)).item() == float(np.float32(scipy.polygamma(50, 50.0)))
 
 

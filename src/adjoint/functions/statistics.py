@@ -15,7 +15,19 @@ from adjoint.functions.elementwise import isnan, where
 from adjoint.functions.indexing import sort
 from adjoint.functions.manipulation import broadcast_to, concat, moveaxis, permute_dims, reshape
 from adjoint.functions.reductions import all as every
-from adjoint.functions.reductions import argmax, argmin, as_axes, as_flag, max, mean, min, prod, sum
+from adjoint.functions.reductions import (
+    argmax,
+    argmin,
+    as_axes,
+    as_flag,
+    cumulative_prod,
+    cumulative_sum,
+    max,
+    mean,
+    min,
+    prod,
+    sum,
+)
 from adjoint.primitives import ARRAY
 from adjoint.tensor import Axis, Tensor, cast, operand, run
 
@@ -82,7 +94,10 @@ def _ranks(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
 def _probabilities(q: Any, scale: float, name: str) -> Any:
     if isinstance(q, Tensor):
         q = q.numpy()
-    values = np.asarray(q, dtype=np.float64) / scale
+    try:
+        values = np.asarray(q, dtype=np.float64) / scale
+    except (TypeError, ValueError):
+        values = np.full((), math.nan)
     if values.ndim > 1 or not np.all((values >= 0) & (values <= 1)):
         raise errors.ArgumentError(f"{name}: q is from 0 to {scale:g}, or a vector of such; received {errors.shown(q)}")
     return values
@@ -98,7 +113,7 @@ def _lines(x: Tensor[Any], axes: tuple[int, ...]) -> Tensor[Any]:
 def _quantile(name: str, x: Any, q: Any, axis: Axis, method: str, keepdims: Any, weights: Any, skip: bool) -> Any:
     x = _real(inexact(x, name), name)
     axes, keepdims = as_axes(axis, x.ndim, name), as_flag(keepdims, name)
-    if method not in _METHODS:
+    if not isinstance(method, str) or method not in _METHODS:
         raise errors.ArgumentError(f"{name}: method is one of {', '.join(_METHODS)}; received {errors.shown(method)}")
     lines = _lines(x, axes)
     n = lines.shape[-1]
@@ -270,6 +285,21 @@ def nansum(x: Tensor[B], /, axis: Axis = None, *, dtype: Any = None, keepdims: b
 def nanprod(x: Tensor[B], /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor[B]:
     """`prod` of the elements that are not nan."""
     return prod(_without(as_tensor(x, "nanprod"), 1.0), axis, dtype=dtype, keepdims=keepdims)
+
+
+def nancumsum(x: Tensor[B], /, *, axis: int | None = None, dtype: Any = None) -> Tensor[B]:
+    """`cumulative_sum` in which nan counts as 0.
+
+    >>> import adjoint as ad
+    >>> ad.nancumsum(ad.tensor([1.0, ad.nan, 2.0])).tolist()
+    [1.0, 1.0, 3.0]
+    """
+    return cumulative_sum(_without(as_tensor(x, "nancumsum"), 0.0), axis=axis, dtype=dtype)
+
+
+def nancumprod(x: Tensor[B], /, *, axis: int | None = None, dtype: Any = None) -> Tensor[B]:
+    """`cumulative_prod` in which nan counts as 1."""
+    return cumulative_prod(_without(as_tensor(x, "nancumprod"), 1.0), axis=axis, dtype=dtype)
 
 
 def nanmean(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:

@@ -88,7 +88,7 @@ def qr(x: Tensor[B], /, *, mode: str = "reduced") -> QRResult:
     [[3.0, 1.0], [4.0, 2.0]]
     """
     x = matrices_of(x, "qr")
-    if mode not in ("reduced", "complete"):
+    if not isinstance(mode, str) or mode not in ("reduced", "complete"):
         raise errors.ArgumentError(f"qr: mode is 'reduced' or 'complete', received {errors.shown(mode)}")
     return QRResult(*run("qr", (x,), complete=mode == "complete"))
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_integer, as_tensor, as_tensors, integers
+from adjoint.functions.creation import as_integer, as_tensor, as_tensors
 from adjoint.functions.manipulation import reshape, roll
 from adjoint.functions.products import matmul
 from adjoint.functions.reductions import sum as total
@@ -171,7 +171,7 @@ def cross(x: Tensor[B], y: Any, /, *, axis: int = -1) -> Tensor[B]:
     [0.0, 0.0, 1.0]
     """
     x, y = as_tensors([x, y], "cross")
-    (place,) = integers(axis, "cross", "axis")
+    place = as_integer(axis, "cross", "axis")
     if place >= 0:  # of the longer operand
         place -= max(x.ndim, y.ndim)
     for t in (x, y):

@@ -1,5 +1,6 @@
 """Functions of neural networks, with PyTorch's names, argument orders and conventions."""
 
+from adjoint.functions.placing import one_hot
 from adjoint.nn.activations import (
     celu,
     elu,
@@ -49,7 +50,7 @@ from adjoint.nn.distances import (
     triplet_margin_with_distance_loss,
 )
 from adjoint.nn.images import affine_grid, fold, grid_sample, interpolate, pad, pixel_shuffle, pixel_unshuffle, unfold
-from adjoint.nn.layers import bilinear, dropout, embedding, linear, one_hot
+from adjoint.nn.layers import bilinear, dropout, embedding, linear
 from adjoint.nn.losses import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
