@@ -27,11 +27,6 @@ class SlogdetResult(NamedTuple):
     logabsdet: Tensor[Any]
 
 
-def matrix_transpose(x: Tensor[B], /) -> Tensor[B]:
-    """The transposes of a stack of matrices."""
-    return as_tensor(x, "matrix_transpose").mT
-
-
 def inv(x: Tensor[B], /) -> Tensor[B]:
     """The inverses. Raises NotSquareError for other than square matrices, SingularError for a singular one.
 
