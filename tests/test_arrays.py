@@ -79,6 +79,7 @@ SAME: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     *[("median", (np.array(x),), {}) for x in ([INF, INF], [-INF, 1.0], [1.0, INF, INF, 2.0], [NAN, 1.0], [3.0])],
     *[("ptp", (x,), {"axis": axis}) for x in (A, N, CUBE) for axis in (None, 0, (0, 1))],
     *[("average", (A,), {"axis": axis, "weights": w}) for axis, w in ((0, None), (1, LINE[:4]), (None, A), (0, A))],
+    *[("average", (CUBE,), {"axis": axis, "weights": w}) for axis, w in (((0, 2), CUBE[:, 0]), ((2, 0), CUBE[:, 0].T))],
     *[("cov", (x,), {}) for x in (A, C, LINE, N * 1.0)],
     ("cov", (A, A[::-1] ** 2), {"rowvar": False}),
     ("cov", (A,), {"aweights": np.arange(1.0, 5), "fweights": np.arange(1, 5)}),
@@ -306,6 +307,8 @@ def test_one_hot() -> None:
         expected = np.moveaxis(np.where(np.arange(3) == x[..., None], 1, 0), -1, axis)
         np.testing.assert_array_equal(ad.one_hot(x, 3, axis=axis).numpy(), expected)
     assert ad.one_hot(x).shape == (2, 2, 3)
+    assert ad.one_hot(x.astype(np.uint8)).shape == (2, 2, 3)
+    assert ad.one_hot(x[:0]).shape == (0, 2, 0)
     assert ad.one_hot(x, 3).dtype == ad.int64
     assert ad.one_hot(x, 3, dtype=bool).dtype == ad.bool
     assert ad.nn.one_hot is ad.one_hot
@@ -526,6 +529,9 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: ad.quantile(A, 0.5, method=LINE), errors.ArgumentError, "method"),
     (lambda: ad.select(..., [A]), errors.ArgumentTypeError, "lists"),
     (lambda: ad.piecewise(A, [A > 0], 2.0), errors.ArgumentTypeError, "lists"),
+    (lambda: ad.gradient(A, edge_order=LINE), errors.ArgumentTypeError, "edge_order"),
+    (lambda: ad.repeat(A, [[1], [1, 2]], axis=0), errors.ArgumentTypeError, "repeats"),
+    (lambda: ad.diag_indices(LINE), errors.ArgumentTypeError, "integer"),
     (lambda: ad.gradient(A, axis=object()), errors.ArgumentTypeError, "axes are integers"),
     (lambda: ad.insert(A, [[1], [1, 2]], 1.0), errors.ArgumentTypeError, "places"),
     (lambda: ad.histogram(A, 3, range=2.0), errors.ArgumentError, "range"),

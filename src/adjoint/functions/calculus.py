@@ -62,7 +62,7 @@ def gradient(f: Tensor[B], /, *spacings: Any, axis: Axis = None, edge_order: int
         if axis is None or isinstance(axis, (int, np.integer))
         else tuple(as_axis(i, f.ndim, "gradient") for i in integers(axis, "gradient", "axes"))
     )
-    if edge_order not in (1, 2):
+    if as_integer(edge_order, "gradient", "edge_order") not in (1, 2):
         raise errors.ArgumentError(f"gradient: edge_order is 1 or 2, received {errors.shown(edge_order)}")
     given = list(spacings) or [1.0]
     if len(given) == 1 and (weak(given[0]) or not np.ndim(given[0])):

@@ -42,7 +42,8 @@ def triu_indices(rows: int, columns: int | None = None, /, *, k: int = 0, device
 
 def diag_indices(n: int, /, ndim: int = 2, *, device: Any = None) -> Any:
     """The places on the diagonal of a cube of `ndim` axes of size n: for each axis a vector of int64."""
-    (count,), axes = as_shape(n, "diag_indices"), as_integer(ndim, "diag_indices", "ndim")
+    (count,) = as_shape(as_integer(n, "diag_indices", "n"), "diag_indices")
+    axes = as_integer(ndim, "diag_indices", "ndim")
     return (asarray(np.arange(count), device=device),) * axes
 
 

@@ -260,7 +260,10 @@ def repeat(x: Tensor[B], repeats: Any, /, *, axis: int | None = None) -> Tensor[
 
 def _counts(repeats: Any, size: int) -> np.ndarray[Any, Any]:
     """How often each of `size` places is repeated."""
-    given = repeats.device.to_numpy(repeats._array) if isinstance(repeats, Tensor) else np.asarray(repeats)
+    try:
+        given = repeats.device.to_numpy(repeats._array) if isinstance(repeats, Tensor) else np.asarray(repeats)
+    except ValueError:
+        raise errors.ArgumentTypeError(f"repeat: repeats are integers, received {errors.shown(repeats)}") from None
     if given.dtype.kind not in "iu":
         raise errors.ArgumentTypeError(f"repeat: repeats are integers, received {errors.shown(repeats)}")
     if given.shape not in ((), (1,), (size,)) or (given < 0).any():

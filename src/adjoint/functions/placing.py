@@ -213,7 +213,7 @@ def one_hot(indices: Any, num_classes: int = -1, *, dtype: Any = None, axis: int
         raise errors.DtypeError(f"one_hot: indices are integers, received {indices.dtype}")
     values = indices.device.values_of(indices._array)
     if count == -1:
-        count = int(values.max(initial=-1)) + 1
+        count = int(values.max()) + 1 if values.size else 0
     if values.size and (values.min() < 0 or values.max() >= count):
         raise errors.OutOfRangeError(
             f"one_hot: indices from {values.min()} to {values.max()}, but there are {count} classes, from 0"

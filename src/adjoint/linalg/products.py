@@ -48,7 +48,7 @@ def det(x: Tensor[B], /) -> Tensor[B]:
 def slogdet(x: Tensor[B], /) -> SlogdetResult:
     """The sign (or phase) of the determinants and the logarithm of their size, which does not overflow.
 
-    Of a singular matrix they are 0 and -inf, and the gradient raises SingularError. Raises NotSquareError for other
+    Of a singular matrix they are 0 and -inf, and `backward` raises BackwardError. Raises NotSquareError for other
     than square matrices.
 
     >>> import adjoint as ad
