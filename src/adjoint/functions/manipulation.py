@@ -175,10 +175,9 @@ def pad(x: Tensor[B], /, pad_width: Any, *, mode: str = "constant", value: compl
         raise errors.ArgumentError(f"pad: mode is one of {', '.join(_BORDERS)}; received {errors.shown(mode)}")
     try:
         widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2))
-        valid = widths.dtype.kind in "iu" and (widths >= 0).all()
     except ValueError:
-        valid = False
-    if not valid:
+        widths = np.full((x.ndim, 2), -1)
+    if widths.dtype.kind not in "iu" or (widths < 0).any():
         raise errors.ArgumentError(
             f"pad: pad_width is a width, a pair, or a pair for each of {x.ndim} axes, of non-negative integers; "
             f"received {errors.shown(pad_width)}"
