@@ -24,6 +24,8 @@ def _seeded() -> None:
 
 
 CONTINUOUS: dict[str, tuple[Callable[..., Any], Any]] = {
+    "normal": (lambda **k: R.normal(N, mean=1.0, std=2.0, **k), stats.norm(1, 2)),
+    "uniform": (lambda **k: R.uniform(N, low=-1.0, high=3.0, **k), stats.uniform(-1, 4)),
     "exponential": (lambda **k: R.exponential(N, scale=2.0, **k), stats.expon(scale=2)),
     "cauchy": (lambda **k: R.cauchy(N, loc=1.0, scale=2.0, **k), stats.cauchy(1, 2)),
     "gumbel": (lambda **k: R.gumbel(N, loc=-1.0, scale=0.5, **k), stats.gumbel_r(-1, 0.5)),

@@ -45,7 +45,7 @@ def as_integer(value: Any, name: str, what: str) -> int:
 def integers(value: Any, name: str, what: str) -> tuple[int, ...]:
     """Integers from what users write: one, or a sequence of them; raises ArgumentTypeError for other types."""
     found = (value,) if isinstance(value, (int, np.integer)) else value
-    valid = not isinstance(found, str) and hasattr(found, "__iter__")
+    valid = not isinstance(found, str) and hasattr(found, "__iter__") and getattr(found, "ndim", 1) > 0
     found = tuple(found) if valid else ()
     if not valid or any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) for n in found):
         raise errors.ArgumentTypeError(f"{name}: {what} are integers; received {errors.shown(value)}")
@@ -318,6 +318,7 @@ def astype(x: Tensor[Any], dtype: Any, /, *, copy: bool = True, device: Any = No
     Tensor([ 1, -1], dtype=int64, device=autodiff<numpy>)
     """
     wanted = dtypes.as_dtype(dtype)
+    x = as_tensor(x, "astype")
     if device is not None and find_device(device) is not x.device:
         x, copy = to_device(x, device), False
     return _copied(x) if copy and x.dtype is wanted else cast(x, wanted)
@@ -493,7 +494,7 @@ def linspace(
     >>> ad.linspace(0, 1, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
-    (n,) = as_shape(num, "linspace")
+    (n,) = as_shape(as_integer(num, "linspace", "num"), "linspace")
     wanted = _dtype(dtype)
     first, last = as_constant(start, wanted, "linspace"), as_constant(stop, wanted, "linspace")
     return made(_place(device), "linspace", start=first, stop=last, num=n, endpoint=endpoint, dtype=wanted)
@@ -563,7 +564,7 @@ def inexact(x: Any, name: str) -> Tensor[Any]:
 
 def meshgrid(*arrays: Tensor[D], indexing: str = "xy") -> list[Tensor[D]]:
     """Coordinate tensors of a grid from one-dimensional ones; `indexing` is "xy" or "ij"."""
-    if indexing not in ("xy", "ij"):
+    if not isinstance(indexing, str) or indexing not in ("xy", "ij"):
         raise errors.ArgumentError(f"meshgrid: indexing is 'xy' or 'ij', received {errors.shown(indexing)}")
     arrays = tuple([as_tensor(x, "meshgrid") for x in arrays])
     sizes = [x.size for x in arrays]

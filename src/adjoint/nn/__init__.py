@@ -1,5 +1,6 @@
 """Functions of neural networks, with PyTorch's names, argument orders and conventions."""
 
+from adjoint.functions.placing import one_hot
 from adjoint.nn.activations import (
     celu,
     elu,
@@ -71,7 +72,6 @@ from adjoint.nn.layers import (
     embedding_bag,
     feature_alpha_dropout,
     linear,
-    one_hot,
 )
 from adjoint.nn.losses import (
     binary_cross_entropy,

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from adjoint import dtypes, errors, linalg
+from adjoint import errors, linalg
 from adjoint.backend import Backend
 from adjoint.functions.creation import arange, as_integer, as_number, as_tensor, as_tensors, full
 from adjoint.functions.elementwise import where
@@ -269,30 +269,6 @@ def _bags(places: Tensor[Any], offsets: Any, last: bool, name: str) -> tuple[Any
     count = max(0, starts.size - 1) if last else starts.size
     bags = np.searchsorted(starts[:count], np.arange(places.size), side="right") - 1
     return operand(np.where(np.arange(places.size) < ends, bags, count), places, name), count
-
-
-def one_hot(indices: Any, num_classes: int = -1) -> Tensor[Any]:
-    """Zeros with a one at each integer's place of a new last axis, int64.
-
-    The number of classes is one more than the largest index unless given. Raises DtypeError for what are no integers,
-    OutOfRangeError for negative ones, or no less than the number of classes.
-
-    >>> import adjoint as ad
-    >>> ad.nn.one_hot(ad.tensor([1, 0]), 3).tolist()
-    [[0, 1, 0], [1, 0, 0]]
-    """
-    places, classes = as_tensor(indices, "one_hot"), as_integer(num_classes, "one_hot", "num_classes")
-    if places.dtype.kind not in "iu":
-        raise errors.DtypeError(f"one_hot: expected integers, received {places.dtype}")
-    values = places.device.values_of(places._array)
-    if classes == -1:
-        classes = int(values.max(initial=-1)) + 1
-    if values.size and (values.min() < 0 or values.max() >= classes):
-        raise errors.OutOfRangeError(
-            f"one_hot: indices from {values.min()} to {values.max()}, but there are {classes} classes, from 0"
-        )
-    line = arange(classes, dtype=places.dtype, device=places.device)
-    return (expand_dims(places, -1) == line).astype(dtypes.int64)
 
 
 def bilinear(x1: Tensor[B], x2: Tensor[B], weight: Tensor[B], bias: Tensor[B] | None = None) -> Tensor[B]:
