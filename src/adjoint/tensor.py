@@ -602,6 +602,12 @@ def wrap(array: Array, device: Backend) -> Tensor[Any]:
     return out
 
 
+def refuse_ended(x: Tensor[Any], what: str) -> None:
+    """Raises EndedError for a tensor that a transform has left over."""
+    if x._device.ended:
+        raise x._device.left_over(what)
+
+
 def same(x: Tensor[Any]) -> Tensor[Any]:
     """Another object with the same value: assignment to one does not change the other."""
     return wrap(x._array, x._device)
