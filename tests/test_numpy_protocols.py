@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import peer
 
 import adjoint as ad
 from adjoint import errors
@@ -102,6 +103,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "tile": lambda a: np.tile(a, (2, 1)),
     "repeat": lambda a: np.repeat(a, [2, 1], axis=0),
     "pad": lambda a: np.pad(a, ((0, 1), (1, 0)), constant_values=2.0),
+    "pad by reflection": lambda a: np.pad(a, 1, mode="reflect"),
     "tril": np.tril,
     "triu": lambda a: np.triu(a, k=1),
     "meshgrid": lambda a: np.meshgrid(a[0], W[0], indexing="ij")[0],
@@ -305,7 +307,7 @@ def test_what_has_no_gradient_is_numpys_too(name: str) -> None:
         (lambda x: np.trim_zeros(x), ["np.trim_zeros", "a slice", "without gradients"]),
         (lambda x: np.pad(x, 1, mode="mean"), ["np.pad", "constant", "mean"]),
         (lambda x: np.pad(x, 1, "reflect", reflect_type="odd"), ["np.pad", "reflect_type", "odd"]),
-        (lambda x: np.pad(x, -1, "edge"), ["np.pad", "negative"]),
+        (lambda x: np.pad(x, -1, "edge"), ["pad", "non-negative"]),
         (lambda x: np.pad(x, ((1, 2), (3, 4)), "wrap"), ["np.pad", "width"]),
         (lambda x: np.take(x, [0], 0, np.zeros(1)), ["np.take", "out="]),
         (lambda x: np.take(x, [0], mode="nearest"), ["np.take", "mode", "nearest"]),
@@ -447,3 +449,23 @@ def test_the_tables_are_imported_when_numpy_asks() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
+
+
+def test_universal_functions_of_scipy_are_ours() -> None:
+    theirs = peer("scipy.special")
+    compared = 0
+    values = [np.array([0.3, 0.6]), np.array([0.4, 0.7]), np.array([0.25, 0.5])]
+    for name in ad.special.__all__:
+        f = getattr(theirs, name, None)
+        if not isinstance(f, np.ufunc):
+            continue
+        args = values[: f.nin]
+        xs = [ad.asarray(v).require_grad() for v in args]
+        out = f(*xs)
+        assert isinstance(out, ad.Tensor), name
+        assert out.is_tracked(), name
+        np.testing.assert_allclose(out.numpy(), f(*args), rtol=1e-9, err_msg=name)
+        compared += 1
+    assert compared > 20
+    with pytest.raises(ad.errors.ArgumentTypeError, match="erfi"):
+        theirs.erfi(ad.asarray(values[0]))

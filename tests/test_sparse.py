@@ -541,3 +541,26 @@ def test_wrong_arguments(wrong: Callable[[], Any], error: type[Exception], messa
 def test_errors_of_the_gradient_name_the_hessian() -> None:
     with pytest.raises(ad.errors.ShapeError, match="^sparse_hessian: the function gives a result of shape"):
         ad.sparse_hessian(lambda x: x * x)(np.ones(3))
+
+
+def test_random_numbers_are_drawn_once_for_all_directions() -> None:
+    x = np.arange(1.0, 7.0)
+    for _ in range(5):
+        J = ad.sparse_jacobian(lambda x: ad.random.shuffle(ad.nn.dropout(x, 0.5)))(x).toarray()
+        assert set(np.unique(J)) <= {0.0, 2.0}
+        assert (np.count_nonzero(J, axis=0) <= 1).all()
+        assert (np.count_nonzero(J, axis=1) <= 1).all()
+
+
+@pytest.mark.parametrize("transform", ["jacobian", "hessian"])
+def test_random_functions_have_the_dense_derivative(transform: str) -> None:
+    def f(x: Any) -> Any:
+        moved = ad.random.shuffle(x) * ad.random.normal((6,), dtype=ad.float64)
+        return moved[1:] * x[:-1] if transform == "jacobian" else (moved**2 * x).sum()
+
+    x = np.arange(1.0, 7.0)
+    answers = []
+    for name in (f"sparse_{transform}", transform):
+        ad.random.seed(0)
+        answers.append(getattr(ad, name)(f)(x))
+    np.testing.assert_allclose(answers[0].toarray(), answers[1], rtol=1e-13)

@@ -83,12 +83,18 @@ def device(name: str | Backend) -> Backend:
     """The backend of a name such as `"numpy"`, `"autodiff<torch:cpu>"`, `"autodiff[strong_zero]<reference>"`.
 
     `"torch:cuda:0"` is a device of an optional library, `"array_api[module]"` imports the module. A backend comes
-    back as it is, so that both do wherever a device is wanted. Raises DeviceError for a name that means none.
+    back as it is, so that both do wherever a device is wanted. Raises DeviceError for a name that means none,
+    EndedError for the level of a transform that has returned.
 
     >>> device("autodiff<autodiff<numpy>>").inner
     autodiff<numpy>
     """
     if isinstance(name, Backend):
+        if name.ended:
+            raise errors.EndedError(
+                f"a transform's level ({name}) was used as a device after the transform had returned; take another "
+                "one, such as ad.default_device()"
+            )
         return name
     if not isinstance(name, str):
         raise errors.DeviceError(
@@ -164,7 +170,11 @@ def _of_the_process() -> Backend:
     here = threading.get_ident()
     settings = _process[::-1]  # a copy: other threads may change the list
     # the flag is read last: a `with` that has come and gone meanwhile has set it
-    return next(s.device for s in settings if (s.thread == here or s.owner() is None) and not s.taken_back)
+    return next(
+        s.device
+        for s in settings
+        if (s.thread == here or s.owner() is None) and not s.taken_back and not s.device.ended
+    )
 
 
 def observed_leaf(device: Backend) -> Backend:
@@ -245,7 +255,8 @@ def running_on(level: Backend) -> Iterator[None]:
 class use_device:
     """Set the default device: a call for the process, `with` for this context alone.
 
-    Raises DeviceError for a name that means no backend; nothing is changed then.
+    Raises DeviceError for a name that means no backend, EndedError for the level of a transform that has returned;
+    nothing is changed then.
 
     >>> import adjoint as ad
     >>> with ad.use_device("numpy"):
@@ -260,7 +271,8 @@ class use_device:
         self._tokens: list[contextvars.Token[Backend | None]] = []
         default_device()  # reads the environment, if nothing did before
         with _settings:
-            for_good = [i for i, setting in enumerate(_process) if setting.owner() is None]
+            lasting = [s.owner() is None and s.device.template is s.device for s in _process]  # no level, which ends
+            for_good = [i for i, last in enumerate(lasting) if last]
             del _process[: for_good[-1]]  # what lies below one of these is never the last
             _process.append(_Setting(self._device, weakref.ref(self), threading.get_ident()))
 

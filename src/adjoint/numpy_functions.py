@@ -14,16 +14,17 @@ import numpy as np
 
 from adjoint import dtypes, errors, linalg
 from adjoint.functions import (
-    calculus,
     choosing,
     creation,
     elementwise,
     indexing,
     manipulation,
+    polynomials,
     products,
     rearranging,
     reductions,
     sets,
+    statistics,
 )
 from adjoint.functions.creation import inexact
 from adjoint.functions.reductions import as_axis
@@ -77,19 +78,6 @@ def float_power(x: Any, y: Any) -> Any:
     return elementwise.pow(x, y)
 
 
-def fmax(x: Any, y: Any) -> Any:
-    """The larger one, and of a number and nan the number."""
-    x, y = creation.as_tensors(beside([x, y]), "fmax")
-    absent = elementwise.isnan(x), elementwise.isnan(y)
-    return elementwise.maximum(elementwise.where(absent[0], y, x), elementwise.where(absent[1], x, y))
-
-
-def fmin(x: Any, y: Any) -> Any:
-    x, y = creation.as_tensors(beside([x, y]), "fmin")
-    absent = elementwise.isnan(x), elementwise.isnan(y)
-    return elementwise.minimum(elementwise.where(absent[0], y, x), elementwise.where(absent[1], x, y))
-
-
 def divmod(x: Any, y: Any) -> Any:
     x, y = beside([x, y])
     return elementwise.floor_divide(x, y), elementwise.remainder(x, y)
@@ -134,9 +122,7 @@ def round(a: Any, decimals: int = 0) -> Any:
 
 
 def angle(z: Any, deg: bool = False) -> Any:
-    x = inexact(z, "angle")
-    parts = (x.imag, x.real) if x.dtype.kind == "c" else (creation.zeros_like(x), x)
-    turned = elementwise.atan2(*parts)
+    turned = choosing.angle(z)
     return choosing.rad2deg(turned) if deg else turned
 
 
@@ -230,12 +216,11 @@ def argsort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: bool | N
 
 
 def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Any:
-    """All in order, which is one of the orders that NumPy may give."""
-    return sort(a, axis)
+    return indexing.partition(flat(a) if axis is None else a, kth, axis=-1 if axis is None else axis)
 
 
 def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Any:
-    return argsort(a, axis)
+    return indexing.argpartition(flat(a) if axis is None else a, kth, axis=-1 if axis is None else axis)
 
 
 def lexsort(keys: Any, axis: int = -1) -> Any:
@@ -248,23 +233,15 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
     return order
 
 
-def argwhere(a: Any) -> Any:
-    return manipulation.stack(indexing.nonzero(a), axis=-1)
-
-
-def flatnonzero(a: Any) -> Any:
-    return indexing.nonzero(flat(a))[0]
-
-
 def extract(condition: Any, arr: Any) -> Any:
     mask, x = beside([condition, arr])
-    return indexing.take(flat(x), flatnonzero(creation.as_tensor(mask, "np.extract")), axis=0)
+    return indexing.take(flat(x), indexing.flatnonzero(creation.as_tensor(mask, "np.extract")), axis=0)
 
 
 def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
     mask, x = beside([condition, a])
     x, axis = (flat(x), 0) if axis is None else (x, axis)
-    return indexing.take(x, flatnonzero(creation.as_tensor(mask, "np.compress")), axis=axis)
+    return indexing.take(x, indexing.flatnonzero(creation.as_tensor(mask, "np.compress")), axis=axis)
 
 
 def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
@@ -286,19 +263,14 @@ def pad(
     _one_of("pad", "the mode", mode, ("constant", "edge", "reflect", "symmetric", "wrap"))
     _one_of("pad", "the reflect_type", reflect_type, ("even",))
     x = _tensor(array, "pad")
-    if mode == "constant" and np.ndim(constant_values) == 0 and not isinstance(pad_width, dict):
-        return manipulation.pad(x, pad_width, value=constant_values)
-    for axis, (before, after) in enumerate(_pairs(pad_width, x.ndim, "the width")):
-        if mode == "constant":
-            sides = [(0, 0)] * x.ndim
-            for side, value in enumerate(_pairs(constant_values, x.ndim, "the values")[axis]):
-                sides[axis] = (0, after) if side else (before, 0)
-                x = manipulation.pad(x, sides, value=value)
-        else:
-            places = _as_numpy(
-                "pad", lambda n=x.shape[axis], b=before, a=after: np.pad(np.arange(n), (b, a), mode=mode)
-            )
-            x = indexing.take(x, operand(places, x, "pad"), axis=axis)
+    pairs = _pairs(pad_width, x.ndim, "the width")
+    if mode != "constant" or np.ndim(constant_values) == 0:
+        return manipulation.pad(x, pairs, mode=mode, value=constant_values)
+    for axis, (before, after) in enumerate(pairs):
+        sides = [(0, 0)] * x.ndim
+        for side, value in enumerate(_pairs(constant_values, x.ndim, "the values")[axis]):
+            sides[axis] = (0, after) if side else (before, 0)
+            x = manipulation.pad(x, sides, value=value)
     return x
 
 
@@ -322,13 +294,11 @@ def _as_numpy(name: str, call: Any) -> Any:
 
 
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    x = choosing.nan_to_num(_tensor(a, "nancumsum"), nan=0.0, posinf=math.inf, neginf=-math.inf)
-    return reductions.cumulative_sum(flat(x) if axis is None else x, axis=axis, dtype=dtype)
+    return statistics.nancumsum(flat(a) if axis is None else a, axis=axis, dtype=dtype)
 
 
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    x = choosing.nan_to_num(_tensor(a, "nancumprod"), nan=1.0, posinf=math.inf, neginf=-math.inf)
-    return reductions.cumulative_prod(flat(x) if axis is None else x, axis=axis, dtype=dtype)
+    return statistics.nancumprod(flat(a) if axis is None else a, axis=axis, dtype=dtype)
 
 
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = _given, append: Any = _given) -> Any:
@@ -437,52 +407,23 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
 # --- polynomials, from the highest power down ----------------------------------------------------
 
 
-def polyadd(a1: Any, a2: Any) -> Any:
-    x, y = (flat(v) for v in creation.as_tensors(beside([a1, a2]), "polyadd"))
-    size = max(x.size, y.size)
-    return manipulation.pad(x, (size - x.size, 0)) + manipulation.pad(y, (size - y.size, 0))
-
-
 def polysub(a1: Any, a2: Any) -> Any:
     x, y = beside([a1, a2])
-    return polyadd(x, elementwise.negative(creation.as_tensor(y, "np.polysub")))
-
-
-def polymul(a1: Any, a2: Any) -> Any:
-    x, y = (flat(v) for v in creation.as_tensors(beside([a1, a2]), "polymul"))
-    return calculus.convolve(x, y)
-
-
-def polyder(p: Any, m: int = 1) -> Any:
-    x = flat(_tensor(p, "polyder"))
-    for _ in range(creation.as_integer(m, "np.polyder", "m")):
-        powers = np.arange(x.size - 1, 0, -1)
-        x = x[:-1] * cast(operand(powers, x, "polyder"), x.dtype)
-    return x
+    return polynomials.polyadd(x, elementwise.negative(creation.as_tensor(y, "np.polysub")))
 
 
 def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
-    x = flat(inexact(p, "polyint"))
-    times = creation.as_integer(m, "np.polyint", "m")
-    constants = [0.0] * times if k is None else [k] * times if np.ndim(k) == 0 else list(k)
-    for constant in constants:
-        powers = np.arange(x.size, 0, -1)
-        line = x / cast(operand(powers, x, "polyint"), x.dtype)
-        x = manipulation.concat([line, flat(creation.as_tensors([x, constant], "polyint")[1])])
-    return x
+    """With a constant for each integration, or one for all."""
+    if k is None or np.ndim(k) == 0:
+        return polynomials.polyint(p, m, k=0 if k is None else k)
+    for constant in list(k):
+        p = polynomials.polyint(p, 1, k=constant)
+    return p
 
 
 def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None, w: Any = None) -> Any:
-    """The polynomial that is nearest to the points, by least squares: differentiable in x, y and w."""
-    x, y = (inexact(v, "polyfit") for v in creation.as_tensors(beside([x, y]), "polyfit"))
-    powers = calculus.vander(x, creation.as_integer(deg, "np.polyfit", "deg") + 1)
-    if w is not None:
-        weight = manipulation.expand_dims(beside([x, w])[1], axis=-1)
-        powers, y = powers * weight, y * (weight if y.ndim > 1 else weight[:, 0])
-    size = elementwise.sqrt(reductions.sum(elementwise.square(powers), axis=0))
-    bound = x.size * float(np.finfo(x.dtype).eps) if rcond is None else rcond
-    found = linalg.lstsq(powers / size, y, rtol=bound).solution
-    return found / (size if y.ndim == 1 else manipulation.expand_dims(size, axis=-1))
+    x, y, *weights = beside([x, y, *([] if w is None else [w])])
+    return polynomials.polyfit(x, y, deg, rcond=rcond, w=weights[0] if weights else None)
 
 
 # --- linear algebra ------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from adjoint.functions import (
     indexing,
     manipulation,
     placing,
+    polynomials,
     products,
     rearranging,
     reductions,
@@ -46,15 +47,12 @@ _OTHER_NAMES = {
 _UFUNCS: dict[str, Function] = {
     "divmod": numpy_functions.divmod,
     "float_power": numpy_functions.float_power,
-    "fmax": numpy_functions.fmax,
-    "fmin": numpy_functions.fmin,
     "logaddexp2": numpy_functions.logaddexp2,
     "matvec": numpy_functions.matvec,
     "modf": numpy_functions.modf,
     "vecmat": numpy_functions.vecmat,
     "matmul": products.matmul,
     "vecdot": products.vecdot,
-    "exp2": lambda x: 2.0 ** creation.inexact(x, "exp2"),
     "deg2rad": choosing.deg2rad,
     "radians": choosing.deg2rad,
     "rad2deg": choosing.rad2deg,
@@ -99,6 +97,8 @@ def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[st
     call = name if method == "__call__" else f"{name}.{method}"
     inputs = beside(inputs)
     function = _UFUNCS.get(name) or _named("numpy", _OTHER_NAMES.get(name, name))
+    if function is None:  # SciPy's universal functions, whose names are ours
+        function = _named("scipy.special", name)
     if method == "__call__" and function is not None:
         allowed = {"axis"} if name == "vecdot" else set()
         return function(*inputs, **_only(call, options, allowed))
@@ -172,8 +172,8 @@ _INSTEAD = {
     "histogramdd": "ad.scatter with mode 'add'", "apply_over_axes": "the function with a tuple of axes",
     "roots": "ad.linalg.eigvals of the companion matrix", "poly": "np.polymul of the factors",
     "common_type": "ad.result_type",
-    "min_scalar_type": "x.dtype", "real_if_close": "ad.real", "unravel_index": "ad.floor_divide and ad.remainder",
-    "ravel_multi_index": "sums of indices times strides", "einsum_path": "np.einsum_path of x.numpy()",
+    "min_scalar_type": "x.dtype", "real_if_close": "ad.real",
+    "einsum_path": "np.einsum_path of x.numpy()",
 }  # fmt: skip
 
 
@@ -196,26 +196,6 @@ def _where(condition: Any, *choices: Any) -> Any:
 def _transpose(a: Any, axes: Any = None) -> Any:
     x = creation.as_tensor(a, "transpose")
     return manipulation.permute_dims(x, tuple(range(x.ndim))[::-1] if axes is None else axes)
-
-
-def _dot(a: Any, b: Any) -> Any:
-    """NumPy's rule: the last axis of a with the last but one of b."""
-    x, y = creation.as_tensors(beside([a, b]), "dot")
-    if not x.ndim or not y.ndim:
-        return x * y
-    return (
-        products.matmul(x, y) if y.ndim == 1 or x.ndim <= 2 >= y.ndim else products.tensordot(x, y, axes=([-1], [-2]))
-    )
-
-
-def _inner(a: Any, b: Any) -> Any:
-    x, y = creation.as_tensors(beside([a, b]), "inner")
-    return x * y if not x.ndim or not y.ndim else products.tensordot(x, y, axes=([-1], [-1]))
-
-
-def _vdot(a: Any, b: Any) -> Any:
-    x, y = creation.as_tensors(beside([a, b]), "vdot")
-    return products.vecdot(flat(x), flat(y))
 
 
 def _running(function: Function) -> Function:
@@ -243,9 +223,11 @@ def _like(function: Function) -> Function:
 _FUNCTIONS: dict[Any, Function] = {
     np.where: _where,
     np.transpose: _transpose,
-    np.dot: _dot,
-    np.inner: _inner,
-    np.vdot: _vdot,
+    np.dot: lambda a, b: products.dot(*beside([a, b])),
+    np.inner: lambda a, b: products.inner(*beside([a, b])),
+    np.vdot: lambda a, b: products.vdot(*beside([a, b])),
+    np.polyadd: lambda a1, a2: polynomials.polyadd(*beside([a1, a2])),
+    np.polymul: lambda a1, a2: polynomials.polymul(*beside([a1, a2])),
     np.around: numpy_functions.round,
     np.fix: elementwise.trunc,
     np.i0: special.i0,
@@ -289,10 +271,10 @@ _FUNCTIONS: dict[Any, Function] = {
 }
 
 _OURS = [
-    "angle", "argpartition", "argsort", "argwhere", "array_equiv", "choose", "compress", "diff", "dsplit", "ediff1d",
-    "einsum", "extract", "flatnonzero", "hsplit", "imag", "intersect1d", "iscomplex", "isneginf", "isposinf", "isreal",
-    "lexsort", "linspace", "logspace", "nancumprod", "nancumsum", "pad", "partition", "polyadd", "polyder", "polyfit",
-    "polyint", "polymul", "polysub", "ravel", "reshape", "rollaxis", "round", "setdiff1d", "setxor1d", "sort", "take",
+    "angle", "argpartition", "argsort", "array_equiv", "choose", "compress", "diff", "dsplit", "ediff1d",
+    "einsum", "extract", "hsplit", "imag", "intersect1d", "iscomplex", "isneginf", "isposinf", "isreal",
+    "lexsort", "linspace", "logspace", "nancumprod", "nancumsum", "pad", "partition", "polyfit",
+    "polyint", "polysub", "ravel", "reshape", "rollaxis", "round", "setdiff1d", "setxor1d", "sort", "take",
     "take_along_axis", "trace", "union1d", "unique", "vsplit",
 ]  # fmt: skip
 _OURS_OF_LINALG = "eigh eigvalsh lstsq matrix_rank pinv qr svd tensorinv tensorsolve".split()

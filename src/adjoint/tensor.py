@@ -609,6 +609,12 @@ def known(x: Tensor[Any]) -> np.ndarray[Any, Any] | None:
     return None if x._device.unknown(x._array) else x._device.values_of(x._array)
 
 
+def refuse_ended(x: Tensor[Any], what: str) -> None:
+    """Raises EndedError for a tensor that a transform has left over."""
+    if x._device.ended:
+        raise x._device.left_over(what)
+
+
 def same(x: Tensor[Any]) -> Tensor[Any]:
     """Another object with the same value: assignment to one does not change the other."""
     return wrap(x._array, x._device)

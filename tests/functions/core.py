@@ -179,7 +179,9 @@ def _moving(name: str) -> Callable[[Draw], Call]:
                 )
             case "pad":
                 width = d.pick(1, (1, 2), [(i, 1) for i in range(n)])
-                f = lambda a: ad.pad(a, width, value=1.5)
+                modes = ("edge", "reflect", "symmetric", "wrap") if 0 not in shape else ()
+                mode = d.pick("constant", *modes)
+                f = lambda a: ad.pad(a, width, mode=mode, value=1.5)
             case "tril" | "triu":
                 k = d.pick(-1, 0, 1, 5)
                 f = lambda a: getattr(ad, name)(a, k=k)

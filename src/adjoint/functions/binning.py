@@ -182,7 +182,8 @@ def _bounds(x: Tensor[Any], count: int, range: Any) -> Tensor[Any]:
         raise errors.ArgumentError(f"histogram: expected at least one interval, received bins={count}")
     bounds: list[Any]
     if range is not None:
-        bounds = [as_number(v, "histogram", "a bound") for v in range]
+        given = range if isinstance(range, (list, tuple, np.ndarray)) and np.ndim(range) else ()
+        bounds = [as_number(v, "histogram", "a bound") for v in given]
         if len(bounds) != 2 or not bounds[0] <= bounds[1] or not np.isfinite(bounds).all():
             raise errors.ArgumentError(f"histogram: range is two finite bounds, the lower one first; received {range}")
     else:

@@ -17,7 +17,7 @@ from adjoint.devices import active_level, default_device, foreign, home
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
 from adjoint.primitives import Shape
-from adjoint.tensor import Tensor, cast, explain, fitting, operand, run, same, weak, wrap
+from adjoint.tensor import Tensor, cast, explain, fitting, operand, refuse_ended, run, same, weak, wrap
 
 D = TypeVar("D", bound=Backend)
 Default = Tensor[Autodiff[NumPy]]
@@ -45,7 +45,7 @@ def as_integer(value: Any, name: str, what: str) -> int:
 def integers(value: Any, name: str, what: str) -> tuple[int, ...]:
     """Integers from what users write: one, or a sequence of them; raises ArgumentTypeError for other types."""
     found = (value,) if isinstance(value, (int, np.integer)) else value
-    valid = not isinstance(found, str) and hasattr(found, "__iter__")
+    valid = not isinstance(found, str) and hasattr(found, "__iter__") and getattr(found, "ndim", 1) > 0
     found = tuple(found) if valid else ()
     if not valid or any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) for n in found):
         raise errors.ArgumentTypeError(f"{name}: {what} are integers; received {errors.shown(value)}")
@@ -191,6 +191,7 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
     if copy is not False and _holds_tensors(values):
         values, copy = _joined(values), None
     if isinstance(values, Tensor):
+        refuse_ended(values, "asarray")
         place = values.device if device is None else find_device(device)
         if copy is False and not (_is(wanted, values.dtype) and any(level is values.device for level in place.chain())):
             raise _unshared("asarray", place)
@@ -314,6 +315,7 @@ def to_device(x: Tensor[Any], device: Any, /, *, stream: Any = None) -> Tensor[A
         raise errors.ArgumentError(
             f"to_device: backends have no streams, received {errors.shown(stream)}; leave it out"
         )
+    refuse_ended(x, "to_device")
     place = find_device(device)
     here = x.device
     if place is here:
@@ -347,6 +349,7 @@ def astype(x: Tensor[Any], dtype: Any, /, *, copy: bool = True, device: Any = No
     Tensor([ 1, -1], dtype=int64, device=autodiff<numpy>)
     """
     wanted = dtypes.as_dtype(dtype)
+    x = as_tensor(x, "astype")
     if device is not None and find_device(device) is not x.device:
         x, copy = to_device(x, device), False
     return _copied(x) if copy and x.dtype is wanted else cast(x, wanted)
@@ -522,7 +525,7 @@ def linspace(
     >>> ad.linspace(0, 1, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
-    (n,) = as_shape(num, "linspace")
+    (n,) = as_shape(as_integer(num, "linspace", "num"), "linspace")
     wanted = _dtype(dtype)
     first, last = as_constant(start, wanted, "linspace"), as_constant(stop, wanted, "linspace")
     return made(_place(device), "linspace", start=first, stop=last, num=n, endpoint=endpoint, dtype=wanted)
@@ -601,7 +604,7 @@ def inexact(x: Any, name: str) -> Tensor[Any]:
 
 def meshgrid(*arrays: Tensor[D], indexing: str = "xy") -> list[Tensor[D]]:
     """Coordinate tensors of a grid from one-dimensional ones; `indexing` is "xy" or "ij"."""
-    if indexing not in ("xy", "ij"):
+    if not isinstance(indexing, str) or indexing not in ("xy", "ij"):
         raise errors.ArgumentError(f"meshgrid: indexing is 'xy' or 'ij', received {errors.shown(indexing)}")
     arrays = tuple([as_tensor(x, "meshgrid") for x in arrays])
     sizes = [x.size for x in arrays]

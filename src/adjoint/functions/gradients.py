@@ -16,7 +16,7 @@ from adjoint.functions.creation import tensor as make
 from adjoint.graph.nodes import Key, Leaf, Node, Var, leaf_of, living_leaf, remember
 from adjoint.graph.origins import Origin
 from adjoint.primitives import Shape
-from adjoint.tensor import Tensor, cast, grounded, same, wrap
+from adjoint.tensor import Tensor, cast, grounded, refuse_ended, same, wrap
 
 J = TypeVar("J", bound=Backend, covariant=True)
 T = TypeVar("T")
@@ -278,6 +278,7 @@ def require_grad(x: Tensor[Any], /) -> Tensor[Any]:
     >>> ad.tensor([1.0]).require_grad().is_require_grad()
     True
     """
+    refuse_ended(x, "require_grad")
     level = x.device
     if not isinstance(level, Autodiff):
         return x
@@ -300,6 +301,7 @@ def set_require_grad(x: Tensor[Any], require: bool, /) -> Tensor[Any]:
     """`require_grad()` for True; for False a constant of the outermost level with the same value."""
     if require:
         return require_grad(x)
+    refuse_ended(x, "set_require_grad")
     level = x.device
     return wrap(level.constant(x._array), level) if isinstance(level, Autodiff) else same(x)
 
@@ -344,6 +346,7 @@ def with_value(x: Tensor[Any], value: Any, /) -> Tensor[Any]:
 
 def detach(x: Tensor[Any], /) -> Tensor[Any]:
     """A constant with the same value, for every level: no gradient flows through it."""
+    refuse_ended(x, "detach")
     return wrap(x.device.detach(x._array), x.device)
 
 
@@ -397,8 +400,7 @@ def backward(
     """
     level = _autodiff(x, "backward")
     array: Var = x._array
-    if level.ended:
-        raise level.left_over("backward")
+    refuse_ended(x, "backward")
     if array.node is None:
         raise errors.GraphError(
             f"backward: the tensor of shape {x.shape} depends on no leaf; call require_grad() on what it is computed "

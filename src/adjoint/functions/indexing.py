@@ -7,13 +7,14 @@ arrays of their true places: their values are read, so the shape of the result d
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend, Decorator
-from adjoint.functions.creation import as_tensor, as_tensors
+from adjoint.functions.creation import as_tensor, as_tensors, integers
 from adjoint.functions.reductions import as_axis
 from adjoint.primitives import ARRAY, Key, Shape, broadcast_shapes, index_shape
 from adjoint.tensor import (
@@ -30,6 +31,7 @@ from adjoint.tensor import (
     owning,
     owns,
     peek,
+    refuse_ended,
     refuse_leaf,
     run,
     table,
@@ -210,8 +212,7 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
     normal, arrays = as_key(x, key)
     device = x._device
     if isinstance(value, Tensor) and meet(x, value) is not device:
-        if value.device.ended:
-            raise value.device.left_over("assignment")
+        refuse_ended(value, "assignment")
         raise errors.DeviceError(
             f"assignment: a tensor on {device} cannot take a value on {value.device}, which would leave that "
             "level; detach() the value, or lift the tensor first with ad.asarray(x, device=...)"
@@ -302,6 +303,23 @@ def nonzero(x: Tensor[B], /) -> tuple[Tensor[B], ...]:
     return tuple([run("index", (places,), key=(i,)) for i in range(x.ndim)])
 
 
+def argwhere(x: Tensor[B], /) -> Tensor[B]:
+    """The places of elements that are not zero, one in each row; int64. The shape depends on the values.
+
+    >>> import adjoint as ad
+    >>> ad.argwhere(ad.tensor([[0.0, 2.0], [1.0, 0.0]])).tolist()
+    [[0, 1], [1, 0]]
+    """
+    x = as_tensor(x, "argwhere")
+    return run("nonzero", (x,)).mT if x.ndim else run("nonzero", (x[None],)).mT[:, :0]  # type: ignore[no-any-return]
+
+
+def flatnonzero(x: Tensor[B], /) -> Tensor[B]:
+    """The places of elements that are not zero in the flattened tensor; int64. The shape depends on the values."""
+    x = as_tensor(x, "flatnonzero")
+    return nonzero(run("reshape", (x,), shape=(x.size,)))[0]
+
+
 def searchsorted(
     x: Tensor[B], values: Any, /, *, side: Literal["left", "right"] = "left", sorter: Any = None
 ) -> Tensor[B]:
@@ -314,7 +332,7 @@ def searchsorted(
     >>> ad.searchsorted(ad.tensor([1.0, 2.0, 2.0, 3.0]), ad.tensor([2.0, 0.5])).tolist()
     [1, 0]
     """
-    if side not in ("left", "right"):
+    if not isinstance(side, str) or side not in ("left", "right"):
         raise errors.ArgumentError(f"searchsorted: side is 'left' or 'right', received {errors.shown(side)}")
     x, wanted = as_tensors([x, values], "searchsorted")
     if x.dtype.kind == "c":
@@ -346,6 +364,33 @@ def argsort(x: Tensor[B], /, *, axis: int = -1, descending: bool = False, stable
     """The places of elements in sorted order; int64. Equal elements keep their order."""
     x, place = _line(x, axis, "argsort")
     return run("argsort", (x,), axis=place, descending=descending)  # type: ignore[no-any-return]
+
+
+def partition(x: Tensor[B], kth: int | Sequence[int], /, *, axis: int = -1) -> Tensor[B]:
+    """The k-th smallest element along an axis at place k, what is not larger before it and the others behind.
+
+    NumPy leaves open how these are ordered; here all are sorted. `kth` may name several places, also from the end.
+    Raises OutOfRangeError for a place that is not there.
+
+    >>> import adjoint as ad
+    >>> ad.partition(ad.tensor([3.0, 1.0, 2.0]), 1)[1].item()
+    2.0
+    """
+    _kth(x, kth, axis, "partition")
+    return sort(x, axis=axis)
+
+
+def argpartition(x: Tensor[B], kth: int | Sequence[int], /, *, axis: int = -1) -> Tensor[B]:
+    """The places of elements in the order of `partition`; int64."""
+    _kth(x, kth, axis, "argpartition")
+    return argsort(x, axis=axis)
+
+
+def _kth(x: Any, kth: Any, axis: int, name: str) -> None:
+    x, place = _line(x, axis, name)
+    for k in integers(kth, name, "places"):
+        if not -x.shape[place] <= k < x.shape[place]:
+            raise errors.OutOfRangeError(f"{name}: kth {k} is out of range for an axis of size {x.shape[place]}")
 
 
 def topk(x: Tensor[B], k: int, /, *, axis: int = -1, largest: bool = True) -> tuple[Tensor[B], Tensor[B]]:

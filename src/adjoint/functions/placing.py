@@ -8,7 +8,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_integer, as_tensor, as_tensors, inexact, made
+from adjoint.functions.creation import as_integer, as_shape, as_tensor, as_tensors, inexact, made
 from adjoint.functions.indexing import as_key, as_places
 from adjoint.functions.manipulation import moveaxis, reshape
 from adjoint.functions.reductions import as_axis
@@ -198,23 +198,30 @@ def bincount(x: Tensor[B], /, weights: Any = None, *, minlength: int = 0, length
     return _counts(numbers, count, weights)
 
 
-def one_hot(indices: Any, num_classes: int, /, *, dtype: Any = None, axis: int = -1) -> Tensor[Any]:
-    """A new axis with one at the place that each index names, and zeros elsewhere; none for an index outside.
+def one_hot(indices: Any, num_classes: int = -1, *, dtype: Any = None, axis: int = -1) -> Tensor[Any]:
+    """A new axis with one at the place that each index names, and zeros elsewhere.
 
-    float32 unless a dtype is given. Raises DtypeError for other than integers.
+    The number of classes is one more than the largest index unless given; the dtype is int64 unless given. Raises
+    DtypeError for other than integers, OutOfRangeError for negative ones, or no less than the number of classes.
 
     >>> import adjoint as ad
     >>> ad.one_hot(ad.tensor([1, 0]), 3).tolist()
-    [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
+    [[0, 1, 0], [1, 0, 0]]
     """
-    indices = as_tensor(indices, "one_hot")
+    indices, count = as_tensor(indices, "one_hot"), as_integer(num_classes, "one_hot", "num_classes")
     if indices.dtype.kind not in "iu":
         raise errors.DtypeError(f"one_hot: indices are integers, received {indices.dtype}")
-    count = as_integer(num_classes, "one_hot", "num_classes")
+    values = known(indices) if count != -1 else indices.device.values_of(indices._array)
+    if values is not None and count == -1:
+        count = int(values.max()) + 1 if values.size else 0
+    if values is not None and values.size and (values.min() < 0 or values.max() >= count):
+        raise errors.OutOfRangeError(
+            f"one_hot: indices from {values.min()} to {values.max()}, but there are {count} classes, from 0"
+        )
     place = as_axis(axis, indices.ndim + 1, "one_hot")
-    line = np.arange(count).reshape([count if i == place else 1 for i in range(indices.ndim + 1)])
+    line = np.arange(*as_shape(count, "one_hot")).reshape([-1 if i == place else 1 for i in range(indices.ndim + 1)])
     hit = run("expand_dims", (cast(indices, dtypes.int64),), axis=(place,)) == operand(line, indices, "one_hot")
-    return cast(hit, dtypes.default_float if dtype is None else dtypes.as_dtype(dtype))
+    return cast(hit, dtypes.int64 if dtype is None else dtypes.as_dtype(dtype))
 
 
 # --- running extremes ---

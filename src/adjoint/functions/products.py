@@ -107,6 +107,41 @@ def outer(x: Tensor[B], y: Any, /) -> Tensor[B]:
     return reshape(x, (-1, 1)) * reshape(y, (1, -1))
 
 
+def dot(x: Any, y: Any, /) -> Any:
+    """The sums of products over the last axis of x and the last but one of y, as NumPy; with a 0-d one the product.
+
+    Of vectors their inner product without a conjugate, of matrices `matmul`; more axes stand beside each other, those
+    of x first. Raises ShapeError where sizes do not fit.
+
+    >>> import adjoint as ad
+    >>> ad.dot(ad.tensor([1.0, 2.0]), ad.tensor([3.0, 4.0])).item()
+    11.0
+    """
+    x, y = as_tensors([x, y], "dot")
+    if not x.ndim or not y.ndim:
+        return x * y
+    return matmul(x, y) if y.ndim == 1 or x.ndim <= 2 >= y.ndim else tensordot(x, y, axes=([-1], [-2]))
+
+
+def inner(x: Any, y: Any, /) -> Any:
+    """The sums of products over the last axes, without a conjugate; with a 0-d one the product. Errors as `tensordot`.
+
+    >>> import adjoint as ad
+    >>> ad.inner(ad.tensor([[1.0, 2.0], [0.0, 1.0]]), ad.tensor([3.0, 4.0])).tolist()
+    [11.0, 4.0]
+    """
+    x, y = as_tensors([x, y], "inner")
+    return x * y if not x.ndim or not y.ndim else tensordot(x, y, axes=([-1], [-1]))
+
+
+def vdot(x: Any, y: Any, /) -> Any:
+    """The inner product of the flattened tensors, in which x is conjugated. Raises ShapeError for other sizes."""
+    x, y = as_tensors([x, y], "vdot")
+    if x.size != y.size:
+        raise errors.ShapeError(f"vdot: shapes {x.shape} and {y.shape} have {x.size} and {y.size} elements")
+    return vecdot(reshape(x, -1), reshape(y, -1))
+
+
 def tensordot(x: Tensor[B], y: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor[B]:
     """The sum of products over pairs of axes.
 
@@ -119,7 +154,7 @@ def tensordot(x: Tensor[B], y: Any, /, *, axes: int | tuple[Sequence[int], Seque
             raise errors.AxisError(f"tensordot: {axes} axes of shapes {x.shape} and {y.shape}")
         pairs = [tuple(range(x.ndim - axes, x.ndim)), tuple(range(axes))]
     else:
-        if not isinstance(axes, (tuple, list, np.ndarray)) or len(axes) != 2:
+        if not isinstance(axes, (tuple, list, np.ndarray)) or not getattr(axes, "ndim", 1) or len(axes) != 2:
             raise errors.ArgumentTypeError(
                 f"tensordot: axes is an integer or two sequences of them, received {errors.shown(axes)}"
             )

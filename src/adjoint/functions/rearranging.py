@@ -63,7 +63,7 @@ def atleast_3d(*arrays: Tensor[B]) -> Any:
 
 
 def _several(arrays: Any, name: str) -> list[Tensor[Any]]:
-    if not isinstance(arrays, (list, tuple, Tensor, np.ndarray)) or not len(arrays):
+    if not isinstance(arrays, (list, tuple, Tensor, np.ndarray)) or not getattr(arrays, "ndim", 1) or not len(arrays):
         raise errors.ArgumentError(f"{name}: expected a list or tuple of at least one tensor")
     return as_tensors(list(arrays), name)
 
@@ -195,6 +195,7 @@ def insert(x: Tensor[B], places: Any, values: Any, /, *, axis: int | None = None
     if axis is None:
         x, axis = reshape(x, -1), 0
     place = as_axis(axis, x.ndim, "insert")
+    places = _listed(places, "insert")
     if values.ndim < x.ndim:
         values = reshape(values, (1,) * (x.ndim - values.ndim) + values.shape)
         if isinstance(places, (int, np.integer)):
@@ -210,10 +211,21 @@ def insert(x: Tensor[B], places: Any, values: Any, /, *, axis: int | None = None
     return take(concat([x, values], axis=place), order, axis=place)
 
 
+def _listed(places: Any, name: str) -> Any:
+    """Places with lists and tensors of them made arrays."""
+    if isinstance(places, Tensor):
+        return places.numpy()
+    if not isinstance(places, (list, tuple)):
+        return places
+    try:
+        return np.asarray(places, dtype=None if len(places) else np.int64)
+    except ValueError:
+        raise errors.ArgumentTypeError(f"{name}: places are integers, received {errors.shown(places)}") from None
+
+
 def _changed(change: Any, n: int, places: Any, name: str, *values: Any) -> Any:
     """The numbers from 0 to n after a change at places."""
-    if isinstance(places, Tensor):
-        places = places.numpy()
+    places = _listed(places, name)
     if not isinstance(places, (int, np.integer, slice, list, tuple, np.ndarray)) or isinstance(places, bool):
         raise errors.ArgumentTypeError(f"{name}: places are integers or a slice, received {errors.shown(places)}")
     try:

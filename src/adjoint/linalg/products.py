@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_integer, as_tensor, as_tensors, integers
+from adjoint.functions.creation import as_integer, as_tensor, as_tensors
 from adjoint.functions.manipulation import reshape, roll
 from adjoint.functions.products import matmul
 from adjoint.functions.reductions import sum as total
@@ -25,11 +25,6 @@ class SlogdetResult(NamedTuple):
 
     sign: Tensor[Any]
     logabsdet: Tensor[Any]
-
-
-def matrix_transpose(x: Tensor[B], /) -> Tensor[B]:
-    """The transposes of a stack of matrices."""
-    return as_tensor(x, "matrix_transpose").mT
 
 
 def inv(x: Tensor[B], /) -> Tensor[B]:
@@ -53,7 +48,7 @@ def det(x: Tensor[B], /) -> Tensor[B]:
 def slogdet(x: Tensor[B], /) -> SlogdetResult:
     """The sign (or phase) of the determinants and the logarithm of their size, which does not overflow.
 
-    Of a singular matrix they are 0 and -inf, and the gradient raises SingularError. Raises NotSquareError for other
+    Of a singular matrix they are 0 and -inf, and `backward` raises BackwardError. Raises NotSquareError for other
     than square matrices.
 
     >>> import adjoint as ad
@@ -171,7 +166,7 @@ def cross(x: Tensor[B], y: Any, /, *, axis: int = -1) -> Tensor[B]:
     [0.0, 0.0, 1.0]
     """
     x, y = as_tensors([x, y], "cross")
-    (place,) = integers(axis, "cross", "axis")
+    place = as_integer(axis, "cross", "axis")
     if place >= 0:  # of the longer operand
         place -= max(x.ndim, y.ndim)
     for t in (x, y):

@@ -54,9 +54,14 @@ def prelu(x: Tensor[B], weight: Tensor[B]) -> Tensor[B]:
 
 
 def rrelu(x: Tensor[B], lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor[B]:
-    """`leaky_relu` with slopes drawn evenly from lower to upper in training, with their mean otherwise."""
+    """`leaky_relu` with slopes drawn evenly from lower to upper in training, with their mean otherwise.
+
+    Raises ArgumentError for a lower bound above the upper one.
+    """
     x = real(x, "rrelu")
     low, high = as_number(lower, "rrelu", "lower"), as_number(upper, "rrelu", "upper")
+    if low > high:
+        raise errors.ArgumentError(f"rrelu: lower is at most upper, received {low} and {high}")
     if not training:
         return leaky_relu(x, (low + high) / 2)
     slope = random.uniform(x.shape, low=low, high=high, dtype=x.dtype, device=x.device)

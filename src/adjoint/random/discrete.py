@@ -13,7 +13,7 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_shape
-from adjoint.functions.elementwise import floor, log, log1p, where
+from adjoint.functions.elementwise import floor, log, log1p, minimum, where
 from adjoint.functions.indexing import argsort, take
 from adjoint.functions.manipulation import expand_dims
 from adjoint.functions.reductions import argmax, as_axis
@@ -59,10 +59,19 @@ def binomial(n: Any, p: Any, shape: ShapeLike | None = None, *, dtype: Any = Non
 
 
 def geometric(p: Any, shape: ShapeLike | None = None, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
-    """Counts of trials up to the first success, from 1. Raises ArgumentError unless 0 < p <= 1."""
+    """Counts of trials up to the first success, from 1; at most what the dtype holds.
+
+    Raises ArgumentError unless 0 < p <= 1.
+    """
     draw = Draw("geometric", shape, None, device, {"p": POSITIVE_PROBABILITY}, p, precise=True)
     (share,) = _constant(draw)
-    return (floor(log(draw.uniform()) / log1p(-share)) + 1.0).astype(_integer(dtype, "geometric"))
+    wanted = _integer(dtype, "geometric")
+    count = floor(log(draw.uniform()) / log1p(-share)) + 1.0
+    if wanted.kind in "iu":  # the largest that a dtype holds stands for what is larger
+        largest = int(np.iinfo(wanted).max)
+        held = np.nextafter(float(largest), 0.0) if float(largest) > largest else float(largest)
+        return where(count > held, largest, minimum(count, held).astype(wanted))
+    return count.astype(wanted)
 
 
 def rademacher(shape: ShapeLike = (), *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
@@ -77,7 +86,7 @@ def categorical(logits: Any, shape: ShapeLike | None = None, *, axis: int = -1, 
     `shape` is the result's; by default that of the logits without the axis, which then must broadcast to it. As the
     largest of the logits with Gumbel noise: -inf is never drawn.
 
-    Raises AxisError for an axis that is not there, ArgumentError for logits that are nan.
+    Raises AxisError for an axis that is not there, ArgumentError for logits that are nan, or all -inf.
 
     >>> import adjoint as ad
     >>> ad.random.categorical([[0.0, -ad.inf], [-ad.inf, 0.0]]).tolist()
@@ -91,6 +100,9 @@ def categorical(logits: Any, shape: ShapeLike | None = None, *, axis: int = -1, 
     place = as_axis(axis, x.ndim, name)
     if not x.shape[place]:
         raise errors.ShapeError(f"{name}: there are no classes in logits of shape {x.shape}")
+    values = known(x)
+    if values is not None and not (values.max(axis=place - x.ndim) > -np.inf).all():
+        raise errors.ArgumentError(f"{name}: logits that are all -inf leave no class to draw")
     own = (*x.shape[:place], *x.shape[place + 1 :])
     outer = own if shape is None else as_shape(shape, name)
     from_end = place - x.ndim  # the axis of classes, counted from the end

@@ -59,7 +59,10 @@ class Draw:
             _check(x, name, what, test, wording)
         # the last axes of some parameters belong to one number, as those of a matrix do
         counts = events or (0,) * len(parameters)
-        own = broadcast_shapes(*[p.shape[: max(0, p.ndim - n)] for p, n in zip(parameters, counts, strict=True)])
+        try:
+            own = broadcast_shapes(*[p.shape[: max(0, p.ndim - n)] for p, n in zip(parameters, counts, strict=True)])
+        except errors.ShapeError as error:
+            raise errors.ShapeError(f"{name}: the parameters' {error}") from None
         self.shape: Shape = own if shape is None else as_shape(shape, name)
         if not fits(own, self.shape):
             raise errors.ShapeError(

@@ -134,7 +134,7 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
     """`init_val` taken further by `body_fun` as long as `cond_fun` holds for it.
 
     Inside `vmap`, where examples may end at different steps, it runs until all have; those that have keep their carry.
-    Derivatives go forward alone (`jvp`, `jacobian(mode="forward")`): in reverse mode use `fori_loop` or `scan`.
+    Derivatives go forward alone (`jvp`, `jacobian`, which finds out): in reverse mode use `fori_loop` or `scan`.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
 
     Raises
     ------
-    GraphError
+    ForwardOnlyError
         Reverse mode tracks the carry, or what the body uses of its closure. It is raised before the first step, or, for
         what only a step can show, after that.
     ShapeError, DtypeError, ArgumentError
@@ -310,7 +310,8 @@ def map(f: Function, xs: Any, *, batch_size: int | None = None) -> Any:
         if batch_size is not None:
             starts = range(0, max(_steps("map", *trees.flatten(xs), None), 1), batch_size)
             batches = [slice(a, a + batch_size) for a in starts]
-            parts = [vmap(f)(trees.map(lambda x, some=some: x[some], xs)) for some in batches]
+            run = vmap(f, randomness="split")  # as one after the other they would draw each their own
+            parts = [run(trees.map(lambda x, some=some: x[some], xs)) for some in batches]
             return trees.map(lambda *ys: concat(ys), *parts)
         return _scan("map", base, lambda _, x: ((), f(x)), (), xs, None, False, None)[1]
 
@@ -390,7 +391,7 @@ def _refuse_reverse(carry: Carry, leaves: Sequence[Tensor[Any]]) -> None:
 
 
 def _refuse(what: str) -> None:
-    raise errors.GraphError(
+    raise errors.ForwardOnlyError(
         f"{what} is tracked by reverse mode, which keeps every step for the walk back, and how many steps a while_loop "
         "takes is not known before. Use fori_loop or scan with a fixed number of steps, forward mode (ad.jvp, "
         "ad.jacobian with mode='forward'), or detach() what needs no derivative before the loop"
