@@ -250,7 +250,7 @@ def _polygamma(n: int, x: Tensor[Any]) -> Tensor[Any]:
     """5.15.1."""
     if n == 0:
         return digamma(x)
-    order = asarray(n + 1.0, dtype=dtypes.float64, device=x.device)
+    order = asarray(n + 1.0, dtype=x.device.leaf.widest(dtypes.float64), device=x.device)
     sums = run("zeta", (order, _wide(x)), order=0)
     # n! in parts, because it may overflow where its product with a small sum does not
     parts = int(math.lgamma(n + 1.0) // 700) + 1

@@ -68,7 +68,7 @@ def _rebuilt(array: Any, device: Any, leaves: tuple[bool, ...]) -> Any:
     if hasattr(array, "shape"):
         return leaf_of(array, device)
     leaf = leaf_of(_NOTHING, device)
-    leaf.value = leaf.node.value = array  # type: ignore[union-attr, attr-defined]
+    leaf.value = leaf.node.value = array  # type: ignore[union-attr]
     return leaf
 
 

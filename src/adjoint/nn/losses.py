@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, TypeVar
 
+import numpy as np
+
 from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_number, as_tensors
