@@ -104,7 +104,7 @@ def _reals(name: str, *values: object) -> list[Tensor[Any]]:
 
 def _wide(x: Tensor[Any]) -> Tensor[Any]:
     """In double precision, for what is composed of several functions: rounded once, at the end."""
-    return cast(x, dtypes.float64)
+    return cast(x, x.device.leaf.widest(dtypes.float64))
 
 
 def _one(name: str, x: Any, function: str, **parameters: Any) -> Tensor[Any]:
