@@ -10,7 +10,7 @@ import numpy as np
 from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_integer, as_tensor, as_tensors, integers
-from adjoint.functions.manipulation import reshape, roll
+from adjoint.functions.manipulation import moveaxis, reshape, stack, unstack
 from adjoint.functions.products import matmul
 from adjoint.functions.reductions import sum as total
 from adjoint.linalg.checks import square
@@ -183,8 +183,9 @@ def cross(x: Tensor[B], y: Any, /, *, axis: int = -1) -> Tensor[B]:
         broadcast_shapes(x.shape, y.shape)
     except errors.ShapeError as error:
         raise errors.ShapeError(f"cross: {error}") from None
-    turned = x * roll(y, -1, axis=place) - roll(x, -1, axis=place) * y
-    return roll(turned, -1, axis=place)
+    (x0, x1, x2), (y0, y1, y2) = (unstack(t, axis=place) for t in (x, y))
+    parts = stack([x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0])
+    return moveaxis(parts, 0, place)
 
 
 def diagonal(x: Tensor[B], /, *, offset: int = 0) -> Tensor[B]:
