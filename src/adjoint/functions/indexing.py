@@ -154,7 +154,7 @@ def _beside(indices: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
 def as_places(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tensor[Any]:
     """Non-negative indices, or an error that names the first wrong one."""
     values = indices.device.values_of(indices._array)
-    if not values.size:
+    if not values.size or _within(values, size):
         return indices
     low, high = int(values.min()), int(values.max())
     if low < -size or high >= size:
@@ -283,6 +283,11 @@ def take_along_axis(x: Tensor[B], indices: Any, /, *, axis: int = -1) -> Tensor[
     if indices.ndim == x.ndim:
         indices = as_places(cast(indices, dtypes.int64), x.shape[place], place, x.shape)
     return run("take_along_axis", (x, indices), axis=place)  # type: ignore[no-any-return]
+
+
+def _within(values: np.ndarray[Any, Any], size: int) -> bool:
+    """Whether all are from 0 and below a size: negative ones, read without a sign, are large."""
+    return values.dtype == np.int64 and int(values.view(np.uint64).max()) < size
 
 
 def nonzero(x: Tensor[B], /) -> tuple[Tensor[B], ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeVar
 
 import numpy as np
@@ -10,7 +11,7 @@ from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_integer, as_tensor, as_tensors, inexact, made
 from adjoint.functions.indexing import as_key, as_places
-from adjoint.functions.manipulation import moveaxis, reshape
+from adjoint.functions.manipulation import broadcast_to, moveaxis, reshape
 from adjoint.functions.reductions import as_axis
 from adjoint.primitives import ARRAY, index_shape
 from adjoint.tensor import Tensor, cast, operand, run
@@ -72,11 +73,18 @@ def put_along_axis(x: Tensor[B], indices: Any, values: Any, /, *, axis: int = -1
             f"put_along_axis: expected integers of {x.ndim} axes, received {indices.dtype} of shape {indices.shape}"
         )
     indices = as_places(cast(indices, dtypes.int64), x.shape[place], place, x.shape)
-    grid = []
-    for i, n in enumerate(x.shape):
-        line = np.arange(n).reshape([n if j == i else 1 for j in range(x.ndim)])
-        grid.append(indices if i == place else operand(line, x, "put_along_axis"))
-    return run(primitive, (x, values, *grid), key=(ARRAY,) * x.ndim)  # type: ignore[no-any-return]
+    # in the flat tensor: an element's place is that of its line's first, and a step of the axis for each index
+    step = math.prod(x.shape[place + 1 :])
+    starts = np.arange(x.size).reshape(x.shape)[(*[slice(None)] * place, slice(0, 1))]
+    places = operand(starts, x, "put_along_axis") + (indices if step == 1 else indices * step)
+    try:
+        values = broadcast_to(values, places.shape)
+    except errors.ShapeError:
+        raise errors.ShapeError(
+            f"put_along_axis: values of shape {values.shape} do not broadcast to places of shape {places.shape}"
+        ) from None
+    flat = run(primitive, (reshape(x, -1), reshape(values, -1), reshape(places, -1)), key=(ARRAY,))
+    return reshape(flat, x.shape)
 
 
 # --- segments ---

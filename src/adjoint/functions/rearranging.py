@@ -273,6 +273,12 @@ def diagonal(x: Tensor[B], /, offset: int = 0, axis1: int = 0, axis2: int = 1) -
         raise errors.AxisError(f"diagonal: expected two different axes of shape {x.shape}, received {axis1}, {axis2}")
     rest = [i for i in range(x.ndim) if i not in (first, second)]
     count = max(0, min(x.shape[first] - max(0, -k), x.shape[second] - max(0, k)))
+    if second == first + 1:  # neighbours in memory: every so many elements of both axes made one
+        shape, columns = x.shape, x.shape[second]
+        lines = reshape(x, (*shape[:first], shape[first] * columns, *shape[second + 1 :]))
+        start = max(0, -k) * columns + max(0, k) if count else 0
+        stop = start + (count - 1) * (columns + 1) + 1 if count else 0
+        return moveaxis(lines[(*[slice(None)] * first, slice(start, stop, columns + 1))], first, -1)
     line = operand(np.arange(count), x, "diagonal")
     picked = run("index", (permute_dims(x, [first, second, *rest]), line + max(0, -k), line + max(0, k)), key=_TWO)
     return moveaxis(picked, 0, -1)
@@ -296,9 +302,10 @@ def diag(x: Tensor[B], /, *, k: int = 0) -> Tensor[B]:
     if x.ndim != 1:
         raise errors.ShapeError(f"diag: expected a vector or a matrix, received shape {x.shape}")
     n = x.size + abs(place)
-    line = operand(np.arange(x.size), x, "diag")
-    zeros = made(x.device, "full", shape=(n, n), value=0, dtype=x.dtype)
-    return run("index_add", (zeros, x, line + max(0, -place), line + max(0, place)), key=_TWO)  # type: ignore[no-any-return]
+    zeros = made(x.device, "full", shape=(n * n,), value=0, dtype=x.dtype)
+    start = max(0, -place) * n + max(0, place)
+    every = slice(start, start + (x.size - 1) * (n + 1) + 1, n + 1) if x.size else slice(0, 0, 1)
+    return reshape(run("index_add", (zeros, x), key=(every,)), (n, n))
 
 
 def diagflat(x: Tensor[B], /, *, k: int = 0) -> Tensor[B]:
