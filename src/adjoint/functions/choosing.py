@@ -126,8 +126,7 @@ def frexp(x: Tensor[B], /) -> tuple[Tensor[B], Tensor[B]]:
     x = inexact(x, "frexp")
     if x.dtype.kind == "c":
         raise errors.DtypeError(f"frexp: expected real numbers, received {x.dtype}")
-    exponent = run("binary_exponent", (x,))
-    return run("ldexp", (x, -cast(exponent, dtypes.int64))), exponent
+    return run("mantissa", (x,)), run("binary_exponent", (x,))
 
 
 def deg2rad(x: Tensor[B], /) -> Tensor[B]:

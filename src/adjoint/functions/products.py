@@ -82,8 +82,11 @@ def vecdot(x: Tensor[B], y: Any, /, *, axis: int = -1) -> Tensor[B]:
         raise errors.ShapeError(f"vecdot: {error}") from None
     left = run("conj", (x,)) if x.dtype.kind == "c" else x
     ndim = min(y.ndim, x.ndim)
+    place = as_axis(axis, ndim, "vecdot") - ndim
+    if place == -1 and x.shape[-1] == y.shape[-1] and x.dtype.kind == "f" and x.dtype.itemsize > 2:
+        return squeeze(run("matmul", (expand_dims(x, -2), expand_dims(y, -1))), (-2, -1))
     products = left * y
-    return total(products, axis=as_axis(axis, ndim, "vecdot") - ndim, dtype=products.dtype)
+    return total(products, axis=place, dtype=products.dtype)
 
 
 def outer(x: Tensor[B], y: Any, /) -> Tensor[B]:
@@ -168,7 +171,7 @@ def einsum(subscripts: str, /, *operands: Any) -> Tensor[Any]:
     gone = [i for i, label in enumerate(labels) if label not in output]
     if gone:
         x, labels = total(x, axis=gone), "".join(label for label in labels if label in output)
-    x = permute_dims(x, [labels.index(label) for label in output])
+    x = _ordered(x, [labels.index(label) for label in output])
     return broadcast_to(x, [sizes[label] for label in output]) if x.shape != tuple(sizes[l] for l in output) else x
 
 
@@ -257,13 +260,21 @@ def _pair(first: Term, second: Term, others: set[str]) -> Term:
     x = _stretch(x, left, inner, size)
     y = _stretch(y, right, inner, size)
     parts = [math.prod(size[l] for l in group) for group in (rows, inner, columns)]
-    x = permute_dims(x, [left.index(l) for l in batch + rows + inner])
-    y = permute_dims(y, [right.index(l) for l in batch + inner + columns])
-    x = reshape(x, (*x.shape[: len(batch)], parts[0], parts[1]))
-    y = reshape(y, (*y.shape[: len(batch)], parts[1], parts[2]))
+    x = _ordered(x, [left.index(l) for l in batch + rows + inner])
+    y = _ordered(y, [right.index(l) for l in batch + inner + columns])
+    x = _shaped(x, (*x.shape[: len(batch)], parts[0], parts[1]))
+    y = _shaped(y, (*y.shape[: len(batch)], parts[1], parts[2]))
     out = run("matmul", (x, y))
     shape = (*broadcast_shapes(x.shape[:-2], y.shape[:-2]), *[size[l] for l in rows + columns])
-    return reshape(out, shape), "".join(batch + rows + columns)
+    return _shaped(out, shape), "".join(batch + rows + columns)
+
+
+def _ordered(x: Tensor[Any], order: list[int]) -> Tensor[Any]:
+    return x if order == list(range(x.ndim)) else run("permute_dims", (x,), axes=tuple(order))
+
+
+def _shaped(x: Tensor[Any], shape: Shape) -> Tensor[Any]:
+    return x if x.shape == shape else run("reshape", (x,), shape=shape)
 
 
 def _sum_out(x: Tensor[Any], labels: str, keep: set[str]) -> Term:

@@ -178,6 +178,10 @@ def delete(x: Tensor[B], places: Any, /, *, axis: int | None = None) -> Tensor[B
     if axis is None:
         x, axis = reshape(x, -1), 0
     place = as_axis(axis, x.ndim, "delete")
+    few = _few(places, x.shape[place], x.shape[place])
+    if few is not None:  # what is between them, joined
+        cuts = [-1, *sorted(set(few)), x.shape[place]]
+        return concat([_part(x, place, cut + 1, stop) for cut, stop in zip(cuts, cuts[1:], strict=False)], axis=place)
     return take(x, _changed(np.delete, x.shape[place], places, "delete"), axis=place)
 
 
@@ -203,11 +207,35 @@ def insert(x: Tensor[B], places: Any, values: Any, /, *, axis: int | None = None
     count = values.shape[place] if count == 1 else count
     values = broadcast_to(values, tuple(count if i == place else n for i, n in enumerate(x.shape)))
     n = x.shape[place]
-    if isinstance(places, (int, np.integer)) and not isinstance(places, bool) and -n <= places <= n:
-        before, after = array_split(x, [int(places) % n if places < 0 else int(places)], axis=place)
-        return concat([before, values, after], axis=place)
+    few = _few(places, n, n + 1)
+    if few is not None and len(few) in (1, count):  # what is between them and values, joined
+        order = sorted(range(len(few)), key=few.__getitem__)
+        parts, start = [], 0
+        for i in order:
+            added = _part(values, place, i, i + 1) if len(few) > 1 else values
+            parts += [_part(x, place, start, few[i]), added]
+            start = few[i]
+        return concat([*parts, _part(x, place, start, n)], axis=place)
     order = _changed(np.insert, n, places, "insert", np.arange(n, n + count))
     return take(concat([x, values], axis=place), order, axis=place)
+
+
+def _few(places: Any, n: int, size: int) -> list[int] | None:
+    """One or some places below a size, counted from the front; None for many, or for what must be looked at."""
+    if isinstance(places, (int, np.integer)) and not isinstance(places, bool):
+        places = [places]
+    if not isinstance(places, (list, tuple)) or not 0 < len(places) <= _FEW:
+        return None
+    if not all(isinstance(p, (int, np.integer)) and not isinstance(p, bool) and -n <= p < size for p in places):
+        return None
+    return [int(p) + n if p < 0 else int(p) for p in places]
+
+
+_FEW = 16  # a slice for each of them is still the faster way
+
+
+def _part(x: Tensor[Any], axis: int, start: int, stop: int) -> Tensor[Any]:
+    return run("index", (x,), key=(*[slice(None)] * axis, slice(start, stop, 1)))  # type: ignore[no-any-return]
 
 
 def _changed(change: Any, n: int, places: Any, name: str, *values: Any) -> Any:
@@ -217,6 +245,8 @@ def _changed(change: Any, n: int, places: Any, name: str, *values: Any) -> Any:
     if not isinstance(places, (int, np.integer, slice, list, tuple, np.ndarray)) or isinstance(places, bool):
         raise errors.ArgumentTypeError(f"{name}: places are integers or a slice, received {errors.shown(places)}")
     try:
+        if isinstance(places, (list, tuple)):
+            places = np.asarray(places) if len(places) else np.zeros(0, dtype=np.int64)
         return change(np.arange(n), places, *values)
     except (IndexError, ValueError, TypeError) as error:
         raise errors.OutOfRangeError(f"{name}: {error}") from None

@@ -9,6 +9,7 @@ from adjoint.backend import Backend
 from adjoint.functions.creation import as_tensor, as_tensors, full
 from adjoint.functions.indexing import nonzero, searchsorted
 from adjoint.functions.reductions import cumulative_sum, diff
+from adjoint.primitives import ARRAY
 from adjoint.tensor import Tensor, run
 
 B = TypeVar("B", bound=Backend)
@@ -51,6 +52,16 @@ def _fresh(line: Tensor[Any]) -> Tensor[Any]:
     return run("pad", (new,), widths=((min(line.size, 1), 0),), value=True)  # type: ignore[no-any-return]
 
 
+def _starts(line: Tensor[Any]) -> Tensor[Any]:
+    (starts,) = nonzero(_fresh(line))
+    return starts
+
+
+def _at(line: Tensor[Any], places: Tensor[Any]) -> Tensor[Any]:
+    """Elements at places that are known to be inside."""
+    return run("index", (line, places), key=(ARRAY,))  # type: ignore[no-any-return]
+
+
 def _counts(starts: Tensor[Any], size: int) -> Tensor[Any]:
     """How many elements each run of a sorted line of this size has."""
     return diff(run("pad", (starts,), widths=((0, 1),), value=size))
@@ -60,7 +71,7 @@ def _inverse(x: Tensor[Any], order: Tensor[Any], new: Tensor[Any]) -> Tensor[Any
     """For each element of x the number of its run in the sorted line."""
     number = cumulative_sum(new) - 1
     places = run("argsort", (order,), axis=0, descending=False)  # the permutation the other way round
-    return run("reshape", (number[places],), shape=x.shape)  # type: ignore[no-any-return]
+    return run("reshape", (_at(number, places),), shape=x.shape)  # type: ignore[no-any-return]
 
 
 def unique_all(x: Tensor[B], /) -> UniqueAll:
@@ -78,17 +89,17 @@ def unique_all(x: Tensor[B], /) -> UniqueAll:
     x = as_tensor(x, "unique_all")
     flat = run("reshape", (x,), shape=(x.size,))
     order = _order(flat)
-    new = _fresh(flat[order])
+    new = _fresh(_at(flat, order))
     (starts,) = nonzero(new)
-    first = order[starts]
-    return UniqueAll(flat[first], first, _inverse(x, order, new), _counts(starts, x.size))
+    first = _at(order, starts)
+    return UniqueAll(_at(flat, first), first, _inverse(x, order, new), _counts(starts, x.size))
 
 
 def unique_counts(x: Tensor[B], /) -> UniqueCounts:
     """The distinct elements in order, and how often each occurs. See `unique_all`."""
     line = _sorted(x, "unique_counts")
-    (starts,) = nonzero(_fresh(line))
-    return UniqueCounts(line[starts], _counts(starts, line.size))
+    starts = _starts(line)
+    return UniqueCounts(_at(line, starts), _counts(starts, line.size))
 
 
 def unique_inverse(x: Tensor[B], /) -> UniqueInverse:
@@ -105,8 +116,7 @@ def unique_values(x: Tensor[B], /) -> Tensor[B]:
     [1.0, 2.0]
     """
     line = _sorted(x, "unique_values")
-    (starts,) = nonzero(_fresh(line))
-    return line[starts]
+    return _at(line, _starts(line))
 
 
 def _sorted(value: Any, name: str) -> Tensor[Any]:

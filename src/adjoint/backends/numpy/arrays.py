@@ -47,6 +47,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     "nanmin": lambda x, *, axis, keepdims: np.fmin.reduce(x, axis=axis, keepdims=keepdims),
     "fmod": np.fmod,
     "ldexp": np.ldexp,
+    "mantissa": lambda x: np.frexp(x)[0],
     "binary_exponent": lambda x: np.frexp(x)[1],
     "index_multiply": joining(np.multiply),
     "index_max": joining(np.maximum),

@@ -226,7 +226,7 @@ def _absorbing_multiply(x: Array, y: Array) -> Array:
     with np.errstate(invalid="ignore", over="ignore"):
         product = np.multiply(x, y)
     absorbed = np.logical_or(np.equal(x, 0), np.equal(y, 0))
-    return np.where(absorbed, product.dtype.type(0), product)
+    return _where(absorbed, product.dtype.type(0), product)
 
 
 def _astype(x: Array, *, dtype: DType) -> Array:
