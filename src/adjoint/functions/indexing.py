@@ -154,9 +154,7 @@ def _beside(indices: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
 def as_places(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tensor[Any]:
     """Non-negative indices, or an error that names the first wrong one."""
     values = indices.device.values_of(indices._array)
-    if not values.size or _within(values, size):
-        return indices
-    low, high = int(values.min()), int(values.max())
+    low, high = limits_of(values)
     if low < -size or high >= size:
         wrong = low if low < -size else high
         raise errors.OutOfRangeError(
@@ -285,9 +283,16 @@ def take_along_axis(x: Tensor[B], indices: Any, /, *, axis: int = -1) -> Tensor[
     return run("take_along_axis", (x, indices), axis=place)  # type: ignore[no-any-return]
 
 
-def _within(values: np.ndarray[Any, Any], size: int) -> bool:
-    """Whether all are from 0 and below a size: negative ones, read without a sign, are large."""
-    return values.dtype == np.int64 and int(values.view(np.uint64).max()) < size
+def limits_of(values: np.ndarray[Any, Any]) -> tuple[int, int]:
+    """The smallest and the largest of some integers; 0 and -1 of none, and 0 for the smallest where none is negative.
+
+    In one pass where none is: negative ones, read without a sign, are the largest.
+    """
+    if not values.size:
+        return 0, -1
+    if values.dtype == np.int64 and (high := int(values.view(np.uint64).max())) < 2**63:
+        return 0, high
+    return int(values.min()), int(values.max())
 
 
 def nonzero(x: Tensor[B], /) -> tuple[Tensor[B], ...]:

@@ -10,7 +10,7 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_integer, as_tensor, as_tensors, inexact, made
-from adjoint.functions.indexing import as_key, as_places
+from adjoint.functions.indexing import as_key, as_places, limits_of
 from adjoint.functions.manipulation import broadcast_to, moveaxis, reshape
 from adjoint.functions.reductions import as_axis
 from adjoint.primitives import ARRAY, index_shape
@@ -75,7 +75,8 @@ def put_along_axis(x: Tensor[B], indices: Any, values: Any, /, *, axis: int = -1
     indices = as_places(cast(indices, dtypes.int64), x.shape[place], place, x.shape)
     # in the flat tensor: an element's place is that of its line's first, and a step of the axis for each index
     step = math.prod(x.shape[place + 1 :])
-    starts = np.arange(x.size).reshape(x.shape)[(*[slice(None)] * place, slice(0, 1))]
+    blocks = np.arange(math.prod(x.shape[:place]))[:, None] * (x.shape[place] * step)
+    starts = (blocks + np.arange(step)).reshape([1 if i == place else n for i, n in enumerate(x.shape)])
     places = operand(starts, x, "put_along_axis") + (indices if step == 1 else indices * step)
     try:
         values = broadcast_to(values, places.shape)
@@ -107,7 +108,7 @@ def _segments(x: Any, segments: Any, num_segments: Any, axis: int, name: str) ->
 def _counted(numbers: Tensor[Any], count: int | None, name: str) -> tuple[Tensor[Any], int]:
     """Numbers from 0, and one more than the largest, or as many as is said."""
     values = numbers.device.values_of(numbers._array) if count is not None else numbers.numpy()
-    low, high = (int(values.min()), int(values.max())) if values.size else (0, -1)
+    low, high = limits_of(values)
     if low < 0 or (count is not None and high >= count):
         raise errors.OutOfRangeError(
             f"{name}: expected numbers from 0"

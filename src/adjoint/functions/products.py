@@ -17,7 +17,7 @@ from adjoint.functions.manipulation import broadcast_to, expand_dims, permute_di
 from adjoint.functions.reductions import as_axis
 from adjoint.functions.reductions import sum as total
 from adjoint.primitives import Shape, broadcast_shapes
-from adjoint.tensor import Tensor, change, foreign, operand, refuse_leaf, run, weak
+from adjoint.tensor import Tensor, change, foreign, operand, refuse_leaf, run, same, weak
 
 B = TypeVar("B", bound=Backend)
 
@@ -172,7 +172,9 @@ def einsum(subscripts: str, /, *operands: Any) -> Tensor[Any]:
     if gone:
         x, labels = total(x, axis=gone), "".join(label for label in labels if label in output)
     x = _ordered(x, [labels.index(label) for label in output])
-    return broadcast_to(x, [sizes[label] for label in output]) if x.shape != tuple(sizes[l] for l in output) else x
+    if x.shape != tuple(sizes[l] for l in output):
+        return broadcast_to(x, [sizes[label] for label in output])
+    return same(x) if x is tensors[0] else x
 
 
 def _parse(subscripts: str, ndims: list[int]) -> tuple[list[str], str]:

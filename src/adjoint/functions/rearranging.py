@@ -305,10 +305,11 @@ def diagonal(x: Tensor[B], /, offset: int = 0, axis1: int = 0, axis2: int = 1) -
     count = max(0, min(x.shape[first] - max(0, -k), x.shape[second] - max(0, k)))
     if second == first + 1:  # neighbours in memory: every so many elements of both axes made one
         shape, columns = x.shape, x.shape[second]
-        lines = reshape(x, (*shape[:first], shape[first] * columns, *shape[second + 1 :]))
+        lines = run("reshape", (x,), shape=(*shape[:first], shape[first] * columns, *shape[second + 1 :]))
         start = max(0, -k) * columns + max(0, k) if count else 0
         stop = start + (count - 1) * (columns + 1) + 1 if count else 0
-        return moveaxis(lines[(*[slice(None)] * first, slice(start, stop, columns + 1))], first, -1)
+        out = run("index", (lines,), key=(*[slice(None)] * first, slice(start, stop, columns + 1)))
+        return moveaxis(out, first, -1) if rest and rest[-1] > second else out  # type: ignore[no-any-return]
     line = operand(np.arange(count), x, "diagonal")
     picked = run("index", (permute_dims(x, [first, second, *rest]), line + max(0, -k), line + max(0, k)), key=_TWO)
     return moveaxis(picked, 0, -1)
