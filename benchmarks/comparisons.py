@@ -28,24 +28,24 @@ class Comparison:
 _RNG = np.random.default_rng(0)
 
 
-def _normal(*shape: int) -> Value:
+def normal(*shape: int) -> Value:
     return _RNG.standard_normal(shape).astype(np.float32)
 
 
 N = 100_000
-X, Y, Z = _normal(N), _normal(N), _normal(N)
-M, W = _normal(250, 400), _normal(250, 400)
+X, Y, Z = normal(N), normal(N), normal(N)
+M, W = normal(250, 400), normal(250, 400)
 DOUBLE = X.astype(np.float64)
 HOLES = np.where(_RNG.random(N) < 0.1, np.float32(np.nan), X)
 HOLED = HOLES.reshape(250, 400)
-CUBE = _normal(32, 50, 64)
+CUBE = normal(32, 50, 64)
 WHOLE = _RNG.integers(0, 1000, N)
 PLACES = _RNG.integers(0, 400, (250, 50))
-SORTED, LINE = np.sort(_normal(1000)), _normal(1000)
+SORTED, LINE = np.sort(normal(1000)), normal(1000)
 TRUE, OTHER = X > 0.5, X < -0.5
 POWERS = _RNG.integers(-8, 8, N)
-SMALL = _normal(100)
-A, B = _normal(32, 32, 50), _normal(32, 50, 64)
+SMALL = normal(100)
+A, B = normal(32, 32, 50), normal(32, 50, 64)
 
 
 def _cummax(x: Value) -> Value:
@@ -157,9 +157,7 @@ ARRAYS = [
     Comparison("var along rows", lambda x: ad.var(x, axis=1), lambda x: np.var(x, axis=1), (M,)),
     Comparison("std along rows", lambda x: ad.std(x, axis=1), lambda x: np.std(x, axis=1), (M,)),
     Comparison("ptp", ad.ptp, np.ptp, (X,)),
-    Comparison(
-        "average", lambda x, w: ad.average(x, weights=w), lambda x, w: np.average(x, weights=w), (X, np.abs(Y))
-    ),
+    Comparison("average", lambda x, w: ad.average(x, weights=w), lambda x, w: np.average(x, weights=w), (X, np.abs(Y))),
     Comparison("median", ad.median, np.median, (X,)),
     Comparison("median along rows", lambda x: ad.median(x, axis=1), lambda x: np.median(x, axis=1), (M,)),
     Comparison("quantile", lambda x: ad.quantile(x, 0.9), lambda x: np.quantile(x, np.float32(0.9)), (X,)),
@@ -201,9 +199,7 @@ ARRAYS = [
     Comparison("interp", ad.interp, np.interp, (DOUBLE, SORTED.astype(np.float64), LINE.astype(np.float64))),
     Comparison("digitize", ad.digitize, np.digitize, (X, SORTED)),
     Comparison("searchsorted", lambda x, y: ad.searchsorted(x, y), np.searchsorted, (SORTED, X)),
-    Comparison(
-        "histogram", lambda x: ad.histogram(x, 50)[0], lambda x: np.histogram(x, 50)[0], (X,)
-    ),
+    Comparison("histogram", lambda x: ad.histogram(x, 50)[0], lambda x: np.histogram(x, 50)[0], (X,)),
     Comparison(
         "histogram with weights",
         lambda x, w: ad.histogram(x, 50, weights=w)[0],
@@ -255,9 +251,7 @@ ARRAYS = [
     Comparison("vstack", lambda x, y: ad.vstack([x, y]), lambda x, y: np.vstack([x, y]), (M, W)),
     Comparison("dstack", lambda x, y: ad.dstack([x, y]), lambda x, y: np.dstack([x, y]), (M, W)),
     Comparison("column_stack", lambda x, y: ad.column_stack([x, y]), lambda x, y: np.column_stack([x, y]), (X, Y)),
-    Comparison(
-        "block", lambda x, y: ad.block([[x, y], [y, x]]), lambda x, y: np.block([[x, y], [y, x]]), (M, W)
-    ),
+    Comparison("block", lambda x, y: ad.block([[x, y], [y, x]]), lambda x, y: np.block([[x, y], [y, x]]), (M, W)),
     Comparison("append", lambda x, y: ad.append(x, y), np.append, (X, Y)),
     Comparison("insert", lambda x: ad.insert(x, 5000, 1.0), lambda x: np.insert(x, 5000, 1.0), (X,)),
     Comparison(
@@ -270,9 +264,7 @@ ARRAYS = [
     Comparison("roll", lambda x: ad.roll(x, 777), lambda x: np.roll(x, 777), (X,)),
     Comparison("tile", lambda x: ad.tile(x, (2, 3)), lambda x: np.tile(x, (2, 3)), (M,)),
     Comparison("repeat", lambda x: ad.repeat(x, 3), lambda x: np.repeat(x, 3), (X,)),
-    Comparison(
-        "repeat rows", lambda x: ad.repeat(x, 3, axis=0), lambda x: np.repeat(x, 3, axis=0), (M,)
-    ),
+    Comparison("repeat rows", lambda x: ad.repeat(x, 3, axis=0), lambda x: np.repeat(x, 3, axis=0), (M,)),
     Comparison("rot90", lambda x: ad.rot90(x) + 0, lambda x: np.rot90(x) + 0, (M,)),
     Comparison("pad", lambda x: ad.pad(x, 3), lambda x: np.pad(x, 3), (M,)),
     Comparison("diagonal", lambda x: ad.diagonal(x, 0, 1, 2), lambda x: np.diagonal(x, 0, 1, 2).copy(), (CUBE,)),
@@ -290,7 +282,9 @@ ARRAYS = [
     # products
     Comparison("outer", lambda x, y: ad.linalg.outer(x, y), np.outer, (LINE[:316], LINE[:316])),
     Comparison("vecdot", lambda x, y: ad.vecdot(x, y), lambda x, y: np.vecdot(x, y), (M, W)),
-    Comparison("tensordot", lambda x, y: ad.tensordot(x, y, axes=1), lambda x, y: np.tensordot(x, y, 1), (CUBE, M[:64])),
+    Comparison(
+        "tensordot", lambda x, y: ad.tensordot(x, y, axes=1), lambda x, y: np.tensordot(x, y, 1), (CUBE, M[:64])
+    ),
     Comparison(
         "einsum bij,bjk->bik",
         lambda x, y: ad.einsum("bij,bjk->bik", x, y),

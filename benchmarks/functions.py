@@ -1,4 +1,4 @@
-"""`python -m benchmarks.functions`: what functions cost beyond NumPy's own, or the best lines of NumPy for their values.
+"""`python -m benchmarks.functions`: what functions cost beside NumPy's own, or the best lines of it.
 
 Values only, on the NumPy backend without gradients, about 100,000 elements. Both take turns in one process; a figure
 is the median of all runs of all turns.
@@ -24,8 +24,9 @@ import adjoint as ad
 from benchmarks.comparisons import ARRAYS, Comparison
 from benchmarks.fields import FIELDS
 from benchmarks.harness import Run, _clock, _set_threads
+from benchmarks.networks import NETWORKS
 
-COMPARISONS = [*ARRAYS, *FIELDS]
+COMPARISONS = [*ARRAYS, *FIELDS, *NETWORKS]
 PAGE = Path(__file__).parent.parent / "docs" / "function_costs.md"
 START, END = "<!-- table -->", "<!-- end of table -->"
 BOUND, TURNS, TURN, THREADS = 1.3, 40, 0.002, 1
@@ -93,6 +94,10 @@ def _write(rows: list[tuple[Comparison, float, float]]) -> None:
     mine = sorted((r for r in rows if r[0].peer == "NumPy"), key=lambda r: r[2] / r[1])
     above = [r for r in mine if r[1] > BOUND * r[2]]
     others = sorted((r for r in rows if r[0].peer != "NumPy"), key=lambda r: r[2] / r[1])
+    python, versions = platform.python_version(), f"numpy {version('numpy')}, scipy {version('scipy')}"
+    measured = (
+        f"Measured {date.today().isoformat()} on {platform.machine()}, {THREADS} thread, Python {python}, {versions}."
+    )
     text = [
         START,
         f"{len(mine)} comparisons with NumPy, {len(mine) - len(above)} of them within {BOUND}.",
@@ -109,8 +114,7 @@ def _write(rows: list[tuple[Comparison, float, float]]) -> None:
         "",
         *_table(others),
         "",
-        f"Measured {date.today().isoformat()} on {platform.machine()}, {THREADS} thread, Python "
-        f"{platform.python_version()}, numpy {version('numpy')}, scipy {version('scipy')}.",
+        measured,
         END,
     ]
     page = PAGE.read_text()

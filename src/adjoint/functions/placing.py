@@ -79,13 +79,13 @@ def put_along_axis(x: Tensor[B], indices: Any, values: Any, /, *, axis: int = -1
     starts = (blocks + np.arange(step)).reshape([1 if i == place else n for i, n in enumerate(x.shape)])
     places = operand(starts, x, "put_along_axis") + (indices if step == 1 else indices * step)
     try:
-        values = broadcast_to(values, places.shape)
+        values = values if values.shape == places.shape else broadcast_to(values, places.shape)
     except errors.ShapeError:
         raise errors.ShapeError(
             f"put_along_axis: values of shape {values.shape} do not broadcast to places of shape {places.shape}"
         ) from None
-    flat = run(primitive, (reshape(x, -1), reshape(values, -1), reshape(places, -1)), key=(ARRAY,))
-    return reshape(flat, x.shape)
+    operands = [run("reshape", (t,), shape=(math.prod(t.shape),)) for t in (x, values, places)]
+    return run("reshape", (run(primitive, operands, key=(ARRAY,)),), shape=x.shape)  # type: ignore[no-any-return]
 
 
 # --- segments ---
@@ -94,7 +94,8 @@ def put_along_axis(x: Tensor[B], indices: Any, values: Any, /, *, axis: int = -1
 def _segments(x: Any, segments: Any, num_segments: Any, axis: int, name: str) -> tuple[Tensor[Any], Tensor[Any], int]:
     """The tensor with its axis in front, the segment of each part of it, and how many segments there are."""
     x = operand(x, segments, name) if isinstance(segments, Tensor) else as_tensor(x, name)
-    x = moveaxis(x, as_axis(axis, x.ndim, name), 0)
+    place = as_axis(axis, x.ndim, name)
+    x = moveaxis(x, place, 0) if place else x
     segments = operand(segments, x, name)
     if segments.dtype.kind not in "iu" or segments.shape != x.shape[:1]:
         raise errors.ShapeError(
@@ -123,7 +124,8 @@ def _joined(name: str, mode: str, x: Any, segments: Any, num_segments: Any, axis
     primitive = _primitive(mode, x, name)
     value = start(x.dtype) if callable(start) else start
     ground = made(x.device, "full", shape=(count, *x.shape[1:]), value=value, dtype=x.dtype)
-    return moveaxis(run(primitive, (ground, x, segments), key=(ARRAY,)), 0, as_axis(axis, x.ndim, name))
+    out, place = run(primitive, (ground, x, segments), key=(ARRAY,)), as_axis(axis, x.ndim, name)
+    return moveaxis(out, 0, place) if place else out
 
 
 def segment_sum(x: Tensor[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:

@@ -351,7 +351,8 @@ def sliding_window_view(x: Tensor[B], window_shape: int | Sequence[int], /, *, a
     """All windows of a shape, along given axes or all: their places stay where the axes were, they come last.
 
     Where the leaf has views nothing is copied, and x[..., ::step, :] then takes every so many. The gradient adds up
-    what comes back from the windows that an element is in. Raises ShapeError for windows that do not fit.
+    what comes back from the windows that an element is in, in a loop over the places of a window.
+    Raises ShapeError for windows that do not fit.
 
     >>> import adjoint as ad
     >>> ad.sliding_window_view(ad.arange(4), 2).tolist()

@@ -13,7 +13,7 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_shape
-from adjoint.functions.elementwise import floor, log, log1p, where
+from adjoint.functions.elementwise import floor, log, log1p
 from adjoint.functions.indexing import argsort, searchsorted, take
 from adjoint.functions.reductions import argmax, as_axis
 from adjoint.random.basic import integers, permutation
@@ -66,7 +66,7 @@ def geometric(p: Any, shape: ShapeLike | None = None, *, dtype: Any = None, devi
 def rademacher(shape: ShapeLike = (), *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """-1 or 1, each with probability 1/2."""
     draw = Draw("rademacher", shape, None, device, {})
-    return where(draw.noise() < 0.5, -1, 1).astype(_integer(dtype, "rademacher"))
+    return ((draw.noise() >= 0.5).astype(dtypes.int64) * 2 - 1).astype(_integer(dtype, "rademacher"))
 
 
 def categorical(logits: Any, shape: ShapeLike | None = None, *, axis: int = -1, device: Any = None) -> Tensor[Any]:

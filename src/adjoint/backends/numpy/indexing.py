@@ -29,7 +29,9 @@ def _index(x: Array, *arrays: Array, key: Key) -> Array:
 
 
 def _whole(entry: Any, size: int) -> bool:
-    return entry.__class__ is slice and entry.start in (None, 0) and entry.stop in (None, size) and entry.step in (None, 1)
+    return (
+        entry.__class__ is slice and entry.start in (None, 0) and entry.stop in (None, size) and entry.step in (None, 1)
+    )
 
 
 def _index_set(x: Array, value: Array, *arrays: Array, key: Key) -> Array:
