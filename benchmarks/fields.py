@@ -165,7 +165,7 @@ SPECIAL = [
     _pair("special.log_softmax", lambda x: ad.special.log_softmax(x, axis=-1), _log_softmax, M),
     _pair("special.expit", ad.special.expit, expit, X),
     _pair("special.logit", ad.special.logit, lambda p: np.log(p / (1 - p)), UNIT),
-    _pair("special.log_expit", ad.special.logexpit, lambda x: -np.logaddexp(0, -x), X),
+    _pair("special.log_expit", ad.special.log_expit, lambda x: -np.logaddexp(0, -x), X),
     _pair("special.sinc", ad.special.sinc, np.sinc, X),
     _pair("special.xlogy", ad.special.xlogy, lambda x, y: x * np.log(y), POSITIVE, POSITIVE2),
     _pair("special.xlog1py", ad.special.xlog1py, lambda x, y: x * np.log1p(y), POSITIVE, POSITIVE2),

@@ -154,7 +154,7 @@ def _beside(indices: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
 def as_places(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tensor[Any]:
     """Non-negative indices, or an error that names the first wrong one."""
     values = indices.device.values_of(indices._array)
-    low, high = limits_of(values)
+    low, high = as_limits(values)
     if low < -size or high >= size:
         wrong = low if low < -size else high
         raise errors.OutOfRangeError(
@@ -283,7 +283,7 @@ def take_along_axis(x: Tensor[B], indices: Any, /, *, axis: int = -1) -> Tensor[
     return run("take_along_axis", (x, indices), axis=place)  # type: ignore[no-any-return]
 
 
-def limits_of(values: np.ndarray[Any, Any]) -> tuple[int, int]:
+def as_limits(values: np.ndarray[Any, Any]) -> tuple[int, int]:
     """The smallest and the largest of some integers; 0 and -1 of none, and 0 for the smallest where none is negative.
 
     In one pass where none is: negative ones, read without a sign, are the largest.

@@ -10,7 +10,7 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_integer, as_tensor, as_tensors, inexact, made
-from adjoint.functions.indexing import as_key, as_places, limits_of
+from adjoint.functions.indexing import as_key, as_limits, as_places
 from adjoint.functions.manipulation import broadcast_to, moveaxis, reshape
 from adjoint.functions.reductions import as_axis
 from adjoint.primitives import ARRAY, index_shape
@@ -109,7 +109,7 @@ def _segments(x: Any, segments: Any, num_segments: Any, axis: int, name: str) ->
 def _counted(numbers: Tensor[Any], count: int | None, name: str) -> tuple[Tensor[Any], int]:
     """Numbers from 0, and one more than the largest, or as many as is said."""
     values = numbers.device.values_of(numbers._array) if count is not None else numbers.numpy()
-    low, high = limits_of(values)
+    low, high = as_limits(values)
     if low < 0 or (count is not None and high >= count):
         raise errors.OutOfRangeError(
             f"{name}: expected numbers from 0"

@@ -309,7 +309,7 @@ def diagonal(x: Tensor[B], /, offset: int = 0, axis1: int = 0, axis2: int = 1) -
         start = max(0, -k) * columns + max(0, k) if count else 0
         stop = start + (count - 1) * (columns + 1) + 1 if count else 0
         out = run("index", (lines,), key=(*[slice(None)] * first, slice(start, stop, columns + 1)))
-        return moveaxis(out, first, -1) if rest and rest[-1] > second else out  # type: ignore[no-any-return]
+        return moveaxis(out, first, -1) if rest and rest[-1] > second else out
     line = operand(np.arange(count), x, "diagonal")
     picked = run("index", (permute_dims(x, [first, second, *rest]), line + max(0, -k), line + max(0, k)), key=_TWO)
     return moveaxis(picked, 0, -1)

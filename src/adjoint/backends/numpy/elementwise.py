@@ -123,7 +123,7 @@ def kept(g: Array, mask: Array) -> Array:
     return np.bitwise_and(g.view(whole), np.negative(mask.view(np.int8), dtype=whole)).view(g.dtype)
 
 
-_WHOLE = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}
+_WHOLE: dict[int, DType] = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}
 
 
 def _where(condition: Array, x: Array, y: Array) -> Array:
@@ -159,7 +159,7 @@ def _whole(condition: Array, x: Array, y: Array) -> DType | None:
         return None
     line = condition.reshape(-1)
     turns = np.count_nonzero(np.not_equal(line[1:], line[:-1]))
-    return _WHOLE.get(arrays[0].dtype.itemsize) if turns > line.size // 32 else None
+    return _WHOLE.get(int(arrays[0].dtype.itemsize)) if turns > line.size // 32 else None
 
 
 # erf(x) / x in single precision, as a polynomial in u = 2 (x / 3.92)^2 - 1: a Chebyshev interpolant computed with
