@@ -199,6 +199,8 @@ def insert(x: Tensor[B], places: Any, values: Any, /, *, axis: int | None = None
     if axis is None:
         x, axis = reshape(x, -1), 0
     place = as_axis(axis, x.ndim, "insert")
+    if isinstance(places, (list, tuple, np.ndarray)) and np.asarray(places).dtype == np.bool_:
+        places = np.flatnonzero(places)
     if values.ndim < x.ndim:
         values = reshape(values, (1,) * (x.ndim - values.ndim) + values.shape)
         if isinstance(places, (int, np.integer)):
