@@ -132,18 +132,19 @@ def _where(condition: Array, x: Array, y: Array) -> Array:
     if whole is None:
         return np.where(condition, x, y)
     dtype = (x if isinstance(x, np.ndarray) else y).dtype
-    chosen, other = (v.reshape(-1) if np.ndim(v) else np.asarray(v, dtype) for v in (x, y))
-    truth, left, right = condition.reshape(-1).view(np.int8), chosen.view(whole), other.view(whole)
+    truth = condition.reshape(-1).view(np.int8)
+    bits: list[Array] = [(v.reshape(-1) if np.ndim(v) else np.asarray(v, dtype)).view(whole) for v in (x, y)]
+    left, right = bits
     out = np.empty(truth.size, whole)
     for start in range(0, truth.size, _BLOCK):
         block = slice(start, start + _BLOCK)
         mask = np.negative(truth[block], dtype=whole)
-        if left.ndim == 0 and left == 0:
+        if left.ndim == 0 and not left:
             np.bitwise_and(np.invert(mask, out=mask), right[block], out=out[block])
-        elif right.ndim == 0 and right == 0:
+        elif right.ndim == 0 and not right:
             np.bitwise_and(mask, left[block], out=out[block])
         else:
-            first, last = (v[block] if v.ndim else v for v in (left, right))
+            first, last = (v[block] if v.ndim else v for v in bits)
             part = np.bitwise_xor(first, last, out=out[block])
             np.bitwise_and(part, mask, out=part)
             np.bitwise_xor(part, last, out=part)
