@@ -616,3 +616,33 @@ def test_inside_vmap() -> None:
     np.testing.assert_array_equal(
         ad.vmap(lambda s: ad.bincount(s, length=3))(segments), [np.bincount(s, minlength=3) for s in segments]
     )
+
+
+@pytest.mark.parametrize("places", [[], [True, False, True], [2, 0], [1, 1], [-1]])
+def test_values_are_inserted_at_lists_of_places(places: list[Any]) -> None:
+    x = np.asarray([1.0, 2.0, 3.0])
+    numbers = np.asarray(places) if places else np.zeros(0, dtype=np.int64)
+    np.testing.assert_array_equal(ad.insert(ad.tensor(x), places, 9.0).numpy(), np.insert(x, numbers, 9.0))
+
+
+def test_what_einsum_leaves_alone_is_a_tensor_of_its_own() -> None:
+    x = ad.tensor([1.0, 2.0])
+    y = ad.einsum("i->i", x)
+    y[0] = 5.0
+    assert x.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "int32", "int64"])
+@pytest.mark.parametrize("scalar", [False, True])
+def test_many_choices_are_those_of_few(dtype: str, scalar: bool) -> None:
+    """Large arrays are chosen from by bits: also nan, infinities and zeros of either sign."""
+    rng = np.random.default_rng(0)
+    x, y = (rng.integers(-4, 5, 5000).astype(dtype) for _ in range(2))
+    if dtype.startswith("f"):
+        x[:4], y[4:8] = [np.nan, np.inf, -0.0, 0.0], [np.nan, -np.inf, -0.0, 0.0]
+    chosen = rng.random(5000) < 0.5
+    other = y.dtype.type(3) if scalar else y
+    expected = np.where(chosen, x, other)
+    out = ad.where(ad.tensor(chosen), ad.tensor(x), 3 if scalar else ad.tensor(y)).numpy()
+    assert out.dtype == expected.dtype
+    assert out.tobytes() == expected.tobytes()

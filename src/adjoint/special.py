@@ -224,7 +224,8 @@ psi = digamma
 def polygamma(n: int | Numbers, x: Tensor[B], /) -> Tensor[B]:
     """The derivative of `digamma` of an order n, which may be an array of integers of known values.
 
-    The derivative is with respect to x alone. Raises ArgumentError for a negative or fractional order.
+    The derivative is with respect to x alone. It loops over the orders that are different, for all of x at once.
+    Raises ArgumentError for a negative or fractional order.
 
     >>> import adjoint as ad
     >>> round(ad.special.polygamma(1, ad.tensor(1.0)).item(), 5)

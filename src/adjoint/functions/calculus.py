@@ -218,7 +218,8 @@ def correlate(a: Tensor[B], v: Any, /, *, mode: str = "valid") -> Tensor[B]:
 def polyval(p: Any, x: Any, /) -> Any:
     """The polynomial with coefficients p, that of the highest power first, at x, by Horner's rule.
 
-    Gradients flow to both. Raises ShapeError for coefficients that are no vector.
+    It loops over the coefficients, for all of x at once. Gradients flow to both.
+    Raises ShapeError for coefficients that are no vector.
 
     >>> import adjoint as ad
     >>> ad.polyval(ad.tensor([3.0, 0.0, 1.0]), ad.tensor([1.0, 2.0])).tolist()

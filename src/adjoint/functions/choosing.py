@@ -136,8 +136,7 @@ def frexp(x: Tensor[B], /) -> tuple[Tensor[B], Tensor[B]]:
     x = inexact(x, "frexp")
     if x.dtype.kind == "c":
         raise errors.DtypeError(f"frexp: expected real numbers, received {x.dtype}")
-    exponent = run("binary_exponent", (x,))
-    return run("ldexp", (x, -cast(exponent, dtypes.int64))), exponent
+    return run("mantissa", (x,)), run("binary_exponent", (x,))
 
 
 def exp2(x: Tensor[B], /) -> Tensor[B]:

@@ -25,8 +25,7 @@ def _dtype(dtype: Any) -> dtypes.DType:
 
 def _triangle(rows: Any, columns: Any, k: Any, device: Any, name: str) -> tuple[Tensor[Any], Tensor[Any]]:
     n, m = as_shape((rows, rows if columns is None else columns), name)
-    lower = np.tri(n, m, as_integer(k, name, "k") - (name == "triu_indices"), dtype=np.bool_)
-    row, column = np.nonzero(lower if name == "tril_indices" else ~lower)
+    row, column = (np.tril_indices if name == "tril_indices" else np.triu_indices)(n, as_integer(k, name, "k"), m)
     return asarray(row, device=device), asarray(column, device=device)
 
 

@@ -159,10 +159,8 @@ def _beside(indices: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
 def as_places(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tensor[Any]:
     """Non-negative indices, or an error that names the first wrong one."""
     values = known(indices)
-    if not indices.size or (values is not None and not values.size):
-        return indices
-    low, high = (-1, 0) if values is None else (int(values.min()), int(values.max()))
-    if low < -size or high >= size:
+    low, high = (-1, -1) if values is None else as_limits(values)
+    if values is not None and (low < -size or high >= size):
         wrong = low if low < -size else high
         raise errors.OutOfRangeError(
             f"index {wrong} is out of range for axis {axis} of size {size}, in a tensor of shape {shape}"
@@ -289,6 +287,18 @@ def take_along_axis(x: Tensor[B], indices: Any, /, *, axis: int = -1) -> Tensor[
     if indices.ndim == x.ndim:
         indices = as_places(cast(indices, dtypes.int64), x.shape[place], place, x.shape)
     return run("take_along_axis", (x, indices), axis=place)  # type: ignore[no-any-return]
+
+
+def as_limits(values: np.ndarray[Any, Any]) -> tuple[int, int]:
+    """The smallest and the largest of some integers; 0 and -1 of none, and 0 for the smallest where none is negative.
+
+    In one pass where none is: negative ones, read without a sign, are the largest.
+    """
+    if not values.size:
+        return 0, -1
+    if values.dtype == np.int64 and (high := int(values.view(np.uint64).max())) < 2**63:
+        return 0, high
+    return int(values.min()), int(values.max())
 
 
 def nonzero(x: Tensor[B], /) -> tuple[Tensor[B], ...]:

@@ -13,7 +13,7 @@ from adjoint.backend import Backend
 from adjoint.functions.creation import as_constant, as_integer, as_shape, as_tensor, as_tensors, integers
 from adjoint.functions.reductions import as_axes, as_axis
 from adjoint.primitives import broadcast_shapes
-from adjoint.tensor import Axis, Tensor, run
+from adjoint.tensor import Axis, Tensor, run, wrap
 
 B = TypeVar("B", bound=Backend)
 
@@ -144,8 +144,8 @@ def unstack(x: Tensor[B], /, *, axis: int = 0) -> tuple[Tensor[B], ...]:
     """The slices along an axis, as a tuple."""
     x = as_tensor(x, "unstack")
     place = as_axis(axis, x.ndim, "unstack")
-    before = (slice(None),) * place
-    return tuple([x[(*before, i)] for i in range(x.shape[place])])
+    before, device, array = (slice(None),) * place, x._device, x._array
+    return tuple([wrap(device.index(array, key=(*before, i)), device) for i in range(x.shape[place])])
 
 
 def flip(x: Tensor[B], /, *, axis: Axis = None) -> Tensor[B]:

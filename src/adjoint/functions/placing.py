@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeVar
 
 import numpy as np
@@ -9,8 +10,8 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_integer, as_shape, as_tensor, as_tensors, inexact, made
-from adjoint.functions.indexing import as_key, as_places
-from adjoint.functions.manipulation import moveaxis, reshape
+from adjoint.functions.indexing import as_key, as_limits, as_places
+from adjoint.functions.manipulation import broadcast_to, moveaxis, reshape
 from adjoint.functions.reductions import as_axis
 from adjoint.primitives import ARRAY, index_shape
 from adjoint.tensor import Tensor, cast, known, operand, run
@@ -72,11 +73,19 @@ def put_along_axis(x: Tensor[B], indices: Any, values: Any, /, *, axis: int = -1
             f"put_along_axis: expected integers of {x.ndim} axes, received {indices.dtype} of shape {indices.shape}"
         )
     indices = as_places(cast(indices, dtypes.int64), x.shape[place], place, x.shape)
-    grid = []
-    for i, n in enumerate(x.shape):
-        line = np.arange(n).reshape([n if j == i else 1 for j in range(x.ndim)])
-        grid.append(indices if i == place else operand(line, x, "put_along_axis"))
-    return run(primitive, (x, values, *grid), key=(ARRAY,) * x.ndim)  # type: ignore[no-any-return]
+    # in the flat tensor: an element's place is that of its line's first, and a step of the axis for each index
+    step = math.prod(x.shape[place + 1 :])
+    blocks = np.arange(math.prod(x.shape[:place]))[:, None] * (x.shape[place] * step)
+    starts = (blocks + np.arange(step)).reshape([1 if i == place else n for i, n in enumerate(x.shape)])
+    places = operand(starts, x, "put_along_axis") + (indices if step == 1 else indices * step)
+    try:
+        values = values if values.shape == places.shape else broadcast_to(values, places.shape)
+    except errors.ShapeError:
+        raise errors.ShapeError(
+            f"put_along_axis: values of shape {values.shape} do not broadcast to places of shape {places.shape}"
+        ) from None
+    operands = [run("reshape", (t,), shape=(math.prod(t.shape),)) for t in (x, values, places)]
+    return run("reshape", (run(primitive, operands, key=(ARRAY,)),), shape=x.shape)  # type: ignore[no-any-return]
 
 
 # --- segments ---
@@ -85,7 +94,8 @@ def put_along_axis(x: Tensor[B], indices: Any, values: Any, /, *, axis: int = -1
 def _segments(x: Any, segments: Any, num_segments: Any, axis: int, name: str) -> tuple[Tensor[Any], Tensor[Any], int]:
     """The tensor with its axis in front, the segment of each part of it, and how many segments there are."""
     x = operand(x, segments, name) if isinstance(segments, Tensor) else as_tensor(x, name)
-    x = moveaxis(x, as_axis(axis, x.ndim, name), 0)
+    place = as_axis(axis, x.ndim, name)
+    x = moveaxis(x, place, 0) if place else x
     segments = operand(segments, x, name)
     if segments.dtype.kind not in "iu" or segments.shape != x.shape[:1]:
         raise errors.ShapeError(
@@ -99,7 +109,7 @@ def _segments(x: Any, segments: Any, num_segments: Any, axis: int, name: str) ->
 def _counted(numbers: Tensor[Any], count: int | None, name: str) -> tuple[Tensor[Any], int]:
     """Numbers from 0, and one more than the largest, or as many as is said."""
     values = numbers.numpy() if count is None else known(numbers)
-    low, high = (int(values.min()), int(values.max())) if values is not None and values.size else (0, -1)
+    low, high = (0, -1) if values is None else as_limits(values)
     if low < 0 or (count is not None and high >= count):
         raise errors.OutOfRangeError(
             f"{name}: expected numbers from 0"
@@ -114,7 +124,8 @@ def _joined(name: str, mode: str, x: Any, segments: Any, num_segments: Any, axis
     primitive = _primitive(mode, x, name)
     value = start(x.dtype) if callable(start) else start
     ground = made(x.device, "full", shape=(count, *x.shape[1:]), value=value, dtype=x.dtype)
-    return moveaxis(run(primitive, (ground, x, segments), key=(ARRAY,)), 0, as_axis(axis, x.ndim, name))
+    out, place = run(primitive, (ground, x, segments), key=(ARRAY,)), as_axis(axis, x.ndim, name)
+    return moveaxis(out, 0, place) if place else out
 
 
 def segment_sum(x: Tensor[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:

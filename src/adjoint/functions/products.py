@@ -17,7 +17,7 @@ from adjoint.functions.manipulation import broadcast_to, expand_dims, permute_di
 from adjoint.functions.reductions import as_axis
 from adjoint.functions.reductions import sum as total
 from adjoint.primitives import Shape, broadcast_shapes
-from adjoint.tensor import Tensor, change, foreign, operand, refuse_leaf, run, weak
+from adjoint.tensor import Tensor, change, foreign, operand, refuse_leaf, run, same, weak
 
 B = TypeVar("B", bound=Backend)
 
@@ -96,6 +96,8 @@ def vecdot(x: Tensor[B], y: Any, /, *, axis: int = -1) -> Tensor[B]:
             f"vecdot: shapes {x.shape} and {y.shape} have sizes {x.shape[place]} and {y.shape[place]} along axis "
             f"{place}, which is summed; they must be equal"
         )
+    if place == -1 and x.dtype.kind == "f" and x.dtype.itemsize > 2:
+        return squeeze(run("matmul", (expand_dims(x, -2), expand_dims(y, -1))), (-2, -1))
     left = run("conj", (x,)) if x.dtype.kind == "c" else x
     products = left * y
     return total(products, axis=place, dtype=products.dtype)
@@ -218,8 +220,10 @@ def einsum(subscripts: str, /, *operands: Any) -> Tensor[Any]:
     gone = [i for i, label in enumerate(labels) if label not in output]
     if gone:
         x, labels = total(x, axis=gone), "".join(label for label in labels if label in output)
-    x = permute_dims(x, [labels.index(label) for label in output])
-    return broadcast_to(x, [sizes[label] for label in output]) if x.shape != tuple(sizes[l] for l in output) else x
+    x = _ordered(x, [labels.index(label) for label in output])
+    if x.shape != tuple(sizes[l] for l in output):
+        return broadcast_to(x, [sizes[label] for label in output])
+    return same(x) if x is tensors[0] else x
 
 
 def _parse(subscripts: str, ndims: list[int]) -> tuple[list[str], str]:
@@ -307,13 +311,21 @@ def _pair(first: Term, second: Term, others: set[str]) -> Term:
     x = _stretch(x, left, inner, size)
     y = _stretch(y, right, inner, size)
     parts = [math.prod(size[l] for l in group) for group in (rows, inner, columns)]
-    x = permute_dims(x, [left.index(l) for l in batch + rows + inner])
-    y = permute_dims(y, [right.index(l) for l in batch + inner + columns])
-    x = reshape(x, (*x.shape[: len(batch)], parts[0], parts[1]))
-    y = reshape(y, (*y.shape[: len(batch)], parts[1], parts[2]))
+    x = _ordered(x, [left.index(l) for l in batch + rows + inner])
+    y = _ordered(y, [right.index(l) for l in batch + inner + columns])
+    x = _shaped(x, (*x.shape[: len(batch)], parts[0], parts[1]))
+    y = _shaped(y, (*y.shape[: len(batch)], parts[1], parts[2]))
     out = run("matmul", (x, y))
     shape = (*broadcast_shapes(x.shape[:-2], y.shape[:-2]), *[size[l] for l in rows + columns])
-    return reshape(out, shape), "".join(batch + rows + columns)
+    return _shaped(out, shape), "".join(batch + rows + columns)
+
+
+def _ordered(x: Tensor[Any], order: list[int]) -> Tensor[Any]:
+    return x if order == list(range(x.ndim)) else run("permute_dims", (x,), axes=tuple(order))
+
+
+def _shaped(x: Tensor[Any], shape: Shape) -> Tensor[Any]:
+    return x if x.shape == shape else run("reshape", (x,), shape=shape)
 
 
 def _sum_out(x: Tensor[Any], labels: str, keep: set[str]) -> Term:

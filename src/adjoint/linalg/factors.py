@@ -167,6 +167,7 @@ def svdvals(x: Tensor[B], /) -> Tensor[B]:
 def lu(x: Tensor[B], /) -> LUResult:
     """x = P L U by Gaussian elimination with partial pivoting: of shapes (m, m), (m, k) and (k, n), k = min(m, n).
 
+    NumPy has none of LAPACK's, so it loops over the columns, for all matrices and rows at once.
     P is a constant. Gradients need a U without zeros on its diagonal, else `backward` raises BackwardError.
     Raises ShapeError for fewer than two axes.
 

@@ -123,10 +123,12 @@ def unfold(
             f"unfold: a window of {kernel} does not fit images of {x.shape[-2:]} padded by {border}"
         )
     x = padded_by_constant(x, pairs) if any(border) else x
-    rows, columns = (
-        np.arange(k)[:, None] * d + np.arange(n) * s for k, d, n, s in zip(kernel, steps, counts, stride, strict=True)
-    )
-    patches = x[(..., rows[:, None, :, None], columns[None, :, None, :])]  # (..., kernel, kernel, rows, columns)
+    for axis, (k, d, s) in enumerate(zip(kernel, steps, stride, strict=True)):
+        place = len(lead) + axis
+        x = run("windows", (x,), axis=place, size=d * (k - 1) + 1)[(*[slice(None)] * place, slice(None, None, s))]
+        x = x[..., ::d] if d > 1 else x
+    n = len(lead)  # from (..., rows, columns, kernel, kernel)
+    patches = permute_dims(x, (*range(n), n + 2, n + 3, n, n + 1))
     return reshape(patches, (*lead[:-1], lead[-1] * math.prod(kernel), math.prod(counts)))
 
 

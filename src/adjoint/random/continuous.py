@@ -203,9 +203,10 @@ def multivariate_normal(
             f"{name}: a mean of shape (..., n) goes with a covariance of shape (..., n, n); received {centre.shape} "
             f"and {matrix.shape}"
         )
-    noise = draw.noise("random_normal", (*draw.shape, centre.shape[-1]))
-    spread = matmul(cholesky(matrix), expand_dims(noise, -1))
-    return squeeze(spread, -1) + centre
+    noise, factor = draw.noise("random_normal", (*draw.shape, centre.shape[-1])), cholesky(matrix)
+    if matrix.ndim == 2 and noise.ndim > 1:  # one matrix: one product
+        return matmul(noise, factor.mT) + centre
+    return squeeze(matmul(factor, expand_dims(noise, -1)), -1) + centre
 
 
 _FAR = -37.0  # where the normal distribution function is near the smallest number

@@ -14,10 +14,8 @@ from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_shape
 from adjoint.functions.elementwise import floor, log, log1p, minimum, where
-from adjoint.functions.indexing import argsort, take
-from adjoint.functions.manipulation import expand_dims
+from adjoint.functions.indexing import argsort, searchsorted, take
 from adjoint.functions.reductions import argmax, as_axis
-from adjoint.functions.reductions import sum as total_of
 from adjoint.random.basic import integers, permutation
 from adjoint.random.parameters import (
     ANY,
@@ -77,7 +75,7 @@ def geometric(p: Any, shape: ShapeLike | None = None, *, dtype: Any = None, devi
 def rademacher(shape: ShapeLike = (), *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """-1 or 1, each with probability 1/2."""
     draw = Draw("rademacher", shape, None, device, {})
-    return where(draw.noise() < 0.5, -1, 1).astype(_integer(dtype, "rademacher"))
+    return ((draw.noise() >= 0.5).astype(dtypes.int64) * 2 - 1).astype(_integer(dtype, "rademacher"))
 
 
 def categorical(logits: Any, shape: ShapeLike | None = None, *, axis: int = -1, device: Any = None) -> Tensor[Any]:
@@ -172,8 +170,7 @@ def _weighted(name: str, size: int, shape: tuple[int, ...], replace: bool, p: An
     if replace:  # how many partial sums a uniform number is not below
         ends = share.cumulative_sum(axis=0)
         ends = (ends / ends[-1])[:-1]
-        below = expand_dims(draw.uniform(shape), -1) >= ends
-        return total_of(below, axis=-1)
+        return searchsorted(ends, draw.uniform(shape), side="right")
     assert values is not None
     if count > (values > 0).sum(axis=-1).min():
         raise errors.ArgumentError(f"{name}: {count} choices without replacement, and fewer that are possible")
