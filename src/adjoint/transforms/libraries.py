@@ -43,6 +43,7 @@ def _of_any_library(run: F, *, keep: bool) -> F:
         inside = active_level() is not None or any([isinstance(x, Tensor) for x in leaves])
         return out if inside else trees.map(_own, out)
 
+    vars(either).update(vars(run))  # of a transformed function the user's is the one that was wrapped
     return cast(F, either)
 
 
