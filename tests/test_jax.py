@@ -287,6 +287,8 @@ def array(request: pytest.FixtureRequest) -> Any:
 def test_transforms_give_the_arrays_that_they_are_given(array: Any) -> None:
     x, kind = array([1.0, 2.0, 3.0]), type(array([1.0]))
     cube = lambda x: x**3
+    own = ad.custom_jvp(cube)
+    own.defjvp(lambda primals, tangents: (cube(primals[0]), 0 * tangents[0]))
     results = [
         (ad.grad(lambda x: cube(x).sum())(x), [3, 12, 27]),
         (ad.grad(lambda p: cube(p["w"]).sum())({"w": x})["w"], [3, 12, 27]),
@@ -300,6 +302,9 @@ def test_transforms_give_the_arrays_that_they_are_given(array: Any) -> None:
         (ad.linear_transpose(lambda x: 2 * x, x)(x)[0], [2, 4, 6]),
         (ad.scan(lambda c, v: (c + v, c), x[0], x)[1], [1, 2, 4]),
         (ad.checkpoint(cube)(x), [1, 8, 27]),
+        (own(x), [1, 8, 27]),
+        (ad.implicit.root(lambda z, a: z * z - a, x, x * x), [1, 2, 3]),
+        (ad.odeint(lambda y, t: 0 * y, x, [0.0, 1.0])[1], [1, 2, 3]),
         (ad.grad(lambda x, y: (x * y).sum())(x, np.ones(3, "f4")), [1, 1, 1]),
         (ad.grad(lambda y: (x * y * ad.sin(x * 0) + x @ y + y[array([0, 1])].sum()).sum())(x), [6, 9, 9]),
     ]

@@ -21,6 +21,7 @@ from adjoint.tensor import Tensor, cast, lifted, meet, run, wrap
 from adjoint.transforms.calls import Function, array_of
 from adjoint.transforms.forward import jvp
 from adjoint.transforms.levels import Rules, Tensors
+from adjoint.transforms.libraries import of_any_library
 from adjoint.transforms.reverse import vjp
 from adjoint.transforms.states import Parameters, State, applied, filled, floats_of, of_dependence, settled
 
@@ -54,6 +55,7 @@ _DENSE = np.array(
 )
 
 
+@of_any_library
 def odeint(
     func: Function,
     y0: Any,
