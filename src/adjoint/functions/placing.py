@@ -168,10 +168,10 @@ def segment_mean(x: Tensor[B], segments: Any, /, num_segments: int | None = None
     x = inexact(x, "segment_mean")
     _, segments, count = _segments(x, segments, num_segments, axis, "segment_mean")
     total = segment_sum(x, segments, count, axis=axis)
-    sizes = cast(_counts(segments, count), total.dtype)
+    sizes = run("maximum", (_counts(segments, count), 1))
     place = as_axis(axis, x.ndim, "segment_mean")
     shape = tuple(count if i == place else 1 for i in range(x.ndim))
-    return total / run("maximum", (reshape(sizes, shape), 1))  # type: ignore[no-any-return]
+    return total / reshape(cast(sizes, total.dtype), shape)
 
 
 # --- counts ---
