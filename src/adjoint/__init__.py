@@ -3,6 +3,7 @@
 from adjoint import errors, fft, implicit, linalg, nn, random, scipy, special, testing
 from adjoint.backend import Backend
 from adjoint.backends.array_api import ArrayAPI
+from adjoint.backends.dask import Dask
 from adjoint.backends.numpy import NumPy
 from adjoint.backends.reference import Reference
 from adjoint.backends.torch import Torch
@@ -282,6 +283,7 @@ __all__ = [
     "Backend",
     "Batched",
     "Checked",
+    "Dask",
     "Dependence",
     "Gradients",
     "NumPy",

@@ -14,7 +14,7 @@ import itertools
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -210,6 +210,14 @@ class Backend(metaclass=_Interned):
         """All values there are, to look at: of a batch, those of every example."""
         return self.to_numpy(array)
 
+    def known_values(self, array: Array) -> np.ndarray[Any, Any] | None:
+        """All values there are, for checks; None where they are not known yet, and whoever uses them has to check."""
+        return self.values_of(array)
+
+    def bare(self, array: Array) -> Array:
+        """The leaf's array behind all levels: of a batch, that of every example."""
+        raise NotImplementedError
+
     def dump(self, array: Array) -> Any:
         """What of an array goes into a pickle."""
         raise NotImplementedError
@@ -255,6 +263,21 @@ class Leaf(Backend):
     def quiet(self) -> contextlib.AbstractContextManager[Any]:
         """A context without the library's floating-point warnings, for walks back over the user's code."""
         return contextlib.nullcontext()
+
+    def bare(self, array: Array) -> Array:
+        return array
+
+    def computed(self, arrays: Sequence[Array]) -> list[np.ndarray[Any, Any]]:
+        """The values of several arrays, which a lazy library computes at once."""
+        return [self.to_numpy(array) for array in arrays]
+
+    def persisted(self, arrays: Sequence[Array]) -> list[Array]:
+        """The same arrays; those of a lazy library computed at once, and kept where they were computed."""
+        return list(arrays)
+
+    def summary(self, array: Array) -> str | None:
+        """What people see in the place of values that would have to be computed; None where they are there."""
+        return None
 
     def dump(self, array: Array) -> Any:
         return self.to_numpy(array)
@@ -394,6 +417,12 @@ class Decorator(Backend, Generic[J]):
 
     def values_of(self, array: Array) -> np.ndarray[Any, Any]:
         return self.inner.values_of(self.unwrap(array))
+
+    def known_values(self, array: Array) -> np.ndarray[Any, Any] | None:
+        return self.inner.known_values(self.unwrap(array))
+
+    def bare(self, array: Array) -> Array:
+        return self.inner.bare(self.unwrap(array))
 
     def dump(self, array: Array) -> Any:
         return self.inner.dump(self.unwrap(array))

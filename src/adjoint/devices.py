@@ -17,6 +17,7 @@ from typing import Any
 from adjoint import errors
 from adjoint.backend import Backend, Decorator
 from adjoint.backends.array_api import ArrayAPI
+from adjoint.backends.dask import Dask
 from adjoint.backends.numpy import NumPy
 from adjoint.backends.reference import Reference
 from adjoint.backends.torch import Torch
@@ -32,7 +33,7 @@ _settings = threading.Lock()
 _current: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_device", default=None)
 _active: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_level", default=None)
 
-_LEAVES: dict[str, Callable[..., Backend]] = {"numpy": NumPy, "reference": Reference}
+_LEAVES: dict[str, Callable[..., Backend]] = {"numpy": NumPy, "reference": Reference, "dask": Dask}
 _LIBRARIES: dict[str, Callable[..., Backend]] = {"torch": Torch}  # optional, with devices of their own
 _DECORATORS: dict[str, Callable[..., Backend]] = {
     "autodiff": Autodiff,
@@ -45,6 +46,7 @@ _DECORATORS: dict[str, Callable[..., Backend]] = {
 }
 _OPTIONS = {
     "reference": {"digits"},
+    "dask": {"chunks"},
     "autodiff": {"checkpointing", "strong_zero"},
     "taylor": {"order"},
     "batched": {"size", "randomness"},
