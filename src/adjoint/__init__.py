@@ -57,6 +57,7 @@ from adjoint.functions.choosing import (
     rad2deg,
     select,
 )
+from adjoint.functions.conversion import compute, persist
 from adjoint.functions.creation import (
     arange,
     asarray,
@@ -343,6 +344,7 @@ __all__ = [
     "column_stack",
     "complex64",
     "complex128",
+    "compute",
     "concat",
     "cond",
     "conj",
@@ -489,6 +491,7 @@ __all__ = [
     "pad",
     "percentile",
     "permute_dims",
+    "persist",
     "pi",
     "piecewise",
     "polyval",

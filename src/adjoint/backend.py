@@ -214,9 +214,17 @@ class Backend(metaclass=_Interned):
         """All values there are, for checks; None where they are not known yet, and whoever uses them has to check."""
         return self.values_of(array)
 
+    def verified(self, array: Array, test: Callable[[Any], bool], error: Callable[[Any], Exception]) -> Array:
+        """The same array. One whose values are not known yet raises the error when a part of it fails the test."""
+        return array
+
     def bare(self, array: Array) -> Array:
         """The leaf's array behind all levels: of a batch, that of every example."""
         raise NotImplementedError
+
+    def behind(self, array: Array, value: Array) -> Array:
+        """The array with another leaf's array of the same value behind its levels."""
+        return value
 
     def dump(self, array: Array) -> Any:
         """What of an array goes into a pickle."""
@@ -421,8 +429,14 @@ class Decorator(Backend, Generic[J]):
     def known_values(self, array: Array) -> np.ndarray[Any, Any] | None:
         return self.inner.known_values(self.unwrap(array))
 
+    def verified(self, array: Array, test: Callable[[Any], bool], error: Callable[[Any], Exception]) -> Array:
+        return self.remade(array, lambda below: self.inner.verified(below, test, error))
+
     def bare(self, array: Array) -> Array:
         return self.inner.bare(self.unwrap(array))
+
+    def behind(self, array: Array, value: Array) -> Array:
+        return self.remade(array, lambda below: self.inner.behind(below, value))
 
     def dump(self, array: Array) -> Any:
         return self.inner.dump(self.unwrap(array))

@@ -16,11 +16,10 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Array, Implementation, Leaf
-from adjoint.backends import composed
+from adjoint.backends import composed, numpy
 from adjoint.backends.array_api import needed
-from adjoint.backends import numpy
 from adjoint.backends.numpy import NumPy
-from adjoint.backends.tasks import Added, Part, Places, Stacked, Task
+from adjoint.backends.tasks import Added, Part, Places, Stacked, Task, Verified
 from adjoint.primitives import (
     ARRAY,
     ELEMENTWISE,
@@ -105,6 +104,10 @@ class Dask(Leaf):
 
     def known_values(self, array: Array) -> None:
         return None
+
+    def verified(self, array: Array, test: Callable[[Any], bool], error: Callable[[Any], Exception]) -> Array:
+        labels = tuple(range(array.ndim))
+        return self.blockwise(Verified(test, error), labels, [(array, labels)], array.dtype)
 
     def summary(self, array: Array) -> str:
         return f"shape={tuple(array.shape)}, chunks={_shown(array.chunks)}"
@@ -315,7 +318,7 @@ def _logsumexp(B: Dask, x: Array, *, axis: tuple[int, ...], keepdims: bool) -> A
 def _conv_weight(B: Dask, x: Array, g: Array, **how: Any) -> Array:
     """A sum over examples, of each chunk of them and then of the chunks."""
     spec = result_spec(TABLE["conv_weight"], [_spec(x), _spec(g)], how)
-    x, g = (a.rechunk({i: -1 for i in range(1, a.ndim)}) for a in (x, B.beside(g, (0,) * g.ndim, {0: x.chunks[0]})))
+    x, g = (a.rechunk(dict.fromkeys(range(1, a.ndim), -1)) for a in (x, B.beside(g, (0,) * g.ndim, {0: x.chunks[0]})))
     n = x.ndim
     pairs = [(x, tuple(range(n))), (g, (0, *range(n, 2 * n - 1)))]
     named = tuple(range(2 * n, 3 * n))

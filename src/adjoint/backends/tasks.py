@@ -32,9 +32,9 @@ class Task:
         except errors.AdjointError:
             raise
         except np.linalg.LinAlgError as error:
-            raise errors.SingularError(f"{self.name}: {error}, found when its task ran") from None
+            raise errors.SingularError(f"{self.name}: {error}") from None
         except IndexError as error:
-            raise errors.OutOfRangeError(f"{self.name}: {error}, found when its task ran") from None
+            raise errors.OutOfRangeError(f"{self.name}: {error}") from None
 
     def __str__(self) -> str:
         return self.name
@@ -96,13 +96,29 @@ class Places:
         low, high = (np.min(places), np.max(places)) if places.size else (0, -1)
         if low < -self.size or high >= self.size:
             raise errors.OutOfRangeError(
-                f"index {low if low < -self.size else high} is out of range for an axis of size {self.size}, found "
-                "when its task ran"
+                f"index {low if low < -self.size else high} is out of range for an axis of size {self.size}"
             )
         return np.where(places < 0, places + self.size, places) if low < 0 else places
 
     def __str__(self) -> str:
         return "places"
+
+
+class Verified:
+    """A block that passes a test."""
+
+    def __init__(self, test: Callable[[Any], bool], error: Callable[[Any], Exception]) -> None:
+        self.test = test
+        self.error = error
+
+    def __call__(self, x: Array) -> Array:
+        values = np.asarray(x)
+        if values.size and not self.test(values):
+            raise self.error(values)
+        return x
+
+    def __str__(self) -> str:
+        return "verified"
 
 
 class Part:

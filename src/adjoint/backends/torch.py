@@ -123,7 +123,7 @@ def _log_softmax(B: Torch, x: Array, *, axis: int) -> Array:
 
 def _cross_entropy(B: Torch, x: Array, labels: Array) -> Array:
     classes = x.shape[-1]
-    if labels.numel() and not (0 <= labels.min().item() and labels.max().item() < classes):
+    if labels.numel() and not (labels.min().item() >= 0 and labels.max().item() < classes):
         raise labels_error(B.xp, labels, classes)
     flat = B.torch.nn.functional.cross_entropy(x.reshape(-1, classes), labels.reshape(-1).long(), reduction="none")
     return flat.reshape(labels.shape)

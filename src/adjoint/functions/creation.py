@@ -16,7 +16,7 @@ from adjoint.devices import default_device
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
 from adjoint.primitives import Shape
-from adjoint.tensor import Tensor, cast, explain, fitting, operand, run, same, weak, wrap
+from adjoint.tensor import Tensor, cast, explain, fitting, known, operand, run, same, weak, wrap
 
 D = TypeVar("D", bound=Backend)
 Default = Tensor[Autodiff[NumPy]]
@@ -125,7 +125,9 @@ def tensor(values: Any, *, dtype: Any = None, device: Any = None) -> Tensor[Any]
     """
     if isinstance(values, Tensor):
         device = values.device if device is None else device
-        values = values.numpy()
+        bare = values.device.bare(values._array)
+        lazy = known(values) is None and _place(device).leaf is values.device.leaf and bare.shape == values.shape
+        values = bare if lazy else values.numpy()
     place = _place(device)
     adopted = _adopted(values, dtype, place)
     if adopted is not None:

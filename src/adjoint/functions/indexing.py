@@ -22,6 +22,7 @@ from adjoint.tensor import (
     cast,
     explain,
     fitting,
+    known,
     lifted,
     meet,
     operand,
@@ -31,6 +32,7 @@ from adjoint.tensor import (
     peek,
     refuse_leaf,
     run,
+    verified,
     weak,
     wrap,
 )
@@ -153,15 +155,25 @@ def _beside(indices: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
 
 def as_places(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tensor[Any]:
     """Non-negative indices, or an error that names the first wrong one."""
-    values = indices.device.values_of(indices._array)
+
+    def wrong(low: int, high: int) -> Exception:
+        return errors.OutOfRangeError(
+            f"index {low if low < -size else high} is out of range for axis {axis} of size {size}, in a tensor of "
+            f"shape {shape}"
+        )
+
+    values = known(indices)
+    if values is None:  # leaves count negative ones from the end, too
+        return verified(
+            indices,
+            lambda places: -size <= places.min() and places.max() < size,
+            lambda places: wrong(int(places.min()), int(places.max())),
+        )
     if not values.size:
         return indices
     low, high = int(values.min()), int(values.max())
     if low < -size or high >= size:
-        wrong = low if low < -size else high
-        raise errors.OutOfRangeError(
-            f"index {wrong} is out of range for axis {axis} of size {size}, in a tensor of shape {shape}"
-        )
+        raise wrong(low, high)
     return indices if low >= 0 else run("where", (indices < 0, indices + size, indices))
 
 

@@ -13,7 +13,7 @@ from adjoint.functions.indexing import as_key, as_places
 from adjoint.functions.manipulation import moveaxis, reshape
 from adjoint.functions.reductions import as_axis
 from adjoint.primitives import ARRAY, index_shape
-from adjoint.tensor import Tensor, cast, operand, run
+from adjoint.tensor import Tensor, cast, operand, run, verified
 
 B = TypeVar("B", bound=Backend)
 
@@ -98,15 +98,16 @@ def _segments(x: Any, segments: Any, num_segments: Any, axis: int, name: str) ->
 
 def _counted(numbers: Tensor[Any], count: int | None, name: str) -> tuple[Tensor[Any], int]:
     """Numbers from 0, and one more than the largest, or as many as is said."""
-    values = numbers.device.values_of(numbers._array) if count is not None else numbers.numpy()
-    low, high = (int(values.min()), int(values.max())) if values.size else (0, -1)
-    if low < 0 or (count is not None and high >= count):
-        raise errors.OutOfRangeError(
-            f"{name}: expected numbers from 0"
-            + ("" if count is None else f" to {count - 1}")
-            + f", received some from {low} to {high}"
-        )
-    return cast(numbers, dtypes.int64), high + 1 if count is None else count
+    upto = "" if count is None else f" to {count - 1}"
+    size = int(numbers.numpy().max(initial=-1)) + 1 if count is None else count
+    numbers = verified(
+        numbers,
+        lambda values: values.min() >= 0 and values.max() < size,
+        lambda values: errors.OutOfRangeError(
+            f"{name}: expected numbers from 0{upto}, received some from {values.min()} to {values.max()}"
+        ),
+    )
+    return cast(numbers, dtypes.int64), size
 
 
 def _joined(name: str, mode: str, x: Any, segments: Any, num_segments: Any, axis: int, start: Any) -> Any:

@@ -12,7 +12,7 @@ from adjoint.functions.manipulation import expand_dims
 from adjoint.functions.products import matmul
 from adjoint.nn.arguments import real
 from adjoint.random import bernoulli
-from adjoint.tensor import Tensor, operand
+from adjoint.tensor import Tensor, operand, verified
 
 B = TypeVar("B", bound=Backend)
 
@@ -71,11 +71,14 @@ def embedding(indices: Any, weight: Tensor[B], *, padding_idx: int | None = None
         raise errors.ShapeError(f"embedding: weight is (rows, features), received shape {weight.shape}")
     if places.dtype.kind not in "iu":
         raise errors.DtypeError(f"embedding: indices are integers, received {places.dtype}")
-    values = places.device.values_of(places._array)
-    if values.size and (values.min() < 0 or values.max() >= weight.shape[0]):
-        raise errors.OutOfRangeError(
-            f"embedding: indices from {values.min()} to {values.max()}, but there are {weight.shape[0]} rows, from 0"
-        )
+    rows = weight.shape[0]
+    places = verified(
+        places,
+        lambda values: values.min() >= 0 and values.max() < rows,
+        lambda values: errors.OutOfRangeError(
+            f"embedding: indices from {values.min()} to {values.max()}, but there are {rows} rows, from 0"
+        ),
+    )
     if padding_idx is not None:
         row = as_integer(padding_idx, "embedding", "padding_idx")
         if not -weight.shape[0] <= row < weight.shape[0]:
@@ -98,13 +101,15 @@ def one_hot(indices: Any, num_classes: int = -1) -> Tensor[Any]:
     places, classes = as_tensor(indices, "one_hot"), as_integer(num_classes, "one_hot", "num_classes")
     if places.dtype.kind not in "iu":
         raise errors.DtypeError(f"one_hot: expected integers, received {places.dtype}")
-    values = places.device.values_of(places._array)
     if classes == -1:
-        classes = int(values.max(initial=-1)) + 1
-    if values.size and (values.min() < 0 or values.max() >= classes):
-        raise errors.OutOfRangeError(
+        classes = int(places.device.values_of(places._array).max(initial=-1)) + 1
+    places = verified(
+        places,
+        lambda values: values.min() >= 0 and values.max() < classes,
+        lambda values: errors.OutOfRangeError(
             f"one_hot: indices from {values.min()} to {values.max()}, but there are {classes} classes, from 0"
-        )
+        ),
+    )
     line = arange(classes, dtype=places.dtype, device=places.device)
     return (expand_dims(places, -1) == line).astype(dtypes.int64)
 

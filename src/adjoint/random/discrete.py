@@ -29,7 +29,7 @@ from adjoint.random.parameters import (
     ShapeLike,
     fits,
 )
-from adjoint.tensor import Tensor
+from adjoint.tensor import Tensor, known
 
 B = TypeVar("B", bound=Backend)
 
@@ -153,8 +153,8 @@ def _weighted(name: str, size: int, shape: tuple[int, ...], replace: bool, p: An
     (share,) = _constant(draw)
     if share.shape != (size,):
         raise errors.ShapeError(f"{name}: there are {size} to choose from, and probabilities of shape {share.shape}")
-    values = np.asarray(share.device.values_of(share._array))
-    if np.abs(values.sum(axis=-1) - 1.0).max() > 1e-6:
+    values = known(share)
+    if values is not None and np.abs(values.sum(axis=-1) - 1.0).max() > 1e-6:
         raise errors.ArgumentError(f"{name}: probabilities must sum to one, received a sum of {values.sum()}")
     count = math.prod(shape)
     if replace:  # how many partial sums a uniform number is not below
@@ -162,7 +162,7 @@ def _weighted(name: str, size: int, shape: tuple[int, ...], replace: bool, p: An
         ends = (ends / ends[-1])[:-1]
         below = expand_dims(draw.uniform(shape), -1) >= ends
         return total_of(below, axis=-1)
-    if count > (values > 0).sum(axis=-1).min():
+    if values is not None and count > (values > 0).sum(axis=-1).min():
         raise errors.ArgumentError(f"{name}: {count} choices without replacement, and fewer that are possible")
     noise = -log(-log(draw.uniform((size,))))
     return argsort(log(share) + noise, descending=True)[:count].reshape(shape)
