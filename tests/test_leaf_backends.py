@@ -54,7 +54,12 @@ LEAVES: dict[str, Callable[[], Leaf]] = {
     "torch:cpu": ad.Torch,
     "dask[chunks=2]": lambda: ad.Dask(chunks=2),  # so that the arrays of cases are in several
 }
-MARKS = {"torch:cpu": [needs_torch], "dask[chunks=2]": [needs_dask], "array_api[array_api_strict]": [needs_strict], "reference[digits=30]": [needs_mpmath]}
+MARKS = {
+    "torch:cpu": [needs_torch],
+    "dask[chunks=2]": [needs_dask],
+    "array_api[array_api_strict]": [needs_strict],
+    "reference[digits=30]": [needs_mpmath],
+}
 every_leaf = pytest.mark.parametrize("leaf", [pytest.param(name, marks=MARKS.get(name, [])) for name in LEAVES])
 other_leaves = pytest.mark.parametrize(
     "leaf", [pytest.param(name, marks=MARKS.get(name, [])) for name in LEAVES if name != "numpy"]

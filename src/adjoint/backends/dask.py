@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -120,7 +120,12 @@ class Dask(Leaf):
         return self.da.core.normalize_chunks(chunks, shape=shape, dtype=dtype)  # type: ignore[no-any-return]
 
     def blockwise(
-        self, run: Callable[..., Any], labels: Labels, operands: Sequence[tuple[Any, Labels | None]], dtype: Any, **how: Any
+        self,
+        run: Callable[..., Any],
+        labels: Labels,
+        operands: Sequence[tuple[Any, Labels | None]],
+        dtype: Any,
+        **how: Any,
     ) -> Array:
         """An array whose blocks are `run` of the operands' blocks; axes of one label go together."""
         pairs = [part for pair in operands for part in pair]
@@ -132,7 +137,7 @@ class Dask(Leaf):
 
     def spread(self, x: Array, shape: Shape, chunks: Sequence[Any] | None = None) -> Array:
         """`x` broadcast to a shape. What follows may take `x` in its place, whose chunks are no matter then."""
-        x = getattr(x, "spread_of", x)
+        x = _source(x)
         if tuple(x.shape) == shape:
             return x
         old = (*[None] * (len(shape) - x.ndim), *[c if n > 1 else None for n, c in zip(x.shape, x.chunks, strict=True)])
@@ -141,7 +146,7 @@ class Dask(Leaf):
         out.spread_of = x
         return out
 
-    def beside(self, x: Array, labels: Labels, chunks: dict[int | None, Any]) -> Array:
+    def beside(self, x: Array, labels: Labels, chunks: Mapping[Any, Any]) -> Array:
         """What was broadcast, in the chunks of what it meets."""
         if not hasattr(x, "spread_of"):
             return x
@@ -170,6 +175,11 @@ class Dask(Leaf):
         return lambda *operands, **parameters: way(self, primitive, operands, parameters)
 
 
+def _source(x: Array) -> Array:
+    """What an array was broadcast from, or itself."""
+    return x.spread_of if hasattr(x, "spread_of") else x
+
+
 Operands = Sequence[Any]
 Parameters = dict[str, Any]
 
@@ -181,7 +191,7 @@ def _spec(x: Any) -> Any:
 def _elementwise(B: Dask, primitive: Primitive, operands: Operands, parameters: Parameters) -> Array:
     """Block by block. What was broadcast is broadcast again by each task, or by nobody until it has to be."""
     spec = result_spec(primitive, [_spec(x) for x in operands], parameters)
-    sources = [getattr(x, "spread_of", x) for x in operands]
+    sources = [_source(x) for x in operands]
     ndim = max([x.ndim for x in sources if hasattr(x, "chunks")])
     pairs = [(x, tuple(range(ndim - x.ndim, ndim)) if hasattr(x, "chunks") else None) for x in sources]
     return B.spread(B.blockwise(Task(primitive, parameters), tuple(range(ndim)), pairs, spec.dtype), spec.shape)
@@ -344,7 +354,7 @@ def _structural(name: str, run: Callable[..., Array]) -> Callable[..., Array]:
 
     def way(B: Dask, x: Array, **parameters: Any) -> Array:
         shape = result_spec(TABLE[name], [_spec(x)], parameters).shape
-        source = getattr(x, "spread_of", x)
+        source = _source(x)
         if source.size == 1 and source is not x:
             return B.spread(source.reshape(()), shape)
         if 0 in shape:
@@ -359,6 +369,11 @@ def _reshape(B: Dask, x: Array, *, shape: Shape) -> Array:
         return B.da.reshape(x, shape)
     except NotImplementedError:  # Dask merges neighbouring axes, or splits one
         return B.da.reshape(B.da.reshape(x, (x.size,)), shape)
+
+
+def _broadcast_to(B: Dask, x: Array, *, shape: Shape) -> Array:
+    result_spec(TABLE["broadcast_to"], [_spec(x)], {"shape": shape})
+    return B.spread(x, tuple(shape))
 
 
 def _pad(B: Dask, x: Array, *, widths: Any, value: Any) -> Array:
@@ -397,7 +412,7 @@ def _line(key: Key, arrays: Sequence[Array]) -> int | None:
 
 def _index(B: Dask, x: Array, *arrays: Array, key: Key) -> Array:
     shape = index_shape(x.shape, *[a.shape for a in arrays], key=key)
-    source = getattr(x, "spread_of", x)
+    source = _source(x)
     if source.size == 1 and source is not x and not arrays:
         return B.spread(source.reshape(()), shape)
     if 0 in shape and not arrays:
@@ -413,7 +428,7 @@ def _index(B: Dask, x: Array, *arrays: Array, key: Key) -> Array:
         named = tuple(range(k, k + x.ndim))
         labels: list[Labels] = [(*named[:axis], None, *named[axis + 1 :]), tuple(range(k))]
         out = (*named[:axis], *range(k), *named[axis + 1 :])
-        return _labelled(B, TABLE["index"], [x, places], {"key": key}, labels, lambda _: out)  # type: ignore[no-any-return]
+        return _labelled(B, TABLE["index"], [x, places], {"key": key}, labels, lambda _: out)
     flat = _counted(B, B.reshape(places, shape=(places.size,)), x.shape[axis])
     return B.reshape(x[(*[slice(None)] * axis, flat)], shape=shape)
 
@@ -520,7 +535,7 @@ _WAYS: dict[str, Callable[..., Any]] = {
 }
 _OWN: dict[str, Callable[..., Any]] = {
     "reshape": _structural("reshape", _reshape),
-    "broadcast_to": lambda B, x, *, shape: B.spread(x, result_spec(TABLE["broadcast_to"], [_spec(x)], {"shape": shape})[0]),
+    "broadcast_to": _broadcast_to,
     "permute_dims": _structural("permute_dims", lambda B, x, *, axes: B.da.transpose(x, axes)),
     "expand_dims": _structural("expand_dims", lambda B, x, *, axis: B.da.expand_dims(x, axis)),
     "squeeze": _structural("squeeze", lambda B, x, *, axis: B.da.squeeze(x, axis)),

@@ -52,10 +52,10 @@ class Tangent(Decorator[J]):
         return array.tangent is not None
 
     def behind(self, array: Dual, value: Array) -> Dual:
-        return array if self.varies(array) else super().behind(array, value)  # type: ignore[no-any-return]
+        return array if self.varies(array) else super().behind(array, value)
 
     def verified(self, array: Dual, test: Callable[[Any], bool], error: Callable[[Any], Exception]) -> Dual:
-        return array if self.varies(array) else super().verified(array, test, error)  # type: ignore[no-any-return]
+        return array if self.varies(array) else super().verified(array, test, error)
 
     def remade(self, array: Dual, f: Callable[[Array], Array]) -> Dual:
         return Dual(f(array.value), None if array.tangent is None else f(array.tangent))

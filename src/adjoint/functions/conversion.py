@@ -208,7 +208,8 @@ def _status(x: Tensor[Any]) -> str:
 
 def _lazy(x: Tensor[Any]) -> str | None:
     """What stands for values that would have to be computed."""
-    return x.device.leaf.summary(x.device.bare(x._array))
+    leaf: Leaf = x.device.leaf
+    return leaf.summary(x.device.bare(x._array))
 
 
 def __repr__(x: Tensor[Any], /) -> str:
