@@ -125,15 +125,24 @@ class Dask(Leaf):
         labels: Labels,
         operands: Sequence[tuple[Any, Labels | None]],
         dtype: Any,
-        **how: Any,
+        *,
+        new_axes: Mapping[int, int] | None = None,
+        terms: Sequence[int] = (),
     ) -> Array:
-        """An array whose blocks are `run` of the operands' blocks; axes of one label go together."""
+        """An array whose blocks are `run` of the operands' blocks; axes of one label go together.
+
+        `new_axes` are the sizes of axes that only the result has; those in `terms` have one element for each block.
+        """
         pairs = [part for pair in operands for part in pair]
-        _, arrays = self.da.core.unify_chunks(*pairs, warn=False)
+        chunks, arrays = self.da.core.unify_chunks(*pairs, warn=False)
         pairs[::2] = arrays
+        chunks = {a: (1,) * len(chunks[a]) if a in terms else chunks[a] for a in labels if a in chunks}
         meta = np.empty((0,) * len(labels), dtype)
         name = f"{run}-{uuid.uuid4().hex}"
-        return self.da.blockwise(run, labels, *pairs, name=name, meta=meta, dtype=dtype, align_arrays=False, **how)
+        return self.da.blockwise(
+            run, labels, *pairs, name=name, meta=meta, dtype=dtype, new_axes=new_axes, adjust_chunks=chunks,
+            align_arrays=False,
+        )  # fmt: skip
 
     def spread(self, x: Array, shape: Shape, chunks: Sequence[Any] | None = None) -> Array:
         """`x` broadcast to a shape. What follows may take `x` in its place, whose chunks are no matter then."""
@@ -209,7 +218,7 @@ def _labelled(
     known: dict[int | None, Any] = {}
     for x, named in zip(operands, labels, strict=True):
         if hasattr(x, "chunks") and not hasattr(x, "spread_of"):
-            known.update({a: c for a, c, n in zip(named, x.chunks, x.shape, strict=True) if n > 1})
+            known.update({a: c for a, c, n in zip(named, x.chunks, x.shape, strict=True) if a is not None and n > 1})
     fresh = itertools.count(_FRESH)
     pairs: list[tuple[Any, Any]] = []
     for x, named in zip(operands, labels, strict=True):
@@ -334,7 +343,7 @@ def _conv_weight(B: Dask, x: Array, g: Array, **how: Any) -> Array:
     named = tuple(range(2 * n, 3 * n))
     new = dict(zip(named, spec.shape, strict=True))
     task = Stacked(TABLE["conv_weight"], how)
-    parts = B.blockwise(task, (0, *named), pairs, spec.dtype, new_axes=new, adjust_chunks={0: 1})
+    parts = B.blockwise(task, (0, *named), pairs, spec.dtype, new_axes=new, terms=(0,))
     return B.sum(parts, axis=(0,), keepdims=False)
 
 
@@ -482,7 +491,7 @@ def _index_add(B: Dask, x: Array, value: Array, *arrays: Array, key: Key) -> Arr
         (*inner, *outer),
         [(value, named), (places, inner), (rows, (k + axis,))],
         x.dtype,
-        adjust_chunks=dict.fromkeys(inner, 1),
+        terms=inner,
     )
     return B.add(x, B.sum(parts, axis=inner, keepdims=False) if inner else parts)
 
