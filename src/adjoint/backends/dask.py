@@ -19,7 +19,7 @@ from adjoint.backend import Array, Implementation, Leaf
 from adjoint.backends import composed, numpy
 from adjoint.backends.array_api import needed
 from adjoint.backends.numpy import NumPy
-from adjoint.backends.tasks import Added, Part, Places, Stacked, Task, Verified
+from adjoint.backends.tasks import Added, Joined, Part, Picked, Places, Stacked, Task, Verified
 from adjoint.primitives import (
     ARRAY,
     ELEMENTWISE,
@@ -337,8 +337,9 @@ def _logsumexp(B: Dask, x: Array, *, axis: tuple[int, ...], keepdims: bool) -> A
 def _conv_weight(B: Dask, x: Array, g: Array, **how: Any) -> Array:
     """A sum over examples, of each chunk of them and then of the chunks."""
     spec = result_spec(TABLE["conv_weight"], [_spec(x), _spec(g)], how)
-    x, g = (a.rechunk(dict.fromkeys(range(1, a.ndim), -1)) for a in (x, B.beside(g, (0,) * g.ndim, {0: x.chunks[0]})))
     n = x.ndim
+    g = B.beside(g, (0, *[None] * (n - 1)), {0: x.chunks[0]})
+    x, g = (a.rechunk(dict.fromkeys(range(1, n), -1)) for a in (x, g))
     pairs = [(x, tuple(range(n))), (g, (0, *range(n, 2 * n - 1)))]
     named = tuple(range(2 * n, 3 * n))
     new = dict(zip(named, spec.shape, strict=True))
@@ -397,7 +398,7 @@ def _pad(B: Dask, x: Array, *, widths: Any, value: Any) -> Array:
 
 def _concat(B: Dask, *xs: Array, axis: int) -> Array:
     result_spec(TABLE["concat"], [_spec(x) for x in xs], {"axis": axis})
-    filled = [x for x in xs if x.size] or xs[:1]
+    filled = [x for x in xs if x.shape[axis]] or xs[:1]
     return B.da.concatenate(filled, axis=axis) if len(filled) > 1 else filled[0]
 
 
@@ -431,15 +432,18 @@ def _index(B: Dask, x: Array, *arrays: Array, key: Key) -> Array:
     axis = _line(key, arrays)
     if axis is None:
         return _gathered(B, TABLE["index"], [x, *arrays], {"key": key})
-    places = arrays[0]
-    if x.numblocks[axis] == 1 or not places.size:
-        before, k = axis, places.ndim
-        named = tuple(range(k, k + x.ndim))
-        labels: list[Labels] = [(*named[:axis], None, *named[axis + 1 :]), tuple(range(k))]
-        out = (*named[:axis], *range(k), *named[axis + 1 :])
-        return _labelled(B, TABLE["index"], [x, places], {"key": key}, labels, lambda _: out)
-    flat = _counted(B, B.reshape(places, shape=(places.size,)), x.shape[axis])
-    return B.reshape(x[(*[slice(None)] * axis, flat)], shape=shape)
+    k, n = arrays[0].ndim, x.ndim
+    inner, outer = tuple(range(k)), tuple(range(k, k + n))
+    named = (*outer[:axis], *inner, *outer[axis + 1 :])
+    if x.numblocks[axis] == 1:
+        labels: list[Labels] = [(*outer[:axis], None, *outer[axis + 1 :]), inner]
+        return _labelled(B, TABLE["index"], [x, arrays[0]], {"key": key}, labels, lambda _: named)
+    places = _counted(B, arrays[0], x.shape[axis])
+    rows = B.da.arange(x.shape[axis], chunks=(x.chunks[axis],))
+    found = B.blockwise(
+        Picked(axis), (*inner, *outer), [(x, outer), (places, inner), (rows, (k + axis,))], np.dtype(object)
+    )
+    return B.blockwise(Joined(axis), named, [(places, inner), (found, (*inner, *outer))], x.dtype)
 
 
 def _counted(B: Dask, places: Array, size: int) -> Array:

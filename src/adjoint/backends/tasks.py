@@ -86,6 +86,39 @@ class Added:
         return "index_add"
 
 
+class Picked:
+    """What a block has of an axis's elements at places: their order among the places, and the elements."""
+
+    def __init__(self, axis: int) -> None:
+        self.axis = axis
+
+    def __call__(self, x: Array, places: Array, rows: Array) -> tuple[Array, Array]:
+        flat = places.reshape(-1)
+        inside = (flat >= rows[0]) & (flat <= rows[-1])
+        return np.nonzero(inside)[0], np.take(x, flat[inside] - rows[0], axis=self.axis)
+
+    def __str__(self) -> str:
+        return "picked"
+
+
+class Joined:
+    """The elements at places, from what each block along the axis has of them."""
+
+    def __init__(self, axis: int) -> None:
+        self.axis = axis
+
+    def __call__(self, places: Array, parts: list[tuple[Array, Array]]) -> Array:
+        axis, (_, some) = self.axis, parts[0]
+        before, after = some.shape[:axis], some.shape[axis + 1 :]
+        out = np.empty((*before, places.size, *after), some.dtype)
+        for order, values in parts:
+            out[(slice(None),) * axis + (order,)] = values
+        return out.reshape(before + places.shape + after)
+
+    def __str__(self) -> str:
+        return "index"
+
+
 class Places:
     """Places along an axis counted from its front. Raises OutOfRangeError for those that there are not."""
 
