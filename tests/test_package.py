@@ -17,7 +17,7 @@ import adjoint as ad
 
 ROOT = Path(__file__).resolve().parent.parent
 OPTIONAL = [
-    "array_api_strict", "autograd", "cupy", "dask", "hypothesis", "jax", "matplotlib", "mpmath", "opt_einsum",
+    "array_api_strict", "autograd", "cupy", "dask", "distributed", "hypothesis", "jax", "matplotlib", "mpmath", "opt_einsum",
     "pandas", "pytest",
     "rich", "scipy", "sklearn", "tensorflow", "torch",
 ]  # fmt: skip
@@ -129,7 +129,10 @@ PAGES = ["README.md", "CONTRIBUTING.md", *[f"docs/{path.name}" for path in sorte
 def test_examples_on_pages_give_what_they_say(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The Python blocks of a page run one after the other; a comment behind `print(...)` says what it prints."""
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
-    scope: dict[str, object] = {}
+    for module in re.findall(r"^(?:import|from) (\w+)", "\n".join(blocks), re.MULTILINE):
+        if module in OPTIONAL:
+            pytest.importorskip(module)
+    scope: dict[str, object] = {"__name__": "__main__"}
     for block in blocks:
         said = re.findall(r"^ *print\(.*\) +# (.*)$", block, re.MULTILINE)
         if "os.environ" in block:  # what libraries read when they are imported is for a process of its own
