@@ -53,7 +53,7 @@ def main(arguments: list[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     with (
         LocalCluster(
-            n_workers=given.workers, threads_per_worker=1, memory_limit="600MB", dashboard_address=None
+            n_workers=given.workers, threads_per_worker=1, memory_limit="600MB", dashboard_address=":0"
         ) as cluster,
         Client(cluster),
     ):

@@ -17,9 +17,8 @@ import adjoint as ad
 
 ROOT = Path(__file__).resolve().parent.parent
 OPTIONAL = [
-    "array_api_strict", "autograd", "cupy", "dask", "distributed", "hypothesis", "jax", "matplotlib", "mpmath", "opt_einsum",
-    "pandas", "pytest",
-    "rich", "scipy", "sklearn", "tensorflow", "torch",
+    "array_api_strict", "autograd", "cupy", "dask", "distributed", "hypothesis", "jax", "matplotlib", "mpmath",
+    "opt_einsum", "pandas", "pytest", "rich", "scipy", "sklearn", "tensorflow", "torch",
 ]  # fmt: skip
 SHARED = {"inexact", "integers", "made"}  # helpers that one topic has for the others, besides as_...
 PUBLIC = [ad, ad.errors, ad.fft, ad.implicit, ad.linalg, ad.nn, ad.random, ad.special, ad.testing]

@@ -68,8 +68,8 @@ class _Setting:
 def device(name: str | Backend) -> Backend:
     """The backend of a name such as `"numpy"`, `"autodiff<torch:cpu>"`, `"autodiff[strong_zero]<reference>"`.
 
-    `"torch:cuda:0"` is a device of an optional library, `"array_api[module]"` imports the module. A backend comes back as it is, so that both do wherever a device
-    is wanted. Raises DeviceError for a name that means none.
+    `"torch:cuda:0"` is a device of an optional library, `"array_api[module]"` imports the module. A backend comes back
+    as it is, so that both do wherever a device is wanted. Raises DeviceError for a name that means none.
 
     >>> device("autodiff<autodiff<numpy>>").inner
     autodiff<numpy>

@@ -821,7 +821,8 @@ def explain(
         return error
     specs = [Spec(tuple(a.shape), device.dtype_of(a)) if hasattr(a, "shape") else a for a in arrays]
     try:
-        result_spec(TABLE[name], specs, parameters)
+        if not TABLE[name].dynamic:
+            result_spec(TABLE[name], specs, parameters)
     except errors.ShapeError as found:
         return found if str(found).startswith(name) else type(found)(f"{name}: {found}")
     received = ", ".join(f"{s.dtype} of shape {s.shape}" if isinstance(s, Spec) else repr(s) for s in specs)
