@@ -185,12 +185,9 @@ def test_a_gradient_is_made_in_the_chunks_of_its_data(lazy: list[int]) -> None:
 
     lazy.append(1)
     with Sizes():
-        np.testing.assert_allclose(gradient.numpy(), data.compute().mean(axis=0) / 2, rtol=1e-6)
-    assert max(largest) == 1000 * 3  # of data.compute() alone
-    largest.clear()
-    with Sizes():
-        gradient.numpy()
+        found = gradient.numpy()
     assert max(largest) == 100 * 3
+    np.testing.assert_allclose(found, data.compute().mean(axis=0) / 2, rtol=1e-6)
 
 
 def test_embedding_gradients_add_up_over_chunks(lazy: list[int]) -> None:
@@ -295,7 +292,7 @@ def results(device: Any, f: Any, arguments: list[Any]) -> list[Any]:
     ],
 )
 @hypothesis.settings(
-    max_examples=4,
+    max_examples=3,
     phases=[hypothesis.Phase.generate],
     suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
 )
