@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-import uuid
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -138,7 +138,7 @@ class Dask(Leaf):
         pairs[::2] = arrays
         chunks = {a: (1,) * len(chunks[a]) if a in terms else chunks[a] for a in labels if a in chunks}
         meta = np.empty((0,) * len(labels), dtype)
-        name = f"{run}-{uuid.uuid4().hex}"
+        name = f"{run}-{os.urandom(16).hex()}"
         return self.da.blockwise(
             run, labels, *pairs, name=name, meta=meta, dtype=dtype, new_axes=new_axes, adjust_chunks=chunks,
             align_arrays=False,
@@ -311,7 +311,7 @@ def _reduced(B: Dask, primitive: Primitive, operands: Operands, parameters: Para
     if not axis:
         return B.blockwise(Task(primitive, parameters), tuple(range(x.ndim)), [(x, tuple(range(x.ndim)))], spec.dtype)
     task, meta = Task(primitive, {}), np.empty((0,) * len(spec.shape), spec.dtype)
-    name = f"{primitive.name}-{uuid.uuid4().hex}"
+    name = f"{primitive.name}-{os.urandom(16).hex()}"
     return B.da.reduction(x, task, task, axis=axis, keepdims=keepdims, dtype=spec.dtype, meta=meta, name=name)
 
 
@@ -398,7 +398,7 @@ def _pad(B: Dask, x: Array, *, widths: Any, value: Any) -> Array:
 
 def _concat(B: Dask, *xs: Array, axis: int) -> Array:
     result_spec(TABLE["concat"], [_spec(x) for x in xs], {"axis": axis})
-    filled = [x for x in xs if x.shape[axis]] or xs[:1]
+    filled = [x for x in xs if x.shape[axis]] or list(xs[:1])
     return B.da.concatenate(filled, axis=axis) if len(filled) > 1 else filled[0]
 
 
