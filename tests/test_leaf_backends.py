@@ -41,6 +41,10 @@ if array_api_strict is not None:  # what ArrayAPI promises to do with; later ver
         array_api_strict.set_array_api_strict_flags(api_version="2024.12")
 
 torch, jax = optional("torch"), optional("jax")
+dask = optional("dask")
+if dask is not None:
+    dask.config.set(scheduler="synchronous")
+needs_dask = pytest.mark.skipif(dask is None, reason="dask is not installed")
 needs_torch = pytest.mark.skipif(torch is None, reason="torch is not installed")
 needs_jax = pytest.mark.skipif(jax is None, reason="jax is not installed")
 needs_strict = pytest.mark.skipif(array_api_strict is None, reason="array_api_strict is not installed")
@@ -53,10 +57,12 @@ LEAVES: dict[str, Callable[[], Leaf]] = {
     "reference[digits=30]": lambda: Reference(digits=30),
     "torch:cpu": ad.Torch,
     "jax": ad.JAX,
+    "dask[chunks=2]": lambda: ad.Dask(chunks=2),  # so that the arrays of cases are in several
 }
 MARKS = {
     "torch:cpu": [needs_torch],
     "jax": [needs_jax],
+    "dask[chunks=2]": [needs_dask],
     "array_api[array_api_strict]": [needs_strict],
     "reference[digits=30]": [needs_mpmath],
 }

@@ -4,6 +4,7 @@ from adjoint import errors, fft, implicit, linalg, nn, random, scipy, special, t
 from adjoint.backend import Backend
 from adjoint.backends.array_api import ArrayAPI
 from adjoint.backends.cupy import CuPy
+from adjoint.backends.dask import Dask
 from adjoint.backends.jax import JAX
 from adjoint.backends.numpy import NumPy
 from adjoint.backends.reference import Reference
@@ -62,6 +63,7 @@ from adjoint.functions.choosing import (
     rad2deg,
     select,
 )
+from adjoint.functions.conversion import compute, persist
 from adjoint.functions.creation import (
     arange,
     asarray,
@@ -324,6 +326,7 @@ __all__ = [
     "Batched",
     "Checked",
     "CuPy",
+    "Dask",
     "Dependence",
     "Gradients",
     "NumPy",
@@ -386,6 +389,7 @@ __all__ = [
     "column_stack",
     "complex64",
     "complex128",
+    "compute",
     "concat",
     "cond",
     "conj",
@@ -542,6 +546,7 @@ __all__ = [
     "partition",
     "percentile",
     "permute_dims",
+    "persist",
     "pi",
     "piecewise",
     "polyadd",

@@ -14,7 +14,7 @@ import itertools
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -218,9 +218,21 @@ class Backend(metaclass=_Interned):
         """All values there are, to look at: of a batch, those of every example."""
         return self.to_numpy(array)
 
-    def unknown(self, array: Array) -> bool:
-        """Whether there are no values to look at: a library traces a function, or computes later."""
-        return False
+    def known_values(self, array: Array) -> np.ndarray[Any, Any] | None:
+        """All values there are, for checks; None where they are not known yet, and whoever uses them has to check."""
+        return self.values_of(array)
+
+    def verified(self, array: Array, test: Callable[[Any], bool], error: Callable[[Any], Exception]) -> Array:
+        """The same array. One whose values are not known yet raises the error when a part of it fails the test."""
+        return array
+
+    def bare(self, array: Array) -> Array:
+        """The leaf's array behind all levels: of a batch, that of every example."""
+        raise NotImplementedError
+
+    def behind(self, array: Array, value: Array) -> Array:
+        """The array with another leaf's array of the same value behind its levels."""
+        return value
 
     def dump(self, array: Array) -> Any:
         """What of an array goes into a pickle."""
@@ -279,6 +291,21 @@ class Leaf(Backend):
     def quiet(self) -> contextlib.AbstractContextManager[Any]:
         """A context without the library's floating-point warnings, for walks back over the user's code."""
         return contextlib.nullcontext()
+
+    def bare(self, array: Array) -> Array:
+        return array
+
+    def computed(self, arrays: Sequence[Array]) -> list[np.ndarray[Any, Any]]:
+        """The values of several arrays, which a lazy library computes at once."""
+        return [self.to_numpy(array) for array in arrays]
+
+    def persisted(self, arrays: Sequence[Array]) -> list[Array]:
+        """The same arrays; those of a lazy library computed at once, and kept where they were computed."""
+        return list(arrays)
+
+    def summary(self, array: Array) -> str | None:
+        """What people see in the place of values that would have to be computed; None where they are there."""
+        return None
 
     def dump(self, array: Array) -> Any:
         return self.to_numpy(array)
@@ -443,8 +470,17 @@ class Decorator(Backend, Generic[J]):
     def native(self, array: Array) -> Any:
         return self.inner.native(self.unwrap(array))
 
-    def unknown(self, array: Array) -> bool:
-        return self.inner.unknown(self.unwrap(array))
+    def known_values(self, array: Array) -> np.ndarray[Any, Any] | None:
+        return self.inner.known_values(self.unwrap(array))
+
+    def verified(self, array: Array, test: Callable[[Any], bool], error: Callable[[Any], Exception]) -> Array:
+        return self.remade(array, lambda below: self.inner.verified(below, test, error))
+
+    def bare(self, array: Array) -> Array:
+        return self.inner.bare(self.unwrap(array))
+
+    def behind(self, array: Array, value: Array) -> Array:
+        return self.remade(array, lambda below: self.inner.behind(below, value))
 
     def dump(self, array: Array) -> Any:
         return self.inner.dump(self.unwrap(array))

@@ -19,6 +19,7 @@ from adjoint import errors
 from adjoint.backend import Backend, Decorator, Leaf
 from adjoint.backends.array_api import ArrayAPI
 from adjoint.backends.cupy import CuPy
+from adjoint.backends.dask import Dask
 from adjoint.backends.jax import JAX
 from adjoint.backends.numpy import NumPy
 from adjoint.backends.reference import Reference
@@ -36,7 +37,7 @@ _current: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoi
 _active: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_level", default=None)
 
 _LEAVES: dict[str, Callable[..., Backend]] = {"numpy": NumPy, "reference": Reference}
-_LIBRARIES: dict[str, type[Leaf]] = {"cupy": CuPy, "jax": JAX, "torch": Torch}  # optional, with devices of their own
+_LIBRARIES: dict[str, type[Leaf]] = {"cupy": CuPy, "dask": Dask, "jax": JAX, "torch": Torch}  # optional
 _DECORATORS: dict[str, Callable[..., Backend]] = {
     "autodiff": Autodiff,
     "tangent": Tangent,
@@ -48,6 +49,7 @@ _DECORATORS: dict[str, Callable[..., Backend]] = {
 }
 _OPTIONS = {
     "reference": {"digits"},
+    "dask": {"chunks"},
     "autodiff": {"checkpointing", "strong_zero"},
     "taylor": {"order"},
     "batched": {"size", "randomness"},

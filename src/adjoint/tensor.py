@@ -334,6 +334,10 @@ class Tensor(Generic[B]):
     @bound
     def native(self) -> Any: ...
     @bound
+    def compute(self) -> np.ndarray[Any, Any]: ...
+    @bound
+    def persist(self) -> Tensor[B]: ...
+    @bound
     def item(self) -> Any: ...
     @bound
     def tolist(self) -> Any: ...
@@ -604,11 +608,6 @@ def wrap(array: Array, device: Backend) -> Tensor[Any]:
     return out
 
 
-def known(x: Tensor[Any]) -> np.ndarray[Any, Any] | None:
-    """All values, of a batch those of every example, to be checked; None where nobody knows them yet."""
-    return None if x._device.unknown(x._array) else x._device.values_of(x._array)
-
-
 def refuse_ended(x: Tensor[Any], what: str) -> None:
     """Raises EndedError for a tensor that a transform has left over."""
     if x._device.ended:
@@ -780,6 +779,26 @@ def fitting(scalar: Any, dtype: DType, name: str) -> Any:
     return scalar
 
 
+def known(x: Tensor[Any]) -> np.ndarray[Any, Any] | None:
+    """All values, of a batch those of every example, for checks; None where a library has not computed them yet."""
+    return x._device.known_values(x._array)
+
+
+def verified(
+    x: Tensor[Any], test: Callable[[np.ndarray[Any, Any]], bool], error: Callable[[np.ndarray[Any, Any]], Exception]
+) -> Tensor[Any]:
+    """The tensor, with values that pass a test: now, or when they are computed, each part of them.
+
+    Test and error may be sent to other processes: they hold no tensors.
+    """
+    values = known(x)
+    if values is None:
+        return wrap(x._device.verified(x._array, test, error), x._device)
+    if values.size and not test(values):
+        raise error(values)
+    return x
+
+
 def unary(name: str, x: Tensor[Any]) -> Tensor[Any]:
     """An elementwise primitive of one operand that keeps the dtype, or is of its own."""
     return run(name, (x,))  # type: ignore[no-any-return]
@@ -819,7 +838,8 @@ def explain(
         return error
     specs = [Spec(tuple(a.shape), device.dtype_of(a)) if hasattr(a, "shape") else a for a in arrays]
     try:
-        result_spec(TABLE[name], specs, parameters)
+        if not TABLE[name].dynamic:
+            result_spec(TABLE[name], specs, parameters)
     except errors.ShapeError as found:
         return found if str(found).startswith(name) else type(found)(f"{name}: {found}")
     received = ", ".join(f"{s.dtype} of shape {s.shape}" if isinstance(s, Spec) else repr(s) for s in specs)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
-from adjoint import errors
-from adjoint.backend import Backend, Decorator
+from adjoint import errors, trees
+from adjoint.backend import Backend, Decorator, Leaf
+from adjoint.functions.gradients import Gradients
 from adjoint.tensor import Tensor, wrap
+
+T = TypeVar("T")
 
 
 def numpy(x: Tensor[Any], /) -> np.ndarray[Any, Any]:
@@ -39,6 +43,75 @@ def native(x: Tensor[Any], /) -> Any:
     """
     array = x.device.native(x._array)
     return numpy(x) if isinstance(array, (np.ndarray, np.generic)) else array
+
+
+def compute(tree: T, /) -> T:
+    """The tree with the values of its tensors: NumPy arrays, read-only.
+
+    Those of a lazy library, such as Dask, are computed in one run of their graphs, so that what several have in common
+    is computed once. `Gradients` in the tree are gradients with the values, as tensors. Everything else stays.
+
+    >>> import adjoint as ad
+    >>> ad.compute({"x": ad.tensor([1.0, 2.0]) * 2, "n": 3})
+    {'x': array([2., 4.], dtype=float32), 'n': 3}
+    """
+    leaves, structure = trees.flatten(tree)
+    found = _arrays(leaves)
+    values = iter(_at_once(found, lambda leaf, arrays: leaf.computed(arrays)))
+    out: list[Any] = []
+    for x in leaves:
+        if isinstance(x, Tensor):
+            view = next(values).view()
+            view.flags.writeable = False
+            out.append(view)
+        elif isinstance(x, Gradients):
+            out.append(x.map(lambda g: wrap(g.device.from_numpy(next(values), copy=False), g.device)))
+        else:
+            out.append(x)
+    return trees.unflatten(structure, out)  # type: ignore[no-any-return]
+
+
+def persist(tree: T, /) -> T:
+    """The tree with its tensors computed, in one run, and kept where they were computed.
+
+    What is made of them starts from the values: without it the graph of a loop grows with every step. They are tracked
+    as before. Where libraries compute at once, as all but Dask do, the tensors stay as they are. So does everything
+    else in the tree.
+
+    >>> import adjoint as ad
+    >>> ad.persist(ad.tensor([1.0]) * 2)
+    Tensor([2.], dtype=float32, device=autodiff<numpy>)
+    """
+    leaves, structure = trees.flatten(tree)
+    arrays = iter(_at_once(_arrays(leaves), lambda leaf, arrays: leaf.persisted(arrays)))
+    out: list[Any] = []
+    for x in leaves:
+        if isinstance(x, Tensor):
+            out.append(wrap(x.device.behind(x._array, next(arrays)), x.device))
+        elif isinstance(x, Gradients):
+            out.append(x.map(lambda g: wrap(g.device.behind(g._array, next(arrays)), g.device)))
+        else:
+            out.append(x)
+    return trees.unflatten(structure, out)  # type: ignore[no-any-return]
+
+
+def _arrays(leaves: list[Any]) -> list[tuple[Leaf, Any]]:
+    """The arrays behind all tensors and gradients among leaves, in order, with their backends."""
+    tensors = [t for x in leaves for t in (x.values() if isinstance(x, Gradients) else [x]) if isinstance(t, Tensor)]
+    for x in tensors:
+        if tuple(x.device.bare(x._array).shape) != x.shape:
+            x.numpy()  # raises, as the value of a batched tensor does
+    return [(x.device.leaf, x.device.bare(x._array)) for x in tensors]
+
+
+def _at_once(found: list[tuple[Leaf, Any]], run: Callable[[Leaf, list[Any]], list[Any]]) -> list[Any]:
+    """What `run` makes of the arrays of each backend."""
+    out: list[Any] = [None] * len(found)
+    for leaf in dict.fromkeys(leaf for leaf, _ in found):
+        places = [i for i, (of, _) in enumerate(found) if of is leaf]
+        for i, made in zip(places, run(leaf, [found[i][1] for i in places]), strict=True):
+            out[i] = made
+    return out
 
 
 def item(x: Tensor[Any], /) -> Any:
@@ -156,17 +229,26 @@ def __dlpack_device__(x: Tensor[Any], /) -> tuple[int, int]:
 
 def _status(x: Tensor[Any]) -> str:
     node = getattr(x._array, "node", None)
-    if node is None and not x.device.unknown(x._array) and x.device.values_of(x._array).shape != x.shape:
+    if node is None and tuple(x.device.bare(x._array).shape) != x.shape:
         return f", shape={x.shape} of each example"
     if node is None:
         return ", tracked" if x.device.tracked(x._array) else ""
     return ", leaf" if node.parents == () else f", tracked by {node.name}"
 
 
+def _lazy(x: Tensor[Any]) -> str | None:
+    """What stands for values that would have to be computed."""
+    leaf: Leaf = x.device.leaf
+    return leaf.summary(x.device.bare(x._array))
+
+
 def __repr__(x: Tensor[Any], /) -> str:
-    """The values as NumPy shows them, the dtype, the backend, and whether the tensor is tracked."""
-    if x.device.unknown(x._array):
-        return f"Tensor({x.native()!r}, device={x.device}{_status(x)})"
+    """The values as NumPy shows them, the dtype, the backend, and whether the tensor is tracked.
+
+    In the place of values that are not computed yet stand the shape and its chunks.
+    """
+    if (lazy := _lazy(x)) is not None:
+        return f"Tensor({lazy}, dtype={x.dtype}, device={x.device}{_status(x)})"
     values = np.array2string(x.device.values_of(x._array), separator=", ", prefix="Tensor(")
     empty = "" if x.size else f"shape={x.shape}, "
     return f"Tensor({values}, {empty}dtype={x.dtype}, device={x.device}{_status(x)})"
@@ -177,7 +259,7 @@ def _repr_html_(x: Tensor[Any], /) -> str:
     import html  # used by few, and its table of entities takes a while
 
     facts = f"{x.dtype}, shape {x.shape}, {x.device}{_status(x)}"
-    values = repr(x) if x.device.unknown(x._array) else np.array2string(x.device.values_of(x._array), separator=", ")
+    values = _lazy(x) or np.array2string(x.device.values_of(x._array), separator=", ")
     return (
         f'<div><span style="opacity:.7;font-size:85%">Tensor: {html.escape(facts)}</span>'
         f'<pre style="margin:.2em 0">{html.escape(values)}</pre></div>'

@@ -17,7 +17,7 @@ from adjoint.devices import active_level, default_device, foreign, home
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
 from adjoint.primitives import Shape
-from adjoint.tensor import Tensor, cast, explain, fitting, operand, refuse_ended, run, same, weak, wrap
+from adjoint.tensor import Tensor, cast, explain, fitting, known, operand, refuse_ended, run, same, weak, wrap
 
 D = TypeVar("D", bound=Backend)
 Default = Tensor[Autodiff[NumPy]]
@@ -156,7 +156,9 @@ def tensor(values: Any, *, dtype: Any = None, device: Any = None) -> Tensor[Any]
     """
     if isinstance(values, Tensor):
         device = values.device if device is None else device
-        values = values.numpy()
+        bare = values.device.bare(values._array)
+        lazy = known(values) is None and _place(device).leaf is values.device.leaf and bare.shape == values.shape
+        values = bare if lazy else values.numpy()
     place = _place(device)
     adopted = _adopted(values, dtype, place)
     if adopted is not None:

@@ -35,6 +35,7 @@ from adjoint.tensor import (
     refuse_leaf,
     run,
     table,
+    verified,
     weak,
     wrap,
 )
@@ -158,13 +159,23 @@ def _beside(indices: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
 
 def as_places(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tensor[Any]:
     """Non-negative indices, or an error that names the first wrong one."""
-    values = known(indices)
-    low, high = (-1, -1) if values is None else as_limits(values)
-    if values is not None and (low < -size or high >= size):
-        wrong = low if low < -size else high
-        raise errors.OutOfRangeError(
-            f"index {wrong} is out of range for axis {axis} of size {size}, in a tensor of shape {shape}"
+
+    def wrong(low: int, high: int) -> Exception:
+        return errors.OutOfRangeError(
+            f"index {low if low < -size else high} is out of range for axis {axis} of size {size}, in a tensor of "
+            f"shape {shape}"
         )
+
+    values = known(indices)
+    if values is None:  # leaves count negative ones from the end, too
+        return verified(
+            indices,
+            lambda places: -size <= places.min() and places.max() < size,
+            lambda places: wrong(int(places.min()), int(places.max())),
+        )
+    low, high = as_limits(values)
+    if low < -size or high >= size:
+        raise wrong(low, high)
     return indices if low >= 0 else run("where", (indices < 0, indices + size, indices))
 
 

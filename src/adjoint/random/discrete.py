@@ -163,7 +163,7 @@ def _weighted(name: str, size: int, shape: tuple[int, ...], replace: bool, p: An
     (share,) = _constant(draw)
     if share.shape != (size,):
         raise errors.ShapeError(f"{name}: there are {size} to choose from, and probabilities of shape {share.shape}")
-    values = share.device.values_of(share._array) if not replace else known(share)
+    values = known(share)
     if values is not None and np.abs(values.sum(axis=-1) - 1.0).max() > 1e-6:
         raise errors.ArgumentError(f"{name}: probabilities must sum to one, received a sum of {values.sum()}")
     count = math.prod(shape)
@@ -171,8 +171,7 @@ def _weighted(name: str, size: int, shape: tuple[int, ...], replace: bool, p: An
         ends = share.cumulative_sum(axis=0)
         ends = (ends / ends[-1])[:-1]
         return searchsorted(ends, draw.uniform(shape), side="right")
-    assert values is not None
-    if count > (values > 0).sum(axis=-1).min():
+    if values is not None and count > (values > 0).sum(axis=-1).min():
         raise errors.ArgumentError(f"{name}: {count} choices without replacement, and fewer that are possible")
     noise = -log(-log(draw.uniform((size,))))
     return argsort(log(share) + noise, descending=True)[:count].reshape(shape)
