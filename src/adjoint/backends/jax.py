@@ -36,7 +36,7 @@ class JAX(ArrayAPI):
     function. Needs `pip install 'adjoint[jax]'`. Raises DeviceError where JAX is not installed, or has no such device.
 
     >>> import adjoint as ad
-    >>> ad.tensor([1.0, 2.0], device=ad.JAX())
+    >>> ad.tensor([1.0, 2.0], device=ad.JAX())  # doctest: +SKIP
     Tensor([1., 2.], dtype=float32, device=jax)
     """
 
