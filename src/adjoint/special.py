@@ -104,7 +104,7 @@ def _reals(name: str, *values: object) -> list[Tensor[Any]]:
 
 def _wide(x: Tensor[Any]) -> Tensor[Any]:
     """In double precision, for what is composed of several functions: rounded once, at the end."""
-    return cast(x, dtypes.float64)
+    return cast(x, x.device.leaf.widest(dtypes.float64))
 
 
 def _one(name: str, x: Any, function: str, **parameters: Any) -> Tensor[Any]:
@@ -251,7 +251,7 @@ def _polygamma(n: int, x: Tensor[Any]) -> Tensor[Any]:
     """5.15.1."""
     if n == 0:
         return digamma(x)
-    order = asarray(n + 1.0, dtype=dtypes.float64, device=x.device)
+    order = asarray(n + 1.0, dtype=x.device.leaf.widest(dtypes.float64), device=x.device)
     sums = run("zeta", (order, _wide(x)), order=0)
     # n! in parts, because it may overflow where its product with a small sum does not
     parts = int(math.lgamma(n + 1.0) // 700) + 1

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, TypeVar
 
+import numpy as np
+
 from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_number, as_tensors
@@ -12,7 +14,7 @@ from adjoint.functions.elementwise import abs as size_of
 from adjoint.functions.elementwise import divide, exp, log, log1p, square, where
 from adjoint.nn.arguments import real, reduced
 from adjoint.primitives import broadcast_shapes
-from adjoint.tensor import Tensor, operand, run
+from adjoint.tensor import Tensor, known, operand, run
 
 B = TypeVar("B", bound=Backend)
 
@@ -191,7 +193,8 @@ def gaussian_nll_loss(
         fits = False
     if not fits:
         raise errors.ShapeError(f"{name}: a variance of shape {shape} does not broadcast to x of shape {x.shape}")
-    if (given.device.values_of(given._array) < 0).any() if isinstance(given, Tensor) else given < 0:
+    values = known(given) if isinstance(given, Tensor) else np.asarray(given)
+    if values is not None and (values < 0).any():
         raise errors.ArgumentError(f"{name}: a variance is not negative, received {errors.shown(var)}")
     variance: Any = max(given, eps) if isinstance(given, (int, float)) else given
     if isinstance(variance, Tensor):
