@@ -398,4 +398,4 @@ def test_a_worker_killed_in_the_middle_of_a_backward(cluster: Any, tmp_path: Any
 
 
 def test_the_page_gives_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    run_page("docs/backends_dask.md", capsys)
+    run_page("docs/dask.md", capsys)

@@ -7,6 +7,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 import inspect
+import itertools
 import re
 import subprocess
 import sys
@@ -125,17 +126,24 @@ def test_import_brings_few_modules() -> None:
 PAGES = ["README.md", "CONTRIBUTING.md", *[f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))]]
 
 
+def _blocks(text: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+
+def _missing(blocks: list[str]) -> bool:
+    """Whether they import an optional library that is not installed."""
+    names = re.findall(r"^(?:import|from) (\w+)", "\n".join(blocks), re.MULTILINE)
+    return any(name in OPTIONAL and importlib.util.find_spec(name) is None for name in names)
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_examples_on_pages_give_what_they_say(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The Python blocks of a page run one after the other; a comment behind `print(...)` says what it prints."""
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
-    for module in re.findall(r"^(?:import|from) (\w+)", "\n".join(blocks), re.MULTILINE):
-        if module in OPTIONAL:
-            pytest.importorskip(module)
+    first, *sections = [_blocks(text) for text in (ROOT / page).read_text().split("\n## ")]
+    if _missing(first):
+        pytest.skip("needs what its first lines import")
     scope: dict[str, object] = {"__name__": "__main__"}
-    for block in blocks:
-        if any(importlib.util.find_spec(name) is None for name in re.findall(r"^import (\w+)", block, re.MULTILINE)):
-            continue  # of an optional library
+    for block in [*first, *itertools.chain(*[blocks for blocks in sections if not _missing(blocks)])]:
         said = re.findall(r"^ *print\(.*\) +# (.*)$", block, re.MULTILINE)
         if "os.environ" in block:  # what libraries read when they are imported is for a process of its own
             printed = python(block)
