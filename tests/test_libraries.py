@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import peer
+from conftest import peer, same
 
 import adjoint as ad
 from adjoint import errors
@@ -32,6 +32,18 @@ def test_names_that_mean_no_device() -> None:
     for name in ("numpy:0", "autodiff:0<numpy>", "torch:", "torch<numpy>"):
         with pytest.raises(errors.DeviceError):
             ad.device(name)
+
+
+@pytest.mark.parametrize(("module", "way"), [("jax.numpy", "JAX"), ("dask.array", "Dask")])
+def test_a_namespace_with_a_backend_of_its_own_names_it(module: str, way: str) -> None:
+    with pytest.raises(errors.DeviceError, match=rf"ad\.{way}\(\)"):
+        ad.ArrayAPI(peer(module))
+
+
+def test_numpy_and_torch_through_the_standard() -> None:
+    for module in (np, peer("torch")):
+        x = ad.tensor([1.0, 2.0], device=ad.Autodiff(ad.ArrayAPI(module))).require_grad()
+        same(ad.exp(x).sum().backward()[x] / ad.exp(x).inner(), np.ones(2, np.float32))
 
 
 # --- PyTorch ---

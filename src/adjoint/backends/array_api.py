@@ -33,6 +33,9 @@ _DTYPES = (
 )  # fmt: skip
 
 
+_OWN = {"jax.numpy": "ad.JAX()", "dask.array": "ad.Dask()"}  # whose arrays never change, or are computed later
+
+
 class ArrayAPI(Leaf):
     """A namespace of the array API standard, such as `array_api_strict`, on one of its devices.
 
@@ -50,6 +53,8 @@ class ArrayAPI(Leaf):
         super().__init__()
         if not isinstance(xp, ModuleType):
             raise errors.DeviceError(f"ArrayAPI: expected a module such as array_api_strict, received {xp!r}")
+        if type(self) is ArrayAPI and xp.__name__ in _OWN:
+            raise errors.DeviceError(f"ArrayAPI: {xp.__name__} has a backend of its own, {_OWN[xp.__name__]}")
         needed("array_api_extra", "array-api")
         self.module, self.device = xp, device
         namespace = _standard(xp)
