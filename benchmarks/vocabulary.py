@@ -11,14 +11,16 @@ import adjoint as ad
 from benchmarks.cases import Case, Run, _values
 
 
-def _both(f: Callable[[Any, Any, Any], Any], values: list[Any], constants: list[Any]) -> dict[str, Callable[[], Run]]:
+def _both(
+    f: Callable[[Any, Any, Any], Any], values: list[Any], constants: list[Any], *, library: str = "nn"
+) -> dict[str, Callable[[], Run]]:
     """A scalar function of parameters and constants, `f(functions, parameters, constants)`, in either library."""
 
     def ours() -> Run:
         leaves, fixed = [ad.tensor(v).require_grad() for v in values], [ad.tensor(v) for v in constants]
 
         def run() -> None:
-            loss = f(ad.nn, leaves, fixed)
+            loss = f(getattr(ad, library), leaves, fixed)
             loss.item()
             loss.backward()
 
@@ -30,7 +32,7 @@ def _both(f: Callable[[Any, Any, Any], Any], values: list[Any], constants: list[
         leaves, fixed = [t.tensor(v, requires_grad=True) for v in values], [t.tensor(v) for v in constants]
 
         def run() -> None:
-            loss = f(t.nn.functional, leaves, fixed)
+            loss = f(t.nn.functional if library == "nn" else t.linalg, leaves, fixed)
             loss.item()
             loss.backward()
             for leaf in leaves:
@@ -66,8 +68,69 @@ def _layer_norm() -> dict[str, Callable[[], Run]]:
     return _both(lambda F, p, c: (F.layer_norm(p[0], (512,), p[1], p[2]) * c[0]).sum(), given, weights)
 
 
+def _depthwise() -> dict[str, Callable[[], Run]]:
+    """Each of 32 channels with a 3 x 3 kernel of its own; 16 images of 28 x 28."""
+    given, weights = _values((16, 32, 28, 28), (32, 1, 3, 3)), _values((16, 32, 28, 28), seed=1)
+    return _both(lambda F, p, c: (F.conv2d(p[0], p[1], padding=1, groups=32) * c[0]).sum(), given, weights)
+
+
+# --- linear algebra: 64 matrices of 32 x 32, value and gradients ---
+
+STACK = (64, 32, 32)
+
+
+def _matrices(
+    f: Callable[[Any, Any], Any], values: list[Any], weights: list[tuple[int, ...]]
+) -> dict[str, Callable[[], Run]]:
+    """A weighted sum of what `f(linalg, parameters)` gives."""
+
+    def loss(linalg: Any, p: Any, c: Any) -> Any:
+        out = f(linalg, p)
+        parts = out if isinstance(out, tuple) else (out,)
+        total = (parts[0] * c[0]).sum()
+        return total + (parts[1] * c[1]).sum() if len(c) > 1 else total
+
+    return _both(loss, values, _values(*weights, seed=1), library="linalg")
+
+
+def _definite() -> Any:
+    (x,) = _values(STACK)
+    return x @ x.transpose(0, 2, 1) / 32 + np.eye(32, dtype=np.float32)
+
+
+def _cholesky() -> dict[str, Callable[[], Run]]:
+    return _matrices(lambda L, p: L.cholesky(p[0]), [_definite()], [STACK])
+
+
+def _solve() -> dict[str, Callable[[], Run]]:
+    return _matrices(lambda L, p: L.solve(p[0], p[1]), [_definite(), *_values(STACK, seed=2)], [STACK])
+
+
+def _eigh() -> dict[str, Callable[[], Run]]:
+    """Eigenvalues, and the squares of the eigenvectors' elements, which no sign changes."""
+
+    def f(linalg: Any, p: Any) -> Any:
+        values, vectors = linalg.eigh(p[0])
+        return values, vectors * vectors
+
+    return _matrices(f, [_definite()], [STACK[:2], STACK])
+
+
+def _svd() -> dict[str, Callable[[], Run]]:
+    def f(linalg: Any, p: Any) -> Any:
+        u, values, _ = linalg.svd(p[0], full_matrices=False)
+        return values, u * u
+
+    return _matrices(f, _values(STACK), [STACK[:2], STACK])
+
+
 CASES = [
     Case("conv net: 16 and 32 channels, pooling, linear; 64 images of 28 x 28", _conv_net(), {"PyTorch": 2.0}),
     Case("attention, 8 x 4 x 128 x 32", _attention(), {"PyTorch": 1.3}),
     Case("layer_norm, 1024 x 512", _layer_norm(), {"PyTorch": 1.3}),
+    Case("depthwise convolution, 16 x 32 x 28 x 28", _depthwise()),
+    Case("cholesky, 64 x 32 x 32", _cholesky(), {"PyTorch": 1.2}),
+    Case("solve, 64 x 32 x 32", _solve(), {"PyTorch": 1.2}),
+    Case("eigh, 64 x 32 x 32", _eigh(), {"PyTorch": 1.2}),
+    Case("svd, 64 x 32 x 32", _svd(), {"PyTorch": 1.2}),
 ]

@@ -28,6 +28,7 @@ import scipy.fft
 import scipy.integrate
 import scipy.linalg
 import scipy.ndimage
+import scipy.optimize.elementwise
 import scipy.signal
 import scipy.special
 import scipy.stats
@@ -83,6 +84,11 @@ def _named(topic: str, module: Any, names: str, *args: Array) -> None:
     _add(topic, args, **{name: getattr(module, name) for name in names.split() if hasattr(module, name)})
 
 
+def _beside(x: Array, values: Any) -> Array:
+    """Constants in the library of x: SciPy takes arrays of one library."""
+    return ad.asarray(values, device=x.device) if isinstance(x, ad.Tensor) else np.asarray(values)
+
+
 # --- SciPy ---
 
 _special = "scipy.special"
@@ -95,6 +101,8 @@ _named(
 _named(_special, scipy.special, "erfinv logit ndtri", A / 2)
 _named(_special, scipy.special, "xlogy xlog1py rel_entr kl_div betaln gammainc gammaincc zeta", A + 1, B + 1)
 _add(_special, (A, B, A / 4), betainc=scipy.special.betainc)
+_named(_special, scipy.special, "erfcx gamma expm1 log1p log_expit softplus exp1 rgamma j0 k0 dawsn", A)
+_add(_special, (A + 1, B / 3), stdtrit=scipy.special.stdtrit, gammaincinv=scipy.special.gammaincinv)
 _add(_special, (B + 1, A), chdtr=scipy.special.chdtr, chdtrc=scipy.special.chdtrc, stdtr=scipy.special.stdtr)
 
 _stats = "scipy.stats"
@@ -113,6 +121,17 @@ _add(
     ttest_1samp=lambda x: s.ttest_1samp(x, 0.9).statistic,
     sigmaclip=lambda x: s.sigmaclip(x).clipped,
     rankdata=s.rankdata,
+    tmean=lambda x: s.tmean(x),
+    tvar=lambda x: s.tvar(x),
+    tstd=lambda x: s.tstd(x),
+    tsem=lambda x: s.tsem(x),
+    tmin=lambda x: s.tmin(x),
+    tmax=lambda x: s.tmax(x),
+    mode=lambda x: s.mode(x).mode,
+    yeojohnson_llf=lambda x: s.yeojohnson_llf(0.5, x),
+    combine_pvalues=lambda x: s.combine_pvalues(x / 3).statistic,
+    false_discovery_control=lambda x: s.false_discovery_control(x / 3),
+    directional_stats=lambda x: s.directional_stats(x.reshape((3, 2))).mean_direction,
 )
 _add(
     _stats,
@@ -125,6 +144,22 @@ _add(
     bartlett=lambda x, y: s.bartlett(x, y).statistic,
     levene=lambda x, y: s.levene(x, y).statistic,
     power_divergence=lambda x, y: s.power_divergence(x, y * (x.sum() / y.sum())).statistic,
+    chisquare=lambda x, y: s.chisquare(x, y * (x.sum() / y.sum())).statistic,
+    mannwhitneyu=lambda x, y: s.mannwhitneyu(x, y).statistic,
+    wilcoxon=lambda x, y: s.wilcoxon(x, y).statistic,
+    kruskal=lambda x, y: s.kruskal(x, y).statistic,
+    alexandergovern=lambda x, y: s.alexandergovern(x, y).statistic,
+    brunnermunzel=lambda x, y: s.brunnermunzel(x, y).statistic,
+    fligner=lambda x, y: s.fligner(x, y).statistic,
+    mood=lambda x, y: s.mood(x, y).statistic,
+    cramervonmises_2samp=lambda x, y: s.cramervonmises_2samp(x, y).statistic,
+    spearmanr=lambda x, y: s.spearmanr(x, y).statistic,
+    pointbiserialr=lambda x, y: s.pointbiserialr(x > 1, y).statistic,
+    linregress=lambda x, y: s.linregress(x, y).slope,
+    kendalltau=lambda x, y: s.kendalltau(x, y).statistic,
+    wasserstein_distance=s.wasserstein_distance,
+    bootstrap=lambda x, y: s.bootstrap((x,), np.mean, n_resamples=9, rng=1).standard_error,
+    gaussian_kde=lambda x, y: s.gaussian_kde(x)(y),
 )
 _add(
     _stats,
@@ -153,7 +188,22 @@ _add(
     csd=lambda x: abs(g.csd(x, x[::-1] if isinstance(x, np.ndarray) else ad.flip(x), nperseg=16)[1]),
     resample=lambda x: g.resample(x, 30),
     savgol_filter=lambda x: g.savgol_filter(x, 5, 2),
-    lfilter=lambda x: g.lfilter([1.0, 0.5], [1.0, 0.2], x),
+    lfilter=lambda x: g.lfilter(_beside(x, [1.0, 0.5]), _beside(x, [1.0, 0.2]), x),
+    filtfilt=lambda x: g.filtfilt(_beside(x, [1.0]), _beside(x, [1.0, 0.3]), x),
+    upfirdn=lambda x: g.upfirdn(_beside(x, np.ones(3)), x),
+    lombscargle=lambda x: g.lombscargle(_beside(x, np.arange(60.0)), x, _beside(x, [0.5, 1.0])),
+    spectrogram=lambda x: g.spectrogram(x, nperseg=8)[2],
+    coherence=lambda x: g.coherence(x, x**2, nperseg=16)[1],
+    resample_poly=lambda x: g.resample_poly(x, 2, 3),
+    freqs=lambda x: abs(g.freqs(x[:3], x[3:6], _beside(x, np.arange(4.0)))[1]),
+    group_delay=lambda x: g.group_delay((x[:3], x[3:5]), w=8)[1],
+    tf2zpk=lambda x: abs(g.tf2zpk(x[:3], x[3:6])[2]),
+    lp2lp=lambda x: g.lp2lp(x[:3], x[3:6])[0],
+    gauss_spline=lambda x: g.gauss_spline(x, 2),
+    gausspulse=lambda x: g.gausspulse(x),
+    windows=lambda x: (
+        x * (g.windows.hann(60, xp=ad, device=x.device) if isinstance(x, ad.Tensor) else g.windows.hann(60))
+    ),
     decimate=lambda x: g.decimate(x, 2),
     medfilt=lambda x: g.medfilt(x),
     wiener=lambda x: g.wiener(x),
@@ -175,6 +225,12 @@ _add(
     svdvals=la.svdvals,
     block_diag=lambda x: la.block_diag(x, x),
     toeplitz=lambda x: la.toeplitz(x[0]),
+    circulant=lambda x: la.circulant(x[0]),
+    fiedler=lambda x: la.fiedler(x[0]),
+    orthogonal_procrustes=lambda x: la.orthogonal_procrustes(x, x @ x)[0],
+    lu=lambda x: la.lu(x)[2],
+    qr=lambda x: la.qr(x)[1],
+    lstsq=lambda x: la.lstsq(x, x[0])[0],
     khatri_rao=lambda x: la.khatri_rao(x, x),
 )
 
@@ -188,7 +244,11 @@ _add(
     laplace=n.laplace,
     uniform_filter=n.uniform_filter,
     zoom=lambda x: n.zoom(x, 2, order=1),
-    convolve=lambda x: n.convolve(x, np.ones((3, 3))),
+    convolve=lambda x: n.convolve(x, _beside(x, np.ones((3, 3)))),
+    map_coordinates=lambda x: n.map_coordinates(x, _beside(x, [[1.5], [2.5]])),
+    shift=lambda x: n.shift(x, 1.5),
+    rotate=lambda x: n.rotate(x, 30.0),
+    median_filter=lambda x: n.median_filter(x, 3),
 )
 
 _integrate = "scipy.integrate"
@@ -204,6 +264,15 @@ _add(
     nsum=lambda x: i.nsum(lambda k: 1 / k**2, x[0] * 0 + 1, x[0] * 0 + 10).sum,
 )
 
+_optimize = "scipy.optimize.elementwise"
+_add(
+    _optimize,
+    (A,),
+    find_root=lambda x: scipy.optimize.elementwise.find_root(lambda u, a: u**2 - a, (0 * x, 3 + 0 * x), args=(x,)).x,
+    find_minimum=lambda x: (
+        scipy.optimize.elementwise.find_minimum(lambda u, a: (u - a) ** 2, (x - 1, x + 0.1, x + 2), args=(x,)).x
+    ),
+)
 _differentiate = "scipy.differentiate"
 _add(
     _differentiate,

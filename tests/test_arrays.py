@@ -44,6 +44,8 @@ SIDES: Any = ("left", "right")
 
 # name, arguments, options: called with the same ones in both libraries
 SAME: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    *[("matrix_transpose", (x,), {}) for x in (A, CUBE, EMPTY)],
+    *[("astype", (x, np.dtype(dtype)), {}) for x in (A, N) for dtype in ("float32", "int8", "bool", "complex64")],
     *[("swapaxes", (CUBE, i, j), {}) for i, j in ((0, 2), (-1, 0), (1, 1))],
     *[("ravel", (x,), {}) for x in (A, N, EMPTY, np.float64(2.0))],
     *[(f"atleast_{n}d", (x,), {}) for n in (1, 2, 3) for x in (np.array(2.0), LINE, A, CUBE, normal(1, 1, 1, 2))],
@@ -77,6 +79,7 @@ SAME: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     *[("median", (np.array(x),), {}) for x in ([INF, INF], [-INF, 1.0], [1.0, INF, INF, 2.0], [NAN, 1.0], [3.0])],
     *[("ptp", (x,), {"axis": axis}) for x in (A, N, CUBE) for axis in (None, 0, (0, 1))],
     *[("average", (A,), {"axis": axis, "weights": w}) for axis, w in ((0, None), (1, LINE[:4]), (None, A), (0, A))],
+    *[("average", (CUBE,), {"axis": axis, "weights": w}) for axis, w in (((0, 2), CUBE[:, 0]), ((2, 0), CUBE[:, 0].T))],
     *[("cov", (x,), {}) for x in (A, C, LINE, N * 1.0)],
     ("cov", (A, A[::-1] ** 2), {"rowvar": False}),
     ("cov", (A,), {"aweights": np.arange(1.0, 5), "fweights": np.arange(1, 5)}),
@@ -127,6 +130,24 @@ SAME: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     *[("allclose", (A, A + x), {}) for x in (0.0, 1e-9, 1.0)],
     *[("array_equal", (x, y), {"equal_nan": e}) for x, y in ((A, A), (SPECIAL, SPECIAL), (A, LINE))
       for e in (False, True)],
+    *[(f, (H,), {"axis": axis}) for f in ("nancumsum", "nancumprod") for axis in (0, -1)],
+    *[(f, (x,), {}) for f in ("nancumsum", "nancumprod") for x in (SPECIAL, N[0], C[0])],
+    *[(f, (x, y), {}) for f in ("fmax", "fmin") for x, y in ((SPECIAL, 1.0), (SPECIAL, SPECIAL[::-1]), (N, N[::-1]))],
+    *[("exp2", (x,), {}) for x in (SPECIAL, C)],
+    *[("angle", (x,), {}) for x in (SPECIAL, C, COMPLEX, N)],
+    *[("dot", (x, y), {}) for x, y in ((LINE, LINE), (A, A.T), (CUBE, A.T), (CUBE, CUBE.transpose(0, 2, 1)), (2.0, A),
+                                       (C, C.T), (N, N.T))],
+    *[("inner", (x, y), {}) for x, y in ((LINE, LINE), (A, A), (CUBE, A), (2.0, A), (C, C), (N, N))],
+    *[("vdot", (x, y), {}) for x, y in ((LINE, LINE), (A, A.T), (C, C.T), (N, N), (C, A))],
+    *[("polyadd", (x, y), {}) for x, y in ((LINE, LINE[:3]), (N[0], LINE), (LINE[:0], LINE[:2]))],
+    *[("polymul", (x, y), {}) for x, y in ((LINE, LINE[:3]), (N[0], N[1]), (C[0], LINE))],
+    *[(f, (x, m), {}) for f in ("polyder", "polyint") for x in (LINE, N[0], C[0], LINE[:1]) for m in (1, 3)],
+    ("polyint", (LINE, 2), {"k": 3.0}),
+    *[("argwhere", (x,), {}) for x in (N, A > 0, EMPTY, np.array(1.0), np.array(0.0))],
+    *[("flatnonzero", (x,), {}) for x in (N, A > 0, EMPTY, np.array(1.0))],
+    *[("diag_indices", a, {}) for a in ((3,), (2, 3), (0,))],
+    *[("unravel_index", (x, (3, 4)), {}) for x in (np.array([[11, 0], [5, 7]]), np.array(3))],
+    ("ravel_multi_index", ((np.array([2, 0]), np.array([3, 1])), (3, 4)), {}),
     *[("tri", a, {"k": k}) for a in ((3,), (2, 4)) for k in (0, 1, -1)],
     *[(f, a, {"k": k}) for f in ("tril_indices", "triu_indices") for k in (0, 1, -1) for a in ((3,),)],
     ("indices", ((2, 3),), {}),
@@ -242,24 +263,24 @@ def test_scatter_sets_as_assignment_does() -> None:
     np.testing.assert_array_equal(ad.scatter(A, [0, 2, 0], [[1.0], [2.0], [3.0]]).numpy(), expected)
 
 
+@pytest.mark.parametrize("name", ["segment_sum", "segment_prod", "segment_max", "segment_min", "segment_mean"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint8"])
-def test_segments(dtype: str) -> None:
+def test_segments(name: str, dtype: str) -> None:
     x, segments = abs(ints(8, 2)).astype(dtype), np.array([3, 0, 0, 3, 1, 0, 3, 1])
     parts = [x[segments == i] for i in range(5)]
     least, most = _limits(dtype)
-    expected = {
-        "sum": [p.sum(0) for p in parts],
-        "prod": [p.prod(0) for p in parts],
-        "max": [p.max(0) if len(p) else np.full(2, least) for p in parts],
-        "min": [p.min(0) if len(p) else np.full(2, most) for p in parts],
-        "mean": [p.mean(0) if len(p) else np.zeros(2) for p in parts],
-    }
-    for name, theirs in expected.items():
-        f = getattr(ad, f"segment_{name}")
-        ours = f(ad.asarray(x), segments, 5)
-        assert ours.dtype == (x.dtype if name != "mean" or dtype.startswith("f") else np.float32)
-        np.testing.assert_allclose(ours.numpy(), np.array(theirs).astype(ours.dtype), rtol=1e-6)
-        np.testing.assert_array_equal(f(ad.asarray(x.T), segments, axis=1).numpy(), ours.numpy()[:4].T)
+    theirs = {
+        "segment_sum": [p.sum(0) for p in parts],
+        "segment_prod": [p.prod(0) for p in parts],
+        "segment_max": [p.max(0) if len(p) else np.full(2, least) for p in parts],
+        "segment_min": [p.min(0) if len(p) else np.full(2, most) for p in parts],
+        "segment_mean": [p.mean(0) if len(p) else np.zeros(2) for p in parts],
+    }[name]
+    f = getattr(ad, name)
+    ours = f(ad.asarray(x), segments, 5)
+    assert ours.dtype == (x.dtype if name != "segment_mean" or dtype.startswith("f") else np.float32)
+    np.testing.assert_allclose(ours.numpy(), np.array(theirs).astype(ours.dtype), rtol=1e-6)
+    np.testing.assert_array_equal(f(ad.asarray(x.T), segments, axis=1).numpy(), ours.numpy()[:4].T)
 
 
 def _limits(dtype: str) -> tuple[float, float]:
@@ -281,12 +302,54 @@ def test_running_extremes(name: str) -> None:
 
 
 def test_one_hot() -> None:
-    x = np.array([[2, 0], [5, -1]])
+    x = np.array([[2, 0], [1, 1]])
     for axis in (-1, 0, 1):
-        expected = np.moveaxis(np.where(np.arange(3) == x[..., None], 1.0, 0.0), -1, axis)
+        expected = np.moveaxis(np.where(np.arange(3) == x[..., None], 1, 0), -1, axis)
         np.testing.assert_array_equal(ad.one_hot(x, 3, axis=axis).numpy(), expected)
-    assert ad.one_hot(x, 3).dtype == ad.float32
+    assert ad.one_hot(x).shape == (2, 2, 3)
+    assert ad.one_hot(x.astype(np.uint8)).shape == (2, 2, 3)
+    assert ad.one_hot(x[:0]).shape == (0, 2, 0)
+    assert ad.one_hot(x, 3).dtype == ad.int64
     assert ad.one_hot(x, 3, dtype=bool).dtype == ad.bool
+    assert ad.nn.one_hot is ad.one_hot
+    np.testing.assert_array_equal(ad.vmap(lambda i: ad.one_hot(i, 3))(x), np.eye(3)[x])
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "symmetric", "wrap"])
+def test_borders_are_numpys(mode: Any) -> None:
+    for x in (A, N, C, LINE, CUBE, normal(1, 2), A.astype(np.float16), N > 0):
+        for width in (0, 1, (2, 0), 7, [(0, 3)] * x.ndim):
+            if x.dtype.kind == "b" and mode == "reflect":
+                continue
+            ours = ad.pad(ad.asarray(x), width, mode=mode)
+            np.testing.assert_array_equal(ours.numpy(), np.pad(x, width, mode=mode))
+            assert ours.dtype == x.dtype
+    assert ad.pad(ad.zeros((0, 2)), ((0, 0), (1, 1)), mode=mode).shape == (0, 4)
+
+
+@pytest.mark.parametrize("name", ["partition", "argpartition"])
+def test_partitions_have_the_places_that_are_asked_for(name: str) -> None:
+    for x in (LINE, A, N, H):
+        for axis in (0, -1):
+            for kth in (0, 1, -1, [0, 2]):
+                whole = np.partition(x, kth, axis=axis)
+                ours = getattr(ad, name)(ad.asarray(x), kth, axis=axis).numpy()
+                ours = ours if name == "partition" else np.take_along_axis(x, ours, axis)
+                np.testing.assert_array_equal(np.take(ours, kth, axis), np.take(whole, kth, axis))
+
+
+def test_fits_are_numpys() -> None:
+    x, y, w = np.linspace(-1, 2, 9), normal(9, 2), abs(normal(9))
+    for degree in (0, 1, 4):
+        for right in (y, y[:, 0]):
+            for weights in (None, w):
+                ours = ad.polyfit(ad.asarray(x), right, degree, w=weights)
+                np.testing.assert_allclose(ours.numpy(), np.polyfit(x, right, degree, w=weights), rtol=1e-10)
+    far = 1e3 + x  # columns of very different sizes
+    np.testing.assert_allclose(
+        ad.polyval(ad.polyfit(far, y[:, 0], 1), far).numpy(), np.polyval(np.polyfit(far, y[:, 0], 1), far)
+    )
+    assert ad.polyfit(ad.tensor([1, 2, 3]), [1, 2, 3], 1).dtype == ad.float32
 
 
 def test_lines_of_an_array() -> None:
@@ -444,6 +507,49 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: ad.piecewise(A, [A > 0], []), errors.ArgumentError, "functions"),
     (lambda: ad.geomspace(-1, 1), errors.ArgumentError, "sign"),
     (lambda: ad.heaviside(C, 0.5), errors.DtypeError, "real"),
+    (lambda: ad.pad(A, 1, mode="mirror"), errors.ArgumentError, "reflect"),
+    (lambda: ad.pad(EMPTY, 1, mode="edge"), errors.ShapeError, "axis 0"),
+    (lambda: ad.partition(A, 4), errors.OutOfRangeError, "kth 4"),
+    (lambda: ad.argpartition(LINE, "a"), errors.ArgumentTypeError, "places"),
+    (lambda: ad.fmax(C, 1.0), errors.DtypeError, "real"),
+    (lambda: ad.vdot(A, LINE), errors.ShapeError, "elements"),
+    (lambda: ad.dot(A, A), errors.ShapeError, "matmul"),
+    (lambda: ad.polyfit(LINE, LINE[:3], 1), errors.ShapeError, "vectors of one size"),
+    (lambda: ad.polyfit(LINE, LINE, -1), errors.ArgumentError, "degree"),
+    (lambda: ad.polyder(A), errors.ShapeError, "vector"),
+    (lambda: ad.polyint(LINE, -1), errors.ArgumentError, "negative"),
+    (lambda: ad.unravel_index([12], (3, 4)), errors.OutOfRangeError, "0 to 11"),
+    (lambda: ad.unravel_index([1.0], (3, 4)), errors.DtypeError, "integers"),
+    (lambda: ad.ravel_multi_index(([0],), (3, 4)), errors.ArgumentError, "2 axes"),
+    (lambda: ad.one_hot([0, 3], 3), errors.OutOfRangeError, "3 classes"),
+    (lambda: ad.one_hot([], -2), errors.DtypeError, "integers"),
+    (lambda: ad.one_hot(N[:0], -2), errors.ShapeError, "one_hot"),
+    (lambda: ad.quantile(A, "half"), errors.ArgumentError, "q is from 0 to 1"),
+    (lambda: ad.median(A, axis=np.array("a")), errors.ArgumentTypeError, "axes are integers"),
+    (lambda: ad.quantile(A, 0.5, method=LINE), errors.ArgumentError, "method"),
+    (lambda: ad.select(..., [A]), errors.ArgumentTypeError, "lists"),
+    (lambda: ad.piecewise(A, [A > 0], 2.0), errors.ArgumentTypeError, "lists"),
+    (lambda: ad.gradient(A, edge_order=LINE), errors.ArgumentTypeError, "edge_order"),
+    (lambda: ad.repeat(A, [[1], [1, 2]], axis=0), errors.ArgumentTypeError, "repeats"),
+    (lambda: ad.diag_indices(LINE), errors.ArgumentTypeError, "integer"),
+    (lambda: ad.gradient(A, axis=object()), errors.ArgumentTypeError, "axes are integers"),
+    (lambda: ad.insert(A, [[1], [1, 2]], 1.0), errors.ArgumentTypeError, "places"),
+    (lambda: ad.histogram(A, 3, range=2.0), errors.ArgumentError, "range"),
+    (lambda: ad.searchsorted(LINE, A, side=LINE), errors.ArgumentError, "side"),
+    (lambda: ad.cumulative_sum(LINE, include_initial=LINE), errors.ArgumentTypeError, "include_initial"),
+    (lambda: ad.astype(1.0, object()), errors.DtypeError, "dtype"),
+    (lambda: ad.astype("a", ad.float32), errors.DtypeError, "astype"),
+    (lambda: ad.zeros(3, dtype="ij,jk->ik"), errors.DtypeError, "dtype"),
+    (lambda: ad.result_type("ij,jk", 1.0), errors.DtypeError, "dtype"),
+    (lambda: ad.can_cast(np.array(["2020"], dtype="M8[Y]"), ad.float32), errors.DtypeError, "dtype"),
+    (lambda: ad.linalg.cross(A[:, :3], A[:, :3], axis=(0, 1)), errors.ArgumentTypeError, "axis"),
+    (lambda: ad.linalg.qr(A, mode=LINE), errors.ArgumentError, "mode"),
+    (lambda: ad.stack(np.array(1.0)), errors.ArgumentError, "at least one"),
+    (lambda: ad.vstack(np.array(1.0)), errors.ArgumentError, "at least one"),
+    (lambda: ad.tensordot(A, A, axes=np.array(1.5)), errors.ArgumentTypeError, "axes"),
+    (lambda: ad.linspace(0, 1, (2, 3)), errors.ArgumentTypeError, "num"),
+    (lambda: ad.meshgrid(LINE, indexing=LINE), errors.ArgumentError, "indexing"),
+    (lambda: ad.linalg.eig(ad.ones((2, 2), dtype=ad.float16)), errors.DtypeError, "float16"),
 ]
 
 
@@ -510,3 +616,33 @@ def test_inside_vmap() -> None:
     np.testing.assert_array_equal(
         ad.vmap(lambda s: ad.bincount(s, length=3))(segments), [np.bincount(s, minlength=3) for s in segments]
     )
+
+
+@pytest.mark.parametrize("places", [[], [True, False, True], [2, 0], [1, 1], [-1]])
+def test_values_are_inserted_at_lists_of_places(places: list[Any]) -> None:
+    x = np.asarray([1.0, 2.0, 3.0])
+    numbers = np.asarray(places) if places else np.zeros(0, dtype=np.int64)
+    np.testing.assert_array_equal(ad.insert(ad.tensor(x), places, 9.0).numpy(), np.insert(x, numbers, 9.0))
+
+
+def test_what_einsum_leaves_alone_is_a_tensor_of_its_own() -> None:
+    x = ad.tensor([1.0, 2.0])
+    y = ad.einsum("i->i", x)
+    y[0] = 5.0
+    assert x.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "int32", "int64"])
+@pytest.mark.parametrize("scalar", [False, True])
+def test_many_choices_are_those_of_few(dtype: str, scalar: bool) -> None:
+    """Large arrays are chosen from by bits: also nan, infinities and zeros of either sign."""
+    rng = np.random.default_rng(0)
+    x, y = (rng.integers(-4, 5, 5000).astype(dtype) for _ in range(2))
+    if dtype.startswith("f"):
+        x[:4], y[4:8] = [np.nan, np.inf, -0.0, 0.0], [np.nan, -np.inf, -0.0, 0.0]
+    chosen = rng.random(5000) < 0.5
+    other = y.dtype.type(3) if scalar else y
+    expected = np.where(chosen, x, other)
+    out = ad.where(ad.tensor(chosen), ad.tensor(x), 3 if scalar else ad.tensor(y)).numpy()
+    assert out.dtype == expected.dtype
+    assert out.tobytes() == expected.tobytes()

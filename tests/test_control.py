@@ -493,6 +493,27 @@ def test_while_loop_refuses_reverse_mode_before_it_runs() -> None:
     assert calls == []
 
 
+def test_jacobians_through_while_loop_go_forward() -> None:
+    def f(x: Any) -> Any:
+        return {"y": ad.while_loop(lambda c: c.sum() < 9, lambda c: c * x[:2], x[:2] * x[1:])}, x
+
+    def f2(x: Any) -> Any:
+        return ad.while_loop(lambda c: c < 9, lambda c: c * x.sum(), x[0] * x[1])
+
+    x = np.array([1.5, 2.0, 0.5])
+    found, aux = ad.jacobian(f, has_aux=True)(x)
+    np.testing.assert_array_equal(found["y"], ad.jacobian(f, mode="forward", has_aux=True)(x)[0]["y"])
+    np.testing.assert_array_equal(aux, x)
+    np.testing.assert_array_equal(ad.jacobian(f2)(x), ad.jacobian(f2, mode="forward")(x))
+    assert ad.vmap(ad.jacobian(f2))(np.stack([x, 2 * x])).shape == (2, 3)
+    twice = ad.jacobian(ad.jacobian(f2))(x)
+    np.testing.assert_array_equal(twice, ad.jacobian(ad.jacobian(f2, mode="forward"), mode="forward")(x))
+    assert twice.any()
+    for refused in (ad.jacobian(f2, mode="reverse"), ad.grad(lambda x: ad.jacobian(f2)(x).sum()), ad.hessian(f2)):
+        with pytest.raises(errors.ForwardOnlyError, match="the carry is tracked by reverse mode"):
+            refused(x)
+
+
 def test_while_loop_names_what_is_tracked() -> None:
     with pytest.raises(errors.GraphError, match=r"the carry\['a'\]\[1\] is tracked"):
         ad.grad(lambda x: ad.while_loop(lambda c: True, lambda c: c, {"a": (0.0, x)})["a"][1])(1.0)
@@ -695,6 +716,31 @@ def test_map_in_batches(size: int) -> None:
     assert len(sizes) == -(-7 // size)  # f runs once for each batch
     empty = ad.map(lambda x: x["a"] > 0, {"a": np.zeros((0, 3))}, batch_size=size)
     assert (empty.shape, empty.dtype) == ((0, 3), np.bool_)
+
+
+@pytest.mark.parametrize("every", [None, 2])
+def test_loops_draw_as_python_does(every: int | None) -> None:
+    """Also where the first step is run twice, because a number of the carry takes another dtype."""
+
+    def f(x: Any) -> Any:
+        return x * ad.random.normal((), dtype=ad.float64)
+
+    answers = []
+    for run in (
+        lambda x: f(x) + f(x) + f(x),
+        lambda x: ad.scan(lambda c, _: (c + f(x), None), 0.0, length=3, checkpoint_every=every)[0],
+        lambda x: ad.fori_loop(0, 3, lambda _, c: c + f(x), 0.0),
+    ):
+        ad.random.seed(3)
+        answers.append(ad.value_and_grad(run)(1.0))
+    np.testing.assert_allclose(answers, np.broadcast_to(answers[0], (3, 2)), rtol=1e-14)
+    np.testing.assert_allclose(*answers[0], rtol=1e-14)
+
+
+def test_batches_of_map_draw_for_each_slice() -> None:
+    drawn = ad.map(lambda x: x + ad.random.normal(()), np.zeros(7), batch_size=3)
+    assert drawn.shape == (7,)
+    assert len(set(drawn.tolist())) == 7
 
 
 def test_length() -> None:

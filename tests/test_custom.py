@@ -252,6 +252,45 @@ def test_rules_that_do_not_fit() -> None:
         ad.vmap(b)(X)
 
 
+def test_rules_that_are_not_linear_have_no_transpose() -> None:
+    def rule(p: Any, t: Any) -> Any:
+        return ad.sin(p[0]), t[0] * slope(p[0]) + rest(t[0])
+
+    for rest in (lambda t: 1.0, lambda t: t * t, lambda t: 3 * ad.exp(t)):
+        f, slope = ad.custom_jvp(ad.sin), ad.cos
+        f.defjvp(rule)
+        for run in (ad.grad(lambda x, f=f: f(x).sum()), ad.vmap(ad.grad(f)), ad.jacobian(f, mode="reverse")):
+            with pytest.raises(ad.errors.BackwardError) as caught:
+                run(X)
+            assert isinstance(caught.value.__cause__, ad.errors.ArgumentError)
+            assert "custom_jvp(sin): its rule is not linear in tangents" in str(caught.value.__cause__)
+        rest, kept = (lambda t: 0.0), rest
+        f.defjvp(rule)  # another one, which is
+        np.testing.assert_allclose(ad.vmap(ad.grad(f))(X), np.cos(X))
+        rest = kept
+        f.defjvp(rule)  # and the first again
+        with pytest.raises(ad.errors.BackwardError):
+            ad.grad(f)(1.0)
+    clipped = ad.custom_vjp(lambda x: x)
+    clipped.defvjp(lambda x: (x, None), lambda _, g: (ad.clip(g, -0.1, 0.1),))
+    np.testing.assert_array_equal(ad.grad(lambda x: clipped(x).sum())(X), np.full_like(X, 0.1))
+    with pytest.raises(ad.errors.ArgumentError, match="its rule is not linear in cotangents"):
+        ad.jvp(clipped, (X,), (X,))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("size", [0, 1, 1000])
+def test_linear_rules_have_a_transpose_whatever_is_rounded(dtype: str, size: int) -> None:
+    rng = np.random.default_rng(0)
+    x = (rng.standard_normal(size) * 10).astype(dtype)
+    f = ad.custom_jvp(lambda x: x * x)
+    f.defjvp(lambda p, t: (p[0] * p[0], 2 * p[0] * t[0]))
+    g = ad.vjp(f, x)[1](np.conj(x) / 10)[0]
+    np.testing.assert_allclose(g, ad.vjp(lambda x: x * x, x)[1](np.conj(x) / 10)[0], rtol=1e-2)
+    assert np.isnan(ad.grad(f)(np.float64("nan")))
+    assert ad.grad(f)(np.float64("inf")) == np.inf
+
+
 def test_rules_are_functions() -> None:
     for give in (
         lambda: ad.custom_vjp(ad.sin).defvjp(ad.sin, 3),

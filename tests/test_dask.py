@@ -146,7 +146,7 @@ def test_persist_keeps_values_and_tracking(here: None) -> None:
 
 
 def blocks(x: ad.Tensor[Any]) -> Any:
-    return x.device.bare(x._array).chunks
+    return x.native().chunks
 
 
 def test_primitives_keep_chunks(lazy: list[int]) -> None:

@@ -24,6 +24,8 @@ def _seeded() -> None:
 
 
 CONTINUOUS: dict[str, tuple[Callable[..., Any], Any]] = {
+    "normal": (lambda **k: R.normal(N, mean=1.0, std=2.0, **k), stats.norm(1, 2)),
+    "uniform": (lambda **k: R.uniform(N, low=-1.0, high=3.0, **k), stats.uniform(-1, 4)),
     "exponential": (lambda **k: R.exponential(N, scale=2.0, **k), stats.expon(scale=2)),
     "cauchy": (lambda **k: R.cauchy(N, loc=1.0, scale=2.0, **k), stats.cauchy(1, 2)),
     "gumbel": (lambda **k: R.gumbel(N, loc=-1.0, scale=0.5, **k), stats.gumbel_r(-1, 0.5)),
@@ -44,6 +46,10 @@ CONTINUOUS: dict[str, tuple[Callable[..., Any], Any]] = {
     ),
     "truncated_normal, one bound": (lambda **k: R.truncated_normal(1.0, math.inf, N, **k), stats.truncnorm(1, np.inf)),
     "truncated_normal, far out": (lambda **k: R.truncated_normal(-12.0, -9.0, N, **k), stats.truncnorm(-12, -9)),
+    "truncated_normal, beyond the far": (
+        lambda **k: R.truncated_normal(50.0, 51.0, N, dtype=ad.float64).astype(k["dtype"]) - 50.0,
+        stats.truncnorm(50, 51, loc=-50),
+    ),
     "dirichlet": (lambda **k: R.dirichlet([1.0, 2.0, 3.0], N, **k)[:, 1], stats.beta(2, 4)),
     "dirichlet, small": (lambda **k: R.dirichlet([0.05, 1.0], N, **k)[:, 0], stats.beta(0.05, 1)),
 }  # fmt: skip
@@ -323,6 +329,29 @@ def test_checkpoints_draw_the_same_numbers_again() -> None:
     assert found[0] == found[1]
 
 
+def test_counts_of_trials_stay_in_their_dtype() -> None:
+    for dtype in (ad.int8, ad.int32, ad.int64):
+        found = R.geometric(1e-30, 5, dtype=dtype).numpy()
+        assert found.dtype == dtype
+        assert (found == np.iinfo(dtype).max).all()
+    assert R.geometric(1e-30, dtype=ad.float64).item() > 1e25
+
+
+@pytest.mark.parametrize(("low", "high"), [(-51.0, -50.0), (50.0, 51.0), (-math.inf, -60.0), (37.1, 37.3)])
+def test_numbers_of_far_tails_follow_the_bounds(low: float, high: float) -> None:
+    def mean(bounds: Any) -> Any:
+        ad.random.seed(5)
+        return R.truncated_normal(bounds[0], bounds[1], 50).mean()
+
+    bounds = np.array([low, high])
+    slope = ad.grad(mean)(bounds)
+    for i in np.flatnonzero(np.isfinite(bounds)):
+        step = 1e-4 * (np.arange(2) == i)
+        difference = mean(ad.asarray(bounds + step)).item() - mean(ad.asarray(bounds - step)).item()
+        assert slope[i] == pytest.approx(difference / 2e-4, rel=1e-4, abs=1e-8)
+    assert np.isfinite(slope).all()
+
+
 # --- what they refuse ---
 
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
@@ -343,6 +372,9 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "too many": (lambda: R.choice(3, 4, replace=False), "4 choices of 3 without replacement"),
     "too many of what is possible": (lambda: R.choice(3, 2, replace=False, p=[0.0, 1.0, 0.0]), "2 choices without"),
     "nothing": (lambda: R.choice(0, 1), "nothing to choose from"),
+    "tensor of deviations": (lambda: R.normal(2, std=ad.tensor([1.0, -2.0])), "normal: the standard deviation"),
+    "tensor of probabilities": (lambda: R.bernoulli(ad.tensor([0.5, 1.5])), "bernoulli: a probability .* received 1.5"),
+    "no class": (lambda: R.categorical([[0.0, 1.0], [-math.inf, -math.inf]]), "categorical: logits that are all -inf"),
 }  # fmt: skip
 
 
@@ -360,6 +392,11 @@ def test_what_are_no_parameters() -> None:
         R.shuffle([1, 2])  # type: ignore[arg-type]
     with pytest.raises(ad.errors.ArgumentTypeError, match="choice"):
         R.choice([1, 2])
+    for what in ([1, 2], np.arange(2), 2.5, None, True):
+        with pytest.raises(ad.errors.ArgumentTypeError, match="permutation: expected a tensor or an int"):
+            R.permutation(what)  # type: ignore[call-overload]
+    with pytest.raises(ad.errors.ShapeError, match="beta: the parameters' shapes"):
+        R.beta([1.0, 2.0], [1.0, 2.0, 3.0])
     with pytest.raises(ad.errors.ShapeError, match="3 to choose from"):
         R.choice(3, p=[0.5, 0.5])
     with pytest.raises(ad.errors.ShapeError, match="0-d"):

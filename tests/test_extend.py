@@ -295,3 +295,16 @@ def test_a_derivative_that_was_not_given_is_an_error() -> None:
     whole = ad.primitive("whole_part", lambda x: np.floor(x).astype(np.int64), dtype=lambda *_: np.dtype(np.int64))
     assert ad.jvp(lambda x: x * whole(x), (2.5,), (1.0,)) == (5.0, 2.0)
     assert ad.grad(lambda x: x * whole(x))(2.5) == 2.0
+
+
+def test_what_implementations_give_is_looked_at() -> None:
+    listed = ad.primitive("listed", lambda x: x.tolist())
+    with pytest.raises(ad.errors.ArgumentTypeError, match="^listed: its implementation gave list, expected an array"):
+        listed(np.ones(3))
+    first = ad.primitive("first_of_all", lambda x, y: x[:1])
+    with pytest.raises(ad.errors.ShapeError, match=r"gave shape \(1,\) for operands of shapes \[\(3,\), \(2, 3\)\]"):
+        first(np.ones(3), np.ones((2, 3)))
+    with pytest.raises(ad.errors.ShapeError, match="another kind= is for what is not elementwise"):
+        ad.vmap(first)(np.ones((4, 3)), np.ones((4, 3)))
+    total = ad.primitive("total_of_all", lambda x: np.sum(x), kind="reduction", shape=lambda x: ())
+    assert total(np.ones(3)).item() == 3

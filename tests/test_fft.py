@@ -74,6 +74,20 @@ def test_the_axes_that_are_meant_without_naming_them(name: str) -> None:
     compare(name, operand(name, (3, 4, 5), False), {}, {})
 
 
+@pytest.mark.parametrize("size", [None, -1])
+@pytest.mark.parametrize("name", ["fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn"])
+def test_sizes_that_stay(name: str, size: Any) -> None:
+    x = np.random.default_rng(0).standard_normal((3, 4, 5))
+    for s in ((size, 6), (6, size)):
+        whole = [n if v == size else v for n, v in zip(x.shape[1:], s, strict=True)]
+        if name.startswith("irfft") and s[1] == size:
+            whole[1] = 2 * (x.shape[-1] - 1)
+        found = getattr(ad.fft, name)(ad.asarray(x), s=s, axes=(1, 2))
+        np.testing.assert_allclose(found.numpy(), getattr(np.fft, name)(x, s=whole, axes=(1, 2)), atol=1e-12)
+    with pytest.raises(ad.errors.ArgumentTypeError, match="sizes s are integers"):
+        getattr(ad.fft, name)(x, s=(2.0, size), axes=(1, 2))
+
+
 @pytest.mark.parametrize("kind", ["reverse", "forward", "batched"])
 def test_imaginary_parts_that_do_not_count(kind: str) -> None:
     """Of the ends of half a spectrum the real part is read: no gradient flows to the other."""

@@ -372,6 +372,11 @@ def test_solvers_may_take_gradients() -> None:
     assert_allclose(ad.jacobian(f)(a), np.diag([1.0, 1 / 7]), rtol=1e-8)
 
 
+def test_a_solver_gives_x_alone() -> None:
+    with pytest.raises(ArgumentTypeError, match="the solver's result is OptimizeResult, expected a tensor; give its x"):
+        ad.implicit.root(lambda x: x * x - 1, np.full(2, 2.0), solver=scipy.optimize.root)
+
+
 def test_the_solver_of_a_fixed_point_gets_the_function() -> None:
     solver = lambda g, x0: scipy.optimize.fixed_point(lambda x: float(g(np.asarray(x))), 0.5, xtol=1e-13)
     assert_allclose(ad.implicit.fixed_point(lambda x: ad.cos(x), 1.0, solver=solver), 0.7390851332151607, rtol=1e-12)
@@ -466,6 +471,12 @@ def test_no_derivative_is_lost(solve: Callable[..., Any]) -> None:
         (DtypeError, lambda: ad.implicit.minimize(lambda x: x + 1j, 1.0)),
         (ShapeError, lambda: ad.implicit.root(lambda x: x, np.zeros(2), solver=lambda g, x0: np.zeros(3))),
         (ConvergenceError, lambda: ad.implicit.root(lambda x: x, 1.0, solver=lambda g, x0: math.nan)),
+        (
+            ArgumentTypeError,
+            lambda: ad.implicit.root(lambda x: x, np.ones(2), solver=lambda g, x0: np.array(["a", "b"])),
+        ),
+        (ArgumentTypeError, lambda: ad.implicit.root(lambda x: np.array(["a", "b"]), np.ones(2))),
+        (ArgumentTypeError, lambda: ad.implicit.root(lambda x: x, np.array(["a"]))),
     ],
 )
 def test_bad_arguments(error: type[Exception], call: Callable[[], Any]) -> None:

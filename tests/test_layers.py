@@ -27,7 +27,7 @@ LAYERS = [
     {"tensor"},
     {"functions"},
     {"extend", "fft", "linalg", "special"},
-    {"random"},
+    {"numpy_functions", "random"},
     {"nn", "numpy_protocols"},
     {"transforms"},
     {"implicit", "ode", "scipy"},

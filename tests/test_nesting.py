@@ -225,7 +225,13 @@ USES: dict[str, Callable[[Any], Any]] = {
     "loop": lambda x: list(x),
     "comparison": lambda x: x == 1,
     "copy": lambda x: copy.deepcopy(x) + 1,
-    "detached": lambda x: x.detach() + 1,
+    "detached": lambda x: x.detach(),
+    "stopped": lambda x: ad.stop_gradient(x),
+    "made a leaf": lambda x: x.require_grad(),
+    "made no leaf": lambda x: x.set_require_grad(False),
+    "asarray": lambda x: ad.asarray(x),
+    "asarray elsewhere": lambda x: ad.asarray(x, device=ad.Autodiff(x.device)),
+    "moved": lambda x: x.to_device("numpy"),
     "cast": lambda x: x.astype(ad.float32),
     "level above": lambda x: ad.from_inner(x).require_grad() * 2,
     "created there": lambda x: ad.zeros(3, device=x.device),
@@ -378,6 +384,23 @@ def test_exceptions_leave_no_state(way: str) -> None:
         assert level.ended
         with pytest.raises(errors.EndedError):
             ad.zeros(2, device=level)
+        with pytest.raises(errors.EndedError, match="after the transform had returned"):
+            ad.use_device(level)
+    assert ad.default_device() is ad.Autodiff(ad.NumPy())
+
+
+def test_a_level_that_was_made_the_default_is_none_any_more() -> None:
+    def f(x: Any) -> Any:
+        ad.use_device(x.device)
+        with ad.use_device("numpy"):
+            assert ad.zeros(1).device is ad.NumPy()
+        return x * 2
+
+    before = ad.default_device()
+    ad.grad(f)(1.0)
+    assert ad.default_device() is before
+    ad.use_device(before)
+    assert ad.default_device() is before
 
 
 # --- threads -------------------------------------------------------------------------------------

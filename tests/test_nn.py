@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import peer
 
 import adjoint as ad
 from adjoint import errors
@@ -143,6 +144,109 @@ def test_nothing_there() -> None:
     assert nn.layer_norm(ad.ones((0, 3)), 3, ad.ones(3)).shape == (0, 3)
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("border", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
+@pytest.mark.parametrize("corners", [True, False])
+def test_samples_nowhere_and_infinitely_far_are_pytorchs(value: float, border: str, mode: str, corners: bool) -> None:
+    torch = peer("torch")
+    x = np.arange(1.0, 13.0).reshape(1, 1, 3, 4)
+    grid = np.array([[[[value, value], [value, 0.0], [0.0, value]]]])
+    expected = torch.nn.functional.grid_sample(torch.tensor(x), torch.tensor(grid), mode, border, corners)
+    with np.errstate(invalid="ignore"):  # infinity less itself
+        found = nn.grid_sample(ad.asarray(x), ad.asarray(grid), mode, border, corners)
+    np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
+def test_indices_of_a_pool_are_in_the_image_where_all_is_minus_infinity() -> None:
+    x = ad.tensor([[-np.inf, -np.inf, -np.inf, 1.0]])
+    assert nn.max_pool1d(x, 3, 1, padding=1, return_indices=True)[1].tolist() == [[0, 0, 3, 3]]
+    image = ad.full((1, 3, 3), -np.inf)
+    found = nn.max_pool2d(image, 3, 2, padding=1, ceil_mode=True, return_indices=True)[1]
+    assert found.tolist() == [[[0, 1], [3, 4]]]
+
+
+def test_ctc_loss_without_time() -> None:
+    x = nn.log_softmax(ad.asarray(np.random.default_rng(0).standard_normal((4, 3, 3)))).require_grad()
+    losses = nn.ctc_loss(x, [[1], [1], [1]], [0, 0, 4], [1, 0, 1], reduction="none")
+    assert losses.tolist()[:2] == [np.inf, 0.0]
+    finite = nn.ctc_loss(x, [[1], [1], [1]], [0, 0, 4], [1, 0, 1], reduction="sum", zero_infinity=True)
+    assert finite.item() == losses.tolist()[2]
+    assert not finite.backward()[x].numpy()[:, :2].any()
+    nothing = nn.ctc_loss(x[:, :0], ad.zeros((0, 1), dtype=ad.int64), [], [], reduction="sum")
+    assert nothing.item() == 0.0
+
+
+def test_a_target_of_probability_0_loses_nothing_as_a_logarithm_either() -> None:
+    x = ad.tensor([-1.0, -2.0]).require_grad()
+    target = ad.tensor([-np.inf, 0.0]).require_grad()
+    losses = nn.kl_div(x, target, reduction="none", log_target=True)
+    assert losses.tolist() == [0.0, 2.0]
+    gradients = losses.sum().backward()
+    assert gradients[x].tolist() == [0.0, -1.0]
+    assert np.isfinite(gradients[target].numpy()).all()
+
+
+def test_lists_and_arrays_are_operands() -> None:
+    x = np.arange(6.0).reshape(1, 2, 3)
+    weight = np.ones((1, 2, 2))
+    for bias in ([1.0], np.ones(1), ad.ones(1)):
+        assert nn.conv1d(x, weight, bias).tolist() == [[[9.0, 13.0]]]
+        assert nn.conv_transpose1d(x, weight.reshape(2, 1, 2), bias).tolist() == [[[4.0, 9.0, 13.0, 8.0]]]
+        assert nn.linear(x[0], [[1.0, 1.0, 1.0]], bias).tolist() == [[4.0], [13.0]]
+        assert nn.bilinear(x[0], x[0], np.ones((1, 3, 3)), bias).tolist() == [[10.0], [145.0]]
+    assert nn.interpolate(x, scale_factor=np.float32(2)).shape == (1, 2, 6)
+
+
+@pytest.mark.parametrize(("name", "axes"), [("dropout1d", 1), ("dropout2d", 2), ("dropout3d", 3)])
+def test_whole_channels_are_dropped(name: str, axes: int) -> None:
+    ad.random.seed(4)
+    for lead in ((40, 50), (2000,)):
+        y = getattr(nn, name)(ad.ones((*lead, *(2, 1, 2)[:axes])), 0.25).numpy()
+        each = y.reshape(*lead, -1)
+        assert (each == each[..., :1]).all()
+        np.testing.assert_allclose(np.unique(each), [0, 1 / 0.75], rtol=1e-6)
+        assert abs((each == 0).mean() - 0.25) < 0.03
+    assert getattr(nn, name)(ad.ones((2, 1, 2, 2)[: axes + 1]), 1.0).sum().item() == 0
+    x = ad.ones((2, 1, 2, 2)[: axes + 1])
+    assert getattr(nn, name)(x, 0.9, training=False) is x
+
+
+@pytest.mark.parametrize("name", ["alpha_dropout", "feature_alpha_dropout"])
+def test_alpha_dropout_keeps_mean_and_variance(name: str) -> None:
+    ad.random.seed(4)
+    x = ad.random.normal((400, 500, 2))
+    assert getattr(nn, name)(x, 0.3) is x
+    y = getattr(nn, name)(x, 0.3, True).numpy()
+    assert abs(y.mean()) < 0.01
+    assert abs(y.std() - 1) < 0.01
+    values, counts = np.unique(y, return_counts=True)
+    assert abs(counts.max() / y.size - 0.3) < 0.01
+    lowest = values[counts.argmax()]
+    slope, shift = ((1 - 0.3) * (1 + 0.3 * 1.7580993408473766**2)) ** -0.5, 1.7580993408473766
+    assert lowest == pytest.approx(slope * (-shift + 0.3 * shift), rel=1e-5)
+    together = (y == lowest).all(-1) == (y == lowest).any(-1)
+    assert together.all() == name.startswith("feature")
+    assert not getattr(nn, name)(x, 1.0, True).numpy().any()
+
+
+def test_a_bag_without_rows_is_zeros() -> None:
+    table = ad.asarray([[1.0, -2.0], [-3.0, 4.0]]).require_grad()
+    for mode, first in (("sum", [-2.0, 2.0]), ("mean", [-1.0, 1.0]), ("max", [1.0, 4.0])):
+        bags = nn.embedding_bag([0, 1, 1], table, [0, 2, 2], mode=mode, padding_idx=None)
+        assert bags.tolist() == [first, [0.0, 0.0], [-3.0, 4.0]]
+        assert np.isfinite(bags.sum().backward()[table].numpy()).all()
+        assert nn.embedding_bag(ad.zeros((0, 3), dtype=ad.int64), table, mode=mode).shape == (0, 2)
+
+
+def test_a_table_is_not_written_to() -> None:
+    table = ad.asarray([[3.0, 4.0], [0.3, 0.4]]).require_grad()
+    rows = nn.embedding([0, 1], table, max_norm=1.0)
+    np.testing.assert_allclose(rows.numpy(), [[0.6, 0.8], [0.3, 0.4]], rtol=1e-6)
+    assert table.tolist()[0] == [3.0, 4.0]
+    assert rows.sum().backward()[table].tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
 t = ad.tensor
 REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], list[str]]] = {
     "same, stride": (lambda: nn.conv2d(t(IMAGE), t(IMAGE), padding="same", stride=2), errors.ArgumentError,
@@ -195,9 +299,41 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], list[str]]] = {
     "pad off": (lambda: nn.pad(t([1.0]), (-1, -1)), errors.ShapeError, ["axis 0"]),
     "interpolate mode": (lambda: nn.interpolate(t(IMAGE), 4, mode="linear"), errors.ArgumentError, ["bilinear"]),
     "interpolate both": (lambda: nn.interpolate(t(IMAGE), 4, 2), errors.ArgumentError, ["size", "scale_factor"]),
+    "antialias": (lambda: nn.interpolate(t(IMAGE), 2, antialias=True), errors.ArgumentError,
+        ["antialias", "'nearest'"]),
     "corners": (lambda: nn.interpolate(t(IMAGE), 4, align_corners=True), errors.ArgumentError, ["align_corners"]),
     "grid": (lambda: nn.grid_sample(t(IMAGE), t(IMAGE)), errors.ShapeError, ["grid", "(1, 1, 3, 3)"]),
     "fold": (lambda: nn.fold(t(np.ones((4, 3))), 3, 2), errors.ShapeError, ["2 x 2 windows", "(4, 3)"]),
+    "channels to drop": (lambda: nn.dropout2d(t([1.0])), errors.ShapeError, ["dropout2d", "(1,)"]),
+    "features to drop": (lambda: nn.feature_alpha_dropout(t([1.0])), errors.ShapeError, ["(1,)"]),
+    "alpha": (lambda: nn.alpha_dropout(t([1.0]), -1), errors.ArgumentError, ["alpha_dropout", "-1"]),
+    "channel groups": (lambda: nn.channel_shuffle(t(IMAGE), 2), errors.ShapeError, ["channel_shuffle", "2 divides"]),
+    "pairs": (lambda: nn.pdist(t([1.0])), errors.ShapeError, ["pdist", "(1,)"]),
+    "pairs' norm": (lambda: nn.pdist(t([[1.0]]), -1), errors.ArgumentError, ["pdist", "-1"]),
+    "bag mode": (lambda: nn.embedding_bag([[0]], t(IMAGE[0, 0]), mode="prod"), errors.ArgumentError, ["'prod'"]),
+    "bag offsets": (lambda: nn.embedding_bag([0, 1], t(IMAGE[0, 0]), [1]), errors.OutOfRangeError, ["from 0", "2"]),
+    "no offsets": (lambda: nn.embedding_bag([0, 1], t(IMAGE[0, 0])), errors.ShapeError, ["offsets"]),
+    "two offsets": (lambda: nn.embedding_bag([[0]], t(IMAGE[0, 0]), [0]), errors.ArgumentError, ["offsets"]),
+    "bag factors": (lambda: nn.embedding_bag([[0]], t(IMAGE[0, 0]), per_sample_weights=[[1.0]]), errors.ArgumentError,
+        ["'sum'"]),
+    "unpooled places": (lambda: nn.max_unpool1d(t([[1.0]]), [[2]], 2), errors.OutOfRangeError, ["2", "output_size"]),
+    "unpooled shape": (lambda: nn.max_unpool1d(t([[1.0]]), [2], 2), errors.ShapeError, ["max_unpool1d", "(1,)"]),
+    "unpooled dtype": (lambda: nn.max_unpool1d(t([[1.0]]), [[0.0]], 2), errors.DtypeError, ["max_unpool1d", "float"]),
+    "losses' weight": (lambda: nn.mse_loss(t([1.0]), t([1.0]), weight=[1.0, 2.0]), errors.ShapeError, ["mse_loss"]),
+    "instances' statistics": (lambda: nn.instance_norm(t(IMAGE), use_input_stats=False), errors.ArgumentError,
+        ["instance_norm", "running_mean"]),
+    "bias": (lambda: nn.conv2d(t(IMAGE), t(IMAGE), [1.0, 2.0]), errors.ShapeError, ["conv2d", "bias", "(2,)"]),
+    "linear": (lambda: nn.linear(None, t(IMAGE[0, 0])), errors.DtypeError, ["linear", "NoneType"]),
+    "axes to interpolate": (lambda: nn.interpolate(t(IMAGE[0, 0]), 4), errors.ShapeError, ["interpolate", "(3, 3)"]),
+    "factor": (lambda: nn.interpolate(t(IMAGE), scale_factor="2"), errors.ArgumentTypeError, ["scale_factor", "'2'"]),
+    "no grid": (lambda: nn.affine_grid(t(np.ones((1, 2, 3))), (1, 1, 0, 2)), errors.ShapeError, ["affine_grid", "0"]),
+    "targets of a list": (lambda: nn.cross_entropy([[1.0, 2.0]], [1, 0]), errors.ShapeError, ["(1, 2)", "(2,)"]),
+    "complex logits": (lambda: nn.binary_cross_entropy_with_logits(t([1.0]), t([1j])), errors.DtypeError, ["complex"]),
+    "ctc numbers": (lambda: nn.ctc_loss(t(IMAGE[0, 0]), [[0.5]], [3], [1]), errors.DtypeError, ["targets", "0.5"]),
+    "slopes' bounds": (lambda: nn.rrelu(t([1.0]), 0.5, 0.2), errors.ArgumentError, ["lower", "0.5"]),
+    "variance": (lambda: nn.gaussian_nll_loss(t([1.0]), t([1.0]), t([-1.0])), errors.ArgumentError, ["variance"]),
+    "more variances": (lambda: nn.gaussian_nll_loss(t([1.0]), t([1.0]), t([1.0, 2.0])), errors.ShapeError,
+        ["variance", "(2,)"]),
     "shuffle": (lambda: nn.pixel_shuffle(t(IMAGE), 2), errors.ShapeError, ["channels x 4"]),
 }  # fmt: skip
 

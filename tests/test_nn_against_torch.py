@@ -139,6 +139,27 @@ def _adaptive(name: str, d: Draw) -> Made:
     return *both(name, size), [x]
 
 
+@case("max_unpool1d", "max_unpool2d", "max_unpool3d")
+def _max_unpool(name: str, d: Draw) -> Made:
+    axes = int(name[10])
+    pool = getattr(F, f"max_pool{axes}d_with_indices")
+    x = _images(d, axes)
+    kernel, stride, padding = d.pick(2, 3), d.pick(None, 3), d.pick(0, 1)
+    out, places = pool(torch.tensor(x), kernel, stride, padding)
+    size = d.pick(x.shape, x.shape[1:], x.shape[-axes:])
+    size = size if len(size) >= axes else x.shape[-axes:]
+    ours, theirs = constant(places.numpy())
+    return (
+        lambda x: (
+            nn.max_unpool1d(x, ours, kernel, stride, padding, size)
+            if axes == 1
+            else getattr(nn, name)(x, ours, kernel, stride, padding, output_size=size)
+        ),
+        lambda x: getattr(F, name)(x, theirs, kernel, stride, padding, list(x.shape[:-axes]) + list(size[-axes:])),
+        [out.numpy()],
+    )
+
+
 @case("unfold")
 def _unfold(name: str, d: Draw) -> Made:
     how = {"dilation": d.pick(1, (1, 2)), "padding": d.pick(0, 1, (1, 0)), "stride": d.pick(1, 2, (2, 3))}
@@ -164,6 +185,8 @@ def _interpolate(name: str, d: Draw) -> Made:
     how: dict[str, Any] = {"mode": mode}
     if mode.endswith(("linear", "cubic")):
         how["align_corners"] = d.pick(True, False, None)
+    if axes == 2 and mode.startswith("bi"):
+        how["antialias"] = d.pick(True, False)
     if d.pick(True, False):
         how["size"] = d.pick(7, [int(d.pick(1, 3, 9)) for _ in range(axes)])
     else:
@@ -188,6 +211,16 @@ def _grid_sample(name: str, d: Draw) -> Made:
 def _affine_grid(name: str, d: Draw) -> Made:
     axes = d.pick(2, 3)
     return *both(name, [2, 3, 4, 1, 5][: axes + 2], d.pick(True, False)), [d.real(2, axes, axes + 1)]
+
+
+@case("channel_shuffle")
+def _channel_shuffle(name: str, d: Draw) -> Made:
+    return *both("channel_shuffle", d.pick(1, 2, 3)), [d.real(2, 6, *d.pick((2, 3), (3, 4)))]
+
+
+@case("pdist")
+def _pdist(name: str, d: Draw) -> Made:
+    return *both(name, d.pick(1, 2.0, 3.0, math.inf)), [d.real(d.pick(1, 2, 5), 3)]
 
 
 @case("pixel_shuffle", "pixel_unshuffle")
@@ -282,6 +315,12 @@ def _group_norm(name: str, d: Draw) -> Made:
 @case("instance_norm")
 def _instance_norm(name: str, d: Draw) -> Made:
     x, eps = d.real(2, 3, *d.pick((5,), (2, 3), (2, 2, 3))), d.pick(1e-5, 0.1)
+    if d.pick(True, False):
+        return (
+            lambda x, m, v: nn.instance_norm(x, running_mean=m, running_var=v, use_input_stats=False, eps=eps),
+            lambda x, m, v: F.instance_norm(x, m, v, use_input_stats=False, eps=eps),
+            [x, d.real(3), 0.5 + d.unit(3)],
+        )
     return (
         lambda x, w=None, b=None: nn.instance_norm(x, weight=w, bias=b, eps=eps),
         lambda x, w=None, b=None: F.instance_norm(x, weight=w, bias=b, eps=eps),
@@ -313,11 +352,45 @@ def _bilinear(name: str, d: Draw) -> Made:
     return *both(name), [d.real(*lead, 4), d.real(*lead, 2), d.real(3, 4, 2), *d.pick([], [d.real(3)])]
 
 
+def _written(w: Any, f: Callable[[Any], Any]) -> Any:
+    """f of a table that it may write to, as a function of the table."""
+    table = w.detach().clone()
+    f(table)
+    return f(w + (table - w).detach())
+
+
 @case("embedding")
 def _embedding(name: str, d: Draw) -> Made:
     ours, theirs = constant(d.ints(0, 5, *d.pick((4,), (2, 3))))
     how = {"padding_idx": d.pick(None, 2, -1)}
+    if d.pick(True, False):
+        how |= {"max_norm": d.pick(0.5, 1.5), "norm_type": d.pick(1.0, 2.0)}
+        # theirs writes to the table: a copy of it, whose gradient is the table's
+        return (
+            lambda w: nn.embedding(ours, w, **how),
+            lambda w: _written(w, lambda table: F.embedding(theirs, table, **how)),
+            [d.real(5, 3)],
+        )
     return (lambda w: nn.embedding(ours, w, **how)), (lambda w: F.embedding(theirs, w, **how)), [d.real(5, 3)]
+
+
+@case("embedding_bag")
+def _embedding_bag(name: str, d: Draw) -> Made:
+    how: dict[str, Any] = {"mode": d.pick("sum", "mean", "max"), "padding_idx": d.pick(None, 1, -2)}
+    given = [d.ints(0, 5, 4, 3)]
+    if d.pick(True, False):
+        offsets = np.sort(np.append(0, d.ints(0, 9, 3)))  # some bags are empty
+        given = [d.ints(0, 5, 8), offsets.clip(0, 8)]
+        how["include_last_offset"] = d.pick(True, False)
+        if how["include_last_offset"]:
+            given[1][-1] = 8  # PyTorch does not say what it does where that is less
+    ours, theirs = zip(*map(constant, given), strict=True)
+    factors = [d.real(*given[0].shape)] if how["mode"] == "sum" and d.pick(True, False) else []
+    return (
+        lambda w, *f: nn.embedding_bag(ours[0], w, *ours[1:], **how, per_sample_weights=f[0] if f else None),
+        lambda w, *f: F.embedding_bag(theirs[0], w, *theirs[1:], **how, per_sample_weights=f[0] if f else None),
+        [d.real(5, 3), *factors],
+    )
 
 
 @case("scaled_dot_product_attention")
@@ -357,6 +430,12 @@ def _reduction(d: Draw, *more: str) -> dict[str, Any]:
 def _distance(name: str, d: Draw) -> Made:
     how, shape = _reduction(d), d.pick((3,), (2, 3), (2, 2, 2))
     x, target = d.real(*shape), d.real(*shape)
+    if name in ("l1_loss", "mse_loss", "huber_loss") and d.pick(True, False):
+        return (
+            lambda x, t, w: getattr(nn, name)(x, t, weight=w, **how),
+            lambda x, t, w: getattr(F, name)(x, t, weight=w, **how),
+            [x, target, d.unit(*shape)],
+        )
     match name:
         case "huber_loss":
             how["delta"] = d.pick(0.3, 1.0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import peer
 
 import adjoint as ad
 from adjoint import errors
@@ -100,6 +103,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "tile": lambda a: np.tile(a, (2, 1)),
     "repeat": lambda a: np.repeat(a, [2, 1], axis=0),
     "pad": lambda a: np.pad(a, ((0, 1), (1, 0)), constant_values=2.0),
+    "pad by reflection": lambda a: np.pad(a, 1, mode="reflect"),
     "tril": np.tril,
     "triu": lambda a: np.triu(a, k=1),
     "meshgrid": lambda a: np.meshgrid(a[0], W[0], indexing="ij")[0],
@@ -142,6 +146,71 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "linalg.det": lambda a: np.linalg.det(a[:, :2]),
     "linalg.solve": lambda a: np.linalg.solve(S, a),
     "linalg.vector_norm": lambda a: np.linalg.vector_norm(a, axis=0, ord=3),
+    # those that are made of several of ours
+    "fmax": lambda a: np.fmax(a, np.where(W > 0, W * 3, np.nan)),
+    "fmin": lambda a: np.fmin(np.nan, a),
+    "divmod": lambda a: np.divmod(a, 0.7)[1],
+    "modf": lambda a: np.modf(-a)[0],
+    "logaddexp2": lambda a: np.logaddexp2(a, 1.5),
+    "matvec": lambda a: np.matvec(a, W[1]),
+    "vecmat": lambda a: np.vecmat(W[:, 0], a),
+    "float_power of two": lambda a: np.float_power(W[0] + 3, a),
+    "round to tens": lambda a: np.round(a * 11.0, -1),
+    "angle": lambda a: np.angle(a + 2j * W, deg=True),
+    "reshape, columns first": lambda a: np.reshape(a, (3, 2), order="F"),
+    "ravel, columns first": lambda a: np.ravel(a, "F"),
+    "reshape, rows first": lambda a: np.reshape(a, -1, order="C", copy=True),
+    "rollaxis": lambda a: np.rollaxis(a, 1),
+    "hsplit": lambda a: np.hsplit(a, [1])[1],
+    "vsplit": lambda a: np.vsplit(a, 2)[1],
+    "dsplit": lambda a: np.dsplit(a[..., None] * W[0, :2], 2)[0],
+    "trace": lambda a: np.trace(a, 1),
+    "trace of a stack": lambda a: np.trace(a[None] * W[0, 0], axis1=1, axis2=2),
+    "take of all": lambda a: np.take(a, [5, 0]),
+    "take, wrapped": lambda a: np.take(a, [3, -4], axis=1, mode="wrap"),
+    "take, clipped": lambda a: np.take(a, [[3, -4]], 1, None, "clip"),
+    "take_along_axis of all": lambda a: np.take_along_axis(a, np.array([5, 1]), axis=None),
+    "sort of all": lambda a: np.sort(a, axis=None),
+    "partition": lambda a: np.partition(-a, 1, axis=1),
+    "extract": lambda a: np.extract(W > 0, a),
+    "compress": lambda a: np.compress([True, False, True], a, axis=1),
+    "choose": lambda a: np.choose([[0, 1, 0], [1, 1, 0]], [a, W]),
+    "choose, wrapped": lambda a: np.choose([0, 3, -1], [a[0], 2.0], mode="wrap"),
+    "pad edge": lambda a: np.pad(a, ((2, 1), (0, 3)), mode="edge"),
+    "pad reflect": lambda a: np.pad(a, ((0, 1), (2, 2)), "reflect"),
+    "pad symmetric": lambda a: np.pad(a, 1, "symmetric"),
+    "pad wrap": lambda a: np.pad(a, {1: (1, 4)}, "wrap"),
+    "pad, values for each side": lambda a: np.pad(a, 1, constant_values=((1.0, 2.0), (3.0, 4.0))),
+    "nancumsum": lambda a: np.nancumsum(np.where(V > 4.5, np.nan, a), axis=1),
+    "nancumprod": lambda a: np.nancumprod(np.where(V > 4.5, np.nan, a)),
+    "diff beside a number": lambda a: np.diff(a, prepend=0.0, append=W[:, :2]),
+    "ediff1d": lambda a: np.ediff1d(a, to_begin=1.0, to_end=[2.0, 3.0]),
+    "linspace": lambda a: np.linspace(a, W, 4),
+    "linspace without its end": lambda a: np.linspace(1.0, a[0], 3, endpoint=False, axis=1),
+    "linspace of one": lambda a: np.linspace(a, W, 1),
+    "logspace": lambda a: np.logspace(0.0, a[0], 3, base=2.0),
+    "unique": lambda a: np.unique(np.concatenate([a, a])),
+    "union1d": lambda a: np.union1d(a[0], W),
+    "setdiff1d": lambda a: np.setdiff1d(a, [2.0, 4.0]),
+    "polyadd": lambda a: np.polyadd(a[0], W[0, :2]),
+    "polysub": lambda a: np.polysub([1.0], a[0]),
+    "polymul": lambda a: np.polymul(a[0], a[1, :2]),
+    "polyder": lambda a: np.polyder(a[0]),
+    "polyint": lambda a: np.polyint(a[0], 2, k=[1.0, 2.0]),
+    "polyfit": lambda a: np.polyfit(a.reshape(-1), W.reshape(-1), 2),
+    "polyfit with weights": lambda a: np.polyfit(W[0], a.mT, 1, w=V[0]),
+    "i0": np.i0,
+    "sinc": np.sinc,
+    "einsum with axes": lambda a: np.einsum(a, [0, 1], W, [2, 1], [0, 2]),
+    "linalg.qr, R alone": lambda a: np.linalg.qr(a[:, :2] @ S, "r"),
+    "linalg.svd, values alone": lambda a: np.linalg.svd(a, compute_uv=False),
+    "linalg.eigvalsh of the upper triangle": lambda a: np.linalg.eigvalsh(a[:, :2] + a[:, :2].T, "U"),
+    "linalg.pinv": lambda a: np.linalg.pinv(a, rcond=1e-9),
+    "linalg.pinv of a triangle": lambda a: np.linalg.pinv(a[:, :2], hermitian=True),
+    "linalg.lstsq": lambda a: np.linalg.lstsq(a.mT, W[0], rcond=None)[0],
+    "linalg.lstsq, residuals": lambda a: np.linalg.lstsq(a.mT, W[0])[1],
+    "linalg.tensorinv": lambda a: np.linalg.tensorinv(np.reshape(a[:, :2] @ S, (2, 1, 2)), ind=1),
+    "linalg.tensorsolve": lambda a: np.linalg.tensorsolve(np.reshape(a[:, :2] @ S, (2, 1, 2)), W[:, 0]),
 }
 
 
@@ -185,6 +254,29 @@ CONSTANT: dict[str, Callable[[Any], Any]] = {
     "allclose": lambda a: np.allclose(a, V),
     "array_equal": lambda a: np.array_equal(a, W),
     "iscomplexobj": np.iscomplexobj,
+    "modf": lambda a: np.modf(-a)[1],
+    "divmod": lambda a: divmod(V, a)[0],
+    "round of integers": lambda a: np.round((a * 100).astype(np.int64), -1),
+    "round of integers to digits": lambda a: np.round(a.astype(np.int64), 2),
+    "argsort of all": lambda a: np.argsort(-a, axis=None),
+    "argpartition": lambda a: np.argpartition(a, 1),
+    "lexsort": lambda a: np.lexsort((a[0], np.array([1, 0, 1]))),
+    "argwhere": lambda a: np.argwhere(a > 1),
+    "flatnonzero": lambda a: np.flatnonzero(a > 1),
+    "fix": lambda a: np.fix(-a),
+    "isreal": lambda a: np.isreal(a + 1j * (W > 0)),
+    "iscomplex": np.iscomplex,
+    "isposinf": lambda a: np.isposinf(np.where(W > 0, a, np.inf)),
+    "isneginf": lambda a: np.isneginf(np.where(W > 0, a, np.inf)),
+    "array_equiv": lambda a: np.array_equiv(a, a[:1]),
+    "intersect1d": lambda a: np.intersect1d(a, [4.0, 2.0, 9.0]),
+    "setxor1d": lambda a: np.setxor1d(a, [4.0, 2.0, 9.0]),
+    "unique, nan": lambda a: np.unique(np.where(W > 0, a, np.nan), return_counts=True)[1],
+    "unique, nan, inverse": lambda a: np.unique(np.where(W > 0, a, np.nan), return_inverse=True)[1],
+    "unique, nan, index": lambda a: np.unique(np.where(W > 0, a, np.nan), True)[1],
+    "unique, each nan": lambda a: np.unique(np.where(W > 0, a, np.nan), equal_nan=False),
+    "imag": np.imag,
+    "linalg.matrix_rank": lambda a: np.linalg.matrix_rank(a, tol=3.0),
 }
 
 
@@ -207,16 +299,28 @@ def test_what_has_no_gradient_is_numpys_too(name: str) -> None:
         (lambda x: np.mean(x, dtype=np.float32), ["np.mean", "dtype=", "astype"]),
         (lambda x: np.concatenate([x, x], out=np.zeros(6)), ["np.concatenate", "out="]),
         (lambda x: np.einsum("i->", x, out=np.zeros(())), ["np.einsum", "out="]),
-        (lambda x: np.fmax(x, 2), ["np.fmax", "ad.maximum"]),
         (lambda x: np.cbrt(x), ["np.cbrt", "ad.sign"]),
-        (lambda x: np.add.at(x, [0], 1), ["np.add.at", "x[i] += v"]),
-        (lambda x: np.add.reduceat(x, [0, 1]), ["np.add.reduceat", "x.numpy()"]),
-        (lambda x: divmod(np.ones(3), x), ["np.divmod", "ad.floor_divide"]),
+        (lambda x: np.add.at(x, [0], 1), ["np.add.at", "ad.scatter", "x[i] += v"]),
+        (lambda x: np.add.reduceat(x, [0, 1]), ["np.add.reduceat", "ad.segment_sum", "x.numpy()"]),
         (lambda x: np.copyto(np.zeros(3), x), ["np.copyto", "x[...] = v"]),
-        (lambda x: np.unique(x), ["np.unique", "ad.unique_all"]),
-        (lambda x: np.i0(x), ["np.i0", "without gradients"]),
-        (lambda x: np.pad(x, 1, mode="edge"), ["np.pad", "constant", "edge"]),
-        (lambda x: np.reshape(x, (3, 1), order="F"), ["np.reshape", "order="]),
+        (lambda x: np.unique(x, axis=0), ["np.unique", "axis="]),
+        (lambda x: np.trim_zeros(x), ["np.trim_zeros", "a slice", "without gradients"]),
+        (lambda x: np.pad(x, 1, mode="mean"), ["np.pad", "constant", "mean"]),
+        (lambda x: np.pad(x, 1, "reflect", reflect_type="odd"), ["np.pad", "reflect_type", "odd"]),
+        (lambda x: np.pad(x, -1, "edge"), ["pad", "non-negative"]),
+        (lambda x: np.pad(x, ((1, 2), (3, 4)), "wrap"), ["np.pad", "width"]),
+        (lambda x: np.take(x, [0], 0, np.zeros(1)), ["np.take", "out="]),
+        (lambda x: np.take(x, [0], mode="nearest"), ["np.take", "mode", "nearest"]),
+        (lambda x: np.linspace(x, 1.0, 3, retstep=True), ["np.linspace", "retstep="]),
+        (lambda x: np.reshape(x, (3, 1), order="K"), ["np.reshape", "order", "K"]),
+        (lambda x: np.round(x, 1, np.zeros(3)), ["np.round", "out="]),
+        (lambda x: np.polyfit(x, x, 1, full=True), ["np.polyfit", "full=", "ad.linalg.lstsq"]),
+        (lambda x: np.cov(x, bias=True), ["np.cov", "bias=", "ddof=0"]),
+        (lambda x: np.meshgrid(x, x, sparse=True), ["np.meshgrid", "sparse=", "x[:, None]"]),
+        (lambda x: np.linalg.eigh(x[:, None] * x, "X"), ["np.linalg.eigh", "UPLO", "X"]),
+        (lambda x: np.linalg.qr(x[:, None] * x, "raw"), ["np.linalg.qr", "mode", "raw"]),
+        (lambda x: np.einsum(x, [77]), ["np.einsum", "integers", "77"]),
+        (lambda x: np.choose([0], [x, x], mode="any"), ["np.choose", "mode", "any"]),
         (lambda x: np.split(x, 2), ["split", "equal parts"]),
         (lambda x: np.put_along_axis(x, np.array([0]), 1.0, axis=0), ["np.put_along_axis", "ad.put_along_axis"]),
     ],
@@ -244,6 +348,38 @@ def test_what_numpy_does_not_ask_about_refuses_tracked_tensors(leave: Any) -> No
     leave(ad.tensor([1.0, 2.0]))
     with pytest.raises(errors.TrackedError, match="detach"):
         leave(ad.tensor([1.0, 2.0]).require_grad() * 2)
+
+
+def test_options_that_say_nothing_about_values_are_taken() -> None:
+    x = ad.tensor(V).require_grad()
+    for call in (
+        lambda a: np.sin(a, where=True, casting="same_kind", order="K", subok=True, out=(None,)),
+        lambda a: np.sum(a, where=True, out=None),
+        lambda a: np.add.reduce(a, where=True),
+        lambda a: np.broadcast_to(a, (2, 2, 3), subok=True),
+        lambda a: np.meshgrid(a[0], W[0], copy=False)[0],
+        lambda a: np.nan_to_num(a, copy=False),
+        lambda a: np.copy(a, order="C"),
+        lambda a: np.round(a, 1, None),
+        lambda a: np.concatenate([a, a], 1, None),
+    ):
+        out = call(x)
+        assert isinstance(out, ad.Tensor)
+        assert out.is_tracked()
+        np.testing.assert_array_equal(out.numpy(), call(V))
+
+
+def test_memory_is_compared_by_values() -> None:
+    values = np.ones(3)
+    assert np.may_share_memory(ad.asarray(values), values)
+    assert not np.shares_memory(ad.tensor(values), values)
+    assert sorted(np.random.default_rng(0).permutation(ad.tensor(V[0]))) == sorted(V[0])
+
+
+def test_integers_are_rounded_exactly() -> None:
+    """NumPy rounds them in float64."""
+    x = ad.tensor([2**62 + 1, -(2**62) - 1, 15, 25, -15, -25, 14])
+    assert np.round(x, -1).tolist() == [2**62 - 4, 4 - 2**62, 20, 20, -20, -20, 10]  # type: ignore[call-overload]
 
 
 def test_text_is_that_of_the_values() -> None:
@@ -290,9 +426,20 @@ def test_every_function_named_there_exists() -> None:
 
     for function, ours in numpy_protocols._FUNCTIONS.items():
         theirs = inspect.signature(function).parameters.values()
-        named = {p.name for p in theirs} | {"constant_values"}
+        named = {p.name for p in theirs} | {"constant_values", "reflect_type"}
         for p in inspect.signature(ours).parameters.values():
             assert p.default is p.empty or p.name in named, (function.__name__, p.name)
+
+
+def test_every_function_that_errors_name_exists() -> None:
+    from adjoint import numpy_protocols
+
+    for name, hint in numpy_protocols._INSTEAD.items():
+        assert functools.reduce(getattr, name.split("."), np), name
+        for ours in re.findall(r"\bad\.([a-z_.]*[a-z_])", hint):
+            assert callable(functools.reduce(getattr, ours.split("."), ad)), ours
+    for mode in set(re.findall(r"mode '(\w+)'", str(numpy_protocols._INSTEAD))):
+        ad.scatter(ad.ones(3), [0], 2.0, mode=mode)
 
 
 def test_the_tables_are_imported_when_numpy_asks() -> None:
@@ -302,3 +449,23 @@ def test_the_tables_are_imported_when_numpy_asks() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
+
+
+def test_universal_functions_of_scipy_are_ours() -> None:
+    theirs = peer("scipy.special")
+    compared = 0
+    values = [np.array([0.3, 0.6]), np.array([0.4, 0.7]), np.array([0.25, 0.5])]
+    for name in ad.special.__all__:
+        f = getattr(theirs, name, None)
+        if not isinstance(f, np.ufunc):
+            continue
+        args = values[: f.nin]
+        xs = [ad.asarray(v).require_grad() for v in args]
+        out = f(*xs)
+        assert isinstance(out, ad.Tensor), name
+        assert out.is_tracked(), name
+        np.testing.assert_allclose(out.numpy(), f(*args), rtol=1e-9, err_msg=name)
+        compared += 1
+    assert compared > 20
+    with pytest.raises(ad.errors.ArgumentTypeError, match="erfi"):
+        theirs.erfi(ad.asarray(values[0]))

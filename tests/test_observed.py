@@ -646,6 +646,10 @@ SIZES: list[tuple[str, list[tuple[int, ...]], tuple[int, ...], int]] = [
     ("conv", [(8, 4, 9, 9), (6, 2, 3, 3)], (8, 6, 7, 7), 2 * (8 * 6 * 7 * 7) * (2 * 3 * 3)),
     ("conv_input", [(8, 6, 7, 7), (6, 2, 3, 3)], (8, 4, 9, 9), 2 * (8 * 6 * 7 * 7) * (2 * 3 * 3)),
     ("conv_weight", [(8, 4, 9, 9), (8, 6, 7, 7)], (6, 2, 3, 3), 2 * (8 * 6 * 7 * 7) * (2 * 3 * 3)),
+    ("convolve", [(2, 9), (2, 4)], (2, 12), 2 * 2 * 9 * 4),
+    ("convolve", [(2, 9), (2, 4)], (2, 6), 2 * 2 * 6 * 4),
+    ("attention", [(2, 8, 3), (2, 5, 3), (2, 5, 4)], (2, 8, 4), 2 * (2 * 8 * 5) * (3 + 4)),
+    ("attention_pullback", [(8, 4), (8, 3), (5, 3), (5, 4), (8, 4)], (8, 3), 2 * (8 * 5) * (3 + 4 + 3 + 3 + 4)),
     ("solve", [(5, 3, 3), (3, 2)], (5, 3, 2), 5 * 27),
     ("det", [(5, 3, 3)], (5,), 5 * 27),
     ("inv", [(0, 0)], (0, 0), 0),
@@ -660,6 +664,17 @@ def test_operations_are_estimated_by_kind(
     name: str, operands: list[tuple[int, ...]], result: tuple[int, ...], expected: int
 ) -> None:
     assert flops(TABLE[name], operands, result) == expected
+
+
+def test_operations_of_fourier_transforms() -> None:
+    assert flops(TABLE["fft"], [(3, 8, 4)], (3, 8, 4), (1, 2)) == 5 * 96 * (3 + 2)
+    assert flops(TABLE["rfft"], [(3, 8)], (3, 5), 1) == 2.5 * 24 * 3
+    assert flops(TABLE["hfft"], [(3, 5)], (3, 8), 1) == 2.5 * 24 * 3
+    assert flops(TABLE["hfft"], [(3, 2)], (3, 2), 1) == 2.5 * 6
+    p = ad.Profiled(ad.NumPy())
+    ad.fft.fft(ad.fft.irfft(ad.fft.rfft(ad.ones(16, device=p), n=16), n=16))
+    work = {row.primitive: row.flops for row in p.profile().rows}
+    assert (work["rfft"], work["hfft"], work["fft"]) == (160, 160, 320)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -287,6 +287,39 @@ def test_root(method: str) -> None:
         (lambda s: s.minimize(rosenbrock, [1.0, 2.0], bounds=[(0, 1), 3]), ad.errors.ArgumentError, "2 of them"),
         (lambda s: s.minimize(rosenbrock, START, constraints=[3]), ad.errors.ArgumentTypeError, "dictionary"),
         (lambda s: s.minimize(rosenbrock, START, callback=3), ad.errors.ArgumentTypeError, "callback"),
+        (lambda s: s.minimize(rosenbrock, START, jac=True), ad.errors.ArgumentError, "leave out jac="),
+        (lambda s: s.minimize(rosenbrock, START, hessp=len), ad.errors.ArgumentError, "leave out hessp="),
+        (lambda s: s.minimize(rosenbrock, START, maxiter=3), ad.errors.ArgumentTypeError, "maxiter.*options"),
+        (lambda s: s.minimize(rosenbrock, START, options=[1]), ad.errors.ArgumentTypeError, "options"),
+        (lambda s: s.minimize(rosenbrock, START, tol="a"), ad.errors.ArgumentTypeError, "tol is a number"),
+        (lambda s: s.minimize(rosenbrock, START, bounds=(2, 1)), ad.errors.ArgumentError, r"2.* and 1"),
+        (lambda s: s.minimize(rosenbrock, START, bounds=[(0, -1)] * 4), ad.errors.ArgumentError, "lower bound"),
+        (lambda s: s.minimize(rosenbrock, START, bounds=("a", 1)), ad.errors.ArgumentTypeError, "'a'"),
+        (
+            lambda s: s.minimize(rosenbrock, START, constraints={"type": "le", "fun": lambda x: x}),
+            ad.errors.ArgumentError,
+            "'eq' or 'ineq', received 'le'",
+        ),
+        (
+            lambda s: s.minimize(rosenbrock, START, constraints=scipy.optimize.LinearConstraint([[1, 1]], 0, 1)),
+            ad.errors.ShapeError,
+            "2 columns",
+        ),
+        (lambda s: s.root(lambda x: x, START, method="foo"), ad.errors.ArgumentError, "'hybr', 'lm'.* 'foo'"),
+        (lambda s: s.root(lambda x: x, START, method=3), ad.errors.ArgumentError, "received 3"),
+        (lambda s: s.least_squares(lambda x: x, START, method="foo"), ad.errors.ArgumentError, "'trf'.* 'foo'"),
+        (lambda s: s.least_squares(lambda x: x, START, (0, 9), "lm"), ad.errors.ArgumentError, "'lm' has no bounds"),
+        (lambda s: s.least_squares(lambda x: x, START, (5, 5)), ad.errors.ArgumentError, "below the upper"),
+        (lambda s: s.least_squares(lambda x: x, START, (5, 6)), ad.errors.ArgumentError, "starts outside"),
+        (lambda s: s.curve_fit(lambda x, a: a * x, T, Y, method="foo"), ad.errors.ArgumentError, "'foo'"),
+        (
+            lambda s: s.curve_fit(lambda x, a: a * x, T, Y, 9.0, bounds=(0, 1)),
+            ad.errors.ArgumentError,
+            "starts outside",
+        ),
+        (lambda s: s.curve_fit(lambda x, a: a * x, T, Y, sigma=[1.0]), ad.errors.ShapeError, r"sigma has shape \(1,\)"),
+        (lambda s: s.curve_fit(lambda x, a: a * x, T, Y + 1j), ad.errors.DtypeError, "ydata"),
+        (lambda s: s.curve_fit(lambda x, a: a * x, [], []), ad.errors.ShapeError, "no values"),
         (lambda s: s.root(lambda x: x[:1], START), ad.errors.ShapeError, "1 numbers for 4 unknowns"),
         (lambda s: s.root(lambda x: x, START, jac=True), ad.errors.ArgumentError, "leave out jac="),
         (lambda s: s.least_squares(lambda x: "a", START), ad.errors.DtypeError, "str 'a'"),
@@ -305,6 +338,42 @@ def test_root(method: str) -> None:
 def test_wrong_input(call: Any, error: type[Exception], says: str) -> None:
     with pytest.raises(error, match=says):
         call(ad.scipy)
+
+
+def test_bounds_may_be_an_array_and_open_on_a_side() -> None:
+    def away(x: Any) -> Any:
+        return ((x - np.array([2.0, 3.0])) ** 2).sum()
+
+    for bounds in (np.array([[0, 1], [0, 2.0]]), ad.asarray([[0, 1], [0, 2.0]]), [(None, 1), (0, 2)]):
+        assert ad.scipy.minimize(away, [0.0, 0.0], bounds=bounds).x.tolist() == [1.0, 2.0]
+    found = ad.scipy.least_squares(lambda x: x - np.array([2.0, 3.0]), [0.0, 0.0], (None, 2.5))
+    np.testing.assert_allclose(found.x, [2.0, 2.5], atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["TNC", "L-BFGS-B", "SLSQP", "COBYLA"])
+def test_a_callback_with_a_result_serves_every_method(method: str) -> None:
+    seen: list[Any] = []
+
+    def keep(intermediate_result: Any) -> None:
+        seen.append(intermediate_result.x)
+
+    ad.scipy.minimize(bowl, {"w": 0.0, "b": 1.0}, method=method, callback=keep)
+    assert seen
+    assert set(seen[0]) == {"w", "b"}
+
+
+def test_fits_leave_out_what_is_missing() -> None:
+    y = np.where(T > 1.0, np.nan, 3.0 * np.exp(-2.0 * T))
+    mine, covariance = ad.scipy.curve_fit(lambda t, a, k: a * ad.exp(-k * t), T, y, nan_policy="omit", sigma=0.5)
+    theirs, expected = scipy.optimize.curve_fit(lambda t, a, k: a * np.exp(-k * t), T, y, nan_policy="omit", sigma=0.5)
+    np.testing.assert_allclose(mine, theirs, rtol=1e-6)
+    np.testing.assert_allclose(mine, [3.0, 2.0], rtol=1e-6)
+    assert covariance.shape == expected.shape
+
+
+def test_a_fit_within_bounds_starts_inside_of_them() -> None:
+    found, _ = ad.scipy.curve_fit(lambda t, a, k: a * ad.exp(-k * t), T, 9.0 * np.exp(-2.0 * T), bounds=([5, 1.5], 12))
+    np.testing.assert_allclose(found, [9.0, 2.0], rtol=1e-5)
 
 
 def test_nothing_leaves_a_graph_silently() -> None:

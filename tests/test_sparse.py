@@ -88,10 +88,10 @@ def test_patterns_have_every_entry_that_is_not_zero(name: str) -> None:
 # derivatives that are zero at some points only, or that rounding makes zero; kernels that see nothing but padding
 NOT_TIGHT = set(
     "absorbing_multiply attention attention_pullback ceil cholesky clip cofactor cofactor_pullback conv2d_weight "
-    "conv_weight copysign cummax cummin cumulative_prod floor floor_divide fmod imag index_max index_min "
-    "log_softmax log_softmax_pullback lstsq lu max maximum min minimum nanmax nanmin nextafter pow prod qr relu "
-    "relu_pullback remainder round sign softmax softmax_cross_entropy solve_triangular sort standardize topk trunc "
-    "where".split()
+    "conv_weight copysign cummax cummin cumulative_prod floor floor_divide fmod hardtanh imag index_max index_min "
+    "leaky_relu log_softmax log_softmax_pullback lstsq lu max maximum min minimum nanmax nanmin nextafter pow prod qr "
+    "relu relu_pullback remainder round sign softmax softmax_cross_entropy solve_triangular sort standardize topk "
+    "trunc where".split()
 )
 
 
@@ -541,3 +541,26 @@ def test_wrong_arguments(wrong: Callable[[], Any], error: type[Exception], messa
 def test_errors_of_the_gradient_name_the_hessian() -> None:
     with pytest.raises(ad.errors.ShapeError, match="^sparse_hessian: the function gives a result of shape"):
         ad.sparse_hessian(lambda x: x * x)(np.ones(3))
+
+
+def test_random_numbers_are_drawn_once_for_all_directions() -> None:
+    x = np.arange(1.0, 7.0)
+    for _ in range(5):
+        J = ad.sparse_jacobian(lambda x: ad.random.shuffle(ad.nn.dropout(x, 0.5)))(x).toarray()
+        assert set(np.unique(J)) <= {0.0, 2.0}
+        assert (np.count_nonzero(J, axis=0) <= 1).all()
+        assert (np.count_nonzero(J, axis=1) <= 1).all()
+
+
+@pytest.mark.parametrize("transform", ["jacobian", "hessian"])
+def test_random_functions_have_the_dense_derivative(transform: str) -> None:
+    def f(x: Any) -> Any:
+        moved = ad.random.shuffle(x) * ad.random.normal((6,), dtype=ad.float64)
+        return moved[1:] * x[:-1] if transform == "jacobian" else (moved**2 * x).sum()
+
+    x = np.arange(1.0, 7.0)
+    answers = []
+    for name in (f"sparse_{transform}", transform):
+        ad.random.seed(0)
+        answers.append(getattr(ad, name)(f)(x))
+    np.testing.assert_allclose(answers[0].toarray(), answers[1], rtol=1e-13)

@@ -539,6 +539,41 @@ def test_sums_along_an_axis_of_products_keep_integers() -> None:
     assert ad.vecdot(x, ad.tensor([1, 2], dtype=ad.uint8)).dtype == ad.int16
 
 
+@pytest.mark.parametrize("shapes", [((3,), (1,)), ((2, 1), (3,)), ((0,), (1,)), ((4, 1), (1, 3))])
+def test_the_axis_of_a_dot_product_does_not_broadcast(shapes: tuple[tuple[int, ...], ...]) -> None:
+    x, y = (ad.ones(shape) for shape in shapes)
+    for vecdot in (ad.vecdot, ad.linalg.vecdot):
+        with pytest.raises(errors.ShapeError, match=r"vecdot.*axis -1"):
+            vecdot(x, y)
+
+
+@pytest.mark.parametrize("device", ["numpy", "autodiff<numpy>", "reference"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_lists_of_elements_make_an_array(dtype: str, device: str) -> None:
+    x = ad.asarray([[0, 1, 0], [1, 1, 0]], dtype=dtype, device=device)
+    turned = ad.asarray([[x[i, j] for i in range(2)] for j in range(3)], dtype=dtype)
+    assert (turned.dtype, turned.device, turned.tolist()) == (x.dtype, x.device, x.mT.tolist())
+    rows = ad.asarray(([x[1], x[0]], [x[0], x[1]]))
+    assert (rows.shape, rows.dtype, rows[1, 0].tolist()) == ((2, 2, 3), x.dtype, x[0].tolist())
+
+
+def test_lists_of_elements_are_differentiable() -> None:
+    x = ad.tensor([0.1, 2.0, 3.0], dtype=ad.float64).require_grad()
+    y = ad.asarray([[x[2], 0.1], [1, x[0] * x[1]]])
+    assert (y.dtype, y.tolist()) == (ad.float64, [[3.0, 0.1], [1.0, 0.2]])
+    assert (y * ad.asarray([[1.0, 2.0], [3.0, 4.0]])).sum().backward()[x].tolist() == pytest.approx([8.0, 0.4, 1.0])
+    assert ad.asarray([x[0], x[1]], dtype=ad.float32, copy=True).dtype == ad.float32
+    assert ad.grad(lambda v: ad.asarray([v * v, 0.0]).sum())(3.0) == 6.0
+    assert ad.vmap(lambda v: ad.asarray([[v], [1.0]]))(x).tolist() == [[[0.1], [1.0]], [[2.0], [1.0]], [[3.0], [1.0]]]
+    for ragged in ([x[0], [x[1]]], [[x[0]], [x[1], 1.0]], [x, x[0]], [[], [x[0]]]):
+        with pytest.raises(errors.ShapeError, match="asarray"):
+            ad.asarray(ragged)
+    with pytest.raises(errors.ArgumentError, match="copy=False"):
+        ad.asarray([x[0]], copy=False)
+    with pytest.raises(errors.ArgumentError, match="ad.asarray"):
+        ad.tensor([x[0], 0.0])
+
+
 @pytest.mark.parametrize("device", ["numpy", "autodiff<numpy>", "reference"])
 def test_assigned_numbers_keep_the_precision_of_the_tensor(device: str) -> None:
     x = ad.zeros(3, dtype=ad.float64, device=device)
@@ -582,6 +617,8 @@ def test_memory_goes_both_ways_through_dlpack() -> None:
             y = ad.from_dlpack(x, device=device)
             assert (y.dtype, y.device) == (x.dtype, device or x.device)
             assert y.tolist() == x.tolist()
+    with pytest.raises(errors.ArgumentError, match="no streams"):
+        ad.ones(2).__dlpack__(stream=5)
     plain = ad.ones(2, device="numpy")
     assert ad.from_dlpack(plain).device is plain.device
 

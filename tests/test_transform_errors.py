@@ -84,6 +84,16 @@ ARGNUMS: dict[str, Wrong] = {
     "hessian": (lambda: ad.hessian(product, 5)(X), errors.ArgumentError, "argnums is 5"),
     "vjp of nothing": (lambda: ad.vjp(lambda: 1.0), errors.ArgumentError, "vjp: there is nothing"),
     "jvp of nothing": (lambda: ad.jvp(lambda: 1.0, (), ()), errors.ArgumentError, "jvp: there is nothing"),
+    "hvp of a complex result": (
+        lambda: ad.hvp(lambda x: (x * 1j).sum(), (X,), (X,)),
+        errors.DtypeError,
+        "hvp: the function gives complex128; expected a real floating result; take its real part$",
+    ),
+    "cotangents of a transpose": (
+        lambda: ad.linear_transpose(lambda x: 2 * x, X)(X[:1]),
+        errors.ShapeError,
+        r"linear_transpose: the cotangent has shape \(1,\)",
+    ),
     "hvp of nothing": (lambda: ad.hvp(lambda: 1.0, (), ()), errors.ArgumentError, "there is nothing"),
     "linearize of nothing": (lambda: ad.linearize(lambda: 1.0), errors.ArgumentError, "linearize: there is nothing"),
 }
@@ -92,13 +102,16 @@ ARGNUMS: dict[str, Wrong] = {
 BAD_LEAVES: dict[str, tuple[Any, str]] = {
     "integers": (I, r"argument 0 is int64, which has no derivatives; use astype\(ad.float32\)"),
     "booleans": (X > 2, "argument 0 is bool"),
-    "integer": (3, "argument 0 is int 3, not an array"),
+    "integer": (3, "argument 0 is int 3, not an array of real or complex floating dtype; write it as 3.0$"),
     "text": ("abc", "argument 0 is str 'abc'"),
     "texts": (np.array(["a"]), "argument 0 is <U1, which has no derivatives"),
     "objects": (np.array([None]), "argument 0 is object"),
     "in a tree": (W, r"argument 0\['b'\]\[1\]\['n'\] is int64"),
     "in a list": ([X, I], r"argument 0\[1\] is int64"),
-    "in a dataclass": (Layer(X), r"argument 0.name is str 'first'"),
+    "in a dataclass": (
+        Layer(X),
+        r"argument 0.name is str 'first', .*; make it another argument, or in a dataclass a field\(metadata=\{'static'",
+    ),
     "tensor": (ad.arange(3), "argument 0 is int64"),
     "extended": (np.ones(2, np.longdouble), "argument 0 is an array that is no tensor: dtype"),
 }

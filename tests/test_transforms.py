@@ -570,6 +570,31 @@ def test_dataclasses_named_tuples_and_registered_types() -> None:
     agree(nested.right["m"].bias, np.eye(2))
 
 
+@dataclasses.dataclass
+class Named:
+    weight: Any
+    activation: Any = dataclasses.field(default=ad.tanh, metadata={"static": True})
+    name: str = dataclasses.field(default="first", metadata={"static": True})
+
+    def __call__(self, x: Any) -> Any:
+        return self.activation(self.weight @ x)
+
+
+def test_static_fields_of_dataclasses_go_along() -> None:
+    layer = Named(np.eye(2), ad.sin, "mine")
+    gradient = ad.grad(lambda layer: layer(X[:2]).sum())(layer)
+    assert (gradient.activation, gradient.name) == (ad.sin, "mine")
+    agree(gradient.weight, np.outer(np.cos(X[:2]), X[:2]))
+    stack = Named(np.stack([np.eye(2), 2 * np.eye(2)]))
+    batch = ad.vmap(lambda layer: dataclasses.replace(layer, weight=layer(X[:2])))(stack)
+    assert batch.name == "first"
+    agree(batch.weight, np.tanh([X[:2], 2 * X[:2]]))
+    last, _ = ad.scan(lambda c, _: (dataclasses.replace(c, weight=c.weight * 2), None), layer, length=3)
+    agree(last.weight, 8 * np.eye(2))
+    with pytest.raises(ad.errors.ArgumentError, match="do not have the structure of the primals"):
+        ad.jvp(lambda layer: layer.weight, (layer,), (Named(np.eye(2), ad.cos, "mine"),))
+
+
 def test_none_and_empty_containers_stay() -> None:
     found = ad.grad(lambda d: d["x"].sum())({"x": X, "none": None, "empty": [], "nested": {"t": ()}})
     assert {**found, "x": None} == {"x": None, "none": None, "empty": [], "nested": {"t": ()}}

@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import ast
 import functools
+import importlib
+import inspect
+import operator
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import test_standard
-from functions import FUNCTIONS, PLAIN, Draw
+from functions import FUNCTIONS, OTHER, PLAIN, Draw
 from test_function_derivatives import public_functions, transforms
 
 import adjoint as ad
@@ -120,33 +124,98 @@ def gradient(name: str) -> str:
     return "of " + ", ".join(f"`{p}`" for p in working[:4]) + (", ..." if len(working) > 4 else "")
 
 
+# where the names in a test module are at home, if it leaves that out
+HOMES = {
+    "test_distributions": "random",
+    "test_fft": "fft",
+    "test_linalg": "linalg",
+    "test_nn_against_torch": "nn",
+    "test_special": "special",
+}
+
+
+# how a statement shows that it knows a library
+SIGNS = {
+    "JAX": r"\b(jax|jnp)\b",
+    "NumPy": r"\bnp\.(?!testing|asarray|array|float|int|complex|random|errstate|ndarray|dtype|linspace|arange)",
+    "PyTorch": r"\b(torch|theirs|F)\b",
+    "SciPy": r"\b(scipy|stats)\b",
+    "mpmath": r"\bmpmath\b",
+}
+
+
 @functools.cache
-def named_in(module: str) -> set[str]:
-    """The names of functions in a test module: written as `ad.linalg.qr`, or as words of a string."""
-    found: set[str] = set()
-    for node in ast.walk(ast.parse((TESTS / f"{module}.py").read_text())):
-        if isinstance(node, ast.Attribute):
-            text = ast.unparse(node)
-            if text.startswith("ad."):
-                found.add(text[3:])
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            words = node.value.split()
-            if all(word.replace(".", "_").isidentifier() for word in words):
-                found.update(words)
-                topic = {"test_linalg": "linalg", "test_fft": "fft", "test_special": "special"}.get(module)
-                topic = {"test_nn_against_torch": "nn", "test_distributions": "random"}.get(module, topic)
-                found.update(f"{topic}.{word}" for word in words)
-    return found
+def named_in(module: str) -> dict[str, list[str]]:
+    """The functions that a test module compares, and with what.
+
+    They are the keys of its tables and the parameters called `name`, also where these are put together, and the
+    attributes in statements that know another library; but not what stands in tests and tables of errors, and what
+    makes tensors only in tables.
+    """
+    libraries = ORACLES[module].split(", ")
+    loaded = importlib.import_module(module)
+    public, home = public_functions(), HOMES.get(module, "")
+    words: set[str] = set()
+    found: dict[str, list[str]] = {}
+    for statement in ast.parse((TESTS / f"{module}.py").read_text()).body:
+        nodes = list(ast.walk(statement))
+        if any(
+            isinstance(node, ast.Attribute) and ast.unparse(node) in ("pytest.raises", "errors.ShapeError")
+            for node in nodes
+        ):
+            continue
+        text = ast.unparse(statement)
+        known = [lib for lib in libraries if re.search(SIGNS.get(lib, "a^"), text)]
+        for name in {_called(node, loaded) for node in nodes if isinstance(node, ast.Attribute)} - OTHER:
+            found[name] = [lib for lib in libraries if lib in known or lib in found.get(name, ())]
+        for node in nodes:
+            if isinstance(node, ast.Call) and "NumPy" in libraries:  # same(ad.arange(5), np.arange(5))
+                sides = {ast.unparse(arg.func) for arg in node.args if isinstance(arg, ast.Call)}
+                found.update({s[3:]: ["NumPy"] for s in sides if s.startswith("ad.") and f"np.{s[3:]}" in sides})
+            if isinstance(node, ast.For) and ast.unparse(node.target) == "name":
+                words.update(
+                    n.value for n in ast.walk(node.iter) if isinstance(n, ast.Constant) and isinstance(n.value, str)
+                )
+        targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+        for target in targets:
+            table = getattr(loaded, target.id) if isinstance(target, ast.Name) else None
+            if isinstance(table, dict):
+                words.update(key for key in table if isinstance(key, str))
+        if isinstance(statement, ast.FunctionDef):
+            words.update(_parameters(getattr(loaded, statement.name)))
+    for word in words:
+        first = word.replace(",", " ").split()[0] if word.strip() else ""
+        if first != "tensor":
+            found.update(dict.fromkeys((first, f"{home}.{first}"), libraries))
+    return {name: libs for name, libs in found.items() if name in public}
+
+
+def _called(node: ast.Attribute, loaded: Any) -> str:
+    """The public name of `ad.linalg.qr`, or of `LA.qr` where LA is a module of ours."""
+    root, _, rest = ast.unparse(node).partition(".")
+    home = getattr(loaded, root, None)
+    return f"{home.__name__}.{rest}".removeprefix("adjoint.") if inspect.ismodule(home) else ""
+
+
+def _parameters(test: Any) -> Iterator[str]:
+    """The values of a parameter `name` of a test."""
+    for mark in getattr(test, "pytestmark", []):
+        if mark.name == "parametrize":
+            names = mark.args[0].split(",") if isinstance(mark.args[0], str) else list(mark.args[0])
+            if "name" in [n.strip() for n in names]:
+                place = [n.strip() for n in names].index("name")
+                for case in mark.args[1]:
+                    values = getattr(case, "values", case)
+                    value = values if isinstance(values, str) else values[place]
+                    yield value
 
 
 def oracles(name: str) -> str:
-    if name not in FUNCTIONS:
-        return "NumPy" if name in PLAIN else ""
-    found: dict[str, None] = {}
-    for module, libraries in ORACLES.items():
-        if name in named_in(module):
-            found.update(dict.fromkeys(libraries.split(", ")))
-    return ", ".join(found)
+    if name in PLAIN:
+        return "NumPy"
+    same = [other for other in public_functions() if operator.attrgetter(other)(ad) is operator.attrgetter(name)(ad)]
+    found = [lib for module in ORACLES for other in same for lib in named_in(module).get(other, [])]
+    return ", ".join(dict.fromkeys(found))
 
 
 def dtypes(name: str) -> str:

@@ -3,7 +3,9 @@
 from adjoint import errors, fft, implicit, linalg, nn, random, scipy, special, testing
 from adjoint.backend import Backend
 from adjoint.backends.array_api import ArrayAPI
+from adjoint.backends.cupy import CuPy
 from adjoint.backends.dask import Dask
+from adjoint.backends.jax import JAX
 from adjoint.backends.numpy import NumPy
 from adjoint.backends.reference import Reference
 from adjoint.backends.torch import Torch
@@ -44,8 +46,12 @@ from adjoint.functions.calculus import (
 )
 from adjoint.functions.choosing import (
     allclose,
+    angle,
     array_equal,
     deg2rad,
+    exp2,
+    fmax,
+    fmin,
     fmod,
     frexp,
     heaviside,
@@ -148,8 +154,30 @@ from adjoint.functions.elementwise import (
     where,
 )
 from adjoint.functions.gradients import Gradients, why
-from adjoint.functions.grids import geomspace, indices, logspace, tri, tril_indices, triu_indices
-from adjoint.functions.indexing import argsort, nonzero, searchsorted, sort, take, take_along_axis, topk
+from adjoint.functions.grids import (
+    diag_indices,
+    geomspace,
+    indices,
+    logspace,
+    ravel_multi_index,
+    tri,
+    tril_indices,
+    triu_indices,
+    unravel_index,
+)
+from adjoint.functions.indexing import (
+    argpartition,
+    argsort,
+    argwhere,
+    flatnonzero,
+    nonzero,
+    partition,
+    searchsorted,
+    sort,
+    take,
+    take_along_axis,
+    topk,
+)
 from adjoint.functions.inspection import (
     __array_namespace_info__,
     broadcast_shapes,
@@ -192,7 +220,17 @@ from adjoint.functions.placing import (
     segment_prod,
     segment_sum,
 )
-from adjoint.functions.products import einsum, matmul, outer, tensordot, vecdot
+from adjoint.functions.polynomials import polyadd, polyder, polyfit, polyint, polymul
+from adjoint.functions.products import (
+    dot,
+    einsum,
+    inner,
+    matmul,
+    outer,
+    tensordot,
+    vdot,
+    vecdot,
+)
 from adjoint.functions.rearranging import (
     append,
     array_split,
@@ -242,6 +280,8 @@ from adjoint.functions.statistics import (
     median,
     nanargmax,
     nanargmin,
+    nancumprod,
+    nancumsum,
     nanmax,
     nanmean,
     nanmedian,
@@ -279,11 +319,13 @@ __array_api_version__ = "2024.12"
 __version__ = "0.1.0"
 
 __all__ = [
+    "JAX",
     "ArrayAPI",
     "Autodiff",
     "Backend",
     "Batched",
     "Checked",
+    "CuPy",
     "Dask",
     "Dependence",
     "Gradients",
@@ -303,13 +345,16 @@ __all__ = [
     "add",
     "all",
     "allclose",
+    "angle",
     "any",
     "append",
     "apply_along_axis",
     "arange",
     "argmax",
     "argmin",
+    "argpartition",
     "argsort",
+    "argwhere",
     "array_equal",
     "array_split",
     "asarray",
@@ -369,11 +414,13 @@ __all__ = [
     "delete",
     "device",
     "diag",
+    "diag_indices",
     "diagflat",
     "diagonal",
     "diff",
     "digitize",
     "divide",
+    "dot",
     "dstack",
     "e",
     "einsum",
@@ -382,11 +429,13 @@ __all__ = [
     "equal",
     "errors",
     "exp",
+    "exp2",
     "expand_dims",
     "expm1",
     "eye",
     "fft",
     "finfo",
+    "flatnonzero",
     "flip",
     "fliplr",
     "flipud",
@@ -395,6 +444,8 @@ __all__ = [
     "float64",
     "floor",
     "floor_divide",
+    "fmax",
+    "fmin",
     "fmod",
     "fori_loop",
     "frexp",
@@ -418,6 +469,7 @@ __all__ = [
     "implicit",
     "indices",
     "inf",
+    "inner",
     "insert",
     "int8",
     "int16",
@@ -467,6 +519,8 @@ __all__ = [
     "nan_to_num",
     "nanargmax",
     "nanargmin",
+    "nancumprod",
+    "nancumsum",
     "nanmax",
     "nanmean",
     "nanmedian",
@@ -489,11 +543,17 @@ __all__ = [
     "ones_like",
     "outer",
     "pad",
+    "partition",
     "percentile",
     "permute_dims",
     "persist",
     "pi",
     "piecewise",
+    "polyadd",
+    "polyder",
+    "polyfit",
+    "polyint",
+    "polymul",
     "polyval",
     "positive",
     "pow",
@@ -505,6 +565,7 @@ __all__ = [
     "rad2deg",
     "random",
     "ravel",
+    "ravel_multi_index",
     "real",
     "reciprocal",
     "remainder",
@@ -568,12 +629,14 @@ __all__ = [
     "unique_counts",
     "unique_inverse",
     "unique_values",
+    "unravel_index",
     "unstack",
     "unwrap",
     "use_device",
     "value_and_grad",
     "vander",
     "var",
+    "vdot",
     "vecdot",
     "vjp",
     "vmap",

@@ -8,6 +8,7 @@ import functools
 import importlib
 import os
 import re
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -15,9 +16,11 @@ from types import TracebackType
 from typing import Any
 
 from adjoint import errors
-from adjoint.backend import Backend, Decorator
+from adjoint.backend import Backend, Decorator, Leaf
 from adjoint.backends.array_api import ArrayAPI
+from adjoint.backends.cupy import CuPy
 from adjoint.backends.dask import Dask
+from adjoint.backends.jax import JAX
 from adjoint.backends.numpy import NumPy
 from adjoint.backends.reference import Reference
 from adjoint.backends.torch import Torch
@@ -33,8 +36,8 @@ _settings = threading.Lock()
 _current: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_device", default=None)
 _active: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_level", default=None)
 
-_LEAVES: dict[str, Callable[..., Backend]] = {"numpy": NumPy, "reference": Reference, "dask": Dask}
-_LIBRARIES: dict[str, Callable[..., Backend]] = {"torch": Torch}  # optional, with devices of their own
+_LEAVES: dict[str, Callable[..., Backend]] = {"numpy": NumPy, "reference": Reference}
+_LIBRARIES: dict[str, type[Leaf]] = {"cupy": CuPy, "dask": Dask, "jax": JAX, "torch": Torch}  # optional
 _DECORATORS: dict[str, Callable[..., Backend]] = {
     "autodiff": Autodiff,
     "tangent": Tangent,
@@ -65,16 +68,35 @@ class _Setting:
         self.taken_back = False
 
 
+def foreign() -> bool:
+    """Whether an optional library was imported, so that there may be arrays of it."""
+    return not sys.modules.keys().isdisjoint(_LIBRARIES)
+
+
+def home(value: Any) -> Backend | None:
+    """The leaf that an array of an optional library is on; None for anything else. Imports nothing.
+
+    >>> home([1.0, 2.0])
+    """
+    return next((leaf for kind in _LIBRARIES.values() if (leaf := kind.of(value)) is not None), None)
+
+
 def device(name: str | Backend) -> Backend:
     """The backend of a name such as `"numpy"`, `"autodiff<torch:cpu>"`, `"autodiff[strong_zero]<reference>"`.
 
-    `"torch:cuda:0"` is a device of an optional library, `"array_api[module]"` imports the module. A backend comes back
-    as it is, so that both do wherever a device is wanted. Raises DeviceError for a name that means none.
+    `"torch:cuda:0"` is a device of an optional library, `"array_api[module]"` imports the module. A backend comes
+    back as it is, so that both do wherever a device is wanted. Raises DeviceError for a name that means none,
+    EndedError for the level of a transform that has returned.
 
     >>> device("autodiff<autodiff<numpy>>").inner
     autodiff<numpy>
     """
     if isinstance(name, Backend):
+        if name.ended:
+            raise errors.EndedError(
+                f"a transform's level ({name}) was used as a device after the transform had returned; take another "
+                "one, such as ad.default_device()"
+            )
         return name
     if not isinstance(name, str):
         raise errors.DeviceError(
@@ -83,15 +105,14 @@ def device(name: str | Backend) -> Backend:
     parts = re.fullmatch(r"(\w+)(?::([\w:]+))?(?:\[([^\]]*)\])?(?:<(.*)>)?", name.strip())
     if parts is not None:
         kind, place, inside, inner = parts[1].lower(), parts[2], parts[3], parts[4]
-        if kind in _LIBRARIES and inner is None:
+        if inner is None and kind in _LIBRARIES:
             given = () if place is None else (int(place) if place.isdecimal() else place,)
             return _LIBRARIES[kind](*given, **_options(name, kind, inside))
-    if parts is not None and place is None:
-        if inner is not None and kind in _DECORATORS:
+        if inner is not None and kind in _DECORATORS and place is None:
             return _DECORATORS[kind](device(inner), **_options(name, kind, inside))
-        if inner is None and kind in _LEAVES:
+        if inner is None and kind in _LEAVES and place is None:
             return _LEAVES[kind](**_options(name, kind, inside))
-        if inner is None and kind == "array_api" and inside:
+        if inner is None and kind == "array_api" and inside and place is None:
             return _array_api(name, inside.strip())
     known = ", ".join([*_LEAVES, *_LIBRARIES, "array_api[module]", *(f"{d}<...>" for d in _DECORATORS)])
     raise errors.DeviceError(f"no device is called {name!r}; known are {known}")
@@ -151,7 +172,11 @@ def _of_the_process() -> Backend:
     here = threading.get_ident()
     settings = _process[::-1]  # a copy: other threads may change the list
     # the flag is read last: a `with` that has come and gone meanwhile has set it
-    return next(s.device for s in settings if (s.thread == here or s.owner() is None) and not s.taken_back)
+    return next(
+        s.device
+        for s in settings
+        if (s.thread == here or s.owner() is None) and not s.taken_back and not s.device.ended
+    )
 
 
 def observed_leaf(device: Backend) -> Backend:
@@ -232,7 +257,8 @@ def running_on(level: Backend) -> Iterator[None]:
 class use_device:
     """Set the default device: a call for the process, `with` for this context alone.
 
-    Raises DeviceError for a name that means no backend; nothing is changed then.
+    Raises DeviceError for a name that means no backend, EndedError for the level of a transform that has returned;
+    nothing is changed then.
 
     >>> import adjoint as ad
     >>> with ad.use_device("numpy"):
@@ -247,7 +273,8 @@ class use_device:
         self._tokens: list[contextvars.Token[Backend | None]] = []
         default_device()  # reads the environment, if nothing did before
         with _settings:
-            for_good = [i for i, setting in enumerate(_process) if setting.owner() is None]
+            lasting = [s.owner() is None and s.device.template is s.device for s in _process]  # no level, which ends
+            for_good = [i for i, last in enumerate(lasting) if last]
             del _process[: for_good[-1]]  # what lies below one of these is never the last
             _process.append(_Setting(self._device, weakref.ref(self), threading.get_ident()))
 

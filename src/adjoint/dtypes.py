@@ -45,7 +45,7 @@ def as_dtype(dtype: Any) -> DType:
         return default_float if dtype is float else default_complex
     try:
         found = np.dtype(dtype).newbyteorder("=")
-    except TypeError:
+    except (TypeError, ValueError):
         found = None
     for known in ALL:
         if found is not None and found == known:  # NumPy takes None for float64

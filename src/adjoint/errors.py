@@ -19,6 +19,7 @@
     ├── GraphError (RuntimeError)            a graph that cannot give what was asked of it
     │   ├── FreedGraphError                  it was used up by an earlier `backward`
     │   ├── EndedError                       a tensor of a transform's level was used after the transform
+    │   ├── ForwardOnlyError                 reverse mode met what has derivatives in forward mode only
     │   ├── TrackedError (TypeError)         a tracked tensor was about to leave its graph silently
     │   └── BackwardError                    a pullback failed; the cause is chained
     ├── NoGradientError (KeyError)           `Gradients` has no entry, and why
@@ -136,6 +137,10 @@ class FreedGraphError(GraphError):
 
 class EndedError(GraphError):
     """A tensor of a transform's level was used after the transform had returned."""
+
+
+class ForwardOnlyError(GraphError):
+    """Reverse mode met what has derivatives in forward mode only, such as a `while_loop`."""
 
 
 class TrackedError(GraphError, TypeError):

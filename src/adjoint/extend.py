@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -110,7 +111,10 @@ def primitive(
     Raises
     ------
     ArgumentError, ArgumentTypeError
-        A name that is taken, an unknown kind, a rule for what is no operand, or one that needs what is not there.
+        A name that is taken, an unknown kind, a rule for what is no operand, or one that needs what is not there. In a
+        call, an implementation that gives no array.
+    ShapeError
+        In a call, an implementation of an elementwise primitive that is not.
 
     Examples
     --------
@@ -154,7 +158,7 @@ def primitive(
         shape=shape or (lambda *shapes, **_: broadcast_shapes(*shapes)),
         dtype=dtype or same_dtype,
     )
-    made.implementations.update(implementations)
+    made.implementations.update({leaf: _answering(made, function) for leaf, function in implementations.items()})
     record = _record(made, derivative, pushforward, definition)
     TABLE[name], RECORDS[name] = made, record
     BATCHING.pop(name, None)
@@ -174,6 +178,28 @@ def _implementations(name: str, given: Any) -> dict[Any, Callable[..., Any]]:
                 f"primitive {name}: implementations are functions by leaf backend; received {leaf!r}: {function!r}"
             )
     return found
+
+
+def _answering(made: Primitive, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The implementation; raises where it gives no array, or none of the shape of elementwise functions."""
+
+    @functools.wraps(function)
+    def run(*operands: Any, **parameters: Any) -> Any:
+        out = function(*operands, **parameters)
+        if not hasattr(out, "shape"):
+            raise errors.ArgumentTypeError(
+                f"{made.name}: its implementation gave {type(out).__name__}, expected an array"
+            )
+        if made.kind == ELEMENTWISE:
+            shapes = [tuple(getattr(x, "shape", ())) for x in operands]
+            if tuple(out.shape) != tuple(made.shape(*shapes, **parameters)):
+                raise errors.ShapeError(
+                    f"{made.name}: its implementation gave shape {tuple(out.shape)} for operands of shapes {shapes}; "
+                    "another kind= is for what is not elementwise"
+                )
+        return out
+
+    return run
 
 
 def _signature(name: str, function: Any, *, skip: bool) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from adjoint.functions.creation import as_integer, as_number, as_shape, as_tenso
 from adjoint.functions.manipulation import roll
 from adjoint.functions.reductions import as_axis, as_flag
 from adjoint.primitives.linalg import complex_dtype
-from adjoint.tensor import Axis, Tensor, cast, known, run, wrap
+from adjoint.tensor import Axis, Tensor, cast, run, wrap
 
 B = TypeVar("B", bound=Backend)
 
@@ -62,7 +62,7 @@ def _place(axis: Any, x: Tensor[Any], name: str) -> int:
 
 def _places(s: Any, axes: Any, x: Tensor[Any], name: str) -> tuple[list[int], list[int | None]]:
     """The axes of a transform of several, and their sizes, None for what they are."""
-    sizes = None if s is None else integers(s, name, "sizes s")
+    sizes = None if s is None else _sizes(s, name)
     if axes is None:
         places = list(range(x.ndim) if sizes is None else range(x.ndim - len(sizes), x.ndim))
     else:
@@ -73,7 +73,13 @@ def _places(s: Any, axes: Any, x: Tensor[Any], name: str) -> tuple[list[int], li
         raise errors.AxisError(f"{name}: axes {errors.shown(axes)} name an axis twice")
     if sizes is not None and len(sizes) != len(places):
         raise errors.ArgumentError(f"{name}: {len(sizes)} sizes for {len(places)} axes")
-    return places, [None] * len(places) if sizes is None else list(sizes)
+    return places, [None] * len(places) if sizes is None else sizes
+
+
+def _sizes(s: Any, name: str) -> list[int | None]:
+    """The sizes that are given, None for what they are: NumPy and PyTorch write -1 for that."""
+    given = list(s) if isinstance(s, (tuple, list)) else list(integers(s, name, "sizes s"))
+    return [None if n is None or (n == -1 and n is not True) else integers(n, name, "sizes s")[0] for n in given]
 
 
 def _sized(x: Tensor[Any], axis: int, n: Any, name: str) -> Tensor[Any]:
@@ -134,6 +140,8 @@ def fftn(
     x: Tensor[B], /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
 ) -> Tensor[B]:
     """The transform along several axes, or all: the last len(s) where sizes `s` are given without axes.
+
+    None or -1 among the sizes leaves an axis as it is.
 
     Raises AxisError for axes that are not there or named twice, ArgumentError for sizes that do not pair up with them.
 
@@ -577,8 +585,7 @@ def istft(
         raise errors.ArgumentError(f"istft: {count} frames of {n} elements, {hop} apart, hold no {wanted} elements")
     signal, total = signal[..., start : start + min(wanted, held)], total[start : start + min(wanted, held)]
     bare = run("less_equal", (total, 1e-11))
-    missing = None if total.device.tracked(total._array) else known(bare)
-    if missing is not None and missing.any():
+    if not total.device.tracked(total._array) and not total.device.unknown(total._array) and bool(bare.any()):
         raise errors.ArgumentError(
             "istft: elements that the windows of all frames leave out cannot be found again; take a smaller "
             "hop_length, center=True, or a window without zeros at its ends"

@@ -26,6 +26,7 @@ from adjoint.transforms.forward import jvp, linearize
 from adjoint.transforms.jacobians import jacobian
 from adjoint.transforms.krylov import cg, everywhere, gmres
 from adjoint.transforms.levels import Rules, Tensors
+from adjoint.transforms.libraries import of_any_library
 from adjoint.transforms.reverse import grad, stop_gradient, value_and_grad, vjp
 from adjoint.transforms.states import Parameters, State, applied, filled, floats_of, of_dependence, settled
 
@@ -38,6 +39,7 @@ Vector = Tensor[Any]
 Residual = Callable[[Vector, Tensors], Vector]
 
 
+@of_any_library
 def root(
     f: Function,
     x0: Any,
@@ -100,6 +102,7 @@ def root(
     return problem.solution(problem.result, _newton, problem.result)
 
 
+@of_any_library
 def fixed_point(
     f: Function,
     x0: Any,
@@ -121,6 +124,7 @@ def fixed_point(
     return problem.solution(lambda x, theta: problem.result(x, theta) - x, _iterated, problem.result)
 
 
+@of_any_library
 def minimize(
     f: Function,
     x0: Any,

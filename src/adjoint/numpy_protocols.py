@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint import errors, linalg, special
+from adjoint import errors, linalg, numpy_functions, special
 from adjoint.functions import (
     calculus,
     choosing,
@@ -25,11 +25,13 @@ from adjoint.functions import (
     indexing,
     manipulation,
     placing,
+    polynomials,
     products,
     rearranging,
     reductions,
 )
-from adjoint.tensor import Tensor, operand, same
+from adjoint.numpy_functions import beside, flat
+from adjoint.tensor import Tensor, same
 
 Function = Callable[..., Any]
 _signature = functools.cache(inspect.signature)
@@ -43,9 +45,14 @@ _OTHER_NAMES = {
     "degrees": "rad2deg", "radians": "deg2rad", "rint": "round", "true_divide": "divide", "mod": "remainder",
 }  # fmt: skip
 _UFUNCS: dict[str, Function] = {
+    "divmod": numpy_functions.divmod,
+    "float_power": numpy_functions.float_power,
+    "logaddexp2": numpy_functions.logaddexp2,
+    "matvec": numpy_functions.matvec,
+    "modf": numpy_functions.modf,
+    "vecmat": numpy_functions.vecmat,
     "matmul": products.matmul,
     "vecdot": products.vecdot,
-    "exp2": lambda x: 2.0 ** creation.inexact(x, "exp2"),
     "deg2rad": choosing.deg2rad,
     "radians": choosing.deg2rad,
     "rad2deg": choosing.rad2deg,
@@ -88,8 +95,10 @@ def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[st
         return _REFLECTED[ufunc](inputs[1], inputs[0])
     name: str = ufunc.__name__
     call = name if method == "__call__" else f"{name}.{method}"
-    inputs = _beside(inputs)
+    inputs = beside(inputs)
     function = _UFUNCS.get(name) or _named("numpy", _OTHER_NAMES.get(name, name))
+    if function is None:  # SciPy's universal functions, whose names are ours
+        function = _named("scipy.special", name)
     if method == "__call__" and function is not None:
         allowed = {"axis"} if name == "vecdot" else set()
         return function(*inputs, **_only(call, options, allowed))
@@ -99,24 +108,31 @@ def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[st
     if method == "accumulate" and name in _ACCUMULATED:
         known = _only(call, options, {"axis", *({"dtype"} if name in ("add", "multiply") else ())})
         return _ACCUMULATED[name](inputs[0], **{"axis": 0, **known})
-    if method == "outer" and function is not None and name not in ("matmul", "vecdot"):
+    if method == "outer" and function is not None and name not in ("matmul", "matvec", "vecdot", "vecmat"):
         x, y = (creation.as_tensor(v, call) for v in inputs)
         rows = manipulation.reshape(x, (*x.shape, *(1,) * y.ndim))
         return function(rows, y, **_only(call, options, set()))
     raise _missing(call)
 
 
+_SILENT = {"kind", "subok", "casting", "optimize", "copy"}  # parameters that say nothing about values
+
+
 def _only(name: str, options: dict[str, Any], allowed: set[str]) -> dict[str, Any]:
     """The options that are given and mean something on tensors; raises ArgumentTypeError for others."""
-    given = {
-        key: value
-        for key, value in options.items()
-        if value is not np._NoValue and (value is not None or key in allowed)
-    }
+    given = {key: value for key, value in options.items() if key in allowed or not _says_nothing(key, value)}
     for key in given:
         if key not in allowed:
             raise _refused(name, key)
     return given
+
+
+def _says_nothing(key: str, value: Any) -> bool:
+    """Whether an option is NumPy's default, or is about memory and kinds of arrays, and not about values."""
+    if key == "out" and isinstance(value, tuple):
+        return all(x is None for x in value)
+    silent = value is None or value is np._NoValue or key in _SILENT
+    return silent or (key == "where" and value is True) or (key == "order" and value in ("K", "A", "C"))
 
 
 def _refused(name: str, key: str) -> errors.AdjointError:
@@ -126,6 +142,14 @@ def _refused(name: str, key: str) -> errors.AdjointError:
         "initial": "combine the result with the initial value",
         "dtype": "convert with x.astype(dtype)",
         "order": "tensors have no order in memory; sort or permute explicitly",
+        "axes": "move the axes first, with ad.moveaxis",
+        "bias": "give ddof=0",
+        "cov": "the parameters alone are found",
+        "full": "ad.linalg.lstsq gives residuals and rank",
+        "retstep": "the step is (stop - start) / (num - 1)",
+        "returned": "np.sum of the weights is what it would give",
+        "shape": "ad.zeros, ad.ones and ad.full make any shape",
+        "sparse": "x[:, None] and y broadcast as an open grid does",
     }
     return errors.ArgumentTypeError(
         f"np.{name} of a tensor: {key}= is not supported; {instead.get(key, 'leave it out')}"
@@ -133,14 +157,23 @@ def _refused(name: str, key: str) -> errors.AdjointError:
 
 
 _INSTEAD = {
-    "fmax": "ad.maximum", "fmin": "ad.minimum",
-    "cbrt": "ad.pow with 1/3 and ad.sign", "divmod": "ad.floor_divide and ad.remainder", "modf": "ad.trunc",
+    "cbrt": "ad.pow with 1/3 and ad.sign", "spacing": "ad.nextafter",
+    "add.reduceat": "ad.segment_sum", "multiply.reduceat": "ad.segment_prod",
+    "maximum.reduceat": "ad.segment_max", "minimum.reduceat": "ad.segment_min",
     "copyto": "x[...] = v", "put": "x[i] = v", "putmask": "ad.where", "place": "ad.where",
     "put_along_axis": "ad.put_along_axis, which gives another tensor", "fill_diagonal": "x[i, i] = v",
-    "partition": "ad.sort or ad.topk",
-    "argpartition": "ad.topk", "linspace": "ad.linspace of numbers",
-    "add.at": "x[i] += v", "save": "np.save(file, x.numpy()) or pickle", "unique": "ad.unique_all and its like",
-    "argwhere": "ad.nonzero", "flatnonzero": "ad.nonzero", "trace": "ad.linalg.trace",
+    "add.at": "ad.scatter with mode 'add', or x[i] += v", "subtract.at": "ad.scatter with mode 'add'",
+    "multiply.at": "ad.scatter with mode 'multiply'", "maximum.at": "ad.scatter with mode 'max'",
+    "minimum.at": "ad.scatter with mode 'min'",
+    "save": "np.save(file, x.numpy()) or pickle", "savez": "np.savez(file, x.numpy()) or pickle",
+    "savetxt": "np.savetxt(file, x.numpy())", "resize": "ad.tile and a slice", "trim_zeros": "a slice",
+    "tril_indices_from": "ad.tril_indices(*x.shape)", "triu_indices_from": "ad.triu_indices(*x.shape)",
+    "diag_indices_from": "ad.arange", "ix_": "x[i[:, None], j]", "histogram2d": "ad.scatter with mode 'add'",
+    "histogramdd": "ad.scatter with mode 'add'", "apply_over_axes": "the function with a tuple of axes",
+    "roots": "ad.linalg.eigvals of the companion matrix", "poly": "np.polymul of the factors",
+    "common_type": "ad.result_type",
+    "min_scalar_type": "x.dtype", "real_if_close": "ad.real",
+    "einsum_path": "np.einsum_path of x.numpy()",
 }  # fmt: skip
 
 
@@ -156,34 +189,8 @@ def _missing(name: str) -> errors.AdjointError:
 # --- functions -----------------------------------------------------------------------------------
 
 
-def _beside(values: Sequence[Any]) -> list[Any]:
-    """Arguments with NumPy's arrays made tensors on the backend of the first tensor among them.
-
-    Lists of Python's floats are float64 arrays to NumPy, and so they are here.
-    """
-    like = next((v for v in values if isinstance(v, Tensor)), None)
-    if like is None:
-        return list(values)
-    return [
-        operand(np.asarray(v), like, "operand") if isinstance(v, (np.ndarray, np.generic)) or _holds_floats(v) else v
-        for v in values
-    ]
-
-
-def _holds_floats(value: Any) -> bool:
-    """Whether it is a list, at any depth, whose first number is a float."""
-    nested = isinstance(value, (list, tuple))
-    while isinstance(value, (list, tuple)) and value:
-        value = value[0]
-    return nested and isinstance(value, float)
-
-
-def _flat(x: Any) -> Tensor[Any]:
-    return manipulation.reshape(x, -1)
-
-
 def _where(condition: Any, *choices: Any) -> Any:
-    return elementwise.where(*_beside([condition, *choices])) if choices else indexing.nonzero(condition)
+    return elementwise.where(*beside([condition, *choices])) if choices else indexing.nonzero(condition)
 
 
 def _transpose(a: Any, axes: Any = None) -> Any:
@@ -191,48 +198,17 @@ def _transpose(a: Any, axes: Any = None) -> Any:
     return manipulation.permute_dims(x, tuple(range(x.ndim))[::-1] if axes is None else axes)
 
 
-def _dot(a: Any, b: Any) -> Any:
-    """NumPy's rule: the last axis of a with the last but one of b."""
-    x, y = creation.as_tensors(_beside([a, b]), "dot")
-    if not x.ndim or not y.ndim:
-        return x * y
-    return (
-        products.matmul(x, y) if y.ndim == 1 or x.ndim <= 2 >= y.ndim else products.tensordot(x, y, axes=([-1], [-2]))
-    )
-
-
-def _inner(a: Any, b: Any) -> Any:
-    x, y = creation.as_tensors(_beside([a, b]), "inner")
-    return x * y if not x.ndim or not y.ndim else products.tensordot(x, y, axes=([-1], [-1]))
-
-
-def _vdot(a: Any, b: Any) -> Any:
-    x, y = creation.as_tensors(_beside([a, b]), "vdot")
-    return products.vecdot(_flat(x), _flat(y))
-
-
-def _einsum(*operands: Any, optimize: Any = None) -> Any:
-    subscripts, *arrays = operands
-    return products.einsum(subscripts, *_beside(arrays))
-
-
-def _round(a: Any, decimals: int = 0) -> Any:
-    return elementwise.round(a * 10.0**decimals) / 10.0**decimals if decimals else elementwise.round(a)
-
-
 def _running(function: Function) -> Function:
     """NumPy's cumsum and cumprod: of the flat array where no axis is named."""
 
     def run(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
-        return function(_flat(a), dtype=dtype) if axis is None else function(a, axis=axis, dtype=dtype)
+        return function(flat(a), dtype=dtype) if axis is None else function(a, axis=axis, dtype=dtype)
 
     return run
 
 
-def _pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: complex = 0) -> Any:
-    if mode != "constant":
-        raise errors.ArgumentError(f"np.pad of a tensor: the mode is 'constant', received {errors.shown(mode)}")
-    return manipulation.pad(array, pad_width, value=constant_values)
+def _memory(x: Any) -> Any:
+    return x.numpy() if isinstance(x, Tensor) else x
 
 
 def _like(function: Function) -> Function:
@@ -247,24 +223,26 @@ def _like(function: Function) -> Function:
 _FUNCTIONS: dict[Any, Function] = {
     np.where: _where,
     np.transpose: _transpose,
-    np.dot: _dot,
-    np.inner: _inner,
-    np.vdot: _vdot,
-    np.einsum: _einsum,
-    np.round: _round,
-    np.around: _round,
+    np.dot: lambda a, b: products.dot(*beside([a, b])),
+    np.inner: lambda a, b: products.inner(*beside([a, b])),
+    np.vdot: lambda a, b: products.vdot(*beside([a, b])),
+    np.polyadd: lambda a1, a2: polynomials.polyadd(*beside([a1, a2])),
+    np.polymul: lambda a1, a2: polynomials.polymul(*beside([a1, a2])),
+    np.around: numpy_functions.round,
+    np.fix: elementwise.trunc,
+    np.i0: special.i0,
+    np.sinc: special.sinc,
     np.cumsum: _running(reductions.cumulative_sum),
     np.cumprod: _running(reductions.cumulative_prod),
-    np.pad: _pad,
-    np.atleast_1d: lambda *arys: rearranging.atleast_1d(*_beside(arys)),
-    np.atleast_2d: lambda *arys: rearranging.atleast_2d(*_beside(arys)),
-    np.atleast_3d: lambda *arys: rearranging.atleast_3d(*_beside(arys)),
+    np.atleast_1d: lambda *arys: rearranging.atleast_1d(*beside(arys)),
+    np.atleast_2d: lambda *arys: rearranging.atleast_2d(*beside(arys)),
+    np.atleast_3d: lambda *arys: rearranging.atleast_3d(*beside(arys)),
     np.vstack: lambda tup: rearranging.vstack(list(tup)),
     np.hstack: lambda tup: rearranging.hstack(list(tup)),
     np.dstack: lambda tup: rearranging.dstack(list(tup)),
     np.column_stack: lambda tup: rearranging.column_stack(list(tup)),
     np.gradient: lambda f, *varargs, axis=None, edge_order=1: calculus.gradient(
-        *_beside([f, *varargs]), axis=axis, edge_order=edge_order
+        *beside([f, *varargs]), axis=axis, edge_order=edge_order
     ),
     np.lib.stride_tricks.sliding_window_view: lambda x, window_shape, axis=None: rearranging.sliding_window_view(
         x, window_shape, axis=axis
@@ -273,16 +251,16 @@ _FUNCTIONS: dict[Any, Function] = {
     np.ones_like: _like(creation.ones_like),
     np.empty_like: _like(creation.empty_like),
     np.full_like: _like(creation.full_like),
-    np.concatenate: lambda arrays, axis=0: manipulation.concat(_beside(list(arrays)), axis=axis),
-    np.stack: lambda arrays, axis=0: manipulation.stack(_beside(list(arrays)), axis=axis),
-    np.meshgrid: lambda *xi, indexing="xy": creation.meshgrid(*_beside(xi), indexing=indexing),
-    np.broadcast_arrays: lambda *args: tuple(manipulation.broadcast_arrays(*_beside(args))),
-    np.ravel: lambda a: _flat(a),
-    np.copy: lambda a: same(a),
-    np.angle: lambda z: elementwise.atan2(z.imag, z.real),
+    np.concatenate: lambda arrays, axis=0: manipulation.concat(beside(list(arrays)), axis=axis),
+    np.stack: lambda arrays, axis=0: manipulation.stack(beside(list(arrays)), axis=axis),
+    np.meshgrid: lambda *xi, copy=True, indexing="xy": creation.meshgrid(*beside(xi), indexing=indexing),
+    np.broadcast_arrays: lambda *args: tuple(manipulation.broadcast_arrays(*beside(args))),
+    np.copy: lambda a, order="K": same(a),
     np.shape: lambda a: a.shape,
     np.ndim: lambda a: a.ndim,
     np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
+    np.may_share_memory: lambda a, b: np.may_share_memory(_memory(a), _memory(b)),
+    np.shares_memory: lambda a, b: np.shares_memory(_memory(a), _memory(b)),
     np.iscomplexobj: lambda x: x.dtype.kind == "c",
     np.isrealobj: lambda x: x.dtype.kind != "c",
     np.array2string: lambda a, precision=None, separator=" ": np.array2string(
@@ -292,11 +270,21 @@ _FUNCTIONS: dict[Any, Function] = {
     np.array_str: lambda a: str(a),
 }
 
+_OURS = [
+    "angle", "argpartition", "argsort", "array_equiv", "choose", "compress", "diff", "dsplit", "ediff1d",
+    "einsum", "extract", "hsplit", "imag", "intersect1d", "iscomplex", "isneginf", "isposinf", "isreal",
+    "lexsort", "linspace", "logspace", "nancumprod", "nancumsum", "pad", "partition", "polyfit",
+    "polyint", "polysub", "ravel", "reshape", "rollaxis", "round", "setdiff1d", "setxor1d", "sort", "take",
+    "take_along_axis", "trace", "union1d", "unique", "vsplit",
+]  # fmt: skip
+_OURS_OF_LINALG = "eigh eigvalsh lstsq matrix_rank pinv qr svd tensorinv tensorsolve".split()
+_FUNCTIONS |= {getattr(np, name): getattr(numpy_functions, name) for name in _OURS}
+_FUNCTIONS |= {getattr(np.linalg, name): getattr(numpy_functions, name) for name in _OURS_OF_LINALG}
+
 # what changes its argument, which a tensor is no argument for
 _CHANGING = {"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"}
-# parameters of NumPy's that are called otherwise here, and those that say nothing about values
+# parameters of NumPy's that are called otherwise here
 _PARAMETERS = {"ddof": "correction", "a_min": "min", "a_max": "max", "reps": "repetitions"}
-_SILENT = {"kind", "subok", "casting", "optimize"}
 _HERE = {"amax": "max", "amin": "min", "concatenate": "concat"}
 
 
@@ -306,8 +294,7 @@ def array_function(function: Any, args: Sequence[Any], options: dict[str, Any]) 
     called = f"{function.__module__}.{name}".removeprefix("numpy.")
     ours = _FUNCTIONS.get(function)
     if ours is not None:
-        meant = {key: value for key, value in options.items() if key not in _SILENT}
-        return ours(*args, **_only(called, meant, set(_signature(ours).parameters)))
+        return _placed(function, called, ours, args, options)
     ours = _named(function.__module__, _HERE.get(name, name))
     if ours is None or name in _CHANGING:
         raise _missing(called)
@@ -325,13 +312,40 @@ def _named(module: str, name: str) -> Function | None:
     return found if inspect.isfunction(found) and found.__module__.startswith("adjoint.") else None
 
 
+@functools.cache
+def _alike(function: Any, ours: Function) -> int:
+    """How many arguments mean the same by place: those that ours must have, and those of the same name behind them."""
+    pairs = zip(_signature(function).parameters.values(), _signature(ours).parameters.values(), strict=False)
+    same_place = [p.kind is p.VAR_POSITIONAL or p.default is p.empty or p.name == q.name for q, p in pairs]
+    return [*same_place, False].index(False)
+
+
+def _placed(function: Any, called: str, ours: Function, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """A call of a function in the table: what it must have by place, all else by NumPy's names."""
+    if not options and len(args) <= _alike(function, ours):
+        return ours(*args)
+    theirs, mine = _signature(function), _signature(ours).parameters
+    if any(p.kind is p.VAR_POSITIONAL for p in [*mine.values(), *theirs.parameters.values()]):
+        return ours(*args, **_only(called, options, set(mine)))
+    given = theirs.bind(*args, **options).arguments
+    given |= given.pop("kwargs", {})
+    needed = sum(p.default is p.empty for p in mine.values())
+    leading, rest = list(given)[:needed], dict(list(given.items())[needed:])
+    for name in [name for name in rest if name not in mine]:
+        value = rest.pop(name)
+        unchanged = name in theirs.parameters and value is theirs.parameters[name].default
+        if not unchanged and not _says_nothing(name, value):
+            raise _refused(called, name)
+    return ours(*[given[name] for name in leading], **rest)
+
+
 def _matched(function: Any, called: str, ours: Function, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """A call in the terms of our function: what that takes by place alone in NumPy's order, all else by name."""
     theirs = _signature(function)
     given = theirs.bind(*args, **options).arguments
     mine = _signature(ours).parameters
     if any(p.kind is p.VAR_POSITIONAL for p in mine.values()):
-        return ours(*_beside(args), **_only(called, options, set(mine)))
+        return ours(*beside(args), **_only(called, options, set(mine)))
     places = [p.name for p in mine.values() if p.kind is p.POSITIONAL_ONLY]
     leading = [name for name, _ in zip(theirs.parameters, places, strict=False) if name in given]
     keywords = {}
@@ -341,6 +355,6 @@ def _matched(function: Any, called: str, ours: Function, args: Sequence[Any], op
             continue
         if known in mine:
             keywords[known] = value
-        elif value is not theirs.parameters[name].default and value is not None and name not in _SILENT:
+        elif value is not theirs.parameters[name].default and not _says_nothing(name, value):
             raise _refused(called, name)
-    return ours(*_beside([given[name] for name in leading]), **keywords)
+    return ours(*beside([given[name] for name in leading]), **keywords)

@@ -102,6 +102,11 @@ def _reals(name: str, *values: object) -> list[Tensor[Any]]:
     return [cast(v, dtype) if isinstance(v, Tensor) else asarray(v, dtype=dtype, device=device) for v in given]
 
 
+def _wide(x: Tensor[Any]) -> Tensor[Any]:
+    """In double precision, for what is composed of several functions: rounded once, at the end."""
+    return cast(x, x.device.leaf.widest(dtypes.float64))
+
+
 def _one(name: str, x: Any, function: str, **parameters: Any) -> Tensor[Any]:
     return run(name, (_real(x, function),), **parameters)  # type: ignore[no-any-return]
 
@@ -151,7 +156,8 @@ def ndtr(x: Tensor[B], /) -> Tensor[B]:
     >>> ad.special.ndtr(ad.tensor(0.0)).item()
     0.5
     """
-    return erfc(_real(x, "ndtr") * -math.sqrt(0.5)) * 0.5
+    tensor = _real(x, "ndtr")
+    return cast(erfc(_wide(tensor) * -math.sqrt(0.5)) * 0.5, tensor.dtype)
 
 
 def log_ndtr(x: Tensor[B], /) -> Tensor[B]:
@@ -166,7 +172,8 @@ def log_ndtr(x: Tensor[B], /) -> Tensor[B]:
 
 def ndtri(y: Tensor[B], /) -> Tensor[B]:
     """The inverse of `ndtr`: the quantiles of the standard normal distribution; nan outside [0, 1]."""
-    return erfcinv(_real(y, "ndtri") * 2.0) * -math.sqrt(2.0)
+    tensor = _real(y, "ndtri")
+    return cast(erfcinv(_wide(tensor) * 2.0) * -math.sqrt(2.0), tensor.dtype)
 
 
 # --- the gamma function and its relatives ---
@@ -217,13 +224,17 @@ psi = digamma
 def polygamma(n: int | Numbers, x: Tensor[B], /) -> Tensor[B]:
     """The derivative of `digamma` of an order n, which may be an array of integers of known values.
 
-    The derivative is with respect to x alone. Raises ArgumentError for a negative or fractional order.
+    The derivative is with respect to x alone. It loops over the orders that are different, for all of x at once.
+    Raises ArgumentError for a negative or fractional order.
 
     >>> import adjoint as ad
     >>> round(ad.special.polygamma(1, ad.tensor(1.0)).item(), 5)
     1.64493
     """
-    orders = np.asarray(n.numpy() if isinstance(n, Tensor) else n)
+    try:
+        orders = np.asarray(n.numpy() if isinstance(n, Tensor) else n)
+    except ValueError:
+        raise errors.ArgumentError(f"polygamma: orders are whole numbers from 0, received {errors.shown(n)}") from None
     if orders.dtype.kind not in "iuf" or (orders < 0).any() or (orders != np.floor(orders)).any():
         raise errors.ArgumentError(f"polygamma: orders are whole numbers from 0, received {errors.shown(n)}")
     tensor = _real(x, "polygamma")
@@ -240,8 +251,15 @@ def _polygamma(n: int, x: Tensor[Any]) -> Tensor[Any]:
     """5.15.1."""
     if n == 0:
         return digamma(x)
-    order = asarray(n + 1.0, dtype=x.dtype, device=x.device)
-    return run("zeta", (order, x), order=0) * ((-1.0) ** (n + 1) * math.gamma(n + 1.0))  # type: ignore[no-any-return]
+    order = asarray(n + 1.0, dtype=x.device.leaf.widest(dtypes.float64), device=x.device)
+    sums = run("zeta", (order, _wide(x)), order=0)
+    # n! in parts, because it may overflow where its product with a small sum does not
+    parts = int(math.lgamma(n + 1.0) // 700) + 1
+    part = math.gamma(n + 1.0) if parts == 1 else math.exp(math.lgamma(n + 1.0) / parts)
+    value = sums * ((-1.0) ** (n + 1) * part)
+    for _ in range(min(parts, 3) - 1):  # three of them make any sum but zero infinite
+        value = value * part
+    return cast(value, x.dtype)
 
 
 def zeta(x: Tensor[B], /, q: Numbers = None) -> Tensor[B]:
@@ -258,7 +276,8 @@ def zeta(x: Tensor[B], /, q: Numbers = None) -> Tensor[B]:
         s, q = _reals("zeta", x, q)
         below = less(s, 1.0)
         return where(below, math.nan, run("zeta", (where(below, 2.0, s), q), order=0))
-    s = _real(x, "zeta")
+    dtype = _real(x, "zeta").dtype
+    s = _wide(_real(x, "zeta"))
     one = asarray(1.0, dtype=s.dtype, device=s.device)
     negative = less(s, 0.0)
     direct = run("zeta", (where(negative, 2.0, s), one), order=0)
@@ -267,7 +286,7 @@ def zeta(x: Tensor[B], /, q: Numbers = None) -> Tensor[B]:
     # 25.4.1, with sin(pi s / 2) as a sinc, which is exactly zero at the trivial zeros
     wave = sinc(below * 0.5) * below
     reflected = (2 * math.pi) ** below * wave * gamma(1.0 - below) * other * 0.5
-    return where(negative, reflected, direct)
+    return cast(where(negative, reflected, direct), dtype)
 
 
 def betaln(a: Tensor[B], b: Numbers, /) -> Tensor[B]:
@@ -283,7 +302,10 @@ def betaln(a: Tensor[B], b: Numbers, /) -> Tensor[B]:
 def beta(a: Tensor[B], b: Numbers, /) -> Tensor[B]:
     """The beta function gamma(a) gamma(b) / gamma(a + b)."""
     a, b = _reals("beta", a, b)
-    return _gamma_sign(a) * _gamma_sign(b) * _gamma_sign(a + b) * exp(run("betaln", (a, b)))
+    dtype = a.dtype
+    a, b = _wide(a), _wide(b)
+    value = _gamma_sign(a) * _gamma_sign(b) * _gamma_sign(a + b) * exp(run("betaln", (a, b)))
+    return cast(value, dtype)
 
 
 def _gamma_sign(x: Tensor[Any]) -> Tensor[Any]:

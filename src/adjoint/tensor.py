@@ -332,6 +332,8 @@ class Tensor(Generic[B]):
     @bound
     def numpy(self) -> np.ndarray[Any, Any]: ...
     @bound
+    def native(self) -> Any: ...
+    @bound
     def compute(self) -> np.ndarray[Any, Any]: ...
     @bound
     def persist(self) -> Tensor[B]: ...
@@ -606,6 +608,32 @@ def wrap(array: Array, device: Backend) -> Tensor[Any]:
     return out
 
 
+def known(x: Tensor[Any]) -> np.ndarray[Any, Any] | None:
+    """All values, of a batch those of every example, to be checked; None where nobody knows them yet."""
+    return None if x._device.unknown(x._array) else x._device.values_of(x._array)
+
+
+def verified(
+    x: Tensor[Any], test: Callable[[np.ndarray[Any, Any]], bool], error: Callable[[np.ndarray[Any, Any]], Exception]
+) -> Tensor[Any]:
+    """The tensor, with values that pass a test: now, or when they are computed, each part of them.
+
+    Test and error may be sent to other processes: they hold no tensors.
+    """
+    values = known(x)
+    if values is None:
+        return wrap(x._device.verified(x._array, test, error), x._device)
+    if values.size and not test(values):
+        raise error(values)
+    return x
+
+
+def refuse_ended(x: Tensor[Any], what: str) -> None:
+    """Raises EndedError for a tensor that a transform has left over."""
+    if x._device.ended:
+        raise x._device.left_over(what)
+
+
 def same(x: Tensor[Any]) -> Tensor[Any]:
     """Another object with the same value: assignment to one does not change the other."""
     return wrap(x._array, x._device)
@@ -682,7 +710,16 @@ def operand(value: Any, like: Tensor[Any], name: str) -> Tensor[Any]:
     if isinstance(value, Tensor):
         return value
     device = like._device
+    if not isinstance(value, (np.ndarray, np.generic, list, tuple)):
+        adopted = device.adopted(value)
+        if adopted is not None:
+            return wrap(adopted, device)
     return wrap(device.from_numpy(dtypes.values_of(value, None, name), copy=True), device)
+
+
+def table(values: np.ndarray[Any, Any], like: Tensor[Any], name: str) -> Tensor[Any]:
+    """An array of our own as a constant beside `like`, in no wider dtype than its library has."""
+    return operand(values.astype(like._device.leaf.widest(values.dtype), copy=False), like, name)
 
 
 def weak(value: Any) -> TypeGuard[complex]:
@@ -704,7 +741,7 @@ def binary(name: str, x: Any, y: Any) -> Any:
     pair = []
     for value, other in ((x, y), (y, x)):
         if not isinstance(value, Tensor) and not weak(value):
-            if not isinstance(value, (np.ndarray, np.generic, list, tuple)):
+            if not isinstance(value, (np.ndarray, np.generic, list, tuple)) and other._device.adopted(value) is None:
                 return NotImplemented if name in ("equal", "not_equal") else foreign(value, name)
             value = operand(value, other, name)
         pair.append(value)
@@ -760,26 +797,6 @@ def fitting(scalar: Any, dtype: DType, name: str) -> Any:
     if dtype.kind in "iu" and not np.iinfo(dtype).min <= scalar <= np.iinfo(dtype).max:
         raise errors.RangeError(f"{name}: {scalar} does not fit in {dtype}; convert the tensor with astype")
     return scalar
-
-
-def known(x: Tensor[Any]) -> np.ndarray[Any, Any] | None:
-    """All values, of a batch those of every example, for checks; None where a library has not computed them yet."""
-    return x._device.known_values(x._array)
-
-
-def verified(
-    x: Tensor[Any], test: Callable[[np.ndarray[Any, Any]], bool], error: Callable[[np.ndarray[Any, Any]], Exception]
-) -> Tensor[Any]:
-    """The tensor, with values that pass a test: now, or when they are computed, each part of them.
-
-    Test and error may be sent to other processes: they hold no tensors.
-    """
-    values = known(x)
-    if values is None:
-        return wrap(x._device.verified(x._array, test, error), x._device)
-    if values.size and not test(values):
-        raise error(values)
-    return x
 
 
 def unary(name: str, x: Tensor[Any]) -> Tensor[Any]:
@@ -838,6 +855,8 @@ def explain(
         )
     if isinstance(error, errors.AdjointError):
         return error
+    if isinstance(error, NotImplementedError):
+        return errors.UnsupportedPrimitive(f"{device.leaf} cannot run the primitive {name!r} on {received}: {error}")
     if isinstance(error, TypeError) and name in _WANTED:
         return errors.DtypeError(f"{name}: expected {_WANTED[name]}, received {received}; convert with astype")
     kinds: list[tuple[type[Exception], type[errors.AdjointError]]] = [

@@ -23,6 +23,8 @@ Build = Callable[[Sequence[Any]], Any]
 def flatten(tree: Any) -> tuple[list[Any], Any]:
     """The leaves of a tree in order, and its structure. Dataclasses are registered as they are met.
 
+    Their fields with `metadata={"static": True}` are no children, but belong to the structure.
+
     >>> flatten({"w": 1.0, "b": (2.0, None)})[0]
     [2.0, 1.0]
     """
@@ -62,14 +64,20 @@ def _row(cls: type, length: int) -> Any:
 def _register(cls: type) -> None:
     import optree
 
-    names = [f.name for f in dataclasses.fields(cls) if f.init]
+    fields = [f for f in dataclasses.fields(cls) if f.init]
+    names = [f.name for f in fields if not f.metadata.get("static")]
+    fixed = [f.name for f in fields if f.metadata.get("static")]  # parts of the structure
+
+    def build(known: Any, children: Any) -> Any:
+        return cls(**dict(zip(names, children, strict=True)), **dict(zip(fixed, known, strict=True)))
+
     with _registering:
         if cls in _known:  # another thread was faster
             return
         optree.register_pytree_node(
             cls,
-            lambda x: ([getattr(x, name) for name in names], None, names),
-            lambda _, children: cls(**dict(zip(names, children, strict=True))),
+            lambda x: ([getattr(x, name) for name in names], tuple([getattr(x, name) for name in fixed]), names),
+            build,
             namespace=_NAMESPACE,
         )
         _known.add(cls)

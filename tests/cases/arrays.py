@@ -67,6 +67,7 @@ CASES: dict[str, list[Case]] = {
     "nanmax": reductions(distinct, AXES),
     "nanmin": reductions(distinct, AXES),
     "ldexp": binary(real, ints),
+    "mantissa": unary(real, between(1e-3, 1e5)),
     "binary_exponent": unary(real, between(1e-3, 1e5)),
     "fmod": [*binary(off_integers, wholes, 2.5), *binary(ints, natural, 3)],
     "cummax": [Case((make(*shape),), {"axis": axis}) for make in (distinct, ints) for shape, axis in LINES],

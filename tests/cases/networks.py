@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint.primitives import window_shape
-from cases.values import Case, distinct, real
+from cases.values import SHAPES, Case, distinct, real
 
 # shape, kernel, stride, padding, dilation
 _WINDOWS: list[tuple[Any, ...]] = [
@@ -83,6 +83,8 @@ def _normalizations(name: str) -> list[Case]:
 
 
 CASES: dict[str, list[Case]] = {
+    "hardtanh": [Case((real(*shape),), {"low": -0.6, "high": 0.9}) for shape in SHAPES],
+    "leaky_relu": [Case((real(*shape),), {"slope": slope}) for shape in SHAPES for slope in (0.1, 0.0, 1.5, -1.0)],
     **{name: _windows(name) for name in ("max_pool", "max_pool_pullback", "window_sum", "window_spread")},
     **{name: _attention(name) for name in ("attention", "attention_pullback")},
     **{name: _normalizations(name) for name in ("normalize", "normalize_pullback")},

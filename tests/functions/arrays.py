@@ -396,8 +396,65 @@ FUNCTIONS |= {
     "lerp": _lerp,
 }
 
+
+def _beside_nan(f: Any, d: Draw) -> Call:
+    x, y = d.shapes(2)
+    left, right = d.grid(x, 0.1), d.grid(y, 0.4)
+    holed = _holes(d, left)
+    return (lambda a, b: f(holed(a), b)), left, right
+
+
+_each("fmax fmin", _beside_nan)
+FUNCTIONS |= {
+    "exp2": lambda d: (ad.exp2, d.either(d.shape())),
+    "angle": lambda d: (ad.angle, d.either(d.shape())),
+}
+
+# --- products, polynomials, running sums, parts ---
+
+
+def _product(f: Any, d: Draw) -> Call:
+    last = ((2, 3), (4, 3)) if f is ad.inner else ((2, 3), (3, 4))
+    x, y = d.pick(((3,), (3,)), last, ((), (2,)), ((0,), (0,)), ((2, 2, 3), (3,)))
+    if f is ad.vdot:
+        x, y = d.pick(((3,), (3,)), ((2, 3), (3, 2)), ((), ()), ((0,), (0,)))
+    return f, d.either(x), d.either(y)
+
+
+def _running_without_nans(f: Any, d: Draw) -> Call:
+    shape = d.shape(1)
+    axis, x = d.axis(shape), d.real(shape)
+    holed = _holes(d, x)
+    return (lambda a: f(holed(a), axis=axis)), x
+
+
+def _partition(d: Draw) -> Call:
+    kth = d.pick(0, 1, [0, -1])
+    return (lambda a: ad.partition(a, kth, axis=0)), d.distinct(d.pick((4,), (3, 2)))
+
+
+def _pairs(f: Any, d: Draw) -> Call:
+    return f, d.either((d.pick(3, 1),)), d.either((d.pick(2, 4),))
+
+
+def _polyfit(d: Draw) -> Call:
+    degree = d.pick(0, 1, 2)
+    x = d.distinct((5,))
+    return d.pick(
+        (lambda a, b: ad.polyfit(a, b, degree), x, d.either((5,))),
+        (lambda a, b, c: ad.polyfit(a, b, degree, w=c), x, d.real((5, 2)), d.positive((5,))),
+    )
+
+
+_each("dot inner vdot", _product)
+_each("nancumsum nancumprod", _running_without_nans)
+_each("polyadd polymul", _pairs)
+_each("polyder polyint", lambda f, d: ((lambda a, m=d.pick(1, 0, 2): f(a, m)), d.either((d.pick(3, 1),))))
+FUNCTIONS |= {"partition": _partition, "polyfit": _polyfit}
+
 # made from nothing, or without derivatives and of other arguments: tests of their own compare them
 OTHER = set(
     "tri tril_indices triu_indices indices logspace geomspace one_hot digitize nanargmax nanargmin "
-    "isclose allclose array_equal".split()
+    "isclose allclose array_equal argpartition argwhere flatnonzero diag_indices unravel_index "
+    "ravel_multi_index".split()
 )

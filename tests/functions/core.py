@@ -179,7 +179,9 @@ def _moving(name: str) -> Callable[[Draw], Call]:
                 )
             case "pad":
                 width = d.pick(1, (1, 2), [(i, 1) for i in range(n)])
-                f = lambda a: ad.pad(a, width, value=1.5)
+                modes = ("edge", "reflect", "symmetric", "wrap") if 0 not in shape else ()
+                mode = d.pick("constant", *modes)
+                f = lambda a: ad.pad(a, width, mode=mode, value=1.5)
             case "tril" | "triu":
                 k = d.pick(-1, 0, 1, 5)
                 f = lambda a: getattr(ad, name)(a, k=k)
@@ -481,6 +483,6 @@ BITWISE = {name for name in PLAIN if name.startswith("bitwise")}
 # public names that make tensors from nothing, choose backends or inspect: not functions of tensors
 OTHER = set(
     "arange asarray compute empty empty_like eye from_dlpack from_inner full full_like linspace ones ones_like persist "
-    "tensor zeros zeros_like default_device device primitive use_device why random.bernoulli random.integers random.seed "
-    "testing.check_grads testing.trace_origins".split()
+    "tensor zeros zeros_like default_device device primitive use_device why random.bernoulli random.integers "
+    "random.seed testing.check_grads testing.trace_origins".split()
 )

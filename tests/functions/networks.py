@@ -48,6 +48,14 @@ def _seeded(f: Any) -> Any:
 _each("gumbel_softmax", lambda f, d: (_seeded(_bound(f, d.pick(1.0, 0.5), axis=d.pick(0, -1))), d.real((2, 3))))
 _each("dropout", lambda f, d: (_seeded(_bound(f, d.pick(0.3, 0.8))), d.real(d.shape())))
 
+_each(
+    "alpha_dropout feature_alpha_dropout", lambda f, d: (_seeded(_bound(f, d.pick(0.3, 0.8), True)), d.real((2, 3, 2)))
+)
+_each(
+    "dropout1d dropout2d dropout3d",
+    lambda f, d: (_seeded(_bound(f, d.pick(0.3, 0.8))), d.real((2, 3, 2, 1, 2)[: int(f.__name__[-2]) + 2])),
+)
+
 # --- convolutions, windows, images ---
 
 
@@ -87,8 +95,18 @@ _each(
     "adaptive_max_pool3d",
     lambda f, d: (_bound(f, d.pick(1, 2, 3)), d.distinct((2, 5, 4, 3)[: int(f.__name__[-2]) + 1])),
 )
+
+
+def _max_unpool(f: Any, d: Draw) -> Call:
+    axes = int(f.__name__[-2])
+    places = np.array([[4, 1], [0, 3]])[(..., *[None] * (axes - 1))]
+    return (lambda x: f(x, places, 2, 1, 0, (5, 1, 1)[:axes])), d.real(places.shape)
+
+
+_each("max_unpool1d max_unpool2d max_unpool3d", _max_unpool)
 _each("unfold", lambda f, d: (_bound(f, 2, stride=d.pick(1, 2), padding=d.pick(0, 1)), d.either((2, 3, 4))))
 _each("fold", lambda f, d: (_bound(f, (3, 4), 2, padding=0), d.either((8, 6))))
+_each("channel_shuffle", lambda f, d: (_bound(f, d.pick(1, 2)), d.either((2, 4, d.pick(1, 3)))))
 _each("pixel_shuffle pixel_unshuffle", lambda f, d: (_bound(f, 2), d.either((4, 2, 4))))
 FUNCTIONS["nn.pad"] = lambda d: (
     _bound(nn.pad, (1, 2, -1, 1), d.pick("constant", "reflect", "replicate", "circular")),
@@ -128,6 +146,16 @@ def _embedding(f: Any, d: Draw) -> Call:
 
 
 _each("embedding", _embedding)
+
+
+def _embedding_bag(f: Any, d: Draw) -> Call:
+    places, offsets = np.array([0, 3, 1, 3, 2]), np.array([0, 2, 2])
+    return (lambda w, mode=d.pick("sum", "mean", "max"): f(places, w, offsets, mode=mode, padding_idx=1)), d.distinct(
+        (4, 2)
+    )
+
+
+_each("embedding_bag", _embedding_bag)
 _each("rms_norm", lambda f, d: (lambda x, w: f(x, 3, w), d.real((2, 3)), d.real((3,))))
 
 
@@ -186,6 +214,7 @@ _each("multi_margin_loss", lambda f, d: (lambda x: f(x, np.array([2, 0])), d.gri
 _each("multilabel_margin_loss", lambda f, d: (lambda x: f(x, np.array([[2, 0, -1], [1, -1, 2]])), d.grid((2, 3), 0.07)))
 _each("multilabel_soft_margin_loss", lambda f, d: (f, d.real((2, 3)), d.between((2, 3), 0.1, 0.9)))
 _each("cosine_similarity", lambda f, d: (f, d.real((2, 3)), d.real((2, 3))))
+_each("pdist", lambda f, d: (_bound(f, d.pick(2, 3.0)), d.real((3, 2))))
 _each("pairwise_distance", lambda f, d: (_bound(f, d.pick(2, 3.0)), d.real((2, 3)), d.real((2, 3))))
 _each(
     "cosine_embedding_loss",

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Array, Implementation, Leaf
+from adjoint.backend import Array, Backend, Implementation, Leaf
 from adjoint.backends import composed, convolution, matrices, special
 from adjoint.backends.numpy import linalg as numpy_linalg
 from adjoint.backends.numpy import random
@@ -105,6 +105,14 @@ class ArrayAPI(Leaf):
 
     def from_numpy(self, values: np.ndarray[Any, Any], *, copy: bool) -> Array:
         return self.xp.asarray(values, dtype=self.dtype(values.dtype), copy=True if copy else None)
+
+    def moved(self, array: Array, source: Backend) -> Array:
+        """Through DLPack, without a copy where both libraries allow it; else through main memory."""
+        try:
+            shared = self.xp.from_dlpack(array)
+        except (AttributeError, BufferError, RuntimeError, TypeError, ValueError):
+            return super().moved(array, source)
+        return shared if self.device is None else needed("array_api_compat", "array-api").to_device(shared, self.device)
 
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
         try:
@@ -213,13 +221,17 @@ def _absorbing_multiply(xp: Any, x: Array, y: Array) -> Array:
     return xp.where(y == 0, zero, x) * xp.where(x == 0, zero, y)
 
 
-def _floor_divide(xp: Any, x: Array, y: Array) -> Array:
+def floor_divide(xp: Any, x: Array, y: Array) -> Array:
     """Many libraries follow Python beside infinities (inf // 2 is nan), the standard follows the quotient."""
     x, y = _arrays(xp, x, y)
     out = xp.floor_divide(x, y)
     if not _kind(xp, out, "real floating"):
         return out
     return xp.where(xp.logical_or(xp.isinf(x), xp.isinf(y)), xp.divide(x, y), out)
+
+
+def remainder(xp: Any, x: Array, y: Array) -> Array:
+    return xp.remainder(x, y)
 
 
 def _expit(xp: Any, x: Array) -> Array:
@@ -267,7 +279,7 @@ def _place_of(name: str) -> Callable[..., Array]:
     return run
 
 
-def _logsumexp(xp: Any, x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
+def logsumexp(xp: Any, x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
     if any(x.shape[i] == 0 for i in axis):
         shape = [1 if i in axis else n for i, n in enumerate(x.shape) if keepdims or i not in axis]
         return xp.full(tuple(shape), -math.inf, dtype=x.dtype)
@@ -291,7 +303,7 @@ def _softmax_cross_entropy(xp: Any, x: Array, labels: Array) -> Array:
     if classes:  # beside a large logit its logsumexp rounds the logarithm of a sum away
         x = x - xp.max(x, axis=-1, keepdims=True)
     picked = xp.take_along_axis(x, xp.expand_dims(labels, axis=-1), axis=-1)
-    return _logsumexp(xp, x, axis=(x.ndim - 1,), keepdims=False) - xp.squeeze(picked, axis=-1)
+    return logsumexp(xp, x, axis=(x.ndim - 1,), keepdims=False) - xp.squeeze(picked, axis=-1)
 
 
 # --- structure and indexing ----------------------------------------------------------------------
@@ -532,7 +544,7 @@ def _random(function: Callable[..., Any]) -> Callable[..., Array]:
 # the standard's own functions, whose parameters are the primitives'
 _STANDARD = frozenset(
     "negative sign floor ceil trunc round square sqrt exp expm1 log log1p log2 log10 sin cos tan asin acos atan sinh "
-    "cosh tanh asinh acosh atanh abs isnan isinf isfinite add subtract multiply divide remainder pow "
+    "cosh tanh asinh acosh atanh abs isnan isinf isfinite add subtract multiply divide pow "
     "maximum minimum atan2 hypot logaddexp copysign nextafter signbit "
     "bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift "
     "bitwise_invert equal not_equal less less_equal greater greater_equal max min any all squeeze broadcast_to "
@@ -550,7 +562,8 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "conj": _conj,
     "where": _where,
     "clip": _clip,
-    "floor_divide": _floor_divide,
+    "floor_divide": floor_divide,
+    "remainder": remainder,
     "absorbing_multiply": _absorbing_multiply,
     "expit": _expit,
     "binary_exponent": _binary_exponent,
@@ -565,7 +578,7 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "argmin": _place_of("argmin"),
     "cumulative_sum": lambda xp, x, *, axis: xp.cumulative_sum(x, axis=axis, dtype=x.dtype),
     "cumulative_prod": lambda xp, x, *, axis: xp.cumulative_prod(x, axis=axis, dtype=x.dtype),
-    "logsumexp": _logsumexp,
+    "logsumexp": logsumexp,
     "softmax_cross_entropy": _softmax_cross_entropy,
     "expand_dims": _expand_dims,
     "concat": lambda xp, *xs, axis: xp.concat(xs, axis=axis),
@@ -613,4 +626,6 @@ _TYPED: dict[str, Callable[..., Any]] = {
 }
 
 # called with bools by NumPy's rules, not by the standard's
-_ORDERING = frozenset("maximum minimum max min argmax argmin sort argsort topk".split())
+_ORDERING = frozenset(
+    "less less_equal greater greater_equal maximum minimum max min argmax argmin sort argsort topk".split()
+)

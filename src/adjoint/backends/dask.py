@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -102,15 +103,20 @@ class Dask(Leaf):
     def persisted(self, arrays: Sequence[Array]) -> list[Array]:
         return list(self.dask.persist(*arrays))
 
-    def known_values(self, array: Array) -> None:
-        return None
+    def unknown(self, array: Array) -> bool:
+        return True
+
+    @classmethod
+    def of(cls, value: Any) -> Dask | None:
+        da = sys.modules.get("dask.array")
+        return cls() if da is not None and isinstance(value, da.Array) else None
 
     def verified(self, array: Array, test: Callable[[Any], bool], error: Callable[[Any], Exception]) -> Array:
         labels = tuple(range(array.ndim))
         return self.blockwise(Verified(test, error), labels, [(array, labels)], array.dtype)
 
     def summary(self, array: Array) -> str:
-        return f"shape={tuple(array.shape)}, chunks={_shown(array.chunks)}"
+        return f"shape={tuple(array.shape)}, chunks={_shown(array.chunks)}, dtype={array.dtype}"
 
     # --- arrays of tasks ---
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import math
 import operator
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -10,9 +13,9 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Array, Implementation
-from adjoint.backends import array_api
+from adjoint.backends import array_api, composed, convolution
 from adjoint.backends.array_api import ArrayAPI, labels_error, needed
-from adjoint.primitives import ARRAY, Key, Primitive, Shape
+from adjoint.primitives import ARRAY, TABLE, Key, Primitive, Shape
 
 
 class Torch(ArrayAPI):
@@ -43,6 +46,11 @@ class Torch(ArrayAPI):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), self.configuration()
 
+    @classmethod
+    def of(cls, value: Any) -> Torch | None:
+        torch = sys.modules.get("torch")
+        return _at(str(value.device)) if torch is not None and isinstance(value, torch.Tensor) else None
+
     def adopted(self, value: Any) -> Array | None:
         if not isinstance(value, self.torch.Tensor):
             return None
@@ -69,7 +77,12 @@ class Torch(ArrayAPI):
         native = _NATIVE.get(primitive.name)
         if native is None:
             return super().implement(primitive)
-        return native if callable(native) else operator.attrgetter(native)(self.torch)  # type: ignore[no-any-return]
+        return native if callable(native) else operator.attrgetter(native)(self.torch)
+
+
+@functools.cache
+def _at(device: str) -> Torch:
+    return Torch(device)
 
 
 # functions that are the primitive as they stand: objects, or names in torch
@@ -86,11 +99,13 @@ _NATIVE: dict[str, Implementation | str] = {
     "not_equal": operator.ne,
     **{
         name: name
-        for name in "negative exp expm1 log log1p log2 log10 sin cos tan sinh cosh tanh sqrt square matmul".split()
+        for name in (
+            "negative abs floor ceil trunc round sqrt square exp expm1 log log1p log2 log10 sin cos tan asin acos atan "
+            "sinh cosh tanh asinh acosh atanh isnan isinf isfinite logical_not pow relu"
+        ).split()
     },
-    "relu": "relu",
-    "expit": "sigmoid",
-    "erf": "erf",
+    **{name: f"special.{name}" for name in "erf erfc erfcx erfinv log_ndtr digamma entr logit expit".split()},
+    **{name: f"nn.functional.{name}" for name in ("silu", "gelu")},
 }
 
 
@@ -127,6 +142,25 @@ def _cross_entropy(B: Torch, x: Array, labels: Array) -> Array:
         raise labels_error(B.xp, labels, classes)
     flat = B.torch.nn.functional.cross_entropy(x.reshape(-1, classes), labels.reshape(-1).long(), reduction="none")
     return flat.reshape(labels.shape)
+
+
+def _whole(name: str) -> Callable[..., Array]:
+    """Division of integers, where NumPy gives zero for zero and PyTorch an error."""
+    divide = getattr(array_api, name)
+
+    def run(B: Torch, x: Array, y: Array) -> Array:
+        if (y if hasattr(y, "dtype") else x).dtype.is_floating_point:
+            return divide(B.xp, x, y)
+        x, y = (B.torch.as_tensor(v, dtype=(y if hasattr(y, "dtype") else x).dtype) for v in (x, y))
+        none = y == 0
+        out = divide(B.xp, x, B.torch.where(none, B.torch.ones_like(y), y))
+        return B.torch.where(none, B.torch.zeros_like(out), out)
+
+    return run
+
+
+def _matmul(B: Torch, x: Array, y: Array) -> Array:
+    return B.torch.matmul(x.float(), y.float()) > 0 if x.dtype is B.torch.bool else B.torch.matmul(x, y)
 
 
 # --- indexing ------------------------------------------------------------------------------------
@@ -213,7 +247,122 @@ def _fourier(name: str) -> Callable[..., Array]:
     return run
 
 
+# --- linear algebra ------------------------------------------------------------------------------
+
+
+def _linalg(name: str, finish: Callable[[Array], Array] = lambda out: out) -> Callable[..., Array]:
+    """A function of torch.linalg, with NumPy's error where a matrix is singular."""
+
+    def run(B: Torch, *operands: Array, **how: Any) -> Array:
+        linalg = B.torch.linalg
+        try:
+            return finish(getattr(linalg, name)(*operands, **how))
+        except linalg.LinAlgError as error:
+            raise np.linalg.LinAlgError(str(error)) from error
+
+    return run
+
+
+def _lu(B: Torch, x: Array) -> tuple[Array, Array, Array]:
+    permutation, lower, upper = B.torch.linalg.lu(x)
+    order = permutation.real.mT @ B.torch.arange(x.shape[-2], dtype=permutation.real.dtype, device=x.device)
+    return order.long(), lower, upper
+
+
+def _qr(B: Torch, x: Array, *, complete: bool) -> tuple[Array, Array]:
+    q, r = B.torch.linalg.qr(x, "complete" if complete else "reduced")
+    return q, r
+
+
+def _solve_triangular(B: Torch, a: Array, b: Array, *, upper: bool, unit: bool) -> Array:
+    return B.torch.linalg.solve_triangular(a, b, upper=upper, unitriangular=unit)
+
+
+# --- convolution, pooling, attention -------------------------------------------------------------
+
+Padding = tuple[tuple[int, int], ...]
+
+
+def _same_around(padding: Padding) -> list[int] | None:
+    """The widths, where they are the same on both sides, as PyTorch's kernels want them."""
+    return [before for before, _ in padding] if all(before == after for before, after in padding) else None
+
+
+def _native(x: Array, kernel: Shape, padding: Padding) -> list[int] | None:
+    """The widths, where PyTorch has a kernel for this."""
+    return _same_around(padding) if 1 <= len(kernel) <= 3 and x.numel() and x.is_floating_point() else None
+
+
+def _conv(B: Torch, x: Array, weight: Array, *, stride: Shape, padding: Padding, dilation: Shape, groups: int) -> Array:
+    around = _native(x, weight.shape[2:], padding)
+    if around is None or not weight.numel():
+        return convolution.conv(B.xp, x, weight, stride=stride, padding=padding, dilation=dilation, groups=groups)
+    return B.torch.convolution(x, weight, None, stride, around, dilation, False, [0] * len(stride), groups)
+
+
+def _conv_backward(which: int) -> Callable[..., Array]:
+    """One of the transposes of a convolution: by its input, 0, or by its weight, 1."""
+    name = ("conv_input", "conv_weight")[which]
+
+    def run(B: Torch, first: Array, second: Array, *, size: Shape, **how: Any) -> Array:
+        g, other = (first, second) if which == 0 else (second, first)
+        around = _native(g, how["stride"], how["padding"])
+        if around is None or not other.numel():
+            return getattr(convolution, name)(B.xp, first, second, size=size, **how)
+        groups = how["groups"]
+        if which == 0:  # only the shape of the input counts
+            x, weight = g.new_empty(1).expand(g.shape[0], other.shape[1] * groups, *size), other
+        else:
+            x, weight = other, g.new_empty(1).expand(g.shape[1], other.shape[1] // groups, *size)
+        wanted = [which == 0, which == 1, False]
+        return B.torch.ops.aten.convolution_backward(
+            g, x, weight, None, how["stride"], around, how["dilation"], False, [0] * len(size), groups, wanted
+        )[which]
+
+    return run
+
+
+def _best(B: Torch, x: Array, kernel: Shape, stride: Shape, padding: Padding, dilation: Shape) -> Any:
+    """The largest elements of windows and their places, by PyTorch's kernel, or None where it has none."""
+    around = _native(x, kernel, padding)
+    if around is None or any(2 * p > k for p, k in zip(around, kernel, strict=True)):
+        return None
+    pool = getattr(B.torch.nn.functional, f"max_pool{len(kernel)}d_with_indices")
+    sizes = x.shape[x.ndim - len(kernel) :]
+    return pool(x.reshape(1, -1, *sizes), kernel, stride, around, dilation)
+
+
+def _max_pool(B: Torch, x: Array, **how: Any) -> Array:
+    found = _best(B, x, **how)
+    if found is None:
+        return _composed(B, "max_pool", x, **how)
+    axes = len(how["kernel"])
+    return found[0].reshape(*x.shape[: x.ndim - axes], *found[0].shape[2:])
+
+
+def _max_pool_pullback(B: Torch, g: Array, x: Array, **how: Any) -> Array:
+    found = _best(B, x, **how)
+    if found is None:
+        return _composed(B, "max_pool_pullback", g, x, **how)
+    places = found[1].flatten(2)[0]
+    pulled = x.new_zeros(places.shape[0], math.prod(x.shape[x.ndim - len(how["kernel"]) :]))
+    return pulled.scatter_add_(1, places, g.reshape(places.shape)).reshape(x.shape)
+
+
+def _attention(B: Torch, q: Array, k: Array, v: Array, *bias: Array, scale: float, causal: bool) -> Array:
+    if bias or not q.numel() or not k.numel():  # a query without keys has zeros, which PyTorch does not promise
+        return _composed(B, "attention", q, k, v, *bias, scale=scale, causal=causal)
+    return B.torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale)
+
+
+def _composed(B: Torch, name: str, *operands: Array, **parameters: Any) -> Any:
+    return composed(B, TABLE[name])(*operands, **parameters)
+
+
 Torch.deviations = {
+    "matmul": _matmul,
+    "floor_divide": _whole("floor_divide"),
+    "remainder": _whole("remainder"),
     "sum": _sum,
     "max": _largest("amax"),
     "min": _largest("amin"),
@@ -226,4 +375,17 @@ Torch.deviations = {
     "index_set": _index_set,
     "index_add": _index_add,
     **{name: _fourier(name) for name in ("fft", "rfft", "hfft")},
+    **{name: _linalg(name) for name in "inv solve cholesky det eig eigvals eigvalsh svdvals".split()},
+    **{name: _linalg(name, tuple) for name in ("slogdet", "eigh")},
+    "svd": _linalg("svd", tuple),
+    "expm": _linalg("matrix_exp"),
+    "lu": _lu,
+    "qr": _qr,
+    "solve_triangular": _solve_triangular,
+    "conv": _conv,
+    "conv_input": _conv_backward(0),
+    "conv_weight": _conv_backward(1),
+    "max_pool": _max_pool,
+    "max_pool_pullback": _max_pool_pullback,
+    "attention": _attention,
 }

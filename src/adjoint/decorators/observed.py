@@ -168,17 +168,22 @@ _counts: weakref.WeakValueDictionary[int, _Count] = weakref.WeakValueDictionary(
 _profiled: weakref.WeakValueDictionary[tuple[Any, ...], Any] = weakref.WeakValueDictionary()
 
 
-def flops(primitive: Primitive, operands: Sequence[Shape], result: Shape) -> int:
-    """An estimate of a call's floating-point operations, from shapes alone.
+def flops(primitive: Primitive, operands: Sequence[Shape], result: Shape, axis: int | tuple[int, ...] = ()) -> int:
+    """An estimate of a call's floating-point operations, from shapes, and for Fourier transforms the axes.
 
     Elementwise: one per element of the result. Reductions: one per element of the largest operand. Products and
-    convolutions: a multiplication and an addition per term. Linear algebra: n^3 per n x n matrix. All else: none.
+    convolutions: a multiplication and an addition per term, also of the products in attention. Fourier transforms:
+    5 n log2(n) for n complex numbers, half of it for real ones. Linear algebra: n^3 per n x n matrix. All else: none.
 
     >>> from adjoint.primitives import TABLE
     >>> flops(TABLE["matmul"], [(2, 3), (3, 5)], (2, 5))
     60
     """
     size = math.prod
+    if primitive.name in ("fft", "rfft", "hfft"):
+        whole = max(operands[0], result)  # of half a spectrum and its real numbers those
+        levels = sum([math.log2(whole[i]) for i in ((axis,) if isinstance(axis, int) else axis)])
+        return round((5 if primitive.name == "fft" else 2.5) * size(whole) * levels)
     if primitive.kind is ELEMENTWISE:
         return size(result)
     if primitive.kind is REDUCTION:
@@ -194,6 +199,14 @@ def flops(primitive: Primitive, operands: Sequence[Shape], result: Shape) -> int
             return 2 * size(operands[0]) * size(operands[1][1:])
         case "conv_weight":
             return 2 * size(operands[1]) * size(result[1:])
+        case "convolve":
+            return 2 * min(size(operands[0]), size(result)) * operands[1][-1]
+        case "attention":
+            q, k, v = operands[:3]
+            return 2 * size(q[:-1]) * k[-2] * (q[-1] + v[-1])
+        case "attention_pullback":  # the scores again, and a product for each operand of a product
+            q, k, v = operands[1:4]
+            return 2 * size(q[:-1]) * k[-2] * (3 * q[-1] + 2 * v[-1])
     return 0
 
 
@@ -298,7 +311,7 @@ class Profiled(_Observed[J]):
             arrays = self._specs([x for x in operands if hasattr(x, "shape")])
             results = self._specs(out if primitive.results > 1 else (out,))
             size = sum([math.prod(x.shape) * x.dtype.itemsize for x in (*arrays, *results)])
-            work = flops(primitive, [x.shape for x in arrays], results[0].shape)
+            work = flops(primitive, [x.shape for x in arrays], results[0].shape, parameters.get("axis", ()))
             key = primitive.name, _phase()
             with count.lock:
                 old = count.totals.get(key, (0, 0, 0, 0))

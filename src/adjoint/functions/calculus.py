@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_integer, as_number, as_tensor, as_tensors, inexact, made
+from adjoint.functions.creation import as_integer, as_number, as_tensor, as_tensors, inexact, integers, made
 from adjoint.functions.elementwise import where
 from adjoint.functions.manipulation import broadcast_to, concat, expand_dims, flip, reshape
 from adjoint.functions.reductions import as_axes, as_axis, as_flag, sum
@@ -60,9 +60,9 @@ def gradient(f: Tensor[B], /, *spacings: Any, axis: Axis = None, edge_order: int
     axes = (
         as_axes(axis, f.ndim, "gradient")
         if axis is None or isinstance(axis, (int, np.integer))
-        else tuple(as_axis(i, f.ndim, "gradient") for i in axis)
+        else tuple(as_axis(i, f.ndim, "gradient") for i in integers(axis, "gradient", "axes"))
     )
-    if edge_order not in (1, 2):
+    if as_integer(edge_order, "gradient", "edge_order") not in (1, 2):
         raise errors.ArgumentError(f"gradient: edge_order is 1 or 2, received {errors.shown(edge_order)}")
     given = list(spacings) or [1.0]
     if len(given) == 1 and (weak(given[0]) or not np.ndim(given[0])):
@@ -218,7 +218,8 @@ def correlate(a: Tensor[B], v: Any, /, *, mode: str = "valid") -> Tensor[B]:
 def polyval(p: Any, x: Any, /) -> Any:
     """The polynomial with coefficients p, that of the highest power first, at x, by Horner's rule.
 
-    Gradients flow to both. Raises ShapeError for coefficients that are no vector.
+    It loops over the coefficients, for all of x at once. Gradients flow to both.
+    Raises ShapeError for coefficients that are no vector.
 
     >>> import adjoint as ad
     >>> ad.polyval(ad.tensor([3.0, 0.0, 1.0]), ad.tensor([1.0, 2.0])).tolist()

@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_number, as_tensor, as_tensors, inexact
+from adjoint.functions.creation import as_number, as_tensor, as_tensors, inexact, made
 from adjoint.functions.elementwise import where
 from adjoint.functions.reductions import all as every
 from adjoint.functions.reductions import as_flag
@@ -38,6 +38,11 @@ def select(conditions: Sequence[Any], choices: Sequence[Any], default: Any = 0, 
     >>> ad.select([x < 0, x > 1], [-x, x * x]).tolist()
     [2.0, 0.0, 9.0]
     """
+    for given in (conditions, choices):
+        if not isinstance(given, (list, tuple)):
+            raise errors.ArgumentTypeError(
+                f"select: conditions and choices are lists of tensors, received {errors.shown(given)}"
+            )
     if len(conditions) != len(choices) or not len(choices):
         raise errors.ArgumentError(f"select: {len(conditions)} conditions for {len(choices)} choices")
     *values, out = as_tensors([*choices, default], "select")
@@ -60,6 +65,11 @@ def piecewise(x: Tensor[B], conditions: Sequence[Any], functions: Sequence[Any],
     [2.0, 30.0]
     """
     x = as_tensor(x, "piecewise")
+    for given in (conditions, functions):
+        if not isinstance(given, (list, tuple)):
+            raise errors.ArgumentTypeError(
+                f"piecewise: conditions and functions are in lists, received {errors.shown(given)}"
+            )
     conditions, functions = list(conditions), list(functions)
     if len(functions) - len(conditions) not in (0, 1):
         raise errors.ArgumentError(f"piecewise: {len(functions)} functions for {len(conditions)} conditions")
@@ -126,8 +136,44 @@ def frexp(x: Tensor[B], /) -> tuple[Tensor[B], Tensor[B]]:
     x = inexact(x, "frexp")
     if x.dtype.kind == "c":
         raise errors.DtypeError(f"frexp: expected real numbers, received {x.dtype}")
-    exponent = run("binary_exponent", (x,))
-    return run("ldexp", (x, -cast(exponent, dtypes.int64))), exponent
+    return run("mantissa", (x,)), run("binary_exponent", (x,))
+
+
+def exp2(x: Tensor[B], /) -> Tensor[B]:
+    """Two to the power of x."""
+    return 2.0 ** inexact(x, "exp2")
+
+
+def angle(z: Tensor[B], /) -> Tensor[B]:
+    """The angle of complex numbers, from -pi to pi: 0 or pi for real ones, to which no gradient flows."""
+    z = inexact(z, "angle")
+    if z.dtype.kind == "c":
+        return run("atan2", (z.imag, z.real))  # type: ignore[no-any-return]
+    return run("atan2", (made(z.device, "full", shape=(), value=0, dtype=z.dtype), z))  # type: ignore[no-any-return]
+
+
+def fmax(x: Any, y: Any, /) -> Any:
+    """The larger of two elements, of which a nan does not count; ties share the gradient.
+
+    >>> import adjoint as ad
+    >>> ad.fmax(ad.tensor([1.0, ad.nan]), 2.0).tolist()
+    [2.0, 2.0]
+    """
+    return _beside_nan("maximum", "fmax", x, y)
+
+
+def fmin(x: Any, y: Any, /) -> Any:
+    """The smaller of two elements, of which a nan does not count; ties share the gradient."""
+    return _beside_nan("minimum", "fmin", x, y)
+
+
+def _beside_nan(primitive: str, name: str, x: Any, y: Any) -> Any:
+    x, y = as_tensors([x, y], name)
+    if x.dtype.kind in "bc":
+        raise errors.DtypeError(f"{name}: expected real numbers, received {x.dtype}")
+    if x.dtype.kind != "f":
+        return run(primitive, (x, y))
+    return run(primitive, (where(x != x, y, x), where(y != y, x, y)))
 
 
 def deg2rad(x: Tensor[B], /) -> Tensor[B]:

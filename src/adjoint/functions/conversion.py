@@ -31,6 +31,20 @@ def numpy(x: Tensor[Any], /) -> np.ndarray[Any, Any]:
     return view
 
 
+def native(x: Tensor[Any], /) -> Any:
+    """The value as the leaf library's own array, which must not be written to: a `torch.Tensor`, a `jax.Array`.
+
+    On the NumPy leaf it is a read-only view. Of a tracked tensor it is the value, and gradients do not flow through
+    what is done with it. Under `jax.jit` it is what JAX traces.
+
+    >>> import adjoint as ad
+    >>> ad.tensor([1.0, 2.0]).native()
+    array([1., 2.], dtype=float32)
+    """
+    array = x.device.native(x._array)
+    return numpy(x) if isinstance(array, (np.ndarray, np.generic)) else array
+
+
 def compute(tree: T, /) -> T:
     """The tree with the values of its tensors: NumPy arrays, read-only.
 
@@ -85,9 +99,9 @@ def _arrays(leaves: list[Any]) -> list[tuple[Leaf, Any]]:
     """The arrays behind all tensors and gradients among leaves, in order, with their backends."""
     tensors = [t for x in leaves for t in (x.values() if isinstance(x, Gradients) else [x]) if isinstance(t, Tensor)]
     for x in tensors:
-        if tuple(x.device.bare(x._array).shape) != x.shape:
+        if tuple(x.device.native(x._array).shape) != x.shape:
             x.numpy()  # raises, as the value of a batched tensor does
-    return [(x.device.leaf, x.device.bare(x._array)) for x in tensors]
+    return [(x.device.leaf, x.device.native(x._array)) for x in tensors]
 
 
 def _at_once(found: list[tuple[Leaf, Any]], run: Callable[[Leaf, list[Any]], list[Any]]) -> list[Any]:
@@ -177,10 +191,19 @@ def __dlpack__(
     """For `from_dlpack(x)` of other libraries: a copy, unless the consumer asks for `copy=False`.
 
     What is shared must not be written to. It is marked read-only for consumers that know the mark, DLPack from 1.0.
-    Raises TrackedError for a tracked tensor, BufferError where memory cannot be shared as asked.
+    Backends have no streams: `stream` is None, else it is an ArgumentError. Raises TrackedError for a tracked tensor,
+    BufferError where memory cannot be shared as asked.
     """
     _refuse_tracked(x, "export through DLPack")
-    options: dict[str, Any] = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+    array = _exported(x)
+    if array is not None:
+        given = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        return array.__dlpack__(**{"copy": True, **{name: value for name, value in given.items() if value is not None}})
+    if stream is not None:
+        raise errors.ArgumentError(
+            f"__dlpack__: backends have no streams, received {errors.shown(stream)}; leave it out"
+        )
+    options: dict[str, Any] = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
     values = numpy(x)
     if copy is not False:
         return values.copy().__dlpack__(**options)
@@ -191,25 +214,32 @@ def __dlpack__(
     return values.__dlpack__(**options)
 
 
+def _exported(x: Tensor[Any]) -> Any:
+    """The array of a library with an export of its own; None for NumPy's, and for those without one."""
+    array = native(x)
+    return None if isinstance(array, np.ndarray) or not hasattr(array, "__dlpack__") else array
+
+
 def __dlpack_device__(x: Tensor[Any], /) -> tuple[int, int]:
     """The kind and number of the device whose memory DLPack exports."""
-    kind, number = x.device.to_numpy(x._array).__dlpack_device__()
+    array = _exported(x)
+    kind, number = (x.device.to_numpy(x._array) if array is None else array).__dlpack_device__()
     return int(kind), number
 
 
 def _status(x: Tensor[Any]) -> str:
     node = getattr(x._array, "node", None)
-    if node is None and tuple(x.device.bare(x._array).shape) != x.shape:
+    if node is None and not x.device.unknown(x._array) and x.device.values_of(x._array).shape != x.shape:
         return f", shape={x.shape} of each example"
     if node is None:
         return ", tracked" if x.device.tracked(x._array) else ""
     return ", leaf" if node.parents == () else f", tracked by {node.name}"
 
 
-def _lazy(x: Tensor[Any]) -> str | None:
-    """What stands for values that would have to be computed."""
+def _summary(x: Tensor[Any]) -> str:
+    """What stands for values that nobody knows yet."""
     leaf: Leaf = x.device.leaf
-    return leaf.summary(x.device.bare(x._array))
+    return leaf.summary(x.device.native(x._array))
 
 
 def __repr__(x: Tensor[Any], /) -> str:
@@ -217,8 +247,8 @@ def __repr__(x: Tensor[Any], /) -> str:
 
     In the place of values that are not computed yet stand the shape and its chunks.
     """
-    if (lazy := _lazy(x)) is not None:
-        return f"Tensor({lazy}, dtype={x.dtype}, device={x.device}{_status(x)})"
+    if x.device.unknown(x._array):
+        return f"Tensor({_summary(x)}, device={x.device}{_status(x)})"
     values = np.array2string(x.device.values_of(x._array), separator=", ", prefix="Tensor(")
     empty = "" if x.size else f"shape={x.shape}, "
     return f"Tensor({values}, {empty}dtype={x.dtype}, device={x.device}{_status(x)})"
@@ -229,7 +259,9 @@ def _repr_html_(x: Tensor[Any], /) -> str:
     import html  # used by few, and its table of entities takes a while
 
     facts = f"{x.dtype}, shape {x.shape}, {x.device}{_status(x)}"
-    values = _lazy(x) or np.array2string(x.device.values_of(x._array), separator=", ")
+    values = (
+        _summary(x) if x.device.unknown(x._array) else np.array2string(x.device.values_of(x._array), separator=", ")
+    )
     return (
         f'<div><span style="opacity:.7;font-size:85%">Tensor: {html.escape(facts)}</span>'
         f'<pre style="margin:.2em 0">{html.escape(values)}</pre></div>'
@@ -247,8 +279,8 @@ def __format__(x: Tensor[Any], spec: str, /) -> str:
     return format(item(x), spec)
 
 
-def _dump(x: Tensor[Any], what: str) -> tuple[Backend, Any]:
-    """What makes the tensor again: its backend and the values of each level, with the keys of leaves."""
+def _refuse_graphs(x: Tensor[Any], what: str) -> None:
+    """Raises TrackedError for a tensor that is more than a constant or a leaf."""
     level, array = x.device, x._array
     while isinstance(level, Decorator):
         node = getattr(array, "node", None)
@@ -262,6 +294,11 @@ def _dump(x: Tensor[Any], what: str) -> tuple[Backend, Any]:
                 f"{what}: a transform of {level} follows the tensor of shape {x.shape}, and cannot go with it"
             )
         level, array = level.inner, level.unwrap(array)
+
+
+def _dump(x: Tensor[Any], what: str) -> tuple[Backend, Any]:
+    """What makes the tensor again: its backend and the values of each level, with the keys of leaves."""
+    _refuse_graphs(x, what)
     return x.device, x.device.dump(x._array)
 
 

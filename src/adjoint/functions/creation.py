@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any, TypeVar, overload
@@ -9,14 +10,14 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Backend, Decorator
+from adjoint.backend import Backend, Decorator, over_leaf
 from adjoint.backends.numpy import NumPy
 from adjoint.decorators.autodiff import Autodiff
-from adjoint.devices import default_device
+from adjoint.devices import active_level, default_device, foreign, home
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
 from adjoint.primitives import Shape
-from adjoint.tensor import Tensor, cast, explain, fitting, known, operand, run, same, weak, wrap
+from adjoint.tensor import Tensor, cast, explain, fitting, known, operand, refuse_ended, run, same, weak, wrap
 
 D = TypeVar("D", bound=Backend)
 Default = Tensor[Autodiff[NumPy]]
@@ -44,7 +45,7 @@ def as_integer(value: Any, name: str, what: str) -> int:
 def integers(value: Any, name: str, what: str) -> tuple[int, ...]:
     """Integers from what users write: one, or a sequence of them; raises ArgumentTypeError for other types."""
     found = (value,) if isinstance(value, (int, np.integer)) else value
-    valid = not isinstance(found, str) and hasattr(found, "__iter__")
+    valid = not isinstance(found, str) and hasattr(found, "__iter__") and getattr(found, "ndim", 1) > 0
     found = tuple(found) if valid else ()
     if not valid or any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) for n in found):
         raise errors.ArgumentTypeError(f"{name}: {what} are integers; received {errors.shown(value)}")
@@ -79,15 +80,45 @@ def as_constant(value: Any, dtype: DType, name: str) -> Any:
 
 
 def _values(values: Any, dtype: Any, name: str) -> np.ndarray[Any, Any]:
-    if _holds_tensors(values):
-        raise errors.ArgumentError(f"{name}: a list of tensors is joined by ad.stack or ad.concat, differentiably")
+    first = values
+    while isinstance(first, (list, tuple)) and first:
+        first = first[0]
+    if isinstance(first, Tensor):
+        raise errors.ArgumentError(
+            f"{name}: a list of tensors is joined by ad.asarray, ad.stack or ad.concat, differentiably"
+        )
     return dtypes.values_of(values, dtype, name)
 
 
 def _holds_tensors(values: Any) -> bool:
-    while isinstance(values, (list, tuple)) and values:
-        values = values[0]
-    return isinstance(values, Tensor)
+    """Whether it is a list, at any depth, with tensors in it."""
+    level = values if isinstance(values, (list, tuple)) else ()
+    while level:
+        kinds = set(map(type, level))
+        if any(issubclass(kind, Tensor) for kind in kinds):
+            return True
+        nested = any(issubclass(kind, (list, tuple)) for kind in kinds)
+        level = list(itertools.chain(*[x for x in level if isinstance(x, (list, tuple))])) if nested else ()
+    return False
+
+
+def _joined(values: Sequence[Any]) -> Tensor[Any]:
+    """The tensor of nested lists of tensors and numbers, differentiable in each."""
+    shape: tuple[int, ...] = ()
+    leaves: list[Any] = list(values)
+    while True:
+        nested = [isinstance(x, (list, tuple)) for x in leaves]
+        if not any(nested):
+            break
+        if not all(nested) or len({len(x) for x in leaves}) > 1:
+            raise errors.ShapeError("asarray: the nested lists do not form an array")
+        shape += (len(leaves[0]),)
+        leaves = [x for row in leaves for x in row]
+    tensors = as_tensors(leaves, "asarray")
+    if len({x.shape for x in tensors}) > 1:
+        raise errors.ShapeError("asarray: the tensors in the nested lists differ in shape; all must be equal")
+    joined = run("concat", [run("expand_dims", (x,), axis=(0,)) for x in tensors], axis=0)
+    return run("reshape", (joined,), shape=(len(values), *shape, *tensors[0].shape))  # type: ignore[no-any-return]
 
 
 def _place(device: Any) -> Backend:
@@ -125,9 +156,9 @@ def tensor(values: Any, *, dtype: Any = None, device: Any = None) -> Tensor[Any]
     """
     if isinstance(values, Tensor):
         device = values.device if device is None else device
-        bare = values.device.bare(values._array)
-        lazy = known(values) is None and _place(device).leaf is values.device.leaf and bare.shape == values.shape
-        values = bare if lazy else values.numpy()
+        lazy = known(values) is None and _place(device).leaf is values.device.leaf
+        native: Any = values.device.native(values._array) if lazy else None
+        values = native if lazy and native.shape == values.shape else values.numpy()
     place = _place(device)
     adopted = _adopted(values, dtype, place)
     if adopted is not None:
@@ -149,8 +180,9 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
     """A tensor with these values, sharing memory where it can: then do not write to the array.
 
     A tensor is lifted into `device` where that decorates the tensor's own backend, differentiably
-    for the levels it already has. Arguments and errors are those of `tensor`; `copy=True` never
-    shares, `copy=False` raises ArgumentError where values must be copied.
+    for the levels it already has. Nested lists may hold tensors, of one shape, which are joined differentiably.
+    Arguments and errors are those of `tensor`; `copy=True` never shares, `copy=False` raises ArgumentError
+    where values must be copied.
 
     >>> import adjoint as ad
     >>> import numpy as np
@@ -158,11 +190,14 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
     dtype('float64')
     """
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    if copy is not False and _holds_tensors(values):
+        values, copy = _joined(values), None
     if isinstance(values, Tensor):
+        refuse_ended(values, "asarray")
         place = values.device if device is None else find_device(device)
         if copy is False and not (_is(wanted, values.dtype) and any(level is values.device for level in place.chain())):
             raise _unshared("asarray", place)
-        out = values if place is values.device else to_device(values, place)
+        out = values if place is values.device else _exactly_on(values, place)
         out = out if wanted is None else cast(out, wanted)
         return _copied(out) if copy and out is values else out
     adopted = _adopted(values, dtype, _place(device))
@@ -173,8 +208,15 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
         if copy is False and not _is(wanted, out.dtype):
             raise _unshared("asarray", out.device)
         return out if wanted is None else cast(out, wanted)
-    array = _values(values, dtype, "asarray")
+    if copy is False and _holds_tensors(values):
+        raise errors.ArgumentError("asarray: tensors in a list are joined by a copy; leave out copy=False")
+    array = dtypes.values_of(values, dtype, "asarray")
     return _held("asarray", values, array, _place(device), copy)
+
+
+def _exactly_on(x: Tensor[Any], place: Backend) -> Tensor[Any]:
+    """Where a device is named for what is made it is that one: a leaf takes no levels along."""
+    return to_device(x, place) if isinstance(place, Decorator) else _constant_on(x, place)
 
 
 def _adopted(values: Any, dtype: Any, place: Backend) -> Tensor[Any] | None:
@@ -259,11 +301,13 @@ def from_inner(x: Tensor[Any], device: Any = None) -> Tensor[Any]:
 def to_device(x: Tensor[Any], device: Any, /, *, stream: Any = None) -> Tensor[Any]:
     """The tensor on another backend.
 
-    Into a decorator over its own backend it is lifted, as a constant of the new levels and tracked
-    as before by the old ones. To an unrelated backend a constant is copied through NumPy.
+    To another leaf, such as `ad.Torch("cuda:0")`, it moves with all levels of its chain, and gradients flow back
+    through the move: one graph may span devices. Memory is shared where both libraries allow it (DLPack). Into a
+    decorator over its own backend it is lifted, as a constant of the new levels and tracked as before by the old
+    ones. To any other backend a constant is copied.
 
-    Raises DeviceError for a backend inside the tensor's own chain (use `inner()` or `detach()`), and
-    TrackedError for a tracked tensor that would have to leave its graph. Backends have no streams: `stream` is None.
+    Raises TrackedError for a tracked tensor that would have to leave its graph. Backends have no streams: `stream` is
+    None.
 
     >>> import adjoint as ad
     >>> ad.tensor([1.0], device="numpy").to_device("autodiff<numpy>").device
@@ -273,12 +317,22 @@ def to_device(x: Tensor[Any], device: Any, /, *, stream: Any = None) -> Tensor[A
         raise errors.ArgumentError(
             f"to_device: backends have no streams, received {errors.shown(stream)}; leave it out"
         )
+    refuse_ended(x, "to_device")
     place = find_device(device)
     here = x.device
     if place is here:
         return same(x)
     if any(level is here for level in place.chain()):
         return wrap(place.lift(x._array, here), place)
+    moved = over_leaf(here, place.leaf)
+    if moved is place or not isinstance(place, Decorator):
+        return same(x) if moved is here else wrap(moved.moved(x._array, here), moved)
+    return _constant_on(x, place)
+
+
+def _constant_on(x: Tensor[Any], place: Backend) -> Tensor[Any]:
+    """A constant copied to an unrelated backend."""
+    here = x.device
     if here.tracked(x._array):
         raise errors.TrackedError(
             f"to_device: the tensor is tracked on {here}, and {place} does not continue its chain; detach() makes it "
@@ -297,6 +351,7 @@ def astype(x: Tensor[Any], dtype: Any, /, *, copy: bool = True, device: Any = No
     Tensor([ 1, -1], dtype=int64, device=autodiff<numpy>)
     """
     wanted = dtypes.as_dtype(dtype)
+    x = as_tensor(x, "astype")
     if device is not None and find_device(device) is not x.device:
         x, copy = to_device(x, device), False
     return _copied(x) if copy and x.dtype is wanted else cast(x, wanted)
@@ -472,7 +527,7 @@ def linspace(
     >>> ad.linspace(0, 1, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
-    (n,) = as_shape(num, "linspace")
+    (n,) = as_shape(as_integer(num, "linspace", "num"), "linspace")
     wanted = _dtype(dtype)
     first, last = as_constant(start, wanted, "linspace"), as_constant(stop, wanted, "linspace")
     return made(_place(device), "linspace", start=first, stop=last, num=n, endpoint=endpoint, dtype=wanted)
@@ -499,12 +554,21 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
 
 
 def as_tensor(x: Any, name: str) -> Tensor[Any]:
-    """A function's argument as a tensor: tensors as they are, values copied to the default device."""
+    """A function's argument as a tensor: tensors as they are, values copied to the default device.
+
+    An array of an optional library is a constant on that library's leaf.
+    """
     if isinstance(x, Tensor):
         return x
     if isinstance(x, (int, float, complex, np.ndarray, np.generic, list, tuple)):
         place = default_device()
         return wrap(place.from_numpy(_values(x, None, name), copy=True), place)
+    leaf = home(x) if foreign() else None
+    if leaf is not None:
+        place = default_device()
+        if place.leaf is not leaf:
+            place = over_leaf(place, leaf) if active_level() is None else leaf
+        return wrap(place.adopted(x), place)
     raise errors.DtypeError(f"{name}: expected a tensor or numbers, received {type(x).__name__}")
 
 
@@ -542,7 +606,7 @@ def inexact(x: Any, name: str) -> Tensor[Any]:
 
 def meshgrid(*arrays: Tensor[D], indexing: str = "xy") -> list[Tensor[D]]:
     """Coordinate tensors of a grid from one-dimensional ones; `indexing` is "xy" or "ij"."""
-    if indexing not in ("xy", "ij"):
+    if not isinstance(indexing, str) or indexing not in ("xy", "ij"):
         raise errors.ArgumentError(f"meshgrid: indexing is 'xy' or 'ij', received {errors.shown(indexing)}")
     arrays = tuple([as_tensor(x, "meshgrid") for x in arrays])
     sizes = [x.size for x in arrays]

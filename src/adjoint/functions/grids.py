@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.functions.creation import ShapeLike, as_integer, as_number, as_shape, asarray
-from adjoint.tensor import Tensor
+from adjoint.functions.creation import ShapeLike, as_integer, as_number, as_shape, as_tensor, asarray
+from adjoint.tensor import Tensor, cast, verified
 
 
 def tri(rows: int, columns: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor[Any]:
@@ -23,8 +25,7 @@ def _dtype(dtype: Any) -> dtypes.DType:
 
 def _triangle(rows: Any, columns: Any, k: Any, device: Any, name: str) -> tuple[Tensor[Any], Tensor[Any]]:
     n, m = as_shape((rows, rows if columns is None else columns), name)
-    lower = np.tri(n, m, as_integer(k, name, "k") - (name == "triu_indices"), dtype=np.bool_)
-    row, column = np.nonzero(lower if name == "tril_indices" else ~lower)
+    row, column = (np.tril_indices if name == "tril_indices" else np.triu_indices)(n, as_integer(k, name, "k"), m)
     return asarray(row, device=device), asarray(column, device=device)
 
 
@@ -36,6 +37,66 @@ def tril_indices(rows: int, columns: int | None = None, /, *, k: int = 0, device
 def triu_indices(rows: int, columns: int | None = None, /, *, k: int = 0, device: Any = None) -> Any:
     """The rows and the columns of the elements at and above the k-th diagonal of a matrix: two vectors of int64."""
     return _triangle(rows, columns, k, device, "triu_indices")
+
+
+def diag_indices(n: int, /, ndim: int = 2, *, device: Any = None) -> Any:
+    """The places on the diagonal of a cube of `ndim` axes of size n: for each axis a vector of int64."""
+    (count,) = as_shape(as_integer(n, "diag_indices", "n"), "diag_indices")
+    axes = as_integer(ndim, "diag_indices", "ndim")
+    return (asarray(np.arange(count), device=device),) * axes
+
+
+def unravel_index(places: Any, shape: ShapeLike, /) -> Any:
+    """The place in each axis of elements that are named by their place in the flattened tensor of a shape.
+
+    Raises DtypeError for other than integers, OutOfRangeError for places outside.
+
+    >>> import adjoint as ad
+    >>> [i.tolist() for i in ad.unravel_index(ad.tensor([5, 0]), (2, 3))]
+    [[1, 0], [2, 0]]
+    """
+    sizes = as_shape(shape, "unravel_index")
+    rest = _places(places, math.prod(sizes), "unravel_index")
+    found = []
+    for n in reversed(sizes):
+        found.append(rest % n)
+        rest = rest // n
+    return tuple(reversed(found))
+
+
+def ravel_multi_index(places: Sequence[Any], shape: ShapeLike, /) -> Tensor[Any]:
+    """The place in the flattened tensor of a shape of elements that are named by their place in each axis.
+
+    Raises ArgumentError for another number of axes, DtypeError for other than integers, OutOfRangeError for places
+    outside.
+
+    >>> import adjoint as ad
+    >>> ad.ravel_multi_index((ad.tensor([1, 0]), ad.tensor([2, 0])), (2, 3)).tolist()
+    [5, 0]
+    """
+    sizes = as_shape(shape, "ravel_multi_index")
+    if not isinstance(places, (list, tuple)) or len(places) != len(sizes) or not sizes:
+        raise errors.ArgumentError(
+            f"ravel_multi_index: expected places for each of {len(sizes)} axes, received {errors.shown(places)}"
+        )
+    out: Any = 0
+    for line, n in zip(places, sizes, strict=True):
+        out = out * n + _places(line, n, "ravel_multi_index")
+    return out  # type: ignore[no-any-return]
+
+
+def _places(value: Any, size: int, name: str) -> Tensor[Any]:
+    x = as_tensor(value, name)
+    if x.dtype.kind not in "iu":
+        raise errors.DtypeError(f"{name}: places are integers, received {x.dtype}")
+    x = verified(
+        x,
+        lambda values: bool(values.min() >= 0 and values.max() < size),
+        lambda values: errors.OutOfRangeError(
+            f"{name}: expected places from 0 to {size - 1}, received some from {values.min()} to {values.max()}"
+        ),
+    )
+    return cast(x, dtypes.int64)
 
 
 def indices(shape: ShapeLike, /, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:

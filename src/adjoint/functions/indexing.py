@@ -7,13 +7,14 @@ arrays of their true places: their values are read, so the shape of the result d
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend, Decorator
-from adjoint.functions.creation import as_tensor, as_tensors
+from adjoint.functions.creation import as_tensor, as_tensors, integers
 from adjoint.functions.reductions import as_axis
 from adjoint.primitives import ARRAY, Key, Shape, broadcast_shapes, index_shape
 from adjoint.tensor import (
@@ -30,8 +31,10 @@ from adjoint.tensor import (
     owning,
     owns,
     peek,
+    refuse_ended,
     refuse_leaf,
     run,
+    table,
     verified,
     weak,
     wrap,
@@ -117,7 +120,8 @@ def _entry(entry: Any, x: Tensor[Any]) -> list[Any]:
         return [entry]
     if isinstance(entry, (int, np.integer)) and not isinstance(entry, bool):
         return [int(entry)]
-    if isinstance(entry, float) or not isinstance(entry, (Tensor, np.ndarray, np.generic, list, tuple, bool)):
+    array = isinstance(entry, (Tensor, np.ndarray, np.generic, list, tuple, bool)) and not isinstance(entry, float)
+    if not array and x._device.adopted(entry) is None:
         raise errors.OutOfRangeError(
             f"index: expected integers, slices, None, ..., integer or boolean tensors; received {errors.shown(entry)}"
         )
@@ -155,6 +159,7 @@ def _beside(indices: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
 
 def as_places(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tensor[Any]:
     """Non-negative indices, or an error that names the first wrong one."""
+    values = known(indices)
 
     def wrong(low: int, high: int) -> Exception:
         return errors.OutOfRangeError(
@@ -162,17 +167,14 @@ def as_places(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tenso
             f"shape {shape}"
         )
 
-    values = known(indices)
-    if values is None:  # leaves count negative ones from the end, too
-        return verified(
+    if values is None:
+        indices = verified(
             indices,
-            lambda places: -size <= places.min() and places.max() < size,
+            lambda places: bool(places.min() >= -size and places.max() < size),
             lambda places: wrong(int(places.min()), int(places.max())),
         )
-    if not values.size:
-        return indices
-    low, high = int(values.min()), int(values.max())
-    if low < -size or high >= size:
+    low, high = (-1, -1) if values is None else as_limits(values)
+    if values is not None and (low < -size or high >= size):
         raise wrong(low, high)
     return indices if low >= 0 else run("where", (indices < 0, indices + size, indices))
 
@@ -219,16 +221,17 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
     normal, arrays = as_key(x, key)
     device = x._device
     if isinstance(value, Tensor) and meet(x, value) is not device:
-        if value.device.ended:
-            raise value.device.left_over("assignment")
+        refuse_ended(value, "assignment")
         raise errors.DeviceError(
             f"assignment: a tensor on {device} cannot take a value on {value.device}, which would leave that "
             "level; detach() the value, or lift the tensor first with ad.asarray(x, device=...)"
         )
     if weak(value):
-        value = np.asarray(fitting(value, x._dtype, "assignment"))  # in full precision: the tensor's may be wider
+        # in full precision: the tensor's may be wider
+        value = table(np.asarray(fitting(value, x._dtype, "assignment")), x, "assignment")
     elif isinstance(value, (list, tuple)) and x._dtype.kind in "fc":
-        value = dtypes.values_of(value, dtypes.promote(x._dtype, dtypes.float64), "assignment")
+        wide = dtypes.promote(x._dtype, dtypes.float64)
+        value = table(dtypes.values_of(value, wide, "assignment"), x, "assignment")
     value = operand(value, x, "assignment")
     if value.dtype.kind == "c" and x._dtype.kind != "c":
         raise errors.DtypeError(f"assignment: complex values do not fit in {x._dtype}; take .real first")
@@ -297,6 +300,18 @@ def take_along_axis(x: Tensor[B], indices: Any, /, *, axis: int = -1) -> Tensor[
     return run("take_along_axis", (x, indices), axis=place)  # type: ignore[no-any-return]
 
 
+def as_limits(values: np.ndarray[Any, Any]) -> tuple[int, int]:
+    """The smallest and the largest of some integers; 0 and -1 of none, and 0 for the smallest where none is negative.
+
+    In one pass where none is: negative ones, read without a sign, are the largest.
+    """
+    if not values.size:
+        return 0, -1
+    if values.dtype == np.int64 and (high := int(values.view(np.uint64).max())) < 2**63:
+        return 0, high
+    return int(values.min()), int(values.max())
+
+
 def nonzero(x: Tensor[B], /) -> tuple[Tensor[B], ...]:
     """The places of elements that are not zero, an int64 tensor per axis.
 
@@ -307,6 +322,23 @@ def nonzero(x: Tensor[B], /) -> tuple[Tensor[B], ...]:
         raise errors.ShapeError("nonzero: a 0-d tensor has no places")
     places = run("nonzero", (x,))
     return tuple([run("index", (places,), key=(i,)) for i in range(x.ndim)])
+
+
+def argwhere(x: Tensor[B], /) -> Tensor[B]:
+    """The places of elements that are not zero, one in each row; int64. The shape depends on the values.
+
+    >>> import adjoint as ad
+    >>> ad.argwhere(ad.tensor([[0.0, 2.0], [1.0, 0.0]])).tolist()
+    [[0, 1], [1, 0]]
+    """
+    x = as_tensor(x, "argwhere")
+    return run("nonzero", (x,)).mT if x.ndim else run("nonzero", (x[None],)).mT[:, :0]  # type: ignore[no-any-return]
+
+
+def flatnonzero(x: Tensor[B], /) -> Tensor[B]:
+    """The places of elements that are not zero in the flattened tensor; int64. The shape depends on the values."""
+    x = as_tensor(x, "flatnonzero")
+    return nonzero(run("reshape", (x,), shape=(x.size,)))[0]
 
 
 def searchsorted(
@@ -321,7 +353,7 @@ def searchsorted(
     >>> ad.searchsorted(ad.tensor([1.0, 2.0, 2.0, 3.0]), ad.tensor([2.0, 0.5])).tolist()
     [1, 0]
     """
-    if side not in ("left", "right"):
+    if not isinstance(side, str) or side not in ("left", "right"):
         raise errors.ArgumentError(f"searchsorted: side is 'left' or 'right', received {errors.shown(side)}")
     x, wanted = as_tensors([x, values], "searchsorted")
     if x.dtype.kind == "c":
@@ -353,6 +385,33 @@ def argsort(x: Tensor[B], /, *, axis: int = -1, descending: bool = False, stable
     """The places of elements in sorted order; int64. Equal elements keep their order."""
     x, place = _line(x, axis, "argsort")
     return run("argsort", (x,), axis=place, descending=descending)  # type: ignore[no-any-return]
+
+
+def partition(x: Tensor[B], kth: int | Sequence[int], /, *, axis: int = -1) -> Tensor[B]:
+    """The k-th smallest element along an axis at place k, what is not larger before it and the others behind.
+
+    NumPy leaves open how these are ordered; here all are sorted. `kth` may name several places, also from the end.
+    Raises OutOfRangeError for a place that is not there.
+
+    >>> import adjoint as ad
+    >>> ad.partition(ad.tensor([3.0, 1.0, 2.0]), 1)[1].item()
+    2.0
+    """
+    _kth(x, kth, axis, "partition")
+    return sort(x, axis=axis)
+
+
+def argpartition(x: Tensor[B], kth: int | Sequence[int], /, *, axis: int = -1) -> Tensor[B]:
+    """The places of elements in the order of `partition`; int64."""
+    _kth(x, kth, axis, "argpartition")
+    return argsort(x, axis=axis)
+
+
+def _kth(x: Any, kth: Any, axis: int, name: str) -> None:
+    x, place = _line(x, axis, name)
+    for k in integers(kth, name, "places"):
+        if not -x.shape[place] <= k < x.shape[place]:
+            raise errors.OutOfRangeError(f"{name}: kth {k} is out of range for an axis of size {x.shape[place]}")
 
 
 def topk(x: Tensor[B], k: int, /, *, axis: int = -1, largest: bool = True) -> tuple[Tensor[B], Tensor[B]]:

@@ -56,7 +56,7 @@ class IntegerInfo(NamedTuple):
 
 
 def _dtype_of(value: Any) -> DType:
-    return value.dtype if isinstance(value, (Tensor, np.ndarray, np.generic)) else dtypes.as_dtype(value)
+    return dtypes.as_dtype(value.dtype if isinstance(value, (Tensor, np.ndarray, np.generic)) else value)
 
 
 def finfo(type: Any, /) -> FloatInfo:

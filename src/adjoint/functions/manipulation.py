@@ -13,7 +13,7 @@ from adjoint.backend import Backend
 from adjoint.functions.creation import as_constant, as_integer, as_shape, as_tensor, as_tensors, integers
 from adjoint.functions.reductions import as_axes, as_axis
 from adjoint.primitives import broadcast_shapes
-from adjoint.tensor import Axis, Tensor, run
+from adjoint.tensor import Axis, Tensor, run, wrap
 
 B = TypeVar("B", bound=Backend)
 
@@ -134,7 +134,7 @@ def stack(arrays: Sequence[Tensor[B]], /, *, axis: int = 0) -> Tensor[B]:
 def _some(arrays: Any, name: str) -> list[Any]:
     if not isinstance(arrays, (list, tuple, Tensor, np.ndarray)):
         raise errors.ArgumentTypeError(f"{name}: expected a list or tuple of tensors, received {type(arrays).__name__}")
-    given = list(arrays)
+    given = list(arrays) if getattr(arrays, "ndim", 1) else []
     if not given:
         raise errors.ArgumentError(f"{name}: expected at least one tensor")
     return given
@@ -144,8 +144,8 @@ def unstack(x: Tensor[B], /, *, axis: int = 0) -> tuple[Tensor[B], ...]:
     """The slices along an axis, as a tuple."""
     x = as_tensor(x, "unstack")
     place = as_axis(axis, x.ndim, "unstack")
-    before = (slice(None),) * place
-    return tuple([x[(*before, i)] for i in range(x.shape[place])])
+    before, device, array = (slice(None),) * place, x._device, x._array
+    return tuple([wrap(device.index(array, key=(*before, i)), device) for i in range(x.shape[place])])
 
 
 def flip(x: Tensor[B], /, *, axis: Axis = None) -> Tensor[B]:
@@ -154,29 +154,48 @@ def flip(x: Tensor[B], /, *, axis: Axis = None) -> Tensor[B]:
     return run("flip", (x,), axis=as_axes(axis, x.ndim, "flip"))  # type: ignore[no-any-return]
 
 
-def pad(x: Tensor[B], /, pad_width: Any, *, value: complex = 0) -> Tensor[B]:
-    """A border of a constant value around the tensor.
+def pad(x: Tensor[B], /, pad_width: Any, *, mode: str = "constant", value: complex = 0) -> Tensor[B]:
+    """A border around the tensor: of a constant value, or of elements that are there.
 
-    `pad_width` is one width for all sides, a pair (before, after) for all axes, or a pair per axis.
-    Raises ArgumentError for any other form, or negative widths.
+    `pad_width` is one width for all sides, a pair (before, after) for all axes, or a pair per axis. `mode` is that of
+    NumPy: "constant" takes `value`, "edge" repeats the outermost element, "reflect" goes back from it, "symmetric" goes
+    back and begins with it again, "wrap" goes on at the other end; the gradient adds up what an element became.
+
+    Raises ArgumentError for any other form or mode, or negative widths, ShapeError for a border of elements where there
+    are none.
 
     >>> import adjoint as ad
     >>> ad.pad(ad.tensor([1.0, 2.0]), (1, 2)).tolist()
     [0.0, 1.0, 2.0, 0.0, 0.0]
+    >>> ad.pad(ad.tensor([1.0, 2.0, 3.0]), 2, mode="reflect").tolist()
+    [3.0, 2.0, 1.0, 2.0, 3.0, 2.0, 1.0]
     """
     x = as_tensor(x, "pad")
+    if not isinstance(mode, str) or mode not in _BORDERS:
+        raise errors.ArgumentError(f"pad: mode is one of {', '.join(_BORDERS)}; received {errors.shown(mode)}")
     try:
         widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2))
-        valid = widths.dtype.kind in "iu" and (widths >= 0).all()
     except ValueError:
-        valid = False
-    if not valid:
+        widths = np.full((x.ndim, 2), -1)
+    if widths.dtype.kind not in "iu" or (widths < 0).any():
         raise errors.ArgumentError(
             f"pad: pad_width is a width, a pair, or a pair for each of {x.ndim} axes, of non-negative integers; "
             f"received {errors.shown(pad_width)}"
         )
     fill = as_constant(value, x.dtype, "pad")
-    return run("pad", (x,), widths=tuple((int(a), int(b)) for a, b in widths), value=fill)  # type: ignore[no-any-return]
+    border = tuple((int(a), int(b)) for a, b in widths)
+    if mode == "constant":
+        return run("pad", (x,), widths=border, value=fill)  # type: ignore[no-any-return]
+    for axis, (before, after) in enumerate(border):
+        if before or after:
+            if not x.shape[axis]:
+                raise errors.ShapeError(f"pad: mode {mode!r} has no elements to take along axis {axis} of {x.shape}")
+            places = np.pad(np.arange(x.shape[axis]), (before, after), mode=_BORDERS[mode])
+            x = x[(*[slice(None)] * axis, places)]
+    return x
+
+
+_BORDERS: dict[str, Any] = {mode: mode for mode in ("constant", "edge", "reflect", "symmetric", "wrap")}
 
 
 def roll(x: Tensor[B], /, shift: int | Sequence[int], *, axis: Axis = None) -> Tensor[B]:
@@ -240,7 +259,10 @@ def repeat(x: Tensor[B], repeats: Any, /, *, axis: int | None = None) -> Tensor[
 
 def _counts(repeats: Any, size: int) -> np.ndarray[Any, Any]:
     """How often each of `size` places is repeated."""
-    given = repeats.device.to_numpy(repeats._array) if isinstance(repeats, Tensor) else np.asarray(repeats)
+    try:
+        given = repeats.device.to_numpy(repeats._array) if isinstance(repeats, Tensor) else np.asarray(repeats)
+    except ValueError:
+        raise errors.ArgumentTypeError(f"repeat: repeats are integers, received {errors.shown(repeats)}") from None
     if given.dtype.kind not in "iu":
         raise errors.ArgumentTypeError(f"repeat: repeats are integers, received {errors.shown(repeats)}")
     if given.shape not in ((), (1,), (size,)) or (given < 0).any():

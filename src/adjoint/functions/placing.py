@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeVar
 
 import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_integer, as_tensor, as_tensors, inexact, made
-from adjoint.functions.indexing import as_key, as_places
-from adjoint.functions.manipulation import moveaxis, reshape
+from adjoint.functions.creation import as_integer, as_shape, as_tensor, as_tensors, inexact, made
+from adjoint.functions.indexing import as_key, as_limits, as_places
+from adjoint.functions.manipulation import broadcast_to, moveaxis, reshape
 from adjoint.functions.reductions import as_axis
 from adjoint.primitives import ARRAY, index_shape
-from adjoint.tensor import Tensor, cast, operand, run, verified
+from adjoint.tensor import Tensor, cast, known, operand, run, verified
 
 B = TypeVar("B", bound=Backend)
 
@@ -72,11 +73,19 @@ def put_along_axis(x: Tensor[B], indices: Any, values: Any, /, *, axis: int = -1
             f"put_along_axis: expected integers of {x.ndim} axes, received {indices.dtype} of shape {indices.shape}"
         )
     indices = as_places(cast(indices, dtypes.int64), x.shape[place], place, x.shape)
-    grid = []
-    for i, n in enumerate(x.shape):
-        line = np.arange(n).reshape([n if j == i else 1 for j in range(x.ndim)])
-        grid.append(indices if i == place else operand(line, x, "put_along_axis"))
-    return run(primitive, (x, values, *grid), key=(ARRAY,) * x.ndim)  # type: ignore[no-any-return]
+    # in the flat tensor: an element's place is that of its line's first, and a step of the axis for each index
+    step = math.prod(x.shape[place + 1 :])
+    blocks = np.arange(math.prod(x.shape[:place]))[:, None] * (x.shape[place] * step)
+    starts = (blocks + np.arange(step)).reshape([1 if i == place else n for i, n in enumerate(x.shape)])
+    places = operand(starts, x, "put_along_axis") + (indices if step == 1 else indices * step)
+    try:
+        values = values if values.shape == places.shape else broadcast_to(values, places.shape)
+    except errors.ShapeError:
+        raise errors.ShapeError(
+            f"put_along_axis: values of shape {values.shape} do not broadcast to places of shape {places.shape}"
+        ) from None
+    operands = [run("reshape", (t,), shape=(math.prod(t.shape),)) for t in (x, values, places)]
+    return run("reshape", (run(primitive, operands, key=(ARRAY,)),), shape=x.shape)  # type: ignore[no-any-return]
 
 
 # --- segments ---
@@ -85,7 +94,8 @@ def put_along_axis(x: Tensor[B], indices: Any, values: Any, /, *, axis: int = -1
 def _segments(x: Any, segments: Any, num_segments: Any, axis: int, name: str) -> tuple[Tensor[Any], Tensor[Any], int]:
     """The tensor with its axis in front, the segment of each part of it, and how many segments there are."""
     x = operand(x, segments, name) if isinstance(segments, Tensor) else as_tensor(x, name)
-    x = moveaxis(x, as_axis(axis, x.ndim, name), 0)
+    place = as_axis(axis, x.ndim, name)
+    x = moveaxis(x, place, 0) if place else x
     segments = operand(segments, x, name)
     if segments.dtype.kind not in "iu" or segments.shape != x.shape[:1]:
         raise errors.ShapeError(
@@ -98,16 +108,23 @@ def _segments(x: Any, segments: Any, num_segments: Any, axis: int, name: str) ->
 
 def _counted(numbers: Tensor[Any], count: int | None, name: str) -> tuple[Tensor[Any], int]:
     """Numbers from 0, and one more than the largest, or as many as is said."""
-    upto = "" if count is None else f" to {count - 1}"
-    size = int(numbers.numpy().max(initial=-1)) + 1 if count is None else count
-    numbers = verified(
-        numbers,
-        lambda values: values.min() >= 0 and values.max() < size,
-        lambda values: errors.OutOfRangeError(
-            f"{name}: expected numbers from 0{upto}, received some from {values.min()} to {values.max()}"
-        ),
-    )
-    return cast(numbers, dtypes.int64), size
+    if count is not None and known(numbers) is None:
+        numbers = verified(
+            numbers,
+            lambda values: bool(values.min() >= 0 and values.max() < count),
+            lambda values: errors.OutOfRangeError(
+                f"{name}: expected numbers from 0 to {count - 1}, received some from {values.min()} to {values.max()}"
+            ),
+        )
+    values = numbers.numpy() if count is None else known(numbers)
+    low, high = (0, -1) if values is None else as_limits(values)
+    if low < 0 or (count is not None and high >= count):
+        raise errors.OutOfRangeError(
+            f"{name}: expected numbers from 0"
+            + ("" if count is None else f" to {count - 1}")
+            + f", received some from {low} to {high}"
+        )
+    return cast(numbers, dtypes.int64), high + 1 if count is None else count
 
 
 def _joined(name: str, mode: str, x: Any, segments: Any, num_segments: Any, axis: int, start: Any) -> Any:
@@ -115,7 +132,8 @@ def _joined(name: str, mode: str, x: Any, segments: Any, num_segments: Any, axis
     primitive = _primitive(mode, x, name)
     value = start(x.dtype) if callable(start) else start
     ground = made(x.device, "full", shape=(count, *x.shape[1:]), value=value, dtype=x.dtype)
-    return moveaxis(run(primitive, (ground, x, segments), key=(ARRAY,)), 0, as_axis(axis, x.ndim, name))
+    out, place = run(primitive, (ground, x, segments), key=(ARRAY,)), as_axis(axis, x.ndim, name)
+    return moveaxis(out, 0, place) if place else out
 
 
 def segment_sum(x: Tensor[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:
@@ -158,10 +176,10 @@ def segment_mean(x: Tensor[B], segments: Any, /, num_segments: int | None = None
     x = inexact(x, "segment_mean")
     _, segments, count = _segments(x, segments, num_segments, axis, "segment_mean")
     total = segment_sum(x, segments, count, axis=axis)
-    sizes = cast(_counts(segments, count), total.dtype)
+    sizes = run("maximum", (_counts(segments, count), 1))
     place = as_axis(axis, x.ndim, "segment_mean")
     shape = tuple(count if i == place else 1 for i in range(x.ndim))
-    return total / run("maximum", (reshape(sizes, shape), 1))  # type: ignore[no-any-return]
+    return total / reshape(cast(sizes, total.dtype), shape)
 
 
 # --- counts ---
@@ -199,23 +217,32 @@ def bincount(x: Tensor[B], /, weights: Any = None, *, minlength: int = 0, length
     return _counts(numbers, count, weights)
 
 
-def one_hot(indices: Any, num_classes: int, /, *, dtype: Any = None, axis: int = -1) -> Tensor[Any]:
-    """A new axis with one at the place that each index names, and zeros elsewhere; none for an index outside.
+def one_hot(indices: Any, num_classes: int = -1, *, dtype: Any = None, axis: int = -1) -> Tensor[Any]:
+    """A new axis with one at the place that each index names, and zeros elsewhere.
 
-    float32 unless a dtype is given. Raises DtypeError for other than integers.
+    The number of classes is one more than the largest index unless given; the dtype is int64 unless given. Raises
+    DtypeError for other than integers, OutOfRangeError for negative ones, or no less than the number of classes.
 
     >>> import adjoint as ad
     >>> ad.one_hot(ad.tensor([1, 0]), 3).tolist()
-    [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
+    [[0, 1, 0], [1, 0, 0]]
     """
-    indices = as_tensor(indices, "one_hot")
+    indices, count = as_tensor(indices, "one_hot"), as_integer(num_classes, "one_hot", "num_classes")
     if indices.dtype.kind not in "iu":
         raise errors.DtypeError(f"one_hot: indices are integers, received {indices.dtype}")
-    count = as_integer(num_classes, "one_hot", "num_classes")
+    if count == -1:
+        count = int(indices.device.values_of(indices._array).max(initial=-1)) + 1
+    indices = verified(
+        indices,
+        lambda values: bool(values.min() >= 0 and values.max() < count),
+        lambda values: errors.OutOfRangeError(
+            f"one_hot: indices from {values.min()} to {values.max()}, but there are {count} classes, from 0"
+        ),
+    )
     place = as_axis(axis, indices.ndim + 1, "one_hot")
-    line = np.arange(count).reshape([count if i == place else 1 for i in range(indices.ndim + 1)])
+    line = np.arange(*as_shape(count, "one_hot")).reshape([-1 if i == place else 1 for i in range(indices.ndim + 1)])
     hit = run("expand_dims", (cast(indices, dtypes.int64),), axis=(place,)) == operand(line, indices, "one_hot")
-    return cast(hit, dtypes.default_float if dtype is None else dtypes.as_dtype(dtype))
+    return cast(hit, dtypes.int64 if dtype is None else dtypes.as_dtype(dtype))
 
 
 # --- running extremes ---

@@ -17,7 +17,7 @@ from adjoint.functions.manipulation import broadcast_to, expand_dims, permute_di
 from adjoint.functions.reductions import as_axis
 from adjoint.functions.reductions import sum as total
 from adjoint.primitives import Shape, broadcast_shapes
-from adjoint.tensor import Tensor, change, foreign, operand, refuse_leaf, run, weak
+from adjoint.tensor import Tensor, change, foreign, operand, refuse_leaf, run, same, weak
 
 B = TypeVar("B", bound=Backend)
 
@@ -50,17 +50,19 @@ def __matmul__(x: Tensor[Any], y: Any, /) -> Any:
     """x @ y."""
     if y.__class__ is Tensor and y._device is x._device and y._dtype is x._dtype and x.ndim > 1 and y.ndim > 1:
         return run("matmul", (x, y))
-    return matmul(x, y) if _multiplies(y) else foreign(y, "matmul")
+    return matmul(x, y) if _multiplies(y, x) else foreign(y, "matmul")
 
 
 def __rmatmul__(y: Tensor[Any], x: Any, /) -> Any:
     """x @ y for an x that is no tensor."""
-    return matmul(operand(x, y, "matmul"), y) if _multiplies(x) else foreign(x, "matmul")
+    return matmul(operand(x, y, "matmul"), y) if _multiplies(x, y) else foreign(x, "matmul")
 
 
-def _multiplies(value: Any) -> bool:
+def _multiplies(value: Any, x: Tensor[Any]) -> bool:
     """Whether it has values; single numbers are refused by `matmul`, which says why."""
-    return isinstance(value, (Tensor, np.ndarray, np.generic, list, tuple)) or weak(value)
+    if isinstance(value, (Tensor, np.ndarray, np.generic, list, tuple)) or weak(value):
+        return True
+    return x.device.adopted(value) is not None
 
 
 def __imatmul__(x: Tensor[Any], y: Any, /) -> Any:
@@ -74,22 +76,72 @@ def __imatmul__(x: Tensor[Any], y: Any, /) -> Any:
 
 
 def vecdot(x: Tensor[B], y: Any, /, *, axis: int = -1) -> Tensor[B]:
-    """The sum of conj(x) * y along an axis."""
+    """The sum of conj(x) * y along an axis, which has one size in both; the other axes broadcast.
+
+    Raises ShapeError for sizes that do not fit, AxisError for an axis that is not in both.
+
+    >>> import adjoint as ad
+    >>> ad.vecdot(ad.tensor([[1.0, 2.0], [3.0, 4.0]]), ad.tensor([1.0, 10.0])).tolist()
+    [21.0, 43.0]
+    """
     x, y = as_tensors([x, y], "vecdot")
     try:
         broadcast_shapes(x.shape, y.shape)
     except errors.ShapeError as error:
         raise errors.ShapeError(f"vecdot: {error}") from None
-    left = run("conj", (x,)) if x.dtype.kind == "c" else x
     ndim = min(y.ndim, x.ndim)
+    place = as_axis(axis, ndim, "vecdot") - ndim
+    if x.shape[place] != y.shape[place]:
+        raise errors.ShapeError(
+            f"vecdot: shapes {x.shape} and {y.shape} have sizes {x.shape[place]} and {y.shape[place]} along axis "
+            f"{place}, which is summed; they must be equal"
+        )
+    if place == -1 and x.dtype.kind == "f" and x.dtype.itemsize > 2:
+        return squeeze(run("matmul", (expand_dims(x, -2), expand_dims(y, -1))), (-2, -1))
+    left = run("conj", (x,)) if x.dtype.kind == "c" else x
     products = left * y
-    return total(products, axis=as_axis(axis, ndim, "vecdot") - ndim, dtype=products.dtype)
+    return total(products, axis=place, dtype=products.dtype)
 
 
 def outer(x: Tensor[B], y: Any, /) -> Tensor[B]:
     """The products of all pairs of elements of two vectors."""
     x, y = as_tensors([x, y], "outer")
     return reshape(x, (-1, 1)) * reshape(y, (1, -1))
+
+
+def dot(x: Any, y: Any, /) -> Any:
+    """The sums of products over the last axis of x and the last but one of y, as NumPy; with a 0-d one the product.
+
+    Of vectors their inner product without a conjugate, of matrices `matmul`; more axes stand beside each other, those
+    of x first. Raises ShapeError where sizes do not fit.
+
+    >>> import adjoint as ad
+    >>> ad.dot(ad.tensor([1.0, 2.0]), ad.tensor([3.0, 4.0])).item()
+    11.0
+    """
+    x, y = as_tensors([x, y], "dot")
+    if not x.ndim or not y.ndim:
+        return x * y
+    return matmul(x, y) if y.ndim == 1 or x.ndim <= 2 >= y.ndim else tensordot(x, y, axes=([-1], [-2]))
+
+
+def inner(x: Any, y: Any, /) -> Any:
+    """The sums of products over the last axes, without a conjugate; with a 0-d one the product. Errors as `tensordot`.
+
+    >>> import adjoint as ad
+    >>> ad.inner(ad.tensor([[1.0, 2.0], [0.0, 1.0]]), ad.tensor([3.0, 4.0])).tolist()
+    [11.0, 4.0]
+    """
+    x, y = as_tensors([x, y], "inner")
+    return x * y if not x.ndim or not y.ndim else tensordot(x, y, axes=([-1], [-1]))
+
+
+def vdot(x: Any, y: Any, /) -> Any:
+    """The inner product of the flattened tensors, in which x is conjugated. Raises ShapeError for other sizes."""
+    x, y = as_tensors([x, y], "vdot")
+    if x.size != y.size:
+        raise errors.ShapeError(f"vdot: shapes {x.shape} and {y.shape} have {x.size} and {y.size} elements")
+    return vecdot(reshape(x, -1), reshape(y, -1))
 
 
 def tensordot(x: Tensor[B], y: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor[B]:
@@ -104,7 +156,7 @@ def tensordot(x: Tensor[B], y: Any, /, *, axes: int | tuple[Sequence[int], Seque
             raise errors.AxisError(f"tensordot: {axes} axes of shapes {x.shape} and {y.shape}")
         pairs = [tuple(range(x.ndim - axes, x.ndim)), tuple(range(axes))]
     else:
-        if not isinstance(axes, (tuple, list, np.ndarray)) or len(axes) != 2:
+        if not isinstance(axes, (tuple, list, np.ndarray)) or not getattr(axes, "ndim", 1) or len(axes) != 2:
             raise errors.ArgumentTypeError(
                 f"tensordot: axes is an integer or two sequences of them, received {errors.shown(axes)}"
             )
@@ -168,8 +220,10 @@ def einsum(subscripts: str, /, *operands: Any) -> Tensor[Any]:
     gone = [i for i, label in enumerate(labels) if label not in output]
     if gone:
         x, labels = total(x, axis=gone), "".join(label for label in labels if label in output)
-    x = permute_dims(x, [labels.index(label) for label in output])
-    return broadcast_to(x, [sizes[label] for label in output]) if x.shape != tuple(sizes[l] for l in output) else x
+    x = _ordered(x, [labels.index(label) for label in output])
+    if x.shape != tuple(sizes[l] for l in output):
+        return broadcast_to(x, [sizes[label] for label in output])
+    return same(x) if x is tensors[0] else x
 
 
 def _parse(subscripts: str, ndims: list[int]) -> tuple[list[str], str]:
@@ -257,13 +311,21 @@ def _pair(first: Term, second: Term, others: set[str]) -> Term:
     x = _stretch(x, left, inner, size)
     y = _stretch(y, right, inner, size)
     parts = [math.prod(size[l] for l in group) for group in (rows, inner, columns)]
-    x = permute_dims(x, [left.index(l) for l in batch + rows + inner])
-    y = permute_dims(y, [right.index(l) for l in batch + inner + columns])
-    x = reshape(x, (*x.shape[: len(batch)], parts[0], parts[1]))
-    y = reshape(y, (*y.shape[: len(batch)], parts[1], parts[2]))
+    x = _ordered(x, [left.index(l) for l in batch + rows + inner])
+    y = _ordered(y, [right.index(l) for l in batch + inner + columns])
+    x = _shaped(x, (*x.shape[: len(batch)], parts[0], parts[1]))
+    y = _shaped(y, (*y.shape[: len(batch)], parts[1], parts[2]))
     out = run("matmul", (x, y))
     shape = (*broadcast_shapes(x.shape[:-2], y.shape[:-2]), *[size[l] for l in rows + columns])
-    return reshape(out, shape), "".join(batch + rows + columns)
+    return _shaped(out, shape), "".join(batch + rows + columns)
+
+
+def _ordered(x: Tensor[Any], order: list[int]) -> Tensor[Any]:
+    return x if order == list(range(x.ndim)) else run("permute_dims", (x,), axes=tuple(order))
+
+
+def _shaped(x: Tensor[Any], shape: Shape) -> Tensor[Any]:
+    return x if x.shape == shape else run("reshape", (x,), shape=shape)
 
 
 def _sum_out(x: Tensor[Any], labels: str, keep: set[str]) -> Term:

@@ -63,7 +63,7 @@ def atleast_3d(*arrays: Tensor[B]) -> Any:
 
 
 def _several(arrays: Any, name: str) -> list[Tensor[Any]]:
-    if not isinstance(arrays, (list, tuple, Tensor, np.ndarray)) or not len(arrays):
+    if not isinstance(arrays, (list, tuple, Tensor, np.ndarray)) or not getattr(arrays, "ndim", 1) or not len(arrays):
         raise errors.ArgumentError(f"{name}: expected a list or tuple of at least one tensor")
     return as_tensors(list(arrays), name)
 
@@ -178,6 +178,10 @@ def delete(x: Tensor[B], places: Any, /, *, axis: int | None = None) -> Tensor[B
     if axis is None:
         x, axis = reshape(x, -1), 0
     place = as_axis(axis, x.ndim, "delete")
+    few = _few(places, x.shape[place], x.shape[place])
+    if few is not None:  # what is between them, joined
+        cuts = [-1, *sorted(set(few)), x.shape[place]]
+        return concat([_part(x, place, cut + 1, stop) for cut, stop in zip(cuts, cuts[1:], strict=False)], axis=place)
     return take(x, _changed(np.delete, x.shape[place], places, "delete"), axis=place)
 
 
@@ -195,6 +199,9 @@ def insert(x: Tensor[B], places: Any, values: Any, /, *, axis: int | None = None
     if axis is None:
         x, axis = reshape(x, -1), 0
     place = as_axis(axis, x.ndim, "insert")
+    places = _listed(places, "insert")
+    if isinstance(places, np.ndarray) and places.dtype == np.bool_:
+        places = np.flatnonzero(places)
     if values.ndim < x.ndim:
         values = reshape(values, (1,) * (x.ndim - values.ndim) + values.shape)
         if isinstance(places, (int, np.integer)):
@@ -203,20 +210,59 @@ def insert(x: Tensor[B], places: Any, values: Any, /, *, axis: int | None = None
     count = values.shape[place] if count == 1 else count
     values = broadcast_to(values, tuple(count if i == place else n for i, n in enumerate(x.shape)))
     n = x.shape[place]
-    if isinstance(places, (int, np.integer)) and not isinstance(places, bool) and -n <= places <= n:
-        before, after = array_split(x, [int(places) % n if places < 0 else int(places)], axis=place)
-        return concat([before, values, after], axis=place)
+    few = _few(places, n, n + 1)
+    if few is not None and len(few) in (1, count):  # what is between them and values, joined
+        order = sorted(range(len(few)), key=few.__getitem__)
+        parts, start = [], 0
+        for i in order:
+            added = _part(values, place, i, i + 1) if len(few) > 1 else values
+            parts += [_part(x, place, start, few[i]), added]
+            start = few[i]
+        return concat([*parts, _part(x, place, start, n)], axis=place)
     order = _changed(np.insert, n, places, "insert", np.arange(n, n + count))
     return take(concat([x, values], axis=place), order, axis=place)
 
 
+def _listed(places: Any, name: str) -> Any:
+    """Places with lists and tensors of them made arrays."""
+    if isinstance(places, Tensor):
+        return places.numpy()
+    if not isinstance(places, (list, tuple)):
+        return places
+    try:
+        return np.asarray(places, dtype=None if len(places) else np.int64)
+    except ValueError:
+        raise errors.ArgumentTypeError(f"{name}: places are integers, received {errors.shown(places)}") from None
+
+
+def _few(places: Any, n: int, size: int) -> list[int] | None:
+    """One or some places below a size, counted from the front; None for many, or for what must be looked at."""
+    if isinstance(places, (int, np.integer)) and not isinstance(places, bool):
+        places = [places]
+    if isinstance(places, np.ndarray) and places.ndim == 1 and places.size <= _FEW:
+        places = places.tolist()
+    if not isinstance(places, (list, tuple)) or not 0 < len(places) <= _FEW:
+        return None
+    if not all(isinstance(p, (int, np.integer)) and not isinstance(p, bool) and -n <= p < size for p in places):
+        return None
+    return [int(p) + n if p < 0 else int(p) for p in places]
+
+
+_FEW = 16  # a slice for each of them is still the faster way
+
+
+def _part(x: Tensor[Any], axis: int, start: int, stop: int) -> Tensor[Any]:
+    return run("index", (x,), key=(*[slice(None)] * axis, slice(start, stop, 1)))  # type: ignore[no-any-return]
+
+
 def _changed(change: Any, n: int, places: Any, name: str, *values: Any) -> Any:
     """The numbers from 0 to n after a change at places."""
-    if isinstance(places, Tensor):
-        places = places.numpy()
+    places = _listed(places, name)
     if not isinstance(places, (int, np.integer, slice, list, tuple, np.ndarray)) or isinstance(places, bool):
         raise errors.ArgumentTypeError(f"{name}: places are integers or a slice, received {errors.shown(places)}")
     try:
+        if isinstance(places, (list, tuple)):
+            places = np.asarray(places) if len(places) else np.zeros(0, dtype=np.int64)
         return change(np.arange(n), places, *values)
     except (IndexError, ValueError, TypeError) as error:
         raise errors.OutOfRangeError(f"{name}: {error}") from None
@@ -273,6 +319,13 @@ def diagonal(x: Tensor[B], /, offset: int = 0, axis1: int = 0, axis2: int = 1) -
         raise errors.AxisError(f"diagonal: expected two different axes of shape {x.shape}, received {axis1}, {axis2}")
     rest = [i for i in range(x.ndim) if i not in (first, second)]
     count = max(0, min(x.shape[first] - max(0, -k), x.shape[second] - max(0, k)))
+    if second == first + 1:  # neighbours in memory: every so many elements of both axes made one
+        shape, columns = x.shape, x.shape[second]
+        lines = run("reshape", (x,), shape=(*shape[:first], shape[first] * columns, *shape[second + 1 :]))
+        start = max(0, -k) * columns + max(0, k) if count else 0
+        stop = start + (count - 1) * (columns + 1) + 1 if count else 0
+        out = run("index", (lines,), key=(*[slice(None)] * first, slice(start, stop, columns + 1)))
+        return moveaxis(out, first, -1) if rest and rest[-1] > second else out
     line = operand(np.arange(count), x, "diagonal")
     picked = run("index", (permute_dims(x, [first, second, *rest]), line + max(0, -k), line + max(0, k)), key=_TWO)
     return moveaxis(picked, 0, -1)
@@ -296,9 +349,10 @@ def diag(x: Tensor[B], /, *, k: int = 0) -> Tensor[B]:
     if x.ndim != 1:
         raise errors.ShapeError(f"diag: expected a vector or a matrix, received shape {x.shape}")
     n = x.size + abs(place)
-    line = operand(np.arange(x.size), x, "diag")
-    zeros = made(x.device, "full", shape=(n, n), value=0, dtype=x.dtype)
-    return run("index_add", (zeros, x, line + max(0, -place), line + max(0, place)), key=_TWO)  # type: ignore[no-any-return]
+    zeros = made(x.device, "full", shape=(n * n,), value=0, dtype=x.dtype)
+    start = max(0, -place) * n + max(0, place)
+    every = slice(start, start + (x.size - 1) * (n + 1) + 1, n + 1) if x.size else slice(0, 0, 1)
+    return reshape(run("index_add", (zeros, x), key=(every,)), (n, n))
 
 
 def diagflat(x: Tensor[B], /, *, k: int = 0) -> Tensor[B]:
@@ -313,7 +367,8 @@ def sliding_window_view(x: Tensor[B], window_shape: int | Sequence[int], /, *, a
     """All windows of a shape, along given axes or all: their places stay where the axes were, they come last.
 
     Where the leaf has views nothing is copied, and x[..., ::step, :] then takes every so many. The gradient adds up
-    what comes back from the windows that an element is in. Raises ShapeError for windows that do not fit.
+    what comes back from the windows that an element is in, in a loop over the places of a window.
+    Raises ShapeError for windows that do not fit.
 
     >>> import adjoint as ad
     >>> ad.sliding_window_view(ad.arange(4), 2).tolist()

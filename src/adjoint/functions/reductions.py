@@ -181,7 +181,7 @@ def _cumulative(name: str, x: Any, axis: int | None, dtype: Any, include_initial
         x = run("reshape", (x,), shape=(1,))
     place = as_axis(axis, x.ndim, name)
     out = run(name, (x,), axis=place)
-    if include_initial:
+    if as_flag(include_initial, name, "include_initial"):
         widths = tuple((1, 0) if i == place else (0, 0) for i in range(x.ndim))
         out = run("pad", (out,), widths=widths, value=0 if name == "cumulative_sum" else 1)
     return out

@@ -6,10 +6,13 @@ from typing import Any, NamedTuple, TypeVar
 
 from adjoint import errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_tensor, as_tensors, full
-from adjoint.functions.indexing import nonzero, searchsorted
+from adjoint.dtypes import bool as bool_
+from adjoint.dtypes import int64
+from adjoint.functions.creation import as_tensor, as_tensors, full, made
+from adjoint.functions.indexing import as_limits, nonzero, searchsorted
 from adjoint.functions.reductions import cumulative_sum, diff
-from adjoint.tensor import Tensor, run
+from adjoint.primitives import ARRAY
+from adjoint.tensor import Tensor, cast, known, run
 
 B = TypeVar("B", bound=Backend)
 
@@ -51,6 +54,16 @@ def _fresh(line: Tensor[Any]) -> Tensor[Any]:
     return run("pad", (new,), widths=((min(line.size, 1), 0),), value=True)  # type: ignore[no-any-return]
 
 
+def _starts(line: Tensor[Any]) -> Tensor[Any]:
+    (starts,) = nonzero(_fresh(line))
+    return starts
+
+
+def _at(line: Tensor[Any], places: Tensor[Any]) -> Tensor[Any]:
+    """Elements at places that are known to be inside."""
+    return run("index", (line, places), key=(ARRAY,))  # type: ignore[no-any-return]
+
+
 def _counts(starts: Tensor[Any], size: int) -> Tensor[Any]:
     """How many elements each run of a sorted line of this size has."""
     return diff(run("pad", (starts,), widths=((0, 1),), value=size))
@@ -59,8 +72,8 @@ def _counts(starts: Tensor[Any], size: int) -> Tensor[Any]:
 def _inverse(x: Tensor[Any], order: Tensor[Any], new: Tensor[Any]) -> Tensor[Any]:
     """For each element of x the number of its run in the sorted line."""
     number = cumulative_sum(new) - 1
-    places = run("argsort", (order,), axis=0, descending=False)  # the permutation the other way round
-    return run("reshape", (number[places],), shape=x.shape)  # type: ignore[no-any-return]
+    ground = made(number.device, "full", shape=number.shape, value=0, dtype=int64)
+    return run("reshape", (run("index_set", (ground, number, order), key=(ARRAY,)),), shape=x.shape)  # type: ignore[no-any-return]
 
 
 def unique_all(x: Tensor[B], /) -> UniqueAll:
@@ -78,17 +91,17 @@ def unique_all(x: Tensor[B], /) -> UniqueAll:
     x = as_tensor(x, "unique_all")
     flat = run("reshape", (x,), shape=(x.size,))
     order = _order(flat)
-    new = _fresh(flat[order])
+    new = _fresh(_at(flat, order))
     (starts,) = nonzero(new)
-    first = order[starts]
-    return UniqueAll(flat[first], first, _inverse(x, order, new), _counts(starts, x.size))
+    first = _at(order, starts)
+    return UniqueAll(_at(flat, first), first, _inverse(x, order, new), _counts(starts, x.size))
 
 
 def unique_counts(x: Tensor[B], /) -> UniqueCounts:
     """The distinct elements in order, and how often each occurs. See `unique_all`."""
     line = _sorted(x, "unique_counts")
-    (starts,) = nonzero(_fresh(line))
-    return UniqueCounts(line[starts], _counts(starts, line.size))
+    starts = _starts(line)
+    return UniqueCounts(_at(line, starts), _counts(starts, line.size))
 
 
 def unique_inverse(x: Tensor[B], /) -> UniqueInverse:
@@ -105,8 +118,7 @@ def unique_values(x: Tensor[B], /) -> Tensor[B]:
     [1.0, 2.0]
     """
     line = _sorted(x, "unique_values")
-    (starts,) = nonzero(_fresh(line))
-    return line[starts]
+    return _at(line, _starts(line))
 
 
 def _sorted(value: Any, name: str) -> Tensor[Any]:
@@ -115,6 +127,25 @@ def _sorted(value: Any, name: str) -> Tensor[Any]:
     if x.dtype.kind == "c":
         return flat[_order(flat)]  # type: ignore[no-any-return]
     return run("sort", (flat,), axis=0, descending=False)  # type: ignore[no-any-return]
+
+
+def _among(x: Tensor[Any], among: Tensor[Any]) -> Tensor[Any] | None:
+    """Whether integers are among others, from a table of all between their limits; None where it would be large."""
+    if x.dtype.kind not in "iu" or not among.size:
+        return None
+    values = known(among)
+    if values is None:
+        return None
+    low, high = as_limits(values)
+    if low < -(2**62) or high > 2**62 or high - low > 4 * (x.size + among.size):
+        return None
+    table = made(x.device, "full", shape=(high - low + 1,), value=False, dtype=bool_)
+    yes = made(x.device, "full", shape=(), value=True, dtype=bool_)
+    flat = run("reshape", (among,), shape=(among.size,))
+    table = run("index_set", (table, yes, cast(flat, int64) - low), key=(ARRAY,))
+    inside = (x >= low) & (x <= high)
+    places = run("where", (inside, cast(x, int64) - low, 0))
+    return _at(table, places) & inside
 
 
 def isin(x: Tensor[B], values: Any, /, *, invert: bool = False) -> Tensor[B]:
@@ -129,6 +160,8 @@ def isin(x: Tensor[B], values: Any, /, *, invert: bool = False) -> Tensor[B]:
     x, among = as_tensors([x, values], "isin")
     if x.dtype.kind == "c":
         raise errors.DtypeError(f"isin: complex numbers have no order to search by; received {x.dtype}")
+    if (found := _among(x, among)) is not None:
+        return run("logical_not", (found,)) if invert else found
     line = _sorted(among, "isin")
     if not line.size:
         return full(x.shape, bool(invert), device=x.device)

@@ -10,14 +10,27 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_number, as_tensor, as_tensors, inexact, made
+from adjoint.functions.creation import as_number, as_tensor, as_tensors, inexact, integers, made
 from adjoint.functions.elementwise import isnan, where
 from adjoint.functions.indexing import sort
 from adjoint.functions.manipulation import broadcast_to, concat, moveaxis, permute_dims, reshape
 from adjoint.functions.reductions import all as every
-from adjoint.functions.reductions import argmax, argmin, as_axes, as_flag, max, mean, min, prod, sum
+from adjoint.functions.reductions import (
+    argmax,
+    argmin,
+    as_axes,
+    as_axis,
+    as_flag,
+    cumulative_prod,
+    cumulative_sum,
+    max,
+    mean,
+    min,
+    prod,
+    sum,
+)
 from adjoint.primitives import ARRAY
-from adjoint.tensor import Axis, Tensor, cast, operand, run
+from adjoint.tensor import Axis, Tensor, cast, operand, run, table
 
 B = TypeVar("B", bound=Backend)
 
@@ -82,7 +95,10 @@ def _ranks(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
 def _probabilities(q: Any, scale: float, name: str) -> Any:
     if isinstance(q, Tensor):
         q = q.numpy()
-    values = np.asarray(q, dtype=np.float64) / scale
+    try:
+        values = np.asarray(q, dtype=np.float64) / scale
+    except (TypeError, ValueError):
+        values = np.full((), math.nan)
     if values.ndim > 1 or not np.all((values >= 0) & (values <= 1)):
         raise errors.ArgumentError(f"{name}: q is from 0 to {scale:g}, or a vector of such; received {errors.shown(q)}")
     return values
@@ -98,24 +114,24 @@ def _lines(x: Tensor[Any], axes: tuple[int, ...]) -> Tensor[Any]:
 def _quantile(name: str, x: Any, q: Any, axis: Axis, method: str, keepdims: Any, weights: Any, skip: bool) -> Any:
     x = _real(inexact(x, name), name)
     axes, keepdims = as_axes(axis, x.ndim, name), as_flag(keepdims, name)
-    if method not in _METHODS:
+    if not isinstance(method, str) or method not in _METHODS:
         raise errors.ArgumentError(f"{name}: method is one of {', '.join(_METHODS)}; received {errors.shown(method)}")
     lines = _lines(x, axes)
     n = lines.shape[-1]
     if not n:
         values = made(x.device, "full", shape=(*lines.shape[:-1], q.size), value=math.nan, dtype=x.dtype)
     elif weights is not None:
-        values = _weighted(name, x, lines, q.reshape(-1), axes, method, weights)
+        values = _weighted(name, x, lines, q.reshape(-1), axes, method, _as_weights(name, x, weights, axis))
     elif skip:
         ordered = sort(lines)
         count = reshape(_known(isnan(lines), (lines.ndim - 1,)), lines.shape[:-1])
         # all that a number of elements can ask for, so that the numbers need not be known
         low, high, part = _ranks(q.reshape(-1), np.arange(n + 1)[:, None], method)
-        values = _between(ordered, *[operand(table, x, name)[count] for table in (low, high, part)])
+        values = _between(ordered, *[table(values, x, name)[count] for values in (low, high, part)])
     else:
         ordered = sort(lines)
         low, high, part = _ranks(q.reshape(-1), n, method)
-        values = _between(ordered, operand(low, x, name), operand(high, x, name), operand(part, x, name))
+        values = _between(ordered, table(low, x, name), table(high, x, name), table(part, x, name))
         values = where(isnan(ordered[..., -1:]), math.nan, values)
     values = moveaxis(values, -1, 0)
     kept = tuple(1 if i in axes else m for i, m in enumerate(x.shape)) if keepdims else values.shape[1:]
@@ -141,12 +157,12 @@ def _weighted(
     """The first element up to which the share q of all weight is: the inverse of the cumulative distribution."""
     if method != "inverted_cdf":
         raise errors.ArgumentError(f"{name}: with weights the method is 'inverted_cdf', received {method!r}")
-    weights = _lines(_as_weights(name, x, weights, axes), axes)
+    weights = _lines(weights, axes)
     last = lines.ndim - 1
     order = run("argsort", (lines,), axis=last, descending=False)
     total = run("cumulative_sum", (run("take_along_axis", (weights, order), axis=last),), axis=last)
     share = (total / total[..., -1:])[..., None]
-    before = (share < operand(q, x, name)) | (share == 0)
+    before = (share < table(q, x, name)) | (share == 0)
     place = sum(cast(before, dtypes.int64), -2)
     place = run("minimum", (place, lines.shape[-1] - 1))
     ordered = run("take_along_axis", (lines, order), axis=last)
@@ -154,16 +170,18 @@ def _weighted(
     return where(isnan(ordered[..., -1:]), math.nan, out)
 
 
-def _as_weights(name: str, x: Tensor[Any], weights: Any, axes: tuple[int, ...]) -> Tensor[Any]:
-    """Weights of the shape of x: given so, or for the elements along one axis."""
+def _as_weights(name: str, x: Tensor[Any], weights: Any, axis: Axis) -> Tensor[Any]:
+    """Weights of the shape of x: given so, or for the elements along axes, in the order in which these are named."""
     weights = operand(weights, x, name)
     if weights.shape != x.shape:
-        if len(axes) != 1 or weights.shape != (x.shape[axes[0]],):
+        places = [as_axis(i, x.ndim, name) for i in (range(x.ndim) if axis is None else integers(axis, name, "axes"))]
+        if weights.shape != tuple(x.shape[i] for i in places):
             raise errors.ShapeError(
                 f"{name}: weights of shape {weights.shape} for a tensor of shape {x.shape}; they have the same shape, "
-                "or that of the one axis"
+                "or that of the axes"
             )
-        shape = tuple(n if i == axes[0] else 1 for i, n in enumerate(x.shape))
+        weights = permute_dims(weights, sorted(range(len(places)), key=places.__getitem__))
+        shape = tuple(n if i in places else 1 for i, n in enumerate(x.shape))
         weights = broadcast_to(reshape(weights, shape), x.shape)
     return weights  # type: ignore[no-any-return]
 
@@ -186,7 +204,7 @@ def quantile(
     keepdims
         Keep the reduced axes, of size one.
     weights
-        Of the shape of x, or of the one axis; the method is then "inverted_cdf". No gradient flows to them.
+        Of the shape of x, or of the axes; the method is then "inverted_cdf". No gradient flows to them.
 
     Raises
     ------
@@ -272,6 +290,21 @@ def nanprod(x: Tensor[B], /, axis: Axis = None, *, dtype: Any = None, keepdims: 
     return prod(_without(as_tensor(x, "nanprod"), 1.0), axis, dtype=dtype, keepdims=keepdims)
 
 
+def nancumsum(x: Tensor[B], /, *, axis: int | None = None, dtype: Any = None) -> Tensor[B]:
+    """`cumulative_sum` in which nan counts as 0.
+
+    >>> import adjoint as ad
+    >>> ad.nancumsum(ad.tensor([1.0, ad.nan, 2.0])).tolist()
+    [1.0, 1.0, 3.0]
+    """
+    return cumulative_sum(_without(as_tensor(x, "nancumsum"), 0.0), axis=axis, dtype=dtype)
+
+
+def nancumprod(x: Tensor[B], /, *, axis: int | None = None, dtype: Any = None) -> Tensor[B]:
+    """`cumulative_prod` in which nan counts as 1."""
+    return cumulative_prod(_without(as_tensor(x, "nancumprod"), 1.0), axis=axis, dtype=dtype)
+
+
 def nanmean(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
     """`mean` of the elements that are not nan; nan where there are none."""
     x = inexact(x, "nanmean")
@@ -355,7 +388,7 @@ def nanargmin(x: Tensor[B], /, axis: int | None = None, *, keepdims: bool = Fals
 
 
 def average(x: Tensor[B], /, axis: Axis = None, *, weights: Any = None, keepdims: bool = False) -> Tensor[B]:
-    """The mean along axes, with weights of the shape of x or of the one axis; gradients flow to both.
+    """The mean along axes, with weights of the shape of x or of these axes; gradients flow to both.
 
     >>> import adjoint as ad
     >>> ad.average(ad.tensor([1.0, 2.0]), weights=ad.tensor([3.0, 1.0])).item()
@@ -365,7 +398,7 @@ def average(x: Tensor[B], /, axis: Axis = None, *, weights: Any = None, keepdims
     if weights is None:
         return mean(x, axis, keepdims=keepdims)
     axes = as_axes(axis, x.ndim, "average")
-    weights = _as_weights("average", x, weights, axes)
+    weights = _as_weights("average", x, weights, axis)
     total = sum(weights, axes, keepdims=keepdims)
     return sum(x * weights, axes, keepdims=keepdims) / total
 

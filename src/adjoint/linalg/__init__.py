@@ -6,6 +6,7 @@ LAPACK knows float32, float64 and complex numbers of these; integers become floa
 
 from __future__ import annotations
 
+from adjoint.functions.manipulation import matrix_transpose
 from adjoint.functions.products import matmul, outer, tensordot, vecdot
 from adjoint.linalg.factors import (
     cholesky,
@@ -28,7 +29,6 @@ from adjoint.linalg.products import (
     inv,
     kron,
     matrix_power,
-    matrix_transpose,
     multi_dot,
     slogdet,
     trace,

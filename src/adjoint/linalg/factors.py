@@ -79,7 +79,7 @@ def qr(x: Tensor[B], /, *, mode: str = "reduced") -> QRResult:
     """x = Q R, with Q of as many columns as x has rows or columns ("reduced", the fewer), or square ("complete").
 
     The diagonal of R is real, and as LAPACK leaves it, of either sign. Gradients need a first min(m, n) columns that
-    are independent, else SingularError is raised there; what completes Q turns as little as it can.
+    are independent, else `backward` raises BackwardError; what completes Q turns as little as it can.
     Raises ShapeError for fewer than two axes, ArgumentError for another mode.
 
     >>> import adjoint as ad
@@ -88,7 +88,7 @@ def qr(x: Tensor[B], /, *, mode: str = "reduced") -> QRResult:
     [[3.0, 1.0], [4.0, 2.0]]
     """
     x = matrices_of(x, "qr")
-    if mode not in ("reduced", "complete"):
+    if not isinstance(mode, str) or mode not in ("reduced", "complete"):
         raise errors.ArgumentError(f"qr: mode is 'reduced' or 'complete', received {errors.shown(mode)}")
     return QRResult(*run("qr", (x,), complete=mode == "complete"))
 
@@ -167,7 +167,8 @@ def svdvals(x: Tensor[B], /) -> Tensor[B]:
 def lu(x: Tensor[B], /) -> LUResult:
     """x = P L U by Gaussian elimination with partial pivoting: of shapes (m, m), (m, k) and (k, n), k = min(m, n).
 
-    P is a constant. Gradients need a U without zeros on its diagonal, else SingularError is raised there.
+    NumPy has none of LAPACK's, so it loops over the columns, for all matrices and rows at once.
+    P is a constant. Gradients need a U without zeros on its diagonal, else `backward` raises BackwardError.
     Raises ShapeError for fewer than two axes.
 
     >>> import adjoint as ad

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-
 from adjoint import errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_integer, as_tensor, as_tensors, integers
-from adjoint.functions.manipulation import reshape, roll
+from adjoint.functions.creation import as_integer, as_tensor, as_tensors
+from adjoint.functions.manipulation import moveaxis, reshape, stack, unstack
 from adjoint.functions.products import matmul
+from adjoint.functions.rearranging import diagonal as diagonal_of
 from adjoint.functions.reductions import sum as total
 from adjoint.linalg.checks import square
-from adjoint.primitives import ARRAY, broadcast_shapes
+from adjoint.primitives import broadcast_shapes
 from adjoint.tensor import Tensor, run, same, wrap
 
 B = TypeVar("B", bound=Backend)
@@ -25,11 +24,6 @@ class SlogdetResult(NamedTuple):
 
     sign: Tensor[Any]
     logabsdet: Tensor[Any]
-
-
-def matrix_transpose(x: Tensor[B], /) -> Tensor[B]:
-    """The transposes of a stack of matrices."""
-    return as_tensor(x, "matrix_transpose").mT
 
 
 def inv(x: Tensor[B], /) -> Tensor[B]:
@@ -53,7 +47,7 @@ def det(x: Tensor[B], /) -> Tensor[B]:
 def slogdet(x: Tensor[B], /) -> SlogdetResult:
     """The sign (or phase) of the determinants and the logarithm of their size, which does not overflow.
 
-    Of a singular matrix they are 0 and -inf, and the gradient raises SingularError. Raises NotSquareError for other
+    Of a singular matrix they are 0 and -inf, and `backward` raises BackwardError. Raises NotSquareError for other
     than square matrices.
 
     >>> import adjoint as ad
@@ -171,7 +165,7 @@ def cross(x: Tensor[B], y: Any, /, *, axis: int = -1) -> Tensor[B]:
     [0.0, 0.0, 1.0]
     """
     x, y = as_tensors([x, y], "cross")
-    (place,) = integers(axis, "cross", "axis")
+    place = as_integer(axis, "cross", "axis")
     if place >= 0:  # of the longer operand
         place -= max(x.ndim, y.ndim)
     for t in (x, y):
@@ -183,8 +177,9 @@ def cross(x: Tensor[B], y: Any, /, *, axis: int = -1) -> Tensor[B]:
         broadcast_shapes(x.shape, y.shape)
     except errors.ShapeError as error:
         raise errors.ShapeError(f"cross: {error}") from None
-    turned = x * roll(y, -1, axis=place) - roll(x, -1, axis=place) * y
-    return roll(turned, -1, axis=place)
+    (x0, x1, x2), (y0, y1, y2) = (unstack(t, axis=place) for t in (x, y))
+    parts = stack([x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0])
+    return moveaxis(parts, 0, place)
 
 
 def diagonal(x: Tensor[B], /, *, offset: int = 0) -> Tensor[B]:
@@ -199,15 +194,7 @@ def diagonal(x: Tensor[B], /, *, offset: int = 0) -> Tensor[B]:
     x, k = as_tensor(x, "diagonal"), as_integer(offset, "diagonal", "offset")
     if x.ndim < 2:
         raise errors.ShapeError(f"diagonal: expected matrices, shape (..., m, n); received {x.shape}")
-    m, n = x.shape[-2:]
-    count = max(0, min(m, n - k) if k >= 0 else min(m + k, n))
-    rows, columns = max(0, -k), max(0, k)
-    device = x.device
-    places = [
-        wrap(device.arange(start=start, stop=start + count, step=1, dtype=np.dtype(np.int64)), device)
-        for start in (rows, columns)
-    ]
-    return run("index", (x, *places), key=(*[slice(None)] * (x.ndim - 2), ARRAY, ARRAY))  # type: ignore[no-any-return]
+    return diagonal_of(x, k, -2, -1)
 
 
 def trace(x: Tensor[B], /, *, offset: int = 0, dtype: Any = None) -> Tensor[B]:

@@ -1,5 +1,6 @@
 """Functions of neural networks, with PyTorch's names, argument orders and conventions."""
 
+from adjoint.functions.placing import one_hot
 from adjoint.nn.activations import (
     celu,
     elu,
@@ -45,11 +46,33 @@ from adjoint.nn.distances import (
     margin_ranking_loss,
     normalize,
     pairwise_distance,
+    pdist,
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
-from adjoint.nn.images import affine_grid, fold, grid_sample, interpolate, pad, pixel_shuffle, pixel_unshuffle, unfold
-from adjoint.nn.layers import bilinear, dropout, embedding, linear, one_hot
+from adjoint.nn.images import (
+    affine_grid,
+    channel_shuffle,
+    fold,
+    grid_sample,
+    interpolate,
+    pad,
+    pixel_shuffle,
+    pixel_unshuffle,
+    unfold,
+)
+from adjoint.nn.layers import (
+    alpha_dropout,
+    bilinear,
+    dropout,
+    dropout1d,
+    dropout2d,
+    dropout3d,
+    embedding,
+    embedding_bag,
+    feature_alpha_dropout,
+    linear,
+)
 from adjoint.nn.losses import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -88,6 +111,9 @@ from adjoint.nn.pooling import (
     max_pool1d,
     max_pool2d,
     max_pool3d,
+    max_unpool1d,
+    max_unpool2d,
+    max_unpool3d,
 )
 
 __all__ = [
@@ -98,6 +124,7 @@ __all__ = [
     "adaptive_max_pool2d",
     "adaptive_max_pool3d",
     "affine_grid",
+    "alpha_dropout",
     "avg_pool1d",
     "avg_pool2d",
     "avg_pool3d",
@@ -106,6 +133,7 @@ __all__ = [
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "celu",
+    "channel_shuffle",
     "conv1d",
     "conv2d",
     "conv3d",
@@ -117,8 +145,13 @@ __all__ = [
     "cross_entropy",
     "ctc_loss",
     "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
     "elu",
     "embedding",
+    "embedding_bag",
+    "feature_alpha_dropout",
     "fold",
     "gaussian_nll_loss",
     "gelu",
@@ -149,6 +182,9 @@ __all__ = [
     "max_pool1d",
     "max_pool2d",
     "max_pool3d",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
     "mish",
     "mse_loss",
     "multi_margin_loss",
@@ -159,6 +195,7 @@ __all__ = [
     "one_hot",
     "pad",
     "pairwise_distance",
+    "pdist",
     "pixel_shuffle",
     "pixel_unshuffle",
     "poisson_nll_loss",

@@ -36,7 +36,7 @@ def relu6(x: Tensor[B], /) -> Tensor[B]:
 def leaky_relu(x: Tensor[B], negative_slope: float = 0.01) -> Tensor[B]:
     """x where it is positive, else x times a slope."""
     x, slope = real(x, "leaky_relu"), as_number(negative_slope, "leaky_relu", "negative_slope")
-    return where(x > 0, x, x * slope)
+    return run("leaky_relu", (x,), slope=slope)  # type: ignore[no-any-return]
 
 
 def prelu(x: Tensor[B], weight: Tensor[B]) -> Tensor[B]:
@@ -54,9 +54,14 @@ def prelu(x: Tensor[B], weight: Tensor[B]) -> Tensor[B]:
 
 
 def rrelu(x: Tensor[B], lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor[B]:
-    """`leaky_relu` with slopes drawn evenly from lower to upper in training, with their mean otherwise."""
+    """`leaky_relu` with slopes drawn evenly from lower to upper in training, with their mean otherwise.
+
+    Raises ArgumentError for a lower bound above the upper one.
+    """
     x = real(x, "rrelu")
     low, high = as_number(lower, "rrelu", "lower"), as_number(upper, "rrelu", "upper")
+    if low > high:
+        raise errors.ArgumentError(f"rrelu: lower is at most upper, received {low} and {high}")
     if not training:
         return leaky_relu(x, (low + high) / 2)
     slope = random.uniform(x.shape, low=low, high=high, dtype=x.dtype, device=x.device)
@@ -84,7 +89,9 @@ def selu(x: Tensor[B], /) -> Tensor[B]:
 
 def _elu(x: Tensor[Any], alpha: float, rate: float) -> Tensor[Any]:
     above = x > 0
-    return where(above, x, expm1(where(above, 0.0, x) * rate) * alpha)  # no overflow where it is not taken
+    below = where(above, 0.0, x)  # no overflow where it is not taken
+    below = expm1(below if rate == 1 else below * rate)
+    return where(above, x, below if alpha == 1 else below * alpha)
 
 
 def sigmoid(x: Tensor[B], /) -> Tensor[B]:
@@ -135,13 +142,13 @@ def hardtanh(x: Tensor[B], min_val: float = -1.0, max_val: float = 1.0) -> Tenso
     low, high = as_number(min_val, "hardtanh", "min_val"), as_number(max_val, "hardtanh", "max_val")
     if not low < high:
         raise errors.ArgumentError(f"hardtanh: min_val is less than max_val, received {low} and {high}")
-    return where(x <= low, low, where(x >= high, high, x))
+    return run("hardtanh", (x,), low=low, high=high)  # type: ignore[no-any-return]
 
 
 def hardsigmoid(x: Tensor[B], /) -> Tensor[B]:
     """x / 6 + 1 / 2 between 0 and 1; the derivative at -3 and 3 is 0."""
     x = real(x, "hardsigmoid")
-    return where(x <= -3, 0.0, where(x >= 3, 1.0, x / 6 + 0.5))
+    return run("hardtanh", (x,), low=-3.0, high=3.0) / 6 + 0.5  # type: ignore[no-any-return]
 
 
 def hardswish(x: Tensor[B], /) -> Tensor[B]:

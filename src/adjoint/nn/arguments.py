@@ -24,6 +24,15 @@ def real(value: Any, name: str) -> Tensor[Any]:
     return inexact(x, name)
 
 
+def images(name: str, axes: int, given: Any) -> Tensor[Any]:
+    """A real tensor of so many axes behind batch and channels, or behind channels alone."""
+    x = real(given, name)
+    if x.ndim not in (axes + 1, axes + 2):
+        what = ", ".join(("depth", "height", "width")[3 - axes :]) if axes > 1 else "length"
+        raise errors.ShapeError(f"{name}: expected (batch, channels, {what}) or (channels, {what}), received {x.shape}")
+    return x
+
+
 def sizes(value: Any, axes: int, name: str, what: str, least: int) -> tuple[int, ...]:
     """A number for each of so many axes, from one for all or a sequence."""
     found = (value,) * axes if isinstance(value, (int, np.integer)) else value

@@ -79,7 +79,7 @@ def cross_entropy(
     rows = moveaxis(x, 1, -1) if x.ndim > 2 else x
     if rows.shape[:-1] != labels.shape:
         raise errors.ShapeError(
-            f"{name}: logits {logits.shape} need targets of shape {rows.shape[:-1]}, received {labels.shape}"
+            f"{name}: logits {x.shape} need targets of shape {rows.shape[:-1]}, received {labels.shape}"
         )
     wide = cast(rows, dtypes.summing(x.dtype))
     labels, ignored = _without_ignored(labels, ignore_index, name)
@@ -186,7 +186,7 @@ def _check_classes(labels: Tensor[Any], classes: int, name: str, least: int = 0)
     """The labels, which are numbers of classes."""
     return verified(
         labels,
-        lambda values: least <= values.min() and values.max() < classes,
+        lambda values: bool(least <= values.min() and values.max() < classes),
         lambda values: errors.OutOfRangeError(
             f"{name}: targets from {values.min()} to {values.max()}, but there are {classes} classes, from 0"
         ),
@@ -296,8 +296,8 @@ def ctc_loss(
 
     Raises
     ------
-    ShapeError, OutOfRangeError
-        Shapes and lengths that do not fit, classes that there are not.
+    ShapeError, OutOfRangeError, DtypeError
+        Shapes and lengths that do not fit, classes that there are not, targets that are no integers.
 
     Examples
     --------
@@ -338,6 +338,9 @@ def ctc_loss(
     last = take_along_axis(alpha, ends, axis=1)
     last = where(operand(np.stack([sizes >= 0, sizes > 0], axis=1), x, name), last, -math.inf)
     losses = -special.logsumexp(last, 1)
+    if (steps == 0).any():  # no time: only the empty sequence is possible
+        alone = np.where(sizes == 0, 0.0, math.inf).astype(x.dtype)
+        losses = where(operand(steps == 0, x, name), operand(alone, x, name), losses)
     if zero_infinity:
         losses = where(losses == math.inf, 0.0, losses)
     if single:
@@ -350,7 +353,7 @@ def ctc_loss(
 
 def _lengths(value: Any, batch: int, what: str) -> np.ndarray[Any, Any]:
     lengths = np.atleast_1d(np.asarray(value.numpy() if isinstance(value, Tensor) else value))
-    if lengths.shape != (batch,) or lengths.dtype.kind not in "iu" or (lengths < 0).any():
+    if lengths.shape != (batch,) or (batch and lengths.dtype.kind not in "iu") or (lengths < 0).any():
         raise errors.ShapeError(
             f"ctc_loss: {what}_lengths are {batch} integers, one for each example, received {errors.shown(value)}"
         )
@@ -360,6 +363,8 @@ def _lengths(value: Any, batch: int, what: str) -> np.ndarray[Any, Any]:
 def _labels(targets: Any, sizes: np.ndarray[Any, Any], batch: int, classes: int) -> np.ndarray[Any, Any]:
     """The labels of all examples, padded with class 0."""
     given = np.asarray(targets.numpy() if isinstance(targets, Tensor) else targets)
+    if given.size and given.dtype.kind not in "iu":
+        raise errors.DtypeError(f"ctc_loss: targets are integers, received {errors.shown(targets)}")
     longest = int(sizes.max(initial=0))
     inside = np.arange(longest) < sizes[:, None]
     labels = np.zeros((batch, longest), np.int64)

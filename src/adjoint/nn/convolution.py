@@ -10,7 +10,7 @@ from adjoint.functions.creation import as_tensors, inexact
 from adjoint.functions.manipulation import expand_dims, pad, reshape, squeeze
 from adjoint.nn.arguments import Sizes, positive, sizes
 from adjoint.primitives import conv_shape
-from adjoint.tensor import Tensor, cast, run
+from adjoint.tensor import Tensor, cast, operand, run
 
 B = TypeVar("B", bound=Backend)
 
@@ -187,7 +187,7 @@ def _conv(
     else:
         how["padding"] = tuple([(p, p) for p in sizes(padding, axes, name, "padding", 0)])
     conv_shape(x.shape, weight.shape, **how, name=name)  # raises where they do not fit
-    _check_bias(name, bias, weight.shape[0])
+    bias = _bias(name, bias, weight.shape[0], x)
     return _finished(_wide("conv", x, weight, **how), bias, axes, single)
 
 
@@ -230,7 +230,7 @@ def _conv_transpose(
             f"{name}: expected x (batch, channels, {axes} sizes) and weight (channels, outputs / groups, {axes} sizes) "
             f"with channels that {groups} groups divide; received {x.shape} and {weight.shape}"
         )
-    _check_bias(name, bias, weight.shape[1] * groups)
+    bias = _bias(name, bias, weight.shape[1] * groups, x)
     # what is added behind are rows that the padding would take off; beyond those there are only zeros
     after = [max(0, p - more) for p, more in zip(padding, extra, strict=True)]
     beyond = [max(0, more - p) for p, more in zip(padding, extra, strict=True)]
@@ -258,9 +258,13 @@ def _operands(name: str, axes: int, x: Any, weight: Any) -> tuple[Tensor[Any], T
     return (expand_dims(x, 0) if single else x), weight, single
 
 
-def _check_bias(name: str, bias: Any, outputs: int) -> None:
-    if bias is not None and bias.shape != (outputs,):
-        raise errors.ShapeError(f"{name}: {outputs} outputs need a bias of that size, received shape {bias.shape}")
+def _bias(name: str, bias: Any, outputs: int, x: Tensor[Any]) -> Tensor[Any] | None:
+    if bias is None:
+        return None
+    given = operand(bias, x, name)
+    if given.shape != (outputs,):
+        raise errors.ShapeError(f"{name}: {outputs} outputs need a bias of that size, received shape {given.shape}")
+    return given
 
 
 def _wide(primitive: str, x: Tensor[Any], weight: Tensor[Any], **how: Any) -> Tensor[Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+
 from adjoint import errors, linalg
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_number, as_tensors
@@ -70,6 +72,24 @@ def pairwise_distance(x1: Tensor[B], x2: Any, p: float = 2.0, eps: float = 1e-6,
     x1, x2 = _pair(x1, x2, name)
     difference = x1 - x2 + as_number(eps, name, "eps")
     return linalg.vector_norm(difference, axis=-1, keepdims=keepdims, ord=as_number(p, name, "p"))
+
+
+def pdist(x: Tensor[B], p: float = 2.0) -> Tensor[B]:
+    """The p-norms of the differences of all pairs of rows, n (n - 1) / 2: of the first with the others, and so on.
+
+    x is (n, features). Raises ShapeError for other axes, ArgumentError for a negative p.
+
+    >>> import adjoint as ad
+    >>> ad.nn.pdist(ad.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]])).tolist()
+    [5.0, 1.0, 4.242640495300293]
+    """
+    x, p = real(x, "pdist"), as_number(p, "pdist", "p")
+    if x.ndim != 2:
+        raise errors.ShapeError(f"pdist: expected (n, features), received {x.shape}")
+    if not p >= 0:
+        raise errors.ArgumentError(f"pdist: p is not negative, received {p}")
+    first, second = np.triu_indices(x.shape[0], 1)
+    return linalg.vector_norm(x[first] - x[second], axis=-1, ord=p)
 
 
 def cosine_embedding_loss(

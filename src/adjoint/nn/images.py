@@ -12,7 +12,7 @@ import numpy as np
 from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import arange, as_number, as_tensors, asarray, integers
-from adjoint.functions.elementwise import clip, floor, where
+from adjoint.functions.elementwise import clip, floor, isfinite, where
 from adjoint.functions.elementwise import round as nearest_integer
 from adjoint.functions.manipulation import moveaxis, permute_dims, reshape
 from adjoint.functions.manipulation import pad as padded_by_constant
@@ -123,10 +123,12 @@ def unfold(
             f"unfold: a window of {kernel} does not fit images of {x.shape[-2:]} padded by {border}"
         )
     x = padded_by_constant(x, pairs) if any(border) else x
-    rows, columns = (
-        np.arange(k)[:, None] * d + np.arange(n) * s for k, d, n, s in zip(kernel, steps, counts, stride, strict=True)
-    )
-    patches = x[(..., rows[:, None, :, None], columns[None, :, None, :])]  # (..., kernel, kernel, rows, columns)
+    for axis, (k, d, s) in enumerate(zip(kernel, steps, stride, strict=True)):
+        place = len(lead) + axis
+        x = run("windows", (x,), axis=place, size=d * (k - 1) + 1)[(*[slice(None)] * place, slice(None, None, s))]
+        x = x[..., ::d] if d > 1 else x
+    n = len(lead)  # from (..., rows, columns, kernel, kernel)
+    patches = permute_dims(x, (*range(n), n + 2, n + 3, n, n + 1))
     return reshape(patches, (*lead[:-1], lead[-1] * math.prod(kernel), math.prod(counts)))
 
 
@@ -199,6 +201,25 @@ def pixel_unshuffle(x: Tensor[B], downscale_factor: int) -> Tensor[B]:
     return reshape(moved, (*lead, c * r**2, h // r, w // r))
 
 
+def channel_shuffle(x: Tensor[B], groups: int) -> Tensor[B]:
+    """Channels of groups in turn: (batch, channels, ...), the first of each group, then the second ones.
+
+    X. Zhang et al., ShuffleNet (2017). Raises ShapeError where the number of groups does not divide the channels.
+
+    >>> import adjoint as ad
+    >>> ad.nn.channel_shuffle(ad.tensor([[1.0, 2.0, 3.0, 4.0]]), 2).tolist()
+    [[1.0, 3.0, 2.0, 4.0]]
+    """
+    number = sizes(groups, 1, "channel_shuffle", "groups", 1)[0]
+    (x,) = as_tensors([x], "channel_shuffle")
+    if x.ndim < 2 or x.shape[1] % number:
+        raise errors.ShapeError(
+            f"channel_shuffle: expected (batch, channels, ...) with channels that {number} divides, received {x.shape}"
+        )
+    split = reshape(x, (x.shape[0], number, x.shape[1] // number, *x.shape[2:]))
+    return reshape(moveaxis(split, 1, 2), x.shape)
+
+
 # --- other sizes ---------------------------------------------------------------------------------
 
 _MODES = {
@@ -214,6 +235,7 @@ def interpolate(
     mode: str = "nearest",
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
 ) -> Tensor[B]:
     """Signals, images or volumes (batch, channels, ...) in another size.
 
@@ -229,6 +251,9 @@ def interpolate(
         modes.
     recompute_scale_factor
         Scale by the ratio of the sizes, not by the factor given.
+    antialias
+        Make images smaller by kernels as wide as the steps between new elements, "bilinear" or "bicubic" ones (these
+        with a = -0.5), so that none is left out.
 
     Raises
     ------
@@ -244,6 +269,8 @@ def interpolate(
     name = "interpolate"
     x = real(x, name)
     axes = x.ndim - 2
+    if axes not in (1, 2, 3):
+        raise errors.ShapeError(f"{name}: expected (batch, channels, ...) with one to three axes, received {x.shape}")
     if mode not in _MODES or axes not in _MODES[mode]:
         raise errors.ArgumentError(
             f"{name}: mode is one of {', '.join(m for m, n in _MODES.items() if axes in n)} for x of shape {x.shape}, "
@@ -252,13 +279,15 @@ def interpolate(
     smooth = mode.endswith(("linear", "cubic"))
     if align_corners is not None and not smooth:
         raise errors.ArgumentError(f"{name}: align_corners is for linear and cubic modes, not for {mode!r}")
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise errors.ArgumentError(f"{name}: antialias is for the modes 'bilinear' and 'bicubic', not for {mode!r}")
     if (size is None) == (scale_factor is None):
         raise errors.ArgumentError(f"{name}: give either size or scale_factor")
     factors: list[float | None] = [None] * axes
     if size is not None:
         wanted = sizes(size, axes, name, "size", 1)
     else:
-        each = [scale_factor] * axes if isinstance(scale_factor, (int, float)) else list(scale_factor)
+        each = list(scale_factor) if isinstance(scale_factor, (tuple, list)) else [scale_factor] * axes
         factors = [float(as_number(f, name, "scale_factor")) for f in each]
         if len(factors) != axes or not all(f is not None and f > 0 for f in factors):
             raise errors.ArgumentError(
@@ -273,7 +302,8 @@ def interpolate(
     if mode == "area":
         return adaptive_average(x, wanted)
     for i, (m, factor) in enumerate(zip(wanted, factors, strict=True)):
-        places, weights = _taps(x.shape[2 + i], m, factor, mode, bool(align_corners))
+        taps = _wide_taps if antialias else _taps
+        places, weights = taps(x.shape[2 + i], m, factor, mode, bool(align_corners))
         key = (slice(None),) * (2 + i)
         if weights is None:
             x = x[(*key, places)]
@@ -306,6 +336,23 @@ def _taps(n: int, m: int, factor: float | None, mode: str, corners: bool) -> tup
     return [first, np.minimum(first + 1, n - 1)], [1 - t, t]
 
 
+def _wide_taps(n: int, m: int, factor: float | None, mode: str, corners: bool) -> tuple[Any, Any]:
+    """`_taps` of a kernel that is as wide as the steps are, if those are wider than 1."""
+    ratio = n / m if factor is None else 1 / factor
+    if corners:
+        ratio = (n - 1) / (m - 1) if m > 1 else 0.0
+    scale = max(1.0, ratio)
+    half = scale * (2 if mode == "bicubic" else 1)
+    centre = ratio * (np.arange(m) + 0.5)
+    first = np.maximum((centre - half + 0.5).astype(np.int64), 0)
+    stop = np.minimum((centre + half + 0.5).astype(np.int64), n)
+    places = first + np.arange(int((stop - first).max()))[:, None]  # (taps, m)
+    away = np.abs(places + 0.5 - centre) / scale
+    near = np.maximum(1 - away, 0) if mode == "bilinear" else np.where(away < 2, _cubic(np.minimum(away, 2), -0.5), 0)
+    weights = np.where(places < stop, near, 0.0)
+    return np.minimum(places, n - 1), weights / weights.sum(axis=0)
+
+
 def _cubic(t: Any, a: float = -0.75) -> Any:
     """Keys' kernel at a distance, from 0 to 2."""
     near = ((a + 2) * t - (a + 3)) * t * t + 1
@@ -332,6 +379,8 @@ def affine_grid(theta: Tensor[B], size: Sequence[int], align_corners: bool = Fal
             f"received {theta.shape} and {shape}"
         )
     lines = []
+    if min(shape, default=0) < 1:
+        raise errors.ShapeError(f"affine_grid: sizes are at least 1, received {shape}")
     for n in shape[2:]:
         line = np.linspace(-1, 1, n) if n > 1 else np.zeros(1)
         lines.append(line if align_corners else line * (n - 1) / n)
@@ -429,6 +478,7 @@ def _inside(g: Tensor[Any], n: int, padding_mode: str, corners: bool) -> Tensor[
     if padding_mode == "zeros":
         return g
     if padding_mode == "reflection":
+        g = where(isfinite(g), g, 0.0)  # as PyTorch has it; a border takes in infinite places
         low, span = (0.0, float(n - 1)) if corners else (-0.5, float(n))
         if span == 0:
             return g * 0.0
@@ -436,7 +486,7 @@ def _inside(g: Tensor[Any], n: int, padding_mode: str, corners: bool) -> Tensor[
         turns = floor(away.detach() / span)
         rest = away - turns * span
         g = where(turns % 2 == 0, rest + low, span - rest + low)
-    return where(g <= 0, 0.0, where(g >= n - 1, float(n - 1), g))
+    return where(g > 0, where(g >= n - 1, float(n - 1), g), 0.0)  # 0 also for nan
 
 
 def _sample_taps(g: Tensor[Any], mode: str) -> list[tuple[Any, Any]]:

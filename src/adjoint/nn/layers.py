@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeVar
 
-from adjoint import dtypes, errors
+import numpy as np
+
+from adjoint import errors, linalg
 from adjoint.backend import Backend
-from adjoint.functions.creation import arange, as_integer, as_number, as_tensor, as_tensors
+from adjoint.functions.creation import arange, as_integer, as_number, as_tensor, as_tensors, full
 from adjoint.functions.elementwise import where
 from adjoint.functions.manipulation import expand_dims
+from adjoint.functions.placing import segment_max, segment_mean, segment_sum
 from adjoint.functions.products import matmul
-from adjoint.nn.arguments import real
+from adjoint.nn.arguments import images, real
 from adjoint.random import bernoulli
 from adjoint.tensor import Tensor, operand, verified
 
@@ -22,6 +26,9 @@ def linear(x: Tensor[B], weight: Tensor[B], bias: Tensor[B] | None = None) -> Te
 
     Raises ShapeError where sizes do not fit.
     """
+    x = as_tensor(x, "linear")
+    weight = operand(weight, x, "linear")
+    bias = None if bias is None else operand(bias, x, "linear")
     if weight.ndim != 2:
         raise errors.ShapeError(f"linear: weight is (outputs, inputs), received shape {weight.shape}")
     if not x.ndim or x.shape[-1] != weight.shape[1] or (bias is not None and bias.shape != weight.shape[:1]):
@@ -43,9 +50,7 @@ def dropout(x: Tensor[B], p: float = 0.5, training: bool = True) -> Tensor[B]:
     >>> ad.nn.dropout(ad.ones(2), 0.5, training=False).tolist()
     [1.0, 1.0]
     """
-    x, p = real(x, "dropout"), as_number(p, "dropout", "p")
-    if not 0 <= p <= 1:
-        raise errors.ArgumentError(f"dropout: p is a probability, received {errors.shown(p)}")
+    x, p = real(x, "dropout"), _probability(p, "dropout")
     return _dropped(x, x.shape, p) if training and p > 0 else x
 
 
@@ -55,63 +60,218 @@ def _dropped(x: Tensor[Any], shape: tuple[int, ...], p: float) -> Tensor[Any]:
     return where(keep, x / (1 - p) if p < 1 else x, 0.0)
 
 
-def embedding(indices: Any, weight: Tensor[B], *, padding_idx: int | None = None) -> Tensor[B]:
+def dropout1d(x: Tensor[B], p: float = 0.5, training: bool = True) -> Tensor[B]:
+    """`dropout2d` of signals (batch, channels, length)."""
+    return _channels_dropped("dropout1d", 1, x, p, training)
+
+
+def dropout2d(x: Tensor[B], p: float = 0.5, training: bool = True) -> Tensor[B]:
+    """`dropout` of whole channels: x is (batch, channels, height, width), or one image without batch.
+
+    J. Tompson et al., Efficient Object Localization Using Convolutional Networks (2015). Raises ShapeError for other
+    axes, ArgumentError unless p is from 0 to 1.
+
+    >>> import adjoint as ad
+    >>> ad.random.seed(0)
+    >>> sorted(set(ad.nn.dropout2d(ad.ones((1, 50, 2, 2))).sum(axis=(0, 2, 3)).tolist()))
+    [0.0, 8.0]
+    """
+    return _channels_dropped("dropout2d", 2, x, p, training)
+
+
+def dropout3d(x: Tensor[B], p: float = 0.5, training: bool = True) -> Tensor[B]:
+    """`dropout2d` of volumes (batch, channels, depth, height, width)."""
+    return _channels_dropped("dropout3d", 3, x, p, training)
+
+
+def _channels_dropped(name: str, axes: int, x: Any, p: Any, training: bool) -> Tensor[Any]:
+    given, p = images(name, axes, x), _probability(p, name)
+    if not training or p == 0:
+        return given
+    return _dropped(given, given.shape[: given.ndim - axes] + (1,) * axes, p)
+
+
+def alpha_dropout(x: Tensor[B], p: float = 0.5, training: bool = False) -> Tensor[B]:
+    """`dropout` for `selu`: of numbers of mean 0 and variance 1 it keeps both. G. Klambauer et al. (2017), section 3.
+
+    What is dropped becomes the least value of `selu`, and all are scaled and shifted. Raises as `dropout`.
+
+    >>> import adjoint as ad
+    >>> ad.nn.alpha_dropout(ad.ones(2)).tolist()
+    [1.0, 1.0]
+    """
+    x, p = real(x, "alpha_dropout"), _probability(p, "alpha_dropout")
+    return _saturated(x, x.shape, p) if training and p > 0 else x
+
+
+def feature_alpha_dropout(x: Tensor[B], p: float = 0.5, training: bool = False) -> Tensor[B]:
+    """`alpha_dropout` of whole channels: x is (batch, channels, ...). Raises ShapeError for fewer axes."""
+    x, p = real(x, "feature_alpha_dropout"), _probability(p, "feature_alpha_dropout")
+    if x.ndim < 2:
+        raise errors.ShapeError(f"feature_alpha_dropout: expected (batch, channels, ...), received {x.shape}")
+    return _saturated(x, x.shape[:2] + (1,) * (x.ndim - 2), p) if training and p > 0 else x
+
+
+def _saturated(x: Tensor[Any], shape: tuple[int, ...], p: float) -> Tensor[Any]:
+    """With elements at the least value of `selu` as a random mask of a shape says, in mean and variance as before."""
+    if p == 1:
+        return x * 0.0
+    least = -1.7580993408473766  # alpha lambda of the paper
+    scale = 1 / math.sqrt((1 - p) * (1 + p * least**2))
+    return where(bernoulli(1 - p, shape, device=x.device), x, least) * scale - scale * p * least
+
+
+def _probability(p: Any, name: str) -> Any:
+    p = as_number(p, name, "p")
+    if not 0 <= p <= 1:
+        raise errors.ArgumentError(f"{name}: p is a probability, received {errors.shown(p)}")
+    return p
+
+
+def embedding(
+    indices: Any,
+    weight: Tensor[B],
+    *,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+) -> Tensor[B]:
     """The rows of a table at integers: indices of any shape, weight (rows, features); (..., features).
 
-    The row at `padding_idx` gets no gradient. Raises DtypeError for other indices, ShapeError for a weight of other
-    axes, OutOfRangeError for rows that there are not.
+    The row at `padding_idx` gets no gradient. With `max_norm` rows of a larger norm, the `norm_type`-norm, are
+    shortened to it; gradients do not see that, and the table stays as it is. Raises DtypeError for other indices,
+    ShapeError for a weight of other axes, OutOfRangeError for rows that there are not.
 
     >>> import adjoint as ad
     >>> ad.nn.embedding(ad.tensor([1, 0]), ad.tensor([[1.0], [2.0]])).tolist()
     [[2.0], [1.0]]
     """
-    weight = as_tensor(weight, "embedding")
-    places = operand(indices, weight, "embedding")
+    weight, places = _table("embedding", indices, weight)
+    if padding_idx is not None:
+        row = _padding_row(padding_idx, weight, "embedding")
+        padding = arange(weight.shape[0], device=weight.device).reshape((-1, 1)) == row
+        weight = where(padding, weight.detach(), weight)
+    rows = weight[places]
+    if max_norm is None:
+        return rows
+    most, p = as_number(max_norm, "embedding", "max_norm"), as_number(norm_type, "embedding", "norm_type")
+    fixed = rows.detach()
+    size = linalg.vector_norm(fixed, axis=-1, keepdims=True, ord=p)
+    return rows + where(size > most, fixed * (most / (size + 1e-7)) - fixed, 0.0)  # 1e-7 as PyTorch has it
+
+
+def _table(name: str, indices: Any, weight: Any) -> tuple[Tensor[Any], Tensor[Any]]:
+    """A table and the numbers of its rows."""
+    weight = as_tensor(weight, name)
+    places = operand(indices, weight, name)
     if weight.ndim != 2:
-        raise errors.ShapeError(f"embedding: weight is (rows, features), received shape {weight.shape}")
+        raise errors.ShapeError(f"{name}: weight is (rows, features), received shape {weight.shape}")
     if places.dtype.kind not in "iu":
-        raise errors.DtypeError(f"embedding: indices are integers, received {places.dtype}")
+        raise errors.DtypeError(f"{name}: indices are integers, received {places.dtype}")
     rows = weight.shape[0]
     places = verified(
         places,
-        lambda values: values.min() >= 0 and values.max() < rows,
+        lambda values: bool(values.min() >= 0 and values.max() < rows),
         lambda values: errors.OutOfRangeError(
-            f"embedding: indices from {values.min()} to {values.max()}, but there are {rows} rows, from 0"
+            f"{name}: indices from {values.min()} to {values.max()}, but there are {rows} rows, from 0"
         ),
     )
-    if padding_idx is not None:
-        row = as_integer(padding_idx, "embedding", "padding_idx")
-        if not -weight.shape[0] <= row < weight.shape[0]:
-            raise errors.OutOfRangeError(f"embedding: padding_idx {row} of {weight.shape[0]} rows")
-        padding = arange(weight.shape[0], device=weight.device).reshape((-1, 1)) == row % weight.shape[0]
-        weight = where(padding, weight.detach(), weight)
-    return weight[places]
+    return weight, places
 
 
-def one_hot(indices: Any, num_classes: int = -1) -> Tensor[Any]:
-    """Zeros with a one at each integer's place of a new last axis, int64.
+def _padding_row(padding_idx: Any, weight: Tensor[Any], name: str) -> int:
+    row = as_integer(padding_idx, name, "padding_idx")
+    if not -weight.shape[0] <= row < weight.shape[0]:
+        raise errors.OutOfRangeError(f"{name}: padding_idx {row} of {weight.shape[0]} rows")
+    return row % weight.shape[0]
 
-    The number of classes is one more than the largest index unless given. Raises DtypeError for what are no integers,
-    OutOfRangeError for negative ones, or no less than the number of classes.
 
+def embedding_bag(
+    indices: Any,
+    weight: Tensor[B],
+    offsets: Any = None,
+    *,
+    mode: str = "mean",
+    per_sample_weights: Any = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor[B]:
+    """Rows of a table, joined by bags: (bags, features).
+
+    Parameters
+    ----------
+    indices
+        Integers, (bags, length), or those of all bags one after the other.
+    weight
+        (rows, features)
+    offsets
+        Where each bag starts in a row of indices, the first at 0; the last number is where all end with
+        `include_last_offset`.
+    mode
+        "sum", "mean" or "max"; a bag without rows gives zeros.
+    per_sample_weights
+        Factors of the rows, of the indices' shape, for "sum".
+    padding_idx
+        A row that does not count.
+
+    Raises
+    ------
+    ShapeError, DtypeError, OutOfRangeError, ArgumentError
+        Shapes that do not fit; indices or offsets that are no integers; rows that there are not, offsets that do not
+        start at 0 or fall; another mode.
+
+    Examples
+    --------
     >>> import adjoint as ad
-    >>> ad.nn.one_hot(ad.tensor([1, 0]), 3).tolist()
-    [[0, 1, 0], [1, 0, 0]]
+    >>> ad.nn.embedding_bag(ad.tensor([0, 1, 1]), ad.tensor([[1.0], [3.0]]), ad.tensor([0, 2])).tolist()
+    [[2.0], [3.0]]
     """
-    places, classes = as_tensor(indices, "one_hot"), as_integer(num_classes, "one_hot", "num_classes")
-    if places.dtype.kind not in "iu":
-        raise errors.DtypeError(f"one_hot: expected integers, received {places.dtype}")
-    if classes == -1:
-        classes = int(places.device.values_of(places._array).max(initial=-1)) + 1
-    places = verified(
-        places,
-        lambda values: values.min() >= 0 and values.max() < classes,
-        lambda values: errors.OutOfRangeError(
-            f"one_hot: indices from {values.min()} to {values.max()}, but there are {classes} classes, from 0"
-        ),
-    )
-    line = arange(classes, dtype=places.dtype, device=places.device)
-    return (expand_dims(places, -1) == line).astype(dtypes.int64)
+    name = "embedding_bag"
+    weight, places = _table(name, indices, weight)
+    if mode not in ("sum", "mean", "max"):
+        raise errors.ArgumentError(f"{name}: mode is 'sum', 'mean' or 'max', received {errors.shown(mode)}")
+    bags, count = _bags(places, offsets, include_last_offset, name)
+    line = places.reshape((places.size,))
+    rows = weight[line]
+    if per_sample_weights is not None:
+        factors = real(operand(per_sample_weights, weight, name), name)
+        if mode != "sum" or factors.shape != places.shape:
+            raise errors.ArgumentError(
+                f"{name}: per_sample_weights are for mode 'sum', of the indices' shape {places.shape}; received shape "
+                f"{factors.shape} and mode {mode!r}"
+            )
+        rows = rows * factors.reshape((line.size, 1))
+    if padding_idx is not None:  # to a bag behind the others
+        bags = where(line == _padding_row(padding_idx, weight, name), count, bags)
+    if mode == "max":
+        found = segment_max(rows, bags, count + 1)[:count]
+        members = segment_sum(full(line.shape, 1, device=weight.device), bags, count + 1)[:count]
+        return where(expand_dims(members, -1) > 0, found, 0.0)
+    join = segment_sum if mode == "sum" else segment_mean
+    return join(rows, bags, count + 1)[:count]
+
+
+def _bags(places: Tensor[Any], offsets: Any, last: bool, name: str) -> tuple[Any, int]:
+    """The bag of each index, one after the other, and how many there are."""
+    if places.ndim == 2:
+        if offsets is not None:
+            raise errors.ArgumentError(f"{name}: offsets are for a row of indices, received {places.shape}")
+        return operand(np.repeat(np.arange(places.shape[0]), places.shape[1]), places, name), places.shape[0]
+    if places.ndim != 1 or offsets is None:
+        raise errors.ShapeError(f"{name}: indices are (bags, length), or a row with offsets; received {places.shape}")
+    given = operand(offsets, places, name)
+    starts = np.asarray(given.device.values_of(given._array) if isinstance(offsets, Tensor) else offsets)
+    if starts.ndim != 1 or starts.dtype.kind not in "iu":
+        raise errors.DtypeError(f"{name}: offsets are a row of integers, received {given.dtype} of shape {given.shape}")
+    starts = starts.astype(np.int64)
+    ends = starts[-1] if last and starts.size else places.size
+    if (starts.size and starts[0]) or (np.diff(starts) < 0).any() or not (starts <= places.size).all():
+        raise errors.OutOfRangeError(
+            f"{name}: offsets rise from 0 to at most {places.size}, received {errors.shown(offsets)}"
+        )
+    count = max(0, starts.size - 1) if last else starts.size
+    bags = np.searchsorted(starts[:count], np.arange(places.size), side="right") - 1
+    return operand(np.where(np.arange(places.size) < ends, bags, count), places, name), count
 
 
 def bilinear(x1: Tensor[B], x2: Tensor[B], weight: Tensor[B], bias: Tensor[B] | None = None) -> Tensor[B]:
@@ -126,6 +286,7 @@ def bilinear(x1: Tensor[B], x2: Tensor[B], weight: Tensor[B], bias: Tensor[B] | 
             f"bilinear: expected x1 (..., n), x2 (..., m) and weight (outputs, n, m), received {x1.shape}, {x2.shape} "
             f"and {weight.shape}"
         )
+    bias = None if bias is None else operand(bias, x1, "bilinear")
     if bias is not None and bias.shape != weight.shape[:1]:
         raise errors.ShapeError(f"bilinear: {weight.shape[0]} outputs need a bias of that size, received {bias.shape}")
     rows = x1.reshape((-1, x1.shape[-1]))

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any, TypeVar
 
+import numpy as np
+
 from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_number, as_tensors
 from adjoint.functions.elementwise import abs as size_of
 from adjoint.functions.elementwise import divide, exp, log, log1p, square, where
 from adjoint.nn.arguments import real, reduced
-from adjoint.tensor import Tensor, operand, run
+from adjoint.primitives import broadcast_shapes
+from adjoint.tensor import Tensor, known, operand, run
 
 B = TypeVar("B", bound=Backend)
 
@@ -31,21 +34,45 @@ def above(x: Tensor[Any]) -> Tensor[Any]:
     return where(x < 0, 0.0, x)
 
 
-def mse_loss(x: Tensor[B], target: Any, *, reduction: str = "mean") -> Tensor[B]:
-    """The squared difference, averaged, summed or as it is. Raises ShapeError unless shapes are equal."""
+def mse_loss(x: Tensor[B], target: Any, *, reduction: str = "mean", weight: Any = None) -> Tensor[B]:
+    """The squared difference, averaged, summed or as it is.
+
+    `weight` multiplies the losses, whose mean then is over the weights. Raises ShapeError unless shapes are equal.
+    """
     x, target = both(x, target, "mse_loss")
-    return reduced(square(x - target), reduction, "mse_loss")
+    return _mean_by_weight(square(x - target), weight, reduction, "mse_loss")
 
 
-def l1_loss(x: Tensor[B], target: Any, *, reduction: str = "mean") -> Tensor[B]:
-    """The size of the difference, averaged, summed or as it is. Raises ShapeError unless shapes are equal."""
+def l1_loss(x: Tensor[B], target: Any, *, reduction: str = "mean", weight: Any = None) -> Tensor[B]:
+    """The size of the difference, averaged, summed or as it is.
+
+    `weight` multiplies the losses, whose mean then is over the weights. Raises ShapeError unless shapes are equal.
+    """
     x, target = both(x, target, "l1_loss")
-    return reduced(size_of(x - target), reduction, "l1_loss")
+    return _mean_by_weight(size_of(x - target), weight, reduction, "l1_loss")
 
 
-def huber_loss(x: Tensor[B], target: Any, *, reduction: str = "mean", delta: float = 1.0) -> Tensor[B]:
+def _mean_by_weight(losses: Tensor[Any], weight: Any, reduction: str, name: str) -> Tensor[Any]:
+    if weight is None:
+        return reduced(losses, reduction, name)
+    factors = _of_shape(weight, losses, name)
+    total = losses * factors
+    return divide(total.sum(), factors.sum()) if reduction == "mean" else reduced(total, reduction, name)
+
+
+def _of_shape(weight: Any, losses: Tensor[Any], name: str) -> Tensor[Any]:
+    factors = real(operand(weight, losses, name), name)
+    if factors.shape != losses.shape:
+        raise errors.ShapeError(f"{name}: a weight has the losses' shape {losses.shape}, received {factors.shape}")
+    return factors
+
+
+def huber_loss(
+    x: Tensor[B], target: Any, *, reduction: str = "mean", delta: float = 1.0, weight: Any = None
+) -> Tensor[B]:
     """Half the squared difference d up to |d| = delta, and delta (|d| - delta / 2) beyond. P. Huber (1964).
 
+    `weight` multiplies the losses; their mean is over their number, as in PyTorch.
     Raises ShapeError unless shapes are equal, ArgumentError unless delta is positive.
     """
     x, target = both(x, target, "huber_loss")
@@ -53,7 +80,10 @@ def huber_loss(x: Tensor[B], target: Any, *, reduction: str = "mean", delta: flo
     if not delta > 0:
         raise errors.ArgumentError(f"huber_loss: delta is positive, received {delta}")
     size = size_of(x - target)
-    return reduced(where(size < delta, square(x - target) * 0.5, (size - 0.5 * delta) * delta), reduction, "huber_loss")
+    losses = where(size < delta, square(x - target) * 0.5, (size - 0.5 * delta) * delta)
+    if weight is not None:
+        losses = losses * _of_shape(weight, losses, "huber_loss")
+    return reduced(losses, reduction, "huber_loss")
 
 
 def smooth_l1_loss(x: Tensor[B], target: Any, *, reduction: str = "mean", beta: float = 1.0) -> Tensor[B]:
@@ -103,7 +133,7 @@ def binary_cross_entropy_with_logits(
     """
     name = "binary_cross_entropy_with_logits"
     x = real(logits, name)
-    target = operand(target, x, name)
+    target = real(operand(target, x, name), name)
     if target.shape != x.shape:
         raise errors.ShapeError(f"{name}: logits have shape {x.shape}, targets {target.shape}")
     x, target = as_tensors([x, target], name)
@@ -148,7 +178,7 @@ def gaussian_nll_loss(
     """(log(var) + (x - target)^2 / var) / 2: normal numbers of mean x and a variance of at least eps.
 
     The variance broadcasts, and gets its gradient also where it is raised to eps. `full` adds log(2 pi) / 2.
-    Raises ShapeError where shapes do not fit, ArgumentError unless eps is positive.
+    Raises ShapeError where shapes do not fit, ArgumentError unless eps is positive, and for a negative variance.
     """
     name = "gaussian_nll_loss"
     x, target = both(x, target, name)
@@ -156,6 +186,16 @@ def gaussian_nll_loss(
     if not eps > 0:
         raise errors.ArgumentError(f"{name}: eps is positive, received {eps}")
     given = var if isinstance(var, (int, float)) else real(operand(var, x, name), name)
+    shape = given.shape if isinstance(given, Tensor) else ()
+    try:
+        fits = broadcast_shapes(shape, x.shape) == x.shape
+    except errors.ShapeError:
+        fits = False
+    if not fits:
+        raise errors.ShapeError(f"{name}: a variance of shape {shape} does not broadcast to x of shape {x.shape}")
+    values = known(given) if isinstance(given, Tensor) else np.asarray(given)
+    if values is not None and (values < 0).any():
+        raise errors.ArgumentError(f"{name}: a variance is not negative, received {errors.shown(var)}")
     variance: Any = max(given, eps) if isinstance(given, (int, float)) else given
     if isinstance(variance, Tensor):
         raised = where(variance.detach() < eps, eps - variance.detach(), 0.0)
@@ -173,7 +213,8 @@ def kl_div(x: Tensor[B], target: Any, *, reduction: str = "mean", log_target: bo
     """
     x, target = both(x, target, "kl_div")
     if log_target:
-        losses = exp(target) * (target - x)
+        none = target == -math.inf
+        losses = where(none, 0.0, exp(target) * (where(none, 0.0, target) - x))
     else:
         none = target == 0
         losses = where(none, 0.0, target * (log(where(none, 1.0, target)) - x))

@@ -131,6 +131,14 @@ def batch_norm(
                 f"{name}: one value per channel, of shape {x.shape}, has no variance in training"
             )
         return _normalized(x, (0, *range(2, x.ndim)), eps, scale, shift, shape)
+    return _by_statistics(x, running_mean, running_var, scale, shift, eps, name)
+
+
+def _by_statistics(
+    x: Tensor[Any], running_mean: Any, running_var: Any, scale: Any, shift: Any, eps: float, name: str
+) -> Tensor[Any]:
+    """Channels normalised by means and variances that are given, then scaled and shifted by tensors or None."""
+    shape = (x.shape[1], *[1] * (x.ndim - 2))
     mean, variance = (
         _of_channels(v, x, name, what) for v, what in ((running_mean, "running_mean"), (running_var, "running_var"))
     )
@@ -187,17 +195,29 @@ def group_norm(x: Tensor[B], num_groups: int, weight: Any = None, bias: Any = No
     return reshape(_normalized(split, tuple(range(2, split.ndim)), eps, scale, shift, shape), x.shape)
 
 
-def instance_norm(x: Tensor[B], *, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor[B]:
+def instance_norm(
+    x: Tensor[B],
+    *,
+    running_mean: Any = None,
+    running_var: Any = None,
+    weight: Any = None,
+    bias: Any = None,
+    use_input_stats: bool = True,
+    eps: float = 1e-5,
+) -> Tensor[B]:
     """Each channel of each example with mean 0 and variance 1, then scaled and shifted. D. Ulyanov et al. (2016).
 
-    x is (batch, channels, ...) with some axes behind the channels, weight and bias (channels,). Raises ShapeError where
-    shapes do not fit.
+    x is (batch, channels, ...) with some axes behind the channels, the others (channels,). Without `use_input_stats`
+    the running mean and variance are those of all examples. Raises ShapeError where shapes do not fit, ArgumentError
+    where the running ones are needed and not there.
     """
     name = "instance_norm"
     x, eps = _channels(x, name), as_number(eps, name, "eps")
     if x.ndim < 3:
         raise errors.ShapeError(f"{name}: expected (batch, channels, ...) with axes behind, received {x.shape}")
     scale, shift = (_of_channels(v, x, name, what) for v, what in ((weight, "weight"), (bias, "bias")))
+    if not use_input_stats:
+        return _by_statistics(x, running_mean, running_var, scale, shift, eps, name)
     return _normalized(x, tuple(range(2, x.ndim)), eps, scale, shift, (x.shape[1], *[1] * (x.ndim - 2)))
 
 

@@ -9,14 +9,15 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_number, asarray
+from adjoint.functions.creation import as_number, asarray, made
 from adjoint.functions.elementwise import where
 from adjoint.functions.indexing import take_along_axis
-from adjoint.functions.manipulation import pad, reshape
+from adjoint.functions.manipulation import reshape
+from adjoint.functions.placing import put_along_axis
 from adjoint.functions.reductions import argmax
-from adjoint.nn.arguments import Sizes, real, sizes
+from adjoint.nn.arguments import Sizes, images, sizes
 from adjoint.primitives import Shape, window_shape
-from adjoint.tensor import Tensor, cast, run
+from adjoint.tensor import Tensor, cast, operand, run, verified
 
 B = TypeVar("B", bound=Backend)
 
@@ -267,16 +268,88 @@ def adaptive_max_pool3d(x: Tensor[B], output_size: Any, *, return_indices: bool 
     return _adaptive_max("adaptive_max_pool3d", 3, x, output_size, return_indices)
 
 
+def max_unpool1d(
+    x: Tensor[B], indices: Any, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
+    output_size: Any = None,
+) -> Tensor[B]:  # fmt: skip
+    """`max_unpool2d` of signals (batch, channels, length)."""
+    return _max_unpool("max_unpool1d", 1, x, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool2d(
+    x: Tensor[B], indices: Any, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
+    output_size: Any = None,
+) -> Tensor[B]:  # fmt: skip
+    """Images with elements back where `max_pool2d` found them, and zeros elsewhere.
+
+    Parameters
+    ----------
+    x
+        (batch, channels, height, width), or one image without batch: what the pool gave.
+    indices
+        Integers of that shape: the second result of `max_pool2d` with `return_indices`.
+    kernel_size, stride, padding
+        Those of the pool.
+    output_size
+        The images' size, or their shape; (height - 1) stride - 2 padding + kernel height, if None.
+
+    Raises
+    ------
+    ShapeError, DtypeError, OutOfRangeError, ArgumentError
+        Shapes that do not fit; indices that are no integers, or beyond the image; numbers out of range.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> x, where = ad.nn.max_pool1d(ad.tensor([[1.0, 4.0, 3.0, 2.0]]), 2, return_indices=True)
+    >>> ad.nn.max_unpool1d(x, where, 2).tolist()
+    [[0.0, 4.0, 3.0, 0.0]]
+    """
+    return _max_unpool("max_unpool2d", 2, x, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool3d(
+    x: Tensor[B], indices: Any, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
+    output_size: Any = None,
+) -> Tensor[B]:  # fmt: skip
+    """`max_unpool2d` of volumes (batch, channels, depth, height, width)."""
+    return _max_unpool("max_unpool3d", 3, x, indices, kernel_size, stride, padding, output_size)
+
+
+def _max_unpool(
+    name: str, axes: int, x: Any, indices: Any, kernel: Any, stride: Any, padding: Any, output_size: Any
+) -> Tensor[Any]:
+    x = images(name, axes, x)
+    places = operand(indices, x, name)
+    if places.dtype.kind not in "iu":
+        raise errors.DtypeError(f"{name}: indices are integers, received {places.dtype}")
+    if places.shape != x.shape:
+        raise errors.ShapeError(f"{name}: indices have x's shape {x.shape}, received {places.shape}")
+    kernel = sizes(kernel, axes, name, "kernel_size", 1)
+    stride = kernel if stride is None else sizes(stride, axes, name, "stride", 1)
+    border = sizes(padding, axes, name, "padding", 0)
+    lead = x.shape[: x.ndim - axes]
+    if output_size is None:
+        given = zip(x.shape[len(lead) :], stride, border, kernel, strict=True)
+        wanted = tuple([(n - 1) * s - 2 * p + k for n, s, p, k in given])
+    else:
+        if isinstance(output_size, (tuple, list)) and tuple(output_size[: -axes or None]) in (lead, lead[-1:]):
+            output_size = output_size[-axes:] if len(output_size) > axes else output_size
+        wanted = sizes(output_size, axes, name, "output_size", 1)
+    places = verified(
+        places,
+        lambda values: bool(values.min() >= 0 and values.max() < math.prod(wanted)),
+        lambda values: errors.OutOfRangeError(
+            f"{name}: indices from {values.min()} to {values.max()} in images of {wanted}; give their output_size"
+        ),
+    )
+    flat = made(x.device, "full", shape=(*lead, math.prod(wanted)), value=0, dtype=x.dtype)
+    count = math.prod(x.shape[len(lead) :])
+    line, at = reshape(x, (*lead, count)), reshape(places, (*lead, count))
+    return reshape(put_along_axis(flat, at, line, axis=-1), (*lead, *wanted))
+
+
 # --- windows -------------------------------------------------------------------------------------
-
-
-def images(name: str, axes: int, given: Any) -> Tensor[Any]:
-    """A real tensor of so many axes behind batch and channels, or behind channels alone."""
-    x = real(given, name)
-    if x.ndim not in (axes + 1, axes + 2):
-        what = ", ".join(("depth", "height", "width")[3 - axes :]) if axes > 1 else "length"
-        raise errors.ShapeError(f"{name}: expected (batch, channels, {what}) or (channels, {what}), received {x.shape}")
-    return x
 
 
 def _windows(
@@ -318,22 +391,29 @@ def _max_pool(
 
 def _max_places(x: Tensor[Any], counts: Any, how: dict[str, Any]) -> Tensor[Any]:
     """Where in its flattened image the largest element of each window is."""
-    axes = len(counts)
-    lead, shape = x.shape[: x.ndim - axes], x.shape[x.ndim - axes :]
-    if any(map(any, how["padding"])):
-        x = pad(x, [(0, 0)] * len(lead) + list(how["padding"]), value=-math.inf)
-    # places of windows and in a window, once as they count in the padded image and once in the image
-    found, given = [], [how[name] for name in ("kernel", "stride", "dilation", "padding")]
-    for image, origin in ((x.shape[len(lead) :], 0), (shape, 1)):
-        starts = inside = np.zeros((1,), np.int64)
-        for n, count, k, s, d, (p, _) in zip(image, counts, *given, strict=True):
-            starts = np.add.outer(starts * n, np.arange(count) * s - p * origin).reshape(-1)
-            inside = np.add.outer(inside * n, np.arange(k) * d).reshape(-1)
-        found.append((starts, inside))
-    (wide_starts, wide_inside), (starts, inside) = found
-    windows = reshape(x, (*lead, -1))[..., np.add.outer(wide_starts, wide_inside)]
-    best = asarray(inside, device=x.device)[argmax(windows, axis=-1)] + asarray(starts, device=x.device)
-    return reshape(best, (*lead, *counts))
+    lines, given = [], [how[name] for name in ("kernel", "stride", "dilation", "padding")]
+    for n, count, k, s, d, (p, _) in zip(x.shape[x.ndim - len(counts) :], counts, *given, strict=True):
+        line = (np.arange(count) * s - p)[:, None] + np.arange(k) * d
+        inside = (line >= 0) & (line < n)
+        first = np.take_along_axis(line, inside.argmax(axis=1)[:, None], axis=1)
+        lines.append(np.clip(np.where(inside, line, first), 0, n - 1))  # another element in the border's place
+    return reshape(_largest_of(x, lines), (*x.shape[: x.ndim - len(counts)], *counts))
+
+
+def _largest_of(x: Tensor[Any], lines: list[np.ndarray[Any, Any]]) -> Tensor[Any]:
+    """Where in flattened images the first largest element of each window is.
+
+    `lines` has the places of windows along each axis, (windows, elements), some of them perhaps twice.
+    """
+    places = np.zeros((1, 1), np.int64)
+    shape = x.shape[x.ndim - len(lines) :]
+    for n, line in zip(shape, lines, strict=True):
+        wide = places[:, None, :, None] * n + line[:, None, :]
+        places = wide.reshape(len(places) * len(line), -1)
+    flat = reshape(x.detach(), (*x.shape[: x.ndim - len(lines)], math.prod(shape)))
+    best = argmax(flat[..., places], axis=-1)
+    starts = np.arange(len(places)) * places.shape[1]
+    return asarray(places.reshape(-1), device=x.device)[best + asarray(starts, device=x.device)]
 
 
 def _avg_pool(
@@ -445,15 +525,12 @@ def adaptive_average(x: Tensor[Any], wanted: tuple[int, ...]) -> Tensor[Any]:
 def _adaptive_max(name: str, axes: int, x: Any, output_size: Any, indices: bool) -> Any:
     x = images(name, axes, x)
     wanted, shape = _adaptive(name, axes, x, output_size), x.shape[x.ndim - axes :]
-    places = np.zeros((1, 1), np.int64)  # (windows, elements of a window), some of them twice
+    lines = []
     for n, m in zip(shape, wanted, strict=True):
         starts, stops = _borders(n, m)
         longest = int((stops - starts).max())
-        line = np.minimum(starts[:, None] + np.arange(longest), stops[:, None] - 1)
-        places = (places[:, None, :, None] * n + line[:, None, :]).reshape(len(places) * m, -1)
-    flat = reshape(x, (*x.shape[: x.ndim - axes], -1))
-    best = argmax(flat.detach()[..., places], axis=-1)
-    starts = np.arange(len(places)) * places.shape[1]
-    found = asarray(places.reshape(-1), device=x.device)[best + asarray(starts, device=x.device)]
+        lines.append(np.minimum(starts[:, None] + np.arange(longest), stops[:, None] - 1))
+    found = _largest_of(x, lines)
+    flat = reshape(x, (*x.shape[: x.ndim - axes], math.prod(shape)))
     out = reshape(take_along_axis(flat, found, axis=-1), (*x.shape[: x.ndim - axes], *wanted))
     return (out, reshape(found, out.shape)) if indices else out

@@ -58,6 +58,7 @@ declare("nanmax nanmin", REDUCTION, "x", "axis keepdims", shape=extremum_shape, 
 declare("fmod", ELEMENTWISE, "x y", shape=broadcast, dtype=same_dtype)
 # x times two to the power of an integer, and the power that leaves a mantissa from a half to one
 declare("ldexp", ELEMENTWISE, "x exponent", shape=broadcast, dtype=same_dtype)
+declare("mantissa", ELEMENTWISE, "x", shape=same_shape, dtype=same_dtype)
 declare("binary_exponent", ELEMENTWISE, "x", shape=same_shape, dtype=lambda *_: INT32)
 # all runs of so many elements along an axis, which become a new last axis
 declare("windows", STRUCTURAL, "x", "axis size", shape=_windows_shape, dtype=same_dtype)

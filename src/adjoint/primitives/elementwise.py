@@ -43,5 +43,8 @@ declare(
 declare("tanh_pullback expit_pullback relu_pullback", ELEMENTWISE, "g y", shape=broadcast, dtype=same_dtype)
 declare("silu_pullback gelu_pullback", ELEMENTWISE, "g x", shape=broadcast, dtype=same_dtype)
 declare("where", ELEMENTWISE, "condition x y", shape=broadcast, dtype=second_dtype)
+# between two bounds, where the derivative is zero; x times a slope where it is not positive
+declare("hardtanh", ELEMENTWISE, "x", "low high", shape=same_shape, dtype=same_dtype)
+declare("leaky_relu", ELEMENTWISE, "x", "slope", shape=same_shape, dtype=same_dtype)
 declare("clip", ELEMENTWISE, "x low high", shape=broadcast, dtype=same_dtype)
 declare("astype", ELEMENTWISE, "x", "dtype", shape=same_shape, dtype=dtype_given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, TypeVar, overload
 
@@ -12,7 +13,7 @@ from adjoint.backend import Backend
 from adjoint.dtypes import DType
 from adjoint.functions.creation import Default, _place, as_shape
 from adjoint.functions.indexing import take
-from adjoint.tensor import Tensor, wrap
+from adjoint.tensor import Tensor, known, wrap
 
 __all__ = ["bernoulli", "integers", "normal", "permutation", "seed", "uniform"]
 
@@ -87,11 +88,10 @@ def normal(
     """Normally distributed numbers of a mean and a standard deviation; float32 unless a dtype is given.
 
     `mean` and `std` may be tensors, and gradients flow to them (reparameterisation). Raises ArgumentError
-    for a negative number as `std`.
+    for a negative `std`.
     """
     mean, std = _parameter(mean, "normal", "mean"), _parameter(std, "normal", "std")
-    if isinstance(std, _NUMBER) and std < 0:
-        raise errors.ArgumentError(f"normal: the standard deviation must not be negative, received {std}")
+    _within(std, 0, math.inf, "normal: the standard deviation must not be negative")
     place = _place(device)
     how = {"shape": as_shape(shape, "normal"), "dtype": _floating(dtype, "normal")}
     draw = place.random_normal(key=place.next_key(), **how)
@@ -110,6 +110,16 @@ def _parameter(value: Any, name: str, what: str) -> Any:
     return value
 
 
+def _within(value: Any, low: float, high: float, message: str) -> None:
+    """Raises ArgumentError for numbers out of a range, and for nan."""
+    values = known(value) if isinstance(value, Tensor) else np.asarray(value)
+    if values is None:
+        return
+    valid = (values >= low) & (values <= high)
+    if not valid.all():
+        raise errors.ArgumentError(f"{message}, received {values[~valid].flat[0]}")
+
+
 def _is(value: Any, number: int) -> bool:
     return isinstance(value, (int, float)) and value == number
 
@@ -125,11 +135,10 @@ def bernoulli(p: float = 0.5, shape: ShapeLike | None = None, *, device: str) ->
 def bernoulli(p: Any = 0.5, shape: ShapeLike | None = None, *, device: Any = None) -> Tensor[Any]:
     """Booleans that are true with probability `p`, a number or a tensor; of p's shape unless given.
 
-    Raises ArgumentError for a number outside [0, 1].
+    Raises ArgumentError for numbers outside [0, 1].
     """
     p = _parameter(p, "bernoulli", "p")
-    if isinstance(p, _NUMBER) and not 0 <= p <= 1:
-        raise errors.ArgumentError(f"bernoulli: a probability is between 0 and 1, received {p}")
+    _within(p, 0, 1, "bernoulli: a probability is between 0 and 1")
     if isinstance(p, Tensor):
         device = p.device if device is None else device
         shape = p.shape if shape is None else shape
@@ -184,12 +193,16 @@ def permutation(x: int, *, device: str) -> Tensor[Any]: ...
 def permutation(x: Any, *, device: Any = None) -> Tensor[Any]:
     """The integers below x in random order, or a tensor's slices along its first axis.
 
-    Gradients flow through the reordering of a tensor.
+    Gradients flow through the reordering of a tensor. Raises ArgumentTypeError for anything else.
     """
     if isinstance(x, Tensor):
         if not x.ndim:
             raise errors.ShapeError("permutation: a 0-d tensor has no slices; pass an int for integers below it")
         return take(x, permutation(x.shape[0], device=x.device), axis=0)
+    if isinstance(x, bool) or not isinstance(x, (int, np.integer)):
+        raise errors.ArgumentTypeError(
+            f"permutation: expected a tensor or an int, received {errors.shown(x)}; see ad.tensor"
+        )
     (size,) = as_shape(x, "permutation")
     place = _place(device)
     return wrap(place.random_permutation(key=place.next_key(), size=size, dtype=dtypes.default_int), place)

@@ -14,8 +14,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from adjoint import dtypes, errors
-from adjoint.functions.elementwise import clip, exp, log, log1p, where
+from adjoint import errors
+from adjoint.functions.elementwise import clip, exp, log, log1p, sqrt, where
 from adjoint.functions.elementwise import tan as tangent
 from adjoint.functions.manipulation import expand_dims, squeeze
 from adjoint.functions.products import matmul
@@ -203,9 +203,13 @@ def multivariate_normal(
             f"{name}: a mean of shape (..., n) goes with a covariance of shape (..., n, n); received {centre.shape} "
             f"and {matrix.shape}"
         )
-    noise = draw.noise("random_normal", (*draw.shape, centre.shape[-1]))
-    spread = matmul(cholesky(matrix), expand_dims(noise, -1))
-    return squeeze(spread, -1) + centre
+    noise, factor = draw.noise("random_normal", (*draw.shape, centre.shape[-1])), cholesky(matrix)
+    if matrix.ndim == 2 and noise.ndim > 1:  # one matrix: one product
+        return matmul(noise, factor.mT) + centre
+    return squeeze(matmul(factor, expand_dims(noise, -1)), -1) + centre
+
+
+_FAR = -37.0  # where the normal distribution function is near the smallest number
 
 
 def truncated_normal(
@@ -220,22 +224,38 @@ def truncated_normal(
 ) -> Tensor[Any]:
     """Numbers of a normal distribution between two bounds, which may be infinite.
 
-    By the inverse of the distribution function, computed in double precision on the side where its values are small.
-    Beyond 37 standard deviations the numbers are at the nearer bound.
+    By the inverse of the distribution function, computed in double precision on the side where its values are small;
+    beyond 37 standard deviations, where those underflow, by that of its tail.
 
     Raises ArgumentError unless the standard deviation is positive and each lower bound below its upper one.
     """
     tests = {"low": ANY, "high": ANY, "mean": ANY, "std": POSITIVE}
     draw = Draw("truncated_normal", shape, dtype, device, tests, low, high, mean, std)
-    low, high, mean, std = (cast(p, dtypes.float64) for p in draw.parameters)
-    apart = known(low.detach() < high.detach())
-    if apart is not None and not apart.all():
+    low, high, mean, std = (cast(p, draw.precise) for p in draw.parameters)
+    ordered = known(low.detach() < high.detach())
+    if ordered is not None and not ordered.all():
         raise errors.ArgumentError("truncated_normal: each lower bound must be below its upper one")
     a, b = (low - mean) / std, (high - mean) / std
     flipped = (a + b).detach() > 0
     a, b = where(flipped, -b, a), where(flipped, -a, b)
     root = math.sqrt(0.5)
-    start, end = erfc(a * -root), erfc(b * -root)  # twice the distribution function
-    number = erfcinv(start + (end - start) * draw.uniform(dtype=dtypes.float64)) * -math.sqrt(2.0)
-    number = clip(number, a, b)
+    far = b < _FAR
+    start, end = erfc(where(far, -2.0, a) * -root), erfc(where(far, -1.0, b) * -root)  # twice the distribution function
+    share = draw.uniform(dtype=draw.precise)
+    number = erfcinv(start + (end - start) * share) * -math.sqrt(2.0)
+    number = clip(where(far, _of_tail(a, b, share), number), a, b)
     return cast(where(flipped, -number, number) * std + mean, draw.dtype)
+
+
+def _of_tail(a: Tensor[Any], b: Tensor[Any], share: Tensor[Any]) -> Tensor[Any]:
+    """Numbers between a and b, far below zero, where the distribution function is the density over -x, to 1 / x^2.
+
+    So log F(x) = log F(b) - t is x^2 = b^2 + 2 t - 2 log(x / b), whose right side changes little with x.
+    """
+    b = where(b < _FAR, b, _FAR)
+    gap = where((b - a > 0) & (b - a < 40.0), b - a, 40.0)  # there is nothing beyond
+    t = -log(share + (1.0 - share) * exp(-gap * (gap * 0.5 - b)) * (b / (b - gap)))
+    x = b
+    for _ in range(6):  # each time 1 / b^2 nearer
+        x = -sqrt(b * b + 2.0 * t - 2.0 * log(x / b))
+    return x

@@ -13,11 +13,9 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_shape
-from adjoint.functions.elementwise import floor, log, log1p, where
-from adjoint.functions.indexing import argsort, take
-from adjoint.functions.manipulation import expand_dims
+from adjoint.functions.elementwise import floor, log, log1p, minimum, where
+from adjoint.functions.indexing import argsort, searchsorted, take
 from adjoint.functions.reductions import argmax, as_axis
-from adjoint.functions.reductions import sum as total_of
 from adjoint.random.basic import integers, permutation
 from adjoint.random.parameters import (
     ANY,
@@ -48,27 +46,36 @@ def poisson(rate: Any, shape: ShapeLike | None = None, *, dtype: Any = None, dev
     >>> ad.random.poisson([0.0, 1e6]).dtype
     dtype('int64')
     """
-    draw = Draw("poisson", shape, dtypes.float64, device, {"rate": NOT_NEGATIVE}, rate)
+    draw = Draw("poisson", shape, None, device, {"rate": NOT_NEGATIVE}, rate, precise=True)
     return draw.sampled("random_poisson", *_constant(draw), dtype=_integer(dtype, "poisson"))
 
 
 def binomial(n: Any, p: Any, shape: ShapeLike | None = None, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """Counts of successes among n of probability p. Raises ArgumentError unless n is whole and p is a probability."""
-    draw = Draw("binomial", shape, dtypes.float64, device, {"n": WHOLE, "p": PROBABILITY}, n, p)
+    draw = Draw("binomial", shape, None, device, {"n": WHOLE, "p": PROBABILITY}, n, p, precise=True)
     return draw.sampled("random_binomial", *_constant(draw), dtype=_integer(dtype, "binomial"))
 
 
 def geometric(p: Any, shape: ShapeLike | None = None, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
-    """Counts of trials up to the first success, from 1. Raises ArgumentError unless 0 < p <= 1."""
-    draw = Draw("geometric", shape, dtypes.float64, device, {"p": POSITIVE_PROBABILITY}, p)
+    """Counts of trials up to the first success, from 1; at most what the dtype holds.
+
+    Raises ArgumentError unless 0 < p <= 1.
+    """
+    draw = Draw("geometric", shape, None, device, {"p": POSITIVE_PROBABILITY}, p, precise=True)
     (share,) = _constant(draw)
-    return (floor(log(draw.uniform()) / log1p(-share)) + 1.0).astype(_integer(dtype, "geometric"))
+    wanted = _integer(dtype, "geometric")
+    count = floor(log(draw.uniform()) / log1p(-share)) + 1.0
+    if wanted.kind in "iu":  # the largest that a dtype holds stands for what is larger
+        largest = int(np.iinfo(wanted).max)
+        held = np.nextafter(float(largest), 0.0) if float(largest) > largest else float(largest)
+        return where(count > held, largest, minimum(count, held).astype(wanted))
+    return count.astype(wanted)
 
 
 def rademacher(shape: ShapeLike = (), *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """-1 or 1, each with probability 1/2."""
     draw = Draw("rademacher", shape, None, device, {})
-    return where(draw.noise() < 0.5, -1, 1).astype(_integer(dtype, "rademacher"))
+    return ((draw.noise() >= 0.5).astype(dtypes.int64) * 2 - 1).astype(_integer(dtype, "rademacher"))
 
 
 def categorical(logits: Any, shape: ShapeLike | None = None, *, axis: int = -1, device: Any = None) -> Tensor[Any]:
@@ -77,7 +84,7 @@ def categorical(logits: Any, shape: ShapeLike | None = None, *, axis: int = -1, 
     `shape` is the result's; by default that of the logits without the axis, which then must broadcast to it. As the
     largest of the logits with Gumbel noise: -inf is never drawn.
 
-    Raises AxisError for an axis that is not there, ArgumentError for logits that are nan.
+    Raises AxisError for an axis that is not there, ArgumentError for logits that are nan, or all -inf.
 
     >>> import adjoint as ad
     >>> ad.random.categorical([[0.0, -ad.inf], [-ad.inf, 0.0]]).tolist()
@@ -91,6 +98,9 @@ def categorical(logits: Any, shape: ShapeLike | None = None, *, axis: int = -1, 
     place = as_axis(axis, x.ndim, name)
     if not x.shape[place]:
         raise errors.ShapeError(f"{name}: there are no classes in logits of shape {x.shape}")
+    values = known(x)
+    if values is not None and not (values.max(axis=place - x.ndim) > -np.inf).all():
+        raise errors.ArgumentError(f"{name}: logits that are all -inf leave no class to draw")
     own = (*x.shape[:place], *x.shape[place + 1 :])
     outer = own if shape is None else as_shape(shape, name)
     from_end = place - x.ndim  # the axis of classes, counted from the end
@@ -149,7 +159,7 @@ def choice(
 
 
 def _weighted(name: str, size: int, shape: tuple[int, ...], replace: bool, p: Any, device: Any) -> Tensor[Any]:
-    draw = Draw(name, None, dtypes.float64, device, {"p": PROBABILITY}, p)
+    draw = Draw(name, None, None, device, {"p": PROBABILITY}, p, precise=True)
     (share,) = _constant(draw)
     if share.shape != (size,):
         raise errors.ShapeError(f"{name}: there are {size} to choose from, and probabilities of shape {share.shape}")
@@ -160,8 +170,7 @@ def _weighted(name: str, size: int, shape: tuple[int, ...], replace: bool, p: An
     if replace:  # how many partial sums a uniform number is not below
         ends = share.cumulative_sum(axis=0)
         ends = (ends / ends[-1])[:-1]
-        below = expand_dims(draw.uniform(shape), -1) >= ends
-        return total_of(below, axis=-1)
+        return searchsorted(ends, draw.uniform(shape), side="right")
     if values is not None and count > (values > 0).sum(axis=-1).min():
         raise errors.ArgumentError(f"{name}: {count} choices without replacement, and fewer that are possible")
     noise = -log(-log(draw.uniform((size,))))

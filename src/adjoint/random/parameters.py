@@ -43,6 +43,7 @@ class Draw:
         tests: dict[str, Test],
         *values: Any,
         events: tuple[int, ...] = (),
+        precise: bool = False,
     ) -> None:
         self.name = name
         tensors = [v for v in values if isinstance(v, Tensor)]
@@ -51,13 +52,17 @@ class Draw:
             device = level
         self.place: Backend = tensors[0].device if device is None and tensors else _place(device)
         given = [_numbers(v, name, what) for v, what in zip(values, tests, strict=True)]
-        self.dtype = _floating(dtype, given, name)
+        self.precise = self.place.leaf.widest(dtypes.float64)
+        self.dtype = self.precise if precise else _floating(dtype, given, name)
         parameters = [
             _checked(self._tensor(v), name, what, *test) for v, (what, test) in zip(given, tests.items(), strict=True)
         ]
         # the last axes of some parameters belong to one number, as those of a matrix do
         counts = events or (0,) * len(parameters)
-        own = broadcast_shapes(*[p.shape[: max(0, p.ndim - n)] for p, n in zip(parameters, counts, strict=True)])
+        try:
+            own = broadcast_shapes(*[p.shape[: max(0, p.ndim - n)] for p, n in zip(parameters, counts, strict=True)])
+        except errors.ShapeError as error:
+            raise errors.ShapeError(f"{name}: the parameters' {error}") from None
         self.shape: Shape = own if shape is None else as_shape(shape, name)
         if not fits(own, self.shape):
             raise errors.ShapeError(
@@ -133,6 +138,6 @@ def _checked(x: Tensor[Any], name: str, what: str, test: Callable[[Any], Any], w
         x,
         lambda values: bool(np.all(test(values))),
         lambda values: errors.ArgumentError(
-            f"{name}: {what} must {wording}, received {values[~np.asarray(test(values))].flat[0]}"
+            f"{name}: {what} must {wording}, received {np.asarray(values)[~np.asarray(test(values))].flat[0]}"
         ),
     )

@@ -75,6 +75,10 @@ def _ldexp_definition(B: Any, x: Any, exponent: Any) -> Any:
     return x
 
 
+def _unscaled(B: Any, g: Any, x: Any) -> Any:
+    return B.ldexp(g, B.negative(B.astype(B.binary_exponent(x), dtype=INDEX)))
+
+
 # --- places joined ---
 
 
@@ -223,6 +227,7 @@ RECORDS: dict[str, Record] = {
         _fmod_definition, x=lambda B, g: g, y=lambda B, g, x, y: B.negative(B.multiply(g, B.trunc(B.divide(x, y))))
     ),
     "ldexp": Composed(_ldexp_definition, x=lambda B, g, exponent: B.ldexp(g, exponent)),
+    "mantissa": Composed(lambda B, x: _unscaled(B, x, x), x=_unscaled),
     "binary_exponent": NotDifferentiable(),
     "index_max": _extreme,
     "index_min": _extreme,

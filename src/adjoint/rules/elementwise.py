@@ -257,6 +257,14 @@ RECORDS: dict[str, Record] = {
     "expit_pullback": Composed(lambda B, g, y: B.multiply(g, B.multiply(y, B.subtract(1.0, y)))),
     "relu": Elementwise(x=lambda B, g, out: B.relu_pullback(g, out)),
     "relu_pullback": Linear(g=lambda B, c, y: B.relu_pullback(c, y)),
+    "hardtanh": Composed(
+        lambda B, x, low, high: B.where(B.less_equal(x, low), low, B.where(B.greater_equal(x, high), high, x)),
+        x=lambda B, g, x, low, high: B.where(B.logical_or(B.less_equal(x, low), B.greater_equal(x, high)), 0.0, g),
+    ),
+    "leaky_relu": Composed(
+        lambda B, x, slope: B.where(B.greater(x, 0), x, B.multiply(x, slope)),
+        x=lambda B, g, x, slope: B.where(B.greater(x, 0), g, B.multiply(g, slope)),
+    ),
     "softplus": Elementwise(x=lambda B, g, x: B.multiply(g, B.expit(x))),
     "silu": Composed(lambda B, x: B.multiply(x, B.expit(x)), x=lambda B, g, x: B.silu_pullback(g, x)),
     "silu_pullback": Composed(_silu_pullback),

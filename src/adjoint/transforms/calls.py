@@ -19,7 +19,8 @@ from adjoint.backend import Array, Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
 from adjoint.devices import active_level, chosen_device, default_device, observed_leaf
-from adjoint.tensor import Tensor, grounded, lifted, wrap
+from adjoint.tensor import Tensor, grounded, lifted, refuse_ended, wrap
+from adjoint.transforms.libraries import of_any_library
 
 Function = Callable[..., Any]
 Argnums = int | str | Sequence[int | str]
@@ -34,11 +35,9 @@ def is_numeric(x: Any) -> bool:
     return is_array(x) and x.dtype.kind in "biufc"
 
 
-def refuse_ended(name: str, tensors: Sequence[Tensor[Any]]) -> None:
-    """Raises EndedError for tensors that a transform has left over."""
-    for x in tensors:
-        if x.device.ended:
-            raise x.device.left_over(name)
+def kind_of(x: Any) -> str:
+    """What it is, for a message."""
+    return f"an array of {x.dtype}" if is_array(x) else type(x).__name__
 
 
 def base_of(values: Sequence[Any], name: str) -> Backend:
@@ -50,9 +49,8 @@ def base_of(values: Sequence[Any], name: str) -> Backend:
     for x in values:
         if not isinstance(x, Tensor):
             continue
+        refuse_ended(x, name)
         device = x.device
-        if device.ended:
-            raise device.left_over(name)
         if top is None or any(level is top for level in device.chain()):
             top = device
         elif grounded(x._array, device, top) is None:
@@ -78,6 +76,8 @@ def array_of(x: Any, base: Backend, *, keep: bool = False) -> Array:
         return lifted(x, base)
     dtypes.refuse_masked(x, "a transform's argument")
     values = np.asarray(x)
+    if not is_array(x):
+        values = values.astype(base.leaf.widest(values.dtype))
     dtype = dtypes.as_dtype(values.dtype)
     if values.dtype is not dtype:  # of another byte order
         values = values.astype(dtype)
@@ -126,6 +126,11 @@ class Arguments:
         fault, dtype = None, getattr(x, "dtype", None) if is_array(x) else None
         if dtype is None and not isinstance(x, (float, complex)):
             fault = f"is {type(x).__name__} {errors.shown(x)}, not an array of real or complex floating dtype"
+            fault += (
+                f"; write it as {float(x)}"
+                if x.__class__ is int and abs(x) < 2**53
+                else "; make it another argument, or in a dataclass a field(metadata={'static': True})"
+            )
         elif dtype is not None and dtype.kind not in "fc":
             fault = f"is {dtype}, which has no derivatives"
             fault += "; use astype(ad.float32)" if is_numeric(x) else ""
@@ -289,9 +294,8 @@ def results_of(name: str, out: Any) -> tuple[list[Any], Any]:
         if isinstance(x, (bool, int, float, complex)):
             x = leaves[i] = np.asarray(x)
         if not is_numeric(x):
-            what = f"an array of {x.dtype}" if is_array(x) else type(x).__name__
             raise errors.ArgumentTypeError(
-                f"{name}: the function's result{trees.paths(structure)[i]} is {what}; results are tensors"
+                f"{name}: the function's result{trees.paths(structure)[i]} is {kind_of(x)}; results are tensors"
             )
     return leaves, structure
 
@@ -300,7 +304,8 @@ def on_level(x: Any, level: Backend) -> Array:
     """A leaf of a result as an array of the level; constants are lifted."""
     if isinstance(x, Tensor):
         return lifted(x, level)
-    return level.from_numpy(dtypes.values_of(x, None, "result"), copy=True)
+    values = dtypes.values_of(x, None, "result")
+    return level.from_numpy(values if x.ndim else values.astype(level.leaf.widest(values.dtype)), copy=True)
 
 
 def peeled(x: Any, level: Backend, call: Arguments) -> Any:
@@ -342,7 +347,7 @@ def named(transform: str, f: Function) -> Callable[[Function], Function]:
     def rename(run: Function) -> Function:
         functools.update_wrapper(run, f)
         run.__name__ = f"{transform}({getattr(f, '__name__', repr(f))})"
-        return run
+        return of_any_library(run)
 
     return rename
 
@@ -369,8 +374,7 @@ def matching(
             fitting.append(None)
             continue
         if not is_numeric(x) and not isinstance(x, (int, float, complex)):
-            what = f"an array of {x.dtype}" if is_array(x) else type(x).__name__
-            raise errors.ArgumentTypeError(f"{place} is {what}, expected an array of {dtype}")
+            raise errors.ArgumentTypeError(f"{place} is {kind_of(x)}, expected an array of {dtype}")
         array = array_of(x, base, keep=True)
         kind = base.dtype_of(array)
         if tuple(array.shape) != tuple(like.shape):

@@ -17,8 +17,8 @@ from adjoint.backend import Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import active_level, running_on
 from adjoint.graph.recipes import MATMULS, NOTHING, Budget, Policy
-from adjoint.tensor import Tensor, lifted, meet, wrap
-from adjoint.transforms.calls import Function, named, refuse_ended
+from adjoint.tensor import Tensor, lifted, meet, refuse_ended, wrap
+from adjoint.transforms.calls import Function, named
 
 
 def checkpoint(f: Function, policy: str | int | Sequence[str] = "nothing") -> Function:
@@ -113,7 +113,8 @@ def _device(tensors: Sequence[Tensor[Any]]) -> Backend | None:
     level = active_level()
     if not tensors:
         return level
-    refuse_ended("checkpoint", tensors)
+    for x in tensors:
+        refuse_ended(x, "checkpoint")
     device = meet(*tensors)
     return level if level is not None and any(below is device for below in level.chain()) else device
 

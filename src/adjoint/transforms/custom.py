@@ -12,10 +12,11 @@ import numpy as np
 
 from adjoint import errors, trees
 from adjoint.devices import active_level, default_device, observed_leaf
-from adjoint.tensor import Tensor, cast, lifted, meet, same, wrap
-from adjoint.transforms.calls import Function, array_of, check_callable, refuse_ended, to_numpy, zeros_like
+from adjoint.tensor import Tensor, cast, lifted, meet, refuse_ended, same, wrap
+from adjoint.transforms.calls import Function, array_of, check_callable, to_numpy, zeros_like
 from adjoint.transforms.levels import Rules, Tensors, apply
-from adjoint.transforms.reverse import vjp
+from adjoint.transforms.libraries import of_any_library
+from adjoint.transforms.reverse import conjugate, paired, stop_gradient, values, vjp
 
 
 class _Custom(Rules):
@@ -50,6 +51,29 @@ class _Custom(Rules):
 
     def plain(self, xs: Tensors) -> Tensors:
         return self.results(self.owner.function(*self.all_arguments(xs)))
+
+    def transposed(self, rule: Function, likes: Tensors, given: Tensors, what: str) -> Tensors:
+        """What the transpose of a linear rule makes of these tensors, where the rule takes tensors like those.
+
+        Raises ArgumentError for a rule that is not linear: one is its own derivative. The first time that is looked at,
+        and with a tolerance far above rounding in any dtype.
+        """
+        # not at 0 or 1, where powers, exponentials and clipping at 1 may look linear
+        at = [wrap(x.device.full(shape=x.shape, value=1.5, dtype=x.dtype), x.device) for x in likes]
+        value, transpose = vjp(rule, *at)
+        found = list(transpose(given))
+        if not self.owner.transposable and found:
+            with meet(*at).leaf.quiet():
+                forth, size, _ = paired(*stop_gradient(([conjugate(x) for x in given], value)))
+                back, other, _ = paired(*stop_gradient((found, at)))
+                wrong = values(abs(forth - back) > 0.05 * (size + other)).any()
+            if wrong:
+                raise errors.ArgumentError(
+                    f"{self.name}: its rule is not linear in {what}, so that it has no transpose; every term has one "
+                    f"of the {what} as a factor"
+                )
+            self.owner.transposable = True
+        return found
 
     def per_argument(self, found: Any, likes: Tensors, what: str) -> Tensors:
         """A tuple with an entry per argument, as a list per leaf; None stands for zeros."""
@@ -86,6 +110,7 @@ class _Decorated:
     """A callable that stands for a function and carries rules."""
 
     _rules: type[_Custom]
+    transposable = False  # whether its rule was seen to be linear
 
     def __init__(self, function: Function, nondiff_argnums: Sequence[int] = ()) -> None:
         check_callable(type(self).__name__, function)
@@ -104,6 +129,7 @@ class _Decorated:
         except (TypeError, ValueError):
             self._signature = None
 
+    @of_any_library
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         self._ready()
         fixed, args = self._split(self._positional(args, kwargs))
@@ -111,7 +137,8 @@ class _Decorated:
         places = [i for i, x in enumerate(leaves) if isinstance(x, (Tensor, np.ndarray, np.generic, float, complex))]
         tensors = [leaves[i] for i in places]
         known = [x for x in tensors if isinstance(x, Tensor)]
-        refuse_ended(self.__name__, known)
+        for x in known:
+            refuse_ended(x, self.__name__)
         level = active_level()
         device = meet(*known) if known else (level or default_device())
         xs = [
@@ -206,8 +233,8 @@ class _VJP(_Custom):
                 filled[i] = c
             return [g for g, x in zip(self.backward(saved, filled), xs, strict=True) if x.dtype.kind in "fc"]
 
-        _, transpose = vjp(pulled, *[zeros[i] for i in floats])
-        moved = transpose([t for t, x in zip(tangents, xs, strict=True) if x.dtype.kind in "fc"])
+        given = [t for t, x in zip(tangents, xs, strict=True) if x.dtype.kind in "fc"]
+        moved = self.transposed(pulled, [ys[i] for i in floats], given, "cotangents")
         answers = list(zeros)
         for i, t in zip(floats, moved, strict=True):
             answers[i] = t
@@ -231,7 +258,8 @@ class custom_vjp(_Decorated):
     ArgumentTypeError
         A rule is no function; an argument of `nondiff_argnums` is a tensor; one that has no position.
     ArgumentError, ShapeError, DtypeError
-        The rule gives cotangents that do not fit the arguments. In a walk back these are the cause of a BackwardError.
+        The rule gives cotangents that do not fit the arguments; forward mode of a rule that is not linear. In a walk
+        back these are the cause of a BackwardError.
     TrackedError
         The function closes over a tracked tensor.
 
@@ -256,6 +284,7 @@ class custom_vjp(_Decorated):
     def defvjp(self, fwd: Function, bwd: Function) -> None:
         """Give the rules. Raises ArgumentTypeError for what is no function."""
         self.fwd, self.bwd = self._rule("fwd", fwd), self._rule("bwd", bwd)
+        self.transposable = False
 
     def _ready(self) -> None:
         if self.fwd is None or self.bwd is None:
@@ -300,8 +329,7 @@ class _JVP(_Custom):
                 filled[i] = t
             return self.push(saved, filled)[1]
 
-        _, transpose = vjp(pushed, *[zeros[i] for i in floats])
-        found = transpose(cotangents)
+        found = self.transposed(pushed, [saved[i] for i in floats], cotangents, "tangents")
         answers = list(zeros)
         for i, g in zip(floats, found, strict=True):
             answers[i] = g
@@ -317,8 +345,8 @@ class custom_jvp(_Decorated):
     tuples instead; arguments by name and defaults reach the rule by position.
 
     Raises GraphError where the function is called before its rule was given, ArgumentError, ShapeError and DtypeError
-    for a tangent that does not fit the result; in a walk back they are the cause of a BackwardError.
-    ArgumentTypeError for a rule that is no function.
+    for a tangent that does not fit the result, and in reverse mode for a rule that is not linear; in a walk back they
+    are the cause of a BackwardError. ArgumentTypeError for a rule that is no function.
 
     >>> import adjoint as ad
     >>> @ad.custom_jvp
@@ -341,6 +369,7 @@ class custom_jvp(_Decorated):
     def defjvp(self, rule: Function) -> Function:
         """Give the rule, which comes back: `@f.defjvp` above it does as well."""
         self.jvp = self._rule("a rule", rule)
+        self.transposable = False
         return rule
 
     def defjvps(self, *rules: Function | None) -> None:

@@ -44,7 +44,8 @@ def jacobian(
         The positions or names of the arguments to differentiate by.
     mode
         "reverse" pulls back one row per element of the result, "forward" pushes one column per element of the
-        arguments; "auto" takes what there are fewer of, and where that is forward, it runs f twice.
+        arguments; "auto" takes what there are fewer of, or forward where reverse mode cannot, as through `while_loop`;
+        where that is forward, it runs f twice.
     has_aux
         f returns a pair (result, aux), and the answer is a pair of Jacobian and aux.
     holomorphic
@@ -80,8 +81,12 @@ def _jacobian(name: str, f: Function, argnums: Argnums, mode: str, has_aux: bool
         keys: list[RandomKey] = []
         answer = None
         if mode != "forward":
-            with replayed(keys):
-                answer = _rows(f, call, has_aux, holomorphic, None if mode == "reverse" else count(call.arrays))
+            try:
+                with replayed(keys):
+                    answer = _rows(f, call, has_aux, holomorphic, None if mode == "reverse" else count(call.arrays))
+            except errors.ForwardOnlyError:
+                if mode == "reverse":
+                    raise
         if answer is None:
             with replayed(keys):
                 answer = _columns(f, call, has_aux, holomorphic)

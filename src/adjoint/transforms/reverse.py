@@ -26,6 +26,9 @@ from adjoint.transforms.calls import (
     reverse_level,
     zeros_like,
 )
+from adjoint.transforms.libraries import kept_of_any_library
+
+_COMPLEX = "; for a complex derivative pass holomorphic=True"
 
 
 def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
@@ -105,7 +108,7 @@ def _scalar(name: str, out: Any, level: Autodiff[Any], holomorphic: bool) -> Var
         raise errors.DtypeError(
             f"{name}: the function gives {level.dtype_of(root)}; expected a "
             + ("complex result of a holomorphic function" if holomorphic else "real floating result")
-            + ("; for a complex derivative pass holomorphic=True" if kind == "c" else "")
+            + ("" if kind != "c" else _COMPLEX if name in ("grad", "value_and_grad") else "; take its real part")
         )
     return root
 
@@ -134,6 +137,7 @@ def gradient(name: str, f: Function, argnums: Argnums, has_aux: bool = False, ho
     return run
 
 
+@kept_of_any_library
 def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     """f's value, and its pullback: cotangents of the result to a tuple of cotangents of the primals.
 
@@ -178,7 +182,14 @@ def _vjp(name: str, f: Function, primals: tuple[Any, ...], has_aux: bool, keys: 
     def pullback(cotangents: Any) -> tuple[Any, ...]:
         if (later := call.above(cotangents)) is not None:
             return call.again(lambda primals: _vjp(name, f, primals, has_aux, keys)[1](cotangents), later)  # type: ignore[no-any-return]
-        given = matching("the pullback", "cotangent", cotangents, structure, [r.value for r in roots], call.base)
+        given = matching(
+            "the pullback" if name == "vjp" else name,
+            "cotangent",
+            cotangents,
+            structure,
+            [r.value for r in roots],
+            call.base,
+        )
         pairs = [(root, g) for root, g in zip(roots, given, strict=True) if g is not None and root.node is not None]
         found = level.pull(pairs, retain_graph=True) if pairs else {}
         answers = [found.get(key_of(x)) for x in variables]
@@ -189,6 +200,7 @@ def _vjp(name: str, f: Function, primals: tuple[Any, ...], has_aux: bool, keys: 
     return (value, pullback, aux) if has_aux else (value, pullback)
 
 
+@kept_of_any_library
 def linear_transpose(f: Function, *primals: Any) -> Function:
     """The transpose of a linear function: cotangents of its result to a tuple of cotangents of its arguments.
 
@@ -202,18 +214,18 @@ def linear_transpose(f: Function, *primals: Any) -> Function:
     """
     keys: list[RandomKey] = []
     value, pullback = _vjp("linear_transpose", f, trees.map(_zeros, primals), False, keys)
-    if any([_values(x).any() for x in trees.flatten(value)[0]]):
+    if any([values(x).any() for x in trees.flatten(value)[0]]):
         raise errors.ArgumentError("linear_transpose: the function is not zero where its arguments are, so not linear")
 
     def transposed(cotangents: Any) -> tuple[Any, ...]:
-        answer = pullback(trees.map(_conjugate, cotangents))
-        return tuple([trees.map(_conjugate, part) for part in answer])
+        answer = pullback(trees.map(conjugate, cotangents))
+        return tuple([trees.map(conjugate, part) for part in answer])
 
     rng = np.random.default_rng(0)
     probe, weights = trees.map(lambda x: _drawn(x, rng), primals), trees.map(lambda x: _drawn(x, rng), value)
     reached, _ = _vjp("linear_transpose", f, probe, False, keys)
-    (forth, most, eps), (back, other, _) = _paired(weights, reached), _paired(transposed(weights), probe)
-    if _values(abs(forth - back) > eps**0.4 * (most + other)).any():  # of linear functions it is a rounding error
+    (forth, most, eps), (back, other, _) = paired(weights, reached), paired(transposed(weights), probe)
+    if values(abs(forth - back) > eps**0.4 * (most + other)).any():  # of linear functions it is a rounding error
         raise errors.ArgumentError(
             "linear_transpose: the function is not its own derivative, so not linear; ad.vjp is for any function"
         )
@@ -232,10 +244,10 @@ def _drawn(x: Any, rng: np.random.Generator) -> Any:
     values = np.asarray(rng.uniform(1, 2, np.shape(x)) * rng.choice([-1, 1], np.shape(x)))
     if not isinstance(x, Tensor):
         return values.astype(np.asarray(x).dtype)
-    return wrap(x.device.astype(x.device.from_numpy(values, copy=False), dtype=x.dtype), x.device)
+    return wrap(x.device.from_numpy(values.astype(x.dtype), copy=False), x.device)
 
 
-def _paired(tree: Any, other: Any) -> tuple[Any, Any, float]:
+def paired(tree: Any, other: Any) -> tuple[Any, Any, float]:
     """The real part of the sum of all products, the sum of their sizes, and how exact they are."""
     total, sizes, eps = 0.0, 0.0, 0.0
     for x, y in zip(trees.flatten(tree)[0], trees.flatten(other)[0], strict=True):
@@ -248,12 +260,12 @@ def _paired(tree: Any, other: Any) -> tuple[Any, Any, float]:
     return total, sizes, eps
 
 
-def _values(x: Any) -> np.ndarray[Any, Any]:
+def values(x: Any) -> np.ndarray[Any, Any]:
     """All values, of a batch those of every example."""
     return x.device.values_of(x._array) if isinstance(x, Tensor) else np.asarray(x)
 
 
-def _conjugate(x: Any) -> Any:
+def conjugate(x: Any) -> Any:
     return x.conj() if getattr(x, "dtype", np.dtype(float)).kind == "c" else x
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoint import errors
-from adjoint.backend import Array
+from adjoint.backend import Array, RandomKey, replayed
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.decorators.dependence import Dependence, Dependent, scipy_sparse
 from adjoint.decorators.tangent import Dual, Tangent
@@ -73,7 +73,8 @@ def sparse_jacobian(f: Function, argnums: int | str = 0, *, pattern: Any = None)
     @named("sparse_jacobian", f)
     def run(*args: Any, **kwargs: Any) -> Any:
         call = _arguments("sparse_jacobian", f, argnums, args, kwargs)
-        return _computed(f, call, jacobian_plan(_detected(f, call)) if known is None else known)
+        keys: list[RandomKey] = []
+        return _computed(f, call, jacobian_plan(_detected(f, call, keys)) if known is None else known, keys)
 
     return run
 
@@ -105,11 +106,12 @@ def sparse_hessian(f: Function, argnums: int | str = 0, *, pattern: Any = None) 
     @named("sparse_hessian", f)
     def run(*args: Any, **kwargs: Any) -> Any:
         call = _arguments("sparse_hessian", f, argnums, args, kwargs)
+        keys: list[RandomKey] = []
         plan = known
         if plan is None:
-            found = _detected(slopes, call)
+            found = _detected(slopes, call, keys)
             plan = hessian_plan(found.multiply(found.T))  # what one half does not have is zero in the other
-        return _computed(slopes, call, plan)
+        return _computed(slopes, call, plan, keys)
 
     return run
 
@@ -155,13 +157,13 @@ def _result(call: Arguments, out: Any, level: Any) -> Any:
     return array
 
 
-def _detected(f: Function, call: Arguments) -> Matrix:
-    """The pattern of the Jacobian of f."""
+def _detected(f: Function, call: Arguments, keys: list[RandomKey]) -> Matrix:
+    """The pattern of the Jacobian of f, and the random keys that it drew."""
     (x,) = call.arrays
     sparse, size = scipy_sparse(), math.prod(x.shape)
     level: Dependence[Any] = Dependence.fresh(call.base)
     itself = sparse.eye_array(size, dtype=np.bool_, format="csr")
-    with active(level):
+    with active(level), replayed(keys):
         out = _result(call, call.run(f, level, [Dependent(x, itself)]), level)
     if out.pattern is None:
         return sparse.csr_array((math.prod(out.shape), size), dtype=np.bool_)
@@ -292,8 +294,8 @@ def _free(taken: int) -> int:
 # --- the products --------------------------------------------------------------------------------
 
 
-def _computed(f: Function, call: Arguments, plan: Plan) -> Matrix:
-    """The entries of the Jacobian of f."""
+def _computed(f: Function, call: Arguments, plan: Plan, keys: list[RandomKey]) -> Matrix:
+    """The entries of the Jacobian of f, which draws what it drew for its pattern."""
     (x,) = call.arrays
     if plan.pattern.shape[1] != math.prod(x.shape):
         raise errors.ShapeError(
@@ -301,7 +303,8 @@ def _computed(f: Function, call: Arguments, plan: Plan) -> Matrix:
         )
     seeds = np.zeros((max(1, plan.products), plan.colours.size))
     seeds[plan.colours, np.arange(plan.colours.size)] = 1
-    sums = _pushed(f, call, plan, seeds) if plan.forward else _pulled(f, call, plan, seeds)
+    with replayed(keys):
+        sums = _pushed(f, call, plan, seeds) if plan.forward else _pulled(f, call, plan, seeds)
     pattern = plan.pattern
     data = sums[plan.group, plan.place]
     return scipy_sparse().csr_array((data, pattern.indices.copy(), pattern.indptr.copy()), shape=pattern.shape)
@@ -310,7 +313,7 @@ def _computed(f: Function, call: Arguments, plan: Plan) -> Matrix:
 def _pushed(f: Function, call: Arguments, plan: Plan, seeds: Values) -> Values:
     """A tangent of the result for each seed of the argument."""
     (x,) = call.arrays
-    batch: Batched[Any] = Batched.fresh(call.base)
+    batch: Batched[Any] = Batched.fresh(call.base, None, "shared")  # of directions: there is one example
     level: Tangent[Any] = Tangent.fresh(batch)
     with active(level, batch):
         out = _result(call, call.run(f, level, [Dual(batch.wrap(x), _batch(call.base, seeds, x))]), level)
@@ -320,7 +323,7 @@ def _pushed(f: Function, call: Arguments, plan: Plan, seeds: Values) -> Values:
 def _pulled(f: Function, call: Arguments, plan: Plan, seeds: Values) -> Values:
     """A cotangent of the argument for each seed of the result."""
     (x,) = call.arrays
-    batch: Batched[Any] = Batched.fresh(call.base)
+    batch: Batched[Any] = Batched.fresh(call.base, None, "shared")  # of directions: there is one example
     level = reverse_level(batch)
     with active(level, batch):
         variable = leaf_of(batch.wrap(x))

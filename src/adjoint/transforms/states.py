@@ -13,7 +13,7 @@ from adjoint.backend import Backend
 from adjoint.decorators.dependence import Dependence
 from adjoint.devices import active_level, default_device
 from adjoint.tensor import Tensor, cast, lifted, meet, run, same, wrap
-from adjoint.transforms.calls import Function, array_of, base_of, check_callable, is_array, is_numeric, to_numpy
+from adjoint.transforms.calls import Function, array_of, base_of, check_callable, is_numeric, kind_of, to_numpy
 from adjoint.transforms.closures import closed_over, substituted
 from adjoint.transforms.levels import Rules, Tensors, apply
 
@@ -30,8 +30,8 @@ class State:
         paths = trees.paths(self.structure)
         tensors = []
         for x, path in zip(leaves, paths, strict=True):
-            if not is_array(x) and not isinstance(x, (int, float, complex)):
-                raise errors.ArgumentTypeError(f"{name}: {what}{path} is {type(x).__name__}, expected an array")
+            if not is_numeric(x) and not isinstance(x, (int, float, complex)):
+                raise errors.ArgumentTypeError(f"{name}: {what}{path} is {kind_of(x)}, expected an array of numbers")
             tensors.append(wrap(array_of(x, base, keep=True), base))
             if tensors[-1].dtype.kind not in "fc":
                 raise errors.DtypeError(
@@ -61,8 +61,9 @@ class State:
             )
         tensors = []
         for i, (x, shape, dtype) in enumerate(zip(leaves, self.shapes, self.dtypes, strict=True)):
-            if not is_array(x) and not isinstance(x, (int, float, complex)):
-                raise errors.ArgumentTypeError(f"{self._place(what, i)} is {type(x).__name__}, expected a tensor")
+            if not is_numeric(x) and not isinstance(x, (int, float, complex)):
+                hint = "; give its x alone" if hasattr(x, "x") else ""  # an OptimizeResult
+                raise errors.ArgumentTypeError(f"{self._place(what, i)} is {kind_of(x)}, expected a tensor{hint}")
             if not isinstance(x, Tensor):
                 device = active_level() or default_device()
                 x = wrap(array_of(x, device), device)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import dtypes, errors, trees
-from adjoint.backend import Array, Backend, Decorator
+from adjoint.backend import Array, Backend, Decorator, RandomKey, replayed
 from adjoint.decorators.batched import Batched
 from adjoint.devices import active_level
 from adjoint.dtypes import DType
@@ -124,11 +124,16 @@ class Carry(Kind):
         self.wider[i] = x.dtype
 
     def adapted(self, run: Callable[[Tensors], Any], leaves: Tensors) -> Any:
-        """run(leaves), with the first leaves again if their dtypes had to change."""
-        try:
+        """run(leaves), with the first leaves again if their dtypes had to change; what was drawn stays drawn."""
+        if not self.numbers:
             return run(leaves)
+        keys: list[RandomKey] = []
+        try:
+            with replayed(keys):
+                return run(leaves)
         except _Wider:
-            return run(self.start())
+            with replayed(keys):
+                return run(self.start())
 
     def advance(self, f: Function, leaves: Tensors, go: Any, *operands: Any) -> Tensors:
         """One step, f(carry, *operands), of all examples or of those that `go` holds for."""

@@ -16,8 +16,12 @@ def _running(extreme: np.ufunc) -> Implementation:
         hits = np.equal(x, out)
         if x.dtype.kind == "f":
             hits |= np.isnan(x)
-        numbers = np.arange(x.shape[axis]).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
-        return out, np.maximum.accumulate(np.where(hits, numbers, 0), axis=axis)
+        lines = np.moveaxis(hits, axis, -1)
+        places = np.flatnonzero(lines)  # the first element of each line is one, so that no run goes on into the next
+        counts = np.diff(places, append=lines.size)
+        if lines.ndim > 1 and lines.size:
+            places %= lines.shape[-1]
+        return out, np.moveaxis(np.repeat(places, counts).reshape(lines.shape), -1, axis)
 
     return run
 
@@ -43,6 +47,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     "nanmin": lambda x, *, axis, keepdims: np.fmin.reduce(x, axis=axis, keepdims=keepdims),
     "fmod": np.fmod,
     "ldexp": np.ldexp,
+    "mantissa": lambda x: np.frexp(x)[0],
     "binary_exponent": lambda x: np.frexp(x)[1],
     "index_multiply": joining(np.multiply),
     "index_max": joining(np.maximum),

@@ -9,9 +9,14 @@ from adjoint.backends import convolution
 
 
 def _matmul(x: Array, y: Array) -> Array:
-    """Stacks of outer products, as per-example gradients are, are multiplications, which BLAS is not asked for."""
+    """Stacks of outer products, as per-example gradients are, are multiplications, which BLAS is not asked for.
+
+    Stacks of inner products it is asked for one by one, without what a matrix product takes to begin.
+    """
     if x.shape[-1] == 1 and x.ndim > 2 and y.shape[-2] == 1:
         return np.multiply(x, y)
+    if x.shape[-2] == y.shape[-1] == 1 and x.ndim > 2 and x.dtype.kind == "f" and x.dtype.itemsize > 2:
+        return np.vecdot(x[..., 0, :], y[..., 0])[..., None, None]
     return np.matmul(x, y)
 
 

@@ -80,8 +80,16 @@ def _round(x: Array) -> Array:
     return np.rint(x) if x.dtype.kind in "fc" else x  # rint makes integers floats
 
 
+@_in_blocks
 def _softplus(x: Array) -> Array:
-    return np.logaddexp(x, x.dtype.type(0))
+    """np.logaddexp takes 50 ns for an element, these passes 2."""
+    if x.dtype.itemsize < 4 or x.ndim == 0:  # rounded once, which counts in half precision
+        return np.logaddexp(x, x.dtype.type(0))
+    t = np.abs(x)
+    np.negative(t, out=t)
+    np.exp(t, out=t)
+    np.log1p(t, out=t)
+    return np.add(t, np.maximum(x, 0), out=t)
 
 
 def _tanh_pullback(g: Array, out: Array) -> Array:
@@ -113,6 +121,46 @@ def kept(g: Array, mask: Array) -> Array:
         return np.where(mask, g, g.dtype.type(0))
     whole = np.dtype(f"i{g.dtype.itemsize}")
     return np.bitwise_and(g.view(whole), np.negative(mask.view(np.int8), dtype=whole)).view(g.dtype)
+
+
+_WHOLE: dict[int, DType] = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}
+
+
+def _where(condition: Array, x: Array, y: Array) -> Array:
+    """np.where, but by bits where that would wait for branches that nobody can tell: a quarter of the time or less."""
+    whole = _whole(condition, x, y)
+    if whole is None:
+        return np.where(condition, x, y)
+    dtype = (x if isinstance(x, np.ndarray) else y).dtype
+    truth = condition.reshape(-1).view(np.int8)
+    bits: list[Array] = [(v.reshape(-1) if np.ndim(v) else np.asarray(v, dtype)).view(whole) for v in (x, y)]
+    left, right = bits
+    out = np.empty(truth.size, whole)
+    for start in range(0, truth.size, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        mask = np.negative(truth[block], dtype=whole)
+        if left.ndim == 0 and not left:
+            np.bitwise_and(np.invert(mask, out=mask), right[block], out=out[block])
+        elif right.ndim == 0 and not right:
+            np.bitwise_and(mask, left[block], out=out[block])
+        else:
+            first, last = (v[block] if v.ndim else v for v in bits)
+            part = np.bitwise_xor(first, last, out=out[block])
+            np.bitwise_and(part, mask, out=part)
+            np.bitwise_xor(part, last, out=part)
+    return out.view(dtype).reshape(condition.shape)
+
+
+def _whole(condition: Array, x: Array, y: Array) -> DType | None:
+    """The integers of the size of the elements; None where np.where is as good: few elements, or few turns."""
+    if condition.__class__ is not np.ndarray or condition.size < 4096 or not condition.flags.c_contiguous:
+        return None
+    arrays = [v for v in (x, y) if isinstance(v, np.ndarray) and v.ndim]
+    if not arrays or any(a.shape != condition.shape or not a.flags.c_contiguous for a in arrays):
+        return None
+    line = condition.reshape(-1)
+    turns = np.count_nonzero(np.not_equal(line[1:], line[:-1]))
+    return _WHOLE.get(int(arrays[0].dtype.itemsize)) if turns > line.size // 32 else None
 
 
 # erf(x) / x in single precision, as a polynomial in u = 2 (x / 3.92)^2 - 1: a Chebyshev interpolant computed with
@@ -156,6 +204,16 @@ def _gelu_pullback(g: Array, x: Array) -> Array:
     return g * (_normal_cdf(x) + x * density)
 
 
+def _relu(x: Array) -> Array:
+    return np.clip(x, 0, np.inf) if x.size > 4096 else np.maximum(x, 0)  # NumPy's clip is the faster loop
+
+
+def _leaky_relu(x: Array, *, slope: float) -> Array:
+    if slope == 0 or not slope <= 1:
+        return _where(np.greater(x, 0), x, np.multiply(x, slope))
+    return np.maximum(x, np.multiply(x, slope))
+
+
 def _silu(x: Array) -> Array:
     return x * _expit(x)
 
@@ -169,11 +227,7 @@ def _absorbing_multiply(x: Array, y: Array) -> Array:
     with np.errstate(invalid="ignore", over="ignore"):
         product = np.multiply(x, y)
     absorbed = np.logical_or(np.equal(x, 0), np.equal(y, 0))
-    return np.where(absorbed, product.dtype.type(0), product)
-
-
-def _clip(x: Array, low: Array, high: Array) -> Array:
-    return np.minimum(np.maximum(x, low), high)
+    return _where(absorbed, product.dtype.type(0), product)
 
 
 def _astype(x: Array, *, dtype: DType) -> Array:
@@ -209,7 +263,9 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     "imag": np.imag,
     "expit": _expit,
     "erf": _erf,
-    "relu": lambda x: np.maximum(x, 0),
+    "relu": _relu,
+    "hardtanh": lambda x, *, low, high: np.clip(x, low, high),
+    "leaky_relu": _leaky_relu,
     "softplus": _softplus,
     "silu": _silu,
     "gelu": _gelu,
@@ -219,8 +275,8 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     "silu_pullback": _silu_pullback,
     "gelu_pullback": _gelu_pullback,
     "absorbing_multiply": _absorbing_multiply,
-    "where": np.where,
-    "clip": _clip,
+    "where": _where,
+    "clip": np.clip,
     "astype": _astype,
 }
 

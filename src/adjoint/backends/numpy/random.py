@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from adjoint.backend import Array, Implementation
@@ -44,11 +46,13 @@ def loggamma(a: Array, *, key: tuple[int, int], shape: tuple[int, ...]) -> Array
     """
     generator = _generator(key)
     valid = np.greater(a, 0) & np.isfinite(a)
-    precise = np.where(valid, a, 1.0).astype(np.float64)
+    precise: Any = np.where(valid, a, 1.0).astype(np.float64)
+    if precise.ndim and (precise == precise.flat[:1]).all() and precise.size:
+        precise = precise.flat[0]
     draw = np.log(generator.standard_gamma(precise + 1.0, size=shape))
     with np.errstate(over="ignore"):
-        draw = draw - generator.standard_exponential(shape) / precise
-    return np.asarray(np.where(valid, draw, np.nan)).astype(a.dtype)
+        draw -= generator.standard_exponential(shape) / precise
+    return np.asarray(draw if valid.all() else np.where(valid, draw, np.nan)).astype(a.dtype)
 
 
 def poisson(rate: Array, *, key: tuple[int, int], shape: tuple[int, ...], dtype: DType) -> Array:

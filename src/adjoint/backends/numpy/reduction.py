@@ -59,6 +59,12 @@ def _log_softmax_pullback(g: Array, out: Array, *, axis: int) -> Array:
 
 
 def _vector_norm(x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
+    if x.dtype.kind == "f" and x.dtype.itemsize > 2 and len(axis) == x.ndim > 0 and x.flags.c_contiguous:
+        out = np.sqrt(np.dot(line := x.reshape(-1), line))
+        return out.reshape((1,) * x.ndim) if keepdims else out
+    if x.dtype.kind == "f" and x.dtype.itemsize > 2 and axis == (x.ndim - 1,) and x.flags.c_contiguous:
+        out = np.sqrt(np.vecdot(x, x))
+        return out[..., None] if keepdims else out
     squares = np.square(x) if x.dtype.kind != "c" else np.square(x.real) + np.square(x.imag)
     return np.sqrt(np.add.reduce(squares, axis=axis, keepdims=keepdims))  # type: ignore[call-overload]
 

@@ -66,9 +66,13 @@ def bessel_i(xp: Any, x: Any, *, order: int, scaled: bool, reduced: bool) -> Any
 def spherical_bessel(xp: Any, x: Any, *, order: int) -> Any:
     """The spherical Bessel function j of z = pi x over z to the order: of order 0, sin(z) / z.
 
-    Near 0 by DLMF 10.53.1, elsewhere by recurrence, 10.51.1.
+    From order 1 near 0 by DLMF 10.53.1, elsewhere by recurrence, 10.51.1.
     """
     one = xp.ones_like(x)
+    if order == 0:  # the quotient is accurate, also near 0
+        z = math.pi * xp.where((x == 0.0) | (xp.abs(x) == math.inf), one, x)
+        quotient = sin_pi(xp, xp.where(xp.abs(x) == math.inf, one, x)) / z
+        return xp.where(x == 0.0, one, xp.where(xp.abs(x) == math.inf, 0.0 * one, quotient))
     z = math.pi * x
     near = xp.abs(z) < 1.5 + order
     square = xp.where(near, -0.5 * z * z, 0.0 * one)

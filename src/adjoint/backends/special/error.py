@@ -87,9 +87,11 @@ def _square(xp: Any, x: Any) -> tuple[Any, Any]:
 
 
 def _scaled(xp: Any, x: Any) -> Any:
-    """exp(x^2) erfc(x) for x >= 0."""
-    bounded = xp.minimum(x, 1e15 * xp.ones_like(x))
-    return horner(_ERFCX, (bounded - 4.0) / (bounded + 4.0)) / (1.0 + 2.0 * x)
+    """exp(x^2) erfc(x) for x >= 0; from 1e5 on by the first two terms of DLMF 7.12.1."""
+    bounded = xp.minimum(x, 1e5 * xp.ones_like(x))
+    near = horner(_ERFCX, (bounded - 4.0) / (bounded + 4.0)) / (1.0 + 2.0 * x)
+    far = xp.maximum(x, 1e5 * xp.ones_like(x))
+    return xp.where(x < 1e5, near, (1.0 - 0.5 / far / far) / far * (1.0 / math.sqrt(math.pi)))
 
 
 @kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from adjoint.backends.special.common import horner, kernel
+from adjoint.backends.special.common import anywhere, horner, kernel
 
 # Chebyshev interpolants computed with mpmath at 60 digits: log(gamma(x)) / ((x - 1) (x - 2)) in x - 2 on [1, 3],
 # gamma(x) in 2 x - 5 on [2, 3], and digamma(x) / (x - root) in 2 x - 3 on [1, 2], each within 5e-16, relative.
@@ -98,7 +98,7 @@ def gammaln(xp: Any, x: Any) -> Any:
     one = xp.ones_like(x)
     negative = x < 0.0
     direct = _gammaln(xp, xp.abs(x))
-    reflected = math.log(math.pi) - xp.log(xp.abs(x * sin_pi(xp, x))) - direct
+    reflected = math.log(math.pi) - xp.log(xp.abs(x)) - xp.log(xp.abs(sin_pi(xp, x))) - direct
     out = xp.where(_pole(xp, x) | (x == math.inf), math.inf * one, xp.where(negative, reflected, direct))
     return xp.where(x == -math.inf, -math.inf * one, out)
 
@@ -122,9 +122,9 @@ def gamma(xp: Any, x: Any) -> Any:
     one = xp.ones_like(x)
     negative = x < 0.0
     direct = _gamma(xp, xp.abs(x))
-    reflected = (-math.pi / direct) / (x * sin_pi(xp, xp.where(negative, x, 0.5 * one)))
+    reflected = (-math.pi / direct) / x / sin_pi(xp, xp.where(negative, x, 0.5 * one))
     out = xp.where(negative, xp.where(_pole(xp, x) | (x == -math.inf), math.nan * one, reflected), direct)
-    return xp.where(x == 0.0, 1.0 / x, xp.where(x == math.inf, math.inf * one, out))
+    return xp.where(xp.abs(x) < 1e-17, 1.0 / x, xp.where(x == math.inf, math.inf * one, out))
 
 
 @kernel
@@ -150,7 +150,7 @@ def digamma(xp: Any, x: Any) -> Any:
     fraction = x - xp.round(x)
     reflected = direct + 1.0 / y - math.pi / xp.tan(math.pi * xp.where(fraction == 0.0, 0.5 * one, fraction))
     out = xp.where(negative, xp.where((fraction == 0.0) | (x == -math.inf), math.nan * one, reflected), direct)
-    return xp.where(x == 0.0, -1.0 / x, out)
+    return xp.where(xp.abs(x) < 1e-17, -1.0 / x, out)
 
 
 @kernel
@@ -219,14 +219,15 @@ def zeta(xp: Any, s: Any, q: Any, *, order: int) -> Any:
     fraction = q - xp.floor(q)
     out = _hurwitz(xp, s, xp.where(q > 0.0, q, xp.where(fraction == 0.0, one, fraction)), order)
     out = xp.where(q == math.inf, 0.0 * one, out)
-    if bool(xp.any(q <= 0.0)):
-        below = (q < 0.0) & (fraction > 0.0)
+    if anywhere(xp, q <= 0.0):
+        below = (q < 0.0) & (xp.floor(q) != q)
         whole = (xp.floor(s) == s) & (s < math.inf) & (order == 0)
         sign = 1.0 - 2.0 * (s - 2.0 * xp.floor(0.5 * s))
-        down = xp.where(below, 1.0 - fraction, one), xp.where(below, 1.0 - q, one)
+        down = xp.where(below, xp.ceil(q) - q, one), xp.where(below, 1.0 - q, one)
         lower = sign * (_hurwitz(xp, s, down[0], order) - _hurwitz(xp, s, down[1], order))
         out = xp.where(below, xp.where(whole, out + lower, math.nan * one), out)
-        out = xp.where((q <= 0.0) & (fraction == 0.0), math.inf * one if order == 0 else math.nan * one, out)
+        pole = (q <= 0.0) & (xp.floor(q) == q)
+        out = xp.where(pole, math.inf * one if order == 0 else math.nan * one, out)
     if order == 0:
         out = xp.where(s == 1.0, math.inf * one, out)
     return out

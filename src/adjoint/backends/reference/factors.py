@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from adjoint import errors
-from adjoint.backends.scalars import Number, Scalars
+from adjoint.backends.reference.scalars import Number, Scalars
 
 Line = list[Number]
 Matrix = list[Line]

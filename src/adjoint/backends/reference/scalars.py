@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors
-from adjoint.backends.exact import special_floats, special_numbers
+from adjoint.backends.reference.exact import special_floats, special_numbers
 from adjoint.primitives import DType
 
 Number = Any  # bool, int, and the real and complex numbers of one `Scalars`

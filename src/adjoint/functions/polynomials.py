@@ -1,0 +1,136 @@
+"""Polynomials as vectors of coefficients, that of the highest power first: fits, sums, products, derivatives."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+
+from adjoint import dtypes, errors
+from adjoint.backend import Backend
+from adjoint.functions.calculus import convolve, vander
+from adjoint.functions.creation import as_integer, as_tensor, as_tensors, inexact
+from adjoint.functions.elementwise import where
+from adjoint.functions.manipulation import pad, reshape
+from adjoint.primitives import real_dtype
+from adjoint.tensor import Tensor, cast, operand, run
+
+B = TypeVar("B", bound=Backend)
+
+
+def _coefficients(value: Any, name: str) -> Tensor[Any]:
+    p = as_tensor(value, name)
+    if p.ndim != 1:
+        raise errors.ShapeError(f"{name}: coefficients are a vector, received shape {p.shape}")
+    return cast(p, dtypes.int64) if p.dtype.kind == "b" else p
+
+
+def _order(m: Any, name: str) -> int:
+    order = as_integer(m, name, "m")
+    if order < 0:
+        raise errors.ArgumentError(f"{name}: m is not negative, received {order}")
+    return order
+
+
+def polyadd(a: Any, b: Any, /) -> Any:
+    """The sum of two polynomials; as many coefficients as the longer one has.
+
+    >>> import adjoint as ad
+    >>> ad.polyadd(ad.tensor([1.0, 2.0]), ad.tensor([3.0, 4.0, 5.0])).tolist()
+    [3.0, 5.0, 7.0]
+    """
+    a, b = (_coefficients(p, "polyadd") for p in as_tensors([a, b], "polyadd"))
+    longer = max(a.size, b.size)
+    return pad(a, (longer - a.size, 0)) + pad(b, (longer - b.size, 0))
+
+
+def polymul(a: Any, b: Any, /) -> Any:
+    """The product of two polynomials of at least one coefficient each.
+
+    >>> import adjoint as ad
+    >>> ad.polymul(ad.tensor([1.0, 1.0]), ad.tensor([1.0, -1.0])).tolist()
+    [1.0, 0.0, -1.0]
+    """
+    a, b = (_coefficients(p, "polymul") for p in as_tensors([a, b], "polymul"))
+    return convolve(a, b)
+
+
+def polyder(p: Tensor[B], /, m: int = 1) -> Tensor[B]:
+    """The m-th derivative of a polynomial: m coefficients less, none for a constant. m is not negative.
+
+    >>> import adjoint as ad
+    >>> ad.polyder(ad.tensor([1.0, 5.0, 2.0])).tolist()
+    [2.0, 5.0]
+    """
+    p = _coefficients(p, "polyder")
+    for _ in range(_order(m, "polyder")):
+        powers = operand(np.arange(p.size - 1, 0, -1), p, "polyder")
+        p = p[:-1] * cast(powers, p.dtype)
+    return p
+
+
+def polyint(p: Tensor[B], /, m: int = 1, *, k: float = 0) -> Tensor[B]:
+    """The m-th integral of a polynomial: m coefficients more, of which each integration adds the constant k.
+
+    Integers give float32. Raises ArgumentError for a negative m.
+
+    >>> import adjoint as ad
+    >>> ad.polyint(ad.tensor([2.0, 5.0])).tolist()
+    [1.0, 5.0, 0.0]
+    """
+    p = inexact(_coefficients(p, "polyint"), "polyint")
+    for _ in range(_order(m, "polyint")):
+        powers = operand(np.arange(p.size, 0, -1), p, "polyint")
+        p = pad(p / cast(powers, p.dtype), (0, 1), value=k)
+    return p
+
+
+def polyfit(x: Tensor[B], y: Any, deg: int, /, *, w: Any = None, rcond: float | None = None) -> Tensor[B]:
+    """The polynomial of a degree that fits points best, by least squares: its coefficients, the highest power first.
+
+    Parameters
+    ----------
+    x, y
+        The coordinates of n points: vectors, or for several fits at once y of shape (n, k). Integers give float32.
+    deg
+        The degree, from 0.
+    w
+        What the distance of each point is multiplied with before it is squared: a vector.
+    rcond
+        Singular values of at most this times the largest count as zeros; n times the dtype's epsilon if None.
+
+    Returns
+    -------
+    A vector of deg + 1 coefficients, or for several fits a column of them for each. Gradients flow to x, y and w.
+
+    Raises
+    ------
+    ShapeError, ArgumentError
+        Points that are no vectors of one size, or none of them; a negative degree.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> ad.polyfit(ad.tensor([0.0, 1.0, 2.0]), ad.tensor([1.0, 3.0, 5.0]), 1).round().tolist()
+    [2.0, 1.0]
+    """
+    name = "polyfit"
+    x, y, *weights = [inexact(v, name) for v in as_tensors([x, y] if w is None else [x, y, w], name)]
+    degree = as_integer(deg, name, "deg")
+    if degree < 0:
+        raise errors.ArgumentError(f"{name}: a degree is not negative, received {degree}")
+    n = x.shape[0] if x.ndim == 1 else 0
+    if not n or y.ndim not in (1, 2) or y.shape[0] != n or any(v.shape != (n,) for v in weights):
+        shapes = ", ".join(str(v.shape) for v in (x, y, *weights))
+        raise errors.ShapeError(
+            f"{name}: expected vectors of one size, of at least one point; received shapes {shapes}"
+        )
+    left, right = vander(x, degree + 1), y if y.ndim == 2 else reshape(y, (n, 1))
+    for v in weights:
+        left, right = left * reshape(v, (n, 1)), right * reshape(v, (n, 1))
+    size = run("vector_norm", (left,), axis=(0,), keepdims=True)  # columns of one size lose fewer digits
+    size = cast(where(size == 0, 1.0, size), left.dtype)
+    bound = n * float(np.finfo(real_dtype(left.dtype)).eps) if rcond is None else rcond
+    solution, _ = run("lstsq", (left / size, right, bound))
+    out = solution / reshape(size, (degree + 1, 1))
+    return reshape(out, (degree + 1,)) if y.ndim == 1 else out

@@ -1,0 +1,522 @@
+"""NumPy's functions that have no counterpart among ours, or say more than it: what they are on tensors.
+
+Compositions of our functions, with NumPy's names and parameters, for `numpy_protocols`. Gradients follow from those
+that they are made of.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint import dtypes, errors, linalg
+from adjoint.functions import (
+    choosing,
+    creation,
+    elementwise,
+    indexing,
+    manipulation,
+    polynomials,
+    products,
+    rearranging,
+    reductions,
+    sets,
+    statistics,
+)
+from adjoint.functions.creation import inexact
+from adjoint.functions.reductions import as_axis
+from adjoint.tensor import Tensor, cast, operand, weak
+
+_given = np._NoValue
+
+
+def beside(values: Sequence[Any]) -> list[Any]:
+    """Arguments with NumPy's arrays made tensors on the backend of the first tensor among them.
+
+    Lists of Python's floats are float64 arrays to NumPy, and so they are here.
+    """
+    like = next((v for v in values if isinstance(v, Tensor)), None)
+    if like is None:
+        return list(values)
+    return [
+        operand(np.asarray(v), like, "operand") if isinstance(v, (np.ndarray, np.generic)) or _holds_floats(v) else v
+        for v in values
+    ]
+
+
+def _holds_floats(value: Any) -> bool:
+    """Whether it is a list, at any depth, whose first number is a float."""
+    nested = isinstance(value, (list, tuple))
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    return nested and isinstance(value, float)
+
+
+def flat(x: Any) -> Tensor[Any]:
+    return manipulation.reshape(x, -1)
+
+
+def _tensor(x: Any, name: str) -> Tensor[Any]:
+    return creation.as_tensor(x, f"np.{name}")
+
+
+def _one_of(name: str, what: str, value: Any, known: Sequence[Any]) -> None:
+    if value not in known:
+        raise errors.ArgumentError(
+            f"np.{name} of a tensor: {what} is one of {', '.join(map(repr, known))}; received {errors.shown(value)}"
+        )
+
+
+# --- elementwise ---------------------------------------------------------------------------------
+
+
+def float_power(x: Any, y: Any) -> Any:
+    x, y = (v * 1.0 if weak(v) else inexact(v, "float_power") for v in beside([x, y]))
+    return elementwise.pow(x, y)
+
+
+def divmod(x: Any, y: Any) -> Any:
+    x, y = beside([x, y])
+    return elementwise.floor_divide(x, y), elementwise.remainder(x, y)
+
+
+def modf(x: Any) -> Any:
+    """The part behind the point, with the sign of x, and the whole number."""
+    x = inexact(x, "modf")
+    whole = elementwise.trunc(x)
+    nothing = elementwise.copysign(creation.zeros_like(x), x)
+    return elementwise.where(elementwise.isinf(x), nothing, choosing.fmod(x, 1.0)), whole
+
+
+def logaddexp2(x: Any, y: Any) -> Any:
+    x, y = (v * math.log(2) if weak(v) else inexact(v, "logaddexp2") * math.log(2) for v in beside([x, y]))
+    return elementwise.logaddexp(x, y) / math.log(2)
+
+
+def matvec(x: Any, y: Any) -> Any:
+    x, y = creation.as_tensors(beside([x, y]), "matvec")
+    return manipulation.squeeze(products.matmul(x, manipulation.expand_dims(y, axis=-1)), -1)
+
+
+def vecmat(x: Any, y: Any) -> Any:
+    x, y = creation.as_tensors(beside([x, y]), "vecmat")
+    row = manipulation.expand_dims(elementwise.conj(x), axis=-2)
+    return manipulation.squeeze(products.matmul(row, y), -2)
+
+
+def round(a: Any, decimals: int = 0) -> Any:
+    x = _tensor(a, "round")
+    if not decimals or (x.dtype.kind in "iu" and decimals > 0):
+        return elementwise.round(x)
+    scale = 10 ** abs(decimals)
+    if x.dtype.kind in "iu":  # exactly, halves to the even neighbour
+        whole, part = x // scale, x % scale
+        up = elementwise.logical_or(part * 2 > scale, elementwise.logical_and(part * 2 == scale, whole % 2 == 1))
+        return (whole + cast(up, x.dtype)) * scale
+    if decimals > 0:
+        return elementwise.round(x * float(scale)) / float(scale)
+    return elementwise.round(x / float(scale)) * float(scale)
+
+
+def angle(z: Any, deg: bool = False) -> Any:
+    turned = choosing.angle(z)
+    return choosing.rad2deg(turned) if deg else turned
+
+
+def imag(val: Any) -> Any:
+    x = _tensor(val, "imag")
+    return x.imag if x.dtype.kind == "c" else creation.zeros_like(x)
+
+
+def isreal(x: Any) -> Any:
+    return imag(x) == 0
+
+
+def iscomplex(x: Any) -> Any:
+    return imag(x) != 0
+
+
+def isposinf(x: Any) -> Any:
+    return _tensor(x, "isposinf") == math.inf
+
+
+def isneginf(x: Any) -> Any:
+    return _tensor(x, "isneginf") == -math.inf
+
+
+# --- axes and elements ---------------------------------------------------------------------------
+
+
+def reshape(a: Any, /, shape: Any = None, order: str | None = "C", *, copy: bool | None = None) -> Any:
+    _one_of("reshape", "the order", order, ("C", "F", "A", None))
+    if order != "F":
+        return manipulation.reshape(a, shape, copy=copy)
+    sizes = creation.integers(shape, "np.reshape", "sizes")[::-1]
+    return _reversed(manipulation.reshape(_reversed(_tensor(a, "reshape")), sizes))
+
+
+def ravel(a: Any, order: str | None = "C") -> Any:
+    _one_of("ravel", "the order", order, ("C", "F", "A", "K", None))
+    return flat(_reversed(a) if order == "F" else a)
+
+
+def _reversed(x: Tensor[Any]) -> Tensor[Any]:
+    return manipulation.permute_dims(x, tuple(range(x.ndim))[::-1])
+
+
+def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+    x = _tensor(a, "rollaxis")
+    axis = as_axis(axis, x.ndim, "rollaxis")
+    start = as_axis(start, x.ndim + 1, "rollaxis")
+    return manipulation.moveaxis(x, axis, start - (axis < start))
+
+
+def hsplit(ary: Any, indices_or_sections: Any) -> Any:
+    x = _tensor(ary, "hsplit")
+    return rearranging.split(x, indices_or_sections, axis=min(x.ndim - 1, 1))
+
+
+def vsplit(ary: Any, indices_or_sections: Any) -> Any:
+    return rearranging.split(ary, indices_or_sections, axis=0)
+
+
+def dsplit(ary: Any, indices_or_sections: Any) -> Any:
+    return rearranging.split(ary, indices_or_sections, axis=2)
+
+
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
+    return reductions.sum(rearranging.diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
+
+
+def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> Any:
+    _one_of("take", "the mode", mode, ("raise", "wrap", "clip"))
+    x, places = beside([a, indices])
+    if axis is None:
+        x, axis = flat(x), 0
+    if mode != "raise":
+        places, last = creation.as_tensor(places, "np.take"), x.shape[as_axis(axis, x.ndim, "np.take")] - 1
+        places = places % (last + 1) if mode == "wrap" else elementwise.clip(places, 0, last)
+    return indexing.take(x, places, axis=axis)
+
+
+def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
+    x, places = beside([arr, indices])
+    return indexing.take_along_axis(flat(x) if axis is None else x, places, axis=-1 if axis is None else axis)
+
+
+def sort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: bool | None = None) -> Any:
+    return indexing.sort(flat(a) if axis is None else a, axis=-1 if axis is None else axis)
+
+
+def argsort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: bool | None = None) -> Any:
+    return indexing.argsort(flat(a) if axis is None else a, axis=-1 if axis is None else axis)
+
+
+def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Any:
+    return indexing.partition(flat(a) if axis is None else a, kth, axis=-1 if axis is None else axis)
+
+
+def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Any:
+    return indexing.argpartition(flat(a) if axis is None else a, kth, axis=-1 if axis is None else axis)
+
+
+def lexsort(keys: Any, axis: int = -1) -> Any:
+    """The order by the last key, and where that is equal by the one before it."""
+    first, *rest = creation.as_tensors(beside(list(keys)), "lexsort")
+    order = indexing.argsort(first, axis=axis)
+    for key in rest:
+        sorted_key = indexing.take_along_axis(key, order, axis=axis)
+        order = indexing.take_along_axis(order, indexing.argsort(sorted_key, axis=axis), axis=axis)
+    return order
+
+
+def extract(condition: Any, arr: Any) -> Any:
+    mask, x = beside([condition, arr])
+    return indexing.take(flat(x), indexing.flatnonzero(creation.as_tensor(mask, "np.extract")), axis=0)
+
+
+def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
+    mask, x = beside([condition, a])
+    x, axis = (flat(x), 0) if axis is None else (x, axis)
+    return indexing.take(x, indexing.flatnonzero(creation.as_tensor(mask, "np.compress")), axis=axis)
+
+
+def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
+    _one_of("choose", "the mode", mode, ("raise", "wrap", "clip"))
+    options = creation.as_tensors(beside([*choices, a])[:-1], "choose")
+    which = operand(a, options[0], "np.choose")
+    which, *options = manipulation.broadcast_arrays(which, *options)
+    if mode != "raise":
+        last = len(options) - 1
+        which = which % (last + 1) if mode == "wrap" else elementwise.clip(which, 0, last)
+    rows = manipulation.expand_dims(which, axis=0)
+    return indexing.take_along_axis(manipulation.stack(options), rows, axis=0)[0]
+
+
+def pad(
+    array: Any, pad_width: Any, mode: Any = "constant", *, constant_values: Any = 0, reflect_type: str = "even"
+) -> Any:
+    """Constant borders, of one value or one for each side, and those that repeat elements of the array."""
+    _one_of("pad", "the mode", mode, ("constant", "edge", "reflect", "symmetric", "wrap"))
+    _one_of("pad", "the reflect_type", reflect_type, ("even",))
+    x = _tensor(array, "pad")
+    pairs = _pairs(pad_width, x.ndim, "the width")
+    if mode != "constant" or np.ndim(constant_values) == 0:
+        return manipulation.pad(x, pairs, mode=mode, value=constant_values)
+    for axis, (before, after) in enumerate(pairs):
+        sides = [(0, 0)] * x.ndim
+        for side, value in enumerate(_pairs(constant_values, x.ndim, "the values")[axis]):
+            sides[axis] = (0, after) if side else (before, 0)
+            x = manipulation.pad(x, sides, value=value)
+    return x
+
+
+def _pairs(value: Any, ndim: int, what: str) -> list[Any]:
+    """One pair for each axis, of a number, a pair, pairs, or a dict of them by axis."""
+    if isinstance(value, dict):
+        found = {as_axis(axis, ndim, "np.pad"): each for axis, each in value.items()}
+        return [_pairs(found.get(axis, 0), 1, what)[0] for axis in range(ndim)]
+    return _as_numpy(f"pad: {what}", lambda: np.broadcast_to(value, (ndim, 2)).tolist())  # type: ignore[no-any-return]
+
+
+def _as_numpy(name: str, call: Any) -> Any:
+    """What NumPy makes of arguments that hold no tensors; its complaints are ours."""
+    try:
+        return call()
+    except (ValueError, TypeError) as error:
+        raise errors.ArgumentError(f"np.{name}: {error}") from None
+
+
+# --- sums and differences ------------------------------------------------------------------------
+
+
+def nancumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    return statistics.nancumsum(flat(a) if axis is None else a, axis=axis, dtype=dtype)
+
+
+def nancumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    return statistics.nancumprod(flat(a) if axis is None else a, axis=axis, dtype=dtype)
+
+
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = _given, append: Any = _given) -> Any:
+    x = _tensor(a, "diff")
+    before, after = (_as_line(v, x, axis) for v in (prepend, append))
+    return reductions.diff(x, axis=axis, n=n, prepend=before, append=after)
+
+
+def _as_line(value: Any, x: Tensor[Any], axis: int) -> Any:
+    """A number as an element for each line along the axis."""
+    if value is _given or value is None or np.ndim(value):
+        return None if value is _given else beside([x, value])[1]
+    place = as_axis(axis, x.ndim, "np.diff")
+    shape = (*x.shape[:place], 1, *x.shape[place + 1 :])
+    return manipulation.broadcast_to(creation.as_tensors([x, value], "diff")[1], shape)
+
+
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    x = flat(_tensor(ary, "ediff1d"))
+    ends = [v for v in (to_begin, x, to_end) if v is not None]
+    parts = [flat(v) for v in creation.as_tensors(beside(ends), "ediff1d")]
+    inner = 0 if to_begin is None else 1
+    return manipulation.concat([*parts[:inner], reductions.diff(parts[inner]), *parts[inner + 1 :]])
+
+
+def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
+    """Between tensors: differentiable in both ends."""
+    x, y = (inexact(v, "linspace") for v in creation.as_tensors(beside([start, stop]), "linspace"))
+    x, y = manipulation.broadcast_arrays(x, y)
+    count = creation.as_integer(num, "np.linspace", "num")
+    ends = bool(endpoint) and count > 1
+    steps = np.arange(count).reshape(count, *(1,) * x.ndim) / max(count - bool(endpoint), 1)
+    part = operand(steps.astype(dtypes.floating(x.dtype) if x.dtype.kind == "f" else x.dtype), x, "linspace")
+    line = x + (y - x) * part
+    if ends:  # the last one is `stop` and not what rounding makes of it
+        line = manipulation.concat([line[:-1], manipulation.expand_dims(y, axis=0)])
+    line = manipulation.moveaxis(line, 0, axis)
+    return line if dtype is None else cast(line, dtypes.as_dtype(dtype))
+
+
+def logspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
+) -> Any:
+    if not any(isinstance(v, Tensor) for v in (start, stop)):
+        start = creation.as_tensor(start, "np.logspace") + creation.zeros_like(base)
+    line = base ** linspace(start, stop, num, endpoint, None, axis)
+    return line if dtype is None else cast(line, dtypes.as_dtype(dtype))
+
+
+def array_equiv(a1: Any, a2: Any) -> Any:
+    x, y = creation.as_tensors(beside([a1, a2]), "array_equiv")
+    try:
+        return reductions.all(x == y)
+    except errors.ShapeError:
+        return False
+
+
+# --- sets ----------------------------------------------------------------------------------------
+
+
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: Any = None,
+    *,
+    equal_nan: bool = True,
+    sorted: bool = True,
+) -> Any:
+    """As `ad.unique_all`, in which every nan is another value: here they are one, unless `equal_nan` is false."""
+    if axis is not None:
+        raise errors.ArgumentError("np.unique of a tensor: axis= is not supported; the elements count as one line")
+    values, places, inverse, counts = sets.unique_all(ar)
+    absent = int(reductions.count_nonzero(elementwise.isnan(values))) if values.dtype.kind in "fc" else 0
+    if equal_nan and absent > 1:
+        last = values.size - absent  # they stand at the end
+        values, places, inverse = values[: last + 1], places[: last + 1], elementwise.clip(inverse, None, last)
+        counts = manipulation.concat([counts[:last], counts[last:].sum(keepdims=True)])
+    asked = zip((return_index, return_inverse, return_counts), (places, inverse, counts), strict=True)
+    found = [each for wanted, each in asked if wanted]
+    return (values, *found) if found else values
+
+
+def union1d(ar1: Any, ar2: Any) -> Any:
+    return unique(manipulation.concat([flat(x) for x in beside([ar1, ar2])]))
+
+
+def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    x, y = creation.as_tensors(beside([ar1, ar2]), "intersect1d")
+    x = unique(x)
+    return x[sets.isin(x, y)]
+
+
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    x, y = creation.as_tensors(beside([ar1, ar2]), "setdiff1d")
+    x = flat(x) if assume_unique else unique(x)
+    return x[sets.isin(x, y, invert=True)]
+
+
+def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    x, y = creation.as_tensors(beside([ar1, ar2]), "setxor1d")
+    return unique(manipulation.concat([setdiff1d(x, y), setdiff1d(y, x)]))
+
+
+# --- polynomials, from the highest power down ----------------------------------------------------
+
+
+def polysub(a1: Any, a2: Any) -> Any:
+    x, y = beside([a1, a2])
+    return polynomials.polyadd(x, elementwise.negative(creation.as_tensor(y, "np.polysub")))
+
+
+def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
+    """With a constant for each integration, or one for all."""
+    if k is None or np.ndim(k) == 0:
+        return polynomials.polyint(p, m, k=0 if k is None else k)
+    for constant in list(k):
+        p = polynomials.polyint(p, 1, k=constant)
+    return p
+
+
+def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None, w: Any = None) -> Any:
+    x, y, *weights = beside([x, y, *([] if w is None else [w])])
+    return polynomials.polyfit(x, y, deg, rcond=rcond, w=weights[0] if weights else None)
+
+
+# --- linear algebra ------------------------------------------------------------------------------
+
+
+def einsum(*operands: Any, optimize: Any = None) -> Any:
+    """With a string, or with the axes of each array as integers behind it."""
+    if isinstance(operands[0], str):
+        subscripts, *arrays = operands
+        return products.einsum(subscripts, *beside(arrays))
+    arrays, axes = list(operands[: len(operands) // 2 * 2 : 2]), list(operands[1::2])
+    out = [operands[-1]] if len(operands) % 2 else []
+    words = [_axes_word(each) for each in [*axes, *out]]
+    return products.einsum("->".join([",".join(words[: len(arrays)]), *words[len(arrays) :]]), *beside(arrays))
+
+
+def _axes_word(axes: Any) -> str:
+    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    if not isinstance(axes, (list, tuple)) or not all(i is Ellipsis or i in range(len(letters)) for i in axes):
+        raise errors.ArgumentError(
+            f"np.einsum: the axes of an array are a list of integers below 52, received {errors.shown(axes)}"
+        )
+    return "".join("..." if i is Ellipsis else letters[i] for i in axes)
+
+
+def qr(a: Any, mode: str = "reduced") -> Any:
+    _one_of("linalg.qr", "the mode", mode, ("reduced", "complete", "r"))
+    return linalg.qr(a).R if mode == "r" else linalg.qr(a, mode=mode)
+
+
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
+    a = _hermitian(a) if hermitian else a
+    return linalg.svd(a, full_matrices=full_matrices) if compute_uv else linalg.svdvals(a)
+
+
+def eigh(a: Any, UPLO: str = "L") -> Any:
+    return linalg.eigh(_lower(a, UPLO))
+
+
+def eigvalsh(a: Any, UPLO: str = "L") -> Any:
+    return linalg.eigvalsh(_lower(a, UPLO))
+
+
+def _lower(a: Any, triangle: str) -> Tensor[Any]:
+    """The Hermitian matrix of which one triangle is given, by its lower one."""
+    _one_of("linalg.eigh", "UPLO", triangle, ("L", "U", "l", "u"))
+    x = _tensor(a, "linalg.eigh")
+    return elementwise.conj(manipulation.matrix_transpose(x)) if triangle in "uU" else x
+
+
+def _hermitian(a: Any) -> Tensor[Any]:
+    """The matrix of this lower triangle, which is all that NumPy reads."""
+    x = _tensor(a, "linalg")
+    below = manipulation.tril(x, k=-1)
+    return manipulation.tril(x) + elementwise.conj(manipulation.matrix_transpose(below))
+
+
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _given) -> Any:
+    return linalg.pinv(_hermitian(a) if hermitian else a, rtol=rcond if rtol is _given else rtol)
+
+
+def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+    A = _hermitian(A) if hermitian else A
+    if tol is None:
+        return linalg.matrix_rank(A, rtol=rtol)
+    values = linalg.svdvals(A)
+    bound = beside([values, tol])[1]
+    return reductions.count_nonzero(values > (bound[..., None] if np.ndim(bound) else bound), axis=-1)
+
+
+def lstsq(a: Any, b: Any, rcond: float | None = None) -> Any:
+    """Residuals only where NumPy has them: a line of them, empty without full rank or more rows than columns."""
+    x, y = creation.as_tensors(beside([a, b]), "lstsq")
+    found = linalg.lstsq(x, y, rtol=rcond)
+    rows, columns = x.shape
+    whole = rows > columns and int(found.rank) == columns
+    residuals = flat(found.residuals)
+    return type(found)(found.solution, residuals if whole else residuals[:0], found.rank, found.singular_values)
+
+
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+    x, y = creation.as_tensors(beside([a, b]), "tensorsolve")
+    if axes is not None:
+        x = manipulation.moveaxis(x, axes, tuple(range(x.ndim - len(axes), x.ndim)))
+    inner = x.shape[y.ndim :]
+    return manipulation.reshape(linalg.solve(manipulation.reshape(x, (y.size, math.prod(inner))), flat(y)), inner)
+
+
+def tensorinv(a: Any, ind: int = 2) -> Any:
+    x = _tensor(a, "linalg.tensorinv")
+    if creation.as_integer(ind, "np.linalg.tensorinv", "ind") <= 0:
+        raise errors.ArgumentError(f"np.linalg.tensorinv: ind is positive, received {ind}")
+    rows, columns = x.shape[:ind], x.shape[ind:]
+    return manipulation.reshape(
+        linalg.inv(manipulation.reshape(x, (math.prod(rows), math.prod(columns)))), (*columns, *rows)
+    )
