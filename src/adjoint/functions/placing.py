@@ -231,7 +231,8 @@ def one_hot(indices: Any, num_classes: int = -1, *, dtype: Any = None, axis: int
     if indices.dtype.kind not in "iu":
         raise errors.DtypeError(f"one_hot: indices are integers, received {indices.dtype}")
     if count == -1:
-        count = int(indices.device.values_of(indices._array).max(initial=-1)) + 1
+        values = indices.device.values_of(indices._array)
+        count = int(values.max()) + 1 if values.size else 0
     indices = verified(
         indices,
         lambda values: bool(values.min() >= 0 and values.max() < count),
