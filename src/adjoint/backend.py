@@ -226,6 +226,10 @@ class Backend(metaclass=_Interned):
         """The same array. One that is computed later raises the error then, where a part of it fails the test."""
         return array
 
+    def bare(self, array: Array) -> Array:
+        """The leaf's array behind all levels: of a batch, that of every example."""
+        raise NotImplementedError
+
     def behind(self, array: Array, value: Array) -> Array:
         """The array with another leaf's array of the same value behind its levels."""
         return value
@@ -287,6 +291,9 @@ class Leaf(Backend):
     def quiet(self) -> contextlib.AbstractContextManager[Any]:
         """A context without the library's floating-point warnings, for walks back over the user's code."""
         return contextlib.nullcontext()
+
+    def bare(self, array: Array) -> Array:
+        return array
 
     def computed(self, arrays: Sequence[Array]) -> list[np.ndarray[Any, Any]]:
         """The values of several arrays, which a lazy library computes at once."""
@@ -468,6 +475,9 @@ class Decorator(Backend, Generic[J]):
 
     def verified(self, array: Array, test: Callable[[Any], bool], error: Callable[[Any], Exception]) -> Array:
         return self.remade(array, lambda below: self.inner.verified(below, test, error))
+
+    def bare(self, array: Array) -> Array:
+        return self.inner.bare(self.unwrap(array))
 
     def behind(self, array: Array, value: Array) -> Array:
         return self.remade(array, lambda below: self.inner.behind(below, value))

@@ -362,7 +362,7 @@ def _solved(
     f: Function, x: Vector, b: Vector, tol: float, maxiter: int, symmetric: bool = False, transposed: bool = False
 ) -> tuple[Vector, Tensor[Any]]:
     """The u of A u = b, and whether it was found; A is the Jacobian of f at x, or its transpose."""
-    entries = x.size * builtins.max(math.prod(v.device.native(v._array).shape) for v in (x, b))
+    entries = x.size * builtins.max(math.prod(v.device.bare(v._array).shape) for v in (x, b))
     if x.size <= DENSE and entries <= _ENTRIES:
         matrix = jacobian(f, mode="forward")(x)
         u = solve(matrix.mT if transposed else matrix, b)

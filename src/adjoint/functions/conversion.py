@@ -98,9 +98,6 @@ def persist(tree: T, /) -> T:
 def _arrays(leaves: list[Any]) -> list[tuple[Leaf, Any]]:
     """The arrays behind all tensors and gradients among leaves, in order, with their backends."""
     tensors = [t for x in leaves for t in (x.values() if isinstance(x, Gradients) else [x]) if isinstance(t, Tensor)]
-    for x in tensors:
-        if tuple(x.device.native(x._array).shape) != x.shape:
-            x.numpy()  # raises, as the value of a batched tensor does
     return [(x.device.leaf, x.device.native(x._array)) for x in tensors]
 
 
@@ -239,7 +236,7 @@ def _status(x: Tensor[Any]) -> str:
 def _summary(x: Tensor[Any]) -> str:
     """What stands for values that nobody knows yet."""
     leaf: Leaf = x.device.leaf
-    return leaf.summary(x.device.native(x._array))
+    return leaf.summary(x.device.bare(x._array))
 
 
 def __repr__(x: Tensor[Any], /) -> str:
