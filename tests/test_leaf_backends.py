@@ -40,7 +40,10 @@ if array_api_strict is not None:  # what ArrayAPI promises to do with; later ver
         warnings.simplefilter("ignore")
         array_api_strict.set_array_api_strict_flags(api_version="2024.12")
 
-torch, jax, dask = optional("torch"), optional("jax"), optional("dask")
+torch, jax = optional("torch"), optional("jax")
+dask = optional("dask")
+if dask is not None:
+    dask.config.set(scheduler="synchronous")
 needs_dask = pytest.mark.skipif(dask is None, reason="dask is not installed")
 needs_torch = pytest.mark.skipif(torch is None, reason="torch is not installed")
 needs_jax = pytest.mark.skipif(jax is None, reason="jax is not installed")
@@ -85,8 +88,7 @@ def _as_leaves_are(request: pytest.FixtureRequest) -> Iterator[None]:
     reason = KNOWN.get(leaf, {}).get(request.node.name.replace(f"{leaf}-", "").replace(f"[{leaf}]", ""))
     if reason is not None:
         request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
-    quick = dask.config.set(scheduler="synchronous") if str(leaf).startswith("dask") else contextlib.nullcontext()
-    with jax.enable_x64(True) if leaf == "jax" else quick:
+    with jax.enable_x64(True) if leaf == "jax" else contextlib.nullcontext():
         yield
 
 

@@ -63,7 +63,9 @@ def gradients(leaf: Leaf, f: Callable[..., Any], values: Arrays) -> Arrays:
     return [np.asarray(leaf.to_numpy(x) if not isinstance(x, np.ndarray) else x) for x in found]
 
 
-@pytest.mark.parametrize("leaf", [pytest.param(name, marks=MARKS.get(name, [])) for name in LEAVES if "=" not in name])
+@pytest.mark.parametrize(
+    "leaf", [pytest.param(name, marks=MARKS.get(name, [])) for name in LEAVES if "digits" not in name]
+)
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_gradients(leaf: str, name: str) -> None:
     case, tracked = telling(name)

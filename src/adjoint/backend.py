@@ -218,12 +218,12 @@ class Backend(metaclass=_Interned):
         """All values there are, to look at: of a batch, those of every example."""
         return self.to_numpy(array)
 
-    def unknown(self, array: Array) -> bool:
-        """Whether there are no values to look at: a library traces a function, or computes later."""
-        return False
+    def known_values(self, array: Array) -> np.ndarray[Any, Any] | None:
+        """All values there are, for checks; None where they are not known yet, and whoever uses them has to check."""
+        return self.values_of(array)
 
     def verified(self, array: Array, test: Callable[[Any], bool], error: Callable[[Any], Exception]) -> Array:
-        """The same array. One that is computed later raises the error then, where a part of it fails the test."""
+        """The same array. One whose values are not known yet raises the error when a part of it fails the test."""
         return array
 
     def bare(self, array: Array) -> Array:
@@ -303,9 +303,9 @@ class Leaf(Backend):
         """The same arrays; those of a lazy library computed at once, and kept where they were computed."""
         return list(arrays)
 
-    def summary(self, array: Array) -> str:
-        """What people see in the place of values that nobody knows yet."""
-        return repr(self.native(array))
+    def summary(self, array: Array) -> str | None:
+        """What people see in the place of values that would have to be computed; None where they are there."""
+        return None
 
     def dump(self, array: Array) -> Any:
         return self.to_numpy(array)
@@ -470,8 +470,8 @@ class Decorator(Backend, Generic[J]):
     def native(self, array: Array) -> Any:
         return self.inner.native(self.unwrap(array))
 
-    def unknown(self, array: Array) -> bool:
-        return self.inner.unknown(self.unwrap(array))
+    def known_values(self, array: Array) -> np.ndarray[Any, Any] | None:
+        return self.inner.known_values(self.unwrap(array))
 
     def verified(self, array: Array, test: Callable[[Any], bool], error: Callable[[Any], Exception]) -> Array:
         return self.remade(array, lambda below: self.inner.verified(below, test, error))

@@ -608,26 +608,6 @@ def wrap(array: Array, device: Backend) -> Tensor[Any]:
     return out
 
 
-def known(x: Tensor[Any]) -> np.ndarray[Any, Any] | None:
-    """All values, of a batch those of every example, to be checked; None where nobody knows them yet."""
-    return None if x._device.unknown(x._array) else x._device.values_of(x._array)
-
-
-def verified(
-    x: Tensor[Any], test: Callable[[np.ndarray[Any, Any]], bool], error: Callable[[np.ndarray[Any, Any]], Exception]
-) -> Tensor[Any]:
-    """The tensor, with values that pass a test: now, or when they are computed, each part of them.
-
-    Test and error may be sent to other processes: they hold no tensors.
-    """
-    values = known(x)
-    if values is None:
-        return wrap(x._device.verified(x._array, test, error), x._device)
-    if values.size and not test(values):
-        raise error(values)
-    return x
-
-
 def refuse_ended(x: Tensor[Any], what: str) -> None:
     """Raises EndedError for a tensor that a transform has left over."""
     if x._device.ended:
@@ -797,6 +777,26 @@ def fitting(scalar: Any, dtype: DType, name: str) -> Any:
     if dtype.kind in "iu" and not np.iinfo(dtype).min <= scalar <= np.iinfo(dtype).max:
         raise errors.RangeError(f"{name}: {scalar} does not fit in {dtype}; convert the tensor with astype")
     return scalar
+
+
+def known(x: Tensor[Any]) -> np.ndarray[Any, Any] | None:
+    """All values, of a batch those of every example, for checks; None where a library has not computed them yet."""
+    return x._device.known_values(x._array)
+
+
+def verified(
+    x: Tensor[Any], test: Callable[[np.ndarray[Any, Any]], bool], error: Callable[[np.ndarray[Any, Any]], Exception]
+) -> Tensor[Any]:
+    """The tensor, with values that pass a test: now, or when they are computed, each part of them.
+
+    Test and error may be sent to other processes: they hold no tensors.
+    """
+    values = known(x)
+    if values is None:
+        return wrap(x._device.verified(x._array, test, error), x._device)
+    if values.size and not test(values):
+        raise error(values)
+    return x
 
 
 def unary(name: str, x: Tensor[Any]) -> Tensor[Any]:

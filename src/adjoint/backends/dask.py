@@ -75,6 +75,11 @@ class Dask(Leaf):
 
     # --- between arrays and the outside ---
 
+    @classmethod
+    def of(cls, value: Any) -> Dask | None:
+        array = sys.modules.get("dask.array")
+        return cls() if array is not None and isinstance(value, array.Array) else None
+
     def dtype_of(self, array: Array) -> DType:
         return array.dtype  # type: ignore[no-any-return]
 
@@ -103,20 +108,15 @@ class Dask(Leaf):
     def persisted(self, arrays: Sequence[Array]) -> list[Array]:
         return list(self.dask.persist(*arrays))
 
-    def unknown(self, array: Array) -> bool:
-        return True
-
-    @classmethod
-    def of(cls, value: Any) -> Dask | None:
-        da = sys.modules.get("dask.array")
-        return cls() if da is not None and isinstance(value, da.Array) else None
+    def known_values(self, array: Array) -> None:
+        return None
 
     def verified(self, array: Array, test: Callable[[Any], bool], error: Callable[[Any], Exception]) -> Array:
         labels = tuple(range(array.ndim))
         return self.blockwise(Verified(test, error), labels, [(array, labels)], array.dtype)
 
     def summary(self, array: Array) -> str:
-        return f"shape={tuple(array.shape)}, chunks={_shown(array.chunks)}, dtype={array.dtype}"
+        return f"shape={tuple(array.shape)}, chunks={_shown(array.chunks)}"
 
     # --- arrays of tasks ---
 

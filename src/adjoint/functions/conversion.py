@@ -98,7 +98,10 @@ def persist(tree: T, /) -> T:
 def _arrays(leaves: list[Any]) -> list[tuple[Leaf, Any]]:
     """The arrays behind all tensors and gradients among leaves, in order, with their backends."""
     tensors = [t for x in leaves for t in (x.values() if isinstance(x, Gradients) else [x]) if isinstance(t, Tensor)]
-    return [(x.device.leaf, x.device.native(x._array)) for x in tensors]
+    for x in tensors:
+        if tuple(x.device.bare(x._array).shape) != x.shape:
+            x.numpy()  # raises, as the value of a batched tensor does
+    return [(x.device.leaf, x.device.bare(x._array)) for x in tensors]
 
 
 def _at_once(found: list[tuple[Leaf, Any]], run: Callable[[Leaf, list[Any]], list[Any]]) -> list[Any]:
@@ -226,15 +229,15 @@ def __dlpack_device__(x: Tensor[Any], /) -> tuple[int, int]:
 
 def _status(x: Tensor[Any]) -> str:
     node = getattr(x._array, "node", None)
-    if node is None and not x.device.unknown(x._array) and x.device.values_of(x._array).shape != x.shape:
+    if node is None and tuple(x.device.bare(x._array).shape) != x.shape:
         return f", shape={x.shape} of each example"
     if node is None:
         return ", tracked" if x.device.tracked(x._array) else ""
     return ", leaf" if node.parents == () else f", tracked by {node.name}"
 
 
-def _summary(x: Tensor[Any]) -> str:
-    """What stands for values that nobody knows yet."""
+def _lazy(x: Tensor[Any]) -> str | None:
+    """What stands for values that would have to be computed."""
     leaf: Leaf = x.device.leaf
     return leaf.summary(x.device.bare(x._array))
 
@@ -244,8 +247,8 @@ def __repr__(x: Tensor[Any], /) -> str:
 
     In the place of values that are not computed yet stand the shape and its chunks.
     """
-    if x.device.unknown(x._array):
-        return f"Tensor({_summary(x)}, device={x.device}{_status(x)})"
+    if (lazy := _lazy(x)) is not None:
+        return f"Tensor({lazy}, dtype={x.dtype}, device={x.device}{_status(x)})"
     values = np.array2string(x.device.values_of(x._array), separator=", ", prefix="Tensor(")
     empty = "" if x.size else f"shape={x.shape}, "
     return f"Tensor({values}, {empty}dtype={x.dtype}, device={x.device}{_status(x)})"
@@ -256,9 +259,7 @@ def _repr_html_(x: Tensor[Any], /) -> str:
     import html  # used by few, and its table of entities takes a while
 
     facts = f"{x.dtype}, shape {x.shape}, {x.device}{_status(x)}"
-    values = (
-        _summary(x) if x.device.unknown(x._array) else np.array2string(x.device.values_of(x._array), separator=", ")
-    )
+    values = _lazy(x) or np.array2string(x.device.values_of(x._array), separator=", ")
     return (
         f'<div><span style="opacity:.7;font-size:85%">Tensor: {html.escape(facts)}</span>'
         f'<pre style="margin:.2em 0">{html.escape(values)}</pre></div>'

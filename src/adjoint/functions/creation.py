@@ -156,9 +156,9 @@ def tensor(values: Any, *, dtype: Any = None, device: Any = None) -> Tensor[Any]
     """
     if isinstance(values, Tensor):
         device = values.device if device is None else device
-        lazy = known(values) is None and _place(device).leaf is values.device.leaf
-        native: Any = values.device.native(values._array) if lazy else None
-        values = native if lazy and native.shape == values.shape else values.numpy()
+        bare = values.device.bare(values._array)
+        lazy = known(values) is None and _place(device).leaf is values.device.leaf and bare.shape == values.shape
+        values = bare if lazy else values.numpy()
     place = _place(device)
     adopted = _adopted(values, dtype, place)
     if adopted is not None:

@@ -159,7 +159,6 @@ def _beside(indices: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
 
 def as_places(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tensor[Any]:
     """Non-negative indices, or an error that names the first wrong one."""
-    values = known(indices)
 
     def wrong(low: int, high: int) -> Exception:
         return errors.OutOfRangeError(
@@ -167,14 +166,15 @@ def as_places(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tenso
             f"shape {shape}"
         )
 
-    if values is None:
-        indices = verified(
+    values = known(indices)
+    if values is None:  # leaves count negative ones from the end, too
+        return verified(
             indices,
-            lambda places: bool(places.min() >= -size and places.max() < size),
+            lambda places: -size <= places.min() and places.max() < size,
             lambda places: wrong(int(places.min()), int(places.max())),
         )
-    low, high = (-1, -1) if values is None else as_limits(values)
-    if values is not None and (low < -size or high >= size):
+    low, high = as_limits(values)
+    if low < -size or high >= size:
         raise wrong(low, high)
     return indices if low >= 0 else run("where", (indices < 0, indices + size, indices))
 

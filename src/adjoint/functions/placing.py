@@ -10,11 +10,11 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_integer, as_shape, as_tensor, as_tensors, inexact, made
-from adjoint.functions.indexing import as_key, as_limits, as_places
+from adjoint.functions.indexing import as_key, as_places
 from adjoint.functions.manipulation import broadcast_to, moveaxis, reshape
 from adjoint.functions.reductions import as_axis
 from adjoint.primitives import ARRAY, index_shape
-from adjoint.tensor import Tensor, cast, known, operand, run, verified
+from adjoint.tensor import Tensor, cast, operand, run, verified
 
 B = TypeVar("B", bound=Backend)
 
@@ -106,25 +106,23 @@ def _segments(x: Any, segments: Any, num_segments: Any, axis: int, name: str) ->
     return x, *_counted(segments, count, name)
 
 
+def _above(values: np.ndarray[Any, Any]) -> int:
+    """One more than the largest number."""
+    return int(values.max()) + 1 if values.size else 0
+
+
 def _counted(numbers: Tensor[Any], count: int | None, name: str) -> tuple[Tensor[Any], int]:
     """Numbers from 0, and one more than the largest, or as many as is said."""
-    if count is not None and known(numbers) is None:
-        numbers = verified(
-            numbers,
-            lambda values: bool(values.min() >= 0 and values.max() < count),
-            lambda values: errors.OutOfRangeError(
-                f"{name}: expected numbers from 0 to {count - 1}, received some from {values.min()} to {values.max()}"
-            ),
-        )
-    values = numbers.numpy() if count is None else known(numbers)
-    low, high = (0, -1) if values is None else as_limits(values)
-    if low < 0 or (count is not None and high >= count):
-        raise errors.OutOfRangeError(
-            f"{name}: expected numbers from 0"
-            + ("" if count is None else f" to {count - 1}")
-            + f", received some from {low} to {high}"
-        )
-    return cast(numbers, dtypes.int64), high + 1 if count is None else count
+    upto = "" if count is None else f" to {count - 1}"
+    size = _above(numbers.numpy()) if count is None else count
+    numbers = verified(
+        numbers,
+        lambda values: values.min() >= 0 and values.max() < size,
+        lambda values: errors.OutOfRangeError(
+            f"{name}: expected numbers from 0{upto}, received some from {values.min()} to {values.max()}"
+        ),
+    )
+    return cast(numbers, dtypes.int64), size
 
 
 def _joined(name: str, mode: str, x: Any, segments: Any, num_segments: Any, axis: int, start: Any) -> Any:
@@ -231,11 +229,10 @@ def one_hot(indices: Any, num_classes: int = -1, *, dtype: Any = None, axis: int
     if indices.dtype.kind not in "iu":
         raise errors.DtypeError(f"one_hot: indices are integers, received {indices.dtype}")
     if count == -1:
-        values = indices.device.values_of(indices._array)
-        count = int(values.max()) + 1 if values.size else 0
+        count = _above(indices.device.values_of(indices._array))
     indices = verified(
         indices,
-        lambda values: bool(values.min() >= 0 and values.max() < count),
+        lambda values: values.min() >= 0 and values.max() < count,
         lambda values: errors.OutOfRangeError(
             f"one_hot: indices from {values.min()} to {values.max()}, but there are {count} classes, from 0"
         ),

@@ -186,7 +186,7 @@ def _check_classes(labels: Tensor[Any], classes: int, name: str, least: int = 0)
     """The labels, which are numbers of classes."""
     return verified(
         labels,
-        lambda values: bool(least <= values.min() and values.max() < classes),
+        lambda values: least <= values.min() and values.max() < classes,
         lambda values: errors.OutOfRangeError(
             f"{name}: targets from {values.min()} to {values.max()}, but there are {classes} classes, from 0"
         ),

@@ -171,7 +171,7 @@ def _table(name: str, indices: Any, weight: Any) -> tuple[Tensor[Any], Tensor[An
     rows = weight.shape[0]
     places = verified(
         places,
-        lambda values: bool(values.min() >= 0 and values.max() < rows),
+        lambda values: values.min() >= 0 and values.max() < rows,
         lambda values: errors.OutOfRangeError(
             f"{name}: indices from {values.min()} to {values.max()}, but there are {rows} rows, from 0"
         ),

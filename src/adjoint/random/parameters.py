@@ -138,6 +138,6 @@ def _checked(x: Tensor[Any], name: str, what: str, test: Callable[[Any], Any], w
         x,
         lambda values: bool(np.all(test(values))),
         lambda values: errors.ArgumentError(
-            f"{name}: {what} must {wording}, received {np.asarray(values)[~np.asarray(test(values))].flat[0]}"
+            f"{name}: {what} must {wording}, received {values[~np.asarray(test(values))].flat[0]}"
         ),
     )
