@@ -142,11 +142,30 @@ def test_persist_keeps_values_and_tracking(here: None) -> None:
     assert ad.persist([1, ad.tensor(2.0)])[0] == 1
 
 
+def test_inside_of_transforms(lazy: list[int]) -> None:
+    x = ad.asarray(ROWS, device=SMALL)
+    seen = []
+
+    def f(row: ad.Tensor[Any]) -> ad.Tensor[Any]:
+        seen.append(repr(row))
+        return ad.sin(row * row).sum()
+
+    found = ad.vmap(f)(x), ad.vmap(ad.grad(f))(x), ad.hessian(f)(x[0]), ad.jvp(f, (x[1],), (x[2],))[1]
+    assert all("chunks=" in text for text in seen)
+    with pytest.raises(errors.TrackedError, match="batched"):
+        ad.vmap(lambda row: ad.persist(row))(x)
+    lazy.append(1)
+    for y, expected in zip(ad.compute(found), (
+        ad.vmap(f)(ROWS), ad.vmap(ad.grad(f))(ROWS), ad.hessian(f)(ROWS[0]), ad.jvp(f, (ROWS[1],), (ROWS[2],))[1]
+    ), strict=True):  # fmt: skip
+        np.testing.assert_allclose(y, expected, rtol=1e-12)
+
+
 # --- chunks ---
 
 
 def blocks(x: ad.Tensor[Any]) -> Any:
-    return x.device.bare(x._array).chunks
+    return x.native().chunks
 
 
 def test_primitives_keep_chunks(lazy: list[int]) -> None:

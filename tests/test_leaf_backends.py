@@ -367,7 +367,7 @@ def test_linear_algebra_refuses_singular_matrices(leaf: str) -> None:
         ("cholesky", -np.eye(2)),
     ):
         with pytest.raises(np.linalg.LinAlgError):
-            called(B, name, [B.from_numpy(x, copy=True) for x in operands], {})
+            B.to_numpy(called(B, name, [B.from_numpy(x, copy=True) for x in operands], {}))
 
 
 @every_leaf
@@ -380,13 +380,9 @@ def test_cholesky_reads_the_lower_triangle_alone(leaf: str) -> None:
 @pytest.mark.parametrize("label", [-1, 3])
 def test_cross_entropy_refuses_labels_that_are_no_classes(leaf: str, label: int) -> None:
     B = LEAVES[leaf]()
-    with pytest.raises(errors.OutOfRangeError):
-        called(
-            B,
-            "softmax_cross_entropy",
-            [B.from_numpy(x, copy=True) for x in (np.zeros((2, 3)), np.asarray([0, label]))],
-            {},
-        )
+    arrays = [B.from_numpy(x, copy=True) for x in (np.zeros((2, 3)), np.asarray([0, label]))]
+    with pytest.raises(errors.OutOfRangeError):  # where values are computed later, when they are
+        B.to_numpy(called(B, "softmax_cross_entropy", arrays, {}))
 
 
 @every_leaf

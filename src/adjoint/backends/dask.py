@@ -359,7 +359,8 @@ def _matmul(B: Dask, x: Array, y: Array) -> Array:
     shared = {0: y.chunks[-2]} if not hasattr(y, "spread_of") else {}
     x = B.beside(x, (*[-1] * (x.ndim - 1), 0), shared)
     y = B.beside(y, (*[-1] * (y.ndim - 2), 0, -1), {0: x.chunks[-1]})
-    return B.da.matmul(x, y)
+    out = B.da.matmul(x, y)
+    return out if out.dtype == x.dtype else out.astype(x.dtype)  # Dask adds up short integers in long ones
 
 
 # --- structure -----------------------------------------------------------------------------------

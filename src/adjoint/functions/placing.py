@@ -106,10 +106,15 @@ def _segments(x: Any, segments: Any, num_segments: Any, axis: int, name: str) ->
     return x, *_counted(segments, count, name)
 
 
+def _above(values: np.ndarray[Any, Any]) -> int:
+    """One more than the largest number."""
+    return int(values.max()) + 1 if values.size else 0
+
+
 def _counted(numbers: Tensor[Any], count: int | None, name: str) -> tuple[Tensor[Any], int]:
     """Numbers from 0, and one more than the largest, or as many as is said."""
     upto = "" if count is None else f" to {count - 1}"
-    size = int(numbers.numpy().max(initial=-1)) + 1 if count is None else count
+    size = _above(numbers.numpy()) if count is None else count
     numbers = verified(
         numbers,
         lambda values: values.min() >= 0 and values.max() < size,
@@ -224,7 +229,7 @@ def one_hot(indices: Any, num_classes: int = -1, *, dtype: Any = None, axis: int
     if indices.dtype.kind not in "iu":
         raise errors.DtypeError(f"one_hot: indices are integers, received {indices.dtype}")
     if count == -1:
-        count = int(indices.device.values_of(indices._array).max(initial=-1)) + 1
+        count = _above(indices.device.values_of(indices._array))
     indices = verified(
         indices,
         lambda values: values.min() >= 0 and values.max() < count,

@@ -260,7 +260,7 @@ def _bags(places: Tensor[Any], offsets: Any, last: bool, name: str) -> tuple[Any
     if places.ndim != 1 or offsets is None:
         raise errors.ShapeError(f"{name}: indices are (bags, length), or a row with offsets; received {places.shape}")
     given = operand(offsets, places, name)
-    starts = np.asarray(given.device.values_of(given._array))
+    starts = np.asarray(given.device.values_of(given._array) if isinstance(offsets, Tensor) else offsets)
     if starts.ndim != 1 or starts.dtype.kind not in "iu":
         raise errors.DtypeError(f"{name}: offsets are a row of integers, received {given.dtype} of shape {given.shape}")
     starts = starts.astype(np.int64)

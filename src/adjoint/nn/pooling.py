@@ -17,7 +17,7 @@ from adjoint.functions.placing import put_along_axis
 from adjoint.functions.reductions import argmax
 from adjoint.nn.arguments import Sizes, images, sizes
 from adjoint.primitives import Shape, window_shape
-from adjoint.tensor import Tensor, cast, known, operand, run
+from adjoint.tensor import Tensor, cast, operand, run, verified
 
 B = TypeVar("B", bound=Backend)
 
@@ -336,11 +336,13 @@ def _max_unpool(
         if isinstance(output_size, (tuple, list)) and tuple(output_size[: -axes or None]) in (lead, lead[-1:]):
             output_size = output_size[-axes:] if len(output_size) > axes else output_size
         wanted = sizes(output_size, axes, name, "output_size", 1)
-    values = known(places)
-    if values is not None and values.size and (values.min() < 0 or values.max() >= math.prod(wanted)):
-        raise errors.OutOfRangeError(
+    places = verified(
+        places,
+        lambda values: values.min() >= 0 and values.max() < math.prod(wanted),
+        lambda values: errors.OutOfRangeError(
             f"{name}: indices from {values.min()} to {values.max()} in images of {wanted}; give their output_size"
-        )
+        ),
+    )
     flat = made(x.device, "full", shape=(*lead, math.prod(wanted)), value=0, dtype=x.dtype)
     count = math.prod(x.shape[len(lead) :])
     line, at = reshape(x, (*lead, count)), reshape(places, (*lead, count))
