@@ -32,39 +32,34 @@ from benchmarks.networks import NETWORKS
 COMPARISONS = [*ARRAYS, *FIELDS, *NETWORKS]
 PAGE = Path(__file__).parent.parent / "docs" / "function_costs.md"
 CALLS = 40e-6  # seconds: what so little is between them is Python's between primitives, not NumPy's work
-EXACT = "accurate where the plain formula cancels, defined at the ends, computed in double precision"
+EXACT = "accurate where the plain formula cancels, which takes more passes; single precision in double"
 CHOICE = "choices with the derivative of one side at the kink, where minimum and maximum would share it"
+ALONG = "calls, of some ten primitives"
 GAMMA = "logarithms of gamma numbers, which do not underflow, in double precision"
 LOOPS = "passes over arrays, of all branches, where theirs is a compiled loop over elements"
 CAUSES = {  # of what stays above the bound, by the beginning of the name; others make a pass for each primitive
     "unstack": "a tensor object for each row",
     "special.": EXACT,
-    "nn.softshrink": CHOICE,
-    "nn.hardswish": CHOICE,
-    "nn.elu": CHOICE,
-    "nn.celu": CHOICE,
-    "nn.selu": CHOICE,
     "nn.prelu": CHOICE,
-    "nn.smooth_l1_loss": CHOICE,
-    "nn.huber_loss": CHOICE,
-    "nn.margin_ranking_loss": CHOICE,
-    "nn.multi_margin_loss": CHOICE,
-    "nn.binary_cross_entropy": "logarithms bounded, and no gradient of what is not chosen",
-    "nn.kl_div": "zeros among the targets count as zero",
-    "nn.gaussian_nll_loss": "variances are raised to eps, with a gradient",
+    "nn.hardswish": "a pass more, so that infinite numbers are not multiplied with zero",
+    "nn.multi_margin_loss": ALONG,
+    "nn.cosine": ALONG,
+    "nn.binary_cross_entropy": "whether a logarithm needs its bound is looked up first",
+    "nn.kl_div": "whether there are zeros among the targets is looked up first",
+    "nn.gaussian_nll_loss": "whether variances are below eps is looked up first",
     "nn.grid_sample": "places outside, infinite and nan ones included, are told for each of the four neighbours",
     "nn.fold": "a transposed convolution, which has the gradient, in place of nine additions into slices",
     "nn.dropout": "numbers are drawn by one generator for all backends, and chosen rather than multiplied",
     "isin, floats": "a search among sorted values, where NumPy sorts both",
     "linalg.lstsq": "the pseudoinverse of a singular value decomposition, which the gradient needs",
-    "linalg.vector_norm": "sizes are taken apart from the power, for the gradient at zero",
+    "linalg.vector_norm": "whether there are zeros is looked up first, for the gradient there",
     "random.categorical": "noise for each class, so that logits may differ; those lines have one distribution",
     **dict.fromkeys(("random.gamma", "random.chisquare", "random.beta", "random.dirichlet", "random.student_t"), GAMMA),
     "nanmedian": "the places for all numbers of elements, which need not be known",
     "nanquantile": "the places for all numbers of elements, which need not be known",
     "nanpercentile": "the places for all numbers of elements, which need not be known",
     "unique_": "an order by stable ranks, which gives places found first",
-    "one_hot": "places outside have no class, so each is compared with all",
+    "one_hot": "classes are checked first",
     "segment_": "segments are checked first, and the ground is made and copied",
     "scatter": "places are checked first, and x is copied",
     "histogram": "where values lie, over the whole array; NumPy goes block by block",

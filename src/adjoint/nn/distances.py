@@ -10,7 +10,7 @@ import numpy as np
 from adjoint import errors, linalg
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_number, as_tensors
-from adjoint.functions.elementwise import divide, minimum, where
+from adjoint.functions.elementwise import divide, minimum, sqrt, where
 from adjoint.functions.products import vecdot
 from adjoint.functions.reductions import as_axis
 from adjoint.nn.arguments import real, reduced
@@ -109,7 +109,7 @@ def cosine_embedding_loss(
             f"{target.shape}"
         )
     least = 1e-12  # is added to the squared lengths, as PyTorch does
-    cosine = vecdot(x1, x2) / ((vecdot(x1, x1) + least) * (vecdot(x2, x2) + least)) ** 0.5
+    cosine = vecdot(x1, x2) / sqrt((vecdot(x1, x1) + least) * (vecdot(x2, x2) + least))
     apart = above(cosine - as_number(margin, name, "margin"))
     losses = where(target == 1, 1 - cosine, 0.0) + where(target == -1, apart, 0.0)
     return reduced(losses, reduction, name)
