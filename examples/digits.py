@@ -167,6 +167,8 @@ def _device(text: str) -> ad.Autodiff[Any]:
         device = ad.device(text)
     except ad.errors.AdjointError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+    if device is device.leaf:  # what computes is named alone: gradients come on top
+        return ad.Autodiff(device)
     if not isinstance(device, ad.Autodiff):
         raise argparse.ArgumentTypeError(f"{device} computes without gradients; train on autodiff<{device}>")
     return device
@@ -177,7 +179,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--epochs", type=at_least(1), default=100, help="times through the training images (100)")
     parser.add_seed("the split, the weights and the noise")
     parser.add_argument(
-        "--device", type=_device, default=os.environ.get("ADJOINT_DEVICE") or "autodiff<numpy>", help="by its name"
+        "--device",
+        type=_device,
+        default=os.environ.get("ADJOINT_DEVICE") or "autodiff<numpy>",
+        help="by its name: numpy, torch:cpu, cupy:0, jax, autodiff<...>",
     )
     parser.add_out()
     options = parser.parse_args(arguments)

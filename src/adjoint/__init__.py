@@ -3,8 +3,12 @@
 from adjoint import errors, fft, implicit, linalg, nn, random, scipy, special, testing
 from adjoint.backend import Backend
 from adjoint.backends.array_api import ArrayAPI
+from adjoint.backends.cupy import CuPy
+from adjoint.backends.dask import Dask
+from adjoint.backends.jax import JAX
 from adjoint.backends.numpy import NumPy
 from adjoint.backends.reference import Reference
+from adjoint.backends.torch import Torch
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
 from adjoint.decorators.dependence import Dependence
@@ -59,6 +63,7 @@ from adjoint.functions.choosing import (
     rad2deg,
     select,
 )
+from adjoint.functions.conversion import compute, persist
 from adjoint.functions.creation import (
     arange,
     asarray,
@@ -314,11 +319,14 @@ __array_api_version__ = "2024.12"
 __version__ = "0.1.0"
 
 __all__ = [
+    "JAX",
     "ArrayAPI",
     "Autodiff",
     "Backend",
     "Batched",
     "Checked",
+    "CuPy",
+    "Dask",
     "Dependence",
     "Gradients",
     "NumPy",
@@ -327,6 +335,7 @@ __all__ = [
     "Tangent",
     "Taylor",
     "Tensor",
+    "Torch",
     "__array_api_version__",
     "__array_namespace_info__",
     "__version__",
@@ -380,6 +389,7 @@ __all__ = [
     "column_stack",
     "complex64",
     "complex128",
+    "compute",
     "concat",
     "cond",
     "conj",
@@ -536,6 +546,7 @@ __all__ = [
     "partition",
     "percentile",
     "permute_dims",
+    "persist",
     "pi",
     "piecewise",
     "polyadd",

@@ -14,7 +14,7 @@ import itertools
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -184,6 +184,10 @@ class Backend(metaclass=_Interned):
         """Whether some level records what is done with this array."""
         return False
 
+    def moved(self, array: Array, source: Backend) -> Array:
+        """An array of `source`, the same chain over another leaf, as one of this backend."""
+        raise NotImplementedError
+
     def varies(self, array: Array) -> bool:
         """Whether this level knows more of the array than the inner one; if not, it is a constant here."""
         return False
@@ -198,13 +202,37 @@ class Backend(metaclass=_Interned):
         """A NumPy array as an array of this backend; `copy=False` may share its memory."""
         raise NotImplementedError
 
+    def adopted(self, value: Any) -> Array | None:
+        """An array of the leaf's own library as one of this backend, without a copy; None for anything else."""
+        return None
+
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
         """The values, which the caller must not write to."""
         raise NotImplementedError
 
+    def native(self, array: Array) -> Any:
+        """The value as an array of the leaf's own library, which the caller must not write to."""
+        return array
+
     def values_of(self, array: Array) -> np.ndarray[Any, Any]:
         """All values there are, to look at: of a batch, those of every example."""
         return self.to_numpy(array)
+
+    def known_values(self, array: Array) -> np.ndarray[Any, Any] | None:
+        """All values there are, for checks; None where they are not known yet, and whoever uses them has to check."""
+        return self.values_of(array)
+
+    def verified(self, array: Array, test: Callable[[Any], bool], error: Callable[[Any], Exception]) -> Array:
+        """The same array. One whose values are not known yet raises the error when a part of it fails the test."""
+        return array
+
+    def bare(self, array: Array) -> Array:
+        """The leaf's array behind all levels: of a batch, that of every example."""
+        raise NotImplementedError
+
+    def behind(self, array: Array, value: Array) -> Array:
+        """The array with another leaf's array of the same value behind its levels."""
+        return value
 
     def dump(self, array: Array) -> Any:
         """What of an array goes into a pickle."""
@@ -248,15 +276,47 @@ class Leaf(Backend):
             self._seed = int.from_bytes(os.urandom(8), "little")
         return self._seed, next(self._counter)
 
+    def moved(self, array: Array, source: Backend) -> Array:
+        return self.from_numpy(source.to_numpy(array), copy=False)
+
+    @classmethod
+    def of(cls, value: Any) -> Leaf | None:
+        """The leaf that an array of the library is on, None for anything else; it does not import the library."""
+        return None
+
+    def widest(self, dtype: DType) -> DType:
+        """The dtype of Python's numbers and of other constants, or the next narrower one that the library has."""
+        return dtype
+
     def quiet(self) -> contextlib.AbstractContextManager[Any]:
         """A context without the library's floating-point warnings, for walks back over the user's code."""
         return contextlib.nullcontext()
+
+    def bare(self, array: Array) -> Array:
+        return array
+
+    def computed(self, arrays: Sequence[Array]) -> list[np.ndarray[Any, Any]]:
+        """The values of several arrays, which a lazy library computes at once."""
+        return [self.to_numpy(array) for array in arrays]
+
+    def persisted(self, arrays: Sequence[Array]) -> list[Array]:
+        """The same arrays; those of a lazy library computed at once, and kept where they were computed."""
+        return list(arrays)
+
+    def summary(self, array: Array) -> str | None:
+        """What people see in the place of values that would have to be computed; None where they are there."""
+        return None
 
     def dump(self, array: Array) -> Any:
         return self.to_numpy(array)
 
     def load(self, state: Any, *, keys: dict[Any, Any] | None) -> Array:
         return self.from_numpy(state, copy=keys is not None)
+
+
+def over_leaf(device: Backend, leaf: Backend) -> Backend:
+    """The chain of a backend over another leaf."""
+    return device.over(over_leaf(device.inner, leaf)) if isinstance(device, Decorator) else leaf
 
 
 def living() -> list[Backend]:
@@ -300,8 +360,17 @@ class Decorator(Backend, Generic[J]):
         return vars(self.inner).setdefault("decorated", {})  # type: ignore[no-any-return]  # goes when the inner one goes
 
     def over(self, other: Backend) -> Backend:
-        """The same level, with the same options, over another inner backend."""
-        return type(self)(other, *self.configuration()[1:])  # type: ignore[arg-type]
+        """The same level, with the same options, over another inner backend; there and back is the level itself."""
+        if other is self.inner:
+            return self
+        options = self.configuration()[1:]
+        if self.interned and self.template is self:
+            return type(self)(other, *options)  # type: ignore[arg-type]
+        siblings: dict[Backend, Backend] = vars(self).setdefault("_siblings", {self.inner: self})
+        if other not in siblings:
+            made = type(self)(other, *options) if self.template is self else type(self).fresh(other, *options)  # type: ignore[arg-type]
+            siblings[other], vars(made)["_siblings"] = made, siblings
+        return siblings[other]
 
     @classmethod
     def fresh(cls, inner: Backend, *options: Any) -> Self:
@@ -329,6 +398,9 @@ class Decorator(Backend, Generic[J]):
         self.forget()
         for level in list(vars(self).pop("decorated", {}).values()):
             level.end()
+        for level in list(vars(self).pop("_siblings", {}).values()):
+            if not level.ended:
+                level.end()
 
     @property
     def template(self) -> Backend:
@@ -372,6 +444,10 @@ class Decorator(Backend, Generic[J]):
     def copied(self, array: Array) -> Array:
         return self.remade(array, self.inner.copied)
 
+    def moved(self, array: Array, source: Backend) -> Array:
+        assert isinstance(source, Decorator)
+        return self.remade(array, lambda value: self.inner.moved(value, source.inner))
+
     def tracked(self, array: Array) -> bool:
         return self.varies(array) or self.inner.tracked(self.unwrap(array))
 
@@ -381,11 +457,30 @@ class Decorator(Backend, Generic[J]):
     def from_numpy(self, values: np.ndarray[Any, Any], *, copy: bool) -> Array:
         return self.wrap(self.inner.from_numpy(values, copy=copy))
 
+    def adopted(self, value: Any) -> Array | None:
+        found = self.inner.adopted(value)
+        return None if found is None else self.wrap(found)
+
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
         return self.inner.to_numpy(self.unwrap(array))
 
     def values_of(self, array: Array) -> np.ndarray[Any, Any]:
         return self.inner.values_of(self.unwrap(array))
+
+    def native(self, array: Array) -> Any:
+        return self.inner.native(self.unwrap(array))
+
+    def known_values(self, array: Array) -> np.ndarray[Any, Any] | None:
+        return self.inner.known_values(self.unwrap(array))
+
+    def verified(self, array: Array, test: Callable[[Any], bool], error: Callable[[Any], Exception]) -> Array:
+        return self.remade(array, lambda below: self.inner.verified(below, test, error))
+
+    def bare(self, array: Array) -> Array:
+        return self.inner.bare(self.unwrap(array))
+
+    def behind(self, array: Array, value: Array) -> Array:
+        return self.remade(array, lambda below: self.inner.behind(below, value))
 
     def dump(self, array: Array) -> Any:
         return self.inner.dump(self.unwrap(array))

@@ -8,6 +8,7 @@ import functools
 import importlib
 import os
 import re
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -15,10 +16,14 @@ from types import TracebackType
 from typing import Any
 
 from adjoint import errors
-from adjoint.backend import Backend, Decorator
+from adjoint.backend import Backend, Decorator, Leaf
 from adjoint.backends.array_api import ArrayAPI
+from adjoint.backends.cupy import CuPy
+from adjoint.backends.dask import Dask
+from adjoint.backends.jax import JAX
 from adjoint.backends.numpy import NumPy
 from adjoint.backends.reference import Reference
+from adjoint.backends.torch import Torch
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
 from adjoint.decorators.dependence import Dependence
@@ -32,6 +37,7 @@ _current: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoi
 _active: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_level", default=None)
 
 _LEAVES: dict[str, Callable[..., Backend]] = {"numpy": NumPy, "reference": Reference}
+_LIBRARIES: dict[str, type[Leaf]] = {"cupy": CuPy, "dask": Dask, "jax": JAX, "torch": Torch}  # optional
 _DECORATORS: dict[str, Callable[..., Backend]] = {
     "autodiff": Autodiff,
     "tangent": Tangent,
@@ -43,6 +49,7 @@ _DECORATORS: dict[str, Callable[..., Backend]] = {
 }
 _OPTIONS = {
     "reference": {"digits"},
+    "dask": {"chunks"},
     "autodiff": {"checkpointing", "strong_zero"},
     "taylor": {"order"},
     "batched": {"size", "randomness"},
@@ -61,11 +68,25 @@ class _Setting:
         self.taken_back = False
 
 
-def device(name: str | Backend) -> Backend:
-    """The backend of a name such as `"numpy"`, `"autodiff<numpy>"`, `"autodiff[strong_zero]<reference>"`.
+def foreign() -> bool:
+    """Whether an optional library was imported, so that there may be arrays of it."""
+    return not sys.modules.keys().isdisjoint(_LIBRARIES)
 
-    `"array_api[module]"` imports the module. A backend comes back as it is, so that both do wherever a device
-    is wanted. Raises DeviceError for a name that means none, EndedError for the level of a transform that has returned.
+
+def home(value: Any) -> Backend | None:
+    """The leaf that an array of an optional library is on; None for anything else. Imports nothing.
+
+    >>> home([1.0, 2.0])
+    """
+    return next((leaf for kind in _LIBRARIES.values() if (leaf := kind.of(value)) is not None), None)
+
+
+def device(name: str | Backend) -> Backend:
+    """The backend of a name such as `"numpy"`, `"autodiff<torch:cpu>"`, `"autodiff[strong_zero]<reference>"`.
+
+    `"torch:cuda:0"` is a device of an optional library, `"array_api[module]"` imports the module. A backend comes
+    back as it is, so that both do wherever a device is wanted. Raises DeviceError for a name that means none,
+    EndedError for the level of a transform that has returned.
 
     >>> device("autodiff<autodiff<numpy>>").inner
     autodiff<numpy>
@@ -81,16 +102,19 @@ def device(name: str | Backend) -> Backend:
         raise errors.DeviceError(
             f"a device is a backend such as ad.NumPy() or the name of one; received {errors.shown(name)}"
         )
-    parts = re.fullmatch(r"(\w+)(?:\[([^\]]*)\])?(?:<(.*)>)?", name.strip())
+    parts = re.fullmatch(r"(\w+)(?::([\w:]+))?(?:\[([^\]]*)\])?(?:<(.*)>)?", name.strip())
     if parts is not None:
-        kind, inside, inner = parts[1].lower(), parts[2], parts[3]
-        if inner is not None and kind in _DECORATORS:
+        kind, place, inside, inner = parts[1].lower(), parts[2], parts[3], parts[4]
+        if inner is None and kind in _LIBRARIES:
+            given = () if place is None else (int(place) if place.isdecimal() else place,)
+            return _LIBRARIES[kind](*given, **_options(name, kind, inside))
+        if inner is not None and kind in _DECORATORS and place is None:
             return _DECORATORS[kind](device(inner), **_options(name, kind, inside))
-        if inner is None and kind in _LEAVES:
+        if inner is None and kind in _LEAVES and place is None:
             return _LEAVES[kind](**_options(name, kind, inside))
-        if inner is None and kind == "array_api" and inside:
+        if inner is None and kind == "array_api" and inside and place is None:
             return _array_api(name, inside.strip())
-    known = ", ".join([*_LEAVES, "array_api[module]", *(f"{d}<...>" for d in _DECORATORS)])
+    known = ", ".join([*_LEAVES, *_LIBRARIES, "array_api[module]", *(f"{d}<...>" for d in _DECORATORS)])
     raise errors.DeviceError(f"no device is called {name!r}; known are {known}")
 
 

@@ -20,7 +20,7 @@ from adjoint.functions.creation import as_integer, as_number, as_shape, as_tenso
 from adjoint.functions.manipulation import roll
 from adjoint.functions.reductions import as_axis, as_flag
 from adjoint.primitives.linalg import complex_dtype
-from adjoint.tensor import Axis, Tensor, cast, run, wrap
+from adjoint.tensor import Axis, Tensor, cast, known, run, wrap
 
 B = TypeVar("B", bound=Backend)
 
@@ -585,7 +585,8 @@ def istft(
         raise errors.ArgumentError(f"istft: {count} frames of {n} elements, {hop} apart, hold no {wanted} elements")
     signal, total = signal[..., start : start + min(wanted, held)], total[start : start + min(wanted, held)]
     bare = run("less_equal", (total, 1e-11))
-    if not total.device.tracked(total._array) and bool(bare.any()):
+    missing = None if total.device.tracked(total._array) else known(bare)
+    if missing is not None and missing.any():
         raise errors.ArgumentError(
             "istft: elements that the windows of all frames leave out cannot be found again; take a smaller "
             "hop_length, center=True, or a window without zeros at its ends"

@@ -8,6 +8,7 @@ Derivatives (2008), chapter 15; M. Blondel et al., Efficient and modular implici
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +26,7 @@ from adjoint.transforms.forward import jvp, linearize
 from adjoint.transforms.jacobians import jacobian
 from adjoint.transforms.krylov import cg, everywhere, gmres
 from adjoint.transforms.levels import Rules, Tensors
+from adjoint.transforms.libraries import of_any_library
 from adjoint.transforms.reverse import grad, stop_gradient, value_and_grad, vjp
 from adjoint.transforms.states import Parameters, State, applied, filled, floats_of, of_dependence, settled
 
@@ -37,6 +39,7 @@ Vector = Tensor[Any]
 Residual = Callable[[Vector, Tensors], Vector]
 
 
+@of_any_library
 def root(
     f: Function,
     x0: Any,
@@ -99,6 +102,7 @@ def root(
     return problem.solution(problem.result, _newton, problem.result)
 
 
+@of_any_library
 def fixed_point(
     f: Function,
     x0: Any,
@@ -120,6 +124,7 @@ def fixed_point(
     return problem.solution(lambda x, theta: problem.result(x, theta) - x, _iterated, problem.result)
 
 
+@of_any_library
 def minimize(
     f: Function,
     x0: Any,
@@ -357,7 +362,7 @@ def _solved(
     f: Function, x: Vector, b: Vector, tol: float, maxiter: int, symmetric: bool = False, transposed: bool = False
 ) -> tuple[Vector, Tensor[Any]]:
     """The u of A u = b, and whether it was found; A is the Jacobian of f at x, or its transpose."""
-    entries = x.size * builtins.max(v.device.values_of(v._array).size for v in (x, b))
+    entries = x.size * builtins.max(math.prod(v.device.bare(v._array).shape) for v in (x, b))
     if x.size <= DENSE and entries <= _ENTRIES:
         matrix = jacobian(f, mode="forward")(x)
         u = solve(matrix.mT if transposed else matrix, b)

@@ -21,6 +21,7 @@ from adjoint.tensor import Tensor, cast, lifted, meet, run, wrap
 from adjoint.transforms.calls import Function, array_of
 from adjoint.transforms.forward import jvp
 from adjoint.transforms.levels import Rules, Tensors
+from adjoint.transforms.libraries import of_any_library
 from adjoint.transforms.reverse import vjp
 from adjoint.transforms.states import Parameters, State, applied, filled, floats_of, of_dependence, settled
 
@@ -54,6 +55,7 @@ _DENSE = np.array(
 )
 
 
+@of_any_library
 def odeint(
     func: Function,
     y0: Any,
@@ -133,9 +135,11 @@ def odeint(
     )
     if not control.rtol and not control.atol:
         raise errors.ArgumentError("odeint: rtol and atol are both zero, which no step can reach")
+    numbers = not isinstance(t, (Tensor, np.ndarray))
     t = t if isinstance(t, Tensor) else dtypes.values_of(t, dtypes.float64, "odeint: t")
     parameters = Parameters("odeint", func, args, y0, t)
     base = parameters.base
+    t = t.astype(base.leaf.widest(t.dtype)) if numbers else t
     state = State("odeint", "y0", y0, base)
     times = wrap(array_of(t, base), base)
     _check_times(times)

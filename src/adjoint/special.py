@@ -34,7 +34,7 @@ from adjoint.functions.elementwise import sign as sign_of
 from adjoint.functions.reductions import as_axes, as_axis, as_flag
 from adjoint.functions.reductions import max as largest
 from adjoint.functions.reductions import sum as total_of
-from adjoint.tensor import Axis, Tensor, cast, operand, run, weak
+from adjoint.tensor import Axis, Tensor, cast, nowhere_zero, operand, run, weak
 
 B = TypeVar("B", bound=Backend)
 Numbers = Any  # a tensor, a Python number, or a NumPy array
@@ -104,7 +104,7 @@ def _reals(name: str, *values: object) -> list[Tensor[Any]]:
 
 def _wide(x: Tensor[Any]) -> Tensor[Any]:
     """In double precision, for what is composed of several functions: rounded once, at the end."""
-    return cast(x, dtypes.float64)
+    return cast(x, x.device.leaf.widest(dtypes.float64))
 
 
 def _one(name: str, x: Any, function: str, **parameters: Any) -> Tensor[Any]:
@@ -251,7 +251,7 @@ def _polygamma(n: int, x: Tensor[Any]) -> Tensor[Any]:
     """5.15.1."""
     if n == 0:
         return digamma(x)
-    order = asarray(n + 1.0, dtype=dtypes.float64, device=x.device)
+    order = asarray(n + 1.0, dtype=x.device.leaf.widest(dtypes.float64), device=x.device)
     sums = run("zeta", (order, _wide(x)), order=0)
     # n! in parts, because it may overflow where its product with a small sum does not
     parts = int(math.lgamma(n + 1.0) // 700) + 1
@@ -409,7 +409,7 @@ def logit(p: Tensor[B], /) -> Tensor[B]:
 
 def _inside_log(x: Tensor[Any], y: Tensor[Any], pole: float) -> Tensor[Any]:
     """y, and where x = 0 and the logarithm is not finite the number whose logarithm is 0."""
-    if x.device.values_of(x._array).all():
+    if nowhere_zero(x):
         return y
     inside = logical_or(logical_and(y > pole, isfinite(y)), isnan(y))
     return where(logical_and(equal(x, 0.0), logical_not(inside)), pole + 1.0, y)

@@ -332,6 +332,12 @@ class Tensor(Generic[B]):
     @bound
     def numpy(self) -> np.ndarray[Any, Any]: ...
     @bound
+    def native(self) -> Any: ...
+    @bound
+    def compute(self) -> np.ndarray[Any, Any]: ...
+    @bound
+    def persist(self) -> Tensor[B]: ...
+    @bound
     def item(self) -> Any: ...
     @bound
     def tolist(self) -> Any: ...
@@ -684,7 +690,16 @@ def operand(value: Any, like: Tensor[Any], name: str) -> Tensor[Any]:
     if isinstance(value, Tensor):
         return value
     device = like._device
+    if not isinstance(value, (np.ndarray, np.generic, list, tuple)):
+        adopted = device.adopted(value)
+        if adopted is not None:
+            return wrap(adopted, device)
     return wrap(device.from_numpy(dtypes.values_of(value, None, name), copy=True), device)
+
+
+def table(values: np.ndarray[Any, Any], like: Tensor[Any], name: str) -> Tensor[Any]:
+    """An array of our own as a constant beside `like`, in no wider dtype than its library has."""
+    return operand(values.astype(like._device.leaf.widest(values.dtype), copy=False), like, name)
 
 
 def weak(value: Any) -> TypeGuard[complex]:
@@ -706,7 +721,7 @@ def binary(name: str, x: Any, y: Any) -> Any:
     pair = []
     for value, other in ((x, y), (y, x)):
         if not isinstance(value, Tensor) and not weak(value):
-            if not isinstance(value, (np.ndarray, np.generic, list, tuple)):
+            if not isinstance(value, (np.ndarray, np.generic, list, tuple)) and other._device.adopted(value) is None:
                 return NotImplemented if name in ("equal", "not_equal") else foreign(value, name)
             value = operand(value, other, name)
         pair.append(value)
@@ -764,6 +779,37 @@ def fitting(scalar: Any, dtype: DType, name: str) -> Any:
     return scalar
 
 
+def known(x: Tensor[Any]) -> np.ndarray[Any, Any] | None:
+    """All values, of a batch those of every example, for checks; None where a library has not computed them yet."""
+    return x._device.known_values(x._array)
+
+
+def at_hand(x: Tensor[Any]) -> np.ndarray[Any, Any] | None:
+    """All values where it costs nothing to look at them, to choose a shorter way: where the leaf is NumPy."""
+    return x._device.values_of(x._array) if x._device.leaf.name == "numpy" else None
+
+
+def nowhere_zero(x: Tensor[Any]) -> bool:
+    """Whether it is known at no cost that no element is zero."""
+    values = at_hand(x)
+    return values is not None and bool(values.all())
+
+
+def verified(
+    x: Tensor[Any], test: Callable[[np.ndarray[Any, Any]], bool], error: Callable[[np.ndarray[Any, Any]], Exception]
+) -> Tensor[Any]:
+    """The tensor, with values that pass a test: now, or when they are computed, each part of them.
+
+    Test and error may be sent to other processes: they hold no tensors.
+    """
+    values = known(x)
+    if values is None:
+        return wrap(x._device.verified(x._array, test, error), x._device)
+    if values.size and not test(values):
+        raise error(values)
+    return x
+
+
 def unary(name: str, x: Tensor[Any]) -> Tensor[Any]:
     """An elementwise primitive of one operand that keeps the dtype, or is of its own."""
     return run(name, (x,))  # type: ignore[no-any-return]
@@ -803,7 +849,8 @@ def explain(
         return error
     specs = [Spec(tuple(a.shape), device.dtype_of(a)) if hasattr(a, "shape") else a for a in arrays]
     try:
-        result_spec(TABLE[name], specs, parameters)
+        if not TABLE[name].dynamic:
+            result_spec(TABLE[name], specs, parameters)
     except errors.ShapeError as found:
         return found if str(found).startswith(name) else type(found)(f"{name}: {found}")
     received = ", ".join(f"{s.dtype} of shape {s.shape}" if isinstance(s, Spec) else repr(s) for s in specs)
@@ -819,6 +866,8 @@ def explain(
         )
     if isinstance(error, errors.AdjointError):
         return error
+    if isinstance(error, NotImplementedError):
+        return errors.UnsupportedPrimitive(f"{device.leaf} cannot run the primitive {name!r} on {received}: {error}")
     if isinstance(error, TypeError) and name in _WANTED:
         return errors.DtypeError(f"{name}: expected {_WANTED[name]}, received {received}; convert with astype")
     kinds: list[tuple[type[Exception], type[errors.AdjointError]]] = [

@@ -2,6 +2,10 @@
 
 What the standard has is called by its name; the rest is composed of it, with loops over axes and
 kernel places but never over elements. https://data-apis.org/array-api/2024.12/
+
+Libraries that nearly follow the standard are met through array_api_compat, and what the standard leaves out is taken
+from array_api_extra where that has it. What a library does otherwise, or better, stands in its own table of deviations,
+in the module of its name, and nowhere else.
 """
 
 from __future__ import annotations
@@ -9,14 +13,14 @@ from __future__ import annotations
 import functools
 import importlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Array, Implementation, Leaf
+from adjoint.backend import Array, Backend, Implementation, Leaf
 from adjoint.backends import composed, convolution, matrices, special
 from adjoint.backends.numpy import linalg as numpy_linalg
 from adjoint.backends.numpy import random
@@ -29,40 +33,47 @@ _DTYPES = (
 )  # fmt: skip
 
 
-class ArrayAPI(Leaf):
-    """A namespace of the array API standard, such as `array_api_strict`.
+_OWN = {"jax.numpy": "ad.JAX()", "dask.array": "ad.Dask()"}  # whose arrays never change, or are computed later
 
-    Raises DeviceError for what is no module, or lacks what the standard has.
+
+class ArrayAPI(Leaf):
+    """A namespace of the array API standard, such as `array_api_strict`, on one of its devices.
+
+    `xp` is a module, and `device` what its creation functions take for one, or None for the library's default.
+    Needs `pip install 'adjoint[array-api]'`. Raises DeviceError for what is no module, or lacks what the standard has.
 
     >>> import array_api_strict
     >>> ArrayAPI(array_api_strict)
     array_api[array_api_strict]
     """
 
-    def __init__(self, xp: ModuleType) -> None:
+    deviations: Mapping[str, Callable[..., Any]] = {}  # of one library, called with the backend
+
+    def __init__(self, xp: ModuleType, device: Any = None) -> None:
         super().__init__()
         if not isinstance(xp, ModuleType):
             raise errors.DeviceError(f"ArrayAPI: expected a module such as array_api_strict, received {xp!r}")
-        missing = [name for name in ("asarray", "astype", "empty", "isdtype") if not hasattr(xp, name)]
-        if missing:
-            raise errors.DeviceError(
-                f"ArrayAPI: {xp.__name__} does not follow the array API standard: it has no {missing[0]}; "
-                "array_api_compat wraps some libraries that nearly do"
-            )
-        self.xp: Any = xp
-        self.name = f"array_api[{xp.__name__}]"
+        if type(self) is ArrayAPI and xp.__name__ in _OWN:
+            raise errors.DeviceError(f"ArrayAPI: {xp.__name__} has a backend of its own, {_OWN[xp.__name__]}")
+        needed("array_api_extra", "array-api")
+        self.module, self.device = xp, device
+        namespace = _standard(xp)
+        self.xp: Any = namespace if device is None else _Placed(namespace, device)
+        self.name = f"array_api[{xp.__name__}]" if device is None else f"array_api[{xp.__name__}, {device}]"
         # the standard leaves open whether `xp.float32` is the very dtype that arrays show
         self._theirs = {ours: getattr(xp, ours.name) for ours in _DTYPES if hasattr(xp, ours.name)}
-        self._ours = {xp.empty((0,), dtype=theirs).dtype: ours for ours, theirs in self._theirs.items()}
+        self._ours = {self.xp.empty((0,), dtype=theirs).dtype: ours for ours, theirs in self._theirs.items()}
 
     def configuration(self) -> tuple[Any, ...]:
-        return (self.xp,)
+        return (self.module, self.device)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (type(self), self.xp.__name__)
+        return _restored, (type(self), self.module.__name__, self.device)
 
     def implement(self, primitive: Primitive) -> Implementation:
         name = primitive.name
+        if name in self.deviations:
+            return functools.partial(self.deviations[name], self)
         if name in _COMPOSED:
             run = functools.partial(_COMPOSED[name], self.xp)
         elif name in _TYPED:
@@ -100,6 +111,14 @@ class ArrayAPI(Leaf):
     def from_numpy(self, values: np.ndarray[Any, Any], *, copy: bool) -> Array:
         return self.xp.asarray(values, dtype=self.dtype(values.dtype), copy=True if copy else None)
 
+    def moved(self, array: Array, source: Backend) -> Array:
+        """Through DLPack, without a copy where both libraries allow it; else through main memory."""
+        try:
+            shared = self.xp.from_dlpack(array)
+        except (AttributeError, BufferError, RuntimeError, TypeError, ValueError):
+            return super().moved(array, source)
+        return shared if self.device is None else needed("array_api_compat", "array-api").to_device(shared, self.device)
+
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
         try:
             return np.from_dlpack(array)
@@ -107,9 +126,49 @@ class ArrayAPI(Leaf):
             return np.asarray(array)
 
 
-def _restored(kind: type[ArrayAPI], module: str) -> ArrayAPI:
+def _restored(kind: type[ArrayAPI], module: str, device: Any) -> ArrayAPI:
     """The backend that was pickled, by the name of its namespace."""
-    return kind(importlib.import_module(module))
+    return kind(importlib.import_module(module), device)
+
+
+def needed(module: str, extra: str) -> Any:
+    """A module of an optional library. Raises DeviceError that says what to install."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise errors.DeviceError(f"{error}; install it, as with pip install 'adjoint[{extra}]'") from error
+
+
+def _standard(xp: ModuleType) -> ModuleType:
+    """The namespace that follows the standard, of a library that may do so only nearly."""
+    missing = [name for name in ("asarray", "astype", "empty", "isdtype") if not hasattr(xp, name)]
+    if not missing:
+        return xp
+    try:
+        return importlib.import_module(f"array_api_compat.{xp.__name__}")
+    except ModuleNotFoundError:
+        raise errors.DeviceError(
+            f"ArrayAPI: {xp.__name__} does not follow the array API standard: it has no {missing[0]}, and "
+            "array_api_compat, which wraps some libraries that nearly do, does not know it"
+        ) from None
+
+
+class _Placed:
+    """A namespace whose new arrays are made on one device."""
+
+    def __init__(self, xp: ModuleType, device: Any) -> None:
+        self._xp = xp
+        for name in "asarray arange empty eye full linspace ones zeros".split():
+            setattr(self, name, functools.partial(getattr(xp, name), device=device))
+
+    def __getattr__(self, name: str) -> Any:
+        found = vars(self)[name] = getattr(self._xp, name)
+        return found
+
+
+def _written(x: Array, key: Any, value: Array) -> Array:
+    """An array that nobody else holds with a value at a key, also where a library's arrays never change."""
+    return importlib.import_module("array_api_extra").at(x, key).set(value)
 
 
 # --- elementwise ---------------------------------------------------------------------------------
@@ -167,13 +226,17 @@ def _absorbing_multiply(xp: Any, x: Array, y: Array) -> Array:
     return xp.where(y == 0, zero, x) * xp.where(x == 0, zero, y)
 
 
-def _floor_divide(xp: Any, x: Array, y: Array) -> Array:
+def floor_divide(xp: Any, x: Array, y: Array) -> Array:
     """Many libraries follow Python beside infinities (inf // 2 is nan), the standard follows the quotient."""
     x, y = _arrays(xp, x, y)
     out = xp.floor_divide(x, y)
     if not _kind(xp, out, "real floating"):
         return out
     return xp.where(xp.logical_or(xp.isinf(x), xp.isinf(y)), xp.divide(x, y), out)
+
+
+def remainder(xp: Any, x: Array, y: Array) -> Array:
+    return xp.remainder(x, y)
 
 
 def _expit(xp: Any, x: Array) -> Array:
@@ -221,7 +284,7 @@ def _place_of(name: str) -> Callable[..., Array]:
     return run
 
 
-def _logsumexp(xp: Any, x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
+def logsumexp(xp: Any, x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
     if any(x.shape[i] == 0 for i in axis):
         shape = [1 if i in axis else n for i, n in enumerate(x.shape) if keepdims or i not in axis]
         return xp.full(tuple(shape), -math.inf, dtype=x.dtype)
@@ -231,17 +294,21 @@ def _logsumexp(xp: Any, x: Array, *, axis: tuple[int, ...], keepdims: bool) -> A
     return out if keepdims else xp.squeeze(out, axis=axis)
 
 
+def labels_error(xp: Any, labels: Array, classes: int) -> errors.OutOfRangeError:
+    return errors.OutOfRangeError(
+        f"cross entropy: targets from {int(xp.min(labels))} to {int(xp.max(labels))}, but the logits have "
+        f"{classes} classes; targets are class numbers from 0"
+    )
+
+
 def _softmax_cross_entropy(xp: Any, x: Array, labels: Array) -> Array:
     classes = x.shape[-1]
     if math.prod(labels.shape) and bool(xp.any((labels < 0) | (labels >= classes))):
-        raise errors.OutOfRangeError(
-            f"cross entropy: targets from {int(xp.min(labels))} to {int(xp.max(labels))}, but the logits have "
-            f"{classes} classes; targets are class numbers from 0"
-        )
+        raise labels_error(xp, labels, classes)
     if classes:  # beside a large logit its logsumexp rounds the logarithm of a sum away
         x = x - xp.max(x, axis=-1, keepdims=True)
     picked = xp.take_along_axis(x, xp.expand_dims(labels, axis=-1), axis=-1)
-    return _logsumexp(xp, x, axis=(x.ndim - 1,), keepdims=False) - xp.squeeze(picked, axis=-1)
+    return logsumexp(xp, x, axis=(x.ndim - 1,), keepdims=False) - xp.squeeze(picked, axis=-1)
 
 
 # --- structure and indexing ----------------------------------------------------------------------
@@ -254,11 +321,9 @@ def _expand_dims(xp: Any, x: Array, *, axis: tuple[int, ...]) -> Array:
 
 
 def _pad(xp: Any, x: Array, *, widths: tuple[tuple[int, int], ...], value: Any) -> Array:
-    out = xp.full(
-        tuple(n + before + after for n, (before, after) in zip(x.shape, widths, strict=True)), value, dtype=x.dtype
-    )
-    out[tuple(slice(before, before + n) for n, (before, _) in zip(x.shape, widths, strict=True))] = x
-    return out
+    shape = tuple([n + before + after for n, (before, after) in zip(x.shape, widths, strict=True)])
+    inside = tuple([slice(before, before + n) for n, (before, _) in zip(x.shape, widths, strict=True)])
+    return _written(xp.full(shape, value, dtype=x.dtype), inside, x)
 
 
 def _basic(shape: Shape, key: Key) -> tuple[Any, ...]:
@@ -314,27 +379,26 @@ def _flat_places(xp: Any, shape: Shape, arrays: tuple[Array, ...], key: Key) -> 
     return xp.reshape(total, (-1,)), target
 
 
-def _index(xp: Any, x: Array, *arrays: Array, key: Key) -> Array:
+def index(xp: Any, x: Array, *arrays: Array, key: Key) -> Array:
     if not arrays:
         return x[_basic(x.shape, key)]
     places, shape = _flat_places(xp, x.shape, arrays, key)
     return xp.reshape(xp.take(xp.reshape(x, (-1,)), places, axis=0), shape)
 
 
-def _written(xp: Any, x: Array, value: Array, key: Key, *, add: bool) -> Array:
+def _assigned(xp: Any, x: Array, value: Array, key: Key, *, add: bool) -> Array:
     """A copy of `x` with a value written or added at a key without arrays."""
     out = xp.asarray(x, copy=True)
     if not isinstance(value, (int, float, complex)):
         value = xp.broadcast_to(value, index_shape(x.shape, key=key))
         value = value[(*[0 if entry is None else slice(None) for entry in key if not isinstance(entry, int)], ...)]
     places = tuple(entry for entry in _basic(x.shape, key) if entry is not None)
-    out[places] = out[places] + value if add else value
-    return out
+    return _written(out, places, out[places] + value if add else value)
 
 
-def _index_set(xp: Any, x: Array, value: Array, *arrays: Array, key: Key) -> Array:
+def index_set(xp: Any, x: Array, value: Array, *arrays: Array, key: Key) -> Array:
     if not arrays:
-        return _written(xp, x, value, key, add=False)
+        return _assigned(xp, x, value, key, add=False)
     flat, values, order, first, last = _writers(xp, x, value, arrays, key)
     if not order.shape[0]:
         return x
@@ -342,9 +406,9 @@ def _index_set(xp: Any, x: Array, value: Array, *arrays: Array, key: Key) -> Arr
     return xp.reshape(xp.where(last > first, xp.take(values, latest, axis=0), flat), x.shape)
 
 
-def _index_add(xp: Any, x: Array, value: Array, *arrays: Array, key: Key) -> Array:
+def index_add(xp: Any, x: Array, value: Array, *arrays: Array, key: Key) -> Array:
     if not arrays:
-        return _written(xp, x, value, key, add=True)
+        return _assigned(xp, x, value, key, add=True)
     return _joined(xp, xp.add, x, value, arrays, key)
 
 
@@ -355,8 +419,8 @@ def _joining(name: str) -> Callable[..., Array]:
         join = getattr(xp, name)
         if arrays:
             return _joined(xp, join, x, value, arrays, key)
-        part = _index(xp, x, key=key)
-        return _written(xp, x, join(*_arrays(xp, part, value)), key, add=False)
+        part = index(xp, x, key=key)
+        return _assigned(xp, x, join(*_arrays(xp, part, value)), key, add=False)
 
     return run
 
@@ -412,10 +476,8 @@ def _convolve(xp: Any, a: Array, v: Array, *, full: bool) -> Array:
     """A sum over the places of the second operand."""
     n, m = a.shape[-1], v.shape[-1]
     if full:
-        out = xp.zeros((*broadcast_shapes(a.shape[:-1], v.shape[:-1]), n + m - 1), dtype=a.dtype)
-        for j in range(m):
-            out[..., j : j + n] += a * v[..., j : j + 1]
-        return out
+        around = [[(0, 0)] * (max(a.ndim, v.ndim) - 1) + [(j, m - 1 - j)] for j in range(m)]
+        return sum(_pad(xp, a * v[..., j : j + 1], widths=tuple(around[j]), value=0) for j in range(m))
     return sum(a[..., m - 1 - j : n - j] * v[..., j : j + 1] for j in range(m))
 
 
@@ -444,15 +506,15 @@ def _eig(name: str) -> Callable[..., Array]:
 # --- Fourier transforms --------------------------------------------------------------------------
 
 
-def _fft(xp: Any, x: Array, *, axis: tuple[int, ...], inverse: bool, norm: str) -> Array:
+def fft(xp: Any, x: Array, *, axis: tuple[int, ...], inverse: bool, norm: str) -> Array:
     return (xp.fft.ifftn if inverse else xp.fft.fftn)(x, axes=axis, norm=norm) if axis else x
 
 
-def _rfft(xp: Any, x: Array, *, axis: int, inverse: bool, norm: str) -> Array:
+def rfft(xp: Any, x: Array, *, axis: int, inverse: bool, norm: str) -> Array:
     return (xp.fft.ihfft if inverse else xp.fft.rfft)(x, axis=axis, norm=norm)
 
 
-def _hfft(xp: Any, x: Array, *, axis: int, size: int, inverse: bool, norm: str) -> Array:
+def hfft(xp: Any, x: Array, *, axis: int, size: int, inverse: bool, norm: str) -> Array:
     return (xp.fft.irfft if inverse else xp.fft.hfft)(x, n=size, axis=axis, norm=norm)
 
 
@@ -487,7 +549,7 @@ def _random(function: Callable[..., Any]) -> Callable[..., Array]:
 # the standard's own functions, whose parameters are the primitives'
 _STANDARD = frozenset(
     "negative sign floor ceil trunc round square sqrt exp expm1 log log1p log2 log10 sin cos tan asin acos atan sinh "
-    "cosh tanh asinh acosh atanh abs isnan isinf isfinite add subtract multiply divide remainder pow "
+    "cosh tanh asinh acosh atanh abs isnan isinf isfinite add subtract multiply divide pow "
     "maximum minimum atan2 hypot logaddexp copysign nextafter signbit "
     "bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift "
     "bitwise_invert equal not_equal less less_equal greater greater_equal max min any all squeeze broadcast_to "
@@ -505,7 +567,8 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "conj": _conj,
     "where": _where,
     "clip": _clip,
-    "floor_divide": _floor_divide,
+    "floor_divide": floor_divide,
+    "remainder": remainder,
     "absorbing_multiply": _absorbing_multiply,
     "expit": _expit,
     "binary_exponent": _binary_exponent,
@@ -520,14 +583,14 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "argmin": _place_of("argmin"),
     "cumulative_sum": lambda xp, x, *, axis: xp.cumulative_sum(x, axis=axis, dtype=x.dtype),
     "cumulative_prod": lambda xp, x, *, axis: xp.cumulative_prod(x, axis=axis, dtype=x.dtype),
-    "logsumexp": _logsumexp,
+    "logsumexp": logsumexp,
     "softmax_cross_entropy": _softmax_cross_entropy,
     "expand_dims": _expand_dims,
     "concat": lambda xp, *xs, axis: xp.concat(xs, axis=axis),
     "pad": _pad,
-    "index": _index,
-    "index_set": _index_set,
-    "index_add": _index_add,
+    "index": index,
+    "index_set": index_set,
+    "index_add": index_add,
     "index_multiply": _joining("multiply"),
     "index_max": _joining("maximum"),
     "index_min": _joining("minimum"),
@@ -550,9 +613,9 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "svdvals": _linalg("svdvals"),
     "qr": lambda xp, x, *, complete: xp.linalg.qr(x, mode="complete" if complete else "reduced"),
     **{name: getattr(matrices, name) for name in "solve_triangular lu expm cofactor cofactor_pullback".split()},
-    "fft": _fft,
-    "rfft": _rfft,
-    "hfft": _hfft,
+    "fft": fft,
+    "rfft": rfft,
+    "hfft": hfft,
 }
 
 # called with the backend, for its dtypes
@@ -568,4 +631,6 @@ _TYPED: dict[str, Callable[..., Any]] = {
 }
 
 # called with bools by NumPy's rules, not by the standard's
-_ORDERING = frozenset("maximum minimum max min argmax argmin sort argsort topk".split())
+_ORDERING = frozenset(
+    "less less_equal greater greater_equal maximum minimum max min argmax argmin sort argsort topk".split()
+)

@@ -109,7 +109,7 @@ def _size(xp: Any, x: Any) -> Any:
 # up to which 1-norm the rational approximation of a degree is right to all digits: Higham (2005), tables 2.3 and 2.4
 _DOUBLE = {3: 1.495585217958292e-2, 5: 2.539398330063230e-1, 7: 9.504178996162932e-1, 9: 2.097847961257068}
 _SINGLE = {3: 4.258730016922831e-1, 5: 1.880152677804762}
-_LAST = {"double": (13, 4.25), "single": (7, 3.925724783138660)}  # and of the last degree, beyond which one halves
+LAST = {"double": (13, 4.25), "single": (7, 3.925724783138660)}  # and of the last degree, beyond which one halves
 
 
 def expm(xp: Any, x: Any) -> Any:
@@ -117,33 +117,33 @@ def expm(xp: Any, x: Any) -> Any:
     if not math.prod(x.shape):
         return xp.asarray(x, copy=True)
     single = _epsilon(xp, x) > 1e-10
-    norms = _norm(xp, x)
+    norms = norm(xp, x)
     top = float(xp.max(xp.where(xp.isfinite(norms), norms, xp.zeros((), dtype=norms.dtype))))
     identity = xp.eye(n, dtype=x.dtype)
     for degree, bound in (_SINGLE if single else _DOUBLE).items():
         if top <= bound:
-            return _approximated(xp, x, identity, degree)
-    degree, bound = _LAST["single" if single else "double"]
-    halvings = _halvings(xp, x, norms, degree, bound)
-    scale = xp.pow(xp.asarray(2.0, dtype=norms.dtype), -halvings)[..., None, None]
-    out = _approximated(xp, x * xp.astype(scale, x.dtype), identity, degree)
-    for i in range(int(xp.max(halvings))):
-        out = xp.where((halvings > i)[..., None, None], xp.matmul(out, out), out)
+            return approximated(xp, x, identity, degree)
+    degree, bound = LAST["single" if single else "double"]
+    times = halvings(xp, x, norms, degree, bound)
+    scale = xp.pow(xp.asarray(2.0, dtype=norms.dtype), -times)[..., None, None]
+    out = approximated(xp, x * xp.astype(scale, x.dtype), identity, degree)
+    for i in range(int(xp.max(times))):
+        out = xp.where((times > i)[..., None, None], xp.matmul(out, out), out)
     return out
 
 
-def _norm(xp: Any, x: Any) -> Any:
+def norm(xp: Any, x: Any) -> Any:
     """The 1-norm of each matrix."""
     return xp.max(xp.sum(xp.abs(x), axis=-2), axis=-1)
 
 
-def _halvings(xp: Any, x: Any, norms: Any, degree: int, bound: float) -> Any:
+def halvings(xp: Any, x: Any, norms: Any, degree: int, bound: float) -> Any:
     """How often each matrix is halved: as the norms of its powers need, which may be far less than its own does."""
     square = xp.matmul(x, x)
     fourth = xp.matmul(square, square)
     sixth = xp.matmul(fourth, square)
     powers = {6: sixth, 8: xp.matmul(fourth, fourth), 10: xp.matmul(fourth, sixth)}
-    roots = {k: xp.pow(_norm(xp, power), xp.asarray(1 / k, dtype=norms.dtype)) for k, power in powers.items()}
+    roots = {k: xp.pow(norm(xp, power), xp.asarray(1 / k, dtype=norms.dtype)) for k, power in powers.items()}
     eta = xp.minimum(xp.maximum(roots[6], roots[8]), xp.maximum(roots[8], roots[10]))
     first = _log2_up(xp, eta / bound, norms)
     # the approximation's own rounding, which powers of |x| bound: Al-Mohy and Higham (2009), equation 5.1
@@ -168,7 +168,7 @@ def _log2_up(xp: Any, x: Any, like: Any) -> Any:
     return xp.where(known, xp.ceil(xp.log2(xp.where(known, x, xp.ones_like(x)))), xp.zeros_like(like))
 
 
-def _approximated(xp: Any, x: Any, identity: Any, degree: int) -> Any:
+def approximated(xp: Any, x: Any, identity: Any, degree: int) -> Any:
     """The diagonal Pade approximant, its even and its odd powers apart."""
     total = math.factorial(2 * degree) // math.factorial(degree)
     b = [

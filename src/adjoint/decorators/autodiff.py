@@ -121,6 +121,24 @@ class Autodiff(Decorator[J]):
     def varies(self, array: Var) -> bool:
         return array.node is not None
 
+    def moved(self, array: Var, source: Backend) -> Var:
+        """An array of this level over another leaf backend; its cotangent moves back there."""
+        assert isinstance(source, Autodiff)
+        here, there = self.inner, source.inner
+        out = var_of(here.moved(array.value, there), None)
+        if array.node is not None:
+            out.node = node = Node()
+            node.number = next(numbers)
+            pull = lambda g, _: (there.moved(g, here),)
+            node.plan = Plan(function_named("to_device"), "", pull, None, False, here, there)
+            node.saved = ()
+            node.parents = (array.node,)
+            node.walk = 0
+            node.shape = out.shape
+            if self.traces_origins():
+                node.origin = Origin("to_device", made_from([array]))
+        return out
+
     def dump(self, array: Var) -> Any:
         node = array.node
         if isinstance(node, Leaf):
@@ -136,8 +154,8 @@ class Autodiff(Decorator[J]):
         if key is None:
             return self.wrap(value)
         if keys is None:
-            return leaf_of(value, key)
-        leaf = leaf_of(value, keys.get(key))  # copies of one leaf are one leaf
+            return leaf_of(value, self, key)
+        leaf = leaf_of(value, self, keys.get(key))  # copies of one leaf are one leaf
         assert leaf.node is not None
         keys.setdefault(key, leaf.node.key)
         return leaf
@@ -248,7 +266,9 @@ class Autodiff(Decorator[J]):
         if record.pullback is not None:
             joint = record.pullback
             saved = picked(primitive, names_of(joint, 3))
-            return Plan(primitive, saved, lambda g, s: joint(inner, g, tracked, *s), None, self._policy is not None)
+            return Plan(
+                primitive, saved, lambda g, s: joint(inner, g, tracked, *s), None, self._policy is not None, inner
+            )
         rules = [record.rules[primitive.operands[i]] for i in tracked]
         needs = [names_of(rule, 2) for rule in rules]
         constant_slope = type(record) in (Linear, Custom) or primitive.name == "absorbing_multiply"
@@ -258,7 +278,7 @@ class Autodiff(Decorator[J]):
         accumulate = None if add is None else lambda sink, g, s: add(inner, sink, g, *s)
         pull = puller(rules, [len(names) for names in needs], inner)
         saved = picked(primitive, [name for names in needs for name in names])
-        return Plan(primitive, saved, pull, accumulate, self._policy is not None)
+        return Plan(primitive, saved, pull, accumulate, self._policy is not None, inner)
 
     def _lift_source(self, run: Implementation) -> Implementation:
         """Creation and random numbers: constants, which a policy may have made again, from the same key."""
@@ -361,7 +381,7 @@ class Autodiff(Decorator[J]):
         tracked = [i for i, operand in enumerate(operands) if operand.node is not None]
         node = Node()
         node.number = next(numbers)
-        node.plan = Plan(function_named(name), "", lambda g, pull: _chosen(pull(g), tracked), None, False)
+        node.plan = Plan(function_named(name), "", lambda g, pull: _chosen(pull(g), tracked), None, False, self.inner)
         node.saved = pull
         node.parents = tuple([operands[i].node for i in tracked])  # type: ignore[misc]
         node.walk = 0
@@ -408,6 +428,7 @@ class Autodiff(Decorator[J]):
         owned: set[Node] = set()  # whose cotangent is a buffer that this walk allocated
         kitchen: Kitchen | None = None
         add, add_into = inner.add, inner.add_into
+        below: Backend = inner
         take, held, next_node, next_edges = cotangents.pop, cotangents.get, nodes.pop, edges.pop
         node = nodes[-1]
         parents: tuple[Node, ...] = ()
@@ -419,7 +440,7 @@ class Autodiff(Decorator[J]):
                 g = take(node, None)
                 if g is None or needed is not None or node.__class__ is not Node:
                     if g is not None and (not parents if wrt is None else node in wrt):
-                        _answer(answers, node, g, inner)
+                        _answer(answers, node, g, _home(node, inner))
                     if g is None or not parents or (needed is not None and node not in needed):
                         if parents and not retain_graph:
                             node.saved = None
@@ -433,6 +454,9 @@ class Autodiff(Decorator[J]):
                 elif saved is None:
                     raise errors.FreedGraphError(f"backward: another thread's walk used up {node.name!r} meanwhile")
                 plan = node.plan
+                if plan.below is not below:  # a graph may span devices
+                    below = plan.below
+                    add, add_into = below.add, below.add_into
                 if plan.cooks:
                     kitchen = kitchen or Kitchen()
                     kitchen.clear(node.number)
@@ -441,7 +465,7 @@ class Autodiff(Decorator[J]):
                     (parent,) = parents
                     sink = take(parent, None)
                     if sink is None:
-                        sink = inner.full(shape=tuple(parent.shape), value=0, dtype=inner.dtype_of(g))
+                        sink = below.full(shape=tuple(parent.shape), value=0, dtype=below.dtype_of(g))
                     elif parent not in owned:
                         sink = add(sink, 0)
                     cotangents[parent] = plan.accumulate(sink, g, saved)
@@ -456,7 +480,7 @@ class Autodiff(Decorator[J]):
                     if c is None:
                         continue
                     if c.shape != parent.shape:
-                        c = unbroadcast(inner, c, tuple(parent.shape))
+                        c = unbroadcast(below, c, tuple(parent.shape))
                     known = held(parent)
                     if known is None:
                         cotangents[parent] = c
@@ -483,6 +507,13 @@ def _lift_constant(run: Implementation) -> Implementation:
         return var_of(run(*[o.value if o.__class__ is Var else o for o in operands], **parameters), None)
 
     return lifted
+
+
+def _home(node: Node, inner: Backend) -> Backend:
+    """The backend of a node's cotangent."""
+    if isinstance(node, Leaf):
+        return inner if node.home is None else node.home.inner
+    return node.plan.inner
 
 
 def _start(roots: list[tuple[Var, Array]], inner: Backend) -> dict[Node, Any]:

@@ -109,12 +109,18 @@ class Batched(Decorator[J]):
         return self.remade(array, self.inner.detach)
 
     def to_numpy(self, array: Batch) -> np.ndarray[Any, Any]:
+        return self.inner.to_numpy(self._shared(array))
+
+    def native(self, array: Batch) -> Any:
+        return self.inner.native(self._shared(array))
+
+    def _shared(self, array: Batch) -> Array:
         if array.batched:
             raise errors.TrackedError(
                 f"the value of a batched tensor of shape {tuple(array.shape)} was asked for, which differs between "
                 "examples; inside vmap write ad.where for a choice, or return the tensor"
             )
-        return self.inner.to_numpy(array.value)
+        return array.value
 
     def implement(self, primitive: Primitive) -> Implementation:
         run = self.inner[primitive]

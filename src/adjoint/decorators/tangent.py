@@ -51,6 +51,12 @@ class Tangent(Decorator[J]):
     def varies(self, array: Dual) -> bool:
         return array.tangent is not None
 
+    def behind(self, array: Dual, value: Array) -> Dual:
+        return array if self.varies(array) else super().behind(array, value)
+
+    def verified(self, array: Dual, test: Callable[[Any], bool], error: Callable[[Any], Exception]) -> Dual:
+        return array if self.varies(array) else super().verified(array, test, error)
+
     def remade(self, array: Dual, f: Callable[[Array], Array]) -> Dual:
         return Dual(f(array.value), None if array.tangent is None else f(array.tangent))
 

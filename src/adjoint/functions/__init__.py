@@ -12,6 +12,7 @@ from adjoint.functions import (
     inspection,
     manipulation,
     products,
+    pytrees,
     reductions,
     sets,
 )
@@ -19,6 +20,7 @@ from adjoint.tensor import bind
 
 _TOPICS = (
     creation, elementwise, reductions, manipulation, indexing, products, conversion, gradients, inspection, sets,
+    pytrees,
 )  # fmt: skip
 bind(
     {

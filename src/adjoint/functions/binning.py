@@ -15,7 +15,7 @@ from adjoint.functions.indexing import searchsorted
 from adjoint.functions.manipulation import flip, reshape
 from adjoint.functions.reductions import as_flag, max, min, sum
 from adjoint.primitives import ARRAY
-from adjoint.tensor import Tensor, cast, operand, run, weak
+from adjoint.tensor import Tensor, cast, known, operand, run, weak
 
 B = TypeVar("B", bound=Backend)
 
@@ -165,7 +165,8 @@ def histogram(
 
 def _given(x: Tensor[Any], bins: Any) -> Tensor[Any]:
     edges = cast(_real_line(operand(bins, x, "histogram"), "histogram", "bounds").detach(), x.dtype)
-    if edges.size < 2 or not bool((edges[1:] >= edges[:-1]).all()):
+    rising = known(edges[1:] >= edges[:-1])
+    if edges.size < 2 or (rising is not None and not rising.all()):
         raise errors.ArgumentError("histogram: expected at least two bounds, which increase")
     return edges
 
@@ -182,7 +183,7 @@ def _bounds(x: Tensor[Any], count: int, range: Any) -> Tensor[Any]:
             raise errors.ArgumentError(f"histogram: range is two finite bounds, the lower one first; received {range}")
     else:
         bounds = [min(x), max(x)] if x.size else [0.0, 1.0]
-        if x.size and not all(np.isfinite(x.device.values_of(v._array)).all() for v in bounds):
+        if x.size and not all(np.isfinite(values).all() for v in bounds if (values := known(v)) is not None):
             raise errors.ArgumentError("histogram: the values are not all finite, so give range=")
     low, high = (operand(np.asarray(v, x.dtype) if weak(v) else v, x, "histogram") for v in bounds)
     low, high = where(low == high, low - 0.5, low), where(low == high, high + 0.5, high)

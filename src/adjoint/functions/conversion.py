@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
-from adjoint import errors
-from adjoint.backend import Backend, Decorator
+from adjoint import errors, trees
+from adjoint.backend import Backend, Decorator, Leaf
+from adjoint.functions.gradients import Gradients
 from adjoint.tensor import Tensor, wrap
+
+T = TypeVar("T")
 
 
 def numpy(x: Tensor[Any], /) -> np.ndarray[Any, Any]:
@@ -25,6 +29,89 @@ def numpy(x: Tensor[Any], /) -> np.ndarray[Any, Any]:
     view: np.ndarray[Any, Any] = x.device.to_numpy(x._array).view()
     view.flags.writeable = False
     return view
+
+
+def native(x: Tensor[Any], /) -> Any:
+    """The value as the leaf library's own array, which must not be written to: a `torch.Tensor`, a `jax.Array`.
+
+    On the NumPy leaf it is a read-only view. Of a tracked tensor it is the value, and gradients do not flow through
+    what is done with it. Under `jax.jit` it is what JAX traces.
+
+    >>> import adjoint as ad
+    >>> ad.tensor([1.0, 2.0]).native()
+    array([1., 2.], dtype=float32)
+    """
+    array = x.device.native(x._array)
+    return numpy(x) if isinstance(array, (np.ndarray, np.generic)) else array
+
+
+def compute(tree: T, /) -> T:
+    """The tree with the values of its tensors: NumPy arrays, read-only.
+
+    Those of a lazy library, such as Dask, are computed in one run of their graphs, so that what several have in common
+    is computed once. `Gradients` in the tree are gradients with the values, as tensors. Everything else stays.
+
+    >>> import adjoint as ad
+    >>> ad.compute({"x": ad.tensor([1.0, 2.0]) * 2, "n": 3})
+    {'x': array([2., 4.], dtype=float32), 'n': 3}
+    """
+    leaves, structure = trees.flatten(tree)
+    found = _arrays(leaves)
+    values = iter(_at_once(found, lambda leaf, arrays: leaf.computed(arrays)))
+    out: list[Any] = []
+    for x in leaves:
+        if isinstance(x, Tensor):
+            view = next(values).view()
+            view.flags.writeable = False
+            out.append(view)
+        elif isinstance(x, Gradients):
+            out.append(x.map(lambda g: wrap(g.device.from_numpy(next(values), copy=False), g.device)))
+        else:
+            out.append(x)
+    return trees.unflatten(structure, out)  # type: ignore[no-any-return]
+
+
+def persist(tree: T, /) -> T:
+    """The tree with its tensors computed, in one run, and kept where they were computed.
+
+    What is made of them starts from the values: without it the graph of a loop grows with every step. They are tracked
+    as before. Where libraries compute at once, as all but Dask do, the tensors stay as they are. So does everything
+    else in the tree.
+
+    >>> import adjoint as ad
+    >>> ad.persist(ad.tensor([1.0]) * 2)
+    Tensor([2.], dtype=float32, device=autodiff<numpy>)
+    """
+    leaves, structure = trees.flatten(tree)
+    arrays = iter(_at_once(_arrays(leaves), lambda leaf, arrays: leaf.persisted(arrays)))
+    out: list[Any] = []
+    for x in leaves:
+        if isinstance(x, Tensor):
+            out.append(wrap(x.device.behind(x._array, next(arrays)), x.device))
+        elif isinstance(x, Gradients):
+            out.append(x.map(lambda g: wrap(g.device.behind(g._array, next(arrays)), g.device)))
+        else:
+            out.append(x)
+    return trees.unflatten(structure, out)  # type: ignore[no-any-return]
+
+
+def _arrays(leaves: list[Any]) -> list[tuple[Leaf, Any]]:
+    """The arrays behind all tensors and gradients among leaves, in order, with their backends."""
+    tensors = [t for x in leaves for t in (x.values() if isinstance(x, Gradients) else [x]) if isinstance(t, Tensor)]
+    for x in tensors:
+        if tuple(x.device.bare(x._array).shape) != x.shape:
+            x.numpy()  # raises, as the value of a batched tensor does
+    return [(x.device.leaf, x.device.bare(x._array)) for x in tensors]
+
+
+def _at_once(found: list[tuple[Leaf, Any]], run: Callable[[Leaf, list[Any]], list[Any]]) -> list[Any]:
+    """What `run` makes of the arrays of each backend."""
+    out: list[Any] = [None] * len(found)
+    for leaf in dict.fromkeys(leaf for leaf, _ in found):
+        places = [i for i, (of, _) in enumerate(found) if of is leaf]
+        for i, made in zip(places, run(leaf, [found[i][1] for i in places]), strict=True):
+            out[i] = made
+    return out
 
 
 def item(x: Tensor[Any], /) -> Any:
@@ -108,6 +195,10 @@ def __dlpack__(
     BufferError where memory cannot be shared as asked.
     """
     _refuse_tracked(x, "export through DLPack")
+    array = _exported(x)
+    if array is not None:
+        given = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        return array.__dlpack__(**{"copy": True, **{name: value for name, value in given.items() if value is not None}})
     if stream is not None:
         raise errors.ArgumentError(
             f"__dlpack__: backends have no streams, received {errors.shown(stream)}; leave it out"
@@ -123,23 +214,41 @@ def __dlpack__(
     return values.__dlpack__(**options)
 
 
+def _exported(x: Tensor[Any]) -> Any:
+    """The array of a library with an export of its own; None for NumPy's, and for those without one."""
+    array = native(x)
+    return None if isinstance(array, np.ndarray) or not hasattr(array, "__dlpack__") else array
+
+
 def __dlpack_device__(x: Tensor[Any], /) -> tuple[int, int]:
     """The kind and number of the device whose memory DLPack exports."""
-    kind, number = x.device.to_numpy(x._array).__dlpack_device__()
+    array = _exported(x)
+    kind, number = (x.device.to_numpy(x._array) if array is None else array).__dlpack_device__()
     return int(kind), number
 
 
 def _status(x: Tensor[Any]) -> str:
     node = getattr(x._array, "node", None)
-    if node is None and x.device.values_of(x._array).shape != x.shape:
+    if node is None and tuple(x.device.bare(x._array).shape) != x.shape:
         return f", shape={x.shape} of each example"
     if node is None:
         return ", tracked" if x.device.tracked(x._array) else ""
     return ", leaf" if node.parents == () else f", tracked by {node.name}"
 
 
+def _lazy(x: Tensor[Any]) -> str | None:
+    """What stands for values that would have to be computed."""
+    leaf: Leaf = x.device.leaf
+    return leaf.summary(x.device.bare(x._array))
+
+
 def __repr__(x: Tensor[Any], /) -> str:
-    """The values as NumPy shows them, the dtype, the backend, and whether the tensor is tracked."""
+    """The values as NumPy shows them, the dtype, the backend, and whether the tensor is tracked.
+
+    In the place of values that are not computed yet stand the shape and its chunks.
+    """
+    if (lazy := _lazy(x)) is not None:
+        return f"Tensor({lazy}, dtype={x.dtype}, device={x.device}{_status(x)})"
     values = np.array2string(x.device.values_of(x._array), separator=", ", prefix="Tensor(")
     empty = "" if x.size else f"shape={x.shape}, "
     return f"Tensor({values}, {empty}dtype={x.dtype}, device={x.device}{_status(x)})"
@@ -150,7 +259,7 @@ def _repr_html_(x: Tensor[Any], /) -> str:
     import html  # used by few, and its table of entities takes a while
 
     facts = f"{x.dtype}, shape {x.shape}, {x.device}{_status(x)}"
-    values = np.array2string(x.device.values_of(x._array), separator=", ")
+    values = _lazy(x) or np.array2string(x.device.values_of(x._array), separator=", ")
     return (
         f'<div><span style="opacity:.7;font-size:85%">Tensor: {html.escape(facts)}</span>'
         f'<pre style="margin:.2em 0">{html.escape(values)}</pre></div>'
@@ -168,8 +277,8 @@ def __format__(x: Tensor[Any], spec: str, /) -> str:
     return format(item(x), spec)
 
 
-def _dump(x: Tensor[Any], what: str) -> tuple[Backend, Any]:
-    """What makes the tensor again: its backend and the values of each level, with the keys of leaves."""
+def _refuse_graphs(x: Tensor[Any], what: str) -> None:
+    """Raises TrackedError for a tensor that is more than a constant or a leaf."""
     level, array = x.device, x._array
     while isinstance(level, Decorator):
         node = getattr(array, "node", None)
@@ -183,6 +292,11 @@ def _dump(x: Tensor[Any], what: str) -> tuple[Backend, Any]:
                 f"{what}: a transform of {level} follows the tensor of shape {x.shape}, and cannot go with it"
             )
         level, array = level.inner, level.unwrap(array)
+
+
+def _dump(x: Tensor[Any], what: str) -> tuple[Backend, Any]:
+    """What makes the tensor again: its backend and the values of each level, with the keys of leaves."""
+    _refuse_graphs(x, what)
     return x.device, x.device.dump(x._array)
 
 

@@ -10,14 +10,14 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Backend, Decorator
+from adjoint.backend import Backend, Decorator, over_leaf
 from adjoint.backends.numpy import NumPy
 from adjoint.decorators.autodiff import Autodiff
-from adjoint.devices import default_device
+from adjoint.devices import active_level, default_device, foreign, home
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
 from adjoint.primitives import Shape
-from adjoint.tensor import Tensor, cast, explain, fitting, operand, refuse_ended, run, same, weak, wrap
+from adjoint.tensor import Tensor, cast, explain, fitting, known, operand, refuse_ended, run, same, weak, wrap
 
 D = TypeVar("D", bound=Backend)
 Default = Tensor[Autodiff[NumPy]]
@@ -156,8 +156,13 @@ def tensor(values: Any, *, dtype: Any = None, device: Any = None) -> Tensor[Any]
     """
     if isinstance(values, Tensor):
         device = values.device if device is None else device
-        values = values.numpy()
+        bare = values.device.bare(values._array)
+        lazy = known(values) is None and _place(device).leaf is values.device.leaf and bare.shape == values.shape
+        values = bare if lazy else values.numpy()
     place = _place(device)
+    adopted = _adopted(values, dtype, place)
+    if adopted is not None:
+        return wrap(place.copied(adopted._array), place)
     return wrap(place.from_numpy(_values(values, dtype, "tensor"), copy=True), place)
 
 
@@ -192,9 +197,12 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
         place = values.device if device is None else find_device(device)
         if copy is False and not (_is(wanted, values.dtype) and any(level is values.device for level in place.chain())):
             raise _unshared("asarray", place)
-        out = values if place is values.device else to_device(values, place)
+        out = values if place is values.device else _exactly_on(values, place)
         out = out if wanted is None else cast(out, wanted)
         return _copied(out) if copy and out is values else out
+    adopted = _adopted(values, dtype, _place(device))
+    if adopted is not None:
+        return wrap(adopted.device.copied(adopted._array), adopted.device) if copy else adopted
     if hasattr(values, "__dlpack__") and not isinstance(values, (np.ndarray, np.generic)):
         out = from_dlpack(values, device=device, copy=copy)
         if copy is False and not _is(wanted, out.dtype):
@@ -204,6 +212,20 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
         raise errors.ArgumentError("asarray: tensors in a list are joined by a copy; leave out copy=False")
     array = dtypes.values_of(values, dtype, "asarray")
     return _held("asarray", values, array, _place(device), copy)
+
+
+def _exactly_on(x: Tensor[Any], place: Backend) -> Tensor[Any]:
+    """Where a device is named for what is made it is that one: a leaf takes no levels along."""
+    return to_device(x, place) if isinstance(place, Decorator) else _constant_on(x, place)
+
+
+def _adopted(values: Any, dtype: Any, place: Backend) -> Tensor[Any] | None:
+    """The tensor of an array of the place's own library, in the dtype that is asked for; None for anything else."""
+    array = None if isinstance(values, (Tensor, np.ndarray, Sequence, int, float, complex)) else place.adopted(values)
+    if array is None:
+        return None
+    out = wrap(array, place)
+    return out if dtype is None else cast(out, dtypes.as_dtype(dtype))
 
 
 def _copied(x: Tensor[Any]) -> Tensor[Any]:
@@ -279,11 +301,13 @@ def from_inner(x: Tensor[Any], device: Any = None) -> Tensor[Any]:
 def to_device(x: Tensor[Any], device: Any, /, *, stream: Any = None) -> Tensor[Any]:
     """The tensor on another backend.
 
-    Into a decorator over its own backend it is lifted, as a constant of the new levels and tracked
-    as before by the old ones. To an unrelated backend a constant is copied through NumPy.
+    To another leaf, such as `ad.Torch("cuda:0")`, it moves with all levels of its chain, and gradients flow back
+    through the move: one graph may span devices. Memory is shared where both libraries allow it (DLPack). Into a
+    decorator over its own backend it is lifted, as a constant of the new levels and tracked as before by the old
+    ones. To any other backend a constant is copied.
 
-    Raises DeviceError for a backend inside the tensor's own chain (use `inner()` or `detach()`), and
-    TrackedError for a tracked tensor that would have to leave its graph. Backends have no streams: `stream` is None.
+    Raises TrackedError for a tracked tensor that would have to leave its graph. Backends have no streams: `stream` is
+    None.
 
     >>> import adjoint as ad
     >>> ad.tensor([1.0], device="numpy").to_device("autodiff<numpy>").device
@@ -300,6 +324,15 @@ def to_device(x: Tensor[Any], device: Any, /, *, stream: Any = None) -> Tensor[A
         return same(x)
     if any(level is here for level in place.chain()):
         return wrap(place.lift(x._array, here), place)
+    moved = over_leaf(here, place.leaf)
+    if moved is place or not isinstance(place, Decorator):
+        return same(x) if moved is here else wrap(moved.moved(x._array, here), moved)
+    return _constant_on(x, place)
+
+
+def _constant_on(x: Tensor[Any], place: Backend) -> Tensor[Any]:
+    """A constant copied to an unrelated backend."""
+    here = x.device
     if here.tracked(x._array):
         raise errors.TrackedError(
             f"to_device: the tensor is tracked on {here}, and {place} does not continue its chain; detach() makes it "
@@ -521,12 +554,21 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
 
 
 def as_tensor(x: Any, name: str) -> Tensor[Any]:
-    """A function's argument as a tensor: tensors as they are, values copied to the default device."""
+    """A function's argument as a tensor: tensors as they are, values copied to the default device.
+
+    An array of an optional library is a constant on that library's leaf.
+    """
     if isinstance(x, Tensor):
         return x
     if isinstance(x, (int, float, complex, np.ndarray, np.generic, list, tuple)):
         place = default_device()
         return wrap(place.from_numpy(_values(x, None, name), copy=True), place)
+    leaf = home(x) if foreign() else None
+    if leaf is not None:
+        place = default_device()
+        if place.leaf is not leaf:
+            place = over_leaf(place, leaf) if active_level() is None else leaf
+        return wrap(place.adopted(x), place)
     raise errors.DtypeError(f"{name}: expected a tensor or numbers, received {type(x).__name__}")
 
 

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar, overload
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Array, Backend
+from adjoint.backend import Array, Backend, over_leaf
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.dtypes import DType
 from adjoint.functions.creation import tensor as make
@@ -25,6 +25,8 @@ T = TypeVar("T")
 class Gradients(Generic[J]):
     """The gradients of one `backward`: a mapping from leaf tensors to tensors of the inner backend.
 
+    Of a graph that spans devices each gradient is on the device of its leaf.
+
     `grads[x]`, `x in grads`, `grads.get(x)`, `grads.pop(x)`, `len`, iteration over the leaf tensors,
     `items`, `values`; sums and multiples; `map`. It refers to leaves by number, so that it can be
     pickled, sent to other threads and processes, and used there with pickled leaves.
@@ -37,18 +39,30 @@ class Gradients(Generic[J]):
     """
 
     __array_ufunc__ = None  # NumPy's numbers on the left of * defer to the gradients
-    __slots__ = ("_arrays", "_inner", "_level", "_popped", "_sources")
+    __slots__ = ("_arrays", "_elsewhere", "_level", "_popped", "_sources")
 
-    def __init__(self, level: Autodiff[J], arrays: dict[Key, Array], sources: dict[Key, Any]) -> None:
+    def __init__(
+        self,
+        level: Autodiff[J],
+        arrays: dict[Key, Array],
+        sources: dict[Key, Any],
+        elsewhere: dict[Key, Autodiff[Any]] | None = None,
+    ) -> None:
         self._level = level
-        self._inner: J = level.inner
+        self._elsewhere = elsewhere or {}  # the levels of leaves over other leaf backends than the root's
         self._arrays = arrays
         self._sources = sources  # what iteration makes tensors of: leaf nodes, or the tensors asked for
         self._popped: set[Key] = set()
 
+    def _home(self, key: Key) -> Autodiff[Any]:
+        return self._elsewhere.get(key, self._level)
+
+    def _gradient(self, key: Key) -> Tensor[J]:
+        return wrap(self._arrays[key], self._home(key).inner)
+
     def _key(self, x: Any) -> Key:
         node = _node(x, "a key of Gradients")
-        if node is None or x.device is not self._level:
+        if node is None or x.device is not self._home(node.key):
             where = "" if x.device is self._level else f"; it is on {x.device}, these are gradients of {self._level}"
             raise errors.NoGradientError(
                 f"no gradient: the tensor of shape {x.shape} is not a leaf{where}; call require_grad() before using it"
@@ -59,7 +73,7 @@ class Gradients(Generic[J]):
         key = self._key(x)
         if key not in self._arrays:
             raise errors.NoGradientError(self._why_missing(x, key))
-        return wrap(self._arrays[key], self._inner)
+        return self._gradient(key)
 
     def _why_missing(self, x: Tensor[Any], key: Key) -> str:
         if key in self._popped:
@@ -75,10 +89,10 @@ class Gradients(Generic[J]):
         )
 
     def __contains__(self, x: object) -> bool:
-        if not isinstance(x, Tensor) or x.device is not self._level:
+        if not isinstance(x, Tensor):
             return False
         node = _node(x, "")
-        return node is not None and node.key in self._arrays
+        return node is not None and x.device is self._home(node.key) and node.key in self._arrays
 
     def __len__(self) -> int:
         return len(self._arrays)
@@ -94,7 +108,7 @@ class Gradients(Generic[J]):
             raise errors.NoGradientError(
                 f"the leaf {key} of these gradients lives in another process; send the leaves along, or use values()"
             )
-        return wrap(self._level.tensor_of(source), self._level)
+        return wrap(self._home(key).tensor_of(source), self._home(key))
 
     def keys(self) -> list[Tensor[Autodiff[J]]]:
         """The leaf tensors."""
@@ -102,7 +116,7 @@ class Gradients(Generic[J]):
 
     def values(self) -> list[Tensor[J]]:
         """The gradients."""
-        return [wrap(array, self._inner) for array in self._arrays.values()]
+        return [self._gradient(key) for key in self._arrays]
 
     def items(self) -> list[tuple[Tensor[Autodiff[J]], Tensor[J]]]:
         """Pairs of leaf tensor and gradient."""
@@ -132,21 +146,23 @@ class Gradients(Generic[J]):
         Raises ShapeError, DtypeError or DeviceError where it does not fit x.
         """
         key = self._key(x)
-        value = gradient if isinstance(gradient, Tensor) else make(gradient, dtype=x.dtype, device=self._inner)
-        self._arrays[key] = _fitting(value, x.shape, x.dtype, self._inner, "a gradient")
+        inner = self._home(key).inner
+        value = gradient if isinstance(gradient, Tensor) else make(gradient, dtype=x.dtype, device=inner)
+        self._arrays[key] = _fitting(value, x.shape, x.dtype, inner, "a gradient")
         self._sources.setdefault(key, same(x))
         self._popped.discard(key)
 
     def map(self, f: Callable[[Tensor[J]], Tensor[J]]) -> Gradients[J]:
         """The container with `f` applied to each gradient: clipping, say, or a change of sign."""
         arrays = {}
-        for key, array in self._arrays.items():
-            old = wrap(array, self._inner)
-            arrays[key] = _fitting(f(old), old.shape, old.dtype, self._inner, "map: a gradient")
+        for key in self._arrays:
+            old = self._gradient(key)
+            arrays[key] = _fitting(f(old), old.shape, old.dtype, self._home(key).inner, "map: a gradient")
         return self._with(arrays, self)
 
     def _with(self, arrays: dict[Key, Array], *parts: Gradients[Any]) -> Gradients[J]:
-        made = Gradients(self._level, arrays, {k: v for part in parts for k, v in part._sources.items()})
+        sources = {k: v for part in parts for k, v in part._sources.items()}
+        made = Gradients(self._level, arrays, sources, {k: v for part in parts for k, v in part._elsewhere.items()})
         made._popped = {key for part in parts for key in part._popped if key not in arrays}
         return made
 
@@ -158,7 +174,7 @@ class Gradients(Generic[J]):
             raise errors.DeviceError(f"gradients of {self._level} and of {other._level} do not add")
         arrays = dict(self._arrays)
         for key, array in other._arrays.items():
-            arrays[key] = self._inner.add(arrays[key], array) if key in arrays else array
+            arrays[key] = other._home(key).inner.add(arrays[key], array) if key in arrays else array
         return self._with(arrays, self, other)
 
     def __radd__(self, other: Any) -> Gradients[J]:
@@ -184,11 +200,16 @@ class Gradients(Generic[J]):
             node = _node(source, "") if isinstance(source, Tensor) else source
             if isinstance(node, Leaf):
                 remember(node)
-        return _load, (self._level, dict(zip(self._arrays, self.values(), strict=True)), self._popped)
+        return _load, (self._level, dict(zip(self._arrays, self.values(), strict=True)), self._popped, self._elsewhere)
 
 
-def _load(level: Autodiff[Any], gradients: dict[Key, Tensor[Any]], popped: set[Key]) -> Gradients[Any]:
-    grads = Gradients(level, {key: gradient._array for key, gradient in gradients.items()}, {})
+def _load(
+    level: Autodiff[Any],
+    gradients: dict[Key, Tensor[Any]],
+    popped: set[Key],
+    elsewhere: dict[Key, Autodiff[Any]],
+) -> Gradients[Any]:
+    grads = Gradients(level, {key: gradient._array for key, gradient in gradients.items()}, {}, elsewhere)
     grads._popped = set(popped)
     return grads
 
@@ -273,7 +294,7 @@ def require_grad(x: Tensor[Any], /) -> Tensor[Any]:
             f"require_grad: the tensor is the result of {node.name!r}, not a leaf; ask for its gradient with "
             "backward(wrt=[x]), or start a new graph with x.detach().require_grad()"
         )
-    return wrap(leaf_of(x._array.value), level)
+    return wrap(leaf_of(x._array.value, level), level)
 
 
 def set_require_grad(x: Tensor[Any], require: bool, /) -> Tensor[Any]:
@@ -311,7 +332,7 @@ def with_value(x: Tensor[Any], value: Any, /) -> Tensor[Any]:
     base: Backend = level.inner if isinstance(level, Autodiff) else level
     fits = value.__class__ is Tensor and value._device is base and value._dtype is x._dtype
     if fits and value._array.shape == x._array.shape:  # the usual step, without detours
-        return wrap(leaf_of(value._array), level) if isinstance(level, Autodiff) else same(value)
+        return wrap(leaf_of(value._array, level), level) if isinstance(level, Autodiff) else same(value)
     if isinstance(value, Tensor) and value.device is level:
         value = value.detach().inner() if isinstance(level, Autodiff) else value
     new = value if isinstance(value, Tensor) else make(value, dtype=x.dtype, device=base)
@@ -320,7 +341,7 @@ def with_value(x: Tensor[Any], value: Any, /) -> Tensor[Any]:
     if new.dtype is not x.dtype:
         raise errors.DtypeError(f"with_value: the leaf is {x.dtype} and the value {new.dtype}; use astype")
     array = _inner_array(new, base, "with_value: the value")
-    return wrap(leaf_of(array), level) if isinstance(level, Autodiff) else wrap(array, base)
+    return wrap(leaf_of(array, level), level) if isinstance(level, Autodiff) else wrap(array, base)
 
 
 def detach(x: Tensor[Any], /) -> Tensor[Any]:
@@ -403,7 +424,7 @@ def backward(
             if not isinstance(tensor, Tensor):
                 raise errors.ArgumentTypeError(f"backward: an entry of wrt is no tensor but {errors.shown(tensor)}")
             node = _node(tensor, "")
-            if node is None or tensor.device is not level:
+            if node is None or over_leaf(tensor.device, level.leaf) is not level:
                 raise errors.GraphError(
                     f"backward: a tensor of shape {tensor.shape} in wrt is not tracked on {level}; call require_grad()"
                 )
@@ -411,10 +432,14 @@ def backward(
             sources[node.key] = same(tensor)  # the object may be assigned to
     answers = level.backward(array, start, retain_graph=retain_graph, wrt=nodes)
     arrays = {}
+    elsewhere: dict[Key, Autodiff[Any]] = {}
     for key, (node, g) in answers.items():
         arrays[key] = g
+        home = sources[key].device if key in sources else node.home  # type: ignore[attr-defined]
         sources.setdefault(key, node)
-    return Gradients(level, arrays, sources)
+        if home is not level and home is not None:
+            elsewhere[key] = home
+    return Gradients(level, arrays, sources, elsewhere)
 
 
 def grad(x: Tensor[Any], grads: Gradients[Any], /) -> Tensor[Any] | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.functions.creation import ShapeLike, as_integer, as_number, as_shape, as_tensor, asarray
-from adjoint.tensor import Tensor, cast
+from adjoint.tensor import Tensor, cast, known
 
 
 def tri(rows: int, columns: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor[Any]:
@@ -89,8 +89,8 @@ def _places(value: Any, size: int, name: str) -> Tensor[Any]:
     x = as_tensor(value, name)
     if x.dtype.kind not in "iu":
         raise errors.DtypeError(f"{name}: places are integers, received {x.dtype}")
-    values = x.device.values_of(x._array)
-    if values.size and (values.min() < 0 or values.max() >= size):
+    values = known(x)
+    if values is not None and values.size and (values.min() < 0 or values.max() >= size):
         raise errors.OutOfRangeError(
             f"{name}: expected places from 0 to {size - 1}, received some from {values.min()} to {values.max()}"
         )

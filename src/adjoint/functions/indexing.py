@@ -23,6 +23,7 @@ from adjoint.tensor import (
     cast,
     explain,
     fitting,
+    known,
     lifted,
     meet,
     operand,
@@ -33,6 +34,8 @@ from adjoint.tensor import (
     refuse_ended,
     refuse_leaf,
     run,
+    table,
+    verified,
     weak,
     wrap,
 )
@@ -117,7 +120,8 @@ def _entry(entry: Any, x: Tensor[Any]) -> list[Any]:
         return [entry]
     if isinstance(entry, (int, np.integer)) and not isinstance(entry, bool):
         return [int(entry)]
-    if isinstance(entry, float) or not isinstance(entry, (Tensor, np.ndarray, np.generic, list, tuple, bool)):
+    array = isinstance(entry, (Tensor, np.ndarray, np.generic, list, tuple, bool)) and not isinstance(entry, float)
+    if not array and x._device.adopted(entry) is None:
         raise errors.OutOfRangeError(
             f"index: expected integers, slices, None, ..., integer or boolean tensors; received {errors.shown(entry)}"
         )
@@ -155,13 +159,23 @@ def _beside(indices: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
 
 def as_places(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tensor[Any]:
     """Non-negative indices, or an error that names the first wrong one."""
-    values = indices.device.values_of(indices._array)
+
+    def wrong(low: int, high: int) -> Exception:
+        return errors.OutOfRangeError(
+            f"index {low if low < -size else high} is out of range for axis {axis} of size {size}, in a tensor of "
+            f"shape {shape}"
+        )
+
+    values = known(indices)
+    if values is None:  # leaves count negative ones from the end, too
+        return verified(
+            indices,
+            lambda places: -size <= places.min() and places.max() < size,
+            lambda places: wrong(int(places.min()), int(places.max())),
+        )
     low, high = as_limits(values)
     if low < -size or high >= size:
-        wrong = low if low < -size else high
-        raise errors.OutOfRangeError(
-            f"index {wrong} is out of range for axis {axis} of size {size}, in a tensor of shape {shape}"
-        )
+        raise wrong(low, high)
     return indices if low >= 0 else run("where", (indices < 0, indices + size, indices))
 
 
@@ -213,9 +227,11 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
             "level; detach() the value, or lift the tensor first with ad.asarray(x, device=...)"
         )
     if weak(value):
-        value = np.asarray(fitting(value, x._dtype, "assignment"))  # in full precision: the tensor's may be wider
+        # in full precision: the tensor's may be wider
+        value = table(np.asarray(fitting(value, x._dtype, "assignment")), x, "assignment")
     elif isinstance(value, (list, tuple)) and x._dtype.kind in "fc":
-        value = dtypes.values_of(value, dtypes.promote(x._dtype, dtypes.float64), "assignment")
+        wide = dtypes.promote(x._dtype, dtypes.float64)
+        value = table(dtypes.values_of(value, wide, "assignment"), x, "assignment")
     value = operand(value, x, "assignment")
     if value.dtype.kind == "c" and x._dtype.kind != "c":
         raise errors.DtypeError(f"assignment: complex values do not fit in {x._dtype}; take .real first")

@@ -10,11 +10,11 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_integer, as_shape, as_tensor, as_tensors, eye, inexact, made
-from adjoint.functions.indexing import as_key, as_limits, as_places
+from adjoint.functions.indexing import as_key, as_places
 from adjoint.functions.manipulation import broadcast_to, moveaxis, reshape
 from adjoint.functions.reductions import as_axis
 from adjoint.primitives import ARRAY, index_shape
-from adjoint.tensor import Tensor, cast, operand, run
+from adjoint.tensor import Tensor, at_hand, cast, operand, run, verified
 
 B = TypeVar("B", bound=Backend)
 
@@ -108,15 +108,16 @@ def _segments(x: Any, segments: Any, num_segments: Any, axis: int, name: str) ->
 
 def _counted(numbers: Tensor[Any], count: int | None, name: str) -> tuple[Tensor[Any], int]:
     """Numbers from 0, and one more than the largest, or as many as is said."""
-    values = numbers.device.values_of(numbers._array) if count is not None else numbers.numpy()
-    low, high = as_limits(values)
-    if low < 0 or (count is not None and high >= count):
-        raise errors.OutOfRangeError(
-            f"{name}: expected numbers from 0"
-            + ("" if count is None else f" to {count - 1}")
-            + f", received some from {low} to {high}"
-        )
-    return cast(numbers, dtypes.int64), high + 1 if count is None else count
+    upto = "" if count is None else f" to {count - 1}"
+    size = int(numbers.numpy().max(initial=-1)) + 1 if count is None else count
+    numbers = verified(
+        numbers,
+        lambda values: values.min() >= 0 and values.max() < size,
+        lambda values: errors.OutOfRangeError(
+            f"{name}: expected numbers from 0{upto}, received some from {values.min()} to {values.max()}"
+        ),
+    )
+    return cast(numbers, dtypes.int64), size
 
 
 def _joined(name: str, mode: str, x: Any, segments: Any, num_segments: Any, axis: int, start: Any) -> Any:
@@ -168,10 +169,10 @@ def segment_mean(x: Tensor[B], segments: Any, /, num_segments: int | None = None
     x = inexact(x, "segment_mean")
     _, segments, count = _segments(x, segments, num_segments, axis, "segment_mean")
     total = segment_sum(x, segments, count, axis=axis)
-    sizes = cast(_counts(segments, count), total.dtype)
+    sizes = run("maximum", (_counts(segments, count), 1))
     place = as_axis(axis, x.ndim, "segment_mean")
     shape = tuple(count if i == place else 1 for i in range(x.ndim))
-    return total / run("maximum", (reshape(sizes, shape), 1))  # type: ignore[no-any-return]
+    return total / reshape(cast(sizes, total.dtype), shape)
 
 
 # --- counts ---
@@ -222,16 +223,20 @@ def one_hot(indices: Any, num_classes: int = -1, *, dtype: Any = None, axis: int
     indices, count = as_tensor(indices, "one_hot"), as_integer(num_classes, "one_hot", "num_classes")
     if indices.dtype.kind not in "iu":
         raise errors.DtypeError(f"one_hot: indices are integers, received {indices.dtype}")
-    values = indices.device.values_of(indices._array)
     if count == -1:
-        count = int(values.max()) + 1 if values.size else 0
-    if values.size and (values.min() < 0 or values.max() >= count):
-        raise errors.OutOfRangeError(
+        count = int(indices.device.values_of(indices._array).max(initial=-1)) + 1
+    indices = verified(
+        indices,
+        lambda values: values.min() >= 0 and values.max() < count,
+        lambda values: errors.OutOfRangeError(
             f"one_hot: indices from {values.min()} to {values.max()}, but there are {count} classes, from 0"
-        )
+        ),
+    )
     place = as_axis(axis, indices.ndim + 1, "one_hot")
     dtype = dtypes.int64 if dtype is None else dtypes.as_dtype(dtype)
-    if place == indices.ndim and 1 <= count <= indices.size:  # rows of a matrix that is no larger than the result
+    if (
+        place == indices.ndim and 1 <= count <= indices.size and at_hand(indices) is not None
+    ):  # rows of a matrix that is no larger than the result
         return eye(count, dtype=dtype, device=indices.device)[cast(indices, dtypes.int64)]
     line = np.arange(*as_shape(count, "one_hot")).reshape([-1 if i == place else 1 for i in range(indices.ndim + 1)])
     hit = run("expand_dims", (cast(indices, dtypes.int64),), axis=(place,)) == operand(line, indices, "one_hot")

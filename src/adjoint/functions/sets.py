@@ -12,7 +12,7 @@ from adjoint.functions.creation import as_tensor, as_tensors, full, made
 from adjoint.functions.indexing import as_limits, nonzero, searchsorted
 from adjoint.functions.reductions import cumulative_sum, diff
 from adjoint.primitives import ARRAY
-from adjoint.tensor import Tensor, cast, run
+from adjoint.tensor import Tensor, cast, known, run
 
 B = TypeVar("B", bound=Backend)
 
@@ -133,7 +133,10 @@ def _among(x: Tensor[Any], among: Tensor[Any]) -> Tensor[Any] | None:
     """Whether integers are among others, from a table of all between their limits; None where it would be large."""
     if x.dtype.kind not in "iu" or not among.size:
         return None
-    low, high = as_limits(among.device.values_of(among._array))
+    values = known(among)
+    if values is None:
+        return None
+    low, high = as_limits(values)
     if low < -(2**62) or high > 2**62 or high - low > 4 * (x.size + among.size):
         return None
     table = made(x.device, "full", shape=(high - low + 1,), value=False, dtype=bool_)

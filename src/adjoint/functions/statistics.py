@@ -30,7 +30,7 @@ from adjoint.functions.reductions import (
     sum,
 )
 from adjoint.primitives import ARRAY
-from adjoint.tensor import Axis, Tensor, cast, operand, run
+from adjoint.tensor import Axis, Tensor, cast, operand, run, table
 
 B = TypeVar("B", bound=Backend)
 
@@ -127,11 +127,11 @@ def _quantile(name: str, x: Any, q: Any, axis: Axis, method: str, keepdims: Any,
         count = reshape(_known(isnan(lines), (lines.ndim - 1,)), lines.shape[:-1])
         # all that a number of elements can ask for, so that the numbers need not be known
         low, high, part = _ranks(q.reshape(-1), np.arange(n + 1)[:, None], method)
-        values = _between(ordered, *[operand(table, x, name)[count] for table in (low, high, part)])
+        values = _between(ordered, *[table(values, x, name)[count] for values in (low, high, part)])
     else:
         ordered = sort(lines)
         low, high, part = _ranks(q.reshape(-1), n, method)
-        values = _between(ordered, operand(low, x, name), operand(high, x, name), operand(part, x, name))
+        values = _between(ordered, table(low, x, name), table(high, x, name), table(part, x, name))
         values = where(isnan(ordered[..., -1:]), math.nan, values)
     values = moveaxis(values, -1, 0)
     kept = tuple(1 if i in axes else m for i, m in enumerate(x.shape)) if keepdims else values.shape[1:]
@@ -162,7 +162,7 @@ def _weighted(
     order = run("argsort", (lines,), axis=last, descending=False)
     total = run("cumulative_sum", (run("take_along_axis", (weights, order), axis=last),), axis=last)
     share = (total / total[..., -1:])[..., None]
-    before = (share < operand(q, x, name)) | (share == 0)
+    before = (share < table(q, x, name)) | (share == 0)
     place = sum(cast(before, dtypes.int64), -2)
     place = run("minimum", (place, lines.shape[-1] - 1))
     ordered = run("take_along_axis", (lines, order), axis=last)

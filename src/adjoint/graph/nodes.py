@@ -79,9 +79,10 @@ class Result(Node):
 class Leaf(Node):
     """What `require_grad()` makes: it ends the walk, and `Gradients` answers for it."""
 
-    __slots__ = ("_key", "value")
+    __slots__ = ("_key", "home", "value")
 
     _key: Key
+    home: Any  # its Autodiff level, which may be over another leaf backend than the root's; None for the root's own
     value: Array
 
     @property
@@ -116,14 +117,15 @@ def var_of(value: Array, node: Node | None) -> Var:
     return var
 
 
-def leaf_of(value: Array, key: Key | None = None) -> Var:
-    """A leaf with this value, under a new key or a given one."""
+def leaf_of(value: Array, home: Any = None, key: Key | None = None) -> Var:
+    """A leaf with this value on a level, under a new key or a given one."""
     node = Leaf()
     node.number = next(numbers)
     node.parents = ()
     node.walk = 0
     node.shape = value.shape
     node.value = value
+    node.home = home
     node._key = key or (_process, node.number)
     if key is not None:
         remember(node)

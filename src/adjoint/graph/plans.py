@@ -21,10 +21,11 @@ class Plan:
     `pull(g, saved)` gives the cotangents of the tracked operands, in order; `accumulate(sink, g, saved)`,
     where there is one, adds the only cotangent into a buffer. `saved` is the source of the expression
     that picks what the rules need: `v` are the operands, `kept` the operands or recipes for them,
-    `out` the result, `p` the parameters. `cooks` says that recipes may be among what is saved.
+    `out` the result, `p` the parameters. `cooks` says that recipes may be among what is saved. Cotangents of the
+    result are arrays of `inner`, those of the operands of `below`: another one where an array moved between devices.
     """
 
-    __slots__ = ("accumulate", "cooks", "primitive", "pull", "saved")
+    __slots__ = ("accumulate", "below", "cooks", "inner", "primitive", "pull", "saved")
 
     def __init__(
         self,
@@ -33,12 +34,16 @@ class Plan:
         pull: Callable[[Any, Any], Any],
         accumulate: Callable[..., Any] | None,
         cooks: bool,
+        inner: Backend,
+        below: Backend | None = None,
     ) -> None:
         self.primitive = primitive
         self.saved = saved
         self.pull = pull
         self.accumulate = accumulate
         self.cooks = cooks
+        self.inner = inner
+        self.below = below or inner
 
 
 def picked(primitive: Primitive, needs: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from adjoint.functions.placing import put_along_axis
 from adjoint.nn.activations import logsigmoid
 from adjoint.nn.arguments import real, reduced
 from adjoint.nn.losses import above, both
-from adjoint.tensor import Tensor, cast, operand, run
+from adjoint.tensor import Tensor, cast, known, operand, run, verified
 
 B = TypeVar("B", bound=Backend)
 
@@ -125,7 +125,8 @@ def _of_probabilities(
 def _without_ignored(labels: Tensor[Any], ignore_index: int, name: str) -> tuple[Tensor[Any], Tensor[Any] | None]:
     """Labels with 0 for those that count nothing, and which those are, or None where there are none."""
     place = as_integer(ignore_index, name, "ignore_index")
-    if not (labels.device.values_of(labels._array) == place).any():
+    values = known(labels)
+    if values is not None and not (values == place).any():
         return labels, None
     ignored = labels == place
     return where(ignored, 0, labels), ignored
@@ -177,17 +178,20 @@ def nll_loss(
         )
     factors = _class_weights(weight, x, rows.shape[-1], name)
     labels, ignored = _without_ignored(labels, ignore_index, name)
-    _check_classes(labels, rows.shape[-1], name)
+    labels = _check_classes(labels, rows.shape[-1], name)
     losses = -squeeze(take_along_axis(rows, expand_dims(labels, -1), axis=-1), -1)
     return cast(_averaged(losses, labels, factors, ignored, reduction, name), x.dtype)
 
 
-def _check_classes(labels: Tensor[Any], classes: int, name: str, least: int = 0) -> None:
-    values = labels.device.values_of(labels._array)
-    if values.size and (values.min() < least or values.max() >= classes):
-        raise errors.OutOfRangeError(
+def _check_classes(labels: Tensor[Any], classes: int, name: str, least: int = 0) -> Tensor[Any]:
+    """The labels, which are numbers of classes."""
+    return verified(
+        labels,
+        lambda values: least <= values.min() and values.max() < classes,
+        lambda values: errors.OutOfRangeError(
             f"{name}: targets from {values.min()} to {values.max()}, but there are {classes} classes, from 0"
-        )
+        ),
+    )
 
 
 def _rows(x: Any, target: Any, name: str, *, labels: bool) -> tuple[Tensor[Any], Tensor[Any], bool]:
@@ -219,7 +223,7 @@ def multi_margin_loss(
         raise errors.ArgumentError(f"{name}: p is 1 or 2, received {errors.shown(p)}")
     x, labels, single = _rows(x, target, name, labels=True)
     factors = _class_weights(weight, x, x.shape[1], name)
-    _check_classes(labels, x.shape[1], name)
+    labels = _check_classes(labels, x.shape[1], name)
     column = expand_dims(labels, -1)
     apart = above(as_number(margin, name, "margin") - take_along_axis(x, column, axis=1) + x)
     apart = apart if p == 1 else apart * apart
@@ -237,7 +241,7 @@ def multilabel_margin_loss(x: Tensor[B], target: Any, *, reduction: str = "mean"
     """
     name = "multilabel_margin_loss"
     x, labels, single = _rows(x, target, name, labels=False)
-    _check_classes(labels, x.shape[1], name, -1)
+    labels = _check_classes(labels, x.shape[1], name, -1)
     counts = (labels < 0).astype(dtypes.int64)
     valid = run("cumulative_sum", (counts,), axis=1) == 0
     safe = where(valid, labels, 0)

@@ -16,7 +16,7 @@ from adjoint.functions.placing import segment_max, segment_mean, segment_sum
 from adjoint.functions.products import matmul
 from adjoint.nn.arguments import images, real
 from adjoint.random import bernoulli
-from adjoint.tensor import Tensor, operand
+from adjoint.tensor import Tensor, operand, verified
 
 B = TypeVar("B", bound=Backend)
 
@@ -168,11 +168,14 @@ def _table(name: str, indices: Any, weight: Any) -> tuple[Tensor[Any], Tensor[An
         raise errors.ShapeError(f"{name}: weight is (rows, features), received shape {weight.shape}")
     if places.dtype.kind not in "iu":
         raise errors.DtypeError(f"{name}: indices are integers, received {places.dtype}")
-    values = places.device.values_of(places._array)
-    if values.size and (values.min() < 0 or values.max() >= weight.shape[0]):
-        raise errors.OutOfRangeError(
-            f"{name}: indices from {values.min()} to {values.max()}, but there are {weight.shape[0]} rows, from 0"
-        )
+    rows = weight.shape[0]
+    places = verified(
+        places,
+        lambda values: values.min() >= 0 and values.max() < rows,
+        lambda values: errors.OutOfRangeError(
+            f"{name}: indices from {values.min()} to {values.max()}, but there are {rows} rows, from 0"
+        ),
+    )
     return weight, places
 
 

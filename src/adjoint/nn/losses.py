@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, TypeVar
 
+import numpy as np
+
 from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_number, as_tensors
@@ -12,7 +14,7 @@ from adjoint.functions.elementwise import abs as size_of
 from adjoint.functions.elementwise import divide, exp, log, log1p, square, where
 from adjoint.nn.arguments import real, reduced
 from adjoint.primitives import broadcast_shapes
-from adjoint.tensor import Tensor, operand, run
+from adjoint.tensor import Tensor, at_hand, known, nowhere_zero, operand, run
 
 B = TypeVar("B", bound=Backend)
 
@@ -110,8 +112,8 @@ def binary_cross_entropy(x: Tensor[B], target: Any, *, weight: Any = None, reduc
     name = "binary_cross_entropy"
     x, target = both(x, target, name)
 
-    values = x.device.values_of(x._array)
-    bounded = not values.size or not (values.min() > 1e-37 and values.max() < 1)
+    values = at_hand(x)
+    bounded = values is None or not values.size or not (values.min() > 1e-37 and values.max() < 1)
 
     def logarithm(f: Any, v: Tensor[Any], pole: float) -> Tensor[Any]:
         if not bounded:
@@ -197,7 +199,8 @@ def gaussian_nll_loss(
         fits = False
     if not fits:
         raise errors.ShapeError(f"{name}: a variance of shape {shape} does not broadcast to x of shape {x.shape}")
-    least = given.device.values_of(given._array).min(initial=math.inf) if isinstance(given, Tensor) else given
+    values = known(given) if isinstance(given, Tensor) else np.asarray(given)
+    least = math.nan if values is None else values.min(initial=math.inf)
     if least < 0:
         raise errors.ArgumentError(f"{name}: a variance is not negative, received {errors.shown(var)}")
     variance: Any = max(given, eps) if isinstance(given, (int, float)) else given
@@ -220,7 +223,7 @@ def kl_div(x: Tensor[B], target: Any, *, reduction: str = "mean", log_target: bo
         none = target == -math.inf
         losses = where(none, 0.0, exp(target) * (where(none, 0.0, target) - x))
     else:
-        losses = target * (log(target) - x) if target.device.values_of(target._array).all() else _kl_div(x, target)
+        losses = target * (log(target) - x) if nowhere_zero(target) else _kl_div(x, target)
     if reduction == "batchmean":
         return divide(losses.sum(), max(1, x.shape[0] if x.ndim else 1))
     return reduced(losses, reduction, "kl_div")

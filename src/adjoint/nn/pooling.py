@@ -18,7 +18,7 @@ from adjoint.functions.placing import put_along_axis
 from adjoint.functions.reductions import argmax
 from adjoint.nn.arguments import Sizes, images, sizes
 from adjoint.primitives import Shape, window_shape
-from adjoint.tensor import Tensor, cast, operand, run
+from adjoint.tensor import Tensor, cast, known, nowhere_zero, operand, run
 
 B = TypeVar("B", bound=Backend)
 
@@ -337,8 +337,8 @@ def _max_unpool(
         if isinstance(output_size, (tuple, list)) and tuple(output_size[: -axes or None]) in (lead, lead[-1:]):
             output_size = output_size[-axes:] if len(output_size) > axes else output_size
         wanted = sizes(output_size, axes, name, "output_size", 1)
-    values = places.device.values_of(places._array)
-    if values.size and (values.min() < 0 or values.max() >= math.prod(wanted)):
+    values = known(places)
+    if values is not None and values.size and (values.min() < 0 or values.max() >= math.prod(wanted)):
         raise errors.OutOfRangeError(
             f"{name}: indices from {values.min()} to {values.max()} in images of {wanted}; give their output_size"
         )
@@ -474,7 +474,7 @@ def _lp_pool(name: str, axes: int, x: Any, norm_type: Any, kernel: Any, stride: 
     size = math.prod(how["kernel"])
     if not isinstance(counts, float) or counts != size:
         total = total * (size / _constant(counts, total))
-    if total.device.values_of(total._array).all():
+    if nowhere_zero(total):
         return cast(_root(total, p), x.dtype)
     origin = total == 0
     return cast(where(origin, 0.0, _root(where(origin, 1.0, total), p)), x.dtype)

@@ -13,7 +13,7 @@ from adjoint.backend import Backend
 from adjoint.dtypes import DType
 from adjoint.functions.creation import Default, _place, as_shape
 from adjoint.functions.indexing import take
-from adjoint.tensor import Tensor, wrap
+from adjoint.tensor import Tensor, known, wrap
 
 __all__ = ["bernoulli", "integers", "normal", "permutation", "seed", "uniform"]
 
@@ -112,7 +112,9 @@ def _parameter(value: Any, name: str, what: str) -> Any:
 
 def _within(value: Any, low: float, high: float, message: str) -> None:
     """Raises ArgumentError for numbers out of a range, and for nan."""
-    values = np.asarray(value.device.values_of(value._array) if isinstance(value, Tensor) else value)
+    values = known(value) if isinstance(value, Tensor) else np.asarray(value)
+    if values is None:
+        return
     valid = (values >= low) & (values <= high)
     if not valid.all():
         raise errors.ArgumentError(f"{message}, received {values[~valid].flat[0]}")

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from adjoint import dtypes, errors
+from adjoint import errors
 from adjoint.functions.elementwise import clip, exp, log, log1p, sqrt, where
 from adjoint.functions.elementwise import tan as tangent
 from adjoint.functions.manipulation import expand_dims, squeeze
@@ -22,7 +22,7 @@ from adjoint.functions.products import matmul
 from adjoint.linalg import cholesky
 from adjoint.random.parameters import ANY, NOT_NEGATIVE, POSITIVE, Draw, ShapeLike
 from adjoint.special import erfc, erfcinv, expit, softmax
-from adjoint.tensor import Tensor, cast
+from adjoint.tensor import Tensor, cast, known
 
 
 def exponential(
@@ -231,8 +231,9 @@ def truncated_normal(
     """
     tests = {"low": ANY, "high": ANY, "mean": ANY, "std": POSITIVE}
     draw = Draw("truncated_normal", shape, dtype, device, tests, low, high, mean, std)
-    low, high, mean, std = (cast(p, dtypes.float64) for p in draw.parameters)
-    if not (low.detach() < high.detach()).device.values_of((low.detach() < high.detach())._array).all():
+    low, high, mean, std = (cast(p, draw.precise) for p in draw.parameters)
+    ordered = known(low.detach() < high.detach())
+    if ordered is not None and not ordered.all():
         raise errors.ArgumentError("truncated_normal: each lower bound must be below its upper one")
     a, b = (low - mean) / std, (high - mean) / std
     flipped = (a + b).detach() > 0
@@ -240,7 +241,7 @@ def truncated_normal(
     root = math.sqrt(0.5)
     far = b < _FAR
     start, end = erfc(where(far, -2.0, a) * -root), erfc(where(far, -1.0, b) * -root)  # twice the distribution function
-    share = draw.uniform(dtype=dtypes.float64)
+    share = draw.uniform(dtype=draw.precise)
     number = erfcinv(start + (end - start) * share) * -math.sqrt(2.0)
     number = clip(where(far, _of_tail(a, b, share), number), a, b)
     return cast(where(flipped, -number, number) * std + mean, draw.dtype)

@@ -27,7 +27,7 @@ from adjoint.random.parameters import (
     ShapeLike,
     fits,
 )
-from adjoint.tensor import Tensor
+from adjoint.tensor import Tensor, known
 
 B = TypeVar("B", bound=Backend)
 
@@ -46,13 +46,13 @@ def poisson(rate: Any, shape: ShapeLike | None = None, *, dtype: Any = None, dev
     >>> ad.random.poisson([0.0, 1e6]).dtype
     dtype('int64')
     """
-    draw = Draw("poisson", shape, dtypes.float64, device, {"rate": NOT_NEGATIVE}, rate)
+    draw = Draw("poisson", shape, None, device, {"rate": NOT_NEGATIVE}, rate, precise=True)
     return draw.sampled("random_poisson", *_constant(draw), dtype=_integer(dtype, "poisson"))
 
 
 def binomial(n: Any, p: Any, shape: ShapeLike | None = None, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """Counts of successes among n of probability p. Raises ArgumentError unless n is whole and p is a probability."""
-    draw = Draw("binomial", shape, dtypes.float64, device, {"n": WHOLE, "p": PROBABILITY}, n, p)
+    draw = Draw("binomial", shape, None, device, {"n": WHOLE, "p": PROBABILITY}, n, p, precise=True)
     return draw.sampled("random_binomial", *_constant(draw), dtype=_integer(dtype, "binomial"))
 
 
@@ -61,7 +61,7 @@ def geometric(p: Any, shape: ShapeLike | None = None, *, dtype: Any = None, devi
 
     Raises ArgumentError unless 0 < p <= 1.
     """
-    draw = Draw("geometric", shape, dtypes.float64, device, {"p": POSITIVE_PROBABILITY}, p)
+    draw = Draw("geometric", shape, None, device, {"p": POSITIVE_PROBABILITY}, p, precise=True)
     (share,) = _constant(draw)
     wanted = _integer(dtype, "geometric")
     count = floor(log(draw.uniform()) / log1p(-share)) + 1.0
@@ -98,7 +98,8 @@ def categorical(logits: Any, shape: ShapeLike | None = None, *, axis: int = -1, 
     place = as_axis(axis, x.ndim, name)
     if not x.shape[place]:
         raise errors.ShapeError(f"{name}: there are no classes in logits of shape {x.shape}")
-    if not (np.asarray(x.device.values_of(x._array)).max(axis=place - x.ndim) > -np.inf).all():
+    values = known(x)
+    if values is not None and not (values.max(axis=place - x.ndim) > -np.inf).all():
         raise errors.ArgumentError(f"{name}: logits that are all -inf leave no class to draw")
     own = (*x.shape[:place], *x.shape[place + 1 :])
     outer = own if shape is None else as_shape(shape, name)
@@ -157,19 +158,19 @@ def choice(
 
 
 def _weighted(name: str, size: int, shape: tuple[int, ...], replace: bool, p: Any, device: Any) -> Tensor[Any]:
-    draw = Draw(name, None, dtypes.float64, device, {"p": PROBABILITY}, p)
+    draw = Draw(name, None, None, device, {"p": PROBABILITY}, p, precise=True)
     (share,) = _constant(draw)
     if share.shape != (size,):
         raise errors.ShapeError(f"{name}: there are {size} to choose from, and probabilities of shape {share.shape}")
-    values = np.asarray(share.device.values_of(share._array))
-    if np.abs(values.sum(axis=-1) - 1.0).max() > 1e-6:
+    values = known(share)
+    if values is not None and np.abs(values.sum(axis=-1) - 1.0).max() > 1e-6:
         raise errors.ArgumentError(f"{name}: probabilities must sum to one, received a sum of {values.sum()}")
     count = math.prod(shape)
     if replace:  # how many partial sums a uniform number is not below
         ends = share.cumulative_sum(axis=0)
         ends = (ends / ends[-1])[:-1]
         return searchsorted(ends, draw.uniform(shape), side="right")
-    if count > (values > 0).sum(axis=-1).min():
+    if values is not None and count > (values > 0).sum(axis=-1).min():
         raise errors.ArgumentError(f"{name}: {count} choices without replacement, and fewer that are possible")
     noise = -log(-log(draw.uniform((size,))))
     return argsort(log(share) + noise, descending=True)[:count].reshape(shape)

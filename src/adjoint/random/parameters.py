@@ -14,7 +14,7 @@ from adjoint.dtypes import DType
 from adjoint.functions.creation import _place, as_shape
 from adjoint.functions.elementwise import maximum
 from adjoint.primitives import Shape, broadcast_shapes
-from adjoint.tensor import Tensor, cast, explain, lifted, meet, wrap
+from adjoint.tensor import Tensor, cast, explain, lifted, meet, verified, wrap
 
 ShapeLike = int | Sequence[int]
 Test = tuple[Callable[[Any], Any], str]  # what holds of valid values, and its wording
@@ -43,6 +43,7 @@ class Draw:
         tests: dict[str, Test],
         *values: Any,
         events: tuple[int, ...] = (),
+        precise: bool = False,
     ) -> None:
         self.name = name
         tensors = [v for v in values if isinstance(v, Tensor)]
@@ -51,10 +52,11 @@ class Draw:
             device = level
         self.place: Backend = tensors[0].device if device is None and tensors else _place(device)
         given = [_numbers(v, name, what) for v, what in zip(values, tests, strict=True)]
-        self.dtype = _floating(dtype, given, name)
-        parameters = [self._tensor(v) for v in given]
-        for x, what, (test, wording) in zip(parameters, tests, tests.values(), strict=True):
-            _check(x, name, what, test, wording)
+        self.precise = self.place.leaf.widest(dtypes.float64)
+        self.dtype = self.precise if precise else _floating(dtype, given, name)
+        parameters = [
+            _checked(self._tensor(v), name, what, *test) for v, (what, test) in zip(given, tests.items(), strict=True)
+        ]
         # the last axes of some parameters belong to one number, as those of a matrix do
         counts = events or (0,) * len(parameters)
         try:
@@ -130,8 +132,12 @@ def _floating(dtype: Any, values: Sequence[Any], name: str) -> DType:
     return dtypes.as_dtype(found)
 
 
-def _check(x: Tensor[Any], name: str, what: str, test: Callable[[Any], Any], wording: str) -> None:
-    values = np.asarray(x.device.values_of(x._array))
-    valid = np.asarray(test(values))
-    if not valid.all():
-        raise errors.ArgumentError(f"{name}: {what} must {wording}, received {values[~valid].flat[0]}")
+def _checked(x: Tensor[Any], name: str, what: str, test: Callable[[Any], Any], wording: str) -> Tensor[Any]:
+    """The tensor, where each of its numbers passes the test."""
+    return verified(
+        x,
+        lambda values: bool(np.all(test(values))),
+        lambda values: errors.ArgumentError(
+            f"{name}: {what} must {wording}, received {values[~np.asarray(test(values))].flat[0]}"
+        ),
+    )

@@ -20,6 +20,7 @@ from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
 from adjoint.devices import active_level, chosen_device, default_device, observed_leaf
 from adjoint.tensor import Tensor, grounded, lifted, refuse_ended, wrap
+from adjoint.transforms.libraries import of_any_library
 
 Function = Callable[..., Any]
 Argnums = int | str | Sequence[int | str]
@@ -75,6 +76,8 @@ def array_of(x: Any, base: Backend, *, keep: bool = False) -> Array:
         return lifted(x, base)
     dtypes.refuse_masked(x, "a transform's argument")
     values = np.asarray(x)
+    if not is_array(x):
+        values = values.astype(base.leaf.widest(values.dtype))
     dtype = dtypes.as_dtype(values.dtype)
     if values.dtype is not dtype:  # of another byte order
         values = values.astype(dtype)
@@ -301,7 +304,8 @@ def on_level(x: Any, level: Backend) -> Array:
     """A leaf of a result as an array of the level; constants are lifted."""
     if isinstance(x, Tensor):
         return lifted(x, level)
-    return level.from_numpy(dtypes.values_of(x, None, "result"), copy=True)
+    values = dtypes.values_of(x, None, "result")
+    return level.from_numpy(values if x.ndim else values.astype(level.leaf.widest(values.dtype)), copy=True)
 
 
 def peeled(x: Any, level: Backend, call: Arguments) -> Any:
@@ -343,7 +347,7 @@ def named(transform: str, f: Function) -> Callable[[Function], Function]:
     def rename(run: Function) -> Function:
         functools.update_wrapper(run, f)
         run.__name__ = f"{transform}({getattr(f, '__name__', repr(f))})"
-        return run
+        return of_any_library(run)
 
     return rename
 

@@ -28,12 +28,14 @@ from adjoint.transforms.calls import Function, array_of, base_of, is_array, to_n
 from adjoint.transforms.checkpoints import checkpoint
 from adjoint.transforms.closures import closed_over, closure_convert
 from adjoint.transforms.levels import Tensors
+from adjoint.transforms.libraries import of_any_library
 from adjoint.transforms.recomputed import Hidden, recomputed
 from adjoint.transforms.steps import Carry, Kind, assignable, each_its_own, examples_of
 
 _inside: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_control", default=False)
 
 
+@of_any_library
 def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> Any:
     """`true_fun(*operands)` where the predicate holds, `false_fun(*operands)` elsewhere.
 
@@ -80,6 +82,7 @@ def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> 
     return _called("cond", choose, pred, *operands)
 
 
+@of_any_library
 def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
     """`branches[index](*operands)`, with the index clamped to those there are.
 
@@ -126,6 +129,7 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
     return _called("switch", choose, index, *operands)
 
 
+@of_any_library
 def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
     """`init_val` taken further by `body_fun` as long as `cond_fun` holds for it.
 
@@ -175,6 +179,7 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
     return _called("while_loop", loop, init_val)
 
 
+@of_any_library
 def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
     """`init_val` taken further by `body_fun(i, carry)` for each i from `lower` to before `upper`.
 
@@ -221,6 +226,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
     return _called("fori_loop", loop, lower, upper, init_val)
 
 
+@of_any_library
 def scan(
     f: Function,
     init: Any,
@@ -283,6 +289,7 @@ def scan(
     return _called("scan", loop, init, xs)  # type: ignore[no-any-return]
 
 
+@of_any_library
 def map(f: Function, xs: Any, *, batch_size: int | None = None) -> Any:
     """f of each slice of the arrays along their first axis, one after the other, stacked.
 

@@ -15,6 +15,7 @@ from adjoint.devices import active_level, default_device, observed_leaf
 from adjoint.tensor import Tensor, cast, lifted, meet, refuse_ended, same, wrap
 from adjoint.transforms.calls import Function, array_of, check_callable, to_numpy, zeros_like
 from adjoint.transforms.levels import Rules, Tensors, apply
+from adjoint.transforms.libraries import of_any_library
 from adjoint.transforms.reverse import conjugate, paired, stop_gradient, values, vjp
 
 
@@ -128,6 +129,7 @@ class _Decorated:
         except (TypeError, ValueError):
             self._signature = None
 
+    @of_any_library
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         self._ready()
         fixed, args = self._split(self._positional(args, kwargs))

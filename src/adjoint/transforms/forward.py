@@ -23,9 +23,11 @@ from adjoint.transforms.calls import (
     reverse_level,
     zeros_like,
 )
+from adjoint.transforms.libraries import kept_of_any_library, of_any_library
 from adjoint.transforms.reverse import gradient
 
 
+@of_any_library
 def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
     """f's value at the primals and its derivative along the tangents, computed together.
 
@@ -66,6 +68,7 @@ def _jvp(name: str, f: Function, primals: Sequence[Any], tangents: Sequence[Any]
     return (value, tangent, aux) if has_aux else (value, tangent)
 
 
+@kept_of_any_library
 def linearize(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     """f's value, and its derivative there as a linear function of tangents.
 
@@ -115,6 +118,7 @@ def linearize(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     return (value, along, aux) if has_aux else (value, along)
 
 
+@of_any_library
 def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """The Hessian of a scalar f times the tangents, without the Hessian: forward over reverse.
 

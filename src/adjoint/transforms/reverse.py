@@ -26,6 +26,7 @@ from adjoint.transforms.calls import (
     reverse_level,
     zeros_like,
 )
+from adjoint.transforms.libraries import kept_of_any_library
 
 _COMPLEX = "; for a complex derivative pass holomorphic=True"
 
@@ -136,6 +137,7 @@ def gradient(name: str, f: Function, argnums: Argnums, has_aux: bool = False, ho
     return run
 
 
+@kept_of_any_library
 def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     """f's value, and its pullback: cotangents of the result to a tuple of cotangents of the primals.
 
@@ -198,6 +200,7 @@ def _vjp(name: str, f: Function, primals: tuple[Any, ...], has_aux: bool, keys: 
     return (value, pullback, aux) if has_aux else (value, pullback)
 
 
+@kept_of_any_library
 def linear_transpose(f: Function, *primals: Any) -> Function:
     """The transpose of a linear function: cotangents of its result to a tuple of cotangents of its arguments.
 
@@ -241,7 +244,7 @@ def _drawn(x: Any, rng: np.random.Generator) -> Any:
     values = np.asarray(rng.uniform(1, 2, np.shape(x)) * rng.choice([-1, 1], np.shape(x)))
     if not isinstance(x, Tensor):
         return values.astype(np.asarray(x).dtype)
-    return wrap(x.device.astype(x.device.from_numpy(values, copy=False), dtype=x.dtype), x.device)
+    return wrap(x.device.from_numpy(values.astype(x.dtype), copy=False), x.device)
 
 
 def paired(tree: Any, other: Any) -> tuple[Any, Any, float]:

@@ -20,8 +20,10 @@ from adjoint.transforms.calls import (
     results_of,
     zeros_like,
 )
+from adjoint.transforms.libraries import of_any_library
 
 
+@of_any_library
 def jet(
     f: Function, primals: Sequence[Any], series: Sequence[Sequence[Any]], factorial_scaled: bool = True
 ) -> tuple[Any, Any]:

@@ -54,7 +54,7 @@ _TOPICS = (
     attention,
     normalization,
 )
-_IMPLEMENTATIONS: dict[str, Implementation] = {
+IMPLEMENTATIONS: dict[str, Implementation] = {
     name: run for topic in _TOPICS for name, run in topic.IMPLEMENTATIONS.items()
 }
 _INTO = {**elementwise.INTO, **indexing.INTO}
@@ -72,7 +72,7 @@ class NumPy(Leaf):
 
     def implement(self, primitive: Primitive) -> Implementation:
         try:
-            return _IMPLEMENTATIONS[primitive.name]
+            return IMPLEMENTATIONS[primitive.name]
         except KeyError:
             return composed(self, primitive)
 

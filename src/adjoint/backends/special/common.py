@@ -50,6 +50,20 @@ def either(xp: Any, condition: Any, first: Any, second: Any, x: Any, neutral: fl
     return out
 
 
+def anywhere(xp: Any, condition: Any) -> bool:
+    """Whether a condition holds for some element; True for a library that traces, where nobody knows."""
+    return hasattr(xp, "traced_loop") or bool(xp.any(condition))
+
+
+def while_loop(xp: Any, condition: Callable[[Any], Any], body: Callable[[Any], Any], state: Any) -> Any:
+    """The state after the last pass through the body, by the library's own loop where it traces functions."""
+    if hasattr(xp, "traced_loop"):
+        return xp.traced_loop(condition, body, state)
+    while condition(state):
+        state = body(state)
+    return state
+
+
 def horner(coefficients: tuple[float, ...], x: Any) -> Any:
     """The polynomial in x, the coefficients from the constant one on."""
     total = x * coefficients[-1] + coefficients[-2]

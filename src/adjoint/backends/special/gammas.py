@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from adjoint.backends.special.common import horner, kernel
+from adjoint.backends.special.common import anywhere, horner, kernel
 
 # Chebyshev interpolants computed with mpmath at 60 digits: log(gamma(x)) / ((x - 1) (x - 2)) in x - 2 on [1, 3],
 # gamma(x) in 2 x - 5 on [2, 3], and digamma(x) / (x - root) in 2 x - 3 on [1, 2], each within 5e-16, relative.
@@ -219,7 +219,7 @@ def zeta(xp: Any, s: Any, q: Any, *, order: int) -> Any:
     fraction = q - xp.floor(q)
     out = _hurwitz(xp, s, xp.where(q > 0.0, q, xp.where(fraction == 0.0, one, fraction)), order)
     out = xp.where(q == math.inf, 0.0 * one, out)
-    if bool(xp.any(q <= 0.0)):
+    if anywhere(xp, q <= 0.0):
         below = (q < 0.0) & (xp.floor(q) != q)
         whole = (xp.floor(s) == s) & (s < math.inf) & (order == 0)
         sign = 1.0 - 2.0 * (s - 2.0 * xp.floor(0.5 * s))

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from adjoint.backends.special.common import excess, kernel, log_ratio, small_excess
+from adjoint.backends.special.common import excess, kernel, log_ratio, small_excess, while_loop
 from adjoint.backends.special.gammas import betaln, correction, digamma, gamma, zeta
 
 _STEP = 0.12
@@ -30,18 +30,19 @@ def _outward(xp: Any, reach: Any, scale: Any, integrand: Callable[[Any], Any]) -
     """The integral from 0 to infinity of what is nothing from `reach` on, and smooth on `scale` and below."""
     if 0 in scale.shape:
         return scale
-    end = math.log(float(xp.max(reach / scale)))
-    grid = [_START + k * _STEP for k in range(math.ceil((end - _START) / _STEP) + 1)]
-    places = [math.exp(y - math.exp(-y)) for y in grid]
-    weights = [place * (1.0 + math.exp(-y)) for place, y in zip(places, grid, strict=True)]
-    at_once = max(1, _ELEMENTS // math.prod(scale.shape))  # points of a small array go together
-    total = 0.0 * scale
-    for start in range(0, len(grid), at_once):
-        some = [
-            xp.reshape(xp.asarray(values[start : start + at_once], dtype=xp.float64), (-1, *[1] * len(scale.shape)))
-            for values in (places, weights)
-        ]
-        total = total + xp.sum(some[1] * integrand(some[0] * scale), axis=0)
+    end = (xp.log(xp.max(reach / scale)) - _START) / _STEP + 1.0
+    at_once = max(1, min(128, _ELEMENTS // math.prod(scale.shape)))  # points of a small array go together
+    steps = xp.reshape(xp.arange(at_once, dtype=xp.float64), (-1, *[1] * len(scale.shape)))
+
+    def more(state: tuple[Any, Any]) -> tuple[Any, Any]:
+        start, total = state
+        y = _START + (start + steps) * _STEP
+        decay = xp.exp(-y)
+        place = xp.exp(y - decay)
+        return start + at_once, total + xp.sum(place * (1.0 + decay) * integrand(place * scale), axis=0)
+
+    start = xp.zeros((), dtype=xp.float64)
+    _, total = while_loop(xp, lambda state: state[0] <= end, more, (start, 0.0 * scale))
     return _STEP * (scale * total)
 
 

@@ -1,0 +1,391 @@
+"""The leaf backend over PyTorch's tensors, without its autograd."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from adjoint import errors
+from adjoint.backend import Array, Implementation
+from adjoint.backends import array_api, composed, convolution
+from adjoint.backends.array_api import ArrayAPI, labels_error, needed
+from adjoint.primitives import ARRAY, TABLE, Key, Primitive, Shape
+
+
+class Torch(ArrayAPI):
+    """PyTorch on one of its devices: `"cpu"`, `"cuda:0"`, `"mps"`.
+
+    Tensors of PyTorch come in without a copy and detached: from then on gradients are ours. Needs
+    `pip install 'adjoint[torch]'`. Raises DeviceError where PyTorch is not installed, or has no such device.
+
+    >>> import adjoint as ad
+    >>> ad.tensor([1.0, 2.0], device=ad.Torch())  # doctest: +SKIP
+    Tensor([1., 2.], dtype=float32, device=torch:cpu)
+    """
+
+    def __init__(self, device: str = "cpu") -> None:
+        torch = needed("torch", "torch")
+        try:
+            place = torch.device(device)
+            torch.empty(0, device=place)
+        except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
+            raise errors.DeviceError(f"Torch: no device {device!r}: {str(error).splitlines()[0]}") from error
+        super().__init__(torch, place)
+        self.torch = torch
+        self.name = f"torch:{place}"
+
+    def configuration(self) -> tuple[Any, ...]:
+        return (str(self.device),)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self.configuration()
+
+    @classmethod
+    def of(cls, value: Any) -> Torch | None:
+        torch = sys.modules.get("torch")
+        return _at(str(value.device)) if torch is not None and isinstance(value, torch.Tensor) else None
+
+    def adopted(self, value: Any) -> Array | None:
+        if not isinstance(value, self.torch.Tensor):
+            return None
+        if value.grad_fn is not None:
+            raise errors.TrackedError(
+                f"PyTorch tracks the tensor of shape {tuple(value.shape)} as a result of {value.grad_fn.name()}; "
+                "take its detach() first: gradients do not flow from one library's graph into another's"
+            )
+        return value.detach().to(self.device).resolve_conj().resolve_neg()
+
+    def copied(self, array: Array) -> Array:
+        return array.clone()
+
+    def from_numpy(self, values: np.ndarray[Any, Any], *, copy: bool) -> Array:
+        self.dtype(values.dtype)
+        if copy or not values.flags.writeable or any(n < 0 for n in values.strides):
+            values = values.copy()
+        return self.torch.from_numpy(values).to(self.device)
+
+    def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
+        return array.resolve_conj().resolve_neg().cpu().numpy()  # type: ignore[no-any-return]
+
+    def implement(self, primitive: Primitive) -> Implementation:
+        native = _NATIVE.get(primitive.name)
+        if native is None:
+            return super().implement(primitive)
+        return native if callable(native) else operator.attrgetter(native)(self.torch)
+
+
+@functools.cache
+def _at(device: str) -> Torch:
+    return Torch(device)
+
+
+# functions that are the primitive as they stand: objects, or names in torch
+_NATIVE: dict[str, Implementation | str] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    **{
+        name: name
+        for name in (
+            "negative abs floor ceil trunc round sqrt square exp expm1 log log1p log2 log10 sin cos tan asin acos atan "
+            "sinh cosh tanh asinh acosh atanh isnan isinf isfinite logical_not pow relu"
+        ).split()
+    },
+    **{name: f"special.{name}" for name in "erf erfc erfcx erfinv log_ndtr digamma entr logit expit".split()},
+    **{name: f"nn.functional.{name}" for name in ("silu", "gelu")},
+}
+
+
+def _sum(B: Torch, x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
+    return x.sum(axis, keepdims, dtype=x.dtype) if axis else x  # PyTorch takes no axes for all
+
+
+def _largest(name: str) -> Callable[..., Array]:
+    def run(B: Torch, x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
+        return getattr(B.torch, name)(x, axis, keepdims) if axis else x
+
+    return run
+
+
+def _relu_pullback(B: Torch, g: Array, out: Array) -> Array:
+    return B.torch.ops.aten.threshold_backward(g, out, 0)
+
+
+def _logsumexp(B: Torch, x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
+    return B.torch.logsumexp(x, axis, keepdims) if axis else x
+
+
+def _softmax(B: Torch, x: Array, *, axis: int) -> Array:
+    return B.torch.softmax(x, axis)
+
+
+def _log_softmax(B: Torch, x: Array, *, axis: int) -> Array:
+    return B.torch.log_softmax(x, axis)
+
+
+def _cross_entropy(B: Torch, x: Array, labels: Array) -> Array:
+    classes = x.shape[-1]
+    if labels.numel() and not (labels.min().item() >= 0 and labels.max().item() < classes):
+        raise labels_error(B.xp, labels, classes)
+    flat = B.torch.nn.functional.cross_entropy(x.reshape(-1, classes), labels.reshape(-1).long(), reduction="none")
+    return flat.reshape(labels.shape)
+
+
+def _whole(name: str) -> Callable[..., Array]:
+    """Division of integers, where NumPy gives zero for zero and PyTorch an error."""
+    divide = getattr(array_api, name)
+
+    def run(B: Torch, x: Array, y: Array) -> Array:
+        if (y if hasattr(y, "dtype") else x).dtype.is_floating_point:
+            return divide(B.xp, x, y)
+        x, y = (B.torch.as_tensor(v, dtype=(y if hasattr(y, "dtype") else x).dtype) for v in (x, y))
+        none = y == 0
+        out = divide(B.xp, x, B.torch.where(none, B.torch.ones_like(y), y))
+        return B.torch.where(none, B.torch.zeros_like(out), out)
+
+    return run
+
+
+def _matmul(B: Torch, x: Array, y: Array) -> Array:
+    return B.torch.matmul(x.float(), y.float()) > 0 if x.dtype is B.torch.bool else B.torch.matmul(x, y)
+
+
+# --- indexing ------------------------------------------------------------------------------------
+
+
+def _index(B: Torch, x: Array, *arrays: Array, key: Key) -> Array:
+    if arrays:
+        return x[_filled(key, arrays)] if _plain(key) else array_api.index(B.xp, x, *arrays, key=key)
+    forward, turned = _forward(key, x.shape)
+    out = x[forward]
+    return B.torch.flip(out, turned) if turned else out
+
+
+def _index_set(B: Torch, x: Array, value: Array, *arrays: Array, key: Key) -> Array:
+    if arrays:  # where a place is named twice the last value counts, which PyTorch does not promise
+        return array_api.index_set(B.xp, x, value, *arrays, key=key)
+    forward, turned = _forward(key, x.shape)
+    out = x.clone()
+    part = out[forward]
+    part[...] = _turned(B, value, part.shape, turned)
+    return out
+
+
+def _index_add(B: Torch, x: Array, value: Array, *arrays: Array, key: Key) -> Array:
+    out = x.clone()
+    if arrays:
+        if not _plain(key):
+            return array_api.index_add(B.xp, x, value, *arrays, key=key)
+        value = value if isinstance(value, B.torch.Tensor) else x.new_tensor(value)
+        places = [None if isinstance(entry, slice) else entry for entry in _filled(key, arrays)]
+        return B.torch.ops.aten.index_put_(out, places, value, True)
+    forward, turned = _forward(key, x.shape)
+    part = out[forward]
+    part += _turned(B, value, part.shape, turned)
+    return out
+
+
+def _turned(B: Torch, value: Array, shape: Shape, turned: list[int]) -> Array:
+    """A value for a key that went backwards, in the order of the key that goes forward."""
+    return B.torch.flip(B.torch.broadcast_to(value, shape), turned) if turned and hasattr(value, "shape") else value
+
+
+def _forward(key: Key, shape: Shape) -> tuple[tuple[Any, ...], list[int]]:
+    """A key whose slices all go forward, as PyTorch wants them, and the axes of `x[key]` that are turned round then."""
+    forward: list[Any] = []
+    turned: list[int] = []
+    axes, out = iter(shape), 0
+    for entry in key:
+        if isinstance(entry, slice):
+            places = range(*entry.indices(next(axes)))
+            if places.step < 0:
+                entry = slice(places[-1], places[0] + 1, -places.step) if places else slice(0, 0)
+                turned.append(out)
+        elif entry is not None:
+            next(axes)
+        out += not isinstance(entry, int)
+        forward.append(entry)
+    return (*forward, ...), turned
+
+
+def _plain(key: Key) -> bool:
+    """Whether PyTorch reads a key with arrays as NumPy does: beside integers and new axes it need not."""
+    return all(entry is ARRAY or (isinstance(entry, slice) and entry == slice(None)) for entry in key)
+
+
+def _filled(key: Key, arrays: tuple[Array, ...]) -> tuple[Any, ...]:
+    rest = iter(arrays)
+    return tuple([next(rest).long() if entry is ARRAY else entry for entry in key])
+
+
+# --- Fourier transforms --------------------------------------------------------------------------
+
+
+def _fourier(name: str) -> Callable[..., Array]:
+    """MKL transforms no empty stack: it takes the shape of the transform of one that is not."""
+    transform = getattr(array_api, name)
+
+    def run(B: Torch, x: Array, **how: Any) -> Array:
+        if x.numel():
+            return transform(B.xp, x, **how)
+        some = transform(B.xp, x.new_zeros([max(1, n) for n in x.shape]), **how)
+        return some[tuple([slice(None) if n else slice(0) for n in x.shape])]
+
+    return run
+
+
+# --- linear algebra ------------------------------------------------------------------------------
+
+
+def _linalg(name: str, finish: Callable[[Array], Array] = lambda out: out) -> Callable[..., Array]:
+    """A function of torch.linalg, with NumPy's error where a matrix is singular."""
+
+    def run(B: Torch, *operands: Array, **how: Any) -> Array:
+        linalg = B.torch.linalg
+        try:
+            return finish(getattr(linalg, name)(*operands, **how))
+        except linalg.LinAlgError as error:
+            raise np.linalg.LinAlgError(str(error)) from error
+
+    return run
+
+
+def _lu(B: Torch, x: Array) -> tuple[Array, Array, Array]:
+    permutation, lower, upper = B.torch.linalg.lu(x)
+    order = permutation.real.mT @ B.torch.arange(x.shape[-2], dtype=permutation.real.dtype, device=x.device)
+    return order.long(), lower, upper
+
+
+def _qr(B: Torch, x: Array, *, complete: bool) -> tuple[Array, Array]:
+    q, r = B.torch.linalg.qr(x, "complete" if complete else "reduced")
+    return q, r
+
+
+def _solve_triangular(B: Torch, a: Array, b: Array, *, upper: bool, unit: bool) -> Array:
+    return B.torch.linalg.solve_triangular(a, b, upper=upper, unitriangular=unit)
+
+
+# --- convolution, pooling, attention -------------------------------------------------------------
+
+Padding = tuple[tuple[int, int], ...]
+
+
+def _same_around(padding: Padding) -> list[int] | None:
+    """The widths, where they are the same on both sides, as PyTorch's kernels want them."""
+    return [before for before, _ in padding] if all(before == after for before, after in padding) else None
+
+
+def _native(x: Array, kernel: Shape, padding: Padding) -> list[int] | None:
+    """The widths, where PyTorch has a kernel for this."""
+    return _same_around(padding) if 1 <= len(kernel) <= 3 and x.numel() and x.is_floating_point() else None
+
+
+def _conv(B: Torch, x: Array, weight: Array, *, stride: Shape, padding: Padding, dilation: Shape, groups: int) -> Array:
+    around = _native(x, weight.shape[2:], padding)
+    if around is None or not weight.numel():
+        return convolution.conv(B.xp, x, weight, stride=stride, padding=padding, dilation=dilation, groups=groups)
+    return B.torch.convolution(x, weight, None, stride, around, dilation, False, [0] * len(stride), groups)
+
+
+def _conv_backward(which: int) -> Callable[..., Array]:
+    """One of the transposes of a convolution: by its input, 0, or by its weight, 1."""
+    name = ("conv_input", "conv_weight")[which]
+
+    def run(B: Torch, first: Array, second: Array, *, size: Shape, **how: Any) -> Array:
+        g, other = (first, second) if which == 0 else (second, first)
+        around = _native(g, how["stride"], how["padding"])
+        if around is None or not other.numel():
+            return getattr(convolution, name)(B.xp, first, second, size=size, **how)
+        groups = how["groups"]
+        if which == 0:  # only the shape of the input counts
+            x, weight = g.new_empty(1).expand(g.shape[0], other.shape[1] * groups, *size), other
+        else:
+            x, weight = other, g.new_empty(1).expand(g.shape[1], other.shape[1] // groups, *size)
+        wanted = [which == 0, which == 1, False]
+        return B.torch.ops.aten.convolution_backward(
+            g, x, weight, None, how["stride"], around, how["dilation"], False, [0] * len(size), groups, wanted
+        )[which]
+
+    return run
+
+
+def _best(B: Torch, x: Array, kernel: Shape, stride: Shape, padding: Padding, dilation: Shape) -> Any:
+    """The largest elements of windows and their places, by PyTorch's kernel, or None where it has none."""
+    around = _native(x, kernel, padding)
+    if around is None or any(2 * p > k for p, k in zip(around, kernel, strict=True)):
+        return None
+    pool = getattr(B.torch.nn.functional, f"max_pool{len(kernel)}d_with_indices")
+    sizes = x.shape[x.ndim - len(kernel) :]
+    return pool(x.reshape(1, -1, *sizes), kernel, stride, around, dilation)
+
+
+def _max_pool(B: Torch, x: Array, **how: Any) -> Array:
+    found = _best(B, x, **how)
+    if found is None:
+        return _composed(B, "max_pool", x, **how)
+    axes = len(how["kernel"])
+    return found[0].reshape(*x.shape[: x.ndim - axes], *found[0].shape[2:])
+
+
+def _max_pool_pullback(B: Torch, g: Array, x: Array, **how: Any) -> Array:
+    found = _best(B, x, **how)
+    if found is None:
+        return _composed(B, "max_pool_pullback", g, x, **how)
+    places = found[1].flatten(2)[0]
+    pulled = x.new_zeros(places.shape[0], math.prod(x.shape[x.ndim - len(how["kernel"]) :]))
+    return pulled.scatter_add_(1, places, g.reshape(places.shape)).reshape(x.shape)
+
+
+def _attention(B: Torch, q: Array, k: Array, v: Array, *bias: Array, scale: float, causal: bool) -> Array:
+    if bias or not q.numel() or not k.numel():  # a query without keys has zeros, which PyTorch does not promise
+        return _composed(B, "attention", q, k, v, *bias, scale=scale, causal=causal)
+    return B.torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale)
+
+
+def _composed(B: Torch, name: str, *operands: Array, **parameters: Any) -> Any:
+    return composed(B, TABLE[name])(*operands, **parameters)
+
+
+Torch.deviations = {
+    "matmul": _matmul,
+    "floor_divide": _whole("floor_divide"),
+    "remainder": _whole("remainder"),
+    "sum": _sum,
+    "max": _largest("amax"),
+    "min": _largest("amin"),
+    "relu_pullback": _relu_pullback,
+    "logsumexp": _logsumexp,
+    "softmax": _softmax,
+    "log_softmax": _log_softmax,
+    "softmax_cross_entropy": _cross_entropy,
+    "index": _index,
+    "index_set": _index_set,
+    "index_add": _index_add,
+    **{name: _fourier(name) for name in ("fft", "rfft", "hfft")},
+    **{name: _linalg(name) for name in "inv solve cholesky det eig eigvals eigvalsh svdvals".split()},
+    **{name: _linalg(name, tuple) for name in ("slogdet", "eigh")},
+    "svd": _linalg("svd", tuple),
+    "expm": _linalg("matrix_exp"),
+    "lu": _lu,
+    "qr": _qr,
+    "solve_triangular": _solve_triangular,
+    "conv": _conv,
+    "conv_input": _conv_backward(0),
+    "conv_weight": _conv_backward(1),
+    "max_pool": _max_pool,
+    "max_pool_pullback": _max_pool_pullback,
+    "attention": _attention,
+}

@@ -1,0 +1,58 @@
+"""Arrays of other libraries as arguments of transforms, which then run on that library's leaf and give its arrays."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from adjoint import trees
+from adjoint.devices import active_level, foreign, home
+from adjoint.functions.conversion import native
+from adjoint.tensor import Tensor, wrap
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def of_any_library(run: F) -> F:
+    """A transformed function that also takes arrays of optional libraries, `torch.Tensor` or `jax.Array`.
+
+    Beside tensors, and inside of other transforms, they are constants, and results are tensors; otherwise results are
+    arrays of the same library, also those of functions among the results.
+    """
+    return _of_any_library(run, keep=False)
+
+
+def kept_of_any_library(run: F) -> F:
+    """The same for a transform whose results are called later: arrays are copied where the caller may write to them."""
+    return _of_any_library(run, keep=True)
+
+
+def _of_any_library(run: F, *, keep: bool) -> F:
+    @functools.wraps(run)
+    def either(*args: Any, **kwargs: Any) -> Any:
+        if not foreign():
+            return run(*args, **kwargs)
+        leaves, structure = trees.flatten((args, kwargs))
+        places = [None if x.__class__ in trees.ATOMS else home(x) for x in leaves]
+        if not any(places):
+            return run(*args, **kwargs)
+        given = [x if leaf is None else _tensor(x, leaf, keep) for x, leaf in zip(leaves, places, strict=True)]
+        args, kwargs = trees.unflatten(structure, given)
+        out = run(*args, **kwargs)
+        inside = active_level() is not None or any([isinstance(x, Tensor) for x in leaves])
+        return out if inside else trees.map(_own, out)
+
+    vars(either).update(vars(run))  # of a transformed function the user's is the one that was wrapped
+    return cast(F, either)
+
+
+def _tensor(array: Any, leaf: Any, keep: bool) -> Tensor[Any]:
+    array = leaf.adopted(array)
+    return wrap(leaf.copied(array) if keep else array, leaf)
+
+
+def _own(x: Any) -> Any:
+    if isinstance(x, Tensor):
+        return x if x.device.tracked(x._array) else native(x)
+    return of_any_library(x) if callable(x) else x

@@ -1,0 +1,352 @@
+"""The leaf over JAX: settings, tracing, pytrees, devices. Transforms of the arrays of JAX and PyTorch."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import peer
+from numpy.testing import assert_allclose
+
+import adjoint as ad
+from adjoint import errors
+from adjoint.primitives import TABLE
+
+jax, torch = peer("jax"), peer("torch")
+jnp = jax.numpy
+pytestmark = pytest.mark.peers
+LEVEL = ad.Autodiff(ad.JAX())
+
+
+def python(source: str, **environment: str) -> str:
+    """What a program prints in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", source],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+# --- names, devices, and where JAX is not installed ---
+
+
+def test_importing_adjoint_imports_no_optional_library() -> None:
+    assert python("import adjoint, sys; print({'jax', 'torch', 'cupy', 'dask'} & set(sys.modules))") == "set()\n"
+
+
+def test_missing_jax_is_said() -> None:
+    source = "import sys; sys.modules['jax'] = None\nimport adjoint as ad\ntry: ad.device('jax')\n"
+    assert "pip install 'adjoint[jax]'" in python(source + "except ad.errors.DeviceError as error: print(error)")
+
+
+def test_names_mean_one_backend_each() -> None:
+    assert ad.device("jax") is ad.JAX() is pickle.loads(pickle.dumps(ad.JAX()))
+    cpu = ad.JAX("cpu")
+    assert ad.device("jax:cpu") is ad.device("jax:cpu:0") is cpu is pickle.loads(pickle.dumps(cpu))
+    assert repr(cpu) == "jax:cpu:0"
+    assert ad.device("autodiff<jax:cpu:0>") is ad.Autodiff(cpu)
+    for name in ("jax:cpu:77", "jax:nothing", "jax:cpu:x"):
+        with pytest.raises(errors.DeviceError, match="no device"):
+            ad.device(name)
+
+
+def test_devices_and_sharding() -> None:
+    """On four devices of the CPU: arrays stay where they are, gradients are sharded as their arguments are."""
+    out = python(
+        """
+import jax, jax.numpy as jnp, numpy as np, adjoint as ad
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+parts = NamedSharding(Mesh(np.array(jax.devices()), ("d",)), P("d"))
+x = jax.device_put(jnp.arange(24.0).reshape(8, 3), parts)
+t = ad.asarray(x, device=ad.JAX())
+assert t.native() is x
+f = lambda w, x: ((x @ w) ** 2).sum()
+w = jnp.ones(3)
+g = jax.jit(ad.grad(f, (0, 1)))(w, x)
+assert g[1].sharding.is_equivalent_to(parts, 2)
+np.testing.assert_allclose(g[0], jax.grad(f)(w, x))
+J = ad.Autodiff(ad.JAX())
+p = jax.pmap(lambda a: (a * a).sum())(ad.asarray(np.arange(8.0, dtype="f4").reshape(4, 2), device=J))
+assert p.tolist() == [1.0, 13.0, 41.0, 85.0]
+s = jax.pmap(lambda a: jax.lax.psum(ad.grad(lambda v: (v * v).sum())(a), "i"), axis_name="i")(jnp.ones((4, 2)))
+assert s.tolist() == [[8.0, 8.0]] * 4
+third = ad.JAX("cpu:2")
+for y in (ad.ones(2, device=third), ad.arange(3, device=third) * 2 + 1, ad.random.normal(2, device=third)):
+    assert y.native().devices() == {jax.devices()[2]}
+assert ad.asarray(jnp.ones(2), device=third).native().devices() == {jax.devices()[2]}
+print("done")
+""",
+        XLA_FLAGS="--xla_force_host_platform_device_count=4",
+    )
+    assert out == "done\n"
+
+
+# --- 64 bits ---
+
+
+def test_without_64_bits_integers_are_narrow_and_wide_floats_refused() -> None:
+    B = ad.JAX()
+    x = ad.tensor([3, 1, 2], device=B)
+    assert x.dtype == x.argsort().dtype == ad.arange(3, dtype=ad.int64, device=B).dtype == ad.int32
+    assert ad.zeros(2, dtype=ad.uint64, device=B).dtype == ad.uint32
+    for make in (
+        lambda: ad.zeros(2, dtype=ad.float64, device=B),
+        lambda: ad.tensor(np.ones(2), device=B),
+        lambda: x.astype(ad.complex128),
+    ):
+        with pytest.raises(errors.DtypeError, match="jax_enable_x64"):
+            make()
+    with pytest.raises(errors.RangeError, match="int32"):
+        ad.tensor([2**40], device=B)
+
+
+def test_the_setting_may_change_later() -> None:
+    B = ad.JAX()
+    for _ in range(2):  # answers are kept from the first round
+        assert ad.arange(3, device=B).dtype == ad.ones(3, device=B).argmax().dtype == ad.int32
+        with jax.enable_x64(True):
+            assert ad.arange(3, device=B).dtype == ad.ones(3, device=B).argmax().dtype == ad.int64
+            wide = ad.special.gammaln(ad.tensor(np.array([10.3]), device=B))
+            assert_allclose(wide.numpy(), ad.special.gammaln(ad.tensor(np.array([10.3]))).numpy(), rtol=1e-14)
+            assert ad.full(2, 1j, dtype=ad.complex128, device=B).dtype == ad.complex128
+
+
+def test_python_numbers_fit_where_there_are_no_64_bits() -> None:
+    w = jnp.asarray(3.0)
+    assert ad.grad(lambda w, s: s * w**2)(w, 2.0) == 12.0
+    assert ad.grad(lambda w: 5.0)(w) == 0.0
+    x = ad.tensor([1.0, 2.0, 4.0], device=LEVEL)
+    x[0] = 2.5
+    x[1:] = [0.5, 0.25]
+    assert x.tolist() == [2.5, 0.5, 0.25]
+    assert ad.quantile(x, 0.5).item() == 0.5
+    assert ad.random.poisson(x).dtype == ad.int32
+    (t,) = ad.odeint(lambda y, t: -y, ad.ones(1, device=LEVEL), [0.0, 1.0])[1].tolist()
+    assert abs(t - np.exp(-1)) < 1e-5
+
+
+def test_special_functions_are_as_exact_without_64_bits() -> None:
+    x = np.linspace(0.1, 20, 50, dtype="f4")
+    for name, how in (("gammaln", {}), ("erfcx", {}), ("digamma", {})):
+        found = jax.jit(ad.JAX()[TABLE[name]])(jnp.asarray(x), **how)
+        assert_allclose(found, ad.NumPy()[TABLE[name]](x, **how), rtol=3e-7)
+
+
+# --- functions compiled by JAX ---
+
+
+def test_grad_of_jax_arrays_under_jit_is_jax_s() -> None:
+    def loss(w: Any, x: Any, y: Any) -> Any:
+        return ((x @ w - y) ** 2).sum()
+
+    w, x, y = jnp.ones(3), jnp.arange(6.0).reshape(2, 3), jnp.asarray([1.0, -1.0])
+    expected = jax.grad(loss)(w, x, y)
+    for found in (ad.grad(loss)(w, x, y), jax.jit(lambda w, x, y: ad.grad(loss)(w, x, y))(w, x, y)):
+        assert isinstance(found, jax.Array)
+        assert_allclose(found, expected)
+    assert_allclose(jax.jit(ad.hessian(loss))(w, x, y), jax.hessian(loss)(w, x, y))
+    assert_allclose(jax.vmap(ad.grad(loss), (None, 0, 0))(w, x, y), jax.vmap(jax.grad(loss), (None, 0, 0))(w, x, y))
+    assert_allclose(jax.grad(lambda w: (ad.grad(loss)(w, x, y) ** 2).sum())(w), 4 * x.T @ x @ (x.T @ (x @ w - y)) * 2)
+
+
+def step(w: Any, x: Any, labels: Any) -> Any:
+    hidden = ad.nn.relu(x @ w[0])
+    loss = ad.nn.cross_entropy(hidden @ w[1], labels)
+    grads = loss.backward()
+    return [v.with_value(v.inner() - 0.1 * grads[v]) for v in w], loss.detach(), grads
+
+
+def test_training_steps_compile_once_and_are_the_numpy_leaf_s() -> None:
+    rng = np.random.default_rng(0)
+    start = [rng.normal(size=shape).astype("f4") for shape in ((4, 8), (8, 3))]
+    x, labels = rng.normal(size=(16, 4)).astype("f4"), rng.integers(0, 3, 16)
+    traced = []
+
+    @jax.jit
+    def compiled(w: Any, x: Any, labels: Any) -> Any:
+        traced.append(w)
+        assert all(v.is_require_grad() for v in w)
+        return step(w, x, labels)
+
+    results = []
+    for device, f in ((LEVEL, compiled), (ad.Autodiff(ad.NumPy()), step)):
+        w = [ad.tensor(v, device=device).require_grad() for v in start]
+        for _ in range(5):
+            w, loss, grads = f(w, ad.tensor(x, device=device), ad.tensor(labels, device=device))
+        assert all(v.is_require_grad() for v in w)
+        assert not loss.is_tracked()
+        assert [g.device for g in grads.values()] == [device.inner] * 2
+        results.append([*w, loss, *(grads + grads).values()])
+    assert len(traced) == 1
+    for found, expected in zip(*results, strict=True):
+        assert_allclose(found.numpy(), expected.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_tracked_result_does_not_leave_its_graph() -> None:
+    w = ad.ones(2, device=LEVEL).require_grad()
+    with pytest.raises(errors.TrackedError, match=r"detach\(\)"):
+        jax.jit(lambda x: x * 2)(w)
+    with pytest.raises(errors.TrackedError, match=r"detach\(\)"):
+        jax.jit(lambda x: x)(w * 2)
+    assert jax.jit(lambda x: (x * 2).detach())(w).tolist() == [2.0, 2.0]
+
+
+def test_tensors_of_other_leaves_are_refused() -> None:
+    with pytest.raises(errors.DeviceError, match="to_device"):
+        jax.jit(lambda x: x)(ad.ones(2))
+
+
+def test_trees_of_anything() -> None:
+    """JAX puts shapes, numbers, None and bare objects where arrays were."""
+    x, w = ad.ones(2, device=LEVEL), ad.ones(2, device=LEVEL).require_grad()
+    for tensor in (x, w):
+        leaves, structure = jax.tree.flatten(tensor)
+        assert [type(leaf) for leaf in leaves] == [type(x.native())]
+        for anything in (object(), None, 3, jax.ShapeDtypeStruct((2,), "float32"), jnp.ones((2,), jnp.bfloat16)):
+            again = structure.unflatten([anything])
+            assert again.native() is anything
+            assert jax.tree.structure(again) == structure or anything is None
+        assert structure.unflatten(leaves).tolist() == [1.0, 1.0]
+    assert hash(jax.tree.structure(x)) == hash(jax.tree.structure(ad.zeros(2, device=LEVEL)))
+    assert jax.tree.structure(x) != jax.tree.structure(w)
+    shape = jax.eval_shape(lambda x: x @ x, x)
+    assert (shape.shape, shape.dtype) == ((), ad.float32)
+    grads = (w * w).sum().backward()
+    assert jax.tree.map(lambda g: g * 2, grads)[w].tolist() == [4.0, 4.0]
+
+
+def test_values_that_are_not_there_are_not_read() -> None:
+    x = ad.ones(2, device=LEVEL)
+    for read in (lambda x: x.numpy(), lambda x: x[0].item(), lambda x: bool(x[0] > 0), lambda x: np.asarray(x)):
+        with pytest.raises(errors.TrackedError, match="JAX traces the tensor"):
+            jax.jit(read)(x)
+    seen = []
+    jax.jit(lambda x: seen.append(repr(x)) or x)(x)
+    assert "float32[2]" in seen[0]
+
+
+def test_shapes_that_depend_on_values_are_refused() -> None:
+    x = ad.ones(2, device=LEVEL)
+    with pytest.raises(errors.UnsupportedPrimitive, match="jax cannot run the primitive 'nonzero'"):
+        jax.jit(lambda x: x[x > 0])(x)
+    assert x[x > 0].tolist() == [1.0, 1.0]
+
+
+def test_what_is_outside_is_an_error_where_values_are_there_and_nan_where_not() -> None:
+    x, places = ad.ones(3, device=LEVEL), ad.tensor([0, 7], device=LEVEL)
+    with pytest.raises(errors.OutOfRangeError):
+        x[places]
+    with pytest.raises(IndexError, match="index 7"):
+        ad.JAX().index(x.native(), places.native(), key=(ad.primitives.indexing.ARRAY,))
+    assert np.isnan(jax.jit(lambda x, i: x[i])(x, places).numpy()).tolist() == [False, True]
+
+
+def test_random_numbers_are_constants_of_a_compiled_function() -> None:
+    B = ad.JAX()
+    B.seed(3)
+    drawn = jax.jit(lambda x: x + ad.random.normal(2, device=B))
+    x = ad.zeros(2, device=B)
+    first, again = drawn(x), drawn(x)
+    assert first.tolist() == again.tolist()
+    ad.NumPy().seed(3)
+    assert first.tolist() == ad.random.normal(2, device=ad.NumPy()).tolist()
+    rates = ad.tensor([1.0, 50.0], device=B)
+    counts = jax.jit(lambda r: ad.random.poisson(r))(rates)  # by a parameter that is traced: when it runs
+    B.seed(3)
+    ad.NumPy().seed(3)
+    key = (3, 1)
+    assert counts.tolist() == ad.NumPy().random_poisson(rates.numpy(), key=key, shape=(2,), dtype=ad.int32).tolist()
+
+
+def test_exponents_of_subnormal_numbers() -> None:
+    with jax.enable_x64(True):
+        for kind in "efd":
+            facts = np.finfo(kind)
+            x = np.asarray([1, 0.75, -3, 0, np.inf, np.nan, facts.smallest_subnormal, facts.tiny / 3, facts.max], kind)
+            found = jax.jit(ad.JAX().binary_exponent)(jnp.asarray(x))
+            np.testing.assert_array_equal(found, ad.NumPy().binary_exponent(x))
+
+
+# --- arrays of other libraries ---
+
+
+@pytest.fixture(params=["jax", "torch"])
+def array(request: pytest.FixtureRequest) -> Any:
+    return jnp.asarray if request.param == "jax" else torch.tensor
+
+
+def test_transforms_give_the_arrays_that_they_are_given(array: Any) -> None:
+    x, kind = array([1.0, 2.0, 3.0]), type(array([1.0]))
+    cube = lambda x: x**3
+    own = ad.custom_jvp(cube)
+    own.defjvp(lambda primals, tangents: (cube(primals[0]), 0 * tangents[0]))
+    results = [
+        (ad.grad(lambda x: cube(x).sum())(x), [3, 12, 27]),
+        (ad.grad(lambda p: cube(p["w"]).sum())({"w": x})["w"], [3, 12, 27]),
+        (ad.value_and_grad(lambda x: cube(x).sum())(x)[0], 36),
+        (ad.jacobian(cube)(x), np.diag([3, 12, 27])),
+        (ad.vmap(cube)(x), [1, 8, 27]),
+        (ad.hvp(lambda x: cube(x).sum(), (x,), (x,)), [6, 24, 54]),
+        (ad.jvp(cube, (x,), (x,))[1], [3, 24, 81]),
+        (ad.vjp(cube, x)[1](x)[0], [3, 24, 81]),
+        (ad.linearize(cube, x)[1](x), [3, 24, 81]),
+        (ad.linear_transpose(lambda x: 2 * x, x)(x)[0], [2, 4, 6]),
+        (ad.scan(lambda c, v: (c + v, c), x[0], x)[1], [1, 2, 4]),
+        (ad.checkpoint(cube)(x), [1, 8, 27]),
+        (own(x), [1, 8, 27]),
+        (ad.implicit.root(lambda z, a: z * z - a, x, x * x), [1, 2, 3]),
+        (ad.odeint(lambda y, t: 0 * y, x, [0.0, 1.0])[1], [1, 2, 3]),
+        (ad.grad(lambda x, y: (x * y).sum())(x, np.ones(3, "f4")), [1, 1, 1]),
+        (ad.grad(lambda y: (x * y * ad.sin(x * 0) + x @ y + y[array([0, 1])].sum()).sum())(x), [6, 9, 9]),
+    ]
+    for found, expected in results:
+        assert isinstance(found, kind)
+        assert_allclose(np.asarray(found), expected, rtol=1e-6)
+
+
+def test_beside_tensors_they_are_constants(array: Any) -> None:
+    x = array([1.0, 2.0])
+    device = ad.Autodiff(ad.devices.home(x))
+    w = ad.ones(2, device=device).require_grad()
+    g = ad.grad(lambda w, x: (w * x).sum())(w, x)
+    assert isinstance(g, ad.Tensor)
+    assert g.tolist() == [1.0, 2.0]
+    for product in (w * x, x * w, w @ x, x @ w):
+        assert product.is_tracked()
+    assert (ad.exp(x) * 0).device.leaf is device.leaf
+
+
+def test_what_is_kept_is_not_written_to_by_the_caller() -> None:
+    x = torch.tensor([1.0, 2.0])
+    _, pullback = ad.vjp(lambda x: x * x, x)
+    x.zero_()
+    assert pullback(torch.ones(2))[0].tolist() == [2.0, 4.0]
+
+
+def test_native_arrays_and_dlpack() -> None:
+    x = ad.tensor([1.0, 2.0], device=LEVEL).require_grad()
+    assert isinstance(x.native(), jax.Array)
+    assert isinstance(ad.ones(2, device="torch").native(), torch.Tensor)
+    view = ad.ones(2).native()
+    assert type(view) is np.ndarray
+    assert not view.flags.writeable
+    with pytest.raises(errors.TrackedError):
+        torch.from_dlpack(x)
+    for given in (x.detach(), ad.tensor([1.0, 2.0], device="torch"), ad.tensor([1.0, 2.0])):
+        for take in (torch.from_dlpack, np.from_dlpack, jnp.from_dlpack):
+            assert take(given).tolist() == [1.0, 2.0]
+        assert given.__dlpack_device__() == (1, 0)
+    source = ad.tensor([1.0, 2.0], device="torch")
+    torch.from_dlpack(source).zero_()  # a copy
+    assert source.tolist() == [1.0, 2.0]
+    with pytest.raises(errors.TrackedError, match="vmap"):
+        ad.vmap(lambda x: x.native() and x)(np.ones(2))
