@@ -46,11 +46,11 @@ def _by_formula(name: str, formula: Callable[..., Any], least: float) -> Impleme
 
     def run(*operands: Any, **parameters: Any) -> Array:
         dtype = _dtype(operands)
-        arrays = [x if isinstance(x, (np.ndarray, np.generic)) else np.asarray(x, dtype) for x in operands]
+        arrays: list[Array] = [x if isinstance(x, (np.ndarray, np.generic)) else np.asarray(x, dtype) for x in operands]
         if len(arrays) > 1 and any(x.shape != arrays[0].shape for x in arrays):
             arrays = list(np.broadcast_arrays(*arrays))
         shape, flat = arrays[0].shape, [x.reshape(-1) for x in arrays]
-        out = np.empty(flat[0].size, dtype)
+        out: Array = np.empty(flat[0].size, dtype)
         if not out.size:
             return out.reshape(shape)
         with np.errstate(all="ignore"):
