@@ -1,5 +1,6 @@
 """`python -m benchmarks.functions`: what functions cost beside NumPy's own, or the best lines of it.
 
+`python -m benchmarks.functions NAME ...` measures the rows again whose name contains one of these.
 Values only, on the NumPy backend without gradients, about 100,000 elements. Both take turns in one process; a figure
 is the median of all runs of all turns, in processor time.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import gc
 import platform
+import re
 import statistics
 import sys
 import time
@@ -30,39 +32,34 @@ from benchmarks.networks import NETWORKS
 COMPARISONS = [*ARRAYS, *FIELDS, *NETWORKS]
 PAGE = Path(__file__).parent.parent / "docs" / "function_costs.md"
 CALLS = 40e-6  # seconds: what so little is between them is Python's between primitives, not NumPy's work
-EXACT = "accurate where the plain formula cancels, defined at the ends, computed in double precision"
+EXACT = "accurate where the plain formula cancels, which takes more passes; single precision in double"
 CHOICE = "choices with the derivative of one side at the kink, where minimum and maximum would share it"
+ALONG = "calls, of some ten primitives"
 GAMMA = "logarithms of gamma numbers, which do not underflow, in double precision"
 LOOPS = "passes over arrays, of all branches, where theirs is a compiled loop over elements"
 CAUSES = {  # of what stays above the bound, by the beginning of the name; others make a pass for each primitive
     "unstack": "a tensor object for each row",
     "special.": EXACT,
-    "nn.softshrink": CHOICE,
-    "nn.hardswish": CHOICE,
-    "nn.elu": CHOICE,
-    "nn.celu": CHOICE,
-    "nn.selu": CHOICE,
     "nn.prelu": CHOICE,
-    "nn.smooth_l1_loss": CHOICE,
-    "nn.huber_loss": CHOICE,
-    "nn.margin_ranking_loss": CHOICE,
-    "nn.multi_margin_loss": CHOICE,
-    "nn.binary_cross_entropy": "logarithms bounded, and no gradient of what is not chosen",
-    "nn.kl_div": "zeros among the targets count as zero",
-    "nn.gaussian_nll_loss": "variances are raised to eps, with a gradient",
+    "nn.hardswish": "a pass more, so that infinite numbers are not multiplied with zero",
+    "nn.multi_margin_loss": ALONG,
+    "nn.cosine": ALONG,
+    "nn.binary_cross_entropy": "whether a logarithm needs its bound is looked up first",
+    "nn.kl_div": "whether there are zeros among the targets is looked up first",
+    "nn.gaussian_nll_loss": "whether variances are below eps is looked up first",
     "nn.grid_sample": "places outside, infinite and nan ones included, are told for each of the four neighbours",
     "nn.fold": "a transposed convolution, which has the gradient, in place of nine additions into slices",
     "nn.dropout": "numbers are drawn by one generator for all backends, and chosen rather than multiplied",
     "isin, floats": "a search among sorted values, where NumPy sorts both",
     "linalg.lstsq": "the pseudoinverse of a singular value decomposition, which the gradient needs",
-    "linalg.vector_norm": "sizes are taken apart from the power, for the gradient at zero",
+    "linalg.vector_norm": "whether there are zeros is looked up first, for the gradient there",
     "random.categorical": "noise for each class, so that logits may differ; those lines have one distribution",
     **dict.fromkeys(("random.gamma", "random.chisquare", "random.beta", "random.dirichlet", "random.student_t"), GAMMA),
     "nanmedian": "the places for all numbers of elements, which need not be known",
     "nanquantile": "the places for all numbers of elements, which need not be known",
     "nanpercentile": "the places for all numbers of elements, which need not be known",
     "unique_": "an order by stable ranks, which gives places found first",
-    "one_hot": "places outside have no class, so each is compared with all",
+    "one_hot": "classes are checked first",
     "segment_": "segments are checked first, and the ground is made and copied",
     "scatter": "places are checked first, and x is copied",
     "histogram": "where values lie, over the whole array; NumPy goes block by block",
@@ -73,13 +70,18 @@ BOUND, TURNS, TURN, THREADS = 1.3, 40, 0.002, 1
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.functions", description=__doc__)
+    parser.add_argument("names", nargs="*", help="measure those whose name contains one of these, and keep other rows")
     parser.add_argument("--only", help="measure the functions whose name contains this, and leave the page as it is")
     parser.add_argument("--turns", type=int, default=TURNS)
     options = parser.parse_args()
     _set_threads(THREADS)
+    wanted = [options.only] if options.only else options.names
+    known = _known() if options.names else {}
     rows = []
     for case in COMPARISONS:
-        if not options.only or options.only in case.name:
+        if case.name in known and not any(name in case.name for name in wanted):
+            rows.append((case, *known[case.name]))
+        elif not wanted or options.names or options.only in case.name:
             ours, theirs = _times(case, options.turns)
             rows.append((case, ours, theirs))
             print(f"{case.name:40} {ours * 1e6:10.1f} us {theirs * 1e6:10.1f} us {ours / theirs:6.2f}", flush=True)
@@ -133,6 +135,14 @@ def _tensor(x: Any) -> bool:
 
 def _array(x: Any) -> Any:
     return x.numpy() if _tensor(x) else x
+
+
+def _known() -> dict[str, tuple[float, float]]:
+    """What the page says: the seconds of ours and of theirs."""
+    figure = r"([0-9.]+) (ms|µs)"
+    rows = re.findall(rf"^\| (.+?) \| {figure} \| {figure}", PAGE.read_text(), re.MULTILINE)
+    units = {"ms": 1e-3, "µs": 1e-6}
+    return {name: (float(ours) * units[a], float(theirs) * units[b]) for name, ours, a, theirs, b in rows}
 
 
 def _write(rows: list[tuple[Comparison, float, float]]) -> None:

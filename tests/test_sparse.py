@@ -88,10 +88,10 @@ def test_patterns_have_every_entry_that_is_not_zero(name: str) -> None:
 # derivatives that are zero at some points only, or that rounding makes zero; kernels that see nothing but padding
 NOT_TIGHT = set(
     "absorbing_multiply attention attention_pullback ceil cholesky clip cofactor cofactor_pullback conv2d_weight "
-    "conv_weight copysign cummax cummin cumulative_prod floor floor_divide fmod hardtanh imag index_max index_min "
-    "leaky_relu log_softmax log_softmax_pullback lstsq lu max maximum min minimum nanmax nanmin nextafter pow prod qr "
-    "relu relu_pullback remainder round sign softmax softmax_cross_entropy solve_triangular sort standardize topk "
-    "trunc where".split()
+    "conv_weight copysign cummax cummin cumulative_prod floor floor_divide fmod hardswish hardtanh hinge imag "
+    "index_max index_min leaky_relu log_softmax log_softmax_pullback lstsq lu max maximum min minimum nanmax nanmin "
+    "nextafter pow prod qr relu relu_pullback remainder round sign softmax softmax_cross_entropy solve_triangular "
+    "sort standardize topk trunc where".split()
 )
 
 

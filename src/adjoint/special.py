@@ -34,7 +34,7 @@ from adjoint.functions.elementwise import sign as sign_of
 from adjoint.functions.reductions import as_axes, as_axis, as_flag
 from adjoint.functions.reductions import max as largest
 from adjoint.functions.reductions import sum as total_of
-from adjoint.tensor import Axis, Tensor, cast, operand, run, weak
+from adjoint.tensor import Axis, Tensor, cast, nowhere_zero, operand, run, weak
 
 B = TypeVar("B", bound=Backend)
 Numbers = Any  # a tensor, a Python number, or a NumPy array
@@ -407,10 +407,12 @@ def logit(p: Tensor[B], /) -> Tensor[B]:
     return _one("logit", p, "logit")
 
 
-def _times_log(x: Tensor[Any], y: Tensor[Any], inside: Any, neutral: float) -> tuple[Any, Any]:
+def _inside_log(x: Tensor[Any], y: Tensor[Any], pole: float) -> Tensor[Any]:
     """y, and where x = 0 and the logarithm is not finite the number whose logarithm is 0."""
-    off = logical_and(equal(x, 0.0), logical_not(logical_or(inside, isnan(y))))
-    return x, where(off, neutral, y)
+    if nowhere_zero(x):
+        return y
+    inside = logical_or(logical_and(y > pole, isfinite(y)), isnan(y))
+    return where(logical_and(equal(x, 0.0), logical_not(inside)), pole + 1.0, y)
 
 
 def xlogy(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
@@ -423,15 +425,13 @@ def xlogy(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     [0.0, 0.0]
     """
     a, b = _reals("xlogy", x, y)
-    a, b = _times_log(a, b, logical_and(b > 0.0, isfinite(b)), 1.0)
-    return a * log(b)  # type: ignore[no-any-return]
+    return a * log(_inside_log(a, b, 0.0))
 
 
 def xlog1py(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x log(1 + y), accurate for small y, and 0 for x = 0 whatever y is; the gradient is as for `xlogy`."""
     a, b = _reals("xlog1py", x, y)
-    a, b = _times_log(a, b, logical_and(b > -1.0, isfinite(b)), 0.0)
-    return a * log1p(b)  # type: ignore[no-any-return]
+    return a * log1p(_inside_log(a, b, -1.0))
 
 
 def entr(x: Tensor[B], /) -> Tensor[B]:

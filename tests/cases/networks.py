@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from adjoint.primitives import window_shape
 from cases.values import SHAPES, Case, distinct, real
 
@@ -83,6 +85,16 @@ def _normalizations(name: str) -> list[Case]:
 
 
 CASES: dict[str, list[Case]] = {
+    "hardswish": [Case((np.asarray(4 * real(*shape)),)) for shape in SHAPES],
+    "hinge": [Case((real(*shape),)) for shape in SHAPES],
+    "softshrink": [Case((real(*shape),), {"bound": bound}) for shape in SHAPES for bound in (0.4, 0.0)],
+    "elu": [
+        Case((real(*shape),), {"alpha": alpha, "rate": rate})
+        for shape in SHAPES
+        for alpha, rate in ((1.0, 1.0), (1.7, 1.0), (0.7, 1 / 0.7), (-0.5, -2.0))
+    ],
+    "huber": [Case((real(*shape),), {"delta": delta}) for shape in SHAPES for delta in (1.0, 0.3)],
+    "logistic_loss": [Case((real(*shape), real(*shape))) for shape in SHAPES] + [Case((real(2, 3), real(3)))],
     "hardtanh": [Case((real(*shape),), {"low": -0.6, "high": 0.9}) for shape in SHAPES],
     "leaky_relu": [Case((real(*shape),), {"slope": slope}) for shape in SHAPES for slope in (0.1, 0.0, 1.5, -1.0)],
     **{name: _windows(name) for name in ("max_pool", "max_pool_pullback", "window_sum", "window_spread")},

@@ -9,12 +9,12 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_integer, as_shape, as_tensor, as_tensors, inexact, made
+from adjoint.functions.creation import as_integer, as_shape, as_tensor, as_tensors, eye, inexact, made
 from adjoint.functions.indexing import as_key, as_places
 from adjoint.functions.manipulation import broadcast_to, moveaxis, reshape
 from adjoint.functions.reductions import as_axis
 from adjoint.primitives import ARRAY, index_shape
-from adjoint.tensor import Tensor, cast, operand, run, verified
+from adjoint.tensor import Tensor, at_hand, cast, operand, run, verified
 
 B = TypeVar("B", bound=Backend)
 
@@ -238,9 +238,14 @@ def one_hot(indices: Any, num_classes: int = -1, *, dtype: Any = None, axis: int
         ),
     )
     place = as_axis(axis, indices.ndim + 1, "one_hot")
+    dtype = dtypes.int64 if dtype is None else dtypes.as_dtype(dtype)
+    if (
+        place == indices.ndim and 1 <= count <= indices.size and at_hand(indices) is not None
+    ):  # rows of a matrix that is no larger than the result
+        return eye(count, dtype=dtype, device=indices.device)[cast(indices, dtypes.int64)]
     line = np.arange(*as_shape(count, "one_hot")).reshape([-1 if i == place else 1 for i in range(indices.ndim + 1)])
     hit = run("expand_dims", (cast(indices, dtypes.int64),), axis=(place,)) == operand(line, indices, "one_hot")
-    return cast(hit, dtypes.int64 if dtype is None else dtypes.as_dtype(dtype))
+    return cast(hit, dtype)
 
 
 # --- running extremes ---

@@ -197,7 +197,7 @@ def einsum(subscripts: str, /, *operands: Any) -> Tensor[Any]:
     if not operands:
         raise errors.ArgumentError("einsum: expected at least one operand")
     tensors = as_tensors(operands, "einsum")
-    inputs, output = _parse(subscripts, [x.ndim for x in tensors])
+    inputs, output = _parse(subscripts, tuple([x.ndim for x in tensors]))
     sizes: dict[str, int] = {}
     for labels, x in zip(inputs, tensors, strict=True):
         for label, n in zip(labels, x.shape, strict=True):
@@ -226,7 +226,8 @@ def einsum(subscripts: str, /, *operands: Any) -> Tensor[Any]:
     return same(x) if x is tensors[0] else x
 
 
-def _parse(subscripts: str, ndims: list[int]) -> tuple[list[str], str]:
+@functools.lru_cache(512)
+def _parse(subscripts: str, ndims: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
     """Labels per operand and of the output, with `...` spelt out in capital labels that nobody typed."""
     text = subscripts.replace(" ", "")
     left, arrow, right = text.partition("->")
@@ -253,7 +254,7 @@ def _parse(subscripts: str, ndims: list[int]) -> tuple[list[str], str]:
         output = dots + "".join(l for l in letters if left.count(l) == 1)
     if len(set(output)) < len(output) or not set(output) <= set("".join(spelt)):
         raise errors.ArgumentError(f"einsum {subscripts!r}: output {right!r} repeats an index or names a new one")
-    return spelt, output
+    return tuple(spelt), output
 
 
 Term = tuple[Tensor[Any], str]

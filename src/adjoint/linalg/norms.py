@@ -13,7 +13,7 @@ from adjoint.functions.reductions import as_axes, as_axis, as_flag, max, min, su
 from adjoint.linalg.checks import matrices_of, relative, square
 from adjoint.linalg.factors import svdvals
 from adjoint.linalg.products import inv
-from adjoint.tensor import Axis, Tensor, cast, run
+from adjoint.tensor import Axis, Tensor, cast, nowhere_zero, run
 
 B = TypeVar("B", bound=Backend)
 
@@ -42,8 +42,11 @@ def vector_norm(x: Tensor[B], /, *, axis: Axis = None, keepdims: bool = False, o
     if ord == 1:
         return sum(size, axes, keepdims=keepdims)
     # powers of zeros and the root of zero have infinite slopes; the norm's derivative is taken as 0 there
-    none = size == 0
-    powers = run("where", (none, math.inf if ord < 0 else 0.0, run("where", (none, 1.0, size)) ** ord))
+    if nowhere_zero(size):
+        powers = size**ord
+    else:
+        none = size == 0
+        powers = run("where", (none, math.inf if ord < 0 else 0.0, run("where", (none, 1.0, size)) ** ord))
     total = sum(powers, axes, keepdims=keepdims)
     empty = total == 0
     return run("where", (empty, total, run("where", (empty, 1.0, total)) ** (1 / ord)))  # type: ignore[no-any-return]

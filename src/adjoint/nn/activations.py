@@ -9,7 +9,7 @@ from adjoint import errors, random, special
 from adjoint.backend import Backend
 from adjoint.functions.creation import arange, as_number
 from adjoint.functions.elementwise import abs as size_of
-from adjoint.functions.elementwise import expm1, log, tanh, where
+from adjoint.functions.elementwise import log, tanh, where
 from adjoint.functions.manipulation import reshape
 from adjoint.functions.reductions import argmax, as_axis
 from adjoint.nn.arguments import real
@@ -88,10 +88,7 @@ def selu(x: Tensor[B], /) -> Tensor[B]:
 
 
 def _elu(x: Tensor[Any], alpha: float, rate: float) -> Tensor[Any]:
-    above = x > 0
-    below = where(above, 0.0, x)  # no overflow where it is not taken
-    below = expm1(below if rate == 1 else below * rate)
-    return where(above, x, below if alpha == 1 else below * alpha)
+    return run("elu", (x,), alpha=alpha, rate=rate)  # type: ignore[no-any-return]
 
 
 def sigmoid(x: Tensor[B], /) -> Tensor[B]:
@@ -154,7 +151,7 @@ def hardsigmoid(x: Tensor[B], /) -> Tensor[B]:
 def hardswish(x: Tensor[B], /) -> Tensor[B]:
     """x times `hardsigmoid`. A. Howard et al., Searching for MobileNetV3 (2019)."""
     x = real(x, "hardswish")
-    return where(x <= -3, 0.0, where(x >= 3, x, x * (x + 3) / 6))
+    return run("hardswish", (x,))  # type: ignore[no-any-return]
 
 
 def hardshrink(x: Tensor[B], lambd: float = 0.5) -> Tensor[B]:
@@ -168,7 +165,7 @@ def softshrink(x: Tensor[B], lambd: float = 0.5) -> Tensor[B]:
     x, bound = real(x, "softshrink"), as_number(lambd, "softshrink", "lambd")
     if bound < 0:
         raise errors.ArgumentError(f"softshrink: lambd is not negative, received {bound}")
-    return where(x > bound, x - bound, where(x < -bound, x + bound, x * 0.0))
+    return run("softshrink", (x,), bound=bound)  # type: ignore[no-any-return]
 
 
 def tanhshrink(x: Tensor[B], /) -> Tensor[B]:

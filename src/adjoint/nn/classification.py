@@ -13,6 +13,7 @@ from adjoint.functions.creation import arange, as_integer, as_number, as_tensors
 from adjoint.functions.elementwise import divide, where
 from adjoint.functions.indexing import take_along_axis
 from adjoint.functions.manipulation import broadcast_to, concat, expand_dims, moveaxis, reshape, squeeze, stack
+from adjoint.functions.placing import put_along_axis
 from adjoint.nn.activations import logsigmoid
 from adjoint.nn.arguments import real, reduced
 from adjoint.nn.losses import above, both
@@ -228,7 +229,7 @@ def multi_margin_loss(
     apart = apart if p == 1 else apart * apart
     if factors is not None:
         apart = apart * factors[column]
-    losses = where(column == arange(x.shape[1], device=x.device), 0.0, apart).sum(axis=1) / x.shape[1]
+    losses = put_along_axis(apart, column, 0.0, axis=1).sum(axis=1) / x.shape[1]
     return reduced(squeeze(losses, 0) if single else losses, reduction, name)
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from adjoint import errors, linalg
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_number, as_tensors
-from adjoint.functions.elementwise import divide, minimum, where
+from adjoint.functions.elementwise import divide, minimum, sqrt, where
+from adjoint.functions.products import vecdot
 from adjoint.functions.reductions import as_axis
 from adjoint.nn.arguments import real, reduced
 from adjoint.nn.losses import above, both
@@ -63,7 +64,7 @@ def cosine_similarity(x1: Tensor[B], x2: Any, axis: int = 1, eps: float = 1e-8) 
     shape = broadcast_shapes(x1.shape, x2.shape)
     x1, x2 = (x if x.shape == shape else x + x1 * 0 + x2 * 0 for x in (x1, x2))
     lengths = [_raised(linalg.vector_norm(x, axis=place), eps) for x in (x1, x2)]
-    return divide((x1 * x2).sum(axis=place), lengths[0] * lengths[1])
+    return divide(vecdot(x1, x2, axis=place), lengths[0] * lengths[1])
 
 
 def pairwise_distance(x1: Tensor[B], x2: Any, p: float = 2.0, eps: float = 1e-6, keepdims: bool = False) -> Tensor[B]:
@@ -108,8 +109,7 @@ def cosine_embedding_loss(
             f"{target.shape}"
         )
     least = 1e-12  # is added to the squared lengths, as PyTorch does
-    along = (x1 * x2).sum(axis=-1)
-    cosine = along / (((x1 * x1).sum(axis=-1) + least) * ((x2 * x2).sum(axis=-1) + least)) ** 0.5
+    cosine = vecdot(x1, x2) / sqrt((vecdot(x1, x1) + least) * (vecdot(x2, x2) + least))
     apart = above(cosine - as_number(margin, name, "margin"))
     losses = where(target == 1, 1 - cosine, 0.0) + where(target == -1, apart, 0.0)
     return reduced(losses, reduction, name)

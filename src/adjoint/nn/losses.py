@@ -14,7 +14,7 @@ from adjoint.functions.elementwise import abs as size_of
 from adjoint.functions.elementwise import divide, exp, log, log1p, square, where
 from adjoint.nn.arguments import real, reduced
 from adjoint.primitives import broadcast_shapes
-from adjoint.tensor import Tensor, known, operand, run
+from adjoint.tensor import Tensor, at_hand, known, nowhere_zero, operand, run
 
 B = TypeVar("B", bound=Backend)
 
@@ -31,7 +31,7 @@ def both(x: Any, target: Any, name: str) -> tuple[Tensor[Any], Tensor[Any]]:
 
 def above(x: Tensor[Any]) -> Tensor[Any]:
     """max(x, 0), with derivative 1 at 0."""
-    return where(x < 0, 0.0, x)
+    return run("hinge", (x,))  # type: ignore[no-any-return]
 
 
 def mse_loss(x: Tensor[B], target: Any, *, reduction: str = "mean", weight: Any = None) -> Tensor[B]:
@@ -79,8 +79,7 @@ def huber_loss(
     delta = as_number(delta, "huber_loss", "delta")
     if not delta > 0:
         raise errors.ArgumentError(f"huber_loss: delta is positive, received {delta}")
-    size = size_of(x - target)
-    losses = where(size < delta, square(x - target) * 0.5, (size - 0.5 * delta) * delta)
+    losses = run("huber", (x - target,), delta=delta)
     if weight is not None:
         losses = losses * _of_shape(weight, losses, "huber_loss")
     return reduced(losses, reduction, "huber_loss")
@@ -95,8 +94,12 @@ def smooth_l1_loss(x: Tensor[B], target: Any, *, reduction: str = "mean", beta: 
     beta = as_number(beta, "smooth_l1_loss", "beta")
     if beta < 0:
         raise errors.ArgumentError(f"smooth_l1_loss: beta is not negative, received {beta}")
-    size = size_of(x - target)
-    losses = where(size < beta, square(x - target) * (0.5 / beta), size - 0.5 * beta) if beta else size
+    difference = x - target
+    if beta == 1:
+        losses = run("huber", (difference,), delta=1.0)
+    else:
+        size = size_of(difference)
+        losses = where(size < beta, square(difference) * (0.5 / beta), size - 0.5 * beta) if beta else size
     return reduced(losses, reduction, "smooth_l1_loss")
 
 
@@ -109,7 +112,12 @@ def binary_cross_entropy(x: Tensor[B], target: Any, *, weight: Any = None, reduc
     name = "binary_cross_entropy"
     x, target = both(x, target, name)
 
+    values = at_hand(x)
+    bounded = values is None or not values.size or not (values.min() > 1e-37 and values.max() < 1)
+
     def logarithm(f: Any, v: Tensor[Any], pole: float) -> Tensor[Any]:
+        if not bounded:
+            return f(v)  # type: ignore[no-any-return]
         at = v == pole
         found = f(where(at, 0.5, v))
         return where(at, -100.0, where(found < -100, -100.0, found))
@@ -137,12 +145,10 @@ def binary_cross_entropy_with_logits(
     if target.shape != x.shape:
         raise errors.ShapeError(f"{name}: logits have shape {x.shape}, targets {target.shape}")
     x, target = as_tensors([x, target], name)
-    # (1 - target) x + log(1 + exp(-x)) for x > 0 and -target x + log(1 + exp(x)) else: no large terms cancel
+    if pos_weight is None:
+        return reduced(_weighted(run("logistic_loss", (x, target)), weight, name), reduction, name)
     positive = x > 0
     rest = run("softplus", (where(positive, -x, x),))
-    if pos_weight is None:
-        linear = run("absorbing_multiply", (where(positive, 1 - target, -target), x))
-        return reduced(_weighted(linear + rest, weight, name), reduction, name)
     factor = target * real(operand(pos_weight, x, name), name)
     # factor log(1 + exp(-x)) + (1 - target) log(1 + exp(x))
     linear = run("absorbing_multiply", (where(positive, 1 - target, -factor), x))
@@ -194,10 +200,11 @@ def gaussian_nll_loss(
     if not fits:
         raise errors.ShapeError(f"{name}: a variance of shape {shape} does not broadcast to x of shape {x.shape}")
     values = known(given) if isinstance(given, Tensor) else np.asarray(given)
-    if values is not None and (values < 0).any():
+    least = math.nan if values is None else values.min(initial=math.inf)
+    if least < 0:
         raise errors.ArgumentError(f"{name}: a variance is not negative, received {errors.shown(var)}")
     variance: Any = max(given, eps) if isinstance(given, (int, float)) else given
-    if isinstance(variance, Tensor):
+    if isinstance(variance, Tensor) and not least >= eps:
         raised = where(variance.detach() < eps, eps - variance.detach(), 0.0)
         variance = variance + raised
     logarithm = log(variance) if isinstance(variance, Tensor) else math.log(variance)
@@ -216,11 +223,15 @@ def kl_div(x: Tensor[B], target: Any, *, reduction: str = "mean", log_target: bo
         none = target == -math.inf
         losses = where(none, 0.0, exp(target) * (where(none, 0.0, target) - x))
     else:
-        none = target == 0
-        losses = where(none, 0.0, target * (log(where(none, 1.0, target)) - x))
+        losses = target * (log(target) - x) if nowhere_zero(target) else _kl_div(x, target)
     if reduction == "batchmean":
         return divide(losses.sum(), max(1, x.shape[0] if x.ndim else 1))
     return reduced(losses, reduction, "kl_div")
+
+
+def _kl_div(x: Tensor[Any], target: Tensor[Any]) -> Tensor[Any]:
+    none = target == 0
+    return where(none, 0.0, target * (log(where(none, 1.0, target)) - x))
 
 
 def soft_margin_loss(x: Tensor[B], target: Any, *, reduction: str = "mean") -> Tensor[B]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, Literal, TypeVar, overload
 
@@ -10,14 +11,14 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_number, asarray, made
-from adjoint.functions.elementwise import where
+from adjoint.functions.elementwise import sqrt, where
 from adjoint.functions.indexing import take_along_axis
 from adjoint.functions.manipulation import reshape
 from adjoint.functions.placing import put_along_axis
 from adjoint.functions.reductions import argmax
 from adjoint.nn.arguments import Sizes, images, sizes
 from adjoint.primitives import Shape, window_shape
-from adjoint.tensor import Tensor, cast, operand, run, verified
+from adjoint.tensor import Tensor, cast, nowhere_zero, operand, run, verified
 
 B = TypeVar("B", bound=Backend)
 
@@ -440,26 +441,29 @@ def _avg_pool(
     return cast(total / _constant(counts, total), x.dtype)
 
 
-def _element_counts(shape: Shape, out: Shape, how: dict[str, Any], border: Any) -> np.ndarray[Any, Any]:
-    """How many elements each window has, of the image or of it with its border."""
-    found = np.ones((), np.int64)
+def _element_counts(shape: Shape, out: Shape, how: dict[str, Any], border: Any) -> Any:
+    """How many elements each window has, of the image or of it with its border; one number where all are equal."""
     axes = len(how["kernel"])
-    for i, (n, count) in enumerate(zip(shape[-axes:], out[-axes:], strict=True)):
-        start = np.arange(count) * how["stride"][i] - how["padding"][i][0]
-        stop = start + how["kernel"][i]
+    return _counts(shape[-axes:], out[-axes:], how["kernel"], how["stride"], how["padding"], border)
+
+
+@functools.lru_cache(512)
+def _counts(shape: Shape, out: Shape, kernel: Shape, stride: Shape, padding: Any, border: Any) -> Any:
+    found = np.ones((), np.int64)
+    for i, (n, count) in enumerate(zip(shape, out, strict=True)):
+        start = np.arange(count) * stride[i] - padding[i][0]
+        stop = start + kernel[i]
         if border is None:
             start, stop = np.maximum(start, 0), np.minimum(stop, n)
         else:
             stop = np.minimum(stop, n + border[i])
         found = np.multiply.outer(found, stop - start)
-    return found
+    return float(found.flat[0]) if found.size and (found == found.flat[0]).all() else found
 
 
-def _constant(counts: np.ndarray[Any, Any], like: Tensor[Any]) -> Any:
-    """Counts as one number where they are equal, or else on the device and in the dtype of a tensor."""
-    if counts.size and (counts == counts.flat[0]).all():
-        return float(counts.flat[0])
-    return asarray(counts.astype(like.dtype), device=like.device)
+def _constant(counts: Any, like: Tensor[Any]) -> Any:
+    """Counts on the device and in the dtype of a tensor."""
+    return counts if isinstance(counts, float) else asarray(counts.astype(like.dtype), device=like.device)
 
 
 def _lp_pool(name: str, axes: int, x: Any, norm_type: Any, kernel: Any, stride: Any, ceil_mode: bool) -> Tensor[Any]:
@@ -470,10 +474,16 @@ def _lp_pool(name: str, axes: int, x: Any, norm_type: Any, kernel: Any, stride: 
     total: Tensor[Any] = run("window_sum", (cast(x, dtypes.summing(x.dtype)) ** p,), **how)
     counts = _element_counts(x.shape, total.shape, how, None)
     size = math.prod(how["kernel"])
-    if (counts != size).any():
+    if not isinstance(counts, float) or counts != size:
         total = total * (size / _constant(counts, total))
+    if nowhere_zero(total):
+        return cast(_root(total, p), x.dtype)
     origin = total == 0
-    return cast(where(origin, 0.0, where(origin, 1.0, total) ** (1 / p)), x.dtype)
+    return cast(where(origin, 0.0, _root(where(origin, 1.0, total), p)), x.dtype)
+
+
+def _root(x: Tensor[Any], p: float) -> Tensor[Any]:
+    return sqrt(x) if p == 2 else x ** (1 / p)
 
 
 # --- windows of as many places as are wanted -----------------------------------------------------

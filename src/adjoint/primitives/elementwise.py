@@ -46,5 +46,11 @@ declare("where", ELEMENTWISE, "condition x y", shape=broadcast, dtype=second_dty
 # between two bounds, where the derivative is zero; x times a slope where it is not positive
 declare("hardtanh", ELEMENTWISE, "x", "low high", shape=same_shape, dtype=same_dtype)
 declare("leaky_relu", ELEMENTWISE, "x", "slope", shape=same_shape, dtype=same_dtype)
+# other activations and losses that leaves fuse: `hinge` is max(x, 0) with derivative 1 at 0
+declare("hardswish hinge", ELEMENTWISE, "x", shape=same_shape, dtype=same_dtype)
+declare("softshrink", ELEMENTWISE, "x", "bound", shape=same_shape, dtype=same_dtype)
+declare("elu", ELEMENTWISE, "x", "alpha rate", shape=same_shape, dtype=same_dtype)
+declare("huber", ELEMENTWISE, "x", "delta", shape=same_shape, dtype=same_dtype)
+declare("logistic_loss", ELEMENTWISE, "x target", shape=broadcast, dtype=same_dtype)
 declare("clip", ELEMENTWISE, "x low high", shape=broadcast, dtype=same_dtype)
 declare("astype", ELEMENTWISE, "x", "dtype", shape=same_shape, dtype=dtype_given)

@@ -108,8 +108,7 @@ def categorical(logits: Any, shape: ShapeLike | None = None, *, axis: int = -1, 
     full.insert(len(full) + from_end + 1, x.shape[place])
     if len(outer) < len(own) or not fits(x.shape, tuple(full)):
         raise errors.ShapeError(f"{name}: logits of shape {own} do not broadcast to classes of shape {outer}")
-    noise = -log(-log(draw.uniform(tuple(full))))
-    return argmax(x + noise, axis=from_end)
+    return argmax(x - log(-log(draw.uniform(tuple(full)))), axis=from_end)
 
 
 def choice(

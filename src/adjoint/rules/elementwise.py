@@ -152,6 +152,40 @@ def _gelu_pullback(B: Any, g: Any, x: Any) -> Any:
     return B.multiply(g, B.add(_normal_cdf(B, x), B.multiply(x, _half_normal(B, x))))
 
 
+def _hardswish(B: Any, x: Any) -> Any:
+    """x times x / 6 + 1 / 2 between 0 and 1, of infinite x too."""
+    inside = B.divide(B.multiply(x, B.add(x, 3.0)), 6.0)
+    return B.where(B.less_equal(x, -3), 0.0, B.where(B.greater_equal(x, 3), x, inside))
+
+
+def _softshrink(B: Any, x: Any, bound: float) -> Any:
+    inside = B.where(B.less(x, -bound), B.add(x, bound), B.multiply(x, 0.0))
+    return B.where(B.greater(x, bound), B.subtract(x, bound), inside)
+
+
+def _elu(B: Any, x: Any, alpha: float, rate: float) -> Any:
+    """x where it is positive, else alpha (exp(rate x) - 1)."""
+    above = B.greater(x, 0)
+    below = B.where(above, 0.0, x)  # no overflow where it is not taken
+    below = B.expm1(below if rate == 1 else B.multiply(below, rate))
+    return B.where(above, x, below if alpha == 1 else B.multiply(below, alpha))
+
+
+def _huber(B: Any, x: Any, delta: float) -> Any:
+    """x^2 / 2 up to |x| = delta, and delta (|x| - delta / 2) beyond."""
+    size = B.abs(x)
+    beyond = B.multiply(B.subtract(size, 0.5 * delta), delta)
+    return B.where(B.less(size, delta), B.multiply(B.square(x), 0.5), beyond)
+
+
+def _logistic_loss(B: Any, x: Any, target: Any) -> Any:
+    """(1 - target) x + log(1 + exp(-x)) for x > 0, and -target x + log(1 + exp(x)) else: no large terms cancel."""
+    positive = B.greater(x, 0)
+    rest = B.softplus(B.where(positive, B.negative(x), x))
+    factor = B.where(positive, B.subtract(1.0, target), B.negative(target))
+    return B.add(B.absorbing_multiply(factor, x), rest)
+
+
 def _sign(B: Any, g: Any, x: Any, out: Any) -> Any:
     """0, but x / |x| of complex x turns: (g - conj(out) Re(g out)) / |x|, and 0 at the origin."""
     dtype = B.dtype_of(x)
@@ -270,6 +304,12 @@ RECORDS: dict[str, Record] = {
     "silu_pullback": Composed(_silu_pullback),
     "gelu": Composed(lambda B, x: B.multiply(x, _normal_cdf(B, x)), x=lambda B, g, x: B.gelu_pullback(g, x)),
     "gelu_pullback": Composed(_gelu_pullback),
+    "hardswish": Composed(_hardswish),
+    "hinge": Composed(lambda B, x: B.where(B.less(x, 0), 0.0, x)),
+    "softshrink": Composed(_softshrink),
+    "elu": Composed(_elu),
+    "huber": Composed(_huber),
+    "logistic_loss": Composed(_logistic_loss),
     # piecewise constant: the derivative is zero wherever there is one
     "sign": Custom(x=_sign, pushforward=_sign_forward),  # real-linear for complex x: no multiple of g
     **dict.fromkeys("floor ceil trunc round".split(), _flat),

@@ -214,6 +214,38 @@ def _leaky_relu(x: Array, *, slope: float) -> Array:
     return np.maximum(x, np.multiply(x, slope))
 
 
+def _hardswish(x: Array) -> Array:
+    t = np.clip(x, -3, np.inf)  # no infinite one to be multiplied with zero
+    factor = np.clip(t + 3, 0, 6)
+    factor /= 6
+    return np.multiply(t, factor)
+
+
+def _softshrink(x: Array, *, bound: float) -> Array:
+    return np.subtract(x, np.clip(x, -bound, bound))
+
+
+def _elu(x: Array, *, alpha: float, rate: float) -> Array:
+    below = np.expm1(np.minimum(x, 0) if rate == 1 else np.minimum(x, 0) * rate)
+    return np.maximum(x, 0) + (below if alpha == 1 else below * alpha)
+
+
+def _huber(x: Array, *, delta: float) -> Array:
+    size = np.abs(x)
+    near = np.minimum(size, delta)
+    return near * (size - 0.5 * near)
+
+
+def _logistic_loss(x: Array, target: Array) -> Array:
+    """As in the record, where (x > 0) - target is the factor."""
+    rest = np.log1p(np.exp(np.negative(np.abs(x))))
+    factor = np.subtract(np.greater(x, 0), target, dtype=x.dtype)
+    product = np.multiply(factor, x)
+    if not np.isfinite(product).all():  # an infinite x of which nothing is lost
+        product = _absorbing_multiply(factor, x)
+    return product + rest
+
+
 def _silu(x: Array) -> Array:
     return x * _expit(x)
 
@@ -264,6 +296,12 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     "expit": _expit,
     "erf": _erf,
     "relu": _relu,
+    "hinge": _relu,
+    "hardswish": _hardswish,
+    "softshrink": _softshrink,
+    "elu": _elu,
+    "huber": _huber,
+    "logistic_loss": _logistic_loss,
     "hardtanh": lambda x, *, low, high: np.clip(x, low, high),
     "leaky_relu": _leaky_relu,
     "softplus": _softplus,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.backend import Array, Implementation
+from adjoint.primitives import Shape
 
 
 def like(x: Array, shape: Any) -> Array:
@@ -60,8 +61,15 @@ def _pad(x: Array, *, widths: tuple[tuple[int, int], ...], value: Any) -> Array:
     return out
 
 
+def _reshape(x: Array, *, shape: Shape) -> Array:
+    """NumPy copies a last axis that is broadcast element by element."""
+    if x.ndim and x.shape[-1] > 1 and not x.strides[-1] and shape[-1:] != x.shape[-1:]:
+        return np.repeat(x[..., 0], x.shape[-1]).reshape(shape)
+    return x.reshape(shape)
+
+
 IMPLEMENTATIONS: dict[str, Implementation] = {
-    "reshape": lambda x, *, shape: x.reshape(shape),
+    "reshape": _reshape,
     "broadcast_to": _broadcast_to,
     "permute_dims": lambda x, *, axes: x.transpose(axes),
     "expand_dims": _expand_dims,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
-from adjoint.backends.special.common import horner, kernel
+from adjoint.backends.special.common import either, horner, kernel
 from adjoint.backends.special.gammas import sin_pi
 
 # sqrt(x) exp(-x) I_0(x), and the same of I_1, in 16 / x - 1 for x >= 8: Chebyshev interpolants computed with mpmath at
@@ -35,31 +36,38 @@ def bessel_i(xp: Any, x: Any, *, order: int, scaled: bool, reduced: bool) -> Any
 
     Below 8 by its power series; from there by recurrence (DLMF 10.29.1) from the orders 0 and 1.
     """
-    one = xp.ones_like(x)
     size = xp.abs(x)
-    small = xp.minimum(size, 8.0 * one)
-    terms = [0.5**order / math.factorial(order)]
-    for k in range(1, 40):
-        terms.append(terms[-1] / (k * (k + order)))
-    near = horner(tuple(terms), 0.25 * small * small)
-    large = xp.maximum(size, 8.0 * one)
-    u = 16.0 / large - 1.0
-    below, far = horner(_I0, u), horner(_I1, u)
-    if order == 0:
-        far = below
-    for n in range(1, order):
-        below, far = far, below - (2.0 * n / large) * far
-    far = far / xp.sqrt(large)
-    if order and reduced:
-        far = far / large**order
-    elif order:
-        near = near * small**order
-    near = near * xp.exp(-small) if scaled else near
-    if not scaled:  # in two factors, so that it overflows where the result does
-        half = xp.exp(0.5 * large)
-        far = far * half * half
-    out = xp.where(size < 8.0, near, xp.where(size == math.inf, (0.0 if scaled else math.inf) * one, far))
+    near = functools.partial(_near, xp, order, scaled, reduced)
+    out = either(xp, size < 8.0, near, functools.partial(_far, xp, order, scaled, reduced), size, 8.0)
     return xp.where(x < 0.0, -out, out) if order % 2 and not reduced else out
+
+
+def _near(xp: Any, order: int, scaled: bool, reduced: bool, x: Any) -> Any:
+    """For x from 0 to 8."""
+    terms = [0.5**order / math.factorial(order)]
+    for k in range(1, 26):  # the last one is below 1e-20 of the sum
+        terms.append(terms[-1] / (k * (k + order)))
+    near = horner(tuple(terms), 0.25 * x * x)
+    if order and not reduced:
+        near = near * x**order
+    return near * xp.exp(-x) if scaled else near
+
+
+def _far(xp: Any, order: int, scaled: bool, reduced: bool, x: Any) -> Any:
+    """For x from 8."""
+    u = 16.0 / x - 1.0
+    far = horner(_I1 if order else _I0, u)
+    if order > 1:
+        below = horner(_I0, u)
+        for n in range(1, order):
+            below, far = far, below - (2.0 * n / x) * far
+    far = far / xp.sqrt(x)
+    if order and reduced:
+        far = far / x**order
+    if not scaled:  # in two factors, so that it overflows where the result does
+        half = xp.exp(0.5 * x)
+        far = far * half * half
+    return xp.where(x == math.inf, (0.0 if scaled else math.inf) * xp.ones_like(x), far)
 
 
 @kernel

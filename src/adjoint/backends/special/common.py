@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 Kernel = Callable[..., Any]
 
 
@@ -30,6 +32,24 @@ def kernel(function: Kernel) -> Kernel:
     return run
 
 
+def either(xp: Any, condition: Any, first: Any, second: Any, x: Any, neutral: float) -> Any:
+    """first(x) where the condition holds, else second(x); both are defined at the neutral number.
+
+    NumPy computes for each element the one it needs, where all libraries could only compute both.
+    """
+    if xp is not np:
+        filled = xp.full_like(x, neutral)
+        return xp.where(condition, first(xp.where(condition, x, filled)), second(xp.where(condition, filled, x)))
+    count = np.count_nonzero(condition)
+    if count == x.size or not count:
+        return first(x) if count else second(x)
+    out = np.empty_like(x)
+    for f, chosen in ((first, condition), (second, np.logical_not(condition))):
+        places = np.nonzero(chosen)
+        out[places] = f(x[places])
+    return out
+
+
 def anywhere(xp: Any, condition: Any) -> bool:
     """Whether a condition holds for some element; True for a library that traces, where nobody knows."""
     return hasattr(xp, "traced_loop") or bool(xp.any(condition))
@@ -48,7 +68,8 @@ def horner(coefficients: tuple[float, ...], x: Any) -> Any:
     """The polynomial in x, the coefficients from the constant one on."""
     total = x * coefficients[-1] + coefficients[-2]
     for coefficient in coefficients[-3::-1]:
-        total = total * x + coefficient
+        total *= x
+        total += coefficient
     return total
 
 
