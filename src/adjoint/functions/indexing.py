@@ -167,12 +167,13 @@ def as_places(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tenso
         )
 
     values = known(indices)
-    if values is None:  # leaves count negative ones from the end, too
-        return verified(
+    if values is None:
+        indices = verified(
             indices,
             lambda places: -size <= places.min() and places.max() < size,
             lambda places: wrong(int(places.min()), int(places.max())),
         )
+        return run("where", (indices < 0, indices + size, indices))  # type: ignore[no-any-return]
     low, high = as_limits(values)
     if low < -size or high >= size:
         raise wrong(low, high)
