@@ -179,7 +179,7 @@ def test_other_backends_learn_too(tmp_path: Path) -> None:
         (["--seed", "-1"], "--seed"),
         (["--seed"], "--seed"),
         (["--device", "abacus"], "abacus"),
-        (["--device", "numpy"], "without gradients"),
+        (["--device", "tangent<numpy>"], "without gradients"),
         (["--device", "autodiff[digits=3]<numpy>"], "digits"),
         (["--device", "autodiff[checkpointing=always]<numpy>"], "'always'"),
         (["--out", "nowhere/digits.png"], "nowhere/digits.png"),
