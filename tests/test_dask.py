@@ -16,7 +16,6 @@ from calls import DIFFERENTIABLE, arrays_of, call, is_finite, is_float, rounds
 from cases import CASES
 from conftest import peer
 from functions import FUNCTIONS, Draw
-from test_package import test_examples_on_pages_give_what_they_say as run_page
 
 import adjoint as ad
 from adjoint import errors
@@ -411,10 +410,3 @@ def test_a_worker_killed_in_the_middle_of_a_backward(cluster: Any, tmp_path: Any
     np.testing.assert_allclose(future.result(timeout=100), expected, rtol=1e-12)
     assert len(list(tmp_path.glob("forward*"))) > 24  # what the dead one had, again
     assert set(client.run(os.getpid).values()) != pids
-
-
-# --- pages ---
-
-
-def test_the_page_gives_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    run_page("docs/dask.md", capsys)
