@@ -135,10 +135,8 @@ BATCH = np.stack(POINTS)
 @pytest.fixture
 def jax() -> Iterator[Any]:
     library = peer("jax")
-    before = library.config.jax_enable_x64
-    library.config.update("jax_enable_x64", True)
-    yield library
-    library.config.update("jax_enable_x64", before)
+    with library.enable_x64(True):
+        yield library
 
 
 def pair(program: Any, jax: Any) -> tuple[Any, Any]:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -410,3 +414,16 @@ def test_a_worker_killed_in_the_middle_of_a_backward(cluster: Any, tmp_path: Any
     np.testing.assert_allclose(future.result(timeout=100), expected, rtol=1e-12)
     assert len(list(tmp_path.glob("forward*"))) > 24  # what the dead one had, again
     assert set(client.run(os.getpid).values()) != pids
+
+
+# --- the example ---
+
+
+def test_the_example_goes_downhill() -> None:
+    script = Path(__file__).parent.parent / "examples/out_of_core.py"
+    options = ["--rows", "20000", "--chunk", "5000", "--steps", "3", "--workers", "1"]
+    done = subprocess.run([sys.executable, script, *options], capture_output=True, text=True, check=True)
+    losses = [float(value) for value in re.findall(r"loss ([\d.]+)", done.stdout)]
+    assert losses[0] == round(float(np.log(2)), 4)
+    assert losses == sorted(losses, reverse=True)
+    assert len(losses) == 3

@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,13 @@ jax, torch = peer("jax"), peer("torch")
 jnp = jax.numpy
 pytestmark = pytest.mark.peers
 LEVEL = ad.Autodiff(ad.JAX())
+
+
+@pytest.fixture(autouse=True)
+def _narrow() -> Iterator[None]:
+    """JAX as it is without settings, whatever other tests of this process set."""
+    with jax.enable_x64(False):
+        yield
 
 
 def python(source: str, **environment: str) -> str:
