@@ -44,16 +44,7 @@ def python(source: str, **environment: str) -> str:
     return done.stdout
 
 
-# --- names, devices, and where JAX is not installed ---
-
-
-def test_importing_adjoint_imports_no_optional_library() -> None:
-    assert python("import adjoint, sys; print({'jax', 'torch', 'cupy', 'dask'} & set(sys.modules))") == "set()\n"
-
-
-def test_missing_jax_is_said() -> None:
-    source = "import sys; sys.modules['jax'] = None\nimport adjoint as ad\ntry: ad.device('jax')\n"
-    assert "pip install 'adjoint[jax]'" in python(source + "except ad.errors.DeviceError as error: print(error)")
+# --- names and devices ---
 
 
 def test_names_mean_one_backend_each() -> None:

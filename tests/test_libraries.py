@@ -18,7 +18,13 @@ from adjoint import errors
 
 @pytest.mark.parametrize(
     ("name", "module", "extra"),
-    [("torch", "torch", "torch"), ("autodiff<torch:cpu>", "torch", "torch"), ("cupy:0", "cupy", "cupy")],
+    [
+        ("torch", "torch", "torch"),
+        ("autodiff<torch:cpu>", "torch", "torch"),
+        ("cupy:0", "cupy", "cupy"),
+        ("jax", "jax", "jax"),
+        ("dask", "dask.array", "dask"),
+    ],
 )
 def test_a_library_that_is_missing_says_what_to_install(
     name: str, module: str, extra: str, monkeypatch: pytest.MonkeyPatch

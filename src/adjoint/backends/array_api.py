@@ -235,10 +235,6 @@ def floor_divide(xp: Any, x: Array, y: Array) -> Array:
     return xp.where(xp.logical_or(xp.isinf(x), xp.isinf(y)), xp.divide(x, y), out)
 
 
-def remainder(xp: Any, x: Array, y: Array) -> Array:
-    return xp.remainder(x, y)
-
-
 def _expit(xp: Any, x: Array) -> Array:
     if _kind(xp, x, "complex floating"):
         return 1.0 / (1.0 + xp.exp(-x))
@@ -549,7 +545,7 @@ def _random(function: Callable[..., Any]) -> Callable[..., Array]:
 # the standard's own functions, whose parameters are the primitives'
 _STANDARD = frozenset(
     "negative sign floor ceil trunc round square sqrt exp expm1 log log1p log2 log10 sin cos tan asin acos atan sinh "
-    "cosh tanh asinh acosh atanh abs isnan isinf isfinite add subtract multiply divide pow "
+    "cosh tanh asinh acosh atanh abs isnan isinf isfinite add subtract multiply divide remainder pow "
     "maximum minimum atan2 hypot logaddexp copysign nextafter signbit "
     "bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift "
     "bitwise_invert equal not_equal less less_equal greater greater_equal max min any all squeeze broadcast_to "
@@ -568,7 +564,6 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "where": _where,
     "clip": _clip,
     "floor_divide": floor_divide,
-    "remainder": remainder,
     "absorbing_multiply": _absorbing_multiply,
     "expit": _expit,
     "binary_exponent": _binary_exponent,

@@ -144,9 +144,8 @@ def _cross_entropy(B: Torch, x: Array, labels: Array) -> Array:
     return flat.reshape(labels.shape)
 
 
-def _whole(name: str) -> Callable[..., Array]:
+def _whole(divide: Callable[..., Array]) -> Callable[..., Array]:
     """Division of integers, where NumPy gives zero for zero and PyTorch an error."""
-    divide = getattr(array_api, name)
 
     def run(B: Torch, x: Array, y: Array) -> Array:
         if (y if hasattr(y, "dtype") else x).dtype.is_floating_point:
@@ -361,8 +360,8 @@ def _composed(B: Torch, name: str, *operands: Array, **parameters: Any) -> Any:
 
 Torch.deviations = {
     "matmul": _matmul,
-    "floor_divide": _whole("floor_divide"),
-    "remainder": _whole("remainder"),
+    "floor_divide": _whole(array_api.floor_divide),
+    "remainder": _whole(lambda xp, x, y: xp.remainder(x, y)),
     "sum": _sum,
     "max": _largest("amax"),
     "min": _largest("amin"),
