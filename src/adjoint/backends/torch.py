@@ -233,6 +233,16 @@ def _filled(key: Key, arrays: tuple[Array, ...]) -> tuple[Any, ...]:
 # --- Fourier transforms --------------------------------------------------------------------------
 
 
+def _searchsorted(B: Torch, x: Array, values: Array, *, side: str) -> Array:
+    """With nans, which PyTorch's bisection does not compare, after all numbers."""
+    torch, right = B.torch, side == "right"
+    if not x.is_floating_point():
+        return torch.searchsorted(x, values, right=right)
+    numbers = (~x.isnan()).sum(-1, keepdim=x.ndim > 1)
+    found = torch.searchsorted(x.nan_to_num(math.inf, math.inf, -math.inf), values, right=right)
+    return torch.where(values.isnan(), x.shape[-1] if right else numbers, torch.minimum(found, numbers))
+
+
 def _fourier(name: str) -> Callable[..., Array]:
     """MKL transforms no empty stack: it takes the shape of the transform of one that is not."""
     transform = getattr(array_api, name)
@@ -373,6 +383,7 @@ Torch.deviations = {
     "index": _index,
     "index_set": _index_set,
     "index_add": _index_add,
+    "searchsorted": _searchsorted,
     **{name: _fourier(name) for name in ("fft", "rfft", "hfft")},
     **{name: _linalg(name) for name in "inv solve cholesky det eig eigvals eigvalsh svdvals".split()},
     **{name: _linalg(name, tuple) for name in ("slogdet", "eigh")},
