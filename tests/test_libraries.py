@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import pickle
 import sys
 from typing import Any
@@ -50,6 +51,14 @@ def test_numpy_and_torch_through_the_standard() -> None:
     for module in (np, peer("torch")):
         x = ad.tensor([1.0, 2.0], device=ad.Autodiff(ad.ArrayAPI(module))).require_grad()
         same(ad.exp(x).sum().backward()[x] / ad.exp(x).inner(), np.ones(2, np.float32))
+
+
+@pytest.mark.parametrize("kind", [ad.Torch, ad.JAX, ad.Dask])
+def test_examples_that_are_skipped_without_the_library(kind: type) -> None:
+    peer(kind.__name__.lower())
+    (docstring,) = doctest.DocTestFinder(recurse=False).find(kind, kind.__name__, globs={})
+    assert all(example.options.pop(doctest.SKIP) for example in docstring.examples[1:])
+    assert doctest.DocTestRunner().run(docstring) == (0, len(docstring.examples))
 
 
 # --- PyTorch ---
