@@ -230,9 +230,6 @@ def _filled(key: Key, arrays: tuple[Array, ...]) -> tuple[Any, ...]:
     return tuple([next(rest).long() if entry is ARRAY else entry for entry in key])
 
 
-# --- Fourier transforms --------------------------------------------------------------------------
-
-
 def _searchsorted(B: Torch, x: Array, values: Array, *, side: str) -> Array:
     """With nans, which PyTorch's bisection does not compare, after all numbers."""
     torch, right = B.torch, side == "right"
@@ -241,6 +238,9 @@ def _searchsorted(B: Torch, x: Array, values: Array, *, side: str) -> Array:
     numbers = (~x.isnan()).sum(-1, keepdim=x.ndim > 1)
     found = torch.searchsorted(x.nan_to_num(math.inf, math.inf, -math.inf), values, right=right)
     return torch.where(values.isnan(), x.shape[-1] if right else numbers, torch.minimum(found, numbers))
+
+
+# --- Fourier transforms --------------------------------------------------------------------------
 
 
 def _fourier(name: str) -> Callable[..., Array]:
