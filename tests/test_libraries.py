@@ -69,6 +69,13 @@ def torch() -> Any:
     return peer("torch")
 
 
+def test_eigenvalues_of_what_is_not_finite_are_not_looked_for(torch: Any) -> None:
+    x = torch.tensor([[-np.inf, -1.0], [np.nan, np.inf]])  # for which LAPACK does not end
+    for find in (ad.linalg.eig, ad.linalg.eigvals):
+        with pytest.raises(errors.SingularError, match="isfinite"):
+            find(ad.asarray(x, device="torch"))
+
+
 def test_names_of_torch(torch: Any) -> None:
     assert ad.device("torch") is ad.device("torch:cpu") is ad.Torch() is ad.Torch("cpu")
     assert ad.device("autodiff<torch:cpu>") is ad.Autodiff(ad.Torch())

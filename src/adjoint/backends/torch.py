@@ -272,6 +272,18 @@ def _linalg(name: str, finish: Callable[[Array], Array] = lambda out: out) -> Ca
     return run
 
 
+def _eig(name: str, finish: Callable[[Array], Array]) -> Callable[..., Array]:
+    """Of finite matrices, as NumPy has it: LAPACK may look for eigenvalues of others without end."""
+    found = _linalg(name, finish)
+
+    def run(B: Torch, x: Array) -> Array:
+        if not x.isfinite().all():
+            raise np.linalg.LinAlgError("matrices must be finite")
+        return found(B, x)
+
+    return run
+
+
 def _lu(B: Torch, x: Array) -> tuple[Array, Array, Array]:
     permutation, lower, upper = B.torch.linalg.lu(x)
     order = permutation.real.mT @ B.torch.arange(x.shape[-2], dtype=permutation.real.dtype, device=x.device)
@@ -385,8 +397,10 @@ Torch.deviations = {
     "index_add": _index_add,
     "searchsorted": _searchsorted,
     **{name: _fourier(name) for name in ("fft", "rfft", "hfft")},
-    **{name: _linalg(name) for name in "inv solve cholesky det eig eigvals eigvalsh svdvals".split()},
+    **{name: _linalg(name) for name in "inv solve cholesky det eigvalsh svdvals".split()},
     **{name: _linalg(name, tuple) for name in ("slogdet", "eigh")},
+    "eig": _eig("eig", tuple),
+    "eigvals": _eig("eigvals", lambda out: out),
     "svd": _linalg("svd", tuple),
     "expm": _linalg("matrix_exp"),
     "lu": _lu,
