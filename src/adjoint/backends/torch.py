@@ -13,7 +13,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Array, Implementation
-from adjoint.backends import array_api, composed, convolution
+from adjoint.backends import array_api, composed, convolution, matrices
 from adjoint.backends.array_api import ArrayAPI, labels_error, needed
 from adjoint.primitives import ARRAY, TABLE, Key, Primitive, Shape
 
@@ -259,17 +259,21 @@ def _fourier(name: str) -> Callable[..., Array]:
 # --- linear algebra ------------------------------------------------------------------------------
 
 
-def _linalg(name: str, finish: Callable[[Array], Array] = lambda out: out) -> Callable[..., Array]:
-    """A function of torch.linalg, with NumPy's error where a matrix is singular."""
+def _regular(run: Callable[..., Array]) -> Callable[..., Array]:
+    """With NumPy's error where a matrix is singular."""
 
-    def run(B: Torch, *operands: Array, **how: Any) -> Array:
-        linalg = B.torch.linalg
+    def regular(B: Torch, *operands: Array, **how: Any) -> Array:
         try:
-            return finish(getattr(linalg, name)(*operands, **how))
-        except linalg.LinAlgError as error:
+            return run(B, *operands, **how)
+        except B.torch.linalg.LinAlgError as error:
             raise np.linalg.LinAlgError(str(error)) from error
 
-    return run
+    return regular
+
+
+def _linalg(name: str, finish: Callable[[Array], Array] = lambda out: out) -> Callable[..., Array]:
+    """A function of torch.linalg."""
+    return _regular(lambda B, *operands, **how: finish(getattr(B.torch.linalg, name)(*operands, **how)))
 
 
 def _eig(name: str, finish: Callable[[Array], Array]) -> Callable[..., Array]:
@@ -404,6 +408,8 @@ Torch.deviations = {
     "svd": _linalg("svd", tuple),
     "expm": _linalg("matrix_exp"),
     "lu": _lu,
+    "cofactor": _regular(lambda B, x: matrices.cofactor(B.xp, x)),
+    "cofactor_pullback": _regular(lambda B, *operands: matrices.cofactor_pullback(B.xp, *operands)),
     "qr": _qr,
     "solve_triangular": _solve_triangular,
     "conv": _conv,
