@@ -325,6 +325,12 @@ def test_extrema_of_nan_and_ties(leaf: str, name: str) -> None:
 
 
 @every_leaf
+def test_relu_passes_what_belongs_to_nan(leaf: str) -> None:
+    (out,) = run(LEAVES[leaf](), "relu_pullback", np.asarray([2.0, 3.0, 4.0]), np.asarray([np.nan, 0.0, 1.0]))
+    assert out.tolist() == [2, 0, 4]
+
+
+@every_leaf
 def test_a_window_with_nan_has_its_gradient_there(leaf: str) -> None:
     how = {"kernel": (2,), "stride": (2,), "padding": ((0, 0),), "dilation": (1,)}
     x = np.asarray([1.0, np.nan, 2.0, 3.0, np.nan, 4.0])

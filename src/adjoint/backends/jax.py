@@ -230,7 +230,7 @@ def _erf(B: JAX, x: Array) -> Array:
 
 
 def _relu_pullback(B: JAX, g: Array, out: Array) -> Array:
-    return B.xp.where(out > 0, g, B.xp.zeros((), dtype=out.dtype))
+    return B.xp.where(out <= 0, B.xp.zeros((), dtype=out.dtype), g)
 
 
 def _cross_entropy(B: JAX, x: Array, labels: Array) -> Array:
