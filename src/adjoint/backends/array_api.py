@@ -33,7 +33,8 @@ _DTYPES = (
 )  # fmt: skip
 
 
-_OWN = {"jax.numpy": "ad.JAX()", "dask.array": "ad.Dask()"}  # whose arrays never change, or are computed later
+# whose arrays never change, are computed later, or are wrong silently
+_OWN = {"jax.numpy": "ad.JAX()", "dask.array": "ad.Dask()", "cupy": "ad.CuPy()"}
 
 
 class ArrayAPI(Leaf):
@@ -61,7 +62,7 @@ class ArrayAPI(Leaf):
         self.xp: Any = namespace if device is None else _Placed(namespace, device)
         self.name = f"array_api[{xp.__name__}]" if device is None else f"array_api[{xp.__name__}, {device}]"
         # the standard leaves open whether `xp.float32` is the very dtype that arrays show
-        self._theirs = {ours: getattr(xp, ours.name) for ours in _DTYPES if hasattr(xp, ours.name)}
+        self._theirs = {ours: getattr(namespace, ours.name) for ours in _DTYPES if hasattr(namespace, ours.name)}
         self._ours = {self.xp.empty((0,), dtype=theirs).dtype: ours for ours, theirs in self._theirs.items()}
 
     def configuration(self) -> tuple[Any, ...]:
@@ -140,17 +141,17 @@ def needed(module: str, extra: str) -> Any:
 
 
 def _standard(xp: ModuleType) -> ModuleType:
-    """The namespace that follows the standard, of a library that may do so only nearly."""
-    missing = [name for name in ("asarray", "astype", "empty", "isdtype") if not hasattr(xp, name)]
-    if not missing:
-        return xp
+    """The namespace that follows the standard: array_api_compat's, where it knows the library."""
     try:
         return importlib.import_module(f"array_api_compat.{xp.__name__}")
     except ModuleNotFoundError:
+        missing = [name for name in ("asarray", "astype", "empty", "isdtype") if not hasattr(xp, name)]
+    if missing:
         raise errors.DeviceError(
             f"ArrayAPI: {xp.__name__} does not follow the array API standard: it has no {missing[0]}, and "
             "array_api_compat, which wraps some libraries that nearly do, does not know it"
-        ) from None
+        )
+    return xp
 
 
 class _Placed:
