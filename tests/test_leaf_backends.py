@@ -8,6 +8,7 @@ import importlib.util
 import math
 import os
 import pickle
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -218,6 +219,35 @@ def test_operands_stay_as_they_were(leaf: str, name: str) -> None:  # nothing ca
         for array, operand in zip(arrays, case.operands, strict=True):
             if isinstance(operand, np.ndarray):
                 np.testing.assert_array_equal(B.to_numpy(array), operand)
+
+
+# --- devices: no GPU is needed to see that all arrays are made on the backend's own ---
+
+NEEDS_VALUES = {  # PyTorch's device `meta` has none
+    **dict.fromkeys("sign index index_add index_multiply index_max index_min nonzero".split(), "sizes that they give"),
+    **dict.fromkeys("zeta erfcinv gammainc gammaincc betainc".split(), "a loop ends when all have converged"),
+    **dict.fromkeys("random_poisson random_binomial random_loggamma".split(), "NumPy draws by the parameters"),
+    "softmax_cross_entropy": "labels are checked",
+}
+
+
+@every_primitive
+@pytest.mark.parametrize("device", ["array_api_strict", "torch"])
+def test_arrays_are_made_on_the_device(device: str, name: str) -> None:
+    library = optional(device)
+    if library is None:
+        pytest.skip(f"{device} is not installed")
+    B = ad.Torch("meta") if device == "torch" else ArrayAPI(library, library.Device("device1"))
+    for case in CASES[name]:
+        arrays = [B.from_numpy(x, copy=True) if isinstance(x, np.ndarray) else x for x in case.operands]
+        try:
+            out = called(B, name, arrays, case.parameters)
+        except (RuntimeError, NotImplementedError) as error:
+            if device == "torch" and name in NEEDS_VALUES and re.search("item|no data|nonzero", str(error)):
+                continue
+            raise
+        for x in out if TABLE[name].results > 1 else (out,):
+            assert x.device == B.device
 
 
 # --- dtypes ---

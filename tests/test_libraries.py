@@ -52,6 +52,52 @@ def test_numpy_and_torch_through_the_standard() -> None:
         same(ad.exp(x).sum().backward()[x] / ad.exp(x).inner(), np.ones(2, np.float32))
 
 
+@pytest.fixture
+def strict() -> Any:
+    return peer("array_api_strict")
+
+
+def test_a_device_of_another_library(strict: Any) -> None:
+    there = strict.Device("device1")
+    device = ad.ArrayAPI(strict, there)
+    assert pickle.loads(pickle.dumps(device)) is device is not ad.ArrayAPI(strict)
+    assert ad.asarray(strict.ones(2), device=device).native().device == there
+    assert ad.asarray([1.0, 2.0], device="torch").to_device(device).native().device == there
+    with pytest.raises(errors.DeviceError, match="array_api_strict has no device 'nowhere'"):
+        ad.ArrayAPI(strict, "nowhere")
+
+
+def test_arrays_of_a_namespace_come_in_without_a_copy(strict: Any) -> None:
+    values = strict.arange(3, dtype=strict.float64)
+    x = ad.asarray(values, device=ad.Autodiff(ad.ArrayAPI(strict))).require_grad()
+    values[0] = 5.0
+    assert x.tolist() == [5.0, 1.0, 2.0]
+    assert ((x * values).sum().backward()[x] == values).all()
+    assert ad.tensor(values, device=x.device.inner).native() is not values
+
+
+@pytest.mark.parametrize("there", ["numpy", "torch", "jax", "dask"])
+@pytest.mark.parametrize("here", ["torch", "jax", "dask"])
+def test_arrays_of_another_library_meet_no_tensor(here: str, there: str) -> None:
+    for module in {here, there} - {"numpy"}:
+        peer(module)
+    array, x = ad.ones(2, device=here).native(), ad.ones(2, device=f"autodiff<{there}>")
+    if here == there:
+        assert (x + array).tolist() == [2.0, 2.0]
+        return
+    for meet in (
+        lambda: x + array,
+        lambda: x == array,
+        lambda: x != array,
+        lambda: x @ array,
+        lambda: ad.maximum(x, array),
+    ):
+        with pytest.raises(errors.DeviceError, match=rf"an array on {here}.* to_device\('{here}"):
+            meet()
+    taken = ad.asarray(array, device=x.device)
+    assert (x + taken).tolist() == [2.0, 2.0]
+
+
 # --- PyTorch ---
 
 
@@ -68,6 +114,25 @@ def test_names_of_torch(torch: Any) -> None:
     for name in ("torch:nowhere", "torch:7", "torch:cuda:99"):
         with pytest.raises(errors.DeviceError, match="no device"):
             ad.device(name)
+    with pytest.raises(errors.DeviceError, match="a device is named, as 'cpu'"):
+        ad.Torch(None)  # type: ignore[arg-type]
+
+
+def test_a_device_of_torch_is_the_one_that_its_tensors_show(torch: Any) -> None:
+    assert ad.Torch("cpu:0") is ad.Torch()  # as "cuda" is "cuda:0", and "mps" is "mps:0"
+    assert (ad.ones(2, device="torch:cpu:0") + ad.asarray(torch.ones(2), device="torch")).tolist() == [2.0, 2.0]
+
+
+def test_tensors_of_torch_that_are_no_arrays_here(torch: Any) -> None:
+    for dtype in (torch.bfloat16, torch.float8_e5m2, torch.float8_e4m3fn):
+        with pytest.raises(errors.DtypeError, match=rf"{dtype}.* convert it first"):
+            ad.asarray(torch.ones(2).to(dtype), device="torch")
+        with pytest.raises(errors.DtypeError, match=rf"{dtype}.* convert it first"):
+            ad.grad(lambda x: x.sum())(torch.ones(2).to(dtype))
+    with pytest.raises(errors.ArgumentTypeError, match=r"sparse_coo; .* to_dense\(\)"):
+        ad.grad(lambda x: (x * x).sum())(torch.eye(2).to_sparse())
+    with pytest.raises(errors.DeviceError, match="meta, which has no values"):
+        ad.asarray(torch.ones(2, device="meta"), device="torch")
 
 
 def test_tensors_of_torch_come_in_without_a_copy(torch: Any) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 from adjoint import dtypes, errors, trees
 from adjoint.backend import Array, Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
+from adjoint.devices import home
 from adjoint.dtypes import DType
 from adjoint.graph.nodes import Node
 from adjoint.primitives import TABLE, Shape, Spec, result_spec
@@ -722,7 +723,7 @@ def binary(name: str, x: Any, y: Any) -> Any:
     for value, other in ((x, y), (y, x)):
         if not isinstance(value, Tensor) and not weak(value):
             if not isinstance(value, (np.ndarray, np.generic, list, tuple)) and other._device.adopted(value) is None:
-                return NotImplemented if name in ("equal", "not_equal") else foreign(value, name)
+                return foreign(value, other, name)
             value = operand(value, other, name)
         pair.append(value)
     x, y = pair
@@ -757,12 +758,18 @@ def binary(name: str, x: Any, y: Any) -> Any:
     return run(name, pair)
 
 
-def foreign(value: Any, name: str) -> Any:
-    """NotImplemented for an operand of a class that may know tensors, else a DtypeError.
+def foreign(value: Any, like: Tensor[Any], name: str) -> Any:
+    """NotImplemented for an operand of a class that may know tensors, or that need only be compared; else an error.
 
-    Python would take a tensor for a number of repetitions of a string, if it were asked.
+    DeviceError for an array of another library, DtypeError for Python's own: Python would take a tensor for a number
+    of repetitions of a string, if it were asked.
     """
-    if type(value).__module__ not in ("builtins", "array", "collections"):
+    if (leaf := home(value)) is not None:
+        raise errors.DeviceError(
+            f"{name}: an array on {leaf} meets a tensor on {like._device}; move the tensor with "
+            f"to_device({leaf.name!r}), or take the array over with ad.asarray(array, device={like._device.name!r})"
+        )
+    if name in ("equal", "not_equal") or type(value).__module__ not in ("builtins", "array", "collections"):
         return NotImplemented
     raise errors.DtypeError(
         f"{name}: expected a tensor, an array or a number, received {reprlib.repr(value)} of type "

@@ -41,7 +41,8 @@ class ArrayAPI(Leaf):
     """A namespace of the array API standard, such as `array_api_strict`, on one of its devices.
 
     `xp` is a module, and `device` what its creation functions take for one, or None for the library's default.
-    Needs `pip install 'adjoint[array-api]'`. Raises DeviceError for what is no module, or lacks what the standard has.
+    Needs `pip install 'adjoint[array-api]'`. Raises DeviceError for what is no module, or lacks what the standard has,
+    and for a device that the library does not have.
 
     >>> import array_api_strict
     >>> ArrayAPI(array_api_strict)
@@ -59,6 +60,10 @@ class ArrayAPI(Leaf):
         needed("array_api_extra", "array-api")
         self.module, self.device = xp, device
         namespace = _standard(xp)
+        try:
+            namespace.empty((0,), device=device)
+        except (ValueError, TypeError, RuntimeError) as error:
+            raise errors.DeviceError(f"{xp.__name__} has no device {errors.shown(device)}: {error}") from error
         self.xp: Any = namespace if device is None else _Placed(namespace, device)
         self.name = f"array_api[{xp.__name__}]" if device is None else f"array_api[{xp.__name__}, {device}]"
         # the standard leaves open whether `xp.float32` is the very dtype that arrays show
@@ -100,7 +105,12 @@ class ArrayAPI(Leaf):
         return either
 
     def dtype_of(self, array: Array) -> DType:
-        return self._ours[array.dtype]
+        try:
+            return self._ours[array.dtype]
+        except KeyError:
+            raise errors.DtypeError(
+                f"{self.name}: an array of {array.dtype}, which is no data type here; convert it first, as to float32"
+            ) from None
 
     def dtype(self, dtype: DType) -> Any:
         """The library's object for a dtype; DtypeError where it has none."""
@@ -108,6 +118,16 @@ class ArrayAPI(Leaf):
             return self._theirs[dtype]
         except KeyError:
             raise errors.DtypeError(f"{self.name} has no dtype {dtype}") from None
+
+    def adopted(self, value: Any) -> Array | None:
+        """An array that says itself that it is of this namespace."""
+        namespace = getattr(value, "__array_namespace__", None)
+        if namespace is None or namespace() is not self.module:
+            return None
+        return value if self.device in (None, value.device) else value.to_device(self.device)
+
+    def copied(self, array: Array) -> Array:
+        return self.xp.asarray(array, copy=True)
 
     def from_numpy(self, values: np.ndarray[Any, Any], *, copy: bool) -> Array:
         return self.xp.asarray(values, dtype=self.dtype(values.dtype), copy=True if copy else None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -32,10 +33,11 @@ class Torch(ArrayAPI):
     def __init__(self, device: str = "cpu") -> None:
         torch = needed("torch", "torch")
         try:
-            place = torch.device(device)
-            torch.empty(0, device=place)
+            place = torch.empty(0, device=torch.device(device)).device  # of "cuda" the one that tensors show, "cuda:0"
         except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
-            raise errors.DeviceError(f"Torch: no device {device!r}: {str(error).splitlines()[0]}") from error
+            why = re.split(r"\.\s|\n", str(error))[0]  # more sentences follow, about PyTorch's own build
+            why = "a device is named, as 'cpu' or 'cuda:0'" if isinstance(error, TypeError) else why
+            raise errors.DeviceError(f"Torch: no device {errors.shown(device)}: {why}") from error
         super().__init__(torch, place)
         self.torch = torch
         self.name = f"torch:{place}"
@@ -59,6 +61,16 @@ class Torch(ArrayAPI):
                 f"PyTorch tracks the tensor of shape {tuple(value.shape)} as a result of {value.grad_fn.name()}; "
                 "take its detach() first: gradients do not flow from one library's graph into another's"
             )
+        if value.layout is not self.torch.strided or value.is_nested:
+            raise errors.ArgumentTypeError(
+                f"{self.name}: expected a dense tensor, received {'a nested one' if value.is_nested else 'one'} of "
+                f"layout {value.layout}; convert it first, as with to_dense()"
+            )
+        if value.is_meta and self.device.type != "meta":
+            raise errors.DeviceError(
+                f"{self.name}: a tensor of shape {tuple(value.shape)} on meta, which has no values"
+            )
+        self.dtype_of(value)
         return value.detach().to(self.device).resolve_conj().resolve_neg()
 
     def copied(self, array: Array) -> Array:
@@ -150,7 +162,8 @@ def _whole(divide: Callable[..., Array]) -> Callable[..., Array]:
     def run(B: Torch, x: Array, y: Array) -> Array:
         if (y if hasattr(y, "dtype") else x).dtype.is_floating_point:
             return divide(B.xp, x, y)
-        x, y = (B.torch.as_tensor(v, dtype=(y if hasattr(y, "dtype") else x).dtype) for v in (x, y))
+        dtype = (y if hasattr(y, "dtype") else x).dtype
+        x, y = (B.torch.as_tensor(v, dtype=dtype, device=B.device) for v in (x, y))
         none = y == 0
         out = divide(B.xp, x, B.torch.where(none, B.torch.ones_like(y), y))
         return B.torch.where(none, B.torch.zeros_like(out), out)
