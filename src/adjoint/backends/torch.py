@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors
-from adjoint.backend import Array, Implementation
+from adjoint.backend import Array, Backend, Implementation, Leaf
 from adjoint.backends import array_api, composed, convolution
 from adjoint.backends.array_api import ArrayAPI, labels_error, needed
 from adjoint.primitives import ARRAY, TABLE, Key, Primitive, Shape
@@ -82,6 +82,11 @@ class Torch(ArrayAPI):
             values = values.copy()
         return self.torch.from_numpy(values).to(self.device)
 
+    def moved(self, array: Array, source: Backend) -> Array:
+        backwards = not isinstance(array, self.torch.Tensor) and any([n < 0 for n in _strides(array)])
+        # from_dlpack ends the process where an array goes backwards
+        return Leaf.moved(self, array, source) if backwards else super().moved(array, source)
+
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
         return array.resolve_conj().resolve_neg().cpu().numpy()  # type: ignore[no-any-return]
 
@@ -90,6 +95,16 @@ class Torch(ArrayAPI):
         if native is None:
             return super().implement(primitive)
         return native if callable(native) else operator.attrgetter(native)(self.torch)
+
+
+def _strides(array: Array) -> tuple[int, ...]:
+    """Of an array that says them itself, as CuPy's, or is in main memory."""
+    if hasattr(array, "strides") or not hasattr(array, "__dlpack_device__"):
+        return getattr(array, "strides", ())
+    return np.from_dlpack(array).strides if array.__dlpack_device__()[0] == _MAIN_MEMORY else ()
+
+
+_MAIN_MEMORY = 1  # of DLPack's kinds of devices
 
 
 @functools.cache
