@@ -170,6 +170,13 @@ def narrow(case: Case) -> Case:
 # --- every case ---
 
 
+def test_known_deviations_are_of_tests_and_leaves_that_there_are() -> None:
+    for leaf, names in KNOWN.items():
+        assert leaf in (*LEAVES, "jax", "torch:cuda:0", "cupy:0")
+        assert all(name.partition("[")[0] in globals() and reason for name, reason in names.items())
+    assert all(dtype in DTYPES for _, dtype in WITHOUT)
+
+
 def test_every_primitive_has_cases() -> None:
     assert set(CASES) == set(TABLE)
     assert all(CASES.values())
@@ -254,7 +261,8 @@ def test_arrays_are_made_on_the_device(device: str, name: str) -> None:
 
 # what a library cannot do, and why
 WITHOUT = {
-    ("torch:cpu", dtype): "PyTorch stores unsigned integers of this width, and has hardly any arithmetic for them"
+    (leaf, dtype): "PyTorch stores unsigned integers of this width, and has hardly any arithmetic for them"
+    for leaf in ("torch:cpu", "torch:cuda:0")
     for dtype in ("uint16", "uint32", "uint64")
 } | {("array_api[array_api_strict]", "float16"): "the standard has no float16"}
 DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
