@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import pickle
 import sys
 from typing import Any
@@ -99,12 +100,27 @@ def test_arrays_of_another_library_meet_no_tensor(here: str, there: str) -> None
     assert (x + taken).tolist() == [2.0, 2.0]
 
 
+@pytest.mark.parametrize("kind", [ad.Torch, ad.JAX, ad.Dask])
+def test_examples_that_are_skipped_without_the_library(kind: type) -> None:
+    peer(kind.__name__.lower())
+    (docstring,) = doctest.DocTestFinder(recurse=False).find(kind, kind.__name__, globs={})
+    assert all(example.options.pop(doctest.SKIP) for example in docstring.examples[1:])
+    assert doctest.DocTestRunner().run(docstring) == (0, len(docstring.examples))
+
+
 # --- PyTorch ---
 
 
 @pytest.fixture
 def torch() -> Any:
     return peer("torch")
+
+
+def test_eigenvalues_of_what_is_not_finite_are_not_looked_for(torch: Any) -> None:
+    x = torch.tensor([[-np.inf, -1.0], [np.nan, np.inf]])  # for which LAPACK does not end
+    for find in (ad.linalg.eig, ad.linalg.eigvals):
+        with pytest.raises(errors.SingularError, match="isfinite"):
+            find(ad.asarray(x, device="torch"))
 
 
 def test_names_of_torch(torch: Any) -> None:

@@ -258,6 +258,16 @@ def _filled(key: Key, arrays: tuple[Array, ...]) -> tuple[Any, ...]:
     return tuple([next(rest).long() if entry is ARRAY else entry for entry in key])
 
 
+def _searchsorted(B: Torch, x: Array, values: Array, *, side: str) -> Array:
+    """With nans, which PyTorch's bisection does not compare, after all numbers."""
+    torch, right = B.torch, side == "right"
+    if not x.is_floating_point():
+        return torch.searchsorted(x, values, right=right)
+    numbers = (~x.isnan()).sum(-1, keepdim=x.ndim > 1)
+    found = torch.searchsorted(x.nan_to_num(math.inf, math.inf, -math.inf), values, right=right)
+    return torch.where(values.isnan(), x.shape[-1] if right else numbers, torch.minimum(found, numbers))
+
+
 # --- Fourier transforms --------------------------------------------------------------------------
 
 
@@ -286,6 +296,18 @@ def _linalg(name: str, finish: Callable[[Array], Array] = lambda out: out) -> Ca
             return finish(getattr(linalg, name)(*operands, **how))
         except linalg.LinAlgError as error:
             raise np.linalg.LinAlgError(str(error)) from error
+
+    return run
+
+
+def _eig(name: str, finish: Callable[[Array], Array]) -> Callable[..., Array]:
+    """Of finite matrices, as NumPy has it: LAPACK may look for eigenvalues of others without end."""
+    found = _linalg(name, finish)
+
+    def run(B: Torch, x: Array) -> Array:
+        if not x.isfinite().all():
+            raise np.linalg.LinAlgError("matrices must be finite")
+        return found(B, x)
 
     return run
 
@@ -401,9 +423,12 @@ Torch.deviations = {
     "index": _index,
     "index_set": _index_set,
     "index_add": _index_add,
+    "searchsorted": _searchsorted,
     **{name: _fourier(name) for name in ("fft", "rfft", "hfft")},
-    **{name: _linalg(name) for name in "inv solve cholesky det eig eigvals eigvalsh svdvals".split()},
+    **{name: _linalg(name) for name in "inv solve cholesky det eigvalsh svdvals".split()},
     **{name: _linalg(name, tuple) for name in ("slogdet", "eigh")},
+    "eig": _eig("eig", tuple),
+    "eigvals": _eig("eigvals", lambda out: out),
     "svd": _linalg("svd", tuple),
     "expm": _linalg("matrix_exp"),
     "lu": _lu,
