@@ -140,6 +140,16 @@ def test_a_device_of_torch_is_the_one_that_its_tensors_show(torch: Any) -> None:
     assert (ad.ones(2, device="torch:cpu:0") + ad.asarray(torch.ones(2), device="torch")).tolist() == [2.0, 2.0]
 
 
+def test_what_torch_refuses_is_typed(torch: Any) -> None:
+    with pytest.raises(errors.DtypeError, match="of booleans there is ~"):
+        ad.negative(ad.asarray([True], device="torch"))
+    with pytest.raises(errors.UnsupportedPrimitive, match="'inv' on float16 .* Low precision"):
+        ad.linalg.inv(ad.ones((1, 1), dtype=ad.float16, device="torch"))
+    for f in (ad.special.erfcx, ad.special.log_ndtr):
+        x = np.asarray([-1.5, 0.0, 2.5], np.float16)
+        np.testing.assert_allclose(f(ad.asarray(x, device="torch")).numpy(), f(ad.asarray(x)).numpy(), rtol=2e-3)
+
+
 def test_tensors_of_torch_that_are_no_arrays_here(torch: Any) -> None:
     for dtype in (torch.bfloat16, torch.float8_e5m2, torch.float8_e4m3fn):
         with pytest.raises(errors.DtypeError, match=rf"{dtype}.* convert it first"):
@@ -217,6 +227,38 @@ def test_dtypes_meet_as_on_numpy(level: str) -> None:
     assert (one * 0.5).dtype == ad.float32
     assert (one / 2).dtype == ad.float32
     assert (one.astype(ad.float32) * 1j).dtype == ad.complex64
+
+
+def test_sums_of_bytes_are_as_on_numpy(level: str) -> None:
+    values = np.asarray([[200, 100, 0], [255, 255, 3]], np.uint8)
+    x = ad.asarray(values, device=level)
+    if "jax" in level:  # whose 64 bits are 32 wide
+        assert (ad.sum(x).item(), ad.prod(x, axis=1).tolist()) == (813, [0, 195075])
+        return
+    for f in (ad.sum, ad.prod):
+        same(f(x, axis=1), f(ad.asarray(values), axis=1).numpy())
+        same(f(x), f(ad.asarray(values)).numpy())
+    for f in (ad.cumulative_sum, ad.cumulative_prod):
+        same(f(x, axis=1), f(ad.asarray(values), axis=1).numpy())
+
+
+def test_booleans_are_numbers_as_on_numpy(level: str) -> None:
+    values = np.asarray([True, False, True])
+    x = ad.asarray(values, device=level)
+    if "jax" not in level:  # which adds no booleans
+        same(ad.diag(x), np.diag(values))
+    same(ad.isin(x, x[:1]), np.isin(values, values[:1]))
+    for name in ("isnan", "isinf", "isfinite"):
+        same(getattr(ad, name)(x), getattr(np, name)(values))
+
+
+def test_complex_powers_and_roundings_are_as_on_numpy(level: str) -> None:
+    z = np.asarray([0, 0, 1.5 + 2.5j, -0.5 - 3.5j], np.complex64)
+    w = np.asarray([0, 1, 0, 1j], np.complex64)
+    x, y = (ad.asarray(values, device=level) for values in (z, w))
+    np.testing.assert_allclose(ad.pow(x, y).numpy(), np.power(z, w), rtol=1e-5)
+    np.testing.assert_allclose(ad.pow(x, 0).numpy(), np.ones(4))
+    same(ad.round(x), np.round(z))
 
 
 def test_errors_are_typed_as_on_numpy(level: str) -> None:

@@ -294,10 +294,11 @@ def explain(
         )
     if isinstance(error, errors.AdjointError):
         return error
-    if isinstance(error, NotImplementedError):
-        return errors.UnsupportedPrimitive(f"{device.leaf} cannot run the primitive {name!r} on {received}: {error}")
-    if isinstance(error, TypeError) and name in _WANTED:
+    refused = type(error) is RuntimeError  # as PyTorch refuses dtypes, and by nothing else that has a type of its own
+    if name in _WANTED and (isinstance(error, TypeError) or refused):
         return errors.DtypeError(f"{name}: expected {_WANTED[name]}, received {received}; convert with astype")
+    if isinstance(error, NotImplementedError) or refused:
+        return errors.UnsupportedPrimitive(f"{device.leaf} cannot run the primitive {name!r} on {received}: {error}")
     kinds: list[tuple[type[Exception], type[errors.AdjointError]]] = [
         (IndexError, errors.OutOfRangeError),
         (OverflowError, errors.RangeError),

@@ -409,7 +409,9 @@ def _assigned(xp: Any, x: Array, value: Array, key: Key, *, add: bool) -> Array:
         value = xp.broadcast_to(value, index_shape(x.shape, key=key))
         value = value[(*[0 if entry is None else slice(None) for entry in key if not isinstance(entry, int)], ...)]
     places = tuple(entry for entry in _basic(x.shape, key) if entry is not None)
-    return _written(out, places, out[places] + value if add else value)
+    if add:
+        value = (out[places] | value) if out.dtype == xp.bool else out[places] + value
+    return _written(out, places, value)
 
 
 def index_set(xp: Any, x: Array, value: Array, *arrays: Array, key: Key) -> Array:
@@ -425,7 +427,7 @@ def index_set(xp: Any, x: Array, value: Array, *arrays: Array, key: Key) -> Arra
 def index_add(xp: Any, x: Array, value: Array, *arrays: Array, key: Key) -> Array:
     if not arrays:
         return _assigned(xp, x, value, key, add=True)
-    return _joined(xp, xp.add, x, value, arrays, key)
+    return _joined(xp, xp.logical_or if x.dtype == xp.bool else xp.add, x, value, arrays, key)
 
 
 def _joining(name: str) -> Callable[..., Array]:
@@ -648,5 +650,6 @@ _TYPED: dict[str, Callable[..., Any]] = {
 
 # called with bools by NumPy's rules, not by the standard's
 _ORDERING = frozenset(
-    "less less_equal greater greater_equal maximum minimum max min argmax argmin sort argsort topk".split()
+    "less less_equal greater greater_equal maximum minimum max min argmax argmin sort argsort topk searchsorted "
+    "isnan isinf isfinite".split()
 )

@@ -127,17 +127,38 @@ _NATIVE: dict[str, Implementation | str] = {
     **{
         name: name
         for name in (
-            "negative abs floor ceil trunc round sqrt square exp expm1 log log1p log2 log10 sin cos tan asin acos atan "
-            "sinh cosh tanh asinh acosh atanh isnan isinf isfinite logical_not pow relu"
+            "negative abs floor ceil trunc sqrt square exp expm1 log log1p log2 log10 sin cos tan asin acos atan "
+            "sinh cosh tanh asinh acosh atanh isnan isinf isfinite logical_not relu"
         ).split()
     },
-    **{name: f"special.{name}" for name in "erf erfc erfcx erfinv log_ndtr digamma entr logit expit".split()},
+    **{name: f"special.{name}" for name in "erf erfc erfinv digamma entr logit expit".split()},
     **{name: f"nn.functional.{name}" for name in ("silu", "gelu")},
 }
 
 
 def _sum(B: Torch, x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
     return x.sum(axis, keepdims, dtype=x.dtype) if axis else x  # PyTorch takes no axes for all
+
+
+def _unsigned(run: Callable[..., Array]) -> Callable[..., Array]:
+    """A sum or product of what PyTorch has no arithmetic for: with a sign it has the same bits."""
+
+    def either(B: Torch, x: Array, **how: Any) -> Array:
+        signed = _SIGNED.get(x.dtype.itemsize) if x.dtype in (B.torch.uint16, B.torch.uint32, B.torch.uint64) else None
+        return run(B, x, **how) if signed is None else run(B, x.view(getattr(B.torch, signed)), **how).view(x.dtype)
+
+    return either
+
+
+_SIGNED = {2: "int16", 4: "int32", 8: "int64"}
+
+
+def _running(name: str) -> Callable[..., Array]:
+    return _unsigned(lambda B, x, *, axis: getattr(B.torch, name)(x, axis, dtype=x.dtype))
+
+
+def _prod(B: Torch, x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
+    return B.xp.prod(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
 
 
 def _largest(name: str) -> Callable[..., Array]:
@@ -182,6 +203,26 @@ def _whole(divide: Callable[..., Array]) -> Callable[..., Array]:
         none = y == 0
         out = divide(B.xp, x, B.torch.where(none, B.torch.ones_like(y), y))
         return B.torch.where(none, B.torch.zeros_like(out), out)
+
+    return run
+
+
+def _pow(B: Torch, x: Array, y: Array) -> Array:
+    """In complex numbers PyTorch's 0 ** 0 is nan."""
+    out = B.torch.pow(x, y)
+    return B.torch.where(B.torch.as_tensor(y == 0, device=B.device), 1.0, out) if out.is_complex() else out
+
+
+def _round(B: Torch, x: Array) -> Array:
+    return B.torch.complex(x.real.round(), x.imag.round()) if x.is_complex() else B.torch.round(x)
+
+
+def _in_single(name: str) -> Callable[..., Array]:
+    """A special function that PyTorch does not have for float16."""
+
+    def run(B: Torch, x: Array) -> Array:
+        function = getattr(B.torch.special, name)
+        return function(x.float()).half() if x.dtype is B.torch.float16 else function(x)
 
     return run
 
@@ -261,6 +302,8 @@ def _filled(key: Key, arrays: tuple[Array, ...]) -> tuple[Any, ...]:
 def _searchsorted(B: Torch, x: Array, values: Array, *, side: str) -> Array:
     """With nans, which PyTorch's bisection does not compare, after all numbers."""
     torch, right = B.torch, side == "right"
+    if x.dtype is torch.bool:
+        x, values = x.byte(), values.byte()
     if not x.is_floating_point():
         return torch.searchsorted(x, values, right=right)
     numbers = (~x.isnan()).sum(-1, keepdim=x.ndim > 1)
@@ -412,7 +455,13 @@ Torch.deviations = {
     "matmul": _matmul,
     "floor_divide": _whole(array_api.floor_divide),
     "remainder": _whole(lambda xp, x, y: xp.remainder(x, y)),
-    "sum": _sum,
+    "pow": _pow,
+    "round": _round,
+    **{name: _in_single(name) for name in ("erfcx", "log_ndtr")},
+    "sum": _unsigned(_sum),
+    "prod": _unsigned(_prod),
+    "cumulative_sum": _running("cumsum"),
+    "cumulative_prod": _running("cumprod"),
     "max": _largest("amax"),
     "min": _largest("amin"),
     "relu_pullback": _relu_pullback,
