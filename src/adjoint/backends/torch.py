@@ -14,7 +14,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Array, Backend, Implementation, Leaf
-from adjoint.backends import array_api, composed, convolution
+from adjoint.backends import array_api, composed, convolution, matrices
 from adjoint.backends.array_api import ArrayAPI, labels_error, needed
 from adjoint.primitives import ARRAY, TABLE, Key, Primitive, Shape
 
@@ -330,17 +330,21 @@ def _fourier(name: str) -> Callable[..., Array]:
 # --- linear algebra ------------------------------------------------------------------------------
 
 
-def _linalg(name: str, finish: Callable[[Array], Array] = lambda out: out) -> Callable[..., Array]:
-    """A function of torch.linalg, with NumPy's error where a matrix is singular."""
+def _regular(run: Callable[..., Array]) -> Callable[..., Array]:
+    """With NumPy's error where a matrix is singular."""
 
-    def run(B: Torch, *operands: Array, **how: Any) -> Array:
-        linalg = B.torch.linalg
+    def regular(B: Torch, *operands: Array, **how: Any) -> Array:
         try:
-            return finish(getattr(linalg, name)(*operands, **how))
-        except linalg.LinAlgError as error:
+            return run(B, *operands, **how)
+        except B.torch.linalg.LinAlgError as error:
             raise np.linalg.LinAlgError(str(error)) from error
 
-    return run
+    return regular
+
+
+def _linalg(name: str, finish: Callable[[Array], Array] = lambda out: out) -> Callable[..., Array]:
+    """A function of torch.linalg."""
+    return _regular(lambda B, *operands, **how: finish(getattr(B.torch.linalg, name)(*operands, **how)))
 
 
 def _eig(name: str, finish: Callable[[Array], Array]) -> Callable[..., Array]:
@@ -481,6 +485,8 @@ Torch.deviations = {
     "svd": _linalg("svd", tuple),
     "expm": _linalg("matrix_exp"),
     "lu": _lu,
+    "cofactor": _regular(lambda B, x: matrices.cofactor(B.xp, x)),
+    "cofactor_pullback": _regular(lambda B, *operands: matrices.cofactor_pullback(B.xp, *operands)),
     "qr": _qr,
     "solve_triangular": _solve_triangular,
     "conv": _conv,
