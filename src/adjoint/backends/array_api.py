@@ -61,7 +61,7 @@ class ArrayAPI(Leaf):
         namespace = _standard(xp)
         try:
             namespace.empty((0,), device=device)
-        except (ValueError, TypeError, RuntimeError) as error:
+        except (ValueError, TypeError, RuntimeError, AssertionError) as error:
             raise errors.DeviceError(f"{xp.__name__} has no device {errors.shown(device)}: {error}") from error
         self.xp: Any = namespace if device is None else _Placed(namespace, device)
         self.name = f"array_api[{xp.__name__}]" if device is None else f"array_api[{xp.__name__}, {device}]"
