@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import CASES
 from conftest import same
 
 import adjoint as ad
 from adjoint import errors
+from adjoint.primitives import TABLE
 
 
 def leaf(*values: float) -> Any:
@@ -306,3 +308,23 @@ def test_gradients_without_autodiff_are_a_clear_error(ask: Any) -> None:
     with pytest.raises(errors.NoAutodiffError, match=r"numpy computes without gradients.*ad\.Autodiff.*ad\.from_inner"):
         ask(x, grads)
     assert issubclass(errors.NoAutodiffError, TypeError)
+
+
+@pytest.mark.parametrize("name", [name for name, primitive in TABLE.items() if primitive.results > 1])
+def test_constants_have_all_results(name: str) -> None:
+    level = ad.Autodiff(ad.NumPy())
+    for case in CASES[name]:
+        arrays = [level.wrap(x) if isinstance(x, np.ndarray) else x for x in case.operands]
+        found, expected = (
+            B[TABLE[name]](*xs, **case.parameters) for B, xs in ((level, arrays), (ad.NumPy(), case.operands))
+        )
+        assert len(found) == TABLE[name].results
+        for x, y in zip(found, expected, strict=True):
+            assert not level.tracked(x)
+            np.testing.assert_array_equal(level.to_numpy(x), y)
+
+
+def test_gradients_of_attention_of_a_tensor_where_nothing_is_tracked() -> None:
+    x = np.random.default_rng(0).normal(size=(2, 3, 4))
+    gradient = ad.grad(lambda q: (ad.nn.scaled_dot_product_attention(q, q, q) ** 2).sum())
+    np.testing.assert_array_equal(gradient(ad.asarray(x)).numpy(), gradient(x))

@@ -8,6 +8,7 @@ import importlib.util
 import math
 import os
 import pickle
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -169,6 +170,13 @@ def narrow(case: Case) -> Case:
 # --- every case ---
 
 
+def test_known_deviations_are_of_tests_and_leaves_that_there_are() -> None:
+    for leaf, names in KNOWN.items():
+        assert leaf in (*LEAVES, "jax", "torch:cuda:0", "cupy:0")
+        assert all(name.partition("[")[0] in globals() and reason for name, reason in names.items())
+    assert all(dtype in DTYPES for _, dtype in WITHOUT)
+
+
 def test_every_primitive_has_cases() -> None:
     assert set(CASES) == set(TABLE)
     assert all(CASES.values())
@@ -220,11 +228,42 @@ def test_operands_stay_as_they_were(leaf: str, name: str) -> None:  # nothing ca
                 np.testing.assert_array_equal(B.to_numpy(array), operand)
 
 
+# --- devices: no GPU is needed to see that all arrays are made on the backend's own ---
+
+NEEDS_VALUES = {  # PyTorch's device `meta` has none
+    **dict.fromkeys("sign index index_add index_multiply index_max index_min nonzero".split(), "sizes that they give"),
+    **dict.fromkeys("zeta erfcinv gammainc gammaincc betainc".split(), "a loop ends when all have converged"),
+    **dict.fromkeys("random_poisson random_binomial random_loggamma".split(), "NumPy draws by the parameters"),
+    "softmax_cross_entropy": "labels are checked",
+    **dict.fromkeys(("eig", "eigvals"), "LAPACK may not end where there are nans"),
+}
+
+
+@every_primitive
+@pytest.mark.parametrize("device", ["array_api_strict", "torch"])
+def test_arrays_are_made_on_the_device(device: str, name: str) -> None:
+    library = optional(device)
+    if library is None:
+        pytest.skip(f"{device} is not installed")
+    B = ad.Torch("meta") if device == "torch" else ArrayAPI(library, library.Device("device1"))
+    for case in CASES[name]:
+        arrays = [B.from_numpy(x, copy=True) if isinstance(x, np.ndarray) else x for x in case.operands]
+        try:
+            out = called(B, name, arrays, case.parameters)
+        except (RuntimeError, NotImplementedError) as error:
+            if device == "torch" and name in NEEDS_VALUES and re.search("item|no data|nonzero", str(error)):
+                continue
+            raise
+        for x in out if TABLE[name].results > 1 else (out,):
+            assert x.device == B.device
+
+
 # --- dtypes ---
 
 # what a library cannot do, and why
 WITHOUT = {
-    ("torch:cpu", dtype): "PyTorch stores unsigned integers of this width, and has hardly any arithmetic for them"
+    (leaf, dtype): "PyTorch stores unsigned integers of this width, and has hardly any arithmetic for them"
+    for leaf in ("torch:cpu", "torch:cuda:0")
     for dtype in ("uint16", "uint32", "uint64")
 } | {("array_api[array_api_strict]", "float16"): "the standard has no float16"}
 DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import peer, same
+from test_leaf_backends import LEAVES, MARKS
 
 import adjoint as ad
 from adjoint import errors
@@ -53,6 +54,54 @@ def test_numpy_and_torch_through_the_standard() -> None:
         same(ad.exp(x).sum().backward()[x] / ad.exp(x).inner(), np.ones(2, np.float32))
 
 
+@pytest.fixture
+def strict() -> Any:
+    return peer("array_api_strict")
+
+
+def test_a_device_of_another_library(strict: Any) -> None:
+    there = strict.Device("device1")
+    device = ad.ArrayAPI(strict, there)
+    assert pickle.loads(pickle.dumps(device)) is device is not ad.ArrayAPI(strict)
+    assert ad.asarray(strict.ones(2), device=device).native().device == there
+    assert ad.asarray([1.0, 2.0], device="torch").to_device(device).native().device == there
+    with pytest.raises(errors.DeviceError, match="torch has no device 'cuda:99'"):
+        ad.ArrayAPI(peer("torch"), "cuda:99")
+    with pytest.raises(errors.DeviceError, match="array_api_strict has no device 'nowhere'"):
+        ad.ArrayAPI(strict, "nowhere")
+
+
+def test_arrays_of_a_namespace_come_in_without_a_copy(strict: Any) -> None:
+    values = strict.arange(3, dtype=strict.float64)
+    x = ad.asarray(values, device=ad.Autodiff(ad.ArrayAPI(strict))).require_grad()
+    values[0] = 5.0
+    assert x.tolist() == [5.0, 1.0, 2.0]
+    assert ((x * values).sum().backward()[x] == values).all()
+    assert ad.tensor(values, device=x.device.inner).native() is not values
+
+
+@pytest.mark.parametrize("there", ["numpy", "torch", "jax", "dask"])
+@pytest.mark.parametrize("here", ["torch", "jax", "dask"])
+def test_arrays_of_another_library_meet_no_tensor(here: str, there: str) -> None:
+    for module in {here, there} - {"numpy"}:
+        peer(module)
+    array, x = ad.ones(2, device=here).native(), ad.ones(2, device=f"autodiff<{there}>")
+    if here == there:
+        assert (x + array).tolist() == [2.0, 2.0]
+        return
+    for meet in (
+        lambda: x + array,
+        lambda: x == array,
+        lambda: x != array,
+        lambda: x @ array,
+        lambda: ad.maximum(x, array),
+    ):
+        with pytest.raises(errors.DeviceError, match=rf"an array on {here}.* to_device\('{here}"):
+            meet()
+    taken = ad.asarray(array, device=x.device)
+    assert (x + taken).tolist() == [2.0, 2.0]
+
+
 @pytest.mark.parametrize("kind", [ad.Torch, ad.JAX, ad.Dask])
 def test_examples_that_are_skipped_without_the_library(kind: type) -> None:
     peer(kind.__name__.lower())
@@ -84,6 +133,35 @@ def test_names_of_torch(torch: Any) -> None:
     for name in ("torch:nowhere", "torch:7", "torch:cuda:99"):
         with pytest.raises(errors.DeviceError, match="no device"):
             ad.device(name)
+    with pytest.raises(errors.DeviceError, match="a device is named, as 'cpu'"):
+        ad.Torch(None)  # type: ignore[arg-type]
+
+
+def test_a_device_of_torch_is_the_one_that_its_tensors_show(torch: Any) -> None:
+    assert ad.Torch("cpu:0") is ad.Torch()  # as "cuda" is "cuda:0", and "mps" is "mps:0"
+    assert (ad.ones(2, device="torch:cpu:0") + ad.asarray(torch.ones(2), device="torch")).tolist() == [2.0, 2.0]
+
+
+def test_what_torch_refuses_is_typed(torch: Any) -> None:
+    with pytest.raises(errors.DtypeError, match="of booleans there is ~"):
+        ad.negative(ad.asarray([True], device="torch"))
+    with pytest.raises(errors.UnsupportedPrimitive, match="'inv' on float16 .* Low precision"):
+        ad.linalg.inv(ad.ones((1, 1), dtype=ad.float16, device="torch"))
+    for f in (ad.special.erfcx, ad.special.log_ndtr):
+        x = np.asarray([-1.5, 0.0, 2.5], np.float16)
+        np.testing.assert_allclose(f(ad.asarray(x, device="torch")).numpy(), f(ad.asarray(x)).numpy(), rtol=2e-3)
+
+
+def test_tensors_of_torch_that_are_no_arrays_here(torch: Any) -> None:
+    for dtype in (torch.bfloat16, torch.float8_e5m2, torch.float8_e4m3fn):
+        with pytest.raises(errors.DtypeError, match=rf"{dtype}.* convert it first"):
+            ad.asarray(torch.ones(2).to(dtype), device="torch")
+        with pytest.raises(errors.DtypeError, match=rf"{dtype}.* convert it first"):
+            ad.grad(lambda x: x.sum())(torch.ones(2).to(dtype))
+    with pytest.raises(errors.ArgumentTypeError, match=r"sparse_coo; .* to_dense\(\)"):
+        ad.grad(lambda x: (x * x).sum())(torch.eye(2).to_sparse())
+    with pytest.raises(errors.DeviceError, match="meta, which has no values"):
+        ad.asarray(torch.ones(2, device="meta"), device="torch")
 
 
 def test_tensors_of_torch_come_in_without_a_copy(torch: Any) -> None:
@@ -114,13 +192,16 @@ def test_torch_keeps_no_graph_of_its_own(torch: Any) -> None:
 
 # --- what holds on every leaf ---
 
-LEAVES = {"torch": "torch", "jax": "jax", "dask[chunks=2]": "dask", "array_api[array_api_strict]": "array_api_strict"}
 
-
-@pytest.fixture(params=LEAVES)
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=MARKS.get(name, []))
+        for name in LEAVES
+        if name not in ("numpy", "reference[digits=30]")
+    ]
+)
 def level(request: pytest.FixtureRequest) -> str:
-    """Autodiff over each library that is installed."""
-    peer(LEAVES[request.param])
+    """Autodiff over each leaf whose library is installed."""
     return f"autodiff<{request.param}>"
 
 
@@ -148,6 +229,38 @@ def test_dtypes_meet_as_on_numpy(level: str) -> None:
     assert (one * 0.5).dtype == ad.float32
     assert (one / 2).dtype == ad.float32
     assert (one.astype(ad.float32) * 1j).dtype == ad.complex64
+
+
+def test_sums_of_bytes_are_as_on_numpy(level: str) -> None:
+    values = np.asarray([[200, 100, 0], [255, 255, 3]], np.uint8)
+    x = ad.asarray(values, device=level)
+    if "jax" in level:  # whose 64 bits are 32 wide
+        assert (ad.sum(x).item(), ad.prod(x, axis=1).tolist()) == (813, [0, 195075])
+        return
+    for f in (ad.sum, ad.prod):
+        same(f(x, axis=1), f(ad.asarray(values), axis=1).numpy())
+        same(f(x), f(ad.asarray(values)).numpy())
+    for f in (ad.cumulative_sum, ad.cumulative_prod):
+        same(f(x, axis=1), f(ad.asarray(values), axis=1).numpy())
+
+
+def test_booleans_are_numbers_as_on_numpy(level: str) -> None:
+    values = np.asarray([True, False, True])
+    x = ad.asarray(values, device=level)
+    if "jax" not in level:  # which adds no booleans
+        same(ad.diag(x), np.diag(values))
+    same(ad.isin(x, x[:1]), np.isin(values, values[:1]))
+    for name in ("isnan", "isinf", "isfinite"):
+        same(getattr(ad, name)(x), getattr(np, name)(values))
+
+
+def test_complex_powers_and_roundings_are_as_on_numpy(level: str) -> None:
+    z = np.asarray([0, 0, 1.5 + 2.5j, -0.5 - 3.5j], np.complex64)
+    w = np.asarray([0, 1, 0, 1j], np.complex64)
+    x, y = (ad.asarray(values, device=level) for values in (z, w))
+    np.testing.assert_allclose(ad.pow(x, y).numpy(), np.power(z, w), rtol=1e-5)
+    np.testing.assert_allclose(ad.pow(x, 0).numpy(), np.ones(4))
+    same(ad.round(x), np.round(z))
 
 
 def test_errors_are_typed_as_on_numpy(level: str) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -141,6 +143,38 @@ def test_memory_is_shared_where_both_libraries_allow_it() -> None:
     assert there.device is ad.Torch()
     assert np.shares_memory(there.numpy(), x.numpy())
     assert np.shares_memory(there.to_device("numpy").numpy(), x.numpy())
+
+
+@pytest.mark.parametrize("source", ["numpy", "torch", "array_api[array_api_strict]"])
+def test_no_library_narrows_silently(source: str) -> None:
+    for module in ("jax", "torch", "array_api_strict"):
+        peer(module)
+    with peer("jax").enable_x64(False):
+        for dtype in (ad.float64, ad.complex128):
+            with pytest.raises(errors.DtypeError, match=f"no {dtype}"):
+                ad.asarray(np.ones(2, dtype), device=source).to_device("jax")
+        with pytest.raises(errors.RangeError):
+            ad.asarray(np.asarray([2**40]), device=source).to_device("jax")
+        assert ad.asarray(np.asarray([7]), device=source).to_device("jax").tolist() == [7]
+
+
+BACKWARDS = """
+import numpy as np
+import adjoint as ad
+
+for source in ("numpy", "array_api[array_api_strict]"):
+    x = ad.tensor(np.arange(6.0).reshape(2, 3), device=source)
+    for turned in (x[::-1], ad.flip(x), ad.flip(x).T):
+        assert turned.to_device("torch").tolist() == turned.tolist()
+print("alive")
+"""
+
+
+def test_arrays_that_go_backwards_move_to_torch() -> None:  # which ends the process where it is handed one
+    peer("torch")
+    peer("array_api_strict")
+    done = subprocess.run([sys.executable, "-c", BACKWARDS], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "alive", done.stderr
 
 
 def test_assignment_reaches_no_other_device() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend, Decorator
+from adjoint.devices import home
 from adjoint.dtypes import DType
 from adjoint.primitives import TABLE, Spec, result_spec
 from adjoint.tensor import Scalar, Tensor, bind, peek, same, wrap
@@ -143,7 +144,7 @@ def binary(name: str, x: Any, y: Any) -> Any:
     for value, other in ((x, y), (y, x)):
         if not isinstance(value, Tensor) and not weak(value):
             if not isinstance(value, (np.ndarray, np.generic, list, tuple)) and other._device.adopted(value) is None:
-                return NotImplemented if name in ("equal", "not_equal") else foreign(value, name)
+                return foreign(value, other, name)
             value = operand(value, other, name)
         pair.append(value)
     x, y = pair
@@ -178,12 +179,18 @@ def binary(name: str, x: Any, y: Any) -> Any:
     return run(name, pair)
 
 
-def foreign(value: Any, name: str) -> Any:
-    """NotImplemented for an operand of a class that may know tensors, else a DtypeError.
+def foreign(value: Any, like: Tensor[Any], name: str) -> Any:
+    """NotImplemented for an operand of a class that may know tensors, or that need only be compared; else an error.
 
-    Python would take a tensor for a number of repetitions of a string, if it were asked.
+    DeviceError for an array of another library, DtypeError for Python's own: Python would take a tensor for a number
+    of repetitions of a string, if it were asked.
     """
-    if type(value).__module__ not in ("builtins", "array", "collections"):
+    if (leaf := home(value)) is not None:
+        raise errors.DeviceError(
+            f"{name}: an array on {leaf} meets a tensor on {like._device}; move the tensor with "
+            f"to_device({leaf.name!r}), or take the array over with ad.asarray(array, device={like._device.name!r})"
+        )
+    if name in ("equal", "not_equal") or type(value).__module__ not in ("builtins", "array", "collections"):
         return NotImplemented
     raise errors.DtypeError(
         f"{name}: expected a tensor, an array or a number, received {reprlib.repr(value)} of type "
@@ -287,10 +294,11 @@ def explain(
         )
     if isinstance(error, errors.AdjointError):
         return error
-    if isinstance(error, NotImplementedError):
-        return errors.UnsupportedPrimitive(f"{device.leaf} cannot run the primitive {name!r} on {received}: {error}")
-    if isinstance(error, TypeError) and name in _WANTED:
+    refused = type(error) is RuntimeError  # as PyTorch refuses dtypes, and by nothing else that has a type of its own
+    if name in _WANTED and (isinstance(error, TypeError) or refused):
         return errors.DtypeError(f"{name}: expected {_WANTED[name]}, received {received}; convert with astype")
+    if isinstance(error, NotImplementedError) or refused:
+        return errors.UnsupportedPrimitive(f"{device.leaf} cannot run the primitive {name!r} on {received}: {error}")
     kinds: list[tuple[type[Exception], type[errors.AdjointError]]] = [
         (IndexError, errors.OutOfRangeError),
         (OverflowError, errors.RangeError),

@@ -32,14 +32,16 @@ _DTYPES = (
 )  # fmt: skip
 
 
-_OWN = {"jax.numpy": "ad.JAX()", "dask.array": "ad.Dask()"}  # whose arrays never change, or are computed later
+# whose arrays never change, are computed later, or are wrong silently
+_OWN = {"jax.numpy": "ad.JAX()", "dask.array": "ad.Dask()", "cupy": "ad.CuPy()"}
 
 
 class ArrayAPI(Leaf):
     """A namespace of the array API standard, such as `array_api_strict`, on one of its devices.
 
     `xp` is a module, and `device` what its creation functions take for one, or None for the library's default.
-    Needs `pip install 'adjoint[array-api]'`. Raises DeviceError for what is no module, or lacks what the standard has.
+    Needs `pip install 'adjoint[array-api]'`. Raises DeviceError for what is no module, or lacks what the standard has,
+    and for a device that the library does not have.
 
     >>> import array_api_strict
     >>> ArrayAPI(array_api_strict)
@@ -57,10 +59,14 @@ class ArrayAPI(Leaf):
         needed("array_api_extra", "array-api")
         self.module, self.device = xp, device
         namespace = _standard(xp)
+        try:
+            namespace.empty((0,), device=device)
+        except (ValueError, TypeError, RuntimeError, AssertionError) as error:
+            raise errors.DeviceError(f"{xp.__name__} has no device {errors.shown(device)}: {error}") from error
         self.xp: Any = namespace if device is None else _Placed(namespace, device)
         self.name = f"array_api[{xp.__name__}]" if device is None else f"array_api[{xp.__name__}, {device}]"
         # the standard leaves open whether `xp.float32` is the very dtype that arrays show
-        self._theirs = {ours: getattr(xp, ours.name) for ours in _DTYPES if hasattr(xp, ours.name)}
+        self._theirs = {ours: getattr(namespace, ours.name) for ours in _DTYPES if hasattr(namespace, ours.name)}
         self._ours = {self.xp.empty((0,), dtype=theirs).dtype: ours for ours, theirs in self._theirs.items()}
 
     def configuration(self) -> tuple[Any, ...]:
@@ -98,7 +104,12 @@ class ArrayAPI(Leaf):
         return either
 
     def dtype_of(self, array: Array) -> DType:
-        return self._ours[array.dtype]
+        try:
+            return self._ours[array.dtype]
+        except KeyError:
+            raise errors.DtypeError(
+                f"{self.name}: an array of {array.dtype}, which is no data type here; convert it first, as to float32"
+            ) from None
 
     def dtype(self, dtype: DType) -> Any:
         """The library's object for a dtype; DtypeError where it has none."""
@@ -106,6 +117,16 @@ class ArrayAPI(Leaf):
             return self._theirs[dtype]
         except KeyError:
             raise errors.DtypeError(f"{self.name} has no dtype {dtype}") from None
+
+    def adopted(self, value: Any) -> Array | None:
+        """An array that says itself that it is of this namespace."""
+        namespace = getattr(value, "__array_namespace__", None)
+        if namespace is None or namespace() is not self.module:
+            return None
+        return value if self.device in (None, value.device) else value.to_device(self.device)
+
+    def copied(self, array: Array) -> Array:
+        return self.xp.asarray(array, copy=True)
 
     def from_numpy(self, values: np.ndarray[Any, Any], *, copy: bool) -> Array:
         return self.xp.asarray(values, dtype=self.dtype(values.dtype), copy=True if copy else None)
@@ -139,17 +160,17 @@ def needed(module: str, extra: str) -> Any:
 
 
 def _standard(xp: ModuleType) -> ModuleType:
-    """The namespace that follows the standard, of a library that may do so only nearly."""
-    missing = [name for name in ("asarray", "astype", "empty", "isdtype") if not hasattr(xp, name)]
-    if not missing:
-        return xp
+    """The namespace that follows the standard: array_api_compat's, where it knows the library."""
     try:
         return importlib.import_module(f"array_api_compat.{xp.__name__}")
     except ModuleNotFoundError:
+        missing = [name for name in ("asarray", "astype", "empty", "isdtype") if not hasattr(xp, name)]
+    if missing:
         raise errors.DeviceError(
             f"ArrayAPI: {xp.__name__} does not follow the array API standard: it has no {missing[0]}, and "
             "array_api_compat, which wraps some libraries that nearly do, does not know it"
-        ) from None
+        )
+    return xp
 
 
 class _Placed:
@@ -388,7 +409,9 @@ def _assigned(xp: Any, x: Array, value: Array, key: Key, *, add: bool) -> Array:
         value = xp.broadcast_to(value, index_shape(x.shape, key=key))
         value = value[(*[0 if entry is None else slice(None) for entry in key if not isinstance(entry, int)], ...)]
     places = tuple(entry for entry in _basic(x.shape, key) if entry is not None)
-    return _written(out, places, out[places] + value if add else value)
+    if add:
+        value = (out[places] | value) if out.dtype == xp.bool else out[places] + value
+    return _written(out, places, value)
 
 
 def index_set(xp: Any, x: Array, value: Array, *arrays: Array, key: Key) -> Array:
@@ -404,7 +427,7 @@ def index_set(xp: Any, x: Array, value: Array, *arrays: Array, key: Key) -> Arra
 def index_add(xp: Any, x: Array, value: Array, *arrays: Array, key: Key) -> Array:
     if not arrays:
         return _assigned(xp, x, value, key, add=True)
-    return _joined(xp, xp.add, x, value, arrays, key)
+    return _joined(xp, xp.logical_or if x.dtype == xp.bool else xp.add, x, value, arrays, key)
 
 
 def _joining(name: str) -> Callable[..., Array]:
@@ -627,5 +650,6 @@ _TYPED: dict[str, Callable[..., Any]] = {
 
 # called with bools by NumPy's rules, not by the standard's
 _ORDERING = frozenset(
-    "less less_equal greater greater_equal maximum minimum max min argmax argmin sort argsort topk".split()
+    "less less_equal greater greater_equal maximum minimum max min argmax argmin sort argsort topk searchsorted "
+    "isnan isinf isfinite".split()
 )

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Array, Implementation, Leaf
+from adjoint.backend import Array, Backend, Implementation, Leaf
 from adjoint.backends import array_api, matrices, special
 from adjoint.backends.array_api import ArrayAPI, labels_error, needed
 from adjoint.backends.numpy import random
@@ -98,6 +98,13 @@ class JAX(ArrayAPI):
         if self.device is None or self.traced(value) or value.devices() == {self.device}:
             return value
         return self.jax.device_put(value, self.device)
+
+    def copied(self, array: Array) -> Array:
+        return array  # which nothing can write to
+
+    def moved(self, array: Array, source: Backend) -> Array:
+        dtype = source.dtype_of(array)  # DLPack narrows silently
+        return super().moved(array, source) if self.dtype(dtype) == dtype else Leaf.moved(self, array, source)
 
     def from_numpy(self, values: np.ndarray[Any, Any], *, copy: bool) -> Array:
         theirs = self.dtype(values.dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors
-from adjoint.backend import Array, Implementation
+from adjoint.backend import Array, Backend, Implementation, Leaf
 from adjoint.backends import array_api, composed, convolution, matrices
 from adjoint.backends.array_api import ArrayAPI, labels_error, needed
 from adjoint.primitives import ARRAY, TABLE, Key, Primitive, Shape
@@ -32,10 +33,11 @@ class Torch(ArrayAPI):
     def __init__(self, device: str = "cpu") -> None:
         torch = needed("torch", "torch")
         try:
-            place = torch.device(device)
-            torch.empty(0, device=place)
+            place = torch.empty(0, device=torch.device(device)).device  # of "cuda" the one that tensors show, "cuda:0"
         except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
-            raise errors.DeviceError(f"Torch: no device {device!r}: {str(error).splitlines()[0]}") from error
+            why = re.split(r"\.\s|\n", str(error))[0]  # more sentences follow, about PyTorch's own build
+            why = "a device is named, as 'cpu' or 'cuda:0'" if isinstance(error, TypeError) else why
+            raise errors.DeviceError(f"Torch: no device {errors.shown(device)}: {why}") from error
         super().__init__(torch, place)
         self.torch = torch
         self.name = f"torch:{place}"
@@ -59,6 +61,16 @@ class Torch(ArrayAPI):
                 f"PyTorch tracks the tensor of shape {tuple(value.shape)} as a result of {value.grad_fn.name()}; "
                 "take its detach() first: gradients do not flow from one library's graph into another's"
             )
+        if value.layout is not self.torch.strided or value.is_nested:
+            raise errors.ArgumentTypeError(
+                f"{self.name}: expected a dense tensor, received {'a nested one' if value.is_nested else 'one'} of "
+                f"layout {value.layout}; convert it first, as with to_dense()"
+            )
+        if value.is_meta and self.device.type != "meta":
+            raise errors.DeviceError(
+                f"{self.name}: a tensor of shape {tuple(value.shape)} on meta, which has no values"
+            )
+        self.dtype_of(value)
         return value.detach().to(self.device).resolve_conj().resolve_neg()
 
     def copied(self, array: Array) -> Array:
@@ -70,6 +82,11 @@ class Torch(ArrayAPI):
             values = values.copy()
         return self.torch.from_numpy(values).to(self.device)
 
+    def moved(self, array: Array, source: Backend) -> Array:
+        backwards = not isinstance(array, self.torch.Tensor) and any([n < 0 for n in _strides(array)])
+        # from_dlpack ends the process where an array goes backwards
+        return Leaf.moved(self, array, source) if backwards else super().moved(array, source)
+
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
         return array.resolve_conj().resolve_neg().cpu().numpy()  # type: ignore[no-any-return]
 
@@ -78,6 +95,16 @@ class Torch(ArrayAPI):
         if native is None:
             return super().implement(primitive)
         return native if callable(native) else operator.attrgetter(native)(self.torch)
+
+
+def _strides(array: Array) -> tuple[int, ...]:
+    """Of an array that says them itself, as CuPy's, or is in main memory."""
+    if hasattr(array, "strides") or not hasattr(array, "__dlpack_device__"):
+        return getattr(array, "strides", ())
+    return np.from_dlpack(array).strides if array.__dlpack_device__()[0] == _MAIN_MEMORY else ()
+
+
+_MAIN_MEMORY = 1  # of DLPack's kinds of devices
 
 
 @functools.cache
@@ -100,17 +127,38 @@ _NATIVE: dict[str, Implementation | str] = {
     **{
         name: name
         for name in (
-            "negative abs floor ceil trunc round sqrt square exp expm1 log log1p log2 log10 sin cos tan asin acos atan "
-            "sinh cosh tanh asinh acosh atanh isnan isinf isfinite logical_not pow relu"
+            "negative abs floor ceil trunc sqrt square exp expm1 log log1p log2 log10 sin cos tan asin acos atan "
+            "sinh cosh tanh asinh acosh atanh isnan isinf isfinite logical_not relu"
         ).split()
     },
-    **{name: f"special.{name}" for name in "erf erfc erfcx erfinv log_ndtr digamma entr logit expit".split()},
+    **{name: f"special.{name}" for name in "erf erfc erfinv digamma entr logit expit".split()},
     **{name: f"nn.functional.{name}" for name in ("silu", "gelu")},
 }
 
 
 def _sum(B: Torch, x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
     return x.sum(axis, keepdims, dtype=x.dtype) if axis else x  # PyTorch takes no axes for all
+
+
+def _unsigned(run: Callable[..., Array]) -> Callable[..., Array]:
+    """A sum or product of what PyTorch has no arithmetic for: with a sign it has the same bits."""
+
+    def either(B: Torch, x: Array, **how: Any) -> Array:
+        signed = _SIGNED.get(x.dtype.itemsize) if x.dtype in (B.torch.uint16, B.torch.uint32, B.torch.uint64) else None
+        return run(B, x, **how) if signed is None else run(B, x.view(getattr(B.torch, signed)), **how).view(x.dtype)
+
+    return either
+
+
+_SIGNED = {2: "int16", 4: "int32", 8: "int64"}
+
+
+def _running(name: str) -> Callable[..., Array]:
+    return _unsigned(lambda B, x, *, axis: getattr(B.torch, name)(x, axis, dtype=x.dtype))
+
+
+def _prod(B: Torch, x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
+    return B.xp.prod(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
 
 
 def _largest(name: str) -> Callable[..., Array]:
@@ -150,10 +198,31 @@ def _whole(divide: Callable[..., Array]) -> Callable[..., Array]:
     def run(B: Torch, x: Array, y: Array) -> Array:
         if (y if hasattr(y, "dtype") else x).dtype.is_floating_point:
             return divide(B.xp, x, y)
-        x, y = (B.torch.as_tensor(v, dtype=(y if hasattr(y, "dtype") else x).dtype) for v in (x, y))
+        dtype = (y if hasattr(y, "dtype") else x).dtype
+        x, y = (B.torch.as_tensor(v, dtype=dtype, device=B.device) for v in (x, y))
         none = y == 0
         out = divide(B.xp, x, B.torch.where(none, B.torch.ones_like(y), y))
         return B.torch.where(none, B.torch.zeros_like(out), out)
+
+    return run
+
+
+def _pow(B: Torch, x: Array, y: Array) -> Array:
+    """In complex numbers PyTorch's 0 ** 0 is nan."""
+    out = B.torch.pow(x, y)
+    return B.torch.where(B.torch.as_tensor(y == 0, device=B.device), 1.0, out) if out.is_complex() else out
+
+
+def _round(B: Torch, x: Array) -> Array:
+    return B.torch.complex(x.real.round(), x.imag.round()) if x.is_complex() else B.torch.round(x)
+
+
+def _in_single(name: str) -> Callable[..., Array]:
+    """A special function that PyTorch does not have for float16."""
+
+    def run(B: Torch, x: Array) -> Array:
+        function = getattr(B.torch.special, name)
+        return function(x.float()).half() if x.dtype is B.torch.float16 else function(x)
 
     return run
 
@@ -233,6 +302,8 @@ def _filled(key: Key, arrays: tuple[Array, ...]) -> tuple[Any, ...]:
 def _searchsorted(B: Torch, x: Array, values: Array, *, side: str) -> Array:
     """With nans, which PyTorch's bisection does not compare, after all numbers."""
     torch, right = B.torch, side == "right"
+    if x.dtype is torch.bool:
+        x, values = x.byte(), values.byte()
     if not x.is_floating_point():
         return torch.searchsorted(x, values, right=right)
     numbers = (~x.isnan()).sum(-1, keepdim=x.ndim > 1)
@@ -388,7 +459,13 @@ Torch.deviations = {
     "matmul": _matmul,
     "floor_divide": _whole(array_api.floor_divide),
     "remainder": _whole(lambda xp, x, y: xp.remainder(x, y)),
-    "sum": _sum,
+    "pow": _pow,
+    "round": _round,
+    **{name: _in_single(name) for name in ("erfcx", "log_ndtr")},
+    "sum": _unsigned(_sum),
+    "prod": _unsigned(_prod),
+    "cumulative_sum": _running("cumsum"),
+    "cumulative_prod": _running("cumprod"),
     "max": _largest("amax"),
     "min": _largest("amin"),
     "relu_pullback": _relu_pullback,

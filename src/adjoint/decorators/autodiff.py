@@ -190,7 +190,7 @@ class Autodiff(Decorator[J]):
         if isinstance(record, NotDifferentiable):
             return _lift_constant(run)
         if isinstance(record, Composed) and not record.fused:
-            return self._lift_composed(run, record)
+            return self._lift_composed(primitive, run, record)
         sources = [i for i, name in enumerate(primitive.operands) if name in record.differentiable(primitive)]
         simple = record.pullback is None and len(sources) <= 2 and "dtype" not in primitive.parameters
         if simple and self.checkpointing is None:
@@ -293,13 +293,14 @@ class Autodiff(Decorator[J]):
 
         return lifted
 
-    def _lift_composed(self, run: Implementation, record: Composed) -> Implementation:
-        definition = record.definition
+    def _lift_composed(self, primitive: Primitive, run: Implementation, record: Composed) -> Implementation:
+        definition, several = record.definition, primitive.results > 1
 
         def lifted(*operands: Any, **parameters: Any) -> Any:
             if any(o.__class__ is Var and o.node is not None for o in operands):
                 return definition(self, *operands, **parameters)
-            return var_of(run(*[o.value if o.__class__ is Var else o for o in operands], **parameters), None)
+            out = run(*[o.value if o.__class__ is Var else o for o in operands], **parameters)
+            return tuple([var_of(value, None) for value in out]) if several else var_of(out, None)
 
         return lifted
 

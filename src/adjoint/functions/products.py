@@ -51,12 +51,12 @@ def __matmul__(x: Tensor[Any], y: Any, /) -> Any:
     """x @ y."""
     if y.__class__ is Tensor and y._device is x._device and y._dtype is x._dtype and x.ndim > 1 and y.ndim > 1:
         return run("matmul", (x, y))
-    return matmul(x, y) if _multiplies(y, x) else foreign(y, "matmul")
+    return matmul(x, y) if _multiplies(y, x) else foreign(y, x, "matmul")
 
 
 def __rmatmul__(y: Tensor[Any], x: Any, /) -> Any:
     """x @ y for an x that is no tensor."""
-    return matmul(operand(x, y, "matmul"), y) if _multiplies(x, y) else foreign(x, "matmul")
+    return matmul(operand(x, y, "matmul"), y) if _multiplies(x, y) else foreign(x, y, "matmul")
 
 
 def _multiplies(value: Any, x: Tensor[Any]) -> bool:
