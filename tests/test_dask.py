@@ -82,8 +82,41 @@ def test_dask_arrays_that_are_refused(lazy: list[int]) -> None:
     x = da.from_array(ROWS, chunks=2)
     with pytest.raises(errors.ShapeError, match="compute_chunk_sizes"):
         ad.asarray(x[x > 1], device=SMALL)
-    with pytest.raises(errors.DtypeError, match="object"):
-        ad.asarray(x.astype(object), device=SMALL)
+    sparse = x.map_blocks(pytest.importorskip("scipy.sparse").csr_array)
+    for array, message in (
+        (x.astype(object), "object"), (x.astype("M8[s]"), "datetime64"), (x.astype("longdouble"), "float128"),
+        (da.ma.masked_greater(x, 1), "masked arrays"), (sparse, "chunks are scipy"),
+    ):  # fmt: skip
+        with pytest.raises(errors.DtypeError, match=message):
+            ad.asarray(array, device=SMALL)
+
+
+def test_bytes_in_another_order_are_turned_round(lazy: list[int]) -> None:
+    x = ad.asarray(da.from_array(ROWS.astype(">f8"), chunks=2), device=SMALL)
+    assert x.dtype is ad.float64
+    lazy.append(1)
+    np.testing.assert_array_equal((x * 1).numpy(), ROWS)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: (x.max(axis=0) ** 2).sum(), lambda x: ad.argmax(x, axis=0), lambda x: ad.take(x, np.array([4, 0]), axis=0),
+    lambda x: ad.sort(x, axis=0), lambda x: ad.special.logsumexp(x, axis=0), lambda x: ad.linalg.norm(x, ord=np.inf),
+])  # fmt: skip
+def test_chunks_without_elements(f: Any, lazy: list[int]) -> None:
+    """A filter leaves some of them."""
+    given = da.from_array(ROWS, chunks=((0, 2, 0, 3), (4,)))
+    x = ad.asarray(given, device=LEVEL).require_grad()
+    out = f(x)
+    found = [out, out.sum().backward()[x]] if out.is_tracked() else [out]
+    lazy.append(1)
+    y = ad.tensor(ROWS, device="autodiff<numpy>").require_grad()
+    out = f(y)
+    for values, expected in zip(
+        ad.compute(found), [out, *out.sum().backward().values()] if out.is_tracked() else [out], strict=True
+    ):
+        np.testing.assert_allclose(values, expected.numpy(), rtol=1e-12)
+    nothing = ad.asarray(da.zeros((0, 4), chunks=((0, 0), 4)), device=SMALL)
+    assert nothing.sum().item() == 0
 
 
 def test_what_people_see_is_not_computed(lazy: list[int]) -> None:
@@ -182,6 +215,18 @@ def test_primitives_keep_chunks(lazy: list[int]) -> None:
         ad.take(x, ad.tensor([1, 1], device=SMALL), axis=1), ad.nn.layer_norm(x, (4,)),
     ):  # fmt: skip
         assert blocks(out)[0] == (2, 2, 2)
+
+
+def test_moving_to_other_chunks_computes_nothing(lazy: list[int]) -> None:
+    x = ad.asarray(da.from_array(ROWS, chunks=(3, 4)), device="autodiff<dask>").require_grad()
+    moved = (x * x).to_device(SMALL)
+    assert moved.device is LEVEL
+    assert blocks(moved.detach()) == ((2, 2, 1), (2, 2))
+    back = moved.to_device(ad.Dask())
+    assert blocks(back.detach()) == ((2, 2, 1), (2, 2))
+    gradient = (back * moved.detach().to_device(ad.Dask())).sum().backward()[x]
+    lazy.append(1)
+    np.testing.assert_array_equal(gradient.numpy(), 2 * ROWS**3)
 
 
 def test_what_is_broadcast_takes_the_chunks_of_what_it_meets(lazy: list[int]) -> None:

@@ -82,6 +82,10 @@ third = ad.JAX("cpu:2")
 for y in (ad.ones(2, device=third), ad.arange(3, device=third) * 2 + 1, ad.random.normal(2, device=third)):
     assert y.native().devices() == {jax.devices()[2]}
 assert ad.asarray(jnp.ones(2), device=third).native().devices() == {jax.devices()[2]}
+v = ad.tensor([1.0, 2.0], device=ad.Autodiff(third)).require_grad()
+pulled = lambda v: (v * v).to_device("jax:cpu:1").sum().backward()[v]
+for g in (pulled(v), jax.jit(pulled)(v)):
+    assert (g.device, g.tolist(), g.native().devices()) == (third, [2.0, 4.0], {jax.devices()[2]})
 print("done")
 """,
         XLA_FLAGS="--xla_force_host_platform_device_count=4",

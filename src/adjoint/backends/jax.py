@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Array, Implementation, Leaf
+from adjoint.backend import Array, Backend, Implementation, Leaf
 from adjoint.backends import array_api, matrices, special
 from adjoint.backends.array_api import ArrayAPI, labels_error, needed
 from adjoint.backends.numpy import random
@@ -98,6 +98,12 @@ class JAX(ArrayAPI):
         if self.device is None or self.traced(value) or value.devices() == {self.device}:
             return value
         return self.jax.device_put(value, self.device)
+
+    def moved(self, array: Array, source: Backend) -> Array:
+        """Between JAX's devices by JAX, also while it traces."""
+        if not isinstance(source, JAX):
+            return super().moved(array, source)
+        return array if self.device is None else self.jax.device_put(array, self.device)
 
     def from_numpy(self, values: np.ndarray[Any, Any], *, copy: bool) -> Array:
         theirs = self.dtype(values.dtype)
