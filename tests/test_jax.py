@@ -239,9 +239,43 @@ def test_values_that_are_not_there_are_not_read() -> None:
 
 def test_shapes_that_depend_on_values_are_refused() -> None:
     x = ad.ones(2, device=LEVEL)
-    with pytest.raises(errors.UnsupportedPrimitive, match="jax cannot run the primitive 'nonzero'"):
-        jax.jit(lambda x: x[x > 0])(x)
+
+    def assigned(x: Any, value: Any) -> Any:
+        y = x * 1
+        y[x > 0] = value
+        return y
+
+    for read in (lambda x: x[x > 0], lambda x: assigned(x, x)):
+        with pytest.raises(errors.UnsupportedPrimitive, match="jax cannot run the primitive 'nonzero'"):
+            jax.jit(read)(x)
     assert x[x > 0].tolist() == [1.0, 1.0]
+    assert jax.jit(lambda x: assigned(x, 3))(x).tolist() == [3.0, 3.0]
+    assert jax.jit(lambda x: ad.grad(lambda x: assigned(x, x[0]).sum())(x))(x).tolist() == [2.0, 0.0]
+
+
+@pytest.mark.parametrize("wrap", [jax.jit, lambda f: lambda x: jax.lax.scan(lambda c, _: (c, f(c)), x, length=1)[1][0]])
+def test_constants_have_values_while_jax_traces(wrap: Any) -> None:
+    """What a compiled function closes over, or makes of Python's and NumPy's numbers."""
+    x = ad.tensor([[1.0, 2.0], [3.0, 5.0]], device=LEVEL)
+    places, mask = ad.tensor([1, 0], device=LEVEL), ad.tensor([True, False], device=LEVEL)
+    matrix = ad.tensor([[2.0, 0.0], [1.0, 3.0]], device=LEVEL)
+
+    def assigned(x: Any) -> Any:
+        y = x * 1
+        y[places] = x
+        return y
+
+    for f in (
+        lambda x: x[places], lambda x: x[-places], lambda x: x[mask], lambda x: x[np.array([False, True])],
+        lambda x: ad.take(x, places, axis=1), assigned, lambda x: ad.nn.cross_entropy(x, places),
+        lambda x: ad.nn.embedding(places, x), lambda x: x @ ad.linalg.inv(matrix), lambda x: ad.bincount(places) * x,
+        lambda x: x @ ad.linalg.cholesky(matrix), lambda x: ad.cond(np.bool_(True), ad.sin, ad.cos, x),
+        lambda x: ad.grad(lambda x: (x[places] @ ad.linalg.inv(matrix)).sum())(x),
+    ):  # fmt: skip
+        assert_allclose(wrap(f)(x).numpy(), f(x).numpy(), rtol=1e-6)
+    for wrong in (lambda x: x[[0, 7]], lambda x: ad.nn.cross_entropy(x, np.array([0, 7]))):
+        with pytest.raises(errors.OutOfRangeError, match="7"):
+            wrap(wrong)(x)
 
 
 def test_what_is_outside_is_an_error_where_values_are_there_and_nan_where_not() -> None:
