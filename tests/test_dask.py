@@ -392,6 +392,18 @@ def test_public_functions_build_one_graph(name: str, lazy: list[int], data: Any)
         np.testing.assert_allclose(x, y.numpy(), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("scheduler", ["threads", "processes"])
+def test_schedulers_without_a_cluster(scheduler: str) -> None:
+    x = ad.asarray(da.from_array(ROWS, chunks=(2, 3)), device="autodiff<dask>")
+    w = ad.asarray(np.linspace(-1, 1, 4), device="autodiff<dask>").require_grad()
+    loss = ad.square(ad.tanh(x @ w)).sum()
+    with dask.config.set(scheduler=scheduler, num_workers=1):
+        value, gradient = ad.compute((loss, loss.backward()[w]))
+    t = np.tanh(ROWS @ np.linspace(-1, 1, 4))
+    np.testing.assert_allclose(value, (t * t).sum())
+    np.testing.assert_allclose(gradient, (2 * t * (1 - t * t)) @ ROWS)
+
+
 # --- on a cluster of processes: two workers of 600 MB each ---
 
 
@@ -406,7 +418,17 @@ def cluster() -> Iterator[Any]:
         yield made
 
 
-def test_an_array_larger_than_a_worker(cluster: Any) -> None:
+@pytest.fixture
+def unharmed(cluster: Any) -> Iterator[None]:
+    """No worker came over its limit: the cluster kills those that do, and starts others."""
+    client = distributed.default_client()
+    assert [worker["memory_limit"] for worker in client.scheduler_info()["workers"].values()] == [600_000_000] * 2
+    pids = client.run(os.getpid)
+    yield
+    assert client.run(os.getpid) == pids
+
+
+def test_an_array_larger_than_a_worker(unharmed: None) -> None:
     x = ad.asarray(da.random.default_rng(0).random((1_000, 125_000), chunks=(20, 125_000)), device="autodiff<dask>")
     assert x.size * 8 > 600e6
     w = ad.zeros(1_000, dtype=ad.float64, device="autodiff<dask>").require_grad()
@@ -416,7 +438,7 @@ def test_an_array_larger_than_a_worker(cluster: Any) -> None:
     np.testing.assert_allclose(gradient * 1_000, np.full(1_000, 0.5), rtol=0.01)
 
 
-def test_logistic_regression_on_two_gigabytes(cluster: Any) -> None:
+def test_logistic_regression_on_two_gigabytes(unharmed: None) -> None:
     rows, columns, size = 5_000_000, 50, 100_000
     rng = da.random.default_rng(0)
     data = rng.normal(size=(rows, columns), chunks=(size, columns))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -69,6 +69,12 @@ class JAX(ArrayAPI):
 
     def verified(self, array: Array, test: Any, error: Any) -> Array:
         return array  # a traced function raises no errors
+
+    def undecided(self, array: Array) -> bool:
+        return self.traced(array)
+
+    def branch(self, index: Array, branches: Sequence[Callable[..., Any]], arrays: Sequence[Array]) -> list[Array]:
+        return list(self.jax.lax.switch(index, branches, *arrays))
 
     def summary(self, array: Array) -> str | None:
         return repr(array) if self._unknown(array) else None
