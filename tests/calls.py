@@ -10,9 +10,9 @@ import numpy as np
 from cases import Case
 
 import adjoint as ad
+from adjoint.operands import run
 from adjoint.primitives import CREATION, RANDOM, TABLE
 from adjoint.rules import RECORDS, NotDifferentiable
-from adjoint.tensor import run
 
 
 def hermitian(x: Any) -> Any:

@@ -16,8 +16,9 @@ from conftest import peer
 
 import adjoint as ad
 from adjoint.decorators.tangent import Dual
+from adjoint.operands import run
 from adjoint.primitives import ELEMENTWISE, TABLE
-from adjoint.tensor import run, wrap
+from adjoint.tensor import wrap
 
 mpmath = peer("mpmath")
 

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 
 import adjoint as ad
 from adjoint.extend import _own as DECLARED
+from adjoint.operands import run
 from adjoint.primitives import TABLE
 from adjoint.rules import RECORDS, Composed, Elementwise, names_of
-from adjoint.tensor import run, wrap
+from adjoint.tensor import wrap
 
 LEVELS = {
     "keep": lambda: ad.Autodiff(ad.NumPy()),

@@ -15,7 +15,7 @@ import pytest
 
 import adjoint as ad
 from adjoint import errors
-from adjoint.tensor import run
+from adjoint.operands import run
 
 A = np.ones((2, 3))
 V = np.ones(3)

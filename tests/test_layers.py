@@ -25,6 +25,7 @@ LAYERS = [
     {"decorators"},
     {"devices"},
     {"tensor"},
+    {"operands"},
     {"functions"},
     {"extend", "fft", "linalg", "special"},
     {"numpy_functions", "random"},

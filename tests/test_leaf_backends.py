@@ -325,6 +325,25 @@ def test_extrema_of_nan_and_ties(leaf: str, name: str) -> None:
 
 
 @every_leaf
+def test_a_window_with_nan_has_its_gradient_there(leaf: str) -> None:
+    how = {"kernel": (2,), "stride": (2,), "padding": ((0, 0),), "dilation": (1,)}
+    x = np.asarray([1.0, np.nan, 2.0, 3.0, np.nan, 4.0])
+    (out,) = run(LEAVES[leaf](), "max_pool_pullback", np.asarray([5.0, 6.0, 7.0]), x, **how)
+    assert out.tolist() == [0, 5, 0, 6, 7, 0]
+
+
+@other_leaves
+def test_singular_values_of_nan_are_an_error_or_nan(leaf: str) -> None:
+    B, x = LEAVES[leaf](), np.asarray([[3.0, -0.5], [np.nan, 1.0]])
+    for name, operands in (("svdvals", [x]), ("cofactor", [x]), ("cofactor_pullback", [x, x])):
+        try:
+            (out,) = run(B, name, *operands)
+        except (np.linalg.LinAlgError, errors.SingularError):
+            continue
+        assert np.isnan(out).any()
+
+
+@every_leaf
 def test_logsumexp_of_infinities(leaf: str) -> None:
     x = np.asarray([[-np.inf, -np.inf], [np.inf, 0.0], [-np.inf, 1.0], [1000.0, 1000.0]])
     (out,) = run(LEAVES[leaf](), "logsumexp", x, axis=(1,), keepdims=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import pickle
 import sys
 from typing import Any
@@ -52,12 +53,27 @@ def test_numpy_and_torch_through_the_standard() -> None:
         same(ad.exp(x).sum().backward()[x] / ad.exp(x).inner(), np.ones(2, np.float32))
 
 
+@pytest.mark.parametrize("kind", [ad.Torch, ad.JAX, ad.Dask])
+def test_examples_that_are_skipped_without_the_library(kind: type) -> None:
+    peer(kind.__name__.lower())
+    (docstring,) = doctest.DocTestFinder(recurse=False).find(kind, kind.__name__, globs={})
+    assert all(example.options.pop(doctest.SKIP) for example in docstring.examples[1:])
+    assert doctest.DocTestRunner().run(docstring) == (0, len(docstring.examples))
+
+
 # --- PyTorch ---
 
 
 @pytest.fixture
 def torch() -> Any:
     return peer("torch")
+
+
+def test_eigenvalues_of_what_is_not_finite_are_not_looked_for(torch: Any) -> None:
+    x = torch.tensor([[-np.inf, -1.0], [np.nan, np.inf]])  # for which LAPACK does not end
+    for find in (ad.linalg.eig, ad.linalg.eigvals):
+        with pytest.raises(errors.SingularError, match="isfinite"):
+            find(ad.asarray(x, device="torch"))
 
 
 def test_names_of_torch(torch: Any) -> None:

@@ -81,6 +81,11 @@ def test_what_is_public_says_what_it_is(module: object) -> None:
             assert (value.__doc__ or "").strip(), f"{name} has no docstring"
 
 
+def test_every_method_has_a_body() -> None:
+    bodies = [m.fget if isinstance(m, property) else m for m in vars(ad.Tensor).values()]
+    assert [body for body in bodies if hasattr(body, "_bound")] == []
+
+
 def test_it_is_typed() -> None:
     assert (Path(ad.__file__).parent / "py.typed").exists()
 

@@ -16,6 +16,7 @@ from adjoint.decorators.batched import BY_KIND
 from adjoint.devices import kinds
 from adjoint.functions.creation import as_tensors
 from adjoint.graph.plans import picked
+from adjoint.operands import cast, run
 from adjoint.primitives import (
     ELEMENTWISE,
     KINDS,
@@ -29,7 +30,6 @@ from adjoint.primitives import (
     same_dtype,
 )
 from adjoint.rules import BATCHING, RECORDS, Composed, Custom, Elementwise, NotDifferentiable, Record, Rule, names_of
-from adjoint.tensor import cast, run
 
 Rules = Mapping[str, Callable[..., Any]]
 _own: set[str] = set()  # names that users declared, and may declare anew

@@ -19,8 +19,9 @@ from adjoint.devices import device as find_device
 from adjoint.functions.creation import as_integer, as_number, as_shape, as_tensor, inexact, integers
 from adjoint.functions.manipulation import roll
 from adjoint.functions.reductions import as_axis, as_flag
+from adjoint.operands import cast, known, run
 from adjoint.primitives.linalg import complex_dtype
-from adjoint.tensor import Axis, Tensor, cast, known, run, wrap
+from adjoint.tensor import Axis, Tensor, wrap
 
 B = TypeVar("B", bound=Backend)
 

@@ -20,7 +20,8 @@ from adjoint.functions.manipulation import stack
 from adjoint.functions.products import vecdot
 from adjoint.functions.reductions import all, max, sum
 from adjoint.linalg import solve, vector_norm
-from adjoint.tensor import Tensor, meet, wrap
+from adjoint.operands import meet
+from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.calls import Function, array_of, to_numpy
 from adjoint.transforms.forward import jvp, linearize
 from adjoint.transforms.jacobians import jacobian

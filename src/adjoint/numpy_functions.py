@@ -28,7 +28,8 @@ from adjoint.functions import (
 )
 from adjoint.functions.creation import inexact
 from adjoint.functions.reductions import as_axis
-from adjoint.tensor import Tensor, cast, operand, weak
+from adjoint.operands import cast, operand, weak
+from adjoint.tensor import Tensor
 
 _given = np._NoValue
 

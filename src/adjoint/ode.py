@@ -17,7 +17,8 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.functions.manipulation import concat, stack
 from adjoint.functions.products import vecdot
-from adjoint.tensor import Tensor, cast, lifted, meet, run, wrap
+from adjoint.operands import cast, lifted, meet, run
+from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.calls import Function, array_of
 from adjoint.transforms.forward import jvp
 from adjoint.transforms.levels import Rules, Tensors

@@ -34,7 +34,8 @@ from adjoint.functions.elementwise import sign as sign_of
 from adjoint.functions.reductions import as_axes, as_axis, as_flag
 from adjoint.functions.reductions import max as largest
 from adjoint.functions.reductions import sum as total_of
-from adjoint.tensor import Axis, Tensor, cast, nowhere_zero, operand, run, weak
+from adjoint.operands import cast, nowhere_zero, operand, run, weak
+from adjoint.tensor import Axis, Tensor
 
 B = TypeVar("B", bound=Backend)
 Numbers = Any  # a tensor, a Python number, or a NumPy array

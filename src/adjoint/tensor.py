@@ -7,21 +7,19 @@ of the same name in `adjoint.functions`, so that `x.sum()` and `ad.sum(x)` are o
 from __future__ import annotations
 
 import math
-import operator
-import reprlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 
-from adjoint import dtypes, errors, trees
-from adjoint.backend import Array, Backend, Decorator
+from adjoint import errors, trees
+from adjoint.backend import Array, Backend
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.dtypes import DType
 from adjoint.graph.nodes import Node
-from adjoint.primitives import TABLE, Shape, Spec, result_spec
+from adjoint.primitives import Shape
 
 if TYPE_CHECKING:
     from adjoint.functions.gradients import Gradients
@@ -34,85 +32,6 @@ Axis: TypeAlias = int | Sequence[int] | None
 Scalar = (bool, int, float, complex)  # Python's own; NumPy's count as arrays
 
 _new = object.__new__
-_BOOL = dtypes.bool
-# what integers are made float for, and booleans integers
-_FLOATING = frozenset("divide atan2 hypot logaddexp copysign nextafter".split())
-_NUMERIC = frozenset(
-    "add subtract multiply maximum minimum floor_divide remainder pow bitwise_left_shift bitwise_right_shift".split()
-)
-# what complex numbers have no answer to
-_ORDERED = frozenset("less less_equal greater greater_equal maximum minimum floor_divide remainder".split())
-# what has an answer for integers of any size
-_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
-    "equal": operator.eq,
-    "not_equal": operator.ne,
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
-}
-_LOGIC = frozenset("logical_and logical_or logical_xor".split())
-# what else a data type must be, for errors
-_WANTED = {
-    "negative": "numbers; of booleans there is ~",
-    **dict.fromkeys("bitwise_and bitwise_or bitwise_xor bitwise_invert".split(), "integers or booleans"),
-    **dict.fromkeys("bitwise_left_shift bitwise_right_shift".split(), "integers"),
-    **dict.fromkeys("atan2 hypot logaddexp copysign nextafter".split(), "real numbers"),
-}
-
-
-def _operator(name: str, *, reflected: bool = False) -> Callable[[F], F]:
-    """The body of a binary operator: straight to the primitive where operands agree, else `binary`."""
-    comparison = TABLE[name].dtype(dtypes.float32) is not dtypes.float32
-    picky = name in _FLOATING | _NUMERIC | _ORDERED  # the dtype may have to change first, or be refused
-    direct = "f" if name in _ORDERED else "fc"
-
-    def body(self: Tensor[Any], other: Any) -> Any:
-        backend, dtype = self._device, self._dtype
-        kind = other.__class__
-        if kind is Tensor:
-            if other._device is not backend or other._dtype is not dtype or (picky and dtype.kind not in direct):
-                return binary(name, self, other)
-            value = other._array
-        elif (kind is float or kind is int) and dtype.kind in direct:
-            value = other
-        else:
-            return binary(name, other, self) if reflected else binary(name, self, other)
-        try:
-            if value is other and other:  # zeros differ by their sign, which the cache does not see
-                value = backend.weak(other, dtype)
-            if reflected:
-                array = getattr(backend, name)(value, self._array)
-            else:
-                array = getattr(backend, name)(self._array, value)
-        except Exception as error:
-            raise explain(error, backend, name, (self._array, getattr(other, "_array", other)), {}) from error
-        out = _new(Tensor)
-        out._array = array
-        out._device = backend
-        out._dtype = _BOOL if comparison else dtype
-        return out
-
-    return lambda method: _named(body, method)
-
-
-def _named(body: Any, method: Any) -> Any:
-    body.__name__, body.__qualname__, body.__doc__ = method.__name__, method.__qualname__, method.__doc__
-    return body
-
-
-def _assigning(name: str) -> Callable[[F], F]:
-    """The body of `+=` and its like: the object gets the new value; shape, dtype and device stay."""
-
-    def body(self: Tensor[Any], other: Any) -> Any:
-        refuse_leaf(self, "augmented assignment")
-        out = binary(name, self, other)
-        if out is NotImplemented:
-            return out
-        change(self, out, f"{name} in place")
-        return self
-
-    return lambda method: _named(body, method)
 
 
 def bound(method: F) -> F:
@@ -190,111 +109,98 @@ class Tensor(Generic[B]):
 
     # --- operators ---
 
-    @_operator("add")
+    @bound
     def __add__(self, other: Any) -> Tensor[B]: ...
-    @_operator("add", reflected=True)
+    @bound
     def __radd__(self, other: Any) -> Tensor[B]: ...
-    @_operator("subtract")
+    @bound
     def __sub__(self, other: Any) -> Tensor[B]: ...
-    @_operator("subtract", reflected=True)
+    @bound
     def __rsub__(self, other: Any) -> Tensor[B]: ...
-    @_operator("multiply")
+    @bound
     def __mul__(self, other: Any) -> Tensor[B]: ...
-    @_operator("multiply", reflected=True)
+    @bound
     def __rmul__(self, other: Any) -> Tensor[B]: ...
-    @_operator("divide")
+    @bound
     def __truediv__(self, other: Any) -> Tensor[B]: ...
-    @_operator("divide", reflected=True)
+    @bound
     def __rtruediv__(self, other: Any) -> Tensor[B]: ...
-    @_operator("floor_divide")
+    @bound
     def __floordiv__(self, other: Any) -> Tensor[B]: ...
-    @_operator("floor_divide", reflected=True)
+    @bound
     def __rfloordiv__(self, other: Any) -> Tensor[B]: ...
-    @_operator("remainder")
+    @bound
     def __mod__(self, other: Any) -> Tensor[B]: ...
-    @_operator("remainder", reflected=True)
+    @bound
     def __rmod__(self, other: Any) -> Tensor[B]: ...
-    @_operator("pow", reflected=True)
+    @bound
+    def __pow__(self, other: Any) -> Tensor[B]: ...
+    @bound
     def __rpow__(self, other: Any) -> Tensor[B]: ...
-
-    def __pow__(self, other: Any) -> Tensor[B]:
-        if other.__class__ in (int, float) and other == 2 and self._dtype.kind in "fc":
-            return unary("square", self)
-        return binary("pow", self, other)  # type: ignore[no-any-return]
-
-    @_operator("less")
+    @bound
     def __lt__(self, other: Any) -> Tensor[B]: ...
-    @_operator("less_equal")
+    @bound
     def __le__(self, other: Any) -> Tensor[B]: ...
-    @_operator("greater")
+    @bound
     def __gt__(self, other: Any) -> Tensor[B]: ...
-    @_operator("greater_equal")
+    @bound
     def __ge__(self, other: Any) -> Tensor[B]: ...
-    @_operator("equal")
+    @bound
     def __eq__(self, other: Any) -> Tensor[B]: ...  # type: ignore[override]
-    @_operator("not_equal")
+    @bound
     def __ne__(self, other: Any) -> Tensor[B]: ...  # type: ignore[override]
-
-    def __and__(self, other: Any) -> Tensor[B]:
-        return binary("bitwise_and", self, other)  # type: ignore[no-any-return]
-
-    def __or__(self, other: Any) -> Tensor[B]:
-        return binary("bitwise_or", self, other)  # type: ignore[no-any-return]
-
-    def __xor__(self, other: Any) -> Tensor[B]:
-        return binary("bitwise_xor", self, other)  # type: ignore[no-any-return]
-
-    def __lshift__(self, other: Any) -> Tensor[B]:
-        return binary("bitwise_left_shift", self, other)  # type: ignore[no-any-return]
-
-    def __rshift__(self, other: Any) -> Tensor[B]:
-        return binary("bitwise_right_shift", self, other)  # type: ignore[no-any-return]
-
-    def __rlshift__(self, other: Any) -> Tensor[B]:
-        return binary("bitwise_left_shift", other, self)  # type: ignore[no-any-return]
-
-    def __rrshift__(self, other: Any) -> Tensor[B]:
-        return binary("bitwise_right_shift", other, self)  # type: ignore[no-any-return]
-
-    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
-
-    @_assigning("add")
+    @bound
+    def __and__(self, other: Any) -> Tensor[B]: ...
+    @bound
+    def __rand__(self, other: Any) -> Tensor[B]: ...
+    @bound
+    def __or__(self, other: Any) -> Tensor[B]: ...
+    @bound
+    def __ror__(self, other: Any) -> Tensor[B]: ...
+    @bound
+    def __xor__(self, other: Any) -> Tensor[B]: ...
+    @bound
+    def __rxor__(self, other: Any) -> Tensor[B]: ...
+    @bound
+    def __lshift__(self, other: Any) -> Tensor[B]: ...
+    @bound
+    def __rlshift__(self, other: Any) -> Tensor[B]: ...
+    @bound
+    def __rshift__(self, other: Any) -> Tensor[B]: ...
+    @bound
+    def __rrshift__(self, other: Any) -> Tensor[B]: ...
+    @bound
     def __iadd__(self, other: Any) -> Tensor[B]: ...
-    @_assigning("subtract")
+    @bound
     def __isub__(self, other: Any) -> Tensor[B]: ...
-    @_assigning("multiply")
+    @bound
     def __imul__(self, other: Any) -> Tensor[B]: ...
-    @_assigning("divide")
+    @bound
     def __itruediv__(self, other: Any) -> Tensor[B]: ...
-    @_assigning("floor_divide")
+    @bound
     def __ifloordiv__(self, other: Any) -> Tensor[B]: ...
-    @_assigning("remainder")
+    @bound
     def __imod__(self, other: Any) -> Tensor[B]: ...
-    @_assigning("pow")
+    @bound
     def __ipow__(self, other: Any) -> Tensor[B]: ...
-    @_assigning("bitwise_and")
+    @bound
     def __iand__(self, other: Any) -> Tensor[B]: ...
-    @_assigning("bitwise_or")
+    @bound
     def __ior__(self, other: Any) -> Tensor[B]: ...
-    @_assigning("bitwise_xor")
+    @bound
     def __ixor__(self, other: Any) -> Tensor[B]: ...
-    @_assigning("bitwise_left_shift")
+    @bound
     def __ilshift__(self, other: Any) -> Tensor[B]: ...
-    @_assigning("bitwise_right_shift")
+    @bound
     def __irshift__(self, other: Any) -> Tensor[B]: ...
-
-    def __neg__(self) -> Tensor[B]:
-        return unary("negative", self)
-
-    def __pos__(self) -> Tensor[B]:
-        return same(self)
-
-    def __abs__(self) -> Tensor[B]:
-        return unary("abs", self)
-
-    def __invert__(self) -> Tensor[B]:
-        return unary("bitwise_invert", self)
-
+    @bound
+    def __neg__(self) -> Tensor[B]: ...
+    @bound
+    def __pos__(self) -> Tensor[B]: ...
+    @bound
+    def __abs__(self) -> Tensor[B]: ...
+    @bound
+    def __invert__(self) -> Tensor[B]: ...
     @bound
     def __matmul__(self, other: Any) -> Tensor[B]: ...
     @bound
@@ -484,16 +390,11 @@ class Tensor(Generic[B]):
     def conj(self) -> Tensor[B]: ...
 
     @property
-    def real(self) -> Tensor[B]:
-        """The real part; the tensor itself if it is real."""
-        return unary("real", self) if self._dtype.kind == "c" else same(self)
-
+    @bound
+    def real(self) -> Tensor[B]: ...
     @property
-    def imag(self) -> Tensor[B]:
-        """The imaginary part of a complex tensor."""
-        if self._dtype.kind != "c":
-            raise errors.DtypeError(f"imag: expected a complex tensor, received {self._dtype}")
-        return unary("imag", self)
+    @bound
+    def imag(self) -> Tensor[B]: ...
 
     # --- gradients ---
 
@@ -619,303 +520,9 @@ def same(x: Tensor[Any]) -> Tensor[Any]:
     return wrap(x._array, x._device)
 
 
-# --- how operands meet ---------------------------------------------------------------------------
-
-
-def meet(*tensors: Tensor[Any]) -> Backend:
-    """The backend that all tensors can be lifted to: the highest of them on one chain.
-
-    Raises DeviceError, with both chains, where there is none.
-    """
-    top = tensors[0]._device
-    for x in tensors[1:]:
-        other = x._device
-        if other is not top and not _in_chain(other, top):
-            if not _in_chain(top, other):
-                return _meet_as_constants(tensors)
-            top = other
-    return top
-
-
-def _in_chain(backend: Backend, of: Backend) -> bool:
-    return any(level is backend for level in of.chain())
-
-
-def _meet_as_constants(tensors: Sequence[Tensor[Any]]) -> Backend:
-    """A transform's level takes in constants of any level: nothing is lost with what is theirs."""
-    devices = {id(x._device): x._device for x in tensors}.values()
-    for top in devices:
-        if top.template is not top and all(grounded(x._array, x._device, top) is not None for x in tensors):
-            return top
-    raise _apart(list(devices))
-
-
-def _apart(devices: Sequence[Backend]) -> errors.AdjointError:
-    """The error for tensors on backends none of which continues the others' chains."""
-    for device in devices:
-        for level in device.chain():
-            if level.ended:
-                return level.left_over("tensors that do not meet")
-    return errors.DeviceError(
-        f"tensors on {' and '.join(map(str, devices))} do not meet: neither backend is in the other's chain; move one "
-        "with to_device, or go down to a common backend with inner(); of a transform's function, make what it is "
-        "differentiated by and what else is tracked arguments of it, on one device"
-    )
-
-
-def grounded(array: Array, source: Backend, device: Backend) -> tuple[Array, Backend] | None:
-    """An array and its backend, or the same constant of one further in that is in the chain of `device`."""
-    while not _in_chain(source, device):
-        if not isinstance(source, Decorator) or source.varies(array):
-            return None
-        array, source = source.unwrap(array), source.inner
-    return array, source
-
-
-def lifted(x: Tensor[Any], device: Backend) -> Array:
-    """The array of a tensor, as a constant of `device` if it is of a backend further in.
-
-    Raises DeviceError, or EndedError, if it is of no such backend and more than a constant.
-    """
-    if x._device is device:
-        return x._array
-    found = grounded(x._array, x._device, device)
-    if found is None:
-        raise _apart([x._device, device])
-    return device.lift(*found)
-
-
-def operand(value: Any, like: Tensor[Any], name: str) -> Tensor[Any]:
-    """A tensor as it is; a copy of anything with values as a constant on the backend of `like`."""
-    if isinstance(value, Tensor):
-        return value
-    device = like._device
-    if not isinstance(value, (np.ndarray, np.generic, list, tuple)):
-        adopted = device.adopted(value)
-        if adopted is not None:
-            return wrap(adopted, device)
-    return wrap(device.from_numpy(dtypes.values_of(value, None, name), copy=True), device)
-
-
-def table(values: np.ndarray[Any, Any], like: Tensor[Any], name: str) -> Tensor[Any]:
-    """An array of our own as a constant beside `like`, in no wider dtype than its library has."""
-    return operand(values.astype(like._device.leaf.widest(values.dtype), copy=False), like, name)
-
-
-def weak(value: Any) -> TypeGuard[complex]:
-    """Whether it is one of Python's own numbers, which adapt to the dtype of the tensor they meet."""
-    return isinstance(value, Scalar) and not isinstance(value, np.generic)
-
-
-def cast(x: Tensor[Any], dtype: DType) -> Tensor[Any]:
-    """The tensor in this dtype; differentiable."""
-    return x if x._dtype is dtype else run("astype", (x,), dtype=dtype)
-
-
-def binary(name: str, x: Any, y: Any) -> Any:
-    """An elementwise primitive of two operands, one of them a tensor, with promotion.
-
-    Returns NotImplemented for operands that are no arrays, so that Python asks the other side; raises
-    DtypeError for Python's own, which know no tensors.
-    """
-    pair = []
-    for value, other in ((x, y), (y, x)):
-        if not isinstance(value, Tensor) and not weak(value):
-            if not isinstance(value, (np.ndarray, np.generic, list, tuple)) and other._device.adopted(value) is None:
-                return NotImplemented if name in ("equal", "not_equal") else foreign(value, name)
-            value = operand(value, other, name)
-        pair.append(value)
-    x, y = pair
-    if name in _LOGIC:  # all that counts of a number is whether it is zero, and numbers may be of any size
-        x, y = (int(v != 0) if weak(v) and not isinstance(v, bool) else v for v in pair)
-    if not isinstance(x, Tensor):
-        if not isinstance(y, Tensor):
-            raise errors.ArgumentError(f"{name}: expected a tensor among {x!r} and {y!r}")
-        dtype = dtypes.promote_scalar(y._dtype, x)
-    elif not isinstance(y, Tensor):
-        dtype = dtypes.promote_scalar(x._dtype, y)
-    else:
-        try:
-            dtype = dtypes.promote(x._dtype, y._dtype)
-        except errors.DtypeError as error:
-            raise errors.DtypeError(f"{name}: {error}") from None
-    if dtype.kind == "c" and name in _ORDERED:
-        raise errors.DtypeError(f"{name}: expected real numbers, received {dtype}; take abs, real or imag")
-    if name in _FLOATING:
-        dtype = dtypes.floating(dtype)
-    elif name in _NUMERIC and dtype.kind == "b":
-        dtype = dtypes.default_int
-    try:
-        pair = [cast(v, dtype) if isinstance(v, Tensor) else fitting(v, dtype, name) for v in (x, y)]
-    except errors.RangeError:
-        if name not in _COMPARISONS:
-            raise
-        # every element stands to an integer outside the dtype as zero does
-        answer = _COMPARISONS[name](*[0 if isinstance(v, Tensor) else v for v in (x, y)])
-        tensor = x if isinstance(x, Tensor) else y
-        return run("equal" if answer else "not_equal", (tensor, tensor))
-    return run(name, pair)
-
-
-def foreign(value: Any, name: str) -> Any:
-    """NotImplemented for an operand of a class that may know tensors, else a DtypeError.
-
-    Python would take a tensor for a number of repetitions of a string, if it were asked.
-    """
-    if type(value).__module__ not in ("builtins", "array", "collections"):
-        return NotImplemented
-    raise errors.DtypeError(
-        f"{name}: expected a tensor, an array or a number, received {reprlib.repr(value)} of type "
-        f"{type(value).__name__}; convert it to numbers first"
-    )
-
-
-def fitting(scalar: Any, dtype: DType, name: str) -> Any:
-    """A Python scalar that the dtype can hold; the standard knows Python's booleans among booleans only."""
-    if scalar is True or scalar is False:
-        return scalar if dtype.kind == "b" else int(scalar)
-    if dtype.kind in "iu" and not np.iinfo(dtype).min <= scalar <= np.iinfo(dtype).max:
-        raise errors.RangeError(f"{name}: {scalar} does not fit in {dtype}; convert the tensor with astype")
-    return scalar
-
-
-def known(x: Tensor[Any]) -> np.ndarray[Any, Any] | None:
-    """All values, of a batch those of every example, for checks; None where a library has not computed them yet."""
-    return x._device.known_values(x._array)
-
-
-def at_hand(x: Tensor[Any]) -> np.ndarray[Any, Any] | None:
-    """All values where it costs nothing to look at them, to choose a shorter way: where the leaf is NumPy."""
-    return x._device.values_of(x._array) if x._device.leaf.name == "numpy" else None
-
-
-def nowhere_zero(x: Tensor[Any]) -> bool:
-    """Whether it is known at no cost that no element is zero."""
-    values = at_hand(x)
-    return values is not None and bool(values.all())
-
-
-def verified(
-    x: Tensor[Any], test: Callable[[np.ndarray[Any, Any]], bool], error: Callable[[np.ndarray[Any, Any]], Exception]
-) -> Tensor[Any]:
-    """The tensor, with values that pass a test: now, or when they are computed, each part of them.
-
-    Test and error may be sent to other processes: they hold no tensors.
-    """
-    values = known(x)
-    if values is None:
-        return wrap(x._device.verified(x._array, test, error), x._device)
-    if values.size and not test(values):
-        raise error(values)
-    return x
-
-
-def unary(name: str, x: Tensor[Any]) -> Tensor[Any]:
-    """An elementwise primitive of one operand that keeps the dtype, or is of its own."""
-    return run(name, (x,))  # type: ignore[no-any-return]
-
-
-def run(name: str, operands: Sequence[Any], **parameters: Any) -> Any:
-    """Run a primitive on tensors and Python scalars that already have their dtypes.
-
-    Tensors are lifted to where they meet. A failing call is explained as a typed error. A primitive
-    of several results gives a tuple.
-    """
-    first = operands[0]
-    if len(operands) == 1:
-        device, arrays = first._device, [first._array]
-    else:
-        device = meet(*[x for x in operands if isinstance(x, Tensor)])
-        arrays = [lifted(x, device) if isinstance(x, Tensor) else x for x in operands]
-    try:
-        out = getattr(device, name)(*arrays, **parameters)
-    except Exception as error:
-        raise explain(error, device, name, arrays, parameters) from error
-    if isinstance(out, tuple):
-        return tuple([wrap(array, device) for array in out])
-    if not TABLE[name].keeps_dtype or not isinstance(first, Tensor):
-        return wrap(out, device)
-    result: Tensor[Any] = _new(Tensor)
-    result._array, result._device, result._dtype = out, device, first._dtype
-    return result
-
-
-def explain(
-    error: Exception, device: Backend, name: str, arrays: Sequence[Any], parameters: dict[str, Any]
-) -> Exception:
-    """The error a user should see for a primitive that failed: what the shape rule finds, or a wrap."""
-    vague = isinstance(error, (errors.ShapeError, errors.SingularError)) and not TABLE[name].dynamic
-    if isinstance(error, errors.AdjointError) and not vague:
-        return error
-    specs = [Spec(tuple(a.shape), device.dtype_of(a)) if hasattr(a, "shape") else a for a in arrays]
-    try:
-        if not TABLE[name].dynamic:
-            result_spec(TABLE[name], specs, parameters)
-    except errors.ShapeError as found:
-        return found if str(found).startswith(name) else type(found)(f"{name}: {found}")
-    received = ", ".join(f"{s.dtype} of shape {s.shape}" if isinstance(s, Spec) else repr(s) for s in specs)
-    if isinstance(error, np.linalg.LinAlgError):
-        fault = "not positive definite" if name == "cholesky" else "singular"
-        if name.startswith(("eig", "svd", "pinv", "lstsq")):
-            return errors.SingularError(
-                f"{name}: no singular values or eigenvalues were found; received {received}; LAPACK finds none where "
-                "nan or inf stand among the elements, which ad.isfinite shows"
-            )
-        return errors.SingularError(
-            f"{name}: a matrix is {fault}; received {received}; a small multiple of the identity added to it may help"
-        )
-    if isinstance(error, errors.AdjointError):
-        return error
-    if isinstance(error, NotImplementedError):
-        return errors.UnsupportedPrimitive(f"{device.leaf} cannot run the primitive {name!r} on {received}: {error}")
-    if isinstance(error, TypeError) and name in _WANTED:
-        return errors.DtypeError(f"{name}: expected {_WANTED[name]}, received {received}; convert with astype")
-    kinds: list[tuple[type[Exception], type[errors.AdjointError]]] = [
-        (IndexError, errors.OutOfRangeError),
-        (OverflowError, errors.RangeError),
-        (TypeError, errors.DtypeError),
-        (ValueError, errors.ArgumentError),
-    ]
-    for builtin, ours in kinds:
-        if isinstance(error, builtin):
-            return ours(f"{name}: {error}; received {received or parameters}")
-    return error
-
-
-# --- assignment ----------------------------------------------------------------------------------
-
-
-def refuse_leaf(x: Tensor[Any], what: str) -> None:
-    """Leaf tensors are what gradients are asked for: they keep their value.
-
-    The arguments of a transform's function do not matter to it as objects.
-    """
-    node = getattr(peek(x), "node", None)
-    if node is not None and node.parents == () and x._device.template is x._device:
-        raise errors.GraphError(
-            f"{what} on a leaf tensor of shape {x.shape}: the graph answers for its value; w.with_value(v) gives a "
-            "new leaf, w.detach() a constant that can be assigned to"
-        )
-
-
-def change(x: Tensor[Any], value: Tensor[Any], what: str) -> None:
-    """Give the object `x` a new value of the same shape, dtype and backend."""
-    if value._device is not x._device:
-        raise errors.DeviceError(
-            f"{what}: a tensor on {x._device} cannot take a value on {value._device}; detach() the value, or start "
-            "from a tensor there"
-        )
-    if value.shape != x.shape:
-        raise errors.ShapeError(f"{what}: the tensor has shape {x.shape} and the result {value.shape}; shapes stay")
-    if value._dtype is not x._dtype:
-        raise errors.DtypeError(
-            f"{what}: the tensor is {x._dtype} and the result {value._dtype}; dtypes stay, so write x = x.astype(...)"
-        )
-    x._array = value._array
-
-
-def bind(functions: dict[str, Callable[..., Any]]) -> None:
-    """Give the methods marked `@bound` their bodies; called once, by `adjoint.functions`."""
+def bind(functions: Mapping[str, Callable[..., Any]]) -> None:
+    """Give the methods marked `@bound` their bodies: those that are among the functions."""
     for name, method in list(vars(Tensor).items()):
-        if getattr(method, "_bound", False):
-            setattr(Tensor, name, functions[name])
+        marked = method.fget if isinstance(method, property) else method
+        if getattr(marked, "_bound", False) and name in functions:
+            setattr(Tensor, name, property(functions[name]) if marked is not method else functions[name])

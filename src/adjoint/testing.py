@@ -23,7 +23,8 @@ from adjoint.devices import active_level, creating_on
 from adjoint.devices import device as find_device
 from adjoint.functions.creation import asarray, from_inner
 from adjoint.functions.gradients import backward, require_grad
-from adjoint.tensor import Tensor, lifted, wrap
+from adjoint.operands import lifted
+from adjoint.tensor import Tensor, wrap
 
 __all__ = ["check_grads", "trace_origins"]
 

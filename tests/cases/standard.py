@@ -22,6 +22,8 @@ CASES: dict[str, list[Case]] = {
             (np.zeros(0), np.asarray([1.0])),
             (np.asarray([2, 2, 2]), np.asarray([2, 0, 3])),
             (_LINES, np.asarray([[0.5, 0.3, 9.0], [0.3, -1.0, 0.35]])),
+            (np.asarray([0.5, np.inf, np.nan]), np.asarray([0.0, 2.0, np.inf, np.nan])),
+            (np.asarray([[1.0, np.nan], [np.nan, np.nan]]), np.asarray([[2.0, np.nan], [-np.inf, np.inf]])),
             (np.zeros((0, 3)), np.zeros((0, 2))),
         ]
         for side in ("left", "right")

@@ -24,7 +24,6 @@ from adjoint.backend import Array, Backend, Implementation, Leaf
 from adjoint.backends import composed, convolution, matrices, special
 from adjoint.backends.numpy import linalg as numpy_linalg
 from adjoint.backends.numpy import random
-from adjoint.backends.searching import searchsorted_lines
 from adjoint.primitives import ARRAY, DType, Key, Primitive, Shape, adjacent, broadcast_shapes, index_shape
 
 _DTYPES = (
@@ -168,7 +167,7 @@ class _Placed:
 
 def _written(x: Array, key: Any, value: Array) -> Array:
     """An array that nobody else holds with a value at a key, also where a library's arrays never change."""
-    return importlib.import_module("array_api_extra").at(x, key).set(value)
+    return needed("array_api_extra", "array-api").at(x, key).set(value)
 
 
 # --- elementwise ---------------------------------------------------------------------------------
@@ -461,7 +460,8 @@ def _topk(xp: Any, x: Array, *, k: int, axis: int, largest: bool) -> tuple[Array
 def _searchsorted(xp: Any, x: Array, values: Array, *, side: str) -> Array:
     if x.ndim == 1:
         return xp.astype(xp.searchsorted(x, values, side=side), xp.int64, copy=False)
-    return searchsorted_lines(xp, x, values, side=side)
+    found = needed("array_api_extra", "array-api").searchsorted(x, values, side=side)
+    return xp.astype(found, xp.int64, copy=False)
 
 
 def _nonzero(xp: Any, x: Array) -> Array:

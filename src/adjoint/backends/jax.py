@@ -450,7 +450,8 @@ def _max_pool_pullback(
     none = xp.zeros((), dtype=g.dtype)
     left, pulled = xp.ones(best.shape, dtype=bool), None
     for key in places(kernel, stride, dilation, best.shape[lead:]):
-        hit = left & (wide[(..., *key)] == best)
+        part = wide[(..., *key)]
+        hit = left & ((part == best) | xp.isnan(part))
         left = left & ~hit
         around = [(0, 0, 0)] * lead + [
             (entry.start, n - entry.stop, s - 1) for entry, n, s in zip(key, wide.shape[lead:], stride, strict=True)

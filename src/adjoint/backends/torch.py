@@ -13,7 +13,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Array, Implementation
-from adjoint.backends import array_api, composed, convolution
+from adjoint.backends import array_api, composed, convolution, matrices
 from adjoint.backends.array_api import ArrayAPI, labels_error, needed
 from adjoint.primitives import ARRAY, TABLE, Key, Primitive, Shape
 
@@ -231,6 +231,16 @@ def _filled(key: Key, arrays: tuple[Array, ...]) -> tuple[Any, ...]:
     return tuple([next(rest).long() if entry is ARRAY else entry for entry in key])
 
 
+def _searchsorted(B: Torch, x: Array, values: Array, *, side: str) -> Array:
+    """With nans, which PyTorch's bisection does not compare, after all numbers."""
+    torch, right = B.torch, side == "right"
+    if not x.is_floating_point():
+        return torch.searchsorted(x, values, right=right)
+    numbers = (~x.isnan()).sum(-1, keepdim=x.ndim > 1)
+    found = torch.searchsorted(x.nan_to_num(math.inf, math.inf, -math.inf), values, right=right)
+    return torch.where(values.isnan(), x.shape[-1] if right else numbers, torch.minimum(found, numbers))
+
+
 # --- Fourier transforms --------------------------------------------------------------------------
 
 
@@ -250,15 +260,31 @@ def _fourier(name: str) -> Callable[..., Array]:
 # --- linear algebra ------------------------------------------------------------------------------
 
 
-def _linalg(name: str, finish: Callable[[Array], Array] = lambda out: out) -> Callable[..., Array]:
-    """A function of torch.linalg, with NumPy's error where a matrix is singular."""
+def _regular(run: Callable[..., Array]) -> Callable[..., Array]:
+    """With NumPy's error where a matrix is singular."""
 
-    def run(B: Torch, *operands: Array, **how: Any) -> Array:
-        linalg = B.torch.linalg
+    def regular(B: Torch, *operands: Array, **how: Any) -> Array:
         try:
-            return finish(getattr(linalg, name)(*operands, **how))
-        except linalg.LinAlgError as error:
+            return run(B, *operands, **how)
+        except B.torch.linalg.LinAlgError as error:
             raise np.linalg.LinAlgError(str(error)) from error
+
+    return regular
+
+
+def _linalg(name: str, finish: Callable[[Array], Array] = lambda out: out) -> Callable[..., Array]:
+    """A function of torch.linalg."""
+    return _regular(lambda B, *operands, **how: finish(getattr(B.torch.linalg, name)(*operands, **how)))
+
+
+def _eig(name: str, finish: Callable[[Array], Array]) -> Callable[..., Array]:
+    """Of finite matrices, as NumPy has it: LAPACK may look for eigenvalues of others without end."""
+    found = _linalg(name, finish)
+
+    def run(B: Torch, x: Array) -> Array:
+        if not x.isfinite().all():
+            raise np.linalg.LinAlgError("matrices must be finite")
+        return found(B, x)
 
     return run
 
@@ -374,12 +400,17 @@ Torch.deviations = {
     "index": _index,
     "index_set": _index_set,
     "index_add": _index_add,
+    "searchsorted": _searchsorted,
     **{name: _fourier(name) for name in ("fft", "rfft", "hfft")},
-    **{name: _linalg(name) for name in "inv solve cholesky det eig eigvals eigvalsh svdvals".split()},
+    **{name: _linalg(name) for name in "inv solve cholesky det eigvalsh svdvals".split()},
     **{name: _linalg(name, tuple) for name in ("slogdet", "eigh")},
+    "eig": _eig("eig", tuple),
+    "eigvals": _eig("eigvals", lambda out: out),
     "svd": _linalg("svd", tuple),
     "expm": _linalg("matrix_exp"),
     "lu": _lu,
+    "cofactor": _regular(lambda B, x: matrices.cofactor(B.xp, x)),
+    "cofactor_pullback": _regular(lambda B, *operands: matrices.cofactor_pullback(B.xp, *operands)),
     "qr": _qr,
     "solve_triangular": _solve_triangular,
     "conv": _conv,

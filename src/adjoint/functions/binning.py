@@ -14,8 +14,9 @@ from adjoint.functions.elementwise import where
 from adjoint.functions.indexing import searchsorted
 from adjoint.functions.manipulation import flip, reshape
 from adjoint.functions.reductions import as_flag, max, min, sum
+from adjoint.operands import cast, known, operand, run, weak
 from adjoint.primitives import ARRAY
-from adjoint.tensor import Tensor, cast, known, operand, run, weak
+from adjoint.tensor import Tensor
 
 B = TypeVar("B", bound=Backend)
 

@@ -13,7 +13,8 @@ from adjoint.functions.creation import as_integer, as_number, as_tensor, as_tens
 from adjoint.functions.elementwise import where
 from adjoint.functions.manipulation import broadcast_to, concat, expand_dims, flip, reshape
 from adjoint.functions.reductions import as_axes, as_axis, as_flag, sum
-from adjoint.tensor import Axis, Tensor, operand, run, weak
+from adjoint.operands import operand, run, weak
+from adjoint.tensor import Axis, Tensor
 
 B = TypeVar("B", bound=Backend)
 

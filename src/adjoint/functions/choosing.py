@@ -14,7 +14,8 @@ from adjoint.functions.creation import as_number, as_tensor, as_tensors, inexact
 from adjoint.functions.elementwise import where
 from adjoint.functions.reductions import all as every
 from adjoint.functions.reductions import as_flag
-from adjoint.tensor import Tensor, cast, operand, run
+from adjoint.operands import cast, operand, run
+from adjoint.tensor import Tensor
 
 B = TypeVar("B", bound=Backend)
 

@@ -16,8 +16,9 @@ from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import active_level, default_device, foreign, home
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
+from adjoint.operands import cast, explain, fitting, known, operand, run, weak
 from adjoint.primitives import Shape
-from adjoint.tensor import Tensor, cast, explain, fitting, known, operand, refuse_ended, run, same, weak, wrap
+from adjoint.tensor import Tensor, refuse_ended, same, wrap
 
 D = TypeVar("D", bound=Backend)
 Default = Tensor[Autodiff[NumPy]]

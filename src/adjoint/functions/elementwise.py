@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_tensor, as_tensors, inexact
-from adjoint.tensor import Tensor, binary, cast, fitting, operand, run, same, unary, weak
+from adjoint.operands import binary, cast, fitting, operand, run, unary, weak
+from adjoint.tensor import Tensor, same
 
 B = TypeVar("B", bound=Backend)
 F = TypeVar("F", bound=Callable[..., Any])
@@ -408,13 +409,17 @@ def conj(x: Tensor[B], /) -> Tensor[B]:
 
 
 def real(x: Tensor[B], /) -> Tensor[B]:
-    """The real part."""
-    return as_tensor(x, "real").real
+    """The real part; the tensor itself if it is real."""
+    x = as_tensor(x, "real")
+    return unary("real", x) if x.dtype.kind == "c" else same(x)
 
 
 def imag(x: Tensor[B], /) -> Tensor[B]:
     """The imaginary part. Raises DtypeError for a real tensor."""
-    return as_tensor(x, "imag").imag
+    x = as_tensor(x, "imag")
+    if x.dtype.kind != "c":
+        raise errors.DtypeError(f"imag: expected a complex tensor, received {x.dtype}")
+    return unary("imag", x)
 
 
 # --- comparisons and logic: boolean, without derivatives ---

@@ -15,8 +15,9 @@ from adjoint.dtypes import DType
 from adjoint.functions.creation import tensor as make
 from adjoint.graph.nodes import Key, Leaf, Node, Var, leaf_of, living_leaf, remember
 from adjoint.graph.origins import Origin
+from adjoint.operands import cast, grounded
 from adjoint.primitives import Shape
-from adjoint.tensor import Tensor, cast, grounded, refuse_ended, same, wrap
+from adjoint.tensor import Tensor, refuse_ended, same, wrap
 
 J = TypeVar("J", bound=Backend, covariant=True)
 T = TypeVar("T")

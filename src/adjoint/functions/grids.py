@@ -10,7 +10,8 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.functions.creation import ShapeLike, as_integer, as_number, as_shape, as_tensor, asarray
-from adjoint.tensor import Tensor, cast, verified
+from adjoint.operands import cast, verified
+from adjoint.tensor import Tensor
 
 
 def tri(rows: int, columns: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor[Any]:

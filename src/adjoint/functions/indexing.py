@@ -17,10 +17,7 @@ from adjoint.backend import Array, Backend, Decorator
 from adjoint.functions.creation import as_tensor, as_tensors, integers
 from adjoint.functions.elementwise import where
 from adjoint.functions.reductions import as_axis
-from adjoint.primitives import ARRAY, Key, Shape, broadcast_shapes, index_shape
-from adjoint.tensor import (
-    Tensor,
-    _new,
+from adjoint.operands import (
     cast,
     explain,
     fitting,
@@ -28,18 +25,14 @@ from adjoint.tensor import (
     lifted,
     meet,
     operand,
-    own,
-    owning,
-    owns,
-    peek,
-    refuse_ended,
     refuse_leaf,
     run,
     table,
     verified,
     weak,
-    wrap,
 )
+from adjoint.primitives import ARRAY, Key, Shape, broadcast_shapes, index_shape
+from adjoint.tensor import Tensor, _new, own, owning, owns, peek, refuse_ended, wrap
 
 B = TypeVar("B", bound=Backend)
 

@@ -17,9 +17,10 @@ from adjoint.devices import default_device
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
 from adjoint.functions.creation import as_shape
+from adjoint.operands import weak
 from adjoint.primitives import Shape, real_dtype
 from adjoint.primitives import broadcast_shapes as shapes_together
-from adjoint.tensor import Tensor, weak
+from adjoint.tensor import Tensor
 
 _VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 # the standard's data types, which float16 is not among

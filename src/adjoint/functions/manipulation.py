@@ -12,8 +12,9 @@ from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_constant, as_integer, as_shape, as_tensor, as_tensors, integers
 from adjoint.functions.reductions import as_axes, as_axis
+from adjoint.operands import run
 from adjoint.primitives import broadcast_shapes
-from adjoint.tensor import Axis, Tensor, run, wrap
+from adjoint.tensor import Axis, Tensor, wrap
 
 B = TypeVar("B", bound=Backend)
 

@@ -13,8 +13,9 @@ from adjoint.functions.creation import as_integer, as_shape, as_tensor, as_tenso
 from adjoint.functions.indexing import as_key, as_places
 from adjoint.functions.manipulation import broadcast_to, moveaxis, reshape
 from adjoint.functions.reductions import as_axis
+from adjoint.operands import at_hand, cast, operand, run, verified
 from adjoint.primitives import ARRAY, index_shape
-from adjoint.tensor import Tensor, at_hand, cast, operand, run, verified
+from adjoint.tensor import Tensor
 
 B = TypeVar("B", bound=Backend)
 

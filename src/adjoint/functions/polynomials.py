@@ -12,8 +12,9 @@ from adjoint.functions.calculus import convolve, vander
 from adjoint.functions.creation import as_integer, as_tensor, as_tensors, inexact
 from adjoint.functions.elementwise import where
 from adjoint.functions.manipulation import pad, reshape
+from adjoint.operands import cast, operand, run
 from adjoint.primitives import real_dtype
-from adjoint.tensor import Tensor, cast, operand, run
+from adjoint.tensor import Tensor
 
 B = TypeVar("B", bound=Backend)
 

@@ -16,8 +16,9 @@ from adjoint.functions.creation import arange, as_tensors, integers
 from adjoint.functions.manipulation import broadcast_to, expand_dims, permute_dims, reshape, squeeze
 from adjoint.functions.reductions import as_axis
 from adjoint.functions.reductions import sum as total
+from adjoint.operands import change, foreign, operand, refuse_leaf, run, weak
 from adjoint.primitives import Shape, broadcast_shapes
-from adjoint.tensor import Tensor, change, foreign, operand, refuse_leaf, run, same, weak
+from adjoint.tensor import Tensor, same
 
 B = TypeVar("B", bound=Backend)
 

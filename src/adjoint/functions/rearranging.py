@@ -13,8 +13,9 @@ from adjoint.functions.creation import as_integer, as_tensor, as_tensors, intege
 from adjoint.functions.indexing import take
 from adjoint.functions.manipulation import broadcast_to, concat, flip, moveaxis, permute_dims, reshape
 from adjoint.functions.reductions import as_axes, as_axis
+from adjoint.operands import operand, run
 from adjoint.primitives import ARRAY
-from adjoint.tensor import Axis, Tensor, operand, run, same
+from adjoint.tensor import Axis, Tensor, same
 
 B = TypeVar("B", bound=Backend)
 

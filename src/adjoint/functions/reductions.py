@@ -10,7 +10,8 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_number, as_tensor, as_tensors, inexact, integers
-from adjoint.tensor import Axis, Tensor, cast, run
+from adjoint.operands import cast, run
+from adjoint.tensor import Axis, Tensor
 
 B = TypeVar("B", bound=Backend)
 

@@ -11,8 +11,9 @@ from adjoint.dtypes import int64
 from adjoint.functions.creation import as_tensor, as_tensors, full, made
 from adjoint.functions.indexing import as_limits, nonzero, searchsorted
 from adjoint.functions.reductions import cumulative_sum, diff
+from adjoint.operands import cast, known, run
 from adjoint.primitives import ARRAY
-from adjoint.tensor import Tensor, cast, known, run
+from adjoint.tensor import Tensor
 
 B = TypeVar("B", bound=Backend)
 

@@ -29,8 +29,9 @@ from adjoint.functions.reductions import (
     prod,
     sum,
 )
+from adjoint.operands import cast, operand, run, table
 from adjoint.primitives import ARRAY
-from adjoint.tensor import Axis, Tensor, cast, operand, run, table
+from adjoint.tensor import Axis, Tensor
 
 B = TypeVar("B", bound=Backend)
 

@@ -10,8 +10,9 @@ import numpy as np
 from adjoint import errors
 from adjoint.functions.creation import as_number, inexact
 from adjoint.functions.manipulation import expand_dims
+from adjoint.operands import cast, operand
 from adjoint.primitives import real_dtype
-from adjoint.tensor import Tensor, cast, operand
+from adjoint.tensor import Tensor
 
 
 def matrices_of(value: Any, name: str) -> Tensor[Any]:

@@ -13,8 +13,9 @@ from adjoint.backend import Backend
 from adjoint.functions.creation import as_tensors
 from adjoint.functions.reductions import as_flag
 from adjoint.linalg.checks import matrices_of, square
+from adjoint.operands import run
 from adjoint.primitives import broadcast_shapes
-from adjoint.tensor import Tensor, run, wrap
+from adjoint.tensor import Tensor, wrap
 
 B = TypeVar("B", bound=Backend)
 

@@ -13,7 +13,8 @@ from adjoint.functions.reductions import as_axes, as_axis, as_flag, max, min, su
 from adjoint.linalg.checks import matrices_of, relative, square
 from adjoint.linalg.factors import svdvals
 from adjoint.linalg.products import inv
-from adjoint.tensor import Axis, Tensor, cast, nowhere_zero, run
+from adjoint.operands import cast, nowhere_zero, run
+from adjoint.tensor import Axis, Tensor
 
 B = TypeVar("B", bound=Backend)
 

@@ -13,8 +13,9 @@ from adjoint.functions.products import matmul
 from adjoint.functions.rearranging import diagonal as diagonal_of
 from adjoint.functions.reductions import sum as total
 from adjoint.linalg.checks import square
+from adjoint.operands import run
 from adjoint.primitives import broadcast_shapes
-from adjoint.tensor import Tensor, run, same, wrap
+from adjoint.tensor import Tensor, same, wrap
 
 B = TypeVar("B", bound=Backend)
 

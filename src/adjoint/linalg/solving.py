@@ -12,7 +12,8 @@ from adjoint.functions.products import matmul
 from adjoint.functions.reductions import as_flag, sum
 from adjoint.linalg.checks import matrices_of, relative, square
 from adjoint.linalg.factors import adjoint
-from adjoint.tensor import Tensor, run
+from adjoint.operands import run
+from adjoint.tensor import Tensor
 
 B = TypeVar("B", bound=Backend)
 

@@ -13,7 +13,8 @@ from adjoint.functions.elementwise import log, tanh, where
 from adjoint.functions.manipulation import reshape
 from adjoint.functions.reductions import argmax, as_axis
 from adjoint.nn.arguments import real
-from adjoint.tensor import Tensor, operand, run
+from adjoint.operands import operand, run
+from adjoint.tensor import Tensor
 
 B = TypeVar("B", bound=Backend)
 

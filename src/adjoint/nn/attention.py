@@ -13,8 +13,9 @@ from adjoint.functions.manipulation import broadcast_to, repeat, tril
 from adjoint.functions.products import matmul
 from adjoint.nn.arguments import real
 from adjoint.nn.layers import dropout
+from adjoint.operands import cast, operand, run
 from adjoint.primitives import broadcast_shapes
-from adjoint.tensor import Tensor, cast, operand, run
+from adjoint.tensor import Tensor
 
 B = TypeVar("B", bound=Backend)
 NAME = "scaled_dot_product_attention"

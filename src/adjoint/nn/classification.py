@@ -17,7 +17,8 @@ from adjoint.functions.placing import put_along_axis
 from adjoint.nn.activations import logsigmoid
 from adjoint.nn.arguments import real, reduced
 from adjoint.nn.losses import above, both
-from adjoint.tensor import Tensor, cast, known, operand, run, verified
+from adjoint.operands import cast, known, operand, run, verified
+from adjoint.tensor import Tensor
 
 B = TypeVar("B", bound=Backend)
 

@@ -9,8 +9,9 @@ from adjoint.backend import Backend
 from adjoint.functions.creation import as_tensors, inexact
 from adjoint.functions.manipulation import expand_dims, pad, reshape, squeeze
 from adjoint.nn.arguments import Sizes, positive, sizes
+from adjoint.operands import cast, operand, run
 from adjoint.primitives import conv_shape
-from adjoint.tensor import Tensor, cast, operand, run
+from adjoint.tensor import Tensor
 
 B = TypeVar("B", bound=Backend)
 

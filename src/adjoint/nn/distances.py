@@ -15,8 +15,9 @@ from adjoint.functions.products import vecdot
 from adjoint.functions.reductions import as_axis
 from adjoint.nn.arguments import real, reduced
 from adjoint.nn.losses import above, both
+from adjoint.operands import operand
 from adjoint.primitives import broadcast_shapes
-from adjoint.tensor import Tensor, operand
+from adjoint.tensor import Tensor
 
 B = TypeVar("B", bound=Backend)
 

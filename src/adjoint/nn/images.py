@@ -18,8 +18,9 @@ from adjoint.functions.manipulation import moveaxis, permute_dims, reshape
 from adjoint.functions.manipulation import pad as padded_by_constant
 from adjoint.nn.arguments import Sizes, real, sizes
 from adjoint.nn.pooling import adaptive_average
+from adjoint.operands import run
 from adjoint.primitives import conv_size
-from adjoint.tensor import Tensor, run
+from adjoint.tensor import Tensor
 
 B = TypeVar("B", bound=Backend)
 

@@ -15,8 +15,9 @@ from adjoint.functions.manipulation import expand_dims
 from adjoint.functions.placing import segment_max, segment_mean, segment_sum
 from adjoint.functions.products import matmul
 from adjoint.nn.arguments import images, real
+from adjoint.operands import operand, verified
 from adjoint.random import bernoulli
-from adjoint.tensor import Tensor, operand, verified
+from adjoint.tensor import Tensor
 
 B = TypeVar("B", bound=Backend)
 

@@ -13,8 +13,9 @@ from adjoint.functions.creation import as_number, as_tensors
 from adjoint.functions.elementwise import abs as size_of
 from adjoint.functions.elementwise import divide, exp, log, log1p, square, where
 from adjoint.nn.arguments import real, reduced
+from adjoint.operands import at_hand, known, nowhere_zero, operand, run
 from adjoint.primitives import broadcast_shapes
-from adjoint.tensor import Tensor, at_hand, known, nowhere_zero, operand, run
+from adjoint.tensor import Tensor
 
 B = TypeVar("B", bound=Backend)
 

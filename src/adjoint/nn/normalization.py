@@ -13,7 +13,8 @@ from adjoint.functions.creation import as_number, integers, ones, zeros
 from adjoint.functions.elementwise import sqrt
 from adjoint.functions.manipulation import moveaxis, reshape
 from adjoint.nn.arguments import positive, real
-from adjoint.tensor import Tensor, cast, operand, run
+from adjoint.operands import cast, operand, run
+from adjoint.tensor import Tensor
 
 B = TypeVar("B", bound=Backend)
 

@@ -17,8 +17,9 @@ from adjoint.functions.manipulation import reshape
 from adjoint.functions.placing import put_along_axis
 from adjoint.functions.reductions import argmax
 from adjoint.nn.arguments import Sizes, images, sizes
+from adjoint.operands import cast, nowhere_zero, operand, run, verified
 from adjoint.primitives import Shape, window_shape
-from adjoint.tensor import Tensor, cast, nowhere_zero, operand, run, verified
+from adjoint.tensor import Tensor
 
 B = TypeVar("B", bound=Backend)
 

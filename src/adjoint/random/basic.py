@@ -13,7 +13,8 @@ from adjoint.backend import Backend
 from adjoint.dtypes import DType
 from adjoint.functions.creation import Default, _place, as_shape
 from adjoint.functions.indexing import take
-from adjoint.tensor import Tensor, known, wrap
+from adjoint.operands import known
+from adjoint.tensor import Tensor, wrap
 
 __all__ = ["bernoulli", "integers", "normal", "permutation", "seed", "uniform"]
 

@@ -20,9 +20,10 @@ from adjoint.functions.elementwise import tan as tangent
 from adjoint.functions.manipulation import expand_dims, squeeze
 from adjoint.functions.products import matmul
 from adjoint.linalg import cholesky
+from adjoint.operands import cast, known
 from adjoint.random.parameters import ANY, NOT_NEGATIVE, POSITIVE, Draw, ShapeLike
 from adjoint.special import erfc, erfcinv, expit, softmax
-from adjoint.tensor import Tensor, cast, known
+from adjoint.tensor import Tensor
 
 
 def exponential(

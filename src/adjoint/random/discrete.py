@@ -16,6 +16,7 @@ from adjoint.functions.creation import as_shape
 from adjoint.functions.elementwise import floor, log, log1p, minimum, where
 from adjoint.functions.indexing import argsort, searchsorted, take
 from adjoint.functions.reductions import argmax, as_axis
+from adjoint.operands import known
 from adjoint.random.basic import integers, permutation
 from adjoint.random.parameters import (
     ANY,
@@ -27,7 +28,7 @@ from adjoint.random.parameters import (
     ShapeLike,
     fits,
 )
-from adjoint.tensor import Tensor, known
+from adjoint.tensor import Tensor
 
 B = TypeVar("B", bound=Backend)
 

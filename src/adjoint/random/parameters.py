@@ -13,8 +13,9 @@ from adjoint.devices import active_level
 from adjoint.dtypes import DType
 from adjoint.functions.creation import _place, as_shape
 from adjoint.functions.elementwise import maximum
+from adjoint.operands import cast, explain, lifted, meet, verified
 from adjoint.primitives import Shape, broadcast_shapes
-from adjoint.tensor import Tensor, cast, explain, lifted, meet, verified, wrap
+from adjoint.tensor import Tensor, wrap
 
 ShapeLike = int | Sequence[int]
 Test = tuple[Callable[[Any], Any], str]  # what holds of valid values, and its wording

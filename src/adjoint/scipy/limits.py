@@ -9,6 +9,7 @@ import numpy as np
 
 from adjoint import errors, trees
 from adjoint.functions.products import vecdot
+from adjoint.operands import cast
 from adjoint.scipy.spaces import (
     Curvature,
     Space,
@@ -20,7 +21,7 @@ from adjoint.scipy.spaces import (
     optimizers,
     values_of,
 )
-from adjoint.tensor import Tensor, cast
+from adjoint.tensor import Tensor
 from adjoint.transforms.jacobians import jacobian
 
 

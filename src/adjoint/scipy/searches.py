@@ -11,6 +11,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.functions.creation import as_number
+from adjoint.operands import cast
 from adjoint.scipy.limits import check_inside, vector_bounds, vector_constraints, vector_limits
 from adjoint.scipy.spaces import (
     Curvature,
@@ -23,7 +24,6 @@ from adjoint.scipy.spaces import (
     optimizers,
     values_of,
 )
-from adjoint.tensor import cast
 from adjoint.transforms.calls import Function, check_callable
 from adjoint.transforms.forward import linearize
 from adjoint.transforms.jacobians import hessian, jacobian

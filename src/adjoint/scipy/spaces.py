@@ -10,7 +10,8 @@ import numpy as np
 
 from adjoint import errors, trees
 from adjoint.functions.manipulation import concat
-from adjoint.tensor import Tensor, cast, wrap
+from adjoint.operands import cast
+from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.calls import Function, array_of, base_of, check_callable, constants, is_numeric, to_numpy
 from adjoint.transforms.forward import linearize
 from adjoint.transforms.reverse import grad

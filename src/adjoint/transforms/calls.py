@@ -19,7 +19,8 @@ from adjoint.backend import Array, Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
 from adjoint.devices import active_level, chosen_device, default_device, observed_leaf
-from adjoint.tensor import Tensor, grounded, lifted, refuse_ended, wrap
+from adjoint.operands import grounded, lifted
+from adjoint.tensor import Tensor, refuse_ended, wrap
 from adjoint.transforms.libraries import of_any_library
 
 Function = Callable[..., Any]

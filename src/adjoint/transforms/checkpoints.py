@@ -17,7 +17,8 @@ from adjoint.backend import Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import active_level, running_on
 from adjoint.graph.recipes import MATMULS, NOTHING, Budget, Policy
-from adjoint.tensor import Tensor, lifted, meet, refuse_ended, wrap
+from adjoint.operands import lifted, meet
+from adjoint.tensor import Tensor, refuse_ended, wrap
 from adjoint.transforms.calls import Function, named
 
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from adjoint import errors, trees
 from adjoint.devices import active_level, default_device, observed_leaf
-from adjoint.tensor import Tensor, cast, lifted, meet, refuse_ended, same, wrap
+from adjoint.operands import cast, lifted, meet
+from adjoint.tensor import Tensor, refuse_ended, same, wrap
 from adjoint.transforms.calls import Function, array_of, check_callable, to_numpy, zeros_like
 from adjoint.transforms.levels import Rules, Tensors, apply
 from adjoint.transforms.libraries import of_any_library

@@ -19,7 +19,8 @@ from adjoint.decorators.dependence import Dependence, Dependent, whole
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.decorators.taylor import Series, Taylor
 from adjoint.devices import running_on
-from adjoint.tensor import Tensor, lifted, meet, run, wrap
+from adjoint.operands import lifted, meet, run
+from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.calls import zeros_like
 
 Tensors = list[Tensor[Any]]

@@ -13,7 +13,8 @@ from adjoint import errors
 from adjoint.backend import Backend, Leaf, RandomKey, replayed
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import active_level, default_device
-from adjoint.tensor import Tensor, lifted, meet, wrap
+from adjoint.operands import lifted, meet
+from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.batches import vmap
 from adjoint.transforms.calls import zeros_like
 from adjoint.transforms.forward import jvp

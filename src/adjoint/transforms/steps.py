@@ -12,8 +12,9 @@ from adjoint.backend import Array, Backend, Decorator, RandomKey, replayed
 from adjoint.decorators.batched import Batched
 from adjoint.devices import active_level
 from adjoint.dtypes import DType
+from adjoint.operands import run, weak
 from adjoint.primitives import Shape
-from adjoint.tensor import Scalar, Tensor, run, same, weak, wrap
+from adjoint.tensor import Scalar, Tensor, same, wrap
 from adjoint.transforms.calls import Function, is_array
 from adjoint.transforms.levels import Tensors
 

@@ -66,8 +66,11 @@ def _max_pool_pullback(g: Array, x: Array, *, kernel: Shape, stride: Shape, padd
     for i, (n, s) in enumerate(zip(counts, stride, strict=True)):
         pulled[(..., slice(n * s, None), *[slice(None)] * (len(kernel) - i - 1))] = 0
     left = None  # windows whose largest element has not come yet
+    spoiled = np.isnan(out).any()
     for key in places(kernel, stride, dilation, counts):
         hit = np.equal(wide[(..., *key)], out)
+        if spoiled:
+            hit |= np.isnan(wide[(..., *key)])
         if left is None:
             left = np.logical_not(hit)
         else:
