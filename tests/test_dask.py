@@ -82,8 +82,41 @@ def test_dask_arrays_that_are_refused(lazy: list[int]) -> None:
     x = da.from_array(ROWS, chunks=2)
     with pytest.raises(errors.ShapeError, match="compute_chunk_sizes"):
         ad.asarray(x[x > 1], device=SMALL)
-    with pytest.raises(errors.DtypeError, match="object"):
-        ad.asarray(x.astype(object), device=SMALL)
+    sparse = x.map_blocks(pytest.importorskip("scipy.sparse").csr_array)
+    for array, message in (
+        (x.astype(object), "object"), (x.astype("M8[s]"), "datetime64"), (x.astype("longdouble"), "float128"),
+        (da.ma.masked_greater(x, 1), "masked arrays"), (sparse, "chunks are scipy"),
+    ):  # fmt: skip
+        with pytest.raises(errors.DtypeError, match=message):
+            ad.asarray(array, device=SMALL)
+
+
+def test_bytes_in_another_order_are_turned_round(lazy: list[int]) -> None:
+    x = ad.asarray(da.from_array(ROWS.astype(">f8"), chunks=2), device=SMALL)
+    assert x.dtype is ad.float64
+    lazy.append(1)
+    np.testing.assert_array_equal((x * 1).numpy(), ROWS)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: (x.max(axis=0) ** 2).sum(), lambda x: ad.argmax(x, axis=0), lambda x: ad.sort(x, axis=0),
+    lambda x: ad.special.logsumexp(x, axis=0), lambda x: ad.linalg.norm(x, ord=np.inf), lambda x: x[[4, 0]],
+])  # fmt: skip
+def test_chunks_without_elements(f: Any, lazy: list[int]) -> None:
+    """A filter leaves some of them."""
+    given = da.from_array(ROWS, chunks=((0, 2, 0, 3), (4,)))
+    x = ad.asarray(given, device=LEVEL).require_grad()
+    out = f(x)
+    found = [out, out.sum().backward()[x]] if out.is_tracked() else [out]
+    lazy.append(1)
+    y = ad.tensor(ROWS, device="autodiff<numpy>").require_grad()
+    out = f(y)
+    for values, expected in zip(
+        ad.compute(found), [out, *out.sum().backward().values()] if out.is_tracked() else [out], strict=True
+    ):
+        np.testing.assert_allclose(values, expected.numpy(), rtol=1e-12)
+    nothing = ad.asarray(da.zeros((0, 4), chunks=((0, 0), 4)), device=SMALL)
+    assert nothing.sum().item() == 0
 
 
 def test_what_people_see_is_not_computed(lazy: list[int]) -> None:
@@ -164,6 +197,21 @@ def test_inside_of_transforms(lazy: list[int]) -> None:
         np.testing.assert_allclose(y, expected, rtol=1e-12)
 
 
+def test_a_mask_is_assigned_to_without_computing(lazy: list[int]) -> None:
+    found = []
+    for device in (LEVEL, ad.Autodiff(ad.NumPy())):
+        x = ad.asarray(ROWS, device=device).require_grad()
+        v = ad.asarray(np.arange(4.0), device=device).require_grad()
+        y = x * x
+        y[y > 1] = 0.5
+        y[y[:, 1] > 0.2] = v
+        gradient = (y * y).sum().backward()
+        found += [y, gradient[x], gradient[v]]
+    lazy.append(1)
+    for out, expected in zip(found[:3], found[3:], strict=True):
+        np.testing.assert_array_equal(out.numpy(), expected.numpy())
+
+
 # --- chunks ---
 
 
@@ -182,6 +230,18 @@ def test_primitives_keep_chunks(lazy: list[int]) -> None:
         ad.take(x, ad.tensor([1, 1], device=SMALL), axis=1), ad.nn.layer_norm(x, (4,)),
     ):  # fmt: skip
         assert blocks(out)[0] == (2, 2, 2)
+
+
+def test_moving_to_other_chunks_computes_nothing(lazy: list[int]) -> None:
+    x = ad.asarray(da.from_array(ROWS, chunks=(3, 4)), device="autodiff<dask>").require_grad()
+    moved = (x * x).to_device(SMALL)
+    assert moved.device is LEVEL
+    assert blocks(moved.detach()) == ((2, 2, 1), (2, 2))
+    back = moved.to_device(ad.Dask())
+    assert blocks(back.detach()) == ((2, 2, 1), (2, 2))
+    gradient = (back * moved.detach().to_device(ad.Dask())).sum().backward()[x]
+    lazy.append(1)
+    np.testing.assert_array_equal(gradient.numpy(), 2 * ROWS**3)
 
 
 def test_what_is_broadcast_takes_the_chunks_of_what_it_meets(lazy: list[int]) -> None:
@@ -332,6 +392,18 @@ def test_public_functions_build_one_graph(name: str, lazy: list[int], data: Any)
         np.testing.assert_allclose(x, y.numpy(), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("scheduler", ["threads", "processes"])
+def test_schedulers_without_a_cluster(scheduler: str) -> None:
+    x = ad.asarray(da.from_array(ROWS, chunks=(2, 3)), device="autodiff<dask>")
+    w = ad.asarray(np.linspace(-1, 1, 4), device="autodiff<dask>").require_grad()
+    loss = ad.square(ad.tanh(x @ w)).sum()
+    with dask.config.set(scheduler=scheduler, num_workers=1):
+        value, gradient = ad.compute((loss, loss.backward()[w]))
+    t = np.tanh(ROWS @ np.linspace(-1, 1, 4))
+    np.testing.assert_allclose(value, (t * t).sum())
+    np.testing.assert_allclose(gradient, (2 * t * (1 - t * t)) @ ROWS)
+
+
 # --- on a cluster of processes: two workers of 600 MB each ---
 
 
@@ -346,7 +418,17 @@ def cluster() -> Iterator[Any]:
         yield made
 
 
-def test_an_array_larger_than_a_worker(cluster: Any) -> None:
+@pytest.fixture
+def unharmed(cluster: Any) -> Iterator[None]:
+    """No worker came over its limit: the cluster kills those that do, and starts others."""
+    client = distributed.default_client()
+    assert [worker["memory_limit"] for worker in client.scheduler_info()["workers"].values()] == [600_000_000] * 2
+    pids = client.run(os.getpid)
+    yield
+    assert client.run(os.getpid) == pids
+
+
+def test_an_array_larger_than_a_worker(unharmed: None) -> None:
     x = ad.asarray(da.random.default_rng(0).random((1_000, 125_000), chunks=(20, 125_000)), device="autodiff<dask>")
     assert x.size * 8 > 600e6
     w = ad.zeros(1_000, dtype=ad.float64, device="autodiff<dask>").require_grad()
@@ -356,7 +438,7 @@ def test_an_array_larger_than_a_worker(cluster: Any) -> None:
     np.testing.assert_allclose(gradient * 1_000, np.full(1_000, 0.5), rtol=0.01)
 
 
-def test_logistic_regression_on_two_gigabytes(cluster: Any) -> None:
+def test_logistic_regression_on_two_gigabytes(unharmed: None) -> None:
     rows, columns, size = 5_000_000, 50, 100_000
     rng = da.random.default_rng(0)
     data = rng.normal(size=(rows, columns), chunks=(size, columns))

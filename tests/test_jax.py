@@ -82,6 +82,10 @@ third = ad.JAX("cpu:2")
 for y in (ad.ones(2, device=third), ad.arange(3, device=third) * 2 + 1, ad.random.normal(2, device=third)):
     assert y.native().devices() == {jax.devices()[2]}
 assert ad.asarray(jnp.ones(2), device=third).native().devices() == {jax.devices()[2]}
+v = ad.tensor([1.0, 2.0], device=ad.Autodiff(third)).require_grad()
+pulled = lambda v: (v * v).to_device("jax:cpu:1").sum().backward()[v]
+for g in (pulled(v), jax.jit(pulled)(v)):
+    assert (g.device, g.tolist(), g.native().devices()) == (third, [2.0, 4.0], {jax.devices()[2]})
 print("done")
 """,
         XLA_FLAGS="--xla_force_host_platform_device_count=4",
@@ -199,6 +203,30 @@ def test_a_tracked_result_does_not_leave_its_graph() -> None:
     assert jax.jit(lambda x: (x * 2).detach())(w).tolist() == [2.0, 2.0]
 
 
+def test_functions_of_jax_inside_of_transforms_are_refused() -> None:
+    """Their derivatives would be lost."""
+    for f in (jax.jit(lambda x: x.sum()), jnp.sin, lambda x: jax.lax.cond(True, lambda x: x, lambda x: -x, x)):
+        with pytest.raises(errors.TrackedError, match=r"jax.jit\(ad.grad\(f\)\)"):
+            ad.grad(f)(jnp.ones(()))
+
+
+def test_derivatives_of_jax_through_functions_of_tensors() -> None:
+    """JAX's own derivatives ask for an array, or take the tensor apart."""
+    x = jnp.asarray([0.5, 1.0])
+    f = lambda x: (ad.sin(x) * x).sum()
+    expected = jax.grad(lambda x: (jnp.sin(x) * x).sum())(x)
+    assert_allclose(jax.grad(lambda x: f(x).native())(x), expected, rtol=1e-6)
+    assert_allclose(jax.grad(jax.checkpoint(lambda x: f(x).native()))(x), expected, rtol=1e-6)
+    one = ad.ones((), device=ad.JAX())
+    out, pull = jax.vjp(f, x)
+    assert_allclose(pull(jax.tree.map(lambda _: one.native(), out))[0], expected, rtol=1e-6)
+    assert_allclose(jax.jvp(f, (x,), (x,))[1].numpy(), (expected * x).sum(), rtol=1e-6)
+    at = ad.asarray(x, device=LEVEL)
+    found = jax.grad(lambda x: f(x).native())(at)
+    assert (found.device, found.shape) == (LEVEL, (2,))
+    assert_allclose(found.numpy(), expected, rtol=1e-6)
+
+
 def test_tensors_of_other_leaves_are_refused() -> None:
     with pytest.raises(errors.DeviceError, match="to_device"):
         jax.jit(lambda x: x)(ad.ones(2))
@@ -235,9 +263,43 @@ def test_values_that_are_not_there_are_not_read() -> None:
 
 def test_shapes_that_depend_on_values_are_refused() -> None:
     x = ad.ones(2, device=LEVEL)
-    with pytest.raises(errors.UnsupportedPrimitive, match="jax cannot run the primitive 'nonzero'"):
-        jax.jit(lambda x: x[x > 0])(x)
+
+    def assigned(x: Any, value: Any) -> Any:
+        y = x * 1
+        y[x > 0] = value
+        return y
+
+    for read in (lambda x: x[x > 0], lambda x: assigned(x, x)):
+        with pytest.raises(errors.UnsupportedPrimitive, match="jax cannot run the primitive 'nonzero'"):
+            jax.jit(read)(x)
     assert x[x > 0].tolist() == [1.0, 1.0]
+    assert jax.jit(lambda x: assigned(x, 3))(x).tolist() == [3.0, 3.0]
+    assert jax.jit(lambda x: ad.grad(lambda x: assigned(x, x[0]).sum())(x))(x).tolist() == [2.0, 0.0]
+
+
+@pytest.mark.parametrize("wrap", [jax.jit, lambda f: lambda x: jax.lax.scan(lambda c, _: (c, f(c)), x, length=1)[1][0]])
+def test_constants_have_values_while_jax_traces(wrap: Any) -> None:
+    """What a compiled function closes over, or makes of Python's and NumPy's numbers."""
+    x = ad.tensor([[1.0, 2.0], [3.0, 5.0]], device=LEVEL)
+    places, mask = ad.tensor([1, 0], device=LEVEL), ad.tensor([True, False], device=LEVEL)
+    matrix = ad.tensor([[2.0, 0.0], [1.0, 3.0]], device=LEVEL)
+
+    def assigned(x: Any) -> Any:
+        y = x * 1
+        y[places] = x
+        return y
+
+    for f in (
+        lambda x: x[places], lambda x: x[-places], lambda x: x[mask], lambda x: x[np.array([False, True])],
+        lambda x: ad.take(x, places, axis=1), assigned, lambda x: ad.nn.cross_entropy(x, places),
+        lambda x: ad.nn.embedding(places, x), lambda x: x @ ad.linalg.inv(matrix), lambda x: ad.bincount(places) * x,
+        lambda x: x @ ad.linalg.cholesky(matrix), lambda x: ad.cond(np.bool_(True), ad.sin, ad.cos, x),
+        lambda x: ad.grad(lambda x: (x[places] @ ad.linalg.inv(matrix)).sum())(x),
+    ):  # fmt: skip
+        assert_allclose(wrap(f)(x).numpy(), f(x).numpy(), rtol=1e-6)
+    for wrong in (lambda x: x[[0, 7]], lambda x: ad.nn.cross_entropy(x, np.array([0, 7]))):
+        with pytest.raises(errors.OutOfRangeError, match="7"):
+            wrap(wrong)(x)
 
 
 def test_what_is_outside_is_an_error_where_values_are_there_and_nan_where_not() -> None:
@@ -247,6 +309,88 @@ def test_what_is_outside_is_an_error_where_values_are_there_and_nan_where_not() 
     with pytest.raises(IndexError, match="index 7"):
         ad.JAX().index(x.native(), places.native(), key=(ad.primitives.indexing.ARRAY,))
     assert np.isnan(jax.jit(lambda x, i: x[i])(x, places).numpy()).tolist() == [False, True]
+
+
+def safe(x: Any) -> Any:
+    return ad.cond(x > 0, ad.sqrt, ad.zeros_like, x)
+
+
+def chosen(w: Any, x: Any, k: Any) -> Any:
+    branches = [lambda w, x: (w * x).sum(), lambda w, x: (ad.sin(w) * x * w.sum()).sum(), lambda w, x: (w**3).sum()]
+    return ad.switch(k, branches, w, x) ** 2
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda f: f,
+        ad.grad,
+        lambda f: ad.grad(ad.grad(f)) if f is safe else ad.hessian(f),
+        lambda f: ad.jacobian(f, mode="forward"),
+        lambda f: lambda v, *rest: ad.hvp(lambda v: f(v, *rest), (v,), (v,)),
+        lambda f: lambda v, *rest: ad.linearize(lambda v: f(v, *rest), v)[1](v),
+        lambda f: ad.grad(lambda *xs: ad.checkpoint(f)(*xs)),
+        lambda f: lambda v, *rest: ad.jet(lambda v: f(v, *rest), (v,), ((v, v),))[1][1],
+    ],
+    ids="value grad hessian forward hvp linearize checkpoint jet".split(),
+)
+def test_the_compiled_function_chooses(of: Any) -> None:
+    """As Python does where there are values: no nan of the other branch either."""
+    for v in (4.0, -1.0):
+        assert_allclose(jax.jit(of(safe))(jnp.float32(v)), of(safe)(jnp.float32(v)), rtol=1e-6)
+    w, x = jnp.asarray([1.0, 2.0, 3.0]), jnp.asarray([0.5, -1.0, 2.0])
+    for k in (-1, 1, 7):
+        assert_allclose(jax.jit(of(chosen))(w, x, k), of(chosen)(w, x, k), rtol=1e-5, atol=1e-6)
+
+
+def test_the_compiled_function_chooses_for_batches_loops_and_closures() -> None:
+    w = jnp.asarray([1.0, 2.0, 3.0])
+    shared = lambda w, k: ad.vmap(ad.grad(lambda x: ad.cond(k > 0, ad.sin, ad.cos, x)))(w)
+    assert_allclose(jax.jit(shared)(w, 1), jnp.cos(w))
+    assert_allclose(jax.vmap(ad.grad(safe))(w - 2), [0, 0, 0.5])
+    power = lambda c, r: (ad.cond(r > 1.5, lambda c: c * r, ad.sin, c), None)
+    for every in (None, 2):
+        g = ad.grad(lambda w, every=every: ad.scan(power, jnp.float32(0.5), w, checkpoint_every=every)[0])
+        assert_allclose(jax.jit(g)(w), g(w), rtol=1e-6)
+
+    def closed(w: Any, k: Any) -> Any:
+        total = w.sum()
+        inner = lambda: ad.cond(total > 100, lambda: total, lambda: (w * total).sum())
+        return ad.cond(k > 0, inner, lambda: (w**3).sum()).backward()[w]
+
+    at = ad.asarray(w, device=LEVEL).require_grad()
+    for k in (1, -1):
+        k = ad.tensor(k, device=LEVEL)
+        assert_allclose(jax.jit(closed)(at, k).numpy(), closed(at, k).numpy())
+    drawn = ad.grad(lambda x: ad.cond(x > 0, lambda x: x * ad.random.normal(device=ad.JAX()), lambda x: x, x))
+    ad.JAX().seed(1)
+    found = jax.jit(drawn)(w[0])
+    ad.JAX().seed(1)
+    assert found == drawn(w[0])
+
+
+def test_choices_that_the_compiled_function_cannot_make() -> None:
+    w = jnp.asarray([1.0, 2.0, 3.0])
+    for wrong, error, message in (
+        (lambda x: ad.cond(x.sum() > 0, lambda x: x, lambda x: x[:1], x), errors.ShapeError, "cond, whose choice"),
+        (lambda x: ad.cond(x.sum() > 0, lambda x: x, lambda x: x > 0, x), errors.DtypeError, "astype"),
+        (lambda x: ad.cond(x.sum() > 0, lambda x: (x,), lambda x: x, x), errors.ArgumentError, "structure"),
+        (lambda x: ad.cond(x.sum(), ad.sin, ad.cos, x), errors.DtypeError, "boolean"),
+        (ad.vmap(safe), errors.TrackedError, "JAX traces the tensor"),
+        (lambda x: ad.while_loop(lambda x: x.sum() < 9, ad.exp, x), errors.TrackedError, "JAX traces the tensor"),
+        (lambda x: ad.fori_loop(0, x.argmax(), lambda i, x: x, x), errors.TrackedError, "JAX traces the tensor"),
+    ):
+        with pytest.raises(error, match=message):
+            jax.jit(wrong)(w)
+
+    class Held:
+        w = ad.ones(3, device=LEVEL).require_grad()
+
+    with pytest.raises(errors.TrackedError, match="has to be an operand"):
+        jax.jit(lambda x: ad.cond(x.sum() > 0, lambda: Held.w.sum(), lambda: Held.w.max()).backward()[Held.w])(w)
+    strong = ad.ones(3, device=ad.Autodiff(ad.JAX(), strong_zero=True)).require_grad()
+    with pytest.raises(errors.TrackedError, match="strong zeros"):
+        jax.jit(lambda x: ad.cond(x.sum() > 0, ad.sum, ad.max, x).detach())(strong)
 
 
 def test_random_numbers_are_constants_of_a_compiled_function() -> None:

@@ -303,6 +303,14 @@ class Leaf(Backend):
         """The same arrays; those of a lazy library computed at once, and kept where they were computed."""
         return list(arrays)
 
+    def undecided(self, array: Array) -> bool:
+        """Whether no Python can branch on the value, and `branch` does."""
+        return False
+
+    def branch(self, index: Array, branches: Sequence[Callable[..., Any]], arrays: Sequence[Array]) -> list[Array]:
+        """What the branch of this number gives for the arrays; all give arrays of the same shapes and dtypes."""
+        raise NotImplementedError
+
     def summary(self, array: Array) -> str | None:
         """What people see in the place of values that would have to be computed; None where they are there."""
         return None

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint import errors
-from adjoint.backend import Array, Implementation, Leaf
+from adjoint import dtypes, errors
+from adjoint.backend import Array, Backend, Implementation, Leaf
 from adjoint.backends import composed, numpy
 from adjoint.backends.array_api import needed
 from adjoint.backends.numpy import NumPy
@@ -94,10 +94,28 @@ class Dask(Leaf):
             raise errors.ShapeError(
                 f"asarray: a Dask array of unknown shape {value.shape}; its compute_chunk_sizes() finds it"
             )
-        if value.dtype.kind not in "biufc" or value.dtype.itemsize > 16:
+        dtypes.refuse_masked(value._meta, "asarray")
+        if not isinstance(value._meta, (np.ndarray, np.generic)):
+            kind = type(value._meta)
+            raise errors.DtypeError(
+                f"asarray: a Dask array whose chunks are {kind.__module__}.{kind.__name__}, and tasks here are NumPy's "
+                "functions; make them NumPy's arrays first, with map_blocks"
+            )
+        if value.dtype.kind not in "biufc":
             raise errors.DtypeError(f"asarray: a Dask array of {value.dtype}; convert it to numbers first")
-        meta = np.empty((0,) * value.ndim, value.dtype)
+        dtype = dtypes.as_dtype(value.dtype)
+        if not value.dtype.isnative:
+            value = value.astype(dtype)
+        if any(0 in sizes and len(sizes) > 1 for sizes in value.chunks):  # a filter leaves some: they have no maximum
+            value = value.rechunk(tuple([tuple([n for n in sizes if n]) or (0,) for sizes in value.chunks]))
+        meta = np.empty((0,) * value.ndim, dtype)
         return self.da.Array(value.dask, value.name, value.chunks, meta=meta)  # of its own: theirs may be assigned to
+
+    def moved(self, array: Array, source: Backend) -> Array:
+        """Of Dask's own chunks others are made, without computing; `"auto"` leaves them as they are."""
+        if not isinstance(source, Dask):
+            return super().moved(array, source)
+        return array if self.chunks == "auto" else array.rechunk(self.divided(array.shape, array.dtype))
 
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
         return self.computed([array])[0]

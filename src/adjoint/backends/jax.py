@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,12 @@ class JAX(ArrayAPI):
     def verified(self, array: Array, test: Any, error: Any) -> Array:
         return array  # a traced function raises no errors
 
+    def undecided(self, array: Array) -> bool:
+        return self.traced(array)
+
+    def branch(self, index: Array, branches: Sequence[Callable[..., Any]], arrays: Sequence[Array]) -> list[Array]:
+        return list(self.jax.lax.switch(index, branches, *arrays))
+
     def summary(self, array: Array) -> str | None:
         return repr(array) if self._unknown(array) else None
 
@@ -103,6 +109,9 @@ class JAX(ArrayAPI):
         return array  # which nothing can write to
 
     def moved(self, array: Array, source: Backend) -> Array:
+        """Between JAX's devices by JAX, also while it traces."""
+        if isinstance(source, JAX):
+            return array if self.device is None else self.jax.device_put(array, self.device)
         dtype = source.dtype_of(array)  # DLPack narrows silently
         return super().moved(array, source) if self.dtype(dtype) == dtype else Leaf.moved(self, array, source)
 
@@ -115,7 +124,8 @@ class JAX(ArrayAPI):
                     f"{self.name}: integers from {values.min()} to {values.max()} do not fit in {theirs}, which "
                     f'{values.dtype} is without jax.config.update("jax_enable_x64", True)'
                 )
-        return self.xp.asarray(values, dtype=theirs, copy=True if copy else None)
+        with self.jax.ensure_compile_time_eval():  # constants have values, also while JAX traces
+            return self.xp.asarray(values, dtype=theirs, copy=True if copy else None)
 
     def widest(self, dtype: DType) -> DType:
         return self.xp.allowed(dtype)  # type: ignore[no-any-return]
@@ -242,8 +252,9 @@ def _relu_pullback(B: JAX, g: Array, out: Array) -> Array:
 
 def _cross_entropy(B: JAX, x: Array, labels: Array) -> Array:
     xp, classes = B.xp, x.shape[-1]
-    if not B.traced(labels) and labels.size and not (labels.min() >= 0 and labels.max() < classes):
-        raise labels_error(xp, labels, classes)
+    values = _values(B, labels)
+    if values is not None and values.size and not (values.min() >= 0 and values.max() < classes):
+        raise labels_error(np, values, classes)
     if classes:
         x = x - xp.max(x, axis=-1, keepdims=True)
     picked = xp.take_along_axis(x, xp.expand_dims(labels, axis=-1), axis=-1)
@@ -281,10 +292,16 @@ def _filled(B: JAX, shape: Shape, arrays: tuple[Array, ...], key: Key) -> tuple[
     return (*filled, ...)
 
 
+def _values(B: JAX, x: Array) -> np.ndarray[Any, Any] | None:
+    """The values, to look at; those of a constant also while JAX traces. None where this process has not got them."""
+    return None if B.traced(x) or not x.is_fully_addressable else np.asarray(x)
+
+
 def _refuse_outside(B: JAX, places: Array, size: int) -> None:
-    if B.traced(places) or not places.size or not places.is_fully_addressable:
+    values = _values(B, places)
+    if values is None or not values.size:
         return
-    least, most = int(places.min()), int(places.max())
+    least, most = int(values.min()), int(values.max())
     if least < -size or most >= size:
         raise IndexError(f"index {least if least < -size else most} is out of bounds for an axis of size {size}")
 
@@ -350,7 +367,8 @@ def _nonzero(B: JAX, x: Array) -> Array:
             f"{B.name} cannot run the primitive 'nonzero' while JAX traces: how many places there are depends on the "
             "values; boolean masks need it too, and ad.where(mask, x, 0) does not"
         )
-    return B.xp.astype(B.xp.stack(B.xp.nonzero(x)), B.xp.int64)
+    with B.jax.ensure_compile_time_eval():  # of a constant while other arrays are traced
+        return B.xp.astype(B.xp.stack(B.xp.nonzero(x)), B.xp.int64)
 
 
 # --- convolution and windows ---------------------------------------------------------------------
@@ -474,7 +492,7 @@ def _regular(name: str, run: Callable[..., Array]) -> Callable[..., Array]:
 
     def checked(B: JAX, *operands: Array) -> Array:
         out = run(B, *operands)
-        if not B.traced(*operands) and not bool(B.xp.all(B.xp.isfinite(out))):
+        if not B.traced(out, *operands) and not bool(B.xp.all(B.xp.isfinite(out))):
             if all([bool(B.xp.all(B.xp.isfinite(x))) for x in operands]):
                 raise np.linalg.LinAlgError(f"{name}: singular matrix")
         return out

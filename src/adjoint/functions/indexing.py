@@ -15,6 +15,7 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend, Decorator
 from adjoint.functions.creation import as_tensor, as_tensors, integers
+from adjoint.functions.elementwise import where
 from adjoint.functions.reductions import as_axis
 from adjoint.operands import (
     cast,
@@ -139,6 +140,22 @@ def _truth(key: Any) -> bool | None:
     return bool(key) if single else None
 
 
+def _unknown_mask(x: Tensor[Any], key: Any, value: Any) -> Tensor[Any] | None:
+    """A mask whose places nobody knows yet, as a condition for the elements of x.
+
+    None for other keys, and for a value that has an element for each place.
+    """
+    if getattr(key, "dtype", None) != dtypes.bool or isinstance(value, (list, tuple)):
+        return None
+    if not isinstance(key, Tensor) and x._device.adopted(key) is None:
+        return None
+    mask = _beside(operand(key, x, "index"), x)
+    rest = x.ndim - mask.ndim
+    if mask.shape != x.shape[: mask.ndim] or getattr(value, "ndim", 0) > rest or known(mask) is not None:
+        return None
+    return run("expand_dims", (mask,), axis=tuple(range(mask.ndim, x.ndim))) if rest else mask
+
+
 def _beside(indices: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
     """Indices have no derivatives: those of an outer level come down to where x is, unless they differ there."""
     level, array = indices._device, indices._array
@@ -212,6 +229,9 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
         if not truth:
             return
         key = ...
+    mask = _unknown_mask(x, key, value)
+    if mask is not None:
+        key, value = ..., where(mask, value, x)
     normal, arrays = as_key(x, key)
     device = x._device
     if isinstance(value, Tensor) and meet(x, value) is not device:

@@ -37,7 +37,13 @@ def _flatten(x: Tensor[Any]) -> tuple[tuple[Any], _Static]:
     device, array, leaves = x._device, x._array, []
     while isinstance(device, Decorator):
         varies = device.varies(array)
-        if varies and (device.template is not device or not isinstance(getattr(array, "node", None), Leaf)):
+        if varies and device.template is not device:
+            raise errors.TrackedError(
+                f"JAX cannot take the tensor of shape {x.shape}, which a transform of {device} follows: its derivative "
+                "would be lost. Put jax.jit around the transform, as in jax.jit(ad.grad(f)), and call adjoint's "
+                "functions inside of it"
+            )
+        if varies and not isinstance(getattr(array, "node", None), Leaf):
             _refuse_graphs(x, "flatten for JAX")
         leaves.append(varies)
         array, device = device.unwrap(array), device.inner

@@ -29,7 +29,7 @@ from adjoint.transforms.checkpoints import checkpoint
 from adjoint.transforms.closures import closed_over, closure_convert
 from adjoint.transforms.levels import Tensors
 from adjoint.transforms.libraries import of_any_library
-from adjoint.transforms.recomputed import Hidden, recomputed
+from adjoint.transforms.recomputed import Hidden, chosen, recomputed
 from adjoint.transforms.steps import Carry, Kind, assignable, each_its_own, examples_of
 
 _inside: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_control", default=False)
@@ -43,7 +43,8 @@ def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> 
     may differ between examples, each function runs once for all examples, unless none takes it, and every example gets
     the result of its own. A function is given the operands of those that take it (for the others, those of one that
     does), so that no nan of an excluded branch comes into derivatives: this holds for what is passed as operands, not
-    for what a function finds in its closure.
+    for what a function finds in its closure. Where JAX traces the predicate, as under `jax.jit`, the compiled function
+    chooses.
 
     Parameters
     ----------
@@ -60,6 +61,9 @@ def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> 
         `pred` is no boolean scalar; a branch is no function; results of the two that do not go together.
     ArgumentError
         Results of different structure.
+    TrackedError
+        JAX traces the predicate, and a branch uses tensors that are neither operands nor in its closure, or examples
+        of `vmap` differ.
 
     Examples
     --------
@@ -74,8 +78,10 @@ def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> 
     _check_callable("cond", true_fun=true_fun, false_fun=false_fun)
 
     def choose(base: Backend, pred: Any, *operands: Any) -> Any:
-        holds = _decided(pred, "cond: pred", "b")
+        holds = _decided(pred, "cond: pred", "b", late=True)
         if isinstance(holds, Tensor):
+            if _undecided(holds):
+                return _branched("cond", base, holds.astype(dtypes.int32), [false_fun, true_fun], operands)
             return each_its_own("cond", {"true_fun": (holds, true_fun), "false_fun": (~holds, false_fun)}, operands)
         return (true_fun if holds else false_fun)(*operands)
 
@@ -119,12 +125,14 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
     last = len(branches) - 1
 
     def choose(base: Backend, index: Any, *operands: Any) -> Any:
-        chosen = _decided(index, "switch: index", "iu")
-        if isinstance(chosen, Tensor):
-            number = clip(chosen, 0, last)
+        place = _decided(index, "switch: index", "iu", late=True)
+        if isinstance(place, Tensor):
+            number = clip(place, 0, last)
+            if _undecided(place):
+                return _branched("switch", base, number.astype(dtypes.int32), branches, operands)
             named = {f"branches[{i}]": (number == i, branch) for i, branch in enumerate(branches)}
             return each_its_own("switch", named, operands)
-        return branches[min(max(chosen, 0), last)](*operands)
+        return branches[min(max(place, 0), last)](*operands)
 
     return _called("switch", choose, index, *operands)
 
@@ -355,8 +363,11 @@ def _check_callable(name: str, **functions: Any) -> None:
             raise errors.ArgumentTypeError(f"{name}: {place} is {f!r}, expected a function")
 
 
-def _decided(x: Any, what: str, kinds: str) -> Any:
-    """The value of a scalar as Python's, or the tensor itself if it differs between examples."""
+def _decided(x: Any, what: str, kinds: str, *, late: bool = False) -> Any:
+    """The value of a scalar as Python's, or the tensor itself if it differs between examples.
+
+    The tensor, too, where nobody has to know the value before the compiled function runs, because that may be `late`.
+    """
     wanted = "a boolean scalar" if kinds == "b" else "an integer scalar"
     if not isinstance(x, Tensor):
         if not is_array(x) and not isinstance(x, Scalar):
@@ -368,7 +379,45 @@ def _decided(x: Any, what: str, kinds: str) -> Any:
     if x.shape != ():
         hint = "any() or all() makes one of many, ad.where chooses by elements" if kinds == "b" else "index it"
         raise errors.ShapeError(f"{what} has shape {x.shape}, expected {wanted}; {hint}, ad.vmap runs for each")
-    return x if isinstance(x, Tensor) and examples_of(x)[2] else x.item()
+    return x if isinstance(x, Tensor) and (examples_of(x)[2] or (late and _undecided(x))) else x.item()
+
+
+def _undecided(x: Tensor[Any]) -> bool:
+    """Whether the leaf has no value yet, and branches on it. Examples do not differ."""
+    array, leaf, counted = examples_of(x)
+    return not counted and leaf.undecided(array)
+
+
+def _branched(name: str, base: Backend, index: Tensor[Any], branches: Sequence[Function], operands: Any) -> Any:
+    """The result of one branch, which the compiled function chooses. What branches close over become arguments."""
+    leaves, structure = trees.flatten(operands)
+    places = [i for i, x in enumerate(leaves) if isinstance(x, Tensor)]
+    made, closed = closure_convert(lambda: list(branches))
+    kind: Kind | None = None
+
+    def flat(number: int) -> Callable[[Tensors], Tensors]:
+        def run(xs: Tensors) -> Tensors:
+            nonlocal kind
+            given = list(leaves)
+            for i, x in zip(places, xs, strict=False):
+                given[i] = x
+            branch = made(*xs[len(places) : len(places) + len(closed)])[number]
+            out = branch(*trees.unflatten(structure, given))
+            kind = kind or Kind(f"{name}, whose choice JAX traces: the result", out, base)
+            return kind.fit(out)
+
+        return run
+
+    try:
+        xs = [*[leaves[i] for i in places], *closed] or [index]
+        found = chosen(name, index, [flat(number) for number in range(len(branches))], xs)
+    except Hidden as error:
+        raise errors.TrackedError(
+            f"{name}: JAX traces the choice, and branches become functions of their operands and of the tensors that "
+            f"they close over; what else they need has to be an operand, and new tensors go on its device: {error}"
+        ) from error
+    assert kind is not None
+    return kind.tree(found)
 
 
 # --- reverse mode and loops of unknown length ----------------------------------------------------

@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint import errors
-from adjoint.backend import Backend, RandomKey, replayed
+from adjoint.backend import Backend, Leaf, RandomKey, replayed
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import active_level, default_device
 from adjoint.operands import lifted, meet
 from adjoint.tensor import Tensor, wrap
+from adjoint.transforms.batches import vmap
 from adjoint.transforms.calls import zeros_like
 from adjoint.transforms.forward import jvp
 from adjoint.transforms.levels import Rules, Tensors, apply
@@ -33,9 +34,26 @@ def recomputed(name: str, f: Flat, xs: Tensors) -> Tensors:
     `f` may keep constants of its own, but what is differentiated has to be among `xs`: raises Hidden otherwise, and
     where a level has strong zeros, which the walk through a second run would not have.
     """
+    return _Recomputed(name, f, _moving(name, xs)).on(xs)
+
+
+def chosen(name: str, index: Tensor[Any], branches: Sequence[Flat], xs: Tensors) -> Tensors:
+    """`branches[index](xs)`, where the leaf is to branch. Raises what `recomputed` does."""
+    return _Chosen(name, branches, _moving(name, xs)).on(index, xs)
+
+
+def _moving(name: str, xs: Tensors) -> list[bool]:
     if any([isinstance(level, Autodiff) and level.strong_zero for x in xs for level in x.device.chain()]):
         raise Hidden(f"{name}: {meet(*xs)} has strong zeros")
-    return _Recomputed(name, f, [x.device.tracked(x._array) for x in xs]).on(xs)
+    return [x.device.tracked(x._array) for x in xs]
+
+
+def _met(rules: Rules, xs: Tensors) -> Tensors:
+    """The function on the level where its arguments meet, or on the active one above it."""
+    device, level = meet(*xs), active_level()
+    if level is not None and any(below is device for below in level.chain()):
+        device = level
+    return apply(rules, _all_on(device, xs), device)
 
 
 class _Recomputed(Rules):
@@ -49,12 +67,7 @@ class _Recomputed(Rules):
 
     def on(self, xs: Tensors) -> Tensors:
         """The function, with this rule for its derivatives."""
-        if not xs:
-            return self.plain(xs)
-        device, level = meet(*xs), active_level()
-        if level is not None and any(below is device for below in level.chain()):
-            device = level
-        return apply(self, _all_on(device, xs), device)
+        return _met(self, xs) if xs else self.plain(xs)
 
     def plain(self, xs: Tensors) -> Tensors:
         try:
@@ -75,25 +88,26 @@ class _Recomputed(Rules):
         return self.plain(xs), xs
 
     def backward(self, saved: Tensors, cotangents: Tensors) -> Tensors:
-        count = len(saved)
-
-        def pulled(both: Tensors) -> Tensors:
-            moving, f = self._of_moving(both[:count])
-            found = iter(vjp(f, *moving)[1](both[count:]) if moving else ())
-            return [next(found) if self._moves(i, x) else _zeros(x) for i, x in enumerate(both[:count])]
-
-        return _Recomputed(self.name, pulled, [*self.moving, *[True] * len(cotangents)]).on([*saved, *cotangents])
+        moving = [*self.moving, *[True] * len(cotangents)]
+        return _Recomputed(self.name, self.pulled, moving).on([*saved, *cotangents])
 
     def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
-        count = len(xs)
-
-        def pushed(both: Tensors) -> Tensors:
-            moving, f = self._of_moving(both[:count])
-            ys, moved = jvp(f, moving, [t for i, t in enumerate(both[count:]) if self._moves(i, t)])
-            return [*ys, *moved]
-
-        out = _Recomputed(self.name, pushed, self.moving * 2).on([*xs, *tangents])
+        out = _Recomputed(self.name, self.pushed, self.moving * 2).on([*xs, *tangents])
         return out[: len(out) // 2], out[len(out) // 2 :]
+
+    def pulled(self, both: Tensors) -> Tensors:
+        """The cotangents of the arguments, from those and the cotangents of the results."""
+        count = len(self.moving)
+        moving, f = self._of_moving(both[:count])
+        found = iter(vjp(f, *moving)[1](both[count:]) if moving else ())
+        return [next(found) if self._moves(i, x) else _zeros(x) for i, x in enumerate(both[:count])]
+
+    def pushed(self, both: Tensors) -> Tensors:
+        """The results and their tangents, from the arguments and theirs."""
+        count = len(self.moving)
+        moving, f = self._of_moving(both[:count])
+        ys, moved = jvp(f, moving, [t for i, t in enumerate(both[count:]) if self._moves(i, t)])
+        return [*ys, *moved]
 
     def _moves(self, i: int, x: Tensor[Any]) -> bool:
         return self.moving[i] and x.dtype.kind in "fc"
@@ -109,6 +123,52 @@ class _Recomputed(Rules):
             return self._run(_all_on(meet(*given), given))
 
         return [xs[i] for i in places], f
+
+
+class _Chosen(Rules):
+    """One of several functions, by the first argument. Derivatives are those of each, chosen by it in turn."""
+
+    def __init__(self, name: str, branches: Sequence[Flat], moving: Sequence[bool]) -> None:
+        self.name, self.moving = name, list(moving)
+        self.parts = [_Recomputed(name, f, moving) for f in branches]
+
+    def on(self, index: Tensor[Any], xs: Tensors) -> Tensors:
+        return _met(self, [index, *xs])
+
+    def plain(self, xs: Tensors) -> Tensors:
+        index, *rest = xs
+        leaf = meet(*xs)
+        if not isinstance(leaf, Leaf):
+            raise Hidden(f"{self.name}: {leaf} looks at what is computed")
+        runs = [_on_arrays(part, leaf) for part in self.parts]
+        return [wrap(y, leaf) for y in leaf.branch(index._array, runs, [x._array for x in rest])]
+
+    def forward(self, xs: Tensors) -> tuple[Tensors, Tensors]:
+        return self.on(xs[0], xs[1:]), xs
+
+    def backward(self, saved: Tensors, cotangents: Tensors) -> Tensors:
+        index, *xs = saved
+        pulled = [part.pulled for part in self.parts]
+        moving = [*self.moving, *[True] * len(cotangents)]
+        return [index, *_Chosen(self.name, pulled, moving).on(index, [*xs, *cotangents])]
+
+    def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
+        pushed = [part.pushed for part in self.parts]
+        out = _Chosen(self.name, pushed, self.moving * 2).on(xs[0], [*xs[1:], *tangents[1:]])
+        return out[: len(out) // 2], out[len(out) // 2 :]
+
+    def batch(self, size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]]:
+        axes = [0 if flag else None for flag in flags[1:]]
+
+        def of_all(part: _Recomputed) -> Flat:
+            return lambda xs: list(vmap(lambda *xs: part.plain(list(xs)), axes, axis_size=size)(*xs))
+
+        ys = _Chosen(self.name, [of_all(part) for part in self.parts], self.moving).on(xs[0], xs[1:])
+        return ys, [True] * len(ys)
+
+
+def _on_arrays(part: _Recomputed, leaf: Leaf) -> Callable[..., list[Any]]:
+    return lambda *arrays: [lifted(y, leaf) for y in part.plain([wrap(a, leaf) for a in arrays])]
 
 
 def _all_on(device: Backend, xs: Tensors) -> Tensors:
