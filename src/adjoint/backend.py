@@ -218,9 +218,9 @@ class Backend(metaclass=_Interned):
         """All values there are, to look at: of a batch, those of every example."""
         return self.to_numpy(array)
 
-    def known_values(self, array: Array) -> np.ndarray[Any, Any] | None:
-        """All values there are, for checks; None where they are not known yet, and whoever uses them has to check."""
-        return self.values_of(array)
+    def knows(self, array: Array) -> bool:
+        """Whether there are values to look at, for checks; where not, whoever uses them has to check."""
+        return True
 
     def verified(self, array: Array, test: Callable[[Any], bool], error: Callable[[Any], Exception]) -> Array:
         """The same array. One whose values are not known yet raises the error when a part of it fails the test."""
@@ -478,8 +478,8 @@ class Decorator(Backend, Generic[J]):
     def native(self, array: Array) -> Any:
         return self.inner.native(self.unwrap(array))
 
-    def known_values(self, array: Array) -> np.ndarray[Any, Any] | None:
-        return self.inner.known_values(self.unwrap(array))
+    def knows(self, array: Array) -> bool:
+        return self.inner.knows(self.unwrap(array))
 
     def verified(self, array: Array, test: Callable[[Any], bool], error: Callable[[Any], Exception]) -> Array:
         return self.remade(array, lambda below: self.inner.verified(below, test, error))

@@ -207,9 +207,14 @@ def fitting(scalar: Any, dtype: DType, name: str) -> Any:
     return scalar
 
 
+def knows(x: Tensor[Any]) -> bool:
+    """Whether there are values to look at: not where a library computes them later."""
+    return x._device.knows(x._array)
+
+
 def known(x: Tensor[Any]) -> np.ndarray[Any, Any] | None:
     """All values, of a batch those of every example, for checks; None where a library has not computed them yet."""
-    return x._device.known_values(x._array)
+    return x._device.values_of(x._array) if knows(x) else None
 
 
 def at_hand(x: Tensor[Any]) -> np.ndarray[Any, Any] | None:

@@ -126,8 +126,8 @@ class Dask(Leaf):
     def persisted(self, arrays: Sequence[Array]) -> list[Array]:
         return list(self.dask.persist(*arrays))
 
-    def known_values(self, array: Array) -> None:
-        return None
+    def knows(self, array: Array) -> bool:
+        return False
 
     def verified(self, array: Array, test: Callable[[Any], bool], error: Callable[[Any], Exception]) -> Array:
         labels = tuple(range(array.ndim))

@@ -64,8 +64,9 @@ class JAX(ArrayAPI):
         """Whether JAX traces one of them: it has no values then."""
         return any([isinstance(x, self.jax.core.Tracer) for x in arrays])
 
-    def known_values(self, array: Array) -> np.ndarray[Any, Any] | None:
-        return None if self._unknown(array) else self.to_numpy(array)
+    def knows(self, array: Array) -> bool:
+        """Not of a tracer, or a shape or whatever else JAX puts in the place of an array."""
+        return isinstance(array, self.jax.Array) and not isinstance(array, self.jax.core.Tracer)
 
     def verified(self, array: Array, test: Any, error: Any) -> Array:
         return array  # a traced function raises no errors
@@ -77,11 +78,7 @@ class JAX(ArrayAPI):
         return list(self.jax.lax.switch(index, branches, *arrays))
 
     def summary(self, array: Array) -> str | None:
-        return repr(array) if self._unknown(array) else None
-
-    def _unknown(self, array: Array) -> bool:
-        """Whether it is a tracer, or a shape or whatever else JAX puts in the place of an array."""
-        return isinstance(array, self.jax.core.Tracer) or not isinstance(array, self.jax.Array)
+        return None if self.knows(array) else repr(array)
 
     def dtype(self, dtype: DType) -> Any:
         if self.jax.config.jax_enable_x64 or dtype not in (dtypes.float64, dtypes.complex128):

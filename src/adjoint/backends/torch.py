@@ -193,6 +193,12 @@ def _cross_entropy(B: Torch, x: Array, labels: Array) -> Array:
     return B.torch.log_softmax(x, -1).gather(-1, labels.long().unsqueeze(-1)).squeeze(-1).neg()
 
 
+def _cross_entropy_pullback(B: Torch, g: Array, x: Array, labels: Array) -> Array:
+    """softmax(x) minus one at the label, times g."""
+    out, places = B.torch.softmax(x, -1), labels.long().unsqueeze(-1)
+    return out.scatter_(-1, places, out.gather(-1, places) - 1).mul_(g.unsqueeze(-1))
+
+
 def _whole(divide: Callable[..., Array]) -> Callable[..., Array]:
     """Division of integers, where NumPy gives zero for zero and PyTorch an error."""
 
@@ -474,6 +480,7 @@ Torch.deviations = {
     "softmax": _softmax,
     "log_softmax": _log_softmax,
     "softmax_cross_entropy": _cross_entropy,
+    "softmax_cross_entropy_pullback": _cross_entropy_pullback,
     "index": _index,
     "index_set": _index_set,
     "index_add": _index_add,

@@ -22,6 +22,7 @@ from adjoint.operands import (
     explain,
     fitting,
     known,
+    knows,
     lifted,
     meet,
     operand,
@@ -151,7 +152,7 @@ def _unknown_mask(x: Tensor[Any], key: Any, value: Any) -> Tensor[Any] | None:
         return None
     mask = _beside(operand(key, x, "index"), x)
     rest = x.ndim - mask.ndim
-    if mask.shape != x.shape[: mask.ndim] or getattr(value, "ndim", 0) > rest or known(mask) is not None:
+    if mask.shape != x.shape[: mask.ndim] or getattr(value, "ndim", 0) > rest or knows(mask):
         return None
     return run("expand_dims", (mask,), axis=tuple(range(mask.ndim, x.ndim))) if rest else mask
 

@@ -17,7 +17,7 @@ from adjoint.functions.placing import put_along_axis
 from adjoint.nn.activations import logsigmoid
 from adjoint.nn.arguments import real, reduced
 from adjoint.nn.losses import above, both
-from adjoint.operands import cast, known, operand, run, verified
+from adjoint.operands import cast, known, knows, operand, run, verified
 from adjoint.tensor import Tensor
 
 B = TypeVar("B", bound=Backend)
@@ -84,8 +84,7 @@ def cross_entropy(
             f"{name}: logits {x.shape} need targets of shape {rows.shape[:-1]}, received {labels.shape}"
         )
     wide = cast(rows, dtypes.summing(x.dtype))
-    labels, ignored = _without_ignored(labels, ignore_index, name)
-    losses = run("softmax_cross_entropy", (wide, cast(labels, dtypes.int64)))
+    losses, labels, ignored = _of_labels(wide, labels, as_integer(ignore_index, name, "ignore_index"))
     if not smoothing:
         return cast(_averaged(losses, labels, factors, ignored, reduction, name), x.dtype)
     each = -special.log_softmax(wide, -1)
@@ -123,9 +122,19 @@ def _of_probabilities(
     return cast(reduced(each.sum(axis=axis), reduction, "cross_entropy"), dtype)
 
 
-def _without_ignored(labels: Tensor[Any], ignore_index: int, name: str) -> tuple[Tensor[Any], Tensor[Any] | None]:
+def _of_labels(rows: Tensor[Any], labels: Tensor[Any], place: int) -> tuple[Tensor[Any], Tensor[Any], Any]:
+    """The losses of rows; labels with 0 for those that count nothing, and which those are, None if there are none."""
+    if not 0 <= place < rows.shape[-1] and knows(labels):
+        try:  # a label that counts nothing is no class, and looked for where there is one that is none
+            return run("softmax_cross_entropy", (rows, cast(labels, dtypes.int64))), labels, None
+        except errors.OutOfRangeError:
+            pass
+    labels, ignored = _without_ignored(labels, place)
+    return run("softmax_cross_entropy", (rows, cast(labels, dtypes.int64))), labels, ignored
+
+
+def _without_ignored(labels: Tensor[Any], place: int) -> tuple[Tensor[Any], Tensor[Any] | None]:
     """Labels with 0 for those that count nothing, and which those are, or None where there are none."""
-    place = as_integer(ignore_index, name, "ignore_index")
     values = known(labels)
     if values is not None and not (values == place).any():
         return labels, None
@@ -178,7 +187,7 @@ def nll_loss(
             f"{name}: x {x.shape} needs targets of shape {rows.shape[:-1]}, received {labels.shape}"
         )
     factors = _class_weights(weight, x, rows.shape[-1], name)
-    labels, ignored = _without_ignored(labels, ignore_index, name)
+    labels, ignored = _without_ignored(labels, as_integer(ignore_index, name, "ignore_index"))
     labels = _check_classes(labels, rows.shape[-1], name)
     losses = -squeeze(take_along_axis(rows, expand_dims(labels, -1), axis=-1), -1)
     return cast(_averaged(losses, labels, factors, ignored, reduction, name), x.dtype)
