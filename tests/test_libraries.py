@@ -110,6 +110,26 @@ def test_examples_that_are_skipped_without_the_library(kind: type) -> None:
     assert doctest.DocTestRunner().run(docstring) == (0, len(docstring.examples))
 
 
+@pytest.mark.parametrize("name", ["numpy", "reference", "array_api[array_api_strict]", "torch", "jax", "dask"])
+def test_every_leaf_refuses_the_same_data_types(name: str) -> None:
+    if name not in ("numpy", "reference"):
+        peer(name.strip("]").partition("[")[2] or name)
+    floats, bools = (ad.asarray(values, device=name) for values in (np.float32([1, 2]), np.array([True, False])))
+    for refused in (
+        lambda: -bools,
+        lambda: ad.negative(bools),
+        lambda: ~floats,
+        lambda: floats & floats,
+        lambda: floats << 1,
+        lambda: floats << floats,
+        lambda: ad.atan2(floats * 1j, 1.0),
+    ):
+        with pytest.raises(errors.DtypeError, match=r"expected .*, received"):
+            refused()
+    for rounding in (abs, ad.abs, ad.floor, ad.ceil, ad.trunc, ad.round):
+        same(rounding(bools), bools.numpy())
+
+
 # --- PyTorch ---
 
 

@@ -35,13 +35,14 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "greater_equal": operator.ge,
 }
 _LOGIC = frozenset("logical_and logical_or logical_xor".split())
-# what else a data type must be, for errors
-_WANTED = {
-    "negative": "numbers; of booleans there is ~",
-    **dict.fromkeys("bitwise_and bitwise_or bitwise_xor bitwise_invert".split(), "integers or booleans"),
-    **dict.fromkeys("bitwise_left_shift bitwise_right_shift".split(), "integers"),
-    **dict.fromkeys("atan2 hypot logaddexp copysign nextafter".split(), "real numbers"),
+# the kinds of data types that some take, and how errors call them
+_TAKES = {
+    "negative": ("iufc", "numbers; of booleans there is ~"),
+    **dict.fromkeys("bitwise_and bitwise_or bitwise_xor bitwise_invert".split(), ("biu", "integers or booleans")),
+    **dict.fromkeys("bitwise_left_shift bitwise_right_shift".split(), ("iu", "integers")),
+    **dict.fromkeys("atan2 hypot logaddexp copysign nextafter".split(), ("f", "real numbers")),
 }
+_ROUNDING = frozenset("abs floor ceil trunc round".split())  # which leave booleans as they are
 
 
 def meet(*tensors: Tensor[Any]) -> Backend:
@@ -167,6 +168,7 @@ def binary(name: str, x: Any, y: Any) -> Any:
         dtype = dtypes.floating(dtype)
     elif name in _NUMERIC and dtype.kind == "b":
         dtype = dtypes.default_int
+    _check_kind(name, dtype)
     try:
         pair = [cast(v, dtype) if isinstance(v, Tensor) else fitting(v, dtype, name) for v in (x, y)]
     except errors.RangeError:
@@ -245,7 +247,13 @@ def verified(
 
 def unary(name: str, x: Tensor[Any]) -> Tensor[Any]:
     """An elementwise primitive of one operand that keeps the dtype, or is of its own."""
-    return run(name, (x,))  # type: ignore[no-any-return]
+    _check_kind(name, x._dtype)
+    return same(x) if name in _ROUNDING and x._dtype is _BOOL else run(name, (x,))
+
+
+def _check_kind(name: str, dtype: DType) -> None:
+    if name in _TAKES and dtype.kind not in _TAKES[name][0]:
+        raise errors.DtypeError(f"{name}: expected {_TAKES[name][1]}, received {dtype}; convert with astype")
 
 
 def run(name: str, operands: Sequence[Any], **parameters: Any) -> Any:
@@ -300,8 +308,6 @@ def explain(
     if isinstance(error, errors.AdjointError):
         return error
     refused = type(error) is RuntimeError  # as PyTorch refuses dtypes, and by nothing else that has a type of its own
-    if name in _WANTED and (isinstance(error, TypeError) or refused):
-        return errors.DtypeError(f"{name}: expected {_WANTED[name]}, received {received}; convert with astype")
     if isinstance(error, NotImplementedError) or refused:
         return errors.UnsupportedPrimitive(f"{device.leaf} cannot run the primitive {name!r} on {received}: {error}")
     kinds: list[tuple[type[Exception], type[errors.AdjointError]]] = [
@@ -354,8 +360,8 @@ def change(x: Tensor[Any], value: Tensor[Any], what: str) -> None:
 def _operator(name: str, *, reflected: bool = False) -> Callable[..., Any]:
     """The body of a binary operator: straight to the primitive where operands agree, else `binary`."""
     comparison = TABLE[name].dtype(dtypes.float32) is not dtypes.float32
-    picky = name in _FLOATING | _NUMERIC | _ORDERED  # the dtype may have to change first, or be refused
-    direct = "f" if name in _ORDERED else "fc"
+    picky = name in _FLOATING | _NUMERIC | _ORDERED or name in _TAKES  # the dtype may have to change, or be refused
+    direct = "" if name in _TAKES else "f" if name in _ORDERED else "fc"
 
     def body(self: Tensor[Any], other: Any) -> Any:
         backend, dtype = self._device, self._dtype
