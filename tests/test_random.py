@@ -131,6 +131,18 @@ def test_normal() -> None:
     assert abs((standard**4).mean() - 3) < 0.2
 
 
+def test_numbers_are_drawn_beside_their_parameters() -> None:
+    bound = ad.tensor([1.0, 2.0], device="reference")
+    for draw in (
+        lambda: ad.random.uniform(2, low=bound),
+        lambda: ad.random.uniform(2, high=bound),
+        lambda: ad.random.normal(2, mean=bound),
+        lambda: ad.random.normal(2, std=bound),
+        lambda: ad.random.gamma(bound),
+    ):
+        assert draw().device is bound.device
+
+
 def test_integers() -> None:
     ad.random.seed(0)
     x = ad.random.integers(-2, 4, N).numpy()

@@ -14,6 +14,7 @@ from adjoint.dtypes import DType
 from adjoint.functions.creation import Default, _place, as_shape
 from adjoint.functions.indexing import take
 from adjoint.operands import known
+from adjoint.random.parameters import place_of
 from adjoint.tensor import Tensor, wrap
 
 __all__ = ["bernoulli", "integers", "normal", "permutation", "seed", "uniform"]
@@ -64,7 +65,7 @@ def uniform(
     u in [0, 1), which as in NumPy may round to `high`; u itself is never 1. Raises ArgumentTypeError for other bounds.
     """
     low, high = _parameter(low, "uniform", "low"), _parameter(high, "uniform", "high")
-    place = _place(device)
+    place = place_of(device, low, high)
     how = {"shape": as_shape(shape, "uniform"), "dtype": _floating(dtype, "uniform")}
     draw = place.random_uniform(key=place.next_key(), **how)
     unit = wrap(draw, place)
@@ -93,7 +94,7 @@ def normal(
     """
     mean, std = _parameter(mean, "normal", "mean"), _parameter(std, "normal", "std")
     _within(std, 0, math.inf, "normal: the standard deviation must not be negative")
-    place = _place(device)
+    place = place_of(device, mean, std)
     how = {"shape": as_shape(shape, "normal"), "dtype": _floating(dtype, "normal")}
     draw = place.random_normal(key=place.next_key(), **how)
     unit = wrap(draw, place)

@@ -28,6 +28,13 @@ POSITIVE_PROBABILITY: Test = (lambda v: (v > 0) & (v <= 1), "be above 0 and at m
 WHOLE: Test = (lambda v: (v >= 0) & (v == np.floor(v)), "be whole numbers from 0")
 
 
+def place_of(device: Any, *values: Any) -> Backend:
+    """Where numbers are drawn: on the device that is named, the level of a transform, beside the parameters."""
+    if device is None:
+        device = active_level() or next((v.device for v in values if isinstance(v, Tensor)), None)
+    return _place(device)
+
+
 class Draw:
     """A draw of a distribution: its shape, dtype and device, and its parameters as tensors, in order.
 
@@ -47,11 +54,7 @@ class Draw:
         precise: bool = False,
     ) -> None:
         self.name = name
-        tensors = [v for v in values if isinstance(v, Tensor)]
-        level = active_level()
-        if device is None and level is not None:
-            device = level
-        self.place: Backend = tensors[0].device if device is None and tensors else _place(device)
+        self.place = place_of(device, *values)
         given = [_numbers(v, name, what) for v, what in zip(values, tests, strict=True)]
         self.precise = self.place.leaf.widest(dtypes.float64)
         self.dtype = self.precise if precise else _floating(dtype, given, name)
