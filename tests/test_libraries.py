@@ -138,6 +138,14 @@ def torch() -> Any:
     return peer("torch")
 
 
+def test_dlpack_of_the_leaf_s_own_library_goes_through_nothing_else(torch: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(np, "from_dlpack", None)
+    x = torch.ones(3)
+    shared, copied = (ad.from_dlpack(x, device="autodiff<torch>", copy=copy) for copy in (None, True))
+    assert shared.native().data_ptr() == x.data_ptr() != copied.native().data_ptr()
+    same(copied, np.ones(3, np.float32))
+
+
 def test_eigenvalues_of_what_is_not_finite_are_not_looked_for(torch: Any) -> None:
     x = torch.tensor([[-np.inf, -1.0], [np.nan, np.inf]])  # for which LAPACK does not end
     for find in (ad.linalg.eig, ad.linalg.eigvals):

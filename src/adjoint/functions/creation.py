@@ -264,6 +264,9 @@ def from_dlpack(array: Any, /, *, device: Any = None, copy: bool | None = None) 
             f"from_dlpack: expected an array with __dlpack__, received {type(array).__name__}"
         )
     place = array.device if isinstance(array, Tensor) and device is None else _place(device)
+    adopted = None if copy is False else _adopted(array, None, place)
+    if adopted is not None:  # also on a GPU, from which NumPy reads nothing
+        return wrap(place.copied(adopted._array), place) if copy else adopted
     try:
         values = np.from_dlpack(array, copy=False) if copy is False else np.from_dlpack(array)
     except errors.AdjointError:
