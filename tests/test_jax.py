@@ -377,8 +377,7 @@ def test_choices_that_the_compiled_function_cannot_make() -> None:
         (lambda x: ad.cond(x.sum() > 0, lambda x: (x,), lambda x: x, x), errors.ArgumentError, "structure"),
         (lambda x: ad.cond(x.sum(), ad.sin, ad.cos, x), errors.DtypeError, "boolean"),
         (ad.vmap(safe), errors.TrackedError, "JAX traces the tensor"),
-        (lambda x: ad.while_loop(lambda x: x.sum() < 9, ad.exp, x), errors.TrackedError, "JAX traces the tensor"),
-        (lambda x: ad.fori_loop(0, x.argmax(), lambda i, x: x, x), errors.TrackedError, "JAX traces the tensor"),
+        (lambda x: ad.odeint(lambda y, t: -y, x, [0.0, 1.0]), errors.TrackedError, "JAX traces the tensor"),
     ):
         with pytest.raises(error, match=message):
             jax.jit(wrong)(w)
@@ -391,6 +390,55 @@ def test_choices_that_the_compiled_function_cannot_make() -> None:
     strong = ad.ones(3, device=ad.Autodiff(ad.JAX(), strong_zero=True)).require_grad()
     with pytest.raises(errors.TrackedError, match="strong zeros"):
         jax.jit(lambda x: ad.cond(x.sum() > 0, ad.sum, ad.max, x).detach())(strong)
+
+
+def square_root(a: Any, *, of: Any = ad, loop: Any = ad.while_loop) -> Any:
+    """Newton's way, and the number of steps."""
+    step = lambda c: (0.5 * (c[0] + a / c[0]), c[1] + 1)
+    return loop(lambda c: of.abs(c[0] * c[0] - a) > 1e-6 * a, step, (a, 0))
+
+
+def horner(n: Any, x: Any, *, loop: Any = ad.fori_loop) -> Any:
+    return loop(0, n, lambda i, c: c * x + i, 1.0)
+
+
+def test_the_compiled_function_loops_as_long_as_it_has_to() -> None:
+    theirs = lambda a: square_root(a, of=jnp, loop=jax.lax.while_loop)
+    ours, first = lambda a: square_root(a)[0], lambda a: theirs(a)[0]
+    a, many = jnp.asarray(7.0), jnp.asarray([1.0, 7.0, 1e6])
+    for mine, expected, at in (
+        (square_root, theirs, a),
+        (lambda a: ad.jvp(ours, (a,), (a,)), lambda a: jax.jvp(first, (a,), (a,)), a),
+        (ad.jacobian(ours), jax.jacfwd(first), a),
+        (ad.jacobian(ad.jacobian(ours)), jax.jacfwd(jax.jacfwd(first)), a),
+        (ad.vmap(square_root), jax.vmap(theirs), many),
+        (ad.vmap(ad.jacobian(ours)), jax.vmap(jax.jacfwd(first)), many),
+        (lambda a: ad.jvp(ad.vmap(ours), (a,), (a,)), lambda a: jax.jvp(jax.vmap(first), (a,), (a,)), many),
+    ):
+        jax.tree.map(lambda x, y: assert_allclose(x, y, rtol=1e-6), jax.jit(mine)(at), expected(at))
+    loop = lambda n, x: horner(n, x, loop=jax.lax.fori_loop)
+    counts, xs = jnp.asarray([0, 3, 5, -2]), jnp.asarray([1.0, 2.0, 3.0, 4.0])
+    assert_allclose(jax.jit(horner)(5, a), loop(5, a))
+    assert_allclose(
+        jax.jit(lambda n, x: ad.jvp(lambda x: horner(n, x), (x,), (x,)))(5, a)[1], (5 * a**4 + 3 * a**2 + 4 * a + 3) * a
+    )
+    assert_allclose(jax.jit(ad.vmap(horner))(counts, xs), jax.vmap(loop)(counts, xs))
+    tracked = jax.jit(lambda x: ad.while_loop(lambda c: c.sum() < 100, lambda c: 2 * c, x))
+    assert tracked(ad.ones(3, device=LEVEL)).tolist() == [64, 64, 64]
+
+
+def test_loops_that_the_compiled_function_cannot_run() -> None:
+    draw = lambda c: c + ad.random.uniform(device=ad.JAX())
+    for wrong, error, message in (
+        (ad.grad(lambda x: square_root(x)[0]), errors.ForwardOnlyError, "while_loop"),
+        (lambda x: ad.grad(lambda y: horner(x.astype(int), y))(x), errors.ForwardOnlyError, "fori_loop"),
+        (lambda x: ad.while_loop(lambda c: c < x, draw, x), errors.TrackedError, "draws random numbers"),
+        (lambda x: ad.while_loop(lambda c: c < x, lambda c: c > 0, x), errors.DtypeError, "dtypes stay"),
+        (lambda x: ad.while_loop(lambda c: c < x, lambda c: ad.stack([c, c]), x), errors.ShapeError, "shapes stay"),
+        (lambda x: ad.while_loop(lambda c: c, lambda c: c, x), errors.DtypeError, "boolean scalar"),
+    ):
+        with pytest.raises(error, match=message):
+            jax.jit(wrong)(jnp.asarray(2.0))
 
 
 def test_random_numbers_are_constants_of_a_compiled_function() -> None:

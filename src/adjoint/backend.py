@@ -311,6 +311,12 @@ class Leaf(Backend):
         """What the branch of this number gives for the arrays; all give arrays of the same shapes and dtypes."""
         raise NotImplementedError
 
+    def loop(
+        self, goes: Callable[..., Array], step: Callable[..., Sequence[Array]], arrays: Sequence[Array]
+    ) -> list[Array]:
+        """The arrays taken further by `step` as long as `goes` of them holds; their shapes and dtypes stay."""
+        raise NotImplementedError
+
     def summary(self, array: Array) -> str | None:
         """What people see in the place of values that would have to be computed; None where they are there."""
         return None

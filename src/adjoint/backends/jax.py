@@ -77,6 +77,11 @@ class JAX(ArrayAPI):
     def branch(self, index: Array, branches: Sequence[Callable[..., Any]], arrays: Sequence[Array]) -> list[Array]:
         return list(self.jax.lax.switch(index, branches, *arrays))
 
+    def loop(
+        self, goes: Callable[..., Array], step: Callable[..., Sequence[Array]], arrays: Sequence[Array]
+    ) -> list[Array]:
+        return self.jax.lax.while_loop(lambda xs: goes(*xs), lambda xs: list(step(*xs)), list(arrays))  # type: ignore[no-any-return]
+
     def summary(self, array: Array) -> str | None:
         return None if self.knows(array) else repr(array)
 

@@ -19,9 +19,10 @@ from adjoint import dtypes, errors, trees
 from adjoint.backend import Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import active_level, creating_on
-from adjoint.functions.creation import zeros
+from adjoint.functions.creation import full, zeros
 from adjoint.functions.elementwise import clip
 from adjoint.functions.manipulation import concat, stack
+from adjoint.operands import meet
 from adjoint.tensor import Scalar, Tensor, peek, same, wrap
 from adjoint.transforms.batches import vmap
 from adjoint.transforms.calls import Function, array_of, base_of, is_array, to_numpy
@@ -29,7 +30,7 @@ from adjoint.transforms.checkpoints import checkpoint
 from adjoint.transforms.closures import closed_over, closure_convert
 from adjoint.transforms.levels import Tensors
 from adjoint.transforms.libraries import of_any_library
-from adjoint.transforms.recomputed import Hidden, chosen, recomputed
+from adjoint.transforms.recomputed import Hidden, chosen, looped, recomputed
 from adjoint.transforms.steps import Carry, Kind, assignable, each_its_own, examples_of
 
 _inside: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_control", default=False)
@@ -80,7 +81,7 @@ def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> 
     def choose(base: Backend, pred: Any, *operands: Any) -> Any:
         holds = _decided(pred, "cond: pred", "b", late=True)
         if isinstance(holds, Tensor):
-            if _undecided(holds):
+            if _undecided(holds) and not examples_of(holds)[2]:
                 return _branched("cond", base, holds.astype(dtypes.int32), [false_fun, true_fun], operands)
             return each_its_own("cond", {"true_fun": (holds, true_fun), "false_fun": (~holds, false_fun)}, operands)
         return (true_fun if holds else false_fun)(*operands)
@@ -128,7 +129,7 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
         place = _decided(index, "switch: index", "iu", late=True)
         if isinstance(place, Tensor):
             number = clip(place, 0, last)
-            if _undecided(place):
+            if _undecided(place) and not examples_of(place)[2]:
                 return _branched("switch", base, number.astype(dtypes.int32), branches, operands)
             named = {f"branches[{i}]": (number == i, branch) for i, branch in enumerate(branches)}
             return each_its_own("switch", named, operands)
@@ -170,19 +171,7 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
     _check_callable("while_loop", cond_fun=cond_fun, body_fun=body_fun)
 
     def loop(base: Backend, init: Any) -> Any:
-        carry = Carry("while_loop", init, base)
-        leaves = carry.start()
-        _refuse_reverse(carry, leaves)
-        for x in closed_over(body_fun).values():
-            if _in_reverse(x):
-                _refuse(f"while_loop: a tensor of shape {x.shape} that body_fun closes over")
-        while True:
-            state = carry.tree(leaves)
-            go = _decided(cond_fun(state), "while_loop: the result of cond_fun", "b")
-            if go is False or (isinstance(go, Tensor) and not go.device.values_of(go._array).any()):
-                return state
-            leaves = carry.advance(body_fun, leaves, go)
-            _refuse_reverse(carry, leaves)
+        return _while("while_loop", base, cond_fun, body_fun, init)
 
     return _called("while_loop", loop, init_val)
 
@@ -219,11 +208,15 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
     _check_callable("fori_loop", body_fun=body_fun)
 
     def loop(base: Backend, lower: Any, upper: Any, init: Any) -> Any:
-        first, last = (_decided(x, f"fori_loop: {end}", "iu") for x, end in ((lower, "lower"), (upper, "upper")))
+        ends = [("lower", lower), ("upper", upper)]
+        first, last = (_decided(x, f"fori_loop: {end}", "iu", late=True) for end, x in ends)
         first, last = (x.astype(dtypes.int64) if isinstance(x, Tensor) else x for x in (first, last))
+        steps = last - first
+        if isinstance(steps, Tensor) and _undecided(steps):
+            step = lambda s: (s[0] + 1, s[1], body_fun(s[0], s[2]))
+            return _while("fori_loop", base, lambda s: s[0] < s[1], step, (last - steps, last, init))[2]
         carry = Carry("fori_loop", init, base)
         leaves = carry.start()
-        steps = last - first
         if isinstance(steps, Tensor):
             steps = int(steps.device.values_of(steps._array).max(initial=0))
         for t in range(steps):
@@ -383,9 +376,9 @@ def _decided(x: Any, what: str, kinds: str, *, late: bool = False) -> Any:
 
 
 def _undecided(x: Tensor[Any]) -> bool:
-    """Whether the leaf has no value yet, and branches on it. Examples do not differ."""
-    array, leaf, counted = examples_of(x)
-    return not counted and leaf.undecided(array)
+    """Whether the leaf has no value yet, and branches and loops by it."""
+    array, leaf, _ = examples_of(x)
+    return bool(leaf.undecided(array))
 
 
 def _branched(name: str, base: Backend, index: Tensor[Any], branches: Sequence[Function], operands: Any) -> Any:
@@ -418,6 +411,52 @@ def _branched(name: str, base: Backend, index: Tensor[Any], branches: Sequence[F
         ) from error
     assert kind is not None
     return kind.tree(found)
+
+
+def _while(name: str, base: Backend, cond_fun: Function, body_fun: Function, init: Any) -> Any:
+    carry = Carry(name, init, base)
+    leaves = carry.start()
+    _refuse_reverse(carry, leaves)
+    for x in closed_over(body_fun).values():
+        if _in_reverse(x):
+            _refuse(f"{name}: a tensor of shape {x.shape} that body_fun closes over")
+    while True:
+        state = carry.tree(leaves)
+        go = _goes(cond_fun(state))
+        if isinstance(go, Tensor) and _undecided(go):
+            return _compiled(name, carry, leaves, cond_fun, body_fun)
+        if go is False or (isinstance(go, Tensor) and not go.device.values_of(go._array).any()):
+            return state
+        leaves = carry.advance(body_fun, leaves, go)
+        _refuse_reverse(carry, leaves)
+
+
+def _goes(go: Any) -> Any:
+    return _decided(go, "while_loop: the result of cond_fun", "b", late=True)
+
+
+def _compiled(name: str, carry: Carry, leaves: Tensors, cond_fun: Function, body_fun: Function) -> Any:
+    """The loop of a compiled function, which decides itself how long it goes on."""
+    if carry.numbers:  # which take the dtype that a step gives them
+        carry.adapted(lambda leaves: carry.fit(body_fun(carry.tree(leaves))), leaves)
+        leaves = carry.start()
+    made, closed = closure_convert(lambda: [cond_fun, body_fun])
+    n = len(leaves)
+
+    def goes(xs: Tensors) -> Tensors:
+        go = _goes(made(*xs[n:])[0](carry.tree(xs[:n])))
+        return [go if isinstance(go, Tensor) else full((), go, dtype=dtypes.bool, device=meet(*xs))]
+
+    def step(xs: Tensors) -> Tensors:
+        return carry.fit(made(*xs[n:])[1](carry.tree(xs[:n])))
+
+    try:
+        return carry.tree(looped(name, goes, step, leaves, list(closed)))
+    except Hidden as error:
+        raise errors.TrackedError(
+            f"{name}: JAX traces how long it goes on, and its functions become functions of the carry and of the "
+            f"tensors that they close over; what else they need has to be in the carry: {error}"
+        ) from error
 
 
 # --- reverse mode and loops of unknown length ----------------------------------------------------

@@ -13,6 +13,8 @@ from adjoint import errors
 from adjoint.backend import Backend, Leaf, RandomKey, replayed
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import active_level, default_device
+from adjoint.functions.elementwise import where
+from adjoint.functions.manipulation import stack
 from adjoint.operands import lifted, meet
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.batches import vmap
@@ -40,6 +42,14 @@ def recomputed(name: str, f: Flat, xs: Tensors) -> Tensors:
 def chosen(name: str, index: Tensor[Any], branches: Sequence[Flat], xs: Tensors) -> Tensors:
     """`branches[index](xs)`, where the leaf is to branch. Raises what `recomputed` does."""
     return _Chosen(name, branches, _moving(name, xs)).on(index, xs)
+
+
+def looped(name: str, goes: Flat, step: Flat, xs: Tensors, closed: Tensors) -> Tensors:
+    """`xs` taken further by step([*xs, *closed]) as long as [goes] of the same holds, where the leaf is to loop.
+
+    Derivatives go forward. Raises what `recomputed` does, and TrackedError for steps that draw random numbers.
+    """
+    return _met(_Looped(name, goes, step, len(xs)), [*xs, *closed])
 
 
 def _moving(name: str, xs: Tensors) -> list[bool]:
@@ -165,6 +175,75 @@ class _Chosen(Rules):
 
         ys = _Chosen(self.name, [of_all(part) for part in self.parts], self.moving).on(xs[0], xs[1:])
         return ys, [True] * len(ys)
+
+
+class _Looped(Rules):
+    """A loop whose first `count` arguments are carried along, and the others stay."""
+
+    def __init__(self, name: str, goes: Flat, step: Flat, count: int) -> None:
+        self.name, self.count = name, count
+        self.goes, self.step = _Recomputed(name, goes, ()), _Recomputed(name, step, ())
+
+    def plain(self, xs: Tensors) -> Tensors:
+        leaf, closed = meet(*xs), [x._array for x in xs[self.count :]]
+        if not isinstance(leaf, Leaf):
+            raise Hidden(f"{self.name}: {leaf} looks at what is computed")
+        goes, step = _on_arrays(self.goes, leaf), _on_arrays(self.step, leaf)
+        found = leaf.loop(
+            lambda *carry: goes(*carry, *closed)[0],
+            lambda *carry: step(*carry, *closed),
+            [x._array for x in xs[: self.count]],
+        )
+        if self.goes.keys or self.step.keys:
+            raise errors.TrackedError(
+                f"{self.name}: JAX traces how long it goes on, and a step that draws random numbers would draw the "
+                "same ones each time; draw them before, or take a fixed number of steps"
+            )
+        return [wrap(y, leaf) for y in found]
+
+    def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
+        """Of the loop that carries the tangents along."""
+        n, rest = self.count, len(xs) - self.count
+
+        def apart(both: Tensors) -> tuple[Tensors, Tensors]:
+            carry, moved, closed, beside = both[:n], both[n : 2 * n], both[2 * n : 2 * n + rest], both[2 * n + rest :]
+            return [*carry, *closed], [*moved, *beside]
+
+        def step(both: Tensors) -> Tensors:
+            xs, tangents = apart(both)
+            places = [i for i, x in enumerate(xs) if x.dtype.kind in "fc"]
+
+            def f(*moving: Tensor[Any]) -> Tensors:
+                given = list(xs)
+                for i, x in zip(places, moving, strict=True):
+                    given[i] = x
+                return self.step.f(_all_on(meet(*given), given))
+
+            ys, moved = jvp(f, [xs[i] for i in places], [tangents[i] for i in places])
+            return [*ys, *moved]
+
+        both = [*xs[:n], *tangents[:n], *xs[n:], *tangents[n:]]
+        out = _met(_Looped(self.name, lambda both: self.goes.f(apart(both)[0]), step, 2 * n), both)
+        return out[:n], out[n:]
+
+    def batch(self, size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]]:
+        """Until all examples have ended; those that have keep their carry."""
+        n = self.count
+        axes = [*[0] * n, *[0 if flag else None for flag in flags[n:]]]
+        wide = [x if flag else stack([x] * size) for x, flag in zip(xs[:n], flags[:n], strict=True)]
+
+        def each(f: Callable[..., Any], xs: Tensors) -> Any:
+            return vmap(lambda *xs: f(list(xs)), axes, axis_size=size)(*xs)
+
+        def one(xs: Tensors) -> Tensors:
+            (go,) = self.goes.f(xs)
+            return [where(go, new, old) for new, old in zip(self.step.f(xs), xs, strict=False)]
+
+        def goes(xs: Tensors) -> Tensors:
+            return [each(self.goes.f, xs)[0].any()]
+
+        out = _met(_Looped(self.name, goes, lambda xs: each(one, xs), n), [*wide, *xs[n:]])
+        return out, [True] * n
 
 
 def _on_arrays(part: _Recomputed, leaf: Leaf) -> Callable[..., list[Any]]:
