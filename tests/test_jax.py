@@ -96,6 +96,15 @@ print("done")
 # --- 64 bits ---
 
 
+def test_no_other_library_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for other in ("array_api_compat", "array_api_extra"):
+        monkeypatch.setitem(sys.modules, other, None)
+    x = ad.tensor([1.0, 2.0], device="numpy").to_device("jax:cpu:0")
+    assert x.device.name == "jax:cpu:0"
+    assert ad.vmap(ad.searchsorted, (0, None))(ad.stack([x, x]), x).tolist() == [[0, 1], [0, 1]]
+    assert ad.pad(x, 1).tolist() == [0, 1, 2, 0]
+
+
 def test_without_64_bits_integers_are_narrow_and_wide_floats_refused() -> None:
     B = ad.JAX()
     x = ad.tensor([3, 1, 2], device=B)

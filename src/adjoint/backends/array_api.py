@@ -137,7 +137,11 @@ class ArrayAPI(Leaf):
             shared = self.xp.from_dlpack(array)
         except (AttributeError, BufferError, RuntimeError, TypeError, ValueError):
             return super().moved(array, source)
-        return shared if self.device is None else needed("array_api_compat", "array-api").to_device(shared, self.device)
+        return shared if self.device is None else self.placed(shared)
+
+    def placed(self, array: Array) -> Array:
+        """An array of the library's on the backend's device."""
+        return needed("array_api_compat", "array-api").to_device(array, self.device)
 
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
         try:

@@ -105,7 +105,7 @@ class JAX(ArrayAPI):
         self.dtype_of(value)
         if self.device is None or self.traced(value) or value.devices() == {self.device}:
             return value
-        return self.jax.device_put(value, self.device)
+        return self.placed(value)
 
     def copied(self, array: Array) -> Array:
         return array  # which nothing can write to
@@ -113,9 +113,12 @@ class JAX(ArrayAPI):
     def moved(self, array: Array, source: Backend) -> Array:
         """Between JAX's devices by JAX, also while it traces."""
         if isinstance(source, JAX):
-            return array if self.device is None else self.jax.device_put(array, self.device)
+            return array if self.device is None else self.placed(array)
         dtype = source.dtype_of(array)  # DLPack narrows silently
         return super().moved(array, source) if self.dtype(dtype) == dtype else Leaf.moved(self, array, source)
+
+    def placed(self, array: Array) -> Array:
+        return self.jax.device_put(array, self.device)
 
     def from_numpy(self, values: np.ndarray[Any, Any], *, copy: bool) -> Array:
         theirs = self.dtype(values.dtype)
@@ -363,6 +366,14 @@ def _joining(name: str) -> Callable[..., Array]:
     return run
 
 
+def _searchsorted(B: JAX, x: Array, values: Array, *, side: str) -> Array:
+    """In several lines beside each other, too."""
+    search = functools.partial(B.xp.searchsorted, side=side)
+    if x.ndim > 1:
+        search = B.xp.vectorize(search, signature="(n),(m)->(m)")
+    return B.xp.astype(search(x, values), B.xp.int64)
+
+
 def _nonzero(B: JAX, x: Array) -> Array:
     if B.traced(x):
         raise errors.UnsupportedPrimitive(
@@ -590,6 +601,7 @@ JAX.deviations = {
     "index_max": _joining("maximum"),
     "index_min": _joining("minimum"),
     "take_along_axis": _take_along_axis,
+    "searchsorted": _searchsorted,
     "nonzero": _nonzero,
     "conv": _conv,
     "conv_input": _conv_input,
