@@ -83,8 +83,10 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> Any:
     @contextlib.contextmanager
     def errstate(*, linalg: str) -> Iterator[None]:
         raises.append(linalg == "raise")
-        yield
-        raises.pop()
+        try:
+            yield
+        finally:
+            raises.pop()
 
     class Standard(ModuleType):
         """Also the namespace that follows the standard."""

@@ -385,7 +385,7 @@ def test_choices_that_the_compiled_function_cannot_make() -> None:
         (lambda x: ad.cond(x.sum() > 0, lambda x: x, lambda x: x > 0, x), errors.DtypeError, "astype"),
         (lambda x: ad.cond(x.sum() > 0, lambda x: (x,), lambda x: x, x), errors.ArgumentError, "structure"),
         (lambda x: ad.cond(x.sum(), ad.sin, ad.cos, x), errors.DtypeError, "boolean"),
-        (ad.vmap(safe), errors.TrackedError, "JAX traces the tensor"),
+        (ad.vmap(safe), errors.TrackedError, "examples of ad.vmap differ"),
         (lambda x: ad.odeint(lambda y, t: -y, x, [0.0, 1.0]), errors.TrackedError, "JAX traces the tensor"),
     ):
         with pytest.raises(error, match=message):
@@ -399,6 +399,57 @@ def test_choices_that_the_compiled_function_cannot_make() -> None:
     strong = ad.ones(3, device=ad.Autodiff(ad.JAX(), strong_zero=True)).require_grad()
     with pytest.raises(errors.TrackedError, match="strong zeros"):
         jax.jit(lambda x: ad.cond(x.sum() > 0, ad.sum, ad.max, x).detach())(strong)
+
+
+def test_choices_and_loops_are_as_without_a_compiler() -> None:
+    x, k, ones = jnp.asarray([0.3, 1.7, 2.2]), jnp.arange(3), jnp.ones(3)
+
+    def masked(x: Any) -> Any:
+        mask = x > 1
+        return ad.cond(x.sum() > 1, lambda x: ad.where(mask, x * x, x), lambda x: x, x).sum()
+
+    def twice(x: Any) -> Any:
+        x = ad.cond(x.sum() > 1, ad.sin, ad.cos, x)
+        return ad.cond(x.sum() > 1, ad.exp, ad.tanh, x).sum()
+
+    def steps(n: Any, x: Any) -> Any:
+        return ad.vmap(lambda x: ad.fori_loop(0, n, lambda i, c: ad.cond(i < 2, ad.sin, ad.cos, c), x))(x)
+
+    def counted(a: Any) -> Any:
+        return ad.while_loop(lambda c: c * c < a, lambda c: c + 1.0, a.detach() * 0) * a
+
+    double = ad.vmap(lambda k, x: ad.while_loop(lambda c: c < 100.0, lambda c: c * (k + 2), x))
+    for f, *args in (
+        (ad.grad(masked), x),
+        (ad.grad(twice), x),
+        (ad.hessian(twice), x),
+        (ad.jacobian(twice, mode="forward"), x),
+        (steps, 3, x),
+        (ad.grad(counted), jnp.float32(9.0)),
+        (double, k, ones),
+        (lambda p, k, x: ad.vmap(lambda k, x: ad.cond(p > 0, lambda x: x * k, lambda x: x, x))(k, x), 2.0, k, ones),
+        (lambda x: ad.cond(x[0] > 0, lambda x: 2 * x, lambda x: 0, x[1]), x),
+        (lambda x: ad.cond(x[0] > 0, lambda x: 2 * x, lambda x: 0, x[1].astype(ad.float16)), x),
+    ):
+        found, expected = jax.jit(f)(*args), f(*args)
+        assert found.dtype == expected.dtype
+        assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_labels_of_any_width_are_looked_at_where_they_are_constants() -> None:
+    logits = jnp.asarray([[0.1, 0.7, -0.3], [1.0, 0.2, 0.4], [0.3, -0.5, 0.6], [0.2, 0.9, 0.1]])
+    for dtype in (np.int8, np.int16, np.int32, np.int64):
+        g = ad.grad(lambda x, dtype=dtype: ad.nn.cross_entropy(x, np.array([0, -100, 1, 1], dtype)))
+        assert_allclose(jax.jit(g)(logits), g(logits), rtol=1e-6)
+        with pytest.raises(errors.OutOfRangeError):
+            jax.jit(lambda x, dtype=dtype: ad.asarray(x, device="jax")[np.array([0, 7], dtype)])(logits)
+
+
+def test_donated_arrays_were_copied() -> None:
+    array = jnp.ones(3)
+    copied = ad.tensor(array, device="jax")
+    jax.jit(lambda x: x + 1, donate_argnums=0)(array)
+    assert copied.tolist() == [1.0, 1.0, 1.0]
 
 
 def square_root(a: Any, *, of: Any = ad, loop: Any = ad.while_loop) -> Any:
@@ -436,6 +487,14 @@ def test_the_compiled_function_loops_as_long_as_it_has_to() -> None:
     assert tracked(ad.ones(3, device=LEVEL)).tolist() == [64, 64, 64]
 
 
+def _writing(outside: Any, x: Any) -> Any:
+    def step(c: Any) -> Any:
+        outside[0] = c
+        return c * 2
+
+    return ad.while_loop(lambda c: c < x, step, x * 0 + 1)
+
+
 def test_loops_that_the_compiled_function_cannot_run() -> None:
     draw = lambda c: c + ad.random.uniform(device=ad.JAX())
     for wrong, error, message in (
@@ -445,6 +504,7 @@ def test_loops_that_the_compiled_function_cannot_run() -> None:
         (lambda x: ad.while_loop(lambda c: c < x, lambda c: c > 0, x), errors.DtypeError, "dtypes stay"),
         (lambda x: ad.while_loop(lambda c: c < x, lambda c: ad.stack([c, c]), x), errors.ShapeError, "shapes stay"),
         (lambda x: ad.while_loop(lambda c: c, lambda c: c, x), errors.DtypeError, "boolean scalar"),
+        (lambda x: _writing(ad.zeros(2, device=ad.JAX()), x), errors.TrackedError, "would be lost"),
     ):
         with pytest.raises(error, match=message):
             jax.jit(wrong)(jnp.asarray(2.0))

@@ -266,7 +266,7 @@ def _expit(xp: Any, x: Array) -> Array:
     return xp.where(x >= 0.0, xp.ones_like(t), t) / (1.0 + t)
 
 
-def _astype(B: ArrayAPI, x: Array, *, dtype: DType) -> Array:
+def astype(B: ArrayAPI, x: Array, *, dtype: DType) -> Array:
     if dtype.kind == "b":
         return _truth(B.xp, x)
     return B.xp.astype(x if dtype.kind == "c" else _real(B.xp, x), B.dtype(dtype))
@@ -644,7 +644,7 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
 _TYPED: dict[str, Callable[..., Any]] = {
     "eig": _eig("eig"),
     "eigvals": _eig("eigvals"),
-    "astype": _astype,
+    "astype": astype,
     "full": _full,
     "arange": _arange,
     "linspace": _linspace,

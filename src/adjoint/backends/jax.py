@@ -6,6 +6,7 @@ values are JAX's. https://docs.jax.dev/en/latest/jax.lax.html
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import sys
@@ -65,8 +66,9 @@ class JAX(ArrayAPI):
         return any([isinstance(x, self.jax.core.Tracer) for x in arrays])
 
     def knows(self, array: Array) -> bool:
-        """Not of a tracer, or a shape or whatever else JAX puts in the place of an array."""
-        return isinstance(array, self.jax.Array) and not isinstance(array, self.jax.core.Tracer)
+        """Not of a tracer, a shape or whatever else JAX puts in the place of an array, or parts in other processes."""
+        there = isinstance(array, self.jax.Array) and not isinstance(array, self.jax.core.Tracer)
+        return there and bool(array.is_fully_addressable)
 
     def verified(self, array: Array, test: Any, error: Any) -> Array:
         return array  # a traced function raises no errors
@@ -108,7 +110,7 @@ class JAX(ArrayAPI):
         return self.placed(value)
 
     def copied(self, array: Array) -> Array:
-        return array  # which nothing can write to
+        return array if self.traced(array) else self.xp.array(array, copy=True)  # which may be donated
 
     def moved(self, array: Array, source: Backend) -> Array:
         """Between JAX's devices by JAX, also while it traces."""
@@ -223,6 +225,12 @@ def _in_double(jax: Any, kernel: Callable[..., Array], xp: Any, parameters: tupl
             return jax.lax.convert_element_type(run(*wide, **how), dtype)
 
     return in_double
+
+
+def _astype(B: JAX, x: Array, *, dtype: DType) -> Array:
+    """Constants keep their values, also while JAX traces."""
+    with contextlib.nullcontext() if B.traced(x) else B.jax.ensure_compile_time_eval():
+        return array_api.astype(B, x, dtype=dtype)
 
 
 # --- elementwise ---------------------------------------------------------------------------------
@@ -586,6 +594,7 @@ def _random(name: str) -> Callable[..., Array]:
 
 
 JAX.deviations = {
+    "astype": _astype,
     "floor_divide": _whole("floor_divide"),
     "remainder": _whole("remainder"),
     "binary_exponent": _binary_exponent,

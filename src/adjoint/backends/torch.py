@@ -308,7 +308,7 @@ def _filled(key: Key, arrays: tuple[Array, ...]) -> tuple[Any, ...]:
 
 def _searchsorted(B: Torch, x: Array, values: Array, *, side: str) -> Array:
     """With nans, which PyTorch's bisection does not compare, after all numbers."""
-    torch, right = B.torch, side == "right"
+    torch, right, x, values = B.torch, side == "right", x.contiguous(), values.contiguous()
     if x.dtype is torch.bool:
         x, values = x.byte(), values.byte()
     if not x.is_floating_point():

@@ -409,7 +409,7 @@ def conj(x: Tensor[B], /) -> Tensor[B]:
 
 
 def real(x: Tensor[B], /) -> Tensor[B]:
-    """The real part; the tensor itself if it is real."""
+    """The real part; of real numbers they themselves."""
     x = as_tensor(x, "real")
     return unary("real", x) if x.dtype.kind == "c" else same(x)
 

@@ -124,13 +124,14 @@ def _of_probabilities(
 
 def _of_labels(rows: Tensor[Any], labels: Tensor[Any], place: int) -> tuple[Tensor[Any], Tensor[Any], Any]:
     """The losses of rows; labels with 0 for those that count nothing, and which those are, None if there are none."""
+    labels = cast(labels, dtypes.int64)
     if not 0 <= place < rows.shape[-1] and knows(labels):
         try:  # a label that counts nothing is no class, and looked for where there is one that is none
-            return run("softmax_cross_entropy", (rows, cast(labels, dtypes.int64))), labels, None
+            return run("softmax_cross_entropy", (rows, labels)), labels, None
         except errors.OutOfRangeError:
             pass
     labels, ignored = _without_ignored(labels, place)
-    return run("softmax_cross_entropy", (rows, cast(labels, dtypes.int64))), labels, ignored
+    return run("softmax_cross_entropy", (rows, labels)), labels, ignored
 
 
 def _without_ignored(labels: Tensor[Any], place: int) -> tuple[Tensor[Any], Tensor[Any] | None]:

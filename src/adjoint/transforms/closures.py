@@ -33,7 +33,11 @@ def closure_convert(f: Function, *args: Any) -> tuple[Function, list[Tensor[Any]
     """
     if not callable(f):
         raise errors.ArgumentTypeError(f"closure_convert: expected a function, received {f!r}")
-    found = {key: x for key, x in closed_over(f).items() if x.dtype.kind in "fc"}
+    return opened(f, {key: x for key, x in closed_over(f).items() if x.dtype.kind in "fc"})
+
+
+def opened(f: Function, found: dict[int, Tensor[Any]]) -> tuple[Function, list[Tensor[Any]]]:
+    """f as a function of those tensors, by id, of all that it closes over; and the tensors."""
     closed = list(found.values())
 
     def converted(*values: Any) -> Any:

@@ -12,12 +12,12 @@ from typing import Any
 from adjoint import errors
 from adjoint.backend import Backend, Leaf, RandomKey, replayed
 from adjoint.decorators.autodiff import Autodiff
-from adjoint.devices import active_level, default_device
+from adjoint.decorators.batched import Batch, Batched
+from adjoint.devices import active, active_level, default_device
 from adjoint.functions.elementwise import where
-from adjoint.functions.manipulation import stack
+from adjoint.functions.manipulation import broadcast_to
 from adjoint.operands import lifted, meet
 from adjoint.tensor import Tensor, wrap
-from adjoint.transforms.batches import vmap
 from adjoint.transforms.calls import zeros_like
 from adjoint.transforms.forward import jvp
 from adjoint.transforms.levels import Rules, Tensors, apply
@@ -47,7 +47,7 @@ def chosen(name: str, index: Tensor[Any], branches: Sequence[Flat], xs: Tensors)
 def looped(name: str, goes: Flat, step: Flat, xs: Tensors, closed: Tensors) -> Tensors:
     """`xs` taken further by step([*xs, *closed]) as long as [goes] of the same holds, where the leaf is to loop.
 
-    Derivatives go forward. Raises what `recomputed` does, and TrackedError for steps that draw random numbers.
+    Derivatives go forward. Raises Hidden as `recomputed` does, and TrackedError for steps that draw random numbers.
     """
     return _met(_Looped(name, goes, step, len(xs)), [*xs, *closed])
 
@@ -168,13 +168,11 @@ class _Chosen(Rules):
         return out[: len(out) // 2], out[len(out) // 2 :]
 
     def batch(self, size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]]:
-        axes = [0 if flag else None for flag in flags[1:]]
-
-        def of_all(part: _Recomputed) -> Flat:
-            return lambda xs: list(vmap(lambda *xs: part.plain(list(xs)), axes, axis_size=size)(*xs))
-
-        ys = _Chosen(self.name, [of_all(part) for part in self.parts], self.moving).on(xs[0], xs[1:])
-        return ys, [True] * len(ys)
+        """A result is of each example where that of some branch is."""
+        runs = [_Examples(part.plain, size, flags[1:]) for part in self.parts]
+        several = [any(kinds) for kinds in zip(*[run(xs[1:])[1] for run in runs], strict=True)]
+        parts = [lambda xs, run=run: run.as_wide_as(several, xs) for run in runs]
+        return _Chosen(self.name, parts, self.moving).on(xs[0], xs[1:]), several
 
 
 class _Looped(Rules):
@@ -226,24 +224,65 @@ class _Looped(Rules):
         out = _met(_Looped(self.name, lambda both: self.goes.f(apart(both)[0]), step, 2 * n), both)
         return out[:n], out[n:]
 
+    def forward(self, xs: Tensors) -> tuple[Tensors, Tensors]:
+        raise errors.ForwardOnlyError(
+            f"{self.name}: reverse mode tracks what the loop of a compiled function uses; detach() that, or go forward"
+        )
+
     def batch(self, size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]]:
-        """Until all examples have ended; those that have keep their carry."""
-        n = self.count
-        axes = [*[0] * n, *[0 if flag else None for flag in flags[n:]]]
-        wide = [x if flag else stack([x] * size) for x, flag in zip(xs[:n], flags[:n], strict=True)]
+        """Until all examples have ended; those that have keep their carry. What is the same for all stays so."""
+        n, several = self.count, flags[: self.count]
+        while True:  # until the carry is one for all, or of each, before a step as after it
+            wide = [_each(x, size) if new and not old else x for x, old, new in zip(xs, flags, several, strict=False)]
+            kinds = [*several, *flags[n:]]
+            differ, *found = _Examples(self._both, size, kinds)([*wide, *xs[n:]])[1]
+            after = [differ or old or new for old, new in zip(several, found, strict=True)]
+            if after == several:
+                break
+            several = after
+        goes = _Examples(self.goes.plain, size, kinds)
+        step = _Examples(self._kept if differ else self.step.plain, size, kinds)
+        loop = _Looped(
+            self.name,
+            lambda xs: [goes(xs)[0][0].any()],
+            lambda xs: step.as_wide_as(several, xs),
+            n,
+        )
+        return _met(loop, [*wide, *xs[n:]]), several
 
-        def each(f: Callable[..., Any], xs: Tensors) -> Any:
-            return vmap(lambda *xs: f(list(xs)), axes, axis_size=size)(*xs)
+    def _both(self, xs: Tensors) -> Tensors:
+        return [*self.goes.plain(xs), *self.step.plain(xs)]
 
-        def one(xs: Tensors) -> Tensors:
-            (go,) = self.goes.f(xs)
-            return [where(go, new, old) for new, old in zip(self.step.f(xs), xs, strict=False)]
+    def _kept(self, xs: Tensors) -> Tensors:
+        (go,) = self.goes.plain(xs)
+        return [where(go, new, old) for new, old in zip(self.step.plain(xs), xs, strict=False)]
 
-        def goes(xs: Tensors) -> Tensors:
-            return [each(self.goes.f, xs)[0].any()]
 
-        out = _met(_Looped(self.name, goes, lambda xs: each(one, xs), n), [*wide, *xs[n:]])
-        return out, [True] * n
+class _Examples:
+    """A function for all examples at once; `flags` say which arguments have an axis of them in front."""
+
+    def __init__(self, f: Flat, size: int, flags: Sequence[bool]) -> None:
+        self.f, self.size, self.flags = f, size, list(flags)
+
+    def __call__(self, xs: Tensors) -> tuple[Tensors, list[bool]]:
+        """The results, and which of them have that axis."""
+        base: Any = meet(*xs)
+        level: Batched[Any] = Batched.fresh(base, None, "error")
+        with active(level):
+            given = [wrap(Batch(lifted(x, base), flag), level) for x, flag in zip(xs, self.flags, strict=True)]
+            found = [lifted(y, level) for y in self.f(given)]
+        return [wrap(y.value, base) for y in found], [y.batched for y in found]
+
+    def as_wide_as(self, several: Sequence[bool], xs: Tensors) -> Tensors:
+        """The results, all those with the axis that are to have it."""
+        ys, kinds = self(xs)
+        return [
+            _each(y, self.size) if wide and not kind else y for y, kind, wide in zip(ys, kinds, several, strict=True)
+        ]
+
+
+def _each(x: Tensor[Any], size: int) -> Tensor[Any]:
+    return broadcast_to(x, (size, *x.shape))
 
 
 def _on_arrays(part: _Recomputed, leaf: Leaf) -> Callable[..., list[Any]]:

@@ -8,7 +8,6 @@ from typing import Any, Literal
 import numpy as np
 
 from adjoint.backend import Array, Implementation
-from adjoint.backends.searching import searchsorted_lines
 from adjoint.primitives import ARRAY, Key
 
 _SMALL = 1024  # elements: below, the detour costs more than it saves
@@ -98,10 +97,24 @@ def _take_along_axis(x: Array, indices: Array, *, axis: int) -> Array:
     return np.take_along_axis(x, indices, axis=axis)
 
 
+def _rank(x: Array) -> Array:
+    """The place that each element has once its line is sorted; equal elements keep their order."""
+    return np.argsort(np.argsort(x, axis=-1, stable=True), axis=-1, stable=True)
+
+
+def _searchsorted_lines(x: Array, values: Array, *, side: str) -> Array:
+    """Where each line of `values` goes in the line of `x` beside it: its rank among both, less that among its own."""
+    if side == "left":  # values first: they come before what equals them
+        ranks = _rank(np.concatenate([values, x], axis=-1))[..., : values.shape[-1]]
+    else:
+        ranks = _rank(np.concatenate([x, values], axis=-1))[..., x.shape[-1] :]
+    return (ranks - _rank(values)).astype(np.int64, copy=False)
+
+
 def _searchsorted(x: Array, values: Array, *, side: Literal["left", "right"]) -> Array:
     if x.ndim == 1:
         return np.asarray(np.searchsorted(x, values, side=side)).astype(np.int64, copy=False)
-    return searchsorted_lines(np, x, values, side=side)
+    return _searchsorted_lines(x, values, side=side)
 
 
 def _nonzero(x: Array) -> Array:
