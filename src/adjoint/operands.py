@@ -204,10 +204,11 @@ def fitting(scalar: Any, dtype: DType, name: str) -> Any:
     """A Python scalar that the dtype can hold; the standard knows Python's booleans among booleans only."""
     if scalar is True or scalar is False:
         return scalar if dtype.kind == "b" else int(scalar)
-    if isinstance(scalar, complex) and dtype.kind in "iu":
-        raise errors.DtypeError(f"{name}: {scalar} is no integer, for a tensor of {dtype}; convert it with astype")
-    if dtype.kind in "iu" and not np.iinfo(dtype).min <= scalar <= np.iinfo(dtype).max:
-        raise errors.RangeError(f"{name}: {scalar} does not fit in {dtype}; convert the tensor with astype")
+    if dtype.kind in "iu":
+        if isinstance(scalar, complex):
+            raise errors.DtypeError(f"{name}: {scalar} is no integer, for a tensor of {dtype}; convert it with astype")
+        if not np.iinfo(dtype).min <= scalar <= np.iinfo(dtype).max:
+            raise errors.RangeError(f"{name}: {scalar} does not fit in {dtype}; convert the tensor with astype")
     return scalar
 
 
