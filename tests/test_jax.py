@@ -270,6 +270,14 @@ def test_values_that_are_not_there_are_not_read() -> None:
     assert "float32[2]" in seen[0]
 
 
+def test_traced_arrays_are_of_jax_s_leaf_alone() -> None:
+    x = jnp.ones(2)
+    for read in (ad.asarray, ad.tensor, ad.from_dlpack):
+        with pytest.raises(errors.TrackedError, match="device='jax'"):
+            jax.jit(lambda x, read=read: read(x))(x)
+        assert jax.jit(lambda x, read=read: read(x, device="jax"))(x).tolist() == [1, 1]
+
+
 def test_shapes_that_depend_on_values_are_refused() -> None:
     x = ad.ones(2, device=LEVEL)
 

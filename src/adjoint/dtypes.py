@@ -188,6 +188,11 @@ def unreadable(array: Any, name: str, error: Exception) -> errors.AdjointError:
             f"{name}: the {kind} is tracked by {type(array).__module__}, and gradients do not flow from one library to "
             f"the other; pass x.detach() ({error})"
         )
+    if kind.endswith("Tracer"):
+        return errors.TrackedError(
+            f"{name}: JAX traces the array of shape {array.shape}, which has no values to read before the compiled "
+            "function runs; device='jax' takes it as it is"
+        )
     return errors.DtypeError(
         f"{name}: a {kind} of {dtype} cannot be read: {error}; make it a plain array in main memory, of a dtype that "
         "NumPy has too, such as float32"
