@@ -11,9 +11,9 @@ from adjoint.primitives.table import (
     ELEMENTWISE,
     INTEGERS,
     NUMBERS,
+    ORDERED,
     REAL,
     TABLE,
-    Accepted,
     bool_dtype,
     broadcast,
     declare,
@@ -83,7 +83,7 @@ _one("softshrink", "bound", accepts=REAL, promotes=floating)
 _one("elu", "alpha rate", accepts=REAL, promotes=floating)
 _one("huber", "delta", accepts=REAL, promotes=floating)
 _two("logistic_loss", "x target", accepts=REAL, promotes=floating)
-_two("clip", "x low high", accepts=Accepted("iuf", "real numbers"))
+_two("clip", "x low high", accepts=ORDERED)
 _one("astype", "dtype", dtype=dtype_given)
 
 CAST = TABLE["astype"]  # what promotion is made of

@@ -48,6 +48,7 @@ class Accepted(NamedTuple):
 ANY = Accepted("biufc", "numbers or booleans")
 NUMBERS = Accepted("iufc", "numbers; of booleans there is ~")
 REAL = Accepted("biuf", "real numbers", "take abs, real or imag")
+ORDERED = Accepted("iuf", "real numbers")
 COMPLEX = Accepted("c", "complex numbers", "the imaginary part of real ones is zero")
 INTEGERS = Accepted("iu", "integers")
 BITS = Accepted("biu", "integers or booleans")
