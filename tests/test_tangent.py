@@ -69,7 +69,7 @@ def test_a_wrong_batching_rule_is_found(monkeypatch: pytest.MonkeyPatch) -> None
     def mixed(B: Any, primitive: Primitive, values: Any, flags: Any, parameters: Any) -> Any:
         return B.flip(B.sin(values[0]), axis=(0,))
 
-    monkeypatch.setitem(ad.rules.BATCHING, "sin", mixed)
+    monkeypatch.setattr(RECORDS["sin"], "batching", mixed)
     ad.backend.forget("sin")
     try:
         with pytest.raises(ad.errors.CheckError, match="batched values 0 of example 0"):

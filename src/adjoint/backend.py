@@ -279,6 +279,14 @@ class Leaf(Backend):
     def moved(self, array: Array, source: Backend) -> Array:
         return self.from_numpy(source.to_numpy(array), copy=False)
 
+    def implement_into(self, primitive: Primitive) -> Implementation:
+        return self.given(primitive.into) or self[primitive]
+
+    def given(self, functions: dict[Any, Implementation]) -> Implementation | None:
+        """What a user gave for this leaf, by its name or a class of it."""
+        found = [functions[key] for key in (self.name, *type(self).__mro__) if key in functions]
+        return found[0] if found else None
+
     @classmethod
     def of(cls, value: Any) -> Leaf | None:
         """The leaf that an array of the library is on, None for anything else; it does not import the library."""
@@ -343,6 +351,7 @@ def forget(name: str) -> None:
     """Drop what every backend keeps of a primitive: it was declared anew."""
     for backend in living():
         vars(backend).pop(name, None)
+        vars(backend).pop(name + "_into", None)
 
 
 J = TypeVar("J", bound=Backend, covariant=True)

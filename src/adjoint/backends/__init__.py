@@ -11,9 +11,8 @@ def composed(leaf: Leaf, primitive: Primitive) -> Implementation:
 
     Raises UnsupportedPrimitive where there is none.
     """
-    for key in (leaf.name, *type(leaf).__mro__):
-        if key in primitive.implementations:
-            return primitive.implementations[key]
+    if (given := leaf.given(primitive.implementations)) is not None:
+        return given
     record = RECORDS.get(primitive.name)
     if not isinstance(record, Composed):
         raise errors.UnsupportedPrimitive(f"{leaf.name} cannot run the primitive {primitive.name!r}")

@@ -32,7 +32,7 @@ from adjoint.graph.origins import WRITTEN, Origin, made_from, traced
 from adjoint.graph.plans import Plan, absorbing, picked, puller, shape_of
 from adjoint.graph.recipes import BALANCED, Budget, Kitchen, Policy, Recipe, depth, will_be_served
 from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, Primitive, function_named
-from adjoint.rules import Composed, Custom, Linear, NotDifferentiable, Record, names_of, record_of
+from adjoint.rules import Composed, NotDifferentiable, Record, names_of, record_of
 from adjoint.rules.structural import unbroadcast
 
 J = TypeVar("J", bound=Backend, covariant=True)
@@ -179,11 +179,11 @@ class Autodiff(Decorator[J]):
         return traced(primitive.name, lifted) if self.traces_origins() else lifted
 
     def implement_into(self, primitive: Primitive) -> Implementation:
-        # sound because the rules of these keep neither the first operand nor the result
-        if primitive.name not in ("add", "index_add", "index_set"):
+        record = record_of(primitive)
+        if not record.reuses(primitive):
             return self[primitive]
         run = getattr(self.inner, primitive.name + "_into")
-        lifted = self._lift_any(primitive, run, record_of(primitive), again=False)
+        lifted = self._lift_any(primitive, run, record, again=False)
         return traced(primitive.name, lifted) if self.traces_origins() else lifted
 
     def _lift(self, primitive: Primitive, run: Implementation, record: Record) -> Implementation:
@@ -271,8 +271,7 @@ class Autodiff(Decorator[J]):
             )
         rules = [record.rules[primitive.operands[i]] for i in tracked]
         needs = [names_of(rule, 2) for rule in rules]
-        constant_slope = type(record) in (Linear, Custom) or primitive.name == "absorbing_multiply"
-        if self.strong_zero and primitive.kind is ELEMENTWISE and not constant_slope:
+        if self.strong_zero and primitive.kind is ELEMENTWISE and not record.strong_zero:
             rules = [absorbing(rule) for rule in rules]
         add = record.accumulate
         accumulate = None if add is None else lambda sink, g, s: add(inner, sink, g, *s)

@@ -13,7 +13,6 @@ function's derivative is another function, as of sines and powers, each order br
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -22,6 +21,7 @@ from adjoint.backend import Array, Backend, Decorator, Implementation
 from adjoint.graph.pushes import defined, pushforward
 from adjoint.primitives import CREATION, RANDOM, Primitive, Shape
 from adjoint.rules import Bilinear, Linear, NotDifferentiable, Record, record_of
+from adjoint.rules.taylor import leibniz
 
 J = TypeVar("J", bound=Backend, covariant=True)
 
@@ -148,20 +148,18 @@ class Taylor(Decorator[J]):
         if primitive.kind in (CREATION, RANDOM) and not primitive.operands:
             return lambda **parameters: self.wrap(run(**parameters))
         record = record_of(primitive)
-        definition = defined(primitive, record)
+        definition = defined(primitive, record) if record.taylor is None else None
         return self._lift(primitive, run, None if definition else self._rule(primitive, record), definition)
 
     def _rule(self, primitive: Primitive, record: Record) -> Rule | None:
         if isinstance(record, NotDifferentiable):
             return None
+        if record.taylor is not None:
+            return _given(record.taylor, self.inner)
         if isinstance(record, Bilinear):
             return _product(primitive, record, self.inner)
         if isinstance(record, Linear):
             return _linear(primitive, record, self.inner)
-        if primitive.name in _QUOTIENTS:
-            return _quotient(primitive, self.inner)
-        if record.series is not None:
-            return _given(record.series, self.inner)
         return _from_derivative(primitive, record, self._on_demand)
 
     def _lift(
@@ -244,19 +242,6 @@ def _linear(primitive: Primitive, record: Record, B: Any) -> Rule:
     return rule
 
 
-def _leibniz(B: Any, product: Callable[[Any, Any], Any], x: Any, y: Any, k: int, orders: range) -> Any:
-    """The sum over `orders` m of (k over m) product(x_(k-m), y_m)."""
-    total = None
-    for m in orders:
-        left, right = _term(x, k - m), _term(y, m)
-        if left is not None and right is not None:
-            part = product(left, right)
-            if m not in (0, k):
-                part = B.multiply(part, math.comb(k, m))
-            total = part if total is None else B.add(total, part)
-    return total
-
-
 def _product(primitive: Primitive, record: Record, B: Any) -> Rule:
     run = B[primitive]
     left, right = [primitive.operands.index(name) for name in record.rules]
@@ -269,44 +254,26 @@ def _product(primitive: Primitive, record: Record, B: Any) -> Rule:
             factors[left], factors[right] = x, y
             return run(*factors, **parameters)
 
-        return [lambda k: _leibniz(B, product, operands[left], operands[right], k, range(k + 1))]
-
-    return rule
-
-
-# Which operand is divided, which divides, and the product that the result is a factor of. Their records would do too,
-# but need two more quotients for each one, so that work would grow exponentially with the order.
-_QUOTIENTS = {"divide": (0, 1, "multiply"), "solve": (1, 0, "matmul")}
-
-
-def _quotient(primitive: Primitive, B: Any) -> Rule:
-    """From divisor * out = dividend, by Leibniz, the highest coefficient of out."""
-    dividend, divisor, name = _QUOTIENTS[primitive.name]
-    run, product = B[primitive], getattr(B, name)
-
-    def rule(operands: Sequence[Any], results: Sequence[Series], parameters: dict[str, Any]) -> list[Following]:
-        x, y, out = operands[dividend], operands[divisor], results[0]
-
         def following(k: int) -> Any:
-            known = _leibniz(B, product, y, out, k, range(k))
-            rest = _term(x, k)
-            if known is not None:
-                rest = B.negative(known) if rest is None else B.subtract(rest, known)
-            if rest is None:
-                return None
-            pair = (rest, _value(y)) if divisor else (_value(y), rest)
-            return _broadcast(B, run(*pair), out)
+            x, y = [[_term(operands[i], m) for m in range(k + 1)] for i in (left, right)]
+            return leibniz(B, product, x, y, k, range(k + 1))
 
         return [following]
 
     return rule
 
 
-def _given(series: Callable[..., Any], B: Any) -> Rule:
-    """The record has the coefficients of a function of one operand."""
+def _given(taylor: Callable[..., Any], B: Any) -> Rule:
+    """The record says it."""
 
     def rule(operands: Sequence[Any], results: Sequence[Series], parameters: dict[str, Any]) -> list[Following]:
-        return [lambda k: series(B, [operands[0].term(m) for m in range(k + 1)], **parameters)]
+        out = results[0]
+
+        def following(k: int) -> Any:
+            terms = [[_term(o, m) for m in range(k + 1)] for o in operands]
+            return _broadcast(B, taylor(B, terms, [out.term(m) for m in range(k)], **parameters), out.value)
+
+        return [following]
 
     return rule
 

@@ -56,11 +56,7 @@ def record_of(primitive: Primitive) -> Record:
     return record
 
 
-# Batching rules of primitives whose kind does not give them; `Batched` says what such a rule takes.
-BATCHING: dict[str, Rule] = {}
-
 __all__ = [
-    "BATCHING",
     "RECORDS",
     "Bilinear",
     "Composed",

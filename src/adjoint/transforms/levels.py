@@ -15,11 +15,12 @@ from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batch, Batched
-from adjoint.decorators.dependence import Dependence, Dependent, whole
+from adjoint.decorators.dependence import Dependence, Dependent
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.decorators.taylor import Series, Taylor
 from adjoint.devices import running_on
 from adjoint.operands import lifted, meet, run
+from adjoint.rules.sparsity import whole
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.calls import zeros_like
 

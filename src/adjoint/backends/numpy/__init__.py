@@ -77,7 +77,7 @@ class NumPy(Leaf):
             return composed(self, primitive)
 
     def implement_into(self, primitive: Primitive) -> Implementation:
-        return _INTO.get(primitive.name) or self[primitive]
+        return _INTO.get(primitive.name) or super().implement_into(primitive)
 
     def dtype_of(self, array: Array) -> DType:
         return array.dtype  # type: ignore[no-any-return]
