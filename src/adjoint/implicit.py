@@ -248,6 +248,9 @@ class _Implicit(Rules):
         y = applied(self, xs)
         return [y], (y, xs)
 
+    def residuals(self, xs: Tensors, ys: Tensors) -> Any:
+        return ys[0], xs
+
     def backward(self, saved: Any, cotangents: Tensors) -> Tensors:
         y, xs = saved
         u = self.linear(y, xs, cotangents[0], True)

@@ -363,6 +363,9 @@ class _Continuous(Rules):
         ys = applied(self, xs)
         return [ys], (ys, xs)
 
+    def residuals(self, xs: Tensors, ys: Tensors) -> Any:
+        return ys[0], xs
+
     def backward(self, saved: Any, cotangents: Tensors) -> Tensors:
         """Backwards in time the state, its cotangent, and the integral that is the cotangent of theta.
 

@@ -10,7 +10,7 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -410,19 +410,48 @@ class Tensor(Generic[B]):
     def with_value(self, value: Any) -> Tensor[B]: ...
     @bound
     def detach(self) -> Tensor[B]: ...
-    @bound
+    @overload
     def backward(
         self: Tensor[Autodiff[J]],
         cotangent: Any = None,
-        retain_graph: bool = False,
+        *,
+        retain_graph: bool | None = None,
+        create_graph: Literal[False] | None = None,
         wrt: Tensor[Autodiff[J]] | Sequence[Tensor[Autodiff[J]]] | None = None,
     ) -> Gradients[J]: ...
+    @overload
+    def backward(
+        self: Tensor[Autodiff[J]],
+        cotangent: Any = None,
+        *,
+        retain_graph: bool | None = None,
+        create_graph: Literal[True],
+        wrt: Tensor[Autodiff[J]] | Sequence[Tensor[Autodiff[J]]] | None = None,
+    ) -> Gradients[Autodiff[J]]: ...
+    @overload
+    def backward(
+        self: Tensor[Autodiff[J]],
+        cotangent: Any = None,
+        *,
+        retain_graph: bool | None = None,
+        create_graph: bool | None,
+        wrt: Tensor[Autodiff[J]] | Sequence[Tensor[Autodiff[J]]] | None = None,
+    ) -> Gradients[Any]: ...
     @bound
-    def grad(self: Tensor[Autodiff[J]], grads: Gradients[J]) -> Tensor[J] | None: ...
+    def backward(
+        self: Any,
+        cotangent: Any = None,
+        *,
+        retain_graph: bool | None = None,
+        create_graph: bool | None = None,
+        wrt: Any = None,
+    ) -> Gradients[Any]: ...
     @bound
-    def grad_remove(self: Tensor[Autodiff[J]], grads: Gradients[J]) -> Tensor[J] | None: ...
+    def grad(self: Tensor[Autodiff[Any]], grads: Gradients[J]) -> Tensor[J] | None: ...
     @bound
-    def grad_replace(self: Tensor[Autodiff[J]], grads: Gradients[J], g: Any) -> None: ...
+    def grad_remove(self: Tensor[Autodiff[Any]], grads: Gradients[J]) -> Tensor[J] | None: ...
+    @bound
+    def grad_replace(self: Tensor[Autodiff[Any]], grads: Gradients[Any], g: Any) -> None: ...
     @bound
     def inner(self: Tensor[Autodiff[J]]) -> Tensor[J]: ...
 

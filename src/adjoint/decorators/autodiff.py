@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from adjoint import errors
-from adjoint.backend import Array, Backend, Decorator, Implementation, living, walking
+from adjoint.backend import Array, Backend, Decorator, Implementation, living, over_leaf, walking
 from adjoint.graph.nodes import (
     Key,
     Leaf,
@@ -29,7 +29,7 @@ from adjoint.graph.nodes import (
     var_of,
 )
 from adjoint.graph.origins import WRITTEN, Origin, made_from, traced
-from adjoint.graph.plans import Plan, absorbing, picked, puller, shape_of
+from adjoint.graph.plans import Plan, absorbing, puller, shape_of
 from adjoint.graph.recipes import BALANCED, Budget, Kitchen, Policy, Recipe, depth, will_be_served
 from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, Primitive, function_named
 from adjoint.rules import Composed, NotDifferentiable, Record, names_of, record_of
@@ -129,8 +129,8 @@ class Autodiff(Decorator[J]):
         if array.node is not None:
             out.node = node = Node()
             node.number = next(numbers)
-            pull = lambda g, _: (there.moved(g, here),)
-            node.plan = Plan(function_named("to_device"), "", pull, None, False, here, there)
+            pull = lambda B, g, _: (B.moved(g, over_leaf(B, here.leaf)),)
+            node.plan = Plan(function_named("to_device"), (), (0,), pull, self, source=source)
             node.saved = ()
             node.parents = (array.node,)
             node.walk = 0
@@ -262,22 +262,20 @@ class Autodiff(Decorator[J]):
         return scope.pop("lifted")  # type: ignore[no-any-return]  # left there, the two would be a cycle
 
     def _plan(self, primitive: Primitive, record: Record, tracked: tuple[int, ...]) -> Plan:
-        inner = self.inner
+        cooks = self._policy is not None
         if record.pullback is not None:
             joint = record.pullback
-            saved = picked(primitive, names_of(joint, 3))
-            return Plan(
-                primitive, saved, lambda g, s: joint(inner, g, tracked, *s), None, self._policy is not None, inner
-            )
+            pull: Callable[[Any, Any, Any], Any] = lambda B, g, s: joint(B, g, tracked, *s)
+            return Plan(primitive, names_of(joint, 3), tracked, pull, self, cooks=cooks)
         rules = [record.rules[primitive.operands[i]] for i in tracked]
         needs = [names_of(rule, 2) for rule in rules]
         if self.strong_zero and primitive.kind is ELEMENTWISE and not record.strong_zero:
             rules = [absorbing(rule) for rule in rules]
         add = record.accumulate
-        accumulate = None if add is None else lambda sink, g, s: add(inner, sink, g, *s)
-        pull = puller(rules, [len(names) for names in needs], inner)
-        saved = picked(primitive, [name for names in needs for name in names])
-        return Plan(primitive, saved, pull, accumulate, self._policy is not None, inner)
+        accumulate = None if add is None else lambda B, sink, g, s: add(B, sink, g, *s)
+        pull = puller(rules, [len(names) for names in needs])
+        names = [name for names in needs for name in names]
+        return Plan(primitive, names, tracked, pull, self, accumulate=accumulate, cooks=cooks)
 
     def _lift_source(self, run: Implementation) -> Implementation:
         """Creation and random numbers: constants, which a policy may have made again, from the same key."""
@@ -344,7 +342,7 @@ class Autodiff(Decorator[J]):
                 node.walk = 0
                 if primitive.results > 1:
                     node.shape = [value.shape for value in out]
-                    return tuple([self._result(node, i, value) for i, value in enumerate(out)])
+                    return self._results(node, out)
                 node.shape = out.shape
                 var = var_of(out, node)
             if recipe is not None:
@@ -352,6 +350,9 @@ class Autodiff(Decorator[J]):
             return var
 
         return lifted
+
+    def _results(self, maker: Node, values: Sequence[Array]) -> tuple[Var, ...]:
+        return tuple([self._result(maker, i, value) for i, value in enumerate(values)])
 
     def _result(self, maker: Node, i: int, value: Array) -> Var:
         """One of several results: a node whose cotangent fills a slot of the maker's."""
@@ -370,19 +371,23 @@ class Autodiff(Decorator[J]):
     def record(
         self,
         name: str,
-        pull: Callable[[Sequence[Array | None]], Sequence[Array | None]],
+        pull: Callable[[Any, Sequence[Array | None], Sequence[Array], Sequence[Array]], Sequence[Array | None]],
         operands: Sequence[Var],
         values: Sequence[Array],
     ) -> list[Var]:
         """The results of a function that is no primitive, as one node.
 
-        `pull` takes the cotangents of the results, None for absent ones, and gives those of all operands.
+        `pull(B, cotangents, operands, results)` takes the cotangents of the results, None for absent ones, and gives
+        those of all operands, on the backend B: the inner one, or one above it, of which all these are arrays.
         """
-        tracked = [i for i, operand in enumerate(operands) if operand.node is not None]
+        tracked = tuple([i for i, operand in enumerate(operands) if operand.node is not None])
         node = Node()
         node.number = next(numbers)
-        node.plan = Plan(function_named(name), "", lambda g, pull: _chosen(pull(g), tracked), None, False, self.inner)
-        node.saved = pull
+        node.plan = plan = Plan(
+            function_named(name), (), tracked, lambda B, g, s: _chosen(s[0](B, g, s[1], s[2]), tracked), self
+        )
+        plan.roles = [None, (0,), "outs"]
+        node.saved = pull, tuple([operand.value for operand in operands]), tuple(values)
         node.parents = tuple([operands[i].node for i in tracked])  # type: ignore[misc]
         node.walk = 0
         node.shape = [value.shape for value in values]
@@ -399,36 +404,48 @@ class Autodiff(Decorator[J]):
         *,
         retain_graph: bool = False,
         wrt: Sequence[Node] | None = None,
+        on: Backend | None = None,
     ) -> dict[Key, tuple[Node, Array]]:
         """The gradients of `root`, pulled back from `cotangent` (ones), by the key of their node.
 
-        Answers for every leaf that is reached, or for the nodes in `wrt`. The cotangent is an inner
-        array of the root's shape and dtype. Frees the graph unless `retain_graph`.
+        Answers for every leaf that is reached, or for the nodes in `wrt`. The cotangent has the root's shape and dtype.
+        Frees the graph unless `retain_graph`.
+
+        Cotangents are arrays of `on`, the inner backend if None, and rules run there. On this level itself they are
+        recorded, so that gradients have derivatives in turn; on `Batched(inner)` there are as many as its examples.
         """
-        return self.pull([(root, cotangent)], retain_graph=retain_graph, wrt=wrt)
+        return self.pull([(root, cotangent)], retain_graph=retain_graph, wrt=wrt, on=on)
 
     def pull(
-        self, roots: list[tuple[Var, Array]], *, retain_graph: bool = False, wrt: Sequence[Node] | None = None
+        self,
+        roots: list[tuple[Var, Array]],
+        *,
+        retain_graph: bool = False,
+        wrt: Sequence[Node] | None = None,
+        on: Backend | None = None,
     ) -> dict[Key, tuple[Node, Array]]:
         """`backward` from several roots at once, each tracked and with its cotangent. Empties the list."""
         token = walking.set(True)
         try:
-            return self._walk(roots, retain_graph, wrt)
+            return self._walk(roots, retain_graph, wrt, None if on is None or on is self.inner else _Above(self, on))
         finally:
             walking.reset(token)
 
     def _walk(
-        self, roots: list[tuple[Var, Array]], retain_graph: bool, wrt: Sequence[Node] | None
+        self,
+        roots: list[tuple[Var, Array]],
+        retain_graph: bool,
+        wrt: Sequence[Node] | None,
+        above: _Above | None,
     ) -> dict[Key, tuple[Node, Array]]:
-        inner = self.inner
-        cotangents = _start(roots, inner)
+        below: Any = self.inner if above is None else above.on
+        cotangents = _start(roots, below, self)
         nodes, edges = claim(list(cotangents), keep=retain_graph)
         needed = None if wrt is None else leading_to(set(wrt), nodes, edges)
         answers: dict[Key, tuple[Node, Array]] = {}
         owned: set[Node] = set()  # whose cotangent is a buffer that this walk allocated
         kitchen: Kitchen | None = None
-        add, add_into = inner.add, inner.add_into
-        below: Backend = inner
+        add, add_into = below.add, below.add_into
         take, held, next_node, next_edges = cotangents.pop, cotangents.get, nodes.pop, edges.pop
         node = nodes[-1]
         parents: tuple[Node, ...] = ()
@@ -440,13 +457,17 @@ class Autodiff(Decorator[J]):
                 g = take(node, None)
                 if g is None or needed is not None or node.__class__ is not Node:
                     if g is not None and (not parents if wrt is None else node in wrt):
-                        _answer(answers, node, g, _home(node, inner))
+                        _answer(answers, node, g, _home(node, self.inner) if above is None else above.home(node))
                     if g is None or not parents or (needed is not None and node not in needed):
                         if parents and not retain_graph:
                             node.saved = None
                         continue
                     if node.result is not None:
-                        cotangents.setdefault(parents[0], [None] * len(parents[0].shape))[node.result] = g
+                        slots = cotangents.setdefault(parents[0], [None] * len(parents[0].shape))
+                        known = slots[node.result]  # of another node for the same result: a recorded walk made it
+                        if known is not None:
+                            g = (_home(node, self.inner) if above is None else above.home(node)).add(known, g)
+                        slots[node.result] = g
                         continue
                 saved = node.saved
                 if not retain_graph:
@@ -454,13 +475,17 @@ class Autodiff(Decorator[J]):
                 elif saved is None:
                     raise errors.FreedGraphError(f"backward: another thread's walk used up {node.name!r} meanwhile")
                 plan = node.plan
-                if plan.below is not below:  # a graph may span devices
-                    below = plan.below
+                place = plan.below if above is None else above.source(plan)
+                if place is not below:  # a graph may span devices
+                    below = place
                     add, add_into = below.add, below.add_into
+                kept = saved
                 if plan.cooks:
                     kitchen = kitchen or Kitchen()
                     kitchen.clear(node.number)
                     saved = kitchen.serve(saved)
+                if above is not None:
+                    saved = above.revived(node, parents, kept, saved)
                 if plan.accumulate is not None:
                     (parent,) = parents
                     sink = take(parent, None)
@@ -468,11 +493,11 @@ class Autodiff(Decorator[J]):
                         sink = below.full(shape=tuple(parent.shape), value=0, dtype=below.dtype_of(g))
                     elif parent not in owned:
                         sink = add(sink, 0)
-                    cotangents[parent] = plan.accumulate(sink, g, saved)
+                    cotangents[parent] = plan.accumulate(below, sink, g, saved)
                     owned.add(parent)
                     continue
-                pulled = plan.pull(g, saved)
-                g = saved = None
+                pulled = plan.pull(below, g, saved)
+                g = saved = kept = None
                 i = 0
                 for parent in parents:  # faster than zip
                     c = pulled[i]
@@ -498,6 +523,55 @@ class Autodiff(Decorator[J]):
         return answers
 
 
+class _Above:
+    """A walk that runs its rules on another backend than the one below the level: on the level itself, or above.
+
+    Where the level is in that backend's chain, what nodes saved is *revived*: it gets the nodes that it came from, so
+    that the level records what the rules do with it.
+    """
+
+    def __init__(self, level: Autodiff[Any], on: Backend) -> None:
+        self.level, self.on = level, on
+        self.recorded = any(below is level for below in on.chain())
+        self.itself = on is level
+        self.places: dict[Backend, tuple[Backend, Backend]] = {}
+
+    def _place(self, level: Autodiff[Any]) -> tuple[Backend, Backend]:
+        """The counterpart of `on` over the leaf of a level, and that of the backend that saved values are lifted from."""
+        known = self.places.get(level)
+        if known is None:
+            source = self.level if self.recorded else self.level.inner
+            known = self.places[level] = over_leaf(self.on, level.leaf), over_leaf(source, level.leaf)
+        return known
+
+    def _on(self, level: Autodiff[Any]) -> Backend:
+        """Where rules of nodes of this level run: it may be over another leaf, or view the walk's own."""
+        return level if self.itself else self._place(level)[0]
+
+    def source(self, plan: Plan) -> Backend:
+        """The backend of the cotangents of operands."""
+        return self._on(plan.source)
+
+    def home(self, node: Node) -> Backend:
+        """The backend of a node's cotangent."""
+        if isinstance(node, Leaf):
+            return self.on if node.home is None else self._on(node.home)
+        return self._on(node.plan.level)
+
+    def revived(self, node: Node, parents: Sequence[Node], kept: Any, saved: Any) -> Any:
+        """What a node saved, as arrays of the backend that its rules run on."""
+        plan = node.plan
+        if self.itself:
+            return plan.revived(node, parents, kept, saved, plan.level._results)
+        made = plan.revived(node, parents, kept, saved, plan.level._results)
+        return tuple([self._lifted(part, *self._place(plan.source)) for part in made])
+
+    def _lifted(self, part: Any, on: Backend, source: Backend) -> Any:
+        if part.__class__ is tuple:
+            return tuple([self._lifted(one, on, source) for one in part])
+        return on.lift(part if self.recorded else part.value, source) if part.__class__ is Var else part
+
+
 def _chosen(cotangents: Sequence[Any], places: Sequence[int]) -> tuple[Any, ...]:
     return tuple([cotangents[i] for i in places])
 
@@ -516,7 +590,7 @@ def _home(node: Node, inner: Backend) -> Backend:
     return node.plan.inner
 
 
-def _start(roots: list[tuple[Var, Array]], inner: Backend) -> dict[Node, Any]:
+def _start(roots: list[tuple[Var, Array]], inner: Backend, level: Backend) -> dict[Node, Any]:
     """The cotangents of the roots, conjugated, ones for None, by node. Empties the list: nothing else holds them."""
     cotangents: dict[Node, Any] = {}
     while roots:
@@ -524,7 +598,7 @@ def _start(roots: list[tuple[Var, Array]], inner: Backend) -> dict[Node, Any]:
         if root.node is None:
             raise errors.GraphError("backward: the root is a constant; ad.why(x, root) tells where the path is cut")
         if g is None:
-            g = inner.full(shape=tuple(root.shape), value=1, dtype=inner.dtype_of(root.value))
+            g = inner.full(shape=tuple(root.shape), value=1, dtype=level.dtype_of(root))
         elif inner.dtype_of(g).kind == "c":
             g = inner.conj(g)
         known = cotangents.get(root.node)

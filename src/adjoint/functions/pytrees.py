@@ -84,10 +84,15 @@ _NOTHING = np.zeros(())
 
 def _flatten_gradients(grads: Gradients[Any]) -> tuple[list[Tensor[Any]], Any]:
     """The gradients in the order of `values`. Of the leaves only the numbers go along."""
-    return grads.values(), (grads._level, tuple(grads._arrays), tuple(grads._elsewhere.items()))
+    return grads.values(), (
+        grads._level,
+        tuple(grads._arrays),
+        tuple(grads._elsewhere.items()),
+        grads._recorded,
+    )
 
 
 def _unflatten_gradients(static: Any, children: Any) -> Gradients[Any]:
-    level, keys, elsewhere = static
+    level, keys, elsewhere, recorded = static
     arrays = {key: x._array if isinstance(x, Tensor) else x for key, x in zip(keys, children, strict=True)}
-    return Gradients(level, arrays, {}, dict(elsewhere))
+    return Gradients(level, arrays, {}, dict(elsewhere), recorded)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjoint import errors
-from adjoint.backend import Array, Backend, Decorator
+from adjoint.backend import Array, Backend, Decorator, RandomKey, replayed
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.decorators.dependence import Dependence, Dependent
@@ -53,6 +53,10 @@ class Rules:
     def batch(self, size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]] | None:
         """The function for all examples, if there is a rule for that."""
         return None
+
+    def residuals(self, xs: Tensors, ys: Tensors) -> Any:
+        """What `backward` needs, of arguments and results on another backend than `forward` ran on."""
+        return self.forward(xs)[1]
 
     differentiates = True  # it has a derivative of its own
     differs = True  # ... which may be another one than that of what it computes
@@ -110,7 +114,8 @@ def _lift(ys: Tensors, device: Backend) -> Tensors:
 def _recorded(rules: Rules, xs: Tensors, below: Tensors, device: Autodiff[Any]) -> Tensors:
     """One node for the function, whose pullback is its backward rule."""
     inner = device.inner
-    with running_on(inner):
+    keys: list[RandomKey] = []
+    with running_on(inner), replayed(keys):
         ys, saved = rules.forward(below)
     for y in ys:
         if y.device is not inner and not any(level is y.device for level in inner.chain()):
@@ -122,13 +127,19 @@ def _recorded(rules: Rules, xs: Tensors, below: Tensors, device: Autodiff[Any]) 
     shapes = [x.shape for x in below]
     kinds = [x.dtype for x in below]
 
-    def pull(cotangents: Sequence[Array | None]) -> list[Array | None]:
+    def pull(
+        on: Any, cotangents: Sequence[Array | None], operands: Sequence[Array], results: Sequence[Array]
+    ) -> list[Array | None]:
         given = []
-        for c, value in zip(cotangents, values, strict=True):
-            array = zeros_like(inner, value) if c is None else c
-            given.append(wrap(inner.conj(array) if inner.dtype_of(array).kind == "c" else array, inner))
-        with running_on(inner):
-            found = rules.backward(saved, given)
+        for c, value in zip(cotangents, results, strict=True):
+            array = zeros_like(on, value) if c is None else c
+            given.append(wrap(on.conj(array) if on.dtype_of(array).kind == "c" else array, on))
+        with running_on(on):
+            known = saved
+            if any(level is device for level in on.chain()):  # the level records what the rule does
+                with replayed(keys):
+                    known = rules.residuals([wrap(x, on) for x in operands], [wrap(y, on) for y in results])
+            found = rules.backward(known, given)
         answers: list[Array | None] = []
         for i, (g, shape, dtype) in enumerate(zip(found, shapes, kinds, strict=True)):
             if dtype.kind not in "fc":
@@ -140,8 +151,8 @@ def _recorded(rules: Rules, xs: Tensors, below: Tensors, device: Autodiff[Any]) 
                     f"{rules.name}: the cotangent of argument {i} is {g.dtype} of shape {g.shape}, the argument "
                     f"{dtype} of shape {shape}"
                 )
-            array = lifted(g, inner)
-            answers.append(inner.conj(array) if dtype.kind == "c" else array)
+            array = lifted(g, on)
+            answers.append(on.conj(array) if dtype.kind == "c" else array)
         return answers
 
     return [wrap(var, device) for var in device.record(rules.name, pull, [x._array for x in xs], values)]
