@@ -172,6 +172,13 @@ class Backend(metaclass=_Interned):
             raise errors.DeviceError(f"{source} is not in the chain of {self}")
         return array
 
+    # whether it asks for derivatives, or for where there are any: functions with rules are not run through it then
+    differentiates = False
+
+    def apply_custom(self, rules: Any, xs: list[Any]) -> list[Any]:
+        """The results of a function with rules of its own (`transforms.levels.Rules`) for tensors of this backend."""
+        return rules.plain(xs)  # type: ignore[no-any-return]
+
     def detach(self, array: Array) -> Array:
         """The same value as a constant of every level."""
         return array
@@ -440,6 +447,23 @@ class Decorator(Backend, Generic[J]):
         if source is self or (self.viewed is not None and self._stands_for(source)):
             return array
         return self.wrap(self.inner.lift(array, source))
+
+    def apply_custom(self, rules: Any, xs: list[Any]) -> list[Any]:
+        if any([level.differentiates for level in self.inner.chain()]):
+            return rules.through(xs, self)  # type: ignore[no-any-return]
+        return rules.plain(xs)  # type: ignore[no-any-return]
+
+    def rewrap(self, value: Array, varies: bool) -> Array:
+        """An inner array as one of this level, which `varies` there or is a constant."""
+        return self.wrap(value)
+
+    def cotangents(self, arrays: Sequence[Array], xs: Sequence[Array], flags: Sequence[bool]) -> list[Array]:
+        """Inner arrays for the cotangents of the inner arrays `xs`, of which flags say whether they vary here."""
+        return [self.unwrap(array) for array in arrays]
+
+    def alike(self, values: list[Array], tangents: list[Array]) -> tuple[list[Array], list[Array]]:
+        """Values and their tangents: of each pair both vary here, or neither does."""
+        return values, tangents
 
     def _stands_for(self, level: Backend) -> bool:
         """Whether this is a view of the level, or a view of a view of it."""
