@@ -3,7 +3,7 @@
 from adjoint import errors
 from adjoint.backend import Implementation, Leaf
 from adjoint.primitives import Primitive
-from adjoint.rules import RECORDS, Composed
+from adjoint.rules import RECORDS
 
 
 def composed(leaf: Leaf, primitive: Primitive) -> Implementation:
@@ -14,8 +14,7 @@ def composed(leaf: Leaf, primitive: Primitive) -> Implementation:
     for key in (leaf.name, *type(leaf).__mro__):
         if key in primitive.implementations:
             return primitive.implementations[key]
-    record = RECORDS.get(primitive.name)
-    if not isinstance(record, Composed):
+    definition = getattr(RECORDS.get(primitive.name), "definition", None)
+    if definition is None:
         raise errors.UnsupportedPrimitive(f"{leaf.name} cannot run the primitive {primitive.name!r}")
-    definition = record.definition
     return lambda *operands, **parameters: definition(leaf, *operands, **parameters)

@@ -281,7 +281,7 @@ def _moved(call: Call) -> Pattern:
             start += numbers.size
         arguments.append(inner.from_numpy(numbers, copy=True))
     parameters = {**call.parameters, "value": 0} if "value" in call.parameters else call.parameters
-    sources = inner.values_of(getattr(inner, call.primitive.name)(*arguments, **parameters))
+    sources = inner.concrete_values(getattr(inner, call.primitive.name)(*arguments, **parameters))
     stacked = sparse.vstack(parts, format="csr") if len(parts) > 1 else parts[0]
     return _picked(stacked, sources - 1, call.shape)
 
@@ -293,7 +293,8 @@ def _index_add(call: Call) -> Pattern:
     if added is None:
         return kept
     inner, shape = call.inner, call.shape_of(1)
-    places = inner.values_of(inner.index(inner.from_numpy(_numbers(call.shape), copy=True), *arrays, **call.parameters))
+    numbered = inner.from_numpy(_numbers(call.shape), copy=True)
+    places = inner.concrete_values(inner.index(numbered, *arrays, **call.parameters))
     numbers = np.broadcast_to(_numbers(shape), places.shape)
     spread = _matrix(places, numbers, (math.prod(call.shape), math.prod(shape))) @ added
     return spread if kept is None else kept + spread

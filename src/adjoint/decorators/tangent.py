@@ -53,11 +53,8 @@ class Tangent(Decorator[J]):
     def varies(self, array: Dual) -> bool:
         return array.tangent is not None
 
-    def behind(self, array: Dual, value: Array) -> Dual:
-        return array if self.varies(array) else super().behind(array, value)
-
-    def verified(self, array: Dual, test: Callable[[Any], bool], error: Callable[[Any], Exception]) -> Dual:
-        return array if self.varies(array) else super().verified(array, test, error)
+    def with_primal(self, array: Dual, f: Callable[[Array], Array]) -> Dual:
+        return Dual(self.inner.with_primal(array.value, f), array.tangent)
 
     def remade(self, array: Dual, f: Callable[[Array], Array]) -> Dual:
         return Dual(f(array.value), None if array.tangent is None else f(array.tangent))

@@ -132,11 +132,8 @@ class Taylor(Decorator[J]):
     def varies(self, array: Series) -> bool:
         return varies(array)
 
-    def behind(self, array: Series, value: Array) -> Series:
-        return array if self.varies(array) else super().behind(array, value)
-
-    def verified(self, array: Series, test: Callable[[Any], bool], error: Callable[[Any], Exception]) -> Series:
-        return array if self.varies(array) else super().verified(array, test, error)
+    def with_primal(self, array: Series, f: Callable[[Array], Array]) -> Series:
+        return Series(self.inner.with_primal(array.value, f), array.terms, array.following)
 
     def remade(self, array: Series, f: Callable[[Array], Array]) -> Series:
         def each(term: Array | None) -> Array | None:

@@ -102,8 +102,9 @@ class Composed(Record):
 class NotDifferentiable(Record):
     """Said, not left out: the result is a constant of every level."""
 
-    def __init__(self) -> None:
+    def __init__(self, definition: Callable[..., Any] | None = None) -> None:
         super().__init__()
+        self.definition = definition  # in other primitives, for leaves that have nothing faster
 
 
 def names_of(rule: Rule, skip: int) -> tuple[str, ...]:
