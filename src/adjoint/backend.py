@@ -10,47 +10,21 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import itertools
-import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-import numpy as np
-
 from adjoint import errors
+from adjoint.concrete import InnerValues, Values
 from adjoint.primitives import TABLE, DType, Primitive
+from adjoint.random_keys import InnerKeys, RandomKeys
+from adjoint.transfer import Array, InnerTransfer, Transfer
 
-Array = Any  # a backend's own value: it has `.shape`, and nothing else is assumed of it
 Implementation = Callable[..., Any]
-RandomKey = tuple[int, int]  # a seed and a counter: the same key gives the same numbers anywhere
 
 # True inside a walk back: what runs there computes derivatives
 walking: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_walking", default=False)
-
-
-_handed: contextvars.ContextVar[Callable[[Callable[[], RandomKey]], RandomKey] | None] = contextvars.ContextVar(
-    "adjoint_keys", default=None
-)
-
-
-@contextlib.contextmanager
-def replayed(known: list[RandomKey]) -> Iterator[None]:
-    """In this context the known random keys are handed out again, then new ones, which become known."""
-    outer, places = _handed.get(), itertools.count()
-
-    def hand(draw: Callable[[], RandomKey]) -> RandomKey:
-        i = next(places)
-        if i == len(known):
-            known.append(draw() if outer is None else outer(draw))
-        return known[i]
-
-    token = _handed.set(hand)
-    try:
-        yield
-    finally:
-        _handed.reset(token)
 
 
 class _Interned(type):
@@ -71,7 +45,7 @@ class _Interned(type):
             return made
 
 
-class Backend(metaclass=_Interned):
+class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
     """Something that runs array primitives; it is the `device` of its tensors.
 
     Equal configurations are one object: `NumPy() is NumPy()`, also after pickling.
@@ -172,112 +146,32 @@ class Backend(metaclass=_Interned):
             raise errors.DeviceError(f"{source} is not in the chain of {self}")
         return array
 
+    # whether it asks for derivatives, or for where there are any: functions with rules are not run through it then
+    differentiates = False
+
+    def apply_custom(self, rules: Any, xs: list[Any]) -> list[Any]:
+        """The results of a function with rules of its own (`transforms.levels.Rules`) for tensors of this backend."""
+        return rules.plain(xs)  # type: ignore[no-any-return]
+
     def detach(self, array: Array) -> Array:
         """The same value as a constant of every level."""
-        return array
-
-    def copied(self, array: Array) -> Array:
-        """The same array, tracked as it is, in memory that no assignment to another one reaches."""
         return array
 
     def tracked(self, array: Array) -> bool:
         """Whether some level records what is done with this array."""
         return False
 
-    def moved(self, array: Array, source: Backend) -> Array:
-        """An array of `source`, the same chain over another leaf, as one of this backend."""
-        raise NotImplementedError
-
     def varies(self, array: Array) -> bool:
         """Whether this level knows more of the array than the inner one; if not, it is a constant here."""
         return False
-
-    # --- between arrays and the outside ---
-
-    def dtype_of(self, array: Array) -> DType:
-        """The data type of an array, as the NumPy object that all backends share."""
-        raise NotImplementedError
-
-    def from_numpy(self, values: np.ndarray[Any, Any], *, copy: bool) -> Array:
-        """A NumPy array as an array of this backend; `copy=False` may share its memory."""
-        raise NotImplementedError
-
-    def adopted(self, value: Any) -> Array | None:
-        """An array of the leaf's own library as one of this backend, without a copy; None for anything else."""
-        return None
-
-    def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
-        """The values, which the caller must not write to."""
-        raise NotImplementedError
-
-    def native(self, array: Array) -> Any:
-        """The value as an array of the leaf's own library, which the caller must not write to."""
-        return array
-
-    def values_of(self, array: Array) -> np.ndarray[Any, Any]:
-        """All values there are, to look at: of a batch, those of every example."""
-        return self.to_numpy(array)
-
-    def knows(self, array: Array) -> bool:
-        """Whether there are values to look at, for checks; where not, whoever uses them has to check."""
-        return True
-
-    def verified(self, array: Array, test: Callable[[Any], bool], error: Callable[[Any], Exception]) -> Array:
-        """The same array. One whose values are not known yet raises the error when a part of it fails the test."""
-        return array
-
-    def bare(self, array: Array) -> Array:
-        """The leaf's array behind all levels: of a batch, that of every example."""
-        raise NotImplementedError
-
-    def behind(self, array: Array, value: Array) -> Array:
-        """The array with another leaf's array of the same value behind its levels."""
-        return value
-
-    def dump(self, array: Array) -> Any:
-        """What of an array goes into a pickle."""
-        raise NotImplementedError
-
-    def load(self, state: Any, *, keys: dict[Any, Any] | None) -> Array:
-        """The array of a `dump`. Leaves keep their keys, or for a copy get new ones, noted in `keys`."""
-        raise NotImplementedError
 
     def weak(self, value: complex, dtype: DType) -> Any:
         """A Python scalar, not zero, in the form in which it meets arrays of this dtype fastest."""
         return value
 
-    def seed(self, n: int) -> None:
-        """Start the sequence of random keys anew; `n` is any non-negative integer."""
-        raise NotImplementedError
-
-    def next_key(self) -> RandomKey:
-        """The next key for a random primitive."""
-        raise NotImplementedError
-
 
 class Leaf(Backend):
-    """A backend that computes. It hands out random keys: the only state a backend has."""
-
-    def __init__(self) -> None:
-        self._seed: int | None = None
-        self._counter: Iterator[int] = itertools.count()
-
-    def seed(self, n: int) -> None:
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
-            raise errors.ArgumentError(f"seed: expected a non-negative integer, received {errors.shown(n)}")
-        self._seed, self._counter = int(n), itertools.count()
-
-    def next_key(self) -> RandomKey:
-        hand = _handed.get()
-        return self._draw() if hand is None else hand(self._draw)
-
-    def _draw(self) -> RandomKey:
-        if self._seed is None:
-            self._seed = int.from_bytes(os.urandom(8), "little")
-        return self._seed, next(self._counter)
-
-    def moved(self, array: Array, source: Backend) -> Array:
-        return self.from_numpy(source.to_numpy(array), copy=False)
+    """A backend that computes."""
 
     def implement_into(self, primitive: Primitive) -> Implementation:
         return self.given(primitive.into) or self[primitive]
@@ -292,48 +186,9 @@ class Leaf(Backend):
         """The leaf that an array of the library is on, None for anything else; it does not import the library."""
         return None
 
-    def widest(self, dtype: DType) -> DType:
-        """The dtype of Python's numbers and of other constants, or the next narrower one that the library has."""
-        return dtype
-
     def quiet(self) -> contextlib.AbstractContextManager[Any]:
         """A context without the library's floating-point warnings, for walks back over the user's code."""
         return contextlib.nullcontext()
-
-    def bare(self, array: Array) -> Array:
-        return array
-
-    def computed(self, arrays: Sequence[Array]) -> list[np.ndarray[Any, Any]]:
-        """The values of several arrays, which a lazy library computes at once."""
-        return [self.to_numpy(array) for array in arrays]
-
-    def persisted(self, arrays: Sequence[Array]) -> list[Array]:
-        """The same arrays; those of a lazy library computed at once, and kept where they were computed."""
-        return list(arrays)
-
-    def undecided(self, array: Array) -> bool:
-        """Whether no Python can branch on the value, and `branch` does."""
-        return False
-
-    def branch(self, index: Array, branches: Sequence[Callable[..., Any]], arrays: Sequence[Array]) -> list[Array]:
-        """What the branch of this number gives for the arrays; all give arrays of the same shapes and dtypes."""
-        raise NotImplementedError
-
-    def loop(
-        self, goes: Callable[..., Array], step: Callable[..., Sequence[Array]], arrays: Sequence[Array]
-    ) -> list[Array]:
-        """The arrays taken further by `step` as long as `goes` of them holds; their shapes and dtypes stay."""
-        raise NotImplementedError
-
-    def summary(self, array: Array) -> str | None:
-        """What people see in the place of values that would have to be computed; None where they are there."""
-        return None
-
-    def dump(self, array: Array) -> Any:
-        return self.to_numpy(array)
-
-    def load(self, state: Any, *, keys: dict[Any, Any] | None) -> Array:
-        return self.from_numpy(state, copy=keys is not None)
 
 
 def over_leaf(device: Backend, leaf: Backend) -> Backend:
@@ -357,7 +212,7 @@ def forget(name: str) -> None:
 J = TypeVar("J", bound=Backend, covariant=True)
 
 
-class Decorator(Backend, Generic[J]):
+class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
     """A backend built on an inner backend, whose arrays wrap the inner one's.
 
     A subclass says how arrays are wrapped and how primitives are run; all else passes through.
@@ -429,14 +284,6 @@ class Decorator(Backend, Generic[J]):
     def template(self) -> Backend:
         return self.__dict__.get("_template", self)  # type: ignore[no-any-return]
 
-    def wrap(self, value: Array) -> Array:
-        """An inner array as a constant of this level."""
-        raise NotImplementedError
-
-    def unwrap(self, array: Array) -> Array:
-        """The inner array of an array of this level."""
-        raise NotImplementedError
-
     def chain(self) -> Iterator[Backend]:
         yield self
         viewed = self.viewed
@@ -450,6 +297,23 @@ class Decorator(Backend, Generic[J]):
             return array
         return self.wrap(self.inner.lift(array, source))
 
+    def apply_custom(self, rules: Any, xs: list[Any]) -> list[Any]:
+        if any([level.differentiates for level in self.inner.chain()]):
+            return rules.through(xs, self)  # type: ignore[no-any-return]
+        return rules.plain(xs)  # type: ignore[no-any-return]
+
+    def rewrap(self, value: Array, varies: bool) -> Array:
+        """An inner array as one of this level, which `varies` there or is a constant."""
+        return self.wrap(value)
+
+    def cotangents(self, arrays: Sequence[Array], xs: Sequence[Array], flags: Sequence[bool]) -> list[Array]:
+        """Inner arrays for the cotangents of the inner arrays `xs`, of which flags say whether they vary here."""
+        return [self.unwrap(array) for array in arrays]
+
+    def alike(self, values: list[Array], tangents: list[Array]) -> tuple[list[Array], list[Array]]:
+        """Values and their tangents: of each pair both vary here, or neither does."""
+        return values, tangents
+
     def _stands_for(self, level: Backend) -> bool:
         """Whether this is a view of the level, or a view of a view of it."""
         viewed = self.viewed
@@ -460,59 +324,5 @@ class Decorator(Backend, Generic[J]):
     def detach(self, array: Array) -> Array:
         return self.wrap(self.inner.detach(self.unwrap(array)))
 
-    def remade(self, array: Array, f: Callable[[Array], Array]) -> Array:
-        """The array with `f` applied to the inner arrays that it is made of."""
-        return self.wrap(f(self.unwrap(array)))
-
-    def copied(self, array: Array) -> Array:
-        return self.remade(array, self.inner.copied)
-
-    def moved(self, array: Array, source: Backend) -> Array:
-        assert isinstance(source, Decorator)
-        return self.remade(array, lambda value: self.inner.moved(value, source.inner))
-
     def tracked(self, array: Array) -> bool:
         return self.varies(array) or self.inner.tracked(self.unwrap(array))
-
-    def dtype_of(self, array: Array) -> DType:
-        return self.inner.dtype_of(self.unwrap(array))
-
-    def from_numpy(self, values: np.ndarray[Any, Any], *, copy: bool) -> Array:
-        return self.wrap(self.inner.from_numpy(values, copy=copy))
-
-    def adopted(self, value: Any) -> Array | None:
-        found = self.inner.adopted(value)
-        return None if found is None else self.wrap(found)
-
-    def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
-        return self.inner.to_numpy(self.unwrap(array))
-
-    def values_of(self, array: Array) -> np.ndarray[Any, Any]:
-        return self.inner.values_of(self.unwrap(array))
-
-    def native(self, array: Array) -> Any:
-        return self.inner.native(self.unwrap(array))
-
-    def knows(self, array: Array) -> bool:
-        return self.inner.knows(self.unwrap(array))
-
-    def verified(self, array: Array, test: Callable[[Any], bool], error: Callable[[Any], Exception]) -> Array:
-        return self.remade(array, lambda below: self.inner.verified(below, test, error))
-
-    def bare(self, array: Array) -> Array:
-        return self.inner.bare(self.unwrap(array))
-
-    def behind(self, array: Array, value: Array) -> Array:
-        return self.remade(array, lambda below: self.inner.behind(below, value))
-
-    def dump(self, array: Array) -> Any:
-        return self.inner.dump(self.unwrap(array))
-
-    def load(self, state: Any, *, keys: dict[Any, Any] | None) -> Array:
-        return self.wrap(self.inner.load(state, keys=keys))
-
-    def seed(self, n: int) -> None:
-        self.inner.seed(n)
-
-    def next_key(self) -> RandomKey:
-        return self.inner.next_key()

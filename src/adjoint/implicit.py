@@ -20,7 +20,7 @@ from adjoint.functions.manipulation import stack
 from adjoint.functions.products import vecdot
 from adjoint.functions.reductions import all, max, sum
 from adjoint.linalg import solve, vector_norm
-from adjoint.operands import meet
+from adjoint.operands import concrete_values, meet
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.calls import Function, array_of, to_numpy
 from adjoint.transforms.forward import jvp, linearize
@@ -208,7 +208,7 @@ class _Problem:
 
     def failed(self, count: int, sizes: Tensor[Any], found: Tensor[Any], what: str) -> errors.ConvergenceError:
         """The error for examples that were not found."""
-        flags, values = (x.device.values_of(x._array) for x in (found, sizes))
+        flags, values = (concrete_values(x, self.name) for x in (found, sizes))
         flags, values = np.broadcast_arrays(flags, values)
         worst = float(np.max(values[~flags]))
         batch = f" for {np.sum(~flags)} of {flags.size} examples" if flags.ndim else ""

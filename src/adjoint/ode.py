@@ -17,7 +17,7 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.functions.manipulation import concat, stack
 from adjoint.functions.products import vecdot
-from adjoint.operands import cast, lifted, meet, run
+from adjoint.operands import cast, concrete_values, lifted, meet, run
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.calls import Function, array_of
 from adjoint.transforms.forward import jvp
@@ -181,7 +181,7 @@ def _positive(value: Any, name: str, *, zero: bool = False) -> float:
 
 def _values(x: Vector) -> np.ndarray[Any, Any]:
     """The values of a vector; of a batch, those of all examples."""
-    return x.device.values_of(x._array)  # type: ignore[no-any-return]
+    return concrete_values(x, "odeint")
 
 
 def _check_times(t: Vector) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend, Decorator
+from adjoint.concrete import Check, Lazy, collecting
 from adjoint.devices import home
 from adjoint.dtypes import DType
 from adjoint.primitives import ANY, CAST, TABLE, Spec, result_spec
@@ -190,39 +191,51 @@ def fitting(scalar: Any, dtype: DType, name: str) -> Any:
     return scalar
 
 
-def knows(x: Tensor[Any]) -> bool:
-    """Whether there are values to look at: not where a library computes them later."""
-    return x._device.knows(x._array)
+def is_concrete(x: Tensor[Any]) -> bool:
+    """Whether there are values, without computing any: not where a library computes them later."""
+    return x._device.is_concrete(x._array)
 
 
-def known(x: Tensor[Any]) -> np.ndarray[Any, Any] | None:
-    """All values, of a batch those of every example, for checks; None where a library has not computed them yet."""
-    return x._device.values_of(x._array) if knows(x) else None
+def concrete_values(x: Any, name: str) -> np.ndarray[Any, Any]:
+    """All values of a tensor, of a batch those of every example; an array of anything else.
 
-
-def at_hand(x: Tensor[Any]) -> np.ndarray[Any, Any] | None:
-    """All values where it costs nothing to look at them, to choose a shorter way: where the leaf is NumPy."""
-    return x._device.values_of(x._array) if x._device.leaf.name == "numpy" else None
-
-
-def nowhere_zero(x: Tensor[Any]) -> bool:
-    """Whether it is known at no cost that no element is zero."""
-    values = at_hand(x)
-    return values is not None and bool(values.all())
-
-
-def verified(
-    x: Tensor[Any], test: Callable[[np.ndarray[Any, Any]], bool], error: Callable[[np.ndarray[Any, Any]], Exception]
-) -> Tensor[Any]:
-    """The tensor, with values that pass a test: now, or when they are computed, each part of them.
-
-    Test and error may be sent to other processes: they hold no tensors.
+    For control flow, solvers, and what stands for parameters, such as a tensor of axes: nothing else looks at values.
+    A lazy leaf computes them. Raises TrackedError, with the `name` of what asked, on a leaf that has none.
     """
-    values = known(x)
-    if values is None:
-        return wrap(x._device.verified(x._array, test, error), x._device)
-    if values.size and not test(values):
-        raise error(values)
+    if not isinstance(x, Tensor):
+        return np.asarray(x)
+    device = x._device
+    leaf = device.leaf
+    if not isinstance(leaf, Lazy) and not device.is_concrete(x._array):
+        raise errors.TrackedError(
+            f"{name} asks for the values of a tensor of shape {x.shape}, and on {leaf} there are none before its "
+            "program runs: make it an argument that is no tensor, choose with ad.where or ad.cond, or compute it before"
+        )
+    return device.concrete_values(x._array)
+
+
+def deferred_check(
+    x: Tensor[Any], test: Callable[[Any], Any], error: Callable[[np.ndarray[Any, Any]], Exception]
+) -> Tensor[Any]:
+    """The tensor, of which all elements pass a test: now, or when they are computed, each part of them.
+
+    The test gives a boolean for each element, or for some of them, by operators and NumPy's functions: it is run on
+    arrays of NumPy's, or where a program is recorded on a tensor. Neither function holds tensors: lazy leaves send them
+    to other processes.
+    """
+    device, array = x._device, x._array
+    if device.is_concrete(array):
+        values = device.concrete_values(array)
+        if not np.all(test(values)):
+            raise error(values)
+        return x
+    leaf = device.leaf
+    if isinstance(leaf, Lazy):
+        return wrap(device.with_primal(array, lambda below: leaf.checked(below, test, error)), device)
+    checks = collecting()
+    if checks is not None:
+        bare = wrap(device.bare(array), leaf)
+        checks.append(Check(test(bare)._array, bare._array, error))
     return x
 
 

@@ -3,7 +3,7 @@
 from adjoint import errors
 from adjoint.backend import Implementation, Leaf
 from adjoint.primitives import Primitive
-from adjoint.rules import RECORDS, Composed
+from adjoint.rules import RECORDS
 
 
 def composed(leaf: Leaf, primitive: Primitive) -> Implementation:
@@ -13,8 +13,7 @@ def composed(leaf: Leaf, primitive: Primitive) -> Implementation:
     """
     if (given := leaf.given(primitive.implementations)) is not None:
         return given
-    record = RECORDS.get(primitive.name)
-    if not isinstance(record, Composed):
+    definition = getattr(RECORDS.get(primitive.name), "definition", None)
+    if definition is None:
         raise errors.UnsupportedPrimitive(f"{leaf.name} cannot run the primitive {primitive.name!r}")
-    definition = record.definition
     return lambda *operands, **parameters: definition(leaf, *operands, **parameters)

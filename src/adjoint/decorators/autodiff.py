@@ -78,6 +78,8 @@ class Autodiff(Decorator[J]):
     ('autodiff<numpy>', True)
     """
 
+    differentiates = True
+
     def __init__(self, inner: J, checkpointing: str | Policy | None = None, strong_zero: bool = False) -> None:
         super().__init__(inner)
         if checkpointing not in (None, "balanced") and not isinstance(checkpointing, Policy):
@@ -395,6 +397,15 @@ class Autodiff(Decorator[J]):
             node.origin = Origin(name, made_from(operands))
         return [self._result(node, i, value) for i, value in enumerate(values)]
 
+    def apply_custom(self, rules: Any, xs: list[Any]) -> list[Any]:
+        """One node for the function, whose pullback is its backward rule."""
+        if not any([self.varies(x._array) for x in xs]):
+            return rules.handed_on(xs, self)  # type: ignore[no-any-return]
+        if not rules.differentiates:
+            return rules.plain(xs)  # type: ignore[no-any-return]
+        values, pull = rules.pullback(rules.below(xs, self), self)
+        return [rules.tensor(var, self) for var in self.record(rules.name, pull, [x._array for x in xs], values)]
+
     # --- walking back ---
 
     def backward(
@@ -537,7 +548,7 @@ class _Above:
         self.places: dict[Backend, tuple[Backend, Backend]] = {}
 
     def _place(self, level: Autodiff[Any]) -> tuple[Backend, Backend]:
-        """The counterpart of `on` over the leaf of a level, and that of the backend that saved values are lifted from."""
+        """The counterparts, over the leaf of a level, of `on` and of the backend that saved values are lifted from."""
         known = self.places.get(level)
         if known is None:
             source = self.level if self.recorded else self.level.inner

@@ -7,7 +7,7 @@ primitives broadcast over, reductions and moves of axes step past, and products 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -28,7 +28,7 @@ from adjoint.primitives import (
     Shape,
 )
 from adjoint.rules import record_of
-from adjoint.rules.batching import BatchingRule, aligned, along_axes, each_alone, in_stacks
+from adjoint.rules.batching import BatchingRule, aligned, along_axes, count_of, each_alone, in_stacks, with_axis
 
 J = TypeVar("J", bound=Backend, covariant=True)
 
@@ -103,6 +103,39 @@ class Batched(Decorator[J]):
 
     def detach(self, array: Batch) -> Batch:
         return self.remade(array, self.inner.detach)
+
+    def apply_custom(self, rules: Any, xs: list[Any]) -> list[Any]:
+        """Run for all examples: by a rule for that, or else rule and function on this level."""
+        flags = [x._array.batched for x in xs]
+        if not any(flags):
+            return rules.handed_on(xs, self)  # type: ignore[no-any-return]
+        inner, size = self.inner, count_of([x._array.value for x in xs], flags)
+        with rules.running_on(inner):
+            answer = rules.batch(size, flags, rules.below(xs, self))
+        if answer is None:
+            return super().apply_custom(rules, xs)
+        return [rules.tensor(Batch(rules.lifted(y, inner), flag), self) for y, flag in zip(*answer, strict=True)]
+
+    def rewrap(self, value: Array, varies: bool) -> Batch:
+        return Batch(value, varies)
+
+    def cotangents(self, arrays: Sequence[Batch], xs: Sequence[Array], flags: Sequence[bool]) -> list[Array]:
+        """Of what all examples share it is the sum."""
+        size = next((x.shape[0] for x, flag in zip(xs, flags, strict=True) if flag), 0)
+        return [
+            self.inner.sum(a.value, axis=(0,), keepdims=False)
+            if a.batched and not flag
+            else with_axis(self.inner, a.value, a.batched or not flag, size)
+            for a, flag in zip(arrays, flags, strict=True)
+        ]
+
+    def alike(self, values: list[Batch], tangents: list[Batch]) -> tuple[list[Batch], list[Batch]]:
+        size = next((x.value.shape[0] for x in (*values, *tangents) if x.batched), 0)
+
+        def both(x: Batch, other: Batch) -> Batch:
+            return Batch(with_axis(self.inner, x.value, x.batched, size), True) if other.batched else x
+
+        return list(map(both, values, tangents)), list(map(both, tangents, values))
 
     def to_numpy(self, array: Batch) -> np.ndarray[Any, Any]:
         return self.inner.to_numpy(self._shared(array))

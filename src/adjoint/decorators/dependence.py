@@ -11,6 +11,7 @@ Only what the function itself decides by values, in Python or by computing indic
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -27,6 +28,7 @@ from adjoint.rules.sparsity import (
     matrices,
     moved,
     reduced_axes,
+    whole,
 )
 
 J = TypeVar("J", bound=Backend, covariant=True)
@@ -56,6 +58,7 @@ class Dependence(Decorator[J]):
     dependence<numpy>
     """
 
+    differentiates = True
     in_rule = False  # the level of a rule for the derivative of a function
 
     def wrap(self, value: Array) -> Dependent:
@@ -69,6 +72,37 @@ class Dependence(Decorator[J]):
 
     def remade(self, array: Dependent, f: Callable[[Array], Array]) -> Dependent:
         return Dependent(f(array.value), array.pattern)
+
+    def apply_custom(self, rules: Any, xs: list[Any]) -> list[Any]:
+        """What the tangents that the rule gives depend on, where those of the arguments do on what they do.
+
+        Where a rule applies such a function to tangents, itself perhaps, that stands for everything.
+        """
+        if not any([self.varies(x._array) for x in xs]):
+            return rules.handed_on(xs, self)  # type: ignore[no-any-return]
+        if not (rules.differentiates and rules.differs):
+            return rules.plain(xs)  # type: ignore[no-any-return]
+        inner, below = self.inner, rules.below(xs, self)
+        if self.in_rule:
+            with rules.running_on(inner):
+                values = [rules.lifted(y, inner) for y in rules.plain(below)]
+            patterns = [x._array.pattern for x in xs if x._array.pattern is not None]
+            return [
+                rules.tensor(
+                    Dependent(y, whole(patterns, math.prod(y.shape)) if inner.dtype_of(y).kind in "fc" else None), self
+                )
+                for y in values
+            ]
+        lower: Dependence[Any] = Dependence.fresh(inner)
+        lower.in_rule = True
+        given = [rules.tensor(lower.wrap(y._array), lower) for y in below]
+        moving = [rules.tensor(Dependent(y._array, x._array.pattern), lower) for x, y in zip(xs, below, strict=True)]
+        with rules.running_on(lower):
+            ys, moved = rules.push(given, moving)
+        return [
+            rules.tensor(Dependent(rules.lifted(y, lower).value, rules.lifted(t, lower).pattern), self)
+            for y, t in zip(ys, moved, strict=True)
+        ]
 
     def implement(self, primitive: Primitive) -> Implementation:
         run = self.inner[primitive]

@@ -135,13 +135,13 @@ class Checked(_Observed[J]):
         if inner.dtype_of(result).kind not in "fc":
             return None
         finite = inner.isfinite(result)
-        if inner.values_of(inner.all(finite, axis=tuple(range(len(finite.shape))), keepdims=False)).all():
+        if inner.concrete_values(inner.all(finite, axis=tuple(range(len(finite.shape))), keepdims=False)).all():
             return None
         for sort in ("nan", "inf"):
             places = self._places(sort, result)
             if len(places) and not any(len(self._places(sort, x)) for x in inputs):
                 at = tuple(places[0].tolist())
-                value = f"gave {inner.values_of(result)[at]} at {at}, and no operand has {sort}"
+                value = f"gave {inner.concrete_values(result)[at]} at {at}, and no operand has {sort}"
                 return f"{value}; keep operands where it is finite, with ad.where or ad.clip, or pass finite=False"
         return None
 
@@ -151,7 +151,7 @@ class Checked(_Observed[J]):
             return np.argwhere(getattr(np, f"is{sort}")(x))
         if isinstance(x, np.dtype) or not hasattr(x, "shape") or self.inner.dtype_of(x).kind not in "fc":
             return ()
-        return np.argwhere(self.inner.values_of(getattr(self.inner, f"is{sort}")(x)))
+        return np.argwhere(self.inner.concrete_values(getattr(self.inner, f"is{sort}")(x)))
 
 
 def _told(primitive: Primitive, specs: Sequence[Any], parameters: dict[str, Any], fault: str) -> str:

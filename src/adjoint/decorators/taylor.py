@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator, Implementation
-from adjoint.graph.pushes import defined, pushforward
+from adjoint.graph.pushes import defined, or_zeros, pushforward
 from adjoint.primitives import CREATION, RANDOM, Primitive, Shape
 from adjoint.rules import Bilinear, Linear, NotDifferentiable, Record, record_of
 from adjoint.rules.taylor import leibniz
@@ -109,6 +109,8 @@ class Taylor(Decorator[J]):
     taylor<numpy>
     """
 
+    differentiates = True
+
     def __init__(self, inner: J, order: int | None = None) -> None:
         super().__init__(inner)
         if order is not None and (order.__class__ is not int or order < 0):
@@ -130,11 +132,8 @@ class Taylor(Decorator[J]):
     def varies(self, array: Series) -> bool:
         return varies(array)
 
-    def behind(self, array: Series, value: Array) -> Series:
-        return array if self.varies(array) else super().behind(array, value)
-
-    def verified(self, array: Series, test: Callable[[Any], bool], error: Callable[[Any], Exception]) -> Series:
-        return array if self.varies(array) else super().verified(array, test, error)
+    def with_primal(self, array: Series, f: Callable[[Array], Array]) -> Series:
+        return Series(self.inner.with_primal(array.value, f), array.terms, array.following)
 
     def remade(self, array: Series, f: Callable[[Array], Array]) -> Series:
         def each(term: Array | None) -> Array | None:
@@ -142,6 +141,30 @@ class Taylor(Decorator[J]):
 
         following = None if array.following is None else lambda k: each(array.term(k))
         return Series(f(array.value), [each(term) for term in array.terms], following)
+
+    def apply_custom(self, rules: Any, xs: list[Any]) -> list[Any]:
+        """The rule pushes the derivatives in t of the arguments, series of one order less, to those of the results."""
+        if not any([self.varies(x._array) for x in xs]):
+            return rules.handed_on(xs, self)  # type: ignore[no-any-return]
+        if not (rules.differentiates and rules.differs):
+            return rules.plain(xs)  # type: ignore[no-any-return]
+        inner, order = self.inner, self.order
+        assert order is not None  # what varies on a level without an order comes from rules, not from users
+        lower: Taylor[Any] = Taylor.fresh(inner, order - 1)
+        below, derivatives = [], []
+        for x in xs:
+            terms = [x._array.term(k) for k in range(order + 1)]
+            first = or_zeros(inner, terms[1], terms[0])
+            below.append(rules.tensor(Series(terms[0], terms[1:-1], None), lower))
+            derivatives.append(rules.tensor(Series(first, terms[2:], None), lower))
+        with rules.running_on(lower):
+            ys, moved = rules.push(below, derivatives)
+        answers = []
+        for y, t in zip(ys, moved, strict=True):
+            derivative: Series = rules.lifted(t, lower)
+            known = [derivative.term(k) for k in range(order)] if t.dtype.kind in "fc" else []
+            answers.append(rules.tensor(Series(rules.lifted(y, lower).value, known, None), self))
+        return answers
 
     def implement(self, primitive: Primitive) -> Implementation:
         run = self.inner[primitive]

@@ -10,6 +10,7 @@ import numpy as np
 
 from adjoint import errors, trees
 from adjoint.backend import Backend, Decorator, Leaf
+from adjoint.concrete import Lazy
 from adjoint.functions.gradients import Gradients
 from adjoint.tensor import Tensor, wrap
 
@@ -57,7 +58,7 @@ def compute(tree: T, /) -> T:
     """
     leaves, structure = trees.flatten(tree)
     found = _arrays(leaves)
-    values = iter(_at_once(found, lambda leaf, arrays: leaf.computed(arrays)))
+    values = iter(_at_once(found, _computed))
     out: list[Any] = []
     for x in leaves:
         if isinstance(x, Tensor):
@@ -83,13 +84,13 @@ def persist(tree: T, /) -> T:
     Tensor([2.], dtype=float32, device=autodiff<numpy>)
     """
     leaves, structure = trees.flatten(tree)
-    arrays = iter(_at_once(_arrays(leaves), lambda leaf, arrays: leaf.persisted(arrays)))
+    arrays = iter(_at_once(_arrays(leaves), _persisted))
     out: list[Any] = []
     for x in leaves:
         if isinstance(x, Tensor):
-            out.append(wrap(x.device.behind(x._array, next(arrays)), x.device))
+            out.append(_with_value(x, next(arrays)))
         elif isinstance(x, Gradients):
-            out.append(x.map(lambda g: wrap(g.device.behind(g._array, next(arrays)), g.device)))
+            out.append(x.map(lambda g: _with_value(g, next(arrays))))
         else:
             out.append(x)
     return trees.unflatten(structure, out)  # type: ignore[no-any-return]
@@ -102,6 +103,19 @@ def _arrays(leaves: list[Any]) -> list[tuple[Leaf, Any]]:
         if tuple(x.device.bare(x._array).shape) != x.shape:
             x.numpy()  # raises, as the value of a batched tensor does
     return [(x.device.leaf, x.device.bare(x._array)) for x in tensors]
+
+
+def _computed(leaf: Leaf, arrays: list[Any]) -> list[Any]:
+    return leaf.computed(arrays) if isinstance(leaf, Lazy) else [leaf.to_numpy(array) for array in arrays]
+
+
+def _persisted(leaf: Leaf, arrays: list[Any]) -> list[Any]:
+    return leaf.persisted(arrays) if isinstance(leaf, Lazy) else arrays
+
+
+def _with_value(x: Tensor[Any], array: Any) -> Tensor[Any]:
+    """The tensor with another leaf's array of the same value behind its levels."""
+    return wrap(x.device.with_primal(x._array, lambda _: array), x.device)
 
 
 def _at_once(found: list[tuple[Leaf, Any]], run: Callable[[Leaf, list[Any]], list[Any]]) -> list[Any]:
@@ -238,8 +252,10 @@ def _status(x: Tensor[Any]) -> str:
 
 def _lazy(x: Tensor[Any]) -> str | None:
     """What stands for values that would have to be computed."""
-    leaf: Leaf = x.device.leaf
-    return leaf.summary(x.device.bare(x._array))
+    leaf, array = x.device.leaf, x.device.bare(x._array)
+    if isinstance(leaf, Lazy):
+        return leaf.summary(array)
+    return None if leaf.is_concrete(array) else repr(array)
 
 
 def __repr__(x: Tensor[Any], /) -> str:
@@ -249,7 +265,7 @@ def __repr__(x: Tensor[Any], /) -> str:
     """
     if (lazy := _lazy(x)) is not None:
         return f"Tensor({lazy}, dtype={x.dtype}, device={x.device}{_status(x)})"
-    values = np.array2string(x.device.values_of(x._array), separator=", ", prefix="Tensor(")
+    values = np.array2string(x.device.concrete_values(x._array), separator=", ", prefix="Tensor(")
     empty = "" if x.size else f"shape={x.shape}, "
     return f"Tensor({values}, {empty}dtype={x.dtype}, device={x.device}{_status(x)})"
 
@@ -259,7 +275,7 @@ def _repr_html_(x: Tensor[Any], /) -> str:
     import html  # used by few, and its table of entities takes a while
 
     facts = f"{x.dtype}, shape {x.shape}, {x.device}{_status(x)}"
-    values = _lazy(x) or np.array2string(x.device.values_of(x._array), separator=", ")
+    values = _lazy(x) or np.array2string(x.device.concrete_values(x._array), separator=", ")
     return (
         f'<div><span style="opacity:.7;font-size:85%">Tensor: {html.escape(facts)}</span>'
         f'<pre style="margin:.2em 0">{html.escape(values)}</pre></div>'

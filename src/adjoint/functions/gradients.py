@@ -397,7 +397,7 @@ def backward(
     ----------
     cotangent
         What to pull back, of the tensor's shape: a tensor of the backend that the gradients are on, a constant, or
-        anything else that `ad.asarray` takes. Ones if None, which for a scalar gives the gradient, else that of the sum.
+        anything else that `ad.asarray` takes. Ones if None: for a scalar that gives the gradient, else that of the sum.
     retain_graph
         Keep the graph for another `backward`; otherwise it is freed as it is used. None means what `create_graph` says.
     create_graph

@@ -11,6 +11,7 @@ from adjoint.rules import (
     fourier,
     indexing,
     linalg,
+    masks,
     normalization,
     random,
     reduction,
@@ -45,6 +46,7 @@ RECORDS: dict[str, Record] = {
     **windows.RECORDS,
     **attention.RECORDS,
     **normalization.RECORDS,
+    **masks.RECORDS,
 }
 
 

@@ -217,7 +217,9 @@ def added_to(call: Call) -> Pattern:
     if added is None:
         return kept
     inner, shape = call.inner, call.shape_of(1)
-    places = inner.values_of(inner.index(inner.from_numpy(numbered(call.shape), copy=True), *arrays, **call.parameters))
+    places = inner.concrete_values(
+        inner.index(inner.from_numpy(numbered(call.shape), copy=True), *arrays, **call.parameters)
+    )
     numbers = np.broadcast_to(numbered(shape), places.shape)
     spread = matrix(places, numbers, (math.prod(call.shape), math.prod(shape))) @ added
     return spread if kept is None else kept + spread

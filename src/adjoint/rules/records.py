@@ -146,6 +146,10 @@ class Composed(Record):
 class NotDifferentiable(Record):
     """Said, not left out: the result is a constant of every level."""
 
+    def __init__(self, definition: Callable[..., Any] | None = None, **fields: Any) -> None:
+        super().__init__(**fields)
+        self.definition = definition  # in other primitives, for leaves that have nothing faster
+
 
 def names_of(rule: Rule, skip: int) -> tuple[str, ...]:
     """The parameters a rule needs, after the first `skip` ones."""

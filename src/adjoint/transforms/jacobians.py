@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjoint import errors, trees
-from adjoint.backend import Array, Backend, RandomKey, replayed
+from adjoint.backend import Array, Backend
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import active
 from adjoint.graph.nodes import key_of, leaf_of
+from adjoint.random_keys import RandomKey, replayed
 from adjoint.transforms.calls import (
     Argnums,
     Arguments,

@@ -22,6 +22,7 @@ from adjoint.backends.numpy import (
     fourier,
     indexing,
     linalg,
+    masks,
     normalization,
     random,
     reduction,
@@ -53,6 +54,7 @@ _TOPICS = (
     windows,
     attention,
     normalization,
+    masks,
 )
 IMPLEMENTATIONS: dict[str, Implementation] = {
     name: run for topic in _TOPICS for name, run in topic.IMPLEMENTATIONS.items()
