@@ -15,6 +15,7 @@ ROOT = Path(adjoint.__file__).parent
 # From the lowest. A name stands for a module, or a package with all in it.
 LAYERS = [
     {"errors"},
+    {"names"},
     {"trees"},
     {"dtypes"},
     {"primitives"},

@@ -12,10 +12,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import adjoint as ad
+from adjoint.tensor import bind, bound
 
 ROOT = Path(__file__).resolve().parent.parent
 OPTIONAL = [
@@ -52,7 +54,7 @@ def test_exports_are_explicit() -> None:
 @pytest.mark.parametrize(
     "name",
     "NumPy ArrayAPI Reference Autodiff Backend Tensor Gradients tensor asarray from_inner from_dlpack device "
-    "default_device use_device why testing random linalg fft special nn errors".split(),
+    "default_device set_default_device use_device why testing random linalg fft special nn errors".split(),
 )
 def test_a_name_that_others_rely_on_is_there(name: str) -> None:
     assert name in ad.__all__
@@ -84,6 +86,29 @@ def test_what_is_public_says_what_it_is(module: object) -> None:
 def test_every_method_has_a_body() -> None:
     bodies = [m.fget if isinstance(m, property) else m for m in vars(ad.Tensor).values()]
     assert [body for body in bodies if hasattr(body, "_bound")] == []
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ([("f", len), ("g", abs), ("f", all)], "Marked.f: builtins and builtins"),
+        ([("f", len)], r"\['g'\]"),
+        ([("f", len), ("g", abs), ("h", all)], r"\['h'\]"),
+    ],
+)
+def test_a_method_has_one_body(table: list[Any], said: str) -> None:
+    class Marked:
+        @bound
+        def f(self) -> None: ...
+        @property
+        @bound
+        def g(self) -> None: ...
+        def h(self) -> None: ...
+
+    with pytest.raises(TypeError, match=said):
+        bind(Marked, table)
+    bind(Marked, [("f", lambda self: 1), ("g", lambda self: 2)])
+    assert (Marked().f(), Marked().g, Marked().h()) == (1, 2, None)
 
 
 def test_it_is_typed() -> None:

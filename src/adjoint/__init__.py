@@ -15,7 +15,7 @@ from adjoint.decorators.dependence import Dependence
 from adjoint.decorators.observed import Checked, Profiled
 from adjoint.decorators.tangent import Tangent
 from adjoint.decorators.taylor import Taylor
-from adjoint.devices import default_device, device, use_device
+from adjoint.devices import default_device, device, set_default_device, use_device
 from adjoint.dtypes import (
     bool,
     complex64,
@@ -224,7 +224,6 @@ from adjoint.functions.polynomials import polyadd, polyder, polyfit, polyint, po
 from adjoint.functions.products import (
     dot,
     einsum,
-    inner,
     matmul,
     outer,
     tensordot,
@@ -469,7 +468,6 @@ __all__ = [
     "implicit",
     "indices",
     "inf",
-    "inner",
     "insert",
     "int8",
     "int16",
@@ -585,6 +583,7 @@ __all__ = [
     "segment_prod",
     "segment_sum",
     "select",
+    "set_default_device",
     "sign",
     "signbit",
     "sin",

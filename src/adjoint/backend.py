@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
 import itertools
 import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
-from adjoint import errors
+from adjoint import errors, names
 from adjoint.primitives import TABLE, DType, Primitive
 
 Array = Any  # a backend's own value: it has `.shape`, and nothing else is assumed of it
@@ -77,7 +78,8 @@ class Backend(metaclass=_Interned):
     Equal configurations are one object: `NumPy() is NumPy()`, also after pickling.
     """
 
-    name: str
+    place: ClassVar[str | None] = None  # the argument that names write behind a colon, as in torch:cuda:0
+    implied: ClassVar[dict[str, Any]] = {}  # what a name means without these options, if not the constructor's default
     interned = True  # equal configurations are one object
     ended = False  # a transform's level, once the transform has returned
     traces = False  # whether an Autodiff over it records the user's source lines
@@ -85,6 +87,11 @@ class Backend(metaclass=_Interned):
     def configuration(self) -> tuple[Any, ...]:
         """The arguments that make this backend again; hashable."""
         return ()
+
+    @functools.cached_property
+    def name(self) -> str:
+        """What `ad.device` makes this backend of; it follows from the configuration."""
+        return names.written(type(self), self.configuration())
 
     def registry(self) -> MutableMapping[tuple[Any, ...], Any]:
         """Where the one object of an equal configuration is found."""
@@ -365,7 +372,6 @@ class Decorator(Backend, Generic[J]):
         self.inner = inner
         self.weak = inner.weak  # type: ignore[method-assign]
         self.traces = inner.traces
-        self.name = f"{type(self).__name__.lower()}<{inner.name}>"
 
     def configuration(self) -> tuple[Any, ...]:
         return (self.inner,)
