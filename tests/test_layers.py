@@ -14,9 +14,10 @@ ROOT = Path(adjoint.__file__).parent
 
 # From the lowest. A name stands for a module, or a package with all in it.
 LAYERS = [
+    {"renamed"},
     {"errors"},
     {"names"},
-    {"trees"},
+    {"tree"},
     {"dtypes"},
     {"primitives"},
     {"backend"},

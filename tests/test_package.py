@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import adjoint as ad
+from adjoint.renamed import RENAMED
 from adjoint.tensor import bind, bound
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,7 +26,8 @@ OPTIONAL = [
     "jax", "matplotlib", "mpmath", "opt_einsum", "pandas", "pytest", "rich", "scipy", "sklearn", "tensorflow", "torch",
 ]  # fmt: skip
 SHARED = {"inexact", "integers", "made"}  # helpers that one topic has for the others, besides as_...
-PUBLIC = [ad, ad.errors, ad.fft, ad.implicit, ad.linalg, ad.nn, ad.random, ad.special, ad.testing]
+ROOMS = [ad.fft, ad.implicit, ad.linalg, ad.nn, ad.random, ad.scipy, ad.special, ad.testing, ad.tree]
+PUBLIC = [ad, ad.errors, *ROOMS]
 
 
 def python(code: str) -> str:
@@ -47,7 +49,7 @@ def test_exports_are_explicit() -> None:
             bound.update(target.id for target in node.targets if isinstance(target, ast.Name))
         else:
             assert isinstance(node, ast.Expr), "only re-exports and constants"
-    assert bound - {"__all__"} == set(ad.__all__)
+    assert bound - {"__all__", "__getattr__", "_refusing"} == set(ad.__all__)
     assert len(ad.__all__) == len(set(ad.__all__))
 
 
@@ -81,6 +83,41 @@ def test_what_is_public_says_what_it_is(module: object) -> None:
         value = getattr(module, name)
         if inspect.isfunction(value) or inspect.isclass(value):
             assert (value.__doc__ or "").strip(), f"{name} has no docstring"
+
+
+@pytest.mark.parametrize("module", ROOMS, ids=lambda m: m.__name__)
+def test_a_topic_shows_its_public_names_only(module: Any) -> None:
+    assert dir(module) == sorted(module.__all__)
+    assert all(hasattr(module, name) for name in module.__all__)
+
+
+def test_errors_are_called_errors() -> None:
+    assert dir(ad.errors) == sorted(
+        name for name in vars(ad.errors) if name.endswith("Error") and name != "LinAlgError"
+    )
+    assert {kind.__name__ for kind in _tree(ad.errors.AdjointError)} == set(dir(ad.errors))
+
+
+def _tree(kind: type) -> set[type]:
+    return {kind}.union(*[_tree(below) for below in kind.__subclasses__() if below.__module__ == "adjoint.errors"])
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [(module, name) for module, names in RENAMED.items() for name in names], ids=str
+)
+def test_a_renamed_name_says_what_it_is_now(module: str, name: str) -> None:
+    now = RENAMED[module][name]
+    with pytest.raises(AttributeError, match=re.escape(f"no attribute {name!r}: it is {now} now")):
+        getattr(importlib.import_module(module), name)
+    page = (ROOT / "CHANGELOG.md").read_text().split("\n### Renamed\n")[1].split("\n## ")[0]
+    (row,) = [line for line in page.splitlines() if f"`{module.replace('adjoint', 'ad')}.{name}`" in line]
+    assert now.partition(",")[0].split("(")[0].split(".")[-1] in row
+
+
+def test_other_names_are_missing_as_ever() -> None:
+    for module in RENAMED:
+        with pytest.raises(AttributeError, match=f"module '{module}' has no attribute 'nothing'$"):
+            importlib.import_module(module).nothing
 
 
 def test_every_method_has_a_body() -> None:

@@ -1,6 +1,6 @@
 """adjoint: gradients for any array library. `import adjoint as ad`."""
 
-from adjoint import errors, fft, implicit, linalg, nn, random, scipy, special, testing
+from adjoint import errors, fft, implicit, linalg, nn, random, scipy, special, testing, tree
 from adjoint.backend import Backend
 from adjoint.backends.array_api import ArrayAPI
 from adjoint.backends.cupy import CuPy
@@ -296,6 +296,7 @@ from adjoint.functions.statistics import (
     quantile,
 )
 from adjoint.ode import odeint
+from adjoint.renamed import refusing as _refusing
 from adjoint.tensor import Tensor
 from adjoint.transforms.batches import vmap
 from adjoint.transforms.checkpoints import checkpoint, checkpoint_name
@@ -316,6 +317,7 @@ newaxis = None
 pi = 3.141592653589793
 __array_api_version__ = "2024.12"
 __version__ = "0.1.0"
+__getattr__ = _refusing(__name__)
 
 __all__ = [
     "JAX",
@@ -614,6 +616,7 @@ __all__ = [
     "tile",
     "topk",
     "trapezoid",
+    "tree",
     "tri",
     "tril",
     "tril_indices",

@@ -99,7 +99,7 @@ class Backend(metaclass=_Interned):
 
     def implement(self, primitive: Primitive) -> Implementation:
         """A callable that runs the primitive: arrays positional, parameters by keyword."""
-        raise errors.UnsupportedPrimitive(f"{self.name} cannot run the primitive {primitive.name!r}")
+        raise errors.UnsupportedPrimitiveError(f"{self.name} cannot run the primitive {primitive.name!r}")
 
     def implement_into(self, primitive: Primitive) -> Implementation:
         """Like `implement`, but the callable may reuse the buffer of its first array.

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from adjoint import errors, names
-from adjoint.backend import Backend, Decorator, Leaf
+from adjoint.backend import Backend, Decorator
 from adjoint.backends.array_api import ArrayAPI
 from adjoint.backends.cupy import CuPy
 from adjoint.backends.dask import Dask
@@ -35,13 +35,18 @@ _setting = threading.Lock()
 _current: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_device", default=None)
 _active: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_level", default=None)
 
-_LIBRARIES: dict[str, type[Leaf]] = {"cupy": CuPy, "dask": Dask, "jax": JAX, "torch": Torch}  # optional
-_KINDS: dict[str, Any] = {
-    kind.__name__.lower(): kind
-    for kind in (
-        NumPy, Reference, *_LIBRARIES.values(), Autodiff, Tangent, Taylor, Batched, Dependence, Checked, Profiled
-    )
-}  # fmt: skip
+# The classes that names mean, by their own names.
+_LEAVES: dict[str, Any] = {"numpy": NumPy, "reference": Reference}
+_LIBRARIES: dict[str, Any] = {"cupy": CuPy, "dask": Dask, "jax": JAX, "torch": Torch}  # optional
+_DECORATORS: dict[str, Any] = {
+    "autodiff": Autodiff,
+    "tangent": Tangent,
+    "taylor": Taylor,
+    "batched": Batched,
+    "dependence": Dependence,
+    "checked": Checked,
+    "profiled": Profiled,
+}
 
 
 def foreign() -> bool:
@@ -83,15 +88,14 @@ def device(name: str | Backend) -> Backend:
         word, place, inside, inner = parts[1].lower(), parts[2], parts[3], parts[4]
         if word == "array_api" and inside and inner is None and place is None:
             return _array_api(name, inside.strip())
-        kind = _KINDS.get(word)
-        if kind and issubclass(kind, Decorator) == (inner is not None) and (kind.place or place is None):
+        kind = (_LEAVES | _LIBRARIES if inner is None else _DECORATORS).get(word)
+        if kind is not None and (place is None or kind.place is not None):
             arguments = names.options(kind, inside, name)
             if place is not None:
                 arguments[kind.place] = int(place) if place.isdecimal() else place
             made: Backend = kind(**arguments) if inner is None else kind(device(inner), **arguments)
             return made
-    leaves = [word for word, kind in _KINDS.items() if issubclass(kind, Leaf)]
-    known = ", ".join([*leaves, "array_api[module]", *(f"{word}<...>" for word in _KINDS if word not in leaves)])
+    known = ", ".join([*_LEAVES, *_LIBRARIES, "array_api[module]", *(f"{word}<...>" for word in _DECORATORS)])
     raise errors.DeviceError(f"no device is called {name!r}; known are {known}")
 
 
@@ -108,11 +112,7 @@ def _array_api(name: str, module: str) -> Backend:
 
 def kinds() -> list[Backend]:
     """A backend of each kind that needs no other library."""
-    return [
-        NumPy(),
-        Reference(),
-        *[device(f"{word}<numpy>") for word, kind in _KINDS.items() if issubclass(kind, Decorator)],
-    ]
+    return [device(name) for name in [*_LEAVES, *(f"{word}<numpy>" for word in _DECORATORS)]]
 
 
 def default_device() -> Backend:
@@ -147,8 +147,8 @@ def _of_the_process() -> Backend:
 def set_default_device(dev: str | Backend, /) -> None:
     """Set the default device of the process: every thread sees it, where no `with ad.use_device(...)` says otherwise.
 
-    Raises DeviceError for a name that means no backend, and for a transform's level, which ends with it; nothing is changed
-    then.
+    Raises DeviceError for a name that means no backend, and for a transform's level, which ends with the transform.
+    Nothing is changed then.
 
     >>> import adjoint as ad
     >>> ad.set_default_device("numpy")

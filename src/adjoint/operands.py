@@ -312,7 +312,9 @@ def explain(
         return error
     refused = type(error) is RuntimeError  # as PyTorch refuses dtypes, and by nothing else that has a type of its own
     if isinstance(error, NotImplementedError) or refused:
-        return errors.UnsupportedPrimitive(f"{device.leaf} cannot run the primitive {name!r} on {received}: {error}")
+        return errors.UnsupportedPrimitiveError(
+            f"{device.leaf} cannot run the primitive {name!r} on {received}: {error}"
+        )
     kinds: list[tuple[type[Exception], type[errors.AdjointError]]] = [
         (IndexError, errors.OutOfRangeError),
         (OverflowError, errors.RangeError),

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 
-from adjoint import errors, trees
+from adjoint import errors
+from adjoint import tree as trees
 from adjoint.backend import Array, Backend
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.dtypes import DType

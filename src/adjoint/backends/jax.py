@@ -385,7 +385,7 @@ def _searchsorted(B: JAX, x: Array, values: Array, *, side: str) -> Array:
 
 def _nonzero(B: JAX, x: Array) -> Array:
     if B.traced(x):
-        raise errors.UnsupportedPrimitive(
+        raise errors.UnsupportedPrimitiveError(
             f"{B.name} cannot run the primitive 'nonzero' while JAX traces: how many places there are depends on the "
             "values; boolean masks need it too, and ad.where(mask, x, 0) does not"
         )
