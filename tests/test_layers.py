@@ -14,8 +14,10 @@ ROOT = Path(adjoint.__file__).parent
 
 # From the lowest. A name stands for a module, or a package with all in it.
 LAYERS = [
+    {"renamed"},
     {"errors"},
-    {"trees"},
+    {"names"},
+    {"tree"},
     {"dtypes"},
     {"primitives"},
     {"backend"},

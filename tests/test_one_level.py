@@ -28,7 +28,9 @@ def _total(out: Any, weights: list[Any]) -> Any:
     if not weights:
         rng = np.random.default_rng(1)
         weights += [rng.standard_normal(x.shape) for x in results]
-    return sum([(ad.real(x) * w + (ad.imag(x) * w / 2 if x.dtype.kind == "c" else 0)).sum() for x, w in zip(results, weights)])
+    return sum(
+        [(ad.real(x) * w + (ad.imag(x) * w / 2 if x.dtype.kind == "c" else 0)).sum() for x, w in zip(results, weights)]
+    )
 
 
 def _along(gradients: Sequence[Any], directions: Arrays) -> Any:

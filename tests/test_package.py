@@ -12,10 +12,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import adjoint as ad
+from adjoint.renamed import RENAMED
+from adjoint.tensor import bind, bound
 
 ROOT = Path(__file__).resolve().parent.parent
 OPTIONAL = [
@@ -23,7 +26,8 @@ OPTIONAL = [
     "jax", "matplotlib", "mpmath", "opt_einsum", "pandas", "pytest", "rich", "scipy", "sklearn", "tensorflow", "torch",
 ]  # fmt: skip
 SHARED = {"inexact", "integers", "made"}  # helpers that one topic has for the others, besides as_...
-PUBLIC = [ad, ad.errors, ad.fft, ad.implicit, ad.linalg, ad.nn, ad.random, ad.special, ad.testing]
+ROOMS = [ad.fft, ad.implicit, ad.linalg, ad.nn, ad.random, ad.scipy, ad.special, ad.testing, ad.tree]
+PUBLIC = [ad, ad.errors, *ROOMS]
 
 
 def python(code: str) -> str:
@@ -45,14 +49,14 @@ def test_exports_are_explicit() -> None:
             bound.update(target.id for target in node.targets if isinstance(target, ast.Name))
         else:
             assert isinstance(node, ast.Expr), "only re-exports and constants"
-    assert bound - {"__all__"} == set(ad.__all__)
+    assert bound - {"__all__", "__getattr__", "_refusing"} == set(ad.__all__)
     assert len(ad.__all__) == len(set(ad.__all__))
 
 
 @pytest.mark.parametrize(
     "name",
     "NumPy ArrayAPI Reference Autodiff Backend Tensor Gradients tensor asarray from_inner from_dlpack device "
-    "default_device use_device why testing random linalg fft special nn errors".split(),
+    "default_device set_default_device use_device why testing random linalg fft special nn errors".split(),
 )
 def test_a_name_that_others_rely_on_is_there(name: str) -> None:
     assert name in ad.__all__
@@ -81,9 +85,67 @@ def test_what_is_public_says_what_it_is(module: object) -> None:
             assert (value.__doc__ or "").strip(), f"{name} has no docstring"
 
 
+@pytest.mark.parametrize("module", ROOMS, ids=lambda m: m.__name__)
+def test_a_topic_shows_its_public_names_only(module: Any) -> None:
+    assert dir(module) == sorted(module.__all__)
+    assert all(hasattr(module, name) for name in module.__all__)
+
+
+def test_errors_are_called_errors() -> None:
+    assert dir(ad.errors) == sorted(
+        name for name in vars(ad.errors) if name.endswith("Error") and name != "LinAlgError"
+    )
+    assert {kind.__name__ for kind in _tree(ad.errors.AdjointError)} == set(dir(ad.errors))
+
+
+def _tree(kind: type) -> set[type]:
+    return {kind}.union(*[_tree(below) for below in kind.__subclasses__() if below.__module__ == "adjoint.errors"])
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [(module, name) for module, names in RENAMED.items() for name in names], ids=str
+)
+def test_a_renamed_name_says_what_it_is_now(module: str, name: str) -> None:
+    now = RENAMED[module][name]
+    with pytest.raises(AttributeError, match=re.escape(f"no attribute {name!r}: it is {now} now")):
+        getattr(importlib.import_module(module), name)
+    page = (ROOT / "CHANGELOG.md").read_text().split("\n### Renamed\n")[1].split("\n## ")[0]
+    (row,) = [line for line in page.splitlines() if f"`{module.replace('adjoint', 'ad')}.{name}`" in line]
+    assert now.partition(",")[0].split("(")[0].split(".")[-1] in row
+
+
+def test_other_names_are_missing_as_ever() -> None:
+    for module in RENAMED:
+        with pytest.raises(AttributeError, match=f"module '{module}' has no attribute 'nothing'$"):
+            importlib.import_module(module).nothing
+
+
 def test_every_method_has_a_body() -> None:
     bodies = [m.fget if isinstance(m, property) else m for m in vars(ad.Tensor).values()]
     assert [body for body in bodies if hasattr(body, "_bound")] == []
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ([("f", len), ("g", abs), ("f", all)], "Marked.f: builtins and builtins"),
+        ([("f", len)], r"\['g'\]"),
+        ([("f", len), ("g", abs), ("h", all)], r"\['h'\]"),
+    ],
+)
+def test_a_method_has_one_body(table: list[Any], said: str) -> None:
+    class Marked:
+        @bound
+        def f(self) -> None: ...
+        @property
+        @bound
+        def g(self) -> None: ...
+        def h(self) -> None: ...
+
+    with pytest.raises(TypeError, match=said):
+        bind(Marked, table)
+    bind(Marked, [("f", lambda self: 1), ("g", lambda self: 2)])
+    assert (Marked().f(), Marked().g, Marked().h()) == (1, 2, None)
 
 
 def test_it_is_typed() -> None:

@@ -1,6 +1,6 @@
 """adjoint: gradients for any array library. `import adjoint as ad`."""
 
-from adjoint import errors, fft, implicit, linalg, nn, random, scipy, special, testing
+from adjoint import errors, fft, implicit, linalg, nn, random, scipy, special, testing, tree
 from adjoint.backend import Backend
 from adjoint.backends.array_api import ArrayAPI
 from adjoint.backends.cupy import CuPy
@@ -15,7 +15,7 @@ from adjoint.decorators.dependence import Dependence
 from adjoint.decorators.observed import Checked, Profiled
 from adjoint.decorators.tangent import Tangent
 from adjoint.decorators.taylor import Taylor
-from adjoint.devices import default_device, device, use_device
+from adjoint.devices import default_device, device, set_default_device, use_device
 from adjoint.dtypes import (
     bool,
     complex64,
@@ -224,7 +224,6 @@ from adjoint.functions.polynomials import polyadd, polyder, polyfit, polyint, po
 from adjoint.functions.products import (
     dot,
     einsum,
-    inner,
     matmul,
     outer,
     tensordot,
@@ -297,6 +296,7 @@ from adjoint.functions.statistics import (
     quantile,
 )
 from adjoint.ode import odeint
+from adjoint.renamed import refusing as _refusing
 from adjoint.tensor import Tensor
 from adjoint.transforms.batches import vmap
 from adjoint.transforms.checkpoints import checkpoint, checkpoint_name
@@ -317,6 +317,7 @@ newaxis = None
 pi = 3.141592653589793
 __array_api_version__ = "2024.12"
 __version__ = "0.1.0"
+__getattr__ = _refusing(__name__)
 
 __all__ = [
     "JAX",
@@ -469,7 +470,6 @@ __all__ = [
     "implicit",
     "indices",
     "inf",
-    "inner",
     "insert",
     "int8",
     "int16",
@@ -585,6 +585,7 @@ __all__ = [
     "segment_prod",
     "segment_sum",
     "select",
+    "set_default_device",
     "sign",
     "signbit",
     "sin",
@@ -615,6 +616,7 @@ __all__ = [
     "tile",
     "topk",
     "trapezoid",
+    "tree",
     "tri",
     "tril",
     "tril_indices",

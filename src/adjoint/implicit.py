@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint import errors, trees
+from adjoint import errors
+from adjoint import tree as trees
 from adjoint.functions.elementwise import abs, isfinite, where
 from adjoint.functions.manipulation import stack
 from adjoint.functions.products import vecdot
@@ -32,6 +33,11 @@ from adjoint.transforms.reverse import grad, stop_gradient, value_and_grad, vjp
 from adjoint.transforms.states import Parameters, State, applied, filled, floats_of, of_dependence, settled
 
 __all__ = ["fixed_point", "minimize", "root"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 DENSE = 500  # up to so many unknowns linear systems are solved with their matrices,
 _ENTRIES = 10_000_000  # unless those of a batch have more entries

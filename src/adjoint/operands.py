@@ -15,7 +15,7 @@ from adjoint.concrete import Check, Lazy, collecting
 from adjoint.devices import home
 from adjoint.dtypes import DType
 from adjoint.primitives import ANY, CAST, TABLE, Spec, result_spec
-from adjoint.tensor import Scalar, Tensor, bind, peek, same, wrap
+from adjoint.tensor import Scalar, Tensor, peek, same, wrap
 
 _new = object.__new__
 _BOOL = dtypes.bool
@@ -292,7 +292,9 @@ def explain(
         return error
     refused = type(error) is RuntimeError  # as PyTorch refuses dtypes, and by nothing else that has a type of its own
     if isinstance(error, NotImplementedError) or refused:
-        return errors.UnsupportedPrimitive(f"{device.leaf} cannot run the primitive {name!r} on {received}: {error}")
+        return errors.UnsupportedPrimitiveError(
+            f"{device.leaf} cannot run the primitive {name!r} on {received}: {error}"
+        )
     kinds: list[tuple[type[Exception], type[errors.AdjointError]]] = [
         (IndexError, errors.OutOfRangeError),
         (OverflowError, errors.RangeError),
@@ -401,14 +403,12 @@ def _methods(name: str, short: str) -> dict[str, Callable[..., Any]]:
     return {f"__{short}__": infix(name), f"__r{short}__": infix(name, reflected=True), f"__i{short}__": assigning(name)}
 
 
-bind(
-    {
-        "__pos__": same,
-        **{
-            method: body
-            for name, primitive in TABLE.items()
-            if primitive.operator
-            for method, body in _methods(name, primitive.operator).items()
-        },
-    }
-)
+OPERATORS: dict[str, Callable[..., Any]] = {
+    "__pos__": same,
+    **{
+        method: body
+        for name, primitive in TABLE.items()
+        if primitive.operator
+        for method, body in _methods(name, primitive.operator).items()
+    },
+}

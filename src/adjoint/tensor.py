@@ -1,20 +1,21 @@
 """`Tensor`: an array and the backend it belongs to. All sugar of the user's type lives here.
 
-Methods marked `@bound` are declared here with their types, and get their bodies from the functions
-of the same name in `adjoint.functions`, so that `x.sum()` and `ad.sum(x)` are one thing.
+Methods marked `@bound` are declared here with their types, and get their bodies from the table in `adjoint.functions`,
+so that `x.sum()` and `ad.sum(x)` are one thing.
 """
 
 from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeAlias, TypeVar, overload
 
 import numpy as np
 
-from adjoint import errors, trees
+from adjoint import errors
+from adjoint import tree as trees
 from adjoint.backend import Array, Backend
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.dtypes import DType
@@ -35,7 +36,7 @@ _new = object.__new__
 
 
 def bound(method: F) -> F:
-    """Marks a method whose body is the function of the same name in `adjoint.functions`."""
+    """Marks a method whose body is a function of the table in `adjoint.functions`."""
     method._bound = True  # type: ignore[attr-defined]
     return method
 
@@ -549,9 +550,19 @@ def same(x: Tensor[Any]) -> Tensor[Any]:
     return wrap(x._array, x._device)
 
 
-def bind(functions: Mapping[str, Callable[..., Any]]) -> None:
-    """Give the methods marked `@bound` their bodies: those that are among the functions."""
-    for name, method in list(vars(Tensor).items()):
-        marked = method.fget if isinstance(method, property) else method
-        if getattr(marked, "_bound", False) and name in functions:
-            setattr(Tensor, name, property(functions[name]) if marked is not method else functions[name])
+def bind(kind: type, functions: Iterable[tuple[str, Callable[..., Any]]]) -> None:
+    """Give each method marked `@bound` its body, by its name. Raises TypeError unless each has exactly one."""
+    marked = {name: method for name, method in vars(kind).items() if hasattr(_function(method), "_bound")}
+    bodies: dict[str, Callable[..., Any]] = {}
+    for name, function in functions:
+        if name in bodies:
+            raise TypeError(f"{kind.__name__}.{name}: {bodies[name].__module__} and {function.__module__} have one")
+        bodies[name] = function
+    if wrong := sorted(marked.keys() ^ bodies.keys()):
+        raise TypeError(f"{kind.__name__}: marked @bound without a function, or a function without it: {wrong}")
+    for name, body in bodies.items():
+        setattr(kind, name, property(body) if isinstance(marked[name], property) else body)
+
+
+def _function(method: Any) -> Any:
+    return method.fget if isinstance(method, property) else method

@@ -9,11 +9,11 @@ from adjoint.rules import RECORDS
 def composed(leaf: Leaf, primitive: Primitive) -> Implementation:
     """An implementation that a user gave, or one from the primitive's definition in other primitives.
 
-    Raises UnsupportedPrimitive where there is none.
+    Raises UnsupportedPrimitiveError where there is none.
     """
     if (given := leaf.given(primitive.implementations)) is not None:
         return given
     definition = getattr(RECORDS.get(primitive.name), "definition", None)
     if definition is None:
-        raise errors.UnsupportedPrimitive(f"{leaf.name} cannot run the primitive {primitive.name!r}")
+        raise errors.UnsupportedPrimitiveError(f"{leaf.name} cannot run the primitive {primitive.name!r}")
     return lambda *operands, **parameters: definition(leaf, *operands, **parameters)

@@ -11,7 +11,7 @@ from adjoint.backend import Backend
 from adjoint.functions.creation import as_tensor, as_tensors, inexact
 from adjoint.operands import assigning, binary, cast, fitting, infix, operand, run, unary, weak
 from adjoint.primitives import TABLE
-from adjoint.tensor import Tensor, bind, same
+from adjoint.tensor import Tensor, same
 
 B = TypeVar("B", bound=Backend)
 F = TypeVar("F", bound=Callable[..., Any])
@@ -92,7 +92,7 @@ def _power(x: Tensor[Any], exponent: Any) -> Any:
     return binary("pow", x, exponent)
 
 
-bind({"__pow__": _power, "__rpow__": infix("pow", reflected=True), "__ipow__": assigning("pow")})
+OPERATORS = {"__pow__": _power, "__rpow__": infix("pow", reflected=True), "__ipow__": assigning("pow")}
 
 
 @_primitive

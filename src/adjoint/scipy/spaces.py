@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint import errors, trees
+from adjoint import errors
+from adjoint import tree as trees
 from adjoint.functions.manipulation import concat
 from adjoint.operands import cast
 from adjoint.tensor import Tensor, wrap

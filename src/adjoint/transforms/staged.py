@@ -10,7 +10,8 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from adjoint import dtypes, errors, trees
+from adjoint import dtypes, errors
+from adjoint import tree as trees
 from adjoint.backend import Backend, Leaf
 from adjoint.concrete import Staged
 from adjoint.decorators.batched import Batch, Batched
