@@ -233,7 +233,7 @@ def unary(name: str, x: Tensor[Any]) -> Tensor[Any]:
         x = cast(x, primitive.promoted(x._dtype))
         if x._dtype.kind in primitive.identity:
             return same(x)
-    return run(name, (x,))
+    return run(name, (x,))  # type: ignore[no-any-return]
 
 
 def run(name: str, operands: Sequence[Any], **parameters: Any) -> Any:
