@@ -16,7 +16,7 @@ from conftest import peer
 import adjoint as ad
 from adjoint.extend import _own
 from adjoint.primitives import ELEMENTWISE, TABLE
-from adjoint.rules import RECORDS, Composed, Custom, Linear
+from adjoint.rules import RECORDS, Composed, Linear
 
 ROOT = Path(ad.__file__).parent
 WHERE_NAMES_ARE_NO_FACTS = [

@@ -242,8 +242,11 @@ def deferred_check(
 def unary(name: str, x: Tensor[Any]) -> Tensor[Any]:
     """An elementwise primitive of one operand, with promotion."""
     primitive = TABLE[name]
-    x = cast(x, primitive.promoted(x._dtype))
-    return same(x) if x._dtype.kind in primitive.identity else run(name, (x,))
+    if x._dtype.kind not in primitive.direct:
+        x = cast(x, primitive.promoted(x._dtype))
+        if x._dtype.kind in primitive.identity:
+            return same(x)
+    return run(name, (x,))  # type: ignore[no-any-return]
 
 
 def run(name: str, operands: Sequence[Any], **parameters: Any) -> Any:
@@ -347,7 +350,7 @@ def infix(name: str, *, reflected: bool = False) -> Callable[..., Any]:
     primitive = TABLE[name]
     comparison = not primitive.keeps_dtype
     picky = primitive.promotes is not None or primitive.accepts is not ANY  # the dtype may change, or be refused
-    direct = "".join([kind for kind in "fc" if kind in primitive.accepts.kinds])
+    direct = primitive.direct
 
     def body(self: Tensor[Any], other: Any) -> Any:
         backend, dtype = self._device, self._dtype

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from cases import CASES
 
 import adjoint as ad
 from adjoint.primitives import ELEMENTWISE, TABLE
 from adjoint.rules import RECORDS, NotDifferentiable
-from cases import CASES
 from functions import arrays, core, linalg, networks, random, special, standard
 from functions.core import BITWISE, EINSUMS
 from functions.draw import Call, Draw

@@ -70,6 +70,7 @@ class Primitive:
 
     __slots__ = (
         "accepts",
+        "direct",
         "dtype",
         "dynamic",
         "failure",
@@ -118,6 +119,8 @@ class Primitive:
         self.accepts = accepts
         self.promotes = promotes
         self.identity = identity
+        # kinds that go to the primitive as they are: promotion leaves real and complex numbers alone
+        self.direct = "".join([kind for kind in "fc" if kind in accepts.kinds and kind not in identity])
         self.truth = truth
         self.operator = operator
         self.failure = failure

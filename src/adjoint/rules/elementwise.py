@@ -234,7 +234,7 @@ RECORDS: dict[str, Record] = {
     "divide": Elementwise(
         x=lambda B, g, y: B.divide(g, y),
         y=lambda B, g, y, out: B.negative(B.divide(B.multiply(g, out), y)),
-        taylor=lambda B, terms, out: quotient(B, B.multiply, B.divide, *terms, out),
+        taylor=lambda B, terms, out: quotient(B, B.multiply, B.divide, terms[0], terms[1], out),
     ),
     "remainder": Elementwise(x=lambda B, g: g, y=lambda B, g, x, y: B.negative(B.multiply(g, B.floor_divide(x, y)))),
     "pow": Elementwise(x=_pow_x, y=_pow_y),

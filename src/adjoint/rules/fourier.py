@@ -41,7 +41,7 @@ def _operations(each: float) -> Any:
     def rule(operands: Any, result: Any, parameters: Any) -> float:
         whole, axis = max(operands[0], result), parameters["axis"]
         levels = sum([math.log2(whole[i]) for i in ((axis,) if isinstance(axis, int) else axis)])
-        return each * math.prod(whole) * levels
+        return float(each * math.prod(whole) * levels)
 
     return rule
 
