@@ -88,8 +88,14 @@ def _jacobian(name: str, f: Function, argnums: Argnums, mode: str, has_aux: bool
                 if mode == "reverse":
                     raise
         if answer is None:
-            with replayed(keys):
-                answer = _columns(f, call, has_aux, holomorphic)
+            try:
+                with replayed(keys):
+                    answer = _columns(f, call, has_aux, holomorphic)
+            except errors.NoAutodiffError:  # f calls backward, for which there is no level then
+                if mode == "forward":
+                    raise
+                with replayed(keys):
+                    answer = _rows(f, call, has_aux, holomorphic, None)
         return answer
 
     return run
