@@ -63,14 +63,13 @@ def recorded(f: Callable[..., Any], args: Arrays, device: Any, order: int) -> li
     return [np.zeros(x.shape, x.dtype) if g is None else g.numpy() for x, g in zip(leaves, found, strict=True)]
 
 
-def nested(f: Callable[..., Any], args: Arrays, device: Any, order: int) -> list[np.ndarray[Any, Any]]:
+def nested(f: Callable[..., Any], args: Arrays, order: int) -> list[np.ndarray[Any, Any]]:
     """The same by as many levels."""
     every = tuple(range(len(args)))
     g: Callable[..., Any] = lambda *xs: _total(f(*xs), [])
     for n in range(order - 1):
         g = lambda *xs, g=g, n=n: _along(ad.grad(g, every)(*xs), _directions(args, n))
-    with ad.use_device(device):
-        return [x.numpy() for x in ad.grad(g, every)(*[ad.asarray(x, device=device) for x in args])]
+    return [x.numpy() for x in ad.grad(g, every)(*[ad.tensor(x) for x in args])]
 
 
 def _directions(args: Arrays, n: int) -> Arrays:
@@ -78,20 +77,20 @@ def _directions(args: Arrays, n: int) -> Arrays:
     return [rng.standard_normal(np.shape(x)) for x in args]
 
 
-def agree(f: Callable[..., Any], args: Arrays, device: Any = PLAIN, order: int = 2) -> None:
-    found, expected = (how(f, args, device, order) for how in (recorded, nested))
-    for one, other in zip(found, expected, strict=True):
-        scale = 1 + np.abs(other[np.isfinite(other)]).max(initial=0)
-        np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10 * scale)
+def agree(f: Callable[..., Any], args: Arrays, order: int = 2, kinds: Sequence[str] = tuple(DEVICES)) -> None:
+    expected = nested(f, args, order)
+    for kind in kinds:
+        for one, other in zip(recorded(f, args, DEVICES[kind], order), expected, strict=True):
+            scale = 1 + np.abs(other[np.isfinite(other)]).max(initial=0)
+            np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10 * scale, err_msg=kind)
 
 
-@pytest.mark.parametrize("kind", DEVICES)
 @pytest.mark.parametrize("name", FUNCTIONS)
-@settings(max_examples=4)
+@settings(max_examples=3)
 @given(data=st.data())
-def test_every_public_function(name: str, kind: str, data: Any) -> None:
+def test_every_public_function(name: str, data: Any) -> None:
     f, *args = FUNCTIONS[name](Draw(data))
-    agree(f, args, DEVICES[kind])
+    agree(f, args)
 
 
 # --- functions with rules, loops and devices -----------------------------------------------------
@@ -229,11 +228,11 @@ SELECTED: dict[str, tuple[Callable[..., Any], Arrays]] = {
 
 
 @pytest.mark.parametrize("order", [2, 3])
-@pytest.mark.parametrize("kind", DEVICES)
 @pytest.mark.parametrize("name", SELECTED)
-def test_functions_with_rules_loops_and_devices(name: str, kind: str, order: int) -> None:
+def test_functions_with_rules_loops_and_devices(name: str, order: int) -> None:
     f, args = SELECTED[name]
-    agree(f, args, DEVICES[kind], order)
+    if not (order == 3 and name == "odeint, adjoint"):  # which takes 10 seconds
+        agree(f, args, order)
 
 
 def test_the_fourth_order() -> None:
