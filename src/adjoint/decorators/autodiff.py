@@ -29,7 +29,7 @@ from adjoint.graph.nodes import (
     var_of,
 )
 from adjoint.graph.origins import WRITTEN, Origin, made_from, traced
-from adjoint.graph.plans import Plan, absorbing, puller, shape_of
+from adjoint.graph.plans import Above, Plan, absorbing, puller, shape_of
 from adjoint.graph.recipes import BALANCED, Budget, Kitchen, Policy, Recipe, depth, will_be_served
 from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, Primitive, function_named
 from adjoint.rules import Composed, NotDifferentiable, Record, names_of, record_of
@@ -182,7 +182,11 @@ class Autodiff(Decorator[J]):
         if not record.reuses(primitive):
             return self[primitive]
         run = getattr(self.inner, primitive.name + "_into")
-        lifted = self._lift_any(primitive, run, record, again=False)
+        sources = self._written(primitive, record)
+        if sources:
+            lifted = self._lift_written(primitive, run, record, sources)
+        else:
+            lifted = self._lift_any(primitive, run, record, again=False)
         return traced(primitive.name, lifted) if self.traces_origins() else lifted
 
     def _lift(self, primitive: Primitive, run: Implementation, record: Record) -> Implementation:
@@ -190,11 +194,16 @@ class Autodiff(Decorator[J]):
             return _lift_constant(run)
         if isinstance(record, Composed) and not record.fused:
             return self._lift_composed(primitive, run, record)
-        sources = [i for i, name in enumerate(primitive.operands) if name in record.differentiable(primitive)]
-        simple = record.pullback is None and len(sources) <= 2 and "dtype" not in primitive.parameters
-        if simple and self.checkpointing is None:
+        sources = self._written(primitive, record)
+        if sources:
             return self._lift_written(primitive, run, record, sources)
         return self._lift_any(primitive, run, record, again=True)
+
+    def _written(self, primitive: Primitive, record: Record) -> list[int]:
+        """The differentiable operands of a primitive whose lift is written out; none where `_lift_any` serves."""
+        sources = [i for i, name in enumerate(primitive.operands) if name in record.differentiable(primitive)]
+        simple = record.pullback is None and len(sources) <= 2 and "dtype" not in primitive.parameters
+        return sources if simple and self.checkpointing is None else []
 
     def _lift_written(
         self, primitive: Primitive, run: Implementation, record: Record, sources: Sequence[int]
@@ -341,7 +350,7 @@ class Autodiff(Decorator[J]):
                 node.walk = 0
                 if primitive.results > 1:
                     node.shape = [value.shape for value in out]
-                    return self._results(node, out)
+                    return self.results(node, out)
                 node.shape = out.shape
                 var = var_of(out, node)
             if recipe is not None:
@@ -350,7 +359,8 @@ class Autodiff(Decorator[J]):
 
         return lifted
 
-    def _results(self, maker: Node, values: Sequence[Array]) -> tuple[Var, ...]:
+    def results(self, maker: Node, values: Sequence[Array]) -> tuple[Var, ...]:
+        """The results of a primitive that has several."""
         return tuple([self._result(maker, i, value) for i, value in enumerate(values)])
 
     def _result(self, maker: Node, i: int, value: Array) -> Var:
@@ -435,7 +445,7 @@ class Autodiff(Decorator[J]):
         """`backward` from several roots at once, each tracked and with its cotangent. Empties the list."""
         token = walking.set(True)
         try:
-            return self._walk(roots, retain_graph, wrt, None if on is None or on is self.inner else _Above(self, on))
+            return self._walk(roots, retain_graph, wrt, None if on is None or on is self.inner else Above(self, on))
         finally:
             walking.reset(token)
 
@@ -444,7 +454,7 @@ class Autodiff(Decorator[J]):
         roots: list[tuple[Var, Array]],
         retain_graph: bool,
         wrt: Sequence[Node] | None,
-        above: _Above | None,
+        above: Above | None,
     ) -> dict[Key, tuple[Node, Array]]:
         below: Any = self.inner if above is None else above.on
         cotangents = _start(roots, below, self)
@@ -529,55 +539,6 @@ class Autodiff(Decorator[J]):
         finally:
             quiet.__exit__(None, None, None)
         return answers
-
-
-class _Above:
-    """A walk that runs its rules on another backend than the one below the level: on the level itself, or above.
-
-    Where the level is in that backend's chain, what nodes saved is *revived*: it gets the nodes that it came from, so
-    that the level records what the rules do with it.
-    """
-
-    def __init__(self, level: Autodiff[Any], on: Backend) -> None:
-        self.level, self.on = level, on
-        self.recorded = any(below is level for below in on.chain())
-        self.itself = on is level
-        self.places: dict[Backend, tuple[Backend, Backend]] = {}
-
-    def _place(self, level: Autodiff[Any]) -> tuple[Backend, Backend]:
-        """The counterparts, over the leaf of a level, of `on` and of the backend that saved values are lifted from."""
-        known = self.places.get(level)
-        if known is None:
-            source = self.level if self.recorded else self.level.inner
-            known = self.places[level] = over_leaf(self.on, level.leaf), over_leaf(source, level.leaf)
-        return known
-
-    def _on(self, level: Autodiff[Any]) -> Backend:
-        """Where rules of nodes of this level run: it may be over another leaf, or view the walk's own."""
-        return level if self.itself else self._place(level)[0]
-
-    def source(self, plan: Plan) -> Backend:
-        """The backend of the cotangents of operands."""
-        return self._on(plan.source)
-
-    def home(self, node: Node) -> Backend:
-        """The backend of a node's cotangent."""
-        if isinstance(node, Leaf):
-            return self.on if node.home is None else self._on(node.home)
-        return self._on(node.plan.level)
-
-    def revived(self, node: Node, parents: Sequence[Node], kept: Any, saved: Any) -> Any:
-        """What a node saved, as arrays of the backend that its rules run on."""
-        plan = node.plan
-        if self.itself:
-            return plan.revived(node, parents, kept, saved, plan.level._results)
-        made = plan.revived(node, parents, kept, saved, plan.level._results)
-        return tuple([self._lifted(part, *self._place(plan.source)) for part in made])
-
-    def _lifted(self, part: Any, on: Backend, source: Backend) -> Any:
-        if part.__class__ is tuple:
-            return tuple([self._lifted(one, on, source) for one in part])
-        return on.lift(part if self.recorded else part.value, source) if part.__class__ is Var else part
 
 
 def _chosen(cotangents: Sequence[Any], places: Sequence[int]) -> tuple[Any, ...]:

@@ -64,7 +64,7 @@ class Gradients(Generic[J]):
     def _backend(self, key: Key) -> Backend:
         """The backend of the gradient with this key."""
         home = self._home(key)
-        return home if self._recorded else home.inner  # type: ignore[no-any-return]
+        return home if self._recorded else home.inner
 
     def _gradient(self, key: Key) -> Tensor[J]:
         return wrap(self._arrays[key], self._backend(key))
@@ -397,7 +397,7 @@ def backward(
     ----------
     cotangent
         What to pull back, of the tensor's shape: a tensor of the backend that the gradients are on, a constant, or
-        anything else that `ad.asarray` takes. Ones if None: for a scalar that gives the gradient, else that of the sum.
+        anything else that `ad.asarray` takes. Ones if None: of a scalar that is the gradient, else that of the sum.
     retain_graph
         Keep the graph for another `backward`; otherwise it is freed as it is used. None means what `create_graph` says.
     create_graph

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from adjoint.backend import Array, Backend, Decorator
-from adjoint.graph.nodes import Node, var_of
+from adjoint.backend import Array, Backend, Decorator, over_leaf
+from adjoint.graph.nodes import Leaf, Node, Var, var_of
 from adjoint.graph.origins import WRITTEN
 from adjoint.graph.recipes import Recipe
 from adjoint.primitives import Primitive, Shape
@@ -117,6 +117,55 @@ def _revived(value: Any, node: Node | None, recipe: Any) -> Any:
     if recipe.__class__ is Recipe:
         var.recipe = recipe
     return var
+
+
+class Above:
+    """A walk that runs its rules on another backend than the one below the level: on the level itself, or above.
+
+    Where the level is in that backend's chain, what nodes saved is *revived*: it gets the nodes that it came from, so
+    that the level records what the rules do with it.
+    """
+
+    def __init__(self, level: Decorator[Any], on: Backend) -> None:
+        self.level, self.on = level, on
+        self.recorded = any(below is level for below in on.chain())
+        self.itself = on is level
+        self.places: dict[Backend, tuple[Backend, Backend]] = {}
+
+    def _place(self, level: Decorator[Any]) -> tuple[Backend, Backend]:
+        """The counterparts of `on`, and of the backend that saved values are lifted from, over the leaf of a level."""
+        known = self.places.get(level)
+        if known is None:
+            source = self.level if self.recorded else self.level.inner
+            known = self.places[level] = over_leaf(self.on, level.leaf), over_leaf(source, level.leaf)
+        return known
+
+    def _on(self, level: Decorator[Any]) -> Backend:
+        """Where rules of nodes of this level run: it may be over another leaf, or view the walk's own."""
+        return level if self.itself else self._place(level)[0]
+
+    def source(self, plan: Plan) -> Backend:
+        """The backend of the cotangents of operands."""
+        return self._on(plan.source)
+
+    def home(self, node: Node) -> Backend:
+        """The backend of a node's cotangent."""
+        if isinstance(node, Leaf):
+            return self.on if node.home is None else self._on(node.home)
+        return self._on(node.plan.level)
+
+    def revived(self, node: Node, parents: Sequence[Node], kept: Any, saved: Any) -> Any:
+        """What a node saved, as arrays of the backend that its rules run on."""
+        plan = node.plan
+        if self.itself:
+            return plan.revived(node, parents, kept, saved, plan.level.results)
+        made = plan.revived(node, parents, kept, saved, plan.level.results)
+        return tuple([self._lifted(part, *self._place(plan.source)) for part in made])
+
+    def _lifted(self, part: Any, on: Backend, source: Backend) -> Any:
+        if part.__class__ is tuple:
+            return tuple([self._lifted(one, on, source) for one in part])
+        return on.lift(part if self.recorded else part.value, source) if part.__class__ is Var else part
 
 
 def picked(primitive: Primitive, needs: Sequence[str]) -> str:

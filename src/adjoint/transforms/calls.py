@@ -197,7 +197,11 @@ class Arguments:
 
     def answer(self, arrays: Sequence[Array]) -> Any:
         """Results per selected leaf in the structure of the arguments."""
-        chosen = trees.unflatten(self.structure, [self.result(array) for array in arrays])
+        return self.structured([self.result(array) for array in arrays])
+
+    def structured(self, results: Sequence[Any]) -> Any:
+        """What there is per selected leaf, in the structure of the arguments."""
+        chosen = trees.unflatten(self.structure, results)
         return chosen[0] if self.single else tuple(chosen)
 
     def result(self, array: Array) -> Any:
