@@ -18,6 +18,7 @@ LAYERS = [
     {"trees"},
     {"dtypes"},
     {"primitives"},
+    {"concrete", "random_keys", "transfer"},
     {"backend"},
     {"rules"},
     {"backends"},
