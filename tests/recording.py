@@ -13,7 +13,7 @@ import numpy as np
 import adjoint as ad
 from adjoint import errors, trees
 from adjoint.backend import Array, Backend, Decorator, Implementation, Leaf
-from adjoint.concrete import collected_checks
+from adjoint.concrete import Check, collected_checks
 from adjoint.devices import active
 from adjoint.primitives import Primitive, Spec, result_spec
 from adjoint.tensor import wrap
@@ -62,12 +62,16 @@ class Value:
 
 
 class Recording(Leaf):
-    """A program for NumPy, whose arrays are constants here. Primitives of constants are run at once."""
+    """A program for NumPy, whose arrays are constants here. With `fold` primitives of constants are run at once.
+
+    Without it nobody can look at constants either, such as labels or indices that a function makes of its arguments.
+    """
 
     name = "recording"
 
-    def __init__(self) -> None:
+    def __init__(self, fold: bool = True) -> None:
         super().__init__()
+        self.fold = fold
         self.steps: list[tuple[Primitive, Any, Any, list[Value]]] = []
 
     def chain(self) -> Any:
@@ -79,7 +83,7 @@ class Recording(Leaf):
 
     def implement(self, primitive: Primitive) -> Implementation:
         def record(*operands: Any, **parameters: Any) -> Any:
-            if all(self.is_concrete(x) for x in operands):
+            if self.fold and all(self.is_concrete(x) for x in operands):
                 out = _run(primitive, [_const(x) for x in operands], parameters)
                 made = [self.from_numpy(np.asarray(x), copy=False) for x in out]
             elif primitive.dynamic:
@@ -94,7 +98,7 @@ class Recording(Leaf):
         return record
 
     def is_concrete(self, array: Any) -> bool:
-        return not isinstance(array, Value) or array.const is not None
+        return not isinstance(array, Value) or (self.fold and array.const is not None)
 
     def dtype_of(self, array: Value) -> Any:
         return array.dtype
@@ -104,16 +108,21 @@ class Recording(Leaf):
         return Value(Spec(values.shape, values.dtype), values)
 
     def to_numpy(self, array: Value) -> Any:
-        if array.const is None:
+        if not self.is_concrete(array):
             raise errors.TrackedError(f"{self}: there are no values before the program runs")
         return array.const
 
-    def replay(self, given: dict[Value, Any]) -> Any:
-        """A function that gives the values of arrays, when those of the arguments are given."""
+    def replay(self, given: dict[Value, Any], checks: list[Check]) -> Any:
+        """A function that gives the values of arrays, when those of the arguments are given and pass the checks."""
         known = dict(given)
         read = lambda x: known[x] if x in known else _const(x)
-        for primitive, operands, parameters, made in self.steps:
-            known.update(zip(made, _run(primitive, list(map(read, operands)), parameters), strict=True))
+        try:
+            for primitive, operands, parameters, made in self.steps:
+                known.update(zip(made, _run(primitive, list(map(read, operands)), parameters), strict=True))
+        finally:  # what follows from values that fail a check is not told before it
+            for check in checks:
+                if check.holds in known or self.is_concrete(check.holds):
+                    check.settle(read(check.holds), read(check.values))
         return read
 
 
@@ -134,9 +143,9 @@ def on_recorder(f: Any, *args: Any) -> Any:
     return trees.map(lambda x: x.numpy() if isinstance(x, ad.Tensor) else x, out)
 
 
-def on_recording(f: Any, *args: Any) -> Any:
+def on_recording(f: Any, *args: Any, fold: bool = True) -> Any:
     """f of arrays, recorded on a leaf for this call, and then run."""
-    leaf, given = Recording.fresh(), {}
+    leaf, given = Recording.fresh(fold), {}
 
     def argument(x: Any) -> Any:
         if not isinstance(x, np.ndarray):
@@ -147,7 +156,5 @@ def on_recording(f: Any, *args: Any) -> Any:
 
     with active(leaf), collected_checks() as checks:
         out = f(*[argument(x) for x in args])
-        read = leaf.replay(given)
-    for check in checks:
-        check.settle(read(check.holds), read(check.values))
+        read = leaf.replay(given, checks)
     return trees.map(lambda x: read(x.device.bare(x._array)) if isinstance(x, ad.Tensor) else x, out)
