@@ -55,7 +55,8 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
     place: ClassVar[str | None] = None  # the argument that names write behind a colon, as in torch:cuda:0
     implied: ClassVar[dict[str, Any]] = {}  # what a name means without these options, if not the constructor's default
     interned = True  # equal configurations are one object
-    ended = False  # a transform's level, once the transform has returned
+    is_fresh = False  # of one call of a transform, which ends it
+    ended = False  # ... once the transform has returned
     traces = False  # whether an Autodiff over it records the user's source lines
 
     def configuration(self) -> tuple[Any, ...]:
@@ -143,9 +144,25 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
     @property
     def leaf(self) -> Leaf:
         """The backend that computes, at the end of the chain."""
-        *_, last = self.chain()
-        assert isinstance(last, Leaf)
-        return last
+        raise NotImplementedError
+
+    @property
+    def decorated(self) -> dict[Any, Backend]:
+        """What decorates this backend, by class and configuration; it goes when this one goes."""
+        return vars(self).setdefault("_decorated", {})  # type: ignore[no-any-return]
+
+    def end(self) -> None:
+        """Nothing more is computed on this level, or on what decorates it: tensors there refuse work."""
+        self.ended = True
+        self.forget()
+        for level in list(vars(self).pop("_decorated", {}).values()):
+            level.end()
+
+    def enter(self, outer: Backend | None, default: Backend | None) -> None:
+        """A transform runs its function on this level: what was active before, and what was made on."""
+        self.entered = outer, default
+
+    entered: tuple[Backend | None, Backend | None] | None = None  # for a task that outlives the transform
 
     def lift(self, array: Array, source: Backend) -> Array:
         """An array of `source`, a backend of this one's chain, as a constant of this one."""
@@ -178,7 +195,18 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
 
 
 class Leaf(Backend):
-    """A backend that computes."""
+    """A backend that computes, or that records what is to be computed."""
+
+    @property
+    def leaf(self) -> Leaf:
+        return self
+
+    @classmethod
+    def fresh(cls, *options: Any) -> Self:
+        """A leaf for one call of a transform: no other one equals it, and it implements primitives itself."""
+        level: Self = type.__call__(cls, *options)  # which interns nothing
+        level.is_fresh = True
+        return level
 
     def implement_into(self, primitive: Primitive) -> Implementation:
         return self.given(primitive.into) or self[primitive]
@@ -226,6 +254,7 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
     """
 
     inner: J
+    _siblings: dict[Backend, Decorator[Any]] | None = None  # the same level over other backends
     viewed: Decorator[Any] | None = None  # the level that this one stands for, with other options: of the same arrays
 
     def __init__(self, inner: J) -> None:
@@ -241,19 +270,19 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
         return (self.inner,)
 
     def registry(self) -> MutableMapping[tuple[Any, ...], Any]:
-        return vars(self.inner).setdefault("decorated", {})  # type: ignore[no-any-return]  # goes when the inner one goes
+        return self.inner.decorated
 
     def over(self, other: Backend) -> Backend:
         """The same level, with the same options, over another inner backend; there and back is the level itself."""
         if other is self.inner:
             return self
         options = self.configuration()[1:]
-        if self.interned and self.template is self:
+        if self.interned and not self.is_fresh:
             return type(self)(other, *options)  # type: ignore[arg-type]
-        siblings: dict[Backend, Backend] = vars(self).setdefault("_siblings", {self.inner: self})
+        siblings = self._siblings = self._siblings or {self.inner: self}
         if other not in siblings:
-            made = type(self)(other, *options) if self.template is self else type(self).fresh(other, *options)  # type: ignore[arg-type]
-            siblings[other], vars(made)["_siblings"] = made, siblings
+            made = type(self).fresh(other, *options) if self.is_fresh else type(self)(other, *options)  # type: ignore[arg-type]
+            siblings[other], made._siblings = made, siblings
         return siblings[other]
 
     @classmethod
@@ -264,7 +293,7 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
         level has those of the interned one with the same options, and costs a copy of a dictionary.
         """
         below = inner.template
-        template = vars(below).get("decorated", {}).get((cls, below, *options))
+        template = below.decorated.get((cls, below, *options))
         if template is None:
             template = cls(below, *options)  # type: ignore[arg-type]
             if template.interned:
@@ -272,17 +301,24 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
         level = object.__new__(cls)
         known = vars(level)
         known.update(vars(template))
-        known.pop("decorated", None)
-        known["inner"], known["_template"] = inner, template
+        known.pop("_decorated", None)
+        known["inner"], known["_template"], known["is_fresh"] = inner, template, True
         return level
 
+    def view(self, inner: Backend, *options: Any) -> Self:
+        """A level that stands for this one, with other options or another inner backend: of the same arrays."""
+        view = type(self).fresh(inner, *options)
+        view.viewed = self
+        return view
+
+    @property
+    def leaf(self) -> Leaf:
+        return self.inner.leaf
+
     def end(self) -> None:
-        """Nothing more is computed on this level, or on what decorates it: tensors there refuse work."""
-        self.ended = True
-        self.forget()
-        for level in list(vars(self).pop("decorated", {}).values()):
-            level.end()
-        for level in list(vars(self).pop("_siblings", {}).values()):
+        super().end()
+        siblings, self._siblings = self._siblings or {}, None
+        for level in siblings.values():
             if not level.ended:
                 level.end()
 

@@ -49,7 +49,7 @@ def _meet_as_constants(tensors: Sequence[Tensor[Any]]) -> Backend:
     """A transform's level takes in constants of any level: nothing is lost with what is theirs."""
     devices = {id(x._device): x._device for x in tensors}.values()
     for top in devices:
-        if top.template is not top and all(grounded(x._array, x._device, top) is not None for x in tensors):
+        if top.is_fresh and all(grounded(x._array, x._device, top) is not None for x in tensors):
             return top
     raise _apart(list(devices))
 
@@ -319,7 +319,7 @@ def refuse_leaf(x: Tensor[Any], what: str) -> None:
     The arguments of a transform's function do not matter to it as objects.
     """
     node = getattr(peek(x), "node", None)
-    if node is not None and node.parents == () and x._device.template is x._device:
+    if node is not None and node.parents == () and not x._device.is_fresh:
         raise errors.GraphError(
             f"{what} on a leaf tensor of shape {x.shape}: the graph answers for its value; w.with_value(v) gives a "
             "new leaf, w.detach() a constant that can be assigned to"

@@ -418,13 +418,13 @@ def xlogy(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     [0.0, 0.0]
     """
     a, b = _reals("xlogy", x, y)
-    return a * log(run("inside_log", (a, b), pole=0.0))
+    return a * log(run("inside_log", (b, a), pole=0.0))
 
 
 def xlog1py(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x log(1 + y), accurate for small y, and 0 for x = 0 whatever y is; the gradient is as for `xlogy`."""
     a, b = _reals("xlog1py", x, y)
-    return a * log1p(run("inside_log", (a, b), pole=-1.0))
+    return a * log1p(run("inside_log", (b, a), pole=-1.0))
 
 
 def entr(x: Tensor[B], /) -> Tensor[B]:

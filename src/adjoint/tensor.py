@@ -471,7 +471,7 @@ def _only(x: Tensor[Any], name: str) -> Any:
         raise errors.DtypeError(f"{name}: expected a real number, received {x._dtype}; take .real, .imag or abs first")
     value = x.item()
     device = x.device
-    if device.template is not device and device.tracked(x._array):  # the level of a transform
+    if device.is_fresh and device.tracked(x._array):  # the level of a transform
         raise errors.TrackedError(
             f"{name}() inside a transform would lose the derivative silently; x.item() reads the value, and adjoint "
             "has the functions of math"

@@ -304,7 +304,7 @@ def _refuse_graphs(x: Tensor[Any], what: str) -> None:
                 f"{what}: the tensor of shape {x.shape} is the result {node.name!r} of a graph, which cannot go with "
                 "it; take x.detach()"
             )
-        if level.varies(array) and (node is None or level.template is not level):
+        if level.varies(array) and (node is None or level.is_fresh):
             raise errors.TrackedError(
                 f"{what}: a transform of {level} follows the tensor of shape {x.shape}, and cannot go with it"
             )
@@ -336,7 +336,7 @@ def __deepcopy__(x: Tensor[Any], memo: Any, /) -> Tensor[Any]:
 
     In a transform's function it is the same value, and followed as x is.
     """
-    if any(level.template is not level for level in x.device.chain()):
+    if any(level.is_fresh for level in x.device.chain()):
         return wrap(x.device.copied(x._array), x.device)
     device, state = _dump(x, "deepcopy")
     return wrap(device.load(state, keys=memo.setdefault("adjoint: keys of leaves", {})), device)

@@ -120,6 +120,10 @@ def _entry(entry: Any, x: Tensor[Any]) -> list[Any]:
         )
     if isinstance(entry, (list, tuple)) and not len(entry):
         entry = np.zeros(0, dtype=np.int64)
+    if array and not isinstance(entry, Tensor):
+        entry = dtypes.values_of(entry, None, "index")
+        if entry.dtype.kind == "b" and entry.ndim:  # whose values are no secret of a leaf
+            return [(operand(line, x, "index"), n) for line, n in zip(np.nonzero(entry), entry.shape, strict=True)]
     indices = _beside(operand(entry, x, "index"), x)
     if indices.dtype.kind == "b":
         if not indices.ndim:

@@ -37,7 +37,7 @@ def _flatten(x: Tensor[Any]) -> tuple[tuple[Any], _Static]:
     device, array, leaves = x._device, x._array, []
     while isinstance(device, Decorator):
         varies = device.varies(array)
-        if varies and device.template is not device:
+        if varies and device.is_fresh:
             raise errors.TrackedError(
                 f"JAX cannot take the tensor of shape {x.shape}, which a transform of {device} follows: its derivative "
                 "would be lost. Put jax.jit around the transform, as in jax.jit(ad.grad(f)), and call adjoint's "

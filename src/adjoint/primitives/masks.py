@@ -23,8 +23,8 @@ def _one_hot_shape(indices: Shape, *, count: int, **_: object) -> Shape:
 # y, and a value where x is the target: `value` and `target` are numbers
 declare("replace_where_equal", ELEMENTWISE, "y x", "target value", shape=broadcast, dtype=same_dtype)
 # y, and pole + 1 where x is zero and log(y - pole) is not finite: that of what replaces it is 0
-declare("inside_log", ELEMENTWISE, "x y", "pole", shape=broadcast, dtype=same_dtype)
-declare("inside_log_pullback", ELEMENTWISE, "g x y", "pole", shape=broadcast, dtype=same_dtype)
+declare("inside_log", ELEMENTWISE, "y x", "pole", shape=broadcast, dtype=same_dtype)
+declare("inside_log_pullback", ELEMENTWISE, "g y x", "pole", shape=broadcast, dtype=same_dtype)
 # log(x + shift), for a shift of 0 or 1, and no less than a bound, where the derivative is zero
 declare("bounded_log", ELEMENTWISE, "x", "shift least", shape=same_shape, dtype=same_dtype)
 declare("bounded_log_pullback", ELEMENTWISE, "g x y", "shift least", shape=broadcast, dtype=same_dtype)

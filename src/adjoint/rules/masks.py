@@ -15,14 +15,14 @@ def _replace_where_equal(B: Any, y: Any, x: Any, *, target: float, value: float)
 def _outside(B: Any, x: Any, y: Any, pole: float) -> Any:
     """Where x is zero and the logarithm not finite; it stays a nan where y is one."""
     inside = B.logical_or(B.logical_and(B.greater(y, pole), B.isfinite(y)), B.isnan(y))
-    return B.logical_and(B.equal(x, 0.0), B.logical_not(inside))
+    return B.logical_and(B.equal(x, 0), B.logical_not(inside))
 
 
-def _inside_log(B: Any, x: Any, y: Any, *, pole: float) -> Any:
+def _inside_log(B: Any, y: Any, x: Any, *, pole: float) -> Any:
     return B.where(_outside(B, x, y, pole), pole + 1.0, y)
 
 
-def _inside_log_pullback(B: Any, g: Any, x: Any, y: Any, *, pole: float) -> Any:
+def _inside_log_pullback(B: Any, g: Any, y: Any, x: Any, *, pole: float) -> Any:
     return B.where(_outside(B, x, y, pole), 0.0, g)
 
 
@@ -76,9 +76,9 @@ RECORDS: dict[str, Record] = {
     "replace_where_equal": Composed(
         _replace_where_equal, y=lambda B, g, x, target: B.replace_where_equal(g, x, target=target, value=0.0)
     ),
-    "inside_log": Composed(_inside_log, y=lambda B, g, x, y, pole: B.inside_log_pullback(g, x, y, pole=pole)),
+    "inside_log": Composed(_inside_log, y=lambda B, g, y, x, pole: B.inside_log_pullback(g, y, x, pole=pole)),
     "inside_log_pullback": Composed(
-        _inside_log_pullback, g=lambda B, g, x, y, pole: B.inside_log_pullback(g, x, y, pole=pole)
+        _inside_log_pullback, g=lambda B, g, y, x, pole: B.inside_log_pullback(g, y, x, pole=pole)
     ),
     "bounded_log": Composed(
         _bounded_log,

@@ -219,9 +219,7 @@ def _drawing_once(device: Backend, base: Backend) -> Backend:
         options = (None, "shared")
     elif inner is device.inner:
         return device
-    view = type(device).fresh(inner, *options)
-    view.viewed = device
-    return view
+    return device.view(inner, *options)
 
 
 def constants(tree: Any, base: Backend) -> Any:

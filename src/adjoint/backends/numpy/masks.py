@@ -39,16 +39,16 @@ def _replace_where_equal(y: Any, x: Any, *, target: float, value: float) -> Any:
     return _where(hit, value, y) if hit.any() or not _fills(y, x) else y
 
 
-def _inside_log(x: Any, y: Any, *, pole: float) -> Any:
+def _inside_log(y: Any, x: Any, *, pole: float) -> Any:
     if x.all() and _fills(y, x):
         return y
-    return _defined("inside_log")(_B, x, y, pole=pole)
+    return _defined("inside_log")(_B, y, x, pole=pole)
 
 
-def _inside_log_pullback(g: Any, x: Any, y: Any, *, pole: float) -> Any:
+def _inside_log_pullback(g: Any, y: Any, x: Any, *, pole: float) -> Any:
     if x.all() and _fills(g, x, y):
         return g
-    return _defined("inside_log_pullback")(_B, g, x, y, pole=pole)
+    return _defined("inside_log_pullback")(_B, g, y, x, pole=pole)
 
 
 def _bounded_log(x: Any, *, shift: int, least: float) -> Any:
