@@ -33,7 +33,8 @@ LAYERS = [
     {"numpy_functions", "random"},
     {"nn", "numpy_protocols"},
     {"transforms"},
-    {"implicit", "ode", "scipy"},
+    {"solvers"},
+    {"implicit", "scipy"},
     {"testing"},
     {""},  # adjoint/__init__.py
 ]
