@@ -34,7 +34,8 @@ LAYERS = [
     {"numpy_functions", "random"},
     {"nn", "numpy_protocols"},
     {"transforms"},
-    {"implicit", "ode", "scipy"},
+    {"solvers"},
+    {"implicit", "scipy"},
     {"testing"},
     {""},  # adjoint/__init__.py
 ]

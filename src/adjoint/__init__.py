@@ -295,8 +295,8 @@ from adjoint.functions.statistics import (
     ptp,
     quantile,
 )
-from adjoint.ode import odeint
 from adjoint.renamed import refusing as _refusing
+from adjoint.solvers.ode import odeint
 from adjoint.tensor import Tensor
 from adjoint.transforms.batches import vmap
 from adjoint.transforms.checkpoints import checkpoint, checkpoint_name
