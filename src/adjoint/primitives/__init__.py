@@ -25,7 +25,7 @@ from adjoint.primitives import (
     windows,
 )
 from adjoint.primitives.contraction import conv_shape, conv_size
-from adjoint.primitives.indexing import ARRAY, Key, adjacent, index_shape
+from adjoint.primitives.indexing import ARRAY, Key, adjacent, index_shape, slices
 from adjoint.primitives.table import (
     CONTRACTION,
     CREATION,
@@ -88,6 +88,7 @@ __all__ = [
     "reduction",
     "result_spec",
     "same_dtype",
+    "slices",
     "special",
     "structural",
     "window_shape",
