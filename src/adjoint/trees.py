@@ -85,6 +85,11 @@ def _register(cls: type) -> None:
 
 def unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
     """The tree of a structure with these leaves."""
+    if structure is _leaf():
+        (leaf,) = leaves
+        return leaf
+    if structure is _row(tuple, len(leaves)):
+        return tuple(leaves)
     return structure.unflatten(leaves)
 
 

@@ -7,7 +7,7 @@ arrays of their true places: their values are read, so the shape of the result d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -214,6 +214,17 @@ def __getitem__(x: Tensor[B], key: Any, /) -> Tensor[B]:
     out._device = device
     out._dtype = x._dtype
     return out
+
+
+def along(x: Tensor[B], places: Iterable[int]) -> Iterator[Tensor[B]]:
+    """The slices of x at these places of its first axis, which has them: x[i] without a look at the key."""
+    device, dtype = x._device, x._dtype
+    for i in places:
+        out: Tensor[B] = _new(Tensor)
+        out._array = device.index(x._array, key=(i,))
+        out._device = device
+        out._dtype = dtype
+        yield out
 
 
 def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
