@@ -22,6 +22,7 @@ from adjoint.backends.array_api import ArrayAPI, labels_error, needed
 from adjoint.backends.numpy import random
 from adjoint.concrete import Staged
 from adjoint.primitives import ARRAY, DType, Key, Primitive, Shape, index_shape, slices
+from adjoint.rules import RECORDS
 from adjoint.rules.windows import places
 
 _DTYPES = {dtype: dtype for dtype in dtypes.ALL}
@@ -227,6 +228,17 @@ def _astype(B: JAX, x: Array, *, dtype: DType) -> Array:
 
 
 # --- elementwise ---------------------------------------------------------------------------------
+
+
+def _of_constants(name: str) -> Callable[..., Array]:
+    """The definition, whose result has values if the operands have: labels and places stay known."""
+    definition: Any = RECORDS[name].definition  # type: ignore[attr-defined]
+
+    def run(B: JAX, *operands: Array, **parameters: Any) -> Array:
+        with contextlib.nullcontext() if B.traced(*operands) else B.jax.ensure_compile_time_eval():
+            return definition(B, *operands, **parameters)
+
+    return run
 
 
 def _whole(name: str) -> Callable[..., Array]:
@@ -588,6 +600,8 @@ def _random(name: str) -> Callable[..., Array]:
 
 JAX.deviations = {
     "astype": _astype,
+    "replace_where_equal": _of_constants("replace_where_equal"),
+    "from_front": _of_constants("from_front"),
     "floor_divide": _whole("floor_divide"),
     "remainder": _whole("remainder"),
     "binary_exponent": _binary_exponent,

@@ -179,7 +179,7 @@ def as_places(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tenso
 
     indices = deferred_check(
         indices,
-        lambda places: (places >= -size) & (places < size),
+        lambda places: (places.min() >= -size) & (places.max() < size),
         lambda places: wrong(int(places.min()), int(places.max())),
     )
     return run("from_front", (indices,), size=size)  # type: ignore[no-any-return]
