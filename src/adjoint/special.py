@@ -31,6 +31,7 @@ from adjoint.functions.reductions import as_axes, as_axis, as_flag
 from adjoint.functions.reductions import max as largest
 from adjoint.functions.reductions import sum as total_of
 from adjoint.operands import cast, concrete_values, operand, run, weak
+from adjoint.primitives import TABLE
 from adjoint.tensor import Axis, Tensor
 
 B = TypeVar("B", bound=Backend)
@@ -109,7 +110,8 @@ def _wide(x: Tensor[Any]) -> Tensor[Any]:
 
 
 def _one(name: str, x: Any, function: str, **parameters: Any) -> Tensor[Any]:
-    return run(name, (_real(x, function),), **parameters)  # type: ignore[no-any-return]
+    tensor = as_tensor(x, function)
+    return run(name, (cast(tensor, TABLE[name].promoted(tensor.dtype, function)),), **parameters)  # type: ignore[no-any-return]
 
 
 # --- the error function and the normal distribution ---
