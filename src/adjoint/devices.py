@@ -141,11 +141,6 @@ def _options(name: str, kind: str, text: str | None) -> dict[str, Any]:
     return options
 
 
-def kinds() -> list[Backend]:
-    """A backend of each kind that needs no other library."""
-    return [NumPy(), Reference(), *[make(NumPy()) for make in _DECORATORS.values()]]
-
-
 def default_device() -> Backend:
     """The backend that new tensors are made on where no `device=` says otherwise.
 

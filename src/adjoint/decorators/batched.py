@@ -301,7 +301,7 @@ def _shifted(parameters: dict[str, Any]) -> dict[str, Any]:
 def _along_axes(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
     """What works along given axes, and needs all its operands with the axis of examples."""
     arrays = values if all(flags) else _all_with_axis(B, values, flags)
-    return getattr(B, primitive.name)(*arrays, **_shifted(parameters))
+    return B[primitive](*arrays, **_shifted(parameters))
 
 
 def _arg(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
@@ -311,7 +311,7 @@ def _arg(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], par
         return _along_axes(B, primitive, values, flags, parameters)
     shape = tuple(x.shape)
     flat = B.reshape(x, shape=(shape[0], math.prod(shape[1:])))
-    out = getattr(B, primitive.name)(flat, axis=1, keepdims=False)
+    out = B[primitive](flat, axis=1, keepdims=False)
     return B.reshape(out, shape=(shape[0], *[1] * (len(shape) - 1))) if parameters["keepdims"] else out
 
 
@@ -319,7 +319,7 @@ def _leading(B: Any, primitive: Primitive, values: list[Any], flags: list[bool],
     """Linear algebra: whatever stands before the matrices is a stack already."""
     rank = max(_rank(v, batched) - 2 for v, batched in zip(values, flags, strict=True))
     arrays = [_aligned(B, v, batched, rank, 2) for v, batched in zip(values, flags, strict=True)]
-    return getattr(B, primitive.name)(*arrays, **parameters)
+    return B[primitive](*arrays, **parameters)
 
 
 def _matmul(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
@@ -367,7 +367,7 @@ def _assign(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], 
     if hasattr(value, "shape"):
         value = _aligned(B, _with_axis(B, value, flags[1], size), True, len(target))
         value = _reordered(B, value, tuple(sorted(range(len(order)), key=order.__getitem__)))
-    return getattr(B, primitive.name)(x, value, *arrays, key=key)
+    return B[primitive](x, value, *arrays, key=key)
 
 
 def _batched_key(
@@ -482,7 +482,7 @@ _CHANNELS = {"conv": (1, 0, 1), "conv_input": (1, 0, 1), "conv_weight": (1, 1, 0
 
 def _convolution(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
     """Other images for each example are more images; other kernels are more groups of channels."""
-    run, name = getattr(B, primitive.name), primitive.name
+    run, name = B[primitive], primitive.name
     size = _size(values, flags)
     if size == 0:
         one = primitive.shape(*[tuple(v.shape)[f:] for v, f in zip(values, flags, strict=True)], **parameters)

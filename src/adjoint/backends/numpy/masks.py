@@ -96,6 +96,14 @@ def _labelled_mean(x: Any, labels: Any, *, axis: tuple[int, ...], ignore: int) -
     return np.divide(total, count, dtype=x.dtype)
 
 
+def _labelled_mean_pullback(g: Any, labels: Any, *, axis: tuple[int, ...], ignore: int) -> Any:
+    counted = np.not_equal(labels, ignore)
+    count = np.add.reduce(counted, axis=axis, keepdims=True)
+    share = np.divide(np.expand_dims(g, axis), count, dtype=g.dtype)
+    whole = np.broadcast_to(share, labels.shape)
+    return whole if counted.all() else _where(counted, whole, 0.0)
+
+
 def _isin(x: Any, values: Any) -> Any:
     if not values.size:
         return np.zeros(x.shape, bool)
@@ -132,6 +140,7 @@ IMPLEMENTATIONS = {
     "labelled_cross_entropy": _labelled_cross_entropy,
     "labelled_cross_entropy_pullback": _labelled_cross_entropy_pullback,
     "labelled_mean": _labelled_mean,
+    "labelled_mean_pullback": _labelled_mean_pullback,
     "isin": _isin,
     "from_front": _from_front,
     "one_hot": _one_hot,
