@@ -2,8 +2,10 @@
 
 A backend has one method to write, `implement(primitive)`. It is asked once per primitive and the
 answer becomes an attribute, so that afterwards `B.multiply(x, y)` is an ordinary attribute look-up
-and call; `B[primitive]` is the same also for a primitive that has the name of a method. A leaf backend answers with a function of its library, a decorator with a closure over
-its inner backend's answer.
+and call; `B["multiply"]` is the same, also for a primitive that has the name of a method. A leaf
+backend answers with a function of its library, a decorator with a closure over its inner backend's
+answer. What is not a question of primitives has protocols of its own: arrays in and out (`transfer`),
+random keys (`random_keys`), whether there are values (`concrete`).
 """
 
 from __future__ import annotations

@@ -59,8 +59,8 @@ def _bounded_log(x: Any, *, shift: int, least: float) -> Any:
 
 
 def _bounded_log_pullback(g: Any, x: Any, y: Any, *, shift: int, least: float) -> Any:
-    if y.size and y.min() > least:
-        return g / (x + x.dtype.type(1) if shift else x)
+    if y.size and y.min() > least and (out := g / (x + x.dtype.type(1) if shift else x)).shape == y.shape:
+        return out
     return _defined("bounded_log_pullback")(_B, g, x, y, shift=shift, least=least)
 
 
