@@ -110,11 +110,6 @@ def _array_api(name: str, module: str) -> Backend:
         raise errors.DeviceError(f"device {name!r}: {error}; install it, as with pip install {package}") from error
 
 
-def kinds() -> list[Backend]:
-    """A backend of each kind that needs no other library."""
-    return [device(name) for name in [*_LEAVES, *(f"{word}<numpy>" for word in _DECORATORS)]]
-
-
 def default_device() -> Backend:
     """The backend that new tensors are made on where no `device=` says otherwise.
 
