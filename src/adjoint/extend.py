@@ -14,7 +14,7 @@ from adjoint.backend import Leaf, forget, living
 from adjoint.backends.numpy import NumPy
 from adjoint.decorators.batched import BY_KIND
 from adjoint.devices import kinds
-from adjoint.functions.creation import as_tensors
+from adjoint.functions.arguments import as_tensors
 from adjoint.graph.plans import picked
 from adjoint.operands import cast, run
 from adjoint.primitives import (

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_tensor, as_tensors, inexact
+from adjoint.functions.arguments import as_tensor, as_tensors, inexact
 from adjoint.operands import binary, cast, fitting, operand, run, unary, weak
 from adjoint.tensor import Tensor, same
 

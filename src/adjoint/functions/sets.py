@@ -8,7 +8,8 @@ from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.dtypes import bool as bool_
 from adjoint.dtypes import int64
-from adjoint.functions.creation import as_tensor, as_tensors, full, made
+from adjoint.functions.arguments import as_tensor, as_tensors
+from adjoint.functions.creation import full, made
 from adjoint.functions.indexing import as_limits, nonzero, searchsorted
 from adjoint.functions.reductions import cumulative_sum, diff
 from adjoint.operands import cast, known, run
