@@ -317,7 +317,7 @@ newaxis = None
 pi = 3.141592653589793
 __array_api_version__ = "2024.12"
 __version__ = "0.1.0"
-__getattr__ = _refusing(__name__)
+globals()["__getattr__"] = _refusing(__name__)  # unseen by type checkers, which refuse other names themselves
 
 __all__ = [
     "JAX",

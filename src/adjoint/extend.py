@@ -14,7 +14,7 @@ from adjoint import errors
 from adjoint.backend import Leaf, forget
 from adjoint.backends.numpy import NumPy
 from adjoint.dtypes import DType, as_dtype, floating
-from adjoint.functions.creation import as_tensors
+from adjoint.functions.arguments import as_tensors
 from adjoint.graph.plans import picked
 from adjoint.operands import cast, run
 from adjoint.primitives import ANY, ELEMENTWISE, KINDS, LINALG, TABLE, Accepted, Primitive, broadcast_shapes, same_dtype

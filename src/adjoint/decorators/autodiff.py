@@ -455,7 +455,7 @@ class Autodiff(Decorator[J]):
             while nodes:
                 node = next_node()
                 g = take(node, None)
-                kind, first, second = node.__class__, node.first, node.second
+                kind, first, second = node.__class__, node.first, node.second  # type: Any, Any, Any
                 if kind is Joint and second is not None:
                     parents = (first, *second)
                 else:

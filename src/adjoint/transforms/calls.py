@@ -20,6 +20,7 @@ from adjoint.backend import Array, Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
 from adjoint.devices import active_level, chosen_device, default_device, observed_leaf
+from adjoint.functions.arguments import check_callable
 from adjoint.operands import grounded, lifted
 from adjoint.tensor import Tensor, refuse_ended, wrap
 from adjoint.transforms.libraries import of_any_library
@@ -336,11 +337,6 @@ def outcome(name: str, out: Any, has_aux: bool) -> tuple[Any, Any]:
 
 def zeros_like(base: Any, array: Array) -> Array:
     return base.full(shape=tuple(array.shape), value=0, dtype=base.dtype_of(array))
-
-
-def check_callable(transform: str, f: Any) -> None:
-    if not callable(f):
-        raise errors.ArgumentTypeError(f"{transform}: expected a function, received {errors.shown(f)}")
 
 
 def named(transform: str, f: Function) -> Callable[[Function], Function]:
