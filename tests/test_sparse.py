@@ -87,8 +87,11 @@ def test_patterns_have_every_entry_that_is_not_zero(name: str) -> None:
 
 # derivatives that are zero at some points only, or that rounding makes zero; kernels that see nothing but padding
 NOT_TIGHT = set(
-    "absorbing_multiply attention attention_pullback ceil cholesky clip cofactor cofactor_pullback conv2d_weight "
+    "absorbing_multiply attention attention_pullback bounded_log bounded_log_pullback ceil cholesky clip cofactor "
+    "cofactor_pullback conv2d_weight "
     "conv_weight copysign cummax cummin cumulative_prod floor floor_divide fmod hardswish hardtanh hinge imag "
+    "inside_log inside_log_pullback labelled_cross_entropy labelled_cross_entropy_pullback labelled_mean "
+    "labelled_mean_pullback replace_where_equal "
     "index_max index_min leaky_relu log_softmax log_softmax_pullback lstsq lu max maximum min minimum nanmax nanmin "
     "nextafter pow prod qr relu relu_pullback remainder round sign softmax softmax_cross_entropy solve_triangular "
     "sort standardize topk trunc where".split()

@@ -404,7 +404,7 @@ _RULES: dict[str, Rule] = {
     **{
         name: _BY_KIND[made.kind]
         for name, made in TABLE.items()
-        if made.kind in _BY_KIND and not name.startswith("normalize")  # whose definition says it
+        if made.kind in _BY_KIND and not name.startswith(("normalize", "labelled"))  # whose definition says it
     },
     **dict.fromkeys("index index_set take_along_axis".split(), _moved),
     **dict.fromkeys("cumulative_sum cumulative_prod cummax cummin".split(), _cumulative),
