@@ -133,8 +133,9 @@ class Backend(metaclass=_Interned):
     def forget(self) -> None:
         """Drop the kept answers; `implement` is asked again."""
         known = vars(self)
-        for name in [name for name in list(known) if name in TABLE or name.removesuffix("_into") in TABLE]:
-            known.pop(name, None)  # another thread may have been faster
+        for name in list(known):
+            if name in TABLE or name.removesuffix("_into") in TABLE:
+                known.pop(name, None)  # another thread may have been faster
 
     def __repr__(self) -> str:
         return self.name
@@ -162,7 +163,9 @@ class Backend(metaclass=_Interned):
     @property
     def leaf(self) -> Leaf:
         """The backend that computes, at the end of the chain."""
-        *_, last = self.chain()
+        last: Backend = self
+        while isinstance(last, Decorator):
+            last = last.inner
         assert isinstance(last, Leaf)
         return last
 
@@ -393,7 +396,7 @@ class Decorator(Backend, Generic[J]):
         What a level is to its tensors is only who it is. Implementations do not depend on that, so a fresh
         level has those of the interned one with the same options, and costs a copy of a dictionary.
         """
-        below = inner.template
+        below: Any = vars(inner).get("_template", inner)
         template = vars(below).get("decorated", {}).get((cls, below, *options))
         if template is None:
             template = cls(below, *options)  # type: ignore[arg-type]

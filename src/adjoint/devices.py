@@ -168,15 +168,14 @@ def chosen_device() -> Backend:
 
 def _of_the_process() -> Backend:
     if not _process:
-        _process.append(_Setting(_from_environment(), lambda: None, 0))
+        _process.append(_Setting(_from_environment(), type(None), 0))
     here = threading.get_ident()
     settings = _process[::-1]  # a copy: other threads may change the list
     # the flag is read last: a `with` that has come and gone meanwhile has set it
-    return next(
-        s.device
-        for s in settings
-        if (s.thread == here or s.owner() is None) and not s.taken_back and not s.device.ended
-    )
+    for s in settings:
+        if (s.thread == here or s.owner() is None) and not s.taken_back and not s.device.ended:
+            return s.device
+    raise AssertionError("the first setting is there to stay")
 
 
 def observed_leaf(device: Backend) -> Backend:
@@ -185,10 +184,12 @@ def observed_leaf(device: Backend) -> Backend:
     >>> observed_leaf(Autodiff(Checked(NumPy())))
     checked<numpy>
     """
-    if not isinstance(device, Decorator):
-        return device
-    below = observed_leaf(device.inner)
-    return device if below is device.inner and isinstance(device, (Checked, Profiled)) else below
+    found = device
+    while isinstance(device, Decorator):
+        if not isinstance(device, (Checked, Profiled)):
+            found = device.inner
+        device = device.inner
+    return found
 
 
 def _from_environment() -> Backend:

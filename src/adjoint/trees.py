@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
 import functools
 import threading
@@ -31,7 +32,7 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
     cls = tree.__class__
     if cls in ATOMS:
         return [tree], _leaf()
-    if (cls is tuple or cls is list) and all([x.__class__ in ATOMS for x in tree]):
+    if (cls is tuple or cls is list) and ATOMS.issuperset(builtins.map(type, tree)):
         return list(tree), _row(cls, len(tree))
     import optree  # here, so that `import adjoint` need not wait for it
 
@@ -88,8 +89,9 @@ def unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
     if structure is _leaf():
         (leaf,) = leaves
         return leaf
-    if structure is _row(tuple, len(leaves)):
-        return tuple(leaves)
+    for cls in (tuple, list):
+        if structure is _row(cls, len(leaves)):
+            return cls(leaves)
     return structure.unflatten(leaves)
 
 

@@ -35,7 +35,7 @@ from adjoint.graph.nodes import (
 from adjoint.graph.origins import WRITTEN, Origin, made_from, traced
 from adjoint.graph.plans import Plan, absorbing, picked, puller, shape_of
 from adjoint.graph.recipes import BALANCED, Budget, Kitchen, Policy, Recipe, depth, will_be_served
-from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, Primitive, function_named
+from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, DType, Primitive, function_named
 from adjoint.rules import Composed, Custom, Linear, NotDifferentiable, Record, names_of, record_of
 from adjoint.rules.structural import unbroadcast
 
@@ -104,6 +104,9 @@ class Autodiff(Decorator[J]):
 
     def unwrap(self, array: Var) -> Array:
         return array.value
+
+    def dtype_of(self, array: Var) -> DType:
+        return self.inner.dtype_of(array.value)
 
     def detach(self, array: Var) -> Var:
         constant = super().detach(array)
@@ -513,7 +516,7 @@ def _start(roots: list[tuple[Var, Array]], inner: Backend) -> dict[Node, Any]:
         if root.node is None:
             raise errors.GraphError("backward: the root is a constant; ad.why(x, root) tells where the path is cut")
         if g is None:
-            g = inner.full(shape=tuple(root.shape), value=1, dtype=inner.dtype_of(root.value))
+            g = inner.full(shape=tuple(root.value.shape), value=1, dtype=inner.dtype_of(root.value))
         elif inner.dtype_of(g).kind == "c":
             g = inner.conj(g)
         known = cotangents.get(root.node)
