@@ -317,7 +317,7 @@ def test_what_another_walk_used_up_is_refused_by_marks_not_by_what_is_left(devic
 
 
 def test_pulling_back_through_a_concatenation_takes_linear_work(device: Any) -> None:
-    """Counted in comparisons of integers that its rule makes: places of operands, of which each was sought in a list."""
+    """Counted in comparisons that its rule makes of the places of operands, each of which was sought in a list."""
 
     class Place(int):
         compared = 0

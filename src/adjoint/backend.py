@@ -399,7 +399,7 @@ class Decorator(Backend, Generic[J]):
         below: Any = vars(inner).get("_template", inner)
         template = vars(below).get("decorated", {}).get((cls, below, *options))
         if template is None:
-            template = cls(below, *options)  # type: ignore[arg-type]
+            template = cls(below, *options)
             if template.interned:
                 template.registry()[cls, below, *options] = template  # found again without making it
         level = object.__new__(cls)

@@ -15,7 +15,7 @@ from adjoint.backends.numpy import NumPy
 from adjoint.decorators.batched import BY_KIND
 from adjoint.devices import kinds
 from adjoint.functions.creation import as_tensors
-from adjoint.graph.plans import picked
+from adjoint.graph.codegen import picked
 from adjoint.operands import cast, run
 from adjoint.primitives import (
     ELEMENTWISE,

@@ -19,7 +19,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator, Implementation
-from adjoint.graph.plans import shape_of
+from adjoint.graph.codegen import shape_of
 from adjoint.primitives import CREATION, ELEMENTWISE, LINALG, RANDOM, REDUCTION, STRUCTURAL, TABLE, Primitive, Shape
 from adjoint.rules import RECORDS, Composed, NotDifferentiable, Record
 

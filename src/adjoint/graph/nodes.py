@@ -106,7 +106,7 @@ class Leaf(Node):
 
     __slots__ = ("home", "key", "value")
 
-    key: Key  # type: ignore[assignment]
+    key: Key
     home: Any  # its Autodiff level, which may be over another leaf backend than the root's; None for the root's own
     value: Array
 

@@ -1,17 +1,12 @@
-"""Plans: what a node keeps of a primitive's call, and how it pulls back.
-
-The names of a rule's parameters say what it needs; here they become the source of an expression that
-picks just that, made once per primitive and choice of tracked operands.
-"""
+"""Plans: what a node keeps of a primitive's call, and how it pulls back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from adjoint.backend import Array, Backend
-from adjoint.graph.origins import WRITTEN
-from adjoint.primitives import Primitive, Shape
+from adjoint.primitives import Primitive
 from adjoint.rules.records import Rule
 
 
@@ -44,49 +39,6 @@ class Plan:
         self.cooks = cooks
         self.inner = inner
         self.below = below or inner
-
-
-def picked(primitive: Primitive, needs: Sequence[str]) -> str:
-    """The source of a tuple of what rules name."""
-    places = {name: f"[{i}]" for i, name in enumerate(primitive.operands)}
-    many = ""
-    if primitive.variadic:
-        many = primitive.operands[-1].lstrip("*")
-        places[many] = f"[{len(primitive.operands) - 1}:]"
-
-    def source(need: str) -> str:
-        operand, _, what = need.rpartition("_")
-        if need in places:
-            return "kept" + places[need]
-        if need in ("out", "outs"):
-            return "out"
-        if need in primitive.parameters:
-            return f"p[{need!r}]"
-        if operand in places and what == "shape":
-            return f"tuple([shape(a) for a in v{places[operand]}])" if operand == many else f"shape(v{places[operand]})"
-        if operand in places and what == "dtype":
-            return f"dtype(v{places[operand]})"
-        raise TypeError(f"the rule of {primitive.name} asks for {need!r}, which is no operand, result or parameter")
-
-    return "(" + "".join(source(need) + ", " for need in needs) + ")"
-
-
-def puller(rules: Sequence[Rule], counts: Sequence[int], inner: Backend) -> Callable[[Any, Any], Any]:
-    """A function that calls each rule with its part of what was saved.
-
-    Written out as a lambda expression: `lambda g, s: (r0(B, g, s[0]), r1(B, g, s[1], s[2]), )`.
-    """
-    calls, start = [], 0
-    for i, count in enumerate(counts):
-        calls.append(f"r{i}(B, g{''.join(f', s[{k}]' for k in range(start, start + count))}), ")
-        start += count
-    scope = {"B": inner, **{f"r{i}": rule for i, rule in enumerate(rules)}}
-    source = f"lambda g, s: ({''.join(calls)})"
-    return eval(compile(source, WRITTEN, "eval"), scope)  # type: ignore[no-any-return]
-
-
-def shape_of(value: Any) -> Shape:
-    return tuple(value.shape) if hasattr(value, "shape") else ()
 
 
 def absorbing(rule: Rule) -> Rule:
