@@ -168,10 +168,12 @@ def observed_leaf(device: Backend) -> Backend:
     >>> observed_leaf(Autodiff(Checked(NumPy())))
     checked<numpy>
     """
-    if not isinstance(device, Decorator):
-        return device
-    below = observed_leaf(device.inner)
-    return device if below is device.inner and isinstance(device, (Checked, Profiled)) else below
+    found = device
+    while isinstance(device, Decorator):
+        if not isinstance(device, (Checked, Profiled)):
+            found = device.inner
+        device = device.inner
+    return found
 
 
 def _from_environment() -> Backend:

@@ -15,7 +15,7 @@ from adjoint.backend import Leaf, forget
 from adjoint.backends.numpy import NumPy
 from adjoint.dtypes import DType, as_dtype, floating
 from adjoint.functions.arguments import as_tensors
-from adjoint.graph.plans import picked
+from adjoint.graph.codegen import picked
 from adjoint.operands import cast, run
 from adjoint.primitives import ANY, ELEMENTWISE, KINDS, LINALG, TABLE, Accepted, Primitive, broadcast_shapes, same_dtype
 from adjoint.rules import RECORDS, Composed, Custom, Elementwise, NotDifferentiable, Record, names_of
