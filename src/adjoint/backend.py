@@ -21,7 +21,8 @@ from adjoint import errors
 from adjoint.concrete import InnerValues, Values
 from adjoint.primitives import TABLE, DType, Primitive
 from adjoint.random_keys import InnerKeys, RandomKeys
-from adjoint.transfer import Array, InnerTransfer, Transfer
+from adjoint.transfer import Array as Array
+from adjoint.transfer import InnerTransfer, Transfer
 
 Implementation = Callable[..., Any]
 

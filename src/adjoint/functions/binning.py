@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -166,7 +166,9 @@ def histogram(
 
 def _given(x: Tensor[Any], bins: Any) -> Tensor[Any]:
     edges = cast(_real_line(operand(bins, x, "histogram"), "histogram", "bounds").detach(), x.dtype)
-    wrong = lambda _: errors.ArgumentError("histogram: expected at least two bounds, which increase")
+    wrong: Callable[[Any], Exception] = lambda _: errors.ArgumentError(
+        "histogram: expected at least two bounds, which increase"
+    )
     if edges.size < 2:
         raise wrong(edges)
     return deferred_check(edges, lambda values: values[..., 1:] >= values[..., :-1], wrong)
@@ -183,7 +185,9 @@ def _bounds(x: Tensor[Any], count: int, range: Any) -> Tensor[Any]:
         if len(bounds) != 2 or not bounds[0] <= bounds[1] or not np.isfinite(bounds).all():
             raise errors.ArgumentError(f"histogram: range is two finite bounds, the lower one first; received {range}")
     else:
-        wrong = lambda _: errors.ArgumentError("histogram: the values are not all finite, so give range=")
+        wrong: Callable[[Any], Exception] = lambda _: errors.ArgumentError(
+            "histogram: the values are not all finite, so give range="
+        )
         bounds = [deferred_check(v, np.isfinite, wrong) for v in (min(x), max(x))] if x.size else [0.0, 1.0]
     low, high = (operand(np.asarray(v, x.dtype) if weak(v) else v, x, "histogram") for v in bounds)
     low, high = where(low == high, low - 0.5, low), where(low == high, high + 0.5, high)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -191,7 +192,9 @@ def gaussian_nll_loss(
         fits = False
     if not fits:
         raise errors.ShapeError(f"{name}: a variance of shape {shape} does not broadcast to x of shape {x.shape}")
-    wrong = lambda values: errors.ArgumentError(f"{name}: a variance is not negative, received {np.min(values)}")
+    wrong: Callable[[Any], Exception] = lambda values: errors.ArgumentError(
+        f"{name}: a variance is not negative, received {np.min(values)}"
+    )
     if isinstance(given, Tensor):
         given = deferred_check(given, lambda values: ~(values < 0), wrong)
     elif given < 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -114,8 +114,10 @@ def _parameter(value: Any, name: str, what: str) -> Any:
 
 def _within(value: Any, low: float, high: float, message: str) -> Any:
     """The value. Raises ArgumentError for numbers out of a range, and for nan."""
-    test = lambda values: (values >= low) & (values <= high)
-    wrong = lambda values: errors.ArgumentError(f"{message}, received {values[~test(values)].flat[0]}")
+    test: Callable[[Any], Any] = lambda values: (values >= low) & (values <= high)
+    wrong: Callable[[Any], Exception] = lambda values: errors.ArgumentError(
+        f"{message}, received {values[~test(values)].flat[0]}"
+    )
     if isinstance(value, Tensor):
         return deferred_check(value, test, wrong)
     if not np.all(test(np.asarray(value))):
