@@ -184,7 +184,9 @@ def _bounds(x: Tensor[Any], count: int, range: Any) -> Tensor[Any]:
         if len(bounds) != 2 or not bounds[0] <= bounds[1] or not np.isfinite(bounds).all():
             raise errors.ArgumentError(f"histogram: range is two finite bounds, the lower one first; received {range}")
     else:
-        wrong = lambda _: errors.ArgumentError("histogram: the values are not all finite, so give range=")
+        wrong: Callable[[Any], Exception] = lambda _: errors.ArgumentError(
+            "histogram: the values are not all finite, so give range="
+        )
         bounds = [deferred_check(v, np.isfinite, wrong) for v in (min(x), max(x))] if x.size else [0.0, 1.0]
     low, high = (operand(np.asarray(v, x.dtype) if weak(v) else v, x, "histogram") for v in bounds)
     low, high = where(low == high, low - 0.5, low), where(low == high, high + 0.5, high)

@@ -106,10 +106,9 @@ def normal(
 def _within(value: Any, low: float, high: float, message: str) -> Any:
     """The value. Raises ArgumentError for numbers out of a range, and for nan."""
     test: Callable[[Any], Any] = lambda values: (values >= low) & (values <= high)
-
-    def wrong(values: Any) -> errors.ArgumentError:
-        return errors.ArgumentError(f"{message}, received {values[~test(values)].flat[0]}")
-
+    wrong: Callable[[Any], Exception] = lambda values: errors.ArgumentError(
+        f"{message}, received {values[~test(values)].flat[0]}"
+    )
     if isinstance(value, Tensor):
         return deferred_check(value, test, wrong)
     if not np.all(test(np.asarray(value))):
