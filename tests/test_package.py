@@ -108,7 +108,7 @@ def _tree(kind: type) -> set[type]:
 )
 def test_a_renamed_name_says_what_it_is_now(module: str, name: str) -> None:
     now = RENAMED[module][name]
-    with pytest.raises(AttributeError, match=re.escape(f"no attribute {name!r}: it is {now} now")):
+    with pytest.raises(AttributeError, match=re.escape(f"no attribute {name!r}: it is now {now}")):
         getattr(importlib.import_module(module), name)
     page = (ROOT / "CHANGELOG.md").read_text().split("\n### Renamed\n")[1].split("\n## ")[0]
     (row,) = [line for line in page.splitlines() if f"`{module.replace('adjoint', 'ad')}.{name}`" in line]

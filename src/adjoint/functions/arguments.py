@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -22,7 +22,7 @@ Sizes = int | Sequence[int]
 _ALL = [tuple(range(ndim)) for ndim in range(65)]  # NumPy's limit is 64
 
 
-def is_integer(value: Any) -> bool:
+def is_integer(value: Any) -> TypeGuard[int]:
     """Whether it is one of Python's or NumPy's integers; True and False are none."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
