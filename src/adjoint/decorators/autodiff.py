@@ -17,20 +17,19 @@ from adjoint.backend import Array, Backend, Decorator, Implementation, living, o
 from adjoint.graph import codegen
 from adjoint.graph.codegen import puller
 from adjoint.graph.nodes import (
-    Joint,
     Key,
     Leaf,
     Node,
     Result,
     Var,
     claim,
+    freed,
     leading_to,
     leaf_of,
     living_leaf,
     node_of,
     remember,
     result_of,
-    used_up,
     var_of,
 )
 from adjoint.graph.origins import Origin, made_from, traced
@@ -402,10 +401,7 @@ class Autodiff(Decorator[J]):
                 kind: type[Node] = node.__class__
                 first: Any = node.first
                 second: Any = node.second
-                if kind is Joint and second is not None:
-                    parents = (first, *second)
-                else:
-                    parents = (first,) if second is None else (first, second)
+                parents = (first,) if second is None else (first, second) if kind is Node else (first, *second)
                 saved = node.saved  # read after the parents: a walk that uses up the graph takes it away before them
                 if not retain_graph:
                     node.saved = node.first = node.second = None
@@ -422,7 +418,7 @@ class Autodiff(Decorator[J]):
                         slots[node.result] = g
                         continue
                 if saved is None:
-                    raise used_up(node, "another thread's walk meanwhile")
+                    raise freed(node, "another thread's walk meanwhile")
                 plan = node.plan
                 place = plan.below if above is None else above.source(plan)
                 if place is not below:  # a graph may span devices

@@ -28,7 +28,6 @@ Key = tuple[int, int]  # names a leaf for good: the process that made it, and it
 numbers = itertools.count(1)  # one order of all nodes
 _process = int.from_bytes(os.urandom(7), "little")
 _leaves: weakref.WeakValueDictionary[Key, Leaf] = weakref.WeakValueDictionary()
-USED_UP = -1  # in the place of a walk's number: it frees what it comes to
 _graphs = threading.Lock()  # held while a walk claims its nodes, never while rules run
 
 
@@ -52,7 +51,7 @@ class Node:
 
     result: int | None = None  # which of several results this stands for; its only parent made them all
     number: int
-    walk: int  # the last walk that came here while it claimed its nodes; USED_UP if that frees them
+    walk: int  # the last walk that came here while it claimed its nodes; negative if that frees them
     plan: Plan
     saved: Any
     first: Node | None
@@ -63,7 +62,12 @@ class Node:
     @property
     def parents(self) -> tuple[Node, ...] | None:
         """The nodes of the tracked operands; None in a graph that `backward` used up."""
-        return None if self.walk == USED_UP else self.edges()
+        return None if self.used_up else self.edges()
+
+    @property
+    def used_up(self) -> bool:
+        """Whether a walk has claimed it, which frees it."""
+        return self.walk < 0 and self.__class__ is not Leaf
 
     def edges(self) -> tuple[Node, ...]:
         """The nodes of the tracked operands; a walk that uses the graph up takes them away as it goes."""
@@ -204,7 +208,7 @@ def living_leaf(key: Key) -> Leaf | None:
 _by_number = operator.attrgetter("number")
 
 
-def used_up(node: Node, by: str = "an earlier backward") -> errors.FreedGraphError:
+def freed(node: Node, by: str = "an earlier backward") -> errors.FreedGraphError:
     """The error for a walk through what another one frees, or has freed."""
     return errors.FreedGraphError(
         f"backward: the graph through {node.name!r} was used up by {by}, which frees it; "
@@ -218,28 +222,36 @@ def claim(roots: list[Node], *, keep: bool) -> list[Node]:
     Two walks that both use up a shared part exclude each other here: the second finds it claimed.
     """
     with _graphs:
-        walk = next(numbers)
-        nodes, pending = [], []
+        walk = next(numbers) if keep else -next(numbers)
+        nodes: list[Node] = []
+        pending: list[Node] = []
         for node in roots:
-            if node.walk == USED_UP:
-                raise used_up(node)
+            if node.used_up:
+                _leave(pending)
+                raise freed(node)
             node.walk = walk
             pending.append(node)
         while pending:
             node = pending.pop()
             nodes.append(node)
-            for parent in (node.first, node.second) if node.__class__ is not Joint else node.edges():
-                if parent is not None and parent.walk != walk:
-                    if parent.walk == USED_UP:
-                        raise used_up(parent)
+            first, second = node.first, node.second
+            if first is None:
+                continue
+            for parent in (first,) if second is None else (first, second) if node.__class__ is Node else node.edges():
+                if parent.walk != walk:
+                    if parent.walk < 0 and parent.used_up:
+                        _leave(nodes + pending)
+                        raise freed(parent)
                     parent.walk = walk
                     pending.append(parent)
         nodes.sort(key=_by_number)
-        if not keep:
-            for node in nodes:
-                if node.__class__ is not Leaf:
-                    node.walk = USED_UP
         return nodes
+
+
+def _leave(nodes: list[Node]) -> None:
+    """Claim none of these: the walk cannot be."""
+    for node in nodes:
+        node.walk = 0
 
 
 def leading_to(wanted: set[Node], nodes: list[Node]) -> set[Node]:
@@ -248,7 +260,7 @@ def leading_to(wanted: set[Node], nodes: list[Node]) -> set[Node]:
     for node in nodes:
         parents = node.edges()
         if not parents and node.__class__ is not Leaf:
-            raise used_up(node, "another thread's walk meanwhile")
+            raise freed(node, "another thread's walk meanwhile")
         if not needed.isdisjoint(parents):
             needed.add(node)
     return needed
