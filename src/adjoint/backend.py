@@ -80,6 +80,7 @@ class Backend(metaclass=_Interned):
     name: str
     interned = True  # equal configurations are one object
     ended = False  # a transform's level, once the transform has returned
+    observes = False  # only looks at what passes
     traces = False  # whether an Autodiff over it records the user's source lines
 
     def configuration(self) -> tuple[Any, ...]:

@@ -16,36 +16,31 @@ from types import TracebackType
 from typing import Any
 
 from adjoint import errors
-from adjoint.backend import Backend, Decorator, Leaf
-from adjoint.backends.array_api import ArrayAPI
-from adjoint.backends.cupy import CuPy
-from adjoint.backends.dask import Dask
-from adjoint.backends.jax import JAX
+from adjoint.backend import Backend, Decorator
 from adjoint.backends.numpy import NumPy
-from adjoint.backends.reference import Reference
-from adjoint.backends.torch import Torch
 from adjoint.decorators.autodiff import Autodiff
-from adjoint.decorators.batched import Batched
-from adjoint.decorators.dependence import Dependence
-from adjoint.decorators.observed import Checked, Profiled
-from adjoint.decorators.tangent import Tangent
-from adjoint.decorators.taylor import Taylor
 
 _process: list[_Setting] = []  # the process's defaults: the last one counts
 _settings = threading.Lock()
 _current: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_device", default=None)
 _active: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_level", default=None)
 
-_LEAVES: dict[str, Callable[..., Backend]] = {"numpy": NumPy, "reference": Reference}
-_LIBRARIES: dict[str, type[Leaf]] = {"cupy": CuPy, "dask": Dask, "jax": JAX, "torch": Torch}  # optional
-_DECORATORS: dict[str, Callable[..., Backend]] = {
-    "autodiff": Autodiff,
-    "tangent": Tangent,
-    "taylor": Taylor,
-    "batched": Batched,
-    "dependence": Dependence,
-    "checked": Checked,
-    "profiled": functools.partial(Profiled, number=0),  # a name means the same backend each time
+# The classes that names mean; a class is imported when it is asked for.
+_LEAVES = {"numpy": "backends.numpy.NumPy", "reference": "backends.reference.Reference"}
+_LIBRARIES = {  # optional
+    "cupy": "backends.cupy.CuPy",
+    "dask": "backends.dask.Dask",
+    "jax": "backends.jax.JAX",
+    "torch": "backends.torch.Torch",
+}
+_DECORATORS = {
+    "autodiff": "decorators.autodiff.Autodiff",
+    "tangent": "decorators.tangent.Tangent",
+    "taylor": "decorators.taylor.Taylor",
+    "batched": "decorators.batched.Batched",
+    "dependence": "decorators.dependence.Dependence",
+    "checked": "decorators.observed.Checked",
+    "profiled": "decorators.observed.Profiled",
 }
 _OPTIONS = {
     "reference": {"digits"},
@@ -68,6 +63,13 @@ class _Setting:
         self.taken_back = False
 
 
+@functools.cache
+def _class(word: str) -> Any:
+    """The class of backends that a word in a name means."""
+    module, _, name = {**_LEAVES, **_LIBRARIES, **_DECORATORS}[word].rpartition(".")
+    return getattr(importlib.import_module(f"adjoint.{module}"), name)
+
+
 def foreign() -> bool:
     """Whether an optional library was imported, so that there may be arrays of it."""
     return not sys.modules.keys().isdisjoint(_LIBRARIES)
@@ -78,7 +80,8 @@ def home(value: Any) -> Backend | None:
 
     >>> home([1.0, 2.0])
     """
-    return next((leaf for kind in _LIBRARIES.values() if (leaf := kind.of(value)) is not None), None)
+    kinds = [_class(word) for word in _LIBRARIES if word in sys.modules]
+    return next((leaf for kind in kinds if (leaf := kind.of(value)) is not None), None)
 
 
 def device(name: str | Backend) -> Backend:
@@ -107,11 +110,11 @@ def device(name: str | Backend) -> Backend:
         kind, place, inside, inner = parts[1].lower(), parts[2], parts[3], parts[4]
         if inner is None and kind in _LIBRARIES:
             given = () if place is None else (int(place) if place.isdecimal() else place,)
-            return _LIBRARIES[kind](*given, **_options(name, kind, inside))
+            return _class(kind)(*given, **_options(name, kind, inside))  # type: ignore[no-any-return]
         if inner is not None and kind in _DECORATORS and place is None:
-            return _DECORATORS[kind](device(inner), **_options(name, kind, inside))
+            return _class(kind)(device(inner), **_options(name, kind, inside))  # type: ignore[no-any-return]
         if inner is None and kind in _LEAVES and place is None:
-            return _LEAVES[kind](**_options(name, kind, inside))
+            return _class(kind)(**_options(name, kind, inside))  # type: ignore[no-any-return]
         if inner is None and kind == "array_api" and inside and place is None:
             return _array_api(name, inside.strip())
     known = ", ".join([*_LEAVES, *_LIBRARIES, "array_api[module]", *(f"{d}<...>" for d in _DECORATORS)])
@@ -120,6 +123,8 @@ def device(name: str | Backend) -> Backend:
 
 def _array_api(name: str, module: str) -> Backend:
     """The backend over a module that follows the array API standard."""
+    from adjoint.backends.array_api import ArrayAPI
+
     if not all(part.isidentifier() for part in module.split(".")):
         raise errors.DeviceError(f"device {name!r}: {module!r} is no name of a module")
     try:
@@ -131,7 +136,7 @@ def _array_api(name: str, module: str) -> Backend:
 
 def _options(name: str, kind: str, text: str | None) -> dict[str, Any]:
     """Options as names show them: `checkpointing=balanced,strong_zero`."""
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {"number": 0} if kind == "profiled" else {}  # so that a name means one backend
     for part in (text or "").lower().split(","):
         if part:
             key, _, value = part.partition("=")
@@ -143,7 +148,7 @@ def _options(name: str, kind: str, text: str | None) -> dict[str, Any]:
 
 def kinds() -> list[Backend]:
     """A backend of each kind that needs no other library."""
-    return [NumPy(), Reference(), *[make(NumPy()) for make in _DECORATORS.values()]]
+    return [device(name) for name in [*_LEAVES, *(f"{word}<numpy>" for word in _DECORATORS)]]
 
 
 def default_device() -> Backend:
@@ -188,7 +193,7 @@ def observed_leaf(device: Backend) -> Backend:
     if not isinstance(device, Decorator):
         return device
     below = observed_leaf(device.inner)
-    return device if below is device.inner and isinstance(device, (Checked, Profiled)) else below
+    return device if below is device.inner and device.observes else below
 
 
 def _from_environment() -> Backend:

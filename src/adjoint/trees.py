@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import threading
 from collections.abc import Callable, Sequence
@@ -62,6 +61,8 @@ def _row(cls: type, length: int) -> Any:
 
 
 def _register(cls: type) -> None:
+    import dataclasses
+
     import optree
 
     fields = [f for f in dataclasses.fields(cls) if f.init]

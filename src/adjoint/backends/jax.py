@@ -11,6 +11,7 @@ import functools
 import math
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,6 @@ from adjoint.primitives import ARRAY, DType, Key, Primitive, Shape, index_shape
 from adjoint.rules.windows import places
 
 _DTYPES = {dtype: dtype for dtype in dtypes.ALL}
-_registered: list[Callable[[Any], None]] = []  # told of JAX when the first leaf is made
 
 
 class JAX(ArrayAPI):
@@ -47,8 +47,7 @@ class JAX(ArrayAPI):
         self.module, self.device = self.jax.numpy, _device(self.jax, device)
         self.name = "jax" if self.device is None else f"jax:{self.device.platform}:{self.device.id}"
         self.xp: Any = _Namespace(self.jax, self.device)
-        for tell in _registered:
-            tell(self.jax)
+        import_module("adjoint.functions.pytrees").register(self.jax)  # by name, because functions stand above leaves
 
     def configuration(self) -> tuple[Any, ...]:
         return () if self.device is None else (self.name.removeprefix("jax:"),)
@@ -154,11 +153,6 @@ class JAX(ArrayAPI):
 @functools.cache
 def _anywhere() -> JAX:
     return JAX()
-
-
-def on_import(tell: Callable[[Any], None]) -> None:
-    """Have a function called with JAX, each time that a leaf is made."""
-    _registered.append(tell)
 
 
 def _device(jax: Any, name: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 from adjoint.backend import Array, Backend
 from adjoint.graph.origins import WRITTEN
 from adjoint.primitives import Primitive, Shape
-from adjoint.rules.records import Rule
+from adjoint.rules import Rule
 
 
 class Plan:
