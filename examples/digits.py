@@ -192,7 +192,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(options: argparse.Namespace, stop: Stop) -> None:
-    ad.use_device(options.device)
+    ad.set_default_device(options.device)
     ad.random.seed(options.seed)
     training, test = load(options.device)
     params = initial(training[0].shape[1], 10)

@@ -137,7 +137,6 @@ SAME: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     *[("angle", (x,), {}) for x in (SPECIAL, C, COMPLEX, N)],
     *[("dot", (x, y), {}) for x, y in ((LINE, LINE), (A, A.T), (CUBE, A.T), (CUBE, CUBE.transpose(0, 2, 1)), (2.0, A),
                                        (C, C.T), (N, N.T))],
-    *[("inner", (x, y), {}) for x, y in ((LINE, LINE), (A, A), (CUBE, A), (2.0, A), (C, C), (N, N))],
     *[("vdot", (x, y), {}) for x, y in ((LINE, LINE), (A, A.T), (C, C.T), (N, N), (C, A))],
     *[("polyadd", (x, y), {}) for x, y in ((LINE, LINE[:3]), (N[0], LINE), (LINE[:0], LINE[:2]))],
     *[("polymul", (x, y), {}) for x, y in ((LINE, LINE[:3]), (N[0], N[1]), (C[0], LINE))],

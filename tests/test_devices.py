@@ -15,15 +15,15 @@ import numpy as np
 import pytest
 
 import adjoint as ad
-from adjoint import devices, errors
+from adjoint import errors
 
 
 @pytest.fixture
 def fresh_process() -> Iterator[None]:
     """The process's default is put back after the test."""
-    before = devices._process[:]
+    before = ad.default_device()
     yield
-    devices._process[:] = before
+    ad.set_default_device(before)
 
 
 def test_the_default_is_autodiff_over_numpy() -> None:
@@ -47,17 +47,76 @@ def test_with_use_device_is_of_this_context_alone(fresh_process: None) -> None:
     assert seen == [before]
 
 
-def test_calling_use_device_sets_the_process(fresh_process: None) -> None:
-    ad.use_device("numpy")
+def test_the_default_of_the_process_is_seen_by_every_thread(fresh_process: None) -> None:
+    wanted, seen = threading.Event(), []
+
+    def look() -> None:
+        wanted.wait()
+        seen.append(ad.zeros(1).device)
+
+    earlier = threading.Thread(target=look)
+    earlier.start()
+    ad.set_default_device("numpy")
     assert ad.default_device() is ad.NumPy()
-    seen = []
-    thread = threading.Thread(target=lambda: seen.append(ad.zeros(1).device))
-    thread.start()
-    thread.join()
-    assert seen == [ad.NumPy()]
+    wanted.set()
+    later = threading.Thread(target=look)
+    later.start()
+    earlier.join()
+    later.join()
+    assert seen == [ad.NumPy(), ad.NumPy()]
     with ad.use_device("reference"):
         assert ad.default_device() is ad.Reference()
-    assert ad.default_device() is ad.NumPy()
+        ad.set_default_device(ad.Autodiff(ad.Reference()))
+        assert ad.default_device() is ad.Reference()
+    assert ad.default_device() is ad.Autodiff(ad.Reference())
+
+
+def test_threads_that_set_the_default_leave_one_of_theirs(fresh_process: None) -> None:
+    names = ["numpy", "reference", "autodiff[strong_zero]<numpy>", "autodiff<reference>"]
+
+    def work(name: str) -> None:
+        for _ in range(300):
+            ad.set_default_device(name)
+            assert ad.default_device().name in names
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert ad.default_device().name in names
+
+
+def test_a_level_is_no_default_of_the_process() -> None:
+    before = ad.default_device()
+
+    def f(x: ad.Tensor[ad.Backend]) -> ad.Tensor[ad.Backend]:
+        for level in (x.device, ad.Autodiff(x.device)):
+            with pytest.raises(errors.DeviceError, match="use_device"):
+                ad.set_default_device(level)
+        with ad.use_device(ad.Autodiff(x.device)) as level:
+            assert ad.zeros(1).device is level
+        return x * 2
+
+    ad.grad(f)(1.0)
+    assert ad.default_device() is before
+
+
+def test_use_device_without_with_says_that_it_changed_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, seen = ad.default_device(), []
+    monkeypatch.setattr(sys, "unraisablehook", lambda what: seen.append(what.exc_value))
+    ad.use_device("numpy")
+    assert ad.default_device() is before
+    (error,) = seen
+    assert isinstance(error, errors.DeviceError)
+    assert "ad.set_default_device('numpy')" in str(error)
+    assert "test_devices.py" in str(error)  # where
+    assert 'ad.use_device("numpy")' in str(error)
+    with ad.use_device("numpy"):
+        pass
+    with pytest.raises(errors.DeviceError):
+        ad.use_device("nothing")
+    assert len(seen) == 1
 
 
 def test_a_use_device_object_can_be_used_again(fresh_process: None) -> None:
@@ -89,14 +148,6 @@ def test_threads_that_enter_and_leave_do_not_change_the_process(fresh_process: N
     assert ad.default_device() is before
 
 
-def test_many_calls_are_not_remembered(fresh_process: None) -> None:
-    for _ in range(100):
-        ad.use_device("numpy")
-        ad.use_device("reference")
-    assert ad.default_device() is ad.Reference()
-    assert len(devices._process) <= 2
-
-
 def test_contexts_are_independent() -> None:
     def inside() -> None:
         context = ad.use_device("numpy")
@@ -112,7 +163,9 @@ def test_contexts_are_independent() -> None:
     [
         ad.NumPy(), ad.Reference(), ad.Autodiff(ad.NumPy()), ad.Autodiff(ad.Autodiff(ad.NumPy())),
         ad.Autodiff(ad.NumPy(), strong_zero=True), ad.Autodiff(ad.Reference(), "balanced"),
-        ad.Autodiff(ad.NumPy(), checkpointing="balanced", strong_zero=True),
+        ad.Autodiff(ad.NumPy(), checkpointing="balanced", strong_zero=True), ad.Reference(digits=30),
+        ad.Batched(ad.NumPy(), 3, "split"), ad.Checked(ad.NumPy(), shapes=False), ad.Profiled(ad.NumPy(), 3),
+        ad.Profiled(ad.NumPy(), 0), ad.Taylor(ad.Tangent(ad.Dependence(ad.NumPy())), order=4),
     ],
     ids=str,
 )  # fmt: skip
@@ -125,6 +178,17 @@ def test_backends_are_values(device: ad.Autodiff[ad.NumPy]) -> None:
         assert again is device
     assert type(device)(*device.configuration()) is device
     assert len({device, ad.device(device.name)}) == 1
+
+
+def test_options_of_names_are_those_of_the_constructor() -> None:
+    assert ad.Checked(ad.NumPy(), finite=False).name == "checked[finite=0]<numpy>"
+    assert ad.device("checked[finite=0, shapes=1]<numpy>") is ad.Checked(ad.NumPy(), finite=False)
+    assert ad.device("autodiff[strong_zero=0]<numpy>") is ad.Autodiff(ad.NumPy())
+    assert ad.device("profiled<numpy>") is ad.device("profiled<numpy>")
+    with pytest.raises(errors.DeviceError, match="its options are checkpointing, strong_zero"):
+        ad.device("autodiff[strong]<numpy>")
+    with pytest.raises(errors.DeviceError, match="it has none"):
+        ad.device("tangent[order=2]<numpy>")
 
 
 def test_array_libraries_by_name() -> None:

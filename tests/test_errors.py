@@ -434,6 +434,7 @@ ROWS: dict[str, Row] = {
     "an unknown inner device": (lambda: ad.device("autodiff<x>"), None, errors.DeviceError, ["'x'"]),
     "an unknown option": (lambda: ad.device("autodiff[foo]<numpy>"), None, errors.DeviceError, ["foo"]),
     "use_device": (lambda: ad.use_device("x"), None, errors.DeviceError, ["'x'"]),
+    "set_default_device": (lambda: ad.set_default_device("x"), None, errors.DeviceError, ["'x'"]),
     "Autodiff over a number": (lambda: ad.Autodiff(5), None, errors.DeviceError, ["ad.NumPy()", "5"]),
     "mixed backends": (lambda: t(V) + ad.ones(3, device="reference"), None, errors.DeviceError,
         ["autodiff<numpy>", "reference", "to_device"]),

@@ -34,7 +34,7 @@ def public_functions() -> set[str]:
 
 def transforms() -> set[str]:
     """Functions of functions: they have tests of their own."""
-    homes = ("adjoint.transforms", "adjoint.implicit", "adjoint.ode")
+    homes = ("adjoint.transforms", "adjoint.solvers")
     return {name for name in public_functions() if operator.attrgetter(name)(ad).__module__.startswith(homes)}
 
 

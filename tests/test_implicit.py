@@ -24,7 +24,7 @@ from adjoint.errors import (
     SingularError,
     TrackedError,
 )
-from adjoint.transforms.krylov import cg, gmres
+from adjoint.solvers.krylov import cg, gmres
 
 START = {"y": np.zeros(3), "z": 0.0}
 
@@ -63,7 +63,7 @@ def test_derivatives_are_those_of_the_solution(
     problem: Any, unknowns: str, nesting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if unknowns == "many":
-        monkeypatch.setattr("adjoint.implicit.DENSE", 0)  # Krylov methods from the first unknown on
+        monkeypatch.setattr("adjoint.solvers.implicit.DENSE", 0)  # Krylov methods from the first unknown on
     run = NESTINGS[nesting]
     for mine, wanted in zip(_flat(run(problem)), _flat(run(plain)), strict=True):
         assert_allclose(mine, wanted, rtol=1e-8, atol=1e-9)
@@ -148,8 +148,8 @@ def test_many_unknowns_are_solved_without_matrices(kind: str, monkeypatch: pytes
         return f(heat), ad.grad(lambda heat: (f(heat) ** 2).sum())(heat), ad.jvp(f, (heat,), (heat,))[1]
 
     with_matrices = found()
-    monkeypatch.setattr("adjoint.implicit.DENSE", 100)
-    monkeypatch.setattr("adjoint.implicit.jacobian", None)
+    monkeypatch.setattr("adjoint.solvers.implicit.DENSE", 100)
+    monkeypatch.setattr("adjoint.solvers.implicit.jacobian", None)
     for mine, wanted in zip(found(), with_matrices, strict=True):
         assert_allclose(mine, wanted, rtol=1e-7)
 
@@ -157,9 +157,9 @@ def test_many_unknowns_are_solved_without_matrices(kind: str, monkeypatch: pytes
 def test_matrices_of_a_batch_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     f = lambda a: ad.implicit.root(lambda x, a: x * x - a, np.ones(3), a)
     a = np.arange(1.0, 13.0).reshape(4, 3)
-    monkeypatch.setattr("adjoint.implicit._ENTRIES", 9)
+    monkeypatch.setattr("adjoint.solvers.implicit._ENTRIES", 9)
     assert_allclose(f(a[0]), np.sqrt(a[0]), rtol=1e-12)
-    monkeypatch.setattr("adjoint.implicit.jacobian", None)
+    monkeypatch.setattr("adjoint.solvers.implicit.jacobian", None)
     assert_allclose(ad.vmap(f)(a), np.sqrt(a), rtol=1e-12)
     with pytest.raises(TypeError):
         f(a[0])
@@ -185,7 +185,7 @@ def test_gmres(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert_allclose(x.numpy(), np.linalg.solve(matrix, row), rtol=1e-8, atol=1e-8)
     together = ad.vmap(lambda b: gmres(lambda v: a @ v, b, 1e-11, 31)[0])(b)
     assert_allclose(together, np.linalg.solve(matrix, b.T).T, rtol=1e-8, atol=1e-8)
-    monkeypatch.setattr("adjoint.transforms.krylov._MEMORY", 0)
+    monkeypatch.setattr("adjoint.solvers.krylov._MEMORY", 0)
     if name == "one and a bit":  # three directions are all that this one needs
         x, found = gmres(lambda v: a @ v, ad.asarray(b[0], device="numpy"), 1e-11, 4)
         assert bool(found)
@@ -423,7 +423,7 @@ def test_no_derivative() -> None:
 
 
 def test_no_derivative_of_many_unknowns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adjoint.implicit.DENSE", 0)
+    monkeypatch.setattr("adjoint.solvers.implicit.DENSE", 0)
     f = lambda a: ad.implicit.root(lambda x, a: x**3 - a, np.zeros(2), a).sum()
     with pytest.raises(ConvergenceError, match="system of the derivative was not solved in 20 iterations"):
         ad.jvp(f, (np.zeros(2),), (np.ones(2),))

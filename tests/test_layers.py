@@ -14,8 +14,10 @@ ROOT = Path(adjoint.__file__).parent
 
 # From the lowest. A name stands for a module, or a package with all in it.
 LAYERS = [
+    {"renamed"},
     {"constants", "errors"},
-    {"trees"},
+    {"names"},
+    {"tree"},
     {"dtypes"},
     {"primitives"},
     {"backend"},
@@ -31,7 +33,8 @@ LAYERS = [
     {"numpy_functions", "random"},
     {"nn", "numpy_protocols"},
     {"transforms"},
-    {"implicit", "ode", "scipy"},
+    {"solvers"},
+    {"implicit", "scipy"},
     {"testing"},
     {""},  # adjoint/__init__.py
 ]

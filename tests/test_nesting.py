@@ -389,20 +389,6 @@ def test_exceptions_leave_no_state(way: str) -> None:
     assert ad.default_device() is ad.Autodiff(ad.NumPy())
 
 
-def test_a_level_that_was_made_the_default_is_none_any_more() -> None:
-    def f(x: Any) -> Any:
-        ad.use_device(x.device)
-        with ad.use_device("numpy"):
-            assert ad.zeros(1).device is ad.NumPy()
-        return x * 2
-
-    before = ad.default_device()
-    ad.grad(f)(1.0)
-    assert ad.default_device() is before
-    ad.use_device(before)
-    assert ad.default_device() is before
-
-
 # --- threads -------------------------------------------------------------------------------------
 
 

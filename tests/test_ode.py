@@ -17,7 +17,6 @@ from numpy.testing import assert_allclose
 from test_custom import NESTINGS, _flat
 
 import adjoint as ad
-from adjoint import ode
 from adjoint.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -26,6 +25,7 @@ from adjoint.errors import (
     ShapeError,
     TrackedError,
 )
+from adjoint.solvers import ode
 
 TIGHT = {"rtol": 1e-11, "atol": 1e-11}
 

@@ -13,12 +13,15 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import adjoint as ad
-from adjoint.tensor import _METHODS, _Bound
+from adjoint.operands import OPERATORS
+from adjoint.renamed import RENAMED
+from adjoint.tensor import _BODIES, _METHODS, _Bound, modules_of
 
 ROOT = Path(__file__).resolve().parent.parent
 OPTIONAL = [
@@ -26,7 +29,8 @@ OPTIONAL = [
     "jax", "matplotlib", "mpmath", "opt_einsum", "pandas", "pytest", "rich", "scipy", "sklearn", "tensorflow", "torch",
 ]  # fmt: skip
 SHARED = {"inexact", "integers", "made"}  # helpers that one topic has for the others, besides as_...
-PUBLIC = [ad, ad.errors, ad.fft, ad.implicit, ad.linalg, ad.nn, ad.random, ad.special, ad.testing]
+ROOMS = [ad.fft, ad.implicit, ad.linalg, ad.nn, ad.random, ad.scipy, ad.special, ad.testing, ad.tree]
+PUBLIC = [ad, ad.errors, *ROOMS]
 
 
 def python(code: str, *, eager: bool | None = None) -> str:
@@ -39,10 +43,10 @@ def python(code: str, *, eager: bool | None = None) -> str:
 # --- exports ---
 
 
-def test_the_table_states_each_name_once() -> None:
-    for table in (ad._TABLE, _METHODS):
-        names = " ".join(table.values()).split()
-        assert sorted(names) == sorted(set(names))
+def test_a_name_is_in_one_module() -> None:
+    assert modules_of({"a": "f g", "b": "h"}) == {"f": "a", "g": "a", "h": "b"}
+    with pytest.raises(TypeError, match="g: a and b have one"):
+        modules_of({"a": "f g", "b": "g h"})
 
 
 def test_the_stub_is_what_the_table_says() -> None:
@@ -70,13 +74,10 @@ print(sorted(set(globals()) - kept - {"kept"}) == sorted(set(adjoint.__all__) - 
     assert python(code, eager=eager) == "True True"
 
 
-def test_a_name_that_is_none_says_which_was_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_says_which_name_was_meant() -> None:
     assert not hasattr(ad, "nonsense")
     done = subprocess.run([sys.executable, "-c", "import adjoint as ad; ad.sqrtt"], capture_output=True, text=True)
     assert done.stderr.endswith("module 'adjoint' has no attribute 'sqrtt'. Did you mean: 'sqrt'?\n")
-    monkeypatch.setitem(ad._RENAMED, "derivative", "grad")
-    with pytest.raises(AttributeError, match=r"^adjoint.derivative is called adjoint.grad now$"):
-        ad.derivative
 
 
 def test_reload_keeps_what_there_is() -> None:
@@ -92,7 +93,7 @@ print(ad.sin is sin, ad.tensor(x) is not x, type(x) is ad.Tensor)
 @pytest.mark.parametrize(
     "name",
     "NumPy ArrayAPI Reference Autodiff Backend Tensor Gradients tensor asarray from_inner from_dlpack device "
-    "default_device use_device why testing random linalg fft special nn errors".split(),
+    "default_device set_default_device use_device why testing random linalg fft special nn errors".split(),
 )
 def test_a_name_that_others_rely_on_is_there(name: str) -> None:
     assert name in ad.__all__
@@ -121,16 +122,54 @@ def test_what_is_public_says_what_it_is(module: object) -> None:
             assert (value.__doc__ or "").strip(), f"{name} has no docstring"
 
 
+@pytest.mark.parametrize("module", ROOMS, ids=lambda m: m.__name__)
+def test_a_topic_shows_its_public_names_only(module: Any) -> None:
+    assert dir(module) == sorted(module.__all__)
+    assert all(hasattr(module, name) for name in module.__all__)
+
+
+def test_errors_are_called_errors() -> None:
+    assert dir(ad.errors) == sorted(
+        name for name in vars(ad.errors) if name.endswith("Error") and name != "LinAlgError"
+    )
+    assert {kind.__name__ for kind in _tree(ad.errors.AdjointError)} == set(dir(ad.errors))
+
+
+def _tree(kind: type) -> set[type]:
+    return {kind}.union(*[_tree(below) for below in kind.__subclasses__() if below.__module__ == "adjoint.errors"])
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [(module, name) for module, names in RENAMED.items() for name in names], ids=str
+)
+def test_a_renamed_name_says_what_it_is_now(module: str, name: str) -> None:
+    now = RENAMED[module][name]
+    with pytest.raises(AttributeError, match=re.escape(f"no attribute {name!r}: it is {now} now")):
+        getattr(importlib.import_module(module), name)
+    page = (ROOT / "CHANGELOG.md").read_text().split("\n### Renamed\n")[1].split("\n## ")[0]
+    (row,) = [line for line in page.splitlines() if f"`{module.replace('adjoint', 'ad')}.{name}`" in line]
+    assert now.partition(",")[0].split("(")[0].split(".")[-1] in row
+
+
+def test_other_names_are_missing_as_ever() -> None:
+    for module in RENAMED:
+        with pytest.raises(AttributeError, match=f"module '{module}' has no attribute 'nothing'$"):
+            importlib.import_module(module).nothing
+
+
 def test_every_method_has_a_body() -> None:
-    bodies = {}
-    for name in list(vars(ad.Tensor)):
+    """The function that the table says, or an operator's; each was declared."""
+    before = python(
+        "from adjoint.tensor import Tensor, _Bound; print(*[n for n, m in vars(Tensor).items() if type(m) is _Bound])",
+        eager=False,
+    )
+    assert sorted(before.split()) == sorted(" ".join([*_METHODS.values(), *OPERATORS]).split())
+    for name in before.split():
         found = getattr(ad.Tensor, name)
-        bodies[name] = found.fget if isinstance(found, property) else found
-    left = [n for n, m in vars(ad.Tensor).items() if isinstance(m.fget if isinstance(m, property) else m, _Bound)]
-    assert left == []
-    for module, names in _METHODS.items():
-        for name in names.split():
-            assert bodies[name] is getattr(importlib.import_module(f"adjoint.{module}"), name)
+        body = found.fget if isinstance(found, property) else found
+        module = _BODIES.get(name)
+        assert body is (getattr(importlib.import_module(f"adjoint.{module}"), name) if module else OPERATORS[name])
+    assert not any(isinstance(method, _Bound) for method in vars(ad.Tensor).values())
 
 
 @pytest.mark.parametrize("use", ["x.sum()", "Tensor.exp(x)", "x @ (2 * x)", "list(x)", "x.real", "np.ones(2) + x"])
@@ -179,7 +218,7 @@ def test_import_brings_few_modules() -> None:
     assert int(python(f"import sys, adjoint; {count}", eager=True)) - numpy < 12
     ours = "print(*sorted(name for name in sys.modules if name.startswith('adjoint')))"
     brought = python(f"import sys, adjoint; {ours}", eager=False)
-    assert brought == "adjoint adjoint.errors adjoint.tensor adjoint.trees"
+    assert brought == "adjoint adjoint.errors adjoint.renamed adjoint.tensor adjoint.tree"
     gradient = f"import sys, adjoint as ad; ad.grad(lambda x: (x * x).sum())(ad.ones(3)); {ours}"
     used = python(gradient, eager=False).split()
     assert len(used) < 90

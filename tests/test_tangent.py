@@ -68,7 +68,7 @@ def test_tangents_have_the_dtype_of_the_result(name: str) -> None:
 
 def test_a_record_without_a_pushforward_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(RECORDS, "prod", Custom(x=lambda B, g: g))
-    with pytest.raises(ad.errors.UnsupportedPrimitive, match="pushforward"):
+    with pytest.raises(ad.errors.UnsupportedPrimitiveError, match="pushforward"):
         ad.Tangent(ad.NumPy()).implement(TABLE["prod"])
 
 

@@ -444,10 +444,10 @@ def test_nothing_but_reference_counts_is_needed_to_free_series() -> None:
 
 def test_a_record_without_a_pushforward_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(RECORDS, "prod", Custom(x=lambda B, g: g))
-    with pytest.raises(errors.UnsupportedPrimitive, match="pushforward"):
+    with pytest.raises(errors.UnsupportedPrimitiveError, match="pushforward"):
         ad.Taylor(LEAF).implement(TABLE["prod"])
     monkeypatch.delitem(RECORDS, "prod")
-    with pytest.raises(errors.UnsupportedPrimitive, match="prod has no derivative record"):
+    with pytest.raises(errors.UnsupportedPrimitiveError, match="prod has no derivative record"):
         ad.Taylor(LEAF).implement(TABLE["prod"])
 
 

@@ -831,3 +831,39 @@ def test_numbers_of_python_are_not_made_of_what_a_transform_follows(convert: Any
     assert float(w * 2) == 1.0  # of a graph of the user's own it reads
     assert ad.grad(lambda x: x * float(ad.stop_gradient(x)))(2.0) == 2.0
     assert ad.grad(lambda x: x * x.item())(2.0) == 2.0
+
+
+# --- ad.tree ---
+
+
+def test_trees_are_flattened_and_built_again() -> None:
+    x = ad.tensor([1.0, 2.0])
+    tree = {"b": [x, 3.0], "a": (None, np.ones(2))}
+    leaves, structure = ad.tree.flatten(tree)
+    assert leaves[1] is x
+    assert ad.tree.paths(structure) == ["['a'][1]", "['b'][0]", "['b'][1]"]
+    again = ad.tree.unflatten(structure, leaves)
+    assert again["b"][0] is x
+    assert again["a"][0] is None
+    assert ad.tree.structure(again) == structure
+    assert [y is z for y, z in zip(ad.tree.leaves(again), leaves, strict=True)] == [True] * 3
+    assert ad.tree.map(lambda *pair: pair, (1, [2]), (3, [4])) == ((1, 3), [(2, 4)])
+    with pytest.raises(ad.errors.ArgumentError, match="3 leaves, received 2"):
+        ad.tree.unflatten(structure, leaves[:2])
+    with pytest.raises(ad.errors.ArgumentError, match="do not go together"):
+        ad.tree.map(lambda x, y: x, [1], (1,))
+
+
+def test_what_a_class_refuses_is_its_own_error() -> None:
+    @dataclasses.dataclass
+    class Positive:
+        value: Any
+
+        def __post_init__(self) -> None:
+            if self.value < 0:
+                raise ValueError("not negative")
+
+    structure = ad.tree.structure(Positive(1.0))
+    with pytest.raises(ValueError, match="not negative") as caught:
+        ad.tree.unflatten(structure, [-1.0])
+    assert not isinstance(caught.value, ad.errors.AdjointError)

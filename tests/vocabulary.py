@@ -83,7 +83,7 @@ def runs_in(name: str, dtype: str) -> bool:
         try:
             f(*[ad.asarray(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in given])
             found = True
-        except (ad.errors.DtypeError, ad.errors.UnsupportedPrimitive, ad.errors.ArgumentError, TypeError):
+        except (ad.errors.DtypeError, ad.errors.UnsupportedPrimitiveError, ad.errors.ArgumentError, TypeError):
             return False
         except Exception:
             continue

@@ -9,9 +9,12 @@ import os
 from importlib import import_module
 from typing import Any
 
+from adjoint.renamed import missing
+from adjoint.tensor import modules_of
+
 # The public names, by the modules they are in; first those that are modules themselves.
 _TABLE = {
-    "": "errors fft implicit linalg nn random scipy special testing",
+    "": "errors fft implicit linalg nn random scipy special testing tree",
     "backend": "Backend",
     "backends.array_api": "ArrayAPI",
     "backends.cupy": "CuPy",
@@ -27,7 +30,7 @@ _TABLE = {
     "decorators.observed": "Checked Profiled",
     "decorators.tangent": "Tangent",
     "decorators.taylor": "Taylor",
-    "devices": "default_device device use_device",
+    "devices": "default_device device set_default_device use_device",
     "dtypes": "bool complex64 complex128 float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64",
     "extend": "primitive",
     "functions.binning": "digitize histogram interp",
@@ -65,7 +68,7 @@ _TABLE = {
         "segment_sum"
     ),
     "functions.polynomials": "polyadd polyder polyfit polyint polymul",
-    "functions.products": "dot einsum inner matmul outer tensordot vdot vecdot",
+    "functions.products": "dot einsum matmul outer tensordot vdot vecdot",
     "functions.rearranging": (
         "append array_split atleast_1d atleast_2d atleast_3d block column_stack delete diag diagflat diagonal dstack "
         "fliplr flipud hstack insert ravel rot90 sliding_window_view split swapaxes vstack"
@@ -78,7 +81,7 @@ _TABLE = {
         "average corrcoef cov median nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin "
         "nanpercentile nanprod nanquantile nanstd nansum nanvar percentile ptp quantile"
     ),
-    "ode": "odeint",
+    "solvers.ode": "odeint",
     "tensor": "Tensor",
     "transforms.batches": "vmap",
     "transforms.checkpoints": "checkpoint checkpoint_name",
@@ -92,20 +95,16 @@ _TABLE = {
     "transforms.sparse": "sparse_hessian sparse_jacobian",
     "transforms.taylor": "jet",
 }
-_HOMES = {name: module for module, names in _TABLE.items() for name in names.split()}
-_RENAMED: dict[str, str] = {}  # public names of earlier versions, and what they are now
+_HOMES = modules_of(_TABLE)
 
 __all__ = sorted(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]  # it reads them in the stub
 
-import_module("adjoint.tensor")
-globals().pop("tensor", None)  # to which Python bound the module just now; the public name is a function
+globals().pop("tensor", None)  # to which Python bound the module above; the public name is a function
 
 
 def __getattr__(name: str) -> Any:
-    if name in _RENAMED:
-        raise AttributeError(f"adjoint.{name} is called adjoint.{_RENAMED[name]} now", name=name)
     if name not in _HOMES:
-        raise AttributeError(f"module 'adjoint' has no attribute {name!r}")  # Python looks in `dir` for what was meant
+        raise missing(__name__, name)
     home = _HOMES[name]
     value = getattr(import_module(f"adjoint.{home}"), name) if home else import_module(f"adjoint.{name}")
     globals()[name] = value  # from here on `any`, `max` and their like mean ours in this file, too

@@ -9,6 +9,7 @@ from adjoint import random as random
 from adjoint import scipy as scipy
 from adjoint import special as special
 from adjoint import testing as testing
+from adjoint import tree as tree
 from adjoint.backend import Backend as Backend
 from adjoint.backends.array_api import ArrayAPI as ArrayAPI
 from adjoint.backends.cupy import CuPy as CuPy
@@ -33,6 +34,7 @@ from adjoint.decorators.tangent import Tangent as Tangent
 from adjoint.decorators.taylor import Taylor as Taylor
 from adjoint.devices import default_device as default_device
 from adjoint.devices import device as device
+from adjoint.devices import set_default_device as set_default_device
 from adjoint.devices import use_device as use_device
 from adjoint.dtypes import bool as bool
 from adjoint.dtypes import complex64 as complex64
@@ -229,7 +231,6 @@ from adjoint.functions.polynomials import polyint as polyint
 from adjoint.functions.polynomials import polymul as polymul
 from adjoint.functions.products import dot as dot
 from adjoint.functions.products import einsum as einsum
-from adjoint.functions.products import inner as inner
 from adjoint.functions.products import matmul as matmul
 from adjoint.functions.products import outer as outer
 from adjoint.functions.products import tensordot as tensordot
@@ -298,7 +299,7 @@ from adjoint.functions.statistics import nanvar as nanvar
 from adjoint.functions.statistics import percentile as percentile
 from adjoint.functions.statistics import ptp as ptp
 from adjoint.functions.statistics import quantile as quantile
-from adjoint.ode import odeint as odeint
+from adjoint.solvers.ode import odeint as odeint
 from adjoint.tensor import Tensor as Tensor
 from adjoint.transforms.batches import vmap as vmap
 from adjoint.transforms.checkpoints import checkpoint as checkpoint

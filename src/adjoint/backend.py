@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
 import itertools
 import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
-from adjoint import errors
+from adjoint import errors, names
 from adjoint.primitives import TABLE, DType, Primitive
 
 Array = Any  # a backend's own value: it has `.shape`, and nothing else is assumed of it
@@ -77,7 +78,8 @@ class Backend(metaclass=_Interned):
     Equal configurations are one object: `NumPy() is NumPy()`, also after pickling.
     """
 
-    name: str
+    place: ClassVar[str | None] = None  # the argument that names write behind a colon, as in torch:cuda:0
+    implied: ClassVar[dict[str, Any]] = {}  # what a name means without these options, if not the constructor's default
     interned = True  # equal configurations are one object
     ended = False  # a transform's level, once the transform has returned
     observes = False  # only looks at what passes
@@ -87,13 +89,18 @@ class Backend(metaclass=_Interned):
         """The arguments that make this backend again; hashable."""
         return ()
 
+    @functools.cached_property
+    def name(self) -> str:
+        """What `ad.device` makes this backend of; it follows from the configuration."""
+        return names.written(type(self), self.configuration())
+
     def registry(self) -> MutableMapping[tuple[Any, ...], Any]:
         """Where the one object of an equal configuration is found."""
         return _Interned._leaves
 
     def implement(self, primitive: Primitive) -> Implementation:
         """A callable that runs the primitive: arrays positional, parameters by keyword."""
-        raise errors.UnsupportedPrimitive(f"{self.name} cannot run the primitive {primitive.name!r}")
+        raise errors.UnsupportedPrimitiveError(f"{self.name} cannot run the primitive {primitive.name!r}")
 
     def implement_into(self, primitive: Primitive) -> Implementation:
         """Like `implement`, but the callable may reuse the buffer of its first array.
@@ -366,7 +373,6 @@ class Decorator(Backend, Generic[J]):
         self.inner = inner
         self.weak = inner.weak  # type: ignore[method-assign]
         self.traces = inner.traces
-        self.name = f"{type(self).__name__.lower()}<{inner.name}>"
 
     def configuration(self) -> tuple[Any, ...]:
         return (self.inner,)

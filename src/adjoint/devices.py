@@ -10,18 +10,18 @@ import os
 import re
 import sys
 import threading
-import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
-from adjoint import errors
+from adjoint import errors, names
 from adjoint.backend import Backend, Decorator
 from adjoint.backends.numpy import NumPy
 from adjoint.decorators.autodiff import Autodiff
+from adjoint.graph.origins import Line
 
-_process: list[_Setting] = []  # the process's defaults: the last one counts
-_settings = threading.Lock()
+_process: Backend | None = None  # the default of the process, once it is set or asked for
+_setting = threading.Lock()
 _current: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_device", default=None)
 _active: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_level", default=None)
 
@@ -42,25 +42,6 @@ _DECORATORS = {
     "checked": "decorators.observed.Checked",
     "profiled": "decorators.observed.Profiled",
 }
-_OPTIONS = {
-    "reference": {"digits"},
-    "dask": {"chunks"},
-    "autodiff": {"checkpointing", "strong_zero"},
-    "taylor": {"order"},
-    "batched": {"size", "randomness"},
-    "checked": {"shapes", "dtypes", "finite"},
-    "profiled": {"number"},
-}
-
-
-class _Setting:
-    """A default of the process, and the `use_device` that set it: as long as that lives, `with` may take it back."""
-
-    def __init__(self, device: Backend, owner: Callable[[], use_device | None], thread: int) -> None:
-        self.device = device
-        self.owner = owner
-        self.thread = thread  # other threads see it only once it is there to stay
-        self.taken_back = False
 
 
 @functools.cache
@@ -107,17 +88,17 @@ def device(name: str | Backend) -> Backend:
         )
     parts = re.fullmatch(r"(\w+)(?::([\w:]+))?(?:\[([^\]]*)\])?(?:<(.*)>)?", name.strip())
     if parts is not None:
-        kind, place, inside, inner = parts[1].lower(), parts[2], parts[3], parts[4]
-        if inner is None and kind in _LIBRARIES:
-            given = () if place is None else (int(place) if place.isdecimal() else place,)
-            return _class(kind)(*given, **_options(name, kind, inside))  # type: ignore[no-any-return]
-        if inner is not None and kind in _DECORATORS and place is None:
-            return _class(kind)(device(inner), **_options(name, kind, inside))  # type: ignore[no-any-return]
-        if inner is None and kind in _LEAVES and place is None:
-            return _class(kind)(**_options(name, kind, inside))  # type: ignore[no-any-return]
-        if inner is None and kind == "array_api" and inside and place is None:
+        word, place, inside, inner = parts[1].lower(), parts[2], parts[3], parts[4]
+        if word == "array_api" and inside and inner is None and place is None:
             return _array_api(name, inside.strip())
-    known = ", ".join([*_LEAVES, *_LIBRARIES, "array_api[module]", *(f"{d}<...>" for d in _DECORATORS)])
+        kind = _class(word) if word in (_LEAVES | _LIBRARIES if inner is None else _DECORATORS) else None
+        if kind is not None and (place is None or kind.place is not None):
+            arguments = names.options(kind, inside, name)
+            if place is not None:
+                arguments[kind.place] = int(place) if place.isdecimal() else place
+            made: Backend = kind(**arguments) if inner is None else kind(device(inner), **arguments)
+            return made
+    known = ", ".join([*_LEAVES, *_LIBRARIES, "array_api[module]", *(f"{word}<...>" for word in _DECORATORS)])
     raise errors.DeviceError(f"no device is called {name!r}; known are {known}")
 
 
@@ -134,18 +115,6 @@ def _array_api(name: str, module: str) -> Backend:
         raise errors.DeviceError(f"device {name!r}: {error}; install it, as with pip install {package}") from error
 
 
-def _options(name: str, kind: str, text: str | None) -> dict[str, Any]:
-    """Options as names show them: `checkpointing=balanced,strong_zero`."""
-    options: dict[str, Any] = {"number": 0} if kind == "profiled" else {}  # so that a name means one backend
-    for part in (text or "").lower().split(","):
-        if part:
-            key, _, value = part.partition("=")
-            options[key.strip()] = True if not value else int(value) if value.isdecimal() else value.strip()
-    if unknown := set(options) - _OPTIONS.get(kind, set()):
-        raise errors.DeviceError(f"device {name!r}: {kind} has no option {', '.join(sorted(unknown))}")
-    return options
-
-
 def kinds() -> list[Backend]:
     """A backend of each kind that needs no other library."""
     return [device(name) for name in [*_LEAVES, *(f"{word}<numpy>" for word in _DECORATORS)]]
@@ -154,7 +123,7 @@ def kinds() -> list[Backend]:
 def default_device() -> Backend:
     """The backend that new tensors are made on where no `device=` says otherwise.
 
-    The innermost `with use_device(...)` of this context, else the process's default, else the
+    The innermost `with use_device(...)` of this context, else what `set_default_device` set for the process, else the
     environment variable `ADJOINT_DEVICE`, else `Autodiff(NumPy())`.
     """
     current = _current.get()
@@ -172,22 +141,41 @@ def chosen_device() -> Backend:
 
 
 def _of_the_process() -> Backend:
-    if not _process:
-        _process.append(_Setting(_from_environment(), lambda: None, 0))
-    here = threading.get_ident()
-    settings = _process[::-1]  # a copy: other threads may change the list
-    # the flag is read last: a `with` that has come and gone meanwhile has set it
-    return next(
-        s.device
-        for s in settings
-        if (s.thread == here or s.owner() is None) and not s.taken_back and not s.device.ended
-    )
+    global _process
+    if _process is None:
+        found = _from_environment()
+        with _setting:  # another thread may have set it meanwhile
+            _process = _process or found
+    return _process
+
+
+def set_default_device(dev: str | Backend, /) -> None:
+    """Set the default device of the process: every thread sees it, where no `with ad.use_device(...)` says otherwise.
+
+    Raises DeviceError for a name that means no backend, and for a transform's level, which ends with the transform.
+    Nothing is changed then.
+
+    >>> import adjoint as ad
+    >>> ad.set_default_device("numpy")
+    >>> ad.zeros(2).device
+    numpy
+    >>> ad.set_default_device("autodiff<numpy>")
+    """
+    global _process
+    found = device(dev)
+    if any(level.template is not level for level in found.chain()):
+        raise errors.DeviceError(
+            f"set_default_device: {found} is the level of a transform and ends with it; with ad.use_device(x.device) "
+            "makes it the default of a block"
+        )
+    with _setting:
+        _process = found
 
 
 def observed_leaf(device: Backend) -> Backend:
     """The leaf of a chain, with the observers that stand right above it: what computes, and nothing that follows.
 
-    >>> observed_leaf(Autodiff(Checked(NumPy())))
+    >>> observed_leaf(device("autodiff<checked<numpy>>"))
     checked<numpy>
     """
     if not isinstance(device, Decorator):
@@ -260,10 +248,12 @@ def running_on(level: Backend) -> Iterator[None]:
 
 
 class use_device:
-    """Set the default device: a call for the process, `with` for this context alone.
+    """Make this the default device in a `with` block: of this context alone, so other threads do not see it.
 
-    Raises DeviceError for a name that means no backend, EndedError for the level of a transform that has returned;
-    nothing is changed then.
+    For the process there is `ad.set_default_device`. A call without `with` changes nothing: when its result is dropped,
+    a DeviceError says so. Python prints it and goes on, because it can be known no earlier.
+
+    Raises DeviceError for a name that means no backend, EndedError for the level of a transform that has returned.
 
     >>> import adjoint as ad
     >>> with ad.use_device("numpy"):
@@ -273,22 +263,15 @@ class use_device:
     autodiff<numpy>
     """
 
+    _line: Line | None = None  # where it was made, until it is entered
+
     def __init__(self, dev: str | Backend) -> None:
         self._device = device(dev)
         self._tokens: list[contextvars.Token[Backend | None]] = []
-        default_device()  # reads the environment, if nothing did before
-        with _settings:
-            lasting = [s.owner() is None and s.device.template is s.device for s in _process]  # no level, which ends
-            for_good = [i for i, last in enumerate(lasting) if last]
-            del _process[: for_good[-1]]  # what lies below one of these is never the last
-            _process.append(_Setting(self._device, weakref.ref(self), threading.get_ident()))
+        self._line = Line()
 
     def __enter__(self) -> Backend:
-        if not self._tokens:
-            with _settings:  # take back the call alone, whatever other threads set meanwhile
-                for setting in _process:
-                    setting.taken_back = setting.taken_back or setting.owner() is self
-                _process[:] = [setting for setting in _process if setting.owner() is not self]
+        self._line = None
         self._tokens.append(_current.set(self._device))
         return self._device
 
@@ -296,6 +279,13 @@ class use_device:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         _current.reset(self._tokens.pop())
+
+    def __del__(self) -> None:
+        if self._line is not None:
+            raise errors.DeviceError(
+                f"{self} changed nothing, because no `with` entered it; ad.set_default_device({self._device.name!r}) "
+                f"sets the default device of the process. It was made at {self._line}"
+            )
 
     def __repr__(self) -> str:
         return f"use_device({self._device.name!r})"

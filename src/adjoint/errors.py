@@ -10,7 +10,7 @@
     │   └── ArgumentTypeError (TypeError)    ... or of a type that makes none
     ├── RangeError (OverflowError)           an integer that the data type does not hold
     ├── DeviceError (ValueError)             backends that do not meet, names that mean no backend
-    ├── UnsupportedPrimitive (NotImplementedError)  a backend that cannot run a primitive
+    ├── UnsupportedPrimitiveError (NotImplementedError)  a backend that cannot run a primitive
     ├── MissingLibraryError (ImportError)    an optional library that is not installed
     ├── SingularError (numpy.linalg.LinAlgError)    a matrix without the wanted factor or inverse
     ├── NonFiniteError (FloatingPointError)         a primitive made a nan or an infinity, says `Checked`
@@ -32,6 +32,14 @@ Each is also the built-in that NumPy would raise, so that `except ValueError` ke
 import reprlib
 
 from numpy.linalg import LinAlgError
+
+from adjoint.renamed import refusing
+
+__getattr__ = refusing(__name__)
+
+
+def __dir__() -> list[str]:
+    return [name for name, value in globals().items() if isinstance(value, type) and issubclass(value, AdjointError)]
 
 
 class _Short(reprlib.Repr):
@@ -98,7 +106,7 @@ class DeviceError(AdjointError, ValueError):
     """Backends that do not meet, or a name that means no backend."""
 
 
-class UnsupportedPrimitive(AdjointError, NotImplementedError):
+class UnsupportedPrimitiveError(AdjointError, NotImplementedError):
     """A backend that cannot run a primitive."""
 
 

@@ -259,7 +259,7 @@ def _refusing(name: str) -> Record:
     """A record that says, where a derivative is asked for, that none was given."""
 
     def refuse(*_: Any) -> Any:
-        raise errors.UnsupportedPrimitive(
+        raise errors.UnsupportedPrimitiveError(
             f"the primitive {name!r} has no derivative: give derivative= to ad.primitive, {{}} where it is zero, or "
             "stop_gradient its operands"
         )

@@ -55,6 +55,10 @@ def _norm(norm: Any, name: str) -> str:
     return norm  # type: ignore[no-any-return]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def _place(axis: Any, x: Tensor[Any], name: str) -> int:
     if not x.ndim:
         raise errors.AxisError(f"{name}: a 0-d tensor has no axis to transform along")

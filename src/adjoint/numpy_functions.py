@@ -349,6 +349,12 @@ def logspace(
     return line if dtype is None else cast(line, dtypes.as_dtype(dtype))
 
 
+def inner(a: Any, b: Any) -> Any:
+    """The sums of products over the last axes, without a conjugate; with a 0-d one the product."""
+    x, y = creation.as_tensors(beside([a, b]), "inner")
+    return x * y if not x.ndim or not y.ndim else products.tensordot(x, y, axes=([-1], [-1]))
+
+
 def array_equiv(a1: Any, a2: Any) -> Any:
     x, y = creation.as_tensors(beside([a1, a2]), "array_equiv")
     try:

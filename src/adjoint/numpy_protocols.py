@@ -224,7 +224,7 @@ _FUNCTIONS: dict[Any, Function] = {
     np.where: _where,
     np.transpose: _transpose,
     np.dot: lambda a, b: products.dot(*beside([a, b])),
-    np.inner: lambda a, b: products.inner(*beside([a, b])),
+    np.inner: numpy_functions.inner,
     np.vdot: lambda a, b: products.vdot(*beside([a, b])),
     np.polyadd: lambda a1, a2: polynomials.polyadd(*beside([a1, a2])),
     np.polymul: lambda a1, a2: polynomials.polymul(*beside([a1, a2])),

@@ -14,7 +14,7 @@ from adjoint.backend import Array, Backend, Decorator
 from adjoint.devices import home
 from adjoint.dtypes import DType
 from adjoint.primitives import TABLE, Spec, result_spec
-from adjoint.tensor import Scalar, Tensor, bind, peek, same, wrap
+from adjoint.tensor import Scalar, Tensor, peek, same, wrap
 
 _new = object.__new__
 _BOOL = dtypes.bool
@@ -312,7 +312,9 @@ def explain(
         return error
     refused = type(error) is RuntimeError  # as PyTorch refuses dtypes, and by nothing else that has a type of its own
     if isinstance(error, NotImplementedError) or refused:
-        return errors.UnsupportedPrimitive(f"{device.leaf} cannot run the primitive {name!r} on {received}: {error}")
+        return errors.UnsupportedPrimitiveError(
+            f"{device.leaf} cannot run the primitive {name!r} on {received}: {error}"
+        )
     kinds: list[tuple[type[Exception], type[errors.AdjointError]]] = [
         (IndexError, errors.OutOfRangeError),
         (OverflowError, errors.RangeError),
@@ -431,16 +433,14 @@ _INFIX = {
     "lshift": "bitwise_left_shift",
     "rshift": "bitwise_right_shift",
 }
-bind(
-    {
-        **{f"__{short}__": _operator(name) for short, name in _INFIX.items()},
-        **{f"__r{short}__": _operator(name, reflected=True) for short, name in _INFIX.items()},
-        **{f"__i{short}__": _assigning(name) for short, name in _INFIX.items()},
-        **{f"__{compare.__name__}__": _operator(name) for name, compare in _COMPARISONS.items()},
-        "__pow__": _power,
-        "__neg__": lambda x: unary("negative", x),
-        "__abs__": lambda x: unary("abs", x),
-        "__invert__": lambda x: unary("bitwise_invert", x),
-        "__pos__": same,
-    }
-)
+OPERATORS: dict[str, Callable[..., Any]] = {
+    **{f"__{short}__": _operator(name) for short, name in _INFIX.items()},
+    **{f"__r{short}__": _operator(name, reflected=True) for short, name in _INFIX.items()},
+    **{f"__i{short}__": _assigning(name) for short, name in _INFIX.items()},
+    **{f"__{compare.__name__}__": _operator(name) for name, compare in _COMPARISONS.items()},
+    "__pow__": _power,
+    "__neg__": lambda x: unary("negative", x),
+    "__abs__": lambda x: unary("abs", x),
+    "__invert__": lambda x: unary("bitwise_invert", x),
+    "__pos__": same,
+}

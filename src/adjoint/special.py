@@ -80,6 +80,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def _real(x: object, name: str) -> Tensor[Any]:
     tensor = inexact(x, name)
     if tensor.dtype.kind == "c":

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 
-from adjoint import errors, trees
+from adjoint import errors
+from adjoint import tree as trees
 
 if TYPE_CHECKING:  # the class comes with `import adjoint`, and what computes when it is first used
     from adjoint.backend import Array, Backend
@@ -53,7 +54,20 @@ _METHODS = {
     "functions.products": "__matmul__ __rmatmul__ __imatmul__ matmul",
     "functions.reductions": "sum mean prod max min var std argmax argmin any all cumulative_sum cumulative_prod",
 }
-_BODIES = {name: module for module, names in _METHODS.items() for name in names.split()}
+
+
+def modules_of(table: Mapping[str, str]) -> dict[str, str]:
+    """The module of each name in a table of modules and their names. Raises TypeError for a name of two modules."""
+    found: dict[str, str] = {}
+    for module, names in table.items():
+        for name in names.split():
+            if name in found:
+                raise TypeError(f"{name}: {found[name]} and {module} have one")
+            found[name] = module
+    return found
+
+
+_BODIES = modules_of(_METHODS)
 
 
 class _Bound:
@@ -65,10 +79,11 @@ class _Bound:
 
     def __get__(self, x: Any, cls: Any = None) -> Any:
         name = self._name
-        module = import_module(f"adjoint.{_BODIES.get(name, 'operands')}")  # which binds the operators itself
         if name in _BODIES:
-            body = getattr(module, name)
-            setattr(Tensor, name, body if self._kind is None else self._kind(body))
+            body = getattr(import_module(f"adjoint.{_BODIES[name]}"), name)
+        else:
+            body = import_module("adjoint.operands").OPERATORS[name]
+        setattr(Tensor, name, body if self._kind is None else self._kind(body))
         return getattr(Tensor if x is None else x, name)
 
 
@@ -559,9 +574,3 @@ def refuse_ended(x: Tensor[Any], what: str) -> None:
 def same(x: Tensor[Any]) -> Tensor[Any]:
     """Another object with the same value: assignment to one does not change the other."""
     return wrap(x._array, x._device)
-
-
-def bind(functions: Mapping[str, Callable[..., Any]]) -> None:
-    """Give operators their bodies."""
-    for name, function in functions.items():
-        setattr(Tensor, name, function)

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint import dtypes, errors, trees
+from adjoint import dtypes, errors
+from adjoint import tree as trees
 from adjoint.backend import Backend
 from adjoint.decorators import autodiff
 from adjoint.decorators.autodiff import Autodiff
@@ -27,6 +28,11 @@ from adjoint.operands import lifted
 from adjoint.tensor import Tensor, wrap
 
 __all__ = ["check_grads", "trace_origins"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 Values = list[np.ndarray[Any, Any]]
 _MODES = ("reverse", "forward", "batched")

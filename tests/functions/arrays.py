@@ -414,8 +414,7 @@ FUNCTIONS |= {
 
 
 def _product(f: Any, d: Draw) -> Call:
-    last = ((2, 3), (4, 3)) if f is ad.inner else ((2, 3), (3, 4))
-    x, y = d.pick(((3,), (3,)), last, ((), (2,)), ((0,), (0,)), ((2, 2, 3), (3,)))
+    x, y = d.pick(((3,), (3,)), ((2, 3), (3, 4)), ((), (2,)), ((0,), (0,)), ((2, 2, 3), (3,)))
     if f is ad.vdot:
         x, y = d.pick(((3,), (3,)), ((2, 3), (3, 2)), ((), ()), ((0,), (0,)))
     return f, d.either(x), d.either(y)
@@ -446,7 +445,7 @@ def _polyfit(d: Draw) -> Call:
     )
 
 
-_each("dot inner vdot", _product)
+_each("dot vdot", _product)
 _each("nancumsum nancumprod", _running_without_nans)
 _each("polyadd polymul", _pairs)
 _each("polyder polyint", lambda f, d: ((lambda a, m=d.pick(1, 0, 2): f(a, m)), d.either((d.pick(3, 1),))))

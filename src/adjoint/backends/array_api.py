@@ -64,13 +64,22 @@ class ArrayAPI(Leaf):
         except (ValueError, TypeError, RuntimeError, AssertionError) as error:
             raise errors.DeviceError(f"{xp.__name__} has no device {errors.shown(device)}: {error}") from error
         self.xp: Any = namespace if device is None else _Placed(namespace, device)
-        self.name = f"array_api[{xp.__name__}]" if device is None else f"array_api[{xp.__name__}, {device}]"
         # the standard leaves open whether `xp.float32` is the very dtype that arrays show
         self._theirs = {ours: getattr(namespace, ours.name) for ours in _DTYPES if hasattr(namespace, ours.name)}
         self._ours = {self.xp.empty((0,), dtype=theirs).dtype: ours for ours, theirs in self._theirs.items()}
 
     def configuration(self) -> tuple[Any, ...]:
         return (self.module, self.device)
+
+    @functools.cached_property
+    def name(self) -> str:
+        if self.place is not None:  # the leaf of a library
+            return super().name
+        return (
+            f"array_api[{self.module.__name__}]"
+            if self.device is None
+            else f"array_api[{self.module.__name__}, {self.device}]"
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (type(self), self.module.__name__, self.device)

@@ -23,6 +23,8 @@ class CuPy(ArrayAPI):
     CuPy is not installed, or there is no such GPU.
     """
 
+    place = "index"
+
     def __init__(self, index: int = 0) -> None:
         cupy = needed("cupy", "cupy")
         if isinstance(index, bool) or not isinstance(index, int) or index < 0:
@@ -36,7 +38,6 @@ class CuPy(ArrayAPI):
         super().__init__(cupy, cupy.cuda.Device(index))
         self.cupy = cupy
         self.index = index
-        self.name = f"cupy:{index}"
 
     def configuration(self) -> tuple[Any, ...]:
         return (self.index,)

@@ -59,7 +59,7 @@ class Dask(Leaf):
         super().__init__()
         self.da = needed("dask.array", "dask")
         self.dask = needed("dask", "dask")
-        self.chunks = chunks
+        self.chunks = chunks.lower() if isinstance(chunks, str) else chunks  # "64MiB" as names have it
         try:
             if isinstance(chunks, bool) or not isinstance(chunks, (int, str)) or chunks in (0, -1):
                 raise ValueError("expected a positive integer or a string")
@@ -68,7 +68,6 @@ class Dask(Leaf):
             raise errors.DeviceError(
                 f"Dask: chunks are 'auto', a number of elements, or bytes such as '64MiB'; received {chunks!r}: {error}"
             ) from error
-        self.name = "dask" if chunks == "auto" else f"dask[chunks={chunks}]"
 
     def configuration(self) -> tuple[Any, ...]:
         return (self.chunks,)

@@ -41,16 +41,17 @@ class JAX(ArrayAPI):
     Tensor([1., 2.], dtype=float32, device=jax)
     """
 
+    place = "device"
+
     def __init__(self, device: str | None = None) -> None:
         Leaf.__init__(self)
         self.jax = needed("jax", "jax")
         self.module, self.device = self.jax.numpy, _device(self.jax, device)
-        self.name = "jax" if self.device is None else f"jax:{self.device.platform}:{self.device.id}"
         self.xp: Any = _Namespace(self.jax, self.device)
         import_module("adjoint.functions.pytrees").register(self.jax)  # by name, because functions stand above leaves
 
     def configuration(self) -> tuple[Any, ...]:
-        return () if self.device is None else (self.name.removeprefix("jax:"),)
+        return () if self.device is None else (f"{self.device.platform}:{self.device.id}",)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), self.configuration()
@@ -378,7 +379,7 @@ def _searchsorted(B: JAX, x: Array, values: Array, *, side: str) -> Array:
 
 def _nonzero(B: JAX, x: Array) -> Array:
     if B.traced(x):
-        raise errors.UnsupportedPrimitive(
+        raise errors.UnsupportedPrimitiveError(
             f"{B.name} cannot run the primitive 'nonzero' while JAX traces: how many places there are depends on the "
             "values; boolean masks need it too, and ad.where(mask, x, 0) does not"
         )

@@ -30,6 +30,8 @@ class Torch(ArrayAPI):
     Tensor([1., 2.], dtype=float32, device=torch:cpu)
     """
 
+    place = "device"
+
     def __init__(self, device: str = "cpu") -> None:
         torch = needed("torch", "torch")
         try:
@@ -40,7 +42,6 @@ class Torch(ArrayAPI):
             raise errors.DeviceError(f"Torch: no device {errors.shown(device)}: {why}") from error
         super().__init__(torch, place)
         self.torch = torch
-        self.name = f"torch:{place}"
 
     def configuration(self) -> tuple[Any, ...]:
         return (str(self.device),)

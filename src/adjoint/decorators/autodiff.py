@@ -88,9 +88,6 @@ class Autodiff(Decorator[J]):
         self.interned = not isinstance(checkpointing, Budget)  # which has a state
         self._policy = checkpointing if isinstance(checkpointing, Policy) else BALANCED if checkpointing else None
         self.strong_zero = strong_zero
-        options = [f"checkpointing={checkpointing}"] * (checkpointing is not None) + ["strong_zero"] * strong_zero
-        if options:
-            self.name = f"autodiff[{','.join(options)}]<{inner.name}>"
 
     def configuration(self) -> tuple[Any, ...]:
         return (self.inner, self.checkpointing, self.strong_zero)

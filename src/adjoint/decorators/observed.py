@@ -14,7 +14,7 @@ import threading
 import time
 import weakref
 from collections.abc import MutableMapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -84,11 +84,9 @@ class Checked(_Observed[J]):
         super().__init__(inner)
         options = {"shapes": shapes, "dtypes": dtypes, "finite": finite}
         for name, value in options.items():
-            if not isinstance(value, int) or value not in (0, 1):  # names of devices say 0
+            if not isinstance(value, bool):
                 raise errors.ArgumentError(f"Checked: {name} is True or False, received {errors.shown(value)}")
-        self.shapes, self.dtypes, self.finite = map(bool, options.values())
-        if off := ",".join(f"{name}=0" for name, value in options.items() if not value):
-            self.name = f"checked[{off}]<{inner.name}>"
+        self.shapes, self.dtypes, self.finite = shapes, dtypes, finite
         self.traces = True
         del vars(self)["weak"]  # numbers come as they are, and messages show them
 
@@ -280,13 +278,13 @@ class Profiled(_Observed[J]):
     [('backward', 2, 48), ('forward', 1, 24)]
     """
 
+    implied: ClassVar[dict[str, Any]] = {"number": 0}  # a name means the same backend each time
+
     def __init__(self, inner: J, number: int | None = None) -> None:
         super().__init__(inner)
         self.number = next(_numbers) if number is None else number
         if self.number.__class__ is not int or self.number < 0:
             raise errors.ArgumentError(f"Profiled: number is a natural number or None, received {errors.shown(number)}")
-        if self.number:
-            self.name = f"profiled[number={self.number}]<{inner.name}>"
         if not isinstance(inner, Leaf):
             del vars(self)["weak"]  # a leaf's form of a number is no array of other backends
         self._count = _counts.setdefault(self.number, _Count())

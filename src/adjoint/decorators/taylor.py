@@ -115,8 +115,6 @@ class Taylor(Decorator[J]):
             raise errors.ArgumentError(f"Taylor: the order is a whole number from 0, or None; received {order!r}")
         self.order = order
         self._on_demand: Taylor[J] = self if order is None else Taylor(inner)
-        if order is not None:
-            self.name = f"taylor[order={order}]<{inner.name}>"
 
     def configuration(self) -> tuple[Any, ...]:
         return (self.inner, self.order)

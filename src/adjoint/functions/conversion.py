@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from adjoint import errors, trees
+from adjoint import errors
+from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator, Leaf
 from adjoint.functions.gradients import Gradients
 from adjoint.tensor import Tensor, wrap

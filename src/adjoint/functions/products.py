@@ -126,17 +126,6 @@ def dot(x: Any, y: Any, /) -> Any:
     return matmul(x, y) if y.ndim == 1 or x.ndim <= 2 >= y.ndim else tensordot(x, y, axes=([-1], [-2]))
 
 
-def inner(x: Any, y: Any, /) -> Any:
-    """The sums of products over the last axes, without a conjugate; with a 0-d one the product. Errors as `tensordot`.
-
-    >>> import adjoint as ad
-    >>> ad.inner(ad.tensor([[1.0, 2.0], [0.0, 1.0]]), ad.tensor([3.0, 4.0])).tolist()
-    [11.0, 4.0]
-    """
-    x, y = as_tensors([x, y], "inner")
-    return x * y if not x.ndim or not y.ndim else tensordot(x, y, axes=([-1], [-1]))
-
-
 def vdot(x: Any, y: Any, /) -> Any:
     """The inner product of the flattened tensors, in which x is conjugated. Raises ShapeError for other sizes."""
     x, y = as_tensors([x, y], "vdot")

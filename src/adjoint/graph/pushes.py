@@ -41,7 +41,9 @@ def pushforward(primitive: Primitive, record: Record, inner: Any) -> Push | None
         return _product(primitive, record, inner)
     if isinstance(record, Linear):
         return _linear(primitive, record, inner)
-    raise errors.UnsupportedPrimitive(f"the record of {primitive.name} says no pushforward, and none follows from it")
+    raise errors.UnsupportedPrimitiveError(
+        f"the record of {primitive.name} says no pushforward, and none follows from it"
+    )
 
 
 def _picker(primitive: Primitive, needs: Sequence[str], inner: Any) -> Callable[..., Any]:

@@ -222,3 +222,7 @@ __all__ = [
     "triplet_margin_with_distance_loss",
     "unfold",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -49,10 +49,12 @@ RECORDS: dict[str, Record] = {
 
 
 def record_of(primitive: Primitive) -> Record:
-    """The record of a primitive; raises UnsupportedPrimitive where there is none."""
+    """The record of a primitive; raises UnsupportedPrimitiveError where there is none."""
     record = RECORDS.get(primitive.name)
     if record is None:
-        raise errors.UnsupportedPrimitive(f"{primitive.name} has no derivative record; give it one in adjoint.rules")
+        raise errors.UnsupportedPrimitiveError(
+            f"{primitive.name} has no derivative record; give it one in adjoint.rules"
+        )
     return record
 
 

@@ -12,3 +12,7 @@ from adjoint.scipy.fits import curve_fit
 from adjoint.scipy.searches import least_squares, minimize, root
 
 __all__ = ["curve_fit", "least_squares", "minimize", "root"]
+
+
+def __dir__() -> list[str]:
+    return __all__

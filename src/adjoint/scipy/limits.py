@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint import errors, trees
+from adjoint import errors
+from adjoint import tree as trees
 from adjoint.functions.products import vecdot
 from adjoint.operands import cast
 from adjoint.scipy.spaces import (

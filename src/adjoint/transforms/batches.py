@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint import errors, trees
+from adjoint import errors
+from adjoint import tree as trees
 from adjoint.backend import Array
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.devices import active, active_level

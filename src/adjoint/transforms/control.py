@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint import dtypes, errors, trees
+from adjoint import dtypes, errors
+from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import active_level, creating_on

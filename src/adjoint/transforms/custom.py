@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint import errors, trees
+from adjoint import errors
+from adjoint import tree as trees
 from adjoint.devices import active_level, default_device, observed_leaf
 from adjoint.operands import cast, lifted, meet
 from adjoint.tensor import Tensor, refuse_ended, same, wrap

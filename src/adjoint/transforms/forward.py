@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from adjoint import errors, trees
+from adjoint import errors
+from adjoint import tree as trees
 from adjoint.backend import RandomKey, replayed
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import active

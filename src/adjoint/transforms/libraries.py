@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from adjoint import trees
+from adjoint import tree as trees
 from adjoint.devices import active_level, foreign, home
 from adjoint.functions.conversion import native
 from adjoint.tensor import Tensor, wrap

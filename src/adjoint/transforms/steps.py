@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint import dtypes, errors, trees
+from adjoint import dtypes, errors
+from adjoint import tree as trees
 from adjoint.backend import Array, Backend, Decorator, RandomKey, replayed
 from adjoint.decorators.batched import Batched
 from adjoint.devices import active_level

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from adjoint import errors, trees
+from adjoint import errors
+from adjoint import tree as trees
 from adjoint.backend import Array
 from adjoint.decorators.taylor import Series, Taylor
 from adjoint.devices import active

@@ -44,7 +44,6 @@ class Reference(Leaf):
         if digits is not None and (isinstance(digits, bool) or not isinstance(digits, int) or digits < 1):
             raise errors.DeviceError(f"Reference: digits is a positive integer or None, received {digits!r}")
         self.digits = digits
-        self.name = "reference" if digits is None else f"reference[digits={digits}]"
         self.scalars = Scalars(digits)
 
     def configuration(self) -> tuple[Any, ...]:

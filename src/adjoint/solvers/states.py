@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint import dtypes, errors, trees
+from adjoint import dtypes, errors
+from adjoint import tree as trees
 from adjoint.backend import Backend
 from adjoint.decorators.dependence import Dependence
 from adjoint.devices import active_level, default_device

@@ -18,13 +18,13 @@ from adjoint import dtypes, errors
 from adjoint.functions.manipulation import concat, stack
 from adjoint.functions.products import vecdot
 from adjoint.operands import cast, lifted, meet, run
+from adjoint.solvers.states import Parameters, State, applied, filled, floats_of, of_dependence, settled
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.calls import Function, array_of
 from adjoint.transforms.forward import jvp
 from adjoint.transforms.levels import Rules, Tensors
 from adjoint.transforms.libraries import of_any_library
 from adjoint.transforms.reverse import vjp
-from adjoint.transforms.states import Parameters, State, applied, filled, floats_of, of_dependence, settled
 
 Vector = Tensor[Any]
 Slope = Callable[[Vector, Vector], Vector]  # of the state and the time

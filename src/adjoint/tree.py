@@ -1,4 +1,17 @@
-"""Pytrees: nested tuples, lists, dictionaries, dataclasses and registered types, flattened by optree."""
+"""Pytrees: nested tuples, lists, dictionaries, named tuples, dataclasses and registered types, flattened by optree.
+
+What is not one of them is a leaf: a tensor, an array, a number. None is an empty tree. Fields of dataclasses with
+`metadata={"static": True}` are no children, but belong to the structure. Other classes are registered with optree:
+
+>>> import optree
+>>> class Pair:
+...     def __init__(self, x, y):
+...         self.x, self.y = x, y
+>>> parts, build = lambda pair: ((pair.x, pair.y), None), lambda _, children: Pair(*children)
+>>> _ = optree.register_pytree_node(Pair, parts, build, namespace="adjoint")
+>>> leaves({"a": Pair(1.0, 2.0), "b": 3.0})
+[1.0, 2.0, 3.0]
+"""
 
 from __future__ import annotations
 
@@ -11,6 +24,13 @@ import numpy as np
 
 from adjoint import errors
 
+__all__ = ["flatten", "leaves", "map", "paths", "structure", "unflatten"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _NAMESPACE = "adjoint"
 _registering = threading.Lock()
 _known: set[type] = set()  # dataclasses that optree was told of
@@ -20,12 +40,14 @@ Build = Callable[[Sequence[Any]], Any]
 
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:
-    """The leaves of a tree in order, and its structure. Dataclasses are registered as they are met.
+    """The leaves of a tree, dictionaries in the order of their keys, and its structure.
 
-    Their fields with `metadata={"static": True}` are no children, but belong to the structure.
-
-    >>> flatten({"w": 1.0, "b": (2.0, None)})[0]
+    >>> import adjoint as ad
+    >>> leaves, structure = ad.tree.flatten({"w": 1.0, "b": (2.0, None)})
+    >>> leaves
     [2.0, 1.0]
+    >>> ad.tree.unflatten(structure, [20.0, 10.0])
+    {'w': 10.0, 'b': (20.0, None)}
     """
     cls = tree.__class__
     if cls in ATOMS:
@@ -85,12 +107,44 @@ def _register(cls: type) -> None:
 
 
 def unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
-    """The tree of a structure with these leaves."""
-    return structure.unflatten(leaves)
+    """The tree of a structure with these leaves. Raises ArgumentError for another number of leaves."""
+    try:
+        return structure.unflatten(leaves)
+    except ValueError:
+        if len(leaves) == structure.num_leaves:  # a class of the user's refused what it was given
+            raise
+        raise errors.ArgumentError(
+            f"unflatten: the structure {structure} has {structure.num_leaves} leaves, received {len(leaves)}"
+        ) from None
+
+
+def leaves(tree: Any) -> list[Any]:
+    """The leaves of a tree, in order.
+
+    >>> import adjoint as ad
+    >>> ad.tree.leaves([1.0, {"w": 2.0}, None])
+    [1.0, 2.0]
+    """
+    return flatten(tree)[0]
+
+
+def structure(tree: Any) -> Any:
+    """The structure of a tree: what is left without the leaves. Equal structures go together.
+
+    >>> import adjoint as ad
+    >>> ad.tree.structure([1.0, (2.0,)]) == ad.tree.structure(["a", ("b",)])
+    True
+    """
+    return flatten(tree)[1]
 
 
 def paths(structure: Any) -> list[str]:
-    """Where each leaf stands, as one would write it: `[0]['w']`; the root is an empty string."""
+    """Where each leaf of a structure stands, as one would write it; the root is an empty string.
+
+    >>> import adjoint as ad
+    >>> ad.tree.paths(ad.tree.structure([1.0, {"w": 2.0}]))
+    ['[0]', "[1]['w']"]
+    """
     return [accessor.codify("") for accessor in structure.accessors()]
 
 
@@ -108,7 +162,14 @@ def difference(found: Any, wanted: Any) -> str:
 
 
 def map(f: Callable[..., Any], tree: Any, *rest: Any) -> Any:
-    """The tree with `f` applied to each leaf, and to the leaves of further trees of the same structure."""
+    """The tree with `f` applied to each leaf, and to the leaves of further trees of the same structure.
+
+    Raises ArgumentError for a tree of another structure.
+
+    >>> import adjoint as ad
+    >>> ad.tree.map(lambda p, g: p - 0.5 * g, {"w": 1.0, "b": (2.0,)}, {"w": 1.0, "b": (4.0,)})
+    {'w': 0.5, 'b': (0.0,)}
+    """
     leaves, structure = flatten(tree)
     others = [flatten(other) for other in rest]
     for _, found in others:

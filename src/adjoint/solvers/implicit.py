@@ -1,0 +1,472 @@
+"""Solutions of inner problems: roots, fixed points and minima, differentiated by the implicit function theorem.
+
+Where F(x, theta) = 0 holds at the solution x, its derivative solves the linear system F_x dx = -F_theta dtheta: how
+the solution was found does not matter, and nothing of the search is kept. See Griewank and Walther, Evaluating
+Derivatives (2008), chapter 15; M. Blondel et al., Efficient and modular implicit differentiation (2022).
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from adjoint import errors
+from adjoint import tree as trees
+from adjoint.functions.elementwise import abs, isfinite, where
+from adjoint.functions.manipulation import stack
+from adjoint.functions.products import vecdot
+from adjoint.functions.reductions import all, max, sum
+from adjoint.linalg import solve, vector_norm
+from adjoint.operands import meet
+from adjoint.solvers.krylov import cg, everywhere, gmres
+from adjoint.solvers.states import Parameters, State, applied, filled, floats_of, of_dependence, settled
+from adjoint.tensor import Tensor, wrap
+from adjoint.transforms.calls import Function, array_of, to_numpy
+from adjoint.transforms.forward import jvp, linearize
+from adjoint.transforms.jacobians import jacobian
+from adjoint.transforms.levels import Rules, Tensors
+from adjoint.transforms.libraries import of_any_library
+from adjoint.transforms.reverse import grad, stop_gradient, value_and_grad, vjp
+
+DENSE = 500  # up to so many unknowns linear systems are solved with their matrices,
+_ENTRIES = 10_000_000  # unless those of a batch have more entries
+
+Vector = Tensor[Any]
+Residual = Callable[[Vector, Tensors], Vector]
+
+
+@of_any_library
+def root(
+    f: Function,
+    x0: Any,
+    *args: Any,
+    tol: float | None = None,
+    maxiter: int = 50,
+    solver: Function | None = None,
+) -> Any:
+    """The x with f(x, *args) = 0, differentiable by `args` and by the tensors that f closes over.
+
+    Parameters
+    ----------
+    f
+        A function of x and `args` whose result has the structure and the shapes of x.
+    x0
+        Where the search starts: a pytree of floating arrays. The derivative with respect to it is zero.
+    args
+        Pytrees of arrays.
+    tol
+        x is found when a whole Newton step changed its entries by less than the square root of `tol`, relatively:
+        such steps square the error. Where none does, as at zero, no entry of f may be larger than `tol` in the end.
+        None is 2e-12 for float64, 6e-6 for float32.
+    maxiter
+        How many steps there may be.
+    solver
+        Another way to find x: `solver(g, x0)` gives x, where g is f as a function of x alone. Both work on NumPy
+        arrays; it may be any Python, such as `lambda g, x0: scipy.optimize.root(g, x0).x`.
+
+    Returns
+    -------
+    pytree
+        As x0, tensors, or NumPy arrays where all that was given were such.
+
+    Notes
+    -----
+    Newton's method with a line search. With up to 500 unknowns its steps come from the whole Jacobian, with more from
+    products with it (GMRES). Derivatives of any order and in any mode are solutions of linear systems with the
+    Jacobian at x, again from the matrix or from products alone. In `vmap` a batch goes on until all examples are found.
+
+    Raises
+    ------
+    ConvergenceError
+        No solution within `maxiter` steps, or none of a derivative's system.
+    SingularError
+        The Jacobian at the solution has no inverse: there is no derivative. In a walk back this, and that a system was
+        not solved, are the cause of a BackwardError.
+    ArgumentError, ShapeError, DtypeError
+        x0 has no elements, or other than floating ones; f gives another structure, shape or kind.
+    TrackedError
+        f uses a tensor whose derivative would be lost: one that is neither an argument nor in f's closure.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> root_of = lambda a: ad.implicit.root(lambda x, a: x**2 - a, 1.0, a)
+    >>> root_of(2.0), ad.grad(root_of)(2.0)
+    (np.float64(1.41421356237...), np.float64(0.35355339059...))
+    """
+    problem = _Problem("root", f, x0, args, tol, maxiter, solver)
+    return problem.solution(problem.result, _newton, problem.result)
+
+
+@of_any_library
+def fixed_point(
+    f: Function,
+    x0: Any,
+    *args: Any,
+    tol: float | None = None,
+    maxiter: int = 1000,
+    solver: Function | None = None,
+) -> Any:
+    """The x with f(x, *args) = x, found by iterating f, differentiable by `args` and by what f closes over.
+
+    x is found where f changes no entry by more than `tol` times the largest entry, or times 1. Everything else is as
+    in `root`, which finds fixed points of functions that are no contractions: those are roots of f(x) - x.
+
+    >>> import adjoint as ad
+    >>> ad.implicit.fixed_point(lambda x: ad.cos(x), 1.0)
+    np.float64(0.7390851332...)
+    """
+    problem = _Problem("fixed_point", f, x0, args, tol, maxiter, solver)
+    return problem.solution(lambda x, theta: problem.result(x, theta) - x, _iterated, problem.result)
+
+
+@of_any_library
+def minimize(
+    f: Function,
+    x0: Any,
+    *args: Any,
+    tol: float | None = None,
+    maxiter: int = 200,
+    solver: Function | None = None,
+) -> Any:
+    """A local minimum x of a scalar f(x, *args), differentiable by `args` and by what f closes over.
+
+    f is twice differentiable, and x is found where the gradient by x is zero, in the sense of `root`. Newton's method
+    with conjugate gradients and a line search, algorithm 7.1 of J. Nocedal and S. Wright, Numerical Optimization
+    (2006), finds it; derivatives solve systems with the Hessian at x. Everything else is as in `root`.
+
+    >>> import adjoint as ad
+    >>> import numpy as np
+    >>> best = lambda a: ad.implicit.minimize(lambda x, a: ((x - a) ** 2).sum() + (x**4).sum(), np.zeros(2), a)
+    >>> best(np.array([0.0, 3.0]))
+    array([0., 1.])
+    >>> ad.jacobian(best)(np.array([0.0, 3.0])).round(6)
+    array([[1.      , 0.      ],
+           [0.      , 0.142857]])
+    """
+    problem = _Problem("minimize", f, x0, args, tol, maxiter, solver)
+
+    def gradient(x: Vector, theta: Tensors) -> Vector:
+        return grad(lambda x: problem.scalar(x, theta))(x)  # type: ignore[no-any-return]
+
+    return problem.solution(gradient, _newton_cg, problem.scalar, symmetric=True)
+
+
+class _Problem:
+    """What is to be solved, on vectors."""
+
+    def __init__(
+        self, name: str, f: Function, x0: Any, args: Any, tol: Any, maxiter: Any, solver: Function | None
+    ) -> None:
+        self.name, self.maxiter, self.solver = name, maxiter, solver
+        self.parameters = Parameters(name, f, args, x0)
+        self.state = State(name, "x0", x0, self.parameters.base)
+        eps = float(np.finfo(self.state.dtype).eps)
+        if tol is None:
+            tol = eps**0.75
+        if not isinstance(tol, (int, float, np.integer, np.floating)) or not tol > 0:
+            raise errors.ArgumentError(f"{name}: tol is a positive number, received {errors.shown(tol)}")
+        if not isinstance(maxiter, (int, np.integer)) or isinstance(maxiter, bool) or maxiter < 1:
+            raise errors.ArgumentError(f"{name}: maxiter is a positive integer, received {errors.shown(maxiter)}")
+        if solver is not None and not callable(solver):
+            raise errors.ArgumentTypeError(
+                f"{name}: solver is a function (g, x0) -> x, received {errors.shown(solver)}"
+            )
+        self.tol = float(tol)
+        self.linear = builtins.max(self.tol, eps ** (2 / 3))  # of systems: their residuals are no smaller, if rounded
+
+    def solution(
+        self, residual: Residual, search: Callable[..., Vector], function: Residual, *, symmetric: bool = False
+    ) -> Any:
+        """The solution for the caller. `function` is what was given, and what the search gets."""
+        rules = _Solution(self, residual, search, function, symmetric)
+        x = applied(rules, [stop_gradient(self.state.vector), *self.parameters.tensors])
+        return self.parameters.answer(self.state.unravel(x))
+
+    def result(self, x: Vector, theta: Tensors) -> Vector:
+        return self.state.ravel(self.parameters.call(theta, self.state.unravel(x)))
+
+    def scalar(self, x: Vector, theta: Tensors) -> Tensor[Any]:
+        out = self.parameters.call(theta, self.state.unravel(x))
+        if getattr(out, "shape", ()) != () or not isinstance(out, (Tensor, np.generic, int, float)):
+            what = f"a result of shape {out.shape}" if hasattr(out, "shape") else f"{type(out).__name__}"
+            raise errors.ShapeError(f"minimize: the function gives {what}, expected a scalar")
+        if not isinstance(out, Tensor):
+            out = wrap(array_of(out, x.device), x.device)
+        if out.dtype.kind != "f":
+            raise errors.DtypeError(f"minimize: the function gives {out.dtype}, expected a real floating result")
+        return out
+
+    def is_last(self, step: Vector, x: Vector) -> Tensor[Any]:
+        """Whether a step of Newton's method, which squares relative errors, leaves no more than tol; zeros aside."""
+        return all((abs(step) <= self.tol**0.5 * abs(x)) | (abs(step) <= self.tol * max(abs(x))))
+
+    def failed(self, count: int, sizes: Tensor[Any], found: Tensor[Any], what: str) -> errors.ConvergenceError:
+        """The error for examples that were not found."""
+        flags, values = (x.device.values_of(x._array) for x in (found, sizes))
+        flags, values = np.broadcast_arrays(flags, values)
+        worst = float(np.max(values[~flags]))
+        batch = f" for {np.sum(~flags)} of {flags.size} examples" if flags.ndim else ""
+        return errors.ConvergenceError(
+            f"{self.name}: not solved{batch} after {count} iterations: {what} is {worst:.3g}, and tol {self.tol:.3g}; "
+            "start nearer to the solution, allow more with maxiter, or ask for less with tol",
+            iterations=count,
+            residual=worst,
+        )
+
+
+# --- derivatives ---------------------------------------------------------------------------------
+
+
+class _Implicit(Rules):
+    """The vector y with residual(y, xs) = 0, as a function of the tensors xs."""
+
+    def __init__(self, problem: _Problem, f: Residual, symmetric: bool) -> None:
+        self.problem, self.f, self.symmetric = problem, f, symmetric
+        self.name = problem.name
+
+    def solve(self, xs: Tensors) -> Vector:
+        """y, of values without derivatives."""
+        raise NotImplementedError
+
+    def residual(self, y: Vector, xs: Tensors) -> Vector:
+        raise NotImplementedError
+
+    def linear(self, y: Vector, xs: Tensors, b: Vector, transposed: bool) -> Vector:
+        """The u of A u = b, where A is the derivative of the residual by y, or its transpose."""
+        raise NotImplementedError
+
+    def plain(self, xs: Tensors) -> Tensors:
+        return [self.solve(xs)]
+
+    def forward(self, xs: Tensors) -> tuple[Tensors, Any]:
+        y = applied(self, xs)
+        return [y], (y, xs)
+
+    def backward(self, saved: Any, cotangents: Tensors) -> Tensors:
+        y, xs = saved
+        u = self.linear(y, xs, cotangents[0], True)
+        _, pull = vjp(lambda *floats: self.residual(y, filled(xs, floats)), *floats_of(xs))
+        return filled(xs, pull(-u))
+
+    def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
+        y = applied(self, xs)
+        _, change = jvp(lambda *floats: self.residual(y, filled(xs, floats)), floats_of(xs), floats_of(tangents))
+        return [y], [self.linear(y, xs, -change, False)]
+
+
+class _Solution(_Implicit):
+    """The solution of the problem, as a function of [x0, *theta]."""
+
+    def __init__(
+        self, problem: _Problem, f: Residual, search: Callable[..., Vector], function: Residual, symmetric: bool
+    ) -> None:
+        super().__init__(problem, f, symmetric)
+        self.search, self.function = search, function
+
+    def solve(self, xs: Tensors) -> Vector:
+        x0, *theta = xs
+        device = meet(*xs)
+
+        def function(x: Vector) -> Vector:
+            out = self.function(x, theta)
+            return settled(out, device, self.name) if x.device is device else out
+
+        if self.problem.solver is not None:
+            return self._by_solver(function, x0)
+        with device.leaf.quiet():  # a line search may leave the domain of f
+            return self.search(self.problem, function, x0)
+
+    def _by_solver(self, function: Callable[[Vector], Vector], x0: Vector) -> Vector:
+        state, device = self.problem.state, x0.device
+
+        def g(tree: Any) -> Any:
+            leaves, _ = trees.flatten(tree)
+            out = function(state.ravel(tree, "what the solver calls it with"))
+            result = state.unravel(out) if out.ndim else out
+            if any([isinstance(x, Tensor) for x in leaves]):
+                return result
+            return trees.map(lambda x: to_numpy(x._array, x.device), result)
+
+        assert self.problem.solver is not None
+        start = trees.map(lambda x: to_numpy(x._array, x.device), state.unravel(x0))
+        x = state.ravel(self.problem.solver(g, start), "the solver's result")
+        if not everywhere(all(isfinite(x))):
+            raise errors.ConvergenceError(f"{self.name}: the solver's result is not finite")
+        return settled(x, device, self.name)
+
+    def batch(self, size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]] | None:
+        if self.problem.solver is None:
+            return None
+        ys = [applied(self, [x[i] if flag else x for x, flag in zip(xs, flags, strict=True)]) for i in range(size)]
+        return [stack(ys)], [True]
+
+    def residual(self, y: Vector, xs: Tensors) -> Vector:
+        return self.f(y, xs[1:])
+
+    def linear(self, y: Vector, xs: Tensors, b: Vector, transposed: bool) -> Vector:
+        return applied(_System(self.problem, self.f, self.symmetric, transposed), [y, *xs[1:], b])
+
+
+class _System(_Implicit):
+    """The u of A u = b as a function of [x, *theta, b], where A is the Jacobian of f at x, or its transpose."""
+
+    def __init__(self, problem: _Problem, f: Residual, symmetric: bool, transposed: bool) -> None:
+        super().__init__(problem, f, symmetric)
+        self.transposed = transposed and not symmetric
+
+    def solve(self, xs: Tensors) -> Vector:
+        x, *theta, b = xs
+        problem = self.problem
+        try:
+            u, found = _solved(
+                lambda x: self.f(x, theta), x, b, problem.linear, _most(x), self.symmetric, self.transposed
+            )
+        except errors.SingularError as error:
+            raise errors.SingularError(
+                f"{self.name}: the Jacobian at the solution is singular, so that the solution has no derivative"
+            ) from error
+        if not everywhere(found):
+            raise errors.ConvergenceError(
+                f"{self.name}: the linear system of the derivative was not solved in {_most(x)} iterations up to "
+                f"tol {problem.linear:.3g}: its matrix is close to singular"
+                + (", or x is no minimum" if self.symmetric else ""),
+                iterations=_most(x),
+            )
+        return u
+
+    def residual(self, y: Vector, xs: Tensors) -> Vector:
+        x, *theta, b = xs
+        if self.transposed:
+            return vjp(lambda x: self.f(x, theta), x)[1](y)[0] - b  # type: ignore[no-any-return]
+        return jvp(lambda x: self.f(x, theta), (x,), (y,))[1] - b  # type: ignore[no-any-return]
+
+    def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
+        if not of_dependence(tangents):
+            return super().push(xs, tangents)
+        y = applied(self, xs)
+        moved = y * 0  # the inverse of a matrix has no zeros to speak of
+        for t in floats_of(tangents):
+            moved = moved + sum(t.real).astype(y.dtype)
+        return [y], [moved]
+
+    def linear(self, y: Vector, xs: Tensors, b: Vector, transposed: bool) -> Vector:
+        return applied(_System(self.problem, self.f, self.symmetric, transposed ^ self.transposed), [*xs[:-1], b])
+
+
+def _solved(
+    f: Function, x: Vector, b: Vector, tol: float, maxiter: int, symmetric: bool = False, transposed: bool = False
+) -> tuple[Vector, Tensor[Any]]:
+    """The u of A u = b, and whether it was found; A is the Jacobian of f at x, or its transpose."""
+    entries = x.size * builtins.max(math.prod(v.device.bare(v._array).shape) for v in (x, b))
+    if x.size <= DENSE and entries <= _ENTRIES:
+        matrix = jacobian(f, mode="forward")(x)
+        u = solve(matrix.mT if transposed else matrix, b)
+        return u, all(isfinite(u))
+    if symmetric or transposed:
+        return (cg if symmetric else gmres)(_products(f, x), b, tol, maxiter)
+    return gmres(linearize(f, x)[1], b, tol, maxiter)
+
+
+def _most(x: Vector) -> int:
+    """How many iterations a linear system may take."""
+    return min(10 * x.size, 20_000)
+
+
+def _products(f: Function, x: Vector) -> Function:
+    """Products with the transpose of f's Jacobian at x."""
+    pullback = vjp(f, x)[1]
+    return lambda v: pullback(v)[0]
+
+
+# --- searches ------------------------------------------------------------------------------------
+
+
+def _newton(problem: _Problem, f: Function, x: Vector) -> Vector:
+    """A root by Newton's method, with steps that make |f| smaller; C. Kelley, Solving Nonlinear Equations (2003)."""
+    value = f(x)
+    found = max(abs(value)) == 0
+    count = 0
+    while count < problem.maxiter and not everywhere(found):
+        try:
+            step, _ = _solved(f, x, -value, problem.tol**0.5, _most(x))
+        except errors.SingularError as error:
+            raise errors.ConvergenceError(
+                f"root: the Jacobian is singular after {count} steps; start elsewhere, or give a solver",
+                iterations=count,
+            ) from error
+        count += 1
+        last = problem.is_last(step, x)
+        size = vector_norm(value)
+        moved, better = _searched(lambda x: vector_norm(f(x)), x, step, size, -size)
+        x = where(found, x, where(last, x + step, moved))
+        value = f(x)
+        found = found | last | (max(abs(value)) == 0)
+        if everywhere(found | ~better):  # those that are not found are stuck
+            break
+    found = found | (max(abs(value)) <= problem.tol)
+    if not everywhere(found):
+        raise problem.failed(count, max(abs(value)), found, "the largest entry of the function")
+    return x
+
+
+def _iterated(problem: _Problem, f: Function, x: Vector) -> Vector:
+    """A fixed point by iteration."""
+    value, count = f(x), 0
+    found = change = max(abs(value - x)) < 0  # none so far
+    while count < problem.maxiter and not everywhere(found):
+        count += 1
+        change = max(abs(value - x))
+        size = max(abs(x))
+        x = where(found, x, value)
+        found = found | (change <= problem.tol * where(size > 1, size, 1.0))
+        value = f(x)
+    if not everywhere(found):
+        raise problem.failed(count, change, found, "the largest change")
+    return x
+
+
+def _newton_cg(problem: _Problem, f: Function, x: Vector) -> Vector:
+    """A minimum by Newton's method with conjugate gradients, Nocedal and Wright (2006), algorithm 7.1."""
+    value, slope = value_and_grad(f)(x)
+    found = max(abs(slope)) == 0
+    count = 0
+    while count < problem.maxiter and not everywhere(found):
+        size = vector_norm(slope)
+        exact = where(size < 0.25, size**0.5, 0.5)
+        step, newton = cg(_products(grad(f), x), -slope, exact, _most(x))
+        count += 1
+        last = newton & problem.is_last(step, x)
+        moved, better = _searched(f, x, step, value, vecdot(slope, step))
+        x = where(found, x, where(last, x + step, moved))
+        value, slope = value_and_grad(f)(x)
+        found = found | last | (max(abs(slope)) == 0)
+        if everywhere(found | ~better):
+            break
+    found = found | (max(abs(slope)) <= problem.tol)
+    if not everywhere(found):
+        raise problem.failed(count, max(abs(slope)), found, "the largest entry of the gradient")
+    return x
+
+
+def _searched(
+    merit: Function, x: Vector, step: Vector, start: Tensor[Any], slope: Tensor[Any]
+) -> tuple[Vector, Tensor[Any]]:
+    """x + alpha step for the first alpha of 1, 1/2, 1/4, ... at which the merit falls, x if there is none; and if so.
+
+    It falls enough where it follows a small part of the slope (L. Armijo 1966), up to rounding.
+    """
+    slack = 10 * float(np.finfo(x.dtype).eps) * abs(start)
+    alpha, trial = start * 0 + 1, x + step
+    better = merit(trial) <= start + 1e-4 * slope + slack
+    for _ in range(40):
+        if everywhere(better):
+            break
+        alpha = where(better, alpha, alpha / 2)
+        trial = x + alpha * step
+        better = merit(trial) <= start + 1e-4 * alpha * slope + slack
+    return where(better, trial, x), better
