@@ -582,3 +582,11 @@ def test_what_closes_over_nothing() -> None:
     converted, _ = ad.closure_convert(make(ad.tensor(1.0), {"shift": ad.tensor(1.0)}), 1.0)
     with pytest.raises(ad.errors.ArgumentError, match="2 closed-over"):
         converted(ad.tensor(1.0))
+
+
+def test_a_tangent_of_each_example_of_a_result_that_they_share() -> None:
+    f = ad.custom_jvp(lambda x: ad.zeros(()))
+    f.defjvp(lambda primals, tangents: (ad.zeros((), dtype=tangents[0].dtype), tangents[0] * primals[0]))
+    x = np.array([1.0, 2.0])
+    np.testing.assert_array_equal(ad.jacobian(ad.vmap(f), mode="forward")(x), np.diag(x))
+    np.testing.assert_array_equal(ad.jvp(ad.vmap(lambda x: f(x) * 3), (x,), (x,))[1], 3 * x * x)

@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 from calls import DIFFERENTIABLE, RECORDED, arrays_of, call, is_finite, is_float, rounds, subsets
 from cases import CASES, Case
+from each import Each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from options import assert_same_under_options
 
 import adjoint as ad
 from adjoint.extend import _own as DECLARED
@@ -22,13 +24,6 @@ from adjoint.operands import run
 from adjoint.primitives import TABLE
 from adjoint.rules import RECORDS, Composed, Elementwise, names_of
 from adjoint.tensor import wrap
-
-LEVELS = {
-    "keep": lambda: ad.Autodiff(ad.NumPy()),
-    "balanced": lambda: ad.Autodiff(ad.NumPy(), checkpointing="balanced"),
-    "strong_zero": lambda: ad.Autodiff(ad.NumPy(), strong_zero=True),
-}
-every_level = pytest.mark.parametrize("level", LEVELS)
 
 LAYOUTS: dict[str, Callable[[Any], Any]] = {
     "C": lambda x: np.array(x, order="C"),
@@ -72,28 +67,46 @@ def test_elementwise_records_belong_to_elementwise_primitives() -> None:
 # --- numerically ---
 
 
-@every_level
-@pytest.mark.parametrize("name", DIFFERENTIABLE)
-def test_derivatives_of_every_case(name: str, level: str) -> None:
-    checked = 0
-    for case in CASES[name]:
-        operands = arrays_of(case)
-        if rounds(name, case) or not is_finite(name, case):
-            continue
-        for tracked in subsets(operands):
-            f = call(name, case, operands, tracked)
-            ad.testing.check_grads(f, tuple(operands[i] for i in tracked), device=LEVELS[level]())
-            checked += 1
-    assert checked
+def checked_cases(name: str) -> list[Case]:
+    """Those that have differences."""
+    return [
+        case
+        for case in CASES[name]
+        if any(map(is_float, arrays_of(case))) and not rounds(name, case) and is_finite(name, case)
+    ]
 
 
-@every_level
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
-@settings(max_examples=8)
+def test_derivatives_of_every_case(name: str) -> None:
+    """All choices of tracked operands at order 1; at order 2, where modes nest in four ways, all of them tracked."""
+    with Each() as each:
+        for case in checked_cases(name):
+            operands = arrays_of(case)
+            choices = subsets(operands)
+            for tracked in choices:
+                f, order = call(name, case, operands, tracked), 2 if tracked == choices[-1] else 1
+                with each(case, "operands", tracked):
+                    ad.testing.check_grads(f, tuple(operands[i] for i in tracked), order=order)
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_options_do_not_change_derivatives(name: str) -> None:
+    """Of every case, for all choices of tracked operands; at order 2 where all are."""
+    with Each() as each:
+        for case in checked_cases(name):
+            operands = arrays_of(case)
+            choices = subsets(operands)
+            for tracked in choices:
+                f, order = call(name, case, operands, tracked), 2 if tracked == choices[-1] else 1
+                with each(case, "operands", tracked):
+                    assert_same_under_options(f, [operands[i] for i in tracked], order)
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+@settings(max_examples=5)
 @given(data=st.data())
-def test_derivatives_at_other_values_and_layouts(name: str, level: str, data: Any) -> None:
-    cases = [c for c in CASES[name] if any(map(is_float, arrays_of(c))) and not rounds(name, c) and is_finite(name, c)]
-    case = data.draw(st.sampled_from(cases))
+def test_derivatives_at_other_values_and_layouts(name: str, data: Any) -> None:
+    case = data.draw(st.sampled_from(checked_cases(name)))
     rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
     operands = []
     for x in arrays_of(case):
@@ -101,9 +114,12 @@ def test_derivatives_at_other_values_and_layouts(name: str, level: str, data: An
             x = x + 0.02 * rng.uniform(-1, 1, x.shape) if name not in ("cholesky", "lu") else x
             x = LAYOUTS[data.draw(st.sampled_from(list(LAYOUTS)))](np.asarray(x))
         operands.append(x)
-    tracked = data.draw(st.sampled_from(subsets(operands)))
-    f = call(name, case, operands, tracked)
-    ad.testing.check_grads(f, tuple(operands[i] for i in tracked), device=LEVELS[level](), seed=int(rng.integers(1000)))
+    choices = subsets(operands)
+    tracked = data.draw(st.sampled_from(choices))
+    f, order = call(name, case, operands, tracked), 2 if tracked == choices[-1] else 1
+    values = [operands[i] for i in tracked]
+    ad.testing.check_grads(f, tuple(values), order=order, seed=int(rng.integers(1000)))
+    assert_same_under_options(f, values, order)
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)

@@ -12,7 +12,7 @@ from conftest import peer
 import adjoint as ad
 from adjoint.extend import _own
 from adjoint.primitives import TABLE
-from adjoint.rules import BATCHING, RECORDS, Linear
+from adjoint.rules import RECORDS, Linear
 
 scipy_special = peer("scipy.special")
 
@@ -24,7 +24,6 @@ def undeclared() -> Iterator[None]:
     yield
     for name in set(TABLE) - before:
         del TABLE[name], RECORDS[name]
-        BATCHING.pop(name, None)
         _own.discard(name)
         ad.backend.forget(name)
 

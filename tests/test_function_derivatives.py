@@ -12,6 +12,7 @@ import pytest
 from functions import BITWISE, EINSUMS, FUNCTIONS, OTHER, PLAIN, Draw
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from options import assert_same_under_options
 
 import adjoint as ad
 
@@ -54,7 +55,17 @@ def test_every_transform_is_in_a_test() -> None:
 @given(data=st.data())
 def test_derivatives(name: str, data: Any) -> None:
     f, *args = FUNCTIONS[name](Draw(data))
+    ad.testing.check_grads(f, tuple(args), order=1)
+    assert_same_under_options(f, args, 1)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@settings(max_examples=5)
+@given(data=st.data())
+def test_second_derivatives(name: str, data: Any) -> None:
+    f, *args = FUNCTIONS[name](Draw(data))
     ad.testing.check_grads(f, tuple(args))
+    assert_same_under_options(f, args)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -63,14 +74,6 @@ def test_derivatives(name: str, data: Any) -> None:
 def test_examples_together_are_as_alone(name: str, data: Any) -> None:
     f, *args = FUNCTIONS[name](Draw(data))
     ad.testing.check_grads(f, tuple(args), modes=("batched",))
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-@settings(max_examples=12)
-@given(data=st.data())
-def test_derivatives_under_balanced_checkpointing(name: str, data: Any) -> None:
-    f, *args = FUNCTIONS[name](Draw(data))
-    ad.testing.check_grads(f, tuple(args), device=ad.Autodiff(ad.NumPy(), checkpointing="balanced"))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -20,6 +20,7 @@ LAYERS = [
     {"tree"},
     {"dtypes"},
     {"primitives"},
+    {"concrete", "random_keys", "transfer"},
     {"backend"},
     {"rules"},
     {"backends"},

@@ -663,14 +663,14 @@ SIZES: list[tuple[str, list[tuple[int, ...]], tuple[int, ...], int]] = [
 def test_operations_are_estimated_by_kind(
     name: str, operands: list[tuple[int, ...]], result: tuple[int, ...], expected: int
 ) -> None:
-    assert flops(TABLE[name], operands, result) == expected
+    assert flops(TABLE[name], operands, result, {}) == expected
 
 
 def test_operations_of_fourier_transforms() -> None:
-    assert flops(TABLE["fft"], [(3, 8, 4)], (3, 8, 4), (1, 2)) == 5 * 96 * (3 + 2)
-    assert flops(TABLE["rfft"], [(3, 8)], (3, 5), 1) == 2.5 * 24 * 3
-    assert flops(TABLE["hfft"], [(3, 5)], (3, 8), 1) == 2.5 * 24 * 3
-    assert flops(TABLE["hfft"], [(3, 2)], (3, 2), 1) == 2.5 * 6
+    assert flops(TABLE["fft"], [(3, 8, 4)], (3, 8, 4), {"axis": (1, 2)}) == 5 * 96 * (3 + 2)
+    assert flops(TABLE["rfft"], [(3, 8)], (3, 5), {"axis": 1}) == 2.5 * 24 * 3
+    assert flops(TABLE["hfft"], [(3, 5)], (3, 8), {"axis": 1}) == 2.5 * 24 * 3
+    assert flops(TABLE["hfft"], [(3, 2)], (3, 2), {"axis": 1}) == 2.5 * 6
     p = ad.Profiled(ad.NumPy())
     ad.fft.fft(ad.fft.irfft(ad.fft.rfft(ad.ones(16, device=p), n=16), n=16))
     work = {row.primitive: row.flops for row in p.profile().rows}

@@ -167,8 +167,8 @@ def test_every_method_has_a_body() -> None:
     for name in before.split():
         found = getattr(ad.Tensor, name)
         body = found.fget if isinstance(found, property) else found
-        module = _BODIES.get(name)
-        assert body is (getattr(importlib.import_module(f"adjoint.{module}"), name) if module else OPERATORS[name])
+        module = importlib.import_module(f"adjoint.{_BODIES.get(name, 'operands')}")
+        assert body is (vars(module).get(name) or module.OPERATORS[name])
     assert not any(isinstance(method, _Bound) for method in vars(ad.Tensor).values())
 
 
@@ -221,7 +221,7 @@ def test_import_brings_few_modules() -> None:
     assert brought == "adjoint adjoint.errors adjoint.renamed adjoint.tensor adjoint.tree"
     gradient = f"import sys, adjoint as ad; ad.grad(lambda x: (x * x).sum())(ad.ones(3)); {ours}"
     used = python(gradient, eager=False).split()
-    assert len(used) < 90
+    assert len(used) < 100
     assert set(used).isdisjoint(f"adjoint.{name}" for name in "fft linalg nn random backends.array_api".split())
 
 

@@ -18,7 +18,7 @@ import adjoint as ad
 from adjoint import errors
 from adjoint.decorators.batched import Batch
 from adjoint.decorators.dependence import Dependent
-from adjoint.primitives import ARRAY
+from adjoint.primitives import ARRAY, ELEMENTWISE, TABLE
 from adjoint.tensor import wrap
 from adjoint.transforms.sparse import coloured, hessian_plan, jacobian_plan, star_coloured
 
@@ -87,11 +87,9 @@ def test_patterns_have_every_entry_that_is_not_zero(name: str) -> None:
 
 # derivatives that are zero at some points only, or that rounding makes zero; kernels that see nothing but padding
 NOT_TIGHT = set(
-    "absorbing_multiply attention attention_pullback ceil cholesky clip cofactor cofactor_pullback conv2d_weight "
-    "conv_weight copysign cummax cummin cumulative_prod floor floor_divide fmod hardswish hardtanh hinge imag "
-    "index_max index_min leaky_relu log_softmax log_softmax_pullback lstsq lu max maximum min minimum nanmax nanmin "
-    "nextafter pow prod qr relu relu_pullback remainder round sign softmax softmax_cross_entropy solve_triangular "
-    "sort standardize topk trunc where".split()
+    "attention attention_pullback cholesky cofactor cofactor_pullback conv2d_weight conv_weight cummax cummin "
+    "cumulative_prod index_max index_min log_softmax log_softmax_pullback lstsq lu max min nanmax nanmin prod qr "
+    "softmax softmax_cross_entropy solve_triangular sort standardize topk".split()
 )
 
 
@@ -100,7 +98,10 @@ def test_patterns_have_no_more_than_that(name: str) -> None:
     """Where derivatives are not zero by chance: windows of a convolution, rows of a product, places of an index."""
     for case, f, x in calls(name, only=0 if name.startswith("conv") else None):
         pattern = pattern_of(f, x)
-        np.testing.assert_array_equal(pattern, ad.jacobian(f)(x).reshape(pattern.shape) != 0, err_msg=str(case))
+        if TABLE[name].kind is ELEMENTWISE:  # at most the element at its own place; some slopes are zero
+            assert pattern.sum(axis=1).max(initial=0) <= 1, str(case)
+        else:
+            np.testing.assert_array_equal(pattern, ad.jacobian(f)(x).reshape(pattern.shape) != 0, err_msg=str(case))
 
 
 @pytest.mark.parametrize("name", sorted(set(RECORDED) - set(DIFFERENTIABLE)))

@@ -128,15 +128,15 @@ def default_device() -> Backend:
     """
     current = _current.get()
     while current is not None and current.ended:  # inherited by a task that outlived the transform
-        current = vars(current).get("_default")
+        current = None if current.entered is None else current.entered[1]
     return _of_the_process() if current is None else current
 
 
 def chosen_device() -> Backend:
     """The default device that the user set, also inside of transforms, which make their level the default."""
     current = _current.get()
-    while current is not None and "_default" in vars(current):
-        current = vars(current)["_default"]
+    while current is not None and current.entered is not None:
+        current = current.entered[1]
     return _of_the_process() if current is None else current
 
 
@@ -206,7 +206,7 @@ def active_level() -> Backend | None:
     """The level of the innermost transform that this context runs in, if there is one."""
     level = _active.get()
     while level is not None and level.ended:  # inherited by a task that outlived the transform
-        level = vars(level).get("_outer")
+        level = None if level.entered is None else level.entered[0]
     return level
 
 
@@ -218,13 +218,13 @@ class active:
 
     __slots__ = ("_creating", "_levels", "_running")
 
-    def __init__(self, level: Decorator[Any], *others: Decorator[Any]) -> None:
+    def __init__(self, level: Backend, *others: Backend) -> None:
         self._levels = (level, *others)
 
     def __enter__(self) -> None:
         outer, default = active_level(), _current.get()
         for level in self._levels:  # for a task that outlives the transform
-            vars(level).update(_outer=outer, _default=default)
+            level.enter(outer, default)
         self._running, self._creating = _active.set(self._levels[0]), _current.set(self._levels[0])
 
     def __exit__(

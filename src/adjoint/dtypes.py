@@ -91,6 +91,11 @@ def floating(dtype: DType) -> DType:
     return dtype if dtype.kind in "fc" else default_float
 
 
+def counting(dtype: DType) -> DType:
+    """The dtype itself, but the default integer for booleans."""
+    return default_int if dtype.kind == "b" else dtype
+
+
 def summing(dtype: DType) -> DType:
     """The dtype that elements are summed in: float32 for float16, whose sums soon overflow, else the same."""
     return float32 if dtype is float16 else dtype

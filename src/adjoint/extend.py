@@ -1,7 +1,8 @@
-"""Primitives of the user's own: a function of any array library, with derivative and batching rule."""
+"""Primitives of the user's own: a function of any array library, and all that a record can say of it."""
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 from collections.abc import Callable, Mapping
@@ -9,27 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from adjoint import dtypes, errors
+from adjoint import errors
 from adjoint.backend import Leaf, forget, living
 from adjoint.backends.numpy import NumPy
-from adjoint.decorators.batched import BY_KIND
 from adjoint.devices import kinds
+from adjoint.dtypes import DType, as_dtype, floating
 from adjoint.functions.creation import as_tensors
 from adjoint.graph.plans import picked
 from adjoint.operands import cast, run
-from adjoint.primitives import (
-    ELEMENTWISE,
-    KINDS,
-    LINALG,
-    STRUCTURAL,
-    TABLE,
-    Primitive,
-    Spec,
-    broadcast_shapes,
-    result_spec,
-    same_dtype,
-)
-from adjoint.rules import BATCHING, RECORDS, Composed, Custom, Elementwise, NotDifferentiable, Record, Rule, names_of
+from adjoint.primitives import ANY, ELEMENTWISE, KINDS, LINALG, TABLE, Accepted, Primitive, broadcast_shapes, same_dtype
+from adjoint.rules import RECORDS, Composed, Custom, Elementwise, NotDifferentiable, Record, names_of
+from adjoint.rules.batching import BatchingRule, along_axes, count_of, each_alone, in_stacks, one_of
+from adjoint.rules.sparsity import by_definition, everything
 
 Rules = Mapping[str, Callable[..., Any]]
 _own: set[str] = set()  # names that users declared, and may declare anew
@@ -38,9 +30,8 @@ _own: set[str] = set()  # names that users declared, and may declare anew
 class UserPrimitive:
     """A function of tensors that runs a primitive: what `ad.primitive` gives."""
 
-    def __init__(self, primitive: Primitive, document: str | None, differentiable: bool) -> None:
+    def __init__(self, primitive: Primitive, document: str | None) -> None:
         self.primitive = primitive
-        self.differentiable = differentiable
         self.__name__ = self.__qualname__ = primitive.name
         self.__doc__ = document
 
@@ -54,9 +45,8 @@ class UserPrimitive:
                 f"{name}: expected the parameters {self.primitive.parameters}, received {tuple(parameters)}"
             )
         tensors = as_tensors(list(operands), name)
-        if self.differentiable:
-            tensors = [cast(x, dtypes.floating(x.dtype)) for x in tensors]
-        return run(name, tensors, **parameters)
+        dtype = self.primitive.promoted(tensors[0].dtype)
+        return run(name, [cast(x, dtype) for x in tensors], **parameters)
 
     def __repr__(self) -> str:
         return f"<function of the primitive {self.primitive.name}>"
@@ -75,6 +65,13 @@ def primitive(
     pushforward: Callable[..., Any] | None = None,
     definition: Callable[..., Any] | None = None,
     batching: Callable[..., Any] | None = None,
+    sparsity: Callable[..., Any] | None = None,
+    taylor: Callable[..., Any] | None = None,
+    operations: Callable[..., Any] | None = None,
+    strong_zero: bool | None = None,
+    into: Callable[..., Any] | Mapping[type[Leaf] | str, Callable[..., Any]] | None = None,
+    accepts: str | None = None,
+    promotes: Callable[[Any], Any] | None = None,
 ) -> UserPrimitive:
     """Declare a primitive of your own, and get the function of tensors that runs it.
 
@@ -107,6 +104,26 @@ def primitive(
     batching
         `rule(B, primitive, values, flags, parameters)`, the result for all examples, where it does not follow from the
         kind: `flags` says which values have an axis of examples in front, and the result has it there.
+    sparsity
+        `rule(call)`, which elements of the input each element of the result depends on (adjoint.rules.sparsity says
+        how). Without it, elementwise ones depend element by element, those with a definition as that does, and all
+        others on all of their operands.
+    taylor
+        `rule(B, terms, out, **parameters)`, the next coefficient of the result's series (adjoint.rules.taylor says
+        how), where it is to be faster than what follows from the derivative.
+    operations
+        `rule(operands, result, parameters)`, the floating-point operations of a call, from shapes, for `ad.Profiled`.
+    strong_zero
+        True says that elementwise rules give zero for a zero cotangent as they are, also where the derivative is
+        infinite. Otherwise `Autodiff(strong_zero=True)` sees to it.
+    into
+        A function, or functions by leaf backend, like `implementation`, that may write the result into the memory of
+        the first operand, which nobody else uses. Rules run it as `B.<name>_into`. Reverse mode does so where no rule
+        needs that operand or the result.
+    accepts, promotes
+        The kinds of data types that operands may have, as NumPy's letters: some of "biufc", all by default; and a
+        function from the dtype in which operands meet to the one that they are converted to. By default integers and
+        booleans become float32 where there is a derivative, and stay what they are where there is none.
 
     Raises
     ------
@@ -132,8 +149,9 @@ def primitive(
         raise errors.ArgumentError(f"primitive: {name!r} is taken; choose another name")
     if kind not in KINDS:
         raise errors.ArgumentError(f"primitive {name}: a kind is one of {', '.join(KINDS)}; received {kind!r}")
-    functions = {"shape": shape, "dtype": dtype, "definition": definition, "batching": batching}
-    for option, function in functions.items():
+    functions = {"shape": shape, "dtype": dtype, "definition": definition, "promotes": promotes}
+    fields = {"batching": batching, "sparsity": sparsity, "taylor": taylor, "operations": operations}
+    for option, function in {**functions, **fields}.items():
         if function is not None and not callable(function):
             raise errors.ArgumentTypeError(
                 f"primitive {name}: {option} is a function, received {errors.shown(function)}"
@@ -143,6 +161,12 @@ def primitive(
             raise errors.ArgumentTypeError(
                 f"primitive {name}: {option} are names with spaces between, received {errors.shown(names)}"
             )
+    if strong_zero not in (None, True, False):
+        raise errors.ArgumentError(f"primitive {name}: strong_zero is True or False, received {strong_zero!r}")
+    if accepts is not None and (not isinstance(accepts, str) or not accepts or set(accepts) - set(_KINDS)):
+        raise errors.ArgumentError(
+            f"primitive {name}: accepts are letters of 'biufc', received {errors.shown(accepts)}"
+        )
     implementations = _implementations(name, implementation)
     first = next(iter(implementations.values()), definition)
     read_operands, read_parameters = _signature(name, first, skip=first is definition)
@@ -157,17 +181,38 @@ def primitive(
         parameters,
         shape=shape or (lambda *shapes, **_: broadcast_shapes(*shapes)),
         dtype=dtype or same_dtype,
+        accepts=ANY if accepts is None else Accepted(accepts, " or ".join(_KINDS[kind] for kind in accepts)),
+        promotes=_promoting(promotes) if promotes else floating if derivative or definition is not None else None,
     )
     made.implementations.update({leaf: _answering(made, function) for leaf, function in implementations.items()})
+    if into is not None:
+        made.into.update({leaf: _answering(made, function) for leaf, function in _implementations(name, into).items()})
     record = _record(made, derivative, pushforward, definition)
+    for field, value in {**fields, "strong_zero": strong_zero}.items():
+        if value is not None:
+            setattr(record, field, value)
+    if kind != ELEMENTWISE:  # what follows from the kinds of our own is more than is known of these
+        record.batching = _fitting(record.batching or _batching(made))
+        record.sparsity = record.sparsity or (by_definition if isinstance(record, Composed) else everything)
+    elif record.batching is not None:
+        record.batching = _fitting(record.batching)
     TABLE[name], RECORDS[name] = made, record
-    BATCHING.pop(name, None)
-    if batching is not None or kind != ELEMENTWISE:
-        BATCHING[name] = _fitting(batching or _batching(made))
     _own.add(name)
     forget(name)
-    differentiable = bool(derivative) or definition is not None
-    return UserPrimitive(made, getattr(first, "__doc__", None), differentiable)
+    return UserPrimitive(made, getattr(first, "__doc__", None))
+
+
+_KINDS = {
+    "b": "booleans",
+    "i": "integers",
+    "u": "unsigned integers",
+    "f": "real numbers",
+    "c": "complex numbers",
+}
+
+
+def _promoting(promotes: Callable[[Any], Any]) -> Callable[[DType], DType]:
+    return lambda dtype: as_dtype(promotes(dtype))
 
 
 def _implementations(name: str, given: Any) -> dict[Any, Callable[..., Any]]:
@@ -223,16 +268,18 @@ def _record(made: Primitive, derivative: Any, pushforward: Any, definition: Any)
     """The record, checked: a rule names an operand, and needs what there is."""
     record: Record
     if isinstance(derivative, Record):
-        record = derivative
+        record = copy.copy(derivative)
     elif definition is not None:
-        record = Composed(definition, pushforward=pushforward, **dict(derivative or {}))
+        record = Composed(definition, pushforward=pushforward)
+        record.rules.update(derivative or {})
     elif derivative is None:
         record = _refusing(made.name)
     elif derivative == {}:
         record = NotDifferentiable()
     elif isinstance(derivative, Mapping):
         simple = made.kind == ELEMENTWISE and pushforward is None
-        record = Elementwise(**derivative) if simple else Custom(pushforward=pushforward, **derivative)
+        record = Elementwise() if simple else Custom(pushforward=pushforward)
+        record.rules.update(derivative)
     else:
         raise errors.ArgumentTypeError(
             f"primitive {made.name}: derivative is a mapping from operands to rules, or a record; received "
@@ -270,42 +317,25 @@ def _refusing(name: str) -> Record:
     )
 
 
-def _batching(made: Primitive) -> Rule:
+def _batching(made: Primitive) -> BatchingRule:
     """The rule that follows from a primitive: in stacks, along an axis, or else one example after the other."""
     if made.kind is LINALG:
-        return BY_KIND[LINALG]
-    return _along_axis if "axis" in made.parameters else _each_alone
+        return in_stacks
+    return _along_axis if "axis" in made.parameters else each_alone
 
 
 def _along_axis(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
     axis = parameters["axis"]
     counted = [isinstance(i, int) for i in (axis if isinstance(axis, (tuple, list)) else [axis])]  # not None, say
-    return (BY_KIND[STRUCTURAL] if all(counted) else _each_alone)(B, primitive, values, flags, parameters)
+    return (along_axes if all(counted) else each_alone)(B, primitive, values, flags, parameters)
 
 
-def _each_alone(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
-    """Batching that is right for every primitive: one example after the other."""
-    size = _size(values, flags)
-    if not size:
-        specs = [Spec(shape, B.dtype_of(v)) for v, shape in zip(values, _one(values, flags), strict=True)]
-        blank = result_spec(primitive, specs, parameters)
-        return B.full(shape=(0, *blank.shape), value=0, dtype=blank.dtype)
-    answers = []
-    for i in range(size):
-        operands = [
-            B.index(v, key=(i, *[slice(0, n, 1) for n in v.shape[1:]])) if batched else v
-            for v, batched in zip(values, flags, strict=True)
-        ]
-        answers.append(B.expand_dims(B[primitive](*operands, **parameters), axis=(0,)))
-    return B.concat(*answers, axis=0)
-
-
-def _fitting(rule: Rule) -> Rule:
+def _fitting(rule: BatchingRule) -> BatchingRule:
     """The rule, whose results are those of all examples; raises ShapeError where they are not."""
 
     def checked(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
         out = rule(B, primitive, values, flags, parameters)
-        wanted = (_size(values, flags), *primitive.shape(*_one(values, flags), **parameters))
+        wanted = (count_of(values, flags), *primitive.shape(*one_of(values, flags), **parameters))
         if tuple(out.shape) != wanted:
             raise errors.ShapeError(
                 f"{primitive.name}: in a batch it gave shape {tuple(out.shape)}, expected {wanted}, examples first; "
@@ -314,12 +344,3 @@ def _fitting(rule: Rule) -> Rule:
         return out
 
     return checked
-
-
-def _size(values: list[Any], flags: list[bool]) -> int:
-    return next(v.shape[0] for v, batched in zip(values, flags, strict=True) if batched)  # type: ignore[no-any-return]
-
-
-def _one(values: list[Any], flags: list[bool]) -> list[tuple[int, ...]]:
-    """The shapes of one example; numbers have none."""
-    return [tuple(getattr(v, "shape", ()))[batched:] for v, batched in zip(values, flags, strict=True)]

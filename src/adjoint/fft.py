@@ -19,7 +19,7 @@ from adjoint.devices import device as find_device
 from adjoint.functions.creation import as_integer, as_number, as_shape, as_tensor, inexact, integers
 from adjoint.functions.manipulation import roll
 from adjoint.functions.reductions import as_axis, as_flag
-from adjoint.operands import cast, known, run
+from adjoint.operands import cast, deferred_check, run
 from adjoint.primitives.linalg import complex_dtype
 from adjoint.tensor import Axis, Tensor, wrap
 
@@ -589,12 +589,14 @@ def istft(
     if wanted < 1:
         raise errors.ArgumentError(f"istft: {count} frames of {n} elements, {hop} apart, hold no {wanted} elements")
     signal, total = signal[..., start : start + min(wanted, held)], total[start : start + min(wanted, held)]
-    bare = run("less_equal", (total, 1e-11))
-    missing = None if total.device.tracked(total._array) else known(bare)
-    if missing is not None and missing.any():
-        raise errors.ArgumentError(
-            "istft: elements that the windows of all frames leave out cannot be found again; take a smaller "
-            "hop_length, center=True, or a window without zeros at its ends"
+    if not total.device.tracked(total._array):
+        total = deferred_check(
+            total,
+            lambda values: ~(values <= 1e-11),
+            lambda _: errors.ArgumentError(
+                "istft: elements that the windows of all frames leave out cannot be found again; take a smaller "
+                "hop_length, center=True, or a window without zeros at its ends"
+            ),
         )
     out = signal / total
     return _sized(out, out.ndim - 1, wanted, "istft")

@@ -11,38 +11,19 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend, Decorator
+from adjoint.concrete import Check, Lazy, collecting
 from adjoint.devices import home
 from adjoint.dtypes import DType
-from adjoint.primitives import TABLE, Spec, result_spec
+from adjoint.primitives import ANY, CAST, TABLE, Spec, result_spec
 from adjoint.tensor import Scalar, Tensor, peek, same, wrap
 
 _new = object.__new__
 _BOOL = dtypes.bool
-# what integers are made float for, and booleans integers
-_FLOATING = frozenset("divide atan2 hypot logaddexp copysign nextafter".split())
-_NUMERIC = frozenset(
-    "add subtract multiply maximum minimum floor_divide remainder pow bitwise_left_shift bitwise_right_shift".split()
-)
-# what complex numbers have no answer to
-_ORDERED = frozenset("less less_equal greater greater_equal maximum minimum floor_divide remainder".split())
-# what has an answer for integers of any size
+# by Python's operator: what has an answer for integers of any size
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
-    "equal": operator.eq,
-    "not_equal": operator.ne,
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
+    compare.__name__: compare
+    for compare in (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
 }
-_LOGIC = frozenset("logical_and logical_or logical_xor".split())
-# the kinds of data types that some take, and how errors call them
-_TAKES = {
-    "negative": ("iufc", "numbers; of booleans there is ~"),
-    **dict.fromkeys("bitwise_and bitwise_or bitwise_xor bitwise_invert".split(), ("biu", "integers or booleans")),
-    **dict.fromkeys("bitwise_left_shift bitwise_right_shift".split(), ("iu", "integers")),
-    **dict.fromkeys("atan2 hypot logaddexp copysign nextafter".split(), ("f", "real numbers")),
-}
-_ROUNDING = frozenset("abs floor ceil trunc round".split())  # which leave booleans as they are
 
 
 def meet(*tensors: Tensor[Any]) -> Backend:
@@ -68,7 +49,7 @@ def _meet_as_constants(tensors: Sequence[Tensor[Any]]) -> Backend:
     """A transform's level takes in constants of any level: nothing is lost with what is theirs."""
     devices = {id(x._device): x._device for x in tensors}.values()
     for top in devices:
-        if top.template is not top and all(grounded(x._array, x._device, top) is not None for x in tensors):
+        if top.is_fresh and all(grounded(x._array, x._device, top) is not None for x in tensors):
             return top
     raise _apart(list(devices))
 
@@ -132,7 +113,7 @@ def weak(value: Any) -> TypeGuard[complex]:
 
 def cast(x: Tensor[Any], dtype: DType) -> Tensor[Any]:
     """The tensor in this dtype; differentiable."""
-    return x if x._dtype is dtype else run("astype", (x,), dtype=dtype)
+    return x if x._dtype is dtype else run(CAST.name, (x,), dtype=dtype)
 
 
 def binary(name: str, x: Any, y: Any) -> Any:
@@ -149,7 +130,8 @@ def binary(name: str, x: Any, y: Any) -> Any:
             value = operand(value, other, name)
         pair.append(value)
     x, y = pair
-    if name in _LOGIC:  # all that counts of a number is whether it is zero, and numbers may be of any size
+    primitive = TABLE[name]
+    if primitive.truth:  # numbers may be of any size
         x, y = (int(v != 0) if weak(v) and not isinstance(v, bool) else v for v in pair)
     if not isinstance(x, Tensor):
         if not isinstance(y, Tensor):
@@ -162,22 +144,18 @@ def binary(name: str, x: Any, y: Any) -> Any:
             dtype = dtypes.promote(x._dtype, y._dtype)
         except errors.DtypeError as error:
             raise errors.DtypeError(f"{name}: {error}") from None
-    if dtype.kind == "c" and name in _ORDERED:
-        raise errors.DtypeError(f"{name}: expected real numbers, received {dtype}; take abs, real or imag")
-    if name in _FLOATING:
-        dtype = dtypes.floating(dtype)
-    elif name in _NUMERIC and dtype.kind == "b":
-        dtype = dtypes.default_int
-    _check_kind(name, dtype)
+    dtype = primitive.promoted(dtype)
     try:
         pair = [cast(v, dtype) if isinstance(v, Tensor) else fitting(v, dtype, name) for v in (x, y)]
     except errors.RangeError:
-        if name not in _COMPARISONS:
+        compare = _COMPARISONS.get(primitive.operator)
+        if compare is None:
             raise
         # every element stands to an integer outside the dtype as zero does
-        answer = _COMPARISONS[name](*[0 if isinstance(v, Tensor) else v for v in (x, y)])
+        answer = compare(*[0 if isinstance(v, Tensor) else v for v in (x, y)])
         tensor = x if isinstance(x, Tensor) else y
-        return run("equal" if answer else "not_equal", (tensor, tensor))
+        device = tensor._device
+        return wrap((device.equal if answer else device.not_equal)(tensor._array, tensor._array), device)
     return run(name, pair)
 
 
@@ -192,7 +170,8 @@ def foreign(value: Any, like: Tensor[Any], name: str) -> Any:
             f"{name}: an array on {leaf} meets a tensor on {like._device}; move the tensor with "
             f"to_device({leaf.name!r}), or take the array over with ad.asarray(array, device={like._device.name!r})"
         )
-    if name in ("equal", "not_equal") or type(value).__module__ not in ("builtins", "array", "collections"):
+    compare = _COMPARISONS.get(TABLE[name].operator)
+    if compare in (operator.eq, operator.ne) or type(value).__module__ not in ("builtins", "array", "collections"):
         return NotImplemented
     raise errors.DtypeError(
         f"{name}: expected a tensor, an array or a number, received {reprlib.repr(value)} of type "
@@ -212,51 +191,62 @@ def fitting(scalar: Any, dtype: DType, name: str) -> Any:
     return scalar
 
 
-def knows(x: Tensor[Any]) -> bool:
-    """Whether there are values to look at: not where a library computes them later."""
-    return x._device.knows(x._array)
+def is_concrete(x: Tensor[Any]) -> bool:
+    """Whether there are values, without computing any: not where a library computes them later."""
+    return x._device.is_concrete(x._array)
 
 
-def known(x: Tensor[Any]) -> np.ndarray[Any, Any] | None:
-    """All values, of a batch those of every example, for checks; None where a library has not computed them yet."""
-    return x._device.values_of(x._array) if knows(x) else None
+def concrete_values(x: Any, name: str) -> np.ndarray[Any, Any]:
+    """All values of a tensor, of a batch those of every example; an array of anything else.
 
-
-def at_hand(x: Tensor[Any]) -> np.ndarray[Any, Any] | None:
-    """All values where it costs nothing to look at them, to choose a shorter way: where the leaf is NumPy."""
-    return x._device.values_of(x._array) if x._device.leaf.name == "numpy" else None
-
-
-def nowhere_zero(x: Tensor[Any]) -> bool:
-    """Whether it is known at no cost that no element is zero."""
-    values = at_hand(x)
-    return values is not None and bool(values.all())
-
-
-def verified(
-    x: Tensor[Any], test: Callable[[np.ndarray[Any, Any]], bool], error: Callable[[np.ndarray[Any, Any]], Exception]
-) -> Tensor[Any]:
-    """The tensor, with values that pass a test: now, or when they are computed, each part of them.
-
-    Test and error may be sent to other processes: they hold no tensors.
+    For control flow, solvers, and what stands for parameters, such as a tensor of axes: nothing else looks at values.
+    A lazy leaf computes them. Raises TrackedError, with the `name` of what asked, on a leaf that has none.
     """
-    values = known(x)
-    if values is None:
-        return wrap(x._device.verified(x._array, test, error), x._device)
-    if values.size and not test(values):
-        raise error(values)
+    if not isinstance(x, Tensor):
+        return np.asarray(x)
+    device = x._device
+    leaf = device.leaf
+    if not isinstance(leaf, Lazy) and not device.is_concrete(x._array):
+        raise errors.TrackedError(
+            f"{name} asks for the values of a tensor of shape {x.shape}, and on {leaf} there are none before its "
+            "program runs: make it an argument that is no tensor, choose with ad.where or ad.cond, or compute it before"
+        )
+    return device.concrete_values(x._array)
+
+
+def deferred_check(
+    x: Tensor[Any], test: Callable[[Any], Any], error: Callable[[np.ndarray[Any, Any]], Exception]
+) -> Tensor[Any]:
+    """The tensor, of which all elements pass a test: now, or when they are computed, each part of them.
+
+    The test gives a boolean for each element, or for some of them, by operators and NumPy's functions: it is run on
+    arrays of NumPy's, or where a program is recorded on a tensor. Neither function holds tensors: lazy leaves send them
+    to other processes.
+    """
+    device, array = x._device, x._array
+    if device.is_concrete(array):
+        values = device.concrete_values(array)
+        if not np.all(test(values)):
+            raise error(values)
+        return x
+    leaf = device.leaf
+    if isinstance(leaf, Lazy):
+        return wrap(device.with_primal(array, lambda below: leaf.checked(below, test, error)), device)
+    checks = collecting()
+    if checks is not None:
+        bare = wrap(device.bare(array), leaf)
+        checks.append(Check(test(bare)._array, bare._array, error))
     return x
 
 
 def unary(name: str, x: Tensor[Any]) -> Tensor[Any]:
-    """An elementwise primitive of one operand that keeps the dtype, or is of its own."""
-    _check_kind(name, x._dtype)
-    return same(x) if name in _ROUNDING and x._dtype is _BOOL else run(name, (x,))
-
-
-def _check_kind(name: str, dtype: DType) -> None:
-    if name in _TAKES and dtype.kind not in _TAKES[name][0]:
-        raise errors.DtypeError(f"{name}: expected {_TAKES[name][1]}, received {dtype}; convert with astype")
+    """An elementwise primitive of one operand, with promotion."""
+    primitive = TABLE[name]
+    if x._dtype.kind not in primitive.direct:
+        x = cast(x, primitive.promoted(x._dtype))
+        if x._dtype.kind in primitive.identity:
+            return same(x)
+    return run(name, (x,))  # type: ignore[no-any-return]
 
 
 def run(name: str, operands: Sequence[Any], **parameters: Any) -> Any:
@@ -299,15 +289,8 @@ def explain(
         return found if str(found).startswith(name) else type(found)(f"{name}: {found}")
     received = ", ".join(f"{s.dtype} of shape {s.shape}" if isinstance(s, Spec) else repr(s) for s in specs)
     if isinstance(error, np.linalg.LinAlgError):
-        fault = "not positive definite" if name == "cholesky" else "singular"
-        if name.startswith(("eig", "svd", "pinv", "lstsq")):
-            return errors.SingularError(
-                f"{name}: no singular values or eigenvalues were found; received {received}; LAPACK finds none where "
-                "nan or inf stand among the elements, which ad.isfinite shows"
-            )
-        return errors.SingularError(
-            f"{name}: a matrix is {fault}; received {received}; a small multiple of the identity added to it may help"
-        )
+        fault, advice = TABLE[name].failure
+        return errors.SingularError(f"{name}: {fault}; received {received}; {advice}")
     if isinstance(error, errors.AdjointError):
         return error
     refused = type(error) is RuntimeError  # as PyTorch refuses dtypes, and by nothing else that has a type of its own
@@ -336,7 +319,7 @@ def refuse_leaf(x: Tensor[Any], what: str) -> None:
     The arguments of a transform's function do not matter to it as objects.
     """
     node = getattr(peek(x), "node", None)
-    if node is not None and node.parents == () and x._device.template is x._device:
+    if node is not None and node.parents == () and not x._device.is_fresh:
         raise errors.GraphError(
             f"{what} on a leaf tensor of shape {x.shape}: the graph answers for its value; w.with_value(v) gives a "
             "new leaf, w.detach() a constant that can be assigned to"
@@ -362,11 +345,12 @@ def change(x: Tensor[Any], value: Tensor[Any], what: str) -> None:
 # --- operators -----------------------------------------------------------------------------------
 
 
-def _operator(name: str, *, reflected: bool = False) -> Callable[..., Any]:
+def infix(name: str, *, reflected: bool = False) -> Callable[..., Any]:
     """The body of a binary operator: straight to the primitive where operands agree, else `binary`."""
-    comparison = TABLE[name].dtype(dtypes.float32) is not dtypes.float32
-    picky = name in _FLOATING | _NUMERIC | _ORDERED or name in _TAKES  # the dtype may have to change, or be refused
-    direct = "" if name in _TAKES else "f" if name in _ORDERED else "fc"
+    primitive = TABLE[name]
+    comparison = not primitive.keeps_dtype
+    picky = primitive.promotes is not None or primitive.accepts is not ANY  # the dtype may change, or be refused
+    direct = primitive.direct
 
     def body(self: Tensor[Any], other: Any) -> Any:
         backend, dtype = self._device, self._dtype
@@ -398,13 +382,7 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[..., Any]:
     return body
 
 
-def _power(x: Tensor[Any], exponent: Any) -> Any:
-    if exponent.__class__ in (int, float) and exponent == 2 and x._dtype.kind in "fc":
-        return unary("square", x)
-    return binary("pow", x, exponent)
-
-
-def _assigning(name: str) -> Callable[..., Any]:
+def assigning(name: str) -> Callable[..., Any]:
     """The body of `+=` and its like: the object gets the new value; shape, dtype and device stay."""
 
     def body(self: Tensor[Any], other: Any) -> Any:
@@ -419,28 +397,21 @@ def _assigning(name: str) -> Callable[..., Any]:
     return body
 
 
-_INFIX = {
-    "add": "add",
-    "sub": "subtract",
-    "mul": "multiply",
-    "truediv": "divide",
-    "floordiv": "floor_divide",
-    "mod": "remainder",
-    "pow": "pow",
-    "and": "bitwise_and",
-    "or": "bitwise_or",
-    "xor": "bitwise_xor",
-    "lshift": "bitwise_left_shift",
-    "rshift": "bitwise_right_shift",
-}
+def _methods(name: str, short: str) -> dict[str, Callable[..., Any]]:
+    """What Python calls for the operator of a primitive."""
+    if len(TABLE[name].operands) == 1:
+        return {f"__{short}__": lambda x: unary(name, x)}
+    if short in _COMPARISONS:
+        return {f"__{short}__": infix(name)}
+    return {f"__{short}__": infix(name), f"__r{short}__": infix(name, reflected=True), f"__i{short}__": assigning(name)}
+
+
 OPERATORS: dict[str, Callable[..., Any]] = {
-    **{f"__{short}__": _operator(name) for short, name in _INFIX.items()},
-    **{f"__r{short}__": _operator(name, reflected=True) for short, name in _INFIX.items()},
-    **{f"__i{short}__": _assigning(name) for short, name in _INFIX.items()},
-    **{f"__{compare.__name__}__": _operator(name) for name, compare in _COMPARISONS.items()},
-    "__pow__": _power,
-    "__neg__": lambda x: unary("negative", x),
-    "__abs__": lambda x: unary("abs", x),
-    "__invert__": lambda x: unary("bitwise_invert", x),
     "__pos__": same,
+    **{
+        method: body
+        for name, primitive in TABLE.items()
+        if primitive.operator
+        for method, body in _methods(name, primitive.operator).items()
+    },
 }

@@ -21,20 +21,16 @@ from adjoint.functions.elementwise import (
     exp,
     floor,
     isfinite,
-    isnan,
     less,
     log,
     log1p,
-    logical_and,
-    logical_not,
-    logical_or,
     where,
 )
 from adjoint.functions.elementwise import sign as sign_of
 from adjoint.functions.reductions import as_axes, as_axis, as_flag
 from adjoint.functions.reductions import max as largest
 from adjoint.functions.reductions import sum as total_of
-from adjoint.operands import cast, nowhere_zero, operand, run, weak
+from adjoint.operands import cast, concrete_values, operand, run, weak
 from adjoint.tensor import Axis, Tensor
 
 B = TypeVar("B", bound=Backend)
@@ -237,7 +233,7 @@ def polygamma(n: int | Numbers, x: Tensor[B], /) -> Tensor[B]:
     1.64493
     """
     try:
-        orders = np.asarray(n.numpy() if isinstance(n, Tensor) else n)
+        orders = concrete_values(n, "polygamma: a tensor of orders")
     except ValueError:
         raise errors.ArgumentError(f"polygamma: orders are whole numbers from 0, received {errors.shown(n)}") from None
     if orders.dtype.kind not in "iuf" or (orders < 0).any() or (orders != np.floor(orders)).any():
@@ -412,14 +408,6 @@ def logit(p: Tensor[B], /) -> Tensor[B]:
     return _one("logit", p, "logit")
 
 
-def _inside_log(x: Tensor[Any], y: Tensor[Any], pole: float) -> Tensor[Any]:
-    """y, and where x = 0 and the logarithm is not finite the number whose logarithm is 0."""
-    if nowhere_zero(x):
-        return y
-    inside = logical_or(logical_and(y > pole, isfinite(y)), isnan(y))
-    return where(logical_and(equal(x, 0.0), logical_not(inside)), pole + 1.0, y)
-
-
 def xlogy(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x log(y), and 0 for x = 0 whatever y is.
 
@@ -430,13 +418,13 @@ def xlogy(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     [0.0, 0.0]
     """
     a, b = _reals("xlogy", x, y)
-    return a * log(_inside_log(a, b, 0.0))
+    return a * log(run("inside_log", (b, a), pole=0.0))
 
 
 def xlog1py(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x log(1 + y), accurate for small y, and 0 for x = 0 whatever y is; the gradient is as for `xlogy`."""
     a, b = _reals("xlog1py", x, y)
-    return a * log1p(_inside_log(a, b, -1.0))
+    return a * log1p(run("inside_log", (b, a), pole=-1.0))
 
 
 def entr(x: Tensor[B], /) -> Tensor[B]:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -43,7 +43,9 @@ _METHODS = {
         "__dlpack_device__ __repr__ _repr_html_ __format__ __reduce__ __copy__ __deepcopy__"
     ),
     "functions.creation": "to_device astype",
-    "functions.elementwise": "clip abs sign round floor ceil sqrt square exp log sin cos tanh conj real imag",
+    "functions.elementwise": (
+        "__pow__ __rpow__ __ipow__ clip abs sign round floor ceil sqrt square exp log sin cos tanh conj real imag"
+    ),
     "functions.gradients": (
         "require_grad set_require_grad is_require_grad is_tracked with_value detach backward grad grad_remove "
         "grad_replace inner"
@@ -79,10 +81,8 @@ class _Bound:
 
     def __get__(self, x: Any, cls: Any = None) -> Any:
         name = self._name
-        if name in _BODIES:
-            body = getattr(import_module(f"adjoint.{_BODIES[name]}"), name)
-        else:
-            body = import_module("adjoint.operands").OPERATORS[name]
+        module = import_module(f"adjoint.{_BODIES.get(name, 'operands')}")
+        body = vars(module).get(name) or module.OPERATORS[name]
         setattr(Tensor, name, body if self._kind is None else self._kind(body))
         return getattr(Tensor if x is None else x, name)
 
@@ -464,19 +464,48 @@ class Tensor(Generic[B]):
     def with_value(self, value: Any) -> Tensor[B]: ...
     @bound
     def detach(self) -> Tensor[B]: ...
-    @bound
+    @overload
     def backward(
         self: Tensor[Autodiff[J]],
         cotangent: Any = None,
-        retain_graph: bool = False,
+        *,
+        retain_graph: bool | None = None,
+        create_graph: Literal[False] | None = None,
         wrt: Tensor[Autodiff[J]] | Sequence[Tensor[Autodiff[J]]] | None = None,
     ) -> Gradients[J]: ...
+    @overload
+    def backward(
+        self: Tensor[Autodiff[J]],
+        cotangent: Any = None,
+        *,
+        retain_graph: bool | None = None,
+        create_graph: Literal[True],
+        wrt: Tensor[Autodiff[J]] | Sequence[Tensor[Autodiff[J]]] | None = None,
+    ) -> Gradients[Autodiff[J]]: ...
+    @overload
+    def backward(
+        self: Tensor[Autodiff[J]],
+        cotangent: Any = None,
+        *,
+        retain_graph: bool | None = None,
+        create_graph: bool | None,
+        wrt: Tensor[Autodiff[J]] | Sequence[Tensor[Autodiff[J]]] | None = None,
+    ) -> Gradients[Any]: ...
     @bound
-    def grad(self: Tensor[Autodiff[J]], grads: Gradients[J]) -> Tensor[J] | None: ...
+    def backward(
+        self: Any,
+        cotangent: Any = None,
+        *,
+        retain_graph: bool | None = None,
+        create_graph: bool | None = None,
+        wrt: Any = None,
+    ) -> Gradients[Any]: ...
     @bound
-    def grad_remove(self: Tensor[Autodiff[J]], grads: Gradients[J]) -> Tensor[J] | None: ...
+    def grad(self: Tensor[Autodiff[Any]], grads: Gradients[J]) -> Tensor[J] | None: ...
     @bound
-    def grad_replace(self: Tensor[Autodiff[J]], grads: Gradients[J], g: Any) -> None: ...
+    def grad_remove(self: Tensor[Autodiff[Any]], grads: Gradients[J]) -> Tensor[J] | None: ...
+    @bound
+    def grad_replace(self: Tensor[Autodiff[Any]], grads: Gradients[Any], g: Any) -> None: ...
     @bound
     def inner(self: Tensor[Autodiff[J]]) -> Tensor[J]: ...
 
@@ -497,7 +526,7 @@ def _only(x: Tensor[Any], name: str) -> Any:
         raise errors.DtypeError(f"{name}: expected a real number, received {x._dtype}; take .real, .imag or abs first")
     value = x.item()
     device = x.device
-    if device.template is not device and device.tracked(x._array):  # the level of a transform
+    if device.is_fresh and device.tracked(x._array):  # the level of a transform
         raise errors.TrackedError(
             f"{name}() inside a transform would lose the derivative silently; x.item() reads the value, and adjoint "
             "has the functions of math"

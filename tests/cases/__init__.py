@@ -1,6 +1,6 @@
 """Calls of every primitive, as data: the conformance suite runs them, and so do derivative checks."""
 
-from cases import arrays, core, linalg, networks, random, special, standard
+from cases import arrays, core, linalg, masks, networks, random, special, standard
 from cases.values import Case
 
 CASES: dict[str, list[Case]] = {
@@ -11,6 +11,7 @@ CASES: dict[str, list[Case]] = {
     **networks.CASES,
     **special.CASES,
     **random.CASES,
+    **masks.CASES,
 }
 
 __all__ = ["CASES", "Case"]

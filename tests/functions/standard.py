@@ -24,7 +24,6 @@ def _diff(d: Draw) -> Call:
 
 
 FUNCTIONS: dict[str, Callable[[Draw], Call]] = {
-    "hypot": lambda d: pair(ad.hypot, d, d.real, d.real),
     "copysign": lambda d: pair(ad.copysign, d, d.real, d.real),
     "nextafter": lambda d: pair(ad.nextafter, d, lambda s: d.between(s, 0.3, 0.9), lambda s: d.between(s, 1.2, 2.0)),
     "diff": _diff,

@@ -77,7 +77,15 @@ x.grad_replace(grads, grads[x] * 2)
 assert_type(x.inner(), ad.Tensor[ad.NumPy])
 loss.backward(ad.ones((), device=numpy), retain_graph=True, wrt=[x])
 assert_type(loss.backward(wrt=x), ad.Gradients[ad.NumPy])
-assert_type(loss.backward(None, True, [x]), ad.Gradients[ad.NumPy])
+assert_type(loss.backward(None, retain_graph=True, wrt=[x]), ad.Gradients[ad.NumPy])
+assert_type(loss.backward(create_graph=False), ad.Gradients[ad.NumPy])
+recorded = loss.backward(create_graph=True)
+assert_type(recorded, ad.Gradients[Single])
+assert_type(recorded[x], ad.Tensor[Single])
+assert_type(recorded * 2, ad.Gradients[Single])
+assert_type(x.grad(recorded), ad.Tensor[Single] | None)
+assert_type(recorded[x].sum().backward(), ad.Gradients[ad.NumPy])
+assert_type(recorded[x].sum().backward(create_graph=True)[x], ad.Tensor[Single])
 
 # --- levels nest ---
 

@@ -3,7 +3,7 @@
 from adjoint import errors
 from adjoint.backend import Implementation, Leaf
 from adjoint.primitives import Primitive
-from adjoint.rules import RECORDS, Composed
+from adjoint.rules import RECORDS
 
 
 def composed(leaf: Leaf, primitive: Primitive) -> Implementation:
@@ -11,11 +11,9 @@ def composed(leaf: Leaf, primitive: Primitive) -> Implementation:
 
     Raises UnsupportedPrimitiveError where there is none.
     """
-    for key in (leaf.name, *type(leaf).__mro__):
-        if key in primitive.implementations:
-            return primitive.implementations[key]
-    record = RECORDS.get(primitive.name)
-    if not isinstance(record, Composed):
+    if (given := leaf.given(primitive.implementations)) is not None:
+        return given
+    definition = getattr(RECORDS.get(primitive.name), "definition", None)
+    if definition is None:
         raise errors.UnsupportedPrimitiveError(f"{leaf.name} cannot run the primitive {primitive.name!r}")
-    definition = record.definition
     return lambda *operands, **parameters: definition(leaf, *operands, **parameters)

@@ -21,6 +21,7 @@ from adjoint.backends import composed, numpy
 from adjoint.backends.array_api import needed
 from adjoint.backends.numpy import NumPy
 from adjoint.backends.tasks import Added, Joined, Part, Picked, Places, Stacked, Task, Verified
+from adjoint.concrete import Fault, Lazy, Test
 from adjoint.primitives import (
     ARRAY,
     ELEMENTWISE,
@@ -41,7 +42,7 @@ _FRESH = 10_000  # labels from here on are of one array alone
 Labels = tuple[int | None, ...]  # an axis's number among those that stay in chunks, None for one that is needed whole
 
 
-class Dask(Leaf):
+class Dask(Lazy, Leaf):
     """Dask's arrays, in chunks: `"auto"`, a number of elements along each axis, or bytes such as `"64MiB"`.
 
     Chunks are those of what is made here; Dask's own arrays come in with theirs. Forward and backward only build a
@@ -125,10 +126,10 @@ class Dask(Leaf):
     def persisted(self, arrays: Sequence[Array]) -> list[Array]:
         return list(self.dask.persist(*arrays))
 
-    def knows(self, array: Array) -> bool:
+    def is_concrete(self, array: Array) -> bool:
         return False
 
-    def verified(self, array: Array, test: Callable[[Any], bool], error: Callable[[Any], Exception]) -> Array:
+    def checked(self, array: Array, test: Test, error: Fault) -> Array:
         labels = tuple(range(array.ndim))
         return self.blockwise(Verified(test, error), labels, [(array, labels)], array.dtype)
 
@@ -558,7 +559,7 @@ _REDUCED = frozenset("sum prod max min any all nanmax nanmin".split())
 # whose definition in other primitives leaves chunks as they are
 _DEFINED = frozenset(
     "softmax softmax_pullback log_softmax log_softmax_pullback vector_norm standardize normalize "
-    "normalize_pullback".split()
+    "normalize_pullback isin one_hot".split()
 )
 _WAYS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys("fft rfft hfft sort argsort topk cummax cummin windows take_along_axis".split(), _along),

@@ -21,13 +21,14 @@ from adjoint.backend import Array, Backend, Implementation, Leaf
 from adjoint.backends import array_api, matrices, special
 from adjoint.backends.array_api import ArrayAPI, labels_error, needed
 from adjoint.backends.numpy import random
+from adjoint.concrete import Staged
 from adjoint.primitives import ARRAY, DType, Key, Primitive, Shape, index_shape
 from adjoint.rules.windows import places
 
 _DTYPES = {dtype: dtype for dtype in dtypes.ALL}
 
 
-class JAX(ArrayAPI):
+class JAX(Staged, ArrayAPI):
     """JAX on one of its devices, `"cpu"`, `"gpu:1"`, or on those where its arrays are.
 
     Without a device arrays stay where JAX has put them, also those that are sharded over several devices. Functions of
@@ -65,16 +66,10 @@ class JAX(ArrayAPI):
         """Whether JAX traces one of them: it has no values then."""
         return any([isinstance(x, self.jax.core.Tracer) for x in arrays])
 
-    def knows(self, array: Array) -> bool:
+    def is_concrete(self, array: Array) -> bool:
         """Not of a tracer, a shape or whatever else JAX puts in the place of an array, or parts in other processes."""
         there = isinstance(array, self.jax.Array) and not isinstance(array, self.jax.core.Tracer)
         return there and bool(array.is_fully_addressable)
-
-    def verified(self, array: Array, test: Any, error: Any) -> Array:
-        return array  # a traced function raises no errors
-
-    def undecided(self, array: Array) -> bool:
-        return self.traced(array)
 
     def branch(self, index: Array, branches: Sequence[Callable[..., Any]], arrays: Sequence[Array]) -> list[Array]:
         return list(self.jax.lax.switch(index, branches, *arrays))
@@ -83,9 +78,6 @@ class JAX(ArrayAPI):
         self, goes: Callable[..., Array], step: Callable[..., Sequence[Array]], arrays: Sequence[Array]
     ) -> list[Array]:
         return self.jax.lax.while_loop(lambda xs: goes(*xs), lambda xs: list(step(*xs)), list(arrays))  # type: ignore[no-any-return]
-
-    def summary(self, array: Array) -> str | None:
-        return None if self.knows(array) else repr(array)
 
     def dtype(self, dtype: DType) -> Any:
         if self.jax.config.jax_enable_x64 or dtype not in (dtypes.float64, dtypes.complex128):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from adjoint import errors
-from adjoint.backend import Array, Backend, Decorator, Implementation, living, walking
+from adjoint.backend import Array, Backend, Decorator, Implementation, living, over_leaf, walking
 from adjoint.graph.nodes import (
     Key,
     Leaf,
@@ -29,10 +29,10 @@ from adjoint.graph.nodes import (
     var_of,
 )
 from adjoint.graph.origins import WRITTEN, Origin, made_from, traced
-from adjoint.graph.plans import Plan, absorbing, picked, puller, shape_of
+from adjoint.graph.plans import Above, Plan, absorbing, puller, shape_of
 from adjoint.graph.recipes import BALANCED, Budget, Kitchen, Policy, Recipe, depth, will_be_served
 from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, Primitive, function_named
-from adjoint.rules import Composed, Custom, Linear, NotDifferentiable, Record, names_of, record_of
+from adjoint.rules import Composed, NotDifferentiable, Record, names_of, record_of
 from adjoint.rules.structural import unbroadcast
 
 J = TypeVar("J", bound=Backend, covariant=True)
@@ -77,6 +77,8 @@ class Autodiff(Decorator[J]):
     >>> device.name, device is ad.Autodiff(ad.NumPy())
     ('autodiff<numpy>', True)
     """
+
+    differentiates = True
 
     def __init__(self, inner: J, checkpointing: str | Policy | None = None, strong_zero: bool = False) -> None:
         super().__init__(inner)
@@ -126,8 +128,8 @@ class Autodiff(Decorator[J]):
         if array.node is not None:
             out.node = node = Node()
             node.number = next(numbers)
-            pull = lambda g, _: (there.moved(g, here),)
-            node.plan = Plan(function_named("to_device"), "", pull, None, False, here, there)
+            pull = lambda B, g, _: (B.moved(g, over_leaf(B, here.leaf)),)
+            node.plan = Plan(function_named("to_device"), (), (0,), pull, self, source=source)
             node.saved = ()
             node.parents = (array.node,)
             node.walk = 0
@@ -176,11 +178,15 @@ class Autodiff(Decorator[J]):
         return traced(primitive.name, lifted) if self.traces_origins() else lifted
 
     def implement_into(self, primitive: Primitive) -> Implementation:
-        # sound because the rules of these keep neither the first operand nor the result
-        if primitive.name not in ("add", "index_add", "index_set"):
+        record = record_of(primitive)
+        if not record.reuses(primitive):
             return self[primitive]
         run = getattr(self.inner, primitive.name + "_into")
-        lifted = self._lift_any(primitive, run, record_of(primitive), again=False)
+        sources = self._written(primitive, record)
+        if sources:
+            lifted = self._lift_written(primitive, run, record, sources)
+        else:
+            lifted = self._lift_any(primitive, run, record, again=False)
         return traced(primitive.name, lifted) if self.traces_origins() else lifted
 
     def _lift(self, primitive: Primitive, run: Implementation, record: Record) -> Implementation:
@@ -188,11 +194,16 @@ class Autodiff(Decorator[J]):
             return _lift_constant(run)
         if isinstance(record, Composed) and not record.fused:
             return self._lift_composed(primitive, run, record)
-        sources = [i for i, name in enumerate(primitive.operands) if name in record.differentiable(primitive)]
-        simple = record.pullback is None and len(sources) <= 2 and "dtype" not in primitive.parameters
-        if simple and self.checkpointing is None:
+        sources = self._written(primitive, record)
+        if sources:
             return self._lift_written(primitive, run, record, sources)
         return self._lift_any(primitive, run, record, again=True)
+
+    def _written(self, primitive: Primitive, record: Record) -> list[int]:
+        """The differentiable operands of a primitive whose lift is written out; none where `_lift_any` serves."""
+        sources = [i for i, name in enumerate(primitive.operands) if name in record.differentiable(primitive)]
+        simple = record.pullback is None and len(sources) <= 2 and "dtype" not in primitive.parameters
+        return sources if simple and self.checkpointing is None else []
 
     def _lift_written(
         self, primitive: Primitive, run: Implementation, record: Record, sources: Sequence[int]
@@ -259,23 +270,20 @@ class Autodiff(Decorator[J]):
         return scope.pop("lifted")  # type: ignore[no-any-return]  # left there, the two would be a cycle
 
     def _plan(self, primitive: Primitive, record: Record, tracked: tuple[int, ...]) -> Plan:
-        inner = self.inner
+        cooks = self._policy is not None
         if record.pullback is not None:
             joint = record.pullback
-            saved = picked(primitive, names_of(joint, 3))
-            return Plan(
-                primitive, saved, lambda g, s: joint(inner, g, tracked, *s), None, self._policy is not None, inner
-            )
+            pull: Callable[[Any, Any, Any], Any] = lambda B, g, s: joint(B, g, tracked, *s)
+            return Plan(primitive, names_of(joint, 3), tracked, pull, self, cooks=cooks)
         rules = [record.rules[primitive.operands[i]] for i in tracked]
         needs = [names_of(rule, 2) for rule in rules]
-        constant_slope = type(record) in (Linear, Custom) or primitive.name == "absorbing_multiply"
-        if self.strong_zero and primitive.kind is ELEMENTWISE and not constant_slope:
+        if self.strong_zero and primitive.kind is ELEMENTWISE and not record.strong_zero:
             rules = [absorbing(rule) for rule in rules]
         add = record.accumulate
-        accumulate = None if add is None else lambda sink, g, s: add(inner, sink, g, *s)
-        pull = puller(rules, [len(names) for names in needs], inner)
-        saved = picked(primitive, [name for names in needs for name in names])
-        return Plan(primitive, saved, pull, accumulate, self._policy is not None, inner)
+        accumulate = None if add is None else lambda B, sink, g, s: add(B, sink, g, *s)
+        pull = puller(rules, [len(names) for names in needs])
+        names = [name for names in needs for name in names]
+        return Plan(primitive, names, tracked, pull, self, accumulate=accumulate, cooks=cooks)
 
     def _lift_source(self, run: Implementation) -> Implementation:
         """Creation and random numbers: constants, which a policy may have made again, from the same key."""
@@ -342,7 +350,7 @@ class Autodiff(Decorator[J]):
                 node.walk = 0
                 if primitive.results > 1:
                     node.shape = [value.shape for value in out]
-                    return tuple([self._result(node, i, value) for i, value in enumerate(out)])
+                    return self.results(node, out)
                 node.shape = out.shape
                 var = var_of(out, node)
             if recipe is not None:
@@ -350,6 +358,10 @@ class Autodiff(Decorator[J]):
             return var
 
         return lifted
+
+    def results(self, maker: Node, values: Sequence[Array]) -> tuple[Var, ...]:
+        """The results of a primitive that has several."""
+        return tuple([self._result(maker, i, value) for i, value in enumerate(values)])
 
     def _result(self, maker: Node, i: int, value: Array) -> Var:
         """One of several results: a node whose cotangent fills a slot of the maker's."""
@@ -368,25 +380,38 @@ class Autodiff(Decorator[J]):
     def record(
         self,
         name: str,
-        pull: Callable[[Sequence[Array | None]], Sequence[Array | None]],
+        pull: Callable[[Any, Sequence[Array | None], Sequence[Array], Sequence[Array]], Sequence[Array | None]],
         operands: Sequence[Var],
         values: Sequence[Array],
     ) -> list[Var]:
         """The results of a function that is no primitive, as one node.
 
-        `pull` takes the cotangents of the results, None for absent ones, and gives those of all operands.
+        `pull(B, cotangents, operands, results)` takes the cotangents of the results, None for absent ones, and gives
+        those of all operands, on the backend B: the inner one, or one above it, of which all these are arrays.
         """
-        tracked = [i for i, operand in enumerate(operands) if operand.node is not None]
+        tracked = tuple([i for i, operand in enumerate(operands) if operand.node is not None])
         node = Node()
         node.number = next(numbers)
-        node.plan = Plan(function_named(name), "", lambda g, pull: _chosen(pull(g), tracked), None, False, self.inner)
-        node.saved = pull
+        node.plan = plan = Plan(
+            function_named(name), (), tracked, lambda B, g, s: _chosen(s[0](B, g, s[1], s[2]), tracked), self
+        )
+        plan.roles = [None, (0,), "outs"]
+        node.saved = pull, tuple([operand.value for operand in operands]), tuple(values)
         node.parents = tuple([operands[i].node for i in tracked])  # type: ignore[misc]
         node.walk = 0
         node.shape = [value.shape for value in values]
         if self.traces_origins():
             node.origin = Origin(name, made_from(operands))
         return [self._result(node, i, value) for i, value in enumerate(values)]
+
+    def apply_custom(self, rules: Any, xs: list[Any]) -> list[Any]:
+        """One node for the function, whose pullback is its backward rule."""
+        if not any([self.varies(x._array) for x in xs]):
+            return rules.handed_on(xs, self)  # type: ignore[no-any-return]
+        if not rules.differentiates:
+            return rules.plain(xs)  # type: ignore[no-any-return]
+        values, pull = rules.pullback(rules.below(xs, self), self)
+        return [rules.tensor(var, self) for var in self.record(rules.name, pull, [x._array for x in xs], values)]
 
     # --- walking back ---
 
@@ -397,36 +422,48 @@ class Autodiff(Decorator[J]):
         *,
         retain_graph: bool = False,
         wrt: Sequence[Node] | None = None,
+        on: Backend | None = None,
     ) -> dict[Key, tuple[Node, Array]]:
         """The gradients of `root`, pulled back from `cotangent` (ones), by the key of their node.
 
-        Answers for every leaf that is reached, or for the nodes in `wrt`. The cotangent is an inner
-        array of the root's shape and dtype. Frees the graph unless `retain_graph`.
+        Answers for every leaf that is reached, or for the nodes in `wrt`. The cotangent has the root's shape and dtype.
+        Frees the graph unless `retain_graph`.
+
+        Cotangents are arrays of `on`, the inner backend if None, and rules run there. On this level itself they are
+        recorded, so that gradients have derivatives in turn; on `Batched(inner)` there are as many as its examples.
         """
-        return self.pull([(root, cotangent)], retain_graph=retain_graph, wrt=wrt)
+        return self.pull([(root, cotangent)], retain_graph=retain_graph, wrt=wrt, on=on)
 
     def pull(
-        self, roots: list[tuple[Var, Array]], *, retain_graph: bool = False, wrt: Sequence[Node] | None = None
+        self,
+        roots: list[tuple[Var, Array]],
+        *,
+        retain_graph: bool = False,
+        wrt: Sequence[Node] | None = None,
+        on: Backend | None = None,
     ) -> dict[Key, tuple[Node, Array]]:
         """`backward` from several roots at once, each tracked and with its cotangent. Empties the list."""
         token = walking.set(True)
         try:
-            return self._walk(roots, retain_graph, wrt)
+            return self._walk(roots, retain_graph, wrt, None if on is None or on is self.inner else Above(self, on))
         finally:
             walking.reset(token)
 
     def _walk(
-        self, roots: list[tuple[Var, Array]], retain_graph: bool, wrt: Sequence[Node] | None
+        self,
+        roots: list[tuple[Var, Array]],
+        retain_graph: bool,
+        wrt: Sequence[Node] | None,
+        above: Above | None,
     ) -> dict[Key, tuple[Node, Array]]:
-        inner = self.inner
-        cotangents = _start(roots, inner)
+        below: Any = self.inner if above is None else above.on
+        cotangents = _start(roots, below, self)
         nodes, edges = claim(list(cotangents), keep=retain_graph)
         needed = None if wrt is None else leading_to(set(wrt), nodes, edges)
         answers: dict[Key, tuple[Node, Array]] = {}
         owned: set[Node] = set()  # whose cotangent is a buffer that this walk allocated
         kitchen: Kitchen | None = None
-        add, add_into = inner.add, inner.add_into
-        below: Backend = inner
+        add, add_into = below.add, below.add_into
         take, held, next_node, next_edges = cotangents.pop, cotangents.get, nodes.pop, edges.pop
         node = nodes[-1]
         parents: tuple[Node, ...] = ()
@@ -438,13 +475,17 @@ class Autodiff(Decorator[J]):
                 g = take(node, None)
                 if g is None or needed is not None or node.__class__ is not Node:
                     if g is not None and (not parents if wrt is None else node in wrt):
-                        _answer(answers, node, g, _home(node, inner))
+                        _answer(answers, node, g, _home(node, self.inner) if above is None else above.home(node))
                     if g is None or not parents or (needed is not None and node not in needed):
                         if parents and not retain_graph:
                             node.saved = None
                         continue
                     if node.result is not None:
-                        cotangents.setdefault(parents[0], [None] * len(parents[0].shape))[node.result] = g
+                        slots = cotangents.setdefault(parents[0], [None] * len(parents[0].shape))
+                        known = slots[node.result]  # of another node for the same result: a recorded walk made it
+                        if known is not None:
+                            g = (_home(node, self.inner) if above is None else above.home(node)).add(known, g)
+                        slots[node.result] = g
                         continue
                 saved = node.saved
                 if not retain_graph:
@@ -452,13 +493,17 @@ class Autodiff(Decorator[J]):
                 elif saved is None:
                     raise errors.FreedGraphError(f"backward: another thread's walk used up {node.name!r} meanwhile")
                 plan = node.plan
-                if plan.below is not below:  # a graph may span devices
-                    below = plan.below
+                place = plan.below if above is None else above.source(plan)
+                if place is not below:  # a graph may span devices
+                    below = place
                     add, add_into = below.add, below.add_into
+                kept = saved
                 if plan.cooks:
                     kitchen = kitchen or Kitchen()
                     kitchen.clear(node.number)
                     saved = kitchen.serve(saved)
+                if above is not None:
+                    saved = above.revived(node, parents, kept, saved)
                 if plan.accumulate is not None:
                     (parent,) = parents
                     sink = take(parent, None)
@@ -466,11 +511,11 @@ class Autodiff(Decorator[J]):
                         sink = below.full(shape=tuple(parent.shape), value=0, dtype=below.dtype_of(g))
                     elif parent not in owned:
                         sink = add(sink, 0)
-                    cotangents[parent] = plan.accumulate(sink, g, saved)
+                    cotangents[parent] = plan.accumulate(below, sink, g, saved)
                     owned.add(parent)
                     continue
-                pulled = plan.pull(g, saved)
-                g = saved = None
+                pulled = plan.pull(below, g, saved)
+                g = saved = kept = None
                 i = 0
                 for parent in parents:  # faster than zip
                     c = pulled[i]
@@ -514,7 +559,7 @@ def _home(node: Node, inner: Backend) -> Backend:
     return node.plan.inner
 
 
-def _start(roots: list[tuple[Var, Array]], inner: Backend) -> dict[Node, Any]:
+def _start(roots: list[tuple[Var, Array]], inner: Backend, level: Backend) -> dict[Node, Any]:
     """The cotangents of the roots, conjugated, ones for None, by node. Empties the list: nothing else holds them."""
     cotangents: dict[Node, Any] = {}
     while roots:
@@ -522,7 +567,7 @@ def _start(roots: list[tuple[Var, Array]], inner: Backend) -> dict[Node, Any]:
         if root.node is None:
             raise errors.GraphError("backward: the root is a constant; ad.why(x, root) tells where the path is cut")
         if g is None:
-            g = inner.full(shape=tuple(root.shape), value=1, dtype=inner.dtype_of(root.value))
+            g = inner.full(shape=tuple(root.shape), value=1, dtype=level.dtype_of(root))
         elif inner.dtype_of(g).kind == "c":
             g = inner.conj(g)
         known = cotangents.get(root.node)

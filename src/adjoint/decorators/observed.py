@@ -22,6 +22,7 @@ from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator, Implementation, Leaf, walking
 from adjoint.graph.origins import Line
 from adjoint.primitives import ELEMENTWISE, LINALG, REDUCTION, Primitive, Shape, Spec, result_spec
+from adjoint.rules import RECORDS
 
 J = TypeVar("J", bound=Backend, covariant=True)
 
@@ -134,13 +135,13 @@ class Checked(_Observed[J]):
         if inner.dtype_of(result).kind not in "fc":
             return None
         finite = inner.isfinite(result)
-        if inner.values_of(inner.all(finite, axis=tuple(range(len(finite.shape))), keepdims=False)).all():
+        if inner.concrete_values(inner.all(finite, axis=tuple(range(len(finite.shape))), keepdims=False)).all():
             return None
         for sort in ("nan", "inf"):
             places = self._places(sort, result)
             if len(places) and not any(len(self._places(sort, x)) for x in inputs):
                 at = tuple(places[0].tolist())
-                value = f"gave {inner.values_of(result)[at]} at {at}, and no operand has {sort}"
+                value = f"gave {inner.concrete_values(result)[at]} at {at}, and no operand has {sort}"
                 return f"{value}; keep operands where it is finite, with ad.where or ad.clip, or pass finite=False"
         return None
 
@@ -150,7 +151,7 @@ class Checked(_Observed[J]):
             return np.argwhere(getattr(np, f"is{sort}")(x))
         if isinstance(x, np.dtype) or not hasattr(x, "shape") or self.inner.dtype_of(x).kind not in "fc":
             return ()
-        return np.argwhere(self.inner.values_of(getattr(self.inner, f"is{sort}")(x)))
+        return np.argwhere(self.inner.concrete_values(getattr(self.inner, f"is{sort}")(x)))
 
 
 def _told(primitive: Primitive, specs: Sequence[Any], parameters: dict[str, Any], fault: str) -> str:
@@ -168,45 +169,26 @@ _counts: weakref.WeakValueDictionary[int, _Count] = weakref.WeakValueDictionary(
 _profiled: weakref.WeakValueDictionary[tuple[Any, ...], Any] = weakref.WeakValueDictionary()
 
 
-def flops(primitive: Primitive, operands: Sequence[Shape], result: Shape, axis: int | tuple[int, ...] = ()) -> int:
-    """An estimate of a call's floating-point operations, from shapes, and for Fourier transforms the axes.
+def flops(primitive: Primitive, operands: Sequence[Shape], result: Shape, parameters: dict[str, Any]) -> int:
+    """An estimate of a call's floating-point operations, from shapes and parameters: what the record says, or the kind.
 
     Elementwise: one per element of the result. Reductions: one per element of the largest operand. Products and
     convolutions: a multiplication and an addition per term, also of the products in attention. Fourier transforms:
     5 n log2(n) for n complex numbers, half of it for real ones. Linear algebra: n^3 per n x n matrix. All else: none.
 
     >>> from adjoint.primitives import TABLE
-    >>> flops(TABLE["matmul"], [(2, 3), (3, 5)], (2, 5))
+    >>> flops(TABLE["matmul"], [(2, 3), (3, 5)], (2, 5), {})
     60
     """
-    size = math.prod
-    if primitive.name in ("fft", "rfft", "hfft"):
-        whole = max(operands[0], result)  # of half a spectrum and its real numbers those
-        levels = sum([math.log2(whole[i]) for i in ((axis,) if isinstance(axis, int) else axis)])
-        return round((5 if primitive.name == "fft" else 2.5) * size(whole) * levels)
+    record = RECORDS.get(primitive.name)
+    if record is not None and record.operations is not None:
+        return round(record.operations(operands, result, parameters))
     if primitive.kind is ELEMENTWISE:
-        return size(result)
+        return math.prod(result)
     if primitive.kind is REDUCTION:
-        return max(map(size, operands))
+        return max(map(math.prod, operands))
     if primitive.kind is LINALG:
-        return size(operands[0]) * size(operands[0][-1:])
-    match primitive.name:
-        case "matmul":
-            return 2 * size(result) * operands[0][-1]
-        case "conv":
-            return 2 * size(result) * size(operands[1][1:])
-        case "conv_input":
-            return 2 * size(operands[0]) * size(operands[1][1:])
-        case "conv_weight":
-            return 2 * size(operands[1]) * size(result[1:])
-        case "convolve":
-            return 2 * min(size(operands[0]), size(result)) * operands[1][-1]
-        case "attention":
-            q, k, v = operands[:3]
-            return 2 * size(q[:-1]) * k[-2] * (q[-1] + v[-1])
-        case "attention_pullback":  # the scores again, and a product for each operand of a product
-            q, k, v = operands[1:4]
-            return 2 * size(q[:-1]) * k[-2] * (3 * q[-1] + 2 * v[-1])
+        return math.prod(operands[0]) * math.prod(operands[0][-1:])
     return 0
 
 
@@ -254,7 +236,7 @@ class Profiled(_Observed[J]):
 
     What runs inside a walk back is counted as "backward", all else as "forward". Time is that until the call
     returns, which is short on libraries that compute later. Bytes are those of all arrays that go in and come out.
-    Operations are estimates, from the primitive's kind.
+    Operations are estimates, from the primitive's record or kind.
 
     Parameters
     ----------
@@ -311,7 +293,7 @@ class Profiled(_Observed[J]):
             arrays = self._specs([x for x in operands if hasattr(x, "shape")])
             results = self._specs(out if primitive.results > 1 else (out,))
             size = sum([math.prod(x.shape) * x.dtype.itemsize for x in (*arrays, *results)])
-            work = flops(primitive, [x.shape for x in arrays], results[0].shape, parameters.get("axis", ()))
+            work = flops(primitive, [x.shape for x in arrays], results[0].shape, parameters)
             key = primitive.name, _phase()
             with count.lock:
                 old = count.totals.get(key, (0, 0, 0, 0))

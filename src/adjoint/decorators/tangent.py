@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from adjoint.backend import Array, Backend, Decorator, Implementation
-from adjoint.graph.pushes import Push, defined, pushforward
+from adjoint.graph.pushes import Push, defined, or_zeros, pushforward
 from adjoint.primitives import CREATION, RANDOM, Primitive, Shape
 from adjoint.rules import record_of
 
@@ -42,6 +42,8 @@ class Tangent(Decorator[J]):
     tangent<numpy>
     """
 
+    differentiates = True
+
     def wrap(self, value: Array) -> Dual:
         return Dual(value, None)
 
@@ -51,14 +53,26 @@ class Tangent(Decorator[J]):
     def varies(self, array: Dual) -> bool:
         return array.tangent is not None
 
-    def behind(self, array: Dual, value: Array) -> Dual:
-        return array if self.varies(array) else super().behind(array, value)
-
-    def verified(self, array: Dual, test: Callable[[Any], bool], error: Callable[[Any], Exception]) -> Dual:
-        return array if self.varies(array) else super().verified(array, test, error)
+    def with_primal(self, array: Dual, f: Callable[[Array], Array]) -> Dual:
+        return Dual(self.inner.with_primal(array.value, f), array.tangent)
 
     def remade(self, array: Dual, f: Callable[[Array], Array]) -> Dual:
         return Dual(f(array.value), None if array.tangent is None else f(array.tangent))
+
+    def apply_custom(self, rules: Any, xs: list[Any]) -> list[Any]:
+        """The function and its tangents, as its rule pushes them forward."""
+        if not any([self.varies(x._array) for x in xs]):
+            return rules.handed_on(xs, self)  # type: ignore[no-any-return]
+        if not rules.differentiates:
+            return rules.plain(xs)  # type: ignore[no-any-return]
+        inner, below = self.inner, rules.below(xs, self)
+        tangents = [rules.tensor(or_zeros(inner, x._array.tangent, x._array.value), inner) for x in xs]
+        with rules.running_on(inner):
+            ys, moved = rules.push(below, tangents)
+        return [
+            rules.tensor(Dual(rules.lifted(y, inner), rules.lifted(t, inner) if t.dtype.kind in "fc" else None), self)
+            for y, t in zip(ys, moved, strict=True)
+        ]
 
     def implement(self, primitive: Primitive) -> Implementation:
         run = self.inner[primitive]

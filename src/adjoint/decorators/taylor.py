@@ -13,15 +13,15 @@ function's derivative is another function, as of sines and powers, each order br
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator, Implementation
-from adjoint.graph.pushes import defined, pushforward
+from adjoint.graph.pushes import defined, or_zeros, pushforward
 from adjoint.primitives import CREATION, RANDOM, Primitive, Shape
 from adjoint.rules import Bilinear, Linear, NotDifferentiable, Record, record_of
+from adjoint.rules.taylor import leibniz
 
 J = TypeVar("J", bound=Backend, covariant=True)
 
@@ -109,6 +109,8 @@ class Taylor(Decorator[J]):
     taylor<numpy>
     """
 
+    differentiates = True
+
     def __init__(self, inner: J, order: int | None = None) -> None:
         super().__init__(inner)
         if order is not None and (order.__class__ is not int or order < 0):
@@ -128,11 +130,8 @@ class Taylor(Decorator[J]):
     def varies(self, array: Series) -> bool:
         return varies(array)
 
-    def behind(self, array: Series, value: Array) -> Series:
-        return array if self.varies(array) else super().behind(array, value)
-
-    def verified(self, array: Series, test: Callable[[Any], bool], error: Callable[[Any], Exception]) -> Series:
-        return array if self.varies(array) else super().verified(array, test, error)
+    def with_primal(self, array: Series, f: Callable[[Array], Array]) -> Series:
+        return Series(self.inner.with_primal(array.value, f), array.terms, array.following)
 
     def remade(self, array: Series, f: Callable[[Array], Array]) -> Series:
         def each(term: Array | None) -> Array | None:
@@ -141,25 +140,47 @@ class Taylor(Decorator[J]):
         following = None if array.following is None else lambda k: each(array.term(k))
         return Series(f(array.value), [each(term) for term in array.terms], following)
 
+    def apply_custom(self, rules: Any, xs: list[Any]) -> list[Any]:
+        """The rule pushes the derivatives in t of the arguments, series of one order less, to those of the results."""
+        if not any([self.varies(x._array) for x in xs]):
+            return rules.handed_on(xs, self)  # type: ignore[no-any-return]
+        if not (rules.differentiates and rules.differs):
+            return rules.plain(xs)  # type: ignore[no-any-return]
+        inner, order = self.inner, self.order
+        assert order is not None  # what varies on a level without an order comes from rules, not from users
+        lower: Taylor[Any] = Taylor.fresh(inner, order - 1)
+        below, derivatives = [], []
+        for x in xs:
+            terms = [x._array.term(k) for k in range(order + 1)]
+            first = or_zeros(inner, terms[1], terms[0])
+            below.append(rules.tensor(Series(terms[0], terms[1:-1], None), lower))
+            derivatives.append(rules.tensor(Series(first, terms[2:], None), lower))
+        with rules.running_on(lower):
+            ys, moved = rules.push(below, derivatives)
+        answers = []
+        for y, t in zip(ys, moved, strict=True):
+            derivative: Series = rules.lifted(t, lower)
+            known = [derivative.term(k) for k in range(order)] if t.dtype.kind in "fc" else []
+            answers.append(rules.tensor(Series(rules.lifted(y, lower).value, known, None), self))
+        return answers
+
     def implement(self, primitive: Primitive) -> Implementation:
         run = self.inner[primitive]
         if primitive.kind in (CREATION, RANDOM) and not primitive.operands:
             return lambda **parameters: self.wrap(run(**parameters))
         record = record_of(primitive)
-        definition = defined(primitive, record)
+        definition = defined(primitive, record) if record.taylor is None else None
         return self._lift(primitive, run, None if definition else self._rule(primitive, record), definition)
 
     def _rule(self, primitive: Primitive, record: Record) -> Rule | None:
         if isinstance(record, NotDifferentiable):
             return None
+        if record.taylor is not None:
+            return _given(record.taylor, self.inner)
         if isinstance(record, Bilinear):
             return _product(primitive, record, self.inner)
         if isinstance(record, Linear):
             return _linear(primitive, record, self.inner)
-        if primitive.name in _QUOTIENTS:
-            return _quotient(primitive, self.inner)
-        if record.series is not None:
-            return _given(record.series, self.inner)
         return _from_derivative(primitive, record, self._on_demand)
 
     def _lift(
@@ -242,19 +263,6 @@ def _linear(primitive: Primitive, record: Record, B: Any) -> Rule:
     return rule
 
 
-def _leibniz(B: Any, product: Callable[[Any, Any], Any], x: Any, y: Any, k: int, orders: range) -> Any:
-    """The sum over `orders` m of (k over m) product(x_(k-m), y_m)."""
-    total = None
-    for m in orders:
-        left, right = _term(x, k - m), _term(y, m)
-        if left is not None and right is not None:
-            part = product(left, right)
-            if m not in (0, k):
-                part = B.multiply(part, math.comb(k, m))
-            total = part if total is None else B.add(total, part)
-    return total
-
-
 def _product(primitive: Primitive, record: Record, B: Any) -> Rule:
     run = B[primitive]
     left, right = [primitive.operands.index(name) for name in record.rules]
@@ -267,44 +275,26 @@ def _product(primitive: Primitive, record: Record, B: Any) -> Rule:
             factors[left], factors[right] = x, y
             return run(*factors, **parameters)
 
-        return [lambda k: _leibniz(B, product, operands[left], operands[right], k, range(k + 1))]
-
-    return rule
-
-
-# Which operand is divided, which divides, and the product that the result is a factor of. Their records would do too,
-# but need two more quotients for each one, so that work would grow exponentially with the order.
-_QUOTIENTS = {"divide": (0, 1, "multiply"), "solve": (1, 0, "matmul")}
-
-
-def _quotient(primitive: Primitive, B: Any) -> Rule:
-    """From divisor * out = dividend, by Leibniz, the highest coefficient of out."""
-    dividend, divisor, name = _QUOTIENTS[primitive.name]
-    run, product = B[primitive], getattr(B, name)
-
-    def rule(operands: Sequence[Any], results: Sequence[Series], parameters: dict[str, Any]) -> list[Following]:
-        x, y, out = operands[dividend], operands[divisor], results[0]
-
         def following(k: int) -> Any:
-            known = _leibniz(B, product, y, out, k, range(k))
-            rest = _term(x, k)
-            if known is not None:
-                rest = B.negative(known) if rest is None else B.subtract(rest, known)
-            if rest is None:
-                return None
-            pair = (rest, _value(y)) if divisor else (_value(y), rest)
-            return _broadcast(B, run(*pair), out)
+            x, y = [[_term(operands[i], m) for m in range(k + 1)] for i in (left, right)]
+            return leibniz(B, product, x, y, k, range(k + 1))
 
         return [following]
 
     return rule
 
 
-def _given(series: Callable[..., Any], B: Any) -> Rule:
-    """The record has the coefficients of a function of one operand."""
+def _given(taylor: Callable[..., Any], B: Any) -> Rule:
+    """The record says it."""
 
     def rule(operands: Sequence[Any], results: Sequence[Series], parameters: dict[str, Any]) -> list[Following]:
-        return [lambda k: series(B, [operands[0].term(m) for m in range(k + 1)], **parameters)]
+        out = results[0]
+
+        def following(k: int) -> Any:
+            terms = [[_term(o, m) for m in range(k + 1)] for o in operands]
+            return _broadcast(B, taylor(B, terms, [out.term(m) for m in range(k)], **parameters), out.value)
+
+        return [following]
 
     return rule
 

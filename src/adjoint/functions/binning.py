@@ -14,7 +14,7 @@ from adjoint.functions.elementwise import where
 from adjoint.functions.indexing import searchsorted
 from adjoint.functions.manipulation import flip, reshape
 from adjoint.functions.reductions import as_flag, max, min, sum
-from adjoint.operands import cast, known, operand, run, weak
+from adjoint.operands import cast, deferred_check, operand, run, weak
 from adjoint.primitives import ARRAY
 from adjoint.tensor import Tensor
 
@@ -166,10 +166,10 @@ def histogram(
 
 def _given(x: Tensor[Any], bins: Any) -> Tensor[Any]:
     edges = cast(_real_line(operand(bins, x, "histogram"), "histogram", "bounds").detach(), x.dtype)
-    rising = known(edges[1:] >= edges[:-1])
-    if edges.size < 2 or (rising is not None and not rising.all()):
-        raise errors.ArgumentError("histogram: expected at least two bounds, which increase")
-    return edges
+    wrong = lambda _: errors.ArgumentError("histogram: expected at least two bounds, which increase")
+    if edges.size < 2:
+        raise wrong(edges)
+    return deferred_check(edges, lambda values: values[..., 1:] >= values[..., :-1], wrong)
 
 
 def _bounds(x: Tensor[Any], count: int, range: Any) -> Tensor[Any]:
@@ -183,9 +183,8 @@ def _bounds(x: Tensor[Any], count: int, range: Any) -> Tensor[Any]:
         if len(bounds) != 2 or not bounds[0] <= bounds[1] or not np.isfinite(bounds).all():
             raise errors.ArgumentError(f"histogram: range is two finite bounds, the lower one first; received {range}")
     else:
-        bounds = [min(x), max(x)] if x.size else [0.0, 1.0]
-        if x.size and not all(np.isfinite(values).all() for v in bounds if (values := known(v)) is not None):
-            raise errors.ArgumentError("histogram: the values are not all finite, so give range=")
+        wrong = lambda _: errors.ArgumentError("histogram: the values are not all finite, so give range=")
+        bounds = [deferred_check(v, np.isfinite, wrong) for v in (min(x), max(x))] if x.size else [0.0, 1.0]
     low, high = (operand(np.asarray(v, x.dtype) if weak(v) else v, x, "histogram") for v in bounds)
     low, high = where(low == high, low - 0.5, low), where(low == high, high + 0.5, high)
     steps = made(x.device, "arange", start=0, stop=count + 1, step=1, dtype=x.dtype)

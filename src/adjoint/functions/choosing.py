@@ -15,6 +15,7 @@ from adjoint.functions.elementwise import where
 from adjoint.functions.reductions import all as every
 from adjoint.functions.reductions import as_flag
 from adjoint.operands import cast, operand, run
+from adjoint.primitives import TABLE
 from adjoint.tensor import Tensor
 
 B = TypeVar("B", bound=Backend)
@@ -106,8 +107,7 @@ def fmod(x: Any, y: Any, /) -> Any:
     `remainder` has the sign of y. The gradient is 1 for x and minus trunc(x / y) for y.
     """
     x, y = as_tensors([x, y], "fmod")
-    if x.dtype.kind in "bc":
-        raise errors.DtypeError(f"fmod: expected real numbers, received {x.dtype}")
+    TABLE["fmod"].promoted(x.dtype)
     return run("fmod", (x, y))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator, Leaf
+from adjoint.concrete import Lazy
 from adjoint.functions.gradients import Gradients
 from adjoint.tensor import Tensor, wrap
 
@@ -58,7 +59,7 @@ def compute(tree: T, /) -> T:
     """
     leaves, structure = trees.flatten(tree)
     found = _arrays(leaves)
-    values = iter(_at_once(found, lambda leaf, arrays: leaf.computed(arrays)))
+    values = iter(_at_once(found, _computed))
     out: list[Any] = []
     for x in leaves:
         if isinstance(x, Tensor):
@@ -84,13 +85,13 @@ def persist(tree: T, /) -> T:
     Tensor([2.], dtype=float32, device=autodiff<numpy>)
     """
     leaves, structure = trees.flatten(tree)
-    arrays = iter(_at_once(_arrays(leaves), lambda leaf, arrays: leaf.persisted(arrays)))
+    arrays = iter(_at_once(_arrays(leaves), _persisted))
     out: list[Any] = []
     for x in leaves:
         if isinstance(x, Tensor):
-            out.append(wrap(x.device.behind(x._array, next(arrays)), x.device))
+            out.append(_with_value(x, next(arrays)))
         elif isinstance(x, Gradients):
-            out.append(x.map(lambda g: wrap(g.device.behind(g._array, next(arrays)), g.device)))
+            out.append(x.map(lambda g: _with_value(g, next(arrays))))
         else:
             out.append(x)
     return trees.unflatten(structure, out)  # type: ignore[no-any-return]
@@ -103,6 +104,19 @@ def _arrays(leaves: list[Any]) -> list[tuple[Leaf, Any]]:
         if tuple(x.device.bare(x._array).shape) != x.shape:
             x.numpy()  # raises, as the value of a batched tensor does
     return [(x.device.leaf, x.device.bare(x._array)) for x in tensors]
+
+
+def _computed(leaf: Leaf, arrays: list[Any]) -> list[Any]:
+    return leaf.computed(arrays) if isinstance(leaf, Lazy) else [leaf.to_numpy(array) for array in arrays]
+
+
+def _persisted(leaf: Leaf, arrays: list[Any]) -> list[Any]:
+    return leaf.persisted(arrays) if isinstance(leaf, Lazy) else arrays
+
+
+def _with_value(x: Tensor[Any], array: Any) -> Tensor[Any]:
+    """The tensor with another leaf's array of the same value behind its levels."""
+    return wrap(x.device.with_primal(x._array, lambda _: array), x.device)
 
 
 def _at_once(found: list[tuple[Leaf, Any]], run: Callable[[Leaf, list[Any]], list[Any]]) -> list[Any]:
@@ -239,8 +253,10 @@ def _status(x: Tensor[Any]) -> str:
 
 def _lazy(x: Tensor[Any]) -> str | None:
     """What stands for values that would have to be computed."""
-    leaf: Leaf = x.device.leaf
-    return leaf.summary(x.device.bare(x._array))
+    leaf, array = x.device.leaf, x.device.bare(x._array)
+    if isinstance(leaf, Lazy):
+        return leaf.summary(array)
+    return None if leaf.is_concrete(array) else repr(array)
 
 
 def __repr__(x: Tensor[Any], /) -> str:
@@ -250,7 +266,7 @@ def __repr__(x: Tensor[Any], /) -> str:
     """
     if (lazy := _lazy(x)) is not None:
         return f"Tensor({lazy}, dtype={x.dtype}, device={x.device}{_status(x)})"
-    values = np.array2string(x.device.values_of(x._array), separator=", ", prefix="Tensor(")
+    values = np.array2string(x.device.concrete_values(x._array), separator=", ", prefix="Tensor(")
     empty = "" if x.size else f"shape={x.shape}, "
     return f"Tensor({values}, {empty}dtype={x.dtype}, device={x.device}{_status(x)})"
 
@@ -260,7 +276,7 @@ def _repr_html_(x: Tensor[Any], /) -> str:
     import html  # used by few, and its table of entities takes a while
 
     facts = f"{x.dtype}, shape {x.shape}, {x.device}{_status(x)}"
-    values = _lazy(x) or np.array2string(x.device.values_of(x._array), separator=", ")
+    values = _lazy(x) or np.array2string(x.device.concrete_values(x._array), separator=", ")
     return (
         f'<div><span style="opacity:.7;font-size:85%">Tensor: {html.escape(facts)}</span>'
         f'<pre style="margin:.2em 0">{html.escape(values)}</pre></div>'
@@ -288,7 +304,7 @@ def _refuse_graphs(x: Tensor[Any], what: str) -> None:
                 f"{what}: the tensor of shape {x.shape} is the result {node.name!r} of a graph, which cannot go with "
                 "it; take x.detach()"
             )
-        if level.varies(array) and (node is None or level.template is not level):
+        if level.varies(array) and (node is None or level.is_fresh):
             raise errors.TrackedError(
                 f"{what}: a transform of {level} follows the tensor of shape {x.shape}, and cannot go with it"
             )
@@ -320,7 +336,7 @@ def __deepcopy__(x: Tensor[Any], memo: Any, /) -> Tensor[Any]:
 
     In a transform's function it is the same value, and followed as x is.
     """
-    if any(level.template is not level for level in x.device.chain()):
+    if any(level.is_fresh for level in x.device.chain()):
         return wrap(x.device.copied(x._array), x.device)
     device, state = _dump(x, "deepcopy")
     return wrap(device.load(state, keys=memo.setdefault("adjoint: keys of leaves", {})), device)

@@ -16,7 +16,7 @@ from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import active_level, default_device, foreign, home
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
-from adjoint.operands import cast, explain, fitting, knows, operand, run, weak
+from adjoint.operands import cast, explain, fitting, is_concrete, operand, run, weak
 from adjoint.primitives import Shape
 from adjoint.tensor import Tensor, refuse_ended, same, wrap
 
@@ -158,7 +158,7 @@ def tensor(values: Any, *, dtype: Any = None, device: Any = None) -> Tensor[Any]
     if isinstance(values, Tensor):
         device = values.device if device is None else device
         bare = values.device.bare(values._array)
-        lazy = not knows(values) and _place(device).leaf is values.device.leaf and bare.shape == values.shape
+        lazy = not is_concrete(values) and _place(device).leaf is values.device.leaf and bare.shape == values.shape
         values = bare if lazy else values.numpy()
     place = _place(device)
     adopted = _adopted(values, dtype, place)

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_tensor, as_tensors, inexact
-from adjoint.operands import binary, cast, fitting, operand, run, unary, weak
+from adjoint.operands import assigning, binary, cast, fitting, infix, operand, run, unary, weak
+from adjoint.primitives import TABLE
 from adjoint.tensor import Tensor, same
 
 B = TypeVar("B", bound=Backend)
@@ -17,138 +18,126 @@ F = TypeVar("F", bound=Callable[..., Any])
 Numbers = Any  # a tensor, a Python scalar, or a NumPy array
 
 
-def _function(*, floating: bool = True, real: bool = False, numeric: bool = False) -> Callable[[F], F]:
-    """The body of a function that is the primitive of its name; booleans are int64 to a `numeric` one."""
+def _primitive(function: F) -> F:
+    """The body of a function that is the elementwise primitive of its name, with promotion."""
+    name = function.__name__
 
-    def make(function: F) -> F:
-        name = function.__name__
+    def one(x: Any, /) -> Any:
+        return unary(name, as_tensor(x, name))
 
-        def body(x: Any, /) -> Any:
-            x = inexact(x, name) if floating else as_tensor(x, name)
-            if real and x.dtype.kind == "c":
-                raise errors.DtypeError(f"{name}: expected real values, received {x.dtype}; use abs, real or imag")
-            if numeric and x.dtype.kind == "b":
-                x = cast(x, dtypes.default_int)
-            return unary(name, x)
+    def two(x: Any, y: Any, /) -> Any:
+        if not isinstance(x, Tensor) and not isinstance(y, Tensor):
+            x = as_tensor(x, name)
+        out = binary(name, x, y)
+        if out is NotImplemented:
+            other = y if isinstance(x, Tensor) else x
+            raise errors.DtypeError(f"{name}: expected a tensor, an array or a number, received {errors.shown(other)}")
+        return out
 
-        body.__name__, body.__qualname__, body.__doc__ = name, name, function.__doc__
-        body.__module__, body.__annotations__ = function.__module__, function.__annotations__
-        return body  # type: ignore[return-value]
-
-    return make
-
-
-def _pairwise(name: str) -> Callable[[F], F]:
-    """The body of a function of two operands: the binary primitive of a name."""
-
-    def make(function: F) -> F:
-        def body(x: Any, y: Any, /) -> Any:
-            if not isinstance(x, Tensor) and not isinstance(y, Tensor):
-                x = as_tensor(x, name)
-            out = binary(name, x, y)
-            if out is NotImplemented:
-                other = y if isinstance(x, Tensor) else x
-                raise errors.DtypeError(
-                    f"{name}: expected a tensor, an array or a number, received {errors.shown(other)}"
-                )
-            return out
-
-        body.__name__ = body.__qualname__ = function.__name__
-        body.__doc__, body.__module__ = function.__doc__, function.__module__
-        body.__annotations__ = function.__annotations__
-        return body  # type: ignore[return-value]
-
-    return make
+    body: Any = one if len(TABLE[name].operands) == 1 else two
+    body.__name__ = body.__qualname__ = name
+    body.__doc__, body.__module__ = function.__doc__, function.__module__
+    body.__annotations__ = function.__annotations__
+    return body  # type: ignore[no-any-return]
 
 
 # --- arithmetic ---
 
 
-@_pairwise("add")
+@_primitive
 def add(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x + y."""
     ...
 
 
-@_pairwise("subtract")
+@_primitive
 def subtract(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x - y."""
     ...
 
 
-@_pairwise("multiply")
+@_primitive
 def multiply(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x * y."""
     ...
 
 
-@_pairwise("divide")
+@_primitive
 def divide(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x / y; integers give float32."""
     ...
 
 
-@_pairwise("floor_divide")
+@_primitive
 def floor_divide(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """The largest integer not above x / y; its derivative is zero."""
     ...
 
 
-@_pairwise("remainder")
+@_primitive
 def remainder(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x - floor(x / y) * y, with the sign of y."""
     ...
 
 
-@_pairwise("pow")
+@_primitive
 def pow(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x to the power of y. The derivative of x**0 is 0, also at 0."""
     ...
 
 
-@_pairwise("atan2")
+def _power(x: Tensor[Any], exponent: Any) -> Any:
+    if exponent.__class__ in (int, float) and exponent == 2 and x.dtype.kind in "fc":
+        return unary("square", x)
+    return binary("pow", x, exponent)
+
+
+OPERATORS = {"__pow__": _power, "__rpow__": infix("pow", reflected=True), "__ipow__": assigning("pow")}
+
+
+@_primitive
 def atan2(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """The angle of the point (y, x): the arc tangent of x / y in the right quadrant, in radians."""
     ...
 
 
-@_pairwise("hypot")
+@_primitive
 def hypot(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """The length of the vector (x, y), sqrt(x^2 + y^2) without overflow; the gradient at the origin is 0."""
     ...
 
 
-@_pairwise("copysign")
+@_primitive
 def copysign(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """The size of x with the sign of y, also of a zero. Its derivative is 0 for y, and for x at 0."""
     ...
 
 
-@_pairwise("nextafter")
+@_primitive
 def nextafter(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """The number next to x towards y among those of the dtype. It moves with x: the derivative is 1, for y it is 0."""
     ...
 
 
-@_pairwise("logaddexp")
+@_primitive
 def logaddexp(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """log(exp(x) + exp(y)) without overflow."""
     ...
 
 
-@_pairwise("maximum")
+@_primitive
 def maximum(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """The larger of x and y; ties share the gradient equally."""
     ...
 
 
-@_pairwise("minimum")
+@_primitive
 def minimum(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """The smaller of x and y; ties share the gradient equally."""
     ...
 
 
-@_function(floating=False)
+@_primitive
 def negative(x: Tensor[B], /) -> Tensor[B]:
     """-x."""
     ...
@@ -164,43 +153,43 @@ def reciprocal(x: Tensor[B], /) -> Tensor[B]:
     return binary("divide", 1.0, inexact(x, "reciprocal"))  # type: ignore[no-any-return]
 
 
-@_function(floating=False)
+@_primitive
 def abs(x: Tensor[B], /) -> Tensor[B]:
     """The absolute value, real also for complex x; its derivative at 0 is 0."""
     ...
 
 
-@_function(floating=False, numeric=True)
+@_primitive
 def sign(x: Tensor[B], /) -> Tensor[B]:
     """-1, 0 or 1 by the sign of x; x / abs(x) for complex x."""
     ...
 
 
-@_function(floating=False, real=True)
+@_primitive
 def floor(x: Tensor[B], /) -> Tensor[B]:
     """Rounded down; the derivative is zero."""
     ...
 
 
-@_function(floating=False, real=True)
+@_primitive
 def ceil(x: Tensor[B], /) -> Tensor[B]:
     """Rounded up; the derivative is zero."""
     ...
 
 
-@_function(floating=False, real=True)
+@_primitive
 def trunc(x: Tensor[B], /) -> Tensor[B]:
     """Rounded towards zero; the derivative is zero."""
     ...
 
 
-@_function(floating=False)
+@_primitive
 def round(x: Tensor[B], /) -> Tensor[B]:
     """Rounded to the nearest integer, halves to even; the derivative is zero."""
     ...
 
 
-@_function(floating=False, numeric=True)
+@_primitive
 def square(x: Tensor[B], /) -> Tensor[B]:
     """x * x."""
     ...
@@ -218,8 +207,7 @@ def clip(x: Tensor[B], /, min: Numbers = None, max: Numbers = None) -> Tensor[B]
     [0.0, 0.5, 1.0]
     """
     x = as_tensor(x, "clip")
-    if x.dtype.kind in "cb":
-        raise errors.DtypeError(f"clip: expected real numbers, received {x.dtype}")
+    TABLE["clip"].promoted(x.dtype)
     if min is None and max is None:
         return same(x)
     info: Any = dtypes.limits(x.dtype)
@@ -277,43 +265,43 @@ def _scalar_dtype(x: complex, y: complex) -> dtypes.DType:
 # --- exponentials, logarithms, roots ---
 
 
-@_function()
+@_primitive
 def sqrt(x: Tensor[B], /) -> Tensor[B]:
     """The square root."""
     ...
 
 
-@_function()
+@_primitive
 def exp(x: Tensor[B], /) -> Tensor[B]:
     """e to the power of x."""
     ...
 
 
-@_function()
+@_primitive
 def expm1(x: Tensor[B], /) -> Tensor[B]:
     """exp(x) - 1, accurate for small x."""
     ...
 
 
-@_function()
+@_primitive
 def log(x: Tensor[B], /) -> Tensor[B]:
     """The natural logarithm."""
     ...
 
 
-@_function()
+@_primitive
 def log1p(x: Tensor[B], /) -> Tensor[B]:
     """log(1 + x), accurate for small x."""
     ...
 
 
-@_function()
+@_primitive
 def log2(x: Tensor[B], /) -> Tensor[B]:
     """The logarithm to base 2."""
     ...
 
 
-@_function()
+@_primitive
 def log10(x: Tensor[B], /) -> Tensor[B]:
     """The logarithm to base 10."""
     ...
@@ -322,7 +310,7 @@ def log10(x: Tensor[B], /) -> Tensor[B]:
 # --- trigonometric and hyperbolic; angles in radians ---
 
 
-@_function()
+@_primitive
 def sin(x: Tensor[B], /) -> Tensor[B]:
     """The sine.
 
@@ -333,67 +321,67 @@ def sin(x: Tensor[B], /) -> Tensor[B]:
     ...
 
 
-@_function()
+@_primitive
 def cos(x: Tensor[B], /) -> Tensor[B]:
     """The cosine."""
     ...
 
 
-@_function()
+@_primitive
 def tan(x: Tensor[B], /) -> Tensor[B]:
     """The tangent."""
     ...
 
 
-@_function()
+@_primitive
 def asin(x: Tensor[B], /) -> Tensor[B]:
     """The arc sine."""
     ...
 
 
-@_function()
+@_primitive
 def acos(x: Tensor[B], /) -> Tensor[B]:
     """The arc cosine."""
     ...
 
 
-@_function()
+@_primitive
 def atan(x: Tensor[B], /) -> Tensor[B]:
     """The arc tangent."""
     ...
 
 
-@_function()
+@_primitive
 def sinh(x: Tensor[B], /) -> Tensor[B]:
     """The hyperbolic sine."""
     ...
 
 
-@_function()
+@_primitive
 def cosh(x: Tensor[B], /) -> Tensor[B]:
     """The hyperbolic cosine."""
     ...
 
 
-@_function()
+@_primitive
 def tanh(x: Tensor[B], /) -> Tensor[B]:
     """The hyperbolic tangent."""
     ...
 
 
-@_function()
+@_primitive
 def asinh(x: Tensor[B], /) -> Tensor[B]:
     """The inverse hyperbolic sine."""
     ...
 
 
-@_function()
+@_primitive
 def acosh(x: Tensor[B], /) -> Tensor[B]:
     """The inverse hyperbolic cosine."""
     ...
 
 
-@_function()
+@_primitive
 def atanh(x: Tensor[B], /) -> Tensor[B]:
     """The inverse hyperbolic tangent."""
     ...
@@ -402,144 +390,142 @@ def atanh(x: Tensor[B], /) -> Tensor[B]:
 # --- complex numbers ---
 
 
-@_function(floating=False, numeric=True)
+@_primitive
 def conj(x: Tensor[B], /) -> Tensor[B]:
     """The complex conjugate."""
     ...
 
 
+@_primitive
 def real(x: Tensor[B], /) -> Tensor[B]:
     """The real part; of real numbers they themselves."""
-    x = as_tensor(x, "real")
-    return unary("real", x) if x.dtype.kind == "c" else same(x)
+    ...
 
 
+@_primitive
 def imag(x: Tensor[B], /) -> Tensor[B]:
     """The imaginary part. Raises DtypeError for a real tensor."""
-    x = as_tensor(x, "imag")
-    if x.dtype.kind != "c":
-        raise errors.DtypeError(f"imag: expected a complex tensor, received {x.dtype}")
-    return unary("imag", x)
+    ...
 
 
 # --- comparisons and logic: boolean, without derivatives ---
 
 
-@_pairwise("equal")
+@_primitive
 def equal(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x == y."""
     ...
 
 
-@_pairwise("not_equal")
+@_primitive
 def not_equal(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x != y."""
     ...
 
 
-@_pairwise("less")
+@_primitive
 def less(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x < y."""
     ...
 
 
-@_pairwise("less_equal")
+@_primitive
 def less_equal(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x <= y."""
     ...
 
 
-@_pairwise("greater")
+@_primitive
 def greater(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x > y."""
     ...
 
 
-@_pairwise("greater_equal")
+@_primitive
 def greater_equal(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x >= y."""
     ...
 
 
-@_pairwise("logical_and")
+@_primitive
 def logical_and(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """Whether both are true."""
     ...
 
 
-@_pairwise("logical_or")
+@_primitive
 def logical_or(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """Whether one or both are true."""
     ...
 
 
-@_pairwise("logical_xor")
+@_primitive
 def logical_xor(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """Whether one and only one is true."""
     ...
 
 
-@_function(floating=False)
+@_primitive
 def logical_not(x: Tensor[B], /) -> Tensor[B]:
     """Whether it is false."""
     ...
 
 
-@_function(floating=False)
+@_primitive
 def isnan(x: Tensor[B], /) -> Tensor[B]:
     """Whether it is not a number."""
     ...
 
 
-@_function(floating=False)
+@_primitive
 def isinf(x: Tensor[B], /) -> Tensor[B]:
     """Whether it is infinite."""
     ...
 
 
-@_function(real=True)
+@_primitive
 def signbit(x: Tensor[B], /) -> Tensor[B]:
     """Whether the sign is minus, which it is for -0 too."""
     ...
 
 
-@_function(floating=False)
+@_primitive
 def isfinite(x: Tensor[B], /) -> Tensor[B]:
     """Whether it is neither infinite nor nan."""
     ...
 
 
-@_pairwise("bitwise_and")
+@_primitive
 def bitwise_and(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x & y, of integers or booleans."""
     ...
 
 
-@_pairwise("bitwise_or")
+@_primitive
 def bitwise_or(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x | y, of integers or booleans."""
     ...
 
 
-@_pairwise("bitwise_xor")
+@_primitive
 def bitwise_xor(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x ^ y, of integers or booleans."""
     ...
 
 
-@_pairwise("bitwise_left_shift")
+@_primitive
 def bitwise_left_shift(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x << y, of integers."""
     ...
 
 
-@_pairwise("bitwise_right_shift")
+@_primitive
 def bitwise_right_shift(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x >> y, of integers."""
     ...
 
 
-@_function(floating=False)
+@_primitive
 def bitwise_invert(x: Tensor[B], /) -> Tensor[B]:
     """~x, of integers or booleans."""
     ...

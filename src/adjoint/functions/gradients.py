@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar, overload
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Array, Backend, over_leaf
+from adjoint.backend import Array, Backend, Decorator, over_leaf
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.dtypes import DType
 from adjoint.functions.creation import tensor as make
@@ -26,7 +26,8 @@ T = TypeVar("T")
 class Gradients(Generic[J]):
     """The gradients of one `backward`: a mapping from leaf tensors to tensors of the inner backend.
 
-    Of a graph that spans devices each gradient is on the device of its leaf.
+    Under `create_graph=True` they are tensors of the leaves' own backend, tracked there like any others. Of a graph
+    that spans devices each gradient is on the device of its leaf.
 
     `grads[x]`, `x in grads`, `grads.get(x)`, `grads.pop(x)`, `len`, iteration over the leaf tensors,
     `items`, `values`; sums and multiples; `map`. It refers to leaves by number, so that it can be
@@ -40,7 +41,7 @@ class Gradients(Generic[J]):
     """
 
     __array_ufunc__ = None  # NumPy's numbers on the left of * defer to the gradients
-    __slots__ = ("_arrays", "_elsewhere", "_level", "_popped", "_sources")
+    __slots__ = ("_arrays", "_elsewhere", "_level", "_popped", "_recorded", "_sources")
 
     def __init__(
         self,
@@ -48,8 +49,10 @@ class Gradients(Generic[J]):
         arrays: dict[Key, Array],
         sources: dict[Key, Any],
         elsewhere: dict[Key, Autodiff[Any]] | None = None,
+        recorded: bool = False,
     ) -> None:
         self._level = level
+        self._recorded = recorded  # whether these are arrays of the level itself
         self._elsewhere = elsewhere or {}  # the levels of leaves over other leaf backends than the root's
         self._arrays = arrays
         self._sources = sources  # what iteration makes tensors of: leaf nodes, or the tensors asked for
@@ -58,8 +61,13 @@ class Gradients(Generic[J]):
     def _home(self, key: Key) -> Autodiff[Any]:
         return self._elsewhere.get(key, self._level)
 
+    def _backend(self, key: Key) -> Backend:
+        """The backend of the gradient with this key."""
+        home = self._home(key)
+        return home if self._recorded else home.inner
+
     def _gradient(self, key: Key) -> Tensor[J]:
-        return wrap(self._arrays[key], self._home(key).inner)
+        return wrap(self._arrays[key], self._backend(key))
 
     def _key(self, x: Any) -> Key:
         node = _node(x, "a key of Gradients")
@@ -147,9 +155,9 @@ class Gradients(Generic[J]):
         Raises ShapeError, DtypeError or DeviceError where it does not fit x.
         """
         key = self._key(x)
-        inner = self._home(key).inner
-        value = gradient if isinstance(gradient, Tensor) else make(gradient, dtype=x.dtype, device=inner)
-        self._arrays[key] = _fitting(value, x.shape, x.dtype, inner, "a gradient")
+        backend = self._backend(key)
+        value = gradient if isinstance(gradient, Tensor) else make(gradient, dtype=x.dtype, device=backend)
+        self._arrays[key] = _fitting(value, x.shape, x.dtype, backend, "a gradient")
         self._sources.setdefault(key, same(x))
         self._popped.discard(key)
 
@@ -158,25 +166,34 @@ class Gradients(Generic[J]):
         arrays = {}
         for key in self._arrays:
             old = self._gradient(key)
-            arrays[key] = _fitting(f(old), old.shape, old.dtype, self._home(key).inner, "map: a gradient")
+            arrays[key] = _fitting(f(old), old.shape, old.dtype, self._backend(key), "map: a gradient")
         return self._with(arrays, self)
 
     def _with(self, arrays: dict[Key, Array], *parts: Gradients[Any]) -> Gradients[J]:
         sources = {k: v for part in parts for k, v in part._sources.items()}
-        made = Gradients(self._level, arrays, sources, {k: v for part in parts for k, v in part._elsewhere.items()})
+        elsewhere = {k: v for part in parts for k, v in part._elsewhere.items()}
+        made = Gradients(self._level, arrays, sources, elsewhere, any([part._recorded for part in parts]))
         made._popped = {key for part in parts for key in part._popped if key not in arrays}
         return made
 
     def __add__(self, other: Any) -> Gradients[J]:
-        """The sums; a leaf that only one of them knows keeps its gradient."""
+        """The sums; a leaf that only one of them knows keeps its gradient. Recorded if one of them is."""
         if not isinstance(other, Gradients):
             return NotImplemented
         if other._level is not self._level:
             raise errors.DeviceError(f"gradients of {self._level} and of {other._level} do not add")
-        arrays = dict(self._arrays)
-        for key, array in other._arrays.items():
-            arrays[key] = other._home(key).inner.add(arrays[key], array) if key in arrays else array
+        recorded = self._recorded or other._recorded
+        arrays = self._lifted(recorded)
+        for key, array in other._lifted(recorded).items():
+            home: Any = other._home(key) if recorded else other._home(key).inner
+            arrays[key] = home.add(arrays[key], array) if key in arrays else array
         return self._with(arrays, self, other)
+
+    def _lifted(self, recorded: bool) -> dict[Key, Array]:
+        """The arrays, as constants of the levels if those are asked for."""
+        if recorded and not self._recorded:
+            return {key: self._home(key).wrap(array) for key, array in self._arrays.items()}
+        return dict(self._arrays)
 
     def __radd__(self, other: Any) -> Gradients[J]:
         return self if other.__class__ is int and other == 0 else NotImplemented  # for sum(...)
@@ -201,7 +218,8 @@ class Gradients(Generic[J]):
             node = _node(source, "") if isinstance(source, Tensor) else source
             if isinstance(node, Leaf):
                 remember(node)
-        return _load, (self._level, dict(zip(self._arrays, self.values(), strict=True)), self._popped, self._elsewhere)
+        gradients = dict(zip(self._arrays, self.values(), strict=True))
+        return _load, (self._level, gradients, self._popped, self._elsewhere, self._recorded)
 
 
 def _load(
@@ -209,8 +227,10 @@ def _load(
     gradients: dict[Key, Tensor[Any]],
     popped: set[Key],
     elsewhere: dict[Key, Autodiff[Any]],
+    recorded: bool = False,
 ) -> Gradients[Any]:
-    grads = Gradients(level, {key: gradient._array for key, gradient in gradients.items()}, {}, elsewhere)
+    arrays = {key: gradient._array for key, gradient in gradients.items()}
+    grads = Gradients(level, arrays, {}, elsewhere, recorded)
     grads._popped = set(popped)
     return grads
 
@@ -245,7 +265,7 @@ def _fitting(value: Any, shape: Shape, dtype: DType, inner: Backend, what: str) 
 
 
 def _inner_array(value: Any, inner: Backend, what: str) -> Array:
-    """The array on the inner backend: lifted from below, or a constant of the levels above."""
+    """The array on this backend: lifted from below, or a constant of the levels above."""
     if not isinstance(value, Tensor):
         raise errors.DeviceError(f"{what} is a tensor of {inner}, received {type(value).__name__}")
     found = grounded(value._array, value.device, inner)
@@ -366,7 +386,9 @@ def inner(x: Tensor[Any], /) -> Tensor[Any]:
 def backward(
     x: Tensor[Any],
     cotangent: Any = None,
-    retain_graph: bool = False,
+    *,
+    retain_graph: bool | None = None,
+    create_graph: bool | None = None,
     wrt: Tensor[Any] | Sequence[Tensor[Any]] | None = None,
 ) -> Gradients[Any]:
     """The gradients of this tensor with respect to the leaves it was computed from.
@@ -374,10 +396,14 @@ def backward(
     Parameters
     ----------
     cotangent
-        What to pull back, of the tensor's shape: a tensor of the inner backend, a constant, or anything else that
-        `ad.asarray` takes. Ones if None, which for a scalar gives the gradient, else that of the sum.
+        What to pull back, of the tensor's shape: a tensor of the backend that the gradients are on, a constant, or
+        anything else that `ad.asarray` takes. Ones if None: of a scalar that is the gradient, else that of the sum.
     retain_graph
-        Keep the graph for another `backward`; otherwise it is freed as it is used.
+        Keep the graph for another `backward`; otherwise it is freed as it is used. None means what `create_graph` says.
+    create_graph
+        Record how the gradients are computed: they are tensors of this one's own backend, and can be differentiated
+        again, to any order. Otherwise they are constants, on the inner backend. None means True inside of a transform's
+        function, which differentiates what is computed there, and else False.
     wrt
         The tensor or tensors to answer for, intermediate results among them; all leaves if None.
 
@@ -388,7 +414,7 @@ def backward(
     ShapeError, DtypeError, DeviceError
         A cotangent of the wrong shape, dtype or backend.
     ArgumentTypeError
-        Something else than tensors in `wrt`.
+        Something else than tensors in `wrt`, or than True, False and None for the graph.
     NoAutodiffError
         The backend computes without gradients.
 
@@ -398,8 +424,14 @@ def backward(
     >>> x = ad.tensor([1.0, 2.0, 3.0, 4.0]).require_grad()
     >>> (x * 2).sum().backward()[x]
     Tensor([2., 2., 2., 2.], dtype=float32, device=numpy)
+    >>> slope = (x**3).sum().backward(create_graph=True)[x]
+    >>> slope.sum().backward()[x]
+    Tensor([ 6., 12., 18., 24.], dtype=float32, device=numpy)
     """
     level = _autodiff(x, "backward")
+    recorded = _choice(create_graph, "create_graph", _of_transform(level))
+    retained = _choice(retain_graph, "retain_graph", recorded)
+    backend: Backend = level if recorded else level.inner
     array: Var = x._array
     refuse_ended(x, "backward")
     if array.node is None:
@@ -409,12 +441,12 @@ def backward(
         )
     start = None
     if cotangent is not None:
-        given = cotangent if isinstance(cotangent, Tensor) else make(cotangent, dtype=x.dtype, device=level.inner)
+        given = cotangent if isinstance(cotangent, Tensor) else make(cotangent, dtype=x.dtype, device=backend)
         if given.shape != x.shape:
             raise errors.ShapeError(f"backward: the root has shape {x.shape}, the cotangent {given.shape}")
         if given.dtype.kind == "c" and x.dtype.kind != "c":
             raise errors.DtypeError(f"backward: the root is {x.dtype}, the cotangent is complex; take its .real")
-        start = _inner_array(cast(given, dtypes.as_dtype(x.dtype)), level.inner, "backward: the cotangent")
+        start = _inner_array(cast(given, dtypes.as_dtype(x.dtype)), backend, "backward: the cotangent")
     sources: dict[Key, Any] = {}
     nodes: list[Node] | None = None
     if wrt is not None:
@@ -431,7 +463,7 @@ def backward(
                 )
             nodes.append(node)
             sources[node.key] = same(tensor)  # the object may be assigned to
-    answers = level.backward(array, start, retain_graph=retain_graph, wrt=nodes)
+    answers = level.backward(array, start, retain_graph=retained, wrt=nodes, on=backend)
     arrays = {}
     elsewhere: dict[Key, Autodiff[Any]] = {}
     for key, (node, g) in answers.items():
@@ -440,7 +472,20 @@ def backward(
         sources.setdefault(key, node)
         if home is not level and home is not None:
             elsewhere[key] = home
-    return Gradients(level, arrays, sources, elsewhere)
+    return Gradients(level, arrays, sources, elsewhere, recorded)
+
+
+def _choice(given: Any, what: str, default: bool) -> bool:
+    if given is not None and not isinstance(given, (bool, np.bool_)):
+        raise errors.ArgumentTypeError(f"backward: {what} is True, False or None, received {errors.shown(given)}")
+    return default if given is None else bool(given)
+
+
+def _of_transform(level: Decorator[Any]) -> bool:
+    """Whether a transform made the level, or the one that it views."""
+    while level.viewed is not None:
+        level = level.viewed
+    return level.template is not level
 
 
 def grad(x: Tensor[Any], grads: Gradients[Any], /) -> Tensor[Any] | None:

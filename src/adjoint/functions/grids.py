@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.functions.creation import ShapeLike, as_integer, as_number, as_shape, as_tensor, asarray
-from adjoint.operands import cast, verified
+from adjoint.operands import cast, deferred_check
 from adjoint.tensor import Tensor
 
 
@@ -90,9 +90,9 @@ def _places(value: Any, size: int, name: str) -> Tensor[Any]:
     x = as_tensor(value, name)
     if x.dtype.kind not in "iu":
         raise errors.DtypeError(f"{name}: places are integers, received {x.dtype}")
-    x = verified(
+    x = deferred_check(
         x,
-        lambda values: values.min() >= 0 and values.max() < size,
+        lambda values: (values >= 0) & (values < size),
         lambda values: errors.OutOfRangeError(
             f"{name}: expected places from 0 to {size - 1}, received some from {values.min()} to {values.max()}"
         ),

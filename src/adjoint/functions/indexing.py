@@ -19,17 +19,15 @@ from adjoint.functions.elementwise import where
 from adjoint.functions.reductions import as_axis
 from adjoint.operands import (
     cast,
+    deferred_check,
     explain,
     fitting,
-    known,
-    knows,
     lifted,
     meet,
     operand,
     refuse_leaf,
     run,
     table,
-    verified,
     weak,
 )
 from adjoint.primitives import ARRAY, Key, Shape, broadcast_shapes, index_shape
@@ -122,6 +120,10 @@ def _entry(entry: Any, x: Tensor[Any]) -> list[Any]:
         )
     if isinstance(entry, (list, tuple)) and not len(entry):
         entry = np.zeros(0, dtype=np.int64)
+    if array and not isinstance(entry, Tensor):
+        entry = dtypes.values_of(entry, None, "index")
+        if entry.dtype.kind == "b" and entry.ndim:  # whose values are no secret of a leaf
+            return [(operand(line, x, "index"), n) for line, n in zip(np.nonzero(entry), entry.shape, strict=True)]
     indices = _beside(operand(entry, x, "index"), x)
     if indices.dtype.kind == "b":
         if not indices.ndim:
@@ -141,8 +143,8 @@ def _truth(key: Any) -> bool | None:
     return bool(key) if single else None
 
 
-def _unknown_mask(x: Tensor[Any], key: Any, value: Any) -> Tensor[Any] | None:
-    """A mask whose places nobody knows yet, as a condition for the elements of x.
+def _mask(x: Tensor[Any], key: Any, value: Any) -> Tensor[Any] | None:
+    """A tensor of booleans as a condition for the elements of x: how many are true does not matter then.
 
     None for other keys, and for a value that has an element for each place.
     """
@@ -152,7 +154,7 @@ def _unknown_mask(x: Tensor[Any], key: Any, value: Any) -> Tensor[Any] | None:
         return None
     mask = _beside(operand(key, x, "index"), x)
     rest = x.ndim - mask.ndim
-    if mask.shape != x.shape[: mask.ndim] or getattr(value, "ndim", 0) > rest or knows(mask):
+    if mask.shape != x.shape[: mask.ndim] or getattr(value, "ndim", 0) > rest:
         return None
     return run("expand_dims", (mask,), axis=tuple(range(mask.ndim, x.ndim))) if rest else mask
 
@@ -177,18 +179,12 @@ def as_places(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tenso
             f"shape {shape}"
         )
 
-    values = known(indices)
-    if values is None:
-        indices = verified(
-            indices,
-            lambda places: -size <= places.min() and places.max() < size,
-            lambda places: wrong(int(places.min()), int(places.max())),
-        )
-        return run("where", (indices < 0, indices + size, indices))  # type: ignore[no-any-return]
-    low, high = as_limits(values)
-    if low < -size or high >= size:
-        raise wrong(low, high)
-    return indices if low >= 0 else run("where", (indices < 0, indices + size, indices))
+    indices = deferred_check(
+        indices,
+        lambda places: (places >= -size) & (places < size),
+        lambda places: wrong(int(places.min()), int(places.max())),
+    )
+    return run("from_front", (indices,), size=size)  # type: ignore[no-any-return]
 
 
 def __getitem__(x: Tensor[B], key: Any, /) -> Tensor[B]:
@@ -230,8 +226,10 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
         if not truth:
             return
         key = ...
-    mask = _unknown_mask(x, key, value)
+    mask = _mask(x, key, value)
     if mask is not None:
+        if weak(value):
+            value = fitting(value, x._dtype, "assignment")
         key, value = ..., where(mask, value, x)
     normal, arrays = as_key(x, key)
     device = x._device
@@ -313,18 +311,6 @@ def take_along_axis(x: Tensor[B], indices: Any, /, *, axis: int = -1) -> Tensor[
     if indices.ndim == x.ndim:
         indices = as_places(cast(indices, dtypes.int64), x.shape[place], place, x.shape)
     return run("take_along_axis", (x, indices), axis=place)  # type: ignore[no-any-return]
-
-
-def as_limits(values: np.ndarray[Any, Any]) -> tuple[int, int]:
-    """The smallest and the largest of some integers; 0 and -1 of none, and 0 for the smallest where none is negative.
-
-    In one pass where none is: negative ones, read without a sign, are the largest.
-    """
-    if not values.size:
-        return 0, -1
-    if values.dtype == np.int64 and (high := int(values.view(np.uint64).max())) < 2**63:
-        return 0, high
-    return int(values.min()), int(values.max())
 
 
 def nonzero(x: Tensor[B], /) -> tuple[Tensor[B], ...]:

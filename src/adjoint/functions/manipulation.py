@@ -12,7 +12,7 @@ from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_constant, as_integer, as_shape, as_tensor, as_tensors, integers
 from adjoint.functions.reductions import as_axes, as_axis
-from adjoint.operands import run
+from adjoint.operands import concrete_values, run
 from adjoint.primitives import broadcast_shapes
 from adjoint.tensor import Axis, Tensor, wrap
 
@@ -261,7 +261,7 @@ def repeat(x: Tensor[B], repeats: Any, /, *, axis: int | None = None) -> Tensor[
 def _counts(repeats: Any, size: int) -> np.ndarray[Any, Any]:
     """How often each of `size` places is repeated."""
     try:
-        given = repeats.device.to_numpy(repeats._array) if isinstance(repeats, Tensor) else np.asarray(repeats)
+        given = concrete_values(repeats, "repeat: a tensor of repeats")
     except ValueError:
         raise errors.ArgumentTypeError(f"repeat: repeats are integers, received {errors.shown(repeats)}") from None
     if given.dtype.kind not in "iu":

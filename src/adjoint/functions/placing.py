@@ -9,11 +9,11 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_integer, as_shape, as_tensor, as_tensors, eye, inexact, made
+from adjoint.functions.creation import as_integer, as_shape, as_tensor, as_tensors, inexact, made
 from adjoint.functions.indexing import as_key, as_places
 from adjoint.functions.manipulation import broadcast_to, moveaxis, reshape
 from adjoint.functions.reductions import as_axis
-from adjoint.operands import at_hand, cast, operand, run, verified
+from adjoint.operands import cast, concrete_values, deferred_check, operand, run
 from adjoint.primitives import ARRAY, index_shape
 from adjoint.tensor import Tensor
 
@@ -116,9 +116,9 @@ def _counted(numbers: Tensor[Any], count: int | None, name: str) -> tuple[Tensor
     """Numbers from 0, and one more than the largest, or as many as is said."""
     upto = "" if count is None else f" to {count - 1}"
     size = _above(numbers.numpy()) if count is None else count
-    numbers = verified(
+    numbers = deferred_check(
         numbers,
-        lambda values: values.min() >= 0 and values.max() < size,
+        lambda values: (values >= 0) & (values < size),
         lambda values: errors.OutOfRangeError(
             f"{name}: expected numbers from 0{upto}, received some from {values.min()} to {values.max()}"
         ),
@@ -230,23 +230,19 @@ def one_hot(indices: Any, num_classes: int = -1, *, dtype: Any = None, axis: int
     if indices.dtype.kind not in "iu":
         raise errors.DtypeError(f"one_hot: indices are integers, received {indices.dtype}")
     if count == -1:
-        count = _above(indices.device.values_of(indices._array))
-    indices = verified(
+        count = _above(concrete_values(indices, "one_hot without the number of classes"))
+    indices = deferred_check(
         indices,
-        lambda values: values.min() >= 0 and values.max() < count,
+        lambda values: (values >= 0) & (values < count),
         lambda values: errors.OutOfRangeError(
             f"one_hot: indices from {values.min()} to {values.max()}, but there are {count} classes, from 0"
         ),
     )
     place = as_axis(axis, indices.ndim + 1, "one_hot")
     dtype = dtypes.int64 if dtype is None else dtypes.as_dtype(dtype)
-    if (
-        place == indices.ndim and 1 <= count <= indices.size and at_hand(indices) is not None
-    ):  # rows of a matrix that is no larger than the result
-        return eye(count, dtype=dtype, device=indices.device)[cast(indices, dtypes.int64)]
-    line = np.arange(*as_shape(count, "one_hot")).reshape([-1 if i == place else 1 for i in range(indices.ndim + 1)])
-    hit = run("expand_dims", (cast(indices, dtypes.int64),), axis=(place,)) == operand(line, indices, "one_hot")
-    return cast(hit, dtype)
+    (size,) = as_shape(count, "one_hot")
+    out = run("one_hot", (cast(indices, dtypes.int64),), count=size, dtype=dtype)
+    return out if place == indices.ndim else moveaxis(out, -1, place)
 
 
 # --- running extremes ---

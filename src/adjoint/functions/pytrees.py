@@ -35,7 +35,7 @@ def _flatten(x: Tensor[Any]) -> tuple[tuple[Any], _Static]:
     device, array, leaves = x._device, x._array, []
     while isinstance(device, Decorator):
         varies = device.varies(array)
-        if varies and device.template is not device:
+        if varies and device.is_fresh:
             raise errors.TrackedError(
                 f"JAX cannot take the tensor of shape {x.shape}, which a transform of {device} follows: its derivative "
                 "would be lost. Put jax.jit around the transform, as in jax.jit(ad.grad(f)), and call adjoint's "
@@ -82,10 +82,15 @@ _NOTHING = np.zeros(())
 
 def _flatten_gradients(grads: Gradients[Any]) -> tuple[list[Tensor[Any]], Any]:
     """The gradients in the order of `values`. Of the leaves only the numbers go along."""
-    return grads.values(), (grads._level, tuple(grads._arrays), tuple(grads._elsewhere.items()))
+    return grads.values(), (
+        grads._level,
+        tuple(grads._arrays),
+        tuple(grads._elsewhere.items()),
+        grads._recorded,
+    )
 
 
 def _unflatten_gradients(static: Any, children: Any) -> Gradients[Any]:
-    level, keys, elsewhere = static
+    level, keys, elsewhere, recorded = static
     arrays = {key: x._array if isinstance(x, Tensor) else x for key, x in zip(keys, children, strict=True)}
-    return Gradients(level, arrays, {}, dict(elsewhere))
+    return Gradients(level, arrays, {}, dict(elsewhere), recorded)

@@ -6,12 +6,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from adjoint import errors
 from adjoint.backend import Backend
-from adjoint.dtypes import bool as bool_
 from adjoint.dtypes import int64
-from adjoint.functions.creation import as_tensor, as_tensors, full, made
-from adjoint.functions.indexing import as_limits, nonzero, searchsorted
+from adjoint.functions.creation import as_tensor, as_tensors, made
+from adjoint.functions.indexing import nonzero
 from adjoint.functions.reductions import cumulative_sum, diff
-from adjoint.operands import cast, known, run
+from adjoint.operands import run
 from adjoint.primitives import ARRAY
 from adjoint.tensor import Tensor
 
@@ -130,25 +129,6 @@ def _sorted(value: Any, name: str) -> Tensor[Any]:
     return run("sort", (flat,), axis=0, descending=False)  # type: ignore[no-any-return]
 
 
-def _among(x: Tensor[Any], among: Tensor[Any]) -> Tensor[Any] | None:
-    """Whether integers are among others, from a table of all between their limits; None where it would be large."""
-    if x.dtype.kind not in "iu" or not among.size:
-        return None
-    values = known(among)
-    if values is None:
-        return None
-    low, high = as_limits(values)
-    if low < -(2**62) or high > 2**62 or high - low > 4 * (x.size + among.size):
-        return None
-    table = made(x.device, "full", shape=(high - low + 1,), value=False, dtype=bool_)
-    yes = made(x.device, "full", shape=(), value=True, dtype=bool_)
-    flat = run("reshape", (among,), shape=(among.size,))
-    table = run("index_set", (table, yes, cast(flat, int64) - low), key=(ARRAY,))
-    inside = (x >= low) & (x <= high)
-    places = run("where", (inside, cast(x, int64) - low, 0))
-    return _at(table, places) & inside
-
-
 def isin(x: Tensor[B], values: Any, /, *, invert: bool = False) -> Tensor[B]:
     """Whether each element of x is among the values, or with `invert` whether it is not. nan is among none.
 
@@ -161,11 +141,5 @@ def isin(x: Tensor[B], values: Any, /, *, invert: bool = False) -> Tensor[B]:
     x, among = as_tensors([x, values], "isin")
     if x.dtype.kind == "c":
         raise errors.DtypeError(f"isin: complex numbers have no order to search by; received {x.dtype}")
-    if (found := _among(x, among)) is not None:
-        return run("logical_not", (found,)) if invert else found
-    line = _sorted(among, "isin")
-    if not line.size:
-        return full(x.shape, bool(invert), device=x.device)
-    place = searchsorted(line, x)
-    place = run("where", (place < line.size, place, 0))
-    return run("not_equal" if invert else "equal", (line[place], x))  # type: ignore[no-any-return]
+    found = run("isin", (x, run("reshape", (among,), shape=(among.size,))))
+    return run("logical_not", (found,)) if invert else found  # type: ignore[no-any-return]

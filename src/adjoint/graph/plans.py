@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from adjoint.backend import Array, Backend
+from adjoint.backend import Array, Backend, Decorator, over_leaf
+from adjoint.graph.nodes import Leaf, Node, Var, var_of
 from adjoint.graph.origins import WRITTEN
+from adjoint.graph.recipes import Recipe
 from adjoint.primitives import Primitive, Shape
 from adjoint.rules import Rule
 
@@ -18,32 +20,152 @@ from adjoint.rules import Rule
 class Plan:
     """How one primitive pulls back to one choice of tracked operands.
 
-    `pull(g, saved)` gives the cotangents of the tracked operands, in order; `accumulate(sink, g, saved)`,
-    where there is one, adds the only cotangent into a buffer. `saved` is the source of the expression
-    that picks what the rules need: `v` are the operands, `kept` the operands or recipes for them,
-    `out` the result, `p` the parameters. `cooks` says that recipes may be among what is saved. Cotangents of the
-    result are arrays of `inner`, those of the operands of `below`: another one where an array moved between devices.
+    `pull(B, g, saved)` gives the cotangents of the tracked operands, in order, computed on the backend B;
+    `accumulate(B, sink, g, saved)`, where there is one, adds the only cotangent into a buffer. B is `below`, the
+    backend of the operands' values, or one above it: the level itself records what the rules do. `needs` names what
+    the rules are handed, and `tracked` the operands that they answer for. `cooks` says that recipes may be among what
+    is saved. `source` is the level of the operands, another one than that of the result where an array moved between
+    devices.
     """
 
-    __slots__ = ("accumulate", "below", "cooks", "inner", "primitive", "pull", "saved")
+    __slots__ = (
+        "accumulate",
+        "below",
+        "cooks",
+        "inner",
+        "level",
+        "needs",
+        "primitive",
+        "pull",
+        "roles",
+        "source",
+        "tracked",
+    )
 
     def __init__(
         self,
         primitive: Primitive,
-        saved: str,
-        pull: Callable[[Any, Any], Any],
-        accumulate: Callable[..., Any] | None,
-        cooks: bool,
-        inner: Backend,
-        below: Backend | None = None,
+        needs: Sequence[str],
+        tracked: tuple[int, ...],
+        pull: Callable[[Any, Any, Any], Any],
+        level: Decorator[Any],
+        *,
+        accumulate: Callable[..., Any] | None = None,
+        cooks: bool = False,
+        source: Decorator[Any] | None = None,
     ) -> None:
         self.primitive = primitive
-        self.saved = saved
+        self.needs = tuple(needs)
+        self.tracked = tracked
         self.pull = pull
         self.accumulate = accumulate
         self.cooks = cooks
-        self.inner = inner
-        self.below = below or inner
+        self.level = level
+        self.source = source or level
+        self.inner: Backend = level.inner
+        self.below: Backend = self.source.inner
+        self.roles: list[Any] | None = None  # of what is saved: see `revived`
+
+    @property
+    def saved(self) -> str:
+        """The source of the expression that picks what the rules need, as `picked` writes it."""
+        return picked(self.primitive, self.needs)
+
+    def revived(self, node: Node, parents: Sequence[Node], kept: Any, saved: Any, results: Callable[..., Any]) -> Any:
+        """What was saved as arrays of the level: operands with the nodes they came from, the result with its own.
+
+        `kept` has recipes where `saved` has the values made by them. `results(node, values)` gives several results.
+        """
+        roles = self.roles
+        if roles is None:
+            roles = self.roles = [self._role(need) for need in self.needs]
+        out = []
+        for role, recipe, value in zip(roles, kept, saved, strict=True):
+            if role is None:
+                out.append(value)
+            elif role.__class__ is int:
+                out.append(_revived(value, parents[role] if role >= 0 else None, recipe))
+            elif role == "out":
+                out.append(_revived(value, node, recipe))
+            elif role == "outs":
+                out.append(results(node, value))
+            else:
+                nodes = [
+                    parents[k] if k >= 0 else None for k in map(self._parent, range(role[0], role[0] + len(value)))
+                ]
+                out.append(tuple([_revived(v, n, r) for v, n, r in zip(value, nodes, recipe, strict=True)]))
+        return tuple(out)
+
+    def _parent(self, i: int) -> int:
+        """Which of the parents the i-th operand has; -1 where it is not tracked."""
+        return self.tracked.index(i) if i in self.tracked else -1
+
+    def _role(self, need: str) -> Any:
+        """The parent of an operand, where those of `*operands` begin, "out", "outs", or None for what is no array."""
+        operands = self.primitive.operands
+        if need in operands:
+            return self._parent(operands.index(need))
+        if operands and "*" + need == operands[-1]:
+            return (len(operands) - 1,)
+        return need if need in ("out", "outs") else None
+
+
+def _revived(value: Any, node: Node | None, recipe: Any) -> Any:
+    if not hasattr(value, "shape"):  # one of Python's numbers
+        return value
+    var = var_of(value, node)
+    if recipe.__class__ is Recipe:
+        var.recipe = recipe
+    return var
+
+
+class Above:
+    """A walk that runs its rules on another backend than the one below the level: on the level itself, or above.
+
+    Where the level is in that backend's chain, what nodes saved is *revived*: it gets the nodes that it came from, so
+    that the level records what the rules do with it.
+    """
+
+    def __init__(self, level: Decorator[Any], on: Backend) -> None:
+        self.level, self.on = level, on
+        self.recorded = any(below is level for below in on.chain())
+        self.itself = on is level
+        self.places: dict[Backend, tuple[Backend, Backend]] = {}
+
+    def _place(self, level: Decorator[Any]) -> tuple[Backend, Backend]:
+        """The counterparts of `on`, and of the backend that saved values are lifted from, over the leaf of a level."""
+        known = self.places.get(level)
+        if known is None:
+            source = self.level if self.recorded else self.level.inner
+            known = self.places[level] = over_leaf(self.on, level.leaf), over_leaf(source, level.leaf)
+        return known
+
+    def _on(self, level: Decorator[Any]) -> Backend:
+        """Where rules of nodes of this level run: it may be over another leaf, or view the walk's own."""
+        return level if self.itself else self._place(level)[0]
+
+    def source(self, plan: Plan) -> Backend:
+        """The backend of the cotangents of operands."""
+        return self._on(plan.source)
+
+    def home(self, node: Node) -> Backend:
+        """The backend of a node's cotangent."""
+        if isinstance(node, Leaf):
+            return self.on if node.home is None else self._on(node.home)
+        return self._on(node.plan.level)
+
+    def revived(self, node: Node, parents: Sequence[Node], kept: Any, saved: Any) -> Any:
+        """What a node saved, as arrays of the backend that its rules run on."""
+        plan = node.plan
+        if self.itself:
+            return plan.revived(node, parents, kept, saved, plan.level.results)
+        made = plan.revived(node, parents, kept, saved, plan.level.results)
+        return tuple([self._lifted(part, *self._place(plan.source)) for part in made])
+
+    def _lifted(self, part: Any, on: Backend, source: Backend) -> Any:
+        if part.__class__ is tuple:
+            return tuple([self._lifted(one, on, source) for one in part])
+        return on.lift(part if self.recorded else part.value, source) if part.__class__ is Var else part
 
 
 def picked(primitive: Primitive, needs: Sequence[str]) -> str:
@@ -71,17 +193,17 @@ def picked(primitive: Primitive, needs: Sequence[str]) -> str:
     return "(" + "".join(source(need) + ", " for need in needs) + ")"
 
 
-def puller(rules: Sequence[Rule], counts: Sequence[int], inner: Backend) -> Callable[[Any, Any], Any]:
+def puller(rules: Sequence[Rule], counts: Sequence[int]) -> Callable[[Any, Any, Any], Any]:
     """A function that calls each rule with its part of what was saved.
 
-    Written out as a lambda expression: `lambda g, s: (r0(B, g, s[0]), r1(B, g, s[1], s[2]), )`.
+    Written out as a lambda expression: `lambda B, g, s: (r0(B, g, s[0]), r1(B, g, s[1], s[2]), )`.
     """
     calls, start = [], 0
     for i, count in enumerate(counts):
         calls.append(f"r{i}(B, g{''.join(f', s[{k}]' for k in range(start, start + count))}), ")
         start += count
-    scope = {"B": inner, **{f"r{i}": rule for i, rule in enumerate(rules)}}
-    source = f"lambda g, s: ({''.join(calls)})"
+    scope = {f"r{i}": rule for i, rule in enumerate(rules)}
+    source = f"lambda B, g, s: ({''.join(calls)})"
     return eval(compile(source, WRITTEN, "eval"), scope)  # type: ignore[no-any-return]
 
 

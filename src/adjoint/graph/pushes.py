@@ -46,6 +46,11 @@ def pushforward(primitive: Primitive, record: Record, inner: Any) -> Push | None
     )
 
 
+def or_zeros(B: Any, tangent: Any, value: Any) -> Any:
+    """The tangent of a value: zeros where there is none."""
+    return B.full(shape=tuple(value.shape), value=0, dtype=B.dtype_of(value)) if tangent is None else tangent
+
+
 def _picker(primitive: Primitive, needs: Sequence[str], inner: Any) -> Callable[..., Any]:
     scope = {"shape": shape_of, "dtype": inner.dtype_of}
     return eval(f"lambda v, kept, out, p: {picked(primitive, needs)}", scope)  # type: ignore[no-any-return]

@@ -13,7 +13,7 @@ from adjoint.functions.reductions import as_axes, as_axis, as_flag, max, min, su
 from adjoint.linalg.checks import matrices_of, relative, square
 from adjoint.linalg.factors import svdvals
 from adjoint.linalg.products import inv
-from adjoint.operands import cast, nowhere_zero, run
+from adjoint.operands import cast, run
 from adjoint.tensor import Axis, Tensor
 
 B = TypeVar("B", bound=Backend)
@@ -43,14 +43,14 @@ def vector_norm(x: Tensor[B], /, *, axis: Axis = None, keepdims: bool = False, o
     if ord == 1:
         return sum(size, axes, keepdims=keepdims)
     # powers of zeros and the root of zero have infinite slopes; the norm's derivative is taken as 0 there
-    if nowhere_zero(size):
-        powers = size**ord
-    else:
-        none = size == 0
-        powers = run("where", (none, math.inf if ord < 0 else 0.0, run("where", (none, 1.0, size)) ** ord))
-    total = sum(powers, axes, keepdims=keepdims)
-    empty = total == 0
-    return run("where", (empty, total, run("where", (empty, 1.0, total)) ** (1 / ord)))  # type: ignore[no-any-return]
+    powers = _off_zero(size, ord, math.inf if ord < 0 else 0.0)
+    return _off_zero(sum(powers, axes, keepdims=keepdims), 1 / ord, 0.0)
+
+
+def _off_zero(x: Tensor[Any], exponent: float, at_zero: float) -> Tensor[Any]:
+    """x^exponent, and a constant where x is zero."""
+    power = run("replace_where_equal", (x, x), target=0, value=1.0) ** exponent
+    return run("replace_where_equal", (power, x), target=0, value=at_zero)  # type: ignore[no-any-return]
 
 
 def matrix_norm(x: Tensor[B], /, *, keepdims: bool = False, ord: float | str = "fro") -> Tensor[B]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint import dtypes, errors, special
 from adjoint.backend import Backend
-from adjoint.functions.creation import arange, as_integer, as_number, as_tensors, full, made
+from adjoint.functions.creation import arange, as_integer, as_number, as_tensors, made
 from adjoint.functions.elementwise import divide, where
 from adjoint.functions.indexing import take_along_axis
 from adjoint.functions.manipulation import broadcast_to, concat, expand_dims, moveaxis, reshape, squeeze, stack
@@ -17,7 +17,7 @@ from adjoint.functions.placing import put_along_axis
 from adjoint.nn.activations import logsigmoid
 from adjoint.nn.arguments import real, reduced
 from adjoint.nn.losses import above, both
-from adjoint.operands import cast, known, knows, operand, run, verified
+from adjoint.operands import cast, concrete_values, deferred_check, operand, run
 from adjoint.tensor import Tensor
 
 B = TypeVar("B", bound=Backend)
@@ -84,16 +84,16 @@ def cross_entropy(
             f"{name}: logits {x.shape} need targets of shape {rows.shape[:-1]}, received {labels.shape}"
         )
     wide = cast(rows, dtypes.summing(x.dtype))
-    losses, labels, ignored = _of_labels(wide, labels, as_integer(ignore_index, name, "ignore_index"))
+    labels, ignored = cast(labels, dtypes.int64), as_integer(ignore_index, name, "ignore_index")
+    losses = run("softmax_cross_entropy", (wide, _classes(labels, ignored)))
     if not smoothing:
         return cast(_averaged(losses, labels, factors, ignored, reduction, name), x.dtype)
     each = -special.log_softmax(wide, -1)
     shared = (each if factors is None else each * factors).sum(axis=-1)
-    if ignored is not None:
-        shared = where(ignored, 0.0, shared)
+    shared = _counted(shared, labels, ignored)
     hard = _averaged(losses, labels, factors, ignored, reduction, name)
     if reduction == "mean":
-        soft = shared.sum() / _total_weight(labels, factors, ignored, shared)
+        soft = shared.sum() / _total_weight(labels, factors, ignored, shared.dtype)
     else:
         soft = reduced(shared, reduction, name)
     return cast(hard * (1 - smoothing) + soft * (smoothing / x.shape[min(1, x.ndim - 1)]), x.dtype)
@@ -122,50 +122,37 @@ def _of_probabilities(
     return cast(reduced(each.sum(axis=axis), reduction, "cross_entropy"), dtype)
 
 
-def _of_labels(rows: Tensor[Any], labels: Tensor[Any], place: int) -> tuple[Tensor[Any], Tensor[Any], Any]:
-    """The losses of rows; labels with 0 for those that count nothing, and which those are, None if there are none."""
-    labels = cast(labels, dtypes.int64)
-    if not 0 <= place < rows.shape[-1] and knows(labels):
-        try:  # a label that counts nothing is no class, and looked for where there is one that is none
-            return run("softmax_cross_entropy", (rows, labels)), labels, None
-        except errors.OutOfRangeError:
-            pass
-    labels, ignored = _without_ignored(labels, place)
-    return run("softmax_cross_entropy", (rows, labels)), labels, ignored
+def _classes(labels: Tensor[Any], ignored: int) -> Tensor[Any]:
+    """Labels, with 0 for those that count nothing."""
+    return run("replace_where_equal", (labels, labels), target=ignored, value=0)  # type: ignore[no-any-return]
 
 
-def _without_ignored(labels: Tensor[Any], place: int) -> tuple[Tensor[Any], Tensor[Any] | None]:
-    """Labels with 0 for those that count nothing, and which those are, or None where there are none."""
-    values = known(labels)
-    if values is not None and not (values == place).any():
-        return labels, None
-    ignored = labels == place
-    return where(ignored, 0, labels), ignored
+def _counted(losses: Tensor[Any], labels: Tensor[Any], ignored: int) -> Tensor[Any]:
+    """Losses or weights, with 0 for labels that count nothing."""
+    return run("replace_where_equal", (losses, labels), target=ignored, value=0.0)  # type: ignore[no-any-return]
 
 
 def _averaged(
     losses: Tensor[Any],
     labels: Tensor[Any],
     factors: Tensor[Any] | None,
-    ignored: Tensor[Any] | None,
+    ignored: int,
     reduction: str,
     name: str,
 ) -> Tensor[Any]:
     """Losses weighted by class; their mean is over the weights of those that count."""
     if factors is not None:
-        losses = losses * factors[labels]
-    if ignored is not None:
-        losses = where(ignored, 0.0, losses)
-    if reduction == "mean" and (factors is not None or ignored is not None):
-        return divide(losses.sum(), _total_weight(labels, factors, ignored, losses))
+        losses = losses * factors[_classes(labels, ignored)]
+    losses = _counted(losses, labels, ignored)
+    if reduction == "mean":
+        return divide(losses.sum(), _total_weight(labels, factors, ignored, losses.dtype))
     return reduced(losses, reduction, name)
 
 
-def _total_weight(labels: Tensor[Any], factors: Any, ignored: Any, like: Tensor[Any]) -> Any:
-    if factors is None and ignored is None:
-        return labels.size
-    each = full(labels.shape, 1, dtype=like.dtype, device=like.device) if factors is None else factors[labels]
-    return (each if ignored is None else where(ignored, 0.0, each)).sum()
+def _total_weight(labels: Tensor[Any], factors: Tensor[Any] | None, ignored: int, dtype: dtypes.DType) -> Tensor[Any]:
+    if factors is None:
+        return cast((labels != ignored).sum(), dtype)
+    return _counted(factors[_classes(labels, ignored)], labels, ignored).sum()
 
 
 def nll_loss(
@@ -188,17 +175,17 @@ def nll_loss(
             f"{name}: x {x.shape} needs targets of shape {rows.shape[:-1]}, received {labels.shape}"
         )
     factors = _class_weights(weight, x, rows.shape[-1], name)
-    labels, ignored = _without_ignored(labels, as_integer(ignore_index, name, "ignore_index"))
-    labels = _check_classes(labels, rows.shape[-1], name)
-    losses = -squeeze(take_along_axis(rows, expand_dims(labels, -1), axis=-1), -1)
+    labels, ignored = cast(labels, dtypes.int64), as_integer(ignore_index, name, "ignore_index")
+    classes = _check_classes(_classes(labels, ignored), rows.shape[-1], name)
+    losses = -squeeze(take_along_axis(rows, expand_dims(classes, -1), axis=-1), -1)
     return cast(_averaged(losses, labels, factors, ignored, reduction, name), x.dtype)
 
 
 def _check_classes(labels: Tensor[Any], classes: int, name: str, least: int = 0) -> Tensor[Any]:
     """The labels, which are numbers of classes."""
-    return verified(
+    return deferred_check(
         labels,
-        lambda values: least <= values.min() and values.max() < classes,
+        lambda values: (values >= least) & (values < classes),
         lambda values: errors.OutOfRangeError(
             f"{name}: targets from {values.min()} to {values.max()}, but there are {classes} classes, from 0"
         ),
@@ -364,7 +351,7 @@ def ctc_loss(
 
 
 def _lengths(value: Any, batch: int, what: str) -> np.ndarray[Any, Any]:
-    lengths = np.atleast_1d(np.asarray(value.numpy() if isinstance(value, Tensor) else value))
+    lengths = np.atleast_1d(concrete_values(value, "ctc_loss: a tensor of lengths"))
     if lengths.shape != (batch,) or (batch and lengths.dtype.kind not in "iu") or (lengths < 0).any():
         raise errors.ShapeError(
             f"ctc_loss: {what}_lengths are {batch} integers, one for each example, received {errors.shown(value)}"
@@ -374,7 +361,7 @@ def _lengths(value: Any, batch: int, what: str) -> np.ndarray[Any, Any]:
 
 def _labels(targets: Any, sizes: np.ndarray[Any, Any], batch: int, classes: int) -> np.ndarray[Any, Any]:
     """The labels of all examples, padded with class 0."""
-    given = np.asarray(targets.numpy() if isinstance(targets, Tensor) else targets)
+    given = concrete_values(targets, "ctc_loss: a tensor of targets")
     if given.size and given.dtype.kind not in "iu":
         raise errors.DtypeError(f"ctc_loss: targets are integers, received {errors.shown(targets)}")
     longest = int(sizes.max(initial=0))

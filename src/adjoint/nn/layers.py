@@ -15,7 +15,7 @@ from adjoint.functions.manipulation import expand_dims
 from adjoint.functions.placing import segment_max, segment_mean, segment_sum
 from adjoint.functions.products import matmul
 from adjoint.nn.arguments import images, real
-from adjoint.operands import operand, verified
+from adjoint.operands import concrete_values, deferred_check, operand
 from adjoint.random import bernoulli
 from adjoint.tensor import Tensor
 
@@ -170,9 +170,9 @@ def _table(name: str, indices: Any, weight: Any) -> tuple[Tensor[Any], Tensor[An
     if places.dtype.kind not in "iu":
         raise errors.DtypeError(f"{name}: indices are integers, received {places.dtype}")
     rows = weight.shape[0]
-    places = verified(
+    places = deferred_check(
         places,
-        lambda values: values.min() >= 0 and values.max() < rows,
+        lambda values: (values >= 0) & (values < rows),
         lambda values: errors.OutOfRangeError(
             f"{name}: indices from {values.min()} to {values.max()}, but there are {rows} rows, from 0"
         ),
@@ -261,7 +261,7 @@ def _bags(places: Tensor[Any], offsets: Any, last: bool, name: str) -> tuple[Any
     if places.ndim != 1 or offsets is None:
         raise errors.ShapeError(f"{name}: indices are (bags, length), or a row with offsets; received {places.shape}")
     given = operand(offsets, places, name)
-    starts = np.asarray(given.device.values_of(given._array) if isinstance(offsets, Tensor) else offsets)
+    starts = concrete_values(offsets, f"{name}: a tensor of offsets")
     if starts.ndim != 1 or starts.dtype.kind not in "iu":
         raise errors.DtypeError(f"{name}: offsets are a row of integers, received {given.dtype} of shape {given.shape}")
     starts = starts.astype(np.int64)

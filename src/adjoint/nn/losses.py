@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any, TypeVar
 
-import numpy as np
-
 from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.functions.creation import as_number, as_tensors
 from adjoint.functions.elementwise import abs as size_of
-from adjoint.functions.elementwise import divide, exp, log, log1p, square, where
+from adjoint.functions.elementwise import divide, exp, log, square, where
 from adjoint.nn.arguments import real, reduced
-from adjoint.operands import at_hand, known, nowhere_zero, operand, run
+from adjoint.operands import deferred_check, operand, run
 from adjoint.primitives import broadcast_shapes
 from adjoint.tensor import Tensor
 
@@ -112,18 +110,9 @@ def binary_cross_entropy(x: Tensor[B], target: Any, *, weight: Any = None, reduc
     """
     name = "binary_cross_entropy"
     x, target = both(x, target, name)
-
-    values = at_hand(x)
-    bounded = values is None or not values.size or not (values.min() > 1e-37 and values.max() < 1)
-
-    def logarithm(f: Any, v: Tensor[Any], pole: float) -> Tensor[Any]:
-        if not bounded:
-            return f(v)  # type: ignore[no-any-return]
-        at = v == pole
-        found = f(where(at, 0.5, v))
-        return where(at, -100.0, where(found < -100, -100.0, found))
-
-    losses = -(target * logarithm(log, x, 0.0) + (1 - target) * logarithm(log1p, -x, -1.0))
+    likely = run("bounded_log", (x,), shift=0, least=-100.0)
+    unlikely = run("bounded_log", (-x,), shift=1, least=-100.0)
+    losses = -(target * likely + (1 - target) * unlikely)
     return reduced(_weighted(losses, weight, name), reduction, name)
 
 
@@ -200,14 +189,13 @@ def gaussian_nll_loss(
         fits = False
     if not fits:
         raise errors.ShapeError(f"{name}: a variance of shape {shape} does not broadcast to x of shape {x.shape}")
-    values = known(given) if isinstance(given, Tensor) else np.asarray(given)
-    least = math.nan if values is None else values.min(initial=math.inf)
-    if least < 0:
-        raise errors.ArgumentError(f"{name}: a variance is not negative, received {errors.shown(var)}")
-    variance: Any = max(given, eps) if isinstance(given, (int, float)) else given
-    if isinstance(variance, Tensor) and not least >= eps:
-        raised = where(variance.detach() < eps, eps - variance.detach(), 0.0)
-        variance = variance + raised
+    shown = errors.shown(var)
+    wrong = lambda _: errors.ArgumentError(f"{name}: a variance is not negative, received {shown}")
+    if isinstance(given, Tensor):
+        given = deferred_check(given, lambda values: ~(values < 0), wrong)
+    elif given < 0:
+        raise wrong(given)
+    variance: Any = run("raise_to", (given,), least=eps) if isinstance(given, Tensor) else max(given, eps)
     logarithm = log(variance) if isinstance(variance, Tensor) else math.log(variance)
     losses = (square(x - target) / variance + logarithm) * 0.5
     return reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction, name)
@@ -224,15 +212,11 @@ def kl_div(x: Tensor[B], target: Any, *, reduction: str = "mean", log_target: bo
         none = target == -math.inf
         losses = where(none, 0.0, exp(target) * (where(none, 0.0, target) - x))
     else:
-        losses = target * (log(target) - x) if nowhere_zero(target) else _kl_div(x, target)
+        inside = run("replace_where_equal", (target, target), target=0, value=1.0)
+        losses = run("replace_where_equal", (target * (log(inside) - x), target), target=0, value=0.0)
     if reduction == "batchmean":
         return divide(losses.sum(), max(1, x.shape[0] if x.ndim else 1))
     return reduced(losses, reduction, "kl_div")
-
-
-def _kl_div(x: Tensor[Any], target: Tensor[Any]) -> Tensor[Any]:
-    none = target == 0
-    return where(none, 0.0, target * (log(where(none, 1.0, target)) - x))
 
 
 def soft_margin_loss(x: Tensor[B], target: Any, *, reduction: str = "mean") -> Tensor[B]:

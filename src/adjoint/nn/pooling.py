@@ -17,7 +17,7 @@ from adjoint.functions.manipulation import reshape
 from adjoint.functions.placing import put_along_axis
 from adjoint.functions.reductions import argmax
 from adjoint.nn.arguments import Sizes, images, sizes
-from adjoint.operands import cast, nowhere_zero, operand, run, verified
+from adjoint.operands import cast, deferred_check, operand, run
 from adjoint.primitives import Shape, window_shape
 from adjoint.tensor import Tensor
 
@@ -338,9 +338,9 @@ def _max_unpool(
         if isinstance(output_size, (tuple, list)) and tuple(output_size[: -axes or None]) in (lead, lead[-1:]):
             output_size = output_size[-axes:] if len(output_size) > axes else output_size
         wanted = sizes(output_size, axes, name, "output_size", 1)
-    places = verified(
+    places = deferred_check(
         places,
-        lambda values: values.min() >= 0 and values.max() < math.prod(wanted),
+        lambda values: (values >= 0) & (values < math.prod(wanted)),
         lambda values: errors.OutOfRangeError(
             f"{name}: indices from {values.min()} to {values.max()} in images of {wanted}; give their output_size"
         ),
@@ -477,10 +477,8 @@ def _lp_pool(name: str, axes: int, x: Any, norm_type: Any, kernel: Any, stride: 
     size = math.prod(how["kernel"])
     if not isinstance(counts, float) or counts != size:
         total = total * (size / _constant(counts, total))
-    if nowhere_zero(total):
-        return cast(_root(total, p), x.dtype)
-    origin = total == 0
-    return cast(where(origin, 0.0, _root(where(origin, 1.0, total), p)), x.dtype)
+    root = _root(run("replace_where_equal", (total, total), target=0, value=1.0), p)
+    return cast(run("replace_where_equal", (root, total), target=0, value=0.0), x.dtype)
 
 
 def _root(x: Tensor[Any], p: float) -> Tensor[Any]:

@@ -18,6 +18,7 @@ from adjoint.primitives import (
     elementwise,
     fourier,
     linalg,
+    masks,
     normalization,
     reduction,
     special,
@@ -25,8 +26,10 @@ from adjoint.primitives import (
     windows,
 )
 from adjoint.primitives.contraction import conv_shape, conv_size
+from adjoint.primitives.elementwise import CAST
 from adjoint.primitives.indexing import ARRAY, Key, adjacent, index_shape
 from adjoint.primitives.table import (
+    ANY,
     CONTRACTION,
     CREATION,
     ELEMENTWISE,
@@ -38,6 +41,7 @@ from adjoint.primitives.table import (
     REDUCTION,
     STRUCTURAL,
     TABLE,
+    Accepted,
     DType,
     Kind,
     Primitive,
@@ -52,7 +56,9 @@ from adjoint.primitives.table import (
 from adjoint.primitives.windows import window_shape
 
 __all__ = [
+    "ANY",
     "ARRAY",
+    "CAST",
     "CONTRACTION",
     "CREATION",
     "ELEMENTWISE",
@@ -64,6 +70,7 @@ __all__ = [
     "REDUCTION",
     "STRUCTURAL",
     "TABLE",
+    "Accepted",
     "DType",
     "Key",
     "Kind",
@@ -83,6 +90,7 @@ __all__ = [
     "function_named",
     "index_shape",
     "linalg",
+    "masks",
     "normalization",
     "real_dtype",
     "reduction",

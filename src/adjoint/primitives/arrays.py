@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from adjoint import errors
+from adjoint.dtypes import floating
 from adjoint.primitives.indexing import Key, index_set_shape
 from adjoint.primitives.reduction import extremum_shape
 from adjoint.primitives.table import (
@@ -12,6 +13,8 @@ from adjoint.primitives.table import (
     ELEMENTWISE,
     INDEX,
     INDEXING,
+    ORDERED,
+    REAL,
     REDUCTION,
     STRUCTURAL,
     Shape,
@@ -55,11 +58,11 @@ declare(
 # of the elements that are not nan; nan where there are none
 declare("nanmax nanmin", REDUCTION, "x", "axis keepdims", shape=extremum_shape, dtype=same_dtype)
 # the remainder with the sign of x
-declare("fmod", ELEMENTWISE, "x y", shape=broadcast, dtype=same_dtype)
+declare("fmod", ELEMENTWISE, "x y", shape=broadcast, dtype=same_dtype, accepts=ORDERED)
 # x times two to the power of an integer, and the power that leaves a mantissa from a half to one
 declare("ldexp", ELEMENTWISE, "x exponent", shape=broadcast, dtype=same_dtype)
-declare("mantissa", ELEMENTWISE, "x", shape=same_shape, dtype=same_dtype)
-declare("binary_exponent", ELEMENTWISE, "x", shape=same_shape, dtype=lambda *_: INT32)
+declare("mantissa", ELEMENTWISE, "x", shape=same_shape, dtype=same_dtype, accepts=REAL, promotes=floating)
+declare("binary_exponent", ELEMENTWISE, "x", shape=same_shape, dtype=lambda *_: INT32, accepts=REAL, promotes=floating)
 # all runs of so many elements along an axis, which become a new last axis
 declare("windows", STRUCTURAL, "x", "axis size", shape=_windows_shape, dtype=same_dtype)
 # sums of a[k - j] v[j] along the last axes: where one of them is inside, or all of the shorter v

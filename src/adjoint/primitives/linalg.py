@@ -103,7 +103,20 @@ def _real(dtype: DType) -> DType:
     return real_dtype(dtype)
 
 
-declare("inv cholesky cofactor expm", LINALG, "x", shape=_square_same, dtype=same_dtype)
+_NONE_FOUND = (
+    "no singular values or eigenvalues were found",
+    "LAPACK finds none where nan or inf stand among the elements, which ad.isfinite shows",
+)
+
+declare("inv cofactor expm", LINALG, "x", shape=_square_same, dtype=same_dtype)
+declare(
+    "cholesky",
+    LINALG,
+    "x",
+    shape=_square_same,
+    dtype=same_dtype,
+    failure=("a matrix is not positive definite", "a small multiple of the identity added to it may help"),
+)
 # the derivative of the cofactors along g: symmetric, so that it serves both modes
 declare("cofactor_pullback", LINALG, "g x", shape=_pullback_shape, dtype=same_dtype)
 declare("det", LINALG, "x", shape=_det_shape, dtype=same_dtype)
@@ -111,16 +124,33 @@ declare("slogdet", LINALG, "x", shape=_slogdet_shape, dtype=lambda x: [x, real_d
 declare("solve", LINALG, "a b", shape=_solve_shape, dtype=same_dtype)
 declare("solve_triangular", LINALG, "a b", "upper unit", shape=_solve_shape, dtype=lambda a, b, **_: a)
 # Hermitian matrices, of which the lower triangle is read: values in rising order, vectors in columns
-declare("eigvalsh", LINALG, "x", shape=_eigenvalues_shape, dtype=_real)
-declare("eigh", LINALG, "x", shape=_eigh_shape, dtype=lambda x: [real_dtype(x), x], results=2)
-declare("eigvals", LINALG, "x", shape=_eigenvalues_shape, dtype=complex_dtype)
-declare("eig", LINALG, "x", shape=_eigh_shape, dtype=lambda x: [complex_dtype(x)] * 2, results=2)
-declare("svdvals", LINALG, "x", shape=_singular_shape, dtype=_real)
-declare("svd", LINALG, "x", "full_matrices", shape=_svd_shape, dtype=lambda x, **_: [x, real_dtype(x), x], results=3)
+declare("eigvalsh", LINALG, "x", shape=_eigenvalues_shape, dtype=_real, failure=_NONE_FOUND)
+declare("eigh", LINALG, "x", shape=_eigh_shape, dtype=lambda x: [real_dtype(x), x], results=2, failure=_NONE_FOUND)
+declare("eigvals", LINALG, "x", shape=_eigenvalues_shape, dtype=complex_dtype, failure=_NONE_FOUND)
+declare("eig", LINALG, "x", shape=_eigh_shape, dtype=lambda x: [complex_dtype(x)] * 2, results=2, failure=_NONE_FOUND)
+declare("svdvals", LINALG, "x", shape=_singular_shape, dtype=_real, failure=_NONE_FOUND)
+declare(
+    "svd",
+    LINALG,
+    "x",
+    "full_matrices",
+    shape=_svd_shape,
+    dtype=lambda x, **_: [x, real_dtype(x), x],
+    results=3,
+    failure=_NONE_FOUND,
+)
 # Q and R as LAPACK has them: the diagonal of R is real, of either sign
 declare("qr", LINALG, "x", "complete", shape=_qr_shape, dtype=lambda x, **_: [x, x], results=2)
 # x[order] = L U, row i of the left side is row order[i] of x
 declare("lu", LINALG, "x", shape=_lu_shape, dtype=lambda x: [INDEX, x, x], results=3)
 # singular values of at most rtol times the largest count as zeros; rtol is a number, or of shape (..., 1, 1)
-declare("pinv", LINALG, "x rtol", shape=_pinv_shape, dtype=same_dtype)
-declare("lstsq", LINALG, "a b rtol", shape=_lstsq_shape, dtype=lambda a, b, rtol: [a, real_dtype(a)], results=2)
+declare("pinv", LINALG, "x rtol", shape=_pinv_shape, dtype=same_dtype, failure=_NONE_FOUND)
+declare(
+    "lstsq",
+    LINALG,
+    "a b rtol",
+    shape=_lstsq_shape,
+    dtype=lambda a, b, rtol: [a, real_dtype(a)],
+    results=2,
+    failure=_NONE_FOUND,
+)

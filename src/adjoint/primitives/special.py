@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from adjoint.primitives.table import ELEMENTWISE, broadcast, declare, same_dtype, same_shape
+from adjoint.dtypes import floating
+from adjoint.primitives.table import ELEMENTWISE, REAL, broadcast, declare, same_dtype, same_shape
 
-declare(
-    "erfc erfcx erfinv erfcinv log_ndtr gamma gammaln digamma entr logit",
-    ELEMENTWISE,
-    "x",
-    shape=same_shape,
-    dtype=same_dtype,
-)
+
+def _declare(names: str, operands: str, parameters: str = "") -> None:
+    shape = broadcast if " " in operands else same_shape
+    declare(names, ELEMENTWISE, operands, parameters, shape=shape, dtype=same_dtype, accepts=REAL, promotes=floating)
+
+
+_declare("erfc erfcx erfinv erfcinv log_ndtr gamma gammaln digamma entr logit", "x")
 # over x to the order, the derivative of one order is x times the next one
-declare("bessel_i", ELEMENTWISE, "x", "order scaled reduced", shape=same_shape, dtype=same_dtype)
-declare("spherical_bessel", ELEMENTWISE, "x", "order", shape=same_shape, dtype=same_dtype)
-declare("rel_entr kl_div", ELEMENTWISE, "x y", shape=broadcast, dtype=same_dtype)
-declare("betaln", ELEMENTWISE, "a b", shape=broadcast, dtype=same_dtype)
+_declare("bessel_i", "x", "order scaled reduced")
+_declare("spherical_bessel", "x", "order")
+_declare("rel_entr kl_div", "x y")
+_declare("betaln", "a b")
 # `order` counts derivatives by s, by a, and by a and b
-declare("zeta", ELEMENTWISE, "s q", "order", shape=broadcast, dtype=same_dtype)
-declare("gammainc", ELEMENTWISE, "a x", "order", shape=broadcast, dtype=same_dtype)
-declare("gammaincc gamma_density", ELEMENTWISE, "a x", shape=broadcast, dtype=same_dtype)
-declare("betainc", ELEMENTWISE, "a b x", "order", shape=broadcast, dtype=same_dtype)
-declare("beta_density", ELEMENTWISE, "a b x", shape=broadcast, dtype=same_dtype)
+_declare("zeta", "s q", "order")
+_declare("gammainc", "a x", "order")
+_declare("gammaincc gamma_density", "a x")
+_declare("betainc", "a b x", "order")
+_declare("beta_density", "a b x")

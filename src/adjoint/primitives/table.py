@@ -37,6 +37,23 @@ class Spec(NamedTuple):
     dtype: DType
 
 
+class Accepted(NamedTuple):
+    """What data types an operation has an answer to: their kinds, as NumPy's letters; what errors say of the others."""
+
+    kinds: str
+    words: str
+    advice: str = "convert with astype"
+
+
+ANY = Accepted("biufc", "numbers or booleans")
+NUMBERS = Accepted("iufc", "numbers; of booleans there is ~")
+REAL = Accepted("biuf", "real numbers", "take abs, real or imag")
+ORDERED = Accepted("iuf", "real numbers")
+COMPLEX = Accepted("c", "complex numbers", "the imaginary part of real ones is zero")
+INTEGERS = Accepted("iu", "integers")
+BITS = Accepted("biu", "integers or booleans")
+
+
 class Primitive:
     """One operation a backend can be asked for.
 
@@ -44,19 +61,32 @@ class Primitive:
     number. `shape(*shapes, **parameters)` gives the shape of the result, or a list of them where
     there are several, or raises the error a user should read. `dtype(*dtypes, **parameters)` gives
     the result's dtype likewise. `dynamic` marks the few whose shape depends on values.
+
+    Before a call, operands meet in one dtype, which `promotes(dtype)` may change, and which then has to
+    be among what it `accepts`. For the kinds of dtypes in `identity` the result is the operand itself;
+    `truth` says that of a number counts only whether it is zero. `operator` is Python's operator for it,
+    without underscores, and `failure` what a matrix is that LAPACK gives up on, and the way out.
     """
 
     __slots__ = (
+        "accepts",
+        "direct",
         "dtype",
         "dynamic",
+        "failure",
+        "identity",
         "implementations",
+        "into",
         "keeps_dtype",
         "kind",
         "name",
         "operands",
+        "operator",
         "parameters",
+        "promotes",
         "results",
         "shape",
+        "truth",
     )
 
     def __init__(
@@ -70,6 +100,12 @@ class Primitive:
         dtype: Callable[..., Any],
         results: int = 1,
         dynamic: bool = False,
+        accepts: Accepted = ANY,
+        promotes: Callable[[DType], DType] | None = None,
+        identity: str = "",
+        truth: bool = False,
+        operator: str = "",
+        failure: tuple[str, str] = ("a matrix is singular", "a small multiple of the identity added to it may help"),
     ) -> None:
         self.name = name
         self.kind = kind
@@ -80,9 +116,17 @@ class Primitive:
         self.keeps_dtype = dtype is same_dtype  # the result has the first operand's
         self.results = results
         self.dynamic = dynamic
-        self.implementations: dict[
-            Any, Callable[..., Any]
-        ] = {}  # by class or name of leaf backend, if a user gave some
+        self.accepts = accepts
+        self.promotes = promotes
+        self.identity = identity
+        # kinds that go to the primitive as they are: promotion leaves real and complex numbers alone
+        self.direct = "".join([kind for kind in "fc" if kind in accepts.kinds and kind not in identity])
+        self.truth = truth
+        self.operator = operator
+        self.failure = failure
+        # by class or name of leaf backend, if a user gave some; `into` those that write into their first operand
+        self.implementations: dict[Any, Callable[..., Any]] = {}
+        self.into: dict[Any, Callable[..., Any]] = {}
 
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"
@@ -94,6 +138,16 @@ class Primitive:
     def variadic(self) -> bool:
         """Whether the last operand stands for any number of arrays."""
         return bool(self.operands) and self.operands[-1].startswith("*")
+
+    def promoted(self, dtype: DType) -> DType:
+        """The dtype that operands which meet in this one are converted to; raises DtypeError for what is refused."""
+        if self.promotes is not None:
+            dtype = self.promotes(dtype)
+        if dtype.kind not in self.accepts.kinds:
+            raise errors.DtypeError(
+                f"{self.name}: expected {self.accepts.words}, received {dtype}; {self.accepts.advice}"
+            )
+        return dtype
 
 
 TABLE: dict[str, Primitive] = {}

@@ -13,7 +13,7 @@ from adjoint.backend import Backend
 from adjoint.dtypes import DType
 from adjoint.functions.creation import Default, _place, as_shape
 from adjoint.functions.indexing import take
-from adjoint.operands import known
+from adjoint.operands import deferred_check
 from adjoint.random.parameters import place_of
 from adjoint.tensor import Tensor, wrap
 
@@ -93,7 +93,7 @@ def normal(
     for a negative `std`.
     """
     mean, std = _parameter(mean, "normal", "mean"), _parameter(std, "normal", "std")
-    _within(std, 0, math.inf, "normal: the standard deviation must not be negative")
+    std = _within(std, 0, math.inf, "normal: the standard deviation must not be negative")
     place = place_of(device, mean, std)
     how = {"shape": as_shape(shape, "normal"), "dtype": _floating(dtype, "normal")}
     draw = place.random_normal(key=place.next_key(), **how)
@@ -112,14 +112,15 @@ def _parameter(value: Any, name: str, what: str) -> Any:
     return value
 
 
-def _within(value: Any, low: float, high: float, message: str) -> None:
-    """Raises ArgumentError for numbers out of a range, and for nan."""
-    values = known(value) if isinstance(value, Tensor) else np.asarray(value)
-    if values is None:
-        return
-    valid = (values >= low) & (values <= high)
-    if not valid.all():
-        raise errors.ArgumentError(f"{message}, received {values[~valid].flat[0]}")
+def _within(value: Any, low: float, high: float, message: str) -> Any:
+    """The value. Raises ArgumentError for numbers out of a range, and for nan."""
+    test = lambda values: (values >= low) & (values <= high)
+    wrong = lambda values: errors.ArgumentError(f"{message}, received {values[~test(values)].flat[0]}")
+    if isinstance(value, Tensor):
+        return deferred_check(value, test, wrong)
+    if not np.all(test(np.asarray(value))):
+        raise wrong(np.asarray(value))
+    return value
 
 
 def _is(value: Any, number: int) -> bool:
@@ -140,7 +141,7 @@ def bernoulli(p: Any = 0.5, shape: ShapeLike | None = None, *, device: Any = Non
     Raises ArgumentError for numbers outside [0, 1].
     """
     p = _parameter(p, "bernoulli", "p")
-    _within(p, 0, 1, "bernoulli: a probability is between 0 and 1")
+    p = _within(p, 0, 1, "bernoulli: a probability is between 0 and 1")
     if isinstance(p, Tensor):
         device = p.device if device is None else device
         shape = p.shape if shape is None else shape

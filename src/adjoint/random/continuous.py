@@ -20,7 +20,7 @@ from adjoint.functions.elementwise import tan as tangent
 from adjoint.functions.manipulation import expand_dims, squeeze
 from adjoint.functions.products import matmul
 from adjoint.linalg import cholesky
-from adjoint.operands import cast, known
+from adjoint.operands import cast, deferred_check
 from adjoint.random.parameters import ANY, NOT_NEGATIVE, POSITIVE, Draw, ShapeLike
 from adjoint.special import erfc, erfcinv, expit, softmax
 from adjoint.tensor import Tensor
@@ -233,9 +233,11 @@ def truncated_normal(
     tests = {"low": ANY, "high": ANY, "mean": ANY, "std": POSITIVE}
     draw = Draw("truncated_normal", shape, dtype, device, tests, low, high, mean, std)
     low, high, mean, std = (cast(p, draw.precise) for p in draw.parameters)
-    ordered = known(low.detach() < high.detach())
-    if ordered is not None and not ordered.all():
-        raise errors.ArgumentError("truncated_normal: each lower bound must be below its upper one")
+    deferred_check(
+        low.detach() < high.detach(),
+        lambda values: values,
+        lambda _: errors.ArgumentError("truncated_normal: each lower bound must be below its upper one"),
+    )
     a, b = (low - mean) / std, (high - mean) / std
     flipped = (a + b).detach() > 0
     a, b = where(flipped, -b, a), where(flipped, -a, b)

@@ -16,7 +16,7 @@ from adjoint.functions.creation import as_shape
 from adjoint.functions.elementwise import floor, log, log1p, minimum, where
 from adjoint.functions.indexing import argsort, searchsorted, take
 from adjoint.functions.reductions import argmax, as_axis
-from adjoint.operands import known
+from adjoint.operands import deferred_check, run
 from adjoint.random.basic import integers, permutation
 from adjoint.random.parameters import (
     ANY,
@@ -99,9 +99,11 @@ def categorical(logits: Any, shape: ShapeLike | None = None, *, axis: int = -1, 
     place = as_axis(axis, x.ndim, name)
     if not x.shape[place]:
         raise errors.ShapeError(f"{name}: there are no classes in logits of shape {x.shape}")
-    values = known(x)
-    if values is not None and not (values.max(axis=place - x.ndim) > -np.inf).all():
-        raise errors.ArgumentError(f"{name}: logits that are all -inf leave no class to draw")
+    deferred_check(
+        run("max", (x,), axis=(place,), keepdims=False),
+        lambda values: values > -np.inf,
+        lambda _: errors.ArgumentError(f"{name}: logits that are all -inf leave no class to draw"),
+    )
     own = (*x.shape[:place], *x.shape[place + 1 :])
     outer = own if shape is None else as_shape(shape, name)
     from_end = place - x.ndim  # the axis of classes, counted from the end
@@ -163,16 +165,23 @@ def _weighted(name: str, size: int, shape: tuple[int, ...], replace: bool, p: An
     (share,) = _constant(draw)
     if share.shape != (size,):
         raise errors.ShapeError(f"{name}: there are {size} to choose from, and probabilities of shape {share.shape}")
-    values = known(share)
-    if values is not None and np.abs(values.sum(axis=-1) - 1.0).max() > 1e-6:
-        raise errors.ArgumentError(f"{name}: probabilities must sum to one, received a sum of {values.sum()}")
+    deferred_check(
+        share.sum(axis=-1),
+        lambda values: abs(values - 1.0) <= 1e-6,
+        lambda values: errors.ArgumentError(
+            f"{name}: probabilities must sum to one, received a sum of {values.flat[0]}"
+        ),
+    )
     count = math.prod(shape)
     if replace:  # how many partial sums a uniform number is not below
         ends = share.cumulative_sum(axis=0)
         ends = (ends / ends[-1])[:-1]
         return searchsorted(ends, draw.uniform(shape), side="right")
-    if values is not None and count > (values > 0).sum(axis=-1).min():
-        raise errors.ArgumentError(f"{name}: {count} choices without replacement, and fewer that are possible")
+    deferred_check(
+        (share > 0).sum(axis=-1),
+        lambda values: values >= count,
+        lambda _: errors.ArgumentError(f"{name}: {count} choices without replacement, and fewer that are possible"),
+    )
     noise = -log(-log(draw.uniform((size,))))
     return argsort(log(share) + noise, descending=True)[:count].reshape(shape)
 

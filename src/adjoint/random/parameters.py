@@ -13,7 +13,7 @@ from adjoint.devices import active_level
 from adjoint.dtypes import DType
 from adjoint.functions.creation import _place, as_shape
 from adjoint.functions.elementwise import maximum
-from adjoint.operands import cast, explain, lifted, meet, verified
+from adjoint.operands import cast, deferred_check, explain, lifted, meet
 from adjoint.primitives import Shape, broadcast_shapes
 from adjoint.tensor import Tensor, wrap
 
@@ -138,9 +138,9 @@ def _floating(dtype: Any, values: Sequence[Any], name: str) -> DType:
 
 def _checked(x: Tensor[Any], name: str, what: str, test: Callable[[Any], Any], wording: str) -> Tensor[Any]:
     """The tensor, where each of its numbers passes the test."""
-    return verified(
+    return deferred_check(
         x,
-        lambda values: bool(np.all(test(values))),
+        test,
         lambda values: errors.ArgumentError(
             f"{name}: {what} must {wording}, received {values[~np.asarray(test(values))].flat[0]}"
         ),

@@ -11,6 +11,7 @@ from adjoint.rules import (
     fourier,
     indexing,
     linalg,
+    masks,
     normalization,
     random,
     reduction,
@@ -45,6 +46,7 @@ RECORDS: dict[str, Record] = {
     **windows.RECORDS,
     **attention.RECORDS,
     **normalization.RECORDS,
+    **masks.RECORDS,
 }
 
 
@@ -58,11 +60,7 @@ def record_of(primitive: Primitive) -> Record:
     return record
 
 
-# Batching rules of primitives whose kind does not give them; `Batched` says what such a rule takes.
-BATCHING: dict[str, Rule] = {}
-
 __all__ = [
-    "BATCHING",
     "RECORDS",
     "Bilinear",
     "Composed",

@@ -5,9 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from adjoint.primitives import ARRAY, INDEX, index_shape
-from adjoint.rules.indexing import picked, picked_forward
+from adjoint.rules.batching import in_stacks
+from adjoint.rules.indexing import added_to, assign_batched, picked, picked_forward
 from adjoint.rules.records import Bilinear, Composed, Custom, NotDifferentiable, Record
+from adjoint.rules.reduction import up_to_it
+from adjoint.rules.sparsity import Call, Pattern, along, matrix, numbered, union
 
 # --- running extremes: a cotangent goes to the place that the value came from ---
 
@@ -210,17 +215,29 @@ def _convolve_v(B: Any, g: Any, a: Any, full: bool) -> Any:
     return B.convolve(g, _flip(B, a), full=False) if full else B.convolve(_flip(B, a), g, full=False)
 
 
-_extreme = Custom(pullback=_index_extreme, pushforward=_index_extreme_forward)
-_windows_record = Composed(
-    _windows_definition,
-    x=_windows,
-    pushforward=lambda B, tangents, axis, size: B.windows(tangents[0], axis=axis, size=size),
+def _convolve_sparsity(call: Call) -> Pattern:
+    """Each element depends on as many of an operand as fit, counted back from its place."""
+    full, out = call.parameters["full"], numbered(call.shape)
+    sizes = [call.shape_of(i)[-1] for i in range(2)]
+    place = np.arange(call.shape[-1]) + (0 if full else sizes[1] - 1)
+    parts = []
+    for i, pattern in enumerate(call.patterns):
+        if pattern is not None:
+            shape = (*call.shape[:-1], sizes[i])
+            steps = place[:, None] - np.arange(sizes[i])  # which element of the other operand stands beside one of this
+            there, element = np.nonzero((steps >= 0) & (steps < sizes[1 - i]))
+            seen = matrix(out[..., there], numbered(shape)[..., element], (out.size, math.prod(shape)))
+            parts.append(seen @ along(pattern, call.shape_of(i), (), shape))
+    return union(parts)
+
+
+_extreme = Custom(
+    pullback=_index_extreme, pushforward=_index_extreme_forward, batching=assign_batched, sparsity=added_to
 )
-_windows_record.accumulate = lambda B, sink, g, x_shape, axis, size: _add_windows(B, sink, g, axis, size)
 
 RECORDS: dict[str, Record] = {
-    "cummax": Composed(_running_extreme("maximum"), pullback=picked, pushforward=picked_forward),
-    "cummin": Composed(_running_extreme("minimum"), pullback=picked, pushforward=picked_forward),
+    "cummax": Composed(_running_extreme("maximum"), pullback=picked, pushforward=picked_forward, sparsity=up_to_it),
+    "cummin": Composed(_running_extreme("minimum"), pullback=picked, pushforward=picked_forward, sparsity=up_to_it),
     "nanmax": Composed(_nan_extreme("max", -math.inf)),
     "nanmin": Composed(_nan_extreme("min", math.inf)),
     "fmod": Composed(
@@ -231,7 +248,20 @@ RECORDS: dict[str, Record] = {
     "binary_exponent": NotDifferentiable(),
     "index_max": _extreme,
     "index_min": _extreme,
-    "index_multiply": Composed(_index_multiply_definition, pullback=_index_multiply),
-    "windows": _windows_record,
-    "convolve": Bilinear(a=lambda B, g, v, full: B.convolve(g, _flip(B, v), full=not full), v=_convolve_v),
+    "index_multiply": Composed(
+        _index_multiply_definition, pullback=_index_multiply, batching=assign_batched, sparsity=added_to
+    ),
+    "windows": Composed(
+        _windows_definition,
+        x=_windows,
+        accumulate=lambda B, sink, g, x_shape, axis, size: _add_windows(B, sink, g, axis, size),
+        pushforward=lambda B, tangents, axis, size: B.windows(tangents[0], axis=axis, size=size),
+    ),
+    "convolve": Bilinear(
+        a=lambda B, g, v, full: B.convolve(g, _flip(B, v), full=not full),
+        v=_convolve_v,
+        batching=in_stacks,
+        sparsity=_convolve_sparsity,
+        operations=lambda operands, result, _: 2 * min(math.prod(operands[0]), math.prod(result)) * operands[1][-1],
+    ),
 }

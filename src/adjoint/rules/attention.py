@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from adjoint.rules.batching import along_axes
 from adjoint.rules.records import Composed, Record
 
 
@@ -64,7 +65,21 @@ def _attention(
     return tuple([pulled[i] for i in wanted])
 
 
+def _operations(operands: Any, result: Any, parameters: Any) -> int:
+    q, k, v = operands[:3]
+    return 2 * math.prod(q[:-1]) * k[-2] * (q[-1] + v[-1])  # type: ignore[no-any-return]
+
+
+def _pullback_operations(operands: Any, result: Any, parameters: Any) -> int:
+    """The scores again, and a product for each operand of a product."""
+    q, k, v = operands[1:4]
+    return 2 * math.prod(q[:-1]) * k[-2] * (3 * q[-1] + 2 * v[-1])  # type: ignore[no-any-return]
+
+
+# in batches, the examples are heads
 RECORDS: dict[str, Record] = {
-    "attention": Composed(_attention_definition, pullback=_attention),
-    "attention_pullback": Composed(_attention_pullback_definition),
+    "attention": Composed(_attention_definition, pullback=_attention, batching=along_axes, operations=_operations),
+    "attention_pullback": Composed(
+        _attention_pullback_definition, batching=along_axes, operations=_pullback_operations
+    ),
 }

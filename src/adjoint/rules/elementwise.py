@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.rules.records import Bilinear, Composed, Custom, Elementwise, Linear, NotDifferentiable, Record
+from adjoint.rules.taylor import quotient
 
 
 def _scalar(x: Any) -> bool:
@@ -225,12 +226,15 @@ RECORDS: dict[str, Record] = {
     # bilinear
     "multiply": Bilinear(x=lambda B, g, y: B.multiply(g, y), y=lambda B, g, x: B.multiply(g, x)),
     "absorbing_multiply": Bilinear(
-        x=lambda B, g, y: B.absorbing_multiply(g, y), y=lambda B, g, x: B.absorbing_multiply(g, x)
+        x=lambda B, g, y: B.absorbing_multiply(g, y),
+        y=lambda B, g, x: B.absorbing_multiply(g, x),
+        strong_zero=True,
     ),
     # arithmetic
     "divide": Elementwise(
         x=lambda B, g, y: B.divide(g, y),
         y=lambda B, g, y, out: B.negative(B.divide(B.multiply(g, out), y)),
+        taylor=lambda B, terms, out: quotient(B, B.multiply, B.divide, terms[0], terms[1], out),
     ),
     "remainder": Elementwise(x=lambda B, g: g, y=lambda B, g, x, y: B.negative(B.multiply(g, B.floor_divide(x, y)))),
     "pow": Elementwise(x=_pow_x, y=_pow_y),

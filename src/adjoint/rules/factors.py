@@ -35,6 +35,7 @@ from adjoint.rules.matrices import (
     with_diagonal,
 )
 from adjoint.rules.records import Composed, Custom, Record
+from adjoint.rules.sparsity import solved
 
 
 def _tolerance(B: Any, values: Any, size: int) -> Any:
@@ -421,6 +422,9 @@ RECORDS: dict[str, Record] = {
     "qr": Custom(pullback=_qr, pushforward=_qr_forward),
     "lu": Custom(pullback=_lu, pushforward=_lu_forward),
     "solve_triangular": Composed(
-        _solve_triangular_definition, pullback=_solve_triangular, pushforward=_solve_triangular_forward
+        _solve_triangular_definition,
+        pullback=_solve_triangular,
+        pushforward=_solve_triangular_forward,
+        sparsity=solved,
     ),
 }

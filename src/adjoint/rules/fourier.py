@@ -7,6 +7,7 @@ one has them twice.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,21 @@ def _hfft(B: Any, g: Any, axis: int, size: int, inverse: bool, norm: str) -> Any
     return _inside(B, B.rfft(g, axis=axis, inverse=inverse, norm=norm), axis, size, 2.0)
 
 
+def _operations(each: float) -> Any:
+    """So many for each number and halving; of half a spectrum and its real numbers, the whole ones."""
+
+    def rule(operands: Any, result: Any, parameters: Any) -> float:
+        whole, axis = max(operands[0], result), parameters["axis"]
+        levels = sum([math.log2(whole[i]) for i in ((axis,) if isinstance(axis, int) else axis)])
+        return float(each * math.prod(whole) * levels)
+
+    return rule
+
+
 RECORDS: dict[str, Record] = {
-    "fft": Linear(x=lambda B, g, axis, inverse, norm: B.fft(g, axis=axis, inverse=inverse, norm=norm)),
-    "rfft": Linear(x=_rfft),
-    "hfft": Linear(x=_hfft),
+    "fft": Linear(
+        x=lambda B, g, axis, inverse, norm: B.fft(g, axis=axis, inverse=inverse, norm=norm), operations=_operations(5)
+    ),
+    "rfft": Linear(x=_rfft, operations=_operations(2.5)),
+    "hfft": Linear(x=_hfft, operations=_operations(2.5)),
 }

@@ -5,10 +5,17 @@ Reading and writing places are transposes of each other: `index` against `index_
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
-from adjoint.primitives import ARRAY, INDEX, index_shape
+import numpy as np
+
+from adjoint import errors
+from adjoint.primitives import ARRAY, INDEX, Primitive, adjacent, index_shape
+from adjoint.rules.batching import aligned, along_axes, count_of, rank_of, with_axis
 from adjoint.rules.records import Composed, Custom, Linear, NotDifferentiable, Record
+from adjoint.rules.sparsity import Call, Pattern, joined_along, matrix, moved, numbered, reduced_axes
 
 
 def _zeros(B: Any, g: Any, shape: Any) -> Any:
@@ -82,18 +89,150 @@ def picked_forward(B: Any, tangents: Any, outs: Any, axis: int) -> tuple[Any, No
     return B.take_along_axis(tangents[0], outs[1], axis=axis), None
 
 
-_none = NotDifferentiable()
-_index_record = Linear(x=_index)
-_index_record.accumulate = _index_into
+# --- batches ---
+
+
+def _index_batched(
+    B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]
+) -> Any:
+    key, arrays, order = _batched_key(B, values[0], flags[0], values[1:], flags[1:], parameters["key"])
+    return _reordered(B, B.index(values[0], *arrays, key=key), order)
+
+
+def assign_batched(
+    B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]
+) -> Any:
+    """The value's axes stand where those of the indexed part do."""
+    size = count_of(values, flags)
+    x = with_axis(B, values[0], flags[0], size)
+    target = index_shape(
+        tuple(x.shape)[1:],
+        *[tuple(a.shape)[f:] for a, f in zip(values[2:], flags[2:], strict=True)],
+        key=parameters["key"],
+    )
+    key, arrays, order = _batched_key(B, x, True, values[2:], flags[2:], parameters["key"])
+    value = values[1]
+    if hasattr(value, "shape"):
+        value = aligned(B, with_axis(B, value, flags[1], size), True, len(target))
+        value = _reordered(B, value, tuple(sorted(range(len(order)), key=order.__getitem__)))
+    return getattr(B, primitive.name)(x, value, *arrays, key=key)
+
+
+def _batched_key(
+    B: Any, x: Any, x_batched: bool, arrays: Sequence[Any], flags: Sequence[bool], key: Any
+) -> tuple[Any, list[Any], tuple[int, ...]]:
+    """The key that indexes all examples at once, its arrays, and the order of axes it gives.
+
+    The last is a permutation, empty where nothing moves: axis i of the wanted result (examples first) is axis order[i]
+    of what the key gives. NumPy puts the axes of index arrays in front where the arrays are not side by side.
+    """
+    if not arrays:  # basic keys move no axes
+        return (slice(0, x.shape[0], 1), *key), [], ()
+    ranks = [rank_of(a, f) for a, f in zip(arrays, flags, strict=True)]
+    common = max(ranks, default=0)
+    wanted = _axes(key, common, rank_of(x, x_batched))
+    if not any(flags):
+        new = (slice(0, x.shape[0], 1), *key)
+        given = _axes(new, common, len(x.shape), examples=0)
+        return new, list(arrays), _order(wanted, given)
+    size = count_of([x, *arrays], [x_batched, *flags])
+    indices = [aligned(B, a, f, common) for a, f in zip(arrays, flags, strict=True)]
+    if not x_batched:  # the examples are the first of the common axes
+        given = _axes(key, common, len(x.shape), leading=True)
+        return key, indices, _order(wanted, given)
+    count = B.reshape(B.arange(start=0, stop=size, step=1, dtype=INDEX), shape=(size, *[1] * common))
+    given = _axes((ARRAY, *key), common, len(x.shape), leading=True)
+    return (ARRAY, *key), [count, *indices], _order(wanted, given)
+
+
+def _axes(key: Any, common: int, rank: int, *, examples: int | None = None, leading: bool = False) -> list[Any]:
+    """Names for the axes that a key gives: "examples", ("common", i), and ("axis", n) for basic ones.
+
+    `examples` is the entry of the key that stands for the examples; `leading` says that they are
+    the first of the common axes.
+    """
+    names: list[Any] = []
+    at: int | None = None
+    advanced = any(entry is ARRAY for entry in key)
+    basic = 0
+    used = 0
+    for i, entry in enumerate(key):
+        if entry is None:
+            names.append(("axis", basic))
+            basic += 1
+        elif isinstance(entry, slice):
+            used += 1
+            if i == examples:
+                names.append("examples")
+            else:
+                names.append(("axis", basic))
+                basic += 1
+        else:
+            used += 1
+            if advanced and at is None:
+                at = len(names)
+    names += [("axis", basic + i) for i in range(rank - used)]
+    if advanced:
+        block: list[Any] = ["examples"] * leading + [("common", i) for i in range(common)]
+        place = at if adjacent(key) and at is not None else 0
+        names[place:place] = block
+    return names
+
+
+def _order(wanted: list[Any], given: list[Any]) -> tuple[int, ...]:
+    return tuple(given.index(name) for name in ["examples", *wanted])
+
+
+def _reordered(B: Any, x: Any, order: tuple[int, ...]) -> Any:
+    return x if order == tuple(range(len(order))) else B.permute_dims(x, axes=order)
+
+
+def _searchsorted_batched(
+    B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]
+) -> Any:
+    """What all examples search for in one line is one search."""
+    x, wanted = values
+    if flags == [False, True] and len(x.shape) == 1:
+        flat = B.reshape(wanted, shape=(math.prod(wanted.shape),))
+        return B.reshape(B.searchsorted(x, flat, **parameters), shape=tuple(wanted.shape))
+    return along_axes(B, primitive, values, flags, parameters)
+
+
+def _nonzero_batched(
+    B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]
+) -> Any:
+    raise errors.ShapeError(
+        "inside vmap the places of non-zero elements differ in number from example to example, so boolean masks cannot "
+        "pick elements; use ad.where(mask, x, other)"
+    )
+
+
+# --- sparsity ---
+
+
+def added_to(call: Call) -> Pattern:
+    """What was there stays, and the values join it at their places."""
+    x, value, *arrays = call.values
+    kept, added = call.patterns[:2]
+    if added is None:
+        return kept
+    inner, shape = call.inner, call.shape_of(1)
+    places = inner.concrete_values(
+        inner.index(inner.from_numpy(numbered(call.shape), copy=True), *arrays, **call.parameters)
+    )
+    numbers = np.broadcast_to(numbered(shape), places.shape)
+    spread = matrix(places, numbers, (math.prod(call.shape), math.prod(shape))) @ added
+    return spread if kept is None else kept + spread
+
 
 RECORDS: dict[str, Record] = {
-    "index": _index_record,
-    "index_set": Linear(x=_erase, value=_written),
-    "index_add": Linear(x=lambda B, g: g, value=_read),
-    "take_along_axis": Linear(x=_take_along_axis),
-    "sort": Composed(_sort_definition),
-    "topk": Custom(pullback=picked, pushforward=picked_forward),
-    "argsort": _none,
-    "nonzero": _none,
-    "searchsorted": _none,
+    "index": Linear(x=_index, accumulate=_index_into, batching=_index_batched, sparsity=moved),
+    "index_set": Linear(x=_erase, value=_written, batching=assign_batched, sparsity=moved),
+    "index_add": Linear(x=lambda B, g: g, value=_read, batching=assign_batched, sparsity=added_to),
+    "take_along_axis": Linear(x=_take_along_axis, sparsity=moved),
+    "sort": Composed(_sort_definition, sparsity=joined_along(reduced_axes)),
+    "topk": Custom(pullback=picked, pushforward=picked_forward, sparsity=joined_along(reduced_axes)),
+    "argsort": NotDifferentiable(),
+    "nonzero": NotDifferentiable(batching=_nonzero_batched),
+    "searchsorted": NotDifferentiable(batching=_searchsorted_batched),
 }

@@ -14,6 +14,8 @@ import numpy as np
 from adjoint.rules.factors import _svd
 from adjoint.rules.matrices import C, H, T, cast, columns, hermitian, join, part, product
 from adjoint.rules.records import Composed, Custom, Record
+from adjoint.rules.sparsity import solved
+from adjoint.rules.taylor import quotient
 
 BOOL = np.dtype(np.bool_)
 
@@ -135,9 +137,10 @@ def _along(B: Any, a: Any, e: Any) -> Any:
     return B.multiply(corner, size)
 
 
-def _expm_series(B: Any, terms: list[Any]) -> Any:
+def _expm_taylor(B: Any, operands: Any, out: Any) -> Any:
     """The corner of the exponential of [[A, A', A''/2, ...], [0, A, A', ...], ...], times a factorial."""
-    n, order = terms[0].shape[-1], len(terms) - 1
+    (terms,) = operands
+    n, order = terms[0].shape[-1], len(out)
     none = B.multiply(terms[0], 0.0)
     row, factorial = terms[0], 1
     for k, term in enumerate(terms[1:], 1):
@@ -149,12 +152,6 @@ def _expm_series(B: Any, terms: list[Any]) -> Any:
         block, zeros = join(B, block, shifted, -2), join(B, zeros, none, -1)
     corner = part(B, B.expm(block), rows=slice(0, n), columns=slice(n * order, None))
     return B.multiply(corner, float(factorial))
-
-
-_expm_record = Custom(
-    x=lambda B, g, x: _along(B, T(B, x), g), pushforward=lambda B, tangents, x: _along(B, x, tangents[0])
-)
-_expm_record.series = _expm_series
 
 
 # --- least squares: G. Golub and V. Pereyra, The differentiation of pseudo-inverses (1973), equation 4.12 --------
@@ -247,7 +244,12 @@ def _lstsq_forward(B: Any, tangents: Any, a: Any, b: Any, rtol: Any, outs: Any) 
 
 
 RECORDS: dict[str, Record] = {
-    "solve": Custom(pullback=_solve, pushforward=_solve_forward),
+    "solve": Custom(
+        pullback=_solve,
+        pushforward=_solve_forward,
+        sparsity=solved,
+        taylor=lambda B, terms, out: quotient(B, B.matmul, lambda b, a: B.solve(a, b), terms[1], terms[0], out),
+    ),
     "inv": Custom(x=_inv, pushforward=_inv_forward),
     "det": Custom(x=_det, pushforward=_det_forward),
     "cofactor": Composed(
@@ -257,7 +259,11 @@ RECORDS: dict[str, Record] = {
     ),
     "cofactor_pullback": Composed(_cofactor_pullback_definition),
     "slogdet": Composed(_slogdet_definition, pullback=_slogdet, pushforward=_slogdet_forward),
-    "expm": _expm_record,
+    "expm": Custom(
+        x=lambda B, g, x: _along(B, T(B, x), g),
+        pushforward=lambda B, tangents, x: _along(B, x, tangents[0]),
+        taylor=_expm_taylor,
+    ),
     "pinv": Composed(_pinv_definition, x=_pinv, pushforward=_pinv_forward),
     "lstsq": Composed(_lstsq_definition, pullback=_lstsq, pushforward=_lstsq_forward),
     "cholesky": Custom(x=_cholesky, pushforward=_cholesky_forward),

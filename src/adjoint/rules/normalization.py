@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from adjoint.rules.records import Composed, Record
+from adjoint.rules.sparsity import by_definition
 from adjoint.rules.structural import unbroadcast
 
 
@@ -41,6 +42,6 @@ def _normalize(
 
 
 RECORDS: dict[str, Record] = {
-    "normalize": Composed(_normalize_definition, pullback=_normalize),
-    "normalize_pullback": Composed(_normalize_pullback_definition),
+    "normalize": Composed(_normalize_definition, pullback=_normalize, sparsity=by_definition),
+    "normalize_pullback": Composed(_normalize_pullback_definition, sparsity=by_definition),
 }

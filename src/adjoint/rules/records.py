@@ -18,14 +18,19 @@ linear over the reals only), the record declares a pushforward for all operands 
     pushforward(B, tangents, ...) -> tangent
 
 `tangents` has an entry per operand, None for those without; the other parameters are picked as for rules.
+
+All else that is known of a primitive beyond its declaration stands in its record too, where it does not follow
+from the primitive's kind and the record's class; `Record` lists these fields.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from adjoint.primitives import Primitive
+from adjoint.primitives import Primitive, Shape
+from adjoint.rules.batching import BatchingRule
+from adjoint.rules.sparsity import SparsityRule
 
 Rule = Callable[..., Any]
 
@@ -36,17 +41,54 @@ class Record:
     The joint form is `pullback(B, g, wanted, ...)`: `wanted` names the operands to answer for, in
     order, and the result is a tuple of their cotangents. With several results `g` is a tuple with
     `None` for those that nothing depends on.
+
+    What follows from kind and class where it is None:
+
+    accumulate(B, sink, g, ...)
+        The sum of a buffer and the cotangent of the only differentiable operand, written into the buffer.
+    batching(B, primitive, values, flags, parameters)
+        The result for all examples, see `rules.batching`.
+    sparsity(call)
+        Which elements of the input the result depends on, see `rules.sparsity`.
+    taylor(B, terms, out, **parameters)
+        The next coefficient of the result's series, see `rules.taylor`. For primitives of one result.
+    operations(operands, result, parameters)
+        How many floating-point operations a call takes, from the shapes of the operands and of the result.
+    strong_zero
+        Whether an elementwise rule gives zero for a zero cotangent as it stands, also where the derivative is infinite.
     """
 
-    def __init__(self, *, pullback: Rule | None = None, pushforward: Rule | None = None, **rules: Rule) -> None:
+    absorbs = False  # what `strong_zero` is for the class
+
+    def __init__(
+        self,
+        *,
+        pullback: Rule | None = None,
+        pushforward: Rule | None = None,
+        accumulate: Rule | None = None,
+        batching: BatchingRule | None = None,
+        sparsity: SparsityRule | None = None,
+        taylor: Rule | None = None,
+        operations: Callable[[Sequence[Shape], Shape, dict[str, Any]], float] | None = None,
+        strong_zero: bool | None = None,
+        **rules: Rule,
+    ) -> None:
         self.rules = rules
         self.pullback = pullback
         self.pushforward = pushforward
-        # accumulate(B, sink, g, ...): adds the cotangent into a buffer instead of making one
-        self.accumulate: Rule | None = None
-        # series(B, terms): the last coefficient of the result, from those of the only operand, None for zero; for
-        # what would otherwise cost exponentially in the order
-        self.series: Rule | None = None
+        self.accumulate = accumulate
+        self.batching = batching
+        self.sparsity = sparsity
+        self.taylor = taylor
+        self.operations = operations
+        self.strong_zero = self.absorbs if strong_zero is None else strong_zero
+
+    def reuses(self, primitive: Primitive) -> bool:
+        """Whether the result may be written into the first operand: no rule of reverse mode needs either of them."""
+        needs = {name for rule in self.rules.values() for name in names_of(rule, 2)}
+        if self.pullback is not None:
+            needs = set(names_of(self.pullback, 3))
+        return not needs & {primitive.operands[0].lstrip("*"), "out", "outs"}
 
     def differentiable(self, primitive: Primitive) -> tuple[str, ...]:
         """The operands that a cotangent can flow to."""
@@ -66,13 +108,19 @@ class Elementwise(Record):
 class Linear(Record):
     """Linear in the operands that have rules, each rule the transpose; forward mode is the primitive."""
 
+    absorbs = True
+
 
 class Bilinear(Linear):
     """Linear in each of two operands with the other one fixed."""
 
+    absorbs = False
+
 
 class Custom(Record):
     """Anything else: pullbacks as they are."""
+
+    absorbs = True
 
 
 class Composed(Record):
@@ -82,15 +130,8 @@ class Composed(Record):
     reverse mode, and may themselves call composed primitives.
     """
 
-    def __init__(
-        self,
-        definition: Callable[..., Any],
-        *,
-        pullback: Rule | None = None,
-        pushforward: Rule | None = None,
-        **rules: Rule,
-    ) -> None:
-        super().__init__(pullback=pullback, pushforward=pushforward, **rules)
+    def __init__(self, definition: Callable[..., Any], **rules: Any) -> None:
+        super().__init__(**rules)
         self.definition = definition
 
     @property
@@ -98,12 +139,16 @@ class Composed(Record):
         """Whether reverse mode has rules of its own."""
         return bool(self.rules) or self.pullback is not None
 
+    def reuses(self, primitive: Primitive) -> bool:
+        return self.fused and super().reuses(primitive)
+
 
 class NotDifferentiable(Record):
     """Said, not left out: the result is a constant of every level."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, definition: Callable[..., Any] | None = None, **fields: Any) -> None:
+        super().__init__(**fields)
+        self.definition = definition  # in other primitives, for leaves that have nothing faster
 
 
 def names_of(rule: Rule, skip: int) -> tuple[str, ...]:

@@ -5,8 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
+from adjoint.primitives import Primitive
+from adjoint.rules.batching import along_axes
 from adjoint.rules.elementwise import over_size
 from adjoint.rules.records import Composed, Custom, Linear, NotDifferentiable, Record
+from adjoint.rules.sparsity import Call, Pattern, along, matrix, numbered, union
 
 
 def _kept(B: Any, g: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
@@ -219,13 +224,46 @@ def _cross_entropy_pullback(B: Any, g: Any, x: Any, labels: Any) -> Any:
     return B.where(hit, B.subtract(weighted, g), weighted)
 
 
-_none = NotDifferentiable()
+# --- batches and sparsity ---
+
+
+def _argument_batched(
+    B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]
+) -> Any:
+    """argmax and argmin: without an axis they count through the flat array."""
+    (x,) = values
+    if parameters["axis"] is not None:
+        return along_axes(B, primitive, values, flags, parameters)
+    shape = tuple(x.shape)
+    flat = B.reshape(x, shape=(shape[0], math.prod(shape[1:])))
+    out = getattr(B, primitive.name)(flat, axis=1, keepdims=False)
+    return B.reshape(out, shape=(shape[0], *[1] * (len(shape) - 1))) if parameters["keepdims"] else out
+
+
+def up_to_it(call: Call) -> Pattern:
+    """Each element depends on those up to it."""
+    axis = call.parameters["axis"]
+    lines = np.moveaxis(numbered(call.shape), axis, -1)
+    to, since = np.tril_indices(lines.shape[-1])
+    size = math.prod(call.shape)
+    return matrix(lines[..., to], lines[..., since], (size, size)) @ call.patterns[0]
+
+
+def _cross_entropy_pullback_sparsity(call: Call) -> Pattern:
+    """The cotangents of rows spread over them, the scores of a row over the row."""
+    g, x, _ = call.patterns
+    rows = call.shape[:-1]
+    parts = [] if g is None else [along(g, (*rows, 1), (), call.shape)]
+    return union(parts + ([] if x is None else [along(x, call.shape, (len(rows),), call.shape)]))
+
+
+_none, _argument = NotDifferentiable(), NotDifferentiable(batching=_argument_batched)
 
 RECORDS: dict[str, Record] = {
     "sum": Linear(x=_sum),
-    "cumulative_sum": Linear(x=_reverse_cumsum),
+    "cumulative_sum": Linear(x=_reverse_cumsum, sparsity=up_to_it),
     "prod": Custom(x=_prod, pushforward=_prod_forward),
-    "cumulative_prod": Custom(x=_cumulative_prod, pushforward=_cumulative_prod_forward),
+    "cumulative_prod": Custom(x=_cumulative_prod, pushforward=_cumulative_prod_forward, sparsity=up_to_it),
     "max": Custom(x=_extremum, pushforward=_extremum_forward),
     "min": Custom(x=_extremum, pushforward=_extremum_forward),
     "logsumexp": Composed(_logsumexp_definition, x=_logsumexp, pushforward=_logsumexp_forward),
@@ -252,6 +290,7 @@ RECORDS: dict[str, Record] = {
     "softmax_cross_entropy": Composed(
         _cross_entropy_definition, x=lambda B, g, x, labels: B.softmax_cross_entropy_pullback(g, x, labels)
     ),
-    "softmax_cross_entropy_pullback": Composed(_cross_entropy_pullback),
-    **dict.fromkeys("any all argmax argmin".split(), _none),
+    "softmax_cross_entropy_pullback": Composed(_cross_entropy_pullback, sparsity=_cross_entropy_pullback_sparsity),
+    **dict.fromkeys("any all".split(), _none),
+    **dict.fromkeys("argmax argmin".split(), _argument),
 }

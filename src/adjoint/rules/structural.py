@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from adjoint.primitives import Primitive
+from adjoint.rules.batching import aligned
 from adjoint.rules.records import Linear, Record
 
 
@@ -34,15 +36,46 @@ def _crop(B: Any, g: Any, x_shape: Any, widths: Any) -> Any:
     return B.index(g, key=tuple(slice(before, before + n, 1) for (before, _), n in zip(widths, x_shape, strict=True)))
 
 
+# --- batches ---
+
+
+def _broadcast_to_batched(
+    B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]
+) -> Any:
+    (x,), shape = values, parameters["shape"]
+    return B.broadcast_to(aligned(B, x, True, len(shape)), shape=(x.shape[0], *shape))
+
+
+def _reshape_batched(
+    B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]
+) -> Any:
+    (x,) = values
+    return B.reshape(x, shape=(x.shape[0], *parameters["shape"]))
+
+
+def _permute_dims_batched(
+    B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]
+) -> Any:
+    return B.permute_dims(values[0], axes=(0, *[i + 1 for i in parameters["axes"]]))
+
+
+def _pad_batched(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
+    return B.pad(values[0], widths=((0, 0), *parameters["widths"]), value=parameters["value"])
+
+
 RECORDS: dict[str, Record] = {
-    "reshape": Linear(x=lambda B, g, x_shape: B.reshape(g, shape=x_shape)),
-    "broadcast_to": Linear(x=unbroadcast),
-    "permute_dims": Linear(x=lambda B, g, axes: B.permute_dims(g, axes=_inverse(axes))),
+    "reshape": Linear(x=lambda B, g, x_shape: B.reshape(g, shape=x_shape), batching=_reshape_batched),
+    "broadcast_to": Linear(x=unbroadcast, batching=_broadcast_to_batched),
+    "permute_dims": Linear(x=lambda B, g, axes: B.permute_dims(g, axes=_inverse(axes)), batching=_permute_dims_batched),
     "expand_dims": Linear(x=lambda B, g, axis: B.squeeze(g, axis=axis)),
     "squeeze": Linear(x=lambda B, g, axis: B.expand_dims(g, axis=axis)),
     "concat": Linear(pullback=_split),
     "flip": Linear(x=lambda B, g, axis: B.flip(g, axis=axis)),
-    "pad": Linear(x=_crop, pushforward=lambda B, tangents, widths: B.pad(tangents[0], widths=widths, value=0)),
+    "pad": Linear(
+        x=_crop,
+        pushforward=lambda B, tangents, widths: B.pad(tangents[0], widths=widths, value=0),
+        batching=_pad_batched,
+    ),
     "tril": Linear(x=lambda B, g, k: B.tril(g, k=k)),
     "triu": Linear(x=lambda B, g, k: B.triu(g, k=k)),
 }

@@ -21,7 +21,7 @@ from adjoint.functions.manipulation import stack
 from adjoint.functions.products import vecdot
 from adjoint.functions.reductions import all, max, sum
 from adjoint.linalg import solve, vector_norm
-from adjoint.operands import meet
+from adjoint.operands import concrete_values, meet
 from adjoint.solvers.krylov import cg, everywhere, gmres
 from adjoint.solvers.states import Parameters, State, applied, filled, floats_of, of_dependence, settled
 from adjoint.tensor import Tensor, wrap
@@ -207,7 +207,7 @@ class _Problem:
 
     def failed(self, count: int, sizes: Tensor[Any], found: Tensor[Any], what: str) -> errors.ConvergenceError:
         """The error for examples that were not found."""
-        flags, values = (x.device.values_of(x._array) for x in (found, sizes))
+        flags, values = (concrete_values(x, self.name) for x in (found, sizes))
         flags, values = np.broadcast_arrays(flags, values)
         worst = float(np.max(values[~flags]))
         batch = f" for {np.sum(~flags)} of {flags.size} examples" if flags.ndim else ""
@@ -246,6 +246,9 @@ class _Implicit(Rules):
     def forward(self, xs: Tensors) -> tuple[Tensors, Any]:
         y = applied(self, xs)
         return [y], (y, xs)
+
+    def residuals(self, xs: Tensors, ys: Tensors) -> Any:
+        return ys[0], xs
 
     def backward(self, saved: Any, cotangents: Tensors) -> Tensors:
         y, xs = saved

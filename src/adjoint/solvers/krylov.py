@@ -15,6 +15,7 @@ from adjoint.functions.elementwise import where
 from adjoint.functions.manipulation import stack
 from adjoint.functions.products import vecdot
 from adjoint.linalg import vector_norm
+from adjoint.operands import concrete_values
 from adjoint.tensor import Tensor
 
 Product = Callable[[Tensor[Any]], Tensor[Any]]
@@ -24,7 +25,7 @@ Solution = tuple[Tensor[Any], Tensor[Any]]  # x, and whether it solves the syste
 
 def everywhere(flag: Tensor[Any]) -> bool:
     """Whether it is true; of a batch, for all examples."""
-    return bool(np.all(flag.device.values_of(flag._array)))
+    return bool(np.all(concrete_values(flag, "a solver")))
 
 
 def _per(x: Tensor[Any], size: Tensor[Any]) -> Tensor[Any]:

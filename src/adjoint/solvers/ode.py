@@ -17,7 +17,7 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.functions.manipulation import concat, stack
 from adjoint.functions.products import vecdot
-from adjoint.operands import cast, lifted, meet, run
+from adjoint.operands import cast, concrete_values, lifted, meet, run
 from adjoint.solvers.states import Parameters, State, applied, filled, floats_of, of_dependence, settled
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.calls import Function, array_of
@@ -181,7 +181,7 @@ def _positive(value: Any, name: str, *, zero: bool = False) -> float:
 
 def _values(x: Vector) -> np.ndarray[Any, Any]:
     """The values of a vector; of a batch, those of all examples."""
-    return x.device.values_of(x._array)  # type: ignore[no-any-return]
+    return concrete_values(x, "odeint")
 
 
 def _check_times(t: Vector) -> None:
@@ -362,6 +362,9 @@ class _Continuous(Rules):
     def forward(self, xs: Tensors) -> tuple[Tensors, Any]:
         ys = applied(self, xs)
         return [ys], (ys, xs)
+
+    def residuals(self, xs: Tensors, ys: Tensors) -> Any:
+        return ys[0], xs
 
     def backward(self, saved: Any, cotangents: Tensors) -> Tensors:
         """Backwards in time the state, its cotangent, and the integral that is the cotangent of theta.

@@ -197,7 +197,11 @@ class Arguments:
 
     def answer(self, arrays: Sequence[Array]) -> Any:
         """Results per selected leaf in the structure of the arguments."""
-        chosen = trees.unflatten(self.structure, [self.result(array) for array in arrays])
+        return self.structured([self.result(array) for array in arrays])
+
+    def structured(self, results: Sequence[Any]) -> Any:
+        """What there is per selected leaf, in the structure of the arguments."""
+        chosen = trees.unflatten(self.structure, results)
         return chosen[0] if self.single else tuple(chosen)
 
     def result(self, array: Array) -> Any:
@@ -215,9 +219,7 @@ def _drawing_once(device: Backend, base: Backend) -> Backend:
         options = (None, "shared")
     elif inner is device.inner:
         return device
-    view = type(device).fresh(inner, *options)
-    view.viewed = device
-    return view
+    return device.view(inner, *options)
 
 
 def constants(tree: Any, base: Backend) -> Any:

@@ -130,11 +130,8 @@ def view_of(device: Backend, policy: Policy) -> Backend | None:
         return None
     inner = device.inner if below is None else below
     if isinstance(device, Autodiff):
-        view: Decorator[Any] = Autodiff.fresh(inner, policy, device.strong_zero)
-    else:
-        view = type(device).fresh(inner, *device.configuration()[1:])
-    view.viewed = device
-    return view
+        return device.view(inner, policy, device.strong_zero)
+    return device.view(inner, *device.configuration()[1:])
 
 
 def _on(x: Any, view: Backend) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,18 +20,19 @@ from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import active_level, creating_on
-from adjoint.functions.creation import full, zeros
+from adjoint.functions.creation import zeros
 from adjoint.functions.elementwise import clip
 from adjoint.functions.manipulation import concat, stack
-from adjoint.operands import meet, weak
+from adjoint.operands import concrete_values
 from adjoint.tensor import Scalar, Tensor, peek, same, wrap
 from adjoint.transforms.batches import vmap
 from adjoint.transforms.calls import Function, array_of, base_of, is_array, to_numpy
 from adjoint.transforms.checkpoints import checkpoint
-from adjoint.transforms.closures import closed_over, closure_convert, opened, substituted
+from adjoint.transforms.closures import closed_over, closure_convert
 from adjoint.transforms.levels import Tensors
 from adjoint.transforms.libraries import of_any_library
-from adjoint.transforms.recomputed import Hidden, chosen, looped, recomputed
+from adjoint.transforms.recomputed import Hidden, recomputed
+from adjoint.transforms.staged import branched, chooses, compiled_loop, is_staged
 from adjoint.transforms.steps import Carry, Kind, assignable, each_its_own, examples_of
 
 _inside: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_control", default=False)
@@ -45,8 +46,8 @@ def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> 
     may differ between examples, each function runs once for all examples, unless none takes it, and every example gets
     the result of its own. A function is given the operands of those that take it (for the others, those of one that
     does), so that no nan of an excluded branch comes into derivatives: this holds for what is passed as operands, not
-    for what a function finds in its closure. Where JAX traces the predicate, as under `jax.jit`, the compiled function
-    chooses.
+    for what a function finds in its closure. Where the predicate has no value before a program runs, as under
+    `jax.jit`, the program chooses.
 
     Parameters
     ----------
@@ -64,8 +65,8 @@ def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> 
     ArgumentError
         Results of different structure.
     TrackedError
-        JAX traces the predicate, and a branch uses tensors that are neither operands nor in its closure, or examples
-        of `vmap` differ.
+        A program that runs later chooses, and a branch uses tensors that are neither operands nor in its closure, or
+        examples of `vmap` differ.
 
     Examples
     --------
@@ -82,8 +83,8 @@ def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> 
     def choose(base: Backend, pred: Any, *operands: Any) -> Any:
         holds = _decided(pred, "cond: pred", "b", late=True)
         if isinstance(holds, Tensor):
-            if _undecided("cond", holds):
-                return _branched("cond", base, holds.astype(dtypes.int32), [false_fun, true_fun], operands)
+            if chooses("cond", holds):
+                return branched("cond", base, holds.astype(dtypes.int32), [false_fun, true_fun], operands)
             return each_its_own("cond", {"true_fun": (holds, true_fun), "false_fun": (~holds, false_fun)}, operands)
         return (true_fun if holds else false_fun)(*operands)
 
@@ -130,8 +131,8 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
         place = _decided(index, "switch: index", "iu", late=True)
         if isinstance(place, Tensor):
             number = clip(place, 0, last)
-            if _undecided("switch", place):
-                return _branched("switch", base, number.astype(dtypes.int32), branches, operands)
+            if chooses("switch", place):
+                return branched("switch", base, number.astype(dtypes.int32), branches, operands)
             named = {f"branches[{i}]": (number == i, branch) for i, branch in enumerate(branches)}
             return each_its_own("switch", named, operands)
         return branches[min(max(place, 0), last)](*operands)
@@ -145,7 +146,7 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
 
     Inside `vmap`, where examples may end at different steps, it runs until all have; those that have keep their carry.
     Derivatives go forward alone (`jvp`, `jacobian`, which finds out): in reverse mode use `fori_loop` or `scan`.
-    Where JAX traces the predicate, it is a loop of the compiled function.
+    Where the predicate has no value before a program runs, as under `jax.jit`, it is a loop of the program.
 
     Parameters
     ----------
@@ -185,10 +186,10 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
 def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
     """`init_val` taken further by `body_fun(i, carry)` for each i from `lower` to before `upper`.
 
-    It is a Python loop over Python integers, and differentiable in every mode. To a bound that JAX traces it is a
-    `while_loop` of the compiled function, with its derivatives and errors, and i is a tensor. Inside `vmap`, where
-    bounds may differ between examples, it runs the steps of the longest; examples that are through keep their carry. If
-    `lower` differs, i is a tensor.
+    It is a Python loop over Python integers, and differentiable in every mode. To a bound that has no value before a
+    program runs, as under `jax.jit`, it is a `while_loop` of the program, with its derivatives and errors, and i is a
+    tensor. Inside `vmap`, where bounds may differ between examples, it runs the steps of the longest; examples that are
+    through keep their carry. If `lower` differs, i is a tensor.
 
     Parameters
     ----------
@@ -218,13 +219,13 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
         first, last = (_decided(x, f"fori_loop: {end}", "iu", late=True) for end, x in ends)
         first, last = (x.astype(dtypes.int64) if isinstance(x, Tensor) else x for x in (first, last))
         steps = last - first
-        if isinstance(steps, Tensor) and _traced(steps):
+        if isinstance(steps, Tensor) and is_staged(steps):
             step = lambda s: (s[0] + 1, s[1], body_fun(s[0], s[2]))
             return _while("fori_loop", base, lambda s: s[0] < s[1], step, (last - steps, last, init))[2]
         carry = Carry("fori_loop", init, base)
         leaves = carry.start()
         if isinstance(steps, Tensor):
-            steps = int(steps.device.values_of(steps._array).max(initial=0))
+            steps = int(concrete_values(steps, "fori_loop").max(initial=0))
         for t in range(steps):
             i = first + t
             leaves = carry.advance(lambda c, i: body_fun(i, c), leaves, i < last, i)
@@ -378,89 +379,11 @@ def _decided(x: Any, what: str, kinds: str, *, late: bool = False) -> Any:
     if x.shape != ():
         hint = "any() or all() makes one of many, ad.where chooses by elements" if kinds == "b" else "index it"
         raise errors.ShapeError(f"{what} has shape {x.shape}, expected {wanted}; {hint}, ad.vmap runs for each")
-    return x if isinstance(x, Tensor) and (examples_of(x)[2] or (late and _traced(x))) else x.item()
-
-
-def _traced(x: Tensor[Any]) -> bool:
-    """Whether the leaf has no value yet, and branches and loops by it."""
-    array, leaf, _ = examples_of(x)
-    return bool(leaf.undecided(array))
-
-
-def _undecided(name: str, x: Tensor[Any]) -> bool:
-    """Whether the compiled function chooses by this value. Raises TrackedError where it would for each example."""
-    if _traced(x) and examples_of(x)[2]:
-        raise errors.TrackedError(
-            f"{name}: JAX traces the choice, and examples of ad.vmap differ in it; compute all, and choose with "
-            "ad.where"
-        )
-    return _traced(x)
-
-
-def _branched(name: str, base: Backend, index: Tensor[Any], branches: Sequence[Function], operands: Any) -> Any:
-    """The result of one branch, which the compiled function chooses. What branches close over become arguments."""
-    leaves, structure = trees.flatten(operands)
-    places = [i for i, x in enumerate(leaves) if isinstance(x, Tensor)]
-    made, closed = _opened(branches)
-    kind: Kind | None = None
-
-    def result(number: int, xs: Tensors) -> Any:
-        given = list(leaves)
-        for i, x in zip(places, xs, strict=False):
-            given[i] = x
-        with _nothing_assigned(name, xs):
-            branch = made(*xs[len(places) : len(places) + len(closed)])[number]
-            return branch(*trees.unflatten(structure, given))
-
-    def settled(number: int, out: Any, xs: Tensors) -> Any:
-        """The result, with its Python numbers in the dtypes that other branches have in their places."""
-        found, layout = trees.flatten(out)
-        for i in range(len(branches)) if any([weak(x) for x in found]) else ():
-            theirs = trees.flatten(result(i, xs))[0] if i != number else []
-            for k, (x, y) in enumerate(zip(found, theirs, strict=False)):
-                if weak(x) and isinstance(y, Tensor):
-                    found[k] = full((), x, dtype=dtypes.promote_scalar(y.dtype, x), device=y.device)
-        return trees.unflatten(layout, found)
-
-    def flat(number: int) -> Callable[[Tensors], Tensors]:
-        def run(xs: Tensors) -> Tensors:
-            nonlocal kind
-            out = result(number, xs)
-            if kind is None:
-                kind = Kind(f"{name}, whose choice JAX traces: the result", settled(number, out, xs), base)
-            return kind.fit(out)
-
-        return run
-
-    try:
-        xs = [*[leaves[i] for i in places], *closed] or [index]
-        found = chosen(name, index, [flat(number) for number in range(len(branches))], xs)
-    except Hidden as error:
-        raise errors.TrackedError(
-            f"{name}: JAX traces the choice, and branches become functions of their operands and of the tensors that "
-            f"they close over; what else they need has to be an operand, and new tensors go on its device: {error}"
-        ) from error
-    assert kind is not None
-    return kind.tree(found)
-
-
-def _opened(functions: Sequence[Function]) -> tuple[Function, list[Tensor[Any]]]:
-    """Functions as a list of functions of all tensors that they close over, and these tensors."""
-    several = lambda: list(functions)
-    return opened(several, closed_over(several))
-
-
-@contextlib.contextmanager
-def _nothing_assigned(name: str, xs: Sequence[Tensor[Any]]) -> Iterator[None]:
-    """Raises TrackedError where a tensor was assigned to: of a compiled function only results come out."""
-    before = [peek(x) for x in xs]
-    yield
-    for x, array in zip(xs, before, strict=True):
-        if peek(x) is not array:
-            raise errors.TrackedError(
-                f"{name}: JAX traces it, and an assignment to a tensor of shape {x.shape} from outside would be lost; "
-                "return the new value"
-            )
+    return (
+        x
+        if isinstance(x, Tensor) and (examples_of(x)[2] or (late and is_staged(x)))
+        else concrete_values(x, what).item()
+    )
 
 
 def _while(name: str, base: Backend, cond_fun: Function, body_fun: Function, init: Any) -> Any:
@@ -473,9 +396,9 @@ def _while(name: str, base: Backend, cond_fun: Function, body_fun: Function, ini
     while True:
         state = carry.tree(leaves)
         go = _goes(cond_fun(state))
-        if isinstance(go, Tensor) and _traced(go):
-            return _compiled(name, carry, leaves, cond_fun, body_fun)
-        if go is False or (isinstance(go, Tensor) and not go.device.values_of(go._array).any()):
+        if isinstance(go, Tensor) and is_staged(go):
+            return compiled_loop(name, carry, leaves, cond_fun, body_fun, _goes)
+        if go is False or (isinstance(go, Tensor) and not concrete_values(go, name).any()):
             return state
         leaves = carry.advance(body_fun, leaves, go)
         _refuse_reverse(carry, leaves)
@@ -483,32 +406,6 @@ def _while(name: str, base: Backend, cond_fun: Function, body_fun: Function, ini
 
 def _goes(go: Any) -> Any:
     return _decided(go, "while_loop: the result of cond_fun", "b", late=True)
-
-
-def _compiled(name: str, carry: Carry, leaves: Tensors, cond_fun: Function, body_fun: Function) -> Any:
-    """The loop of a compiled function, which decides itself how long it goes on."""
-    if carry.numbers:  # which take the dtype that a step gives them
-        carry.adapted(lambda leaves: carry.fit(body_fun(carry.tree(leaves))), leaves)
-        leaves = carry.start()
-    asked = {key: x.detach() for key, x in closed_over(cond_fun).items()}  # a predicate has no derivative
-    made, closed = _opened([substituted(cond_fun, asked), body_fun])
-    n = len(leaves)
-
-    def goes(xs: Tensors) -> Tensors:
-        go = _goes(made(*xs[n:])[0](carry.tree(xs[:n])))
-        return [go if isinstance(go, Tensor) else full((), go, dtype=dtypes.bool, device=meet(*xs))]
-
-    def step(xs: Tensors) -> Tensors:
-        with _nothing_assigned(name, xs[n:]):
-            return carry.fit(made(*xs[n:])[1](carry.tree(xs[:n])))
-
-    try:
-        return carry.tree(looped(name, goes, step, leaves, list(closed)))
-    except Hidden as error:
-        raise errors.TrackedError(
-            f"{name}: JAX traces how long it goes on, and its functions become functions of the carry and of the "
-            f"tensors that they close over; what else they need has to be in the carry: {error}"
-        ) from error
 
 
 # --- reverse mode and loops of unknown length ----------------------------------------------------

@@ -7,10 +7,10 @@ from typing import Any
 
 from adjoint import errors
 from adjoint import tree as trees
-from adjoint.backend import RandomKey, replayed
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import active
 from adjoint.graph.nodes import key_of, leaf_of
+from adjoint.random_keys import RandomKey, replayed
 from adjoint.transforms.calls import (
     Arguments,
     Function,

@@ -8,11 +8,12 @@ from typing import Any
 
 from adjoint import errors
 from adjoint import tree as trees
-from adjoint.backend import Array, Backend, RandomKey, replayed
+from adjoint.backend import Array, Backend
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import active
-from adjoint.graph.nodes import key_of, leaf_of
+from adjoint.graph.nodes import Var, key_of, leaf_of
+from adjoint.random_keys import RandomKey, replayed
 from adjoint.transforms.calls import (
     Argnums,
     Arguments,
@@ -89,8 +90,14 @@ def _jacobian(name: str, f: Function, argnums: Argnums, mode: str, has_aux: bool
                 if mode == "reverse":
                     raise
         if answer is None:
-            with replayed(keys):
-                answer = _columns(f, call, has_aux, holomorphic)
+            try:
+                with replayed(keys):
+                    answer = _columns(f, call, has_aux, holomorphic)
+            except errors.NoAutodiffError:  # f calls backward, for which there is no level then
+                if mode == "forward":
+                    raise
+                with replayed(keys):
+                    answer = _rows(f, call, has_aux, holomorphic, None)
         return answer
 
     return run
@@ -189,9 +196,10 @@ def _check_kinds(call: Arguments, results: Sequence[Array], level: Backend, kind
 
 
 def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
-    """A function that gives the second derivatives of f, forward over reverse.
+    """A function that gives the second derivatives of f.
 
-    For a scalar f of one argument of shape s, an array of shape s + s; in general the Jacobian of the Jacobian.
+    For a scalar f of one argument of shape s, an array of shape s + s: the gradient is recorded on its own level, and
+    its rows are pulled back together. In general the Jacobian of the Jacobian, forward over reverse.
     Parameters are those of `jacobian`.
 
     >>> import adjoint as ad
@@ -201,4 +209,58 @@ def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphi
            [2., 0.]])
     """
     rows = _jacobian("hessian", f, argnums, "reverse", has_aux, holomorphic)
-    return named("hessian", f)(_jacobian("hessian", rows, argnums, "forward", has_aux, holomorphic))
+    nested = _jacobian("hessian", rows, argnums, "forward", has_aux, holomorphic)
+
+    @named("hessian", f)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        keys: list[RandomKey] = []
+        with replayed(keys):
+            answer = None if holomorphic else _of_gradient(f, Arguments("hessian", f, argnums, args, kwargs), has_aux)
+        if answer is None:
+            with replayed(keys):
+                answer = nested(*args, **kwargs)
+        return answer
+
+    return run
+
+
+def _of_gradient(f: Function, call: Arguments, has_aux: bool) -> Any:
+    """The Jacobian of a scalar function's gradient, both by pulling back; None where that does not serve."""
+    base: Any = call.base
+    if any([base.dtype_of(x).kind == "c" for x in call.arrays]):
+        return None
+    batch: Batched[Any] = Batched.fresh(base, None, "shared")  # of directions: there is one example
+    level = reverse_level(base)
+    with active(level, batch):
+        variables = [leaf_of(array) for array in call.arrays]
+        try:
+            out, aux = outcome(call.name, call.run(f, level, variables), has_aux)
+            leaves, structure = results_of(call.name, out)
+            if len(leaves) != 1 or leaves[0].shape != ():
+                return None
+            root = on_level(leaves[0], level)
+            _check_kinds(call, [root], level, "f", structure)
+            aux = trees.map(lambda x: peeled(x, level, call), aux)
+            del out
+            found = {} if root.node is None else level.backward(root, retain_graph=True, on=level)
+            blocks = []
+            for x in variables:
+                g = found[key_of(x)][1] if key_of(x) in found else None
+                size = math.prod(x.shape)
+                unit = Batch(_basis(base, [x.value], 0, size, 0), True)
+                pulled = {} if g is None or g.node is None else level.pull([(g, unit)], retain_graph=True, on=batch)
+                blocks.append([_block(base, x, y, pulled.get(key_of(y))) for y in variables])
+        except errors.ForwardOnlyError:
+            return None
+    answer = trees.unflatten(structure, [call.structured([call.answer(row) for row in blocks])])
+    return (answer, aux) if has_aux else answer
+
+
+def _block(base: Any, x: Var, y: Var, found: tuple[Any, Batch] | None) -> Array:
+    """The derivative of x's gradient by y, of a batch with an example for each element of x."""
+    shape = (*x.shape, *y.shape)
+    if found is None:
+        return base.full(shape=shape, value=0, dtype=base.dtype_of(y.value))
+    g = found[1]
+    whole = g.value if g.batched else base.broadcast_to(g.value, shape=(math.prod(x.shape), *y.shape))
+    return base.reshape(whole, shape=shape)

@@ -8,10 +8,11 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
-from adjoint.backend import RandomKey, replayed
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import active
 from adjoint.graph.nodes import Var, key_of, leaf_of
+from adjoint.operands import concrete_values
+from adjoint.random_keys import RandomKey, replayed
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.calls import (
     Argnums,
@@ -215,7 +216,7 @@ def linear_transpose(f: Function, *primals: Any) -> Function:
     """
     keys: list[RandomKey] = []
     value, pullback = _vjp("linear_transpose", f, trees.map(_zeros, primals), False, keys)
-    if any([values(x).any() for x in trees.flatten(value)[0]]):
+    if any([concrete_values(x, "linear_transpose").any() for x in trees.flatten(value)[0]]):
         raise errors.ArgumentError("linear_transpose: the function is not zero where its arguments are, so not linear")
 
     def transposed(cotangents: Any) -> tuple[Any, ...]:
@@ -226,7 +227,9 @@ def linear_transpose(f: Function, *primals: Any) -> Function:
     probe, weights = trees.map(lambda x: _drawn(x, rng), primals), trees.map(lambda x: _drawn(x, rng), value)
     reached, _ = _vjp("linear_transpose", f, probe, False, keys)
     (forth, most, eps), (back, other, _) = paired(weights, reached), paired(transposed(weights), probe)
-    if values(abs(forth - back) > eps**0.4 * (most + other)).any():  # of linear functions it is a rounding error
+    if concrete_values(
+        abs(forth - back) > eps**0.4 * (most + other), "linear_transpose"
+    ).any():  # of linear functions it is a rounding error
         raise errors.ArgumentError(
             "linear_transpose: the function is not its own derivative, so not linear; ad.vjp is for any function"
         )
@@ -259,11 +262,6 @@ def paired(tree: Any, other: Any) -> tuple[Any, Any, float]:
             x, y = x.astype(np.float32), y.astype(np.float32)
         total, sizes = total + (x * y).real.sum(), sizes + abs(x * y).sum()
     return total, sizes, eps
-
-
-def values(x: Any) -> np.ndarray[Any, Any]:
-    """All values, of a batch those of every example."""
-    return x.device.values_of(x._array) if isinstance(x, Tensor) else np.asarray(x)
 
 
 def conjugate(x: Any) -> Any:

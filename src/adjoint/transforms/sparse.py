@@ -13,12 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoint import errors
-from adjoint.backend import Array, RandomKey, replayed
+from adjoint.backend import Array
 from adjoint.decorators.batched import Batch, Batched
-from adjoint.decorators.dependence import Dependence, Dependent, scipy_sparse
+from adjoint.decorators.dependence import Dependence, Dependent
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import active
 from adjoint.graph.nodes import key_of, leaf_of
+from adjoint.random_keys import RandomKey, replayed
+from adjoint.rules.sparsity import scipy_sparse
 from adjoint.transforms.calls import Arguments, Function, named, on_level, results_of, reverse_level
 from adjoint.transforms.reverse import gradient
 

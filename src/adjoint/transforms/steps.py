@@ -9,12 +9,13 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint import tree as trees
-from adjoint.backend import Array, Backend, Decorator, RandomKey, replayed
+from adjoint.backend import Array, Backend, Decorator
 from adjoint.decorators.batched import Batched
 from adjoint.devices import active_level
 from adjoint.dtypes import DType
-from adjoint.operands import run, weak
+from adjoint.operands import concrete_values, run, weak
 from adjoint.primitives import Shape
+from adjoint.random_keys import RandomKey, replayed
 from adjoint.tensor import Scalar, Tensor, same, wrap
 from adjoint.transforms.calls import Function, is_array
 from adjoint.transforms.levels import Tensors
@@ -168,7 +169,7 @@ def examples_of(x: Tensor[Any]) -> tuple[Array, Backend, list[Backend]]:
 def _example(mask: Tensor[Any]) -> dict[Backend, int] | None:
     """One example that the mask holds for, as its place at each level; empty if it holds for all, None if for none."""
     array, leaf, levels = examples_of(mask)
-    values = leaf.to_numpy(array)
+    values = concrete_values(wrap(array, leaf), "a choice between examples")
     if values.all():
         return {}
     if not values.any():

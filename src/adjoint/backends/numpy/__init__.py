@@ -22,6 +22,7 @@ from adjoint.backends.numpy import (
     fourier,
     indexing,
     linalg,
+    masks,
     normalization,
     random,
     reduction,
@@ -53,6 +54,7 @@ _TOPICS = (
     windows,
     attention,
     normalization,
+    masks,
 )
 IMPLEMENTATIONS: dict[str, Implementation] = {
     name: run for topic in _TOPICS for name, run in topic.IMPLEMENTATIONS.items()
@@ -77,7 +79,7 @@ class NumPy(Leaf):
             return composed(self, primitive)
 
     def implement_into(self, primitive: Primitive) -> Implementation:
-        return _INTO.get(primitive.name) or self[primitive]
+        return _INTO.get(primitive.name) or super().implement_into(primitive)
 
     def dtype_of(self, array: Array) -> DType:
         return array.dtype  # type: ignore[no-any-return]

@@ -1,0 +1,99 @@
+"""What keeps functions away from single elements: values are at hand here, and mostly none is to be replaced."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from adjoint.backends.numpy.elementwise import IMPLEMENTATIONS as _ELEMENTWISE
+from adjoint.primitives import DType
+from adjoint.rules.masks import RECORDS
+
+_where: Any = _ELEMENTWISE["where"]
+
+
+class _Definitions:
+    """The functions that definitions name, without a backend: these modules are what the leaf is made of."""
+
+    def __getattr__(self, name: str) -> Any:
+        return _ELEMENTWISE[name]
+
+
+_B = _Definitions()
+
+
+def _fills(y: Any, *others: Any) -> bool:
+    """Whether y has the shape that it and the others broadcast to."""
+    shapes = [x.shape for x in others]
+    return all([y.shape == shape for shape in shapes]) or y.shape == np.broadcast_shapes(y.shape, *shapes)
+
+
+def _replace_where_equal(y: Any, x: Any, *, target: float, value: float) -> Any:
+    if target == 0:
+        if x.all() and _fills(y, x):
+            return y
+        return _where(x == 0, value, y)
+    hit = x == target
+    return _where(hit, value, y) if hit.any() or not _fills(y, x) else y
+
+
+def _inside_log(y: Any, x: Any, *, pole: float) -> Any:
+    if x.all() and _fills(y, x):
+        return y
+    return _defined("inside_log")(_B, y, x, pole=pole)
+
+
+def _inside_log_pullback(g: Any, y: Any, x: Any, *, pole: float) -> Any:
+    if x.all() and _fills(g, x, y):
+        return g
+    return _defined("inside_log_pullback")(_B, g, y, x, pole=pole)
+
+
+def _bounded_log(x: Any, *, shift: int, least: float) -> Any:
+    with np.errstate(divide="ignore"):
+        out = np.log1p(x) if shift else np.log(x)
+    return np.maximum(out, out.dtype.type(least))
+
+
+def _bounded_log_pullback(g: Any, x: Any, y: Any, *, shift: int, least: float) -> Any:
+    if y.size and y.min() > least:
+        return g / (x + x.dtype.type(1) if shift else x)
+    return _defined("bounded_log_pullback")(_B, g, x, y, shift=shift, least=least)
+
+
+def _from_front(x: Any, *, size: int) -> Any:
+    return x if x.dtype.kind == "u" or not x.size or x.min() >= 0 else np.where(x < 0, x + size, x)
+
+
+def _isin(x: Any, values: Any) -> Any:
+    if x.dtype.kind in "biu" or not values.size:  # by a table of all between their limits, where that is not large
+        return np.isin(x, values)
+    ordered = np.sort(values)
+    place = np.searchsorted(ordered, x)
+    return ordered[np.where(place < ordered.size, place, 0)] == x
+
+
+def _one_hot(indices: Any, *, count: int, dtype: DType) -> Any:
+    size = math.prod(indices.shape)
+    out = np.zeros((size, count), dtype)
+    out[np.arange(size), np.reshape(indices, -1)] = 1
+    return out.reshape(*indices.shape, count)
+
+
+def _defined(name: str) -> Any:
+    return RECORDS[name].definition  # type: ignore[attr-defined]
+
+
+IMPLEMENTATIONS = {
+    "replace_where_equal": _replace_where_equal,
+    "inside_log": _inside_log,
+    "inside_log_pullback": _inside_log_pullback,
+    "bounded_log": _bounded_log,
+    "bounded_log_pullback": _bounded_log_pullback,
+    "raise_to": lambda x, *, least: np.maximum(x, x.dtype.type(least)),
+    "isin": _isin,
+    "from_front": _from_front,
+    "one_hot": _one_hot,
+}

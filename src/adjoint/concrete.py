@@ -1,0 +1,134 @@
+"""Whether an array has values yet, and what waits for them: checks, choices, loops.
+
+Primitives, rules and functions never ask. Control flow, solvers and `Checked` do, through `concrete_values`. A leaf
+that computes later is *lazy*, if it can compute when it is asked, or *staged*, if there are no values before its whole
+program runs: then its program chooses and loops itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Array = Any
+Test = Callable[[Any], Any]  # from values to a boolean for each, by operators and functions of NumPy alone
+Fault = Callable[[np.ndarray[Any, Any]], Exception]  # the error for values of which some fail
+
+
+class Values:
+    """What a backend knows of values. A leaf that computes at once has them."""
+
+    def is_concrete(self, array: Array) -> bool:
+        """Whether there are values, without computing any."""
+        return True
+
+    def concrete_values(self, array: Array) -> np.ndarray[Any, Any]:
+        """All values there are: of a batch, those of every example."""
+        return self.to_numpy(array)  # type: ignore[attr-defined, no-any-return]
+
+    def bare(self, array: Array) -> Array:
+        """The leaf's array behind all levels: of a batch, that of every example."""
+        return array
+
+    def with_primal(self, array: Array, f: Callable[[Array], Array]) -> Array:
+        """The array with `f` of the leaf's array of its value, which changes none of the values."""
+        return f(array)
+
+
+class InnerValues(Values):
+    """Through a decorator: those of the inner arrays."""
+
+    inner: Any
+    unwrap: Callable[[Array], Array]
+    remade: Callable[[Array, Callable[[Array], Array]], Array]
+
+    def is_concrete(self, array: Array) -> bool:
+        return self.inner.is_concrete(self.unwrap(array))  # type: ignore[no-any-return]
+
+    def concrete_values(self, array: Array) -> np.ndarray[Any, Any]:
+        return self.inner.concrete_values(self.unwrap(array))  # type: ignore[no-any-return]
+
+    def bare(self, array: Array) -> Array:
+        return self.inner.bare(self.unwrap(array))
+
+    def with_primal(self, array: Array, f: Callable[[Array], Array]) -> Array:
+        return self.remade(array, lambda below: self.inner.with_primal(below, f))
+
+
+# --- leaves that compute later -------------------------------------------------------------------
+
+
+class Lazy:
+    """A leaf that computes values when they are asked for."""
+
+    def computed(self, arrays: Sequence[Array]) -> list[np.ndarray[Any, Any]]:
+        """The values of several arrays, computed at once."""
+        raise NotImplementedError
+
+    def persisted(self, arrays: Sequence[Array]) -> list[Array]:
+        """The same arrays, computed at once, and kept where they were computed."""
+        raise NotImplementedError
+
+    def checked(self, array: Array, test: Test, error: Fault) -> Array:
+        """The same array: whoever computes a part of it that fails the test gets the error.
+
+        Test and error may be sent to other processes: they hold no tensors.
+        """
+        raise NotImplementedError
+
+    def summary(self, array: Array) -> str:
+        """What people see in the place of values that would have to be computed."""
+        raise NotImplementedError
+
+
+class Staged:
+    """A leaf that records a program, which runs later: it chooses and loops by what has no value yet."""
+
+    def branch(self, index: Array, branches: Sequence[Callable[..., Any]], arrays: Sequence[Array]) -> list[Array]:
+        """What the branch of this number gives for the arrays; all give arrays of the same shapes and dtypes."""
+        raise NotImplementedError
+
+    def loop(
+        self, goes: Callable[..., Array], step: Callable[..., Sequence[Array]], arrays: Sequence[Array]
+    ) -> list[Array]:
+        """The arrays taken further by `step` as long as `goes` of them holds; their shapes and dtypes stay."""
+        raise NotImplementedError
+
+
+class Check(NamedTuple):
+    """A check of a program that runs later: arrays of its leaf, whether they pass and which they are, and the error."""
+
+    holds: Array
+    values: Array
+    error: Fault
+
+    def settle(self, holds: Any, values: Any) -> None:
+        """Raise the error, now that there are values, if they fail."""
+        if not np.all(holds):
+            raise self.error(np.asarray(values))
+
+
+_collecting: contextvars.ContextVar[list[Check] | None] = contextvars.ContextVar("adjoint_checks", default=None)
+
+
+@contextlib.contextmanager
+def collected_checks() -> Iterator[list[Check]]:
+    """In this context, a list of the checks that wait for values: who runs the program returns them, and settles them.
+
+    Without anyone who collects them they are left out.
+    """
+    checks: list[Check] = []
+    token = _collecting.set(checks)
+    try:
+        yield checks
+    finally:
+        _collecting.reset(token)
+
+
+def collecting() -> list[Check] | None:
+    """The list of checks that wait for values, if somebody collects them."""
+    return _collecting.get()

@@ -1,0 +1,92 @@
+"""Derivatives of what keeps functions away from single elements, and definitions for leaves that do not look."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from adjoint.rules.records import Composed, NotDifferentiable, Record
+
+
+def _replace_where_equal(B: Any, y: Any, x: Any, *, target: float, value: float) -> Any:
+    return B.where(B.equal(x, target), value, y)
+
+
+def _outside(B: Any, x: Any, y: Any, pole: float) -> Any:
+    """Where x is zero and the logarithm not finite; it stays a nan where y is one."""
+    inside = B.logical_or(B.logical_and(B.greater(y, pole), B.isfinite(y)), B.isnan(y))
+    return B.logical_and(B.equal(x, 0), B.logical_not(inside))
+
+
+def _inside_log(B: Any, y: Any, x: Any, *, pole: float) -> Any:
+    return B.where(_outside(B, x, y, pole), pole + 1.0, y)
+
+
+def _inside_log_pullback(B: Any, g: Any, y: Any, x: Any, *, pole: float) -> Any:
+    return B.where(_outside(B, x, y, pole), 0.0, g)
+
+
+def _bounded_log(B: Any, x: Any, *, shift: int, least: float) -> Any:
+    at_pole = B.equal(x, float(-shift))
+    inside = B.where(at_pole, 0.5, x)
+    found = B.log1p(inside) if shift else B.log(inside)
+    return B.where(B.logical_or(at_pole, B.less(found, least)), least, found)
+
+
+def _bounded_log_pullback(B: Any, g: Any, x: Any, y: Any, *, shift: int, least: float) -> Any:
+    bounded = B.less_equal(y, least)
+    return B.divide(B.where(bounded, 0.0, g), B.where(bounded, 1.0, B.add(x, shift) if shift else x))
+
+
+def _from_front(B: Any, x: Any, *, size: int) -> Any:
+    return x if B.dtype_of(x).kind == "u" else B.where(B.less(x, 0), B.add(x, size), x)
+
+
+def _one_hot(B: Any, indices: Any, *, count: int, dtype: Any) -> Any:
+    line = B.arange(start=0, stop=count, step=1, dtype=B.dtype_of(indices))
+    return B.astype(B.equal(B.expand_dims(indices, axis=(len(indices.shape),)), line), dtype=dtype)
+
+
+def _isin(B: Any, x: Any, values: Any) -> Any:
+    return B.reshape(_among(B, B.reshape(x, shape=(math.prod(x.shape),)), values), shape=tuple(x.shape))
+
+
+def _among(B: Any, x: Any, values: Any) -> Any:
+    """Whether elements of lines are among those of lines beside them."""
+    size, axis = values.shape[-1], len(values.shape) - 1
+    if not size:
+        return B.full(shape=tuple(x.shape), value=False, dtype=B.dtype_of(B.equal(x, x)))
+    ordered = B.sort(values, axis=axis, descending=False)
+    place = B.searchsorted(ordered, x, side="left")
+    place = B.where(B.less(place, size), place, 0)
+    return B.equal(B.take_along_axis(ordered, place, axis=axis), x)
+
+
+def _isin_batched(B: Any, _: Any, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
+    x, line = values
+    if not flags[1]:
+        return B.isin(x, line)
+    count, shape = line.shape[0], tuple(x.shape)[flags[0] :]
+    flat = B.reshape(x, shape=(count if flags[0] else 1, math.prod(shape)))
+    lines = flat if flags[0] else B.broadcast_to(flat, shape=(count, math.prod(shape)))
+    return B.reshape(_among(B, lines, line), shape=(count, *shape))
+
+
+RECORDS: dict[str, Record] = {
+    "replace_where_equal": Composed(
+        _replace_where_equal, y=lambda B, g, x, target: B.replace_where_equal(g, x, target=target, value=0.0)
+    ),
+    "inside_log": Composed(_inside_log, y=lambda B, g, y, x, pole: B.inside_log_pullback(g, y, x, pole=pole)),
+    "inside_log_pullback": Composed(
+        _inside_log_pullback, g=lambda B, g, y, x, pole: B.inside_log_pullback(g, y, x, pole=pole)
+    ),
+    "bounded_log": Composed(
+        _bounded_log,
+        x=lambda B, g, x, out, shift, least: B.bounded_log_pullback(g, x, out, shift=shift, least=least),
+    ),
+    "bounded_log_pullback": Composed(_bounded_log_pullback),
+    "raise_to": Composed(lambda B, x, *, least: B.where(B.less(x, least), least, x), x=lambda B, g: g),
+    "isin": NotDifferentiable(_isin, batching=_isin_batched),
+    "from_front": NotDifferentiable(_from_front),
+    "one_hot": NotDifferentiable(_one_hot),
+}

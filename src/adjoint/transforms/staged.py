@@ -1,0 +1,315 @@
+"""Choices and loops of a program that runs later: of a staged leaf, whose own they become.
+
+What has no value yet cannot choose in Python. A function then becomes one of arrays of the leaf, with all that it
+closes over as arguments, and has rules: derivatives and batches of a choice are choices, those of a loop are loops.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from adjoint import dtypes, errors
+from adjoint import tree as trees
+from adjoint.backend import Backend, Leaf
+from adjoint.concrete import Staged
+from adjoint.decorators.batched import Batch, Batched
+from adjoint.devices import active
+from adjoint.functions.creation import full
+from adjoint.functions.elementwise import where
+from adjoint.functions.manipulation import broadcast_to
+from adjoint.operands import lifted, meet, weak
+from adjoint.tensor import Tensor, peek, wrap
+from adjoint.transforms.calls import Function
+from adjoint.transforms.closures import closed_over, opened, substituted
+from adjoint.transforms.forward import jvp
+from adjoint.transforms.levels import Rules, Tensors
+from adjoint.transforms.recomputed import Flat, Hidden, Recomputed, all_on, met, moving
+from adjoint.transforms.steps import Carry, Kind, examples_of
+
+
+def is_staged(x: Tensor[Any]) -> bool:
+    """Whether the leaf's program decides by this value, which it has not got yet."""
+    array, leaf, _ = examples_of(x)
+    return isinstance(leaf, Staged) and not leaf.is_concrete(array)
+
+
+def chooses(name: str, x: Tensor[Any]) -> bool:
+    """Whether the leaf's program chooses by this value. Raises TrackedError where it would for each example."""
+    if is_staged(x) and examples_of(x)[2]:
+        raise errors.TrackedError(
+            f"{name}: the program of {x.device.leaf} makes the choice, and examples of ad.vmap differ in it; compute "
+            "all, and choose with ad.where"
+        )
+    return is_staged(x)
+
+
+def branched(name: str, base: Backend, index: Tensor[Any], branches: Sequence[Function], operands: Any) -> Any:
+    """The result of one branch, which the compiled function chooses. What branches close over become arguments."""
+    leaves, structure = trees.flatten(operands)
+    places = [i for i, x in enumerate(leaves) if isinstance(x, Tensor)]
+    made, closed = _opened(branches)
+    kind: Kind | None = None
+
+    def result(number: int, xs: Tensors) -> Any:
+        given = list(leaves)
+        for i, x in zip(places, xs, strict=False):
+            given[i] = x
+        with _nothing_assigned(name, xs):
+            branch = made(*xs[len(places) : len(places) + len(closed)])[number]
+            return branch(*trees.unflatten(structure, given))
+
+    def settled(number: int, out: Any, xs: Tensors) -> Any:
+        """The result, with its Python numbers in the dtypes that other branches have in their places."""
+        found, layout = trees.flatten(out)
+        for i in range(len(branches)) if any([weak(x) for x in found]) else ():
+            theirs = trees.flatten(result(i, xs))[0] if i != number else []
+            for k, (x, y) in enumerate(zip(found, theirs, strict=False)):
+                if weak(x) and isinstance(y, Tensor):
+                    found[k] = full((), x, dtype=dtypes.promote_scalar(y.dtype, x), device=y.device)
+        return trees.unflatten(layout, found)
+
+    def flat(number: int) -> Callable[[Tensors], Tensors]:
+        def run(xs: Tensors) -> Tensors:
+            nonlocal kind
+            out = result(number, xs)
+            if kind is None:
+                kind = Kind(
+                    f"{name}, whose choice the program of {index.device.leaf} makes: the result",
+                    settled(number, out, xs),
+                    base,
+                )
+            return kind.fit(out)
+
+        return run
+
+    try:
+        xs = [*[leaves[i] for i in places], *closed] or [index]
+        found = _chosen(name, index, [flat(number) for number in range(len(branches))], xs)
+    except Hidden as error:
+        raise errors.TrackedError(
+            f"{name}: the program of {index.device.leaf} makes the choice, and branches become functions of their "
+            "operands and of the tensors that they close over; what else they need has to be an operand, and new "
+            f"tensors go on its device: {error}"
+        ) from error
+    assert kind is not None
+    return kind.tree(found)
+
+
+def _opened(functions: Sequence[Function]) -> tuple[Function, list[Tensor[Any]]]:
+    """Functions as a list of functions of all tensors that they close over, and these tensors."""
+    several = lambda: list(functions)
+    return opened(several, closed_over(several))
+
+
+@contextlib.contextmanager
+def _nothing_assigned(name: str, xs: Sequence[Tensor[Any]]) -> Iterator[None]:
+    """Raises TrackedError where a tensor was assigned to: of a compiled function only results come out."""
+    before = [peek(x) for x in xs]
+    yield
+    for x, array in zip(xs, before, strict=True):
+        if peek(x) is not array:
+            raise errors.TrackedError(
+                f"{name}: it becomes a part of the program of {x.device.leaf}, and an assignment to a tensor of shape "
+                f"{x.shape} from outside would be lost; return the new value"
+            )
+
+
+def compiled_loop(
+    name: str, carry: Carry, leaves: Tensors, cond_fun: Function, body_fun: Function, decided: Function
+) -> Any:
+    """The loop of a compiled function, which decides itself how long it goes on."""
+    if carry.numbers:  # which take the dtype that a step gives them
+        carry.adapted(lambda leaves: carry.fit(body_fun(carry.tree(leaves))), leaves)
+        leaves = carry.start()
+    asked = {key: x.detach() for key, x in closed_over(cond_fun).items()}  # a predicate has no derivative
+    made, closed = _opened([substituted(cond_fun, asked), body_fun])
+    n = len(leaves)
+
+    def goes(xs: Tensors) -> Tensors:
+        go = decided(made(*xs[n:])[0](carry.tree(xs[:n])))
+        return [go if isinstance(go, Tensor) else full((), go, dtype=dtypes.bool, device=meet(*xs))]
+
+    def step(xs: Tensors) -> Tensors:
+        with _nothing_assigned(name, xs[n:]):
+            return carry.fit(made(*xs[n:])[1](carry.tree(xs[:n])))
+
+    try:
+        return carry.tree(_looped(name, goes, step, leaves, list(closed)))
+    except Hidden as error:
+        raise errors.TrackedError(
+            f"{name}: the program of {leaves[0].device.leaf} decides how long it goes on, and its functions become "
+            "functions of the carry and of the tensors that they close over; what else they need has to be in the "
+            f"carry: {error}"
+        ) from error
+
+
+def _chosen(name: str, index: Tensor[Any], branches: Sequence[Flat], xs: Tensors) -> Tensors:
+    """`branches[index](xs)`, where the leaf is to branch. Raises what `recomputed` does."""
+    return _Chosen(name, branches, moving(name, xs)).on(index, xs)
+
+
+def _looped(name: str, goes: Flat, step: Flat, xs: Tensors, closed: Tensors) -> Tensors:
+    """`xs` taken further by step([*xs, *closed]) as long as [goes] of the same holds, where the leaf is to loop.
+
+    Derivatives go forward. Raises Hidden as `recomputed` does, and TrackedError for steps that draw random numbers.
+    """
+    return met(_Looped(name, goes, step, len(xs)), [*xs, *closed])
+
+
+class _Chosen(Rules):
+    """One of several functions, by the first argument. Derivatives are those of each, chosen by it in turn."""
+
+    def __init__(self, name: str, branches: Sequence[Flat], moving: Sequence[bool]) -> None:
+        self.name, self.moving = name, list(moving)
+        self.parts = [Recomputed(name, f, moving) for f in branches]
+
+    def on(self, index: Tensor[Any], xs: Tensors) -> Tensors:
+        return met(self, [index, *xs])
+
+    def plain(self, xs: Tensors) -> Tensors:
+        index, *rest = xs
+        leaf = meet(*xs)
+        if not isinstance(leaf, Leaf):
+            raise Hidden(f"{self.name}: {leaf} looks at what is computed")
+        runs = [_on_arrays(part, leaf) for part in self.parts]
+        return [wrap(y, leaf) for y in leaf.branch(index._array, runs, [x._array for x in rest])]
+
+    def forward(self, xs: Tensors) -> tuple[Tensors, Tensors]:
+        return self.on(xs[0], xs[1:]), xs
+
+    def residuals(self, xs: Tensors, ys: Tensors) -> Tensors:
+        return xs
+
+    def backward(self, saved: Tensors, cotangents: Tensors) -> Tensors:
+        index, *xs = saved
+        pulled = [part.pulled for part in self.parts]
+        moving = [*self.moving, *[True] * len(cotangents)]
+        return [index, *_Chosen(self.name, pulled, moving).on(index, [*xs, *cotangents])]
+
+    def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
+        pushed = [part.pushed for part in self.parts]
+        out = _Chosen(self.name, pushed, self.moving * 2).on(xs[0], [*xs[1:], *tangents[1:]])
+        return out[: len(out) // 2], out[len(out) // 2 :]
+
+    def batch(self, size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]]:
+        """A result is of each example where that of some branch is."""
+        runs = [_Examples(part.plain, size, flags[1:]) for part in self.parts]
+        several = [any(kinds) for kinds in zip(*[run(xs[1:])[1] for run in runs], strict=True)]
+        parts = [lambda xs, run=run: run.as_wide_as(several, xs) for run in runs]
+        return _Chosen(self.name, parts, self.moving).on(xs[0], xs[1:]), several
+
+
+class _Looped(Rules):
+    """A loop whose first `count` arguments are carried along, and the others stay."""
+
+    def __init__(self, name: str, goes: Flat, step: Flat, count: int) -> None:
+        self.name, self.count = name, count
+        self.goes, self.step = Recomputed(name, goes, ()), Recomputed(name, step, ())
+
+    def plain(self, xs: Tensors) -> Tensors:
+        leaf, closed = meet(*xs), [x._array for x in xs[self.count :]]
+        if not isinstance(leaf, Leaf):
+            raise Hidden(f"{self.name}: {leaf} looks at what is computed")
+        goes, step = _on_arrays(self.goes, leaf), _on_arrays(self.step, leaf)
+        found = leaf.loop(
+            lambda *carry: goes(*carry, *closed)[0],
+            lambda *carry: step(*carry, *closed),
+            [x._array for x in xs[: self.count]],
+        )
+        if self.goes.keys or self.step.keys:
+            raise errors.TrackedError(
+                f"{self.name}: the program of {leaf} decides how long it goes on, and a step that draws random numbers "
+                "would draw the same ones each time; draw them before, or take a fixed number of steps"
+            )
+        return [wrap(y, leaf) for y in found]
+
+    def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
+        """Of the loop that carries the tangents along."""
+        n, rest = self.count, len(xs) - self.count
+
+        def apart(both: Tensors) -> tuple[Tensors, Tensors]:
+            carry, moved, closed, beside = both[:n], both[n : 2 * n], both[2 * n : 2 * n + rest], both[2 * n + rest :]
+            return [*carry, *closed], [*moved, *beside]
+
+        def step(both: Tensors) -> Tensors:
+            xs, tangents = apart(both)
+            places = [i for i, x in enumerate(xs) if x.dtype.kind in "fc"]
+
+            def f(*moving: Tensor[Any]) -> Tensors:
+                given = list(xs)
+                for i, x in zip(places, moving, strict=True):
+                    given[i] = x
+                return self.step.f(all_on(meet(*given), given))
+
+            ys, moved = jvp(f, [xs[i] for i in places], [tangents[i] for i in places])
+            return [*ys, *moved]
+
+        both = [*xs[:n], *tangents[:n], *xs[n:], *tangents[n:]]
+        out = met(_Looped(self.name, lambda both: self.goes.f(apart(both)[0]), step, 2 * n), both)
+        return out[:n], out[n:]
+
+    def forward(self, xs: Tensors) -> tuple[Tensors, Tensors]:
+        raise errors.ForwardOnlyError(
+            f"{self.name}: reverse mode tracks what the loop of a compiled function uses; detach() that, or go forward"
+        )
+
+    def batch(self, size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]]:
+        """Until all examples have ended; those that have keep their carry. What is the same for all stays so."""
+        n, several = self.count, flags[: self.count]
+        while True:  # until the carry is one for all, or of each, before a step as after it
+            wide = [_each(x, size) if new and not old else x for x, old, new in zip(xs, flags, several, strict=False)]
+            kinds = [*several, *flags[n:]]
+            differ, *found = _Examples(self._both, size, kinds)([*wide, *xs[n:]])[1]
+            after = [differ or old or new for old, new in zip(several, found, strict=True)]
+            if after == several:
+                break
+            several = after
+        goes = _Examples(self.goes.plain, size, kinds)
+        step = _Examples(self._kept if differ else self.step.plain, size, kinds)
+        loop = _Looped(
+            self.name,
+            lambda xs: [goes(xs)[0][0].any()],
+            lambda xs: step.as_wide_as(several, xs),
+            n,
+        )
+        return met(loop, [*wide, *xs[n:]]), several
+
+    def _both(self, xs: Tensors) -> Tensors:
+        return [*self.goes.plain(xs), *self.step.plain(xs)]
+
+    def _kept(self, xs: Tensors) -> Tensors:
+        (go,) = self.goes.plain(xs)
+        return [where(go, new, old) for new, old in zip(self.step.plain(xs), xs, strict=False)]
+
+
+class _Examples:
+    """A function for all examples at once; `flags` say which arguments have an axis of them in front."""
+
+    def __init__(self, f: Flat, size: int, flags: Sequence[bool]) -> None:
+        self.f, self.size, self.flags = f, size, list(flags)
+
+    def __call__(self, xs: Tensors) -> tuple[Tensors, list[bool]]:
+        """The results, and which of them have that axis."""
+        base: Any = meet(*xs)
+        level: Batched[Any] = Batched.fresh(base, None, "error")
+        with active(level):
+            given = [wrap(Batch(lifted(x, base), flag), level) for x, flag in zip(xs, self.flags, strict=True)]
+            found = [lifted(y, level) for y in self.f(given)]
+        return [wrap(y.value, base) for y in found], [y.batched for y in found]
+
+    def as_wide_as(self, several: Sequence[bool], xs: Tensors) -> Tensors:
+        """The results, all those with the axis that are to have it."""
+        ys, kinds = self(xs)
+        return [
+            _each(y, self.size) if wide and not kind else y for y, kind, wide in zip(ys, kinds, several, strict=True)
+        ]
+
+
+def _each(x: Tensor[Any], size: int) -> Tensor[Any]:
+    return broadcast_to(x, (size, *x.shape))
+
+
+def _on_arrays(part: Recomputed, leaf: Leaf) -> Callable[..., list[Any]]:
+    return lambda *arrays: [lifted(y, leaf) for y in part.plain([wrap(a, leaf) for a in arrays])]
