@@ -1,10 +1,12 @@
-"""What all test modules share: the two ways of checkpointing, exact comparison, and the optional peer libraries."""
+"""What all test modules share: the two ways of checkpointing, exact comparison, the optional peer libraries, and lists
+of what has passed, so that CI runs a test once, as soon as all that it needs is there."""
 
 from __future__ import annotations
 
 import importlib
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -48,3 +50,33 @@ def same(x: ad.Tensor[Any] | None, y: Any) -> None:
     expected = np.asarray(y)
     assert (x.shape, x.dtype) == (expected.shape, expected.dtype)
     np.testing.assert_array_equal(x.numpy(), expected)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--passed-to", type=Path, help="write the ids of the tests that pass to this file")
+    parser.addoption("--except-in", type=Path, help="leave out the tests whose ids are in this file")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if (path := config.getoption("--except-in")) is not None:
+        passed = set(path.read_text().splitlines())
+        items[:] = [item for item in items if item.nodeid not in passed]
+
+
+class _Passed:
+    """Writes down what passes; with pytest-xdist the process that hears of all workers does."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("w", buffering=1)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" and report.passed:
+            print(report.nodeid, file=self._file)
+
+    def pytest_unconfigure(self) -> None:
+        self._file.close()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if (path := config.getoption("--passed-to")) is not None and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Passed(path))

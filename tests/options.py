@@ -55,10 +55,14 @@ def derivatives(f: Function, values: Sequence[Any], level: ad.Autodiff[Any], ord
     return [x.numpy() for x in found]
 
 
+def assert_equal_but_rounding(ours: Any, theirs: Any, label: str) -> None:
+    size = np.max(np.abs(theirs), initial=0.0)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-13 + 1e-12 * size, err_msg=label)
+
+
 def assert_same_under_options(f: Function, values: Sequence[Any], order: int = 2) -> None:
     """Balanced checkpointing and strong zeros give the same numbers, but for what rounding and BLAS make of them."""
     kept = derivatives(f, values, KEEP, order)
     for level in (BALANCED, STRONG):
         for ours, theirs in zip(derivatives(f, values, level, order), kept, strict=True):
-            size = np.max(np.abs(theirs), initial=0.0)
-            np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-13 + 1e-12 * size, err_msg=level.name)
+            assert_equal_but_rounding(ours, theirs, level.name)

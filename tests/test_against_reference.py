@@ -6,6 +6,7 @@ about 20 digits, so that a rule that is wrong in the tenth shows.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,12 @@ def gradients(name: str, case: Case, leaf: Any) -> tuple[list[Any], list[Any]] |
     return leaves, found
 
 
-@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def slowly(names: Iterable[str]) -> list[Any]:
+    """Names as parameters: the sums of zeta take seconds for each case."""
+    return [pytest.param(name, marks=pytest.mark.slow) if name == "zeta" else name for name in names]
+
+
+@pytest.mark.parametrize("name", slowly(DIFFERENTIABLE))
 def test_double_precision_agrees_with_30_digits(name: str) -> None:
     compared = 0
     for case in CASES[name]:
@@ -77,7 +83,7 @@ def exact_sum(values: Any, weights: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in DIFFERENTIABLE if TABLE[name].kind is ELEMENTWISE and name != "astype"]
+    "name", slowly([name for name in DIFFERENTIABLE if TABLE[name].kind is ELEMENTWISE and name != "astype"])
 )
 def test_rules_agree_with_difference_quotients_of_30_digits(name: str) -> None:
     compared = 0
@@ -142,7 +148,7 @@ def settled(name: str, out: Any, level: Any) -> list[Any]:
     return [x._array for x in (found if isinstance(found, tuple) else (found,))]
 
 
-@pytest.mark.parametrize("name", DIFFERENTIABLE)
+@pytest.mark.parametrize("name", slowly(DIFFERENTIABLE))
 def test_tangents_in_double_precision_agree_with_30_digits(name: str) -> None:
     compared = 0
     for case in CASES[name]:
@@ -159,7 +165,7 @@ def test_tangents_in_double_precision_agree_with_30_digits(name: str) -> None:
     assert compared
 
 
-@pytest.mark.parametrize("name", [name for name in DIFFERENTIABLE if name != "astype"])
+@pytest.mark.parametrize("name", slowly([name for name in DIFFERENTIABLE if name != "astype"]))
 def test_pushforwards_agree_with_difference_quotients_of_30_digits(name: str) -> None:
     """Every element of every result, where reverse mode is compared in sums."""
     compared = 0

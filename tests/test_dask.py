@@ -428,6 +428,7 @@ def unharmed(cluster: Any) -> Iterator[None]:
     assert client.run(os.getpid) == pids
 
 
+@pytest.mark.slow
 def test_an_array_larger_than_a_worker(unharmed: None) -> None:
     x = ad.asarray(da.random.default_rng(0).random((1_000, 125_000), chunks=(20, 125_000)), device="autodiff<dask>")
     assert x.size * 8 > 600e6
@@ -438,6 +439,7 @@ def test_an_array_larger_than_a_worker(unharmed: None) -> None:
     np.testing.assert_allclose(gradient * 1_000, np.full(1_000, 0.5), rtol=0.01)
 
 
+@pytest.mark.slow
 def test_logistic_regression_on_two_gigabytes(unharmed: None) -> None:
     rows, columns, size = 5_000_000, 50, 100_000
     rng = da.random.default_rng(0)

@@ -280,7 +280,7 @@ def test_a_batch_goes_on_until_all_are_found() -> None:
     def f(a: Any) -> Any:
         def equation(x: Any) -> Any:
             if x.device is a.device:
-                seen.append(x.device.values_of(x._array))
+                seen.append(x.device.concrete_values(x._array))
             return x**5 - a
 
         return ad.implicit.root(equation, 1.0)

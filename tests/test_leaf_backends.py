@@ -103,6 +103,19 @@ def representative(cases: list[Case]) -> list[Case]:
 every_primitive = pytest.mark.parametrize("name", CASES)
 
 
+def each_primitive_on(*leaves: str) -> pytest.MarkDecorator:
+    """A test for each leaf and primitive."""
+    slow = {("reference[digits=30]", "zeta"): [pytest.mark.slow]}  # whose sums take seconds
+    return pytest.mark.parametrize(
+        ("leaf", "name"),
+        [
+            pytest.param(leaf, name, marks=[*MARKS.get(leaf, []), *slow.get((leaf, name), [])])
+            for leaf in leaves
+            for name in CASES
+        ],
+    )
+
+
 def run(B: Leaf, name: str, *operands: Any, **parameters: Any) -> list[np.ndarray[Any, Any]]:
     """A primitive's results as NumPy arrays, from NumPy operands."""
     arrays = [B.from_numpy(x, copy=True) if isinstance(x, np.ndarray) else x for x in operands]
@@ -190,8 +203,7 @@ def test_numpy_keeps_what_the_table_promises(name: str) -> None:
                     assert [(x.shape, x.dtype) for x in out] == [tuple(spec) for spec in promised(name, one)]
 
 
-@other_leaves
-@every_primitive
+@each_primitive_on(*[leaf for leaf in LEAVES if leaf != "numpy"])
 def test_leaves_agree(leaf: str, name: str) -> None:
     # JAX compiles each case, which takes a tenth of a second: some of them tell
     with Each() as each:
@@ -201,8 +213,7 @@ def test_leaves_agree(leaf: str, name: str) -> None:
                 assert_same(known(LEAVES[leaf](), name, *case.operands, **case.parameters), expected)
 
 
-@other_leaves
-@every_primitive
+@each_primitive_on(*[leaf for leaf in LEAVES if leaf != "numpy"])
 def test_leaves_keep_narrow_dtypes(leaf: str, name: str) -> None:
     with Each() as each:
         for case in map(narrow, CASES[name][-1:] if leaf == "jax" else CASES[name]):
@@ -211,8 +222,7 @@ def test_leaves_keep_narrow_dtypes(leaf: str, name: str) -> None:
                 assert_same(known(LEAVES[leaf](), name, *case.operands, **case.parameters), expected, 1e-4)
 
 
-@pytest.mark.parametrize("leaf", [pytest.param(name, marks=MARKS.get(name, [])) for name in LEAVES if name != "jax"])
-@every_primitive
+@each_primitive_on(*[leaf for leaf in LEAVES if leaf != "jax"])
 def test_operands_stay_as_they_were(leaf: str, name: str) -> None:  # nothing can write to JAX's arrays
     B = LEAVES[leaf]()
     with Each() as each:

@@ -226,14 +226,14 @@ def deferred_check(
     device, array = x._device, x._array
     if device.is_concrete(array):
         values = device.concrete_values(array)
-        if not np.all(test(values)):
+        if values.size and not test(values).all():
             raise error(values)
         return x
     leaf = device.leaf
     if isinstance(leaf, Lazy):
         return wrap(device.with_primal(array, lambda below: leaf.checked(below, test, error)), device)
     checks = collecting()
-    if checks is not None:
+    if checks is not None and x.size:
         bare = wrap(device.bare(array), leaf)
         checks.append(Check(test(bare)._array, bare._array, error))
     return x

@@ -108,6 +108,10 @@ def _register(cls: type) -> None:
 
 def unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
     """The tree of a structure with these leaves. Raises ArgumentError for another number of leaves."""
+    if structure is _leaf() and len(leaves) == 1:
+        return leaves[0]
+    if structure is _row(tuple, len(leaves)):
+        return tuple(leaves)
     try:
         return structure.unflatten(leaves)
     except ValueError:

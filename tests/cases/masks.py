@@ -45,6 +45,20 @@ CASES: dict[str, list[Case]] = {
         for shift in (0, 1)
         for x, least in [*[(positive(*shape), -100.0) for shape in SHAPES], (_mixed() - shift, -0.5)]
     ],
+    "labelled_cross_entropy": [Case((real(4, 3), np.asarray([2, 0, 2, 1])), {"ignore": ignore}) for ignore in (-100, 2)]
+    + [
+        Case((real(3), np.asarray(1)), {"ignore": -1}),
+        Case((real(2, 2, 3), np.asarray([[2, 0], [1, 1]])), {"ignore": 0}),
+    ],
+    "labelled_cross_entropy_pullback": [
+        Case((real(4), real(4, 3), np.asarray([2, 0, 2, 1])), {"ignore": ignore}) for ignore in (-100, 2)
+    ]
+    + [Case((real(2, 2), real(2, 2, 3), np.asarray([[2, 0], [1, 1]])), {"ignore": 0})],
+    "labelled_mean": [
+        Case((real(*labels.shape), labels), {"axis": axis, "ignore": ignore})
+        for labels, axis in [(_SOME, (0, 1)), (_SOME, (1,)), (np.asarray([2, 0]), (0,)), (np.asarray(1), ())]
+        for ignore in (-100, 0)
+    ],
     "raise_to": [Case((positive(*shape),), {"least": 0.1}) for shape in SHAPES],
     "from_front": [Case((x,), {"size": 4}) for x in (_SOME, _SOME - 2, np.asarray(-1), np.zeros(0, np.int64))],
     "isin": [

@@ -24,7 +24,7 @@ from adjoint.backend import Array, Backend, Implementation, Leaf
 from adjoint.backends import composed, convolution, matrices, special
 from adjoint.backends.numpy import linalg as numpy_linalg
 from adjoint.backends.numpy import random
-from adjoint.primitives import ARRAY, DType, Key, Primitive, Shape, adjacent, broadcast_shapes, index_shape
+from adjoint.primitives import ARRAY, DType, Key, Primitive, Shape, adjacent, broadcast_shapes, index_shape, slices
 
 _DTYPES = (
     dtypes.bool, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.uint8, dtypes.uint16, dtypes.uint32,
@@ -359,7 +359,7 @@ def _basic(shape: Shape, key: Key) -> tuple[Any, ...]:
     """A key without arrays in the form that the standard promises: all axes named, bounds in range."""
     sizes = iter(shape)
     out: list[Any] = []
-    for entry in key:
+    for entry in slices(key):
         if entry is None:
             out.append(None)
             continue
@@ -387,7 +387,7 @@ def _flat_places(xp: Any, shape: Shape, arrays: tuple[Array, ...], key: Key) -> 
     axes = iter(rest)  # the result's axes that slices and None make
     total = xp.zeros(target, dtype=xp.int64)
     axis = 0
-    for entry in [*key, *[slice(None)] * (len(shape) - sum(entry is not None for entry in key))]:
+    for entry in [*slices(key), *[slice(None)] * (len(shape) - sum(entry is not None for entry in key))]:
         if entry is None:
             next(axes)
             continue

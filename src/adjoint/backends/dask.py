@@ -35,6 +35,7 @@ from adjoint.primitives import (
     Spec,
     index_shape,
     result_spec,
+    slices,
 )
 from adjoint.rules import RECORDS
 
@@ -453,7 +454,7 @@ def _index(B: Dask, x: Array, *arrays: Array, key: Key) -> Array:
     if 0 in shape and not arrays:
         return _full(B, shape=shape, value=0, dtype=x.dtype)
     if not arrays:
-        return x[key]
+        return x[slices(key)]
     axis = _line(key, arrays)
     if axis is None:
         return _gathered(B, TABLE["index"], [x, *arrays], {"key": key})
@@ -494,7 +495,7 @@ def _assigned(B: Dask, x: Array, value: Any, key: Key) -> Array:
         value = B.broadcast_to(value, shape=shape)
         value = value[(*[0 if entry is None else slice(None) for entry in key if not isinstance(entry, int)], ...)]
     out = B.da.Array(x.dask, x.name, x.chunks, meta=x._meta)
-    out[tuple([entry for entry in key if entry is not None])] = value
+    out[tuple([entry for entry in slices(key) if entry is not None])] = value
     return out
 
 
@@ -559,7 +560,7 @@ _REDUCED = frozenset("sum prod max min any all nanmax nanmin".split())
 # whose definition in other primitives leaves chunks as they are
 _DEFINED = frozenset(
     "softmax softmax_pullback log_softmax log_softmax_pullback vector_norm standardize normalize "
-    "normalize_pullback isin one_hot".split()
+    "normalize_pullback isin one_hot labelled_cross_entropy labelled_cross_entropy_pullback labelled_mean".split()
 )
 _WAYS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys("fft rfft hfft sort argsort topk cummax cummin windows take_along_axis".split(), _along),

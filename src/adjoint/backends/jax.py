@@ -22,7 +22,8 @@ from adjoint.backends import array_api, matrices, special
 from adjoint.backends.array_api import ArrayAPI, labels_error, needed
 from adjoint.backends.numpy import random
 from adjoint.concrete import Staged
-from adjoint.primitives import ARRAY, DType, Key, Primitive, Shape, index_shape
+from adjoint.primitives import ARRAY, DType, Key, Primitive, Shape, index_shape, slices
+from adjoint.rules import RECORDS
 from adjoint.rules.windows import places
 
 _DTYPES = {dtype: dtype for dtype in dtypes.ALL}
@@ -223,6 +224,17 @@ def _astype(B: JAX, x: Array, *, dtype: DType) -> Array:
 # --- elementwise ---------------------------------------------------------------------------------
 
 
+def _of_constants(name: str) -> Callable[..., Array]:
+    """The definition, whose result has values if the operands have: labels and places stay known."""
+    definition: Any = RECORDS[name].definition  # type: ignore[attr-defined]
+
+    def run(B: JAX, *operands: Array, **parameters: Any) -> Array:
+        with contextlib.nullcontext() if B.traced(*operands) else B.jax.ensure_compile_time_eval():
+            return definition(B, *operands, **parameters)
+
+    return run
+
+
 def _whole(name: str) -> Callable[..., Array]:
     """Of integers, where what is divided by zero is zero."""
 
@@ -283,7 +295,7 @@ def _pad(B: JAX, x: Array, *, widths: tuple[tuple[int, int], ...], value: Any) -
 def _filled(B: JAX, shape: Shape, arrays: tuple[Array, ...], key: Key) -> tuple[Any, ...]:
     """The key with its arrays in their places. Raises IndexError for an index that is known to be outside."""
     rest, sizes, filled = iter(arrays), iter(shape), []
-    for entry in key:
+    for entry in slices(key):
         size = 1 if entry is None else next(sizes)
         if entry is ARRAY:
             entry = next(rest)
@@ -308,7 +320,7 @@ def _refuse_outside(B: JAX, places: Array, size: int) -> None:
 
 def _index(B: JAX, x: Array, *arrays: Array, key: Key) -> Array:
     if not arrays:
-        return x[key]
+        return x[slices(key)]
     return x.at[_filled(B, x.shape, arrays, key)].get(mode="fill")  # a traced index outside reads nan
 
 
@@ -319,7 +331,7 @@ def _take_along_axis(B: JAX, x: Array, indices: Array, *, axis: int) -> Array:
 
 def _block(shape: Shape, key: Key) -> tuple[Shape, Shape] | None:
     """Where the block starts that a key without arrays picks, and its sizes; None where it has steps."""
-    entries = iter([entry for entry in key if entry is not None])
+    entries = iter([entry for entry in slices(key) if entry is not None])
     starts, sizes = [], []
     for n in shape:
         entry = next(entries, slice(None))
@@ -338,7 +350,7 @@ def _joining(name: str) -> Callable[..., Array]:
         if not arrays:
             block = _block(x.shape, key)
             if block is None:
-                return getattr(x.at[key], name)(value)
+                return getattr(x.at[slices(key)], name)(value)
             starts, sizes = block
             value = B.xp.broadcast_to(B.xp.asarray(value, dtype=x.dtype), index_shape(x.shape, key=key)).reshape(sizes)
             if name != "set":
@@ -582,6 +594,8 @@ def _random(name: str) -> Callable[..., Array]:
 
 JAX.deviations = {
     "astype": _astype,
+    "replace_where_equal": _of_constants("replace_where_equal"),
+    "from_front": _of_constants("from_front"),
     "floor_divide": _whole("floor_divide"),
     "remainder": _whole("remainder"),
     "binary_exponent": _binary_exponent,

@@ -16,7 +16,7 @@ from adjoint import errors
 from adjoint.backend import Array, Backend, Implementation, Leaf
 from adjoint.backends import array_api, composed, convolution, matrices
 from adjoint.backends.array_api import ArrayAPI, labels_error, needed
-from adjoint.primitives import ARRAY, TABLE, Key, Primitive, Shape
+from adjoint.primitives import ARRAY, TABLE, Key, Primitive, Shape, slices
 
 
 class Torch(ArrayAPI):
@@ -284,7 +284,7 @@ def _forward(key: Key, shape: Shape) -> tuple[tuple[Any, ...], list[int]]:
     forward: list[Any] = []
     turned: list[int] = []
     axes, out = iter(shape), 0
-    for entry in key:
+    for entry in slices(key):
         if isinstance(entry, slice):
             places = range(*entry.indices(next(axes)))
             if places.step < 0:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator, Implementation, living, over_leaf, walking
 from adjoint.graph.nodes import (
+    Joint,
     Key,
     Leaf,
     Node,
@@ -24,8 +25,11 @@ from adjoint.graph.nodes import (
     leading_to,
     leaf_of,
     living_leaf,
+    node_of,
     numbers,
     remember,
+    result_of,
+    used_up,
     var_of,
 )
 from adjoint.graph.origins import WRITTEN, Origin, made_from, traced
@@ -126,14 +130,9 @@ class Autodiff(Decorator[J]):
         here, there = self.inner, source.inner
         out = var_of(here.moved(array.value, there), None)
         if array.node is not None:
-            out.node = node = Node()
-            node.number = next(numbers)
             pull = lambda B, g, _: (B.moved(g, over_leaf(B, here.leaf)),)
-            node.plan = Plan(function_named("to_device"), (), (0,), pull, self, source=source)
-            node.saved = ()
-            node.parents = (array.node,)
-            node.walk = 0
-            node.shape = out.shape
+            plan = Plan(function_named("to_device"), (), (0,), pull, self, source=source)
+            out.node = node = node_of(plan, (), (array.node,), out.shape)
             if self.traces_origins():
                 node.origin = Origin("to_device", made_from([array]))
         return out
@@ -234,13 +233,14 @@ class Autodiff(Decorator[J]):
 
         def branch(choice: tuple[int, ...], indent: str) -> list[str]:
             name = "plan" + "".join(map(str, choice))
-            parents = "".join(f"n{i}, " for i in choice)
+            first, second = [*[f"n{i}" for i in choice], "None"][:2]
             saved = plans[name].saved
             if "v[" in saved or "kept[" in saved:
                 for i in fixed:
                     saved = saved.replace(f"kept[{i}]", f"v{i}").replace(f"v[{i}]", f"v{i}")
                 saved = saved.replace(f"kept[{len(fixed)}:]", "tuple(rest)").replace(f"v[{len(fixed)}:]", "rest")
-            return [f"{indent}plan = {name}", f"{indent}parents = ({parents})", f"{indent}saved = {saved}"]
+            lines = [f"plan = {name}", f"first = {first}", f"second = {second}", f"saved = {saved}"]
+            return [indent + line for line in lines]
 
         constant = ["var.node = None", "return var"]
         first = sources[0]
@@ -259,7 +259,8 @@ class Autodiff(Decorator[J]):
             "    node.number = next(number)",
             "    node.plan = plan",
             "    node.saved = saved",
-            "    node.parents = parents",
+            "    node.first = first",
+            "    node.second = second",
             "    node.walk = 0",
             "    node.shape = out.shape",
             "    return var",
@@ -340,19 +341,13 @@ class Autodiff(Decorator[J]):
                     made = self._plan(primitive, record, tracked)
                     plans[tracked] = made, eval(f"lambda v, kept, out, p: {made.saved}", scope)
                 plan, keep = plans[tracked]
-                node = Node()
-                node.number = next(numbers)
-                node.plan = plan
-                node.saved = keep(values, tuple(slots), out if recipe is None else recipe, parameters)
+                saved = keep(values, tuple(slots), out if recipe is None else recipe, parameters)
                 if policy is not None:
-                    will_be_served(node.saved)
-                node.parents = tuple([operands[i].node for i in tracked])
-                node.walk = 0
+                    will_be_served(saved)
+                parents = [operands[i].node for i in tracked]
                 if primitive.results > 1:
-                    node.shape = [value.shape for value in out]
-                    return self.results(node, out)
-                node.shape = out.shape
-                var = var_of(out, node)
+                    return self.results(node_of(plan, saved, parents, [value.shape for value in out]), out)
+                var = var_of(out, node_of(plan, saved, parents, out.shape))
             if recipe is not None:
                 var.recipe = recipe
             return var
@@ -365,17 +360,8 @@ class Autodiff(Decorator[J]):
 
     def _result(self, maker: Node, i: int, value: Array) -> Var:
         """One of several results: a node whose cotangent fills a slot of the maker's."""
-        if self.dtype_of(var_of(value, None)).kind not in "fc":
-            return var_of(value, None)
-        node = Result()
-        node.number = next(numbers)
-        node.plan = maker.plan
-        node.saved = None
-        node.parents = (maker,)
-        node.walk = 0
-        node.shape = value.shape
-        node.result = i
-        return var_of(value, node)
+        constant = var_of(value, None)
+        return result_of(maker, i, value) if self.dtype_of(constant).kind in "fc" else constant
 
     def record(
         self,
@@ -389,17 +375,13 @@ class Autodiff(Decorator[J]):
         `pull(B, cotangents, operands, results)` takes the cotangents of the results, None for absent ones, and gives
         those of all operands, on the backend B: the inner one, or one above it, of which all these are arrays.
         """
+        parents = [operand.node for operand in operands if operand.node is not None]
         tracked = tuple([i for i, operand in enumerate(operands) if operand.node is not None])
-        node = Node()
-        node.number = next(numbers)
-        node.plan = plan = Plan(
-            function_named(name), (), tracked, lambda B, g, s: _chosen(s[0](B, g, s[1], s[2]), tracked), self
-        )
+        pulled: Callable[[Any, Any, Any], Any] = lambda B, g, s: _chosen(s[0](B, g, s[1], s[2]), tracked)
+        plan = Plan(function_named(name), (), tracked, pulled, self)
         plan.roles = [None, (0,), "outs"]
-        node.saved = pull, tuple([operand.value for operand in operands]), tuple(values)
-        node.parents = tuple([operands[i].node for i in tracked])  # type: ignore[misc]
-        node.walk = 0
-        node.shape = [value.shape for value in values]
+        saved = pull, tuple([operand.value for operand in operands]), tuple(values)
+        node = node_of(plan, saved, parents, [value.shape for value in values])
         if self.traces_origins():
             node.origin = Origin(name, made_from(operands))
         return [self._result(node, i, value) for i, value in enumerate(values)]
@@ -458,40 +440,43 @@ class Autodiff(Decorator[J]):
     ) -> dict[Key, tuple[Node, Array]]:
         below: Any = self.inner if above is None else above.on
         cotangents = _start(roots, below, self)
-        nodes, edges = claim(list(cotangents), keep=retain_graph)
-        needed = None if wrt is None else leading_to(set(wrt), nodes, edges)
+        nodes = claim(list(cotangents), keep=retain_graph)
+        needed = None if wrt is None else leading_to(set(wrt), nodes)
         answers: dict[Key, tuple[Node, Array]] = {}
         owned: set[Node] = set()  # whose cotangent is a buffer that this walk allocated
         kitchen: Kitchen | None = None
         add, add_into = below.add, below.add_into
-        take, held, next_node, next_edges = cotangents.pop, cotangents.get, nodes.pop, edges.pop
+        take, held, next_node = cotangents.pop, cotangents.get, nodes.pop
         node = nodes[-1]
         parents: tuple[Node, ...] = ()
         quiet = self.leaf.quiet()
         quiet.__enter__()
         try:
             while nodes:
-                node, parents = next_node(), next_edges()
+                node = next_node()
                 g = take(node, None)
-                if g is None or needed is not None or node.__class__ is not Node:
-                    if g is not None and (not parents if wrt is None else node in wrt):
+                kind, first, second = node.__class__, node.first, node.second
+                if kind is Joint and second is not None:
+                    parents = (first, *second)
+                else:
+                    parents = (first,) if second is None else (first, second)
+                saved = node.saved  # read after the parents: a walk that uses up the graph takes it away before them
+                if not retain_graph:
+                    node.saved = node.first = node.second = None
+                if g is None or needed is not None or kind is not Node:
+                    if g is not None and (kind is Leaf if wrt is None else node in wrt):
                         _answer(answers, node, g, _home(node, self.inner) if above is None else above.home(node))
-                    if g is None or not parents or (needed is not None and node not in needed):
-                        if parents and not retain_graph:
-                            node.saved = None
+                    if g is None or kind is Leaf or (needed is not None and node not in needed):
                         continue
-                    if node.result is not None:
-                        slots = cotangents.setdefault(parents[0], [None] * len(parents[0].shape))
+                    if kind is Result and first is not None:
+                        slots = cotangents.setdefault(first, [None] * len(first.shape))
                         known = slots[node.result]  # of another node for the same result: a recorded walk made it
                         if known is not None:
                             g = (_home(node, self.inner) if above is None else above.home(node)).add(known, g)
                         slots[node.result] = g
                         continue
-                saved = node.saved
-                if not retain_graph:
-                    node.saved = None
-                elif saved is None:
-                    raise errors.FreedGraphError(f"backward: another thread's walk used up {node.name!r} meanwhile")
+                if saved is None:
+                    raise used_up(node, "another thread's walk meanwhile")
                 plan = node.plan
                 place = plan.below if above is None else above.source(plan)
                 if place is not below:  # a graph may span devices
@@ -538,6 +523,8 @@ class Autodiff(Decorator[J]):
             raise errors.BackwardError(_what_failed(node, parents, error)) from error
         finally:
             quiet.__exit__(None, None, None)
+            for node in [] if retain_graph else nodes[::-1]:  # after an error
+                node.saved = node.first = node.second = None
         return answers
 
 

@@ -92,7 +92,7 @@ def _places(value: Any, size: int, name: str) -> Tensor[Any]:
         raise errors.DtypeError(f"{name}: places are integers, received {x.dtype}")
     x = deferred_check(
         x,
-        lambda values: (values >= 0) & (values < size),
+        lambda values: (values.min() >= 0) & (values.max() < size),
         lambda values: errors.OutOfRangeError(
             f"{name}: expected places from 0 to {size - 1}, received some from {values.min()} to {values.max()}"
         ),

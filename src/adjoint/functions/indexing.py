@@ -1,13 +1,13 @@
 """Reading, writing and sorting: `x[key]`, `x[key] = v`, take, sort, topk.
 
-A key is normalised to one form for all backends: a tuple of ints, slices with int bounds, None, and
+A key is normalised to one form for all backends: a tuple of ints, ranges for slices, None, and
 `ARRAY` where an integer array goes; the arrays follow as operands. Boolean masks become the integer
 arrays of their true places: their values are read, so the shape of the result depends on them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -39,17 +39,15 @@ _WHOLE = slice(None)
 _PLAIN = (int, slice, tuple)
 
 
-def _slice(entry: slice, size: int) -> slice:
-    """A slice with bounds of Python's own meaning; going down to the front ends at None."""
+def _places(entry: slice, size: int) -> range:
+    """The places that a slice picks along an axis."""
     try:
         start, stop, step = entry.indices(size)
     except TypeError:
         raise errors.OutOfRangeError(f"index: slice bounds are integers or None, received {entry}") from None
     except ValueError:
         raise errors.OutOfRangeError("index: a slice's step must not be zero") from None
-    if start < 0:  # going down from before the front
-        return slice(0, 0, 1)
-    return slice(start, None if step < 0 and stop < 0 else stop, step)
+    return range(start, stop, step) if start >= 0 else range(0)  # or going down from before the front
 
 
 def _integer(entry: int, size: int, axis: int, shape: Shape) -> int:
@@ -66,7 +64,7 @@ def as_key(x: Tensor[Any], key: Any) -> tuple[Key, list[Tensor[Any]]]:
     if key.__class__ is int and shape:
         return (_integer(key, shape[0], 0, shape),), []
     if key.__class__ is slice and shape:
-        return (_slice(key, shape[0]),), []
+        return (_places(key, shape[0]),), []
     entries = list(key) if isinstance(key, tuple) else [key]
     expanded: list[Any] = []
     for entry in entries:
@@ -88,7 +86,7 @@ def as_key(x: Tensor[Any], key: Any) -> tuple[Key, list[Tensor[Any]]]:
             normal.append(None)
             continue
         if isinstance(entry, slice):
-            normal.append(_slice(entry, shape[axis]))
+            normal.append(_places(entry, shape[axis]))
         elif isinstance(entry, int):
             normal.append(_integer(entry, shape[axis], axis, shape))
         else:
@@ -181,7 +179,7 @@ def as_places(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tenso
 
     indices = deferred_check(
         indices,
-        lambda places: (places >= -size) & (places < size),
+        lambda places: (places.min() >= -size) & (places.max() < size),
         lambda places: wrong(int(places.min()), int(places.max())),
     )
     return run("from_front", (indices,), size=size)  # type: ignore[no-any-return]
@@ -199,8 +197,8 @@ def __getitem__(x: Tensor[B], key: Any, /) -> Tensor[B]:
     if arrays:
         return run("index", (x, *arrays), key=normal)  # type: ignore[no-any-return]
     device = x._device
-    if owns(x):  # the result may be a view; copying the part keeps the ownership of the whole
-        with owning:
+    if x.__class__ is not Tensor and owns(x):
+        with owning:  # the result may be a view; copying the part keeps the ownership of the whole
             array = device.copied(device.index(peek(x), key=normal))
     else:
         try:
@@ -212,6 +210,17 @@ def __getitem__(x: Tensor[B], key: Any, /) -> Tensor[B]:
     out._device = device
     out._dtype = x._dtype
     return out
+
+
+def along(x: Tensor[B], places: Iterable[int]) -> Iterator[Tensor[B]]:
+    """The slices of x at these places of its first axis, which has them: x[i] without a look at the key."""
+    device, dtype = x._device, x._dtype
+    for i in places:
+        out: Tensor[B] = _new(Tensor)
+        out._array = device.index(x._array, key=(i,))
+        out._device = device
+        out._dtype = dtype
+        yield out
 
 
 def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:

@@ -118,7 +118,7 @@ def _counted(numbers: Tensor[Any], count: int | None, name: str) -> tuple[Tensor
     size = _above(numbers.numpy()) if count is None else count
     numbers = deferred_check(
         numbers,
-        lambda values: (values >= 0) & (values < size),
+        lambda values: (values.min() >= 0) & (values.max() < size),
         lambda values: errors.OutOfRangeError(
             f"{name}: expected numbers from 0{upto}, received some from {values.min()} to {values.max()}"
         ),
@@ -233,7 +233,7 @@ def one_hot(indices: Any, num_classes: int = -1, *, dtype: Any = None, axis: int
         count = _above(concrete_values(indices, "one_hot without the number of classes"))
     indices = deferred_check(
         indices,
-        lambda values: (values >= 0) & (values < count),
+        lambda values: (values.min() >= 0) & (values.max() < count),
         lambda values: errors.OutOfRangeError(
             f"one_hot: indices from {values.min()} to {values.max()}, but there are {count} classes, from 0"
         ),

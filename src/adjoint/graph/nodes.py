@@ -11,6 +11,7 @@ import operator
 import os
 import threading
 import weakref
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from adjoint import errors
@@ -27,6 +28,7 @@ Key = tuple[int, int]  # names a leaf for good: the process that made it, and it
 numbers = itertools.count(1)  # one order of all nodes
 _process = int.from_bytes(os.urandom(7), "little")
 _leaves: weakref.WeakValueDictionary[Key, Leaf] = weakref.WeakValueDictionary()
+USED_UP = -1  # in the place of a walk's number: it frees what it comes to
 _graphs = threading.Lock()  # held while a walk claims its nodes, never while rules run
 
 
@@ -41,20 +43,32 @@ os.register_at_fork(after_in_child=_new_process)
 class Node:
     """One recorded primitive, or one leaf.
 
-    `parents` are the nodes of its tracked operands; `None` marks a graph that `backward` used up.
-    `saved` is what the plan keeps. A node refers to no tensor, so graphs have no cycles.
+    `first` and `second` are the nodes of its tracked operands; a node of more is a `Joint`. `saved` is what the plan
+    keeps. A node refers to no tensor, so graphs have no cycles, and it has its parents in slots and not in a tuple, so
+    that it is one object to Python's garbage collector, which looks at all objects of a long graph again and again.
     """
 
-    __slots__ = ("__weakref__", "number", "origin", "parents", "plan", "saved", "shape", "walk")
+    __slots__ = ("__weakref__", "first", "number", "origin", "plan", "saved", "second", "shape", "walk")
 
     result: int | None = None  # which of several results this stands for; its only parent made them all
     number: int
-    walk: int  # the last walk that came here while it claimed its nodes
+    walk: int  # the last walk that came here while it claimed its nodes; USED_UP if that frees them
     plan: Plan
     saved: Any
-    parents: tuple[Node, ...] | None
+    first: Node | None
+    second: Node | None
     shape: Any
     origin: Origin
+
+    @property
+    def parents(self) -> tuple[Node, ...] | None:
+        """The nodes of the tracked operands; None in a graph that `backward` used up."""
+        return None if self.walk == USED_UP else self.edges()
+
+    def edges(self) -> tuple[Node, ...]:
+        """The nodes of the tracked operands; a walk that uses the graph up takes them away as it goes."""
+        first, second = self.first, self.second
+        return () if first is None else (first,) if second is None else (first, second)
 
     @property
     def key(self) -> Key:
@@ -68,6 +82,17 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.name} #{self.number}, shape {tuple(self.shape)}>"
+
+
+class Joint(Node):
+    """A node of more than two tracked operands: `second` are the nodes of all but the first."""
+
+    __slots__ = ()
+
+    second: tuple[Node, ...] | None  # type: ignore[assignment]
+
+    def edges(self) -> tuple[Node, ...]:
+        return () if self.first is None or self.second is None else (self.first, *self.second)
 
 
 class Result(Node):
@@ -117,11 +142,38 @@ def var_of(value: Array, node: Node | None) -> Var:
     return var
 
 
+def node_of(plan: Plan, saved: Any, parents: Sequence[Node], shape: Any) -> Node:
+    """A node of any number of parents."""
+    first, *others = parents
+    node: Any = Joint() if len(others) > 1 else Node()
+    node.number = next(numbers)
+    node.plan = plan
+    node.saved = saved
+    node.first = first
+    node.second = None if not others else others[0] if len(others) == 1 else tuple(others)
+    node.walk = 0
+    node.shape = shape
+    return node  # type: ignore[no-any-return]
+
+
+def result_of(maker: Node, i: int, value: Array) -> Var:
+    """The i-th of several results of a node."""
+    node = Result()
+    node.number = next(numbers)
+    node.plan = maker.plan
+    node.saved = node.second = None
+    node.first = maker
+    node.walk = 0
+    node.shape = value.shape
+    node.result = i
+    return var_of(value, node)
+
+
 def leaf_of(value: Array, home: Any = None, key: Key | None = None) -> Var:
     """A leaf with this value on a level, under a new key or a given one."""
     node = Leaf()
     node.number = next(numbers)
-    node.parents = ()
+    node.saved = node.first = node.second = None
     node.walk = 0
     node.shape = value.shape
     node.value = value
@@ -153,42 +205,51 @@ def living_leaf(key: Key) -> Leaf | None:
 _by_number = operator.attrgetter("number")
 
 
-def claim(roots: list[Node], *, keep: bool) -> tuple[list[Node], list[tuple[Node, ...]]]:
-    """All nodes that lead to the roots, by number, each with its parents; claimed unless kept.
+def used_up(node: Node, by: str = "an earlier backward") -> errors.FreedGraphError:
+    """The error for a walk through what another one frees, or has freed."""
+    return errors.FreedGraphError(
+        f"backward: the graph through {node.name!r} was used up by {by}, which frees it; "
+        "call that one with retain_graph=True, or compute the root again"
+    )
+
+
+def claim(roots: list[Node], *, keep: bool) -> list[Node]:
+    """All nodes that lead to the roots, by number; claimed unless kept.
 
     Two walks that both use up a shared part exclude each other here: the second finds it claimed.
     """
     with _graphs:
         walk = next(numbers)
-        nodes, pending = [], roots
-        for root in roots:
-            root.walk = walk
+        nodes, pending = [], []
+        for node in roots:
+            if node.walk == USED_UP:
+                raise used_up(node)
+            node.walk = walk
+            pending.append(node)
         while pending:
             node = pending.pop()
             nodes.append(node)
-            parents = node.parents
-            if parents is None:
-                raise errors.FreedGraphError(
-                    f"backward: the graph through {node.name!r} was used up by an earlier backward, which frees it; "
-                    "call that one with retain_graph=True, or compute the root again"
-                )
-            for parent in parents:
+            for parent in node.edges():
                 if parent.walk != walk:
+                    if parent.walk == USED_UP:
+                        raise used_up(parent)
                     parent.walk = walk
                     pending.append(parent)
         nodes.sort(key=_by_number)
-        edges: list[tuple[Node, ...]] = [node.parents for node in nodes]  # type: ignore[misc]
         if not keep:
             for node in nodes:
-                if node.parents:
-                    node.parents = None
-        return nodes, edges
+                if node.__class__ is not Leaf:
+                    node.walk = USED_UP
+        return nodes
 
 
-def leading_to(wanted: set[Node], nodes: list[Node], edges: list[tuple[Node, ...]]) -> set[Node]:
+def leading_to(wanted: set[Node], nodes: list[Node]) -> set[Node]:
     """The wanted nodes and all that have one of them among their ancestors."""
     needed = set(wanted)
-    for node, parents in zip(nodes, edges, strict=True):
+    for node in nodes:
+        parents = node.edges()
+        if not parents and node.__class__ is not Leaf:
+            raise used_up(node, "another thread's walk meanwhile")
         if not needed.isdisjoint(parents):
             needed.add(node)
     return needed

@@ -65,7 +65,7 @@ def traced(name: str, lifted: Implementation) -> Implementation:
                 elif not hasattr(node, "origin"):
                     node.origin = origin
                     if node.result is not None:  # of several results: what is pulled back is their maker
-                        node.parents[0].origin = origin
+                        node.first.origin = origin
         return out
 
     return run

@@ -85,7 +85,7 @@ def cross_entropy(
         )
     wide = cast(rows, dtypes.summing(x.dtype))
     labels, ignored = cast(labels, dtypes.int64), as_integer(ignore_index, name, "ignore_index")
-    losses = run("softmax_cross_entropy", (wide, _classes(labels, ignored)))
+    losses = run("labelled_cross_entropy", (wide, labels), ignore=ignored)
     if not smoothing:
         return cast(_averaged(losses, labels, factors, ignored, reduction, name), x.dtype)
     each = -special.log_softmax(wide, -1)
@@ -143,6 +143,8 @@ def _averaged(
     """Losses weighted by class; their mean is over the weights of those that count."""
     if factors is not None:
         losses = losses * factors[_classes(labels, ignored)]
+    if reduction == "mean" and factors is None:
+        return run("labelled_mean", (losses, labels), axis=tuple(range(losses.ndim)), ignore=ignored)  # type: ignore[no-any-return]
     losses = _counted(losses, labels, ignored)
     if reduction == "mean":
         return divide(losses.sum(), _total_weight(labels, factors, ignored, losses.dtype))
@@ -185,7 +187,7 @@ def _check_classes(labels: Tensor[Any], classes: int, name: str, least: int = 0)
     """The labels, which are numbers of classes."""
     return deferred_check(
         labels,
-        lambda values: (values >= least) & (values < classes),
+        lambda values: (values.min() >= least) & (values.max() < classes),
         lambda values: errors.OutOfRangeError(
             f"{name}: targets from {values.min()} to {values.max()}, but there are {classes} classes, from 0"
         ),

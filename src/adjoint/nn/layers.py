@@ -172,7 +172,7 @@ def _table(name: str, indices: Any, weight: Any) -> tuple[Tensor[Any], Tensor[An
     rows = weight.shape[0]
     places = deferred_check(
         places,
-        lambda values: (values >= 0) & (values < rows),
+        lambda values: (values.min() >= 0) & (values.max() < rows),
         lambda values: errors.OutOfRangeError(
             f"{name}: indices from {values.min()} to {values.max()}, but there are {rows} rows, from 0"
         ),

@@ -340,7 +340,7 @@ def _max_unpool(
         wanted = sizes(output_size, axes, name, "output_size", 1)
     places = deferred_check(
         places,
-        lambda values: (values >= 0) & (values < math.prod(wanted)),
+        lambda values: (values.min() >= 0) & (values.max() < math.prod(wanted)),
         lambda values: errors.OutOfRangeError(
             f"{name}: indices from {values.min()} to {values.max()} in images of {wanted}; give their output_size"
         ),

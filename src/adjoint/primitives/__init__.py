@@ -27,7 +27,7 @@ from adjoint.primitives import (
 )
 from adjoint.primitives.contraction import conv_shape, conv_size
 from adjoint.primitives.elementwise import CAST
-from adjoint.primitives.indexing import ARRAY, Key, adjacent, index_shape
+from adjoint.primitives.indexing import ARRAY, Key, adjacent, index_shape, slices
 from adjoint.primitives.table import (
     ANY,
     CONTRACTION,
@@ -96,6 +96,7 @@ __all__ = [
     "reduction",
     "result_spec",
     "same_dtype",
+    "slices",
     "special",
     "structural",
     "window_shape",

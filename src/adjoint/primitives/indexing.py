@@ -31,7 +31,21 @@ class _Slot:
 
 
 ARRAY = _Slot()
-Key = tuple[Any, ...]  # of int, slice with int bounds, None, ARRAY; as long as the array needs
+Key = tuple[Any, ...]  # of int, range or slice with int bounds, None, ARRAY; as long as the array needs
+
+
+def slices(key: Key) -> Key:
+    """The key as libraries read it, with slices for ranges.
+
+    Keys of users have ranges: slices are containers to Python's garbage collector, and graphs keep keys.
+    """
+    out = []
+    for entry in key:
+        if entry.__class__ is range:
+            stop = entry.stop
+            entry = slice(entry.start, stop if stop >= 0 else None, entry.step)  # None is down to the front
+        out.append(entry)
+    return tuple(out)
 
 
 def index_shape(shape: Shape, *arrays: Shape, key: Key) -> Shape:
@@ -48,8 +62,9 @@ def index_shape(shape: Shape, *arrays: Shape, key: Key) -> Shape:
     for entry in key:
         if entry is None:
             result.append(1)
-        elif isinstance(entry, slice):
-            result.append(len(range(*entry.indices(next(sizes)))))
+        elif isinstance(entry, (range, slice)):
+            size = next(sizes)
+            result.append(len(entry) if isinstance(entry, range) else len(range(*entry.indices(size))))
         else:
             next(sizes)
             if advanced:

@@ -9,6 +9,7 @@ from adjoint.primitives.table import (
     REDUCTION,
     Shape,
     bool_dtype,
+    broadcast_shapes,
     declare,
     index_dtype,
     real_part_dtype,
@@ -44,6 +45,14 @@ def _cross_entropy_shape(x: Shape, labels: Shape) -> Shape:
     return labels
 
 
+def _labelled_shape(x: Shape, labels: Shape, **_: object) -> Shape:
+    return _cross_entropy_shape(x, labels)
+
+
+def _labelled_mean_shape(x: Shape, labels: Shape, *, axis: tuple[int, ...], **_: object) -> Shape:
+    return tuple([n for i, n in enumerate(broadcast_shapes(x, labels)) if i not in axis])
+
+
 declare("sum prod logsumexp", REDUCTION, "x", "axis keepdims", shape=_reduced, dtype=same_dtype)
 declare("vector_norm", REDUCTION, "x", "axis keepdims", shape=_reduced, dtype=real_part_dtype)
 declare("max min", REDUCTION, "x", "axis keepdims", shape=extremum_shape, dtype=same_dtype)
@@ -55,4 +64,15 @@ declare(
 declare("softmax_pullback log_softmax_pullback", REDUCTION, "g y", "axis", shape=same_shape, dtype=same_dtype)
 declare("standardize", REDUCTION, "x", "axis epsilon", shape=same_shape, dtype=same_dtype)
 declare("softmax_cross_entropy", REDUCTION, "x labels", shape=_cross_entropy_shape, dtype=same_dtype)
+# ... of which one, to be ignored, gives the loss 0; the mean of losses over the labels that are not to be ignored
+declare("labelled_cross_entropy", REDUCTION, "x labels", "ignore", shape=_labelled_shape, dtype=same_dtype)
+declare(
+    "labelled_cross_entropy_pullback",
+    REDUCTION,
+    "g x labels",
+    "ignore",
+    shape=lambda g, x, labels, **_: x,
+    dtype=same_dtype,
+)
+declare("labelled_mean", REDUCTION, "x labels", "axis ignore", shape=_labelled_mean_shape, dtype=same_dtype)
 declare("softmax_cross_entropy_pullback", REDUCTION, "g x labels", shape=lambda g, x, labels: x, dtype=same_dtype)

@@ -160,7 +160,7 @@ def _axes(key: Any, common: int, rank: int, *, examples: int | None = None, lead
         if entry is None:
             names.append(("axis", basic))
             basic += 1
-        elif isinstance(entry, slice):
+        elif isinstance(entry, (range, slice)):
             used += 1
             if i == examples:
                 names.append("examples")

@@ -72,6 +72,36 @@ def _isin_batched(B: Any, _: Any, values: list[Any], flags: list[bool], paramete
     return B.reshape(_among(B, lines, line), shape=(count, *shape))
 
 
+def _labels(B: Any, labels: Any, ignore: int) -> Any:
+    return B.replace_where_equal(labels, labels, target=ignore, value=0)
+
+
+def _labelled_cross_entropy(B: Any, x: Any, labels: Any, *, ignore: int) -> Any:
+    losses = B.softmax_cross_entropy(x, _labels(B, labels, ignore))
+    return B.replace_where_equal(losses, labels, target=ignore, value=0.0)
+
+
+def _labelled_cross_entropy_pullback(B: Any, g: Any, x: Any, labels: Any, *, ignore: int) -> Any:
+    kept = B.replace_where_equal(g, labels, target=ignore, value=0.0)
+    return B.softmax_cross_entropy_pullback(kept, x, _labels(B, labels, ignore))
+
+
+def _count(B: Any, labels: Any, axis: tuple[int, ...], ignore: int, dtype: Any) -> Any:
+    counted = B.astype(B.not_equal(labels, ignore), dtype=dtype)
+    return B.sum(counted, axis=axis, keepdims=True)
+
+
+def _labelled_mean(B: Any, x: Any, labels: Any, *, axis: tuple[int, ...], ignore: int) -> Any:
+    total = B.sum(B.replace_where_equal(x, labels, target=ignore, value=0.0), axis=axis, keepdims=True)
+    return B.squeeze(B.divide(total, _count(B, labels, axis, ignore, B.dtype_of(x))), axis=axis)
+
+
+def _labelled_mean_pullback(B: Any, g: Any, labels: Any, axis: tuple[int, ...], ignore: int) -> Any:
+    share = B.divide(B.expand_dims(g, axis=axis), _count(B, labels, axis, ignore, B.dtype_of(g)))
+    whole = B.broadcast_to(share, shape=tuple(labels.shape))
+    return B.replace_where_equal(whole, labels, target=ignore, value=0.0)
+
+
 RECORDS: dict[str, Record] = {
     "replace_where_equal": Composed(
         _replace_where_equal, y=lambda B, g, x, target: B.replace_where_equal(g, x, target=target, value=0.0)
@@ -86,6 +116,12 @@ RECORDS: dict[str, Record] = {
     ),
     "bounded_log_pullback": Composed(_bounded_log_pullback),
     "raise_to": Composed(lambda B, x, *, least: B.where(B.less(x, least), least, x), x=lambda B, g: g),
+    "labelled_cross_entropy": Composed(
+        _labelled_cross_entropy,
+        x=lambda B, g, x, labels, ignore: B.labelled_cross_entropy_pullback(g, x, labels, ignore=ignore),
+    ),
+    "labelled_cross_entropy_pullback": Composed(_labelled_cross_entropy_pullback),
+    "labelled_mean": Composed(_labelled_mean, x=_labelled_mean_pullback),
     "isin": NotDifferentiable(_isin, batching=_isin_batched),
     "from_front": NotDifferentiable(_from_front),
     "one_hot": NotDifferentiable(_one_hot),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from adjoint.primitives import Primitive
@@ -23,13 +24,9 @@ def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
 
 def _split(B: Any, g: Any, wanted: tuple[int, ...], xs_shape: Any, axis: int) -> tuple[Any, ...]:
     """Each operand of a concat gets its slice back."""
-    pieces, start = [], 0
-    for i, shape in enumerate(xs_shape):
-        stop = start + shape[axis]
-        if i in wanted:
-            pieces.append(B.index(g, key=(*[slice(None)] * axis, slice(start, stop, 1))))
-        start = stop
-    return tuple(pieces)
+    sizes, before = [shape[axis] for shape in xs_shape], (slice(None),) * axis
+    ends = list(itertools.accumulate(sizes))
+    return tuple([B.index(g, key=(*before, slice(ends[i] - sizes[i], ends[i], 1))) for i in wanted])
 
 
 def _crop(B: Any, g: Any, x_shape: Any, widths: Any) -> Any:

@@ -22,6 +22,7 @@ from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import active_level, creating_on
 from adjoint.functions.creation import zeros
 from adjoint.functions.elementwise import clip
+from adjoint.functions.indexing import along
 from adjoint.functions.manipulation import concat, stack
 from adjoint.operands import concrete_values
 from adjoint.tensor import Scalar, Tensor, peek, same, wrap
@@ -452,17 +453,18 @@ def _scan(
         """So many steps: the leaves of the carry after them, and those of the ys, stacked."""
         nonlocal ys
         leaves = [assignable(x) for x in leaves]  # f may assign to its own, those given are kept
-        found = []
-        for i in range(size - 1, -1, -1) if reverse else range(size):
-            out = f(carry.tree(leaves), trees.unflatten(layout, [row[i] for row in rows]))
+        columns: list[Tensors] = []
+        order = range(size - 1, -1, -1) if reverse else range(size)
+        for parts in zip(*[along(row, order) for row in rows], strict=True) if rows else [()] * size:
+            out = f(carry.tree(leaves), trees.unflatten(layout, parts))
             if not isinstance(out, tuple) or len(out) != 2:
                 raise errors.ArgumentTypeError(f"{name}: f returns a pair (carry, y), received {out!r}")
             leaves = carry.fit(out[0])
             ys = ys or Kind(f"{name}: the result y", out[1], base)
-            found.append([same(y) for y in ys.fit(out[1])])
-        if reverse:
-            found.reverse()
-        return leaves, [stack(column) for column in zip(*found, strict=True)]
+            columns = columns or [[] for _ in ys.specs]
+            for column, y in zip(columns, ys.fit(out[1]), strict=True):
+                column.append(same(y))
+        return leaves, [stack(column[::-1] if reverse else column) for column in columns]
 
     if not steps:
         with base.leaf.quiet():

@@ -199,7 +199,8 @@ def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphi
     """A function that gives the second derivatives of f.
 
     For a scalar f of one argument of shape s, an array of shape s + s: the gradient is recorded on its own level, and
-    its rows are pulled back together. In general the Jacobian of the Jacobian, forward over reverse.
+    its rows are pulled back together. In general the Jacobian of the Jacobian, forward over reverse, for which f runs
+    once more.
     Parameters are those of `jacobian`.
 
     >>> import adjoint as ad

@@ -58,13 +58,15 @@ class Kind:
     def fit(self, tree: Any) -> Tensors:
         """The leaves of a tree of this kind; raises where it is of another."""
         leaves, structure = trees.flatten(tree)
-        if structure != self.structure:
+        if structure is not self.structure and structure != self.structure:
             raise errors.ArgumentError(
                 f"{self.what} changed its structure{_first_difference(self.structure, structure)}: it was "
                 f"{self.structure}, and became {structure}"
             )
         for i, (shape, dtype) in enumerate(self.specs):
             x = leaves[i]
+            if x.__class__ is Tensor and x._dtype is dtype and x._array.shape == shape:
+                continue  # the hot path of a loop of small steps
             if not isinstance(x, Tensor):
                 x = leaves[i] = self._made(i, x, dtype)
             if x.shape != shape:
@@ -112,6 +114,8 @@ class Carry(Kind):
 
     def fit(self, tree: Any) -> Tensors:
         leaves = super().fit(tree)
+        if not self.numbers:
+            return leaves
         numbers, self.numbers = self.numbers, {}
         if not self.wider:
             return leaves

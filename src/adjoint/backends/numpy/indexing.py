@@ -8,29 +8,29 @@ from typing import Any, Literal
 import numpy as np
 
 from adjoint.backend import Array, Implementation
-from adjoint.primitives import ARRAY, Key
+from adjoint.primitives import ARRAY, Key, slices
 
 _SMALL = 1024  # elements: below, the detour costs more than it saves
 
 
 def _filled(key: Key, arrays: tuple[Array, ...]) -> Any:
     """The index key with its arrays in their places."""
-    if not arrays:
-        return key
     rest = iter(arrays)
-    return tuple(next(rest) if entry is ARRAY else entry for entry in key)
+    return tuple([next(rest) if entry is ARRAY else entry for entry in slices(key)])
 
 
 def _index(x: Array, *arrays: Array, key: Key) -> Array:
+    if not arrays:
+        return x[slices(key)]
     if len(arrays) == 1 and key[-1] is ARRAY and all(_whole(e, n) for e, n in zip(key[:-1], x.shape, strict=False)):
         return x.take(arrays[0], len(key) - 1)  # which is faster than the general way
     return x[_filled(key, arrays)]
 
 
 def _whole(entry: Any, size: int) -> bool:
-    return (
-        entry.__class__ is slice and entry.start in (None, 0) and entry.stop in (None, size) and entry.step in (None, 1)
-    )
+    if entry.__class__ is not slice:
+        return entry == range(size)
+    return entry.start in (None, 0) and entry.stop in (None, size) and entry.step in (None, 1)
 
 
 def _index_set(x: Array, value: Array, *arrays: Array, key: Key) -> Array:
@@ -38,7 +38,7 @@ def _index_set(x: Array, value: Array, *arrays: Array, key: Key) -> Array:
 
 
 def _index_set_into(x: Array, value: Array, *arrays: Array, key: Key) -> Array:
-    x[_filled(key, arrays)] = value
+    x[_filled(key, arrays) if arrays else slices(key)] = value
     return x
 
 
@@ -54,6 +54,7 @@ def _index_add(x: Array, value: Array, *arrays: Array, key: Key) -> Array:
 def _index_add_into(x: Array, value: Array, *arrays: Array, key: Key) -> Array:
     if arrays:
         return _combined(np.add, x, value, arrays, key)
+    key = slices(key)
     view = x[key]
     if view.__class__ is np.ndarray:
         np.add(view, value, out=view)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.backends.numpy.elementwise import IMPLEMENTATIONS as _ELEMENTWISE
+from adjoint.backends.numpy.reduction import IMPLEMENTATIONS as _REDUCTION
 from adjoint.primitives import DType
 from adjoint.rules.masks import RECORDS
 
@@ -18,7 +19,7 @@ class _Definitions:
     """The functions that definitions name, without a backend: these modules are what the leaf is made of."""
 
     def __getattr__(self, name: str) -> Any:
-        return _ELEMENTWISE[name]
+        return IMPLEMENTATIONS.get(name) or _ELEMENTWISE.get(name) or _REDUCTION[name]
 
 
 _B = _Definitions()
@@ -64,12 +65,47 @@ def _bounded_log_pullback(g: Any, x: Any, y: Any, *, shift: int, least: float) -
 
 
 def _from_front(x: Any, *, size: int) -> Any:
-    return x if x.dtype.kind == "u" or not x.size or x.min() >= 0 else np.where(x < 0, x + size, x)
+    if x.dtype.kind == "u" or not x.size:
+        return x
+    negative = x.view(np.uint64).max() >= 1 << 63 if x.dtype == np.int64 else x.min() < 0
+    return np.where(x < 0, x + size, x) if negative else x
+
+
+def _none_ignored(labels: Any, ignore: int) -> bool:
+    return not (labels == ignore).any()
+
+
+def _labelled_cross_entropy(x: Any, labels: Any, *, ignore: int) -> Any:
+    if _none_ignored(labels, ignore):
+        return _REDUCTION["softmax_cross_entropy"](x, labels)
+    return _defined("labelled_cross_entropy")(_B, x, labels, ignore=ignore)
+
+
+def _labelled_cross_entropy_pullback(g: Any, x: Any, labels: Any, *, ignore: int) -> Any:
+    if _none_ignored(labels, ignore):
+        return _REDUCTION["softmax_cross_entropy_pullback"](g, x, labels)
+    return _defined("labelled_cross_entropy_pullback")(_B, g, x, labels, ignore=ignore)
+
+
+def _labelled_mean(x: Any, labels: Any, *, axis: tuple[int, ...], ignore: int) -> Any:
+    counted = np.not_equal(labels, ignore)
+    count = np.add.reduce(counted, axis=axis)
+    if np.all(count == math.prod([labels.shape[i] for i in axis])):
+        return _REDUCTION["sum"](x, axis=axis, keepdims=False) / x.dtype.type(math.prod([x.shape[i] for i in axis]))
+    total = _REDUCTION["sum"](_where(counted, x, 0.0), axis=axis, keepdims=False)
+    return np.divide(total, count, dtype=x.dtype)
 
 
 def _isin(x: Any, values: Any) -> Any:
-    if x.dtype.kind in "biu" or not values.size:  # by a table of all between their limits, where that is not large
-        return np.isin(x, values)
+    if not values.size:
+        return np.zeros(x.shape, bool)
+    if x.dtype.kind in "iu":  # by a table of all between their limits, where that is not large
+        low, high = int(values.min()), int(values.max())
+        if low >= -(1 << 62) and high <= 1 << 62 and high - low <= 4 * (x.size + values.size):
+            table = np.zeros(high - low + 1, bool)
+            table[values.astype(np.int64) - low] = True
+            inside = (x >= low) & (x <= high)
+            return table[np.where(inside, x.astype(np.int64) - low, 0)] & inside
     ordered = np.sort(values)
     place = np.searchsorted(ordered, x)
     return ordered[np.where(place < ordered.size, place, 0)] == x
@@ -93,6 +129,9 @@ IMPLEMENTATIONS = {
     "bounded_log": _bounded_log,
     "bounded_log_pullback": _bounded_log_pullback,
     "raise_to": lambda x, *, least: np.maximum(x, x.dtype.type(least)),
+    "labelled_cross_entropy": _labelled_cross_entropy,
+    "labelled_cross_entropy_pullback": _labelled_cross_entropy_pullback,
+    "labelled_mean": _labelled_mean,
     "isin": _isin,
     "from_front": _from_front,
     "one_hot": _one_hot,

@@ -11,7 +11,7 @@ from adjoint import errors
 from adjoint.backends.reference.places import Line, Values, broadcast, flat, gather, groups, places
 from adjoint.backends.reference.reduction import linewise
 from adjoint.backends.reference.scalars import Number, Scalars
-from adjoint.primitives import ARRAY, INDEX, Key, Shape, adjacent, broadcast_shapes, index_shape
+from adjoint.primitives import ARRAY, INDEX, Key, Shape, adjacent, broadcast_shapes, index_shape, slices
 
 if TYPE_CHECKING:
     from adjoint.backends.reference import Reference
@@ -69,7 +69,7 @@ def _indexed(x: Values, arrays: tuple[Values, ...], key: Key) -> tuple[Shape, li
     """The shape of `x[key]`, and for each of its elements the list position in `x` it comes from."""
     shape = index_shape(x.shape, *[a.shape for a in arrays], key=key)
     common = broadcast_shapes(*[a.shape for a in arrays])
-    entries = [*key, *[slice(None)] * (len(x.shape) - sum(entry is not None for entry in key))]
+    entries = [*slices(key), *[slice(None)] * (len(x.shape) - sum(entry is not None for entry in key))]
     # the axes of the arrays stand where the first array or integer stood, or in front
     block = 0
     if arrays and adjacent(key):

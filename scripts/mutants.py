@@ -1,0 +1,228 @@
+#!/usr/bin/env python
+"""Break derivative rules, one at a time, and see whether the fast tests find each.
+
+    python scripts/mutants.py               # all of them, about five minutes
+    python scripts/mutants.py cos "fft x"   # those of a primitive, or one
+
+A mutant is a record in memory with one part changed. A process of its own runs the tests whose id names the primitive
+until one fails; if none does, all that README's command runs. The last line counts; the exit status is 1 if a mutant
+lived.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+CHOSEN = "ADJOINT_MUTANT"  # the number of the mutant that a process has
+FOCUS = "ADJOINT_MUTANT_TESTS"  # values in ids of the tests that are run, joined by commas; all tests without it
+
+Rule = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A wrong part of a primitive's record: the rule of an operand, or a field such as `pushforward`."""
+
+    primitive: str
+    part: str
+    what: str
+    wrong: Callable[[Rule], Rule]  # from the right one
+    tests: tuple[str, ...] = ()  # names in ids of tests, besides the primitive's
+
+    def __str__(self) -> str:
+        return f"{self.primitive} {self.part}: {self.what}"
+
+    def apply(self) -> None:
+        from adjoint.rules import RECORDS
+
+        record = RECORDS[self.primitive]
+        if self.part in record.rules:
+            record.rules[self.part] = self.wrong(record.rules[self.part])
+        else:
+            right = getattr(record, self.part)
+            assert right is not None, f"{self.primitive} has no {self.part}"
+            setattr(record, self.part, self.wrong(right))
+
+
+def then(change: Callable[[Any, Any], Any], at: int | None = None) -> Callable[[Rule], Rule]:
+    """What the rule gives, changed; of several results the one at this place."""
+
+    def changed(B: Any, out: Any) -> Any:
+        if at is None or out is None:
+            return None if out is None else change(B, out)
+        return tuple([change(B, x) if i == at and x is not None else x for i, x in enumerate(out)])
+
+    def wrong(right: Rule) -> Rule:
+        code = right.__code__
+        names = code.co_varnames[: code.co_argcount]
+        if code.co_kwonlyargcount or code.co_flags & 0b1100:  # keywords and *operands, which nobody picks by name
+            return lambda B, *args, **kwargs: changed(B, right(B, *args, **kwargs))
+        given = ", ".join(names)  # rules are called with what their parameters name
+        made: Rule = eval(f"lambda {given}: changed({names[0]}, right({given}))", {"changed": changed, "right": right})
+        made.__defaults__ = right.__defaults__
+        return made
+
+    return wrong
+
+
+def instead(rule: Rule) -> Callable[[Rule], Rule]:
+    return lambda right: rule
+
+
+def negative(B: Any, x: Any) -> Any:
+    return B.negative(x)
+
+
+def twice(B: Any, x: Any) -> Any:
+    return B.multiply(x, 2.0)
+
+
+def first_axis_flipped(B: Any, x: Any) -> Any:
+    return B.flip(x, axis=(0,)) if x.shape else x
+
+
+def last_axis_flipped(B: Any, x: Any) -> Any:
+    return B.flip(x, axis=(len(x.shape) - 1,))
+
+
+def other_examples(B: Any, x: Any) -> Any:
+    """Of a batch, whose results are an array and whether it has an axis of examples."""
+    array, *flags = x if isinstance(x, tuple) else (x,)
+    array = first_axis_flipped(B, array)
+    return (array, *flags) if isinstance(x, tuple) else array
+
+
+MUTANTS = [
+    # elementwise
+    Mutant("sin", "x", "no factor cos(x)", instead(lambda B, g: g)),
+    Mutant("cos", "x", "sign", then(negative)),
+    Mutant("sqrt", "x", "no factor 1/2", then(twice)),
+    Mutant("divide", "y", "sign", then(negative)),
+    Mutant("pow", "y", "no logarithm", instead(lambda B, g, out: B.multiply(g, out))),
+    Mutant("tanh", "x", "no square", instead(lambda B, g, out: B.multiply(g, B.subtract(1.0, out)))),
+    Mutant("atan2", "x", "sign", then(negative)),
+    Mutant("logaddexp", "y", "factor", then(twice)),
+    Mutant("clip", "high", "sign", then(negative)),
+    Mutant("imag", "x", "sign", then(negative)),
+    Mutant("abs", "pushforward", "sign", then(negative)),
+    Mutant("fmod", "definition", "sign", then(negative)),
+    # reductions
+    Mutant("cumulative_sum", "x", "from the wrong end", instead(lambda B, g, axis: B.cumulative_sum(g, axis=axis))),
+    Mutant(
+        "prod", "pushforward", "no other factors",
+        instead(lambda B, tangents, axis, keepdims: B.sum(tangents[0], axis=axis, keepdims=keepdims)),
+    ),
+    Mutant("max", "x", "factor", then(twice)),
+    Mutant("softmax", "x", "no mean", instead(lambda B, g, out: B.multiply(g, out))),
+    Mutant("logsumexp", "definition", "sign", then(negative)),
+    Mutant("argmax", "batching", "examples in the wrong order", then(other_examples)),
+    # shape
+    Mutant("permute_dims", "x", "wrong axes", instead(lambda B, g, axes: B.permute_dims(g, axes=axes))),
+    Mutant("permute_dims", "batching", "examples in the wrong order", then(other_examples)),
+    Mutant("flip", "x", "wrong axis", instead(lambda B, g, axis: first_axis_flipped(B, g))),
+    Mutant("concat", "pullback", "parts in the wrong order", then(lambda B, out: out[::-1])),
+    Mutant("tril", "x", "the other half", instead(lambda B, g, k: B.triu(g, k=k))),
+    # indexing
+    Mutant("index", "accumulate", "sign", then(negative)),
+    Mutant("index_set", "value", "sign", then(negative)),
+    Mutant("index_set", "batching", "examples in the wrong order", then(other_examples)),
+    Mutant("take_along_axis", "x", "factor", then(twice)),
+    Mutant("index_multiply", "pullback", "sign of the values", then(negative, at=1)),
+    Mutant("sort", "definition", "wrong axis", then(first_axis_flipped)),
+    Mutant("topk", "pushforward", "factor", then(twice, at=0)),
+    # contractions and convolutions
+    Mutant("matmul", "x", "not transposed", instead(lambda B, g, y: B.matmul(g, y))),
+    Mutant("conv", "weight", "sign", then(negative)),
+    Mutant("conv_input", "g", "factor", then(twice)),
+    Mutant("convolve", "v", "from the wrong end", then(last_axis_flipped)),
+    Mutant("max_pool", "x", "sign", then(negative)),
+    # linear algebra
+    Mutant("solve", "pullback", "sign of the matrix's", then(negative, at=0)),
+    Mutant("det", "pushforward", "factor", then(twice)),
+    Mutant("cholesky", "x", "no factor 1/2", then(twice)),
+    Mutant("eigh", "pullback", "sign", then(negative, at=0)),
+    Mutant("svd", "pushforward", "sign of the singular values", then(negative, at=1)),
+    Mutant("qr", "pullback", "factor", then(twice, at=0)),
+    # Fourier transforms
+    Mutant("fft", "x", "wrong axis", instead(lambda B, g, inverse, norm: B.fft(g, axis=0, inverse=inverse, norm=norm))),
+    Mutant("rfft", "x", "factor", then(twice)),
+    # special functions
+    Mutant("gammaln", "x", "sign", then(negative)),
+    Mutant("betainc", "a", "factor", then(twice)),
+    Mutant("erfinv", "x", "sign", then(negative)),
+    # networks and random numbers
+    Mutant("normalize", "pullback", "factor", then(twice, at=0)),
+    Mutant("attention", "pullback", "sign of the values'", then(negative, at=2)),
+    Mutant("attention_pullback", "definition", "factor", then(twice, at=0)),
+    Mutant("random_loggamma", "pushforward", "sign", then(negative), ("random.gamma",)),
+]  # fmt: skip
+
+
+# --- in the process that has a mutant: pytest's plugin ---
+
+
+def pytest_configure() -> None:
+    if chosen := os.environ.get(CHOSEN):
+        MUTANTS[int(chosen)].apply()
+
+
+def pytest_collection_modifyitems(items: list[Any]) -> None:
+    if names := set(filter(None, os.environ.get(FOCUS, "").split(","))):
+        named = [
+            item for item in items if hasattr(item, "callspec") and names & set(map(str, item.callspec.params.values()))
+        ]
+        items[:] = named
+
+
+# --- the process that counts ---
+
+
+def failure(mutant: Mutant | None, tests: tuple[str, ...], *options: str) -> str | None:
+    """The first test that fails with a mutant, None if all pass."""
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "scripts"), os.environ.get("PYTHONPATH", "")])}
+    env |= {CHOSEN: "" if mutant is None else str(MUTANTS.index(mutant)), FOCUS: ",".join(tests)}
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "--tb=no",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "mutants",
+        *options,
+    ]
+    done = subprocess.run([*command, "tests"], cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    if done.returncode in (0, 5):  # 5: no test
+        return None
+    failed = [line.split(" - ")[0] for line in done.stdout.splitlines() if line.startswith("FAILED ")]
+    if done.returncode != 1 or not failed:
+        raise SystemExit(f"pytest ended with {done.returncode}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+    return failed[0].removeprefix("FAILED ")
+
+
+def main(wanted: list[str]) -> int:
+    chosen = [m for m in MUTANTS if not wanted or {m.primitive, f"{m.primitive} {m.part}"} & set(wanted)]
+    names = {name for mutant in chosen for name in (mutant.primitive, *mutant.tests)}
+    if wrong := failure(None, tuple(sorted(names))):
+        raise SystemExit(f"a test fails without any mutant: {wrong}")
+    lived = 0
+    for mutant in chosen:
+        found = failure(mutant, (mutant.primitive, *mutant.tests)) or failure(mutant, (), "-n", "auto")
+        lived += found is None
+        print(f"{'LIVES' if found is None else 'found'}  {mutant}  {found or ''}", flush=True)
+    print(f"{len(chosen) - lived} of {len(chosen)} mutants were found")
+    return int(lived > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
