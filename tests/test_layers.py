@@ -15,7 +15,7 @@ ROOT = Path(adjoint.__file__).parent
 # From the lowest. A name stands for a module, or a package with all in it.
 LAYERS = [
     {"renamed"},
-    {"errors"},
+    {"constants", "errors"},
     {"names"},
     {"tree"},
     {"dtypes"},
@@ -58,6 +58,13 @@ def name_of(path: Path) -> str:
 # Imports for type checkers alone, with a reason each.
 FOR_TYPES = {("tensor", "functions.gradients")}  # `backward` is a method, and its signature says what it returns
 
+# What a layer below loads of one above when it is first asked for, by its name in a string, with a reason each.
+BY_NAME = {
+    ("backends.jax", "functions.pytrees"),  # tensors are pytrees of JAX as soon as there is a leaf of JAX
+    ("functions.conversion", "numpy_protocols"),  # NumPy's functions that are called with tensors
+}
+LAZY = {"", "devices", "tensor"}  # which have tables: of public names, of backends by name, of methods' bodies
+
 MODULES = {name_of(path): path for path in sorted(ROOT.rglob("*.py"))}
 
 
@@ -99,6 +106,29 @@ def wrong(module: str, source: str) -> list[str]:
         ):
             complaints.append(f"{module or '__init__'}:{line} imports {imported or 'adjoint'}")
     return complaints
+
+
+def by_name(module: str, source: str) -> list[str]:
+    """The modules of adjoint that `import_module` is told in a string, where that is no exception."""
+    complaints = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            told = ast.unparse(node.args[0]).lstrip("f").strip("'")
+            known = module in LAZY or (module, told.removeprefix("adjoint.")) in BY_NAME
+            if told.startswith("adjoint") and not known:
+                complaints.append(f"{module}:{node.lineno} imports {told}")
+    return complaints
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_by_name_are_known(module: str) -> None:
+    assert by_name(module, MODULES[module].read_text()) == []
+
+
+def test_the_test_sees_imports_by_name() -> None:
+    assert len(by_name("rules", "import_module('adjoint.tensor')")) == 1
+    assert len(by_name("rules", "importlib.import_module(f'adjoint.{name}')")) == 1
+    assert by_name("rules", "import_module('numpy')") == []
 
 
 @pytest.mark.parametrize("module", MODULES)

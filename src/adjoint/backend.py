@@ -60,6 +60,7 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
     interned = True  # equal configurations are one object
     is_fresh = False  # of one call of a transform, which ends it
     ended = False  # ... once the transform has returned
+    observes = False  # only looks at what passes
     traces = False  # whether an Autodiff over it records the user's source lines
 
     def configuration(self) -> tuple[Any, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
 import importlib
 import os
 import re
@@ -15,19 +16,8 @@ from typing import Any
 
 from adjoint import errors, names
 from adjoint.backend import Backend, Decorator
-from adjoint.backends.array_api import ArrayAPI
-from adjoint.backends.cupy import CuPy
-from adjoint.backends.dask import Dask
-from adjoint.backends.jax import JAX
 from adjoint.backends.numpy import NumPy
-from adjoint.backends.reference import Reference
-from adjoint.backends.torch import Torch
 from adjoint.decorators.autodiff import Autodiff
-from adjoint.decorators.batched import Batched
-from adjoint.decorators.dependence import Dependence
-from adjoint.decorators.observed import Checked, Profiled
-from adjoint.decorators.tangent import Tangent
-from adjoint.decorators.taylor import Taylor
 from adjoint.graph.origins import Line
 
 _process: Backend | None = None  # the default of the process, once it is set or asked for
@@ -35,18 +25,30 @@ _setting = threading.Lock()
 _current: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_device", default=None)
 _active: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_level", default=None)
 
-# The classes that names mean, by their own names.
-_LEAVES: dict[str, Any] = {"numpy": NumPy, "reference": Reference}
-_LIBRARIES: dict[str, Any] = {"cupy": CuPy, "dask": Dask, "jax": JAX, "torch": Torch}  # optional
-_DECORATORS: dict[str, Any] = {
-    "autodiff": Autodiff,
-    "tangent": Tangent,
-    "taylor": Taylor,
-    "batched": Batched,
-    "dependence": Dependence,
-    "checked": Checked,
-    "profiled": Profiled,
+# The classes that names mean; a class is imported when it is asked for.
+_LEAVES = {"numpy": "backends.numpy.NumPy", "reference": "backends.reference.Reference"}
+_LIBRARIES = {  # optional
+    "cupy": "backends.cupy.CuPy",
+    "dask": "backends.dask.Dask",
+    "jax": "backends.jax.JAX",
+    "torch": "backends.torch.Torch",
 }
+_DECORATORS = {
+    "autodiff": "decorators.autodiff.Autodiff",
+    "tangent": "decorators.tangent.Tangent",
+    "taylor": "decorators.taylor.Taylor",
+    "batched": "decorators.batched.Batched",
+    "dependence": "decorators.dependence.Dependence",
+    "checked": "decorators.observed.Checked",
+    "profiled": "decorators.observed.Profiled",
+}
+
+
+@functools.cache
+def _class(word: str) -> Any:
+    """The class of backends that a word in a name means."""
+    module, _, name = {**_LEAVES, **_LIBRARIES, **_DECORATORS}[word].rpartition(".")
+    return getattr(importlib.import_module(f"adjoint.{module}"), name)
 
 
 def foreign() -> bool:
@@ -59,7 +61,8 @@ def home(value: Any) -> Backend | None:
 
     >>> home([1.0, 2.0])
     """
-    return next((leaf for kind in _LIBRARIES.values() if (leaf := kind.of(value)) is not None), None)
+    kinds = [_class(word) for word in _LIBRARIES if word in sys.modules]
+    return next((leaf for kind in kinds if (leaf := kind.of(value)) is not None), None)
 
 
 def device(name: str | Backend) -> Backend:
@@ -88,7 +91,7 @@ def device(name: str | Backend) -> Backend:
         word, place, inside, inner = parts[1].lower(), parts[2], parts[3], parts[4]
         if word == "array_api" and inside and inner is None and place is None:
             return _array_api(name, inside.strip())
-        kind = (_LEAVES | _LIBRARIES if inner is None else _DECORATORS).get(word)
+        kind = _class(word) if word in (_LEAVES | _LIBRARIES if inner is None else _DECORATORS) else None
         if kind is not None and (place is None or kind.place is not None):
             arguments = names.options(kind, inside, name)
             if place is not None:
@@ -101,6 +104,8 @@ def device(name: str | Backend) -> Backend:
 
 def _array_api(name: str, module: str) -> Backend:
     """The backend over a module that follows the array API standard."""
+    from adjoint.backends.array_api import ArrayAPI
+
     if not all(part.isidentifier() for part in module.split(".")):
         raise errors.DeviceError(f"device {name!r}: {module!r} is no name of a module")
     try:
@@ -165,12 +170,12 @@ def set_default_device(dev: str | Backend, /) -> None:
 def observed_leaf(device: Backend) -> Backend:
     """The leaf of a chain, with the observers that stand right above it: what computes, and nothing that follows.
 
-    >>> observed_leaf(Autodiff(Checked(NumPy())))
+    >>> observed_leaf(device("autodiff<checked<numpy>>"))
     checked<numpy>
     """
     found = device
     while isinstance(device, Decorator):
-        if not isinstance(device, (Checked, Profiled)):
+        if not device.observes:
             found = device.inner
         device = device.inner
     return found

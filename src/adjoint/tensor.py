@@ -1,14 +1,15 @@
 """`Tensor`: an array and the backend it belongs to. All sugar of the user's type lives here.
 
-Methods marked `@bound` are declared here with their types, and get their bodies from the table in `adjoint.functions`,
-so that `x.sum()` and `ad.sum(x)` are one thing.
+Methods marked `@bound` are declared here with their types. Their bodies are the functions of the same name in
+`adjoint.functions`, which are imported when they are first asked for, so that `x.sum()` and `ad.sum(x)` are one thing.
 """
 
 from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeAlias, TypeVar, overload
 
@@ -16,18 +17,18 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
-from adjoint.backend import Array, Backend
-from adjoint.decorators.autodiff import Autodiff
-from adjoint.dtypes import DType
-from adjoint.graph.nodes import Node
-from adjoint.primitives import Shape
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the class comes with `import adjoint`, and what computes when it is first used
+    from adjoint.backend import Array, Backend
+    from adjoint.decorators.autodiff import Autodiff
+    from adjoint.dtypes import DType
     from adjoint.functions.gradients import Gradients
+    from adjoint.graph.nodes import Node
+    from adjoint.primitives import Shape
 
-B = TypeVar("B", bound=Backend, covariant=True)
-J = TypeVar("J", bound=Backend)
-F = TypeVar("F", bound=Callable[..., Any])
+B = TypeVar("B", bound="Backend", covariant=True)
+J = TypeVar("J", bound="Backend")
+F = TypeVar("F")
 
 Axis: TypeAlias = int | Sequence[int] | None
 Scalar = (bool, int, float, complex)  # Python's own; NumPy's count as arrays
@@ -35,10 +36,62 @@ Scalar = (bool, int, float, complex)  # Python's own; NumPy's count as arrays
 _new = object.__new__
 
 
+# Where the bodies of methods are: functions of the same names.
+_METHODS = {
+    "functions.conversion": (
+        "numpy native compute persist item tolist __array__ __array_ufunc__ __array_function__ __dlpack__ "
+        "__dlpack_device__ __repr__ _repr_html_ __format__ __reduce__ __copy__ __deepcopy__"
+    ),
+    "functions.creation": "to_device astype",
+    "functions.elementwise": (
+        "__pow__ __rpow__ __ipow__ clip abs sign round floor ceil sqrt square exp log sin cos tanh conj real imag"
+    ),
+    "functions.gradients": (
+        "require_grad set_require_grad is_require_grad is_tracked with_value detach backward grad grad_remove "
+        "grad_replace inner"
+    ),
+    "functions.indexing": "__getitem__ __setitem__ take sort argsort",
+    "functions.inspection": "__array_namespace__",
+    "functions.manipulation": "reshape permute_dims expand_dims squeeze broadcast_to flip",
+    "functions.products": "__matmul__ __rmatmul__ __imatmul__ matmul",
+    "functions.reductions": "sum mean prod max min var std argmax argmin any all cumulative_sum cumulative_prod",
+}
+
+
+def modules_of(table: Mapping[str, str]) -> dict[str, str]:
+    """The module of each name in a table of modules and their names. Raises TypeError for a name of two modules."""
+    found: dict[str, str] = {}
+    for module, names in table.items():
+        for name in names.split():
+            if name in found:
+                raise TypeError(f"{name}: {found[name]} and {module} have one")
+            found[name] = module
+    return found
+
+
+_BODIES = modules_of(_METHODS)
+
+
+class _Bound:
+    """A method or a property of `Tensor` until it is first asked for: then its body takes its place."""
+
+    def __init__(self, name: str, kind: Callable[..., Any] | None) -> None:
+        self._name = name
+        self._kind = kind
+
+    def __get__(self, x: Any, cls: Any = None) -> Any:
+        name = self._name
+        module = import_module(f"adjoint.{_BODIES.get(name, 'operands')}")
+        body = vars(module).get(name) or module.OPERATORS[name]
+        setattr(Tensor, name, body if self._kind is None else self._kind(body))
+        return getattr(Tensor if x is None else x, name)
+
+
 def bound(method: F) -> F:
-    """Marks a method whose body is a function of the table in `adjoint.functions`."""
-    method._bound = True  # type: ignore[attr-defined]
-    return method
+    """Marks a method whose body stands elsewhere: see `_METHODS`; those of operators in `adjoint.operands`."""
+    if isinstance(method, property):
+        return _Bound(method.fget.__name__, property)  # type: ignore[return-value, union-attr]
+    return _Bound(method.__name__, None)  # type: ignore[return-value, attr-defined]
 
 
 class Tensor(Generic[B]):
@@ -390,11 +443,11 @@ class Tensor(Generic[B]):
     @bound
     def conj(self) -> Tensor[B]: ...
 
+    @bound  # type: ignore[prop-decorator]
     @property
-    @bound
     def real(self) -> Tensor[B]: ...
+    @bound  # type: ignore[prop-decorator]
     @property
-    @bound
     def imag(self) -> Tensor[B]: ...
 
     # --- gradients ---
@@ -459,6 +512,8 @@ class Tensor(Generic[B]):
     @property
     def grad_fn(self) -> Node | None:
         """The node that recorded this tensor, or None for leaves and constants."""
+        from adjoint.graph.nodes import Node
+
         node = getattr(self._array, "node", None)
         return node if isinstance(node, Node) and node.parents != () else None
 
@@ -552,21 +607,3 @@ def same(x: Tensor[Any]) -> Tensor[Any]:
     out._device = x._device
     out._dtype = x._dtype
     return out
-
-
-def bind(kind: type, functions: Iterable[tuple[str, Callable[..., Any]]]) -> None:
-    """Give each method marked `@bound` its body, by its name. Raises TypeError unless each has exactly one."""
-    marked = {name: method for name, method in vars(kind).items() if hasattr(_function(method), "_bound")}
-    bodies: dict[str, Callable[..., Any]] = {}
-    for name, function in functions:
-        if name in bodies:
-            raise TypeError(f"{kind.__name__}.{name}: {bodies[name].__module__} and {function.__module__} have one")
-        bodies[name] = function
-    if wrong := sorted(marked.keys() ^ bodies.keys()):
-        raise TypeError(f"{kind.__name__}: marked @bound without a function, or a function without it: {wrong}")
-    for name, body in bodies.items():
-        setattr(kind, name, property(body) if isinstance(marked[name], property) else body)
-
-
-def _function(method: Any) -> Any:
-    return method.fget if isinstance(method, property) else method

@@ -16,7 +16,6 @@ What is not one of them is a leaf: a tensor, an array, a number. None is an empt
 from __future__ import annotations
 
 import builtins
-import dataclasses
 import functools
 import threading
 from collections.abc import Callable, Sequence
@@ -85,6 +84,8 @@ def _row(cls: type, length: int) -> Any:
 
 
 def _register(cls: type) -> None:
+    import dataclasses
+
     import optree
 
     fields = [f for f in dataclasses.fields(cls) if f.init]

@@ -11,6 +11,7 @@ import functools
 import math
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,6 @@ from adjoint.rules import RECORDS
 from adjoint.rules.windows import places
 
 _DTYPES = {dtype: dtype for dtype in dtypes.ALL}
-_registered: list[Callable[[Any], None]] = []  # told of JAX when the first leaf is made
 
 
 class JAX(Staged, ArrayAPI):
@@ -50,8 +50,7 @@ class JAX(Staged, ArrayAPI):
         self.jax = needed("jax", "jax")
         self.module, self.device = self.jax.numpy, _device(self.jax, device)
         self.xp: Any = _Namespace(self.jax, self.device)
-        for tell in _registered:
-            tell(self.jax)
+        import_module("adjoint.functions.pytrees").register(self.jax)  # by name, because functions stand above leaves
 
     def configuration(self) -> tuple[Any, ...]:
         return () if self.device is None else (f"{self.device.platform}:{self.device.id}",)
@@ -148,11 +147,6 @@ class JAX(Staged, ArrayAPI):
 @functools.cache
 def _anywhere() -> JAX:
     return JAX()
-
-
-def on_import(tell: Callable[[Any], None]) -> None:
-    """Have a function called with JAX, each time that a leaf is made."""
-    _registered.append(tell)
 
 
 def _device(jax: Any, name: Any) -> Any:

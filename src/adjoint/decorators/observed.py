@@ -30,6 +30,8 @@ J = TypeVar("J", bound=Backend, covariant=True)
 class _Observed(Decorator[J]):
     """What observers share: they wrap nothing."""
 
+    observes = True
+
     def wrap(self, value: Array) -> Array:
         return value
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend, Decorator
-from adjoint.backends.jax import JAX, on_import
+from adjoint.backends.jax import JAX
 from adjoint.functions.conversion import _refuse_graphs
 from adjoint.functions.gradients import Gradients
 from adjoint.graph.nodes import Leaf, leaf_of
@@ -23,13 +23,11 @@ _Static = tuple[Backend, tuple[bool, ...]]  # a tensor's backend, and for each l
 
 
 @functools.cache
-def _register(jax: Any) -> None:
+def register(jax: Any) -> None:
+    """Tell JAX of the classes."""
     for kind in (Tensor, _Owner):
         jax.tree_util.register_pytree_node(kind, _flatten, _unflatten)
     jax.tree_util.register_pytree_node(Gradients, _flatten_gradients, _unflatten_gradients)
-
-
-on_import(_register)
 
 
 def _flatten(x: Tensor[Any]) -> tuple[tuple[Any], _Static]:
