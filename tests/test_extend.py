@@ -204,9 +204,7 @@ def test_names_that_look_like_something_else() -> None:
 def test_a_name_of_a_method_is_no_clash(name: str) -> None:
     """The method stays what it is, and the primitive is found by its name in brackets."""
     root = ad.primitive(name, np.cbrt, derivative={"x": lambda B, g, out: B.divide(g, B.multiply(B.square(out), 3.0))})
-    twice = ad.primitive(
-        "users_twice", lambda x: 2 * np.cbrt(x), definition=lambda B, x: B.multiply(B[name](x), 2.0)
-    )
+    twice = ad.primitive("users_twice", lambda x: 2 * np.cbrt(x), definition=lambda B, x: B.multiply(B[name](x), 2.0))
     x = np.array([8.0, 27.0])
     for f, factor in ((root, 1), (twice, 2)):
         np.testing.assert_allclose(f(ad.tensor(x)).numpy(), factor * np.cbrt(x))
