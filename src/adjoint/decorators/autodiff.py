@@ -391,7 +391,7 @@ class Autodiff(Decorator[J]):
                     kitchen.clear(node.number)
                     saved = kitchen.serve(saved)
                 if plan.accumulate is not None:
-                    (parent,) = parents
+                    parent = parents[0]
                     sink = take(parent, None)
                     if sink is None:
                         sink = below.full(shape=tuple(parent.shape), value=0, dtype=below.dtype_of(g))

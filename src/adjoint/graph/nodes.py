@@ -110,7 +110,7 @@ class Leaf(Node):
 
     __slots__ = ("home", "key", "value")
 
-    key: Key
+    key: Key  # pyright: ignore[reportIncompatibleMethodOverride]
     home: Any  # its Autodiff level, which may be over another leaf backend than the root's; None for the root's own
     value: Array
 
