@@ -432,7 +432,7 @@ class Autodiff(Decorator[J]):
                 if above is not None:
                     saved = above.revived(node, parents, kept, saved)
                 if plan.accumulate is not None:
-                    (parent,) = parents
+                    parent = parents[0]
                     sink = take(parent, None)
                     if sink is None:
                         sink = below.full(shape=tuple(parent.shape), value=0, dtype=below.dtype_of(g))

@@ -108,7 +108,7 @@ class Result(Node):
 class Leaf(Node):
     """What `require_grad()` makes: it ends the walk, and `Gradients` answers for it."""
 
-    __slots__ = ("home", "key", "value")
+    __slots__ = ("home", "key", "value")  # pyright: ignore[reportIncompatibleMethodOverride]
 
     key: Key
     home: Any  # its Autodiff level, which may be over another leaf backend than the root's; None for the root's own
