@@ -1,27 +1,27 @@
 #!/usr/bin/env python
-"""Break derivative rules, one at a time, and see whether the fast tests find each.
+"""Break derivative rules, one at a time, and see whether the tests find each.
 
-    python scripts/mutants.py               # all of them, about five minutes
-    python scripts/mutants.py cos "fft x"   # those of a primitive, or one
+    python scripts/mutants.py                      # all of them, a few minutes
+    python scripts/mutants.py cos "fft x" -- tests/test_fft.py
 
-A mutant is a record in memory with one part changed. A process of its own runs the tests whose id names the primitive
-until one fails; if none does, all that README's command runs. The last line counts; the exit status is 1 if a mutant
-lived.
+Arguments name primitives, or a part of one's record; those behind `--` are pytest's. A mutant is a record in memory
+with one part changed. Tests are collected once; for each mutant a forked process runs those whose id names the
+primitive, then the others, until one fails. The exit status is 1 if a mutant lived.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+from _pytest.runner import runtestprotocol
+
 ROOT = Path(__file__).resolve().parent.parent
-CHOSEN = "ADJOINT_MUTANT"  # the number of the mutant that a process has
-FOCUS = "ADJOINT_MUTANT_TESTS"  # values in ids of the tests that are run, joined by commas; all tests without it
 
 Rule = Callable[..., Any]
 
@@ -39,9 +39,15 @@ class Mutant:
     def __str__(self) -> str:
         return f"{self.primitive} {self.part}: {self.what}"
 
+    @property
+    def names(self) -> set[str]:
+        return {self.primitive, *self.tests}
+
     def apply(self) -> None:
+        from adjoint.backend import forget
         from adjoint.rules import RECORDS
 
+        forget(self.primitive)
         record = RECORDS[self.primitive]
         if self.part in record.rules:
             record.rules[self.part] = self.wrong(record.rules[self.part])
@@ -165,63 +171,64 @@ MUTANTS = [
 ]  # fmt: skip
 
 
-# --- in the process that has a mutant: pytest's plugin ---
+class Run:
+    """Pytest's plugin: what it does in place of running the tests."""
+
+    def __init__(self, mutants: list[Mutant]) -> None:
+        self.mutants = mutants
+        self.lived = 0
+        self._out = os.fdopen(os.dup(1), "w", buffering=1)  # pytest captures what is printed
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        names = {name for mutant in self.mutants for name in mutant.names}
+        if failed := self._first_failure(None, _naming(session.items, names)):
+            raise pytest.UsageError(f"a test fails without any mutant: {failed}")
+        for mutant in self.mutants:
+            named = _naming(session.items, mutant.names)
+            others = [item for item in session.items if item not in set(named)]
+            failed = self._first_failure(mutant, [*named, *others])
+            self.lived += not failed
+            print("found" if failed else "LIVES", f"{mutant}  {failed}", sep="  ", file=self._out)
+        print(f"{len(self.mutants) - self.lived} of {len(self.mutants)} mutants were found", file=self._out)
+        return True
+
+    def _first_failure(self, mutant: Mutant | None, items: list[pytest.Item]) -> str:
+        """The id of the first test that fails in a process of its own, empty if none does."""
+        read, write = os.pipe()
+        if (child := os.fork()) == 0:
+            status = 1
+            try:
+                if mutant is not None:
+                    mutant.apply()
+                for item in items:
+                    if any(report.failed for report in runtestprotocol(item, log=False, nextitem=None)):
+                        os.write(write, item.nodeid.encode())
+                        break
+                status = 0
+            finally:
+                os._exit(status)
+        os.close(write)
+        with os.fdopen(read) as said:
+            failed = said.read()
+        if os.waitpid(child, 0)[1] != 0:
+            raise pytest.UsageError(f"the process with {mutant} died")
+        return failed
 
 
-def pytest_configure() -> None:
-    if chosen := os.environ.get(CHOSEN):
-        MUTANTS[int(chosen)].apply()
-
-
-def pytest_collection_modifyitems(items: list[Any]) -> None:
-    if names := set(filter(None, os.environ.get(FOCUS, "").split(","))):
-        named = [
-            item for item in items if hasattr(item, "callspec") and names & set(map(str, item.callspec.params.values()))
-        ]
-        items[:] = named
-
-
-# --- the process that counts ---
-
-
-def failure(mutant: Mutant | None, tests: tuple[str, ...], *options: str) -> str | None:
-    """The first test that fails with a mutant, None if all pass."""
-    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "scripts"), os.environ.get("PYTHONPATH", "")])}
-    env |= {CHOSEN: "" if mutant is None else str(MUTANTS.index(mutant)), FOCUS: ",".join(tests)}
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-x",
-        "--tb=no",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "mutants",
-        *options,
+def _naming(items: list[pytest.Item], names: set[str]) -> list[pytest.Item]:
+    """The tests that have one of these names as a parameter."""
+    return [
+        item for item in items if hasattr(item, "callspec") and names & set(map(str, item.callspec.params.values()))
     ]
-    done = subprocess.run([*command, "tests"], cwd=ROOT, env=env, capture_output=True, text=True, check=False)
-    if done.returncode in (0, 5):  # 5: no test
-        return None
-    failed = [line.split(" - ")[0] for line in done.stdout.splitlines() if line.startswith("FAILED ")]
-    if done.returncode != 1 or not failed:
-        raise SystemExit(f"pytest ended with {done.returncode}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
-    return failed[0].removeprefix("FAILED ")
 
 
-def main(wanted: list[str]) -> int:
-    chosen = [m for m in MUTANTS if not wanted or {m.primitive, f"{m.primitive} {m.part}"} & set(wanted)]
-    names = {name for mutant in chosen for name in (mutant.primitive, *mutant.tests)}
-    if wrong := failure(None, tuple(sorted(names))):
-        raise SystemExit(f"a test fails without any mutant: {wrong}")
-    lived = 0
-    for mutant in chosen:
-        found = failure(mutant, (mutant.primitive, *mutant.tests)) or failure(mutant, (), "-n", "auto")
-        lived += found is None
-        print(f"{'LIVES' if found is None else 'found'}  {mutant}  {found or ''}", flush=True)
-    print(f"{len(chosen) - lived} of {len(chosen)} mutants were found")
-    return int(lived > 0)
+def main(arguments: list[str]) -> int:
+    at = arguments.index("--") if "--" in arguments else len(arguments)
+    wanted, options = set(arguments[:at]), arguments[at + 1 :]
+    run = Run([m for m in MUTANTS if not wanted or {m.primitive, f"{m.primitive} {m.part}"} & wanted])
+    os.chdir(ROOT)
+    status = pytest.main(["-q", "--tb=short", "-p", "no:cacheprovider", "-p", "no:xdist", *options], plugins=[run])
+    return int(status) or int(run.lived > 0)
 
 
 if __name__ == "__main__":

@@ -60,9 +60,11 @@ def assert_equal_but_rounding(ours: Any, theirs: Any, label: str) -> None:
     np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-13 + 1e-12 * size, err_msg=label)
 
 
-def assert_same_under_options(f: Function, values: Sequence[Any], order: int = 2) -> None:
+def assert_same_under_options(
+    f: Function, values: Sequence[Any], order: int = 2, levels: Sequence[ad.Autodiff[Any]] = (BALANCED, STRONG)
+) -> None:
     """Balanced checkpointing and strong zeros give the same numbers, but for what rounding and BLAS make of them."""
     kept = derivatives(f, values, KEEP, order)
-    for level in (BALANCED, STRONG):
+    for level in levels:
         for ours, theirs in zip(derivatives(f, values, level, order), kept, strict=True):
             assert_equal_but_rounding(ours, theirs, level.name)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 import adjoint as ad
-from adjoint import errors, trees
+from adjoint import errors
+from adjoint import tree as trees
 from adjoint.backend import Array, Backend, Decorator, Implementation, Leaf
 from adjoint.concrete import Check, collected_checks
 from adjoint.devices import active

@@ -346,7 +346,6 @@ def test_gradients_of_primitives(name: str, here: None) -> None:
 # what depends on values in its shape computes at once
 COMPUTES = {
     "bincount": "there are as many counts as the largest number needs",
-    "operator.getitem": "there are as many elements as a mask has true ones",
 }
 
 

@@ -12,7 +12,7 @@ import pytest
 from functions import BITWISE, EINSUMS, FUNCTIONS, OTHER, PLAIN, Draw
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from options import assert_same_under_options
+from options import BALANCED, assert_same_under_options
 
 import adjoint as ad
 
@@ -56,7 +56,7 @@ def test_every_transform_is_in_a_test() -> None:
 def test_derivatives(name: str, data: Any) -> None:
     f, *args = FUNCTIONS[name](Draw(data))
     ad.testing.check_grads(f, tuple(args), order=1)
-    assert_same_under_options(f, args, 1)
+    assert_same_under_options(f, args, 1, [BALANCED])
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -65,7 +65,7 @@ def test_derivatives(name: str, data: Any) -> None:
 def test_second_derivatives(name: str, data: Any) -> None:
     f, *args = FUNCTIONS[name](Draw(data))
     ad.testing.check_grads(f, tuple(args))
-    assert_same_under_options(f, args)
+    assert_same_under_options(f, args, 2, [BALANCED])
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -17,6 +17,7 @@ import adjoint as ad
 from adjoint import errors
 from adjoint.graph.nodes import Node, Var
 from adjoint.graph.recipes import Recipe
+from adjoint.rules import RECORDS
 
 LONG = 1_000_000
 
@@ -245,6 +246,94 @@ def test_a_million_operations_are_freed_without_backward(device: Any, no_collect
     first = weakref.ref(y._array.node)
     del y
     assert first() is None
+
+
+def recurrent(w: Any, x: Any) -> Any:
+    """A network whose steps slice, add, multiply and join: `x` are the inputs."""
+    h = ad.zeros((1, 2), dtype=ad.float64, device=w.device)
+    states = []
+    for t in range(x.shape[0]):
+        z = h @ w + x[t]
+        gate, new = z[:, :2], z[..., -2:]
+        h = ad.special.expit(gate) * ad.tanh(new) + h * 0.5
+        states.append(h)
+    return ad.stack(states).sum() + ad.concat([w[1:], w[::-1]]).mean()
+
+
+def test_a_node_is_one_object_to_the_collector() -> None:
+    """Python's collector visits every object that it tracks in each of its full runs: of a long graph, nodes alone."""
+    gc.collect()
+    before = {id(thing) for thing in gc.get_objects()}
+    with ad.use_device("autodiff<numpy>"):
+        w, x = ad.ones((2, 4), dtype=ad.float64).require_grad(), ad.ones((200, 1, 4), dtype=ad.float64).require_grad()
+        loss = recurrent(w, x)
+    gc.collect()  # tuples of what is no container are let go here
+    new = [thing for thing in gc.get_objects() if id(thing) not in before]
+    nodes = sum(issubclass(type(thing), Node) for thing in new)
+    others = [type(thing).__name__ for thing in new if not issubclass(type(thing), Node)]
+    assert nodes > 2000
+    assert len(others) < 300, {name: others.count(name) for name in others}  # lifted primitives, made at the first call
+    assert loss.is_tracked()
+
+
+def test_a_graph_with_many_parents_is_freed_without_recursion(no_collector: None) -> None:
+    x = ad.tensor([1.0, 2.0], dtype=ad.float64).require_grad()
+    before = alive()
+    y = x
+    for _ in range(100_000):
+        y = ad.concat([y[:1], y[1:], y[:0]])
+    kept = weakref.ref(y._array.node)
+    assert len(y._array.node.parents) == 3
+    del y
+    assert kept() is None
+    assert alive() == before
+
+
+def test_a_walk_frees_nodes_of_any_number_of_parents(no_collector: None) -> None:
+    x = ad.tensor([1.0, 2.0], dtype=ad.float64).require_grad()
+    parts = [x * k for k in range(1, 6)]
+    watched = [weakref.ref(part._array.node) for part in parts]
+    root = ad.concat(parts)
+    node = root._array.node
+    assert [parent.name for parent in node.parents] == ["multiply"] * 5
+    del parts
+    assert root.sum().backward()[x].tolist() == [15.0, 15.0]
+    assert node.parents is None
+    assert not any(node() for node in watched)
+
+
+def test_what_another_walk_used_up_is_refused_by_marks_not_by_what_is_left(device: Any) -> None:
+    """A shared part: the walk that comes second finds it claimed, and claims nothing of its own."""
+    x = leaf(1.0, 2.0)
+    shared = x * 3
+    first, second = shared.sum(), (shared * x).sum()
+    middle = second._array.node.parents[0]
+    first.backward()
+    with pytest.raises(ad.errors.FreedGraphError, match="'multiply' was used up by an earlier backward"):
+        second.backward()
+    with pytest.raises(ad.errors.FreedGraphError):
+        second.backward(wrt=[x])
+    assert middle.parents is not None
+
+
+def test_pulling_back_through_a_concatenation_takes_linear_work(device: Any) -> None:
+    """Counted in comparisons that its rule makes of the places of operands, each of which was sought in a list."""
+
+    class Place(int):
+        compared = 0
+
+        def __eq__(self, other: object) -> bool:
+            Place.compared += 1
+            return int(self) == other
+
+        __hash__ = int.__hash__
+
+    rule = RECORDS["concat"].pullback
+    assert rule is not None
+    n = 100
+    pieces = rule(ad.NumPy(), np.arange(n * 2.0), tuple(map(Place, range(n))), ((2,),) * n, 0)
+    np.testing.assert_array_equal(np.concatenate(pieces), np.arange(n * 2.0))
+    assert Place.compared == 0
 
 
 def test_a_deep_graph_of_two_operands() -> None:

@@ -243,6 +243,7 @@ NEEDS_VALUES = {  # PyTorch's device `meta` has none
     **dict.fromkeys("zeta erfcinv gammainc gammaincc betainc".split(), "a loop ends when all have converged"),
     **dict.fromkeys("random_poisson random_binomial random_loggamma".split(), "NumPy draws by the parameters"),
     "softmax_cross_entropy": "labels are checked",
+    "labelled_cross_entropy": "labels are checked",
     **dict.fromkeys(("eig", "eigvals"), "LAPACK may not end where there are nans"),
 }
 

@@ -88,3 +88,8 @@ def test_gradients(leaf: str, name: str) -> None:
             assert abs((ends[0] - ends[1]) / (2 * step) - slope) <= 1e-6 + 2e-7 * size * max(1, abs(ends[0]))
     for g, x in zip(found, values, strict=True):
         assert (g.shape, g.dtype) == (x.shape, x.dtype)
+
+
+def test_numpy_s_numbers_are_arrays_of_its_namespace() -> None:
+    x = ad.tensor([1.0, 3.0], dtype=ad.float64, device=ad.Autodiff(ad.ArrayAPI(np))).require_grad()
+    np.testing.assert_allclose(ad.std(x).backward()[x].numpy(), [-0.5, 0.5])

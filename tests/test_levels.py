@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,29 @@ from adjoint import errors
 
 def leaf(*values: float) -> Any:
     return ad.tensor(values, dtype=ad.float64).require_grad()
+
+
+# --- what a transform costs beside the work ---
+
+
+def test_a_small_gradient_is_few_calls() -> None:
+    """Calls of Python functions, the four primitives' own and NumPy's among them: a simulation makes many of these."""
+    gradient = ad.grad(lambda x: (x * x).sum())
+    given = np.ones(3)
+    gradient(given)
+    calls = 0
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        gradient(given)
+    finally:
+        sys.setprofile(before)
+    assert calls <= 70, calls
 
 
 # --- levels ---

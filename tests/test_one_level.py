@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import adjoint as ad
 from adjoint.decorators.batched import Batch
+from adjoint.graph.recipes import Recipe
 from adjoint.tensor import wrap
 
 Arrays = Sequence[np.ndarray[Any, Any]]
@@ -452,3 +453,34 @@ def test_a_batch_of_cotangents_in_one_walk() -> None:
     second = (rows * expected).sum().backward()[x].numpy()
     hessian = ad.jacobian(ad.jacobian(lambda x: ad.sin(ad.outer(x, x)).sum(axis=0) * x))(X)
     np.testing.assert_allclose(second, np.einsum("ijk,ij->k", hessian, expected))
+
+
+@pytest.mark.parametrize("inner", ["checked<numpy>", "profiled<numpy>", "reference", "array_api[numpy]"])
+def test_other_backends(inner: str) -> None:
+    def f(x: Any) -> Any:
+        return ad.linalg.vector_norm(ad.sin(x) * x[::-1]) + ad.nn.softplus(x).sum() + (ad.outer(x, x) @ x).prod()
+
+    level = ad.device(f"autodiff<{inner}>")
+    for found, expected in zip(recorded(f, [X], level, 3), nested(f, [X], 3), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_recorded_derivatives_are_checkpointed_as_their_level_is() -> None:
+    x = ad.tensor(X, device=DEVICES["balanced"]).require_grad()
+    slope = ad.exp(ad.sin(x) * x).sum().backward(create_graph=True)[x]
+    pending, kept = [slope._array.node], []
+    while pending:
+        node = pending.pop()
+        pending += node.parents
+        kept += getattr(node, "saved", None) or ()
+    made = {id(part) for part in kept if isinstance(part, Recipe)}
+    held = {id(part) for part in kept if isinstance(part, np.ndarray) and part.shape}
+    assert len(made) > 3
+    assert len(held) == 1  # the leaf's value alone
+
+
+def test_source_lines_are_known_of_what_is_recorded() -> None:
+    with ad.testing.trace_origins():
+        x = ad.tensor(X).require_grad()
+        slope = (_ruled(x, x) * x).sum().backward(create_graph=True)[x]
+        assert ad.why(x, (slope * slope).sum()).startswith("connected")

@@ -141,6 +141,7 @@ STEPS: dict[str, Callable[[Any, Any], Any]] = {
     "created": lambda x, y: x * ad.linspace(-1, 1, 3, dtype=ad.float64) + ad.ones(SHAPE, dtype=ad.float64) * y,
     "checkpoint": lambda x, y: ad.checkpoint(lambda x: ad.sin(ad.exp(x) * y))(x),
     "grad": lambda x, y: ad.grad(lambda x: (ad.sin(x) * y).sum())(x),
+    "backward": lambda x, y: ad.grad(lambda x: ((ad.sin(x) * y).sum().backward(wrt=x)[x] * y).sum() / 2)(x),
     "vjp": lambda x, y: ad.vjp(lambda x: ad.tanh(x * y), x)[1](y)[0],
     "jvp": lambda x, y: ad.jvp(lambda x: ad.sin(x) * x, (x,), (y,))[1],
     "linearize": lambda x, y: ad.linearize(lambda x: ad.cos(x) * y, x)[1](y),

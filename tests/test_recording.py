@@ -19,7 +19,8 @@ from recording import NUMPY, Recorder, on_recorder, on_recording
 from test_package import PAGES, ROOT, _blocks, _missing
 
 import adjoint as ad
-from adjoint import errors, trees
+from adjoint import errors
+from adjoint import tree as trees
 from adjoint.concrete import collected_checks
 from adjoint.random_keys import replayed
 

@@ -2,8 +2,10 @@
 
 A backend has one method to write, `implement(primitive)`. It is asked once per primitive and the
 answer becomes an attribute, so that afterwards `B.multiply(x, y)` is an ordinary attribute look-up
-and call. A leaf backend answers with a function of its library, a decorator with a closure over
-its inner backend's answer.
+and call; `B["multiply"]` is the same, also for a primitive that has the name of a method. A leaf
+backend answers with a function of its library, a decorator with a closure over its inner backend's
+answer. What is not a question of primitives has protocols of its own: arrays in and out (`transfer`),
+random keys (`random_keys`), whether there are values (`concrete`).
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from adjoint import errors, names
 from adjoint.concrete import InnerValues, Values
 from adjoint.primitives import TABLE, DType, Primitive
 from adjoint.random_keys import InnerKeys, RandomKeys
-from adjoint.transfer import Array, InnerTransfer, Transfer
+from adjoint.transfer import Array as Array
+from adjoint.transfer import InnerTransfer, Transfer
 
 Implementation = Callable[..., Any]
 
@@ -84,6 +87,28 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
         """
         return self[primitive]
 
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        backend = super().__new__(cls)
+        backend.implementations, backend._attributes = {}, set()
+        return backend
+
+    # what was answered, by name: no method can hide it, and it hides none
+    implementations: dict[str, Implementation]
+    _attributes: set[str]  # the names of those that are attributes, too
+
+    def __getitem__(self, primitive: Primitive | str) -> Implementation:
+        """What runs a primitive, which may have the name of a method."""
+        name = primitive if isinstance(primitive, str) else primitive.name
+        known = self.implementations.get(name)
+        if known is None:
+            if self.ended:
+                raise self.left_over(name)
+            if self.template is not self:
+                return self.template[primitive]
+            known = self.implement(TABLE[name] if isinstance(primitive, str) else primitive)
+            self.implementations[name] = known
+        return known
+
     def __getattr__(self, name: str) -> Implementation:
         base = name.removesuffix("_into")
         if base not in TABLE:
@@ -91,19 +116,12 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
         if self.ended:
             raise self.left_over(base)
         if self.template is not self:
-            implementation = vars(self)[name] = getattr(self.template, name)
-            return implementation  # type: ignore[no-any-return]
-        implementation = (self.implement if base == name else self.implement_into)(TABLE[base])
+            implementation = getattr(self.template, name)
+        else:
+            implementation = self[base] if base == name else self.implement_into(TABLE[base])
+        self._attributes.add(name)
         vars(self)[name] = implementation
-        return implementation
-
-    def __getitem__(self, primitive: Primitive) -> Implementation:
-        known = self.__dict__.get(primitive.name)
-        if known is None:
-            if self.ended:
-                raise self.left_over(primitive.name)
-            known = vars(self)[primitive.name] = self.implement(primitive)
-        return known
+        return implementation  # type: ignore[no-any-return]
 
     def left_over(self, what: str) -> errors.EndedError:
         """The error for work on a level that has ended."""
@@ -113,11 +131,15 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
             "beside them"
         )
 
-    def forget(self) -> None:
-        """Drop the kept answers; `implement` is asked again."""
-        known = vars(self)
-        for name in [name for name in list(known) if name in TABLE or name.removesuffix("_into") in TABLE]:
-            known.pop(name, None)  # another thread may have been faster
+    def forget(self, name: str | None = None) -> None:
+        """Drop what was answered for a primitive, or for all; `implement` is asked again."""
+        for known in tuple(self._attributes) if name is None else (name, f"{name}_into"):
+            if known in self._attributes:
+                vars(self).pop(known, None)  # another thread may have been faster
+        if name is None:
+            self.implementations = {}  # fresh levels share that of their template
+        else:
+            self.implementations.pop(name, None)
 
     def __repr__(self) -> str:
         return self.name
@@ -241,8 +263,7 @@ def living() -> list[Backend]:
 def forget(name: str) -> None:
     """Drop what every backend keeps of a primitive: it was declared anew."""
     for backend in living():
-        vars(backend).pop(name, None)
-        vars(backend).pop(name + "_into", None)
+        backend.forget(name)
 
 
 J = TypeVar("J", bound=Backend, covariant=True)
@@ -299,7 +320,7 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
             template = cls(below, *options)  # type: ignore[arg-type]
             if template.interned:
                 template.registry()[cls, below, *options] = template  # found again without making it
-        level = object.__new__(cls)
+        level = super().__new__(cls)
         known = vars(level)
         known.update(vars(template))
         known.pop("_decorated", None)

@@ -115,11 +115,6 @@ def _array_api(name: str, module: str) -> Backend:
         raise errors.DeviceError(f"device {name!r}: {error}; install it, as with pip install {package}") from error
 
 
-def kinds() -> list[Backend]:
-    """A backend of each kind that needs no other library."""
-    return [device(name) for name in [*_LEAVES, *(f"{word}<numpy>" for word in _DECORATORS)]]
-
-
 def default_device() -> Backend:
     """The backend that new tensors are made on where no `device=` says otherwise.
 
@@ -178,10 +173,12 @@ def observed_leaf(device: Backend) -> Backend:
     >>> observed_leaf(device("autodiff<checked<numpy>>"))
     checked<numpy>
     """
-    if not isinstance(device, Decorator):
-        return device
-    below = observed_leaf(device.inner)
-    return device if below is device.inner and device.observes else below
+    found = device
+    while isinstance(device, Decorator):
+        if not device.observes:
+            found = device.inner
+        device = device.inner
+    return found
 
 
 def _from_environment() -> Backend:

@@ -35,7 +35,7 @@ from numpy.linalg import LinAlgError
 
 from adjoint.renamed import refusing
 
-__getattr__ = refusing(__name__)
+globals()["__getattr__"] = refusing(__name__)  # unseen by type checkers, which refuse other names themselves
 
 
 def __dir__() -> list[str]:

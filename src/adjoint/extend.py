@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors
-from adjoint.backend import Leaf, forget, living
+from adjoint.backend import Leaf, forget
 from adjoint.backends.numpy import NumPy
-from adjoint.devices import kinds
 from adjoint.dtypes import DType, as_dtype, floating
-from adjoint.functions.creation import as_tensors
-from adjoint.graph.plans import picked
+from adjoint.functions.arguments import as_tensors
+from adjoint.graph.codegen import picked
 from adjoint.operands import cast, run
 from adjoint.primitives import ANY, ELEMENTWISE, KINDS, LINALG, TABLE, Accepted, Primitive, broadcast_shapes, same_dtype
 from adjoint.rules import RECORDS, Composed, Custom, Elementwise, NotDifferentiable, Record, names_of
@@ -78,7 +77,8 @@ def primitive(
     Parameters
     ----------
     name
-        An identifier that no primitive has yet. Rules find the primitive as `B.name`.
+        An identifier that no primitive has yet. Rules find the primitive as `B.name`, or as `B["name"]`, which is the
+        primitive also where backends have a method of that name.
     implementation
         A function of NumPy arrays; or a mapping from leaf backends (`ad.NumPy`, `ad.ArrayAPI`, or a name such as
         "numpy") to functions of their arrays. Operands come by position, parameters by keyword.
@@ -145,7 +145,7 @@ def primitive(
     """
     if not isinstance(name, str) or not name.isidentifier() or name.endswith("_into"):
         raise errors.ArgumentError(f"primitive: a name is an identifier, received {name!r}")
-    if name not in _own and (name in TABLE or any(hasattr(backend, name) for backend in [*living(), *kinds()])):
+    if name in TABLE and name not in _own:
         raise errors.ArgumentError(f"primitive: {name!r} is taken; choose another name")
     if kind not in KINDS:
         raise errors.ArgumentError(f"primitive {name}: a kind is one of {', '.join(KINDS)}; received {kind!r}")

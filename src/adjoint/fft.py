@@ -16,9 +16,18 @@ from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.devices import default_device
 from adjoint.devices import device as find_device
-from adjoint.functions.creation import as_integer, as_number, as_shape, as_tensor, inexact, integers
+from adjoint.functions.arguments import (
+    as_axis,
+    as_choice,
+    as_flag,
+    as_integer,
+    as_number,
+    as_shape,
+    as_tensor,
+    inexact,
+    integers,
+)
 from adjoint.functions.manipulation import roll
-from adjoint.functions.reductions import as_axis, as_flag
 from adjoint.operands import cast, deferred_check, run
 from adjoint.primitives.linalg import complex_dtype
 from adjoint.tensor import Axis, Tensor, wrap
@@ -461,10 +470,8 @@ def _overlapped(frames: Tensor[Any], hop: int) -> Tensor[Any]:
 
 def _bordered(x: Tensor[Any], width: int, mode: Any) -> Tensor[Any]:
     """A border on both ends of the last axis: zeros, or the elements mirrored at the first and the last."""
-    if mode == "constant":
+    if as_choice(mode, "stft", "pad_mode", ("reflect", "constant")) == "constant":
         return run("pad", (x,), widths=(*[(0, 0)] * (x.ndim - 1), (width, width)), value=0)  # type: ignore[no-any-return]
-    if mode != "reflect":
-        raise errors.ArgumentError(f"stft: pad_mode is 'reflect' or 'constant', received {errors.shown(mode)}")
     size = x.shape[-1]
     if size <= width:
         raise errors.ShapeError(

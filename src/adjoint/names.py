@@ -37,7 +37,7 @@ def written(kind: Any, configuration: Sequence[Any]) -> str:
     inner, place = given.pop("inner", None), given.pop(kind.place, None)
     options = [_option(key, value) for key, value in given.items() if value != defaults[key]]
     return (
-        kind.__name__.lower()
+        str(kind.__name__).lower()
         + (f":{place}" if place is not None else "")
         + (f"[{','.join(options)}]" if options else "")
         + (f"<{inner}>" if inner is not None else "")

@@ -14,6 +14,7 @@ import numpy as np
 
 from adjoint import dtypes, errors, linalg
 from adjoint.functions import (
+    arguments,
     choosing,
     creation,
     elementwise,
@@ -26,8 +27,7 @@ from adjoint.functions import (
     sets,
     statistics,
 )
-from adjoint.functions.creation import inexact
-from adjoint.functions.reductions import as_axis
+from adjoint.functions.arguments import as_axis, inexact
 from adjoint.operands import cast, operand, weak
 from adjoint.tensor import Tensor
 
@@ -61,7 +61,7 @@ def flat(x: Any) -> Tensor[Any]:
 
 
 def _tensor(x: Any, name: str) -> Tensor[Any]:
-    return creation.as_tensor(x, f"np.{name}")
+    return arguments.as_tensor(x, f"np.{name}")
 
 
 def _one_of(name: str, what: str, value: Any, known: Sequence[Any]) -> None:
@@ -98,12 +98,12 @@ def logaddexp2(x: Any, y: Any) -> Any:
 
 
 def matvec(x: Any, y: Any) -> Any:
-    x, y = creation.as_tensors(beside([x, y]), "matvec")
+    x, y = arguments.as_tensors(beside([x, y]), "matvec")
     return manipulation.squeeze(products.matmul(x, manipulation.expand_dims(y, axis=-1)), -1)
 
 
 def vecmat(x: Any, y: Any) -> Any:
-    x, y = creation.as_tensors(beside([x, y]), "vecmat")
+    x, y = arguments.as_tensors(beside([x, y]), "vecmat")
     row = manipulation.expand_dims(elementwise.conj(x), axis=-2)
     return manipulation.squeeze(products.matmul(row, y), -2)
 
@@ -155,7 +155,7 @@ def reshape(a: Any, /, shape: Any = None, order: str | None = "C", *, copy: bool
     _one_of("reshape", "the order", order, ("C", "F", "A", None))
     if order != "F":
         return manipulation.reshape(a, shape, copy=copy)
-    sizes = creation.integers(shape, "np.reshape", "sizes")[::-1]
+    sizes = arguments.integers(shape, "np.reshape", "sizes")[::-1]
     return _reversed(manipulation.reshape(_reversed(_tensor(a, "reshape")), sizes))
 
 
@@ -198,7 +198,7 @@ def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> 
     if axis is None:
         x, axis = flat(x), 0
     if mode != "raise":
-        places, last = creation.as_tensor(places, "np.take"), x.shape[as_axis(axis, x.ndim, "np.take")] - 1
+        places, last = arguments.as_tensor(places, "np.take"), x.shape[as_axis(axis, x.ndim, "np.take")] - 1
         places = places % (last + 1) if mode == "wrap" else elementwise.clip(places, 0, last)
     return indexing.take(x, places, axis=axis)
 
@@ -226,7 +226,7 @@ def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introsele
 
 def lexsort(keys: Any, axis: int = -1) -> Any:
     """The order by the last key, and where that is equal by the one before it."""
-    first, *rest = creation.as_tensors(beside(list(keys)), "lexsort")
+    first, *rest = arguments.as_tensors(beside(list(keys)), "lexsort")
     order = indexing.argsort(first, axis=axis)
     for key in rest:
         sorted_key = indexing.take_along_axis(key, order, axis=axis)
@@ -236,18 +236,18 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
 
 def extract(condition: Any, arr: Any) -> Any:
     mask, x = beside([condition, arr])
-    return indexing.take(flat(x), indexing.flatnonzero(creation.as_tensor(mask, "np.extract")), axis=0)
+    return indexing.take(flat(x), indexing.flatnonzero(arguments.as_tensor(mask, "np.extract")), axis=0)
 
 
 def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
     mask, x = beside([condition, a])
     x, axis = (flat(x), 0) if axis is None else (x, axis)
-    return indexing.take(x, indexing.flatnonzero(creation.as_tensor(mask, "np.compress")), axis=axis)
+    return indexing.take(x, indexing.flatnonzero(arguments.as_tensor(mask, "np.compress")), axis=axis)
 
 
 def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
     _one_of("choose", "the mode", mode, ("raise", "wrap", "clip"))
-    options = creation.as_tensors(beside([*choices, a])[:-1], "choose")
+    options = arguments.as_tensors(beside([*choices, a])[:-1], "choose")
     which = operand(a, options[0], "np.choose")
     which, *options = manipulation.broadcast_arrays(which, *options)
     if mode != "raise":
@@ -314,22 +314,22 @@ def _as_line(value: Any, x: Tensor[Any], axis: int) -> Any:
         return None if value is _given else beside([x, value])[1]
     place = as_axis(axis, x.ndim, "np.diff")
     shape = (*x.shape[:place], 1, *x.shape[place + 1 :])
-    return manipulation.broadcast_to(creation.as_tensors([x, value], "diff")[1], shape)
+    return manipulation.broadcast_to(arguments.as_tensors([x, value], "diff")[1], shape)
 
 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     x = flat(_tensor(ary, "ediff1d"))
     ends = [v for v in (to_begin, x, to_end) if v is not None]
-    parts = [flat(v) for v in creation.as_tensors(beside(ends), "ediff1d")]
+    parts = [flat(v) for v in arguments.as_tensors(beside(ends), "ediff1d")]
     inner = 0 if to_begin is None else 1
     return manipulation.concat([*parts[:inner], reductions.diff(parts[inner]), *parts[inner + 1 :]])
 
 
 def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     """Between tensors: differentiable in both ends."""
-    x, y = (inexact(v, "linspace") for v in creation.as_tensors(beside([start, stop]), "linspace"))
+    x, y = (inexact(v, "linspace") for v in arguments.as_tensors(beside([start, stop]), "linspace"))
     x, y = manipulation.broadcast_arrays(x, y)
-    count = creation.as_integer(num, "np.linspace", "num")
+    count = arguments.as_integer(num, "np.linspace", "num")
     ends = bool(endpoint) and count > 1
     steps = np.arange(count).reshape(count, *(1,) * x.ndim) / max(count - bool(endpoint), 1)
     part = operand(steps.astype(dtypes.floating(x.dtype) if x.dtype.kind == "f" else x.dtype), x, "linspace")
@@ -344,19 +344,19 @@ def logspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
 ) -> Any:
     if not any(isinstance(v, Tensor) for v in (start, stop)):
-        start = creation.as_tensor(start, "np.logspace") + creation.zeros_like(base)
+        start = arguments.as_tensor(start, "np.logspace") + creation.zeros_like(base)
     line = base ** linspace(start, stop, num, endpoint, None, axis)
     return line if dtype is None else cast(line, dtypes.as_dtype(dtype))
 
 
 def inner(a: Any, b: Any) -> Any:
     """The sums of products over the last axes, without a conjugate; with a 0-d one the product."""
-    x, y = creation.as_tensors(beside([a, b]), "inner")
+    x, y = arguments.as_tensors(beside([a, b]), "inner")
     return x * y if not x.ndim or not y.ndim else products.tensordot(x, y, axes=([-1], [-1]))
 
 
 def array_equiv(a1: Any, a2: Any) -> Any:
-    x, y = creation.as_tensors(beside([a1, a2]), "array_equiv")
+    x, y = arguments.as_tensors(beside([a1, a2]), "array_equiv")
     try:
         return reductions.all(x == y)
     except errors.ShapeError:
@@ -395,19 +395,19 @@ def union1d(ar1: Any, ar2: Any) -> Any:
 
 
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    x, y = creation.as_tensors(beside([ar1, ar2]), "intersect1d")
+    x, y = arguments.as_tensors(beside([ar1, ar2]), "intersect1d")
     x = unique(x)
     return x[sets.isin(x, y)]
 
 
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    x, y = creation.as_tensors(beside([ar1, ar2]), "setdiff1d")
+    x, y = arguments.as_tensors(beside([ar1, ar2]), "setdiff1d")
     x = flat(x) if assume_unique else unique(x)
     return x[sets.isin(x, y, invert=True)]
 
 
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    x, y = creation.as_tensors(beside([ar1, ar2]), "setxor1d")
+    x, y = arguments.as_tensors(beside([ar1, ar2]), "setxor1d")
     return unique(manipulation.concat([setdiff1d(x, y), setdiff1d(y, x)]))
 
 
@@ -416,7 +416,7 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
 
 def polysub(a1: Any, a2: Any) -> Any:
     x, y = beside([a1, a2])
-    return polynomials.polyadd(x, elementwise.negative(creation.as_tensor(y, "np.polysub")))
+    return polynomials.polyadd(x, elementwise.negative(arguments.as_tensor(y, "np.polysub")))
 
 
 def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
@@ -503,7 +503,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
 
 def lstsq(a: Any, b: Any, rcond: float | None = None) -> Any:
     """Residuals only where NumPy has them: a line of them, empty without full rank or more rows than columns."""
-    x, y = creation.as_tensors(beside([a, b]), "lstsq")
+    x, y = arguments.as_tensors(beside([a, b]), "lstsq")
     found = linalg.lstsq(x, y, rtol=rcond)
     rows, columns = x.shape
     whole = rows > columns and int(found.rank) == columns
@@ -512,7 +512,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> Any:
 
 
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
-    x, y = creation.as_tensors(beside([a, b]), "tensorsolve")
+    x, y = arguments.as_tensors(beside([a, b]), "tensorsolve")
     if axes is not None:
         x = manipulation.moveaxis(x, axes, tuple(range(x.ndim - len(axes), x.ndim)))
     inner = x.shape[y.ndim :]
@@ -521,8 +521,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
 
 def tensorinv(a: Any, ind: int = 2) -> Any:
     x = _tensor(a, "linalg.tensorinv")
-    if creation.as_integer(ind, "np.linalg.tensorinv", "ind") <= 0:
-        raise errors.ArgumentError(f"np.linalg.tensorinv: ind is positive, received {ind}")
+    arguments.as_integer(ind, "np.linalg.tensorinv", "ind", 1)
     rows, columns = x.shape[:ind], x.shape[ind:]
     return manipulation.reshape(
         linalg.inv(manipulation.reshape(x, (math.prod(rows), math.prod(columns)))), (*columns, *rows)

@@ -18,6 +18,7 @@ import numpy as np
 
 from adjoint import errors, linalg, numpy_functions, special
 from adjoint.functions import (
+    arguments,
     calculus,
     choosing,
     creation,
@@ -109,7 +110,7 @@ def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[st
         known = _only(call, options, {"axis", *({"dtype"} if name in ("add", "multiply") else ())})
         return _ACCUMULATED[name](inputs[0], **{"axis": 0, **known})
     if method == "outer" and function is not None and name not in ("matmul", "matvec", "vecdot", "vecmat"):
-        x, y = (creation.as_tensor(v, call) for v in inputs)
+        x, y = (arguments.as_tensor(v, call) for v in inputs)
         rows = manipulation.reshape(x, (*x.shape, *(1,) * y.ndim))
         return function(rows, y, **_only(call, options, set()))
     raise _missing(call)
@@ -194,7 +195,7 @@ def _where(condition: Any, *choices: Any) -> Any:
 
 
 def _transpose(a: Any, axes: Any = None) -> Any:
-    x = creation.as_tensor(a, "transpose")
+    x = arguments.as_tensor(a, "transpose")
     return manipulation.permute_dims(x, tuple(range(x.ndim))[::-1] if axes is None else axes)
 
 

@@ -262,7 +262,7 @@ def run(name: str, operands: Sequence[Any], **parameters: Any) -> Any:
         device = meet(*[x for x in operands if isinstance(x, Tensor)])
         arrays = [lifted(x, device) if isinstance(x, Tensor) else x for x in operands]
     try:
-        out = getattr(device, name)(*arrays, **parameters)
+        out = (device.implementations.get(name) or device[name])(*arrays, **parameters)
     except Exception as error:
         raise explain(error, device, name, arrays, parameters) from error
     if isinstance(out, tuple):

@@ -12,7 +12,7 @@ RENAMED = {
 def missing(module: str, name: str) -> AttributeError:
     """The error for a name that a module does not have."""
     now = RENAMED.get(module, {}).get(name)
-    hint = f": it is {now} now" if now else ""
+    hint = f": it is now {now}" if now else ""
     return AttributeError(f"module {module!r} has no attribute {name!r}{hint}", name=name, obj=sys.modules[module])
 
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_tensor, asarray, inexact
+from adjoint.functions.arguments import as_axes, as_axis, as_flag, as_tensor, real
+from adjoint.functions.creation import asarray
 from adjoint.functions.elementwise import abs as absolute
 from adjoint.functions.elementwise import (
     equal,
@@ -27,10 +28,10 @@ from adjoint.functions.elementwise import (
     where,
 )
 from adjoint.functions.elementwise import sign as sign_of
-from adjoint.functions.reductions import as_axes, as_axis, as_flag
 from adjoint.functions.reductions import max as largest
 from adjoint.functions.reductions import sum as total_of
 from adjoint.operands import cast, concrete_values, operand, run, weak
+from adjoint.primitives import TABLE
 from adjoint.tensor import Axis, Tensor
 
 B = TypeVar("B", bound=Backend)
@@ -80,20 +81,13 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def _real(x: object, name: str) -> Tensor[Any]:
-    tensor = inexact(x, name)
-    if tensor.dtype.kind == "c":
-        raise errors.DtypeError(f"{name}: expected real values, received {tensor.dtype}")
-    return tensor
-
-
 def _reals(name: str, *values: object) -> list[Tensor[Any]]:
     """Operands as tensors of one real floating dtype; Python's numbers take that of the tensors."""
     first = next((v for v in values if isinstance(v, Tensor)), None)
     given = [v if weak(v) else as_tensor(v, name) if first is None else operand(v, first, name) for v in values]
     tensors = [v for v in given if isinstance(v, Tensor)]
     if not tensors:
-        return [_real(v, name) for v in given]
+        return [real(v, name) for v in given]
     dtype = dtypes.floating(tensors[0].dtype)
     for v in given:
         dtype = dtypes.promote(dtype, v.dtype) if isinstance(v, Tensor) else dtypes.promote_scalar(dtype, v)
@@ -109,7 +103,8 @@ def _wide(x: Tensor[Any]) -> Tensor[Any]:
 
 
 def _one(name: str, x: Any, function: str, **parameters: Any) -> Tensor[Any]:
-    return run(name, (_real(x, function),), **parameters)  # type: ignore[no-any-return]
+    tensor = as_tensor(x, function)
+    return run(name, (cast(tensor, TABLE[name].promoted(tensor.dtype, function)),), **parameters)  # type: ignore[no-any-return]
 
 
 # --- the error function and the normal distribution ---
@@ -157,7 +152,7 @@ def ndtr(x: Tensor[B], /) -> Tensor[B]:
     >>> ad.special.ndtr(ad.tensor(0.0)).item()
     0.5
     """
-    tensor = _real(x, "ndtr")
+    tensor = real(x, "ndtr")
     return cast(erfc(_wide(tensor) * -math.sqrt(0.5)) * 0.5, tensor.dtype)
 
 
@@ -173,7 +168,7 @@ def log_ndtr(x: Tensor[B], /) -> Tensor[B]:
 
 def ndtri(y: Tensor[B], /) -> Tensor[B]:
     """The inverse of `ndtr`: the quantiles of the standard normal distribution; nan outside [0, 1]."""
-    tensor = _real(y, "ndtri")
+    tensor = real(y, "ndtri")
     return cast(erfcinv(_wide(tensor) * 2.0) * -math.sqrt(2.0), tensor.dtype)
 
 
@@ -204,7 +199,7 @@ def gammaln(x: Tensor[B], /) -> Tensor[B]:
 
 def loggamma(x: Tensor[B], /) -> Tensor[B]:
     """The logarithm of the gamma function of positive x, as SciPy's of real numbers; nan for negative x."""
-    tensor = _real(x, "loggamma")
+    tensor = real(x, "loggamma")
     negative = less(tensor, 0)
     return where(negative, math.nan, gammaln(where(negative, 1.0, tensor)))
 
@@ -238,7 +233,7 @@ def polygamma(n: int | Numbers, x: Tensor[B], /) -> Tensor[B]:
         raise errors.ArgumentError(f"polygamma: orders are whole numbers from 0, received {errors.shown(n)}") from None
     if orders.dtype.kind not in "iuf" or (orders < 0).any() or (orders != np.floor(orders)).any():
         raise errors.ArgumentError(f"polygamma: orders are whole numbers from 0, received {errors.shown(n)}")
-    tensor = _real(x, "polygamma")
+    tensor = real(x, "polygamma")
     if orders.ndim == 0:
         return _polygamma(int(orders), tensor)
     out = tensor * 0.0
@@ -277,8 +272,8 @@ def zeta(x: Tensor[B], /, q: Numbers = None) -> Tensor[B]:
         s, q = _reals("zeta", x, q)
         below = less(s, 1.0)
         return where(below, math.nan, run("zeta", (where(below, 2.0, s), q), order=0))
-    dtype = _real(x, "zeta").dtype
-    s = _wide(_real(x, "zeta"))
+    dtype = real(x, "zeta").dtype
+    s = _wide(real(x, "zeta"))
     one = asarray(1.0, dtype=s.dtype, device=s.device)
     negative = less(s, 0.0)
     direct = run("zeta", (where(negative, 2.0, s), one), order=0)
@@ -395,7 +390,7 @@ def expit(x: Tensor[B], /) -> Tensor[B]:
 
 def log_expit(x: Tensor[B], /) -> Tensor[B]:
     """The logarithm of `expit`, also where that is 0 or 1 in floating point."""
-    return -run("softplus", (-_real(x, "log_expit"),))  # type: ignore[no-any-return]
+    return -run("softplus", (-real(x, "log_expit"),))  # type: ignore[no-any-return]
 
 
 def logit(p: Tensor[B], /) -> Tensor[B]:
@@ -473,7 +468,7 @@ def logsumexp(
     name = "logsumexp"
     keepdims, return_sign = as_flag(keepdims, name), as_flag(return_sign, name, "return_sign")
     if b is None and not return_sign:
-        x = _real(a, name)
+        x = real(a, name)
         axes = as_axes(axis, x.ndim, name)
         return cast(run(name, (cast(x, dtypes.summing(x.dtype)),), axis=axes, keepdims=keepdims), x.dtype)
     x, factor = _reals(name, a, 1.0 if b is None else b)
@@ -508,7 +503,7 @@ def log_softmax(x: Tensor[B], /, axis: int | tuple[int, ...] | None = None) -> T
 
 
 def _along(name: str, x: Tensor[B], axis: Any) -> Tensor[B]:
-    x = _real(x, name)
+    x = real(x, name)
     if axis is None or isinstance(axis, (tuple, list)):
         axes = as_axes(axis, x.ndim, name)
         if len(axes) != 1:  # the axes become one, at the end

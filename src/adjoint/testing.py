@@ -22,6 +22,7 @@ from adjoint.decorators.batched import Batch, Batched
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import active_level, creating_on
 from adjoint.devices import device as find_device
+from adjoint.functions.arguments import as_positive, check_callable
 from adjoint.functions.creation import asarray, from_inner
 from adjoint.functions.gradients import backward, require_grad
 from adjoint.operands import lifted
@@ -122,13 +123,9 @@ def check_grads(
     """
     from adjoint.backends.numpy import NumPy
 
-    if not callable(f):
-        raise errors.ArgumentTypeError(f"check_grads: expected a function, received {errors.shown(f)}")
+    check_callable("check_grads", f)
     for name, tolerance in {"rtol": rtol, "atol": atol}.items():
-        if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float, np.floating)) or not tolerance >= 0:
-            raise errors.ArgumentError(
-                f"check_grads: {name} is a number of zero or more, received {errors.shown(tolerance)}"
-            )
+        as_positive(tolerance, "check_grads", name, zero=True)
     if order.__class__ is not int or order < 1:
         raise errors.ArgumentError(f"check_grads: the order is 1 or more, received {errors.shown(order)}")
     if not modes or not set(modes) <= set(_MODES):

@@ -15,6 +15,7 @@ What is not one of them is a leaf: a tensor, an array, a number. None is an empt
 
 from __future__ import annotations
 
+import builtins
 import functools
 import threading
 from collections.abc import Callable, Sequence
@@ -52,7 +53,7 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
     cls = tree.__class__
     if cls in ATOMS:
         return [tree], _leaf()
-    if (cls is tuple or cls is list) and all([x.__class__ in ATOMS for x in tree]):
+    if (cls is tuple or cls is list) and ATOMS.issuperset(builtins.map(type, tree)):
         return list(tree), _row(cls, len(tree))
     import optree  # here, so that `import adjoint` need not wait for it
 
@@ -110,8 +111,9 @@ def unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
     """The tree of a structure with these leaves. Raises ArgumentError for another number of leaves."""
     if structure is _leaf() and len(leaves) == 1:
         return leaves[0]
-    if structure is _row(tuple, len(leaves)):
-        return tuple(leaves)
+    for cls in (tuple, list):
+        if structure is _row(cls, len(leaves)):
+            return cls(leaves)
     try:
         return structure.unflatten(leaves)
     except ValueError:

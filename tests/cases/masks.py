@@ -59,6 +59,11 @@ CASES: dict[str, list[Case]] = {
         for labels, axis in [(_SOME, (0, 1)), (_SOME, (1,)), (np.asarray([2, 0]), (0,)), (np.asarray(1), ())]
         for ignore in (-100, 0)
     ],
+    "labelled_mean_pullback": [
+        Case((real(*g), labels), {"axis": axis, "ignore": ignore})
+        for g, labels, axis in [((), _SOME, (0, 1)), ((2,), _SOME, (1,)), ((), np.asarray([2, 0]), (0,))]
+        for ignore in (-100, 0)
+    ],
     "raise_to": [Case((positive(*shape),), {"least": 0.1}) for shape in SHAPES],
     "from_front": [Case((x,), {"size": 4}) for x in (_SOME, _SOME - 2, np.asarray(-1), np.zeros(0, np.int64))],
     "isin": [

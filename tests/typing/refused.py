@@ -41,3 +41,8 @@ ad.reshape(x, -1, 2)  # refused
 x.backward(wrt=[3])  # refused
 x.backward(wrt=plain)  # refused
 hash(x) + x.ndim + x.shape  # refused
+
+# names that are not there, or not any more
+ad.nothing  # refused
+ad.inner  # refused
+ad.errors.UnsupportedPrimitive  # refused

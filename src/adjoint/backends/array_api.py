@@ -213,8 +213,9 @@ def _kind(xp: Any, x: Array, kind: str) -> bool:
 
 def _arrays(xp: Any, *operands: Array) -> list[Array]:
     """Operands as arrays; Python scalars take the dtype of the first array."""
-    dtype = next(x.dtype for x in operands if not isinstance(x, (int, float, complex)))
-    return [xp.asarray(x, dtype=dtype) if isinstance(x, (int, float, complex)) else x for x in operands]
+    python = (bool, int, float, complex)  # not what only inherits from these, such as NumPy's numbers, which are arrays
+    dtype = next(x.dtype for x in operands if x.__class__ not in python)
+    return [xp.asarray(x, dtype=dtype) if x.__class__ in python else x for x in operands]
 
 
 def _truth(xp: Any, x: Array) -> Array:

@@ -560,7 +560,8 @@ _REDUCED = frozenset("sum prod max min any all nanmax nanmin".split())
 # whose definition in other primitives leaves chunks as they are
 _DEFINED = frozenset(
     "softmax softmax_pullback log_softmax log_softmax_pullback vector_norm standardize normalize "
-    "normalize_pullback isin one_hot labelled_cross_entropy labelled_cross_entropy_pullback labelled_mean".split()
+    "normalize_pullback isin one_hot labelled_cross_entropy "
+    "labelled_cross_entropy_pullback labelled_mean labelled_mean_pullback".split()
 )
 _WAYS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys("fft rfft hfft sort argsort topk cummax cummin windows take_along_axis".split(), _along),

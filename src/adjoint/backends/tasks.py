@@ -140,7 +140,7 @@ class Places:
 class Verified:
     """A block that passes a test."""
 
-    def __init__(self, test: Callable[[Any], bool], error: Callable[[Any], Exception]) -> None:
+    def __init__(self, test: Callable[[Any], Any], error: Callable[[Any], Exception]) -> None:
         self.test = test
         self.error = error
 

@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 
 from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator, Implementation, living, over_leaf, walking
+from adjoint.graph import codegen
+from adjoint.graph.codegen import puller
 from adjoint.graph.nodes import (
     Joint,
     Key,
@@ -26,16 +28,15 @@ from adjoint.graph.nodes import (
     leaf_of,
     living_leaf,
     node_of,
-    numbers,
     remember,
     result_of,
     used_up,
     var_of,
 )
-from adjoint.graph.origins import WRITTEN, Origin, made_from, traced
-from adjoint.graph.plans import Above, Plan, absorbing, puller, shape_of
+from adjoint.graph.origins import Origin, made_from, traced
+from adjoint.graph.plans import Above, Plan, absorbing
 from adjoint.graph.recipes import BALANCED, Budget, Kitchen, Policy, Recipe, depth, will_be_served
-from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, Primitive, function_named
+from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, DType, Primitive, function_named
 from adjoint.rules import Composed, NotDifferentiable, Record, names_of, record_of
 from adjoint.rules.structural import unbroadcast
 
@@ -103,6 +104,9 @@ class Autodiff(Decorator[J]):
 
     def unwrap(self, array: Var) -> Array:
         return array.value
+
+    def dtype_of(self, array: Var) -> DType:
+        return self.inner.dtype_of(array.value)
 
     def detach(self, array: Var) -> Var:
         constant = super().detach(array)
@@ -207,68 +211,9 @@ class Autodiff(Decorator[J]):
     def _lift_written(
         self, primitive: Primitive, run: Implementation, record: Record, sources: Sequence[int]
     ) -> Implementation:
-        """The hot path: a lift for one or two differentiable operands, written out for the primitive.
-
-        As with named tuples, a function is made from source, so that recording costs no loop, no option
-        and no call beyond the primitive itself. `_lift_any` is the same thing in general form.
-        """
-        fixed = [i for i, name in enumerate(primitive.operands) if not name.startswith("*")]
-        rest = ", *rest" if primitive.variadic else ""
-        given = "".join(f"v{i}, " for i in fixed)
-        lines = [f"def lifted({given}/{rest}{', **p' if primitive.parameters else ''}):".replace(", /, *", ", *")]
-        for i in fixed:
-            lines += [f"    if v{i}.__class__ is Var:"]
-            lines += [f"        n{i} = v{i}.node"] if i in sources else []
-            lines += [f"        v{i} = v{i}.value"]
-            lines += ["    else:", f"        n{i} = None"] if i in sources else []
-        if rest:
-            lines += ["    if rest:", "        rest = [r.value if r.__class__ is Var else r for r in rest]"]
-        lines += [f"    out = run({given}{rest[2:]}{', ' if rest else ''}{'**p' if primitive.parameters else ''})"]
-        lines += ["    var = Var()", "    var.value = out"]
-        plans: dict[str, Plan] = {}
-        choices = [(i,) for i in sources] + ([tuple(sources)] if len(sources) == 2 else [])
-        for choice in choices:
-            name = "plan" + "".join(map(str, choice))
-            plans[name] = self._plan(primitive, record, choice)
-
-        def branch(choice: tuple[int, ...], indent: str) -> list[str]:
-            name = "plan" + "".join(map(str, choice))
-            first, second = [*[f"n{i}" for i in choice], "None"][:2]
-            saved = plans[name].saved
-            if "v[" in saved or "kept[" in saved:
-                for i in fixed:
-                    saved = saved.replace(f"kept[{i}]", f"v{i}").replace(f"v[{i}]", f"v{i}")
-                saved = saved.replace(f"kept[{len(fixed)}:]", "tuple(rest)").replace(f"v[{len(fixed)}:]", "rest")
-            lines = [f"plan = {name}", f"first = {first}", f"second = {second}", f"saved = {saved}"]
-            return [indent + line for line in lines]
-
-        constant = ["var.node = None", "return var"]
-        first = sources[0]
-        if len(sources) == 1:
-            lines += [f"    if n{first} is None:", *[f"        {line}" for line in constant]]
-            lines += branch((first,), "    ")
-        else:
-            second = sources[1]
-            lines += [f"    if n{first} is None:", f"        if n{second} is None:"]
-            lines += [f"            {line}" for line in constant]
-            lines += branch((second,), "        ")
-            lines += [f"    elif n{second} is None:", *branch((first,), "        ")]
-            lines += ["    else:", *branch((first, second), "        ")]
-        lines += [
-            "    var.node = node = Node()",
-            "    node.number = next(number)",
-            "    node.plan = plan",
-            "    node.saved = saved",
-            "    node.first = first",
-            "    node.second = second",
-            "    node.walk = 0",
-            "    node.shape = out.shape",
-            "    return var",
-        ]
-        scope: dict[str, Any] = {"Var": Var, "Node": Node, "number": numbers, "run": run, **plans}
-        scope |= {"shape": shape_of, "dtype": self.inner.dtype_of}
-        exec(compile("\n".join(lines), WRITTEN, "exec"), scope)
-        return scope.pop("lifted")  # type: ignore[no-any-return]  # left there, the two would be a cycle
+        """The hot path: a lift for one or two differentiable operands, written out for the primitive."""
+        choices = [(i,) for i in sources] + [tuple(sources)] * (len(sources) == 2)
+        return codegen.lifted(primitive, run, {c: self._plan(primitive, record, c) for c in choices}, self.inner)
 
     def _plan(self, primitive: Primitive, record: Record, tracked: tuple[int, ...]) -> Plan:
         cooks = self._policy is not None
@@ -316,7 +261,6 @@ class Autodiff(Decorator[J]):
         eligible = [i for i, name in enumerate(primitive.operands) if name in sources and not name.startswith("*")]
         tail = len(primitive.operands) - 1 if primitive.variadic and primitive.operands[-1] in sources else None
         plans: dict[tuple[int, ...], tuple[Plan, Callable[..., Any]]] = {}
-        scope = {"shape": shape_of, "dtype": self.inner.dtype_of}
         policy, inner = self._policy, self.inner
 
         def lifted(*operands: Any, **parameters: Any) -> Any:
@@ -339,7 +283,7 @@ class Autodiff(Decorator[J]):
             else:
                 if tracked not in plans:
                     made = self._plan(primitive, record, tracked)
-                    plans[tracked] = made, eval(f"lambda v, kept, out, p: {made.saved}", scope)
+                    plans[tracked] = made, codegen.picker(made.saved, self.inner)
                 plan, keep = plans[tracked]
                 saved = keep(values, tuple(slots), out if recipe is None else recipe, parameters)
                 if policy is not None:
@@ -455,7 +399,9 @@ class Autodiff(Decorator[J]):
             while nodes:
                 node = next_node()
                 g = take(node, None)
-                kind, first, second = node.__class__, node.first, node.second
+                kind: type[Node] = node.__class__
+                first: Any = node.first
+                second: Any = node.second
                 if kind is Joint and second is not None:
                     parents = (first, *second)
                 else:
@@ -554,7 +500,7 @@ def _start(roots: list[tuple[Var, Array]], inner: Backend, level: Backend) -> di
         if root.node is None:
             raise errors.GraphError("backward: the root is a constant; ad.why(x, root) tells where the path is cut")
         if g is None:
-            g = inner.full(shape=tuple(root.shape), value=1, dtype=level.dtype_of(root))
+            g = inner.full(shape=tuple(root.value.shape), value=1, dtype=level.dtype_of(root))
         elif inner.dtype_of(g).kind == "c":
             g = inner.conj(g)
         known = cotangents.get(root.node)

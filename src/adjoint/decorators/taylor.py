@@ -13,6 +13,7 @@ function's derivative is another function, as of sines and powers, each order br
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -275,11 +276,8 @@ def _product(primitive: Primitive, record: Record, B: Any) -> Rule:
             factors[left], factors[right] = x, y
             return run(*factors, **parameters)
 
-        def following(k: int) -> Any:
-            x, y = [[_term(operands[i], m) for m in range(k + 1)] for i in (left, right)]
-            return leibniz(B, product, x, y, k, range(k + 1))
-
-        return [following]
+        x, y = [functools.partial(_term, operands[i]) for i in (left, right)]
+        return [lambda k: leibniz(B, product, x, y, k, range(k + 1))]
 
     return rule
 
@@ -288,11 +286,16 @@ def _given(taylor: Callable[..., Any], B: Any) -> Rule:
     """The record says it."""
 
     def rule(operands: Sequence[Any], results: Sequence[Series], parameters: dict[str, Any]) -> list[Following]:
-        out = results[0]
+        out, known = results[0], [results[0].value]
+        terms = [[_value(o)] for o in operands]
 
         def following(k: int) -> Any:
-            terms = [[_term(o, m) for m in range(k + 1)] for o in operands]
-            return _broadcast(B, taylor(B, terms, [out.term(m) for m in range(k)], **parameters), out.value)
+            for all_of, o in zip(terms, operands, strict=True):
+                while len(all_of) <= k:  # an error may have come between
+                    all_of.append(_term(o, len(all_of)))
+            found = _broadcast(B, taylor(B, terms, known, **parameters), out.value)
+            known.append(found)
+            return found
 
         return [following]
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_number, as_tensor, as_tensors, inexact, made
+from adjoint.functions.arguments import as_flag, as_number, as_ordered, as_tensor, as_tensors, inexact, is_integer
+from adjoint.functions.creation import made
 from adjoint.functions.elementwise import where
 from adjoint.functions.indexing import searchsorted
 from adjoint.functions.manipulation import flip, reshape
-from adjoint.functions.reductions import as_flag, max, min, sum
+from adjoint.functions.reductions import max, min, sum
 from adjoint.operands import cast, deferred_check, operand, run, weak
 from adjoint.primitives import ARRAY
 from adjoint.tensor import Tensor
@@ -146,16 +147,14 @@ def histogram(
     >>> counts.tolist(), bounds.tolist()
     ([2, 1], [0.0, 0.5, 1.0])
     """
-    x = operand(x, weights, "histogram") if isinstance(weights, Tensor) else as_tensor(x, "histogram")
-    if x.dtype.kind == "c":
-        raise errors.DtypeError(f"histogram: complex numbers have no order; received {x.dtype}")
+    x = as_ordered(operand(x, weights, "histogram") if isinstance(weights, Tensor) else x, "histogram")
     x = reshape(inexact(x, "histogram"), -1).detach()
     if weights is not None:
         weights = operand(weights, x, "histogram")
         if weights.size != x.size:
             raise errors.ShapeError(f"histogram: weights of shape {weights.shape} for {x.size} values")
         weights = reshape(weights, -1)
-    even = isinstance(bins, (int, np.integer)) and not isinstance(bins, bool)
+    even = is_integer(bins)
     edges = _bounds(x, int(bins), range) if even else _given(x, bins)
     counts = _counted(x, edges) if weights is None else _weighed(x, edges, weights, even)
     if as_flag(density, "histogram", "density"):
@@ -166,7 +165,9 @@ def histogram(
 
 def _given(x: Tensor[Any], bins: Any) -> Tensor[Any]:
     edges = cast(_real_line(operand(bins, x, "histogram"), "histogram", "bounds").detach(), x.dtype)
-    wrong = lambda _: errors.ArgumentError("histogram: expected at least two bounds, which increase")
+    wrong: Callable[[Any], Exception] = lambda _: errors.ArgumentError(
+        "histogram: expected at least two bounds, which increase"
+    )
     if edges.size < 2:
         raise wrong(edges)
     return deferred_check(edges, lambda values: values[..., 1:] >= values[..., :-1], wrong)
@@ -183,7 +184,9 @@ def _bounds(x: Tensor[Any], count: int, range: Any) -> Tensor[Any]:
         if len(bounds) != 2 or not bounds[0] <= bounds[1] or not np.isfinite(bounds).all():
             raise errors.ArgumentError(f"histogram: range is two finite bounds, the lower one first; received {range}")
     else:
-        wrong = lambda _: errors.ArgumentError("histogram: the values are not all finite, so give range=")
+        wrong: Callable[[Any], Exception] = lambda _: errors.ArgumentError(
+            "histogram: the values are not all finite, so give range="
+        )
         bounds = [deferred_check(v, np.isfinite, wrong) for v in (min(x), max(x))] if x.size else [0.0, 1.0]
     low, high = (operand(np.asarray(v, x.dtype) if weak(v) else v, x, "histogram") for v in bounds)
     low, high = where(low == high, low - 0.5, low), where(low == high, high + 0.5, high)

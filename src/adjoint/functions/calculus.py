@@ -9,10 +9,22 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_integer, as_number, as_tensor, as_tensors, inexact, integers, made
+from adjoint.functions.arguments import (
+    as_axes,
+    as_axis,
+    as_choice,
+    as_flag,
+    as_integer,
+    as_number,
+    as_tensor,
+    as_tensors,
+    inexact,
+    integers,
+)
+from adjoint.functions.creation import made
 from adjoint.functions.elementwise import where
 from adjoint.functions.manipulation import broadcast_to, concat, expand_dims, flip, reshape
-from adjoint.functions.reductions import as_axes, as_axis, as_flag, sum
+from adjoint.functions.reductions import sum
 from adjoint.operands import operand, run, weak
 from adjoint.tensor import Axis, Tensor
 
@@ -169,8 +181,7 @@ def _vectors(name: str, a: Any, v: Any, mode: Any) -> list[Tensor[Any]]:
     a, v = as_tensors([a, v], name)
     if a.ndim != 1 or v.ndim != 1 or not a.size or not v.size:
         raise errors.ShapeError(f"{name}: expected two vectors of at least one element, received {a.shape}, {v.shape}")
-    if mode not in ("full", "same", "valid"):
-        raise errors.ArgumentError(f"{name}: mode is 'full', 'same' or 'valid', received {errors.shown(mode)}")
+    as_choice(mode, name, "mode", ("full", "same", "valid"))
     return [run("astype", (x,), dtype=np.dtype(np.int64)) if x.dtype.kind == "b" else x for x in (a, v)]
 
 

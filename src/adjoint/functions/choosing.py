@@ -10,10 +10,10 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_number, as_tensor, as_tensors, inexact, made
+from adjoint.functions.arguments import as_flag, as_number, as_tensor, as_tensors, inexact
+from adjoint.functions.creation import made
 from adjoint.functions.elementwise import where
 from adjoint.functions.reductions import all as every
-from adjoint.functions.reductions import as_flag
 from adjoint.operands import cast, operand, run
 from adjoint.primitives import TABLE
 from adjoint.tensor import Tensor

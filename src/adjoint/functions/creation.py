@@ -13,82 +13,26 @@ from adjoint import dtypes, errors
 from adjoint.backend import Backend, Decorator, over_leaf
 from adjoint.backends.numpy import NumPy
 from adjoint.decorators.autodiff import Autodiff
-from adjoint.devices import active_level, default_device, foreign, home
+from adjoint.devices import default_device
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
-from adjoint.operands import cast, explain, fitting, is_concrete, operand, run, weak
+from adjoint.functions.arguments import (
+    as_choice,
+    as_constant,
+    as_integer,
+    as_number,
+    as_shape,
+    as_tensor,
+    as_tensors,
+    values_of,
+)
+from adjoint.operands import cast, explain, is_concrete, run
 from adjoint.primitives import Shape
 from adjoint.tensor import Tensor, refuse_ended, same, wrap
 
 D = TypeVar("D", bound=Backend)
 Default = Tensor[Autodiff[NumPy]]
 ShapeLike = int | Sequence[int]
-
-
-def as_shape(shape: Any, name: str = "shape") -> Shape:
-    """A tuple of sizes from what users write: an int or a sequence of them.
-
-    Raises ArgumentTypeError for other types, ShapeError for negative sizes.
-    """
-    sizes = integers(shape, name, "sizes")
-    if any(n < 0 for n in sizes):
-        raise errors.ShapeError(f"{name}: sizes are not negative; received {errors.shown(shape)}")
-    return sizes
-
-
-def as_integer(value: Any, name: str, what: str) -> int:
-    """One integer that users write; raises ArgumentTypeError for anything else."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise errors.ArgumentTypeError(f"{name}: {what} is an integer, received {errors.shown(value)}")
-    return int(value)
-
-
-def integers(value: Any, name: str, what: str) -> tuple[int, ...]:
-    """Integers from what users write: one, or a sequence of them; raises ArgumentTypeError for other types."""
-    found = (value,) if isinstance(value, (int, np.integer)) else value
-    valid = not isinstance(found, str) and hasattr(found, "__iter__") and getattr(found, "ndim", 1) > 0
-    found = tuple(found) if valid else ()
-    if not valid or any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) for n in found):
-        raise errors.ArgumentTypeError(f"{name}: {what} are integers; received {errors.shown(value)}")
-    return tuple(map(int, found))
-
-
-def as_number(value: Any, name: str, what: str) -> Any:
-    """A real number that users write, NumPy's made Python's; raises ArgumentTypeError for anything else."""
-    if not isinstance(value, (int, float, np.integer, np.floating)):
-        raise errors.ArgumentTypeError(f"{name}: {what} is a number, received {errors.shown(value)}")
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def as_constant(value: Any, dtype: DType, name: str) -> Any:
-    """One number to fill a tensor of the dtype with, as a Python scalar.
-
-    Raises ArgumentTypeError for what is no single number, DtypeError and RangeError for what the dtype does not hold,
-    TrackedError for a tensor whose gradient would be lost.
-    """
-    if isinstance(value, Tensor) and value.device.tracked(value._array):
-        raise errors.TrackedError(
-            f"{name}: a tracked tensor of shape {value.shape} in the place of a number would lose its gradient "
-            "silently; pass x.detach() for its value, or do the arithmetic with the tensor that comes out"
-        )
-    if isinstance(value, (Tensor, np.ndarray, np.generic)) and value.size == 1:
-        value = value.item()
-    if not isinstance(value, (int, float, complex)):
-        raise errors.ArgumentTypeError(f"{name}: expected one number, received {errors.shown(value)}")
-    if isinstance(value, complex) and dtype.kind not in "cb":
-        raise errors.DtypeError(f"{name}: the complex number {value} does not fit in {dtype}; take .real first")
-    return fitting(value, dtype, name)
-
-
-def _values(values: Any, dtype: Any, name: str) -> np.ndarray[Any, Any]:
-    first = values
-    while isinstance(first, (list, tuple)) and first:
-        first = first[0]
-    if isinstance(first, Tensor):
-        raise errors.ArgumentError(
-            f"{name}: a list of tensors is joined by ad.asarray, ad.stack or ad.concat, differentiably"
-        )
-    return dtypes.values_of(values, dtype, name)
 
 
 def _holds_tensors(values: Any) -> bool:
@@ -164,7 +108,7 @@ def tensor(values: Any, *, dtype: Any = None, device: Any = None) -> Tensor[Any]
     adopted = _adopted(values, dtype, place)
     if adopted is not None:
         return wrap(place.copied(adopted._array), place)
-    return wrap(place.from_numpy(_values(values, dtype, "tensor"), copy=True), place)
+    return wrap(place.from_numpy(values_of(values, dtype, "tensor"), copy=True), place)
 
 
 @overload
@@ -275,7 +219,7 @@ def from_dlpack(array: Any, /, *, device: Any = None, copy: bool | None = None) 
         found = dtypes.unreadable(array, "from_dlpack", error)
         known = copy is not False or isinstance(found, errors.TrackedError)
         raise found if known else _unshared("from_dlpack", place) from error
-    return _held("from_dlpack", values, _values(values, None, "from_dlpack"), place, copy)
+    return _held("from_dlpack", values, values_of(values, None, "from_dlpack"), place, copy)
 
 
 @overload
@@ -445,7 +389,7 @@ def full(shape: ShapeLike, fill_value: Any, *, dtype: Any = None, device: Any = 
     if isinstance(fill_value, Tensor):
         device, default = fill_value.device if device is None else device, fill_value.dtype
     else:
-        default = _values(fill_value, None, "full").dtype
+        default = values_of(fill_value, None, "full").dtype
     return _filled(as_shape(shape, "full"), fill_value, _dtype(dtype, default), device, "full")
 
 
@@ -557,61 +501,9 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
     return made(_place(device), "eye", rows=rows, columns=columns, k=diagonal, dtype=_dtype(dtype))
 
 
-def as_tensor(x: Any, name: str) -> Tensor[Any]:
-    """A function's argument as a tensor: tensors as they are, values copied to the default device.
-
-    An array of an optional library is a constant on that library's leaf.
-    """
-    if isinstance(x, Tensor):
-        return x
-    if isinstance(x, (int, float, complex, np.ndarray, np.generic, list, tuple)):
-        place = default_device()
-        return wrap(place.from_numpy(_values(x, None, name), copy=True), place)
-    leaf = home(x) if foreign() else None
-    if leaf is not None:
-        place = default_device()
-        if place.leaf is not leaf:
-            place = over_leaf(place, leaf) if active_level() is None else leaf
-        return wrap(place.adopted(x), place)
-    raise errors.DtypeError(f"{name}: expected a tensor or numbers, received {type(x).__name__}")
-
-
-def as_tensors(xs: Sequence[Any], name: str) -> list[Tensor[Any]]:
-    """Arguments that go together as tensors of one dtype, where the tensors are; Python's numbers adapt to others."""
-    first = next((x for x in xs if isinstance(x, Tensor)), None)
-    if first is not None and not any([weak(x) for x in xs]):
-        given = [operand(x, first, name) for x in xs]
-        dtype = given[0].dtype
-        for tensor in given[1:]:
-            dtype = dtypes.promote(dtype, tensor.dtype)
-        return [cast(x, dtype) for x in given]
-    alone = all([weak(x) for x in xs])
-    tensors: list[Any] = [
-        x if weak(x) and not alone else as_tensor(x, name) if first is None else operand(x, first, name) for x in xs
-    ]
-    given = [x for x in tensors if isinstance(x, Tensor)]
-    dtype = given[0].dtype
-    for tensor in given[1:]:
-        dtype = dtypes.promote(dtype, tensor.dtype)
-    for x in tensors:
-        if not isinstance(x, Tensor):
-            dtype = dtypes.promote_scalar(dtype, x)
-    for i, x in enumerate(tensors):
-        if not isinstance(x, Tensor):
-            tensors[i] = operand(np.asarray(fitting(x, dtype, name), dtype), given[0], name)
-    return [cast(x, dtype) for x in tensors]
-
-
-def inexact(x: Any, name: str) -> Tensor[Any]:
-    """An argument as a tensor of a floating dtype: integers and booleans become float32."""
-    tensor = as_tensor(x, name)
-    return cast(tensor, dtypes.floating(tensor.dtype))
-
-
 def meshgrid(*arrays: Tensor[D], indexing: str = "xy") -> list[Tensor[D]]:
     """Coordinate tensors of a grid from one-dimensional ones; `indexing` is "xy" or "ij"."""
-    if not isinstance(indexing, str) or indexing not in ("xy", "ij"):
-        raise errors.ArgumentError(f"meshgrid: indexing is 'xy' or 'ij', received {errors.shown(indexing)}")
+    as_choice(indexing, "meshgrid", "indexing", ("xy", "ij"))
     arrays = tuple([as_tensor(x, "meshgrid") for x in arrays])
     sizes = [x.size for x in arrays]
     places = list(range(len(arrays)))

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_tensor, as_tensors, inexact
+from adjoint.functions.arguments import as_tensor, as_tensors, inexact
 from adjoint.operands import assigning, binary, cast, fitting, infix, operand, run, unary, weak
 from adjoint.primitives import TABLE
 from adjoint.tensor import Tensor, same

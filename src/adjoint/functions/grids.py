@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.functions.creation import ShapeLike, as_integer, as_number, as_shape, as_tensor, asarray
+from adjoint.functions.arguments import as_integer, as_number, as_shape, as_tensor
+from adjoint.functions.creation import ShapeLike, asarray
 from adjoint.operands import cast, deferred_check
 from adjoint.tensor import Tensor
 

@@ -14,9 +14,8 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend, Decorator
-from adjoint.functions.creation import as_tensor, as_tensors, integers
+from adjoint.functions.arguments import as_axis, as_choice, as_ordered, as_tensor, as_tensors, integers, is_integer
 from adjoint.functions.elementwise import where
-from adjoint.functions.reductions import as_axis
 from adjoint.operands import (
     cast,
     deferred_check,
@@ -363,11 +362,9 @@ def searchsorted(
     >>> ad.searchsorted(ad.tensor([1.0, 2.0, 2.0, 3.0]), ad.tensor([2.0, 0.5])).tolist()
     [1, 0]
     """
-    if not isinstance(side, str) or side not in ("left", "right"):
-        raise errors.ArgumentError(f"searchsorted: side is 'left' or 'right', received {errors.shown(side)}")
+    as_choice(side, "searchsorted", "side", ("left", "right"))
     x, wanted = as_tensors([x, values], "searchsorted")
-    if x.dtype.kind == "c":
-        raise errors.DtypeError(f"searchsorted: complex numbers have no order; received {x.dtype}")
+    x = as_ordered(x, "searchsorted")
     if x.ndim != 1:
         raise errors.ShapeError(f"searchsorted: expected one sorted line, received shape {x.shape}")
     if sorter is not None:
@@ -377,9 +374,7 @@ def searchsorted(
 
 
 def _line(x: Any, axis: int, name: str) -> tuple[Tensor[Any], int]:
-    x = as_tensor(x, name)
-    if x.dtype.kind == "c":
-        raise errors.DtypeError(f"{name}: complex numbers have no order; received {x.dtype}")
+    x = as_ordered(x, name)
     if not x.ndim:
         raise errors.AxisError(f"{name}: a 0-d tensor has no axis to sort along")
     return x, as_axis(axis, x.ndim, name)
@@ -435,7 +430,7 @@ def topk(x: Tensor[B], k: int, /, *, axis: int = -1, largest: bool = True) -> tu
     ([3.0, 2.0], [0, 2])
     """
     x, place = _line(x, axis, "topk")
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 0 <= k <= x.shape[place]:
+    if not is_integer(k) or not 0 <= k <= x.shape[place]:
         raise errors.ArgumentError(
             f"topk: k is between 0 and the axis's size {x.shape[place]}, received {errors.shown(k)}"
         )

@@ -16,7 +16,7 @@ from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import default_device
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
-from adjoint.functions.creation import as_shape
+from adjoint.functions.arguments import as_shape
 from adjoint.operands import weak
 from adjoint.primitives import Shape, real_dtype
 from adjoint.primitives import broadcast_shapes as shapes_together

@@ -10,8 +10,16 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_constant, as_integer, as_shape, as_tensor, as_tensors, integers
-from adjoint.functions.reductions import as_axes, as_axis
+from adjoint.functions.arguments import (
+    as_axes,
+    as_axis,
+    as_constant,
+    as_integer,
+    as_shape,
+    as_tensor,
+    as_tensors,
+    integers,
+)
 from adjoint.operands import concrete_values, run
 from adjoint.primitives import broadcast_shapes
 from adjoint.tensor import Axis, Tensor, wrap

@@ -9,10 +9,10 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_integer, as_shape, as_tensor, as_tensors, inexact, made
+from adjoint.functions.arguments import as_axis, as_integer, as_shape, as_tensor, as_tensors, inexact
+from adjoint.functions.creation import made
 from adjoint.functions.indexing import as_key, as_places
 from adjoint.functions.manipulation import broadcast_to, moveaxis, reshape
-from adjoint.functions.reductions import as_axis
 from adjoint.operands import cast, concrete_values, deferred_check, operand, run
 from adjoint.primitives import ARRAY, index_shape
 from adjoint.tensor import Tensor

@@ -8,8 +8,8 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
+from adjoint.functions.arguments import as_integer, as_tensor, as_tensors, inexact
 from adjoint.functions.calculus import convolve, vander
-from adjoint.functions.creation import as_integer, as_tensor, as_tensors, inexact
 from adjoint.functions.elementwise import where
 from adjoint.functions.manipulation import pad, reshape
 from adjoint.operands import cast, operand, run
@@ -24,13 +24,6 @@ def _coefficients(value: Any, name: str) -> Tensor[Any]:
     if p.ndim != 1:
         raise errors.ShapeError(f"{name}: coefficients are a vector, received shape {p.shape}")
     return cast(p, dtypes.int64) if p.dtype.kind == "b" else p
-
-
-def _order(m: Any, name: str) -> int:
-    order = as_integer(m, name, "m")
-    if order < 0:
-        raise errors.ArgumentError(f"{name}: m is not negative, received {order}")
-    return order
 
 
 def polyadd(a: Any, b: Any, /) -> Any:
@@ -64,7 +57,7 @@ def polyder(p: Tensor[B], /, m: int = 1) -> Tensor[B]:
     [2.0, 5.0]
     """
     p = _coefficients(p, "polyder")
-    for _ in range(_order(m, "polyder")):
+    for _ in range(as_integer(m, "polyder", "m", 0)):
         powers = operand(np.arange(p.size - 1, 0, -1), p, "polyder")
         p = p[:-1] * cast(powers, p.dtype)
     return p
@@ -80,7 +73,7 @@ def polyint(p: Tensor[B], /, m: int = 1, *, k: float = 0) -> Tensor[B]:
     [1.0, 5.0, 0.0]
     """
     p = inexact(_coefficients(p, "polyint"), "polyint")
-    for _ in range(_order(m, "polyint")):
+    for _ in range(as_integer(m, "polyint", "m", 0)):
         powers = operand(np.arange(p.size, 0, -1), p, "polyint")
         p = pad(p / cast(powers, p.dtype), (0, 1), value=k)
     return p
@@ -117,9 +110,7 @@ def polyfit(x: Tensor[B], y: Any, deg: int, /, *, w: Any = None, rcond: float | 
     """
     name = "polyfit"
     x, y, *weights = [inexact(v, name) for v in as_tensors([x, y] if w is None else [x, y, w], name)]
-    degree = as_integer(deg, name, "deg")
-    if degree < 0:
-        raise errors.ArgumentError(f"{name}: a degree is not negative, received {degree}")
+    degree = as_integer(deg, name, "the degree", 0)
     n = x.shape[0] if x.ndim == 1 else 0
     if not n or y.ndim not in (1, 2) or y.shape[0] != n or any(v.shape != (n,) for v in weights):
         shapes = ", ".join(str(v.shape) for v in (x, y, *weights))

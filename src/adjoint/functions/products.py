@@ -12,9 +12,9 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import arange, as_tensors, integers
+from adjoint.functions.arguments import as_axis, as_tensors, integers
+from adjoint.functions.creation import arange
 from adjoint.functions.manipulation import broadcast_to, expand_dims, permute_dims, reshape, squeeze
-from adjoint.functions.reductions import as_axis
 from adjoint.functions.reductions import sum as total
 from adjoint.operands import change, foreign, operand, refuse_leaf, run, weak
 from adjoint.primitives import Shape, broadcast_shapes

@@ -9,10 +9,10 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_integer, as_tensor, as_tensors, integers, made
+from adjoint.functions.arguments import as_axes, as_axis, as_integer, as_tensor, as_tensors, integers, is_integer
+from adjoint.functions.creation import made
 from adjoint.functions.indexing import take
 from adjoint.functions.manipulation import broadcast_to, concat, flip, moveaxis, permute_dims, reshape
-from adjoint.functions.reductions import as_axes, as_axis
 from adjoint.operands import operand, run
 from adjoint.primitives import ARRAY
 from adjoint.tensor import Axis, Tensor, same
@@ -148,9 +148,7 @@ def array_split(x: Tensor[B], sections: int | Sequence[int], /, *, axis: int = 0
     place = as_axis(axis, x.ndim, "array_split")
     n = x.shape[place]
     if isinstance(sections, (int, np.integer)):
-        count = as_integer(sections, "array_split", "sections")
-        if count < 1:
-            raise errors.ArgumentError(f"array_split: expected at least one part, received {count}")
+        count = as_integer(sections, "array_split", "the number of parts", 1)
         cuts = [i * (n // count) + min(i, n % count) for i in range(count + 1)]
     else:
         cuts = [0, *integers(sections, "array_split", "the places of cuts"), n]
@@ -238,13 +236,13 @@ def _listed(places: Any, name: str) -> Any:
 
 def _few(places: Any, n: int, size: int) -> list[int] | None:
     """One or some places below a size, counted from the front; None for many, or for what must be looked at."""
-    if isinstance(places, (int, np.integer)) and not isinstance(places, bool):
+    if is_integer(places):
         places = [places]
     if isinstance(places, np.ndarray) and places.ndim == 1 and places.size <= _FEW:
         places = places.tolist()
     if not isinstance(places, (list, tuple)) or not 0 < len(places) <= _FEW:
         return None
-    if not all(isinstance(p, (int, np.integer)) and not isinstance(p, bool) and -n <= p < size for p in places):
+    if not all(is_integer(p) and -n <= p < size for p in places):
         return None
     return [int(p) + n if p < 0 else int(p) for p in places]
 

@@ -5,11 +5,19 @@ from __future__ import annotations
 import math
 from typing import Any, TypeVar
 
-import numpy as np
-
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_number, as_tensor, as_tensors, inexact, integers
+from adjoint.functions.arguments import (
+    as_axes,
+    as_axis,
+    as_flag,
+    as_integer,
+    as_number,
+    as_ordered,
+    as_tensor,
+    as_tensors,
+    inexact,
+)
 from adjoint.operands import cast, run
 from adjoint.tensor import Axis, Tensor
 
@@ -17,34 +25,6 @@ B = TypeVar("B", bound=Backend)
 
 
 _ALL = [tuple(range(ndim)) for ndim in range(65)]  # NumPy's limit is 64
-
-
-def as_axis(axis: Any, ndim: int, name: str) -> int:
-    """One axis, counted from the front. Raises AxisError where the tensor has no such axis."""
-    if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)):
-        raise errors.ArgumentTypeError(f"{name}: an axis is an integer, received {errors.shown(axis)}")
-    if not -ndim <= axis < ndim:
-        raise errors.AxisError(f"{name}: axis {axis} is out of range for a tensor of {ndim} axes")
-    return int(axis) % ndim if ndim else 0
-
-
-def as_axes(axis: Axis, ndim: int, name: str) -> tuple[int, ...]:
-    """All axes for None, else the given ones, counted from the front and in order."""
-    if axis is None:
-        return _ALL[ndim]
-    if isinstance(axis, (int, np.integer)):
-        return (as_axis(axis, ndim, name),)
-    found = [as_axis(i, ndim, name) for i in integers(axis, name, "axes")]
-    if len(set(found)) < len(found):
-        raise errors.AxisError(f"{name}: axis {tuple(axis)} names an axis twice")
-    return tuple(sorted(found))
-
-
-def as_flag(value: Any, name: str, what: str = "keepdims") -> bool:
-    """True or False. Raises ArgumentTypeError for what is neither."""
-    if value.__class__ is not bool and not isinstance(value, (int, np.bool_)):
-        raise errors.ArgumentTypeError(f"{name}: {what} is True or False, received {errors.shown(value)}")
-    return bool(value)
 
 
 def _reduce(name: str, x: Tensor[Any], axis: Axis, keepdims: bool) -> Any:
@@ -126,28 +106,21 @@ def std(x: Tensor[B], /, axis: Axis = None, *, correction: float = 0, keepdims: 
     return length / math.sqrt(count - correction) if count > correction else length * math.nan  # type: ignore[no-any-return]
 
 
-def _ordered(value: Any, name: str) -> Tensor[Any]:
-    x = as_tensor(value, name)
-    if x.dtype.kind == "c":
-        raise errors.DtypeError(f"{name}: complex numbers have no order; received {x.dtype}")
-    return x
-
-
 def max(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
     """The largest element along axes; ties share the gradient equally.
 
     Raises ShapeError for an empty axis, DtypeError for complex x.
     """
-    return _reduce("max", _ordered(x, "max"), axis, keepdims)  # type: ignore[no-any-return]
+    return _reduce("max", as_ordered(x, "max"), axis, keepdims)  # type: ignore[no-any-return]
 
 
 def min(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
     """The smallest element along axes; ties share the gradient equally. Errors as `max`."""
-    return _reduce("min", _ordered(x, "min"), axis, keepdims)  # type: ignore[no-any-return]
+    return _reduce("min", as_ordered(x, "min"), axis, keepdims)  # type: ignore[no-any-return]
 
 
 def _place(name: str, x: Any, axis: int | None, keepdims: bool) -> Any:
-    x = _ordered(x, name)
+    x = as_ordered(x, name)
     place = None if axis is None else as_axis(axis, x.ndim, name)
     return run(name, (x,), axis=place, keepdims=as_flag(keepdims, name))
 
@@ -230,8 +203,7 @@ def diff(x: Tensor[B], /, *, axis: int = -1, n: int = 1, prepend: Any = None, ap
     """
     joined = as_tensors([t for t in (prepend, x, append) if t is not None], "diff")
     place = as_axis(axis, as_tensor(x, "diff").ndim, "diff")
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
-        raise errors.ArgumentError(f"diff: n is a non-negative integer, received {errors.shown(n)}")
+    n = as_integer(n, "diff", "n", 0)
     if not joined[0].ndim:
         raise errors.AxisError("diff: a 0-d tensor has no neighbours")
     if n == 0:

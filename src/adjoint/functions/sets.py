@@ -7,7 +7,8 @@ from typing import Any, NamedTuple, TypeVar
 from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.dtypes import int64
-from adjoint.functions.creation import as_tensor, as_tensors, made
+from adjoint.functions.arguments import as_tensor, as_tensors
+from adjoint.functions.creation import made
 from adjoint.functions.indexing import nonzero
 from adjoint.functions.reductions import cumulative_sum, diff
 from adjoint.operands import run

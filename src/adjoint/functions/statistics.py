@@ -10,37 +10,28 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_number, as_tensor, as_tensors, inexact, integers, made
+from adjoint.functions.arguments import (
+    as_axes,
+    as_axis,
+    as_flag,
+    as_number,
+    as_ordered,
+    as_tensor,
+    as_tensors,
+    inexact,
+    integers,
+)
+from adjoint.functions.creation import made
 from adjoint.functions.elementwise import isnan, where
 from adjoint.functions.indexing import sort
 from adjoint.functions.manipulation import broadcast_to, concat, moveaxis, permute_dims, reshape
 from adjoint.functions.reductions import all as every
-from adjoint.functions.reductions import (
-    argmax,
-    argmin,
-    as_axes,
-    as_axis,
-    as_flag,
-    cumulative_prod,
-    cumulative_sum,
-    max,
-    mean,
-    min,
-    prod,
-    sum,
-)
+from adjoint.functions.reductions import argmax, argmin, cumulative_prod, cumulative_sum, max, mean, min, prod, sum
 from adjoint.operands import cast, operand, run, table
 from adjoint.primitives import ARRAY
 from adjoint.tensor import Axis, Tensor
 
 B = TypeVar("B", bound=Backend)
-
-
-def _real(value: Any, name: str) -> Tensor[Any]:
-    x = as_tensor(value, name)
-    if x.dtype.kind == "c":
-        raise errors.DtypeError(f"{name}: complex numbers have no order; received {x.dtype}")
-    return x
 
 
 # --- quantiles ---
@@ -113,7 +104,7 @@ def _lines(x: Tensor[Any], axes: tuple[int, ...]) -> Tensor[Any]:
 
 
 def _quantile(name: str, x: Any, q: Any, axis: Axis, method: str, keepdims: Any, weights: Any, skip: bool) -> Any:
-    x = _real(inexact(x, name), name)
+    x = as_ordered(inexact(x, name), name)
     axes, keepdims = as_axes(axis, x.ndim, name), as_flag(keepdims, name)
     if not isinstance(method, str) or method not in _METHODS:
         raise errors.ArgumentError(f"{name}: method is one of {', '.join(_METHODS)}; received {errors.shown(method)}")
@@ -350,7 +341,7 @@ def _spread(name: str, x: Any, axis: Axis, correction: Any, keepdims: Any) -> An
 
 
 def _nanextreme(name: str, x: Any, axis: Axis, keepdims: Any, pick: Callable[..., Any]) -> Any:
-    x = _real(x, name)
+    x = as_ordered(x, name)
     if x.dtype.kind != "f":
         return pick(x, axis, keepdims=keepdims)
     return run(name, (x,), axis=as_axes(axis, x.ndim, name), keepdims=as_flag(keepdims, name))
@@ -367,7 +358,7 @@ def nanmin(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Ten
 
 
 def _nanplace(name: str, x: Any, axis: int | None, keepdims: Any, pick: Callable[..., Any], beyond: float) -> Any:
-    x = _real(x, name)
+    x = as_ordered(x, name)
     if x.dtype.kind != "f":
         return pick(x, axis, keepdims=keepdims)
     missing = isnan(x)

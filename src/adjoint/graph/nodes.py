@@ -104,15 +104,11 @@ class Result(Node):
 class Leaf(Node):
     """What `require_grad()` makes: it ends the walk, and `Gradients` answers for it."""
 
-    __slots__ = ("_key", "home", "value")
+    __slots__ = ("home", "key", "value")
 
-    _key: Key
+    key: Key
     home: Any  # its Autodiff level, which may be over another leaf backend than the root's; None for the root's own
     value: Array
-
-    @property
-    def key(self) -> Key:
-        return self._key
 
     @property
     def name(self) -> str:
@@ -178,10 +174,13 @@ def leaf_of(value: Array, home: Any = None, key: Key | None = None) -> Var:
     node.shape = value.shape
     node.value = value
     node.home = home
-    node._key = key or (_process, node.number)
+    node.key = key or (_process, node.number)
     if key is not None:
         remember(node)
-    return var_of(value, node)
+    var = Var()
+    var.value = value
+    var.node = node
+    return var
 
 
 def key_of(leaf: Var) -> Key:
@@ -229,8 +228,8 @@ def claim(roots: list[Node], *, keep: bool) -> list[Node]:
         while pending:
             node = pending.pop()
             nodes.append(node)
-            for parent in node.edges():
-                if parent.walk != walk:
+            for parent in (node.first, node.second) if node.__class__ is not Joint else node.edges():
+                if parent is not None and parent.walk != walk:
                     if parent.walk == USED_UP:
                         raise used_up(parent)
                     parent.walk = walk

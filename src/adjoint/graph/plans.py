@@ -1,8 +1,4 @@
-"""Plans: what a node keeps of a primitive's call, and how it pulls back.
-
-The names of a rule's parameters say what it needs; here they become the source of an expression that
-picks just that, made once per primitive and choice of tracked operands.
-"""
+"""Plans: what a node keeps of a primitive's call, and how it pulls back."""
 
 from __future__ import annotations
 
@@ -10,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.backend import Array, Backend, Decorator, over_leaf
+from adjoint.graph.codegen import picked
 from adjoint.graph.nodes import Leaf, Node, Var, var_of
-from adjoint.graph.origins import WRITTEN
 from adjoint.graph.recipes import Recipe
-from adjoint.primitives import Primitive, Shape
+from adjoint.primitives import Primitive
 from adjoint.rules import Rule
 
 
@@ -166,49 +162,6 @@ class Above:
         if part.__class__ is tuple:
             return tuple([self._lifted(one, on, source) for one in part])
         return on.lift(part if self.recorded else part.value, source) if part.__class__ is Var else part
-
-
-def picked(primitive: Primitive, needs: Sequence[str]) -> str:
-    """The source of a tuple of what rules name."""
-    places = {name: f"[{i}]" for i, name in enumerate(primitive.operands)}
-    many = ""
-    if primitive.variadic:
-        many = primitive.operands[-1].lstrip("*")
-        places[many] = f"[{len(primitive.operands) - 1}:]"
-
-    def source(need: str) -> str:
-        operand, _, what = need.rpartition("_")
-        if need in places:
-            return "kept" + places[need]
-        if need in ("out", "outs"):
-            return "out"
-        if need in primitive.parameters:
-            return f"p[{need!r}]"
-        if operand in places and what == "shape":
-            return f"tuple([shape(a) for a in v{places[operand]}])" if operand == many else f"shape(v{places[operand]})"
-        if operand in places and what == "dtype":
-            return f"dtype(v{places[operand]})"
-        raise TypeError(f"the rule of {primitive.name} asks for {need!r}, which is no operand, result or parameter")
-
-    return "(" + "".join(source(need) + ", " for need in needs) + ")"
-
-
-def puller(rules: Sequence[Rule], counts: Sequence[int]) -> Callable[[Any, Any, Any], Any]:
-    """A function that calls each rule with its part of what was saved.
-
-    Written out as a lambda expression: `lambda B, g, s: (r0(B, g, s[0]), r1(B, g, s[1], s[2]), )`.
-    """
-    calls, start = [], 0
-    for i, count in enumerate(counts):
-        calls.append(f"r{i}(B, g{''.join(f', s[{k}]' for k in range(start, start + count))}), ")
-        start += count
-    scope = {f"r{i}": rule for i, rule in enumerate(rules)}
-    source = f"lambda B, g, s: ({''.join(calls)})"
-    return eval(compile(source, WRITTEN, "eval"), scope)  # type: ignore[no-any-return]
-
-
-def shape_of(value: Any) -> Shape:
-    return tuple(value.shape) if hasattr(value, "shape") else ()
 
 
 def absorbing(rule: Rule) -> Rule:

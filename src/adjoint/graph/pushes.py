@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint import errors
-from adjoint.graph.plans import picked, shape_of
+from adjoint.graph.codegen import picked, picker, shape_of
 from adjoint.primitives import ELEMENTWISE, Primitive
 from adjoint.rules import Bilinear, Composed, Linear, NotDifferentiable, Record, names_of
 
@@ -52,8 +52,7 @@ def or_zeros(B: Any, tangent: Any, value: Any) -> Any:
 
 
 def _picker(primitive: Primitive, needs: Sequence[str], inner: Any) -> Callable[..., Any]:
-    scope = {"shape": shape_of, "dtype": inner.dtype_of}
-    return eval(f"lambda v, kept, out, p: {picked(primitive, needs)}", scope)  # type: ignore[no-any-return]
+    return picker(picked(primitive, needs), inner)
 
 
 def _diagonal(primitive: Primitive, record: Record, inner: Any) -> Push:

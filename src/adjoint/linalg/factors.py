@@ -10,9 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_tensors
-from adjoint.functions.reductions import as_flag
-from adjoint.linalg.checks import matrices_of, square
+from adjoint.functions.arguments import as_choice, as_flag, as_tensors, matrices_of, square
 from adjoint.operands import run
 from adjoint.primitives import broadcast_shapes
 from adjoint.tensor import Tensor, wrap
@@ -89,8 +87,7 @@ def qr(x: Tensor[B], /, *, mode: str = "reduced") -> QRResult:
     [[3.0, 1.0], [4.0, 2.0]]
     """
     x = matrices_of(x, "qr")
-    if not isinstance(mode, str) or mode not in ("reduced", "complete"):
-        raise errors.ArgumentError(f"qr: mode is 'reduced' or 'complete', received {errors.shown(mode)}")
+    as_choice(mode, "qr", "mode", ("reduced", "complete"))
     return QRResult(*run("qr", (x,), complete=mode == "complete"))
 
 

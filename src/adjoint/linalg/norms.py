@@ -7,10 +7,9 @@ from typing import Any, TypeVar
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import inexact, integers
+from adjoint.functions.arguments import as_axes, as_axis, as_flag, inexact, integers, matrices_of, relative, square
 from adjoint.functions.manipulation import expand_dims, squeeze
-from adjoint.functions.reductions import as_axes, as_axis, as_flag, max, min, sum
-from adjoint.linalg.checks import matrices_of, relative, square
+from adjoint.functions.reductions import max, min, sum
 from adjoint.linalg.factors import svdvals
 from adjoint.linalg.products import inv
 from adjoint.operands import cast, run

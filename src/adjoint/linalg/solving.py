@@ -6,11 +6,10 @@ from typing import Any, NamedTuple, TypeVar
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_tensors, inexact
+from adjoint.functions.arguments import as_flag, as_tensors, inexact, matrices_of, relative, square
 from adjoint.functions.manipulation import expand_dims, squeeze
 from adjoint.functions.products import matmul
-from adjoint.functions.reductions import as_flag, sum
-from adjoint.linalg.checks import matrices_of, relative, square
+from adjoint.functions.reductions import sum
 from adjoint.linalg.factors import adjoint
 from adjoint.operands import run
 from adjoint.tensor import Tensor

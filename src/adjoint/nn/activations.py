@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 from adjoint import errors, random, special
 from adjoint.backend import Backend
-from adjoint.functions.creation import arange, as_number
+from adjoint.functions.arguments import as_axis, as_choice, as_number, as_positive, real
+from adjoint.functions.creation import arange
 from adjoint.functions.elementwise import abs as size_of
 from adjoint.functions.elementwise import log, tanh, where
 from adjoint.functions.manipulation import reshape
-from adjoint.functions.reductions import argmax, as_axis
-from adjoint.nn.arguments import real
+from adjoint.functions.reductions import argmax
 from adjoint.operands import operand, run
 from adjoint.tensor import Tensor
 
@@ -119,10 +119,8 @@ def gelu(x: Tensor[B], /, approximate: str = "none") -> Tensor[B]:
     With approximate="tanh" their equation with a hyperbolic tangent. Raises ArgumentError for other names.
     """
     x = real(x, "gelu")
-    if approximate == "none":
+    if as_choice(approximate, "gelu", "approximate", ("none", "tanh")) == "none":
         return run("gelu", (x,))  # type: ignore[no-any-return]
-    if approximate != "tanh":
-        raise errors.ArgumentError(f"gelu: approximate is 'none' or 'tanh', received {errors.shown(approximate)}")
     return x * 0.5 * (tanh((x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)) + 1)
 
 
@@ -163,9 +161,7 @@ def hardshrink(x: Tensor[B], lambd: float = 0.5) -> Tensor[B]:
 
 def softshrink(x: Tensor[B], lambd: float = 0.5) -> Tensor[B]:
     """x moved towards 0 by lambd, and 0 from -lambd to lambd. Raises ArgumentError for a negative lambd."""
-    x, bound = real(x, "softshrink"), as_number(lambd, "softshrink", "lambd")
-    if bound < 0:
-        raise errors.ArgumentError(f"softshrink: lambd is not negative, received {bound}")
+    x, bound = real(x, "softshrink"), as_positive(lambd, "softshrink", "lambd", zero=True)
     return run("softshrink", (x,), bound=bound)  # type: ignore[no-any-return]
 
 
@@ -228,9 +224,7 @@ def gumbel_softmax(x: Tensor[B], tau: float = 1.0, hard: bool = False, axis: int
     al., Categorical Reparameterization with Gumbel-Softmax (2016). `ad.random.seed` starts the sequence of the noise.
     Raises ArgumentError unless tau is positive, AxisError for an axis that is not there.
     """
-    x, tau = real(x, "gumbel_softmax"), as_number(tau, "gumbel_softmax", "tau")
-    if not tau > 0:
-        raise errors.ArgumentError(f"gumbel_softmax: tau is positive, received {tau}")
+    x, tau = real(x, "gumbel_softmax"), as_positive(tau, "gumbel_softmax", "tau")
     place = as_axis(axis, x.ndim, "gumbel_softmax")
     noise = -log(-log(random.uniform(x.shape, low=1e-30, dtype=x.dtype, device=x.device)))
     soft = special.softmax((x + noise) / tau, place)

@@ -9,14 +9,15 @@ import numpy as np
 
 from adjoint import dtypes, errors, special
 from adjoint.backend import Backend
-from adjoint.functions.creation import arange, as_integer, as_number, as_tensors, made
+from adjoint.functions.arguments import as_integer, as_number, as_tensors, real
+from adjoint.functions.creation import arange, made
 from adjoint.functions.elementwise import divide, where
 from adjoint.functions.indexing import take_along_axis
 from adjoint.functions.manipulation import broadcast_to, concat, expand_dims, moveaxis, reshape, squeeze, stack
 from adjoint.functions.placing import put_along_axis
 from adjoint.nn.activations import logsigmoid
-from adjoint.nn.arguments import real, reduced
 from adjoint.nn.losses import above, both
+from adjoint.nn.reduction import reduced
 from adjoint.operands import cast, concrete_values, deferred_check, operand, run
 from adjoint.tensor import Tensor
 

@@ -6,9 +6,8 @@ from typing import Any, TypeVar
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_tensors, inexact
+from adjoint.functions.arguments import Sizes, as_tensors, inexact, positive, sizes
 from adjoint.functions.manipulation import expand_dims, pad, reshape, squeeze
-from adjoint.nn.arguments import Sizes, positive, sizes
 from adjoint.operands import cast, operand, run
 from adjoint.primitives import conv_shape
 from adjoint.tensor import Tensor

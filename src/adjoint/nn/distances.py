@@ -9,12 +9,11 @@ import numpy as np
 
 from adjoint import errors, linalg
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_number, as_tensors
+from adjoint.functions.arguments import as_axis, as_number, as_positive, as_tensors, real
 from adjoint.functions.elementwise import divide, minimum, sqrt, where
 from adjoint.functions.products import vecdot
-from adjoint.functions.reductions import as_axis
-from adjoint.nn.arguments import real, reduced
 from adjoint.nn.losses import above, both
+from adjoint.nn.reduction import reduced
 from adjoint.operands import operand
 from adjoint.primitives import broadcast_shapes
 from adjoint.tensor import Tensor
@@ -85,11 +84,9 @@ def pdist(x: Tensor[B], p: float = 2.0) -> Tensor[B]:
     >>> ad.nn.pdist(ad.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]])).tolist()
     [5.0, 1.0, 4.242640495300293]
     """
-    x, p = real(x, "pdist"), as_number(p, "pdist", "p")
+    x, p = real(x, "pdist"), as_positive(p, "pdist", "p", zero=True)
     if x.ndim != 2:
         raise errors.ShapeError(f"pdist: expected (n, features), received {x.shape}")
-    if not p >= 0:
-        raise errors.ArgumentError(f"pdist: p is not negative, received {p}")
     first, second = np.triu_indices(x.shape[0], 1)
     return linalg.vector_norm(x[first] - x[second], axis=-1, ord=p)
 

@@ -11,12 +11,12 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import arange, as_number, as_tensors, asarray, integers
+from adjoint.functions.arguments import Sizes, as_choice, as_number, as_tensors, integers, real, sizes
+from adjoint.functions.creation import arange, asarray
 from adjoint.functions.elementwise import clip, floor, isfinite, where
 from adjoint.functions.elementwise import round as nearest_integer
 from adjoint.functions.manipulation import moveaxis, permute_dims, reshape
 from adjoint.functions.manipulation import pad as padded_by_constant
-from adjoint.nn.arguments import Sizes, real, sizes
 from adjoint.nn.pooling import adaptive_average
 from adjoint.operands import run
 from adjoint.primitives import conv_size
@@ -55,10 +55,7 @@ def pad(x: Tensor[B], widths: Sequence[int], mode: str = "constant", value: comp
     (x,) = as_tensors([x], "pad")
     if len(given) % 2 or len(given) > 2 * x.ndim:
         raise errors.ArgumentError(f"pad: widths are pairs for the last of {x.ndim} axes, received {given}")
-    if mode not in ("constant", "reflect", "replicate", "circular"):
-        raise errors.ArgumentError(
-            f"pad: mode is 'constant', 'reflect', 'replicate' or 'circular', received {errors.shown(mode)}"
-        )
+    as_choice(mode, "pad", "mode", ("constant", "reflect", "replicate", "circular"))
     for i in range(len(given) // 2):
         axis, (before, after) = x.ndim - 1 - i, given[2 * i : 2 * i + 2]
         n = x.shape[axis]
@@ -438,10 +435,7 @@ def grid_sample(
         )
     if mode not in ("bilinear", "nearest", "bicubic") or (mode == "bicubic" and axes == 3):
         raise errors.ArgumentError(f"{name}: mode is 'bilinear', 'nearest' or for images 'bicubic', received {mode!r}")
-    if padding_mode not in ("zeros", "border", "reflection"):
-        raise errors.ArgumentError(
-            f"{name}: padding_mode is 'zeros', 'border' or 'reflection', received {errors.shown(padding_mode)}"
-        )
+    as_choice(padding_mode, name, "padding_mode", ("zeros", "border", "reflection"))
     if min(x.shape[2:]) < 1:
         raise errors.ShapeError(f"{name}: x of shape {x.shape} has no elements to sample")
     at = []

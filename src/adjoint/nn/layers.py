@@ -9,12 +9,12 @@ import numpy as np
 
 from adjoint import errors, linalg
 from adjoint.backend import Backend
-from adjoint.functions.creation import arange, as_integer, as_number, as_tensor, as_tensors, full
+from adjoint.functions.arguments import as_choice, as_integer, as_number, as_tensor, as_tensors, images, real
+from adjoint.functions.creation import arange, full
 from adjoint.functions.elementwise import where
 from adjoint.functions.manipulation import expand_dims
 from adjoint.functions.placing import segment_max, segment_mean, segment_sum
 from adjoint.functions.products import matmul
-from adjoint.nn.arguments import images, real
 from adjoint.operands import concrete_values, deferred_check, operand
 from adjoint.random import bernoulli
 from adjoint.tensor import Tensor
@@ -229,8 +229,7 @@ def embedding_bag(
     """
     name = "embedding_bag"
     weight, places = _table(name, indices, weight)
-    if mode not in ("sum", "mean", "max"):
-        raise errors.ArgumentError(f"{name}: mode is 'sum', 'mean' or 'max', received {errors.shown(mode)}")
+    as_choice(mode, name, "mode", ("sum", "mean", "max"))
     bags, count = _bags(places, offsets, include_last_offset, name)
     line = places.reshape((places.size,))
     rows = weight[line]

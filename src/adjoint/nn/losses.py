@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, TypeVar
+
+import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_number, as_tensors
+from adjoint.functions.arguments import as_number, as_positive, as_tensors, real
 from adjoint.functions.elementwise import abs as size_of
 from adjoint.functions.elementwise import divide, exp, log, square, where
-from adjoint.nn.arguments import real, reduced
+from adjoint.nn.reduction import reduced
 from adjoint.operands import deferred_check, operand, run
 from adjoint.primitives import broadcast_shapes
 from adjoint.tensor import Tensor
@@ -75,9 +78,7 @@ def huber_loss(
     Raises ShapeError unless shapes are equal, ArgumentError unless delta is positive.
     """
     x, target = both(x, target, "huber_loss")
-    delta = as_number(delta, "huber_loss", "delta")
-    if not delta > 0:
-        raise errors.ArgumentError(f"huber_loss: delta is positive, received {delta}")
+    delta = as_positive(delta, "huber_loss", "delta")
     losses = run("huber", (x - target,), delta=delta)
     if weight is not None:
         losses = losses * _of_shape(weight, losses, "huber_loss")
@@ -90,9 +91,7 @@ def smooth_l1_loss(x: Tensor[B], target: Any, *, reduction: str = "mean", beta: 
     Raises ShapeError unless shapes are equal, ArgumentError for a negative beta.
     """
     x, target = both(x, target, "smooth_l1_loss")
-    beta = as_number(beta, "smooth_l1_loss", "beta")
-    if beta < 0:
-        raise errors.ArgumentError(f"smooth_l1_loss: beta is not negative, received {beta}")
+    beta = as_positive(beta, "smooth_l1_loss", "beta", zero=True)
     difference = x - target
     if beta == 1:
         losses = run("huber", (difference,), delta=1.0)
@@ -178,9 +177,7 @@ def gaussian_nll_loss(
     """
     name = "gaussian_nll_loss"
     x, target = both(x, target, name)
-    eps = as_number(eps, name, "eps")
-    if not eps > 0:
-        raise errors.ArgumentError(f"{name}: eps is positive, received {eps}")
+    eps = as_positive(eps, name, "eps")
     given = var if isinstance(var, (int, float)) else real(operand(var, x, name), name)
     shape = given.shape if isinstance(given, Tensor) else ()
     try:
@@ -189,8 +186,9 @@ def gaussian_nll_loss(
         fits = False
     if not fits:
         raise errors.ShapeError(f"{name}: a variance of shape {shape} does not broadcast to x of shape {x.shape}")
-    shown = errors.shown(var)
-    wrong = lambda _: errors.ArgumentError(f"{name}: a variance is not negative, received {shown}")
+    wrong: Callable[[Any], Exception] = lambda values: errors.ArgumentError(
+        f"{name}: a variance is not negative, received {np.min(values)}"
+    )
     if isinstance(given, Tensor):
         given = deferred_check(given, lambda values: ~(values < 0), wrong)
     elif given < 0:

@@ -9,10 +9,10 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_number, integers, ones, zeros
+from adjoint.functions.arguments import as_number, integers, positive, real
+from adjoint.functions.creation import ones, zeros
 from adjoint.functions.elementwise import sqrt
 from adjoint.functions.manipulation import moveaxis, reshape
-from adjoint.nn.arguments import positive, real
 from adjoint.operands import cast, operand, run
 from adjoint.tensor import Tensor
 

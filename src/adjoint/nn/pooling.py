@@ -10,13 +10,13 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.creation import as_number, asarray, made
+from adjoint.functions.arguments import Sizes, as_number, as_positive, images, sizes
+from adjoint.functions.creation import asarray, made
 from adjoint.functions.elementwise import sqrt, where
 from adjoint.functions.indexing import take_along_axis
 from adjoint.functions.manipulation import reshape
 from adjoint.functions.placing import put_along_axis
 from adjoint.functions.reductions import argmax
-from adjoint.nn.arguments import Sizes, images, sizes
 from adjoint.operands import cast, deferred_check, operand, run
 from adjoint.primitives import Shape, window_shape
 from adjoint.tensor import Tensor
@@ -468,9 +468,9 @@ def _constant(counts: Any, like: Tensor[Any]) -> Any:
 
 
 def _lp_pool(name: str, axes: int, x: Any, norm_type: Any, kernel: Any, stride: Any, ceil_mode: bool) -> Tensor[Any]:
-    x, p = images(name, axes, x), as_number(norm_type, name, "norm_type")
-    if not p > 0 or math.isinf(p):
-        raise errors.ArgumentError(f"{name}: norm_type is a positive number, received {errors.shown(norm_type)}")
+    x, p = images(name, axes, x), as_positive(norm_type, name, "norm_type")
+    if math.isinf(p):
+        raise errors.ArgumentError(f"{name}: norm_type is finite, received {p}; the largest are in max_pool")
     how = _windows(name, axes, x, kernel, stride, 0, 1, ceil_mode)
     total: Tensor[Any] = run("window_sum", (cast(x, dtypes.summing(x.dtype)) ** p,), **how)
     counts = _element_counts(x.shape, total.shape, how, None)

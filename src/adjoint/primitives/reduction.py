@@ -74,5 +74,13 @@ declare(
     shape=lambda g, x, labels, **_: x,
     dtype=same_dtype,
 )
+declare(
+    "labelled_mean_pullback",
+    REDUCTION,
+    "g labels",
+    "axis ignore",
+    shape=lambda g, labels, **_: labels,
+    dtype=same_dtype,
+)
 declare("labelled_mean", REDUCTION, "x labels", "axis ignore", shape=_labelled_mean_shape, dtype=same_dtype)
 declare("softmax_cross_entropy_pullback", REDUCTION, "g x labels", shape=lambda g, x, labels: x, dtype=same_dtype)

@@ -139,13 +139,16 @@ class Primitive:
         """Whether the last operand stands for any number of arrays."""
         return bool(self.operands) and self.operands[-1].startswith("*")
 
-    def promoted(self, dtype: DType) -> DType:
-        """The dtype that operands which meet in this one are converted to; raises DtypeError for what is refused."""
+    def promoted(self, dtype: DType, function: str | None = None) -> DType:
+        """The dtype that operands which meet in this one are converted to.
+
+        Raises DtypeError for what is refused, by the name of the function if that is another one.
+        """
         if self.promotes is not None:
             dtype = self.promotes(dtype)
         if dtype.kind not in self.accepts.kinds:
             raise errors.DtypeError(
-                f"{self.name}: expected {self.accepts.words}, received {dtype}; {self.accepts.advice}"
+                f"{function or self.name}: expected {self.accepts.words}, received {dtype}; {self.accepts.advice}"
             )
         return dtype
 

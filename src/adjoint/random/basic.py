@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -11,7 +11,8 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.dtypes import DType
-from adjoint.functions.creation import Default, _place, as_shape
+from adjoint.functions.arguments import as_parameter, as_shape, is_integer
+from adjoint.functions.creation import Default, _place
 from adjoint.functions.indexing import take
 from adjoint.operands import deferred_check
 from adjoint.random.parameters import place_of
@@ -21,7 +22,6 @@ __all__ = ["bernoulli", "integers", "normal", "permutation", "seed", "uniform"]
 
 D = TypeVar("D", bound=Backend)
 ShapeLike = int | Sequence[int]
-_NUMBER = (int, float, np.integer, np.floating)
 
 
 def seed(n: int, device: Backend | str | None = None) -> None:
@@ -64,7 +64,7 @@ def uniform(
     `low` and `high` are numbers or tensors that broadcast with the shape. The numbers are low + (high - low) * u with
     u in [0, 1), which as in NumPy may round to `high`; u itself is never 1. Raises ArgumentTypeError for other bounds.
     """
-    low, high = _parameter(low, "uniform", "low"), _parameter(high, "uniform", "high")
+    low, high = as_parameter(low, "uniform", "low"), as_parameter(high, "uniform", "high")
     place = place_of(device, low, high)
     how = {"shape": as_shape(shape, "uniform"), "dtype": _floating(dtype, "uniform")}
     draw = place.random_uniform(key=place.next_key(), **how)
@@ -92,7 +92,7 @@ def normal(
     `mean` and `std` may be tensors, and gradients flow to them (reparameterisation). Raises ArgumentError
     for a negative `std`.
     """
-    mean, std = _parameter(mean, "normal", "mean"), _parameter(std, "normal", "std")
+    mean, std = as_parameter(mean, "normal", "mean"), as_parameter(std, "normal", "std")
     std = _within(std, 0, math.inf, "normal: the standard deviation must not be negative")
     place = place_of(device, mean, std)
     how = {"shape": as_shape(shape, "normal"), "dtype": _floating(dtype, "normal")}
@@ -103,19 +103,12 @@ def normal(
     return unit * std + mean  # type: ignore[no-any-return]
 
 
-def _parameter(value: Any, name: str, what: str) -> Any:
-    """What a distribution is given: a number, a tensor, or an array."""
-    if isinstance(value, (list, tuple)):
-        return dtypes.values_of(value, None, name)
-    if not isinstance(value, (*_NUMBER, np.ndarray, Tensor)):
-        raise errors.ArgumentTypeError(f"{name}: {what} is a number or a tensor, received {errors.shown(value)}")
-    return value
-
-
 def _within(value: Any, low: float, high: float, message: str) -> Any:
     """The value. Raises ArgumentError for numbers out of a range, and for nan."""
-    test = lambda values: (values >= low) & (values <= high)
-    wrong = lambda values: errors.ArgumentError(f"{message}, received {values[~test(values)].flat[0]}")
+    test: Callable[[Any], Any] = lambda values: (values >= low) & (values <= high)
+    wrong: Callable[[Any], Exception] = lambda values: errors.ArgumentError(
+        f"{message}, received {values[~test(values)].flat[0]}"
+    )
     if isinstance(value, Tensor):
         return deferred_check(value, test, wrong)
     if not np.all(test(np.asarray(value))):
@@ -140,7 +133,7 @@ def bernoulli(p: Any = 0.5, shape: ShapeLike | None = None, *, device: Any = Non
 
     Raises ArgumentError for numbers outside [0, 1].
     """
-    p = _parameter(p, "bernoulli", "p")
+    p = as_parameter(p, "bernoulli", "p")
     p = _within(p, 0, 1, "bernoulli: a probability is between 0 and 1")
     if isinstance(p, Tensor):
         device = p.device if device is None else device
@@ -202,7 +195,7 @@ def permutation(x: Any, *, device: Any = None) -> Tensor[Any]:
         if not x.ndim:
             raise errors.ShapeError("permutation: a 0-d tensor has no slices; pass an int for integers below it")
         return take(x, permutation(x.shape[0], device=x.device), axis=0)
-    if isinstance(x, bool) or not isinstance(x, (int, np.integer)):
+    if not is_integer(x):
         raise errors.ArgumentTypeError(
             f"permutation: expected a tensor or an int, received {errors.shown(x)}; see ad.tensor"
         )

@@ -11,7 +11,8 @@ from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.devices import active_level
 from adjoint.dtypes import DType
-from adjoint.functions.creation import _place, as_shape
+from adjoint.functions.arguments import as_parameter, as_shape
+from adjoint.functions.creation import _place
 from adjoint.functions.elementwise import maximum
 from adjoint.operands import cast, deferred_check, explain, lifted, meet
 from adjoint.primitives import Shape, broadcast_shapes
@@ -55,7 +56,7 @@ class Draw:
     ) -> None:
         self.name = name
         self.place = place_of(device, *values)
-        given = [_numbers(v, name, what) for v, what in zip(values, tests, strict=True)]
+        given = [as_parameter(v, name, what) for v, what in zip(values, tests, strict=True)]
         self.precise = self.place.leaf.widest(dtypes.float64)
         self.dtype = self.precise if precise else _floating(dtype, given, name)
         parameters = [
@@ -112,14 +113,6 @@ def fits(shape: Shape, whole: Shape) -> bool:
         return broadcast_shapes(shape, whole) == whole
     except errors.ShapeError:
         return False
-
-
-def _numbers(value: Any, name: str, what: str) -> Any:
-    if isinstance(value, (list, tuple)):
-        return dtypes.values_of(value, None, name)
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating, np.ndarray, Tensor)):
-        raise errors.ArgumentTypeError(f"{name}: {what} is a number or a tensor, received {errors.shown(value)}")
-    return value
 
 
 def _floating(dtype: Any, values: Sequence[Any], name: str) -> DType:

@@ -60,14 +60,14 @@ def _shifted(parameters: dict[str, Any]) -> dict[str, Any]:
 def along_axes(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
     """What works along given axes, and needs all its operands with the axis of examples."""
     arrays = values if all(flags) else all_with_axis(B, values, flags)
-    return getattr(B, primitive.name)(*arrays, **_shifted(parameters))
+    return B[primitive](*arrays, **_shifted(parameters))
 
 
 def in_stacks(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
     """Linear algebra: whatever stands before the matrices is a stack already."""
     rank = max(rank_of(v, batched) - 2 for v, batched in zip(values, flags, strict=True))
     arrays = [aligned(B, v, batched, rank, 2) for v, batched in zip(values, flags, strict=True)]
-    return getattr(B, primitive.name)(*arrays, **parameters)
+    return B[primitive](*arrays, **parameters)
 
 
 def each_alone(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:

@@ -115,7 +115,7 @@ def assign_batched(
     if hasattr(value, "shape"):
         value = aligned(B, with_axis(B, value, flags[1], size), True, len(target))
         value = _reordered(B, value, tuple(sorted(range(len(order)), key=order.__getitem__)))
-    return getattr(B, primitive.name)(x, value, *arrays, key=key)
+    return B[primitive](x, value, *arrays, key=key)
 
 
 def _batched_key(

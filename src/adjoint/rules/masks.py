@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from adjoint.rules.records import Composed, NotDifferentiable, Record
+from adjoint.rules.sparsity import by_definition
 
 
 def _replace_where_equal(B: Any, y: Any, x: Any, *, target: float, value: float) -> Any:
@@ -96,7 +97,7 @@ def _labelled_mean(B: Any, x: Any, labels: Any, *, axis: tuple[int, ...], ignore
     return B.squeeze(B.divide(total, _count(B, labels, axis, ignore, B.dtype_of(x))), axis=axis)
 
 
-def _labelled_mean_pullback(B: Any, g: Any, labels: Any, axis: tuple[int, ...], ignore: int) -> Any:
+def _labelled_mean_pullback(B: Any, g: Any, labels: Any, *, axis: tuple[int, ...], ignore: int) -> Any:
     share = B.divide(B.expand_dims(g, axis=axis), _count(B, labels, axis, ignore, B.dtype_of(g)))
     whole = B.broadcast_to(share, shape=tuple(labels.shape))
     return B.replace_where_equal(whole, labels, target=ignore, value=0.0)
@@ -119,9 +120,15 @@ RECORDS: dict[str, Record] = {
     "labelled_cross_entropy": Composed(
         _labelled_cross_entropy,
         x=lambda B, g, x, labels, ignore: B.labelled_cross_entropy_pullback(g, x, labels, ignore=ignore),
+        sparsity=by_definition,
     ),
-    "labelled_cross_entropy_pullback": Composed(_labelled_cross_entropy_pullback),
-    "labelled_mean": Composed(_labelled_mean, x=_labelled_mean_pullback),
+    "labelled_cross_entropy_pullback": Composed(_labelled_cross_entropy_pullback, sparsity=by_definition),
+    "labelled_mean": Composed(
+        _labelled_mean,
+        x=lambda B, g, labels, axis, ignore: B.labelled_mean_pullback(g, labels, axis=axis, ignore=ignore),
+        sparsity=by_definition,
+    ),
+    "labelled_mean_pullback": Composed(_labelled_mean_pullback, sparsity=by_definition),
     "isin": NotDifferentiable(_isin, batching=_isin_batched),
     "from_front": NotDifferentiable(_from_front),
     "one_hot": NotDifferentiable(_one_hot),

@@ -236,7 +236,7 @@ def _argument_batched(
         return along_axes(B, primitive, values, flags, parameters)
     shape = tuple(x.shape)
     flat = B.reshape(x, shape=(shape[0], math.prod(shape[1:])))
-    out = getattr(B, primitive.name)(flat, axis=1, keepdims=False)
+    out = B[primitive](flat, axis=1, keepdims=False)
     return B.reshape(out, shape=(shape[0], *[1] * (len(shape) - 1))) if parameters["keepdims"] else out
 
 

@@ -168,7 +168,7 @@ def moved(call: Call) -> Pattern:
             start += numbers.size
         arguments.append(inner.from_numpy(numbers, copy=True))
     parameters = {**call.parameters, "value": 0} if "value" in call.parameters else call.parameters
-    sources = inner.concrete_values(getattr(inner, call.primitive.name)(*arguments, **parameters))
+    sources = inner.concrete_values(inner[call.primitive](*arguments, **parameters))
     stacked = sparse.vstack(parts, format="csr") if len(parts) > 1 else parts[0]
     return picked_rows(stacked, sources - 1, call.shape)
 

@@ -15,12 +15,17 @@ from typing import Any
 
 
 def leibniz(
-    B: Any, product: Callable[[Any, Any], Any], x: Sequence[Any], y: Sequence[Any], k: int, orders: range
+    B: Any,
+    product: Callable[[Any, Any], Any],
+    x: Callable[[int], Any],
+    y: Callable[[int], Any],
+    k: int,
+    orders: range,
 ) -> Any:
-    """The sum over `orders` m of (k over m) product(x_(k-m), y_m); None if it is zero."""
+    """The sum over `orders` m of (k over m) product(x(k - m), y(m)), of coefficients by order; None if it is zero."""
     total = None
     for m in orders:
-        left, right = x[k - m], y[m]
+        left, right = x(k - m), y(m)
         if left is not None and right is not None:
             part = product(left, right)
             if m not in (0, k):
@@ -39,7 +44,7 @@ def quotient(
 ) -> Any:
     """From product(divisor, out) = dividend, by Leibniz, the highest coefficient of `out`."""
     k = len(out)
-    known = leibniz(B, product, divisor, out, k, range(k))
+    known = leibniz(B, product, divisor.__getitem__, out.__getitem__, k, range(k))
     rest = dividend[k]
     if known is not None:
         rest = B.negative(known) if rest is None else B.subtract(rest, known)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors
-from adjoint.functions.creation import as_number
+from adjoint.functions.arguments import as_choice, as_number, check_callable
 from adjoint.operands import cast
 from adjoint.scipy.limits import check_inside, vector_bounds, vector_constraints, vector_limits
 from adjoint.scipy.spaces import (
@@ -24,7 +24,7 @@ from adjoint.scipy.spaces import (
     optimizers,
     values_of,
 )
-from adjoint.transforms.calls import Function, check_callable
+from adjoint.transforms.calls import Function
 from adjoint.transforms.forward import linearize
 from adjoint.transforms.jacobians import hessian, jacobian
 from adjoint.transforms.reverse import _value_and_grad, vjp
@@ -262,10 +262,7 @@ def _products(space: Space, flat: Function, x: Vector) -> Any:
 
 
 def check_solver(name: str, method: Any, known: tuple[str, ...], bounds: Any = None) -> None:
-    if method not in known:
-        raise errors.ArgumentError(
-            f"{name}: method is one of {', '.join(map(repr, known))}, received {errors.shown(method)}"
-        )
+    as_choice(method, name, "method", known)
     if method == "lm" and bounds is not None:
         raise errors.ArgumentError(f"{name}: the method 'lm' has no bounds; take 'trf' or 'dogbox'")
 

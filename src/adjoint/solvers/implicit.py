@@ -16,6 +16,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
+from adjoint.functions.arguments import as_integer, as_positive
 from adjoint.functions.elementwise import abs, isfinite, where
 from adjoint.functions.manipulation import stack
 from adjoint.functions.products import vecdot
@@ -168,10 +169,8 @@ class _Problem:
         eps = float(np.finfo(self.state.dtype).eps)
         if tol is None:
             tol = eps**0.75
-        if not isinstance(tol, (int, float, np.integer, np.floating)) or not tol > 0:
-            raise errors.ArgumentError(f"{name}: tol is a positive number, received {errors.shown(tol)}")
-        if not isinstance(maxiter, (int, np.integer)) or isinstance(maxiter, bool) or maxiter < 1:
-            raise errors.ArgumentError(f"{name}: maxiter is a positive integer, received {errors.shown(maxiter)}")
+        as_positive(tol, name, "tol")
+        as_integer(maxiter, name, "maxiter", 1)
         if solver is not None and not callable(solver):
             raise errors.ArgumentTypeError(
                 f"{name}: solver is a function (g, x0) -> x, received {errors.shown(solver)}"

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import dtypes, errors
+from adjoint.functions.arguments import as_choice, as_positive
 from adjoint.functions.manipulation import concat, stack
 from adjoint.functions.products import vecdot
 from adjoint.operands import cast, concrete_values, lifted, meet, run
@@ -126,13 +127,12 @@ def odeint(
     >>> ad.jacobian(decay)(0.5).round(6)
     array([ 0.      , -0.606531, -0.735759])
     """
-    if gradient not in ("direct", "adjoint"):
-        raise errors.ArgumentError(f"odeint: gradient is 'direct' or 'adjoint', received {errors.shown(gradient)}")
+    as_choice(gradient, "odeint", "gradient", ("direct", "adjoint"))
     control = Control(
-        _positive(rtol, "rtol", zero=True),
-        _positive(atol, "atol", zero=True),
-        _positive(mxstep, "mxstep"),
-        _positive(hmax, "hmax"),
+        float(as_positive(rtol, "odeint", "rtol", zero=True)),
+        float(as_positive(atol, "odeint", "atol", zero=True)),
+        float(as_positive(mxstep, "odeint", "mxstep")),
+        float(as_positive(hmax, "odeint", "hmax")),
     )
     if not control.rtol and not control.atol:
         raise errors.ArgumentError("odeint: rtol and atol are both zero, which no step can reach")
@@ -169,14 +169,6 @@ class Control:
     mxstep: float
     hmax: float
     parts: tuple[int, ...] | None = None
-
-
-def _positive(value: Any, name: str, *, zero: bool = False) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise errors.ArgumentTypeError(f"odeint: {name} is a number, received {errors.shown(value)}")
-    if not value > 0 and not (zero and value == 0):
-        raise errors.ArgumentError(f"odeint: {name} is positive, received {errors.shown(value)}")
-    return float(value)
 
 
 def _values(x: Vector) -> np.ndarray[Any, Any]:

@@ -13,9 +13,10 @@ from adjoint import tree as trees
 from adjoint.backend import Backend
 from adjoint.decorators.dependence import Dependence
 from adjoint.devices import active_level, default_device
+from adjoint.functions.arguments import check_callable
 from adjoint.operands import cast, lifted, meet, run
 from adjoint.tensor import Tensor, same, wrap
-from adjoint.transforms.calls import Function, array_of, base_of, check_callable, is_numeric, kind_of, to_numpy
+from adjoint.transforms.calls import Function, array_of, base_of, is_numeric, kind_of, to_numpy
 from adjoint.transforms.closures import closed_over, substituted
 from adjoint.transforms.levels import Rules, Tensors, apply
 

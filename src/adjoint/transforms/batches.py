@@ -13,7 +13,7 @@ from adjoint import tree as trees
 from adjoint.backend import Array
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.devices import active, active_level
-from adjoint.functions.creation import as_integer
+from adjoint.functions.arguments import as_choice, as_integer
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.calls import (
     Function,
@@ -67,11 +67,8 @@ def vmap(
     """
 
     if axis_size is not None:
-        axis_size = as_integer(axis_size, "vmap", "axis_size")
-        if axis_size < 0:
-            raise errors.ArgumentError(f"vmap: axis_size is a number of examples, received {axis_size}")
-    if randomness not in ("error", "split", "shared"):
-        raise errors.ArgumentError(f"vmap: randomness is 'error', 'split' or 'shared', received {randomness!r}")
+        axis_size = as_integer(axis_size, "vmap", "axis_size", 0)
+    as_choice(randomness, "vmap", "randomness", ("error", "split", "shared"))
 
     @named("vmap", f)
     def run(*args: Any, **kwargs: Any) -> Any:

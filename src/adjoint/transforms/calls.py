@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,11 +21,13 @@ from adjoint.backend import Array, Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
 from adjoint.devices import active_level, chosen_device, default_device, observed_leaf
+from adjoint.functions.arguments import check_callable
 from adjoint.operands import grounded, lifted
 from adjoint.tensor import Tensor, refuse_ended, wrap
 from adjoint.transforms.libraries import of_any_library
 
 Function = Callable[..., Any]
+_FLOATING = {d: d for d in (dtypes.float16, dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)}
 Argnums = int | str | Sequence[int | str]
 
 
@@ -47,6 +50,11 @@ def base_of(values: Sequence[Any], name: str) -> Backend:
 
     For NumPy arrays alone, outside of other transforms, the leaf of the default device and what observes it.
     """
+    return _highest(values, name) or observed_leaf(default_device())
+
+
+def _highest(values: Sequence[Any], name: str) -> Backend | None:
+    """The highest backend of the arguments and the active level; None for NumPy arrays outside of other transforms."""
     top = active_level()
     for x in values:
         if not isinstance(x, Tensor):
@@ -57,7 +65,7 @@ def base_of(values: Sequence[Any], name: str) -> Backend:
             top = device
         elif grounded(x._array, device, top) is None:
             raise errors.DeviceError(f"{name}: arguments on {top} and {device} do not meet; move one with to_device")
-    return observed_leaf(default_device()) if top is None else top
+    return top
 
 
 def reverse_level(base: Backend) -> Autodiff[Any]:
@@ -66,9 +74,12 @@ def reverse_level(base: Backend) -> Autodiff[Any]:
     Its options are those of the nearest Autodiff in the chain of the base, or else of the default
     device. A policy of `checkpoint` is for the function that was given it alone.
     """
-    for level in (*base.chain(), *chosen_device().chain()):
-        if isinstance(level, Autodiff):
-            return Autodiff.fresh(base, "balanced" if level.checkpointing == "balanced" else None, level.strong_zero)
+    for level in (base, chosen_device()):
+        while isinstance(level, Decorator):
+            if isinstance(level, Autodiff):
+                policy = "balanced" if level.checkpointing == "balanced" else None
+                return Autodiff.fresh(base, policy, level.strong_zero)
+            level = level.inner
     return Autodiff.fresh(base, None, False)
 
 
@@ -104,18 +115,24 @@ class Arguments:
         keep: bool = False,
         beside: Sequence[Any] = (),
     ) -> None:
-        check_callable(name, f)
+        if not callable(f):
+            check_callable(name, f)
         self.name = name
         self.args, self.kwargs = args, kwargs
         self.single = isinstance(argnums, (int, str, np.integer))
         self.keys = _keys(name, f, argnums, args, kwargs)
-        chosen = [args[key] if isinstance(key, int) else kwargs[key] for key in self.keys]
+        self.all = not kwargs and len(self.keys) == len(args) and self.keys == sorted(self.keys)
+        chosen = list(args) if self.all else [args[k] if isinstance(k, int) else kwargs[k] for k in self.keys]
         self.leaves, self.structure = trees.flatten(chosen)
         others = self.leaves if len(self.keys) == len(args) + len(kwargs) else trees.flatten((args, kwargs))[0]
         others = [*others, *beside]
-        self.base = base_of(others, name)
-        self.as_numpy = active_level() is None and not any([isinstance(x, Tensor) for x in others])
-        self.arrays = [self._array(i, x, keep) for i, x in enumerate(self.leaves)]
+        highest = _highest(others, name)
+        self.as_numpy = highest is None
+        self.base = highest or observed_leaf(default_device())
+        self.arrays = []
+        for i, x in enumerate(self.leaves):
+            plain = x.__class__ is np.ndarray and _FLOATING.get(x.dtype) is x.dtype
+            self.arrays.append(self.base.from_numpy(x, copy=keep) if plain else self._array(i, x, keep))
 
     def path(self, i: int) -> str:
         """How the i-th selected leaf is written: `argument 0['w']`."""
@@ -157,9 +174,9 @@ class Arguments:
 
     def run(self, f: Function, level: Backend, arrays: Sequence[Array]) -> Any:
         """f of the arguments, with these arrays of a level in the place of the selected leaves."""
-        chosen = trees.unflatten(self.structure, [wrap(array, level) for array in arrays])
+        chosen = trees.unflatten(self.structure, list(map(wrap, arrays, itertools.repeat(level))))
         keys, base = self.keys, self.base
-        if not self.kwargs and len(keys) == len(self.args) and keys == sorted(keys):
+        if self.all:
             return f(*chosen)
         args = [None if i in keys else constants(x, base) for i, x in enumerate(self.args)]
         kwargs = {name: None if name in keys else constants(x, base) for name, x in self.kwargs.items()}
@@ -197,7 +214,7 @@ class Arguments:
 
     def answer(self, arrays: Sequence[Array]) -> Any:
         """Results per selected leaf in the structure of the arguments."""
-        return self.structured([self.result(array) for array in arrays])
+        return self.structured(list(map(self.result, arrays)))
 
     def structured(self, results: Sequence[Any]) -> Any:
         """What there is per selected leaf, in the structure of the arguments."""
@@ -336,11 +353,6 @@ def outcome(name: str, out: Any, has_aux: bool) -> tuple[Any, Any]:
 
 def zeros_like(base: Any, array: Array) -> Array:
     return base.full(shape=tuple(array.shape), value=0, dtype=base.dtype_of(array))
-
-
-def check_callable(transform: str, f: Any) -> None:
-    if not callable(f):
-        raise errors.ArgumentTypeError(f"{transform}: expected a function, received {errors.shown(f)}")
 
 
 def named(transform: str, f: Function) -> Callable[[Function], Function]:

@@ -10,13 +10,12 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import active_level, running_on
+from adjoint.functions.arguments import is_integer
 from adjoint.graph.recipes import MATMULS, NOTHING, Budget, Policy
 from adjoint.operands import lifted, meet
 from adjoint.tensor import Tensor, refuse_ended, wrap
@@ -94,7 +93,7 @@ def _policy(policy: Any) -> Any:
     """A maker of the policy that a user means; None keeps everything."""
     if isinstance(policy, str) and policy in _BY_NAME:
         return lambda: _BY_NAME[policy]
-    if isinstance(policy, (int, np.integer)) and not isinstance(policy, bool) and policy >= 0:
+    if is_integer(policy) and policy >= 0:
         return lambda: Budget(int(policy))  # each call has the budget anew
     if isinstance(policy, (list, tuple, set, frozenset)) and all(isinstance(name, str) for name in policy):
         keeping = _keeping(tuple(sorted(policy)))

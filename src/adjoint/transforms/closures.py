@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from adjoint import errors
+from adjoint.functions.arguments import check_callable
 from adjoint.tensor import Tensor
 from adjoint.transforms.calls import Function
 
@@ -31,8 +32,7 @@ def closure_convert(f: Function, *args: Any) -> tuple[Function, list[Tensor[Any]
     >>> ad.grad(converted, 1)(2.0, *closed).item()
     2.0
     """
-    if not callable(f):
-        raise errors.ArgumentTypeError(f"closure_convert: expected a function, received {f!r}")
+    check_callable("closure_convert", f)
     return opened(f, {key: x for key, x in closed_over(f).items() if x.dtype.kind in "fc"})
 
 

@@ -13,9 +13,10 @@ import numpy as np
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.devices import active_level, default_device, observed_leaf
+from adjoint.functions.arguments import check_callable
 from adjoint.operands import cast, concrete_values, lifted, meet
 from adjoint.tensor import Tensor, refuse_ended, same, wrap
-from adjoint.transforms.calls import Function, array_of, check_callable, to_numpy, zeros_like
+from adjoint.transforms.calls import Function, array_of, to_numpy, zeros_like
 from adjoint.transforms.levels import Rules, Tensors, apply
 from adjoint.transforms.libraries import of_any_library
 from adjoint.transforms.reverse import conjugate, paired, stop_gradient, vjp

@@ -9,13 +9,13 @@ from adjoint import errors
 from adjoint import tree as trees
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import active
+from adjoint.functions.arguments import check_callable
 from adjoint.graph.nodes import key_of, leaf_of
 from adjoint.random_keys import RandomKey, replayed
 from adjoint.transforms.calls import (
     Arguments,
     Function,
     below,
-    check_callable,
     matching,
     on_level,
     outcome,

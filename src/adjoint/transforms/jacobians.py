@@ -12,6 +12,7 @@ from adjoint.backend import Array, Backend
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import active
+from adjoint.functions.arguments import as_choice
 from adjoint.graph.nodes import Var, key_of, leaf_of
 from adjoint.random_keys import RandomKey, replayed
 from adjoint.transforms.calls import (
@@ -67,8 +68,7 @@ def jacobian(
     array([[3., 0., 1.],
            [0., 3., 2.]])
     """
-    if mode not in ("auto", "forward", "reverse"):
-        raise errors.ArgumentError(f"jacobian: mode is 'auto', 'forward' or 'reverse', received {errors.shown(mode)}")
+    as_choice(mode, "jacobian", "mode", ("auto", "forward", "reverse"))
     return _jacobian("jacobian", f, argnums, mode, has_aux, holomorphic)
 
 

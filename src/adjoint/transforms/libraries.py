@@ -31,7 +31,7 @@ def kept_of_any_library(run: F) -> F:
 def _of_any_library(run: F, *, keep: bool) -> F:
     @functools.wraps(run)
     def either(*args: Any, **kwargs: Any) -> Any:
-        if not foreign():
+        if not foreign() or (not kwargs and trees.ATOMS.issuperset(map(type, args))):
             return run(*args, **kwargs)
         leaves, structure = trees.flatten((args, kwargs))
         places = [None if x.__class__ in trees.ATOMS else home(x) for x in leaves]

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint import errors
-from adjoint.functions.creation import as_tensor
+from adjoint.functions.arguments import as_axis, as_tensor
 from adjoint.functions.manipulation import moveaxis, reshape
-from adjoint.functions.reductions import as_axis
 from adjoint.tensor import Tensor
 from adjoint.transforms.batches import vmap
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
+from adjoint.backend import Array
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import active
 from adjoint.graph.nodes import Var, key_of, leaf_of
@@ -75,40 +76,55 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, hol
 def _value_and_grad(
     name: str, f: Function, argnums: Argnums, has_aux: bool, holomorphic: bool, args: Any, kwargs: Any
 ) -> tuple[Any, Any]:
+    call, value, aux, found = _pulled(name, f, argnums, has_aux, holomorphic, args, kwargs)
+    result = call.result(value)
+    return (result, aux) if has_aux else result, found
+
+
+def _pulled(
+    name: str, f: Function, argnums: Argnums, has_aux: bool, holomorphic: bool, args: Any, kwargs: Any
+) -> tuple[Arguments, Array, Any, Any]:
+    """The arguments, f's value as an array of their base, what it returns beside it, and the gradient."""
     call = Arguments(name, f, argnums, args, kwargs)
-    call.check_complex(holomorphic)
+    if holomorphic:
+        call.check_complex(holomorphic)
     level = reverse_level(call.base)
     with active(level):
-        variables = [leaf_of(array) for array in call.arrays]
-        out, aux = outcome(name, call.run(f, level, variables), has_aux)
-        root = _scalar(name, out, level, holomorphic)
-        value = below(root, level, call)
+        variables = list(map(leaf_of, call.arrays))
+        out, aux = call.run(f, level, variables), None
         if has_aux:
-            value = value, trees.map(lambda x: peeled(x, level, call), aux)
-        del out, aux
-        found = {} if root.node is None else level.backward(root)
-    grads = [found.get(key_of(x)) for x in variables]
-    return value, call.answer(
-        [
-            zeros_like(call.base, x.value) if g is None else call.base.conj(g[1]) if holomorphic else g[1]
-            for x, g in zip(variables, grads, strict=True)
-        ]
-    )
+            out, aux = outcome(name, out, has_aux)
+            aux = trees.map(lambda x: peeled(x, level, call), aux)
+        root = _scalar(name, out, level, holomorphic)
+        value = root.value
+        del out
+        found = {} if root.node is None else level.pull([(root, None)])
+    grads = []
+    for x in variables:
+        g = found.get(x.node.key)  # type: ignore[union-attr]
+        grads.append(zeros_like(call.base, x.value) if g is None else call.base.conj(g[1]) if holomorphic else g[1])
+    return call, value, aux, call.answer(grads)
 
 
 def _scalar(name: str, out: Any, level: Autodiff[Any], holomorphic: bool) -> Var:
     """The result that a gradient is taken of."""
-    leaves, _ = results_of(name, out)
-    if len(leaves) != 1 or leaves[0].shape != ():
-        what = f"a result of shape {leaves[0].shape}" if len(leaves) == 1 else f"{len(leaves) or 'no'} results"
-        raise errors.ShapeError(
-            f"{name}: the function gives {what}; gradients are of one scalar, so sum it, or take ad.jacobian or ad.vjp"
-        )
-    root: Var = on_level(leaves[0], level)
-    kind = level.dtype_of(root).kind
+    root: Var
+    if out.__class__ is Tensor and out._device is level and out._array.value.shape == ():
+        root, dtype = out._array, out._dtype
+    else:
+        leaves, _ = results_of(name, out)
+        if len(leaves) != 1 or leaves[0].shape != ():
+            what = f"a result of shape {leaves[0].shape}" if len(leaves) == 1 else f"{len(leaves) or 'no'} results"
+            raise errors.ShapeError(
+                f"{name}: the function gives {what}; gradients are of one scalar, so sum it, or take ad.jacobian or "
+                "ad.vjp"
+            )
+        root = on_level(leaves[0], level)
+        dtype = level.dtype_of(root)
+    kind = dtype.kind
     if kind != ("c" if holomorphic else "f"):
         raise errors.DtypeError(
-            f"{name}: the function gives {level.dtype_of(root)}; expected a "
+            f"{name}: the function gives {dtype}; expected a "
             + ("complex result of a holomorphic function" if holomorphic else "real floating result")
             + ("" if kind != "c" else _COMPLEX if name in ("grad", "value_and_grad") else "; take its real part")
         )
@@ -133,8 +149,8 @@ def gradient(name: str, f: Function, argnums: Argnums, has_aux: bool = False, ho
 
     @named(name, f)
     def run(*args: Any, **kwargs: Any) -> Any:
-        value, found = _value_and_grad(name, f, argnums, has_aux, holomorphic, args, kwargs)
-        return (found, value[1]) if has_aux else found
+        _, _, aux, found = _pulled(name, f, argnums, has_aux, holomorphic, args, kwargs)
+        return (found, aux) if has_aux else found
 
     return run
 

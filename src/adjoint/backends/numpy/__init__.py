@@ -70,7 +70,9 @@ class NumPy(Leaf):
     Tensor([1., 2.], dtype=float32, device=numpy)
     """
 
-    name = "numpy"
+    @functools.cached_property
+    def name(self) -> str:
+        return "numpy"  # that of its subclasses too
 
     def implement(self, primitive: Primitive) -> Implementation:
         try:

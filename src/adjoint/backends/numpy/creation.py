@@ -14,7 +14,9 @@ def _full(*, shape: tuple[int, ...], value: Any, dtype: DType) -> Array:
     # zeros come untouched from the operating system, and cost only where they are used
     if value.__class__ is int and value == 0:
         return np.zeros(shape, dtype=dtype)
-    return np.full(shape, value, dtype=dtype)
+    out = np.empty(shape, dtype)  # as np.full does, at a third of the time for few elements
+    out.fill(value)
+    return out
 
 
 IMPLEMENTATIONS: dict[str, Implementation] = {

@@ -29,7 +29,7 @@ def _index(x: Array, *arrays: Array, key: Key) -> Array:
 
 def _whole(entry: Any, size: int) -> bool:
     if entry.__class__ is not slice:
-        return entry == range(size)
+        return bool(entry == range(size))
     return entry.start in (None, 0) and entry.stop in (None, size) and entry.step in (None, 1)
 
 

@@ -59,8 +59,8 @@ def _bounded_log(x: Any, *, shift: int, least: float) -> Any:
 
 
 def _bounded_log_pullback(g: Any, x: Any, y: Any, *, shift: int, least: float) -> Any:
-    if y.size and y.min() > least:
-        return g / (x + x.dtype.type(1) if shift else x)
+    if y.size and y.min() > least and (out := g / (x + x.dtype.type(1) if shift else x)).shape == y.shape:
+        return out
     return _defined("bounded_log_pullback")(_B, g, x, y, shift=shift, least=least)
 
 
@@ -94,6 +94,14 @@ def _labelled_mean(x: Any, labels: Any, *, axis: tuple[int, ...], ignore: int) -
         return _REDUCTION["sum"](x, axis=axis, keepdims=False) / x.dtype.type(math.prod([x.shape[i] for i in axis]))
     total = _REDUCTION["sum"](_where(counted, x, 0.0), axis=axis, keepdims=False)
     return np.divide(total, count, dtype=x.dtype)
+
+
+def _labelled_mean_pullback(g: Any, labels: Any, *, axis: tuple[int, ...], ignore: int) -> Any:
+    counted = np.not_equal(labels, ignore)
+    count = np.add.reduce(counted, axis=axis, keepdims=True)
+    share = np.divide(np.expand_dims(g, axis), count, dtype=g.dtype)
+    whole = np.broadcast_to(share, labels.shape)
+    return whole if counted.all() else _where(counted, whole, 0.0)
 
 
 def _isin(x: Any, values: Any) -> Any:
@@ -132,6 +140,7 @@ IMPLEMENTATIONS = {
     "labelled_cross_entropy": _labelled_cross_entropy,
     "labelled_cross_entropy_pullback": _labelled_cross_entropy_pullback,
     "labelled_mean": _labelled_mean,
+    "labelled_mean_pullback": _labelled_mean_pullback,
     "isin": _isin,
     "from_front": _from_front,
     "one_hot": _one_hot,

@@ -1,0 +1,278 @@
+"""What functions read their arguments with: each gives the argument in the form that is used, or raises a typed error.
+
+`name` is the function that users called, and `what` the argument, for the message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from adjoint import dtypes, errors
+from adjoint.backend import over_leaf
+from adjoint.devices import active_level, default_device, foreign, home
+from adjoint.dtypes import DType
+from adjoint.operands import cast, fitting, operand, weak
+from adjoint.primitives import Shape, real_dtype
+from adjoint.tensor import Axis, Tensor, wrap
+
+Sizes = int | Sequence[int]
+_ALL = [tuple(range(ndim)) for ndim in range(65)]  # NumPy's limit is 64
+
+
+def is_integer(value: Any) -> TypeGuard[int]:
+    """Whether it is one of Python's or NumPy's integers; True and False are none."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def as_integer(value: Any, name: str, what: str, least: int | None = None) -> int:
+    """One integer; raises ArgumentTypeError for anything else, ArgumentError for one below the least, 0 or 1."""
+    if not is_integer(value):
+        raise errors.ArgumentTypeError(f"{name}: {what} is an integer, received {errors.shown(value)}")
+    if least is not None and value < least:
+        kind = "a positive" if least else "a non-negative"
+        raise errors.ArgumentError(f"{name}: {what} is {kind} integer, received {value}")
+    return int(value)
+
+
+def integers(value: Any, name: str, what: str) -> tuple[int, ...]:
+    """Integers: one, or a sequence of them; raises ArgumentTypeError for other types."""
+    found = (value,) if isinstance(value, (int, np.integer)) else value
+    valid = not isinstance(found, str) and hasattr(found, "__iter__") and getattr(found, "ndim", 1) > 0
+    found = tuple(found) if valid else ()
+    if not valid or not all(is_integer(n) for n in found):
+        raise errors.ArgumentTypeError(f"{name}: {what} are integers; received {errors.shown(value)}")
+    return tuple(map(int, found))
+
+
+def as_number(value: Any, name: str, what: str) -> Any:
+    """A real number, NumPy's made Python's; raises ArgumentTypeError for anything else."""
+    if not isinstance(value, (int, float, np.integer, np.floating)):
+        raise errors.ArgumentTypeError(f"{name}: {what} is a number, received {errors.shown(value)}")
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def as_positive(value: Any, name: str, what: str, *, zero: bool = False) -> Any:
+    """A number above zero, or also zero. Raises ArgumentTypeError for no number, ArgumentError for others and nan."""
+    wanted = f"{name}: {what} is {'a number of zero or more' if zero else 'a positive number'}"
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise errors.ArgumentTypeError(f"{wanted}, received {errors.shown(value)}")
+    if not (value >= 0 if zero else value > 0):
+        raise errors.ArgumentError(f"{wanted}, received {value}")
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def as_flag(value: Any, name: str, what: str = "keepdims") -> bool:
+    """True or False. Raises ArgumentTypeError for what is neither."""
+    if value.__class__ is not bool and not isinstance(value, (int, np.bool_)):
+        raise errors.ArgumentTypeError(f"{name}: {what} is True or False, received {errors.shown(value)}")
+    return bool(value)
+
+
+def as_choice(value: Any, name: str, what: str, known: Sequence[str]) -> str:
+    """One of some words; raises ArgumentError, which lists them, for anything else."""
+    if not isinstance(value, str) or value not in known:
+        *others, last = map(repr, known)
+        raise errors.ArgumentError(f"{name}: {what} is {', '.join(others)} or {last}, received {errors.shown(value)}")
+    return value
+
+
+def check_callable(name: str, f: Any) -> None:
+    """Raises ArgumentTypeError for what is no function."""
+    if not callable(f):
+        raise errors.ArgumentTypeError(f"{name}: expected a function, received {errors.shown(f)}")
+
+
+def as_shape(shape: Any, name: str = "shape") -> Shape:
+    """A tuple of sizes, from an int or a sequence of them.
+
+    Raises ArgumentTypeError for other types, ShapeError for negative sizes.
+    """
+    sizes = integers(shape, name, "sizes")
+    if any(n < 0 for n in sizes):
+        raise errors.ShapeError(f"{name}: sizes are not negative; received {errors.shown(shape)}")
+    return sizes
+
+
+def sizes(value: Any, axes: int, name: str, what: str, least: int) -> tuple[int, ...]:
+    """A number for each of so many axes, from one for all or a sequence."""
+    found = (value,) * axes if isinstance(value, (int, np.integer)) else value
+    valid = not isinstance(found, str) and hasattr(found, "__iter__")
+    given = tuple(found) if valid else ()
+    if len(given) != axes or not all(is_integer(n) and n >= least for n in given):
+        several = f"an integer of at least {least}" + (f" or {axes} of them" if axes > 1 else "")
+        raise errors.ArgumentError(f"{name}: {what} is {several}, received {errors.shown(value)}")
+    return tuple([int(n) for n in given])
+
+
+def positive(value: Any, name: str, what: str) -> int:
+    """One integer from 1."""
+    return sizes(value, 1, name, what, 1)[0]
+
+
+def as_axis(axis: Any, ndim: int, name: str) -> int:
+    """One axis, counted from the front. Raises AxisError where the tensor has no such axis."""
+    if axis.__class__ is not int and not is_integer(axis):
+        raise errors.ArgumentTypeError(f"{name}: an axis is an integer, received {errors.shown(axis)}")
+    if not -ndim <= axis < ndim:
+        raise errors.AxisError(f"{name}: axis {axis} is out of range for a tensor of {ndim} axes")
+    return int(axis) % ndim if ndim else 0
+
+
+def as_axes(axis: Axis, ndim: int, name: str) -> tuple[int, ...]:
+    """All axes for None, else the given ones, counted from the front and in order."""
+    if axis is None:
+        return _ALL[ndim]
+    if isinstance(axis, (int, np.integer)):
+        return (as_axis(axis, ndim, name),)
+    found = [as_axis(i, ndim, name) for i in integers(axis, name, "axes")]
+    if len(set(found)) < len(found):
+        raise errors.AxisError(f"{name}: axis {tuple(axis)} names an axis twice")
+    return tuple(sorted(found))
+
+
+def as_constant(value: Any, dtype: DType, name: str) -> Any:
+    """One number to fill a tensor of the dtype with, as a Python scalar.
+
+    Raises ArgumentTypeError for what is no single number, DtypeError and RangeError for what the dtype does not hold,
+    TrackedError for a tensor whose gradient would be lost.
+    """
+    if isinstance(value, Tensor) and value.device.tracked(value._array):
+        raise errors.TrackedError(
+            f"{name}: a tracked tensor of shape {value.shape} in the place of a number would lose its gradient "
+            "silently; pass x.detach() for its value, or do the arithmetic with the tensor that comes out"
+        )
+    if isinstance(value, (Tensor, np.ndarray, np.generic)) and value.size == 1:
+        value = value.item()
+    if not isinstance(value, (int, float, complex)):
+        raise errors.ArgumentTypeError(f"{name}: expected one number, received {errors.shown(value)}")
+    if isinstance(value, complex) and dtype.kind not in "cb":
+        raise errors.DtypeError(f"{name}: the complex number {value} does not fit in {dtype}; take .real first")
+    return fitting(value, dtype, name)
+
+
+def values_of(values: Any, dtype: Any, name: str) -> np.ndarray[Any, Any]:
+    """A NumPy array of Python's values; raises ArgumentError for a list of tensors."""
+    first = values
+    while isinstance(first, (list, tuple)) and first:
+        first = first[0]
+    if isinstance(first, Tensor):
+        raise errors.ArgumentError(
+            f"{name}: a list of tensors is joined by ad.asarray, ad.stack or ad.concat, differentiably"
+        )
+    return dtypes.values_of(values, dtype, name)
+
+
+def as_tensor(x: Any, name: str) -> Tensor[Any]:
+    """A function's argument as a tensor: tensors as they are, values copied to the default device.
+
+    An array of an optional library is a constant on that library's leaf.
+    """
+    if isinstance(x, Tensor):
+        return x
+    if isinstance(x, (int, float, complex, np.ndarray, np.generic, list, tuple)):
+        place = default_device()
+        return wrap(place.from_numpy(values_of(x, None, name), copy=True), place)
+    leaf = home(x) if foreign() else None
+    if leaf is not None:
+        place = default_device()
+        if place.leaf is not leaf:
+            place = over_leaf(place, leaf) if active_level() is None else leaf
+        return wrap(place.adopted(x), place)
+    raise errors.DtypeError(f"{name}: expected a tensor or numbers, received {type(x).__name__}")
+
+
+def as_tensors(xs: Sequence[Any], name: str) -> list[Tensor[Any]]:
+    """Arguments that go together as tensors of one dtype, where the tensors are; Python's numbers adapt to others."""
+    first = next((x for x in xs if isinstance(x, Tensor)), None)
+    if first is not None and not any([weak(x) for x in xs]):
+        given = [operand(x, first, name) for x in xs]
+        dtype = given[0].dtype
+        for tensor in given[1:]:
+            dtype = dtypes.promote(dtype, tensor.dtype)
+        return [cast(x, dtype) for x in given]
+    alone = all([weak(x) for x in xs])
+    tensors: list[Any] = [
+        x if weak(x) and not alone else as_tensor(x, name) if first is None else operand(x, first, name) for x in xs
+    ]
+    given = [x for x in tensors if isinstance(x, Tensor)]
+    dtype = given[0].dtype
+    for tensor in given[1:]:
+        dtype = dtypes.promote(dtype, tensor.dtype)
+    for x in tensors:
+        if not isinstance(x, Tensor):
+            dtype = dtypes.promote_scalar(dtype, x)
+    for i, x in enumerate(tensors):
+        if not isinstance(x, Tensor):
+            tensors[i] = operand(np.asarray(fitting(x, dtype, name), dtype), given[0], name)
+    return [cast(x, dtype) for x in tensors]
+
+
+def inexact(x: Any, name: str) -> Tensor[Any]:
+    """An argument as a tensor of a floating dtype: integers and booleans become float32."""
+    tensor = as_tensor(x, name)
+    return cast(tensor, dtypes.floating(tensor.dtype))
+
+
+def real(value: Any, name: str) -> Tensor[Any]:
+    """A tensor of a real floating dtype; integers become float32. Raises DtypeError for complex numbers."""
+    x = value if value.__class__ is Tensor else as_tensor(value, name)
+    if x.dtype.kind == "f":
+        return x
+    if x.dtype.kind == "c":
+        raise errors.DtypeError(f"{name}: expected real values, received {x.dtype}")
+    return inexact(x, name)
+
+
+def as_ordered(value: Any, name: str) -> Tensor[Any]:
+    """An argument as a tensor whose elements have an order; raises DtypeError for complex numbers."""
+    x = as_tensor(value, name)
+    if x.dtype.kind == "c":
+        raise errors.DtypeError(f"{name}: complex numbers have no order; received {x.dtype}")
+    return x
+
+
+def images(name: str, axes: int, given: Any) -> Tensor[Any]:
+    """A real tensor of so many axes behind batch and channels, or behind channels alone."""
+    x = real(given, name)
+    if x.ndim not in (axes + 1, axes + 2):
+        what = ", ".join(("depth", "height", "width")[3 - axes :]) if axes > 1 else "length"
+        raise errors.ShapeError(f"{name}: expected (batch, channels, {what}) or (channels, {what}), received {x.shape}")
+    return x
+
+
+def matrices_of(value: Any, name: str) -> Tensor[Any]:
+    """An argument as a stack of matrices of a floating dtype; raises ShapeError for fewer than two axes."""
+    x = inexact(value, name)
+    if x.ndim < 2:
+        raise errors.ShapeError(f"{name}: expected matrices, shape (..., m, n); received {x.shape}")
+    return x
+
+
+def square(value: Any, name: str) -> Tensor[Any]:
+    """An argument as a stack of square matrices; raises NotSquareError for others."""
+    x = inexact(value, name)
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise errors.NotSquareError(f"{name}: expected square matrices, shape (..., n, n); received {x.shape}")
+    return x
+
+
+def relative(rtol: Any, x: Tensor[Any], name: str) -> Any:
+    """The tolerance for singular values of x: a number, or a tensor of shape (..., 1, 1)."""
+    dtype = real_dtype(x.dtype)
+    if rtol is None:
+        return max(x.shape[-2:]) * float(np.finfo(dtype).eps)
+    if isinstance(rtol, (Tensor, np.ndarray)):
+        return cast(operand(rtol, x, name), dtype)[..., None, None]
+    return as_number(rtol, name, "rtol")
+
+
+def as_parameter(value: Any, name: str, what: str) -> Any:
+    """A parameter of a distribution: a number, a tensor, or values; raises ArgumentTypeError for anything else."""
+    if isinstance(value, (list, tuple)):
+        return dtypes.values_of(value, None, name)
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating, np.ndarray, Tensor)):
+        raise errors.ArgumentTypeError(f"{name}: {what} is a number or a tensor, received {errors.shown(value)}")
+    return value
