@@ -126,7 +126,7 @@ def test_layer_norm_takes_arrays_and_lists() -> None:
     x, weight = np.array([[1.0, 2.0, 4.0]]), np.array([1.0, 2.0, 3.0])
     expected = ad.nn.layer_norm(ad.tensor(x), 3) * ad.tensor(weight) + 1
     found = ad.nn.layer_norm(ad.tensor(x), 3, weight, [1, 1, 1])
-    np.testing.assert_array_equal(found.numpy(), expected.numpy())
+    np.testing.assert_array_max_ulp(found.numpy(), expected.numpy(), 4)  # which is fused may round once less
 
 
 HALF: dict[str, tuple[Any, Any]] = {

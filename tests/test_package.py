@@ -28,7 +28,7 @@ OPTIONAL = [
     "array_api_compat", "array_api_extra", "array_api_strict", "autograd", "cupy", "dask", "distributed", "hypothesis",
     "jax", "matplotlib", "mpmath", "opt_einsum", "pandas", "pytest", "rich", "scipy", "sklearn", "tensorflow", "torch",
 ]  # fmt: skip
-SHARED = {"made"}  # helpers that one topic has for the others, besides as_...
+SHARED = {"along", "made"}  # helpers that one topic has for the others, besides as_...
 ROOMS = [ad.fft, ad.implicit, ad.linalg, ad.nn, ad.random, ad.scipy, ad.special, ad.testing, ad.tree]
 PUBLIC = [ad, ad.errors, *ROOMS]
 

@@ -133,13 +133,16 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
 
     def forget(self, name: str | None = None) -> None:
         """Drop what was answered for a primitive, or for all; `implement` is asked again."""
-        for known in tuple(self._attributes) if name is None else (name, f"{name}_into"):
-            if known in self._attributes:
-                vars(self).pop(known, None)  # another thread may have been faster
+        known = vars(self)
         if name is None:
-            self.implementations = {}  # fresh levels share that of their template
-        else:
-            self.implementations.pop(name, None)
+            known = {other: known[other] for other in known.keys() - self._attributes}
+            known["implementations"] = {}  # fresh levels share that of their template
+            self.__dict__ = known
+            return
+        for attribute in (name, f"{name}_into"):
+            if attribute in self._attributes:
+                known.pop(attribute, None)  # another thread may have been faster
+        self.implementations.pop(name, None)
 
     def __repr__(self) -> str:
         return self.name
@@ -314,13 +317,13 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
         What a level is to its tensors is only who it is. Implementations do not depend on that, so a fresh
         level has those of the interned one with the same options, and costs a copy of a dictionary.
         """
-        below = inner.template
-        template = below.decorated.get((cls, below, *options))
+        below: Any = vars(inner).get("_template", inner)
+        template = vars(below).get("_decorated", {}).get((cls, below, *options))
         if template is None:
-            template = cls(below, *options)  # type: ignore[arg-type]
+            template = cls(below, *options)
             if template.interned:
                 template.registry()[cls, below, *options] = template  # found again without making it
-        level = super().__new__(cls)
+        level = object.__new__(cls)
         known = vars(level)
         known.update(vars(template))
         known.pop("_decorated", None)
@@ -335,7 +338,10 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
 
     @property
     def leaf(self) -> Leaf:
-        return self.inner.leaf
+        last: Backend = self.inner
+        while isinstance(last, Decorator):
+            last = last.inner
+        return last  # type: ignore[return-value]
 
     def end(self) -> None:
         super().end()

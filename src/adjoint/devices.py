@@ -124,7 +124,7 @@ def default_device() -> Backend:
     current = _current.get()
     while current is not None and current.ended:  # inherited by a task that outlived the transform
         current = None if current.entered is None else current.entered[1]
-    return _of_the_process() if current is None else current
+    return current or _process or _of_the_process()
 
 
 def chosen_device() -> Backend:
@@ -132,7 +132,7 @@ def chosen_device() -> Backend:
     current = _current.get()
     while current is not None and current.entered is not None:
         current = current.entered[1]
-    return _of_the_process() if current is None else current
+    return current or _process or _of_the_process()
 
 
 def _of_the_process() -> Backend:
@@ -219,7 +219,7 @@ class active:
         self._levels = (level, *others)
 
     def __enter__(self) -> None:
-        outer, default = active_level(), _current.get()
+        outer, default = _active.get(), _current.get()
         for level in self._levels:  # for a task that outlives the transform
             level.enter(outer, default)
         self._running, self._creating = _active.set(self._levels[0]), _current.set(self._levels[0])

@@ -226,7 +226,7 @@ def claim(roots: list[Node], *, keep: bool) -> list[Node]:
         nodes: list[Node] = []
         pending: list[Node] = []
         for node in roots:
-            if node.used_up:
+            if node.walk < 0 and node.used_up:
                 _leave(pending)
                 raise freed(node)
             node.walk = walk

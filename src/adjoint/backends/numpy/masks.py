@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from adjoint import errors
 from adjoint.backends.numpy.elementwise import IMPLEMENTATIONS as _ELEMENTWISE
 from adjoint.backends.numpy.reduction import IMPLEMENTATIONS as _REDUCTION
+from adjoint.backends.numpy.structural import IMPLEMENTATIONS as _SHAPE
 from adjoint.primitives import DType
 from adjoint.rules.masks import RECORDS
 
@@ -19,7 +21,10 @@ class _Definitions:
     """The functions that definitions name, without a backend: these modules are what the leaf is made of."""
 
     def __getattr__(self, name: str) -> Any:
-        return IMPLEMENTATIONS.get(name) or _ELEMENTWISE.get(name) or _REDUCTION[name]
+        for functions in (IMPLEMENTATIONS, _ELEMENTWISE, _REDUCTION):
+            if name in functions:
+                return functions[name]
+        raise AttributeError(name)
 
 
 _B = _Definitions()
@@ -72,12 +77,15 @@ def _from_front(x: Any, *, size: int) -> Any:
 
 
 def _none_ignored(labels: Any, ignore: int) -> bool:
-    return not (labels == ignore).any()
+    return not np.count_nonzero(labels == ignore)
 
 
 def _labelled_cross_entropy(x: Any, labels: Any, *, ignore: int) -> Any:
-    if _none_ignored(labels, ignore):
-        return _REDUCTION["softmax_cross_entropy"](x, labels)
+    if not 0 <= ignore < x.shape[-1]:
+        try:  # a label that is ignored is no class, and looked for where there is one that is none
+            return _REDUCTION["softmax_cross_entropy"](x, labels)
+        except errors.OutOfRangeError:
+            pass
     return _defined("labelled_cross_entropy")(_B, x, labels, ignore=ignore)
 
 
@@ -88,20 +96,27 @@ def _labelled_cross_entropy_pullback(g: Any, x: Any, labels: Any, *, ignore: int
 
 
 def _labelled_mean(x: Any, labels: Any, *, axis: tuple[int, ...], ignore: int) -> Any:
-    counted = np.not_equal(labels, ignore)
-    count = np.add.reduce(counted, axis=axis)
-    if np.all(count == math.prod([labels.shape[i] for i in axis])):
-        return _REDUCTION["sum"](x, axis=axis, keepdims=False) / x.dtype.type(math.prod([x.shape[i] for i in axis]))
+    if _none_ignored(labels, ignore):
+        return _REDUCTION["sum"](x, axis=axis, keepdims=False) / x.dtype.type(_count(x, axis))
+    counted = labels != ignore
     total = _REDUCTION["sum"](_where(counted, x, 0.0), axis=axis, keepdims=False)
-    return np.divide(total, count, dtype=x.dtype)
+    return np.divide(total, np.add.reduce(counted, axis=axis), dtype=x.dtype)
 
 
 def _labelled_mean_pullback(g: Any, labels: Any, *, axis: tuple[int, ...], ignore: int) -> Any:
-    counted = np.not_equal(labels, ignore)
-    count = np.add.reduce(counted, axis=axis, keepdims=True)
-    share = np.divide(np.expand_dims(g, axis), count, dtype=g.dtype)
-    whole = np.broadcast_to(share, labels.shape)
-    return whole if counted.all() else _where(counted, whole, 0.0)
+    if _none_ignored(labels, ignore):
+        share = g / g.dtype.type(_count(labels, axis))
+        if share.ndim:
+            share = share.reshape([1 if i in axis else n for i, n in enumerate(labels.shape)])
+        return _SHAPE["broadcast_to"](share, shape=labels.shape)
+    counted = labels != ignore
+    share = np.divide(np.expand_dims(g, axis), np.add.reduce(counted, axis=axis, keepdims=True), dtype=g.dtype)
+    return _where(counted, np.broadcast_to(share, labels.shape), 0.0)
+
+
+def _count(x: Any, axis: tuple[int, ...]) -> int:
+    """How many elements a mean along these axes is of."""
+    return x.size if len(axis) == x.ndim else math.prod([x.shape[i] for i in axis])
 
 
 def _isin(x: Any, values: Any) -> Any:
