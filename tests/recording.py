@@ -13,9 +13,9 @@ import numpy as np
 import adjoint as ad
 from adjoint import errors
 from adjoint import tree as trees
-from adjoint.backend import Array, Backend, Decorator, Implementation, Leaf
+from adjoint.backend import Array, Backend, Decorator, Implementation, LeafBackend
 from adjoint.concrete import Check, collected_checks
-from adjoint.devices import active
+from adjoint.devices import transform_level
 from adjoint.primitives import Primitive, Spec, result_spec
 from adjoint.tensor import wrap
 
@@ -62,7 +62,7 @@ class Value:
         self.shape, self.dtype, self.const = tuple(spec.shape), spec.dtype, const
 
 
-class Recording(Leaf):
+class Recording(LeafBackend):
     """A program for NumPy, whose arrays are constants here. With `fold` primitives of constants are run at once.
 
     Without it nobody can look at constants either, such as labels or indices that a function makes of its arguments.
@@ -155,7 +155,7 @@ def on_recording(f: Any, *args: Any, fold: bool = True) -> Any:
         given[value] = x
         return wrap(value, leaf)
 
-    with active(leaf), collected_checks() as checks:
+    with transform_level(leaf), collected_checks() as checks:
         out = f(*[argument(x) for x in args])
         read = leaf.replay(given, checks)
-    return trees.map(lambda x: read(x.device.bare(x._array)) if isinstance(x, ad.Tensor) else x, out)
+    return trees.map(lambda x: read(x.device.leaf_array(x._array)) if isinstance(x, ad.Tensor) else x, out)

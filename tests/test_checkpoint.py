@@ -17,7 +17,7 @@ from options import KEEP, assert_equal_but_rounding, derivatives
 
 import adjoint as ad
 from adjoint.backend import living
-from adjoint.graph.recipes import Budget
+from adjoint.graph.remat import Budget
 
 POLICIES: list[Any] = ["nothing", "matmuls", "everything", ["h"], 0, 200, 10**9]
 every_policy = pytest.mark.parametrize("policy", POLICIES, ids=str)
@@ -178,7 +178,7 @@ def test_named_values_are_kept() -> None:
         x = ad.tensor([0.5], device=level).require_grad()
         leaf = level.leaf
         plain = leaf["exp"]
-        level.template.forget()
+        level.prototype.forget()
         try:
             leaf.implementations["exp"] = lambda v, plain=plain: (calls.append(1), plain(v))[1]
             calls.clear()
@@ -187,7 +187,7 @@ def test_named_values_are_kept() -> None:
             policy_device(x).sum().backward()
         finally:
             leaf.implementations["exp"] = plain
-            level.template.forget()
+            level.prototype.forget()
         assert len(calls) == runs, names
 
 

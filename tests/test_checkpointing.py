@@ -49,7 +49,7 @@ def test_balanced_needs_less_memory_on_a_chain() -> None:
 
 
 def test_balanced_never_needs_more_memory() -> None:
-    """Not even where one walk makes everything again: each value goes with its last use."""
+    """Not even where one pass makes everything again: each value goes with its last use."""
 
     def products(x: Any) -> Any:
         for _ in range(10):
@@ -78,7 +78,7 @@ def test_what_nobody_wants_is_not_made_again() -> None:
     x = ad.ones(3, dtype=ad.float64, device=BALANCED).require_grad()
     a, b = x.sin(), x.cos()
     product = a * b
-    recipe = product._array.recipe
+    recipe = product._array.remat
     assert recipe.uses == 0
     assert [operand.uses for operand in recipe.operands] == [1, 1]  # by the node of the product
     root = product.exp() * product  # exp keeps its own result, which the other factor needs

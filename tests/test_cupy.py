@@ -155,7 +155,7 @@ def test_everything_is_made_on_the_device(index: int) -> None:
         x = B.from_numpy(np.arange(4.0), copy=True)
         assert x.device.id == index
         assert B.copied(x).device.id == index
-        assert B.adopted(x).device.id == index
+        assert B.from_native(x).device.id == index
         assert B.add(x, x).device.id == index
         assert B.full(shape=(2,), value=1.0, dtype=ad.float64).device.id == index
         assert B.index_add(x, 1.0, key=(slice(0, 2),)).device.id == index

@@ -16,7 +16,7 @@ import pytest
 import adjoint as ad
 from adjoint import errors
 from adjoint.graph.nodes import Node, Var
-from adjoint.graph.recipes import Recipe
+from adjoint.graph.remat import Remat
 from adjoint.rules import RECORDS
 
 LONG = 1_000_000
@@ -24,7 +24,7 @@ LONG = 1_000_000
 
 def alive() -> int:
     """How many nodes, arrays and recipes of graphs there are."""
-    return sum(issubclass(type(thing), (Node, Var, Recipe)) for thing in gc.get_objects())  # isinstance asks __class__
+    return sum(issubclass(type(thing), (Node, Var, Remat)) for thing in gc.get_objects())  # isinstance asks __class__
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_nested_graphs_are_freed(no_collector: None) -> None:
 
 
 def test_traced_graphs_are_freed(device: Any, no_collector: None) -> None:
-    with ad.testing.trace_origins():
+    with ad.testing.source_locations():
         x = leaf(0.1, 0.2, 0.3, 0.4)
         before = alive()
         loss = model(x) * model(x.detach())
@@ -303,7 +303,7 @@ def test_a_walk_frees_nodes_of_any_number_of_parents(no_collector: None) -> None
 
 
 def test_what_another_walk_used_up_is_refused_by_marks_not_by_what_is_left(device: Any) -> None:
-    """A shared part: the walk that comes second finds it claimed, and claims nothing of its own."""
+    """A shared part: the pass that comes second finds it claimed, and claims nothing of its own."""
     x = leaf(1.0, 2.0)
     shared = x * 3
     first, second = shared.sum(), (shared * x).sum()
@@ -347,7 +347,7 @@ def test_a_deep_graph_of_two_operands() -> None:
 
 
 def test_deep_graphs_under_tracing_nesting_and_several_results(no_collector: None) -> None:
-    with ad.testing.trace_origins():
+    with ad.testing.source_locations():
         x = ad.tensor(1.0, dtype=ad.float64).require_grad()
         y = chain(x, 50_000)
         assert ad.why(x, y).count("multiply") == 25_000

@@ -583,7 +583,7 @@ def test_transforms_give_the_arrays_that_they_are_given(array: Any) -> None:
 
 def test_beside_tensors_they_are_constants(array: Any) -> None:
     x = array([1.0, 2.0])
-    device = ad.Autodiff(ad.devices.home(x))
+    device = ad.Autodiff(ad.devices.leaf_of(x))
     w = ad.ones(2, device=device).require_grad()
     g = ad.grad(lambda w, x: (w * x).sum())(w, x)
     assert isinstance(g, ad.Tensor)

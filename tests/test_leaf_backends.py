@@ -21,7 +21,7 @@ from each import Each
 
 import adjoint as ad
 from adjoint import errors, extend
-from adjoint.backend import Leaf
+from adjoint.backend import LeafBackend
 from adjoint.backends import special
 from adjoint.backends.array_api import ArrayAPI
 from adjoint.backends.numpy import NumPy
@@ -46,7 +46,7 @@ torch, jax = optional("torch"), optional("jax")
 dask = optional("dask")
 needs_mpmath = pytest.mark.skipif(mpmath is None, reason="mpmath is not installed")
 
-LEAVES: dict[str, Callable[[], Leaf]] = {"numpy": NumPy, "reference": Reference}
+LEAVES: dict[str, Callable[[], LeafBackend]] = {"numpy": NumPy, "reference": Reference}
 if array_api_strict is not None:
     LEAVES["array_api[array_api_strict]"] = lambda: ArrayAPI(array_api_strict)
 if mpmath is not None:
@@ -116,7 +116,7 @@ def each_primitive_on(*leaves: str) -> pytest.MarkDecorator:
     )
 
 
-def run(B: Leaf, name: str, *operands: Any, **parameters: Any) -> list[np.ndarray[Any, Any]]:
+def run(B: LeafBackend, name: str, *operands: Any, **parameters: Any) -> list[np.ndarray[Any, Any]]:
     """A primitive's results as NumPy arrays, from NumPy operands."""
     arrays = [B.from_numpy(x, copy=True) if isinstance(x, np.ndarray) else x for x in operands]
     with np.errstate(all="ignore"):
@@ -124,11 +124,11 @@ def run(B: Leaf, name: str, *operands: Any, **parameters: Any) -> list[np.ndarra
     return [B.to_numpy(x) for x in (out if TABLE[name].results > 1 else (out,))]
 
 
-def called(B: Leaf, name: str, arrays: list[Any], parameters: dict[str, Any]) -> Any:
+def called(B: LeafBackend, name: str, arrays: list[Any], parameters: dict[str, Any]) -> Any:
     return B[TABLE[name]](*arrays, **parameters)
 
 
-def compiled(B: Leaf, name: str, arrays: list[Any], parameters: dict[str, Any]) -> Any:
+def compiled(B: LeafBackend, name: str, arrays: list[Any], parameters: dict[str, Any]) -> Any:
     """By `jax.jit`, as most users of JAX run it: so nothing looks at values that there are none of."""
     if TABLE[name].dynamic:
         return called(B, name, arrays, parameters)
@@ -140,7 +140,7 @@ def compiled(B: Leaf, name: str, arrays: list[Any], parameters: dict[str, Any]) 
     return jax.jit(f)(*[x for x in arrays if isinstance(x, jax.Array)])
 
 
-def known(B: Leaf, name: str, *operands: Any, **parameters: Any) -> list[np.ndarray[Any, Any]]:
+def known(B: LeafBackend, name: str, *operands: Any, **parameters: Any) -> list[np.ndarray[Any, Any]]:
     """The same, without what is free in the results: signs, phases, an order."""
     arrays = run(B, name, *operands, **parameters)
     if name not in DETERMINED:
@@ -533,7 +533,7 @@ def test_equal_configurations_are_one_backend(leaf: str) -> None:
 
 
 def test_different_configurations_are_different_backends() -> None:
-    backends: list[Leaf] = [NumPy(), Reference()]
+    backends: list[LeafBackend] = [NumPy(), Reference()]
     assert backends[0] is not backends[1]
     with pytest.raises(errors.DeviceError):
         Reference(digits=0)

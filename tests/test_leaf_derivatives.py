@@ -12,7 +12,7 @@ from cases import CASES, Case
 from test_leaf_backends import LEAVES, MARKS, _as_leaves_are, jax  # noqa: F401 (a fixture)
 
 import adjoint as ad
-from adjoint.backend import Leaf
+from adjoint.backend import LeafBackend
 
 Arrays = list[np.ndarray[Any, Any]]
 
@@ -49,7 +49,7 @@ def weighed(f: Callable[..., Any]) -> Callable[..., Any]:
     return total
 
 
-def gradients(leaf: Leaf, f: Callable[..., Any], values: Arrays) -> Arrays:
+def gradients(leaf: LeafBackend, f: Callable[..., Any], values: Arrays) -> Arrays:
     """The gradients on a leaf, on JAX those of a compiled function."""
     level = ad.Autodiff(leaf)
 

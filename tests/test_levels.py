@@ -200,7 +200,7 @@ def test_why_tells_that_there_is_no_path(device: Any) -> None:
     assert "not among what it was computed from" in ad.why(x, (y * y).sum())
     assert "not tracked" in ad.why(ad.ones(1), (y * y).sum())
     assert "the loss is a constant" in ad.why(x, (x.detach() * 2).sum())
-    assert "trace_origins" in ad.why(x, x.detach() * 2)
+    assert "source_locations" in ad.why(x, x.detach() * 2)
     assert "gradients flow on one backend" in ad.why(x.inner(), x * 1)
     loss = (x * y).sum()
     loss.backward()
@@ -208,7 +208,7 @@ def test_why_tells_that_there_is_no_path(device: Any) -> None:
 
 
 def test_why_names_the_line_that_cuts(device: Any) -> None:
-    with ad.testing.trace_origins():
+    with ad.testing.source_locations():
         x = leaf(1, 2)
         y = x * 2
         z = y.detach() + 1  # the cut
@@ -251,13 +251,13 @@ def test_errors_inside_backward_name_primitive_and_shapes() -> None:
     assert "'exp'" in message
     assert "(2, 3)" in message
     assert "ZeroDivisionError: on purpose" in message
-    assert "trace_origins" in message
+    assert "source_locations" in message
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
 def test_errors_inside_backward_name_the_line_of_the_forward_call() -> None:
     level = Fails(ad.NumPy())
-    with ad.testing.trace_origins():
+    with ad.testing.source_locations():
         x = ad.ones(3, device=level).require_grad()
         y = (x * 2).exp()  # this very line
         with pytest.raises(
@@ -279,35 +279,35 @@ def test_lines_under_decorators_that_were_used_before() -> None:
     double = ad.vmap(lambda x: ad.sin(x) * 2)
     w = ad.ones(2).require_grad()
     double(w)
-    with ad.testing.trace_origins():
+    with ad.testing.source_locations():
         traced = double(w).grad_fn
     assert traced is not None
-    assert traced.origin.file == __file__
+    assert traced.location.file == __file__
     after = double(w).grad_fn
     assert not hasattr(after, "origin")
 
     def inside(x: Any) -> Any:
         before = ad.sin(x)
-        with ad.testing.trace_origins():
+        with ad.testing.source_locations():
             traced = ad.sin(before)
-        assert traced.grad_fn.origin.file == __file__
+        assert traced.grad_fn.location.file == __file__
         return ad.sin(traced) * 2
 
     ad.grad(inside)(1.0)
 
 
-def test_trace_origins_restores_what_was_before() -> None:
+def test_source_locations_restores_what_was_before() -> None:
     level = ad.Autodiff(ad.NumPy())
-    assert not level.traces_origins()
-    with ad.testing.trace_origins():
-        assert level.traces_origins()
-        with ad.testing.trace_origins(False):
-            assert not level.traces_origins()
-        assert level.traces_origins()
-    assert not level.traces_origins()
-    with pytest.raises(KeyError), ad.testing.trace_origins():
+    assert not level.records_locations()
+    with ad.testing.source_locations():
+        assert level.records_locations()
+        with ad.testing.source_locations(False):
+            assert not level.records_locations()
+        assert level.records_locations()
+    assert not level.records_locations()
+    with pytest.raises(KeyError), ad.testing.source_locations():
         raise KeyError
-    assert not level.traces_origins()
+    assert not level.records_locations()
 
 
 # --- freed graphs ---

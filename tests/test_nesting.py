@@ -369,7 +369,7 @@ def test_exceptions_leave_no_state(way: str) -> None:
         levels.append(x.device)
         with pytest.raises(OnPurpose):
             WAYS[way](fails)
-        assert devices.active_level() is x.device
+        assert devices.current_level() is x.device
         assert ad.default_device() is x.device
         return (x * 1.0).sum()
 
@@ -379,7 +379,7 @@ def test_exceptions_leave_no_state(way: str) -> None:
             WAYS[way](f)
         except OnPurpose:
             assert f is fails
-    assert devices.active_level() is None
+    assert devices.current_level() is None
     assert ad.default_device() is ad.Autodiff(ad.NumPy())
     assert dict(contextvars.copy_context()) == dict(before)
     for level in levels:
@@ -416,7 +416,7 @@ def test_threads_do_not_see_each_others_transforms() -> None:
 
             found = ad.hessian(f)(a) if n % 2 else ad.jacobian(ad.grad(f))(a)
             close(found, 12 * a)  # of 2 a x * 3 x
-            assert devices.active_level() is None
+            assert devices.current_level() is None
             total += float(found)
         return total
 
@@ -429,7 +429,7 @@ def test_threads_inside_of_a_transform() -> None:
 
     def f(x: Any) -> Any:
         def part(i: int) -> Any:
-            assert devices.active_level() is None
+            assert devices.current_level() is None
             return x[i] ** 2 + ad.ones((), dtype=ad.float64)
 
         with ThreadPoolExecutor(3) as pool:
@@ -461,7 +461,7 @@ def test_dataclasses_are_registered_once_by_many_threads() -> None:
 def test_tasks_that_outlive_a_transform_do_not_inherit_its_level(name: str) -> None:
     async def later(gate: asyncio.Event) -> list[Any]:
         await gate.wait()
-        return [devices.active_level(), ad.default_device(), ad.zeros(1).device, ad.grad(lambda x: x**2)(3.0)]
+        return [devices.current_level(), ad.default_device(), ad.zeros(1).device, ad.grad(lambda x: x**2)(3.0)]
 
     async def main() -> None:
         gate = asyncio.Event()
@@ -495,7 +495,7 @@ def test_tasks_and_generators_that_outlive_an_inner_transform_are_on_the_outer_l
 
         ad.jacobian(inner)(x)
         for context in contexts:
-            assert context.run(devices.active_level) is x.device
+            assert context.run(devices.current_level) is x.device
         assert contexts[0].run(ad.default_device) is ad.device("reference")
         assert contexts[1].run(ad.default_device) is x.device
         close(contexts[1].run(lambda: ad.grad(lambda z: z * z)(x)), 2 * x.item())
@@ -507,7 +507,7 @@ def test_tasks_and_generators_that_outlive_an_inner_transform_are_on_the_outer_l
 def test_generators_run_on_the_level_of_who_asks() -> None:
     def numbers() -> Iterator[Any]:
         while True:
-            yield ad.zeros(1).device, devices.active_level()
+            yield ad.zeros(1).device, devices.current_level()
 
     source = numbers()
     default = ad.default_device()

@@ -25,7 +25,7 @@ from conftest import same
 
 import adjoint as ad
 from adjoint import errors
-from adjoint.backend import Leaf, walking
+from adjoint.backend import LeafBackend, in_backward
 from adjoint.decorators import observed
 from adjoint.decorators.observed import Profile, Row, flops
 from adjoint.extend import _own
@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # --- nothing else changes ---
 
-LEAVES: dict[str, Callable[[], Leaf]] = {"numpy": ad.NumPy, "reference": ad.Reference}
+LEAVES: dict[str, Callable[[], LeafBackend]] = {"numpy": ad.NumPy, "reference": ad.Reference}
 if importlib.util.find_spec("array_api_strict"):
     import array_api_strict
 
@@ -402,13 +402,13 @@ def test_sqrt_at_zero_in_backward(level: str) -> None:
     y = ad.sqrt(x * 2)  # the root
     loss = (y * 3).sum()
     with pytest.raises(errors.BackwardError) as caught:
-        loss.backward()  # the walk
+        loss.backward()  # the pass
     cause = caught.value.__cause__
     assert isinstance(cause, errors.NonFiniteError)
     assert str(cause).startswith(
         "backward: divide(float32 (2,), float32 (2,)) gave inf at (1,), and no operand has inf"
     )
-    assert str(cause).endswith(f"\n  called from {place('the walk')}")
+    assert str(cause).endswith(f"\n  called from {place('the pass')}")
     assert str(caught.value).startswith(
         "backward through 'sqrt' of tracked operands [(2,)] with result (2,): NonFinite"
     )
@@ -510,7 +510,7 @@ def test_wrong_rules_are_found() -> None:
 def test_source_lines_are_recorded_over_checked_alone() -> None:
     for name, chain in CHAINS.items():
         level = ad.Autodiff(chain(ad.NumPy()))
-        assert level.traces_origins() == ("checked" in name), name
+        assert level.records_locations() == ("checked" in name), name
     x = ad.tensor([1.0, 2.0], device=ad.Autodiff(ad.Checked(ad.NumPy()))).require_grad()
     y = x.detach() * 2  # the cut
     assert ad.why(x, y.sum()) == f"cut at 'detach', {place('the cut')}: its result is a constant"
@@ -518,12 +518,12 @@ def test_source_lines_are_recorded_over_checked_alone() -> None:
 
 def test_origins_of_nested_levels_and_of_several_results() -> None:
     """Functions made from source are not the user's lines; the maker of several results has a line as each has."""
-    with ad.testing.trace_origins():
+    with ad.testing.source_locations():
         x = ad.tensor([3.0, 1.0, 2.0], device="autodiff<autodiff<numpy>>")
         lower = ad.from_inner(x.inner().require_grad()).require_grad()
         largest = ad.topk(lower * 2, 2)[0]  # of several results
         for node in (largest._array.node, largest._array.node.parents[0], largest.inner()._array.node):
-            assert str(node.origin) == place("of several results")
+            assert str(node.location) == place("of several results")
 
 
 def test_a_folder_beside_the_package_is_not_the_package() -> None:
@@ -589,7 +589,7 @@ def test_the_phase_ends_with_the_walk_and_is_of_its_thread() -> None:
     y = ad.exp(ad.ones(2, device=WrongRule(p, rule)).require_grad())
     with pytest.raises(errors.BackwardError, match="on purpose"):
         y.backward()
-    assert not walking.get()
+    assert not in_backward.get()
     x.tanh()
     phases = dict(counts(p).keys())
     assert (phases["sin"], phases["cos"], phases["tanh"]) == ("forward", "backward", "forward")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import adjoint as ad
 from adjoint.decorators.batched import Batch
-from adjoint.graph.recipes import Recipe
+from adjoint.graph.remat import Remat
 from adjoint.tensor import wrap
 
 Arrays = Sequence[np.ndarray[Any, Any]]
@@ -473,14 +473,14 @@ def test_recorded_derivatives_are_checkpointed_as_their_level_is() -> None:
         node = pending.pop()
         pending += node.parents
         kept += getattr(node, "saved", None) or ()
-    made = {id(part) for part in kept if isinstance(part, Recipe)}
+    made = {id(part) for part in kept if isinstance(part, Remat)}
     held = {id(part) for part in kept if isinstance(part, np.ndarray) and part.shape}
     assert len(made) > 3
     assert len(held) == 1  # the leaf's value alone
 
 
 def test_source_lines_are_known_of_what_is_recorded() -> None:
-    with ad.testing.trace_origins():
+    with ad.testing.source_locations():
         x = ad.tensor(X).require_grad()
         slope = (_ruled(x, x) * x).sum().backward(create_graph=True)[x]
         assert ad.why(x, (slope * slope).sum()).startswith("connected")

@@ -23,7 +23,7 @@ from adjoint.decorators.batched import Batch
 from adjoint.decorators.dependence import Dependent
 from adjoint.decorators.tangent import Dual
 from adjoint.decorators.taylor import Series
-from adjoint.graph.nodes import key_of, leaf_of
+from adjoint.graph.nodes import key_of, new_leaf
 from adjoint.tensor import wrap
 
 peer("mpmath")
@@ -176,7 +176,7 @@ def place(device: Any, inputs: list[Array], directions: list[list[Array]]) -> li
     differentiates = isinstance(device, ad.Autodiff | ad.Tangent | ad.Taylor)
     inner = place(device.inner, inputs, directions[1:] if differentiates else directions)
     if isinstance(device, ad.Autodiff):
-        return [leaf_of(x) for x in inner]
+        return [new_leaf(x) for x in inner]
     if isinstance(device, ad.Batched):
         return [Batch(x, True) for x in inner]
     if isinstance(device, ad.Dependence):

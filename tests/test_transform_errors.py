@@ -39,7 +39,7 @@ def product(x: Any, y: Any = 1.0, *rest: Any, z: Any = 1.0) -> Any:
 @pytest.fixture(autouse=True)
 def nothing_is_left_behind() -> Iterator[None]:
     yield
-    assert devices.active_level() is None
+    assert devices.current_level() is None
     assert ad.default_device() is ad.Autodiff(ad.NumPy())
     np.testing.assert_array_equal(X, [1, 2, 3])
 

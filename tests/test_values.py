@@ -250,7 +250,7 @@ def test_an_empty_batch_is_pooled() -> None:
 
 
 def test_why_names_what_cut_the_path() -> None:
-    with ad.testing.trace_origins():
+    with ad.testing.source_locations():
         x = ad.tensor([1.0]).require_grad()
         loss = x.set_require_grad(False) * 2
     assert "set_require_grad" in ad.why(x, loss)

@@ -27,8 +27,8 @@ from adjoint.transfer import InnerTransfer, Transfer
 
 Implementation = Callable[..., Any]
 
-# True inside a walk back: what runs there computes derivatives
-walking: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_walking", default=False)
+# True inside a backward pass: what runs there computes derivatives
+in_backward: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_walking", default=False)
 
 
 class _Interned(type):
@@ -61,7 +61,7 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
     is_fresh = False  # of one call of a transform, which ends it
     ended = False  # ... once the transform has returned
     observes = False  # only looks at what passes
-    traces = False  # whether an Autodiff over it records the user's source lines
+    wants_locations = False  # whether an Autodiff over it records the user's source lines
 
     def configuration(self) -> tuple[Any, ...]:
         """The arguments that make this backend again; hashable."""
@@ -102,9 +102,9 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
         known = self.implementations.get(name)
         if known is None:
             if self.ended:
-                raise self.left_over(name)
-            if self.template is not self:
-                return self.template[primitive]
+                raise self.ended_error(name)
+            if self.prototype is not self:
+                return self.prototype[primitive]
             known = self.implement(TABLE[name] if isinstance(primitive, str) else primitive)
             self.implementations[name] = known
         return known
@@ -114,16 +114,16 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
         if base not in TABLE:
             raise AttributeError(f"{type(self).__name__} has no attribute or primitive {name!r}")
         if self.ended:
-            raise self.left_over(base)
-        if self.template is not self:
-            implementation = getattr(self.template, name)
+            raise self.ended_error(base)
+        if self.prototype is not self:
+            implementation = getattr(self.prototype, name)
         else:
             implementation = self[base] if base == name else self.implement_into(TABLE[base])
         self._attributes.add(name)
         vars(self)[name] = implementation
         return implementation  # type: ignore[no-any-return]
 
-    def left_over(self, what: str) -> errors.EndedError:
+    def ended_error(self, what: str) -> errors.EndedError:
         """The error for work on a level that has ended."""
         return errors.EndedError(
             f"{what}: a tensor of a transform's level ({self.name}) was used after the transform had returned; return "
@@ -159,7 +159,7 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
     # --- the chain from a backend down to its leaf ---
 
     @property
-    def template(self) -> Backend:
+    def prototype(self) -> Backend:
         """What implements primitives for this backend: itself, unless it is a transform's level."""
         return self
 
@@ -168,7 +168,7 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
         yield self
 
     @property
-    def leaf(self) -> Leaf:
+    def leaf(self) -> LeafBackend:
         """The backend that computes, at the end of the chain."""
         raise NotImplementedError
 
@@ -211,20 +211,20 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
         """Whether some level records what is done with this array."""
         return False
 
-    def varies(self, array: Array) -> bool:
+    def is_active(self, array: Array) -> bool:
         """Whether this level knows more of the array than the inner one; if not, it is a constant here."""
         return False
 
-    def weak(self, value: complex, dtype: DType) -> Any:
+    def as_scalar(self, value: complex, dtype: DType) -> Any:
         """A Python scalar, not zero, in the form in which it meets arrays of this dtype fastest."""
         return value
 
 
-class Leaf(Backend):
+class LeafBackend(Backend):
     """A backend that computes, or that records what is to be computed."""
 
     @property
-    def leaf(self) -> Leaf:
+    def leaf(self) -> LeafBackend:
         return self
 
     @classmethod
@@ -243,12 +243,12 @@ class Leaf(Backend):
         return found[0] if found else None
 
     @classmethod
-    def of(cls, value: Any) -> Leaf | None:
+    def of(cls, value: Any) -> LeafBackend | None:
         """The leaf that an array of the library is on, None for anything else; it does not import the library."""
         return None
 
     def quiet(self) -> contextlib.AbstractContextManager[Any]:
-        """A context without the library's floating-point warnings, for walks back over the user's code."""
+        """A context without the library's floating-point warnings, for backward passes over the user's code."""
         return contextlib.nullcontext()
 
 
@@ -280,7 +280,7 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
 
     inner: J
     _siblings: dict[Backend, Decorator[Any]] | None = None  # the same level over other backends
-    viewed: Decorator[Any] | None = None  # the level that this one stands for, with other options: of the same arrays
+    aliases: Decorator[Any] | None = None  # the level that this one stands for, with other options: of the same arrays
 
     def __init__(self, inner: J) -> None:
         if not isinstance(inner, Backend):
@@ -288,8 +288,8 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
                 f"{type(self).__name__} decorates a backend such as ad.NumPy(); received {inner!r}"
             )
         self.inner = inner
-        self.weak = inner.weak  # type: ignore[method-assign]
-        self.traces = inner.traces
+        self.as_scalar = inner.as_scalar  # type: ignore[method-assign]
+        self.wants_locations = inner.wants_locations
 
     def configuration(self) -> tuple[Any, ...]:
         return (self.inner,)
@@ -317,27 +317,27 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
         What a level is to its tensors is only who it is. Implementations do not depend on that, so a fresh
         level has those of the interned one with the same options, and costs a copy of a dictionary.
         """
-        below: Any = vars(inner).get("_template", inner)
-        template = vars(below).get("_decorated", {}).get((cls, below, *options))
-        if template is None:
-            template = cls(below, *options)
-            if template.interned:
-                template.registry()[cls, below, *options] = template  # found again without making it
+        below: Any = vars(inner).get("_prototype", inner)
+        prototype = vars(below).get("_decorated", {}).get((cls, below, *options))
+        if prototype is None:
+            prototype = cls(below, *options)
+            if prototype.interned:
+                prototype.registry()[cls, below, *options] = prototype  # found again without making it
         level = object.__new__(cls)
         known = vars(level)
-        known.update(vars(template))
+        known.update(vars(prototype))
         known.pop("_decorated", None)
-        known["inner"], known["_template"], known["is_fresh"] = inner, template, True
+        known["inner"], known["_prototype"], known["is_fresh"] = inner, prototype, True
         return level
 
     def view(self, inner: Backend, *options: Any) -> Self:
         """A level that stands for this one, with other options or another inner backend: of the same arrays."""
         view = type(self).fresh(inner, *options)
-        view.viewed = self
+        view.aliases = self
         return view
 
     @property
-    def leaf(self) -> Leaf:
+    def leaf(self) -> LeafBackend:
         last: Backend = self.inner
         while isinstance(last, Decorator):
             last = last.inner
@@ -351,19 +351,19 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
                 level.end()
 
     @property
-    def template(self) -> Backend:
-        return self.__dict__.get("_template", self)  # type: ignore[no-any-return]
+    def prototype(self) -> Backend:
+        return self.__dict__.get("_prototype", self)  # type: ignore[no-any-return]
 
     def chain(self) -> Iterator[Backend]:
         yield self
-        viewed = self.viewed
-        while viewed is not None:
-            yield viewed
-            viewed = viewed.viewed
+        aliases = self.aliases
+        while aliases is not None:
+            yield aliases
+            aliases = aliases.aliases
         yield from self.inner.chain()
 
     def lift(self, array: Array, source: Backend) -> Array:
-        if source is self or (self.viewed is not None and self._stands_for(source)):
+        if source is self or (self.aliases is not None and self._stands_for(source)):
             return array
         return self.wrap(self.inner.lift(array, source))
 
@@ -372,7 +372,7 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
             return rules.through(xs, self)  # type: ignore[no-any-return]
         return rules.plain(xs)  # type: ignore[no-any-return]
 
-    def rewrap(self, value: Array, varies: bool) -> Array:
+    def rewrap(self, value: Array, is_active: bool) -> Array:
         """An inner array as one of this level, which `varies` there or is a constant."""
         return self.wrap(value)
 
@@ -386,13 +386,13 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
 
     def _stands_for(self, level: Backend) -> bool:
         """Whether this is a view of the level, or a view of a view of it."""
-        viewed = self.viewed
-        while viewed is not None and viewed is not level:
-            viewed = viewed.viewed
-        return viewed is level
+        aliases = self.aliases
+        while aliases is not None and aliases is not level:
+            aliases = aliases.aliases
+        return aliases is level
 
     def detach(self, array: Array) -> Array:
         return self.wrap(self.inner.detach(self.unwrap(array)))
 
     def tracked(self, array: Array) -> bool:
-        return self.varies(array) or self.inner.tracked(self.unwrap(array))
+        return self.is_active(array) or self.inner.tracked(self.unwrap(array))

@@ -30,7 +30,7 @@ class Values:
         """All values there are: of a batch, those of every example."""
         return self.to_numpy(array)  # type: ignore[attr-defined, no-any-return]
 
-    def bare(self, array: Array) -> Array:
+    def leaf_array(self, array: Array) -> Array:
         """The leaf's array behind all levels: of a batch, that of every example."""
         return array
 
@@ -44,7 +44,7 @@ class InnerValues(Values):
 
     inner: Any
     unwrap: Callable[[Array], Array]
-    remade: Callable[[Array, Callable[[Array], Array]], Array]
+    map_arrays: Callable[[Array, Callable[[Array], Array]], Array]
 
     def is_concrete(self, array: Array) -> bool:
         return self.inner.is_concrete(self.unwrap(array))  # type: ignore[no-any-return]
@@ -52,11 +52,11 @@ class InnerValues(Values):
     def concrete_values(self, array: Array) -> np.ndarray[Any, Any]:
         return self.inner.concrete_values(self.unwrap(array))  # type: ignore[no-any-return]
 
-    def bare(self, array: Array) -> Array:
-        return self.inner.bare(self.unwrap(array))
+    def leaf_array(self, array: Array) -> Array:
+        return self.inner.leaf_array(self.unwrap(array))
 
     def with_primal(self, array: Array, f: Callable[[Array], Array]) -> Array:
-        return self.remade(array, lambda below: self.inner.with_primal(below, f))
+        return self.map_arrays(array, lambda below: self.inner.with_primal(below, f))
 
 
 # --- leaves that compute later -------------------------------------------------------------------

@@ -18,12 +18,12 @@ from adjoint import errors, names
 from adjoint.backend import Backend, Decorator
 from adjoint.backends.numpy import NumPy
 from adjoint.decorators.autodiff import Autodiff
-from adjoint.graph.origins import Line
+from adjoint.graph.locations import Line
 
 _process: Backend | None = None  # the default of the process, once it is set or asked for
 _setting = threading.Lock()
 _current: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_device", default=None)
-_active: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_level", default=None)
+_level: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_level", default=None)
 
 # The classes that names mean; a class is imported when it is asked for.
 _LEAVES = {"numpy": "backends.numpy.NumPy", "reference": "backends.reference.Reference"}
@@ -51,12 +51,12 @@ def _class(word: str) -> Any:
     return getattr(importlib.import_module(f"adjoint.{module}"), name)
 
 
-def foreign() -> bool:
+def libraries_imported() -> bool:
     """Whether an optional library was imported, so that there may be arrays of it."""
     return not sys.modules.keys().isdisjoint(_LIBRARIES)
 
 
-def home(value: Any) -> Backend | None:
+def leaf_of(value: Any) -> Backend | None:
     """The leaf that an array of an optional library is on; None for anything else. Imports nothing.
 
     >>> home([1.0, 2.0])
@@ -158,7 +158,7 @@ def set_default_device(dev: str | Backend, /) -> None:
     """
     global _process
     found = device(dev)
-    if any(level.template is not level for level in found.chain()):
+    if any(level.prototype is not level for level in found.chain()):
         raise errors.DeviceError(
             f"set_default_device: {found} is the level of a transform and ends with it; with ad.use_device(x.device) "
             "makes it the default of a block"
@@ -199,15 +199,15 @@ def creating_on(backend: Backend) -> Iterator[None]:
         _current.reset(token)
 
 
-def active_level() -> Backend | None:
+def current_level() -> Backend | None:
     """The level of the innermost transform that this context runs in, if there is one."""
-    level = _active.get()
+    level = _level.get()
     while level is not None and level.ended:  # inherited by a task that outlived the transform
         level = None if level.entered is None else level.entered[0]
     return level
 
 
-class active:
+class transform_level:
     """Run a transform's function on its level: what is created here is made there.
 
     Ends the level, and others that were made with it.
@@ -219,16 +219,16 @@ class active:
         self._levels = (level, *others)
 
     def __enter__(self) -> None:
-        outer, default = _active.get(), _current.get()
+        outer, default = _level.get(), _current.get()
         for level in self._levels:  # for a task that outlives the transform
             level.enter(outer, default)
-        self._running, self._creating = _active.set(self._levels[0]), _current.set(self._levels[0])
+        self._running, self._creating = _level.set(self._levels[0]), _current.set(self._levels[0])
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         _current.reset(self._creating)
-        _active.reset(self._running)
+        _level.reset(self._running)
         for level in self._levels:
             level.end()
 
@@ -236,12 +236,12 @@ class active:
 @contextlib.contextmanager
 def running_on(level: Backend) -> Iterator[None]:
     """Run a function on a level: what is created here is made there."""
-    running, creating = _active.set(level), _current.set(level)
+    running, creating = _level.set(level), _current.set(level)
     try:
         yield
     finally:
         _current.reset(creating)
-        _active.reset(running)
+        _level.reset(running)
 
 
 class use_device:

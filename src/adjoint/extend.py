@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors
-from adjoint.backend import Leaf, forget
+from adjoint.backend import LeafBackend, forget
 from adjoint.backends.numpy import NumPy
 from adjoint.dtypes import DType, as_dtype, floating
 from adjoint.functions.arguments import as_tensors
-from adjoint.graph.codegen import picked
+from adjoint.graph.codegen import saved_source
 from adjoint.operands import cast, run
 from adjoint.primitives import ANY, ELEMENTWISE, KINDS, LINALG, TABLE, Accepted, Primitive, broadcast_shapes, same_dtype
 from adjoint.rules import RECORDS, Composed, Custom, Elementwise, NotDifferentiable, Record, names_of
@@ -53,7 +53,7 @@ class UserPrimitive:
 
 def primitive(
     name: str,
-    implementation: Callable[..., Any] | Mapping[type[Leaf] | str, Callable[..., Any]],
+    implementation: Callable[..., Any] | Mapping[type[LeafBackend] | str, Callable[..., Any]],
     *,
     kind: str = "elementwise",
     operands: str | None = None,
@@ -68,7 +68,7 @@ def primitive(
     taylor: Callable[..., Any] | None = None,
     operations: Callable[..., Any] | None = None,
     strong_zero: bool | None = None,
-    into: Callable[..., Any] | Mapping[type[Leaf] | str, Callable[..., Any]] | None = None,
+    into: Callable[..., Any] | Mapping[type[LeafBackend] | str, Callable[..., Any]] | None = None,
     accepts: str | None = None,
     promotes: Callable[[Any], Any] | None = None,
 ) -> UserPrimitive:
@@ -218,7 +218,9 @@ def _promoting(promotes: Callable[[Any], Any]) -> Callable[[DType], DType]:
 def _implementations(name: str, given: Any) -> dict[Any, Callable[..., Any]]:
     found = dict(given) if isinstance(given, Mapping) else {NumPy: given}
     for leaf, function in found.items():
-        if not (isinstance(leaf, str) or (isinstance(leaf, type) and issubclass(leaf, Leaf))) or not callable(function):
+        if not (isinstance(leaf, str) or (isinstance(leaf, type) and issubclass(leaf, LeafBackend))) or not callable(
+            function
+        ):
             raise errors.ArgumentTypeError(
                 f"primitive {name}: implementations are functions by leaf backend; received {leaf!r}: {function!r}"
             )
@@ -296,7 +298,7 @@ def _record(made: Primitive, derivative: Any, pushforward: Any, definition: Any)
                 f"{errors.shown(rule)}"
             )
         try:
-            picked(made, names_of(rule, skip))
+            saved_source(made, names_of(rule, skip))
         except TypeError as error:
             raise errors.ArgumentError(f"primitive {made.name}: {error}") from None
     return record

@@ -28,7 +28,7 @@ from adjoint.functions import (
     statistics,
 )
 from adjoint.functions.arguments import as_axis, inexact
-from adjoint.operands import cast, operand, weak
+from adjoint.operands import cast, is_weak, operand
 from adjoint.tensor import Tensor
 
 _given = np._NoValue
@@ -75,7 +75,7 @@ def _one_of(name: str, what: str, value: Any, known: Sequence[Any]) -> None:
 
 
 def float_power(x: Any, y: Any) -> Any:
-    x, y = (v * 1.0 if weak(v) else inexact(v, "float_power") for v in beside([x, y]))
+    x, y = (v * 1.0 if is_weak(v) else inexact(v, "float_power") for v in beside([x, y]))
     return elementwise.pow(x, y)
 
 
@@ -93,7 +93,7 @@ def modf(x: Any) -> Any:
 
 
 def logaddexp2(x: Any, y: Any) -> Any:
-    x, y = (v * math.log(2) if weak(v) else inexact(v, "logaddexp2") * math.log(2) for v in beside([x, y]))
+    x, y = (v * math.log(2) if is_weak(v) else inexact(v, "logaddexp2") * math.log(2) for v in beside([x, y]))
     return elementwise.logaddexp(x, y) / math.log(2)
 
 

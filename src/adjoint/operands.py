@@ -12,10 +12,10 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend, Decorator
 from adjoint.concrete import Check, Lazy, collecting
-from adjoint.devices import home
+from adjoint.devices import leaf_of
 from adjoint.dtypes import DType
 from adjoint.primitives import ANY, CAST, TABLE, Spec, result_spec
-from adjoint.tensor import Scalar, Tensor, peek, same, wrap
+from adjoint.tensor import Scalar, Tensor, raw_array, same, wrap
 
 _new = object.__new__
 _BOOL = dtypes.bool
@@ -26,7 +26,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def meet(*tensors: Tensor[Any]) -> Backend:
+def common_backend(*tensors: Tensor[Any]) -> Backend:
     """The backend that all tensors can be lifted to: the highest of them on one chain.
 
     Raises DeviceError, with both chains, where there is none.
@@ -49,7 +49,7 @@ def _meet_as_constants(tensors: Sequence[Tensor[Any]]) -> Backend:
     """A transform's level takes in constants of any level: nothing is lost with what is theirs."""
     devices = {id(x._device): x._device for x in tensors}.values()
     for top in devices:
-        if top.is_fresh and all(grounded(x._array, x._device, top) is not None for x in tensors):
+        if top.is_fresh and all(lower(x._array, x._device, top) is not None for x in tensors):
             return top
     raise _apart(list(devices))
 
@@ -59,7 +59,7 @@ def _apart(devices: Sequence[Backend]) -> errors.AdjointError:
     for device in devices:
         for level in device.chain():
             if level.ended:
-                return level.left_over("tensors that do not meet")
+                return level.ended_error("tensors that do not meet")
     return errors.DeviceError(
         f"tensors on {' and '.join(map(str, devices))} do not meet: neither backend is in the other's chain; move one "
         "with to_device, or go down to a common backend with inner(); of a transform's function, make what it is "
@@ -67,23 +67,23 @@ def _apart(devices: Sequence[Backend]) -> errors.AdjointError:
     )
 
 
-def grounded(array: Array, source: Backend, device: Backend) -> tuple[Array, Backend] | None:
+def lower(array: Array, source: Backend, device: Backend) -> tuple[Array, Backend] | None:
     """An array and its backend, or the same constant of one further in that is in the chain of `device`."""
     while not _in_chain(source, device):
-        if not isinstance(source, Decorator) or source.varies(array):
+        if not isinstance(source, Decorator) or source.is_active(array):
             return None
         array, source = source.unwrap(array), source.inner
     return array, source
 
 
-def lifted(x: Tensor[Any], device: Backend) -> Array:
+def lift_to(x: Tensor[Any], device: Backend) -> Array:
     """The array of a tensor, as a constant of `device` if it is of a backend further in.
 
     Raises DeviceError, or EndedError, if it is of no such backend and more than a constant.
     """
     if x._device is device:
         return x._array
-    found = grounded(x._array, x._device, device)
+    found = lower(x._array, x._device, device)
     if found is None:
         raise _apart([x._device, device])
     return device.lift(*found)
@@ -95,7 +95,7 @@ def operand(value: Any, like: Tensor[Any], name: str) -> Tensor[Any]:
         return value
     device = like._device
     if not isinstance(value, (np.ndarray, np.generic, list, tuple)):
-        adopted = device.adopted(value)
+        adopted = device.from_native(value)
         if adopted is not None:
             return wrap(adopted, device)
     return wrap(device.from_numpy(dtypes.values_of(value, None, name), copy=True), device)
@@ -106,7 +106,7 @@ def table(values: np.ndarray[Any, Any], like: Tensor[Any], name: str) -> Tensor[
     return operand(values.astype(like._device.leaf.widest(values.dtype), copy=False), like, name)
 
 
-def weak(value: Any) -> TypeGuard[complex]:
+def is_weak(value: Any) -> TypeGuard[complex]:
     """Whether it is one of Python's own numbers, which adapt to the dtype of the tensor they meet."""
     return isinstance(value, Scalar) and not isinstance(value, np.generic)
 
@@ -124,15 +124,18 @@ def binary(name: str, x: Any, y: Any) -> Any:
     """
     pair = []
     for value, other in ((x, y), (y, x)):
-        if not isinstance(value, Tensor) and not weak(value):
-            if not isinstance(value, (np.ndarray, np.generic, list, tuple)) and other._device.adopted(value) is None:
-                return foreign(value, other, name)
+        if not isinstance(value, Tensor) and not is_weak(value):
+            if (
+                not isinstance(value, (np.ndarray, np.generic, list, tuple))
+                and other._device.from_native(value) is None
+            ):
+                return refuse_operand(value, other, name)
             value = operand(value, other, name)
         pair.append(value)
     x, y = pair
     primitive = TABLE[name]
     if primitive.truth:  # numbers may be of any size
-        x, y = (int(v != 0) if weak(v) and not isinstance(v, bool) else v for v in pair)
+        x, y = (int(v != 0) if is_weak(v) and not isinstance(v, bool) else v for v in pair)
     if not isinstance(x, Tensor):
         if not isinstance(y, Tensor):
             raise errors.ArgumentError(f"{name}: expected a tensor among {x!r} and {y!r}")
@@ -159,13 +162,13 @@ def binary(name: str, x: Any, y: Any) -> Any:
     return run(name, pair)
 
 
-def foreign(value: Any, like: Tensor[Any], name: str) -> Any:
+def refuse_operand(value: Any, like: Tensor[Any], name: str) -> Any:
     """NotImplemented for an operand of a class that may know tensors, or that need only be compared; else an error.
 
     DeviceError for an array of another library, DtypeError for Python's own: Python would take a tensor for a number
     of repetitions of a string, if it were asked.
     """
-    if (leaf := home(value)) is not None:
+    if (leaf := leaf_of(value)) is not None:
         raise errors.DeviceError(
             f"{name}: an array on {leaf} meets a tensor on {like._device}; move the tensor with "
             f"to_device({leaf.name!r}), or take the array over with ad.asarray(array, device={like._device.name!r})"
@@ -234,7 +237,7 @@ def deferred_check(
         return wrap(device.with_primal(array, lambda below: leaf.checked(below, test, error)), device)
     checks = collecting()
     if checks is not None and x.size:
-        bare = wrap(device.bare(array), leaf)
+        bare = wrap(device.leaf_array(array), leaf)
         checks.append(Check(test(bare)._array, bare._array, error))
     return x
 
@@ -259,8 +262,8 @@ def run(name: str, operands: Sequence[Any], **parameters: Any) -> Any:
     if len(operands) == 1:
         device, arrays = first._device, [first._array]
     else:
-        device = meet(*[x for x in operands if isinstance(x, Tensor)])
-        arrays = [lifted(x, device) if isinstance(x, Tensor) else x for x in operands]
+        device = common_backend(*[x for x in operands if isinstance(x, Tensor)])
+        arrays = [lift_to(x, device) if isinstance(x, Tensor) else x for x in operands]
     try:
         out = (device.implementations.get(name) or device[name])(*arrays, **parameters)
     except Exception as error:
@@ -318,7 +321,7 @@ def refuse_leaf(x: Tensor[Any], what: str) -> None:
 
     The arguments of a transform's function do not matter to it as objects.
     """
-    node = getattr(peek(x), "node", None)
+    node = getattr(raw_array(x), "node", None)
     if node is not None and node.parents == () and not x._device.is_fresh:
         raise errors.GraphError(
             f"{what} on a leaf tensor of shape {x.shape}: the graph answers for its value; w.with_value(v) gives a "
@@ -365,7 +368,7 @@ def infix(name: str, *, reflected: bool = False) -> Callable[..., Any]:
             return binary(name, other, self) if reflected else binary(name, self, other)
         try:
             if value is other and other:  # zeros differ by their sign, which the cache does not see
-                value = backend.weak(other, dtype)
+                value = backend.as_scalar(other, dtype)
             if reflected:
                 array = getattr(backend, name)(value, self._array)
             else:

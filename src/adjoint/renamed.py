@@ -6,6 +6,7 @@ from collections.abc import Callable
 RENAMED = {
     "adjoint": {"inner": "numpy.inner(x, y), which takes tensors"},
     "adjoint.errors": {"UnsupportedPrimitive": "UnsupportedPrimitiveError"},
+    "adjoint.testing": {"trace_origins": "source_locations"},
 }
 
 

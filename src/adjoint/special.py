@@ -30,7 +30,7 @@ from adjoint.functions.elementwise import (
 from adjoint.functions.elementwise import sign as sign_of
 from adjoint.functions.reductions import max as largest
 from adjoint.functions.reductions import sum as total_of
-from adjoint.operands import cast, concrete_values, operand, run, weak
+from adjoint.operands import cast, concrete_values, is_weak, operand, run
 from adjoint.primitives import TABLE
 from adjoint.tensor import Axis, Tensor
 
@@ -84,7 +84,7 @@ def __dir__() -> list[str]:
 def _reals(name: str, *values: object) -> list[Tensor[Any]]:
     """Operands as tensors of one real floating dtype; Python's numbers take that of the tensors."""
     first = next((v for v in values if isinstance(v, Tensor)), None)
-    given = [v if weak(v) else as_tensor(v, name) if first is None else operand(v, first, name) for v in values]
+    given = [v if is_weak(v) else as_tensor(v, name) if first is None else operand(v, first, name) for v in values]
     tensors = [v for v in given if isinstance(v, Tensor)]
     if not tensors:
         return [real(v, name) for v in given]

@@ -534,21 +534,21 @@ def _only(x: Tensor[Any], name: str) -> Any:
     return value
 
 
-owning = threading.RLock()  # held while an owned buffer is read or written in place, and to end an ownership
+unique_lock = threading.RLock()  # held while an owned buffer is read or written in place, and to end an ownership
 
 
-class _Owner(Tensor[B]):
+class UniqueTensor(Tensor[B]):
     """A tensor whose buffer nothing else refers to, because an assignment just made it.
 
     Whoever reads `_array` may keep it, so the first reader ends the ownership: the object becomes a
-    plain Tensor. Only assignment looks without reading (`peek`).
+    plain Tensor. Only assignment looks without reading (`raw_array`).
     """
 
     __slots__ = ()
 
     @property
     def _array(self) -> Array:
-        with owning:  # not in the middle of another thread's assignment
+        with unique_lock:  # not in the middle of another thread's assignment
             self.__class__ = Tensor  # type: ignore[assignment]
         return self._array
 
@@ -558,30 +558,30 @@ class _Owner(Tensor[B]):
 
     @property
     def shape(self) -> Shape:
-        return tuple(peek(self).shape)
+        return tuple(raw_array(self).shape)
 
     @property
     def ndim(self) -> int:
-        return len(peek(self).shape)
+        return len(raw_array(self).shape)
 
 
-trees.ATOMS.update((Tensor, _Owner))
+trees.ATOMS.update((Tensor, UniqueTensor))
 _slot: Any = Tensor.__dict__["_array"]
 
 
-def peek(x: Tensor[Any]) -> Array:
+def raw_array(x: Tensor[Any]) -> Array:
     """The array of a tensor, for a look at its shape: the caller must not keep it."""
     return _slot.__get__(x)
 
 
-def owns(x: Tensor[Any]) -> bool:
+def is_unique(x: Tensor[Any]) -> bool:
     """Whether nothing but this tensor refers to its buffer."""
-    return x.__class__ is _Owner
+    return x.__class__ is UniqueTensor
 
 
-def own(x: Tensor[Any], array: Array) -> None:
+def make_unique(x: Tensor[Any], array: Array) -> None:
     """Give the tensor a new value that nothing else refers to."""
-    x.__class__ = _Owner
+    x.__class__ = UniqueTensor
     _slot.__set__(x, array)
 
 
@@ -597,7 +597,7 @@ def wrap(array: Array, device: Backend) -> Tensor[Any]:
 def refuse_ended(x: Tensor[Any], what: str) -> None:
     """Raises EndedError for a tensor that a transform has left over."""
     if x._device.ended:
-        raise x._device.left_over(what)
+        raise x._device.ended_error(what)
 
 
 def same(x: Tensor[Any]) -> Tensor[Any]:

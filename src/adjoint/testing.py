@@ -20,15 +20,17 @@ from adjoint.decorators import autodiff
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.decorators.tangent import Dual, Tangent
-from adjoint.devices import active_level, creating_on
+from adjoint.devices import creating_on, current_level
 from adjoint.devices import device as find_device
 from adjoint.functions.arguments import as_positive, check_callable
 from adjoint.functions.creation import asarray, from_inner
 from adjoint.functions.gradients import backward, require_grad
-from adjoint.operands import lifted
+from adjoint.operands import lift_to
+from adjoint.renamed import refusing
 from adjoint.tensor import Tensor, wrap
 
-__all__ = ["check_grads", "trace_origins"]
+__all__ = ["check_grads", "source_locations"]
+globals()["__getattr__"] = refusing(__name__)  # unseen by type checkers, which refuse other names themselves
 
 
 def __dir__() -> list[str]:
@@ -39,13 +41,13 @@ Values = list[np.ndarray[Any, Any]]
 _MODES = ("reverse", "forward", "batched")
 
 
-class trace_origins:
+class source_locations:
     """Record the user's source line with every primitive: a call turns it on, `with` for a while.
 
     Errors in backward and `ad.why` then name lines. It slows every primitive down.
 
     >>> import adjoint as ad
-    >>> with ad.testing.trace_origins():
+    >>> with ad.testing.source_locations():
     ...     x = ad.tensor([1.0]).require_grad()
     ...     y = x.detach() * 2
     >>> ad.why(x, y).split(",")[0]
@@ -55,7 +57,7 @@ class trace_origins:
     def __init__(self, on: bool = True) -> None:
         self._before = _trace(on)
 
-    def __enter__(self) -> trace_origins:
+    def __enter__(self) -> source_locations:
         return self
 
     def __exit__(
@@ -66,7 +68,7 @@ class trace_origins:
 
 def _trace(on: bool) -> bool:
     """Turn it on or off, also for the transforms that are running; returns what was before."""
-    before, level = autodiff.trace_origins(on), active_level()
+    before, level = autodiff.record_locations(on), current_level()
     for running in () if level is None else level.chain():
         running.forget()
     return before
@@ -262,12 +264,12 @@ def _pushed(f: Function, direction: Values) -> Function:
         base = tensors[0].device
         level: Tangent[Any] = Tangent.fresh(base)
         moving = [
-            wrap(Dual(x._array, lifted(asarray(d, device=base), base)), level)
+            wrap(Dual(x._array, lift_to(asarray(d, device=base), base)), level)
             for x, d in zip(tensors, direction, strict=True)
         ]
         results = []
         for out in f(moving):
-            array = lifted(out, level)
+            array = lift_to(out, level)
             results.append(_zeros_like(wrap(array.value, base)) if array.tangent is None else wrap(array.tangent, base))
         return results
 
@@ -285,7 +287,7 @@ def _check_batched(f: Function, point: Values, level: Autodiff[Any], rng: np.ran
         for pair in zip(*[[x.astype(y.dtype) for x, y in zip(e, point, strict=True)] for e in examples], strict=True)
     ]
     for what, g in (("values", f), ("gradients", _pulled(f, weights, level, 1))):
-        found = [lifted(x, batch) for x in g(together)]
+        found = [lift_to(x, batch) for x in g(together)]
         for n, example in enumerate(examples):
             alone = g([asarray(x, device=base) for x in example])
             for k, (out, expected) in enumerate(zip(found, alone, strict=True)):

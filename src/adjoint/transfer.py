@@ -26,11 +26,11 @@ class Transfer:
         """The values, which the caller must not write to."""
         raise NotImplementedError
 
-    def adopted(self, value: Any) -> Array | None:
+    def from_native(self, value: Any) -> Array | None:
         """An array of the leaf's own library as one of this backend, without a copy; None for anything else."""
         return None
 
-    def native(self, array: Array) -> Any:
+    def to_native(self, array: Array) -> Any:
         """The value as an array of the leaf's own library, which the caller must not write to."""
         return array
 
@@ -38,7 +38,7 @@ class Transfer:
         """The same array, tracked as it is, in memory that no assignment to another one reaches."""
         return array
 
-    def moved(self, array: Array, source: Any) -> Array:
+    def transfer(self, array: Array, source: Any) -> Array:
         """An array of `source`, the same chain over another leaf, as one of this backend."""
         return self.from_numpy(source.to_numpy(array), copy=False)
 
@@ -68,7 +68,7 @@ class InnerTransfer(Transfer):
         """The inner array of an array of this level."""
         raise NotImplementedError
 
-    def remade(self, array: Array, f: Any) -> Array:
+    def map_arrays(self, array: Array, f: Any) -> Array:
         """The array with `f` applied to the inner arrays that it is made of."""
         return self.wrap(f(self.unwrap(array)))
 
@@ -81,18 +81,18 @@ class InnerTransfer(Transfer):
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
         return self.inner.to_numpy(self.unwrap(array))  # type: ignore[no-any-return]
 
-    def adopted(self, value: Any) -> Array | None:
-        found = self.inner.adopted(value)
+    def from_native(self, value: Any) -> Array | None:
+        found = self.inner.from_native(value)
         return None if found is None else self.wrap(found)
 
-    def native(self, array: Array) -> Any:
-        return self.inner.native(self.unwrap(array))
+    def to_native(self, array: Array) -> Any:
+        return self.inner.to_native(self.unwrap(array))
 
     def copied(self, array: Array) -> Array:
-        return self.remade(array, self.inner.copied)
+        return self.map_arrays(array, self.inner.copied)
 
-    def moved(self, array: Array, source: Any) -> Array:
-        return self.remade(array, lambda value: self.inner.moved(value, source.inner))
+    def transfer(self, array: Array, source: Any) -> Array:
+        return self.map_arrays(array, lambda value: self.inner.transfer(value, source.inner))
 
     def dump(self, array: Array) -> Any:
         return self.inner.dump(self.unwrap(array))

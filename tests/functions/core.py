@@ -484,5 +484,5 @@ BITWISE = {name for name in PLAIN if name.startswith("bitwise")}
 OTHER = set(
     "arange asarray compute empty empty_like eye from_dlpack from_inner full full_like linspace ones ones_like persist "
     "tensor zeros zeros_like default_device device primitive set_default_device use_device why random.bernoulli "
-    "random.integers random.seed testing.check_grads testing.trace_origins".split()
+    "random.integers random.seed testing.check_grads testing.source_locations".split()
 )

@@ -1,12 +1,12 @@
 """Leaf backends: the ones that compute."""
 
 from adjoint import errors
-from adjoint.backend import Implementation, Leaf
+from adjoint.backend import Implementation, LeafBackend
 from adjoint.primitives import Primitive
 from adjoint.rules import RECORDS
 
 
-def composed(leaf: Leaf, primitive: Primitive) -> Implementation:
+def composed(leaf: LeafBackend, primitive: Primitive) -> Implementation:
     """An implementation that a user gave, or one from the primitive's definition in other primitives.
 
     Raises UnsupportedPrimitiveError where there is none.

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Array, Backend, Implementation, Leaf
+from adjoint.backend import Array, Backend, Implementation, LeafBackend
 from adjoint.backends import composed, convolution, matrices, special
 from adjoint.backends.numpy import linalg as numpy_linalg
 from adjoint.backends.numpy import random
@@ -36,7 +36,7 @@ _DTYPES = (
 _OWN = {"jax.numpy": "ad.JAX()", "dask.array": "ad.Dask()", "cupy": "ad.CuPy()"}
 
 
-class ArrayAPI(Leaf):
+class ArrayAPI(LeafBackend):
     """A namespace of the array API standard, such as `array_api_strict`, on one of its devices.
 
     `xp` is a module, and `device` what its creation functions take for one, or None for the library's default.
@@ -127,7 +127,7 @@ class ArrayAPI(Leaf):
         except KeyError:
             raise errors.DtypeError(f"{self.name} has no dtype {dtype}") from None
 
-    def adopted(self, value: Any) -> Array | None:
+    def from_native(self, value: Any) -> Array | None:
         """An array that says itself that it is of this namespace."""
         namespace = getattr(value, "__array_namespace__", None)
         if namespace is None or namespace() is not self.module:
@@ -140,12 +140,12 @@ class ArrayAPI(Leaf):
     def from_numpy(self, values: np.ndarray[Any, Any], *, copy: bool) -> Array:
         return self.xp.asarray(values, dtype=self.dtype(values.dtype), copy=True if copy else None)
 
-    def moved(self, array: Array, source: Backend) -> Array:
+    def transfer(self, array: Array, source: Backend) -> Array:
         """Through DLPack, without a copy where both libraries allow it; else through main memory."""
         try:
             shared = self.xp.from_dlpack(array)
         except (AttributeError, BufferError, RuntimeError, TypeError, ValueError):
-            return super().moved(array, source)
+            return super().transfer(array, source)
         return shared if self.device is None else self.placed(shared)
 
     def placed(self, array: Array) -> Array:

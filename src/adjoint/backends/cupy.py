@@ -50,7 +50,7 @@ class CuPy(ArrayAPI):
         cupy = sys.modules.get("cupy")
         return cls(value.device.id) if cupy is not None and isinstance(value, cupy.ndarray) else None
 
-    def adopted(self, value: Any) -> Array | None:
+    def from_native(self, value: Any) -> Array | None:
         return self.xp.asarray(value) if isinstance(value, self.cupy.ndarray) else None
 
     def copied(self, array: Array) -> Array:

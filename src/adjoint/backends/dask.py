@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Array, Backend, Implementation, Leaf
+from adjoint.backend import Array, Backend, Implementation, LeafBackend
 from adjoint.backends import composed, numpy
 from adjoint.backends.array_api import needed
 from adjoint.backends.numpy import NumPy
@@ -43,7 +43,7 @@ _FRESH = 10_000  # labels from here on are of one array alone
 Labels = tuple[int | None, ...]  # an axis's number among those that stay in chunks, None for one that is needed whole
 
 
-class Dask(Lazy, Leaf):
+class Dask(Lazy, LeafBackend):
     """Dask's arrays, in chunks: `"auto"`, a number of elements along each axis, or bytes such as `"64MiB"`.
 
     Chunks are those of what is made here; Dask's own arrays come in with theirs. Forward and backward only build a
@@ -88,7 +88,7 @@ class Dask(Lazy, Leaf):
         values = np.array(values) if copy else np.asarray(values)
         return self.da.from_array(values, chunks=self.divided(values.shape, values.dtype), name=False)
 
-    def adopted(self, value: Any) -> Array | None:
+    def from_native(self, value: Any) -> Array | None:
         if not isinstance(value, self.da.Array):
             return None
         if any(math.isnan(n) for n in value.shape):
@@ -112,10 +112,10 @@ class Dask(Lazy, Leaf):
         meta = np.empty((0,) * value.ndim, dtype)
         return self.da.Array(value.dask, value.name, value.chunks, meta=meta)  # of its own: theirs may be assigned to
 
-    def moved(self, array: Array, source: Backend) -> Array:
+    def transfer(self, array: Array, source: Backend) -> Array:
         """Of Dask's own chunks others are made, without computing; `"auto"` leaves them as they are."""
         if not isinstance(source, Dask):
-            return super().moved(array, source)
+            return super().transfer(array, source)
         return array if self.chunks == "auto" else array.rechunk(self.divided(array.shape, array.dtype))
 
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
@@ -190,7 +190,7 @@ class Dask(Lazy, Leaf):
 
     def implement(self, primitive: Primitive) -> Implementation:
         name, given = primitive.name, primitive.implementations
-        if given.keys() & {self.name, Dask, Leaf} or (NumPy not in given and name not in numpy.IMPLEMENTATIONS):
+        if given.keys() & {self.name, Dask, LeafBackend} or (NumPy not in given and name not in numpy.IMPLEMENTATIONS):
             return composed(self, primitive)
         if name in _OWN:
             own = _OWN[name]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Array, Backend, Implementation, Leaf
+from adjoint.backend import Array, Backend, Implementation, LeafBackend
 from adjoint.backends import array_api, matrices, special
 from adjoint.backends.array_api import ArrayAPI, labels_error, needed
 from adjoint.backends.numpy import random
@@ -46,7 +46,7 @@ class JAX(Staged, ArrayAPI):
     place = "device"
 
     def __init__(self, device: str | None = None) -> None:
-        Leaf.__init__(self)
+        LeafBackend.__init__(self)
         self.jax = needed("jax", "jax")
         self.module, self.device = self.jax.numpy, _device(self.jax, device)
         self.xp: Any = _Namespace(self.jax, self.device)
@@ -94,7 +94,7 @@ class JAX(Staged, ArrayAPI):
         except (KeyError, TypeError):
             return dtypes.as_dtype(array.dtype)  # raises
 
-    def adopted(self, value: Any) -> Array | None:
+    def from_native(self, value: Any) -> Array | None:
         if not isinstance(value, self.jax.Array):
             return None
         self.dtype_of(value)
@@ -105,12 +105,13 @@ class JAX(Staged, ArrayAPI):
     def copied(self, array: Array) -> Array:
         return array if self.traced(array) else self.xp.array(array, copy=True)  # which may be donated
 
-    def moved(self, array: Array, source: Backend) -> Array:
+    def transfer(self, array: Array, source: Backend) -> Array:
         """Between JAX's devices by JAX, also while it traces."""
         if isinstance(source, JAX):
             return array if self.device is None else self.placed(array)
         dtype = source.dtype_of(array)  # DLPack narrows silently
-        return super().moved(array, source) if self.dtype(dtype) == dtype else Leaf.moved(self, array, source)
+        whole = self.dtype(dtype) == dtype
+        return super().transfer(array, source) if whole else LeafBackend.transfer(self, array, source)
 
     def placed(self, array: Array) -> Array:
         return self.jax.device_put(array, self.device)

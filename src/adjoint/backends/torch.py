@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors
-from adjoint.backend import Array, Backend, Implementation, Leaf
+from adjoint.backend import Array, Backend, Implementation, LeafBackend
 from adjoint.backends import array_api, composed, convolution, matrices
 from adjoint.backends.array_api import ArrayAPI, labels_error, needed
 from adjoint.primitives import ARRAY, TABLE, Key, Primitive, Shape, slices
@@ -54,7 +54,7 @@ class Torch(ArrayAPI):
         torch = sys.modules.get("torch")
         return _at(str(value.device)) if torch is not None and isinstance(value, torch.Tensor) else None
 
-    def adopted(self, value: Any) -> Array | None:
+    def from_native(self, value: Any) -> Array | None:
         if not isinstance(value, self.torch.Tensor):
             return None
         if value.grad_fn is not None:
@@ -83,10 +83,10 @@ class Torch(ArrayAPI):
             values = values.copy()
         return self.torch.from_numpy(values).to(self.device)
 
-    def moved(self, array: Array, source: Backend) -> Array:
+    def transfer(self, array: Array, source: Backend) -> Array:
         backwards = not isinstance(array, self.torch.Tensor) and any([n < 0 for n in _strides(array)])
         # from_dlpack ends the process where an array goes backwards
-        return Leaf.moved(self, array, source) if backwards else super().moved(array, source)
+        return LeafBackend.transfer(self, array, source) if backwards else super().transfer(array, source)
 
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
         return array.resolve_conj().resolve_neg().cpu().numpy()  # type: ignore[no-any-return]

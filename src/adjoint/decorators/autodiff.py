@@ -2,7 +2,7 @@
 
 `Autodiff(B)` answers for a primitive with a *lifted* one: it runs the primitive on `B` and, where an
 operand is tracked, makes a node that keeps what the rule needs and points to the operands' nodes.
-`backward` walks the nodes from the last to the first and lets each pull its cotangent back to its
+`backward` goes through the nodes from the last to the first and lets each pull its cotangent back to its
 parents. This is reverse accumulation with a tape of nodes, S. Linnainmaa (1970), B. Speelpenning
 (1980); see Griewank and Walther, Evaluating Derivatives (2008), chapters 3 and 6.
 """
@@ -13,28 +13,28 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from adjoint import errors
-from adjoint.backend import Array, Backend, Decorator, Implementation, living, over_leaf, walking
+from adjoint.backend import Array, Backend, Decorator, Implementation, in_backward, living, over_leaf
 from adjoint.graph import codegen
-from adjoint.graph.codegen import puller
+from adjoint.graph.codegen import make_vjp
+from adjoint.graph.locations import SourceLocation, sources_of, with_location
 from adjoint.graph.nodes import (
     Key,
-    Leaf,
+    LeafNode,
     Node,
     Result,
     Var,
-    claim,
     freed,
     leading_to,
-    leaf_of,
     living_leaf,
+    new_leaf,
     node_of,
     remember,
     result_of,
+    toposort,
     var_of,
 )
-from adjoint.graph.origins import Origin, made_from, traced
-from adjoint.graph.plans import Above, Plan, absorbing
-from adjoint.graph.recipes import BALANCED, Budget, Kitchen, Policy, Recipe, depth, will_be_served
+from adjoint.graph.remat import BALANCED, Budget, Policy, Remat, RematCache, count_uses, depth
+from adjoint.graph.vjp import VJP, BackwardOn, absorbing
 from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, DType, Primitive, function_named
 from adjoint.rules import Composed, NotDifferentiable, Record, names_of, record_of
 from adjoint.rules.structural import unbroadcast
@@ -44,7 +44,7 @@ J = TypeVar("J", bound=Backend, covariant=True)
 _tracing = False
 
 
-def trace_origins(on: bool) -> bool:
+def record_locations(on: bool) -> bool:
     """Record the user's source line with every primitive, or stop it; returns what was before."""
     global _tracing
     before, _tracing = _tracing, on
@@ -61,8 +61,8 @@ class Autodiff(Decorator[J]):
     inner
         The backend that runs the primitives, forward and backward.
     checkpointing
-        `None` keeps what the rules need. `"balanced"` keeps recipes for what cheap, memory-bound
-        primitives made (elementwise and structural ones) and makes it again in `backward`.
+        `None` keeps what the rules need. `"balanced"` does not keep what cheap, memory-bound primitives
+        made (elementwise and structural ones), but makes it again in `backward`.
     strong_zero
         A zero cotangent times an infinite or undefined derivative is zero. Of nested levels each needs it: at
         the second order the inner one multiplies too.
@@ -109,40 +109,40 @@ class Autodiff(Decorator[J]):
 
     def detach(self, array: Var) -> Var:
         constant = super().detach(array)
-        if self.traces_origins():
-            constant.origin = Origin("detach", made_from([array]))
+        if self.records_locations():
+            constant.location = SourceLocation("detach", sources_of([array]))
         return constant  # type: ignore[no-any-return]
 
     def constant(self, array: Var) -> Var:
         """The same value as a constant of this level alone."""
         constant = self.wrap(array.value)
-        if self.traces_origins():
-            constant.origin = Origin("set_require_grad", made_from([array]))
+        if self.records_locations():
+            constant.location = SourceLocation("set_require_grad", sources_of([array]))
         return constant
 
-    def remade(self, array: Var, f: Callable[[Array], Array]) -> Var:
-        # without the recipe, which may lead back to memory that is left
+    def map_arrays(self, array: Var, f: Callable[[Array], Array]) -> Var:
+        # without how to make it again, which may lead back to memory that is left
         return var_of(f(array.value), array.node)
 
-    def varies(self, array: Var) -> bool:
+    def is_active(self, array: Var) -> bool:
         return array.node is not None
 
-    def moved(self, array: Var, source: Backend) -> Var:
+    def transfer(self, array: Var, source: Backend) -> Var:
         """An array of this level over another leaf backend; its cotangent moves back there."""
         assert isinstance(source, Autodiff)
         here, there = self.inner, source.inner
-        out = var_of(here.moved(array.value, there), None)
+        out = var_of(here.transfer(array.value, there), None)
         if array.node is not None:
-            pull = lambda B, g, _: (B.moved(g, over_leaf(B, here.leaf)),)
-            plan = Plan(function_named("to_device"), (), (0,), pull, self, source=source)
-            out.node = node = node_of(plan, (), (array.node,), out.shape)
-            if self.traces_origins():
-                node.origin = Origin("to_device", made_from([array]))
+            pull = lambda B, g, _: (B.transfer(g, over_leaf(B, here.leaf)),)
+            vjp = VJP(function_named("to_device"), (), (0,), pull, self, source=source)
+            out.node = node = node_of(vjp, (), (array.node,), out.shape)
+            if self.records_locations():
+                node.location = SourceLocation("to_device", sources_of([array]))
         return out
 
     def dump(self, array: Var) -> Any:
         node = array.node
-        if isinstance(node, Leaf):
+        if isinstance(node, LeafNode):
             remember(node)
         return self.inner.dump(array.value), None if node is None else node.key
 
@@ -155,19 +155,19 @@ class Autodiff(Decorator[J]):
         if key is None:
             return self.wrap(value)
         if keys is None:
-            return leaf_of(value, self, key)
-        leaf = leaf_of(value, self, keys.get(key))  # copies of one leaf are one leaf
+            return new_leaf(value, self, key)
+        leaf = new_leaf(value, self, keys.get(key))  # copies of one leaf are one leaf
         assert leaf.node is not None
         keys.setdefault(key, leaf.node.key)
         return leaf
 
-    def tensor_of(self, leaf: Leaf) -> Var:
+    def tensor_of(self, leaf: LeafNode) -> Var:
         """The array of a leaf node."""
         return var_of(leaf.value, leaf)
 
-    def traces_origins(self) -> bool:
+    def records_locations(self) -> bool:
         """Whether source lines are being recorded."""
-        return _tracing or self.traces
+        return _tracing or self.wants_locations
 
     # --- lifting ---
 
@@ -177,7 +177,7 @@ class Autodiff(Decorator[J]):
             lifted = self._lift_source(run)
         else:
             lifted = self._lift(primitive, run, record_of(primitive))
-        return traced(primitive.name, lifted) if self.traces_origins() else lifted
+        return with_location(primitive.name, lifted) if self.records_locations() else lifted
 
     def implement_into(self, primitive: Primitive) -> Implementation:
         record = record_of(primitive)
@@ -189,7 +189,7 @@ class Autodiff(Decorator[J]):
             lifted = self._lift_written(primitive, run, record, sources)
         else:
             lifted = self._lift_any(primitive, run, record, again=False)
-        return traced(primitive.name, lifted) if self.traces_origins() else lifted
+        return with_location(primitive.name, lifted) if self.records_locations() else lifted
 
     def _lift(self, primitive: Primitive, run: Implementation, record: Record) -> Implementation:
         if isinstance(record, NotDifferentiable):
@@ -212,23 +212,23 @@ class Autodiff(Decorator[J]):
     ) -> Implementation:
         """The hot path: a lift for one or two differentiable operands, written out for the primitive."""
         choices = [(i,) for i in sources] + [tuple(sources)] * (len(sources) == 2)
-        return codegen.lifted(primitive, run, {c: self._plan(primitive, record, c) for c in choices}, self.inner)
+        return codegen.lifted(primitive, run, {c: self._make_vjp(primitive, record, c) for c in choices}, self.inner)
 
-    def _plan(self, primitive: Primitive, record: Record, tracked: tuple[int, ...]) -> Plan:
-        cooks = self._policy is not None
+    def _make_vjp(self, primitive: Primitive, record: Record, tracked: tuple[int, ...]) -> VJP:
+        has_remats = self._policy is not None
         if record.pullback is not None:
             joint = record.pullback
             pull: Callable[[Any, Any, Any], Any] = lambda B, g, s: joint(B, g, tracked, *s)
-            return Plan(primitive, names_of(joint, 3), tracked, pull, self, cooks=cooks)
+            return VJP(primitive, names_of(joint, 3), tracked, pull, self, has_remats=has_remats)
         rules = [record.rules[primitive.operands[i]] for i in tracked]
         needs = [names_of(rule, 2) for rule in rules]
         if self.strong_zero and primitive.kind is ELEMENTWISE and not record.strong_zero:
             rules = [absorbing(rule) for rule in rules]
         add = record.accumulate
         accumulate = None if add is None else lambda B, sink, g, s: add(B, sink, g, *s)
-        pull = puller(rules, [len(names) for names in needs])
+        pull = make_vjp(rules, [len(names) for names in needs])
         names = [name for names in needs for name in names]
-        return Plan(primitive, names, tracked, pull, self, accumulate=accumulate, cooks=cooks)
+        return VJP(primitive, names, tracked, pull, self, accumulate=accumulate, has_remats=has_remats)
 
     def _lift_source(self, run: Implementation) -> Implementation:
         """Creation and random numbers: constants, which a policy may have made again, from the same key."""
@@ -238,7 +238,7 @@ class Autodiff(Decorator[J]):
 
         def lifted(**parameters: Any) -> Var:
             var = var_of(run(**parameters), None)
-            var.recipe = Recipe(run, (), parameters)
+            var.remat = Remat(run, (), parameters)
             return var
 
         return lifted
@@ -255,11 +255,11 @@ class Autodiff(Decorator[J]):
         return lifted
 
     def _lift_any(self, primitive: Primitive, run: Implementation, record: Record, *, again: bool) -> Implementation:
-        """The lift that handles everything: any arity, several results, recipes for what is cheap."""
+        """The lift that handles everything: any arity, several results, what is made again."""
         sources = record.differentiable(primitive)
         eligible = [i for i, name in enumerate(primitive.operands) if name in sources and not name.startswith("*")]
         tail = len(primitive.operands) - 1 if primitive.variadic and primitive.operands[-1] in sources else None
-        plans: dict[tuple[int, ...], tuple[Plan, Callable[..., Any]]] = {}
+        vjps: dict[tuple[int, ...], tuple[VJP, Callable[..., Any]]] = {}
         policy, inner = self._policy, self.inner
 
         def lifted(*operands: Any, **parameters: Any) -> Any:
@@ -270,29 +270,29 @@ class Autodiff(Decorator[J]):
             if "dtype" in parameters and parameters["dtype"].kind not in "fc":
                 tracked = ()
             slots: Sequence[Any] = values
-            recipe: Recipe | None = None
+            remat: Remat | None = None
             if policy is not None:
-                slots = [getattr(o, "recipe", v) for o, v in zip(operands, values, strict=True)]
+                slots = [getattr(o, "remat", v) for o, v in zip(operands, values, strict=True)]
                 if again and primitive.results == 1 and not policy.keeps(primitive, out, inner):
-                    recipe = Recipe(run, slots, parameters) if depth(slots) <= policy.longest else None
+                    remat = Remat(run, slots, parameters) if depth(slots) <= policy.longest else None
             if not tracked:
                 if primitive.results > 1:
                     return tuple([var_of(value, None) for value in out])
                 var = var_of(out, None)
             else:
-                if tracked not in plans:
-                    made = self._plan(primitive, record, tracked)
-                    plans[tracked] = made, codegen.picker(made.saved, self.inner)
-                plan, keep = plans[tracked]
-                saved = keep(values, tuple(slots), out if recipe is None else recipe, parameters)
+                if tracked not in vjps:
+                    made = self._make_vjp(primitive, record, tracked)
+                    vjps[tracked] = made, codegen.saved_getter(made.saved, self.inner)
+                vjp, keep = vjps[tracked]
+                saved = keep(values, tuple(slots), out if remat is None else remat, parameters)
                 if policy is not None:
-                    will_be_served(saved)
+                    count_uses(saved)
                 parents = [operands[i].node for i in tracked]
                 if primitive.results > 1:
-                    return self.results(node_of(plan, saved, parents, [value.shape for value in out]), out)
-                var = var_of(out, node_of(plan, saved, parents, out.shape))
-            if recipe is not None:
-                var.recipe = recipe
+                    return self.results(node_of(vjp, saved, parents, [value.shape for value in out]), out)
+                var = var_of(out, node_of(vjp, saved, parents, out.shape))
+            if remat is not None:
+                var.remat = remat
             return var
 
         return lifted
@@ -321,24 +321,24 @@ class Autodiff(Decorator[J]):
         parents = [operand.node for operand in operands if operand.node is not None]
         tracked = tuple([i for i, operand in enumerate(operands) if operand.node is not None])
         pulled: Callable[[Any, Any, Any], Any] = lambda B, g, s: _chosen(s[0](B, g, s[1], s[2]), tracked)
-        plan = Plan(function_named(name), (), tracked, pulled, self)
-        plan.roles = [None, (0,), "outs"]
+        vjp = VJP(function_named(name), (), tracked, pulled, self)
+        vjp.roles = [None, (0,), "outs"]
         saved = pull, tuple([operand.value for operand in operands]), tuple(values)
-        node = node_of(plan, saved, parents, [value.shape for value in values])
-        if self.traces_origins():
-            node.origin = Origin(name, made_from(operands))
+        node = node_of(vjp, saved, parents, [value.shape for value in values])
+        if self.records_locations():
+            node.location = SourceLocation(name, sources_of(operands))
         return [self._result(node, i, value) for i, value in enumerate(values)]
 
     def apply_custom(self, rules: Any, xs: list[Any]) -> list[Any]:
         """One node for the function, whose pullback is its backward rule."""
-        if not any([self.varies(x._array) for x in xs]):
+        if not any([self.is_active(x._array) for x in xs]):
             return rules.handed_on(xs, self)  # type: ignore[no-any-return]
         if not rules.differentiates:
             return rules.plain(xs)  # type: ignore[no-any-return]
         values, pull = rules.pullback(rules.below(xs, self), self)
         return [rules.tensor(var, self) for var in self.record(rules.name, pull, [x._array for x in xs], values)]
 
-    # --- walking back ---
+    # --- going back ---
 
     def backward(
         self,
@@ -368,28 +368,37 @@ class Autodiff(Decorator[J]):
         on: Backend | None = None,
     ) -> dict[Key, tuple[Node, Array]]:
         """`backward` from several roots at once, each tracked and with its cotangent. Empties the list."""
-        token = walking.set(True)
+        token = in_backward.set(True)
         try:
-            return self._walk(roots, retain_graph, wrt, None if on is None or on is self.inner else Above(self, on))
+            return self._backward_pass(
+                roots, retain_graph, wrt, None if on is None or on is self.inner else BackwardOn(self, on)
+            )
         finally:
-            walking.reset(token)
+            in_backward.reset(token)
 
-    def _walk(
+    def _backend_of(self, node: Node) -> Backend:
+        """The backend of a node's cotangent."""
+        if isinstance(node, LeafNode):
+            return self.inner if node.level is None else node.level.inner
+        return node.vjp.inner
+
+    def _backward_pass(
         self,
         roots: list[tuple[Var, Array]],
         retain_graph: bool,
         wrt: Sequence[Node] | None,
-        above: Above | None,
+        above: BackwardOn | None,
     ) -> dict[Key, tuple[Node, Array]]:
         below: Any = self.inner if above is None else above.on
         cotangents = _start(roots, below, self)
-        nodes = claim(list(cotangents), keep=retain_graph)
+        nodes = toposort(list(cotangents), keep=retain_graph)
         needed = None if wrt is None else leading_to(set(wrt), nodes)
         answers: dict[Key, tuple[Node, Array]] = {}
-        owned: set[Node] = set()  # whose cotangent is a buffer that this walk allocated
-        kitchen: Kitchen | None = None
+        owned: set[Node] = set()  # whose cotangent is a buffer that this pass allocated
+        cache: RematCache | None = None
         add, add_into = below.add, below.add_into
         take, held, next_node = cotangents.pop, cotangents.get, nodes.pop
+        backend_of = self._backend_of if above is None else above.backend_of
         node = nodes[-1]
         parents: tuple[Node, ...] = ()
         quiet = self.leaf.quiet()
@@ -402,46 +411,46 @@ class Autodiff(Decorator[J]):
                 first: Any = node.first
                 second: Any = node.second
                 parents = (first,) if second is None else (first, second) if kind is Node else (first, *second)
-                saved = node.saved  # read after the parents: a walk that uses up the graph takes it away before them
+                saved = node.saved  # read after the parents: a pass that uses up the graph takes it away before them
                 if not retain_graph:
                     node.saved = node.first = node.second = None
                 if g is None or needed is not None or kind is not Node:
-                    if g is not None and (kind is Leaf if wrt is None else node in wrt):
-                        _answer(answers, node, g, _home(node, self.inner) if above is None else above.home(node))
-                    if g is None or kind is Leaf or (needed is not None and node not in needed):
+                    if g is not None and (kind is LeafNode if wrt is None else node in wrt):
+                        _answer(answers, node, g, backend_of(node))
+                    if g is None or kind is LeafNode or (needed is not None and node not in needed):
                         continue
                     if kind is Result and first is not None:
                         slots = cotangents.setdefault(first, [None] * len(first.shape))
-                        known = slots[node.result]  # of another node for the same result: a recorded walk made it
+                        known = slots[node.result]  # of another node for the same result: a recorded pass made it
                         if known is not None:
-                            g = (_home(node, self.inner) if above is None else above.home(node)).add(known, g)
+                            g = backend_of(node).add(known, g)
                         slots[node.result] = g
                         continue
                 if saved is None:
-                    raise freed(node, "another thread's walk meanwhile")
-                plan = node.plan
-                place = plan.below if above is None else above.source(plan)
+                    raise freed(node, "another thread's backward meanwhile")
+                vjp = node.vjp
+                place = vjp.below if above is None else above.source(vjp)
                 if place is not below:  # a graph may span devices
                     below = place
                     add, add_into = below.add, below.add_into
                 kept = saved
-                if plan.cooks:
-                    kitchen = kitchen or Kitchen()
-                    kitchen.clear(node.number)
-                    saved = kitchen.serve(saved)
+                if vjp.has_remats:
+                    cache = cache or RematCache()
+                    cache.clear(node.number)
+                    saved = cache.materialize(saved)
                 if above is not None:
                     saved = above.revived(node, parents, kept, saved)
-                if plan.accumulate is not None:
+                if vjp.accumulate is not None:
                     parent = parents[0]
                     sink = take(parent, None)
                     if sink is None:
                         sink = below.full(shape=tuple(parent.shape), value=0, dtype=below.dtype_of(g))
                     elif parent not in owned:
                         sink = add(sink, 0)
-                    cotangents[parent] = plan.accumulate(below, sink, g, saved)
+                    cotangents[parent] = vjp.accumulate(below, sink, g, saved)
                     owned.add(parent)
                     continue
-                pulled = plan.pull(below, g, saved)
+                pulled = vjp.pull(below, g, saved)
                 g = saved = kept = None
                 i = 0
                 for parent in parents:  # faster than zip
@@ -481,13 +490,6 @@ def _lift_constant(run: Implementation) -> Implementation:
     return lifted
 
 
-def _home(node: Node, inner: Backend) -> Backend:
-    """The backend of a node's cotangent."""
-    if isinstance(node, Leaf):
-        return inner if node.home is None else node.home.inner
-    return node.plan.inner
-
-
 def _start(roots: list[tuple[Var, Array]], inner: Backend, level: Backend) -> dict[Node, Any]:
     """The cotangents of the roots, conjugated, ones for None, by node. Empties the list: nothing else holds them."""
     cotangents: dict[Node, Any] = {}
@@ -514,7 +516,7 @@ def _answer(answers: dict[Key, tuple[Node, Array]], node: Node, g: Array, inner:
 
 def _what_failed(node: Node, parents: tuple[Node, ...], error: Exception) -> str:
     operands = [tuple(p.shape) for p in parents]
-    origin = getattr(node, "origin", None)
-    place = f"\n  made at {origin}" if origin else "; ad.testing.trace_origins() shows the line that made it"
+    location = getattr(node, "location", None)
+    place = f"\n  made at {location}" if location else "; ad.testing.source_locations() shows the line that made it"
     shapes = f" of tracked operands {operands}" if operands else ""
     return f"backward through {node.name!r}{shapes} with result {node.shape}: {type(error).__name__}: {error}{place}"

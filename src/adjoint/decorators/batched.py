@@ -95,14 +95,14 @@ class Batched(Decorator[J]):
     def unwrap(self, array: Batch) -> Array:
         return array.value
 
-    def varies(self, array: Batch) -> bool:
+    def is_active(self, array: Batch) -> bool:
         return array.batched
 
-    def remade(self, array: Batch, f: Callable[[Array], Array]) -> Batch:
+    def map_arrays(self, array: Batch, f: Callable[[Array], Array]) -> Batch:
         return Batch(f(array.value), array.batched)
 
     def detach(self, array: Batch) -> Batch:
-        return self.remade(array, self.inner.detach)
+        return self.map_arrays(array, self.inner.detach)
 
     def apply_custom(self, rules: Any, xs: list[Any]) -> list[Any]:
         """Run for all examples: by a rule for that, or else rule and function on this level."""
@@ -114,10 +114,10 @@ class Batched(Decorator[J]):
             answer = rules.batch(size, flags, rules.below(xs, self))
         if answer is None:
             return super().apply_custom(rules, xs)
-        return [rules.tensor(Batch(rules.lifted(y, inner), flag), self) for y, flag in zip(*answer, strict=True)]
+        return [rules.tensor(Batch(rules.lift_to(y, inner), flag), self) for y, flag in zip(*answer, strict=True)]
 
-    def rewrap(self, value: Array, varies: bool) -> Batch:
-        return Batch(value, varies)
+    def rewrap(self, value: Array, is_active: bool) -> Batch:
+        return Batch(value, is_active)
 
     def cotangents(self, arrays: Sequence[Batch], xs: Sequence[Array], flags: Sequence[bool]) -> list[Array]:
         """Of what all examples share it is the sum."""
@@ -140,8 +140,8 @@ class Batched(Decorator[J]):
     def to_numpy(self, array: Batch) -> np.ndarray[Any, Any]:
         return self.inner.to_numpy(self._shared(array))
 
-    def native(self, array: Batch) -> Any:
-        return self.inner.native(self._shared(array))
+    def to_native(self, array: Batch) -> Any:
+        return self.inner.to_native(self._shared(array))
 
     def _shared(self, array: Batch) -> Array:
         if array.batched:

@@ -67,10 +67,10 @@ class Dependence(Decorator[J]):
     def unwrap(self, array: Dependent) -> Array:
         return array.value
 
-    def varies(self, array: Dependent) -> bool:
+    def is_active(self, array: Dependent) -> bool:
         return array.pattern is not None
 
-    def remade(self, array: Dependent, f: Callable[[Array], Array]) -> Dependent:
+    def map_arrays(self, array: Dependent, f: Callable[[Array], Array]) -> Dependent:
         return Dependent(f(array.value), array.pattern)
 
     def apply_custom(self, rules: Any, xs: list[Any]) -> list[Any]:
@@ -78,14 +78,14 @@ class Dependence(Decorator[J]):
 
         Where a rule applies such a function to tangents, itself perhaps, that stands for everything.
         """
-        if not any([self.varies(x._array) for x in xs]):
+        if not any([self.is_active(x._array) for x in xs]):
             return rules.handed_on(xs, self)  # type: ignore[no-any-return]
         if not (rules.differentiates and rules.differs):
             return rules.plain(xs)  # type: ignore[no-any-return]
         inner, below = self.inner, rules.below(xs, self)
         if self.in_rule:
             with rules.running_on(inner):
-                values = [rules.lifted(y, inner) for y in rules.plain(below)]
+                values = [rules.lift_to(y, inner) for y in rules.plain(below)]
             patterns = [x._array.pattern for x in xs if x._array.pattern is not None]
             return [
                 rules.tensor(
@@ -96,11 +96,11 @@ class Dependence(Decorator[J]):
         lower: Dependence[Any] = Dependence.fresh(inner)
         lower.in_rule = True
         given = [rules.tensor(lower.wrap(y._array), lower) for y in below]
-        moving = [rules.tensor(Dependent(y._array, x._array.pattern), lower) for x, y in zip(xs, below, strict=True)]
+        active = [rules.tensor(Dependent(y._array, x._array.pattern), lower) for x, y in zip(xs, below, strict=True)]
         with rules.running_on(lower):
-            ys, moved = rules.push(given, moving)
+            ys, moved = rules.push(given, active)
         return [
-            rules.tensor(Dependent(rules.lifted(y, lower).value, rules.lifted(t, lower).pattern), self)
+            rules.tensor(Dependent(rules.lift_to(y, lower).value, rules.lift_to(t, lower).pattern), self)
             for y, t in zip(ys, moved, strict=True)
         ]
 
@@ -120,11 +120,11 @@ class Dependence(Decorator[J]):
             values = [o.value if o.__class__ is Dependent else o for o in operands]
             patterns = [o.pattern if o.__class__ is Dependent and through(i) else None for i, o in enumerate(operands)]
             out = run(*values, **parameters)
-            moving = any([p is not None for p in patterns])
+            active = any([p is not None for p in patterns])
             results = []
             for value in out if several else (out,):
                 pattern = None
-                if moving and inner.dtype_of(value).kind in "fc":
+                if active and inner.dtype_of(value).kind in "fc":
                     pattern = rule(Call(primitive, values, patterns, parameters, tuple(value.shape), inner, through))
                 results.append(Dependent(value, pattern))
             return tuple(results) if several else results[0]

@@ -19,8 +19,8 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 
 from adjoint import errors
-from adjoint.backend import Array, Backend, Decorator, Implementation, Leaf, walking
-from adjoint.graph.origins import Line
+from adjoint.backend import Array, Backend, Decorator, Implementation, LeafBackend, in_backward
+from adjoint.graph.locations import Line
 from adjoint.primitives import ELEMENTWISE, LINALG, REDUCTION, Primitive, Shape, Spec, result_spec
 from adjoint.rules import RECORDS
 
@@ -44,7 +44,7 @@ class _Observed(Decorator[J]):
 
 
 def _phase() -> str:
-    return "backward" if walking.get() else "forward"
+    return "backward" if in_backward.get() else "forward"
 
 
 # --- checking ------------------------------------------------------------------------------------
@@ -88,8 +88,8 @@ class Checked(_Observed[J]):
             if not isinstance(value, bool):
                 raise errors.ArgumentError(f"Checked: {name} is True or False, received {errors.shown(value)}")
         self.shapes, self.dtypes, self.finite = shapes, dtypes, finite
-        self.traces = True
-        del vars(self)["weak"]  # numbers come as they are, and messages show them
+        self.wants_locations = True
+        del vars(self)["as_scalar"]  # numbers come as they are, and messages show them
 
     def configuration(self) -> tuple[Any, ...]:
         return (self.inner, self.shapes, self.dtypes, self.finite)
@@ -234,7 +234,7 @@ class Profile:
 class Profiled(_Observed[J]):
     """Counts the primitives of another backend: calls, time, bytes and floating-point operations.
 
-    What runs inside a walk back is counted as "backward", all else as "forward". Time is that until the call
+    What runs inside a backward pass is counted as "backward", all else as "forward". Time is that until the call
     returns, which is short on libraries that compute later. Bytes are those of all arrays that go in and come out.
     Operations are estimates, from the primitive's record or kind.
 
@@ -267,8 +267,8 @@ class Profiled(_Observed[J]):
         self.number = next(_numbers) if number is None else number
         if self.number.__class__ is not int or self.number < 0:
             raise errors.ArgumentError(f"Profiled: number is a natural number or None, received {errors.shown(number)}")
-        if not isinstance(inner, Leaf):
-            del vars(self)["weak"]  # a leaf's form of a number is no array of other backends
+        if not isinstance(inner, LeafBackend):
+            del vars(self)["as_scalar"]  # a leaf's form of a number is no array of other backends
         self._count = _counts.setdefault(self.number, _Count())
 
     def configuration(self) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from adjoint.backend import Array, Backend, Decorator, Implementation
-from adjoint.graph.pushes import Push, defined, or_zeros, pushforward
+from adjoint.graph.jvp import JVP, definition_of, make_jvp, or_zeros
 from adjoint.primitives import CREATION, RANDOM, Primitive, Shape
 from adjoint.rules import record_of
 
@@ -50,18 +50,18 @@ class Tangent(Decorator[J]):
     def unwrap(self, array: Dual) -> Array:
         return array.value
 
-    def varies(self, array: Dual) -> bool:
+    def is_active(self, array: Dual) -> bool:
         return array.tangent is not None
 
     def with_primal(self, array: Dual, f: Callable[[Array], Array]) -> Dual:
         return Dual(self.inner.with_primal(array.value, f), array.tangent)
 
-    def remade(self, array: Dual, f: Callable[[Array], Array]) -> Dual:
+    def map_arrays(self, array: Dual, f: Callable[[Array], Array]) -> Dual:
         return Dual(f(array.value), None if array.tangent is None else f(array.tangent))
 
     def apply_custom(self, rules: Any, xs: list[Any]) -> list[Any]:
         """The function and its tangents, as its rule pushes them forward."""
-        if not any([self.varies(x._array) for x in xs]):
+        if not any([self.is_active(x._array) for x in xs]):
             return rules.handed_on(xs, self)  # type: ignore[no-any-return]
         if not rules.differentiates:
             return rules.plain(xs)  # type: ignore[no-any-return]
@@ -70,7 +70,7 @@ class Tangent(Decorator[J]):
         with rules.running_on(inner):
             ys, moved = rules.push(below, tangents)
         return [
-            rules.tensor(Dual(rules.lifted(y, inner), rules.lifted(t, inner) if t.dtype.kind in "fc" else None), self)
+            rules.tensor(Dual(rules.lift_to(y, inner), rules.lift_to(t, inner) if t.dtype.kind in "fc" else None), self)
             for y, t in zip(ys, moved, strict=True)
         ]
 
@@ -79,23 +79,23 @@ class Tangent(Decorator[J]):
         if primitive.kind in (CREATION, RANDOM) and not primitive.operands:
             return lambda **parameters: Dual(run(**parameters), None)
         record = record_of(primitive)
-        definition = defined(primitive, record)
-        push = None if definition else pushforward(primitive, record, self.inner)
-        return self._lift(primitive, run, push, definition)
+        definition = definition_of(primitive, record)
+        jvp = None if definition else make_jvp(primitive, record, self.inner)
+        return self._lift(primitive, run, jvp, definition)
 
     def _lift(
-        self, primitive: Primitive, run: Implementation, push: Push | None, definition: Callable[..., Any] | None
+        self, primitive: Primitive, run: Implementation, jvp: JVP | None, definition: Callable[..., Any] | None
     ) -> Implementation:
         several = primitive.results > 1
 
         def lifted(*operands: Any, **parameters: Any) -> Any:
             values = [o.value if o.__class__ is Dual else o for o in operands]
             tangents = [o.tangent if o.__class__ is Dual else None for o in operands]
-            moving = any([t is not None for t in tangents])
-            if moving and definition is not None:
+            active = any([t is not None for t in tangents])
+            if active and definition is not None:
                 return definition(self, *operands, **parameters)
             out = run(*values, **parameters)
-            tangent = push(values, tangents, out, parameters) if moving and push is not None else None
+            tangent = jvp(values, tangents, out, parameters) if active and jvp is not None else None
             if several:
                 return tuple([Dual(*pair) for pair in zip(out, tangent or [None] * len(out), strict=True)])
             if tangent is not None and tangent.shape != out.shape:

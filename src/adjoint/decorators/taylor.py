@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator, Implementation
-from adjoint.graph.pushes import defined, or_zeros, pushforward
+from adjoint.graph.jvp import definition_of, make_jvp, or_zeros
 from adjoint.primitives import CREATION, RANDOM, Primitive, Shape
 from adjoint.rules import Bilinear, Linear, NotDifferentiable, Record, record_of
 from adjoint.rules.taylor import leibniz
@@ -68,7 +68,7 @@ class Series:
         self.following = None
 
 
-def varies(operand: Any) -> bool:
+def is_active(operand: Any) -> bool:
     """Whether an operand is a series with more than a value."""
     return operand.__class__ is Series and (
         operand.following is not None or any([t is not None for t in operand.terms])
@@ -128,13 +128,13 @@ class Taylor(Decorator[J]):
     def unwrap(self, array: Series) -> Array:
         return array.value
 
-    def varies(self, array: Series) -> bool:
-        return varies(array)
+    def is_active(self, array: Series) -> bool:
+        return is_active(array)
 
     def with_primal(self, array: Series, f: Callable[[Array], Array]) -> Series:
         return Series(self.inner.with_primal(array.value, f), array.terms, array.following)
 
-    def remade(self, array: Series, f: Callable[[Array], Array]) -> Series:
+    def map_arrays(self, array: Series, f: Callable[[Array], Array]) -> Series:
         def each(term: Array | None) -> Array | None:
             return None if term is None else f(term)
 
@@ -143,7 +143,7 @@ class Taylor(Decorator[J]):
 
     def apply_custom(self, rules: Any, xs: list[Any]) -> list[Any]:
         """The rule pushes the derivatives in t of the arguments, series of one order less, to those of the results."""
-        if not any([self.varies(x._array) for x in xs]):
+        if not any([self.is_active(x._array) for x in xs]):
             return rules.handed_on(xs, self)  # type: ignore[no-any-return]
         if not (rules.differentiates and rules.differs):
             return rules.plain(xs)  # type: ignore[no-any-return]
@@ -160,9 +160,9 @@ class Taylor(Decorator[J]):
             ys, moved = rules.push(below, derivatives)
         answers = []
         for y, t in zip(ys, moved, strict=True):
-            derivative: Series = rules.lifted(t, lower)
+            derivative: Series = rules.lift_to(t, lower)
             known = [derivative.term(k) for k in range(order)] if t.dtype.kind in "fc" else []
-            answers.append(rules.tensor(Series(rules.lifted(y, lower).value, known, None), self))
+            answers.append(rules.tensor(Series(rules.lift_to(y, lower).value, known, None), self))
         return answers
 
     def implement(self, primitive: Primitive) -> Implementation:
@@ -170,7 +170,7 @@ class Taylor(Decorator[J]):
         if primitive.kind in (CREATION, RANDOM) and not primitive.operands:
             return lambda **parameters: self.wrap(run(**parameters))
         record = record_of(primitive)
-        definition = defined(primitive, record) if record.taylor is None else None
+        definition = definition_of(primitive, record) if record.taylor is None else None
         return self._lift(primitive, run, None if definition else self._rule(primitive, record), definition)
 
     def _rule(self, primitive: Primitive, record: Record) -> Rule | None:
@@ -190,12 +190,12 @@ class Taylor(Decorator[J]):
         several, dtype_of = primitive.results > 1, self.inner.dtype_of
 
         def lifted(*operands: Any, **parameters: Any) -> Any:
-            moving = any([varies(o) for o in operands])
-            if moving and definition is not None:
+            active = any([is_active(o) for o in operands])
+            if active and definition is not None:
                 return definition(self, *operands, **parameters)
             out = run(*[_value(o) for o in operands], **parameters)
             results = [self.wrap(value) for value in (out if several else (out,))]
-            if moving and rule is not None:
+            if active and rule is not None:
                 moved = [x for x in results if dtype_of(x.value).kind in "fc"]  # all others are constant
                 known = [Series(x.value, x.terms, _not_yet) if x in moved else x for x in results]
                 followings = rule(operands, known, parameters)
@@ -247,8 +247,8 @@ def _broadcast(B: Any, term: Any, like: Any) -> Any:
 
 def _linear(primitive: Primitive, record: Record, B: Any) -> Rule:
     """Each coefficient goes forward as a tangent does."""
-    push = pushforward(primitive, record, B)
-    assert push is not None
+    jvp = make_jvp(primitive, record, B)
+    assert jvp is not None
 
     def rule(operands: Sequence[Any], results: Sequence[Series], parameters: dict[str, Any]) -> list[Following]:
         values, out = [_value(o) for o in operands], results[0].value
@@ -257,7 +257,7 @@ def _linear(primitive: Primitive, record: Record, B: Any) -> Rule:
             terms = [_term(o, k) for o in operands]
             if all([t is None for t in terms]):
                 return None
-            return _broadcast(B, push(values, terms, out, parameters), out)
+            return _broadcast(B, jvp(values, terms, out, parameters), out)
 
         return [following]
 
@@ -304,8 +304,8 @@ def _given(taylor: Callable[..., Any], B: Any) -> Rule:
 
 def _from_derivative(primitive: Primitive, record: Record, level: Taylor[Any]) -> Rule:
     """The pushforward of the operands' derivatives is the result's, one order down."""
-    push = pushforward(primitive, record, level)
-    assert push is not None
+    jvp = make_jvp(primitive, record, level)
+    assert jvp is not None
     several, B = primitive.results > 1, level
 
     def rule(operands: Sequence[Any], results: Sequence[Series], parameters: dict[str, Any]) -> list[Following]:
@@ -313,8 +313,8 @@ def _from_derivative(primitive: Primitive, record: Record, level: Taylor[Any]) -
 
         def following(i: int, k: int) -> Any:
             if not found:
-                tangents = [_derivative(o, level) if varies(o) else None for o in operands]
-                pushed = push(operands, tangents, tuple(results) if several else results[0], parameters)
+                tangents = [_derivative(o, level) if is_active(o) else None for o in operands]
+                pushed = jvp(operands, tangents, tuple(results) if several else results[0], parameters)
                 found.extend(pushed if several else [_broadcast(B, pushed, results[0])])
             derivative = found[i]
             return None if derivative is None else derivative.term(k - 1)

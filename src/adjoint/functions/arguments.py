@@ -12,9 +12,9 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import over_leaf
-from adjoint.devices import active_level, default_device, foreign, home
+from adjoint.devices import current_level, default_device, leaf_of, libraries_imported
 from adjoint.dtypes import DType
-from adjoint.operands import cast, fitting, operand, weak
+from adjoint.operands import cast, fitting, is_weak, operand
 from adjoint.primitives import Shape, real_dtype
 from adjoint.tensor import Axis, Tensor, wrap
 
@@ -175,27 +175,27 @@ def as_tensor(x: Any, name: str) -> Tensor[Any]:
     if isinstance(x, (int, float, complex, np.ndarray, np.generic, list, tuple)):
         place = default_device()
         return wrap(place.from_numpy(values_of(x, None, name), copy=True), place)
-    leaf = home(x) if foreign() else None
+    leaf = leaf_of(x) if libraries_imported() else None
     if leaf is not None:
         place = default_device()
         if place.leaf is not leaf:
-            place = over_leaf(place, leaf) if active_level() is None else leaf
-        return wrap(place.adopted(x), place)
+            place = over_leaf(place, leaf) if current_level() is None else leaf
+        return wrap(place.from_native(x), place)
     raise errors.DtypeError(f"{name}: expected a tensor or numbers, received {type(x).__name__}")
 
 
 def as_tensors(xs: Sequence[Any], name: str) -> list[Tensor[Any]]:
     """Arguments that go together as tensors of one dtype, where the tensors are; Python's numbers adapt to others."""
     first = next((x for x in xs if isinstance(x, Tensor)), None)
-    if first is not None and not any([weak(x) for x in xs]):
+    if first is not None and not any([is_weak(x) for x in xs]):
         given = [operand(x, first, name) for x in xs]
         dtype = given[0].dtype
         for tensor in given[1:]:
             dtype = dtypes.promote(dtype, tensor.dtype)
         return [cast(x, dtype) for x in given]
-    alone = all([weak(x) for x in xs])
+    alone = all([is_weak(x) for x in xs])
     tensors: list[Any] = [
-        x if weak(x) and not alone else as_tensor(x, name) if first is None else operand(x, first, name) for x in xs
+        x if is_weak(x) and not alone else as_tensor(x, name) if first is None else operand(x, first, name) for x in xs
     ]
     given = [x for x in tensors if isinstance(x, Tensor)]
     dtype = given[0].dtype

@@ -15,7 +15,7 @@ from adjoint.functions.elementwise import where
 from adjoint.functions.indexing import searchsorted
 from adjoint.functions.manipulation import flip, reshape
 from adjoint.functions.reductions import max, min, sum
-from adjoint.operands import cast, deferred_check, operand, run, weak
+from adjoint.operands import cast, deferred_check, is_weak, operand, run
 from adjoint.primitives import ARRAY
 from adjoint.tensor import Tensor
 
@@ -188,7 +188,7 @@ def _bounds(x: Tensor[Any], count: int, range: Any) -> Tensor[Any]:
             "histogram: the values are not all finite, so give range="
         )
         bounds = [deferred_check(v, np.isfinite, wrong) for v in (min(x), max(x))] if x.size else [0.0, 1.0]
-    low, high = (operand(np.asarray(v, x.dtype) if weak(v) else v, x, "histogram") for v in bounds)
+    low, high = (operand(np.asarray(v, x.dtype) if is_weak(v) else v, x, "histogram") for v in bounds)
     low, high = where(low == high, low - 0.5, low), where(low == high, high + 0.5, high)
     steps = made(x.device, "arange", start=0, stop=count + 1, step=1, dtype=x.dtype)
     return where(steps == count, high, low + steps * ((high - low) / count))

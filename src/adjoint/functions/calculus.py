@@ -25,7 +25,7 @@ from adjoint.functions.creation import made
 from adjoint.functions.elementwise import where
 from adjoint.functions.manipulation import broadcast_to, concat, expand_dims, flip, reshape
 from adjoint.functions.reductions import sum
-from adjoint.operands import operand, run, weak
+from adjoint.operands import is_weak, operand, run
 from adjoint.tensor import Axis, Tensor
 
 B = TypeVar("B", bound=Backend)
@@ -78,7 +78,7 @@ def gradient(f: Tensor[B], /, *spacings: Any, axis: Axis = None, edge_order: int
     if as_integer(edge_order, "gradient", "edge_order") not in (1, 2):
         raise errors.ArgumentError(f"gradient: edge_order is 1 or 2, received {errors.shown(edge_order)}")
     given = list(spacings) or [1.0]
-    if len(given) == 1 and (weak(given[0]) or not np.ndim(given[0])):
+    if len(given) == 1 and (is_weak(given[0]) or not np.ndim(given[0])):
         given *= len(axes)
     if len(given) != len(axes):
         raise errors.ArgumentError(f"gradient: {len(given)} spacings for {len(axes)} axes")
@@ -94,7 +94,7 @@ def _gradient(f: Tensor[Any], spacing: Any, axis: int, order: int) -> Tensor[Any
     def at(start: int, stop: int | None = None) -> Tensor[Any]:
         return _cut(f, axis, start, stop if stop is not None else (start + 1) or None)
 
-    if weak(spacing):
+    if is_weak(spacing):
         h: Any = spacing
     else:
         h = operand(spacing, f, "gradient")
@@ -142,7 +142,7 @@ def _panels(name: str, y: Any, x: Any, dx: Any, axis: Any) -> tuple[Tensor[Any],
             widths = _cut(x, place, 1, None) - _cut(x, place, None, -1)
         else:
             raise errors.ShapeError(f"{name}: coordinates of shape {x.shape} for samples of shape {y.shape}")
-    elif not weak(dx):
+    elif not is_weak(dx):
         widths = operand(dx, y, name)
     return (_cut(y, place, 1, None) + _cut(y, place, None, -1)) * widths, place
 

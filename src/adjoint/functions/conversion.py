@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
-from adjoint.backend import Backend, Decorator, Leaf
+from adjoint.backend import Backend, Decorator, LeafBackend
 from adjoint.concrete import Lazy
 from adjoint.functions.gradients import Gradients
 from adjoint.tensor import Tensor, wrap
@@ -43,7 +43,7 @@ def native(x: Tensor[Any], /) -> Any:
     >>> ad.tensor([1.0, 2.0]).native()
     array([1., 2.], dtype=float32)
     """
-    array = x.device.native(x._array)
+    array = x.device.to_native(x._array)
     return numpy(x) if isinstance(array, (np.ndarray, np.generic)) else array
 
 
@@ -97,20 +97,20 @@ def persist(tree: T, /) -> T:
     return trees.unflatten(structure, out)  # type: ignore[no-any-return]
 
 
-def _arrays(leaves: list[Any]) -> list[tuple[Leaf, Any]]:
+def _arrays(leaves: list[Any]) -> list[tuple[LeafBackend, Any]]:
     """The arrays behind all tensors and gradients among leaves, in order, with their backends."""
     tensors = [t for x in leaves for t in (x.values() if isinstance(x, Gradients) else [x]) if isinstance(t, Tensor)]
     for x in tensors:
-        if tuple(x.device.bare(x._array).shape) != x.shape:
+        if tuple(x.device.leaf_array(x._array).shape) != x.shape:
             x.numpy()  # raises, as the value of a batched tensor does
-    return [(x.device.leaf, x.device.bare(x._array)) for x in tensors]
+    return [(x.device.leaf, x.device.leaf_array(x._array)) for x in tensors]
 
 
-def _computed(leaf: Leaf, arrays: list[Any]) -> list[Any]:
+def _computed(leaf: LeafBackend, arrays: list[Any]) -> list[Any]:
     return leaf.computed(arrays) if isinstance(leaf, Lazy) else [leaf.to_numpy(array) for array in arrays]
 
 
-def _persisted(leaf: Leaf, arrays: list[Any]) -> list[Any]:
+def _persisted(leaf: LeafBackend, arrays: list[Any]) -> list[Any]:
     return leaf.persisted(arrays) if isinstance(leaf, Lazy) else arrays
 
 
@@ -119,7 +119,7 @@ def _with_value(x: Tensor[Any], array: Any) -> Tensor[Any]:
     return wrap(x.device.with_primal(x._array, lambda _: array), x.device)
 
 
-def _at_once(found: list[tuple[Leaf, Any]], run: Callable[[Leaf, list[Any]], list[Any]]) -> list[Any]:
+def _at_once(found: list[tuple[LeafBackend, Any]], run: Callable[[LeafBackend, list[Any]], list[Any]]) -> list[Any]:
     """What `run` makes of the arrays of each backend."""
     out: list[Any] = [None] * len(found)
     for leaf in dict.fromkeys(leaf for leaf, _ in found):
@@ -244,7 +244,7 @@ def __dlpack_device__(x: Tensor[Any], /) -> tuple[int, int]:
 
 def _status(x: Tensor[Any]) -> str:
     node = getattr(x._array, "node", None)
-    if node is None and tuple(x.device.bare(x._array).shape) != x.shape:
+    if node is None and tuple(x.device.leaf_array(x._array).shape) != x.shape:
         return f", shape={x.shape} of each example"
     if node is None:
         return ", tracked" if x.device.tracked(x._array) else ""
@@ -253,7 +253,7 @@ def _status(x: Tensor[Any]) -> str:
 
 def _lazy(x: Tensor[Any]) -> str | None:
     """What stands for values that would have to be computed."""
-    leaf, array = x.device.leaf, x.device.bare(x._array)
+    leaf, array = x.device.leaf, x.device.leaf_array(x._array)
     if isinstance(leaf, Lazy):
         return leaf.summary(array)
     return None if leaf.is_concrete(array) else repr(array)
@@ -304,7 +304,7 @@ def _refuse_graphs(x: Tensor[Any], what: str) -> None:
                 f"{what}: the tensor of shape {x.shape} is the result {node.name!r} of a graph, which cannot go with "
                 "it; take x.detach()"
             )
-        if level.varies(array) and (node is None or level.is_fresh):
+        if level.is_active(array) and (node is None or level.is_fresh):
             raise errors.TrackedError(
                 f"{what}: a transform of {level} follows the tensor of shape {x.shape}, and cannot go with it"
             )

@@ -101,7 +101,7 @@ def tensor(values: Any, *, dtype: Any = None, device: Any = None) -> Tensor[Any]
     """
     if isinstance(values, Tensor):
         device = values.device if device is None else device
-        bare = values.device.bare(values._array)
+        bare = values.device.leaf_array(values._array)
         lazy = not is_concrete(values) and _place(device).leaf is values.device.leaf and bare.shape == values.shape
         values = bare if lazy else values.numpy()
     place = _place(device)
@@ -166,7 +166,9 @@ def _exactly_on(x: Tensor[Any], place: Backend) -> Tensor[Any]:
 
 def _adopted(values: Any, dtype: Any, place: Backend) -> Tensor[Any] | None:
     """The tensor of an array of the place's own library, in the dtype that is asked for; None for anything else."""
-    array = None if isinstance(values, (Tensor, np.ndarray, Sequence, int, float, complex)) else place.adopted(values)
+    array = (
+        None if isinstance(values, (Tensor, np.ndarray, Sequence, int, float, complex)) else place.from_native(values)
+    )
     if array is None:
         return None
     out = wrap(array, place)
@@ -274,7 +276,7 @@ def to_device(x: Tensor[Any], device: Any, /, *, stream: Any = None) -> Tensor[A
         return wrap(place.lift(x._array, here), place)
     moved = over_leaf(here, place.leaf)
     if moved is place or not isinstance(place, Decorator):
-        return same(x) if moved is here else wrap(moved.moved(x._array, here), moved)
+        return same(x) if moved is here else wrap(moved.transfer(x._array, here), moved)
     return _constant_on(x, place)
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.arguments import as_tensor, as_tensors, inexact
-from adjoint.operands import assigning, binary, cast, fitting, infix, operand, run, unary, weak
+from adjoint.operands import assigning, binary, cast, fitting, infix, is_weak, operand, run, unary
 from adjoint.primitives import TABLE
 from adjoint.tensor import Tensor, same
 
@@ -215,7 +215,7 @@ def clip(x: Tensor[B], /, min: Numbers = None, max: Numbers = None) -> Tensor[B]
     for bound, none, beyond in ((min, info[0], operator.lt), (max, info[1], operator.gt)):
         if bound is None:
             bounds.append(none)
-        elif weak(bound):
+        elif is_weak(bound):
             if isinstance(bound, complex):
                 raise errors.DtypeError(f"clip: complex numbers have no order, received the bound {bound}")
             if isinstance(bound, float) and x.dtype.kind != "f":
@@ -244,13 +244,13 @@ def where(condition: Tensor[B], x: Numbers, y: Numbers, /) -> Tensor[B]:
     condition = as_tensor(condition, "where")
     if condition.dtype is not dtypes.bool:
         raise errors.DtypeError(f"where: the condition must be boolean, received {condition.dtype}; write x != 0")
-    if isinstance(x, Tensor) and weak(y):
+    if isinstance(x, Tensor) and is_weak(y):
         x = cast(x, dtypes.promote_scalar(x.dtype, y))
         y = fitting(y, x.dtype, "where")
-    elif isinstance(y, Tensor) and weak(x):
+    elif isinstance(y, Tensor) and is_weak(x):
         y = cast(y, dtypes.promote_scalar(y.dtype, x))
         x = fitting(x, y.dtype, "where")
-    elif weak(x) and weak(y):
+    elif is_weak(x) and is_weak(y):
         x = cast(as_tensors([condition, x], "where")[1], _scalar_dtype(x, y))
     else:
         x, y = (operand(v, condition, "where") for v in (x, y))

@@ -13,9 +13,9 @@ from adjoint.backend import Array, Backend, Decorator, over_leaf
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.dtypes import DType
 from adjoint.functions.creation import tensor as make
-from adjoint.graph.nodes import Key, Leaf, Node, Var, leaf_of, living_leaf, remember
-from adjoint.graph.origins import Origin
-from adjoint.operands import cast, grounded
+from adjoint.graph.locations import SourceLocation
+from adjoint.graph.nodes import Key, LeafNode, Node, Var, living_leaf, new_leaf, remember
+from adjoint.operands import cast, lower
 from adjoint.primitives import Shape
 from adjoint.tensor import Tensor, refuse_ended, same, wrap
 
@@ -58,20 +58,20 @@ class Gradients(Generic[J]):
         self._sources = sources  # what iteration makes tensors of: leaf nodes, or the tensors asked for
         self._popped: set[Key] = set()
 
-    def _home(self, key: Key) -> Autodiff[Any]:
+    def _level_of(self, key: Key) -> Autodiff[Any]:
         return self._elsewhere.get(key, self._level)
 
     def _backend(self, key: Key) -> Backend:
         """The backend of the gradient with this key."""
-        home = self._home(key)
-        return home if self._recorded else home.inner
+        level_of = self._level_of(key)
+        return level_of if self._recorded else level_of.inner
 
     def _gradient(self, key: Key) -> Tensor[J]:
         return wrap(self._arrays[key], self._backend(key))
 
     def _key(self, x: Any) -> Key:
         node = _node(x, "a key of Gradients")
-        if node is None or x.device is not self._home(node.key):
+        if node is None or x.device is not self._level_of(node.key):
             where = "" if x.device is self._level else f"; it is on {x.device}, these are gradients of {self._level}"
             raise errors.NoGradientError(
                 f"no gradient: the tensor of shape {x.shape} is not a leaf{where}; call require_grad() before using it"
@@ -101,7 +101,7 @@ class Gradients(Generic[J]):
         if not isinstance(x, Tensor):
             return False
         node = _node(x, "")
-        return node is not None and x.device is self._home(node.key) and node.key in self._arrays
+        return node is not None and x.device is self._level_of(node.key) and node.key in self._arrays
 
     def __len__(self) -> int:
         return len(self._arrays)
@@ -117,7 +117,7 @@ class Gradients(Generic[J]):
             raise errors.NoGradientError(
                 f"the leaf {key} of these gradients lives in another process; send the leaves along, or use values()"
             )
-        return wrap(self._home(key).tensor_of(source), self._home(key))
+        return wrap(self._level_of(key).tensor_of(source), self._level_of(key))
 
     def keys(self) -> list[Tensor[Autodiff[J]]]:
         """The leaf tensors."""
@@ -185,14 +185,14 @@ class Gradients(Generic[J]):
         recorded = self._recorded or other._recorded
         arrays = self._lifted(recorded)
         for key, array in other._lifted(recorded).items():
-            home: Any = other._home(key) if recorded else other._home(key).inner
-            arrays[key] = home.add(arrays[key], array) if key in arrays else array
+            level_of: Any = other._level_of(key) if recorded else other._level_of(key).inner
+            arrays[key] = level_of.add(arrays[key], array) if key in arrays else array
         return self._with(arrays, self, other)
 
     def _lifted(self, recorded: bool) -> dict[Key, Array]:
         """The arrays, as constants of the levels if those are asked for."""
         if recorded and not self._recorded:
-            return {key: self._home(key).wrap(array) for key, array in self._arrays.items()}
+            return {key: self._level_of(key).wrap(array) for key, array in self._arrays.items()}
         return dict(self._arrays)
 
     def __radd__(self, other: Any) -> Gradients[J]:
@@ -216,7 +216,7 @@ class Gradients(Generic[J]):
     def __reduce__(self) -> tuple[Any, ...]:
         for source in self._sources.values():
             node = _node(source, "") if isinstance(source, Tensor) else source
-            if isinstance(node, Leaf):
+            if isinstance(node, LeafNode):
                 remember(node)
         gradients = dict(zip(self._arrays, self.values(), strict=True))
         return _load, (self._level, gradients, self._popped, self._elsewhere, self._recorded)
@@ -268,7 +268,7 @@ def _inner_array(value: Any, inner: Backend, what: str) -> Array:
     """The array on this backend: lifted from below, or a constant of the levels above."""
     if not isinstance(value, Tensor):
         raise errors.DeviceError(f"{what} is a tensor of {inner}, received {type(value).__name__}")
-    found = grounded(value._array, value.device, inner)
+    found = lower(value._array, value.device, inner)
     if found is None:
         raise errors.DeviceError(
             f"{what} is a tensor of {inner} or a constant, received one on {value.device}; take its inner()"
@@ -315,7 +315,7 @@ def require_grad(x: Tensor[Any], /) -> Tensor[Any]:
             f"require_grad: the tensor is the result of {node.name!r}, not a leaf; ask for its gradient with "
             "backward(wrt=[x]), or start a new graph with x.detach().require_grad()"
         )
-    return wrap(leaf_of(x._array.value, level), level)
+    return wrap(new_leaf(x._array.value, level), level)
 
 
 def set_require_grad(x: Tensor[Any], require: bool, /) -> Tensor[Any]:
@@ -330,7 +330,7 @@ def set_require_grad(x: Tensor[Any], require: bool, /) -> Tensor[Any]:
 def is_require_grad(x: Tensor[Any], /) -> bool:
     """Whether it is a leaf, which `backward` gives a gradient for."""
     node = getattr(x._array, "node", None)
-    return isinstance(node, Leaf)
+    return isinstance(node, LeafNode)
 
 
 def is_tracked(x: Tensor[Any], /) -> bool:
@@ -353,7 +353,7 @@ def with_value(x: Tensor[Any], value: Any, /) -> Tensor[Any]:
     base: Backend = level.inner if isinstance(level, Autodiff) else level
     fits = value.__class__ is Tensor and value._device is base and value._dtype is x._dtype
     if fits and value._array.shape == x._array.shape:  # the usual step, without detours
-        return wrap(leaf_of(value._array, level), level) if isinstance(level, Autodiff) else same(value)
+        return wrap(new_leaf(value._array, level), level) if isinstance(level, Autodiff) else same(value)
     if isinstance(value, Tensor) and value.device is level:
         value = value.detach().inner() if isinstance(level, Autodiff) else value
     new = value if isinstance(value, Tensor) else make(value, dtype=x.dtype, device=base)
@@ -362,7 +362,7 @@ def with_value(x: Tensor[Any], value: Any, /) -> Tensor[Any]:
     if new.dtype is not x.dtype:
         raise errors.DtypeError(f"with_value: the leaf is {x.dtype} and the value {new.dtype}; use astype")
     array = _inner_array(new, base, "with_value: the value")
-    return wrap(leaf_of(array, level), level) if isinstance(level, Autodiff) else wrap(array, base)
+    return wrap(new_leaf(array, level), level) if isinstance(level, Autodiff) else wrap(array, base)
 
 
 def detach(x: Tensor[Any], /) -> Tensor[Any]:
@@ -380,7 +380,7 @@ def inner(x: Tensor[Any], /) -> Tensor[Any]:
     return wrap(level.unwrap(x._array), level.inner)
 
 
-# --- walking back ---
+# --- going back ---
 
 
 def backward(
@@ -468,10 +468,10 @@ def backward(
     elsewhere: dict[Key, Autodiff[Any]] = {}
     for key, (node, g) in answers.items():
         arrays[key] = g
-        home = sources[key].device if key in sources else node.home  # type: ignore[attr-defined]
+        level_of = sources[key].device if key in sources else node.level  # type: ignore[attr-defined]
         sources.setdefault(key, node)
-        if home is not level and home is not None:
-            elsewhere[key] = home
+        if level_of is not level and level_of is not None:
+            elsewhere[key] = level_of
     return Gradients(level, arrays, sources, elsewhere, recorded)
 
 
@@ -483,9 +483,9 @@ def _choice(given: Any, what: str, default: bool) -> bool:
 
 def _of_transform(level: Decorator[Any]) -> bool:
     """Whether a transform made the level, or the one that it views."""
-    while level.viewed is not None:
-        level = level.viewed
-    return level.template is not level
+    while level.aliases is not None:
+        level = level.aliases
+    return level.prototype is not level
 
 
 def grad(x: Tensor[Any], grads: Gradients[Any], /) -> Tensor[Any] | None:
@@ -513,7 +513,7 @@ def why(x: Tensor[Any], loss: Tensor[Any]) -> str:
     """Tells whether gradients flow from `loss` to `x`: the path, or where it is cut.
 
     Cuts (`detach`, comparisons, integer casts) are known by name and source line only for what is computed
-    while `ad.testing.trace_origins()` is on.
+    while `ad.testing.source_locations()` is on.
 
     >>> import adjoint as ad
     >>> x = ad.tensor([1.0]).require_grad()
@@ -528,27 +528,27 @@ def why(x: Tensor[Any], loss: Tensor[Any]) -> str:
         return f"cut: x is on {x.device} and the loss on {level}; gradients flow on one backend"
     goal, start = x._array.node, loss._array.node
     if goal is None:
-        origin = getattr(x._array, "origin", None)
-        made = f" (it comes from {origin.name!r} at {origin})" if origin else ""
+        location = getattr(x._array, "location", None)
+        made = f" (it comes from {location.name!r} at {location})" if location else ""
         return f"cut: x is not tracked{made}; call require_grad() before it is used"
     path = None if start is None else _path(start, goal, cuts=False)
     if path is not None:
         return "connected: " + " -> ".join(["x", *[node.name for node in path[1:]]])
-    source = start if start is not None else getattr(loss._array, "origin", None)
+    source = start if start is not None else getattr(loss._array, "location", None)
     path = None if source is None else _path(source, goal, cuts=True)
     if path is not None:
         for step in path:
-            if isinstance(step, Origin):
+            if isinstance(step, SourceLocation):
                 return f"cut at {step.name!r}, {step}: its result is a constant"
         for before, after in itertools.pairwise(path):
             if before not in (after.parents or ()):
                 return f"cut between {before.name!r} and {after.name!r}"
     if any(node.parents is None for node in _ancestors(start)):
         return "cut: the graph of the loss was freed by an earlier backward; call why before it, or retain_graph=True"
-    hint = "" if level.traces_origins() else "; compute it again under ad.testing.trace_origins() to see where"
+    hint = "" if level.records_locations() else "; compute it again under ad.testing.source_locations() to see where"
     if start is None:
         return f"cut: the loss is a constant{hint}"
-    leaves = sum(1 for node in _ancestors(start) if isinstance(node, Leaf))
+    leaves = sum(1 for node in _ancestors(start) if isinstance(node, LeafNode))
     return f"cut: the loss depends on {leaves} leaves, and x is not among what it was computed from{hint}"
 
 
@@ -564,7 +564,7 @@ def _ancestors(start: Node | None) -> list[Node]:
     return found
 
 
-def _path(start: Node | Origin, goal: Node, *, cuts: bool) -> list[Any] | None:
+def _path(start: Node | SourceLocation, goal: Node, *, cuts: bool) -> list[Any] | None:
     """The steps from the goal to the start, through what was recorded, and through cuts if asked."""
     came: dict[Any, Any] = {start: None}
     pending: list[Any] = [start]
@@ -578,8 +578,8 @@ def _path(start: Node | Origin, goal: Node, *, cuts: bool) -> list[Any] | None:
                 step = came[step]
             return path
         sources = list(step.parents or ())
-        if cuts and isinstance(step, Node) and hasattr(step, "origin"):
-            sources += step.origin.parents
+        if cuts and isinstance(step, Node) and hasattr(step, "location"):
+            sources += step.location.parents
         for source in sources:
             if source not in came:
                 came[source] = step

@@ -18,19 +18,19 @@ from adjoint.functions.arguments import as_axis, as_choice, as_ordered, as_tenso
 from adjoint.functions.elementwise import where
 from adjoint.operands import (
     cast,
+    common_backend,
     deferred_check,
     explain,
     fitting,
-    lifted,
-    meet,
+    is_weak,
+    lift_to,
     operand,
     refuse_leaf,
     run,
     table,
-    weak,
 )
 from adjoint.primitives import ARRAY, Key, Shape, broadcast_shapes, index_shape
-from adjoint.tensor import Tensor, _new, own, owning, owns, peek, refuse_ended, wrap
+from adjoint.tensor import Tensor, _new, is_unique, make_unique, raw_array, refuse_ended, unique_lock, wrap
 
 B = TypeVar("B", bound=Backend)
 
@@ -111,7 +111,7 @@ def _entry(entry: Any, x: Tensor[Any]) -> list[Any]:
     if isinstance(entry, (int, np.integer)) and not isinstance(entry, bool):
         return [int(entry)]
     array = isinstance(entry, (Tensor, np.ndarray, np.generic, list, tuple, bool)) and not isinstance(entry, float)
-    if not array and x._device.adopted(entry) is None:
+    if not array and x._device.from_native(entry) is None:
         raise errors.OutOfRangeError(
             f"index: expected integers, slices, None, ..., integer or boolean tensors; received {errors.shown(entry)}"
         )
@@ -147,7 +147,7 @@ def _mask(x: Tensor[Any], key: Any, value: Any) -> Tensor[Any] | None:
     """
     if getattr(key, "dtype", None) != dtypes.bool or isinstance(value, (list, tuple)):
         return None
-    if not isinstance(key, Tensor) and x._device.adopted(key) is None:
+    if not isinstance(key, Tensor) and x._device.from_native(key) is None:
         return None
     mask = _beside(operand(key, x, "index"), x)
     rest = x.ndim - mask.ndim
@@ -160,9 +160,9 @@ def _beside(indices: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
     """Indices have no derivatives: those of an outer level come down to where x is, unless they differ there."""
     level, array = indices._device, indices._array
     if level is x._device or not any(below is x._device for below in level.chain()):
-        meet(x, indices)
+        common_backend(x, indices)
         return indices
-    while level is not x._device and isinstance(level, Decorator) and not level.varies(array):
+    while level is not x._device and isinstance(level, Decorator) and not level.is_active(array):
         level, array = level.inner, level.unwrap(array)
     return wrap(array, level)
 
@@ -196,9 +196,9 @@ def __getitem__(x: Tensor[B], key: Any, /) -> Tensor[B]:
     if arrays:
         return run("index", (x, *arrays), key=normal)  # type: ignore[no-any-return]
     device = x._device
-    if x.__class__ is not Tensor and owns(x):
-        with owning:  # the result may be a view; copying the part keeps the ownership of the whole
-            array = device.copied(device.index(peek(x), key=normal))
+    if x.__class__ is not Tensor and is_unique(x):
+        with unique_lock:  # the result may be a view; copying the part keeps the ownership of the whole
+            array = device.copied(device.index(raw_array(x), key=normal))
     else:
         try:
             array = device.index(x._array, key=normal)
@@ -236,18 +236,18 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
         key = ...
     mask = _mask(x, key, value)
     if mask is not None:
-        if weak(value):
+        if is_weak(value):
             value = fitting(value, x._dtype, "assignment")
         key, value = ..., where(mask, value, x)
     normal, arrays = as_key(x, key)
     device = x._device
-    if isinstance(value, Tensor) and meet(x, value) is not device:
+    if isinstance(value, Tensor) and common_backend(x, value) is not device:
         refuse_ended(value, "assignment")
         raise errors.DeviceError(
             f"assignment: a tensor on {device} cannot take a value on {value.device}, which would leave that "
             "level; detach() the value, or lift the tensor first with ad.asarray(x, device=...)"
         )
-    if weak(value):
+    if is_weak(value):
         # in full precision: the tensor's may be wider
         value = table(np.asarray(fitting(value, x._dtype, "assignment")), x, "assignment")
     elif isinstance(value, (list, tuple)) and x._dtype.kind in "fc":
@@ -257,20 +257,20 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
     if value.dtype.kind == "c" and x._dtype.kind != "c":
         raise errors.DtypeError(f"assignment: complex values do not fit in {x._dtype}; take .real first")
     target = index_shape(x.shape, *[a.shape for a in arrays], key=normal)
-    operands: list[Array] = [lifted(cast(value, x._dtype), device), *[lifted(a, device) for a in arrays]]
+    operands: list[Array] = [lift_to(cast(value, x._dtype), device), *[lift_to(a, device) for a in arrays]]
     trimmed = _without_leading_ones(operands[0], target, device)
     operands[0] = trimmed
     # a failing leaf must not have written half: shapes are checked above
-    if owns(x):
-        with owning:
-            if owns(x):
-                own(x, device.index_set_into(peek(x), *operands, key=normal))
+    if is_unique(x):
+        with unique_lock:
+            if is_unique(x):
+                make_unique(x, device.index_set_into(raw_array(x), *operands, key=normal))
                 return
     try:
-        array = device.index_set(peek(x), *operands, key=normal)
+        array = device.index_set(raw_array(x), *operands, key=normal)
     except Exception as error:
-        raise explain(error, device, "index_set", (peek(x), *operands), {"key": normal}) from error
-    own(x, array)
+        raise explain(error, device, "index_set", (raw_array(x), *operands), {"key": normal}) from error
+    make_unique(x, array)
 
 
 def _without_leading_ones(value: Array, target: Shape, device: Backend) -> Array:

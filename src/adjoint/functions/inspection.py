@@ -17,7 +17,7 @@ from adjoint.devices import default_device
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
 from adjoint.functions.arguments import as_shape
-from adjoint.operands import weak
+from adjoint.operands import is_weak
 from adjoint.primitives import Shape, real_dtype
 from adjoint.primitives import broadcast_shapes as shapes_together
 from adjoint.tensor import Tensor
@@ -137,8 +137,8 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     >>> ad.result_type(ad.int8, ad.uint8), ad.result_type(ad.tensor([1.0]), ad.complex64, 2)
     (dtype('int16'), dtype('complex64'))
     """
-    scalars = [v for v in arrays_and_dtypes if weak(v)]
-    found = [_dtype_of(v) for v in arrays_and_dtypes if not weak(v)]
+    scalars = [v for v in arrays_and_dtypes if is_weak(v)]
+    found = [_dtype_of(v) for v in arrays_and_dtypes if not is_weak(v)]
     if not found:
         raise errors.ArgumentError("result_type: expected a tensor or a data type among the arguments")
     found.sort(key=lambda dtype: "biufc".index(dtype.kind), reverse=True)  # then no order of the arguments matters

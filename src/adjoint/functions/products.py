@@ -16,7 +16,7 @@ from adjoint.functions.arguments import as_axis, as_tensors, integers
 from adjoint.functions.creation import arange
 from adjoint.functions.manipulation import broadcast_to, expand_dims, permute_dims, reshape, squeeze
 from adjoint.functions.reductions import sum as total
-from adjoint.operands import change, foreign, operand, refuse_leaf, run, weak
+from adjoint.operands import change, is_weak, operand, refuse_leaf, refuse_operand, run
 from adjoint.primitives import Shape, broadcast_shapes
 from adjoint.tensor import Tensor, same
 
@@ -51,19 +51,19 @@ def __matmul__(x: Tensor[Any], y: Any, /) -> Any:
     """x @ y."""
     if y.__class__ is Tensor and y._device is x._device and y._dtype is x._dtype and x.ndim > 1 and y.ndim > 1:
         return run("matmul", (x, y))
-    return matmul(x, y) if _multiplies(y, x) else foreign(y, x, "matmul")
+    return matmul(x, y) if _multiplies(y, x) else refuse_operand(y, x, "matmul")
 
 
 def __rmatmul__(y: Tensor[Any], x: Any, /) -> Any:
     """x @ y for an x that is no tensor."""
-    return matmul(operand(x, y, "matmul"), y) if _multiplies(x, y) else foreign(x, y, "matmul")
+    return matmul(operand(x, y, "matmul"), y) if _multiplies(x, y) else refuse_operand(x, y, "matmul")
 
 
 def _multiplies(value: Any, x: Tensor[Any]) -> bool:
     """Whether it has values; single numbers are refused by `matmul`, which says why."""
-    if isinstance(value, (Tensor, np.ndarray, np.generic, list, tuple)) or weak(value):
+    if isinstance(value, (Tensor, np.ndarray, np.generic, list, tuple)) or is_weak(value):
         return True
-    return x.device.adopted(value) is not None
+    return x.device.from_native(value) is not None
 
 
 def __imatmul__(x: Tensor[Any], y: Any, /) -> Any:

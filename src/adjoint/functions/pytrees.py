@@ -16,8 +16,8 @@ from adjoint.backend import Backend, Decorator
 from adjoint.backends.jax import JAX
 from adjoint.functions.conversion import _refuse_graphs
 from adjoint.functions.gradients import Gradients
-from adjoint.graph.nodes import Leaf, leaf_of
-from adjoint.tensor import Tensor, _new, _Owner
+from adjoint.graph.nodes import LeafNode, new_leaf
+from adjoint.tensor import Tensor, UniqueTensor, _new
 
 _Static = tuple[Backend, tuple[bool, ...]]  # a tensor's backend, and for each level whether it is a leaf there
 
@@ -25,7 +25,7 @@ _Static = tuple[Backend, tuple[bool, ...]]  # a tensor's backend, and for each l
 @functools.cache
 def register(jax: Any) -> None:
     """Tell JAX of the classes."""
-    for kind in (Tensor, _Owner):
+    for kind in (Tensor, UniqueTensor):
         jax.tree_util.register_pytree_node(kind, _flatten, _unflatten)
     jax.tree_util.register_pytree_node(Gradients, _flatten_gradients, _unflatten_gradients)
 
@@ -34,14 +34,14 @@ def _flatten(x: Tensor[Any]) -> tuple[tuple[Any], _Static]:
     """The leaf backend's array. Raises TrackedError for results, DeviceError for a tensor that is not on JAX."""
     device, array, leaves = x._device, x._array, []
     while isinstance(device, Decorator):
-        varies = device.varies(array)
+        varies = device.is_active(array)
         if varies and device.is_fresh:
             raise errors.TrackedError(
                 f"JAX cannot take the tensor of shape {x.shape}, which a transform of {device} follows: its derivative "
                 "would be lost. Put jax.jit around the transform, as in jax.jit(ad.grad(f)), and call adjoint's "
                 "functions inside of it"
             )
-        if varies and not isinstance(getattr(array, "node", None), Leaf):
+        if varies and not isinstance(getattr(array, "node", None), LeafNode):
             _refuse_graphs(x, "flatten for JAX")
         leaves.append(varies)
         array, device = device.unwrap(array), device.inner
@@ -70,8 +70,8 @@ def _rebuilt(array: Any, device: Any, leaves: tuple[bool, ...]) -> Any:
     if not leaves[0]:
         return device.wrap(array)
     if hasattr(array, "shape"):
-        return leaf_of(array, device)
-    leaf = leaf_of(_NOTHING, device)
+        return new_leaf(array, device)
+    leaf = new_leaf(_NOTHING, device)
     leaf.value = leaf.node.value = array  # type: ignore[union-attr]
     return leaf
 

@@ -11,20 +11,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from adjoint.backend import Backend, Implementation
+from adjoint.graph.locations import WRITTEN
 from adjoint.graph.nodes import Node, Var, numbers
-from adjoint.graph.origins import WRITTEN
 from adjoint.primitives import Primitive, Shape
 from adjoint.rules.records import Rule
 
 if TYPE_CHECKING:
-    from adjoint.graph.plans import Plan
+    from adjoint.graph.vjp import VJP
 
 
 def shape_of(value: Any) -> Shape:
     return tuple(value.shape) if hasattr(value, "shape") else ()
 
 
-def picked(primitive: Primitive, needs: Sequence[str]) -> str:
+def saved_source(primitive: Primitive, needs: Sequence[str]) -> str:
     """The source of a tuple of what rules name."""
     places = {name: f"[{i}]" for i, name in enumerate(primitive.operands)}
     many = ""
@@ -49,13 +49,13 @@ def picked(primitive: Primitive, needs: Sequence[str]) -> str:
     return "(" + "".join(source(need) + ", " for need in needs) + ")"
 
 
-def picker(source: str, inner: Backend) -> Callable[..., Any]:
-    """What `picked` wrote as a function: of operands, of them or recipes for them, of the result and parameters."""
+def saved_getter(source: str, inner: Backend) -> Callable[..., Any]:
+    """What `saved_source` wrote as a function: of operands, of these or how to make them, of result and parameters."""
     scope = {"shape": shape_of, "dtype": inner.dtype_of}
     return eval(f"lambda v, kept, out, p: {source}", scope)  # type: ignore[no-any-return]
 
 
-def puller(rules: Sequence[Rule], counts: Sequence[int]) -> Callable[[Any, Any, Any], Any]:
+def make_vjp(rules: Sequence[Rule], counts: Sequence[int]) -> Callable[[Any, Any, Any], Any]:
     """A function that calls each rule with its part of what was saved.
 
     Written out as a lambda expression: `lambda B, g, s: (r0(B, g, s[0]), r1(B, g, s[1], s[2]), )`.
@@ -70,9 +70,9 @@ def puller(rules: Sequence[Rule], counts: Sequence[int]) -> Callable[[Any, Any, 
 
 
 def lifted(
-    primitive: Primitive, run: Implementation, plans: Mapping[tuple[int, ...], Plan], inner: Backend
+    primitive: Primitive, run: Implementation, vjps: Mapping[tuple[int, ...], VJP], inner: Backend
 ) -> Implementation:
-    """A primitive that is run and recorded: one or two of its operands are differentiable, those that `plans` name.
+    """A primitive that is run and recorded: one or two of its operands are differentiable, those that `vjps` name.
 
     For `multiply` it is, without what the other choices of tracked operands add:
 
@@ -90,14 +90,14 @@ def lifted(
                 if n1 is None:
                     var.node = None
                     return var
-                plan, first, second, saved = plan1, n1, None, (v0,)
+                vjp, first, second, saved = vjp1, n1, None, (v0,)
             ...
             var.node = node = Node()
-            node.plan = plan
+            node.vjp = vjp
             ...
             return var
     """
-    sources = sorted({i for choice in plans for i in choice})
+    sources = sorted({i for choice in vjps for i in choice})
     fixed = [i for i, name in enumerate(primitive.operands) if not name.startswith("*")]
     rest = ", *rest" if primitive.variadic else ""
     given = "".join(f"v{i}, " for i in fixed)
@@ -114,11 +114,11 @@ def lifted(
 
     def branch(choice: tuple[int, ...], indent: str) -> list[str]:
         first, second = [*[f"n{i}" for i in choice], "None"][:2]
-        saved = plans[choice].saved
+        saved = vjps[choice].saved
         for i in fixed:
             saved = saved.replace(f"kept[{i}]", f"v{i}").replace(f"v[{i}]", f"v{i}")
         saved = saved.replace(f"kept[{len(fixed)}:]", "tuple(rest)").replace(f"v[{len(fixed)}:]", "rest")
-        lines = [f"plan = {_name(choice)}", f"first = {first}", f"second = {second}", f"saved = {saved}"]
+        lines = [f"vjp = {_name(choice)}", f"first = {first}", f"second = {second}", f"saved = {saved}"]
         return [indent + line for line in lines]
 
     constant = ["var.node = None", "return var"]
@@ -136,19 +136,19 @@ def lifted(
     lines += [
         "    var.node = node = Node()",
         "    node.number = next(number)",
-        "    node.plan = plan",
+        "    node.vjp = vjp",
         "    node.saved = saved",
         "    node.first = first",
         "    node.second = second",
-        "    node.walk = 0",
+        "    node.visit = 0",
         "    node.shape = out.shape",
         "    return var",
     ]
     scope: dict[str, Any] = {"Var": Var, "Node": Node, "number": numbers, "run": run}
-    scope |= {"shape": shape_of, "dtype": inner.dtype_of, **{_name(choice): plan for choice, plan in plans.items()}}
+    scope |= {"shape": shape_of, "dtype": inner.dtype_of, **{_name(choice): vjp for choice, vjp in vjps.items()}}
     exec(compile("\n".join(lines), WRITTEN, "exec"), scope)
     return scope.pop("lifted")  # type: ignore[no-any-return]  # left there, the two would be a cycle
 
 
 def _name(choice: tuple[int, ...]) -> str:
-    return "plan" + "".join(map(str, choice))
+    return "vjp" + "".join(map(str, choice))

@@ -1,4 +1,4 @@
-"""Nodes: what is recorded of a program, and how a walk claims it.
+"""Nodes: what is recorded of a program, and the order in which a backward pass takes it.
 
 A `Var` is an array with the node that made it; nodes point to the nodes of their operands and never to
 a `Var` or a tensor, so that graphs have no cycles.
@@ -19,16 +19,16 @@ from adjoint.backend import Array
 from adjoint.primitives import Shape
 
 if TYPE_CHECKING:
-    from adjoint.graph.origins import Origin
-    from adjoint.graph.plans import Plan
-    from adjoint.graph.recipes import Recipe
+    from adjoint.graph.locations import SourceLocation
+    from adjoint.graph.remat import Remat
+    from adjoint.graph.vjp import VJP
 
 Key = tuple[int, int]  # names a leaf for good: the process that made it, and its number there
 
 numbers = itertools.count(1)  # one order of all nodes
 _process = int.from_bytes(os.urandom(7), "little")
-_leaves: weakref.WeakValueDictionary[Key, Leaf] = weakref.WeakValueDictionary()
-_graphs = threading.Lock()  # held while a walk claims its nodes, never while rules run
+_leaves: weakref.WeakValueDictionary[Key, LeafNode] = weakref.WeakValueDictionary()
+_graphs = threading.Lock()  # held while a pass takes its nodes, never while rules run
 
 
 def _new_process() -> None:
@@ -42,22 +42,22 @@ os.register_at_fork(after_in_child=_new_process)
 class Node:
     """One recorded primitive, or one leaf.
 
-    `first` and `second` are the nodes of its tracked operands; a node of more is a `Joint`. `saved` is what the plan
+    `first` and `second` are the nodes of its tracked operands; a node of more is a `Joint`. `saved` is what its vjp
     keeps. A node refers to no tensor, so graphs have no cycles, and it has its parents in slots and not in a tuple, so
     that it is one object to Python's garbage collector, which looks at all objects of a long graph again and again.
     """
 
-    __slots__ = ("__weakref__", "first", "number", "origin", "plan", "saved", "second", "shape", "walk")
+    __slots__ = ("__weakref__", "first", "location", "number", "saved", "second", "shape", "visit", "vjp")
 
     result: int | None = None  # which of several results this stands for; its only parent made them all
     number: int
-    walk: int  # the last walk that came here while it claimed its nodes; negative if that frees them
-    plan: Plan
+    visit: int  # the last pass that came here while it took its nodes; negative if that frees them
+    vjp: VJP
     saved: Any
     first: Node | None
     second: Node | None
     shape: Any
-    origin: Origin
+    location: SourceLocation
 
     @property
     def parents(self) -> tuple[Node, ...] | None:
@@ -66,11 +66,11 @@ class Node:
 
     @property
     def used_up(self) -> bool:
-        """Whether a walk has claimed it, which frees it."""
-        return self.walk < 0 and self.__class__ is not Leaf
+        """Whether a pass has taken it, which frees it."""
+        return self.visit < 0 and self.__class__ is not LeafNode
 
     def edges(self) -> tuple[Node, ...]:
-        """The nodes of the tracked operands; a walk that uses the graph up takes them away as it goes."""
+        """The nodes of the tracked operands; a pass that uses the graph up takes them away as it goes."""
         first, second = self.first, self.second
         return () if first is None else (first,) if second is None else (first, second)
 
@@ -82,7 +82,7 @@ class Node:
     @property
     def name(self) -> str:
         """The primitive's name."""
-        return self.plan.primitive.name
+        return self.vjp.primitive.name
 
     def __repr__(self) -> str:
         return f"<{self.name} #{self.number}, shape {tuple(self.shape)}>"
@@ -105,13 +105,13 @@ class Result(Node):
     __slots__ = ("result",)
 
 
-class Leaf(Node):
-    """What `require_grad()` makes: it ends the walk, and `Gradients` answers for it."""
+class LeafNode(Node):
+    """What `require_grad()` makes: it ends the pass, and `Gradients` answers for it."""
 
-    __slots__ = ("home", "key", "value")  # pyright: ignore[reportIncompatibleMethodOverride]
+    __slots__ = ("key", "level", "value")  # pyright: ignore[reportIncompatibleMethodOverride]
 
     key: Key
-    home: Any  # its Autodiff level, which may be over another leaf backend than the root's; None for the root's own
+    level: Any  # its Autodiff level, which may be over another leaf backend than the root's; None for the root's own
     value: Array
 
     @property
@@ -122,12 +122,12 @@ class Leaf(Node):
 class Var:
     """An array of an Autodiff backend: an inner array, and the node that made it, if tracked."""
 
-    __slots__ = ("__weakref__", "node", "origin", "recipe", "value")
+    __slots__ = ("__weakref__", "location", "node", "remat", "value")
 
     value: Array
     node: Node | None
-    origin: Origin  # only while origins are traced: what a constant came from
-    recipe: Recipe  # only under checkpointing: how to make the value again
+    location: SourceLocation  # only while locations are recorded: what a constant came from
+    remat: Remat  # only under checkpointing: how to make the value again
 
     @property
     def shape(self) -> Shape:
@@ -142,16 +142,16 @@ def var_of(value: Array, node: Node | None) -> Var:
     return var
 
 
-def node_of(plan: Plan, saved: Any, parents: Sequence[Node], shape: Any) -> Node:
+def node_of(vjp: VJP, saved: Any, parents: Sequence[Node], shape: Any) -> Node:
     """A node of any number of parents."""
     first, *others = parents
     node: Any = Joint() if len(others) > 1 else Node()
     node.number = next(numbers)
-    node.plan = plan
+    node.vjp = vjp
     node.saved = saved
     node.first = first
     node.second = None if not others else others[0] if len(others) == 1 else tuple(others)
-    node.walk = 0
+    node.visit = 0
     node.shape = shape
     return node  # type: ignore[no-any-return]
 
@@ -160,24 +160,24 @@ def result_of(maker: Node, i: int, value: Array) -> Var:
     """The i-th of several results of a node."""
     node = Result()
     node.number = next(numbers)
-    node.plan = maker.plan
+    node.vjp = maker.vjp
     node.saved = node.second = None
     node.first = maker
-    node.walk = 0
+    node.visit = 0
     node.shape = value.shape
     node.result = i
     return var_of(value, node)
 
 
-def leaf_of(value: Array, home: Any = None, key: Key | None = None) -> Var:
+def new_leaf(value: Array, level: Any = None, key: Key | None = None) -> Var:
     """A leaf with this value on a level, under a new key or a given one."""
-    node = Leaf()
+    node = LeafNode()
     node.number = next(numbers)
     node.saved = node.first = node.second = None
-    node.walk = 0
+    node.visit = 0
     node.shape = value.shape
     node.value = value
-    node.home = home
+    node.level = level
     node.key = key or (_process, node.number)
     if key is not None:
         remember(node)
@@ -193,43 +193,43 @@ def key_of(leaf: Var) -> Key:
     return leaf.node.key
 
 
-def remember(leaf: Leaf) -> None:
+def remember(leaf: LeafNode) -> None:
     """Keep the key of a leaf that leaves this process, or came: gradients may come back for it."""
     _leaves[leaf.key] = leaf
 
 
-def living_leaf(key: Key) -> Leaf | None:
+def living_leaf(key: Key) -> LeafNode | None:
     """The leaf of this key, if it is alive in this process."""
     return _leaves.get(key)
 
 
-# --- walks ---------------------------------------------------------------------------------------
+# --- the order of a backward pass -----------------------------------------------------------------
 
 _by_number = operator.attrgetter("number")
 
 
 def freed(node: Node, by: str = "an earlier backward") -> errors.FreedGraphError:
-    """The error for a walk through what another one frees, or has freed."""
+    """The error for a pass through what another one frees, or has freed."""
     return errors.FreedGraphError(
         f"backward: the graph through {node.name!r} was used up by {by}, which frees it; "
         "call that one with retain_graph=True, or compute the root again"
     )
 
 
-def claim(roots: list[Node], *, keep: bool) -> list[Node]:
-    """All nodes that lead to the roots, by number; claimed unless kept.
+def toposort(roots: list[Node], *, keep: bool) -> list[Node]:
+    """All nodes that lead to the roots, by number; taken unless kept.
 
-    Two walks that both use up a shared part exclude each other here: the second finds it claimed.
+    Two passes that both use up a shared part exclude each other here: the second finds it taken.
     """
     with _graphs:
-        walk = next(numbers) if keep else -next(numbers)
+        visit = next(numbers) if keep else -next(numbers)
         nodes: list[Node] = []
         pending: list[Node] = []
         for node in roots:
-            if node.walk < 0 and node.used_up:
+            if node.visit < 0 and node.used_up:
                 _leave(pending)
                 raise freed(node)
-            node.walk = walk
+            node.visit = visit
             pending.append(node)
         while pending:
             node = pending.pop()
@@ -238,20 +238,20 @@ def claim(roots: list[Node], *, keep: bool) -> list[Node]:
             if first is None:
                 continue
             for parent in (first,) if second is None else (first, second) if node.__class__ is Node else node.edges():
-                if parent.walk != walk:
-                    if parent.walk < 0 and parent.used_up:
+                if parent.visit != visit:
+                    if parent.visit < 0 and parent.used_up:
                         _leave(nodes + pending)
                         raise freed(parent)
-                    parent.walk = walk
+                    parent.visit = visit
                     pending.append(parent)
         nodes.sort(key=_by_number)
         return nodes
 
 
 def _leave(nodes: list[Node]) -> None:
-    """Claim none of these: the walk cannot be."""
+    """Take none of these: the pass cannot be."""
     for node in nodes:
-        node.walk = 0
+        node.visit = 0
 
 
 def leading_to(wanted: set[Node], nodes: list[Node]) -> set[Node]:
@@ -259,8 +259,8 @@ def leading_to(wanted: set[Node], nodes: list[Node]) -> set[Node]:
     needed = set(wanted)
     for node in nodes:
         parents = node.edges()
-        if not parents and node.__class__ is not Leaf:
-            raise freed(node, "another thread's walk meanwhile")
+        if not parents and node.__class__ is not LeafNode:
+            raise freed(node, "another thread's backward meanwhile")
         if not needed.isdisjoint(parents):
             needed.add(node)
     return needed

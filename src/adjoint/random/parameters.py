@@ -9,12 +9,12 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.devices import active_level
+from adjoint.devices import current_level
 from adjoint.dtypes import DType
 from adjoint.functions.arguments import as_parameter, as_shape
 from adjoint.functions.creation import _place
 from adjoint.functions.elementwise import maximum
-from adjoint.operands import cast, deferred_check, explain, lifted, meet
+from adjoint.operands import cast, common_backend, deferred_check, explain, lift_to
 from adjoint.primitives import Shape, broadcast_shapes
 from adjoint.tensor import Tensor, wrap
 
@@ -32,7 +32,7 @@ WHOLE: Test = (lambda v: (v >= 0) & (v == np.floor(v)), "be whole numbers from 0
 def place_of(device: Any, *values: Any) -> Backend:
     """Where numbers are drawn: on the device that is named, the level of a transform, beside the parameters."""
     if device is None:
-        device = active_level() or next((v.device for v in values if isinstance(v, Tensor)), None)
+        device = current_level() or next((v.device for v in values if isinstance(v, Tensor)), None)
     return _place(device)
 
 
@@ -98,8 +98,8 @@ class Draw:
     def sampled(self, name: str, *parameters: Tensor[Any], **options: Any) -> Tensor[Any]:
         """Run a random primitive whose operands are parameters, where they meet the place of the draw."""
         anchor = wrap(self.place.full(shape=(), value=0, dtype=self.dtype), self.place)
-        device = meet(anchor, *parameters)
-        arrays = [lifted(x, device) for x in parameters]
+        device = common_backend(anchor, *parameters)
+        arrays = [lift_to(x, device) for x in parameters]
         options = {"shape": self.shape, **options}
         try:
             return wrap(getattr(device, name)(*arrays, key=device.next_key(), **options), device)

@@ -22,14 +22,14 @@ from adjoint.functions.manipulation import stack
 from adjoint.functions.products import vecdot
 from adjoint.functions.reductions import all, max, sum
 from adjoint.linalg import solve, vector_norm
-from adjoint.operands import concrete_values, meet
+from adjoint.operands import common_backend, concrete_values
 from adjoint.solvers.krylov import cg, everywhere, gmres
 from adjoint.solvers.states import Parameters, State, applied, filled, floats_of, of_dependence, settled
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.calls import Function, array_of, to_numpy
 from adjoint.transforms.forward import jvp, linearize
 from adjoint.transforms.jacobians import jacobian
-from adjoint.transforms.levels import Rules, Tensors
+from adjoint.transforms.levels import CustomRules, Tensors
 from adjoint.transforms.libraries import of_any_library
 from adjoint.transforms.reverse import grad, stop_gradient, value_and_grad, vjp
 
@@ -85,8 +85,8 @@ def root(
     ConvergenceError
         No solution within `maxiter` steps, or none of a derivative's system.
     SingularError
-        The Jacobian at the solution has no inverse: there is no derivative. In a walk back this, and that a system was
-        not solved, are the cause of a BackwardError.
+        The Jacobian at the solution has no inverse: there is no derivative. In backward this, and that a system was not
+        solved, are the cause of a BackwardError.
     ArgumentError, ShapeError, DtypeError
         x0 has no elements, or other than floating ones; f gives another structure, shape or kind.
     TrackedError
@@ -221,7 +221,7 @@ class _Problem:
 # --- derivatives ---------------------------------------------------------------------------------
 
 
-class _Implicit(Rules):
+class _Implicit(CustomRules):
     """The vector y with residual(y, xs) = 0, as a function of the tensors xs."""
 
     def __init__(self, problem: _Problem, f: Residual, symmetric: bool) -> None:
@@ -272,7 +272,7 @@ class _Solution(_Implicit):
 
     def solve(self, xs: Tensors) -> Vector:
         x0, *theta = xs
-        device = meet(*xs)
+        device = common_backend(*xs)
 
         def function(x: Vector) -> Vector:
             out = self.function(x, theta)
@@ -364,7 +364,7 @@ def _solved(
     f: Function, x: Vector, b: Vector, tol: float, maxiter: int, symmetric: bool = False, transposed: bool = False
 ) -> tuple[Vector, Tensor[Any]]:
     """The u of A u = b, and whether it was found; A is the Jacobian of f at x, or its transpose."""
-    entries = x.size * builtins.max(math.prod(v.device.bare(v._array).shape) for v in (x, b))
+    entries = x.size * builtins.max(math.prod(v.device.leaf_array(v._array).shape) for v in (x, b))
     if x.size <= DENSE and entries <= _ENTRIES:
         matrix = jacobian(f, mode="forward")(x)
         u = solve(matrix.mT if transposed else matrix, b)

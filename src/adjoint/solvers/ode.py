@@ -18,12 +18,12 @@ from adjoint import dtypes, errors
 from adjoint.functions.arguments import as_choice, as_positive
 from adjoint.functions.manipulation import concat, stack
 from adjoint.functions.products import vecdot
-from adjoint.operands import cast, concrete_values, lifted, meet, run
+from adjoint.operands import cast, common_backend, concrete_values, lift_to, run
 from adjoint.solvers.states import Parameters, State, applied, filled, floats_of, of_dependence, settled
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.calls import Function, array_of
 from adjoint.transforms.forward import jvp
-from adjoint.transforms.levels import Rules, Tensors
+from adjoint.transforms.levels import CustomRules, Tensors
 from adjoint.transforms.libraries import of_any_library
 from adjoint.transforms.reverse import vjp
 
@@ -109,7 +109,7 @@ def odeint(
     ------
     ConvergenceError
         More steps than `mxstep`, a step that became too short, or a derivative that is not finite. Of the adjoint
-        equation, which a walk back solves, it is the cause of a BackwardError.
+        equation, which a backward pass solves, it is the cause of a BackwardError.
     ShapeError, ArgumentError, DtypeError
         `t` has other than one axis, is empty, or neither increases nor decreases; func gives another structure, shape
         or kind than the state's; y0 is not floating.
@@ -218,8 +218,8 @@ def _steps(f: Slope, y: Vector, times: np.ndarray[Any, Any], control: Control) -
     """The states at times that are constants."""
     begin, end = float(times[0]), float(times[-1])
     k = f(y, _constant(begin, y))
-    device = meet(y, k)
-    y, k = (wrap(lifted(x, device), device) for x in (y, k))
+    device = common_backend(y, k)
+    y, k = (wrap(lift_to(x, device), device) for x in (y, k))
     if not np.isfinite(_values(k)).all():
         raise errors.ConvergenceError(f"odeint: the derivative is not finite at the start, t = {begin:.6g}")
     rows, i = [y.reshape((1, -1))], 1
@@ -334,7 +334,7 @@ def _first_step(f: Slope, y: Vector, k: Vector, begin: float, end: float, contro
 # --- the adjoint equation ------------------------------------------------------------------------
 
 
-class _Continuous(Rules):
+class _Continuous(CustomRules):
     """The states at all times as a function of [y0, t, *theta], with derivatives from differential equations."""
 
     name = "odeint"
@@ -344,7 +344,7 @@ class _Continuous(Rules):
 
     def plain(self, xs: Tensors) -> Tensors:
         y, t, *theta = xs
-        device = meet(*xs)
+        device = common_backend(*xs)
 
         def f(y: Vector, s: Vector) -> Vector:
             return settled(self.f(y, s, theta), device, self.name)
@@ -367,7 +367,7 @@ class _Continuous(Rules):
         (g,) = cotangents
         n, m = y0.shape[0], t.shape[0]
         floats = floats_of(theta)
-        weights = State("odeint", "args", floats, meet(*floats)) if any(x.size for x in floats) else None
+        weights = State("odeint", "args", floats, common_backend(*floats)) if any(x.size for x in floats) else None
         total = [weights.vector * 0] if weights else []
 
         def f(z: Vector, s: Vector, theta: Tensors) -> Vector:

@@ -12,13 +12,13 @@ from adjoint import dtypes, errors
 from adjoint import tree as trees
 from adjoint.backend import Backend
 from adjoint.decorators.dependence import Dependence
-from adjoint.devices import active_level, default_device
+from adjoint.devices import current_level, default_device
 from adjoint.functions.arguments import check_callable
-from adjoint.operands import cast, lifted, meet, run
+from adjoint.operands import cast, common_backend, lift_to, run
 from adjoint.tensor import Tensor, same, wrap
 from adjoint.transforms.calls import Function, array_of, base_of, is_numeric, kind_of, to_numpy
 from adjoint.transforms.closures import closed_over, substituted
-from adjoint.transforms.levels import Rules, Tensors, apply
+from adjoint.transforms.levels import CustomRules, Tensors, apply
 
 
 class State:
@@ -68,7 +68,7 @@ class State:
                 hint = "; give its x alone" if hasattr(x, "x") else ""  # an OptimizeResult
                 raise errors.ArgumentTypeError(f"{self._place(what, i)} is {kind_of(x)}, expected a tensor{hint}")
             if not isinstance(x, Tensor):
-                device = active_level() or default_device()
+                device = current_level() or default_device()
                 x = wrap(array_of(x, device), device)
             if x.shape != shape:
                 raise errors.ShapeError(f"{self._place(what, i)} has shape {x.shape}, the state {shape}")
@@ -123,7 +123,7 @@ class Parameters:
         self.closed = closed_over(f)
         known = [*trees.flatten(others)[0], *self.leaves, *self.closed.values()]
         self.base = base_of(known, name)
-        self.as_numpy = active_level() is None and not any(isinstance(x, Tensor) for x in known)
+        self.as_numpy = current_level() is None and not any(isinstance(x, Tensor) for x in known)
         self.places = [i for i, x in enumerate(self.leaves) if is_numeric(x)]
         arrays = [*[self.leaves[i] for i in self.places], *self.closed.values()]
         self.tensors = [wrap(array_of(x, self.base, keep=True), self.base) for x in arrays]
@@ -162,16 +162,16 @@ def filled(xs: Tensors, floats: Iterable[Tensor[Any]]) -> Tensors:
     return [next(given) if x.dtype.kind in "fc" else x for x in xs]
 
 
-def applied(rules: Rules, xs: Tensors) -> Tensor[Any]:
+def applied(rules: CustomRules, xs: Tensors) -> Tensor[Any]:
     """The only result of a function with rules, on the backend where its arguments meet."""
-    device = meet(*xs)
-    (y,) = apply(rules, [wrap(lifted(x, device), device) for x in xs], device)
+    device = common_backend(*xs)
+    (y,) = apply(rules, [wrap(lift_to(x, device), device) for x in xs], device)
     return y
 
 
 def of_dependence(xs: Tensors) -> bool:
     """Whether tangents are there for the sake of what they depend on: their values are not looked at."""
-    return any(isinstance(level, Dependence) for level in meet(*xs).chain())
+    return any(isinstance(level, Dependence) for level in common_backend(*xs).chain())
 
 
 def settled(x: Tensor[Any], device: Backend, name: str) -> Tensor[Any]:
@@ -179,7 +179,7 @@ def settled(x: Tensor[Any], device: Backend, name: str) -> Tensor[Any]:
     if x.device is device:
         return x
     try:
-        return wrap(lifted(x, device), device)
+        return wrap(lift_to(x, device), device)
     except errors.DeviceError:
         raise errors.TrackedError(
             f"{name}: the function uses a tensor on {x.device} that is neither an argument nor a variable of its "

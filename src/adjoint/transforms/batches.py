@@ -12,7 +12,7 @@ from adjoint import errors
 from adjoint import tree as trees
 from adjoint.backend import Array
 from adjoint.decorators.batched import Batch, Batched
-from adjoint.devices import active, active_level
+from adjoint.devices import current_level, transform_level
 from adjoint.functions.arguments import as_choice, as_integer
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.calls import (
@@ -79,11 +79,11 @@ def vmap(
             more, shape = trees.flatten(kwargs)
             leaves, axes = [*leaves, *more], [*axes, *[0] * len(more)]
         base: Any = base_of(leaves, "vmap")
-        as_numpy = active_level() is None and not any([isinstance(x, Tensor) for x in leaves])
+        as_numpy = current_level() is None and not any([isinstance(x, Tensor) for x in leaves])
         place = functools.partial(_path, structure, shape)
         size = _examples(leaves, axes, axis_size, place)
         level: Batched[Any] = Batched.fresh(base, *((size, "split") if randomness == "split" else (None, randomness)))
-        with active(level):
+        with transform_level(level):
             given = [
                 wrap(_batch(base, x, axis), level) if is_numeric(x) else x for x, axis in zip(leaves, axes, strict=True)
             ]

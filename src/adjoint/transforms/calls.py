@@ -20,9 +20,9 @@ from adjoint import tree as trees
 from adjoint.backend import Array, Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
-from adjoint.devices import active_level, chosen_device, default_device, observed_leaf
+from adjoint.devices import chosen_device, current_level, default_device, observed_leaf
 from adjoint.functions.arguments import check_callable
-from adjoint.operands import grounded, lifted
+from adjoint.operands import lift_to, lower
 from adjoint.tensor import Tensor, refuse_ended, wrap
 from adjoint.transforms.libraries import of_any_library
 
@@ -55,7 +55,7 @@ def base_of(values: Sequence[Any], name: str) -> Backend:
 
 def _highest(values: Sequence[Any], name: str) -> Backend | None:
     """The highest backend of the arguments and the active level; None for NumPy arrays outside of other transforms."""
-    top = active_level()
+    top = current_level()
     for x in values:
         if not isinstance(x, Tensor):
             continue
@@ -63,7 +63,7 @@ def _highest(values: Sequence[Any], name: str) -> Backend | None:
         device = x.device
         if top is None or any(level is top for level in device.chain()):
             top = device
-        elif grounded(x._array, device, top) is None:
+        elif lower(x._array, device, top) is None:
             raise errors.DeviceError(f"{name}: arguments on {top} and {device} do not meet; move one with to_device")
     return top
 
@@ -86,7 +86,7 @@ def reverse_level(base: Backend) -> Autodiff[Any]:
 def array_of(x: Any, base: Backend, *, keep: bool = False) -> Array:
     """A leaf of the arguments as an array of the base; `keep` copies what the caller may write to."""
     if isinstance(x, Tensor):
-        return lifted(x, base)
+        return lift_to(x, base)
     dtypes.refuse_masked(x, "a transform's argument")
     values = np.asarray(x)
     if not is_array(x):
@@ -141,7 +141,7 @@ class Arguments:
 
     def _array(self, i: int, x: Any, keep: bool) -> Array:
         if x.__class__ is Tensor and x._dtype.kind in "fc":
-            return lifted(x, self.base)
+            return lift_to(x, self.base)
         fault, dtype = None, getattr(x, "dtype", None) if is_array(x) else None
         if dtype is None and not isinstance(x, (float, complex)):
             fault = f"is {type(x).__name__} {errors.shown(x)}, not an array of real or complex floating dtype"
@@ -198,7 +198,7 @@ class Arguments:
         """
         leaves, _ = trees.flatten(tree)
         tensors = [x for x in leaves if isinstance(x, Tensor)]
-        if all([grounded(x._array, x.device, self.base) is not None for x in tensors]):
+        if all([lower(x._array, x.device, self.base) is not None for x in tensors]):
             return None
         device = base_of(tensors, self.name)
         return device if any(level is self.base for level in device.chain()) else None
@@ -324,14 +324,14 @@ def results_of(name: str, out: Any) -> tuple[list[Any], Any]:
 def on_level(x: Any, level: Backend) -> Array:
     """A leaf of a result as an array of the level; constants are lifted."""
     if isinstance(x, Tensor):
-        return lifted(x, level)
+        return lift_to(x, level)
     values = dtypes.values_of(x, None, "result")
     return level.from_numpy(values if x.ndim else values.astype(level.leaf.widest(values.dtype)), copy=True)
 
 
 def peeled(x: Any, level: Backend, call: Arguments) -> Any:
     """A tensor of a result without the levels above the base: a value for the caller. Anything else as it is."""
-    return below(lifted(x, level), level, call) if isinstance(x, Tensor) else x
+    return below(lift_to(x, level), level, call) if isinstance(x, Tensor) else x
 
 
 def below(array: Array, level: Backend, call: Arguments) -> Any:

@@ -1,7 +1,7 @@
 """Recomputation: less memory between forward and backward, for more work.
 
 A checkpointed function runs on views of the levels that its arguments live on. A view records into the
-same graph, but keeps recipes where the policy does not keep values.
+same graph, but keeps how to make values again where the policy does not keep them.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from adjoint import errors
 from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
-from adjoint.devices import active_level, running_on
+from adjoint.devices import current_level, running_on
 from adjoint.functions.arguments import is_integer
-from adjoint.graph.recipes import MATMULS, NOTHING, Budget, Policy
-from adjoint.operands import lifted, meet
+from adjoint.graph.remat import MATMULS, NOTHING, Budget, Policy
+from adjoint.operands import common_backend, lift_to
 from adjoint.tensor import Tensor, refuse_ended, wrap
 from adjoint.transforms.calls import Function, named
 
@@ -79,9 +79,9 @@ def checkpoint_name(x: Tensor[Any], name: str) -> Tensor[Any]:
     level, array = x.device, x._array
     while isinstance(level, Decorator):
         policy = level.checkpointing if isinstance(level, Autodiff) else None
-        recipe = getattr(array, "recipe", None)
-        if isinstance(policy, Policy) and name in policy.names and recipe is not None:
-            recipe.pinned = (array.value,)
+        remat = getattr(array, "remat", None)
+        if isinstance(policy, Policy) and name in policy.names and remat is not None:
+            remat.pinned = (array.value,)
         level, array = level.inner, level.unwrap(array)
     return x
 
@@ -111,12 +111,12 @@ def _keeping(names: tuple[str, ...]) -> Policy:
 
 def _device(tensors: Sequence[Tensor[Any]]) -> Backend | None:
     """Where the function will run: the highest backend of its arguments and the active level."""
-    level = active_level()
+    level = current_level()
     if not tensors:
         return level
     for x in tensors:
         refuse_ended(x, "checkpoint")
-    device = meet(*tensors)
+    device = common_backend(*tensors)
     return level if level is not None and any(below is device for below in level.chain()) else device
 
 
@@ -134,7 +134,7 @@ def view_of(device: Backend, policy: Policy) -> Backend | None:
 
 
 def _on(x: Any, view: Backend) -> Any:
-    return wrap(lifted(x, view), view) if isinstance(x, Tensor) else x
+    return wrap(lift_to(x, view), view) if isinstance(x, Tensor) else x
 
 
 def _back(x: Any, view: Backend, device: Backend) -> Any:
@@ -145,8 +145,8 @@ def _back(x: Any, view: Backend, device: Backend) -> Any:
 
 
 def _plain(array: Any, view: Backend) -> Any:
-    """The array without the recipes of its levels."""
+    """The array without how its levels would make it again."""
     if not isinstance(view, Decorator):
         return array
     inner = view.inner
-    return view.remade(array, lambda part: _plain(part, inner))
+    return view.map_arrays(array, lambda part: _plain(part, inner))

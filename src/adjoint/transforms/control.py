@@ -19,13 +19,13 @@ from adjoint import dtypes, errors
 from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
-from adjoint.devices import active_level, creating_on
+from adjoint.devices import creating_on, current_level
 from adjoint.functions.creation import zeros
 from adjoint.functions.elementwise import clip
 from adjoint.functions.indexing import along
 from adjoint.functions.manipulation import concat, stack
 from adjoint.operands import concrete_values
-from adjoint.tensor import Scalar, Tensor, peek, same, wrap
+from adjoint.tensor import Scalar, Tensor, raw_array, same, wrap
 from adjoint.transforms.batches import vmap
 from adjoint.transforms.calls import Function, array_of, base_of, is_array, to_numpy
 from adjoint.transforms.checkpoints import checkpoint
@@ -268,7 +268,7 @@ def scan(
         Go from the last slice to the first; ys are where their slices are.
     checkpoint_every
         How many steps are one chunk, of which reverse mode keeps nothing but its first carry and its slices: the steps
-        of one chunk at a time are run again in the walk back. With the square root of the length, memory grows as the
+        of one chunk at a time are run again in backward. With the square root of the length, memory grows as the
         square root of the length.
 
     Returns
@@ -338,7 +338,7 @@ def _called(name: str, f: Function, *args: Any) -> Any:
     """
     leaves, structure = trees.flatten(args)
     base = base_of(leaves, name)
-    outside = active_level() is None and not _inside.get() and not any([isinstance(x, Tensor) for x in leaves])
+    outside = current_level() is None and not _inside.get() and not any([isinstance(x, Tensor) for x in leaves])
     arrays: tuple[type, ...] = (np.ndarray, np.generic)
     if outside and not any([is_array(x) and x.dtype.kind in "fc" for x in leaves]):
         arrays = (*arrays, float, complex)
@@ -414,9 +414,9 @@ def _goes(go: Any) -> Any:
 
 def _in_reverse(x: Tensor[Any]) -> bool:
     """Whether reverse mode tracks a tensor, on some level."""
-    array, level = peek(x), x._device
+    array, level = raw_array(x), x._device
     while isinstance(level, Decorator):
-        if isinstance(level, Autodiff) and level.varies(array):
+        if isinstance(level, Autodiff) and level.is_active(array):
             return True
         array, level = level.unwrap(array), level.inner
     return False
@@ -430,7 +430,7 @@ def _refuse_reverse(carry: Carry, leaves: Sequence[Tensor[Any]]) -> None:
 
 def _refuse(what: str) -> None:
     raise errors.ForwardOnlyError(
-        f"{what} is tracked by reverse mode, which keeps every step for the walk back, and how many steps a while_loop "
+        f"{what} is tracked by reverse mode, which keeps every step for backward, and how many steps a while_loop "
         "takes is not known before. Use fori_loop or scan with a fixed number of steps, forward mode (ad.jvp, "
         "ad.jacobian with mode='forward'), or detach() what needs no derivative before the loop"
     )

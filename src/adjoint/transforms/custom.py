@@ -12,17 +12,17 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
-from adjoint.devices import active_level, default_device, observed_leaf
+from adjoint.devices import current_level, default_device, observed_leaf
 from adjoint.functions.arguments import check_callable
-from adjoint.operands import cast, concrete_values, lifted, meet
+from adjoint.operands import cast, common_backend, concrete_values, lift_to
 from adjoint.tensor import Tensor, refuse_ended, same, wrap
 from adjoint.transforms.calls import Function, array_of, to_numpy, zeros_like
-from adjoint.transforms.levels import Rules, Tensors, apply
+from adjoint.transforms.levels import CustomRules, Tensors, apply
 from adjoint.transforms.libraries import of_any_library
 from adjoint.transforms.reverse import conjugate, paired, stop_gradient, vjp
 
 
-class _Custom(Rules):
+class _Custom(CustomRules):
     """A function of pytrees, with rules, as one of flat lists; one object per call."""
 
     def __init__(self, owner: Any, structure: Any, static: list[Any], places: list[int], fixed: dict[int, Any]) -> None:
@@ -66,7 +66,7 @@ class _Custom(Rules):
         value, transpose = vjp(rule, *at)
         found = list(transpose(given))
         if not self.owner.transposable and found:
-            with meet(*at).leaf.quiet():
+            with common_backend(*at).leaf.quiet():
                 forth, size, _ = paired(*stop_gradient(([conjugate(x) for x in given], value)))
                 back, other, _ = paired(*stop_gradient((found, at)))
                 wrong = concrete_values(abs(forth - back) > 0.05 * (size + other), self.name).any()
@@ -142,10 +142,10 @@ class _Decorated:
         known = [x for x in tensors if isinstance(x, Tensor)]
         for x in known:
             refuse_ended(x, self.__name__)
-        level = active_level()
-        device = meet(*known) if known else (level or default_device())
+        level = current_level()
+        device = common_backend(*known) if known else (level or default_device())
         xs = [
-            wrap(lifted(x, device) if isinstance(x, Tensor) else array_of(x, device, keep=True), device)
+            wrap(lift_to(x, device) if isinstance(x, Tensor) else array_of(x, device, keep=True), device)
             for x in tensors
         ]
         rules = self._rules(self, structure, leaves, places, fixed)
@@ -203,7 +203,7 @@ class _Decorated:
 def _tensor(x: Any, name: str) -> Tensor[Any]:
     if not isinstance(x, (np.ndarray, np.generic, int, float, complex)):
         raise errors.ArgumentTypeError(f"{name}: results are tensors, received {type(x).__name__}")
-    device = active_level() or observed_leaf(default_device())
+    device = current_level() or observed_leaf(default_device())
     return wrap(array_of(x, device, keep=True), device)
 
 
@@ -261,7 +261,7 @@ class custom_vjp(_Decorated):
     ArgumentTypeError
         A rule is no function; an argument of `nondiff_argnums` is a tensor; one that has no position.
     ArgumentError, ShapeError, DtypeError
-        The rule gives cotangents that do not fit the arguments; forward mode of a rule that is not linear. In a walk
+        The rule gives cotangents that do not fit the arguments; forward mode of a rule that is not linear. In a pass
         back these are the cause of a BackwardError.
     TrackedError
         The function closes over a tracked tensor.
@@ -351,7 +351,7 @@ class custom_jvp(_Decorated):
     tuples instead; arguments by name and defaults reach the rule by position.
 
     Raises GraphError where the function is called before its rule was given, ArgumentError, ShapeError and DtypeError
-    for a tangent that does not fit the result, and in reverse mode for a rule that is not linear; in a walk back they
+    for a tangent that does not fit the result, and in reverse mode for a rule that is not linear; in backward they
     are the cause of a BackwardError. ArgumentTypeError for a rule that is no function.
 
     >>> import adjoint as ad

@@ -8,9 +8,9 @@ from typing import Any
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.decorators.tangent import Dual, Tangent
-from adjoint.devices import active
+from adjoint.devices import transform_level
 from adjoint.functions.arguments import check_callable
-from adjoint.graph.nodes import key_of, leaf_of
+from adjoint.graph.nodes import key_of, new_leaf
 from adjoint.random_keys import RandomKey, replayed
 from adjoint.transforms.calls import (
     Arguments,
@@ -55,9 +55,9 @@ def _jvp(name: str, f: Function, primals: Sequence[Any], tangents: Sequence[Any]
     call = Arguments(name, f, range(len(primals)), (*primals,), {}, beside=others)
     given = matching(name, "tangent", list(tangents), call.structure, call.arrays, call.base)
     level: Tangent[Any] = Tangent.fresh(call.base)
-    with active(level):
-        moving = [Dual(x, t) for x, t in zip(call.arrays, given, strict=True)]
-        out, aux = outcome(name, call.run(f, level, moving), has_aux)
+    with transform_level(level):
+        active = [Dual(x, t) for x, t in zip(call.arrays, given, strict=True)]
+        out, aux = outcome(name, call.run(f, level, active), has_aux)
         leaves, structure = results_of(name, out)
         duals = [on_level(x, level) for x in leaves]
         value = trees.unflatten(structure, [below(d, level, call) for d in duals])
@@ -86,14 +86,14 @@ def linearize(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     lower = reverse_level(call.base)
     level = reverse_level(lower)
     keys: list[RandomKey] = []
-    with active(level), replayed(keys):
-        variables = [leaf_of(lower.wrap(array)) for array in call.arrays]
+    with transform_level(level), replayed(keys):
+        variables = [new_leaf(lower.wrap(array)) for array in call.arrays]
         out, aux = outcome("linearize", call.run(f, level, variables), has_aux)
         leaves, structure = results_of("linearize", out)
         roots = [on_level(x, level) for x in leaves]
         value = trees.unflatten(structure, [below(root, level, call) for root in roots])
         aux = trees.map(lambda x: peeled(x, level, call), aux)
-        cotangents = [leaf_of(zeros_like(call.base, r.value.value)) for r in roots]
+        cotangents = [new_leaf(zeros_like(call.base, r.value.value)) for r in roots]
         pairs = [(r, c) for r, c in zip(roots, cotangents, strict=True) if r.node is not None]
         found = level.pull(pairs) if pairs else {}
         pulled = [found[key_of(x)][1] if key_of(x) in found else None for x in variables]

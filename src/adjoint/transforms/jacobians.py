@@ -11,9 +11,9 @@ from adjoint import tree as trees
 from adjoint.backend import Array, Backend
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.decorators.tangent import Dual, Tangent
-from adjoint.devices import active
+from adjoint.devices import transform_level
 from adjoint.functions.arguments import as_choice
-from adjoint.graph.nodes import Var, key_of, leaf_of
+from adjoint.graph.nodes import Var, key_of, new_leaf
 from adjoint.random_keys import RandomKey, replayed
 from adjoint.transforms.calls import (
     Argnums,
@@ -116,8 +116,8 @@ def _rows(f: Function, call: Arguments, has_aux: bool, holomorphic: bool, at_mos
     base: Any = call.base
     batch: Batched[Any] = Batched.fresh(base, None, "shared")  # of directions: there is one example
     level = reverse_level(batch)
-    with active(level, batch):
-        variables = [leaf_of(batch.wrap(array)) for array in call.arrays]
+    with transform_level(level, batch):
+        variables = [new_leaf(batch.wrap(array)) for array in call.arrays]
         out, aux = outcome(call.name, call.run(f, level, variables), has_aux)
         leaves, structure = results_of(call.name, out)
         roots = [on_level(x, level) for x in leaves]
@@ -154,7 +154,7 @@ def _columns(f: Function, call: Arguments, has_aux: bool, holomorphic: bool) -> 
     starts = [count(call.arrays[:i]) for i in range(len(call.arrays))]
     batch: Batched[Any] = Batched.fresh(base, None, "shared")  # of directions: there is one example
     level: Tangent[Any] = Tangent.fresh(batch)
-    with active(level, batch):
+    with transform_level(level, batch):
         duals = [
             Dual(batch.wrap(x), Batch(_basis(base, call.arrays, i, total, starts[i]), True))
             for i, x in enumerate(call.arrays)
@@ -232,8 +232,8 @@ def _of_gradient(f: Function, call: Arguments, has_aux: bool) -> Any:
         return None
     batch: Batched[Any] = Batched.fresh(base, None, "shared")  # of directions: there is one example
     level = reverse_level(base)
-    with active(level, batch):
-        variables = [leaf_of(array) for array in call.arrays]
+    with transform_level(level, batch):
+        variables = [new_leaf(array) for array in call.arrays]
         try:
             out, aux = outcome(call.name, call.run(f, level, variables), has_aux)
             leaves, structure = results_of(call.name, out)

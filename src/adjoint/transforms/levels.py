@@ -13,7 +13,7 @@ from typing import Any
 from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator
 from adjoint.devices import running_on
-from adjoint.operands import lifted, meet
+from adjoint.operands import common_backend, lift_to
 from adjoint.random_keys import RandomKey, replayed
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.calls import zeros_like
@@ -22,7 +22,7 @@ Tensors = list[Tensor[Any]]
 Pullback = Callable[[Any, Sequence[Array | None], Sequence[Array], Sequence[Array]], list[Array | None]]
 
 
-class Rules:
+class CustomRules:
     """What levels ask of a custom function, on flat lists of tensors, and what they make tensors with.
 
     Levels are below tensors: they see them as what has an `_array`.
@@ -61,7 +61,7 @@ class Rules:
     # --- what a level needs to apply it ---
 
     tensor = staticmethod(wrap)
-    lifted = staticmethod(lifted)
+    lift_to = staticmethod(lift_to)
     running_on = staticmethod(running_on)
 
     def below(self, xs: Tensors, device: Decorator[Any]) -> Tensors:
@@ -72,11 +72,11 @@ class Rules:
         """The function on the inner backend, for a level that all of its arguments are constants of."""
         with running_on(device.inner):
             ys = apply(self, self.below(xs, device), device.inner)
-        return [wrap(lifted(y, device), device) for y in ys]
+        return [wrap(lift_to(y, device), device) for y in ys]
 
     def through(self, xs: Tensors, device: Decorator[Any]) -> Tensors:
         """The function and its rules with the level inside of them, for the levels that are further in."""
-        through = _Through(self, device, [device.varies(x._array) for x in xs])
+        through = _Through(self, device, [device.is_active(x._array) for x in xs])
         with running_on(device.inner):
             ys = apply(through, self.below(xs, device), device.inner)
         return through.up(ys, through.outs, device)
@@ -93,7 +93,7 @@ class Rules:
                     f"{self.name}: the function closes over a tensor that {device} tracks, for which its rule has no "
                     "derivative; make it an argument (ad.closure_convert finds such tensors)"
                 )
-        values = [lifted(y, inner) for y in ys]
+        values = [lift_to(y, inner) for y in ys]
         shapes = [x.shape for x in below]
         kinds = [x.dtype for x in below]
 
@@ -121,22 +121,22 @@ class Rules:
                         f"{self.name}: the cotangent of argument {i} is {g.dtype} of shape {g.shape}, the argument "
                         f"{dtype} of shape {shape}"
                     )
-                array = lifted(g, on)
+                array = lift_to(g, on)
                 answers.append(on.conj(array) if dtype.kind == "c" else array)
             return answers
 
         return values, pull
 
 
-def apply(rules: Rules, xs: Tensors, device: Backend) -> Tensors:
+def apply(rules: CustomRules, xs: Tensors, device: Backend) -> Tensors:
     """Run a custom function on tensors of one device."""
     return device.apply_custom(rules, xs)
 
 
-class _Through(Rules):
+class _Through(CustomRules):
     """A custom function as one on the arrays inside a decorator's: of all examples of a batch, say."""
 
-    def __init__(self, rules: Rules, level: Decorator[Any], flags: list[bool]) -> None:
+    def __init__(self, rules: CustomRules, level: Decorator[Any], flags: list[bool]) -> None:
         self.rules, self.name = rules, rules.name
         self.differentiates, self.differs = rules.differentiates, rules.differs
         self.level, self.flags = level, flags
@@ -144,15 +144,15 @@ class _Through(Rules):
 
     def up(self, xs: Tensors, flags: list[bool], level: Any) -> Tensors:
         """Tensors of the inner backend as those of the level; flags say which of them vary there."""
-        return [wrap(level.rewrap(lifted(x, level.inner), flag), level) for x, flag in zip(xs, flags, strict=True)]
+        return [wrap(level.rewrap(lift_to(x, level.inner), flag), level) for x, flag in zip(xs, flags, strict=True)]
 
     def down(self, ys: Tensors, level: Any) -> tuple[Tensors, list[bool]]:
-        arrays = [lifted(y, level) for y in ys]
-        return [wrap(level.unwrap(a), level.inner) for a in arrays], [level.varies(a) for a in arrays]
+        arrays = [lift_to(y, level) for y in ys]
+        return [wrap(level.unwrap(a), level.inner) for a in arrays], [level.is_active(a) for a in arrays]
 
     def fresh(self, xs: Tensors) -> Decorator[Any]:
         """The level over the backend of these tensors; the one that was may have ended."""
-        return type(self.level).fresh(meet(*xs), *self.level.configuration()[1:])
+        return type(self.level).fresh(common_backend(*xs), *self.level.configuration()[1:])
 
     def plain(self, xs: Tensors) -> Tensors:
         level = self.fresh(xs)
@@ -171,14 +171,14 @@ class _Through(Rules):
         level, inside, xs = saved
         with running_on(level):
             found = self.rules.backward(inside, self.up(cotangents, self.outs, level))
-            arrays = [lifted(g, level) for g in found]
+            arrays = [lift_to(g, level) for g in found]
         return [wrap(a, level.inner) for a in level.cotangents(arrays, [x._array for x in xs], self.flags)]
 
     def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
         level = self.fresh([*xs, *tangents])
         with running_on(level):
             ys, moved = self.rules.push(self.up(xs, self.flags, level), self.up(tangents, self.flags, level))
-            values, moved_on = level.alike([lifted(y, level) for y in ys], [lifted(t, level) for t in moved])
-            self.outs = [level.varies(a) for a in values]
+            values, moved_on = level.alike([lift_to(y, level) for y in ys], [lift_to(t, level) for t in moved])
+            self.outs = [level.is_active(a) for a in values]
         down = [[wrap(level.unwrap(a), level.inner) for a in arrays] for arrays in (values, moved_on)]
         return down[0], down[1]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from adjoint import tree as trees
-from adjoint.devices import active_level, foreign, home
+from adjoint.devices import current_level, leaf_of, libraries_imported
 from adjoint.functions.conversion import native
 from adjoint.tensor import Tensor, wrap
 
@@ -31,16 +31,16 @@ def kept_of_any_library(run: F) -> F:
 def _of_any_library(run: F, *, keep: bool) -> F:
     @functools.wraps(run)
     def either(*args: Any, **kwargs: Any) -> Any:
-        if not foreign() or (not kwargs and trees.ATOMS.issuperset(map(type, args))):
+        if not libraries_imported() or (not kwargs and trees.ATOMS.issuperset(map(type, args))):
             return run(*args, **kwargs)
         leaves, structure = trees.flatten((args, kwargs))
-        places = [None if x.__class__ in trees.ATOMS else home(x) for x in leaves]
+        places = [None if x.__class__ in trees.ATOMS else leaf_of(x) for x in leaves]
         if not any(places):
             return run(*args, **kwargs)
         given = [x if leaf is None else _tensor(x, leaf, keep) for x, leaf in zip(leaves, places, strict=True)]
         args, kwargs = trees.unflatten(structure, given)
         out = run(*args, **kwargs)
-        inside = active_level() is not None or any([isinstance(x, Tensor) for x in leaves])
+        inside = current_level() is not None or any([isinstance(x, Tensor) for x in leaves])
         return out if inside else trees.map(_own, out)
 
     vars(either).update(vars(run))  # of a transformed function the user's is the one that was wrapped
@@ -48,7 +48,7 @@ def _of_any_library(run: F, *, keep: bool) -> F:
 
 
 def _tensor(array: Any, leaf: Any, keep: bool) -> Tensor[Any]:
-    array = leaf.adopted(array)
+    array = leaf.from_native(array)
     return wrap(leaf.copied(array) if keep else array, leaf)
 
 

@@ -1,4 +1,4 @@
-"""Functions that run again in the walk back: of each, reverse mode keeps the arguments and one node.
+"""Functions that run again in the backward pass: of each, reverse mode keeps the arguments and one node.
 
 `checkpoint` makes values again and keeps a node for each primitive. Where there are very many primitives, as in long
 loops, the nodes are what takes the memory; running the Python function again makes those anew as well.
@@ -12,13 +12,13 @@ from typing import Any
 from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.decorators.autodiff import Autodiff
-from adjoint.devices import active_level, default_device
-from adjoint.operands import lifted, meet
+from adjoint.devices import current_level, default_device
+from adjoint.operands import common_backend, lift_to
 from adjoint.random_keys import RandomKey, replayed
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.calls import zeros_like
 from adjoint.transforms.forward import jvp
-from adjoint.transforms.levels import Rules, Tensors, apply
+from adjoint.transforms.levels import CustomRules, Tensors, apply
 from adjoint.transforms.reverse import vjp
 
 Flat = Callable[[Tensors], Tensors]
@@ -32,32 +32,32 @@ def recomputed(name: str, f: Flat, xs: Tensors) -> Tensors:
     """f(xs), run again for derivatives. Random numbers are the same again.
 
     `f` may keep constants of its own, but what is differentiated has to be among `xs`: raises Hidden otherwise, and
-    where a level has strong zeros, which the walk through a second run would not have.
+    where a level has strong zeros, which the pass through a second run would not have.
     """
-    return Recomputed(name, f, moving(name, xs)).on(xs)
+    return Recomputed(name, f, active_ones(name, xs)).on(xs)
 
 
-def moving(name: str, xs: Tensors) -> list[bool]:
+def active_ones(name: str, xs: Tensors) -> list[bool]:
     if any([isinstance(level, Autodiff) and level.strong_zero for x in xs for level in x.device.chain()]):
-        raise Hidden(f"{name}: {meet(*xs)} has strong zeros")
+        raise Hidden(f"{name}: {common_backend(*xs)} has strong zeros")
     return [x.device.tracked(x._array) for x in xs]
 
 
-def met(rules: Rules, xs: Tensors) -> Tensors:
+def met(rules: CustomRules, xs: Tensors) -> Tensors:
     """The function on the level where its arguments meet, or on the active one above it."""
-    device, level = meet(*xs), active_level()
+    device, level = common_backend(*xs), current_level()
     if level is not None and any(below is device for below in level.chain()):
         device = level
     return apply(rules, all_on(device, xs), device)
 
 
-class Recomputed(Rules):
-    """`moving` says which arguments derivatives may be asked for: the others stay constants when it runs again."""
+class Recomputed(CustomRules):
+    """`active` says which arguments derivatives may be asked for: the others stay constants when it runs again."""
 
     differs = False
 
-    def __init__(self, name: str, f: Flat, moving: Sequence[bool]) -> None:
-        self.name, self.f, self.moving = name, f, list(moving)
+    def __init__(self, name: str, f: Flat, active: Sequence[bool]) -> None:
+        self.name, self.f, self.active = name, f, list(active)
         self.keys: list[RandomKey] = []
 
     def on(self, xs: Tensors) -> Tensors:
@@ -69,7 +69,7 @@ class Recomputed(Rules):
             ys = self._run(xs)
         except errors.DeviceError as error:
             raise Hidden(*error.args) from error
-        device = meet(*xs) if xs else default_device()
+        device = common_backend(*xs) if xs else default_device()
         for y in ys:
             if not any(level is y.device for level in device.chain()):
                 raise Hidden(f"{self.name}: a result is on {y.device}, the arguments on {device}")
@@ -86,45 +86,45 @@ class Recomputed(Rules):
         return xs
 
     def backward(self, saved: Tensors, cotangents: Tensors) -> Tensors:
-        moving = [*self.moving, *[True] * len(cotangents)]
-        return Recomputed(self.name, self.pulled, moving).on([*saved, *cotangents])
+        active = [*self.active, *[True] * len(cotangents)]
+        return Recomputed(self.name, self.pulled, active).on([*saved, *cotangents])
 
     def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
-        out = Recomputed(self.name, self.pushed, self.moving * 2).on([*xs, *tangents])
+        out = Recomputed(self.name, self.pushed, self.active * 2).on([*xs, *tangents])
         return out[: len(out) // 2], out[len(out) // 2 :]
 
     def pulled(self, both: Tensors) -> Tensors:
         """The cotangents of the arguments, from those and the cotangents of the results."""
-        count = len(self.moving)
-        moving, f = self._ofmoving(both[:count])
-        found = iter(vjp(f, *moving)[1](both[count:]) if moving else ())
+        count = len(self.active)
+        active, f = self._of_active(both[:count])
+        found = iter(vjp(f, *active)[1](both[count:]) if active else ())
         return [next(found) if self._moves(i, x) else _zeros(x) for i, x in enumerate(both[:count])]
 
     def pushed(self, both: Tensors) -> Tensors:
         """The results and their tangents, from the arguments and theirs."""
-        count = len(self.moving)
-        moving, f = self._ofmoving(both[:count])
-        ys, moved = jvp(f, moving, [t for i, t in enumerate(both[count:]) if self._moves(i, t)])
+        count = len(self.active)
+        active, f = self._of_active(both[:count])
+        ys, moved = jvp(f, active, [t for i, t in enumerate(both[count:]) if self._moves(i, t)])
         return [*ys, *moved]
 
     def _moves(self, i: int, x: Tensor[Any]) -> bool:
-        return self.moving[i] and x.dtype.kind in "fc"
+        return self.active[i] and x.dtype.kind in "fc"
 
-    def _ofmoving(self, xs: Tensors) -> tuple[Tensors, Callable[..., Tensors]]:
+    def _of_active(self, xs: Tensors) -> tuple[Tensors, Callable[..., Tensors]]:
         """The arguments that derivatives are by, and the function of these."""
         places = [i for i, x in enumerate(xs) if self._moves(i, x)]
 
-        def f(*moving: Tensor[Any]) -> Tensors:
+        def f(*active: Tensor[Any]) -> Tensors:
             given = list(xs)
-            for i, x in zip(places, moving, strict=True):
+            for i, x in zip(places, active, strict=True):
                 given[i] = x
-            return self._run(all_on(meet(*given), given))
+            return self._run(all_on(common_backend(*given), given))
 
         return [xs[i] for i in places], f
 
 
 def all_on(device: Backend, xs: Tensors) -> Tensors:
-    return [wrap(lifted(x, device), device) for x in xs]
+    return [wrap(lift_to(x, device), device) for x in xs]
 
 
 def _zeros(x: Tensor[Any]) -> Tensor[Any]:

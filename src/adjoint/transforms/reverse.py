@@ -10,8 +10,8 @@ from adjoint import errors
 from adjoint import tree as trees
 from adjoint.backend import Array
 from adjoint.decorators.autodiff import Autodiff
-from adjoint.devices import active
-from adjoint.graph.nodes import Var, key_of, leaf_of
+from adjoint.devices import transform_level
+from adjoint.graph.nodes import Var, key_of, new_leaf
 from adjoint.operands import concrete_values
 from adjoint.random_keys import RandomKey, replayed
 from adjoint.tensor import Tensor, wrap
@@ -89,8 +89,8 @@ def _pulled(
     if holomorphic:
         call.check_complex(holomorphic)
     level = reverse_level(call.base)
-    with active(level):
-        variables = list(map(leaf_of, call.arrays))
+    with transform_level(level):
+        variables = list(map(new_leaf, call.arrays))
         out, aux = call.run(f, level, variables), None
         if has_aux:
             out, aux = outcome(name, out, has_aux)
@@ -189,8 +189,8 @@ def _vjp(name: str, f: Function, primals: tuple[Any, ...], has_aux: bool, keys: 
     call = Arguments(name, f, range(len(primals)), primals, {}, keep=True)
     level = reverse_level(call.base)
     keys = [] if keys is None else keys
-    with active(level), replayed(keys):
-        variables = [leaf_of(array) for array in call.arrays]
+    with transform_level(level), replayed(keys):
+        variables = [new_leaf(array) for array in call.arrays]
         out, aux = outcome(name, call.run(f, level, variables), has_aux)
         leaves, structure = results_of(name, out)
         roots = [on_level(x, level) for x in leaves]

@@ -17,8 +17,8 @@ from adjoint.backend import Array
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.decorators.dependence import Dependence, Dependent
 from adjoint.decorators.tangent import Dual, Tangent
-from adjoint.devices import active
-from adjoint.graph.nodes import key_of, leaf_of
+from adjoint.devices import transform_level
+from adjoint.graph.nodes import key_of, new_leaf
 from adjoint.random_keys import RandomKey, replayed
 from adjoint.rules.sparsity import scipy_sparse
 from adjoint.transforms.calls import Arguments, Function, named, on_level, results_of, reverse_level
@@ -165,7 +165,7 @@ def _detected(f: Function, call: Arguments, keys: list[RandomKey]) -> Matrix:
     sparse, size = scipy_sparse(), math.prod(x.shape)
     level: Dependence[Any] = Dependence.fresh(call.base)
     itself = sparse.eye_array(size, dtype=np.bool_, format="csr")
-    with active(level), replayed(keys):
+    with transform_level(level), replayed(keys):
         out = _result(call, call.run(f, level, [Dependent(x, itself)]), level)
     if out.pattern is None:
         return sparse.csr_array((math.prod(out.shape), size), dtype=np.bool_)
@@ -317,7 +317,7 @@ def _pushed(f: Function, call: Arguments, plan: Plan, seeds: Values) -> Values:
     (x,) = call.arrays
     batch: Batched[Any] = Batched.fresh(call.base, None, "shared")  # of directions: there is one example
     level: Tangent[Any] = Tangent.fresh(batch)
-    with active(level, batch):
+    with transform_level(level, batch):
         out = _result(call, call.run(f, level, [Dual(batch.wrap(x), _batch(call.base, seeds, x))]), level)
         return _read(call, plan, out, out.value.value, out.tangent, seeds)
 
@@ -327,8 +327,8 @@ def _pulled(f: Function, call: Arguments, plan: Plan, seeds: Values) -> Values:
     (x,) = call.arrays
     batch: Batched[Any] = Batched.fresh(call.base, None, "shared")  # of directions: there is one example
     level = reverse_level(batch)
-    with active(level, batch):
-        variable = leaf_of(batch.wrap(x))
+    with transform_level(level, batch):
+        variable = new_leaf(batch.wrap(x))
         out = _result(call, call.run(f, level, [variable]), level)
         _check_rows(call, plan, out)
         pairs = [(out, _batch(call.base, seeds, out.value.value))] if out.node is not None else []

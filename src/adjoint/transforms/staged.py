@@ -12,20 +12,20 @@ from typing import Any
 
 from adjoint import dtypes, errors
 from adjoint import tree as trees
-from adjoint.backend import Backend, Leaf
+from adjoint.backend import Backend, LeafBackend
 from adjoint.concrete import Staged
 from adjoint.decorators.batched import Batch, Batched
-from adjoint.devices import active
+from adjoint.devices import transform_level
 from adjoint.functions.creation import full
 from adjoint.functions.elementwise import where
 from adjoint.functions.manipulation import broadcast_to
-from adjoint.operands import lifted, meet, weak
-from adjoint.tensor import Tensor, peek, wrap
+from adjoint.operands import common_backend, is_weak, lift_to
+from adjoint.tensor import Tensor, raw_array, wrap
 from adjoint.transforms.calls import Function
 from adjoint.transforms.closures import closed_over, opened, substituted
 from adjoint.transforms.forward import jvp
-from adjoint.transforms.levels import Rules, Tensors
-from adjoint.transforms.recomputed import Flat, Hidden, Recomputed, all_on, met, moving
+from adjoint.transforms.levels import CustomRules, Tensors
+from adjoint.transforms.recomputed import Flat, Hidden, Recomputed, active_ones, all_on, met
 from adjoint.transforms.steps import Carry, Kind, examples_of
 
 
@@ -63,10 +63,10 @@ def branched(name: str, base: Backend, index: Tensor[Any], branches: Sequence[Fu
     def settled(number: int, out: Any, xs: Tensors) -> Any:
         """The result, with its Python numbers in the dtypes that other branches have in their places."""
         found, layout = trees.flatten(out)
-        for i in range(len(branches)) if any([weak(x) for x in found]) else ():
+        for i in range(len(branches)) if any([is_weak(x) for x in found]) else ():
             theirs = trees.flatten(result(i, xs))[0] if i != number else []
             for k, (x, y) in enumerate(zip(found, theirs, strict=False)):
-                if weak(x) and isinstance(y, Tensor):
+                if is_weak(x) and isinstance(y, Tensor):
                     found[k] = full((), x, dtype=dtypes.promote_scalar(y.dtype, x), device=y.device)
         return trees.unflatten(layout, found)
 
@@ -106,10 +106,10 @@ def _opened(functions: Sequence[Function]) -> tuple[Function, list[Tensor[Any]]]
 @contextlib.contextmanager
 def _nothing_assigned(name: str, xs: Sequence[Tensor[Any]]) -> Iterator[None]:
     """Raises TrackedError where a tensor was assigned to: of a compiled function only results come out."""
-    before = [peek(x) for x in xs]
+    before = [raw_array(x) for x in xs]
     yield
     for x, array in zip(xs, before, strict=True):
-        if peek(x) is not array:
+        if raw_array(x) is not array:
             raise errors.TrackedError(
                 f"{name}: it becomes a part of the program of {x.device.leaf}, and an assignment to a tensor of shape "
                 f"{x.shape} from outside would be lost; return the new value"
@@ -129,7 +129,7 @@ def compiled_loop(
 
     def goes(xs: Tensors) -> Tensors:
         go = decided(made(*xs[n:])[0](carry.tree(xs[:n])))
-        return [go if isinstance(go, Tensor) else full((), go, dtype=dtypes.bool, device=meet(*xs))]
+        return [go if isinstance(go, Tensor) else full((), go, dtype=dtypes.bool, device=common_backend(*xs))]
 
     def step(xs: Tensors) -> Tensors:
         with _nothing_assigned(name, xs[n:]):
@@ -147,7 +147,7 @@ def compiled_loop(
 
 def _chosen(name: str, index: Tensor[Any], branches: Sequence[Flat], xs: Tensors) -> Tensors:
     """`branches[index](xs)`, where the leaf is to branch. Raises what `recomputed` does."""
-    return _Chosen(name, branches, moving(name, xs)).on(index, xs)
+    return _Chosen(name, branches, active_ones(name, xs)).on(index, xs)
 
 
 def _looped(name: str, goes: Flat, step: Flat, xs: Tensors, closed: Tensors) -> Tensors:
@@ -158,20 +158,20 @@ def _looped(name: str, goes: Flat, step: Flat, xs: Tensors, closed: Tensors) -> 
     return met(_Looped(name, goes, step, len(xs)), [*xs, *closed])
 
 
-class _Chosen(Rules):
+class _Chosen(CustomRules):
     """One of several functions, by the first argument. Derivatives are those of each, chosen by it in turn."""
 
-    def __init__(self, name: str, branches: Sequence[Flat], moving: Sequence[bool]) -> None:
-        self.name, self.moving = name, list(moving)
-        self.parts = [Recomputed(name, f, moving) for f in branches]
+    def __init__(self, name: str, branches: Sequence[Flat], active: Sequence[bool]) -> None:
+        self.name, self.active = name, list(active)
+        self.parts = [Recomputed(name, f, active) for f in branches]
 
     def on(self, index: Tensor[Any], xs: Tensors) -> Tensors:
         return met(self, [index, *xs])
 
     def plain(self, xs: Tensors) -> Tensors:
         index, *rest = xs
-        leaf = meet(*xs)
-        if not isinstance(leaf, Leaf):
+        leaf = common_backend(*xs)
+        if not isinstance(leaf, LeafBackend):
             raise Hidden(f"{self.name}: {leaf} looks at what is computed")
         runs = [_on_arrays(part, leaf) for part in self.parts]
         return [wrap(y, leaf) for y in leaf.branch(index._array, runs, [x._array for x in rest])]
@@ -185,12 +185,12 @@ class _Chosen(Rules):
     def backward(self, saved: Tensors, cotangents: Tensors) -> Tensors:
         index, *xs = saved
         pulled = [part.pulled for part in self.parts]
-        moving = [*self.moving, *[True] * len(cotangents)]
-        return [index, *_Chosen(self.name, pulled, moving).on(index, [*xs, *cotangents])]
+        active = [*self.active, *[True] * len(cotangents)]
+        return [index, *_Chosen(self.name, pulled, active).on(index, [*xs, *cotangents])]
 
     def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
         pushed = [part.pushed for part in self.parts]
-        out = _Chosen(self.name, pushed, self.moving * 2).on(xs[0], [*xs[1:], *tangents[1:]])
+        out = _Chosen(self.name, pushed, self.active * 2).on(xs[0], [*xs[1:], *tangents[1:]])
         return out[: len(out) // 2], out[len(out) // 2 :]
 
     def batch(self, size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]]:
@@ -198,10 +198,10 @@ class _Chosen(Rules):
         runs = [_Examples(part.plain, size, flags[1:]) for part in self.parts]
         several = [any(kinds) for kinds in zip(*[run(xs[1:])[1] for run in runs], strict=True)]
         parts = [lambda xs, run=run: run.as_wide_as(several, xs) for run in runs]
-        return _Chosen(self.name, parts, self.moving).on(xs[0], xs[1:]), several
+        return _Chosen(self.name, parts, self.active).on(xs[0], xs[1:]), several
 
 
-class _Looped(Rules):
+class _Looped(CustomRules):
     """A loop whose first `count` arguments are carried along, and the others stay."""
 
     def __init__(self, name: str, goes: Flat, step: Flat, count: int) -> None:
@@ -209,8 +209,8 @@ class _Looped(Rules):
         self.goes, self.step = Recomputed(name, goes, ()), Recomputed(name, step, ())
 
     def plain(self, xs: Tensors) -> Tensors:
-        leaf, closed = meet(*xs), [x._array for x in xs[self.count :]]
-        if not isinstance(leaf, Leaf):
+        leaf, closed = common_backend(*xs), [x._array for x in xs[self.count :]]
+        if not isinstance(leaf, LeafBackend):
             raise Hidden(f"{self.name}: {leaf} looks at what is computed")
         goes, step = _on_arrays(self.goes, leaf), _on_arrays(self.step, leaf)
         found = leaf.loop(
@@ -237,11 +237,11 @@ class _Looped(Rules):
             xs, tangents = apart(both)
             places = [i for i, x in enumerate(xs) if x.dtype.kind in "fc"]
 
-            def f(*moving: Tensor[Any]) -> Tensors:
+            def f(*active: Tensor[Any]) -> Tensors:
                 given = list(xs)
-                for i, x in zip(places, moving, strict=True):
+                for i, x in zip(places, active, strict=True):
                     given[i] = x
-                return self.step.f(all_on(meet(*given), given))
+                return self.step.f(all_on(common_backend(*given), given))
 
             ys, moved = jvp(f, [xs[i] for i in places], [tangents[i] for i in places])
             return [*ys, *moved]
@@ -292,11 +292,11 @@ class _Examples:
 
     def __call__(self, xs: Tensors) -> tuple[Tensors, list[bool]]:
         """The results, and which of them have that axis."""
-        base: Any = meet(*xs)
+        base: Any = common_backend(*xs)
         level: Batched[Any] = Batched.fresh(base, None, "error")
-        with active(level):
-            given = [wrap(Batch(lifted(x, base), flag), level) for x, flag in zip(xs, self.flags, strict=True)]
-            found = [lifted(y, level) for y in self.f(given)]
+        with transform_level(level):
+            given = [wrap(Batch(lift_to(x, base), flag), level) for x, flag in zip(xs, self.flags, strict=True)]
+            found = [lift_to(y, level) for y in self.f(given)]
         return [wrap(y.value, base) for y in found], [y.batched for y in found]
 
     def as_wide_as(self, several: Sequence[bool], xs: Tensors) -> Tensors:
@@ -311,5 +311,5 @@ def _each(x: Tensor[Any], size: int) -> Tensor[Any]:
     return broadcast_to(x, (size, *x.shape))
 
 
-def _on_arrays(part: Recomputed, leaf: Leaf) -> Callable[..., list[Any]]:
-    return lambda *arrays: [lifted(y, leaf) for y in part.plain([wrap(a, leaf) for a in arrays])]
+def _on_arrays(part: Recomputed, leaf: LeafBackend) -> Callable[..., list[Any]]:
+    return lambda *arrays: [lift_to(y, leaf) for y in part.plain([wrap(a, leaf) for a in arrays])]

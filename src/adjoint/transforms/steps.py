@@ -11,9 +11,9 @@ from adjoint import dtypes, errors
 from adjoint import tree as trees
 from adjoint.backend import Array, Backend, Decorator
 from adjoint.decorators.batched import Batched
-from adjoint.devices import active_level
+from adjoint.devices import current_level
 from adjoint.dtypes import DType
-from adjoint.operands import concrete_values, run, weak
+from adjoint.operands import concrete_values, is_weak, run
 from adjoint.primitives import Shape
 from adjoint.random_keys import RandomKey, replayed
 from adjoint.tensor import Scalar, Tensor, same, wrap
@@ -27,7 +27,7 @@ def _tensor(x: Any, dtype: DType | None, base: Backend, what: str) -> Tensor[Any
         return x
     if not is_array(x) and not isinstance(x, Scalar):
         raise errors.ArgumentTypeError(f"{what} is {type(x).__name__} {x!r}, expected a tensor or a number")
-    if not weak(x) or dtype is None or dtypes.promote_scalar(dtype, x) is not dtype:
+    if not is_weak(x) or dtype is None or dtypes.promote_scalar(dtype, x) is not dtype:
         dtype = None
     return wrap(base.from_numpy(dtypes.values_of(x, dtype, what), copy=True), base)
 
@@ -50,7 +50,7 @@ class Kind:
         self.specs: list[tuple[Shape, DType]] = [(x.shape, x.dtype) for x in leaves]
 
     def _made(self, i: int, x: Any, dtype: DType | None) -> Tensor[Any]:
-        return _tensor(x, dtype, active_level() or self.base, self.what + trees.paths(self.structure)[i])
+        return _tensor(x, dtype, current_level() or self.base, self.what + trees.paths(self.structure)[i])
 
     def tree(self, leaves: Sequence[Any]) -> Any:
         return trees.unflatten(self.structure, leaves)
@@ -105,7 +105,7 @@ class Carry(Kind):
         super().__init__(f"{name}: the carry", init, base)
         given = trees.flatten(init)[0]
         self.first = [x if isinstance(x, Tensor) else self._made(i, x, None) for i, x in enumerate(given)]
-        self.numbers = {i: x for i, x in enumerate(given) if weak(x)}
+        self.numbers = {i: x for i, x in enumerate(given) if is_weak(x)}
         self.wider: dict[int, DType] = {}
 
     def start(self) -> Tensors:
@@ -164,8 +164,8 @@ def examples_of(x: Tensor[Any]) -> tuple[Array, Backend, list[Backend]]:
     array, level = x._array, x._device
     counted: list[Backend] = []
     while isinstance(level, Decorator):
-        if isinstance(level, Batched) and level.varies(array):
-            counted.append(level if level.viewed is None else level.viewed)
+        if isinstance(level, Batched) and level.is_active(array):
+            counted.append(level if level.aliases is None else level.aliases)
         array, level = level.unwrap(array), level.inner
     return array, level, counted[::-1]
 

@@ -10,7 +10,7 @@ from adjoint import errors
 from adjoint import tree as trees
 from adjoint.backend import Array
 from adjoint.decorators.taylor import Series, Taylor
-from adjoint.devices import active
+from adjoint.devices import transform_level
 from adjoint.transforms.calls import (
     Arguments,
     Function,
@@ -91,9 +91,9 @@ def jet(
         for curve, x in zip(curves, given, strict=True):
             curve.append(x if factorial_scaled else base.multiply(x, math.factorial(k + 1)))
     level: Taylor[Any] = Taylor.fresh(base, order)
-    with active(level):
-        moving = [Series(x, curve, None) for x, curve in zip(call.arrays, curves, strict=True)]
-        leaves, structure = results_of("jet", call.run(f, level, moving))
+    with transform_level(level):
+        active = [Series(x, curve, None) for x, curve in zip(call.arrays, curves, strict=True)]
+        leaves, structure = results_of("jet", call.run(f, level, active))
         results: list[Series] = [on_level(x, level) for x in leaves]
         value = trees.unflatten(structure, [below(x, level, call) for x in results])
 

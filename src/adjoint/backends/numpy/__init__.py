@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.backend import Array, Implementation, Leaf
+from adjoint.backend import Array, Implementation, LeafBackend
 from adjoint.backends import composed
 from adjoint.backends.numpy import (
     arrays,
@@ -34,7 +34,7 @@ from adjoint.backends.numpy import (
 from adjoint.primitives import DType, Primitive
 
 # An allocation that is never touched, freed at once. From then on glibc keeps up to twice as much freed memory for the
-# next arrays (mallopt(3), M_MMAP_THRESHOLD): else it hands large ones back, and a walk spends half of its time on pages
+# next arrays (mallopt(3), M_MMAP_THRESHOLD): else it hands large ones back, and a pass spends half of its time on pages
 # that the system makes anew.
 np.empty(31 << 20, np.uint8)
 
@@ -62,7 +62,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
 _INTO = {**elementwise.INTO, **indexing.INTO}
 
 
-class NumPy(Leaf):
+class NumPy(LeafBackend):
     """NumPy on the CPU.
 
     >>> import adjoint as ad

@@ -18,7 +18,7 @@ def like(x: Array, shape: Any) -> Array:
 
 
 def laid(x: Array, other: Array) -> Array:
-    """The array with its axes in memory in the order of another one's, so that one walk goes through both in order."""
+    """The array with its axes in memory in the order of another one's, so that one pass goes through both in order."""
     out = like(other, x.shape)
     if out.strides == x.strides:
         return x

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Implementation, Leaf
+from adjoint.backend import Implementation, LeafBackend
 from adjoint.backends import composed
 from adjoint.backends.reference import contraction, creation, elementwise, fourier, linalg, reduction, structural
 from adjoint.backends.reference.places import Values, broadcast
@@ -28,7 +28,7 @@ _IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-class Reference(Leaf):
+class Reference(LeafBackend):
     """Pure Python on the CPU, with `digits` decimal digits (through mpmath) or Python's own floats.
 
     Floating dtypes are nominal: results are not rounded to them until they leave for NumPy.

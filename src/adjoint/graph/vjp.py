@@ -1,4 +1,4 @@
-"""Plans: what a node keeps of a primitive's call, and how it pulls back."""
+"""Vector-Jacobian products: what a node keeps of a primitive's call, and how it pulls back."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.backend import Array, Backend, Decorator, over_leaf
-from adjoint.graph.codegen import picked
-from adjoint.graph.nodes import Leaf, Node, Var, var_of
-from adjoint.graph.recipes import Recipe
+from adjoint.graph.codegen import saved_source
+from adjoint.graph.nodes import LeafNode, Node, Var, var_of
+from adjoint.graph.remat import Remat
 from adjoint.primitives import Primitive
 from adjoint.rules.records import Rule
 
 
-class Plan:
+class VJP:
     """How one primitive pulls back to one choice of tracked operands.
 
     `pull(B, g, saved)` gives the cotangents of the tracked operands, in order, computed on the backend B;
     `accumulate(B, sink, g, saved)`, where there is one, adds the only cotangent into a buffer. B is `below`, the
     backend of the operands' values, or one above it: the level itself records what the rules do. `needs` names what
-    the rules are handed, and `tracked` the operands that they answer for. `cooks` says that recipes may be among what
-    is saved. `source` is the level of the operands, another one than that of the result where an array moved between
+    the rules are handed, and `tracked` the operands that they answer for. `has_remats` says that a `Remat`
+    may be among what is saved. `source` is the level of the operands, another one than that of the result where an array moved between
     devices.
     """
 
     __slots__ = (
         "accumulate",
         "below",
-        "cooks",
+        "has_remats",
         "inner",
         "level",
         "needs",
@@ -47,7 +47,7 @@ class Plan:
         level: Decorator[Any],
         *,
         accumulate: Callable[..., Any] | None = None,
-        cooks: bool = False,
+        has_remats: bool = False,
         source: Decorator[Any] | None = None,
     ) -> None:
         self.primitive = primitive
@@ -55,7 +55,7 @@ class Plan:
         self.tracked = tracked
         self.pull = pull
         self.accumulate = accumulate
-        self.cooks = cooks
+        self.has_remats = has_remats
         self.level = level
         self.source = source or level
         self.inner: Backend = level.inner
@@ -64,32 +64,32 @@ class Plan:
 
     @property
     def saved(self) -> str:
-        """The source of the expression that picks what the rules need, as `picked` writes it."""
-        return picked(self.primitive, self.needs)
+        """The source of the expression that picks what the rules need, as `saved_source` writes it."""
+        return saved_source(self.primitive, self.needs)
 
     def revived(self, node: Node, parents: Sequence[Node], kept: Any, saved: Any, results: Callable[..., Any]) -> Any:
         """What was saved as arrays of the level: operands with the nodes they came from, the result with its own.
 
-        `kept` has recipes where `saved` has the values made by them. `results(node, values)` gives several results.
+        `kept` has a `Remat` where `saved` has the value made by it. `results(node, values)` gives several results.
         """
         roles = self.roles
         if roles is None:
             roles = self.roles = [self._role(need) for need in self.needs]
         out = []
-        for role, recipe, value in zip(roles, kept, saved, strict=True):
+        for role, remat, value in zip(roles, kept, saved, strict=True):
             if role is None:
                 out.append(value)
             elif role.__class__ is int:
-                out.append(_revived(value, parents[role] if role >= 0 else None, recipe))
+                out.append(_revived(value, parents[role] if role >= 0 else None, remat))
             elif role == "out":
-                out.append(_revived(value, node, recipe))
+                out.append(_revived(value, node, remat))
             elif role == "outs":
                 out.append(results(node, value))
             else:
                 nodes = [
                     parents[k] if k >= 0 else None for k in map(self._parent, range(role[0], role[0] + len(value)))
                 ]
-                out.append(tuple([_revived(v, n, r) for v, n, r in zip(value, nodes, recipe, strict=True)]))
+                out.append(tuple([_revived(v, n, r) for v, n, r in zip(value, nodes, remat, strict=True)]))
         return tuple(out)
 
     def _parent(self, i: int) -> int:
@@ -106,17 +106,17 @@ class Plan:
         return need if need in ("out", "outs") else None
 
 
-def _revived(value: Any, node: Node | None, recipe: Any) -> Any:
+def _revived(value: Any, node: Node | None, remat: Any) -> Any:
     if not hasattr(value, "shape"):  # one of Python's numbers
         return value
     var = var_of(value, node)
-    if recipe.__class__ is Recipe:
-        var.recipe = recipe
+    if remat.__class__ is Remat:
+        var.remat = remat
     return var
 
 
-class Above:
-    """A walk that runs its rules on another backend than the one below the level: on the level itself, or above.
+class BackwardOn:
+    """A pass that runs its rules on another backend than the one below the level: on the level itself, or above.
 
     Where the level is in that backend's chain, what nodes saved is *revived*: it gets the nodes that it came from, so
     that the level records what the rules do with it.
@@ -137,26 +137,26 @@ class Above:
         return known
 
     def _on(self, level: Decorator[Any]) -> Backend:
-        """Where rules of nodes of this level run: it may be over another leaf, or view the walk's own."""
+        """Where rules of nodes of this level run: it may be over another leaf, or view the pass's own."""
         return level if self.itself else self._place(level)[0]
 
-    def source(self, plan: Plan) -> Backend:
+    def source(self, vjp: VJP) -> Backend:
         """The backend of the cotangents of operands."""
-        return self._on(plan.source)
+        return self._on(vjp.source)
 
-    def home(self, node: Node) -> Backend:
+    def backend_of(self, node: Node) -> Backend:
         """The backend of a node's cotangent."""
-        if isinstance(node, Leaf):
-            return self.on if node.home is None else self._on(node.home)
-        return self._on(node.plan.level)
+        if isinstance(node, LeafNode):
+            return self.on if node.level is None else self._on(node.level)
+        return self._on(node.vjp.level)
 
     def revived(self, node: Node, parents: Sequence[Node], kept: Any, saved: Any) -> Any:
         """What a node saved, as arrays of the backend that its rules run on."""
-        plan = node.plan
+        vjp = node.vjp
         if self.itself:
-            return plan.revived(node, parents, kept, saved, plan.level.results)
-        made = plan.revived(node, parents, kept, saved, plan.level.results)
-        return tuple([self._lifted(part, *self._place(plan.source)) for part in made])
+            return vjp.revived(node, parents, kept, saved, vjp.level.results)
+        made = vjp.revived(node, parents, kept, saved, vjp.level.results)
+        return tuple([self._lifted(part, *self._place(vjp.source)) for part in made])
 
     def _lifted(self, part: Any, on: Backend, source: Backend) -> Any:
         if part.__class__ is tuple:

@@ -1,4 +1,4 @@
-"""Checkpointing: recipes for what can be made again, kept in the place of values.
+"""Rematerialisation: a `Remat` says how a value is made again, and is kept in its place.
 
 A policy says per result whether it is kept or made again in `backward`. That is one decision per
 primitive, so planning is linear in the program. The trade of memory for work is that of Y. Volin and
@@ -20,7 +20,7 @@ from adjoint.primitives import CONTRACTION, ELEMENTWISE, LINALG, STRUCTURAL, Pri
 class Policy:
     """Which results are kept: those of the kinds of primitive in `kept`, and what goes by one of `names`.
 
-    `longest` bounds how many results in a row are made again, and with it what a walk holds.
+    `longest` bounds how many results in a row are made again, and with it what a pass holds.
     """
 
     def __init__(
@@ -60,10 +60,10 @@ NOTHING = Policy("nothing")
 MATMULS = Policy("matmuls", (CONTRACTION, LINALG))
 
 
-class Recipe:
+class Remat:
     """How to make a value again: a primitive's implementation, its operands, its parameters.
 
-    `uses` counts who will want the value in a walk: nodes that saved it, and recipes that are wanted themselves.
+    `uses` counts who will want the value in a pass: nodes that saved it, and others that are wanted themselves.
     `pinned` holds the value after all, in a tuple, where a name says so.
     """
 
@@ -80,73 +80,73 @@ class Recipe:
 
 
 def depth(operands: Sequence[Any]) -> int:
-    """How many results in a row a recipe with these operands makes."""
-    return 1 + max([operand.depth for operand in operands if operand.__class__ is Recipe], default=0)
+    """How many results in a row are made again, for a result of these operands."""
+    return 1 + max([operand.depth for operand in operands if operand.__class__ is Remat], default=0)
 
 
-def will_be_served(slots: Sequence[Any]) -> None:
-    """A node saved these slots: a walk will want the values of their recipes, and once those of what they need."""
+def count_uses(slots: Sequence[Any]) -> None:
+    """A node saved these slots: a pass will want the values of its `Remat`s, and once those of what they need."""
     pending = [slots]
     while pending:
         for slot in pending.pop():
             if slot.__class__ is tuple:
                 pending.append(slot)
-            elif slot.__class__ is Recipe:
+            elif slot.__class__ is Remat:
                 slot.uses += 1
                 if slot.uses == 1:
                     pending.append(slot.operands)
 
 
-class Kitchen:
-    """The values that one walk made again, by the numbers of their recipes; each is dropped with its last use.
+class RematCache:
+    """The values that one pass made again, by the numbers of their `Remat`s; each is dropped with its last use.
 
-    Some uses may be out of this walk's way; then a value is dropped once the walk is past its maker.
+    Some uses may be out of this pass's way; then a value is dropped once the pass is past its maker.
     """
 
     def __init__(self) -> None:
         self.made: dict[int, tuple[Array, int]] = {}  # with how many uses are still to come
-        self.waiting: list[int] = []  # a heap of their numbers, negated: no recipes, which hold arrays themselves
+        self.waiting: list[int] = []  # a heap of their numbers, negated: not the objects, which hold arrays
 
-    def serve(self, slot: Any) -> Any:
-        """A saved slot with every recipe in it replaced by its value."""
+    def materialize(self, slot: Any) -> Any:
+        """A saved slot with every `Remat` in it replaced by its value."""
         if slot.__class__ is tuple:
-            return tuple([self.serve(part) for part in slot])
-        if slot.__class__ is not Recipe:
+            return tuple([self.materialize(part) for part in slot])
+        if slot.__class__ is not Remat:
             return slot
         self._make(slot)
         value = self._value(slot)
         self._used(slot)
         return value
 
-    def _make(self, wanted: Recipe) -> None:
-        """Have the value of a recipe ready, and before it those it needs, without recursion."""
+    def _make(self, wanted: Remat) -> None:
+        """Have a value ready, and before it those it needs, without recursion."""
         pending = [wanted]
         while pending:
-            recipe = pending[-1]
-            missing = [] if self._ready(recipe) else [o for o in recipe.operands if not self._ready(o)]
+            remat = pending[-1]
+            missing = [] if self._ready(remat) else [o for o in remat.operands if not self._ready(o)]
             if missing:
                 pending.extend(missing)
                 continue
             pending.pop()
-            if not self._ready(recipe):
-                value = recipe.run(*[self._value(o) for o in recipe.operands], **recipe.parameters)
-                self.made[recipe.number] = value, recipe.uses
-                heapq.heappush(self.waiting, -recipe.number)
-                for operand in recipe.operands:
+            if not self._ready(remat):
+                value = remat.run(*[self._value(o) for o in remat.operands], **remat.parameters)
+                self.made[remat.number] = value, remat.uses
+                heapq.heappush(self.waiting, -remat.number)
+                for operand in remat.operands:
                     self._used(operand)
 
     def _ready(self, slot: Any) -> bool:
-        return slot.__class__ is not Recipe or slot.pinned is not None or slot.number in self.made
+        return slot.__class__ is not Remat or slot.pinned is not None or slot.number in self.made
 
     def _value(self, slot: Any) -> Any:
         """The value of a slot that is ready."""
-        if slot.__class__ is not Recipe:
+        if slot.__class__ is not Remat:
             return slot
         return self.made[slot.number][0] if slot.pinned is None else slot.pinned[0]
 
     def _used(self, slot: Any) -> None:
         """Note that a value was used; after its last use it is not held here."""
-        if slot.__class__ is Recipe and slot.number in self.made:
+        if slot.__class__ is Remat and slot.number in self.made:
             value, uses = self.made.pop(slot.number)
             if uses > 1:
                 self.made[slot.number] = value, uses - 1

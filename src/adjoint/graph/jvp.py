@@ -10,21 +10,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint import errors
-from adjoint.graph.codegen import picked, picker, shape_of
+from adjoint.graph.codegen import saved_getter, saved_source, shape_of
 from adjoint.primitives import ELEMENTWISE, Primitive
 from adjoint.rules import Bilinear, Composed, Linear, NotDifferentiable, Record, names_of
 
 # push(operands, tangents, out, parameters) gives the tangent of the result
-Push = Callable[[Sequence[Any], Sequence[Any], Any, dict[str, Any]], Any]
+JVP = Callable[[Sequence[Any], Sequence[Any], Any, dict[str, Any]], Any]
 
 
-def defined(primitive: Primitive, record: Record) -> Callable[..., Any] | None:
+def definition_of(primitive: Primitive, record: Record) -> Callable[..., Any] | None:
     """The primitive's definition, where the pushforward follows from that alone."""
     fused = record.pushforward is not None or (primitive.kind is ELEMENTWISE and bool(record.rules))
     return record.definition if isinstance(record, Composed) and not fused else None
 
 
-def pushforward(primitive: Primitive, record: Record, inner: Any) -> Push | None:
+def make_jvp(primitive: Primitive, record: Record, inner: Any) -> JVP | None:
     """How tangents go forward through a primitive: what its record says, or what follows from it."""
     if isinstance(record, NotDifferentiable):
         return None
@@ -52,10 +52,10 @@ def or_zeros(B: Any, tangent: Any, value: Any) -> Any:
 
 
 def _picker(primitive: Primitive, needs: Sequence[str], inner: Any) -> Callable[..., Any]:
-    return picker(picked(primitive, needs), inner)
+    return saved_getter(saved_source(primitive, needs), inner)
 
 
-def _diagonal(primitive: Primitive, record: Record, inner: Any) -> Push:
+def _diagonal(primitive: Primitive, record: Record, inner: Any) -> JVP:
     """A diagonal Jacobian is its own transpose: the rules of reverse mode serve."""
     rules = [
         (i, rule, _picker(primitive, names_of(rule, 2), inner))
@@ -64,7 +64,7 @@ def _diagonal(primitive: Primitive, record: Record, inner: Any) -> Push:
     ]
     add = inner.add
 
-    def push(v: Sequence[Any], t: Sequence[Any], out: Any, p: dict[str, Any]) -> Any:
+    def jvp(v: Sequence[Any], t: Sequence[Any], out: Any, p: dict[str, Any]) -> Any:
         total = None
         for i, rule, pick in rules:
             if t[i] is not None:
@@ -72,15 +72,15 @@ def _diagonal(primitive: Primitive, record: Record, inner: Any) -> Push:
                 total = part if total is None else add(total, part)
         return total
 
-    return push
+    return jvp
 
 
-def _product(primitive: Primitive, record: Record, inner: Any) -> Push:
+def _product(primitive: Primitive, record: Record, inner: Any) -> JVP:
     """Linear in each of two operands: one at a time moves."""
     run = inner[primitive]
     places = [primitive.operands.index(name) for name in record.rules]
 
-    def push(v: Sequence[Any], t: Sequence[Any], out: Any, p: dict[str, Any]) -> Any:
+    def jvp(v: Sequence[Any], t: Sequence[Any], out: Any, p: dict[str, Any]) -> Any:
         total = None
         for i in places:
             if t[i] is not None:
@@ -88,17 +88,17 @@ def _product(primitive: Primitive, record: Record, inner: Any) -> Push:
                 total = part if total is None else inner.add(total, part)
         return total
 
-    return push
+    return jvp
 
 
-def _linear(primitive: Primitive, record: Record, inner: Any) -> Push:
+def _linear(primitive: Primitive, record: Record, inner: Any) -> JVP:
     """The primitive itself, of tangents; zeros where an operand does not move."""
     run = inner[primitive]
     names = record.differentiable(primitive)
     first = len(primitive.operands) - 1 if primitive.operands[-1] in names and primitive.variadic else None
     places = {i for i, name in enumerate(primitive.operands) if name in names}
 
-    def push(v: Sequence[Any], t: Sequence[Any], out: Any, p: dict[str, Any]) -> Any:
+    def jvp(v: Sequence[Any], t: Sequence[Any], out: Any, p: dict[str, Any]) -> Any:
         dtype = inner.dtype_of(out)
         moved = []
         for i, x in enumerate(v):
@@ -110,4 +110,4 @@ def _linear(primitive: Primitive, record: Record, inner: Any) -> Push:
                 moved.append(inner.full(shape=shape_of(x), value=0, dtype=dtype))
         return run(*moved, **p)
 
-    return push
+    return jvp

@@ -1,4 +1,4 @@
-"""Origins: which line of the user's made a node. Recorded only while that is asked for."""
+"""Source locations: which line of the user's made a node. Recorded only while that is asked for."""
 
 from __future__ import annotations
 
@@ -31,41 +31,41 @@ class Line:
         return f"{self.file}:{self.line}" + (f": {text}" if text else "")
 
 
-class Origin(Line):
+class SourceLocation(Line):
     """Where a result was made, by which primitive, and from which tracked operands or constants."""
 
     __slots__ = ("name", "parents")
 
-    def __init__(self, name: str, parents: list[Node | Origin]) -> None:
+    def __init__(self, name: str, parents: list[Node | SourceLocation]) -> None:
         super().__init__()
         self.name = name
         self.parents = parents
 
 
-def made_from(operands: Sequence[Any]) -> list[Node | Origin]:
-    found: list[Node | Origin] = []
+def sources_of(operands: Sequence[Any]) -> list[Node | SourceLocation]:
+    found: list[Node | SourceLocation] = []
     for operand in operands:
         if operand.__class__ is Var:
-            source = operand.node or getattr(operand, "origin", None)
+            source = operand.node or getattr(operand, "location", None)
             if source is not None:
                 found.append(source)
     return found
 
 
-def traced(name: str, lifted: Implementation) -> Implementation:
+def with_location(name: str, lifted: Implementation) -> Implementation:
     def run(*operands: Any, **parameters: Any) -> Any:
         out = lifted(*operands, **parameters)
-        sources = made_from(operands)
+        sources = sources_of(operands)
         if sources:
-            origin = Origin(name, sources)
+            location = SourceLocation(name, sources)
             for var in out if isinstance(out, tuple) else (out,):
                 node = var.node
                 if node is None:
-                    var.origin = origin
-                elif not hasattr(node, "origin"):
-                    node.origin = origin
+                    var.location = location
+                elif not hasattr(node, "location"):
+                    node.location = location
                     if node.result is not None:  # of several results: what is pulled back is their maker
-                        node.first.origin = origin
+                        node.first.location = location
         return out
 
     return run
