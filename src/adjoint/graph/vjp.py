@@ -20,8 +20,8 @@ class VJP:
     `accumulate(B, sink, g, saved)`, where there is one, adds the only cotangent into a buffer. B is `below`, the
     backend of the operands' values, or one above it: the level itself records what the rules do. `needs` names what
     the rules are handed, and `tracked` the operands that they answer for. `has_remats` says that a `Remat`
-    may be among what is saved. `source` is the level of the operands, another one than that of the result where an array moved between
-    devices.
+    may be among what is saved. `source` is the level of the operands, another one than that of the result where an
+    array moved between devices.
     """
 
     __slots__ = (
