@@ -13,7 +13,7 @@ from conftest import peer
 
 import adjoint as ad
 from adjoint import errors
-from adjoint.functions import products
+from adjoint.functions import contraction
 
 _rng = np.random.default_rng(5)
 NAN, INF = np.nan, np.inf
@@ -567,7 +567,7 @@ def test_orders_of_einsum(library: str, monkeypatch: pytest.MonkeyPatch) -> None
         pytest.importorskip("opt_einsum")
     else:
         monkeypatch.setitem(sys.modules, "opt_einsum", None)
-    products._path.cache_clear()
+    contraction._path.cache_clear()
     for text, shapes in (
         ("ij,jk,kl,lm->im", ((5, 2), (2, 6), (6, 3), (3, 4))), ("ij,ij,ij->", ((2, 3),) * 3),
         ("i,j,k->kji", ((2,), (3,), (4,))),
@@ -579,7 +579,7 @@ def test_orders_of_einsum(library: str, monkeypatch: pytest.MonkeyPatch) -> None
         ours = ad.einsum(text, *map(ad.asarray, operands))
         np.testing.assert_allclose(ours.numpy(), np.einsum(text, *operands), rtol=1e-12)
         ad.testing.check_grads(lambda *xs, text=text: ad.einsum(text, *xs), tuple(operands), order=1)
-    products._path.cache_clear()
+    contraction._path.cache_clear()
 
 
 def test_density_in_half_precision() -> None:

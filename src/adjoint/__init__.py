@@ -34,63 +34,60 @@ _TABLE = {
     "dtypes": "bool complex64 complex128 float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64",
     "extend": "primitive",
     "functions.binning": "digitize histogram interp",
-    "functions.calculus": "convolve correlate cumulative_trapezoid gradient polyval trapezoid unwrap vander",
-    "functions.choosing": (
-        "allclose angle array_equal deg2rad exp2 fmax fmin fmod frexp heaviside isclose ldexp lerp nan_to_num "
-        "piecewise rad2deg select"
-    ),
+    "functions.calculus": "cumulative_trapezoid gradient polyval trapezoid unwrap vander",
+    "functions.contraction": "dot einsum matmul outer tensordot vdot vecdot",
     "functions.conversion": "compute persist",
+    "functions.convolution": "convolve correlate",
     "functions.creation": (
         "arange asarray astype empty empty_like eye from_dlpack from_inner full full_like linspace meshgrid ones "
-        "ones_like tensor zeros zeros_like"
+        "ones_like tensor zeros zeros_like geomspace logspace tri"
     ),
     "functions.elementwise": (
-        "abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_invert bitwise_left_shift bitwise_or "
-        "bitwise_right_shift bitwise_xor ceil clip conj copysign cos cosh divide equal exp expm1 floor floor_divide "
-        "greater greater_equal hypot imag isfinite isinf isnan less less_equal log log1p log2 log10 logaddexp "
-        "logical_and logical_not logical_or logical_xor maximum minimum multiply negative nextafter not_equal positive "
-        "pow real reciprocal remainder round sign signbit sin sinh sqrt square subtract tan tanh trunc where"
+        "angle deg2rad exp2 fmax fmin fmod frexp heaviside ldexp lerp nan_to_num piecewise rad2deg select abs acos "
+        "acosh add asin asinh atan atan2 atanh ceil clip conj copysign cos cosh divide exp expm1 floor floor_divide "
+        "hypot imag log log1p log2 log10 logaddexp maximum minimum multiply negative nextafter positive pow real "
+        "reciprocal remainder round sign sin sinh sqrt square subtract tan tanh trunc where"
     ),
     "functions.gradients": "Gradients why",
-    "functions.grids": (
-        "diag_indices geomspace indices logspace ravel_multi_index tri tril_indices triu_indices unravel_index"
-    ),
     "functions.indexing": (
-        "argpartition argsort argwhere flatnonzero nonzero partition searchsorted sort take take_along_axis topk"
+        "diag_indices indices ravel_multi_index tril_indices triu_indices unravel_index argwhere flatnonzero nonzero "
+        "take take_along_axis delete insert"
     ),
     "functions.inspection": "__array_namespace_info__ broadcast_shapes can_cast finfo iinfo isdtype result_type",
-    "functions.manipulation": (
-        "broadcast_arrays broadcast_to concat expand_dims flip matrix_transpose moveaxis pad permute_dims repeat "
-        "reshape roll squeeze stack tile tril triu unstack"
-    ),
-    "functions.placing": (
-        "bincount cummax cummin one_hot put_along_axis scatter segment_max segment_mean segment_min segment_prod "
-        "segment_sum"
+    "functions.logic": (
+        "allclose array_equal isclose bitwise_and bitwise_invert bitwise_left_shift bitwise_or bitwise_right_shift "
+        "bitwise_xor equal greater greater_equal isfinite isinf isnan less less_equal logical_and logical_not "
+        "logical_or logical_xor not_equal signbit"
     ),
     "functions.polynomials": "polyadd polyder polyfit polyint polymul",
-    "functions.products": "dot einsum matmul outer tensordot vdot vecdot",
-    "functions.rearranging": (
-        "append array_split atleast_1d atleast_2d atleast_3d block column_stack delete diag diagflat diagonal dstack "
-        "fliplr flipud hstack insert ravel rot90 sliding_window_view split swapaxes vstack"
+    "functions.reduction": (
+        "cummax cummin all any argmax argmin count_nonzero cumulative_prod cumulative_sum diff max mean min prod std "
+        "sum var"
     ),
-    "functions.reductions": (
-        "all any argmax argmin count_nonzero cumulative_prod cumulative_sum diff max mean min prod std sum var"
+    "functions.scatter": (
+        "bincount one_hot put_along_axis scatter segment_max segment_mean segment_min segment_prod segment_sum"
     ),
     "functions.sets": "isin unique_all unique_counts unique_inverse unique_values",
+    "functions.shape": (
+        "broadcast_arrays broadcast_to concat expand_dims flip matrix_transpose moveaxis pad permute_dims repeat "
+        "reshape roll squeeze stack tile tril triu unstack append array_split atleast_1d atleast_2d atleast_3d block "
+        "column_stack diag diagflat diagonal dstack fliplr flipud hstack ravel rot90 sliding_window_view split "
+        "swapaxes vstack"
+    ),
+    "functions.sorting": "argpartition argsort partition searchsorted sort topk",
     "functions.statistics": (
         "average corrcoef cov median nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin "
         "nanpercentile nanprod nanquantile nanstd nansum nanvar percentile ptp quantile"
     ),
     "solvers.ode": "odeint",
     "tensor": "Tensor",
-    "transforms.batches": "vmap",
+    "transforms.batches": "apply_along_axis vmap",
     "transforms.checkpoints": "checkpoint checkpoint_name",
     "transforms.closures": "closure_convert",
     "transforms.control": "cond fori_loop map scan switch while_loop",
     "transforms.custom": "custom_batching custom_jvp custom_vjp",
     "transforms.forward": "hvp jvp linearize",
     "transforms.jacobians": "hessian jacobian",
-    "transforms.lines": "apply_along_axis",
     "transforms.reverse": "grad linear_transpose stop_gradient value_and_grad vjp",
     "transforms.sparse": "sparse_hessian sparse_jacobian",
     "transforms.taylor": "jet",

@@ -137,7 +137,7 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
         if name is None:
             known = {other: known[other] for other in known.keys() - self._attributes}
             known["implementations"] = {}  # fresh levels share that of their template
-            self.__dict__ = known
+            self.__dict__ = known  # pyright: ignore[reportGeneralTypeIssues, reportAttributeAccessIssue]
             return
         for attribute in (name, f"{name}_into"):
             if attribute in self._attributes:

@@ -59,7 +59,7 @@ def libraries_imported() -> bool:
 def leaf_of(value: Any) -> Backend | None:
     """The leaf that an array of an optional library is on; None for anything else. Imports nothing.
 
-    >>> home([1.0, 2.0])
+    >>> leaf_of([1.0, 2.0])
     """
     kinds = [_class(word) for word in _LIBRARIES if word in sys.modules]
     return next((leaf for kind in kinds if (leaf := kind.of(value)) is not None), None)

@@ -27,7 +27,7 @@ from adjoint.functions.arguments import (
     inexact,
     integers,
 )
-from adjoint.functions.manipulation import roll
+from adjoint.functions.shape import roll
 from adjoint.operands import cast, deferred_check, run
 from adjoint.primitives.linalg import complex_dtype
 from adjoint.tensor import Axis, Tensor, wrap

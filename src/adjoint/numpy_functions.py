@@ -15,18 +15,18 @@ import numpy as np
 from adjoint import dtypes, errors, linalg
 from adjoint.functions import (
     arguments,
-    choosing,
+    contraction,
     creation,
     elementwise,
     indexing,
-    manipulation,
+    logic,
     polynomials,
-    products,
-    rearranging,
-    reductions,
+    reduction,
     sets,
+    sorting,
     statistics,
 )
+from adjoint.functions import shape as shapes
 from adjoint.functions.arguments import as_axis, inexact
 from adjoint.operands import cast, is_weak, operand
 from adjoint.tensor import Tensor
@@ -57,7 +57,7 @@ def _holds_floats(value: Any) -> bool:
 
 
 def flat(x: Any) -> Tensor[Any]:
-    return manipulation.reshape(x, -1)
+    return shapes.reshape(x, -1)
 
 
 def _tensor(x: Any, name: str) -> Tensor[Any]:
@@ -89,7 +89,7 @@ def modf(x: Any) -> Any:
     x = inexact(x, "modf")
     whole = elementwise.trunc(x)
     nothing = elementwise.copysign(creation.zeros_like(x), x)
-    return elementwise.where(elementwise.isinf(x), nothing, choosing.fmod(x, 1.0)), whole
+    return elementwise.where(logic.isinf(x), nothing, elementwise.fmod(x, 1.0)), whole
 
 
 def logaddexp2(x: Any, y: Any) -> Any:
@@ -99,13 +99,13 @@ def logaddexp2(x: Any, y: Any) -> Any:
 
 def matvec(x: Any, y: Any) -> Any:
     x, y = arguments.as_tensors(beside([x, y]), "matvec")
-    return manipulation.squeeze(products.matmul(x, manipulation.expand_dims(y, axis=-1)), -1)
+    return shapes.squeeze(contraction.matmul(x, shapes.expand_dims(y, axis=-1)), -1)
 
 
 def vecmat(x: Any, y: Any) -> Any:
     x, y = arguments.as_tensors(beside([x, y]), "vecmat")
-    row = manipulation.expand_dims(elementwise.conj(x), axis=-2)
-    return manipulation.squeeze(products.matmul(row, y), -2)
+    row = shapes.expand_dims(elementwise.conj(x), axis=-2)
+    return shapes.squeeze(contraction.matmul(row, y), -2)
 
 
 def round(a: Any, decimals: int = 0) -> Any:
@@ -115,7 +115,7 @@ def round(a: Any, decimals: int = 0) -> Any:
     scale = 10 ** abs(decimals)
     if x.dtype.kind in "iu":  # exactly, halves to the even neighbour
         whole, part = x // scale, x % scale
-        up = elementwise.logical_or(part * 2 > scale, elementwise.logical_and(part * 2 == scale, whole % 2 == 1))
+        up = logic.logical_or(part * 2 > scale, logic.logical_and(part * 2 == scale, whole % 2 == 1))
         return (whole + cast(up, x.dtype)) * scale
     if decimals > 0:
         return elementwise.round(x * float(scale)) / float(scale)
@@ -123,8 +123,8 @@ def round(a: Any, decimals: int = 0) -> Any:
 
 
 def angle(z: Any, deg: bool = False) -> Any:
-    turned = choosing.angle(z)
-    return choosing.rad2deg(turned) if deg else turned
+    turned = elementwise.angle(z)
+    return elementwise.rad2deg(turned) if deg else turned
 
 
 def imag(val: Any) -> Any:
@@ -154,9 +154,9 @@ def isneginf(x: Any) -> Any:
 def reshape(a: Any, /, shape: Any = None, order: str | None = "C", *, copy: bool | None = None) -> Any:
     _one_of("reshape", "the order", order, ("C", "F", "A", None))
     if order != "F":
-        return manipulation.reshape(a, shape, copy=copy)
+        return shapes.reshape(a, shape, copy=copy)
     sizes = arguments.integers(shape, "np.reshape", "sizes")[::-1]
-    return _reversed(manipulation.reshape(_reversed(_tensor(a, "reshape")), sizes))
+    return _reversed(shapes.reshape(_reversed(_tensor(a, "reshape")), sizes))
 
 
 def ravel(a: Any, order: str | None = "C") -> Any:
@@ -165,31 +165,31 @@ def ravel(a: Any, order: str | None = "C") -> Any:
 
 
 def _reversed(x: Tensor[Any]) -> Tensor[Any]:
-    return manipulation.permute_dims(x, tuple(range(x.ndim))[::-1])
+    return shapes.permute_dims(x, tuple(range(x.ndim))[::-1])
 
 
 def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     x = _tensor(a, "rollaxis")
     axis = as_axis(axis, x.ndim, "rollaxis")
     start = as_axis(start, x.ndim + 1, "rollaxis")
-    return manipulation.moveaxis(x, axis, start - (axis < start))
+    return shapes.moveaxis(x, axis, start - (axis < start))
 
 
 def hsplit(ary: Any, indices_or_sections: Any) -> Any:
     x = _tensor(ary, "hsplit")
-    return rearranging.split(x, indices_or_sections, axis=min(x.ndim - 1, 1))
+    return shapes.split(x, indices_or_sections, axis=min(x.ndim - 1, 1))
 
 
 def vsplit(ary: Any, indices_or_sections: Any) -> Any:
-    return rearranging.split(ary, indices_or_sections, axis=0)
+    return shapes.split(ary, indices_or_sections, axis=0)
 
 
 def dsplit(ary: Any, indices_or_sections: Any) -> Any:
-    return rearranging.split(ary, indices_or_sections, axis=2)
+    return shapes.split(ary, indices_or_sections, axis=2)
 
 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
-    return reductions.sum(rearranging.diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
+    return reduction.sum(shapes.diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 
 def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> Any:
@@ -209,28 +209,28 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
 
 
 def sort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: bool | None = None) -> Any:
-    return indexing.sort(flat(a) if axis is None else a, axis=-1 if axis is None else axis)
+    return sorting.sort(flat(a) if axis is None else a, axis=-1 if axis is None else axis)
 
 
 def argsort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: bool | None = None) -> Any:
-    return indexing.argsort(flat(a) if axis is None else a, axis=-1 if axis is None else axis)
+    return sorting.argsort(flat(a) if axis is None else a, axis=-1 if axis is None else axis)
 
 
 def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Any:
-    return indexing.partition(flat(a) if axis is None else a, kth, axis=-1 if axis is None else axis)
+    return sorting.partition(flat(a) if axis is None else a, kth, axis=-1 if axis is None else axis)
 
 
 def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Any:
-    return indexing.argpartition(flat(a) if axis is None else a, kth, axis=-1 if axis is None else axis)
+    return sorting.argpartition(flat(a) if axis is None else a, kth, axis=-1 if axis is None else axis)
 
 
 def lexsort(keys: Any, axis: int = -1) -> Any:
     """The order by the last key, and where that is equal by the one before it."""
     first, *rest = arguments.as_tensors(beside(list(keys)), "lexsort")
-    order = indexing.argsort(first, axis=axis)
+    order = sorting.argsort(first, axis=axis)
     for key in rest:
         sorted_key = indexing.take_along_axis(key, order, axis=axis)
-        order = indexing.take_along_axis(order, indexing.argsort(sorted_key, axis=axis), axis=axis)
+        order = indexing.take_along_axis(order, sorting.argsort(sorted_key, axis=axis), axis=axis)
     return order
 
 
@@ -249,12 +249,12 @@ def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
     _one_of("choose", "the mode", mode, ("raise", "wrap", "clip"))
     options = arguments.as_tensors(beside([*choices, a])[:-1], "choose")
     which = operand(a, options[0], "np.choose")
-    which, *options = manipulation.broadcast_arrays(which, *options)
+    which, *options = shapes.broadcast_arrays(which, *options)
     if mode != "raise":
         last = len(options) - 1
         which = which % (last + 1) if mode == "wrap" else elementwise.clip(which, 0, last)
-    rows = manipulation.expand_dims(which, axis=0)
-    return indexing.take_along_axis(manipulation.stack(options), rows, axis=0)[0]
+    rows = shapes.expand_dims(which, axis=0)
+    return indexing.take_along_axis(shapes.stack(options), rows, axis=0)[0]
 
 
 def pad(
@@ -266,12 +266,12 @@ def pad(
     x = _tensor(array, "pad")
     pairs = _pairs(pad_width, x.ndim, "the width")
     if mode != "constant" or np.ndim(constant_values) == 0:
-        return manipulation.pad(x, pairs, mode=mode, value=constant_values)
+        return shapes.pad(x, pairs, mode=mode, value=constant_values)
     for axis, (before, after) in enumerate(pairs):
         sides = [(0, 0)] * x.ndim
         for side, value in enumerate(_pairs(constant_values, x.ndim, "the values")[axis]):
             sides[axis] = (0, after) if side else (before, 0)
-            x = manipulation.pad(x, sides, value=value)
+            x = shapes.pad(x, sides, value=value)
     return x
 
 
@@ -305,7 +305,7 @@ def nancumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = _given, append: Any = _given) -> Any:
     x = _tensor(a, "diff")
     before, after = (_as_line(v, x, axis) for v in (prepend, append))
-    return reductions.diff(x, axis=axis, n=n, prepend=before, append=after)
+    return reduction.diff(x, axis=axis, n=n, prepend=before, append=after)
 
 
 def _as_line(value: Any, x: Tensor[Any], axis: int) -> Any:
@@ -313,8 +313,8 @@ def _as_line(value: Any, x: Tensor[Any], axis: int) -> Any:
     if value is _given or value is None or np.ndim(value):
         return None if value is _given else beside([x, value])[1]
     place = as_axis(axis, x.ndim, "np.diff")
-    shape = (*x.shape[:place], 1, *x.shape[place + 1 :])
-    return manipulation.broadcast_to(arguments.as_tensors([x, value], "diff")[1], shape)
+    line = (*x.shape[:place], 1, *x.shape[place + 1 :])
+    return shapes.broadcast_to(arguments.as_tensors([x, value], "diff")[1], line)
 
 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
@@ -322,21 +322,21 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     ends = [v for v in (to_begin, x, to_end) if v is not None]
     parts = [flat(v) for v in arguments.as_tensors(beside(ends), "ediff1d")]
     inner = 0 if to_begin is None else 1
-    return manipulation.concat([*parts[:inner], reductions.diff(parts[inner]), *parts[inner + 1 :]])
+    return shapes.concat([*parts[:inner], reduction.diff(parts[inner]), *parts[inner + 1 :]])
 
 
 def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     """Between tensors: differentiable in both ends."""
     x, y = (inexact(v, "linspace") for v in arguments.as_tensors(beside([start, stop]), "linspace"))
-    x, y = manipulation.broadcast_arrays(x, y)
+    x, y = shapes.broadcast_arrays(x, y)
     count = arguments.as_integer(num, "np.linspace", "num")
     ends = bool(endpoint) and count > 1
     steps = np.arange(count).reshape(count, *(1,) * x.ndim) / max(count - bool(endpoint), 1)
     part = operand(steps.astype(dtypes.floating(x.dtype) if x.dtype.kind == "f" else x.dtype), x, "linspace")
     line = x + (y - x) * part
     if ends:  # the last one is `stop` and not what rounding makes of it
-        line = manipulation.concat([line[:-1], manipulation.expand_dims(y, axis=0)])
-    line = manipulation.moveaxis(line, 0, axis)
+        line = shapes.concat([line[:-1], shapes.expand_dims(y, axis=0)])
+    line = shapes.moveaxis(line, 0, axis)
     return line if dtype is None else cast(line, dtypes.as_dtype(dtype))
 
 
@@ -352,13 +352,13 @@ def logspace(
 def inner(a: Any, b: Any) -> Any:
     """The sums of products over the last axes, without a conjugate; with a 0-d one the product."""
     x, y = arguments.as_tensors(beside([a, b]), "inner")
-    return x * y if not x.ndim or not y.ndim else products.tensordot(x, y, axes=([-1], [-1]))
+    return x * y if not x.ndim or not y.ndim else contraction.tensordot(x, y, axes=([-1], [-1]))
 
 
 def array_equiv(a1: Any, a2: Any) -> Any:
     x, y = arguments.as_tensors(beside([a1, a2]), "array_equiv")
     try:
-        return reductions.all(x == y)
+        return reduction.all(x == y)
     except errors.ShapeError:
         return False
 
@@ -380,18 +380,18 @@ def unique(
     if axis is not None:
         raise errors.ArgumentError("np.unique of a tensor: axis= is not supported; the elements count as one line")
     values, places, inverse, counts = sets.unique_all(ar)
-    absent = int(reductions.count_nonzero(elementwise.isnan(values))) if values.dtype.kind in "fc" else 0
+    absent = int(reduction.count_nonzero(logic.isnan(values))) if values.dtype.kind in "fc" else 0
     if equal_nan and absent > 1:
         last = values.size - absent  # they stand at the end
         values, places, inverse = values[: last + 1], places[: last + 1], elementwise.clip(inverse, None, last)
-        counts = manipulation.concat([counts[:last], counts[last:].sum(keepdims=True)])
+        counts = shapes.concat([counts[:last], counts[last:].sum(keepdims=True)])
     asked = zip((return_index, return_inverse, return_counts), (places, inverse, counts), strict=True)
     found = [each for wanted, each in asked if wanted]
     return (values, *found) if found else values
 
 
 def union1d(ar1: Any, ar2: Any) -> Any:
-    return unique(manipulation.concat([flat(x) for x in beside([ar1, ar2])]))
+    return unique(shapes.concat([flat(x) for x in beside([ar1, ar2])]))
 
 
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
@@ -408,7 +408,7 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
 
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     x, y = arguments.as_tensors(beside([ar1, ar2]), "setxor1d")
-    return unique(manipulation.concat([setdiff1d(x, y), setdiff1d(y, x)]))
+    return unique(shapes.concat([setdiff1d(x, y), setdiff1d(y, x)]))
 
 
 # --- polynomials, from the highest power down ----------------------------------------------------
@@ -440,11 +440,11 @@ def einsum(*operands: Any, optimize: Any = None) -> Any:
     """With a string, or with the axes of each array as integers behind it."""
     if isinstance(operands[0], str):
         subscripts, *arrays = operands
-        return products.einsum(subscripts, *beside(arrays))
+        return contraction.einsum(subscripts, *beside(arrays))
     arrays, axes = list(operands[: len(operands) // 2 * 2 : 2]), list(operands[1::2])
     out = [operands[-1]] if len(operands) % 2 else []
     words = [_axes_word(each) for each in [*axes, *out]]
-    return products.einsum("->".join([",".join(words[: len(arrays)]), *words[len(arrays) :]]), *beside(arrays))
+    return contraction.einsum("->".join([",".join(words[: len(arrays)]), *words[len(arrays) :]]), *beside(arrays))
 
 
 def _axes_word(axes: Any) -> str:
@@ -478,14 +478,14 @@ def _lower(a: Any, triangle: str) -> Tensor[Any]:
     """The Hermitian matrix of which one triangle is given, by its lower one."""
     _one_of("linalg.eigh", "UPLO", triangle, ("L", "U", "l", "u"))
     x = _tensor(a, "linalg.eigh")
-    return elementwise.conj(manipulation.matrix_transpose(x)) if triangle in "uU" else x
+    return elementwise.conj(shapes.matrix_transpose(x)) if triangle in "uU" else x
 
 
 def _hermitian(a: Any) -> Tensor[Any]:
     """The matrix of this lower triangle, which is all that NumPy reads."""
     x = _tensor(a, "linalg")
-    below = manipulation.tril(x, k=-1)
-    return manipulation.tril(x) + elementwise.conj(manipulation.matrix_transpose(below))
+    below = shapes.tril(x, k=-1)
+    return shapes.tril(x) + elementwise.conj(shapes.matrix_transpose(below))
 
 
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _given) -> Any:
@@ -498,7 +498,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
         return linalg.matrix_rank(A, rtol=rtol)
     values = linalg.svdvals(A)
     bound = beside([values, tol])[1]
-    return reductions.count_nonzero(values > (bound[..., None] if np.ndim(bound) else bound), axis=-1)
+    return reduction.count_nonzero(values > (bound[..., None] if np.ndim(bound) else bound), axis=-1)
 
 
 def lstsq(a: Any, b: Any, rcond: float | None = None) -> Any:
@@ -514,15 +514,13 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> Any:
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     x, y = arguments.as_tensors(beside([a, b]), "tensorsolve")
     if axes is not None:
-        x = manipulation.moveaxis(x, axes, tuple(range(x.ndim - len(axes), x.ndim)))
+        x = shapes.moveaxis(x, axes, tuple(range(x.ndim - len(axes), x.ndim)))
     inner = x.shape[y.ndim :]
-    return manipulation.reshape(linalg.solve(manipulation.reshape(x, (y.size, math.prod(inner))), flat(y)), inner)
+    return shapes.reshape(linalg.solve(shapes.reshape(x, (y.size, math.prod(inner))), flat(y)), inner)
 
 
 def tensorinv(a: Any, ind: int = 2) -> Any:
     x = _tensor(a, "linalg.tensorinv")
     arguments.as_integer(ind, "np.linalg.tensorinv", "ind", 1)
     rows, columns = x.shape[:ind], x.shape[ind:]
-    return manipulation.reshape(
-        linalg.inv(manipulation.reshape(x, (math.prod(rows), math.prod(columns)))), (*columns, *rows)
-    )
+    return shapes.reshape(linalg.inv(shapes.reshape(x, (math.prod(rows), math.prod(columns)))), (*columns, *rows))

@@ -20,17 +20,14 @@ from adjoint import errors, linalg, numpy_functions, special
 from adjoint.functions import (
     arguments,
     calculus,
-    choosing,
+    contraction,
     creation,
     elementwise,
     indexing,
-    manipulation,
-    placing,
     polynomials,
-    products,
-    rearranging,
-    reductions,
+    reduction,
 )
+from adjoint.functions import shape as shapes
 from adjoint.numpy_functions import beside, flat
 from adjoint.tensor import Tensor, same
 
@@ -52,31 +49,31 @@ _UFUNCS: dict[str, Function] = {
     "matvec": numpy_functions.matvec,
     "modf": numpy_functions.modf,
     "vecmat": numpy_functions.vecmat,
-    "matmul": products.matmul,
-    "vecdot": products.vecdot,
-    "deg2rad": choosing.deg2rad,
-    "radians": choosing.deg2rad,
-    "rad2deg": choosing.rad2deg,
-    "degrees": choosing.rad2deg,
-    "fmod": choosing.fmod,
-    "frexp": choosing.frexp,
-    "heaviside": choosing.heaviside,
-    "ldexp": choosing.ldexp,
+    "matmul": contraction.matmul,
+    "vecdot": contraction.vecdot,
+    "deg2rad": elementwise.deg2rad,
+    "radians": elementwise.deg2rad,
+    "rad2deg": elementwise.rad2deg,
+    "degrees": elementwise.rad2deg,
+    "fmod": elementwise.fmod,
+    "frexp": elementwise.frexp,
+    "heaviside": elementwise.heaviside,
+    "ldexp": elementwise.ldexp,
 }
 _REDUCED: dict[str, Function] = {
-    "add": reductions.sum,
-    "multiply": reductions.prod,
-    "maximum": reductions.max,
-    "minimum": reductions.min,
-    "logical_and": reductions.all,
-    "logical_or": reductions.any,
+    "add": reduction.sum,
+    "multiply": reduction.prod,
+    "maximum": reduction.max,
+    "minimum": reduction.min,
+    "logical_and": reduction.all,
+    "logical_or": reduction.any,
     "logaddexp": special.logsumexp,
 }
 _ACCUMULATED: dict[str, Function] = {
-    "add": reductions.cumulative_sum,
-    "multiply": reductions.cumulative_prod,
-    "maximum": lambda x, axis: placing.cummax(x, axis=axis)[0],
-    "minimum": lambda x, axis: placing.cummin(x, axis=axis)[0],
+    "add": reduction.cumulative_sum,
+    "multiply": reduction.cumulative_prod,
+    "maximum": lambda x, axis: reduction.cummax(x, axis=axis)[0],
+    "minimum": lambda x, axis: reduction.cummin(x, axis=axis)[0],
 }
 
 
@@ -111,7 +108,7 @@ def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[st
         return _ACCUMULATED[name](inputs[0], **{"axis": 0, **known})
     if method == "outer" and function is not None and name not in ("matmul", "matvec", "vecdot", "vecmat"):
         x, y = (arguments.as_tensor(v, call) for v in inputs)
-        rows = manipulation.reshape(x, (*x.shape, *(1,) * y.ndim))
+        rows = shapes.reshape(x, (*x.shape, *(1,) * y.ndim))
         return function(rows, y, **_only(call, options, set()))
     raise _missing(call)
 
@@ -196,7 +193,7 @@ def _where(condition: Any, *choices: Any) -> Any:
 
 def _transpose(a: Any, axes: Any = None) -> Any:
     x = arguments.as_tensor(a, "transpose")
-    return manipulation.permute_dims(x, tuple(range(x.ndim))[::-1] if axes is None else axes)
+    return shapes.permute_dims(x, tuple(range(x.ndim))[::-1] if axes is None else axes)
 
 
 def _running(function: Function) -> Function:
@@ -224,38 +221,38 @@ def _like(function: Function) -> Function:
 _FUNCTIONS: dict[Any, Function] = {
     np.where: _where,
     np.transpose: _transpose,
-    np.dot: lambda a, b: products.dot(*beside([a, b])),
+    np.dot: lambda a, b: contraction.dot(*beside([a, b])),
     np.inner: numpy_functions.inner,
-    np.vdot: lambda a, b: products.vdot(*beside([a, b])),
+    np.vdot: lambda a, b: contraction.vdot(*beside([a, b])),
     np.polyadd: lambda a1, a2: polynomials.polyadd(*beside([a1, a2])),
     np.polymul: lambda a1, a2: polynomials.polymul(*beside([a1, a2])),
     np.around: numpy_functions.round,
     np.fix: elementwise.trunc,
     np.i0: special.i0,
     np.sinc: special.sinc,
-    np.cumsum: _running(reductions.cumulative_sum),
-    np.cumprod: _running(reductions.cumulative_prod),
-    np.atleast_1d: lambda *arys: rearranging.atleast_1d(*beside(arys)),
-    np.atleast_2d: lambda *arys: rearranging.atleast_2d(*beside(arys)),
-    np.atleast_3d: lambda *arys: rearranging.atleast_3d(*beside(arys)),
-    np.vstack: lambda tup: rearranging.vstack(list(tup)),
-    np.hstack: lambda tup: rearranging.hstack(list(tup)),
-    np.dstack: lambda tup: rearranging.dstack(list(tup)),
-    np.column_stack: lambda tup: rearranging.column_stack(list(tup)),
+    np.cumsum: _running(reduction.cumulative_sum),
+    np.cumprod: _running(reduction.cumulative_prod),
+    np.atleast_1d: lambda *arys: shapes.atleast_1d(*beside(arys)),
+    np.atleast_2d: lambda *arys: shapes.atleast_2d(*beside(arys)),
+    np.atleast_3d: lambda *arys: shapes.atleast_3d(*beside(arys)),
+    np.vstack: lambda tup: shapes.vstack(list(tup)),
+    np.hstack: lambda tup: shapes.hstack(list(tup)),
+    np.dstack: lambda tup: shapes.dstack(list(tup)),
+    np.column_stack: lambda tup: shapes.column_stack(list(tup)),
     np.gradient: lambda f, *varargs, axis=None, edge_order=1: calculus.gradient(
         *beside([f, *varargs]), axis=axis, edge_order=edge_order
     ),
-    np.lib.stride_tricks.sliding_window_view: lambda x, window_shape, axis=None: rearranging.sliding_window_view(
+    np.lib.stride_tricks.sliding_window_view: lambda x, window_shape, axis=None: shapes.sliding_window_view(
         x, window_shape, axis=axis
     ),
     np.zeros_like: _like(creation.zeros_like),
     np.ones_like: _like(creation.ones_like),
     np.empty_like: _like(creation.empty_like),
     np.full_like: _like(creation.full_like),
-    np.concatenate: lambda arrays, axis=0: manipulation.concat(beside(list(arrays)), axis=axis),
-    np.stack: lambda arrays, axis=0: manipulation.stack(beside(list(arrays)), axis=axis),
+    np.concatenate: lambda arrays, axis=0: shapes.concat(beside(list(arrays)), axis=axis),
+    np.stack: lambda arrays, axis=0: shapes.stack(beside(list(arrays)), axis=axis),
     np.meshgrid: lambda *xi, copy=True, indexing="xy": creation.meshgrid(*beside(xi), indexing=indexing),
-    np.broadcast_arrays: lambda *args: tuple(manipulation.broadcast_arrays(*beside(args))),
+    np.broadcast_arrays: lambda *args: tuple(shapes.broadcast_arrays(*beside(args))),
     np.copy: lambda a, order="K": same(a),
     np.shape: lambda a: a.shape,
     np.ndim: lambda a: a.ndim,

@@ -17,19 +17,11 @@ from adjoint.backend import Backend
 from adjoint.functions.arguments import as_axes, as_axis, as_flag, as_tensor, real
 from adjoint.functions.creation import asarray
 from adjoint.functions.elementwise import abs as absolute
-from adjoint.functions.elementwise import (
-    equal,
-    exp,
-    floor,
-    isfinite,
-    less,
-    log,
-    log1p,
-    where,
-)
+from adjoint.functions.elementwise import exp, floor, log, log1p, where
 from adjoint.functions.elementwise import sign as sign_of
-from adjoint.functions.reductions import max as largest
-from adjoint.functions.reductions import sum as total_of
+from adjoint.functions.logic import equal, isfinite, less
+from adjoint.functions.reduction import max as largest
+from adjoint.functions.reduction import sum as total_of
 from adjoint.operands import cast, concrete_values, is_weak, operand, run
 from adjoint.primitives import TABLE
 from adjoint.tensor import Axis, Tensor

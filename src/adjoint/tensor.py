@@ -38,6 +38,7 @@ _new = object.__new__
 
 # Where the bodies of methods are: functions of the same names.
 _METHODS = {
+    "functions.contraction": "__matmul__ __rmatmul__ __imatmul__ matmul",
     "functions.conversion": (
         "numpy native compute persist item tolist __array__ __array_ufunc__ __array_function__ __dlpack__ "
         "__dlpack_device__ __repr__ _repr_html_ __format__ __reduce__ __copy__ __deepcopy__"
@@ -50,11 +51,11 @@ _METHODS = {
         "require_grad set_require_grad is_require_grad is_tracked with_value detach backward grad grad_remove "
         "grad_replace inner"
     ),
-    "functions.indexing": "__getitem__ __setitem__ take sort argsort",
+    "functions.indexing": "__getitem__ __setitem__ take",
     "functions.inspection": "__array_namespace__",
-    "functions.manipulation": "reshape permute_dims expand_dims squeeze broadcast_to flip",
-    "functions.products": "__matmul__ __rmatmul__ __imatmul__ matmul",
-    "functions.reductions": "sum mean prod max min var std argmax argmin any all cumulative_sum cumulative_prod",
+    "functions.reduction": "sum mean prod max min var std argmax argmin any all cumulative_sum cumulative_prod",
+    "functions.shape": "reshape permute_dims expand_dims squeeze broadcast_to flip",
+    "functions.sorting": "sort argsort",
 }
 
 

@@ -24,7 +24,7 @@ from adjoint.backends.numpy import random
 from adjoint.concrete import Staged
 from adjoint.primitives import ARRAY, DType, Key, Primitive, Shape, index_shape, slices
 from adjoint.rules import RECORDS
-from adjoint.rules.windows import places
+from adjoint.rules.pooling import places
 
 _DTYPES = {dtype: dtype for dtype in dtypes.ALL}
 

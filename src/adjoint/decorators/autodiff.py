@@ -37,7 +37,7 @@ from adjoint.graph.remat import BALANCED, Budget, Policy, Remat, RematCache, cou
 from adjoint.graph.vjp import VJP, BackwardOn, absorbing
 from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, DType, Primitive, function_named
 from adjoint.rules import Composed, NotDifferentiable, Record, names_of, record_of
-from adjoint.rules.structural import unbroadcast
+from adjoint.rules.shape import unbroadcast
 
 J = TypeVar("J", bound=Backend, covariant=True)
 

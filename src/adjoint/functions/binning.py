@@ -12,9 +12,9 @@ from adjoint.backend import Backend
 from adjoint.functions.arguments import as_flag, as_number, as_ordered, as_tensor, as_tensors, inexact, is_integer
 from adjoint.functions.creation import made
 from adjoint.functions.elementwise import where
-from adjoint.functions.indexing import searchsorted
-from adjoint.functions.manipulation import flip, reshape
-from adjoint.functions.reductions import max, min, sum
+from adjoint.functions.reduction import max, min, sum
+from adjoint.functions.shape import flip, reshape
+from adjoint.functions.sorting import searchsorted
 from adjoint.operands import cast, deferred_check, is_weak, operand, run
 from adjoint.primitives import ARRAY
 from adjoint.tensor import Tensor

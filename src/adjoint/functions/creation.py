@@ -519,3 +519,47 @@ def meshgrid(*arrays: Tensor[D], indexing: str = "xy") -> list[Tensor[D]]:
         line = run("reshape", (x,), shape=tuple(x.size if i == place else 1 for i in range(len(arrays))))
         out.append(run("broadcast_to", (line,), shape=tuple(shape)))
     return out
+
+
+def tri(rows: int, columns: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor[Any]:
+    """Ones at and below the k-th diagonal, zeros above; float32 unless a dtype is given."""
+    n, m = as_shape((rows, rows if columns is None else columns), "tri")
+    return asarray(np.tri(n, m, as_integer(k, "tri", "k"), dtype=_grid_dtype(dtype)), device=device)
+
+
+def _grid_dtype(dtype: Any) -> dtypes.DType:
+    return dtypes.default_float if dtype is None else dtypes.as_dtype(dtype)
+
+
+def logspace(
+    start: float, stop: float, /, num: int = 50, *, endpoint: bool = True, base: float = 10.0, dtype: Any = None,
+    device: Any = None,
+) -> Tensor[Any]:  # fmt: skip
+    """Powers of a base with evenly spaced exponents from `start` to `stop`; float32 unless a dtype is given.
+
+    >>> import adjoint as ad
+    >>> ad.logspace(0, 2, 3).tolist()
+    [1.0, 10.0, 100.0]
+    """
+    bounds = [as_number(v, "logspace", "a bound") for v in (start, stop, base)]
+    (count,) = as_shape(num, "logspace")
+    values = np.logspace(bounds[0], bounds[1], count, endpoint=endpoint, base=bounds[2])
+    return asarray(values.astype(_grid_dtype(dtype)), device=device)
+
+
+def geomspace(
+    start: float, stop: float, /, num: int = 50, *, endpoint: bool = True, dtype: Any = None, device: Any = None
+) -> Tensor[Any]:
+    """Values from `start` to `stop` of which each is the same multiple of the one before.
+
+    float32 unless a dtype is given. Raises ArgumentError for bounds of which one is zero, or that differ in sign.
+
+    >>> import adjoint as ad
+    >>> ad.geomspace(1, 8, 4).tolist()
+    [1.0, 2.0, 4.0, 8.0]
+    """
+    first, last = (as_number(v, "geomspace", "a bound") for v in (start, stop))
+    (count,) = as_shape(num, "geomspace")
+    if not first * last > 0:
+        raise errors.ArgumentError(f"geomspace: bounds have one sign and are not zero; received {start} and {stop}")
+    return asarray(np.geomspace(first, last, count, endpoint=endpoint).astype(_grid_dtype(dtype)), device=device)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
+
+import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_tensor, as_tensors, inexact
+from adjoint.functions.arguments import as_number, as_tensor, as_tensors, inexact
+from adjoint.functions.creation import made
 from adjoint.operands import assigning, binary, cast, fitting, infix, is_weak, operand, run, unary
 from adjoint.primitives import TABLE
 from adjoint.tensor import Tensor, same
@@ -18,7 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 Numbers = Any  # a tensor, a Python scalar, or a NumPy array
 
 
-def _primitive(function: F) -> F:
+def elementwise_primitive(function: F) -> F:
     """The body of a function that is the elementwise primitive of its name, with promotion."""
     name = function.__name__
 
@@ -44,43 +48,43 @@ def _primitive(function: F) -> F:
 # --- arithmetic ---
 
 
-@_primitive
+@elementwise_primitive
 def add(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x + y."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def subtract(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x - y."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def multiply(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x * y."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def divide(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x / y; integers give float32."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def floor_divide(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """The largest integer not above x / y; its derivative is zero."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def remainder(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x - floor(x / y) * y, with the sign of y."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def pow(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """x to the power of y. The derivative of x**0 is 0, also at 0."""
     ...
@@ -95,49 +99,49 @@ def _power(x: Tensor[Any], exponent: Any) -> Any:
 OPERATORS = {"__pow__": _power, "__rpow__": infix("pow", reflected=True), "__ipow__": assigning("pow")}
 
 
-@_primitive
+@elementwise_primitive
 def atan2(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """The angle of the point (y, x): the arc tangent of x / y in the right quadrant, in radians."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def hypot(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """The length of the vector (x, y), sqrt(x^2 + y^2) without overflow; the gradient at the origin is 0."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def copysign(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """The size of x with the sign of y, also of a zero. Its derivative is 0 for y, and for x at 0."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def nextafter(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """The number next to x towards y among those of the dtype. It moves with x: the derivative is 1, for y it is 0."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def logaddexp(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """log(exp(x) + exp(y)) without overflow."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def maximum(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """The larger of x and y; ties share the gradient equally."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def minimum(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     """The smaller of x and y; ties share the gradient equally."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def negative(x: Tensor[B], /) -> Tensor[B]:
     """-x."""
     ...
@@ -153,43 +157,43 @@ def reciprocal(x: Tensor[B], /) -> Tensor[B]:
     return binary("divide", 1.0, inexact(x, "reciprocal"))  # type: ignore[no-any-return]
 
 
-@_primitive
+@elementwise_primitive
 def abs(x: Tensor[B], /) -> Tensor[B]:
     """The absolute value, real also for complex x; its derivative at 0 is 0."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def sign(x: Tensor[B], /) -> Tensor[B]:
     """-1, 0 or 1 by the sign of x; x / abs(x) for complex x."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def floor(x: Tensor[B], /) -> Tensor[B]:
     """Rounded down; the derivative is zero."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def ceil(x: Tensor[B], /) -> Tensor[B]:
     """Rounded up; the derivative is zero."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def trunc(x: Tensor[B], /) -> Tensor[B]:
     """Rounded towards zero; the derivative is zero."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def round(x: Tensor[B], /) -> Tensor[B]:
     """Rounded to the nearest integer, halves to even; the derivative is zero."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def square(x: Tensor[B], /) -> Tensor[B]:
     """x * x."""
     ...
@@ -265,43 +269,43 @@ def _scalar_dtype(x: complex, y: complex) -> dtypes.DType:
 # --- exponentials, logarithms, roots ---
 
 
-@_primitive
+@elementwise_primitive
 def sqrt(x: Tensor[B], /) -> Tensor[B]:
     """The square root."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def exp(x: Tensor[B], /) -> Tensor[B]:
     """e to the power of x."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def expm1(x: Tensor[B], /) -> Tensor[B]:
     """exp(x) - 1, accurate for small x."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def log(x: Tensor[B], /) -> Tensor[B]:
     """The natural logarithm."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def log1p(x: Tensor[B], /) -> Tensor[B]:
     """log(1 + x), accurate for small x."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def log2(x: Tensor[B], /) -> Tensor[B]:
     """The logarithm to base 2."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def log10(x: Tensor[B], /) -> Tensor[B]:
     """The logarithm to base 10."""
     ...
@@ -310,7 +314,7 @@ def log10(x: Tensor[B], /) -> Tensor[B]:
 # --- trigonometric and hyperbolic; angles in radians ---
 
 
-@_primitive
+@elementwise_primitive
 def sin(x: Tensor[B], /) -> Tensor[B]:
     """The sine.
 
@@ -321,67 +325,67 @@ def sin(x: Tensor[B], /) -> Tensor[B]:
     ...
 
 
-@_primitive
+@elementwise_primitive
 def cos(x: Tensor[B], /) -> Tensor[B]:
     """The cosine."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def tan(x: Tensor[B], /) -> Tensor[B]:
     """The tangent."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def asin(x: Tensor[B], /) -> Tensor[B]:
     """The arc sine."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def acos(x: Tensor[B], /) -> Tensor[B]:
     """The arc cosine."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def atan(x: Tensor[B], /) -> Tensor[B]:
     """The arc tangent."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def sinh(x: Tensor[B], /) -> Tensor[B]:
     """The hyperbolic sine."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def cosh(x: Tensor[B], /) -> Tensor[B]:
     """The hyperbolic cosine."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def tanh(x: Tensor[B], /) -> Tensor[B]:
     """The hyperbolic tangent."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def asinh(x: Tensor[B], /) -> Tensor[B]:
     """The inverse hyperbolic sine."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def acosh(x: Tensor[B], /) -> Tensor[B]:
     """The inverse hyperbolic cosine."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def atanh(x: Tensor[B], /) -> Tensor[B]:
     """The inverse hyperbolic tangent."""
     ...
@@ -390,19 +394,19 @@ def atanh(x: Tensor[B], /) -> Tensor[B]:
 # --- complex numbers ---
 
 
-@_primitive
+@elementwise_primitive
 def conj(x: Tensor[B], /) -> Tensor[B]:
     """The complex conjugate."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def real(x: Tensor[B], /) -> Tensor[B]:
     """The real part; of real numbers they themselves."""
     ...
 
 
-@_primitive
+@elementwise_primitive
 def imag(x: Tensor[B], /) -> Tensor[B]:
     """The imaginary part. Raises DtypeError for a real tensor."""
     ...
@@ -411,121 +415,190 @@ def imag(x: Tensor[B], /) -> Tensor[B]:
 # --- comparisons and logic: boolean, without derivatives ---
 
 
-@_primitive
-def equal(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
-    """x == y."""
-    ...
+def together(values: Sequence[Any], name: str) -> list[Tensor[Any]]:
+    """Tensors of one floating dtype."""
+    return [inexact(x, name) for x in as_tensors(values, name)]
 
 
-@_primitive
-def not_equal(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
-    """x != y."""
-    ...
+def select(conditions: Sequence[Any], choices: Sequence[Any], default: Any = 0, /) -> Tensor[Any]:
+    """For each element that of the first choice whose condition holds, the default where none does.
+
+    Everything broadcasts, and the gradient flows to what was chosen. Raises ArgumentError unless there are as many
+    conditions as choices, at least one, DtypeError for conditions that are not boolean.
+
+    >>> import adjoint as ad
+    >>> x = ad.tensor([-2.0, 0.5, 3.0])
+    >>> ad.select([x < 0, x > 1], [-x, x * x]).tolist()
+    [2.0, 0.0, 9.0]
+    """
+    for given in (conditions, choices):
+        if not isinstance(given, (list, tuple)):
+            raise errors.ArgumentTypeError(
+                f"select: conditions and choices are lists of tensors, received {errors.shown(given)}"
+            )
+    if len(conditions) != len(choices) or not len(choices):
+        raise errors.ArgumentError(f"select: {len(conditions)} conditions for {len(choices)} choices")
+    *values, out = as_tensors([*choices, default], "select")
+    for condition, value in zip(reversed(conditions), reversed(values), strict=True):
+        out = where(operand(condition, out, "select"), value, out)
+    return out
 
 
-@_primitive
-def less(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
-    """x < y."""
-    ...
+def piecewise(x: Tensor[B], conditions: Sequence[Any], functions: Sequence[Any], /, *args: Any) -> Tensor[B]:
+    """Functions of x, each where its condition holds; where several do the last one counts.
+
+    A function may be a number. One more function than conditions is for where none holds, else zero. Each is called
+    with all of x, and then its values are chosen: where a function is not finite outside its piece, its gradient there
+    may be nan, which `Autodiff(strong_zero=True)` prevents. The result has the dtype of x. Raises ArgumentError for
+    another number of functions.
+
+    >>> import adjoint as ad
+    >>> x = ad.tensor([-2.0, 3.0])
+    >>> ad.piecewise(x, [x < 0, x >= 0], [lambda t: -t, lambda t: 10 * t]).tolist()
+    [2.0, 30.0]
+    """
+    x = as_tensor(x, "piecewise")
+    for given in (conditions, functions):
+        if not isinstance(given, (list, tuple)):
+            raise errors.ArgumentTypeError(
+                f"piecewise: conditions and functions are in lists, received {errors.shown(given)}"
+            )
+    conditions, functions = list(conditions), list(functions)
+    if len(functions) - len(conditions) not in (0, 1):
+        raise errors.ArgumentError(f"piecewise: {len(functions)} functions for {len(conditions)} conditions")
+    values = [f(x, *args) if callable(f) else f for f in functions]
+    out = values.pop() if len(values) > len(conditions) else 0
+    out = run("broadcast_to", (_cast(out, x),), shape=x.shape)
+    for condition, value in zip(conditions, values, strict=True):
+        out = where(operand(condition, x, "piecewise"), _cast(value, x), out)
+    return out
 
 
-@_primitive
-def less_equal(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
-    """x <= y."""
-    ...
+def _cast(value: Any, x: Tensor[Any]) -> Tensor[Any]:
+    return cast(operand(value, x, "piecewise"), x.dtype)
 
 
-@_primitive
-def greater(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
-    """x > y."""
-    ...
+def lerp(x: Tensor[B], y: Any, weight: Any, /) -> Tensor[B]:
+    """x + weight (y - x): x at weight 0, y at weight 1. Operands broadcast; gradients flow to all.
+
+    >>> import adjoint as ad
+    >>> ad.lerp(ad.tensor([0.0, 10.0]), ad.tensor([4.0, 20.0]), 0.25).tolist()
+    [1.0, 12.5]
+    """
+    x, y, weight = together([x, y, weight], "lerp")
+    return x + weight * (y - x)  # type: ignore[no-any-return]
 
 
-@_primitive
-def greater_equal(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
-    """x >= y."""
-    ...
+def fmod(x: Any, y: Any, /) -> Any:
+    """The remainder of x / y with the sign of x: x - trunc(x / y) y, without its rounding errors.
+
+    `remainder` has the sign of y. The gradient is 1 for x and minus trunc(x / y) for y.
+    """
+    x, y = as_tensors([x, y], "fmod")
+    TABLE["fmod"].promoted(x.dtype)
+    return run("fmod", (x, y))
 
 
-@_primitive
-def logical_and(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
-    """Whether both are true."""
-    ...
+def ldexp(x: Tensor[B], exponent: Any, /) -> Tensor[B]:
+    """x times two to the power of integers; exact, also where that power overflows.
+
+    Raises DtypeError for other exponents than integers, or complex x.
+    """
+    first = x if isinstance(x, Tensor) or not isinstance(exponent, Tensor) else operand(x, exponent, "ldexp")
+    x = inexact(first, "ldexp")
+    exponent = operand(exponent, x, "ldexp")
+    if x.dtype.kind == "c" or exponent.dtype.kind not in "iu":
+        raise errors.DtypeError(f"ldexp: expected a real x and integers, received {x.dtype} and {exponent.dtype}")
+    return run("ldexp", (x, cast(exponent, dtypes.int64)))  # type: ignore[no-any-return]
 
 
-@_primitive
-def logical_or(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
-    """Whether one or both are true."""
-    ...
+def frexp(x: Tensor[B], /) -> tuple[Tensor[B], Tensor[B]]:
+    """A mantissa of a size from a half to less than one, and the power of two (int32) that it is to be multiplied with.
+
+    Zeros, infinities and nan are themselves, with an exponent of 0. Raises DtypeError for complex x.
+
+    >>> import adjoint as ad
+    >>> mantissa, exponent = ad.frexp(ad.tensor([6.0, 0.25]))
+    >>> mantissa.tolist(), exponent.tolist()
+    ([0.75, 0.5], [3, -1])
+    """
+    x = inexact(x, "frexp")
+    if x.dtype.kind == "c":
+        raise errors.DtypeError(f"frexp: expected real numbers, received {x.dtype}")
+    return run("mantissa", (x,)), run("binary_exponent", (x,))
 
 
-@_primitive
-def logical_xor(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
-    """Whether one and only one is true."""
-    ...
+def exp2(x: Tensor[B], /) -> Tensor[B]:
+    """Two to the power of x."""
+    return 2.0 ** inexact(x, "exp2")
 
 
-@_primitive
-def logical_not(x: Tensor[B], /) -> Tensor[B]:
-    """Whether it is false."""
-    ...
+def angle(z: Tensor[B], /) -> Tensor[B]:
+    """The angle of complex numbers, from -pi to pi: 0 or pi for real ones, to which no gradient flows."""
+    z = inexact(z, "angle")
+    if z.dtype.kind == "c":
+        return run("atan2", (z.imag, z.real))  # type: ignore[no-any-return]
+    return run("atan2", (made(z.device, "full", shape=(), value=0, dtype=z.dtype), z))  # type: ignore[no-any-return]
 
 
-@_primitive
-def isnan(x: Tensor[B], /) -> Tensor[B]:
-    """Whether it is not a number."""
-    ...
+def fmax(x: Any, y: Any, /) -> Any:
+    """The larger of two elements, of which a nan does not count; ties share the gradient.
+
+    >>> import adjoint as ad
+    >>> ad.fmax(ad.tensor([1.0, ad.nan]), 2.0).tolist()
+    [2.0, 2.0]
+    """
+    return _beside_nan("maximum", "fmax", x, y)
 
 
-@_primitive
-def isinf(x: Tensor[B], /) -> Tensor[B]:
-    """Whether it is infinite."""
-    ...
+def fmin(x: Any, y: Any, /) -> Any:
+    """The smaller of two elements, of which a nan does not count; ties share the gradient."""
+    return _beside_nan("minimum", "fmin", x, y)
 
 
-@_primitive
-def signbit(x: Tensor[B], /) -> Tensor[B]:
-    """Whether the sign is minus, which it is for -0 too."""
-    ...
+def _beside_nan(primitive: str, name: str, x: Any, y: Any) -> Any:
+    x, y = as_tensors([x, y], name)
+    if x.dtype.kind in "bc":
+        raise errors.DtypeError(f"{name}: expected real numbers, received {x.dtype}")
+    if x.dtype.kind != "f":
+        return run(primitive, (x, y))
+    return run(primitive, (where(x != x, y, x), where(y != y, x, y)))
 
 
-@_primitive
-def isfinite(x: Tensor[B], /) -> Tensor[B]:
-    """Whether it is neither infinite nor nan."""
-    ...
+def deg2rad(x: Tensor[B], /) -> Tensor[B]:
+    """Degrees as radians."""
+    return inexact(x, "deg2rad") * (math.pi / 180)
 
 
-@_primitive
-def bitwise_and(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
-    """x & y, of integers or booleans."""
-    ...
+def rad2deg(x: Tensor[B], /) -> Tensor[B]:
+    """Radians as degrees."""
+    return inexact(x, "rad2deg") * (180 / math.pi)
 
 
-@_primitive
-def bitwise_or(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
-    """x | y, of integers or booleans."""
-    ...
+def heaviside(x: Tensor[B], h0: Any, /) -> Tensor[B]:
+    """0 for negative x, 1 for positive, and h0 at zero, to which the gradient flows there."""
+    x, h0 = together([x, h0], "heaviside")
+    if x.dtype.kind == "c":
+        raise errors.DtypeError(f"heaviside: expected real numbers, received {x.dtype}")
+    return where(x == 0, h0, run("maximum", (run("sign", (x,)), 0.0)))
 
 
-@_primitive
-def bitwise_xor(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
-    """x ^ y, of integers or booleans."""
-    ...
+def nan_to_num(x: Tensor[B], /, *, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
+    """Numbers in the place of nan and of the infinities: the largest of the dtype if None. No gradient goes there.
 
-
-@_primitive
-def bitwise_left_shift(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
-    """x << y, of integers."""
-    ...
-
-
-@_primitive
-def bitwise_right_shift(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
-    """x >> y, of integers."""
-    ...
-
-
-@_primitive
-def bitwise_invert(x: Tensor[B], /) -> Tensor[B]:
-    """~x, of integers or booleans."""
-    ...
+    >>> import adjoint as ad
+    >>> ad.nan_to_num(ad.tensor([1.0, ad.nan, ad.inf]), posinf=9.0).tolist()
+    [1.0, 0.0, 9.0]
+    """
+    x = as_tensor(x, "nan_to_num")
+    if x.dtype.kind == "c":
+        parts = [nan_to_num(part, nan=nan, posinf=posinf, neginf=neginf) for part in (x.real, x.imag)]
+        real, imag = (cast(part, x.dtype) for part in parts)
+        return real + imag * 1j
+    if x.dtype.kind != "f":
+        return x + 0 if x.dtype.kind in "iu" else x
+    top = float(np.finfo(x.dtype).max)
+    chosen = (nan, top if posinf is None else posinf, -top if neginf is None else neginf)
+    values = [as_number(v, "nan_to_num", "a value") for v in chosen]
+    out = where(x != x, values[0], x)
+    return where(x == math.inf, values[1], where(x == -math.inf, values[2], out))

@@ -7,15 +7,25 @@ arrays of their true places: their values are read, so the shape of the result d
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend, Decorator
-from adjoint.functions.arguments import as_axis, as_choice, as_ordered, as_tensor, as_tensors, integers, is_integer
+from adjoint.functions.arguments import (
+    as_axis,
+    as_integer,
+    as_shape,
+    as_tensor,
+    as_tensors,
+    is_integer,
+)
+from adjoint.functions.creation import ShapeLike, asarray
 from adjoint.functions.elementwise import where
+from adjoint.functions.shape import broadcast_to, concat, moveaxis, reshape
 from adjoint.operands import (
     cast,
     common_backend,
@@ -350,89 +360,182 @@ def flatnonzero(x: Tensor[B], /) -> Tensor[B]:
     return nonzero(run("reshape", (x,), shape=(x.size,)))[0]
 
 
-def searchsorted(
-    x: Tensor[B], values: Any, /, *, side: Literal["left", "right"] = "left", sorter: Any = None
-) -> Tensor[B]:
-    """Where each value goes in the sorted line x so that it stays sorted: before its equals, or on the right after.
-
-    `sorter` are the places that sort x, if it is not. nan comes last. int64, in the shape of the values.
-    Raises ShapeError unless x has one axis, DtypeError for complex numbers, ArgumentError for another side.
-
-    >>> import adjoint as ad
-    >>> ad.searchsorted(ad.tensor([1.0, 2.0, 2.0, 3.0]), ad.tensor([2.0, 0.5])).tolist()
-    [1, 0]
-    """
-    as_choice(side, "searchsorted", "side", ("left", "right"))
-    x, wanted = as_tensors([x, values], "searchsorted")
-    x = as_ordered(x, "searchsorted")
-    if x.ndim != 1:
-        raise errors.ShapeError(f"searchsorted: expected one sorted line, received shape {x.shape}")
-    if sorter is not None:
-        x = take(x, sorter)
-    flat = run("reshape", (wanted,), shape=(wanted.size,))
-    return run("reshape", (run("searchsorted", (x, flat), side=side),), shape=wanted.shape)  # type: ignore[no-any-return]
+def _triangle(rows: Any, columns: Any, k: Any, device: Any, name: str) -> tuple[Tensor[Any], Tensor[Any]]:
+    n, m = as_shape((rows, rows if columns is None else columns), name)
+    row, column = (np.tril_indices if name == "tril_indices" else np.triu_indices)(n, as_integer(k, name, "k"), m)
+    return asarray(row, device=device), asarray(column, device=device)
 
 
-def _line(x: Any, axis: int, name: str) -> tuple[Tensor[Any], int]:
-    x = as_ordered(x, name)
-    if not x.ndim:
-        raise errors.AxisError(f"{name}: a 0-d tensor has no axis to sort along")
-    return x, as_axis(axis, x.ndim, name)
+def tril_indices(rows: int, columns: int | None = None, /, *, k: int = 0, device: Any = None) -> Any:
+    """The rows and the columns of the elements at and below the k-th diagonal of a matrix: two vectors of int64."""
+    return _triangle(rows, columns, k, device, "tril_indices")
 
 
-def sort(x: Tensor[B], /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor[B]:
-    """Sorted along an axis; nan comes last, first if descending. Equal elements keep their order."""
-    x, place = _line(x, axis, "sort")
-    return run("sort", (x,), axis=place, descending=descending)  # type: ignore[no-any-return]
+def triu_indices(rows: int, columns: int | None = None, /, *, k: int = 0, device: Any = None) -> Any:
+    """The rows and the columns of the elements at and above the k-th diagonal of a matrix: two vectors of int64."""
+    return _triangle(rows, columns, k, device, "triu_indices")
 
 
-def argsort(x: Tensor[B], /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor[B]:
-    """The places of elements in sorted order; int64. Equal elements keep their order."""
-    x, place = _line(x, axis, "argsort")
-    return run("argsort", (x,), axis=place, descending=descending)  # type: ignore[no-any-return]
+def diag_indices(n: int, /, ndim: int = 2, *, device: Any = None) -> Any:
+    """The places on the diagonal of a cube of `ndim` axes of size n: for each axis a vector of int64."""
+    (count,) = as_shape(as_integer(n, "diag_indices", "n"), "diag_indices")
+    axes = as_integer(ndim, "diag_indices", "ndim")
+    return (asarray(np.arange(count), device=device),) * axes
 
 
-def partition(x: Tensor[B], kth: int | Sequence[int], /, *, axis: int = -1) -> Tensor[B]:
-    """The k-th smallest element along an axis at place k, what is not larger before it and the others behind.
+def unravel_index(places: Any, shape: ShapeLike, /) -> Any:
+    """The place in each axis of elements that are named by their place in the flattened tensor of a shape.
 
-    NumPy leaves open how these are ordered; here all are sorted. `kth` may name several places, also from the end.
-    Raises OutOfRangeError for a place that is not there.
+    Raises DtypeError for other than integers, OutOfRangeError for places outside.
 
     >>> import adjoint as ad
-    >>> ad.partition(ad.tensor([3.0, 1.0, 2.0]), 1)[1].item()
-    2.0
+    >>> [i.tolist() for i in ad.unravel_index(ad.tensor([5, 0]), (2, 3))]
+    [[1, 0], [2, 0]]
     """
-    _kth(x, kth, axis, "partition")
-    return sort(x, axis=axis)
+    sizes = as_shape(shape, "unravel_index")
+    rest = _grid_places(places, math.prod(sizes), "unravel_index")
+    found = []
+    for n in reversed(sizes):
+        found.append(rest % n)
+        rest = rest // n
+    return tuple(reversed(found))
 
 
-def argpartition(x: Tensor[B], kth: int | Sequence[int], /, *, axis: int = -1) -> Tensor[B]:
-    """The places of elements in the order of `partition`; int64."""
-    _kth(x, kth, axis, "argpartition")
-    return argsort(x, axis=axis)
+def ravel_multi_index(places: Sequence[Any], shape: ShapeLike, /) -> Tensor[Any]:
+    """The place in the flattened tensor of a shape of elements that are named by their place in each axis.
 
-
-def _kth(x: Any, kth: Any, axis: int, name: str) -> None:
-    x, place = _line(x, axis, name)
-    for k in integers(kth, name, "places"):
-        if not -x.shape[place] <= k < x.shape[place]:
-            raise errors.OutOfRangeError(f"{name}: kth {k} is out of range for an axis of size {x.shape[place]}")
-
-
-def topk(x: Tensor[B], k: int, /, *, axis: int = -1, largest: bool = True) -> tuple[Tensor[B], Tensor[B]]:
-    """The k largest (or smallest) elements along an axis, best first, and their places.
-
-    Raises ArgumentError unless 0 <= k <= the axis's size.
+    Raises ArgumentError for another number of axes, DtypeError for other than integers, OutOfRangeError for places
+    outside.
 
     >>> import adjoint as ad
-    >>> values, places = ad.topk(ad.tensor([3.0, 1.0, 2.0]), 2)
-    >>> values.tolist(), places.tolist()
-    ([3.0, 2.0], [0, 2])
+    >>> ad.ravel_multi_index((ad.tensor([1, 0]), ad.tensor([2, 0])), (2, 3)).tolist()
+    [5, 0]
     """
-    x, place = _line(x, axis, "topk")
-    if not is_integer(k) or not 0 <= k <= x.shape[place]:
+    sizes = as_shape(shape, "ravel_multi_index")
+    if not isinstance(places, (list, tuple)) or len(places) != len(sizes) or not sizes:
         raise errors.ArgumentError(
-            f"topk: k is between 0 and the axis's size {x.shape[place]}, received {errors.shown(k)}"
+            f"ravel_multi_index: expected places for each of {len(sizes)} axes, received {errors.shown(places)}"
         )
-    values, places = run("topk", (x,), k=int(k), axis=place, largest=largest)
-    return values, places
+    out: Any = 0
+    for line, n in zip(places, sizes, strict=True):
+        out = out * n + _grid_places(line, n, "ravel_multi_index")
+    return out  # type: ignore[no-any-return]
+
+
+def _grid_places(value: Any, size: int, name: str) -> Tensor[Any]:
+    x = as_tensor(value, name)
+    if x.dtype.kind not in "iu":
+        raise errors.DtypeError(f"{name}: places are integers, received {x.dtype}")
+    x = deferred_check(
+        x,
+        lambda values: (values.min() >= 0) & (values.max() < size),
+        lambda values: errors.OutOfRangeError(
+            f"{name}: expected places from 0 to {size - 1}, received some from {values.min()} to {values.max()}"
+        ),
+    )
+    return cast(x, dtypes.int64)
+
+
+def indices(shape: ShapeLike, /, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
+    """The place of each element of a shape: along a first axis those in each axis; int64 unless a dtype is given."""
+    wanted = dtypes.default_int if dtype is None else dtypes.as_dtype(dtype)
+    return asarray(np.indices(as_shape(shape, "indices"), dtype=wanted), device=device)
+
+
+def delete(x: Tensor[B], places: Any, /, *, axis: int | None = None) -> Tensor[B]:
+    """Without the elements at places along an axis, or of the flat tensor: integers, booleans or a slice.
+
+    The places are values, the same for all examples of a batch. Raises OutOfRangeError for places outside.
+    """
+    x = as_tensor(x, "delete")
+    if axis is None:
+        x, axis = reshape(x, -1), 0
+    place = as_axis(axis, x.ndim, "delete")
+    few = _few(places, x.shape[place], x.shape[place])
+    if few is not None:  # what is between them, joined
+        cuts = [-1, *sorted(set(few)), x.shape[place]]
+        return concat([_part(x, place, cut + 1, stop) for cut, stop in zip(cuts, cuts[1:], strict=False)], axis=place)
+    return take(x, _changed(np.delete, x.shape[place], places, "delete"), axis=place)
+
+
+def insert(x: Tensor[B], places: Any, values: Any, /, *, axis: int | None = None) -> Tensor[B]:
+    """With values before places along an axis, or of the flat tensor; both are differentiable.
+
+    One place takes all the values, several take one each, or all the same. The places are values, the same for all
+    examples of a batch. Raises OutOfRangeError for places outside, ShapeError for values that do not fit.
+
+    >>> import adjoint as ad
+    >>> ad.insert(ad.tensor([1.0, 2.0]), 1, 9.0).tolist()
+    [1.0, 9.0, 2.0]
+    """
+    x, values = as_tensors([x, values], "insert")
+    if axis is None:
+        x, axis = reshape(x, -1), 0
+    place = as_axis(axis, x.ndim, "insert")
+    places = _listed(places, "insert")
+    if isinstance(places, np.ndarray) and places.dtype == np.bool_:
+        places = np.flatnonzero(places)
+    if values.ndim < x.ndim:
+        values = reshape(values, (1,) * (x.ndim - values.ndim) + values.shape)
+        if isinstance(places, (int, np.integer)):
+            values = moveaxis(values, 0, place) if x.ndim == values.ndim and values.ndim > 1 else values
+    count = np.size(np.arange(x.shape[place])[places]) if isinstance(places, slice) else np.size(places)
+    count = values.shape[place] if count == 1 else count
+    values = broadcast_to(values, tuple(count if i == place else n for i, n in enumerate(x.shape)))
+    n = x.shape[place]
+    few = _few(places, n, n + 1)
+    if few is not None and len(few) in (1, count):  # what is between them and values, joined
+        order = sorted(range(len(few)), key=few.__getitem__)
+        parts, start = [], 0
+        for i in order:
+            added = _part(values, place, i, i + 1) if len(few) > 1 else values
+            parts += [_part(x, place, start, few[i]), added]
+            start = few[i]
+        return concat([*parts, _part(x, place, start, n)], axis=place)
+    order = _changed(np.insert, n, places, "insert", np.arange(n, n + count))
+    return take(concat([x, values], axis=place), order, axis=place)
+
+
+def _listed(places: Any, name: str) -> Any:
+    """Places with lists and tensors of them made arrays."""
+    if isinstance(places, Tensor):
+        return places.numpy()
+    if not isinstance(places, (list, tuple)):
+        return places
+    try:
+        return np.asarray(places, dtype=None if len(places) else np.int64)
+    except ValueError:
+        raise errors.ArgumentTypeError(f"{name}: places are integers, received {errors.shown(places)}") from None
+
+
+def _few(places: Any, n: int, size: int) -> list[int] | None:
+    """One or some places below a size, counted from the front; None for many, or for what must be looked at."""
+    if is_integer(places):
+        places = [places]
+    if isinstance(places, np.ndarray) and places.ndim == 1 and places.size <= _FEW:
+        places = places.tolist()
+    if not isinstance(places, (list, tuple)) or not 0 < len(places) <= _FEW:
+        return None
+    if not all(is_integer(p) and -n <= p < size for p in places):
+        return None
+    return [int(p) + n if p < 0 else int(p) for p in places]
+
+
+_FEW = 16  # a slice for each of them is still the faster way
+
+
+def _part(x: Tensor[Any], axis: int, start: int, stop: int) -> Tensor[Any]:
+    return run("index", (x,), key=(*[slice(None)] * axis, slice(start, stop, 1)))  # type: ignore[no-any-return]
+
+
+def _changed(change: Any, n: int, places: Any, name: str, *values: Any) -> Any:
+    """The numbers from 0 to n after a change at places."""
+    places = _listed(places, name)
+    if not isinstance(places, (int, np.integer, slice, list, tuple, np.ndarray)) or isinstance(places, bool):
+        raise errors.ArgumentTypeError(f"{name}: places are integers or a slice, received {errors.shown(places)}")
+    try:
+        if isinstance(places, (list, tuple)):
+            places = np.asarray(places) if len(places) else np.zeros(0, dtype=np.int64)
+        return change(np.arange(n), places, *values)
+    except (IndexError, ValueError, TypeError) as error:
+        raise errors.OutOfRangeError(f"{name}: {error}") from None

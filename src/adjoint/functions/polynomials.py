@@ -9,9 +9,10 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.arguments import as_integer, as_tensor, as_tensors, inexact
-from adjoint.functions.calculus import convolve, vander
+from adjoint.functions.calculus import vander
+from adjoint.functions.convolution import convolve
 from adjoint.functions.elementwise import where
-from adjoint.functions.manipulation import pad, reshape
+from adjoint.functions.shape import pad, reshape
 from adjoint.operands import cast, operand, run
 from adjoint.primitives import real_dtype
 from adjoint.tensor import Tensor

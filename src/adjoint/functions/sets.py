@@ -10,7 +10,7 @@ from adjoint.dtypes import int64
 from adjoint.functions.arguments import as_tensor, as_tensors
 from adjoint.functions.creation import made
 from adjoint.functions.indexing import nonzero
-from adjoint.functions.reductions import cumulative_sum, diff
+from adjoint.functions.reduction import cumulative_sum, diff
 from adjoint.operands import run
 from adjoint.primitives import ARRAY
 from adjoint.tensor import Tensor

@@ -22,11 +22,12 @@ from adjoint.functions.arguments import (
     integers,
 )
 from adjoint.functions.creation import made
-from adjoint.functions.elementwise import isnan, where
-from adjoint.functions.indexing import sort
-from adjoint.functions.manipulation import broadcast_to, concat, moveaxis, permute_dims, reshape
-from adjoint.functions.reductions import all as every
-from adjoint.functions.reductions import argmax, argmin, cumulative_prod, cumulative_sum, max, mean, min, prod, sum
+from adjoint.functions.elementwise import where
+from adjoint.functions.logic import isnan
+from adjoint.functions.reduction import all as every
+from adjoint.functions.reduction import argmax, argmin, cumulative_prod, cumulative_sum, max, mean, min, prod, sum
+from adjoint.functions.shape import broadcast_to, concat, moveaxis, permute_dims, reshape
+from adjoint.functions.sorting import sort
 from adjoint.operands import cast, operand, run, table
 from adjoint.primitives import ARRAY
 from adjoint.tensor import Axis, Tensor

@@ -6,8 +6,8 @@ LAPACK knows float32, float64 and complex numbers of these; integers become floa
 
 from __future__ import annotations
 
-from adjoint.functions.manipulation import matrix_transpose
-from adjoint.functions.products import matmul, outer, tensordot, vecdot
+from adjoint.functions.contraction import matmul, outer, tensordot, vecdot
+from adjoint.functions.shape import matrix_transpose
 from adjoint.linalg.factors import (
     cholesky,
     eig,

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.arguments import as_axes, as_axis, as_flag, inexact, integers, matrices_of, relative, square
-from adjoint.functions.manipulation import expand_dims, squeeze
-from adjoint.functions.reductions import max, min, sum
+from adjoint.functions.reduction import max, min, sum
+from adjoint.functions.shape import expand_dims, squeeze
 from adjoint.linalg.factors import svdvals
 from adjoint.linalg.products import inv
 from adjoint.operands import cast, run

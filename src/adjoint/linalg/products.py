@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, TypeVar
 from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.functions.arguments import as_integer, as_tensor, as_tensors, square
-from adjoint.functions.manipulation import moveaxis, reshape, stack, unstack
-from adjoint.functions.products import matmul
-from adjoint.functions.rearranging import diagonal as diagonal_of
-from adjoint.functions.reductions import sum as total
+from adjoint.functions.contraction import matmul
+from adjoint.functions.reduction import sum as total
+from adjoint.functions.shape import diagonal as diagonal_of
+from adjoint.functions.shape import moveaxis, reshape, stack, unstack
 from adjoint.operands import run
 from adjoint.primitives import broadcast_shapes
 from adjoint.tensor import Tensor, same, wrap

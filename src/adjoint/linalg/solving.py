@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, TypeVar
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.arguments import as_flag, as_tensors, inexact, matrices_of, relative, square
-from adjoint.functions.manipulation import expand_dims, squeeze
-from adjoint.functions.products import matmul
-from adjoint.functions.reductions import sum
+from adjoint.functions.contraction import matmul
+from adjoint.functions.reduction import sum
+from adjoint.functions.shape import expand_dims, squeeze
 from adjoint.linalg.factors import adjoint
 from adjoint.operands import run
 from adjoint.tensor import Tensor

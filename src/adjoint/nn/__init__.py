@@ -1,6 +1,6 @@
 """Functions of neural networks, with PyTorch's names, argument orders and conventions."""
 
-from adjoint.functions.placing import one_hot
+from adjoint.functions.scatter import one_hot
 from adjoint.nn.activations import (
     celu,
     elu,

@@ -11,8 +11,8 @@ from adjoint.functions.arguments import as_axis, as_choice, as_number, as_positi
 from adjoint.functions.creation import arange
 from adjoint.functions.elementwise import abs as size_of
 from adjoint.functions.elementwise import log, tanh, where
-from adjoint.functions.manipulation import reshape
-from adjoint.functions.reductions import argmax
+from adjoint.functions.reduction import argmax
+from adjoint.functions.shape import reshape
 from adjoint.operands import operand, run
 from adjoint.tensor import Tensor
 

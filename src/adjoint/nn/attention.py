@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.arguments import as_number, as_tensors, real
+from adjoint.functions.contraction import matmul
 from adjoint.functions.creation import made, ones
 from adjoint.functions.elementwise import where
-from adjoint.functions.manipulation import broadcast_to, repeat, tril
-from adjoint.functions.products import matmul
+from adjoint.functions.shape import broadcast_to, repeat, tril
 from adjoint.nn.layers import dropout
 from adjoint.operands import cast, operand, run
 from adjoint.primitives import broadcast_shapes

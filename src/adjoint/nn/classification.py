@@ -13,8 +13,8 @@ from adjoint.functions.arguments import as_integer, as_number, as_tensors, real
 from adjoint.functions.creation import arange, made
 from adjoint.functions.elementwise import divide, where
 from adjoint.functions.indexing import take_along_axis
-from adjoint.functions.manipulation import broadcast_to, concat, expand_dims, moveaxis, reshape, squeeze, stack
-from adjoint.functions.placing import put_along_axis
+from adjoint.functions.scatter import put_along_axis
+from adjoint.functions.shape import broadcast_to, concat, expand_dims, moveaxis, reshape, squeeze, stack
 from adjoint.nn.activations import logsigmoid
 from adjoint.nn.losses import above, both
 from adjoint.nn.reduction import reduced

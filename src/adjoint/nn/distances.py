@@ -10,8 +10,8 @@ import numpy as np
 from adjoint import errors, linalg
 from adjoint.backend import Backend
 from adjoint.functions.arguments import as_axis, as_number, as_positive, as_tensors, real
+from adjoint.functions.contraction import vecdot
 from adjoint.functions.elementwise import divide, minimum, sqrt, where
-from adjoint.functions.products import vecdot
 from adjoint.nn.losses import above, both
 from adjoint.nn.reduction import reduced
 from adjoint.operands import operand

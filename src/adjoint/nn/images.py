@@ -13,10 +13,11 @@ from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.functions.arguments import Sizes, as_choice, as_number, as_tensors, integers, real, sizes
 from adjoint.functions.creation import arange, asarray
-from adjoint.functions.elementwise import clip, floor, isfinite, where
+from adjoint.functions.elementwise import clip, floor, where
 from adjoint.functions.elementwise import round as nearest_integer
-from adjoint.functions.manipulation import moveaxis, permute_dims, reshape
-from adjoint.functions.manipulation import pad as padded_by_constant
+from adjoint.functions.logic import isfinite
+from adjoint.functions.shape import moveaxis, permute_dims, reshape
+from adjoint.functions.shape import pad as padded_by_constant
 from adjoint.nn.pooling import adaptive_average
 from adjoint.operands import run
 from adjoint.primitives import conv_size

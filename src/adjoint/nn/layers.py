@@ -10,11 +10,11 @@ import numpy as np
 from adjoint import errors, linalg
 from adjoint.backend import Backend
 from adjoint.functions.arguments import as_choice, as_integer, as_number, as_tensor, as_tensors, images, real
+from adjoint.functions.contraction import matmul
 from adjoint.functions.creation import arange, full
 from adjoint.functions.elementwise import where
-from adjoint.functions.manipulation import expand_dims
-from adjoint.functions.placing import segment_max, segment_mean, segment_sum
-from adjoint.functions.products import matmul
+from adjoint.functions.scatter import segment_max, segment_mean, segment_sum
+from adjoint.functions.shape import expand_dims
 from adjoint.operands import concrete_values, deferred_check, operand
 from adjoint.random import bernoulli
 from adjoint.tensor import Tensor

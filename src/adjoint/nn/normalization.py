@@ -12,7 +12,7 @@ from adjoint.backend import Backend
 from adjoint.functions.arguments import as_number, integers, positive, real
 from adjoint.functions.creation import ones, zeros
 from adjoint.functions.elementwise import sqrt
-from adjoint.functions.manipulation import moveaxis, reshape
+from adjoint.functions.shape import moveaxis, reshape
 from adjoint.operands import cast, operand, run
 from adjoint.tensor import Tensor
 

@@ -14,9 +14,9 @@ from adjoint.functions.arguments import Sizes, as_number, as_positive, images, s
 from adjoint.functions.creation import asarray, made
 from adjoint.functions.elementwise import sqrt, where
 from adjoint.functions.indexing import take_along_axis
-from adjoint.functions.manipulation import reshape
-from adjoint.functions.placing import put_along_axis
-from adjoint.functions.reductions import argmax
+from adjoint.functions.reduction import argmax
+from adjoint.functions.scatter import put_along_axis
+from adjoint.functions.shape import reshape
 from adjoint.operands import cast, deferred_check, operand, run
 from adjoint.primitives import Shape, window_shape
 from adjoint.tensor import Tensor

@@ -11,23 +11,28 @@ Each module declares the primitives of a kind.
 """
 
 from adjoint.primitives import (
-    arrays,
     attention,
     contraction,
+    convolution,
     creation,
     elementwise,
-    fourier,
+    fft,
+    indexing,
     linalg,
     masks,
     normalization,
+    pooling,
+    random,
     reduction,
+    scatter,
+    shape,
+    sorting,
     special,
-    structural,
-    windows,
 )
-from adjoint.primitives.contraction import conv_shape, conv_size
+from adjoint.primitives.convolution import conv_shape, conv_size
 from adjoint.primitives.elementwise import CAST
 from adjoint.primitives.indexing import ARRAY, Key, adjacent, index_shape, slices
+from adjoint.primitives.pooling import window_shape
 from adjoint.primitives.table import (
     ANY,
     CONTRACTION,
@@ -53,7 +58,6 @@ from adjoint.primitives.table import (
     result_spec,
     same_dtype,
 )
-from adjoint.primitives.windows import window_shape
 
 __all__ = [
     "ANY",
@@ -78,27 +82,31 @@ __all__ = [
     "Shape",
     "Spec",
     "adjacent",
-    "arrays",
     "attention",
     "broadcast_shapes",
     "contraction",
     "conv_shape",
     "conv_size",
+    "convolution",
     "creation",
     "elementwise",
-    "fourier",
+    "fft",
     "function_named",
     "index_shape",
+    "indexing",
     "linalg",
     "masks",
     "normalization",
+    "pooling",
+    "random",
     "real_dtype",
     "reduction",
     "result_spec",
     "same_dtype",
+    "scatter",
+    "shape",
     "slices",
+    "sorting",
     "special",
-    "structural",
     "window_shape",
-    "windows",
 ]

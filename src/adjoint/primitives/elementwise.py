@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from adjoint.dtypes import counting, floating
 from adjoint.primitives.table import (
     BITS,
@@ -87,3 +89,20 @@ _two("clip", "x low high", accepts=ORDERED)
 _one("astype", "dtype", dtype=dtype_given)
 
 CAST = TABLE["astype"]  # what promotion is made of
+
+
+INT32 = np.dtype(np.int32)
+
+
+# the remainder with the sign of x
+declare("fmod", ELEMENTWISE, "x y", shape=broadcast, dtype=same_dtype, accepts=ORDERED)
+
+
+# x times two to the power of an integer, and the power that leaves a mantissa from a half to one
+declare("ldexp", ELEMENTWISE, "x exponent", shape=broadcast, dtype=same_dtype)
+
+
+declare("mantissa", ELEMENTWISE, "x", shape=same_shape, dtype=same_dtype, accepts=REAL, promotes=floating)
+
+
+declare("binary_exponent", ELEMENTWISE, "x", shape=same_shape, dtype=lambda *_: INT32, accepts=REAL, promotes=floating)

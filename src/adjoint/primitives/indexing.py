@@ -6,14 +6,12 @@ from typing import Any
 
 from adjoint import errors
 from adjoint.primitives.table import (
-    INDEX,
     INDEXING,
     Shape,
     broadcast_shapes,
     declare,
     index_dtype,
     same_dtype,
-    same_shape,
     unspecified_shape,
 )
 
@@ -109,23 +107,6 @@ def _take_along(shape: Shape, indices: Shape, *, axis: int) -> Shape:
     return (*others[:axis], indices[axis], *others[axis + 1 :])
 
 
-def _topk_shape(shape: Shape, *, k: int, axis: int, largest: bool) -> list[Shape]:
-    return [(*shape[:axis], k, *shape[axis + 1 :])] * 2
-
-
-def _searchsorted_shape(x: Shape, values: Shape, *, side: str) -> Shape:
-    if not x or x[:-1] != values[:-1]:
-        raise errors.ShapeError(
-            f"searchsorted: sorted lines of shape {x} and values of shape {values} must agree but for the last axis"
-        )
-    return values
-
-
 declare("index", INDEXING, "x *arrays", "key", shape=_index_shape, dtype=same_dtype)
-declare("index_set index_add", INDEXING, "x value *arrays", "key", shape=index_set_shape, dtype=same_dtype)
 declare("take_along_axis", INDEXING, "x indices", "axis", shape=_take_along, dtype=same_dtype)
-declare("sort", INDEXING, "x", "axis descending", shape=same_shape, dtype=same_dtype)
-declare("argsort", INDEXING, "x", "axis descending", shape=same_shape, dtype=index_dtype)
-declare("topk", INDEXING, "x", "k axis largest", results=2, shape=_topk_shape, dtype=lambda d, **_: [d, INDEX])
-declare("searchsorted", INDEXING, "x values", "side", shape=_searchsorted_shape, dtype=index_dtype)
 declare("nonzero", INDEXING, "x", shape=unspecified_shape, dtype=index_dtype, dynamic=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adjoint import errors
-from adjoint.primitives.table import REDUCTION, Shape, broadcast_shapes, declare, same_dtype
+from adjoint.primitives.table import REDUCTION, Shape, broadcast_shapes, declare, same_dtype, same_shape
 
 
 def _normalize_shape(x: Shape, weight: Shape, bias: Shape, *, axis: tuple[int, ...], epsilon: float) -> Shape:
@@ -24,3 +24,6 @@ declare(
     shape=lambda g, x, weight, bias, **_: [x, weight, bias],
     dtype=lambda *dtypes, **_: [same_dtype(*dtypes)] * 3,
 )
+
+
+declare("standardize", REDUCTION, "x", "axis epsilon", shape=same_shape, dtype=same_dtype)

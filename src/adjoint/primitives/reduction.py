@@ -6,6 +6,7 @@ from typing import Any
 
 from adjoint import errors
 from adjoint.primitives.table import (
+    INDEX,
     REDUCTION,
     Shape,
     bool_dtype,
@@ -62,7 +63,6 @@ declare(
     "cumulative_sum cumulative_prod softmax log_softmax", REDUCTION, "x", "axis", shape=same_shape, dtype=same_dtype
 )
 declare("softmax_pullback log_softmax_pullback", REDUCTION, "g y", "axis", shape=same_shape, dtype=same_dtype)
-declare("standardize", REDUCTION, "x", "axis epsilon", shape=same_shape, dtype=same_dtype)
 declare("softmax_cross_entropy", REDUCTION, "x labels", shape=_cross_entropy_shape, dtype=same_dtype)
 # ... of which one, to be ignored, gives the loss 0; the mean of losses over the labels that are not to be ignored
 declare("labelled_cross_entropy", REDUCTION, "x labels", "ignore", shape=_labelled_shape, dtype=same_dtype)
@@ -84,3 +84,13 @@ declare(
 )
 declare("labelled_mean", REDUCTION, "x labels", "axis ignore", shape=_labelled_mean_shape, dtype=same_dtype)
 declare("softmax_cross_entropy_pullback", REDUCTION, "g x labels", shape=lambda g, x, labels: x, dtype=same_dtype)
+
+
+# the extreme up to each place, and the place of it, the last of equal ones
+declare(
+    "cummax cummin", REDUCTION, "x", "axis", results=2, shape=lambda s, **_: [s, s], dtype=lambda d, **_: [d, INDEX]
+)
+
+
+# of the elements that are not nan; nan where there are none
+declare("nanmax nanmin", REDUCTION, "x", "axis keepdims", shape=extremum_shape, dtype=same_dtype)

@@ -15,10 +15,10 @@ import math
 from typing import Any
 
 from adjoint import errors
+from adjoint.functions.contraction import matmul
 from adjoint.functions.elementwise import clip, exp, log, log1p, sqrt, where
 from adjoint.functions.elementwise import tan as tangent
-from adjoint.functions.manipulation import expand_dims, squeeze
-from adjoint.functions.products import matmul
+from adjoint.functions.shape import expand_dims, squeeze
 from adjoint.linalg import cholesky
 from adjoint.operands import cast, deferred_check
 from adjoint.random.parameters import ANY, NOT_NEGATIVE, POSITIVE, Draw, ShapeLike

@@ -14,8 +14,9 @@ from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.arguments import as_axis, as_shape
 from adjoint.functions.elementwise import floor, log, log1p, minimum, where
-from adjoint.functions.indexing import argsort, searchsorted, take
-from adjoint.functions.reductions import argmax
+from adjoint.functions.indexing import take
+from adjoint.functions.reduction import argmax
+from adjoint.functions.sorting import argsort, searchsorted
 from adjoint.operands import deferred_check, run
 from adjoint.random.basic import integers, permutation
 from adjoint.random.parameters import (

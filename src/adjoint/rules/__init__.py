@@ -3,21 +3,23 @@
 from adjoint import errors
 from adjoint.primitives import Primitive
 from adjoint.rules import (
-    arrays,
     attention,
     contraction,
+    convolution,
     elementwise,
     factors,
-    fourier,
+    fft,
     indexing,
     linalg,
     masks,
     normalization,
+    pooling,
     random,
     reduction,
+    scatter,
+    shape,
+    sorting,
     special,
-    structural,
-    windows,
 )
 from adjoint.rules.records import (
     Bilinear,
@@ -32,18 +34,20 @@ from adjoint.rules.records import (
 )
 
 RECORDS: dict[str, Record] = {
+    **convolution.RECORDS,
+    **sorting.RECORDS,
+    **scatter.RECORDS,
     **elementwise.RECORDS,
     **reduction.RECORDS,
-    **structural.RECORDS,
+    **shape.RECORDS,
     **indexing.RECORDS,
     **contraction.RECORDS,
     **linalg.RECORDS,
     **special.RECORDS,
     **random.RECORDS,
-    **arrays.RECORDS,
     **factors.RECORDS,
-    **fourier.RECORDS,
-    **windows.RECORDS,
+    **fft.RECORDS,
+    **pooling.RECORDS,
     **attention.RECORDS,
     **normalization.RECORDS,
     **masks.RECORDS,

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.primitives import INDEX
 from adjoint.rules.records import Bilinear, Composed, Custom, Elementwise, Linear, NotDifferentiable, Record
 from adjoint.rules.taylor import quotient
 
@@ -210,6 +211,25 @@ _none = NotDifferentiable()
 _flat = Elementwise(x=_zero)
 _flat_both = Elementwise(x=_zero, y=_zero)
 
+
+def _fmod_definition(B: Any, x: Any, y: Any) -> Any:
+    """The remainder of the sizes is exact."""
+    size = B.remainder(B.abs(x) if hasattr(x, "shape") else abs(x), B.abs(y) if hasattr(y, "shape") else abs(y))
+    return B.where(B.less(x, 0), B.negative(size), size) if hasattr(x, "shape") else B.negative(size) if x < 0 else size
+
+
+def _ldexp_definition(B: Any, x: Any, exponent: Any) -> Any:
+    """In two steps, since the power may be beyond what the product is."""
+    half = B.floor_divide(exponent, 2)
+    for part in (half, B.subtract(exponent, half)):
+        x = B.multiply(x, B.pow(2.0, B.astype(part, dtype=B.dtype_of(x))))
+    return x
+
+
+def _unscaled(B: Any, g: Any, x: Any) -> Any:
+    return B.ldexp(g, B.negative(B.astype(B.binary_exponent(x), dtype=INDEX)))
+
+
 RECORDS: dict[str, Record] = {
     # linear
     "negative": Linear(x=lambda B, g: B.negative(g)),
@@ -325,6 +345,12 @@ RECORDS: dict[str, Record] = {
         "bitwise_invert".split(),
         _none,
     ),
+    "fmod": Composed(
+        _fmod_definition, x=lambda B, g: g, y=lambda B, g, x, y: B.negative(B.multiply(g, B.trunc(B.divide(x, y))))
+    ),
+    "ldexp": Composed(_ldexp_definition, x=lambda B, g, exponent: B.ldexp(g, exponent)),
+    "mantissa": Composed(lambda B, x: _unscaled(B, x, x), x=_unscaled),
+    "binary_exponent": NotDifferentiable(),
 }
 
 

@@ -13,46 +13,21 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.primitives import ARRAY, INDEX, Primitive, adjacent, index_shape
-from adjoint.rules.batching import aligned, along_axes, count_of, rank_of, with_axis
-from adjoint.rules.records import Composed, Custom, Linear, NotDifferentiable, Record
-from adjoint.rules.sparsity import Call, Pattern, joined_along, matrix, moved, numbered, reduced_axes
+from adjoint.rules.batching import aligned, count_of, rank_of, with_axis
+from adjoint.rules.records import Linear, NotDifferentiable, Record
+from adjoint.rules.sparsity import Call, Pattern, matrix, moved, numbered
 
 
-def _zeros(B: Any, g: Any, shape: Any) -> Any:
+def zeros_of(B: Any, g: Any, shape: Any) -> Any:
     return B.full(shape=shape, value=0, dtype=B.dtype_of(g))
 
 
 def _index(B: Any, g: Any, x_shape: Any, arrays: Any, key: Any) -> Any:
-    return B.index_add(_zeros(B, g, x_shape), g, *arrays, key=key)
+    return B.index_add(zeros_of(B, g, x_shape), g, *arrays, key=key)
 
 
 def _index_into(B: Any, sink: Any, g: Any, x_shape: Any, arrays: Any, key: Any) -> Any:
     return B.index_add_into(sink, g, *arrays, key=key)
-
-
-def _read(B: Any, g: Any, arrays: Any, key: Any) -> Any:
-    """What was written at the places; where one was written twice, only the last write counts."""
-    return B.index(g, *arrays, key=key)
-
-
-def _erase(B: Any, g: Any, arrays: Any, key: Any) -> Any:
-    return B.index_set(g, _zeros(B, g, ()), *arrays, key=key)
-
-
-def _written(B: Any, g: Any, x_shape: Any, value_shape: Any, arrays: Any, key: Any) -> Any:
-    """The cotangent of an assigned value; a place written twice shows only its last writer."""
-    target = index_shape(x_shape, *[a.shape for a in arrays], key=key)
-    read = B.index(g, *arrays, key=key)
-    if arrays:
-        # number the writers, let them write their numbers, and see who is still there
-        count = 1
-        for n in target:
-            count *= n
-        number = B.reshape(B.arange(start=0, stop=count, step=1, dtype=INDEX), shape=target)
-        board = B.full(shape=x_shape, value=0, dtype=INDEX)
-        last = B.index(B.index_set(board, number, *arrays, key=key), *arrays, key=key)
-        read = B.where(B.equal(last, number), read, 0.0)
-    return read
 
 
 def _grid(B: Any, shape: Any, indices: Any, axis: int) -> list[Any]:
@@ -69,14 +44,8 @@ def _grid(B: Any, shape: Any, indices: Any, axis: int) -> list[Any]:
 
 def _take_along_axis(B: Any, g: Any, x_shape: Any, indices: Any, axis: int) -> Any:
     spread = tuple(n if i == axis else max(n, m) for i, (n, m) in enumerate(zip(x_shape, g.shape, strict=True)))
-    zeros = _zeros(B, g, spread)
+    zeros = zeros_of(B, g, spread)
     return B.index_add(zeros, g, *_grid(B, spread, indices, axis), key=(ARRAY,) * len(spread))
-
-
-def _sort_definition(B: Any, x: Any, *, axis: int, descending: bool) -> Any:
-    """Of all the largest: their places come with them."""
-    values, _ = B.topk(x, k=x.shape[axis], axis=axis, largest=descending)
-    return values
 
 
 def picked(B: Any, g: Any, wanted: Any, x_shape: Any, outs: Any, axis: int) -> tuple[Any, ...]:
@@ -187,17 +156,6 @@ def _reordered(B: Any, x: Any, order: tuple[int, ...]) -> Any:
     return x if order == tuple(range(len(order))) else B.permute_dims(x, axes=order)
 
 
-def _searchsorted_batched(
-    B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]
-) -> Any:
-    """What all examples search for in one line is one search."""
-    x, wanted = values
-    if flags == [False, True] and len(x.shape) == 1:
-        flat = B.reshape(wanted, shape=(math.prod(wanted.shape),))
-        return B.reshape(B.searchsorted(x, flat, **parameters), shape=tuple(wanted.shape))
-    return along_axes(B, primitive, values, flags, parameters)
-
-
 def _nonzero_batched(
     B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]
 ) -> Any:
@@ -227,12 +185,6 @@ def added_to(call: Call) -> Pattern:
 
 RECORDS: dict[str, Record] = {
     "index": Linear(x=_index, accumulate=_index_into, batching=_index_batched, sparsity=moved),
-    "index_set": Linear(x=_erase, value=_written, batching=assign_batched, sparsity=moved),
-    "index_add": Linear(x=lambda B, g: g, value=_read, batching=assign_batched, sparsity=added_to),
     "take_along_axis": Linear(x=_take_along_axis, sparsity=moved),
-    "sort": Composed(_sort_definition, sparsity=joined_along(reduced_axes)),
-    "topk": Custom(pullback=picked, pushforward=picked_forward, sparsity=joined_along(reduced_axes)),
-    "argsort": NotDifferentiable(),
     "nonzero": NotDifferentiable(batching=_nonzero_batched),
-    "searchsorted": NotDifferentiable(batching=_searchsorted_batched),
 }

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.primitives import Primitive
+from adjoint.primitives import INDEX, Primitive
 from adjoint.rules.batching import along_axes
 from adjoint.rules.elementwise import over_size
+from adjoint.rules.indexing import picked, picked_forward
 from adjoint.rules.records import Composed, Custom, Linear, NotDifferentiable, Record
 from adjoint.rules.sparsity import Call, Pattern, along, matrix, numbered, union
 
@@ -190,23 +191,6 @@ def _norm_forward(B: Any, tangents: Any, x: Any, out: Any, axis: Any, keepdims: 
     return over_size(B, B.sum(along, axis=axis, keepdims=keepdims), out)
 
 
-def _mean(B: Any, x: Any, axis: Any) -> Any:
-    return B.divide(B.sum(x, axis=axis, keepdims=True), math.prod(x.shape[i] for i in axis))
-
-
-def _standardize_definition(B: Any, x: Any, *, axis: Any, epsilon: float) -> Any:
-    centred = B.subtract(x, _mean(B, x, axis))
-    return B.divide(centred, B.sqrt(B.add(_mean(B, B.square(centred), axis), epsilon)))
-
-
-def _standardize(B: Any, g: Any, x: Any, out: Any, axis: Any, epsilon: float) -> Any:
-    """Ioffe and Szegedy, Batch Normalization (2015), section 3, with mean and variance folded in."""
-    centred = B.subtract(x, _mean(B, x, axis))
-    deviation = B.sqrt(B.add(_mean(B, B.square(centred), axis), epsilon))
-    slope = B.multiply(out, _mean(B, B.multiply(g, out), axis))
-    return B.divide(B.subtract(B.subtract(g, _mean(B, g, axis)), slope), deviation)
-
-
 def _cross_entropy_definition(B: Any, x: Any, labels: Any) -> Any:
     last = len(x.shape) - 1
     column = B.expand_dims(labels, axis=(last,))
@@ -259,6 +243,47 @@ def _cross_entropy_pullback_sparsity(call: Call) -> Pattern:
 
 _none, _argument = NotDifferentiable(), NotDifferentiable(batching=_argument_batched)
 
+
+def _shifted(B: Any, join: Any, x: Any, step: int, axis: int) -> Any:
+    """Each element joined with the one `step` places before."""
+    before, n = (slice(None),) * axis, x.shape[axis]
+    joined = join(B.index(x, key=(*before, slice(step, n, 1))), B.index(x, key=(*before, slice(0, n - step, 1))))
+    return B.concat(B.index(x, key=(*before, slice(0, step, 1))), joined, axis=axis)
+
+
+def _running(B: Any, join: Any, x: Any, axis: int) -> Any:
+    """Spans that double in each step: W. Hillis and G. Steele, Data parallel algorithms (1986)."""
+    step = 1
+    while step < x.shape[axis]:
+        x = _shifted(B, join, x, step, axis)
+        step *= 2
+    return x
+
+
+def _running_extreme(name: str) -> Any:
+    def definition(B: Any, x: Any, *, axis: int) -> tuple[Any, Any]:
+        values, n = _running(B, getattr(B, name), x, axis), x.shape[axis]
+        number = B.arange(start=0, stop=n, step=1, dtype=INDEX)
+        number = B.reshape(number, shape=tuple(n if i == axis else 1 for i in range(len(x.shape))))
+        return values, _running(B, B.maximum, B.where(hits(B, x, values), number, 0), axis)
+
+    return definition
+
+
+def hits(B: Any, x: Any, out: Any) -> Any:
+    """Where an extreme may have come from; nans are extreme."""
+    return B.logical_or(B.equal(x, out), B.isnan(x))
+
+
+def _nan_extreme(name: str, beyond: float) -> Any:
+    def definition(B: Any, x: Any, *, axis: Any, keepdims: bool) -> Any:
+        missing = B.isnan(x)
+        out = getattr(B, name)(B.where(missing, beyond, x), axis=axis, keepdims=keepdims)
+        return B.where(B.all(missing, axis=axis, keepdims=keepdims), math.nan, out)
+
+    return definition
+
+
 RECORDS: dict[str, Record] = {
     "sum": Linear(x=_sum),
     "cumulative_sum": Linear(x=_reverse_cumsum, sparsity=up_to_it),
@@ -280,17 +305,14 @@ RECORDS: dict[str, Record] = {
     ),
     "log_softmax_pullback": Composed(_log_softmax_pullback),
     "vector_norm": Composed(_norm_definition, x=_norm, pushforward=_norm_forward),
-    "standardize": Composed(
-        _standardize_definition,
-        x=_standardize,
-        pushforward=lambda B, tangents, x, out, axis, epsilon: _standardize(  # symmetric
-            B, tangents[0], x, out, axis, epsilon
-        ),
-    ),
     "softmax_cross_entropy": Composed(
         _cross_entropy_definition, x=lambda B, g, x, labels: B.softmax_cross_entropy_pullback(g, x, labels)
     ),
     "softmax_cross_entropy_pullback": Composed(_cross_entropy_pullback, sparsity=_cross_entropy_pullback_sparsity),
     **dict.fromkeys("any all".split(), _none),
     **dict.fromkeys("argmax argmin".split(), _argument),
+    "cummax": Composed(_running_extreme("maximum"), pullback=picked, pushforward=picked_forward, sparsity=up_to_it),
+    "cummin": Composed(_running_extreme("minimum"), pullback=picked, pushforward=picked_forward, sparsity=up_to_it),
+    "nanmax": Composed(_nan_extreme("max", -math.inf)),
+    "nanmin": Composed(_nan_extreme("min", math.inf)),
 }

@@ -14,7 +14,7 @@ from adjoint.scipy.limits import check_inside, vector_limits
 from adjoint.scipy.searches import check_solver, refuse_derivatives
 from adjoint.scipy.spaces import Space, Vector, flat_of, float64, optimizers, values_of
 from adjoint.tensor import Tensor
-from adjoint.transforms.calls import Function
+from adjoint.transforms.arguments import Function
 from adjoint.transforms.jacobians import jacobian
 
 

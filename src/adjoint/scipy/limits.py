@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
-from adjoint.functions.products import vecdot
+from adjoint.functions.contraction import vecdot
 from adjoint.operands import cast
 from adjoint.scipy.spaces import (
     Curvature,

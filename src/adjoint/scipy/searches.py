@@ -24,7 +24,7 @@ from adjoint.scipy.spaces import (
     optimizers,
     values_of,
 )
-from adjoint.transforms.calls import Function
+from adjoint.transforms.arguments import Function
 from adjoint.transforms.forward import linearize
 from adjoint.transforms.jacobians import hessian, jacobian
 from adjoint.transforms.reverse import _value_and_grad, vjp

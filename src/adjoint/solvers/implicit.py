@@ -17,16 +17,17 @@ import numpy as np
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.functions.arguments import as_integer, as_positive
-from adjoint.functions.elementwise import abs, isfinite, where
-from adjoint.functions.manipulation import stack
-from adjoint.functions.products import vecdot
-from adjoint.functions.reductions import all, max, sum
+from adjoint.functions.contraction import vecdot
+from adjoint.functions.elementwise import abs, where
+from adjoint.functions.logic import isfinite
+from adjoint.functions.reduction import all, max, sum
+from adjoint.functions.shape import stack
 from adjoint.linalg import solve, vector_norm
 from adjoint.operands import common_backend, concrete_values
 from adjoint.solvers.krylov import cg, everywhere, gmres
-from adjoint.solvers.states import Parameters, State, applied, filled, floats_of, of_dependence, settled
+from adjoint.solvers.vectors import Parameters, State, applied, filled, floats_of, of_dependence, settled
 from adjoint.tensor import Tensor, wrap
-from adjoint.transforms.calls import Function, array_of, to_numpy
+from adjoint.transforms.arguments import Function, array_of, to_numpy
 from adjoint.transforms.forward import jvp, linearize
 from adjoint.transforms.jacobians import jacobian
 from adjoint.transforms.levels import CustomRules, Tensors

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.functions.contraction import vecdot
 from adjoint.functions.elementwise import where
-from adjoint.functions.manipulation import stack
-from adjoint.functions.products import vecdot
+from adjoint.functions.shape import stack
 from adjoint.linalg import vector_norm
 from adjoint.operands import concrete_values
 from adjoint.tensor import Tensor

@@ -16,12 +16,12 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.functions.arguments import as_choice, as_positive
-from adjoint.functions.manipulation import concat, stack
-from adjoint.functions.products import vecdot
+from adjoint.functions.contraction import vecdot
+from adjoint.functions.shape import concat, stack
 from adjoint.operands import cast, common_backend, concrete_values, lift_to, run
-from adjoint.solvers.states import Parameters, State, applied, filled, floats_of, of_dependence, settled
+from adjoint.solvers.vectors import Parameters, State, applied, filled, floats_of, of_dependence, settled
 from adjoint.tensor import Tensor, wrap
-from adjoint.transforms.calls import Function, array_of
+from adjoint.transforms.arguments import Function, array_of
 from adjoint.transforms.forward import jvp
 from adjoint.transforms.levels import CustomRules, Tensors
 from adjoint.transforms.libraries import of_any_library

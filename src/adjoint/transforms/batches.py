@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,9 +14,10 @@ from adjoint import tree as trees
 from adjoint.backend import Array
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.devices import current_level, transform_level
-from adjoint.functions.arguments import as_choice, as_integer
+from adjoint.functions.arguments import as_axis, as_choice, as_integer, as_tensor
+from adjoint.functions.shape import moveaxis, reshape
 from adjoint.tensor import Tensor, wrap
-from adjoint.transforms.calls import (
+from adjoint.transforms.arguments import (
     Function,
     array_of,
     base_of,
@@ -191,3 +193,25 @@ def _placed(base: Any, out: Batch, axis: int | None, size: int, what: Callable[[
     if not out.batched:
         value = base.broadcast_to(base.expand_dims(value, axis=(0,)), shape=(size, *out.shape))
     return _moved(base, value, 0, axis)
+
+
+def apply_along_axis(f: Callable[..., Any], axis: int, x: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """f of each line along an axis, all together by `vmap`; the axes of its result stand where that axis was.
+
+    `f(line, *args, **kwargs)` gets a vector and returns a tensor. Raises ArgumentTypeError for other results, AxisError
+    for an axis that is not there, and the errors of `vmap`.
+
+    >>> import adjoint as ad
+    >>> ad.apply_along_axis(ad.median, 1, ad.tensor([[3.0, 1.0, 2.0], [6.0, 4.0, 5.0]])).tolist()
+    [2.0, 5.0]
+    """
+    x = as_tensor(x, "apply_along_axis")
+    place = as_axis(axis, x.ndim, "apply_along_axis")
+    lines = moveaxis(x, place, -1)
+    outer = lines.shape[:-1]
+    out = vmap(lambda line: f(line, *args, **kwargs))(reshape(lines, (math.prod(outer), x.shape[place])))
+    if not isinstance(out, Tensor):
+        raise errors.ArgumentTypeError(f"apply_along_axis: f returns a tensor, received {type(out).__name__}")
+    inner = out.ndim - 1
+    out = reshape(out, (*outer, *out.shape[1:]))
+    return moveaxis(out, tuple(range(len(outer), len(outer) + inner)), tuple(range(place, place + inner)))

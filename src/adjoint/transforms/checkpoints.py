@@ -19,7 +19,7 @@ from adjoint.functions.arguments import is_integer
 from adjoint.graph.remat import MATMULS, NOTHING, Budget, Policy
 from adjoint.operands import common_backend, lift_to
 from adjoint.tensor import Tensor, refuse_ended, wrap
-from adjoint.transforms.calls import Function, named
+from adjoint.transforms.arguments import Function, named
 
 
 def checkpoint(f: Function, policy: str | int | Sequence[str] = "nothing") -> Function:

@@ -11,7 +11,7 @@ from typing import Any
 from adjoint import errors
 from adjoint.functions.arguments import check_callable
 from adjoint.tensor import Tensor
-from adjoint.transforms.calls import Function
+from adjoint.transforms.arguments import Function
 
 
 def closure_convert(f: Function, *args: Any) -> tuple[Function, list[Tensor[Any]]]:

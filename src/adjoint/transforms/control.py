@@ -23,18 +23,18 @@ from adjoint.devices import creating_on, current_level
 from adjoint.functions.creation import zeros
 from adjoint.functions.elementwise import clip
 from adjoint.functions.indexing import along
-from adjoint.functions.manipulation import concat, stack
+from adjoint.functions.shape import concat, stack
 from adjoint.operands import concrete_values
 from adjoint.tensor import Scalar, Tensor, raw_array, same, wrap
+from adjoint.transforms.arguments import Function, array_of, base_of, is_array, to_numpy
 from adjoint.transforms.batches import vmap
-from adjoint.transforms.calls import Function, array_of, base_of, is_array, to_numpy
+from adjoint.transforms.carries import Carry, Kind, assignable, each_its_own, examples_of
 from adjoint.transforms.checkpoints import checkpoint
 from adjoint.transforms.closures import closed_over, closure_convert
 from adjoint.transforms.levels import Tensors
 from adjoint.transforms.libraries import of_any_library
 from adjoint.transforms.recomputed import Hidden, recomputed
 from adjoint.transforms.staged import branched, chooses, compiled_loop, is_staged
-from adjoint.transforms.steps import Carry, Kind, assignable, each_its_own, examples_of
 
 _inside: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_control", default=False)
 

@@ -16,7 +16,7 @@ from adjoint.devices import current_level, default_device, observed_leaf
 from adjoint.functions.arguments import check_callable
 from adjoint.operands import cast, common_backend, concrete_values, lift_to
 from adjoint.tensor import Tensor, refuse_ended, same, wrap
-from adjoint.transforms.calls import Function, array_of, to_numpy, zeros_like
+from adjoint.transforms.arguments import Function, array_of, to_numpy, zeros_like
 from adjoint.transforms.levels import CustomRules, Tensors, apply
 from adjoint.transforms.libraries import of_any_library
 from adjoint.transforms.reverse import conjugate, paired, stop_gradient, vjp

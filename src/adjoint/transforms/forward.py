@@ -12,7 +12,7 @@ from adjoint.devices import transform_level
 from adjoint.functions.arguments import check_callable
 from adjoint.graph.nodes import key_of, new_leaf
 from adjoint.random_keys import RandomKey, replayed
-from adjoint.transforms.calls import (
+from adjoint.transforms.arguments import (
     Arguments,
     Function,
     below,

@@ -15,7 +15,7 @@ from adjoint.devices import transform_level
 from adjoint.functions.arguments import as_choice
 from adjoint.graph.nodes import Var, key_of, new_leaf
 from adjoint.random_keys import RandomKey, replayed
-from adjoint.transforms.calls import (
+from adjoint.transforms.arguments import (
     Argnums,
     Arguments,
     Function,

@@ -16,7 +16,7 @@ from adjoint.devices import running_on
 from adjoint.operands import common_backend, lift_to
 from adjoint.random_keys import RandomKey, replayed
 from adjoint.tensor import Tensor, wrap
-from adjoint.transforms.calls import zeros_like
+from adjoint.transforms.arguments import zeros_like
 
 Tensors = list[Tensor[Any]]
 Pullback = Callable[[Any, Sequence[Array | None], Sequence[Array], Sequence[Array]], list[Array | None]]

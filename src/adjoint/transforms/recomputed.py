@@ -16,7 +16,7 @@ from adjoint.devices import current_level, default_device
 from adjoint.operands import common_backend, lift_to
 from adjoint.random_keys import RandomKey, replayed
 from adjoint.tensor import Tensor, wrap
-from adjoint.transforms.calls import zeros_like
+from adjoint.transforms.arguments import zeros_like
 from adjoint.transforms.forward import jvp
 from adjoint.transforms.levels import CustomRules, Tensors, apply
 from adjoint.transforms.reverse import vjp

@@ -15,7 +15,7 @@ from adjoint.graph.nodes import Var, key_of, new_leaf
 from adjoint.operands import concrete_values
 from adjoint.random_keys import RandomKey, replayed
 from adjoint.tensor import Tensor, wrap
-from adjoint.transforms.calls import (
+from adjoint.transforms.arguments import (
     Argnums,
     Arguments,
     Function,

@@ -21,7 +21,7 @@ from adjoint.devices import transform_level
 from adjoint.graph.nodes import key_of, new_leaf
 from adjoint.random_keys import RandomKey, replayed
 from adjoint.rules.sparsity import scipy_sparse
-from adjoint.transforms.calls import Arguments, Function, named, on_level, results_of, reverse_level
+from adjoint.transforms.arguments import Arguments, Function, named, on_level, results_of, reverse_level
 from adjoint.transforms.reverse import gradient
 
 Matrix = Any  # a scipy.sparse.csr_array

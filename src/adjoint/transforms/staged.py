@@ -18,15 +18,15 @@ from adjoint.decorators.batched import Batch, Batched
 from adjoint.devices import transform_level
 from adjoint.functions.creation import full
 from adjoint.functions.elementwise import where
-from adjoint.functions.manipulation import broadcast_to
+from adjoint.functions.shape import broadcast_to
 from adjoint.operands import common_backend, is_weak, lift_to
 from adjoint.tensor import Tensor, raw_array, wrap
-from adjoint.transforms.calls import Function
+from adjoint.transforms.arguments import Function
+from adjoint.transforms.carries import Carry, Kind, examples_of
 from adjoint.transforms.closures import closed_over, opened, substituted
 from adjoint.transforms.forward import jvp
 from adjoint.transforms.levels import CustomRules, Tensors
 from adjoint.transforms.recomputed import Flat, Hidden, Recomputed, active_ones, all_on, met
-from adjoint.transforms.steps import Carry, Kind, examples_of
 
 
 def is_staged(x: Tensor[Any]) -> bool:

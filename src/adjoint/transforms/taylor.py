@@ -11,7 +11,7 @@ from adjoint import tree as trees
 from adjoint.backend import Array
 from adjoint.decorators.taylor import Series, Taylor
 from adjoint.devices import transform_level
-from adjoint.transforms.calls import (
+from adjoint.transforms.arguments import (
     Arguments,
     Function,
     below,

@@ -14,22 +14,23 @@ import numpy as np
 from adjoint.backend import Array, Implementation, LeafBackend
 from adjoint.backends import composed
 from adjoint.backends.numpy import (
-    arrays,
     attention,
     contraction,
+    convolution,
     creation,
     elementwise,
-    fourier,
+    fft,
     indexing,
     linalg,
     masks,
     normalization,
+    pooling,
     random,
     reduction,
+    scatter,
+    shape,
     sorting,
     special,
-    structural,
-    windows,
 )
 from adjoint.primitives import DType, Primitive
 
@@ -39,19 +40,20 @@ from adjoint.primitives import DType, Primitive
 np.empty(31 << 20, np.uint8)
 
 _TOPICS = (
+    convolution,
+    scatter,
     elementwise,
     reduction,
-    structural,
+    shape,
     indexing,
     sorting,
     contraction,
     linalg,
     creation,
     random,
-    arrays,
     special,
-    fourier,
-    windows,
+    fft,
+    pooling,
     attention,
     normalization,
     masks,
@@ -59,7 +61,7 @@ _TOPICS = (
 IMPLEMENTATIONS: dict[str, Implementation] = {
     name: run for topic in _TOPICS for name, run in topic.IMPLEMENTATIONS.items()
 }
-_INTO = {**elementwise.INTO, **indexing.INTO}
+_INTO = {**elementwise.INTO, **scatter.INTO}
 
 
 class NumPy(LeafBackend):

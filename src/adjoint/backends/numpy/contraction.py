@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from adjoint.backend import Array, Implementation
-from adjoint.backends import convolution
 
 
 def _matmul(x: Array, y: Array) -> Array:
@@ -22,7 +21,4 @@ def _matmul(x: Array, y: Array) -> Array:
 
 IMPLEMENTATIONS: dict[str, Implementation] = {
     "matmul": _matmul,
-    "conv": lambda x, weight, **how: convolution.conv(np, x, weight, **how),
-    "conv_input": lambda g, weight, **how: convolution.conv_input(np, g, weight, **how),
-    "conv_weight": lambda x, g, **how: convolution.conv_weight(np, x, g, **how),
 }

@@ -325,6 +325,10 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     "where": _where,
     "clip": np.clip,
     "astype": _astype,
+    "fmod": np.fmod,
+    "ldexp": np.ldexp,
+    "mantissa": lambda x: np.frexp(x)[0],
+    "binary_exponent": lambda x: np.frexp(x)[1],
 }
 
 INTO: dict[str, Implementation] = {"add": _add_into}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from adjoint.primitives import ARRAY, Key, slices
 _SMALL = 1024  # elements: below, the detour costs more than it saves
 
 
-def _filled(key: Key, arrays: tuple[Array, ...]) -> Any:
+def filled(key: Key, arrays: tuple[Array, ...]) -> Any:
     """The index key with its arrays in their places."""
     rest = iter(arrays)
     return tuple([next(rest) if entry is ARRAY else entry for entry in slices(key)])
@@ -24,7 +24,7 @@ def _index(x: Array, *arrays: Array, key: Key) -> Array:
         return x[slices(key)]
     if len(arrays) == 1 and key[-1] is ARRAY and all(_whole(e, n) for e, n in zip(key[:-1], x.shape, strict=False)):
         return x.take(arrays[0], len(key) - 1)  # which is faster than the general way
-    return x[_filled(key, arrays)]
+    return x[filled(key, arrays)]
 
 
 def _whole(entry: Any, size: int) -> bool:
@@ -33,37 +33,12 @@ def _whole(entry: Any, size: int) -> bool:
     return entry.start in (None, 0) and entry.stop in (None, size) and entry.step in (None, 1)
 
 
-def _index_set(x: Array, value: Array, *arrays: Array, key: Key) -> Array:
-    return _index_set_into(np.array(x), value, *arrays, key=key)
-
-
-def _index_set_into(x: Array, value: Array, *arrays: Array, key: Key) -> Array:
-    x[_filled(key, arrays) if arrays else slices(key)] = value
-    return x
-
-
 def joining(join: np.ufunc) -> Implementation:
     """Elements at a key joined with a value, in a copy."""
-    return lambda x, value, *arrays, key: _combined(join, np.array(x), value, arrays, key)
+    return lambda x, value, *arrays, key: combined(join, np.array(x), value, arrays, key)
 
 
-def _index_add(x: Array, value: Array, *arrays: Array, key: Key) -> Array:
-    return _index_add_into(np.array(x), value, *arrays, key=key)
-
-
-def _index_add_into(x: Array, value: Array, *arrays: Array, key: Key) -> Array:
-    if arrays:
-        return _combined(np.add, x, value, arrays, key)
-    key = slices(key)
-    view = x[key]
-    if view.__class__ is np.ndarray:
-        np.add(view, value, out=view)
-    else:  # a single element
-        x[key] = view + value
-    return x
-
-
-def _combined(join: np.ufunc, x: Array, value: Array, arrays: tuple[Array, ...], key: Key) -> Array:
+def combined(join: np.ufunc, x: Array, value: Array, arrays: tuple[Array, ...], key: Key) -> Array:
     """The elements at a key joined with a value, once for each time that a place is named; writes into `x`.
 
     NumPy does it fast for one axis and one array of places only, so the leading axes that all arrays point into are
@@ -71,7 +46,7 @@ def _combined(join: np.ufunc, x: Array, value: Array, arrays: tuple[Array, ...],
     """
     flat = _flat(x, value, arrays) if arrays and len(arrays) == len(key) and x.ndim > 1 else None
     if flat is None:
-        join.at(x, arrays[0] if x.ndim == len(arrays) == len(key) == 1 else _filled(key, arrays), value)
+        join.at(x, arrays[0] if x.ndim == len(arrays) == len(key) == 1 else filled(key, arrays), value)
     else:
         join.at(x.reshape(-1), *flat)
     return x
@@ -98,37 +73,14 @@ def _take_along_axis(x: Array, indices: Array, *, axis: int) -> Array:
     return np.take_along_axis(x, indices, axis=axis)
 
 
-def _rank(x: Array) -> Array:
-    """The place that each element has once its line is sorted; equal elements keep their order."""
-    return np.argsort(np.argsort(x, axis=-1, stable=True), axis=-1, stable=True)
-
-
-def _searchsorted_lines(x: Array, values: Array, *, side: str) -> Array:
-    """Where each line of `values` goes in the line of `x` beside it: its rank among both, less that among its own."""
-    if side == "left":  # values first: they come before what equals them
-        ranks = _rank(np.concatenate([values, x], axis=-1))[..., : values.shape[-1]]
-    else:
-        ranks = _rank(np.concatenate([x, values], axis=-1))[..., x.shape[-1] :]
-    return (ranks - _rank(values)).astype(np.int64, copy=False)
-
-
-def _searchsorted(x: Array, values: Array, *, side: Literal["left", "right"]) -> Array:
-    if x.ndim == 1:
-        return np.asarray(np.searchsorted(x, values, side=side)).astype(np.int64, copy=False)
-    return _searchsorted_lines(x, values, side=side)
-
-
 def _nonzero(x: Array) -> Array:
     return np.stack(np.nonzero(x)).astype(np.int64, copy=False)
 
 
 IMPLEMENTATIONS: dict[str, Implementation] = {
     "index": _index,
-    "index_set": _index_set,
-    "index_add": _index_add,
     "take_along_axis": _take_along_axis,
     "nonzero": _nonzero,
-    "searchsorted": _searchsorted,
 }
 
-INTO: dict[str, Implementation] = {"index_set": _index_set_into, "index_add": _index_add_into}
+INTO: dict[str, Implementation] = {}

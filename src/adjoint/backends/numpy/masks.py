@@ -10,7 +10,7 @@ import numpy as np
 from adjoint import errors
 from adjoint.backends.numpy.elementwise import IMPLEMENTATIONS as _ELEMENTWISE
 from adjoint.backends.numpy.reduction import IMPLEMENTATIONS as _REDUCTION
-from adjoint.backends.numpy.structural import IMPLEMENTATIONS as _SHAPE
+from adjoint.backends.numpy.shape import IMPLEMENTATIONS as _SHAPE
 from adjoint.primitives import DType
 from adjoint.rules.masks import RECORDS
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from adjoint.backend import Array, Implementation
-from adjoint.backends.numpy.structural import like
+from adjoint.backends.numpy.shape import like
 
 _BLOCK = 1 << 17  # elements
 
@@ -105,4 +105,15 @@ def _add_sums(total: Array, x: Array, factors: Array) -> None:
         total += np.add.reduce(x * factors, axis=axes, keepdims=True)
 
 
-IMPLEMENTATIONS: dict[str, Implementation] = {"normalize": _normalize, "normalize_pullback": _normalize_pullback}
+def _standardize(x: Array, *, axis: tuple[int, ...], epsilon: float) -> Array:
+    count = math.prod(x.shape[i] for i in axis)
+    t = x - np.add.reduce(x, axis=axis, keepdims=True) / count
+    variance = np.add.reduce(np.square(t), axis=axis, keepdims=True) / count
+    return np.divide(t, np.sqrt(variance + epsilon), out=t)
+
+
+IMPLEMENTATIONS: dict[str, Implementation] = {
+    "normalize": _normalize,
+    "normalize_pullback": _normalize_pullback,
+    "standardize": _standardize,
+}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from adjoint import errors
@@ -69,13 +67,6 @@ def _vector_norm(x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
     return np.sqrt(np.add.reduce(squares, axis=axis, keepdims=keepdims))  # type: ignore[call-overload]
 
 
-def _standardize(x: Array, *, axis: tuple[int, ...], epsilon: float) -> Array:
-    count = math.prod(x.shape[i] for i in axis)
-    t = x - np.add.reduce(x, axis=axis, keepdims=True) / count
-    variance = np.add.reduce(np.square(t), axis=axis, keepdims=True) / count
-    return np.divide(t, np.sqrt(variance + epsilon), out=t)
-
-
 def _at_labels(x: Array, labels: Array) -> tuple[Array, tuple[Array, Array]]:
     """The logits as rows, and the key of each row's label."""
     rows = x if x.ndim == 2 else x.reshape(labels.size, x.shape[-1])
@@ -110,6 +101,24 @@ def _softmax_cross_entropy_pullback(g: Array, x: Array, labels: Array) -> Array:
     return np.multiply(t, g[..., None], out=t)
 
 
+def _running(extreme: np.ufunc) -> Implementation:
+    """The extreme up to each place, and the last place it may have come from."""
+
+    def run(x: Array, *, axis: int) -> tuple[Array, Array]:
+        out = extreme.accumulate(x, axis=axis)
+        hits = np.equal(x, out)
+        if x.dtype.kind == "f":
+            hits |= np.isnan(x)
+        lines = np.moveaxis(hits, axis, -1)
+        places = np.flatnonzero(lines)  # the first element of each line is one, so that no run goes on into the next
+        counts = np.diff(places, append=lines.size)
+        if lines.ndim > 1 and lines.size:
+            places %= lines.shape[-1]
+        return out, np.moveaxis(np.repeat(places, counts).reshape(lines.shape), -1, axis)
+
+    return run
+
+
 IMPLEMENTATIONS: dict[str, Implementation] = {
     "sum": _sum,
     "prod": _prod,
@@ -127,7 +136,10 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     "log_softmax": _log_softmax,
     "log_softmax_pullback": _log_softmax_pullback,
     "vector_norm": _vector_norm,
-    "standardize": _standardize,
     "softmax_cross_entropy": _softmax_cross_entropy,
     "softmax_cross_entropy_pullback": _softmax_cross_entropy_pullback,
+    "cummax": _running(np.maximum),
+    "cummin": _running(np.minimum),
+    "nanmax": lambda x, *, axis, keepdims: np.fmax.reduce(x, axis=axis, keepdims=keepdims),
+    "nanmin": lambda x, *, axis, keepdims: np.fmin.reduce(x, axis=axis, keepdims=keepdims),
 }

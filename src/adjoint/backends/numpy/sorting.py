@@ -6,6 +6,8 @@ order is found by sorting numbers, too.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from adjoint.backend import Array, Implementation
@@ -98,4 +100,29 @@ def _topk(x: Array, *, k: int, axis: int, largest: bool) -> tuple[Array, Array]:
     return np.take_along_axis(values, order, axis=axis), np.take_along_axis(places, order, axis=axis)
 
 
-IMPLEMENTATIONS: dict[str, Implementation] = {"sort": _sort, "argsort": _argsort, "topk": _topk}
+def _rank(x: Array) -> Array:
+    """The place that each element has once its line is sorted; equal elements keep their order."""
+    return np.argsort(np.argsort(x, axis=-1, stable=True), axis=-1, stable=True)
+
+
+def _searchsorted_lines(x: Array, values: Array, *, side: str) -> Array:
+    """Where each line of `values` goes in the line of `x` beside it: its rank among both, less that among its own."""
+    if side == "left":  # values first: they come before what equals them
+        ranks = _rank(np.concatenate([values, x], axis=-1))[..., : values.shape[-1]]
+    else:
+        ranks = _rank(np.concatenate([x, values], axis=-1))[..., x.shape[-1] :]
+    return (ranks - _rank(values)).astype(np.int64, copy=False)
+
+
+def _searchsorted(x: Array, values: Array, *, side: Literal["left", "right"]) -> Array:
+    if x.ndim == 1:
+        return np.asarray(np.searchsorted(x, values, side=side)).astype(np.int64, copy=False)
+    return _searchsorted_lines(x, values, side=side)
+
+
+IMPLEMENTATIONS: dict[str, Implementation] = {
+    "sort": _sort,
+    "argsort": _argsort,
+    "topk": _topk,
+    "searchsorted": _searchsorted,
+}

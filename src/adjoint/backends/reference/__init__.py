@@ -17,12 +17,38 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Implementation, LeafBackend
 from adjoint.backends import composed
-from adjoint.backends.reference import contraction, creation, elementwise, fourier, linalg, reduction, structural
+from adjoint.backends.reference import (
+    contraction,
+    convolution,
+    creation,
+    elementwise,
+    fft,
+    indexing,
+    linalg,
+    normalization,
+    reduction,
+    scatter,
+    shape,
+    sorting,
+)
 from adjoint.backends.reference.places import Values, broadcast
 from adjoint.backends.reference.scalars import Number, Scalars, rounded
 from adjoint.primitives import DType, Primitive, Shape, Spec, result_spec
 
-_TOPICS = (elementwise, reduction, structural, contraction, linalg, fourier, creation)
+_TOPICS = (
+    normalization,
+    convolution,
+    indexing,
+    sorting,
+    scatter,
+    elementwise,
+    reduction,
+    shape,
+    contraction,
+    linalg,
+    fft,
+    creation,
+)
 _IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
     name: run for topic in _TOPICS for name, run in topic.IMPLEMENTATIONS.items()
 }

@@ -89,13 +89,6 @@ def _vector_norm(B: Reference, line: Line) -> Number:
     return B.scalars.functions["sqrt"](sum([v.real**2 + v.imag**2 for v in line], B.scalars.real_type(0)))
 
 
-def _standardize(B: Reference, line: Line, *, epsilon: float) -> Line:
-    mean = sum(line) / len(line) if line else 0
-    variance = sum([(v - mean) ** 2 for v in line]) / len(line) if line else 0
-    deviation = B.scalars.functions["sqrt"](variance + B.scalars.real_type(epsilon))
-    return [B.scalars.divide(v - mean, deviation) for v in line]
-
-
 def _softmax_cross_entropy(B: Reference, x: Values, labels: Values) -> Line:
     lines = groups(x.shape, (len(x.shape) - 1,))
     out = []
@@ -123,6 +116,5 @@ IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
     "softmax_pullback": linewise(_softmax_pullback),
     "log_softmax": linewise(_log_softmax),
     "log_softmax_pullback": linewise(_log_softmax_pullback),
-    "standardize": linewise(_standardize),
     "softmax_cross_entropy": _softmax_cross_entropy,
 }

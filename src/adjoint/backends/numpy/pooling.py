@@ -9,9 +9,9 @@ import numpy as np
 
 from adjoint.backend import Array, Implementation
 from adjoint.backends.numpy.elementwise import kept
-from adjoint.backends.numpy.structural import laid, like
+from adjoint.backends.numpy.shape import laid, like
 from adjoint.primitives import Shape, conv_size
-from adjoint.rules.windows import places
+from adjoint.rules.pooling import places
 
 Padding = tuple[tuple[int, int], ...]
 

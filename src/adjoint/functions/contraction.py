@@ -14,8 +14,8 @@ from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.functions.arguments import as_axis, as_tensors, integers
 from adjoint.functions.creation import arange
-from adjoint.functions.manipulation import broadcast_to, expand_dims, permute_dims, reshape, squeeze
-from adjoint.functions.reductions import sum as total
+from adjoint.functions.reduction import sum as total
+from adjoint.functions.shape import broadcast_to, expand_dims, permute_dims, reshape, squeeze
 from adjoint.operands import change, is_weak, operand, refuse_leaf, refuse_operand, run
 from adjoint.primitives import Shape, broadcast_shapes
 from adjoint.tensor import Tensor, same

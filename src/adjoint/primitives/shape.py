@@ -61,3 +61,15 @@ declare("concat", STRUCTURAL, "*xs", "axis", shape=_concat_shape, dtype=same_dty
 declare("flip", STRUCTURAL, "x", "axis", shape=same_shape, dtype=same_dtype)
 declare("pad", STRUCTURAL, "x", "widths value", shape=_pad_shape, dtype=same_dtype)
 declare("tril triu", STRUCTURAL, "x", "k", shape=same_shape, dtype=same_dtype)
+
+
+def _windows_shape(shape: Shape, *, axis: int, size: int) -> Shape:
+    if not 1 <= size <= shape[axis]:
+        raise errors.ShapeError(
+            f"windows of {size} elements do not fit axis {axis} of shape {shape}, which has {shape[axis]}"
+        )
+    return (*shape[:axis], shape[axis] - size + 1, *shape[axis + 1 :], size)
+
+
+# all runs of so many elements along an axis, which become a new last axis
+declare("windows", STRUCTURAL, "x", "axis size", shape=_windows_shape, dtype=same_dtype)

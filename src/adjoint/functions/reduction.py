@@ -213,3 +213,33 @@ def diff(x: Tensor[B], /, *, axis: int = -1, n: int = 1, prepend: Any = None, ap
     for _ in range(n):
         out = out[(*whole, slice(1, None))] - out[(*whole, slice(None, -1))]
     return out
+
+
+def cummax(x: Tensor[B], /, *, axis: int | None = None) -> tuple[Tensor[B], Tensor[B]]:
+    """The largest element so far along an axis, and its place, the last one of equal ones; nan from the first nan on.
+
+    The axis may be left out for one axis. The gradient goes to that place. Raises DtypeError for complex numbers.
+
+    >>> import adjoint as ad
+    >>> values, places = ad.cummax(ad.tensor([1.0, 3.0, 2.0]))
+    >>> values.tolist(), places.tolist()
+    ([1.0, 3.0, 3.0], [0, 1, 1])
+    """
+    return _running("cummax", x, axis)
+
+
+def cummin(x: Tensor[B], /, *, axis: int | None = None) -> tuple[Tensor[B], Tensor[B]]:
+    """The smallest element so far along an axis, and its place. As `cummax`."""
+    return _running("cummin", x, axis)
+
+
+def _running(name: str, x: Any, axis: int | None) -> tuple[Tensor[Any], Tensor[Any]]:
+    x = as_tensor(x, name)
+    if x.dtype.kind in "bc":
+        raise errors.DtypeError(f"{name}: expected real numbers, received {x.dtype}")
+    if axis is None:
+        if x.ndim != 1:
+            raise errors.AxisError(f"{name}: a tensor of {x.ndim} axes needs axis=")
+        axis = 0
+    values, places = run(name, (x,), axis=as_axis(axis, x.ndim, name))
+    return values, places

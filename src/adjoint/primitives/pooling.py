@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint import errors
-from adjoint.primitives.contraction import conv_size
+from adjoint.primitives.convolution import conv_size
 from adjoint.primitives.table import INDEXING, Shape, declare, same_dtype
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from adjoint.primitives import ARRAY, INDEX
 from adjoint.rules.records import Composed, Record
-from adjoint.rules.structural import _crop
+from adjoint.rules.shape import crop
 
 
 def _padded(B: Any, x: Any, padding: Any, value: Any) -> Any:
@@ -55,7 +55,7 @@ def _window_spread_definition(
     before = _leading(g, len(kernel))
     for key in places(kernel, stride, dilation, counts):
         out = B.index_add(out, g, key=(*before, *key))
-    return _crop(B, out, (*lead, *size), ((0, 0),) * len(lead) + tuple(padding))
+    return crop(B, out, (*lead, *size), ((0, 0),) * len(lead) + tuple(padding))
 
 
 def _counts(x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Any:
@@ -119,7 +119,7 @@ def _max_pool_pullback_definition(
     spread = B.index_add(zeros, B.reshape(g, shape=shape), rows, B.reshape(best, shape=shape), key=(ARRAY, ARRAY))
     sizes = tuple(x.shape[len(lead) :])
     wide = tuple(n + sum(p) for n, p in zip(sizes, padding, strict=True))
-    return _crop(B, B.reshape(spread, shape=(*lead, *wide)), (*lead, *sizes), ((0, 0),) * len(lead) + tuple(padding))
+    return crop(B, B.reshape(spread, shape=(*lead, *wide)), (*lead, *sizes), ((0, 0),) * len(lead) + tuple(padding))
 
 
 def _how(kernel: Any, stride: Any, padding: Any, dilation: Any) -> dict[str, Any]:

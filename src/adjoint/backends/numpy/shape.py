@@ -68,6 +68,10 @@ def _reshape(x: Array, *, shape: Shape) -> Array:
     return x.reshape(shape)
 
 
+def _windows(x: Array, *, axis: int, size: int) -> Array:
+    return np.lib.stride_tricks.sliding_window_view(x, size, axis=axis)  # a view
+
+
 IMPLEMENTATIONS: dict[str, Implementation] = {
     "reshape": _reshape,
     "broadcast_to": _broadcast_to,
@@ -79,4 +83,5 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     "pad": _pad,
     "tril": np.tril,
     "triu": np.triu,
+    "windows": _windows,
 }

@@ -17,7 +17,7 @@ from adjoint.operands import concrete_values, is_weak, run
 from adjoint.primitives import Shape
 from adjoint.random_keys import RandomKey, replayed
 from adjoint.tensor import Scalar, Tensor, same, wrap
-from adjoint.transforms.calls import Function, is_array
+from adjoint.transforms.arguments import Function, is_array
 from adjoint.transforms.levels import Tensors
 
 

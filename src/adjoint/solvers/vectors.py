@@ -16,7 +16,7 @@ from adjoint.devices import current_level, default_device
 from adjoint.functions.arguments import check_callable
 from adjoint.operands import cast, common_backend, lift_to, run
 from adjoint.tensor import Tensor, same, wrap
-from adjoint.transforms.calls import Function, array_of, base_of, is_numeric, kind_of, to_numpy
+from adjoint.transforms.arguments import Function, array_of, base_of, is_numeric, kind_of, to_numpy
 from adjoint.transforms.closures import closed_over, substituted
 from adjoint.transforms.levels import CustomRules, Tensors, apply
 

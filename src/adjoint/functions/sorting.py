@@ -1,0 +1,103 @@
+"""Orders, and places in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, TypeVar
+
+from adjoint import errors
+from adjoint.backend import Backend
+from adjoint.functions.arguments import as_axis, as_choice, as_ordered, as_tensors, integers, is_integer
+from adjoint.functions.indexing import take
+from adjoint.operands import run
+from adjoint.tensor import Tensor
+
+B = TypeVar("B", bound=Backend)
+
+
+def searchsorted(
+    x: Tensor[B], values: Any, /, *, side: Literal["left", "right"] = "left", sorter: Any = None
+) -> Tensor[B]:
+    """Where each value goes in the sorted line x so that it stays sorted: before its equals, or on the right after.
+
+    `sorter` are the places that sort x, if it is not. nan comes last. int64, in the shape of the values.
+    Raises ShapeError unless x has one axis, DtypeError for complex numbers, ArgumentError for another side.
+
+    >>> import adjoint as ad
+    >>> ad.searchsorted(ad.tensor([1.0, 2.0, 2.0, 3.0]), ad.tensor([2.0, 0.5])).tolist()
+    [1, 0]
+    """
+    as_choice(side, "searchsorted", "side", ("left", "right"))
+    x, wanted = as_tensors([x, values], "searchsorted")
+    x = as_ordered(x, "searchsorted")
+    if x.ndim != 1:
+        raise errors.ShapeError(f"searchsorted: expected one sorted line, received shape {x.shape}")
+    if sorter is not None:
+        x = take(x, sorter)
+    flat = run("reshape", (wanted,), shape=(wanted.size,))
+    return run("reshape", (run("searchsorted", (x, flat), side=side),), shape=wanted.shape)  # type: ignore[no-any-return]
+
+
+def _line(x: Any, axis: int, name: str) -> tuple[Tensor[Any], int]:
+    x = as_ordered(x, name)
+    if not x.ndim:
+        raise errors.AxisError(f"{name}: a 0-d tensor has no axis to sort along")
+    return x, as_axis(axis, x.ndim, name)
+
+
+def sort(x: Tensor[B], /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor[B]:
+    """Sorted along an axis; nan comes last, first if descending. Equal elements keep their order."""
+    x, place = _line(x, axis, "sort")
+    return run("sort", (x,), axis=place, descending=descending)  # type: ignore[no-any-return]
+
+
+def argsort(x: Tensor[B], /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor[B]:
+    """The places of elements in sorted order; int64. Equal elements keep their order."""
+    x, place = _line(x, axis, "argsort")
+    return run("argsort", (x,), axis=place, descending=descending)  # type: ignore[no-any-return]
+
+
+def partition(x: Tensor[B], kth: int | Sequence[int], /, *, axis: int = -1) -> Tensor[B]:
+    """The k-th smallest element along an axis at place k, what is not larger before it and the others behind.
+
+    NumPy leaves open how these are ordered; here all are sorted. `kth` may name several places, also from the end.
+    Raises OutOfRangeError for a place that is not there.
+
+    >>> import adjoint as ad
+    >>> ad.partition(ad.tensor([3.0, 1.0, 2.0]), 1)[1].item()
+    2.0
+    """
+    _kth(x, kth, axis, "partition")
+    return sort(x, axis=axis)
+
+
+def argpartition(x: Tensor[B], kth: int | Sequence[int], /, *, axis: int = -1) -> Tensor[B]:
+    """The places of elements in the order of `partition`; int64."""
+    _kth(x, kth, axis, "argpartition")
+    return argsort(x, axis=axis)
+
+
+def _kth(x: Any, kth: Any, axis: int, name: str) -> None:
+    x, place = _line(x, axis, name)
+    for k in integers(kth, name, "places"):
+        if not -x.shape[place] <= k < x.shape[place]:
+            raise errors.OutOfRangeError(f"{name}: kth {k} is out of range for an axis of size {x.shape[place]}")
+
+
+def topk(x: Tensor[B], k: int, /, *, axis: int = -1, largest: bool = True) -> tuple[Tensor[B], Tensor[B]]:
+    """The k largest (or smallest) elements along an axis, best first, and their places.
+
+    Raises ArgumentError unless 0 <= k <= the axis's size.
+
+    >>> import adjoint as ad
+    >>> values, places = ad.topk(ad.tensor([3.0, 1.0, 2.0]), 2)
+    >>> values.tolist(), places.tolist()
+    ([3.0, 2.0], [0, 2])
+    """
+    x, place = _line(x, axis, "topk")
+    if not is_integer(k) or not 0 <= k <= x.shape[place]:
+        raise errors.ArgumentError(
+            f"topk: k is between 0 and the axis's size {x.shape[place]}, received {errors.shown(k)}"
+        )
+    values, places = run("topk", (x,), k=int(k), axis=place, largest=largest)
+    return values, places
