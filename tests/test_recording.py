@@ -15,7 +15,7 @@ import pytest
 from functions import FUNCTIONS, PLAIN, Draw
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from recording import NUMPY, Recorder, on_recorder, on_recording
+from recording import NUMPY, OnDemand, Recorder, on_recorder, on_recording
 from test_package import PAGES, ROOT, _blocks, _missing
 
 import adjoint as ad
@@ -196,17 +196,18 @@ def test_checks_are_left_out_where_nobody_collects_them() -> None:
     assert checks == []
 
 
+@pytest.mark.parametrize("backend", [Recorder(NUMPY), OnDemand()], ids=["decorator", "leaf"])
 @pytest.mark.parametrize("page", PAGES)
-def test_examples_on_pages_are_as_without_the_decorator(page: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_examples_on_pages_are_as_on_numpy(page: str, backend: Any, capsys: pytest.CaptureFixture[str]) -> None:
     first, *sections = [_blocks(text) for text in (ROOT / page).read_text().split("\n## ")]
     if _missing(first):
         pytest.skip("needs what its first lines import")
-    scope: dict[str, object] = {"__name__": "__main__", "recorder": Recorder(NUMPY)}
-    with ad.use_device(ad.Autodiff(Recorder(NUMPY))):
+    scope: dict[str, object] = {"__name__": "__main__", "backend": backend}
+    with ad.use_device(ad.Autodiff(backend)):
         for block in [*first, *itertools.chain(*[blocks for blocks in sections if not _missing(blocks)])]:
             if "os.environ" in block:  # for a process of its own
                 continue
             said = re.findall(r"^ *print\(.*\) +# (.*)$", block, re.MULTILINE)
-            exec(block.replace("ad.NumPy()", "recorder") if page == "README.md" else block, scope)
-            printed = capsys.readouterr().out.replace("recorder<numpy>", "numpy")
+            exec(block.replace("ad.NumPy()", "backend") if page == "README.md" else block, scope)
+            printed = capsys.readouterr().out.replace(backend.name, "numpy")
             assert printed.split() == " ".join(said).split()

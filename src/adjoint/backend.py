@@ -373,7 +373,7 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
         return rules.plain(xs)  # type: ignore[no-any-return]
 
     def rewrap(self, value: Array, is_active: bool) -> Array:
-        """An inner array as one of this level, which `varies` there or is a constant."""
+        """An inner array as one of this level, which is active there or is a constant."""
         return self.wrap(value)
 
     def cotangents(self, arrays: Sequence[Array], xs: Sequence[Array], flags: Sequence[bool]) -> list[Array]:

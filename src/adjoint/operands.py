@@ -95,9 +95,9 @@ def operand(value: Any, like: Tensor[Any], name: str) -> Tensor[Any]:
         return value
     device = like._device
     if not isinstance(value, (np.ndarray, np.generic, list, tuple)):
-        adopted = device.from_native(value)
-        if adopted is not None:
-            return wrap(adopted, device)
+        found = device.from_native(value)
+        if found is not None:
+            return wrap(found, device)
     return wrap(device.from_numpy(dtypes.values_of(value, None, name), copy=True), device)
 
 

@@ -263,12 +263,12 @@ def _pushed(f: Function, direction: Values) -> Function:
     def derivative(tensors: Sequence[Tensor[Any]]) -> list[Tensor[Any]]:
         base = tensors[0].device
         level: Tangent[Any] = Tangent.fresh(base)
-        moving = [
+        moved = [
             wrap(Dual(x._array, lift_to(asarray(d, device=base), base)), level)
             for x, d in zip(tensors, direction, strict=True)
         ]
         results = []
-        for out in f(moving):
+        for out in f(moved):
             array = lift_to(out, level)
             results.append(_zeros_like(wrap(array.value, base)) if array.tangent is None else wrap(array.tangent, base))
         return results

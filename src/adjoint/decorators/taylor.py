@@ -173,7 +173,7 @@ class Taylor(Decorator[J]):
         definition = definition_of(primitive, record) if record.taylor is None else None
         return self._lift(primitive, run, None if definition else self._rule(primitive, record), definition)
 
-    def _rule(self, primitive: Primitive, record: Record) -> Rule | None:
+    def _rule(self, primitive: Primitive, record: Record) -> SeriesRule | None:
         if isinstance(record, NotDifferentiable):
             return None
         if record.taylor is not None:
@@ -185,7 +185,7 @@ class Taylor(Decorator[J]):
         return _from_derivative(primitive, record, self._on_demand)
 
     def _lift(
-        self, primitive: Primitive, run: Implementation, rule: Rule | None, definition: Callable[..., Any] | None
+        self, primitive: Primitive, run: Implementation, rule: SeriesRule | None, definition: Callable[..., Any] | None
     ) -> Implementation:
         several, dtype_of = primitive.results > 1, self.inner.dtype_of
 
@@ -238,14 +238,14 @@ def _not_yet(order: int) -> Any:
 # or Python scalars; of the results coefficients are known up to the one that is asked for. To refer to them makes no
 # cycle: they share their terms with what the caller gets, and are not that.
 
-Rule = Callable[[Sequence[Any], Sequence[Series], dict[str, Any]], Sequence[Following | None]]
+SeriesRule = Callable[[Sequence[Any], Sequence[Series], dict[str, Any]], Sequence[Following | None]]
 
 
 def _broadcast(B: Any, term: Any, like: Any) -> Any:
     return term if term is None or term.shape == like.shape else B.broadcast_to(term, shape=tuple(like.shape))
 
 
-def _linear(primitive: Primitive, record: Record, B: Any) -> Rule:
+def _linear(primitive: Primitive, record: Record, B: Any) -> SeriesRule:
     """Each coefficient goes forward as a tangent does."""
     jvp = make_jvp(primitive, record, B)
     assert jvp is not None
@@ -264,7 +264,7 @@ def _linear(primitive: Primitive, record: Record, B: Any) -> Rule:
     return rule
 
 
-def _product(primitive: Primitive, record: Record, B: Any) -> Rule:
+def _product(primitive: Primitive, record: Record, B: Any) -> SeriesRule:
     run = B[primitive]
     left, right = [primitive.operands.index(name) for name in record.rules]
 
@@ -282,7 +282,7 @@ def _product(primitive: Primitive, record: Record, B: Any) -> Rule:
     return rule
 
 
-def _given(taylor: Callable[..., Any], B: Any) -> Rule:
+def _given(taylor: Callable[..., Any], B: Any) -> SeriesRule:
     """The record says it."""
 
     def rule(operands: Sequence[Any], results: Sequence[Series], parameters: dict[str, Any]) -> list[Following]:
@@ -302,7 +302,7 @@ def _given(taylor: Callable[..., Any], B: Any) -> Rule:
     return rule
 
 
-def _from_derivative(primitive: Primitive, record: Record, level: Taylor[Any]) -> Rule:
+def _from_derivative(primitive: Primitive, record: Record, level: Taylor[Any]) -> SeriesRule:
     """The pushforward of the operands' derivatives is the result's, one order down."""
     jvp = make_jvp(primitive, record, level)
     assert jvp is not None

@@ -105,9 +105,9 @@ def tensor(values: Any, *, dtype: Any = None, device: Any = None) -> Tensor[Any]
         lazy = not is_concrete(values) and _place(device).leaf is values.device.leaf and bare.shape == values.shape
         values = bare if lazy else values.numpy()
     place = _place(device)
-    adopted = _adopted(values, dtype, place)
-    if adopted is not None:
-        return wrap(place.copied(adopted._array), place)
+    found = _of_library(values, dtype, place)
+    if found is not None:
+        return wrap(place.copied(found._array), place)
     return wrap(place.from_numpy(values_of(values, dtype, "tensor"), copy=True), place)
 
 
@@ -145,9 +145,9 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
         out = values if place is values.device else _exactly_on(values, place)
         out = out if wanted is None else cast(out, wanted)
         return _copied(out) if copy and out is values else out
-    adopted = _adopted(values, dtype, _place(device))
-    if adopted is not None:
-        return wrap(adopted.device.copied(adopted._array), adopted.device) if copy else adopted
+    found = _of_library(values, dtype, _place(device))
+    if found is not None:
+        return wrap(found.device.copied(found._array), found.device) if copy else found
     if hasattr(values, "__dlpack__") and not isinstance(values, (np.ndarray, np.generic)):
         out = from_dlpack(values, device=device, copy=copy)
         if copy is False and not _is(wanted, out.dtype):
@@ -164,7 +164,7 @@ def _exactly_on(x: Tensor[Any], place: Backend) -> Tensor[Any]:
     return to_device(x, place) if isinstance(place, Decorator) else _constant_on(x, place)
 
 
-def _adopted(values: Any, dtype: Any, place: Backend) -> Tensor[Any] | None:
+def _of_library(values: Any, dtype: Any, place: Backend) -> Tensor[Any] | None:
     """The tensor of an array of the place's own library, in the dtype that is asked for; None for anything else."""
     array = (
         None if isinstance(values, (Tensor, np.ndarray, Sequence, int, float, complex)) else place.from_native(values)
@@ -210,9 +210,9 @@ def from_dlpack(array: Any, /, *, device: Any = None, copy: bool | None = None) 
             f"from_dlpack: expected an array with __dlpack__, received {type(array).__name__}"
         )
     place = array.device if isinstance(array, Tensor) and device is None else _place(device)
-    adopted = None if copy is False else _adopted(array, None, place)
-    if adopted is not None:  # also on a GPU, from which NumPy reads nothing
-        return wrap(place.copied(adopted._array), place) if copy else adopted
+    found = None if copy is False else _of_library(array, None, place)
+    if found is not None:  # also on a GPU, from which NumPy reads nothing
+        return wrap(place.copied(found._array), place) if copy else found
     try:
         values = np.from_dlpack(array, copy=False) if copy is False else np.from_dlpack(array)
     except errors.AdjointError:

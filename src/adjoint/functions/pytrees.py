@@ -34,16 +34,16 @@ def _flatten(x: Tensor[Any]) -> tuple[tuple[Any], _Static]:
     """The leaf backend's array. Raises TrackedError for results, DeviceError for a tensor that is not on JAX."""
     device, array, leaves = x._device, x._array, []
     while isinstance(device, Decorator):
-        varies = device.is_active(array)
-        if varies and device.is_fresh:
+        active = device.is_active(array)
+        if active and device.is_fresh:
             raise errors.TrackedError(
                 f"JAX cannot take the tensor of shape {x.shape}, which a transform of {device} follows: its derivative "
                 "would be lost. Put jax.jit around the transform, as in jax.jit(ad.grad(f)), and call adjoint's "
                 "functions inside of it"
             )
-        if varies and not isinstance(getattr(array, "node", None), LeafNode):
+        if active and not isinstance(getattr(array, "node", None), LeafNode):
             _refuse_graphs(x, "flatten for JAX")
-        leaves.append(varies)
+        leaves.append(active)
         array, device = device.unwrap(array), device.inner
     if not isinstance(device, JAX):
         raise errors.DeviceError(

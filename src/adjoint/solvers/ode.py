@@ -392,8 +392,8 @@ class _Continuous(CustomRules):
     def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
         """The state and its tangent, of which a later start takes what the state does meanwhile."""
         if of_dependence(tangents):  # the steps tell
-            moving = [x + 0 * t for x, t in zip(floats_of(xs), floats_of(tangents), strict=True)]
-            return [applied(self, xs)], self.plain(filled(xs, moving))
+            active = [x + 0 * t for x, t in zip(floats_of(xs), floats_of(tangents), strict=True)]
+            return [applied(self, xs)], self.plain(filled(xs, active))
         (y0, t, *theta), (v0, moved, *others) = xs, tangents
         n, size = y0.shape[0], len(theta)
 
