@@ -39,29 +39,29 @@ _TABLE = {
     "functions.conversion": "compute persist",
     "functions.convolution": "convolve correlate",
     "functions.creation": (
-        "arange asarray astype empty empty_like eye from_dlpack from_inner full full_like linspace meshgrid ones "
-        "ones_like tensor zeros zeros_like geomspace logspace tri"
+        "arange asarray astype empty empty_like eye from_dlpack from_inner full full_like geomspace linspace logspace "
+        "meshgrid ones ones_like tensor tri zeros zeros_like"
     ),
     "functions.elementwise": (
-        "angle deg2rad exp2 fmax fmin fmod frexp heaviside ldexp lerp nan_to_num piecewise rad2deg select abs acos "
-        "acosh add asin asinh atan atan2 atanh ceil clip conj copysign cos cosh divide exp expm1 floor floor_divide "
-        "hypot imag log log1p log2 log10 logaddexp maximum minimum multiply negative nextafter positive pow real "
-        "reciprocal remainder round sign sin sinh sqrt square subtract tan tanh trunc where"
+        "abs acos acosh add angle asin asinh atan atan2 atanh ceil clip conj copysign cos cosh deg2rad divide exp exp2 "
+        "expm1 floor floor_divide fmax fmin fmod frexp heaviside hypot imag ldexp lerp log log1p log2 log10 logaddexp "
+        "maximum minimum multiply nan_to_num negative nextafter piecewise positive pow rad2deg real reciprocal "
+        "remainder round select sign sin sinh sqrt square subtract tan tanh trunc where"
     ),
     "functions.gradients": "Gradients why",
     "functions.indexing": (
-        "diag_indices indices ravel_multi_index tril_indices triu_indices unravel_index argwhere flatnonzero nonzero "
-        "take take_along_axis delete insert"
+        "argwhere delete diag_indices flatnonzero indices insert nonzero ravel_multi_index take take_along_axis "
+        "tril_indices triu_indices unravel_index"
     ),
     "functions.inspection": "__array_namespace_info__ broadcast_shapes can_cast finfo iinfo isdtype result_type",
     "functions.logic": (
-        "allclose array_equal isclose bitwise_and bitwise_invert bitwise_left_shift bitwise_or bitwise_right_shift "
-        "bitwise_xor equal greater greater_equal isfinite isinf isnan less less_equal logical_and logical_not "
-        "logical_or logical_xor not_equal signbit"
+        "allclose array_equal bitwise_and bitwise_invert bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor "
+        "equal greater greater_equal isclose isfinite isinf isnan less less_equal logical_and logical_not logical_or "
+        "logical_xor not_equal signbit"
     ),
     "functions.polynomials": "polyadd polyder polyfit polyint polymul",
     "functions.reduction": (
-        "cummax cummin all any argmax argmin count_nonzero cumulative_prod cumulative_sum diff max mean min prod std "
+        "all any argmax argmin count_nonzero cummax cummin cumulative_prod cumulative_sum diff max mean min prod std "
         "sum var"
     ),
     "functions.scatter": (
@@ -69,10 +69,10 @@ _TABLE = {
     ),
     "functions.sets": "isin unique_all unique_counts unique_inverse unique_values",
     "functions.shape": (
-        "broadcast_arrays broadcast_to concat expand_dims flip matrix_transpose moveaxis pad permute_dims repeat "
-        "reshape roll squeeze stack tile tril triu unstack append array_split atleast_1d atleast_2d atleast_3d block "
-        "column_stack diag diagflat diagonal dstack fliplr flipud hstack ravel rot90 sliding_window_view split "
-        "swapaxes vstack"
+        "append array_split atleast_1d atleast_2d atleast_3d block broadcast_arrays broadcast_to column_stack concat "
+        "diag diagflat diagonal dstack expand_dims flip fliplr flipud hstack matrix_transpose moveaxis pad "
+        "permute_dims ravel repeat reshape roll rot90 sliding_window_view split squeeze stack swapaxes tile tril triu "
+        "unstack vstack"
     ),
     "functions.sorting": "argpartition argsort partition searchsorted sort topk",
     "functions.statistics": (
