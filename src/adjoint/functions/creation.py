@@ -210,9 +210,9 @@ def from_dlpack(array: Any, /, *, device: Any = None, copy: bool | None = None) 
             f"from_dlpack: expected an array with __dlpack__, received {type(array).__name__}"
         )
     place = array.device if isinstance(array, Tensor) and device is None else _place(device)
-    found = None if copy is False else _of_library(array, None, place)
-    if found is not None:  # also on a GPU, from which NumPy reads nothing
-        return wrap(place.copied(found._array), place) if copy else found
+    taken = None if copy is False else _of_library(array, None, place)
+    if taken is not None:  # also on a GPU, from which NumPy reads nothing
+        return wrap(place.copied(taken._array), place) if copy else taken
     try:
         values = np.from_dlpack(array, copy=False) if copy is False else np.from_dlpack(array)
     except errors.AdjointError:
