@@ -346,3 +346,10 @@ def test_refused(what: str) -> None:
     assert type(caught.value) is error
     for word in words:
         assert word in str(caught.value)
+
+
+def test_cross_entropy_of_no_rows_is_nan_as_other_means_of_nothing_are() -> None:
+    x = ad.tensor(np.zeros((0, 3))).require_grad()
+    loss = ad.nn.cross_entropy(x, ad.tensor(np.zeros(0, np.int64)))
+    assert np.isnan(loss.item())
+    assert loss.backward()[x].shape == (0, 3)

@@ -136,7 +136,7 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
         known = vars(self)
         if name is None:
             known = {other: known[other] for other in known.keys() - self._attributes}
-            known["implementations"] = {}  # fresh levels share that of their template
+            known["implementations"] = {}  # fresh levels share that of their prototype
             self.__dict__ = known  # pyright: ignore[reportGeneralTypeIssues, reportAttributeAccessIssue]
             return
         for attribute in (name, f"{name}_into"):

@@ -97,7 +97,7 @@ def _labelled_cross_entropy_pullback(g: Any, x: Any, labels: Any, *, ignore: int
 
 def _labelled_mean(x: Any, labels: Any, *, axis: tuple[int, ...], ignore: int) -> Any:
     if _none_ignored(labels, ignore):
-        return _REDUCTION["sum"](x, axis=axis, keepdims=False) / x.dtype.type(_count(x, axis))
+        return _shared(_REDUCTION["sum"](x, axis=axis, keepdims=False), _count(x, axis))
     counted = labels != ignore
     total = _REDUCTION["sum"](_where(counted, x, 0.0), axis=axis, keepdims=False)
     return np.divide(total, np.add.reduce(counted, axis=axis), dtype=x.dtype)
@@ -105,13 +105,18 @@ def _labelled_mean(x: Any, labels: Any, *, axis: tuple[int, ...], ignore: int) -
 
 def _labelled_mean_pullback(g: Any, labels: Any, *, axis: tuple[int, ...], ignore: int) -> Any:
     if _none_ignored(labels, ignore):
-        share = g / g.dtype.type(_count(labels, axis))
+        share = _shared(g, _count(labels, axis))
         if share.ndim:
             share = share.reshape([1 if i in axis else n for i, n in enumerate(labels.shape)])
         return _SHAPE["broadcast_to"](share, shape=labels.shape)
     counted = labels != ignore
     share = np.divide(np.expand_dims(g, axis), np.add.reduce(counted, axis=axis, keepdims=True), dtype=g.dtype)
     return _where(counted, np.broadcast_to(share, labels.shape), 0.0)
+
+
+def _shared(total: Any, count: int) -> Any:
+    """A total over how many share it; the mean of nothing is nan, without NumPy's warning."""
+    return total / total.dtype.type(count) if count else total * total.dtype.type(math.nan)
 
 
 def _count(x: Any, axis: tuple[int, ...]) -> int:
