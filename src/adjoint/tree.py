@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import operator
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -122,6 +123,16 @@ def unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
         raise errors.ArgumentError(
             f"unflatten: the structure {structure} has {structure.num_leaves} leaves, received {len(leaves)}"
         ) from None
+
+
+def builder(structure: Any) -> Build:
+    """`unflatten` of this structure, for who calls it often; there are as many leaves as it has."""
+    if structure is _leaf():
+        return operator.itemgetter(0)
+    for cls in (tuple, list):
+        if structure is _row(cls, structure.num_leaves):
+            return cls
+    return structure.unflatten  # type: ignore[no-any-return]
 
 
 def leaves(tree: Any) -> list[Any]:

@@ -21,7 +21,7 @@ from adjoint.functions.arguments import (
     integers,
 )
 from adjoint.functions.creation import made
-from adjoint.operands import concrete_values, operand, run
+from adjoint.operands import common_backend, concrete_values, lift_to, operand, run
 from adjoint.primitives import ARRAY, broadcast_shapes
 from adjoint.tensor import Axis, Tensor, same, wrap
 
@@ -134,11 +134,18 @@ def concat(arrays: Sequence[Tensor[B]], /, *, axis: int | None = 0) -> Tensor[B]
 def stack(arrays: Sequence[Tensor[B]], /, *, axis: int = 0) -> Tensor[B]:
     """Tensors of one shape joined along a new axis. Errors as `concat`."""
     tensors = as_tensors(_some(arrays, "stack"), "stack")
+    shape = tensors[0].shape
     for x in tensors:
-        if x.shape != tensors[0].shape:
-            raise errors.ShapeError(f"stack: shapes {tensors[0].shape} and {x.shape} differ; all must be equal")
-    place = as_axis(axis, tensors[0].ndim + 1, "stack")
-    return run("concat", [run("expand_dims", (x,), axis=(place,)) for x in tensors], axis=place)  # type: ignore[no-any-return]
+        if x.shape != shape:
+            raise errors.ShapeError(f"stack: shapes {shape} and {x.shape} differ; all must be equal")
+    return stacked(tensors, as_axis(axis, len(shape) + 1, "stack"))
+
+
+def stacked(tensors: Sequence[Tensor[B]], axis: int = 0) -> Tensor[B]:
+    """Tensors that are known to be of one shape and dtype, joined along a new axis."""
+    device = common_backend(*tensors)
+    expand_dims = device.expand_dims
+    return wrap(device.concat(*[expand_dims(lift_to(x, device), axis=(axis,)) for x in tensors], axis=axis), device)
 
 
 def _some(arrays: Any, name: str) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -46,17 +47,32 @@ class Kind:
     def __init__(self, what: str, tree: Any, base: Backend) -> None:
         self.what, self.base = what, base
         given, self.structure = trees.flatten(tree)
+        self.tree = trees.builder(self.structure)
         leaves = [x if isinstance(x, Tensor) else self._made(i, x, None) for i, x in enumerate(given)]
         self.specs: list[tuple[Shape, DType]] = [(x.shape, x.dtype) for x in leaves]
+        self.numbers: dict[int, Any] = {}  # leaves that were Python's, whose dtype may still change
+        # the class of a tree that is a tensor, or a tuple or a list of nothing else
+        self.simple: Any = None
+        if self.structure.is_leaf():
+            self.simple = Tensor
+        elif tree.__class__ in (tuple, list) and len(given) == len(tree) and all(map(operator.is_, given, tree)):
+            self.simple = tree.__class__
 
     def _made(self, i: int, x: Any, dtype: DType | None) -> Tensor[Any]:
         return _tensor(x, dtype, current_level() or self.base, self.what + trees.paths(self.structure)[i])
 
-    def tree(self, leaves: Sequence[Any]) -> Any:
-        return trees.unflatten(self.structure, leaves)
-
     def fit(self, tree: Any) -> Tensors:
         """The leaves of a tree of this kind; raises where it is of another."""
+        if tree.__class__ is self.simple and not self.numbers:  # the hot path of a loop of small steps
+            leaves = [tree] if self.simple is Tensor else list(tree)
+            specs = self.specs
+            if len(leaves) == len(specs):
+                for i, x in enumerate(leaves):
+                    shape, dtype = specs[i]
+                    if x.__class__ is not Tensor or x._dtype is not dtype or x._array.shape != shape:
+                        break
+                else:
+                    return leaves
         leaves, structure = trees.flatten(tree)
         if structure is not self.structure and structure != self.structure:
             raise errors.ArgumentError(
@@ -65,14 +81,16 @@ class Kind:
             )
         for i, (shape, dtype) in enumerate(self.specs):
             x = leaves[i]
-            if x.__class__ is Tensor and x._dtype is dtype and x._array.shape == shape:
-                continue  # the hot path of a loop of small steps
             if not isinstance(x, Tensor):
                 x = leaves[i] = self._made(i, x, dtype)
             if x.shape != shape:
                 self.refuse(errors.ShapeError, i, x, "shapes stay")
             if x.dtype is not dtype:
                 self.other_dtype(i, x)
+        return self.settled(leaves) if self.numbers else leaves
+
+    def settled(self, leaves: Tensors) -> Tensors:
+        """The leaves of the first step, after which no number changes its dtype."""
         return leaves
 
     def other_dtype(self, i: int, x: Tensor[Any]) -> None:
@@ -112,10 +130,7 @@ class Carry(Kind):
         """The first leaves, for a body that may assign to them."""
         return [assignable(x) for x in self.first]
 
-    def fit(self, tree: Any) -> Tensors:
-        leaves = super().fit(tree)
-        if not self.numbers:
-            return leaves
+    def settled(self, leaves: Tensors) -> Tensors:
         numbers, self.numbers = self.numbers, {}
         if not self.wider:
             return leaves

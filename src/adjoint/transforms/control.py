@@ -23,7 +23,7 @@ from adjoint.devices import creating_on, current_level
 from adjoint.functions.creation import zeros
 from adjoint.functions.elementwise import clip
 from adjoint.functions.indexing import along
-from adjoint.functions.shape import concat, stack
+from adjoint.functions.shape import concat, stacked
 from adjoint.operands import concrete_values
 from adjoint.tensor import Scalar, Tensor, raw_array, same, wrap
 from adjoint.transforms.arguments import Function, array_of, base_of, is_array, to_numpy
@@ -447,24 +447,26 @@ def _scan(
     if every is not None:
         _check_chunk(name, "checkpoint_every", every)
     carry = Carry(name, init, base)
+    slices = trees.builder(layout)
     ys: Kind | None = None
 
     def piece(f: Function, size: int, leaves: Tensors, rows: Tensors) -> tuple[Tensors, Tensors]:
         """So many steps: the leaves of the carry after them, and those of the ys, stacked."""
         nonlocal ys
         leaves = [assignable(x) for x in leaves]  # f may assign to its own, those given are kept
-        columns: list[Tensors] = []
+        collected: Tensors = []  # in one list: one for each step would be work for the garbage collector
         order = range(size - 1, -1, -1) if reverse else range(size)
         for parts in zip(*[along(row, order) for row in rows], strict=True) if rows else [()] * size:
-            out = f(carry.tree(leaves), trees.unflatten(layout, parts))
+            out = f(carry.tree(leaves), slices(parts))
             if not isinstance(out, tuple) or len(out) != 2:
                 raise errors.ArgumentTypeError(f"{name}: f returns a pair (carry, y), received {out!r}")
             leaves = carry.fit(out[0])
-            ys = ys or Kind(f"{name}: the result y", out[1], base)
-            columns = columns or [[] for _ in ys.specs]
-            for column, y in zip(columns, ys.fit(out[1]), strict=True):
-                column.append(same(y))
-        return leaves, [stack(column[::-1] if reverse else column) for column in columns]
+            if ys is None:
+                ys = Kind(f"{name}: the result y", out[1], base)
+            collected += [same(y) for y in ys.fit(out[1])]
+        assert ys is not None
+        columns = [collected[i :: len(ys.specs)] for i in range(len(ys.specs))]
+        return leaves, [stacked(column[::-1] if reverse else column) for column in columns]
 
     if not steps:
         with base.leaf.quiet():
