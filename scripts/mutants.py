@@ -1,12 +1,13 @@
 #!/usr/bin/env python
 """Break derivative rules, one at a time, and see whether the tests find each.
 
-    python scripts/mutants.py                      # all of them, a few minutes
+    python scripts/mutants.py                      # all of them, two minutes
     python scripts/mutants.py cos "fft x" -- tests/test_fft.py
 
 Arguments name primitives, or a part of one's record; those behind `--` are pytest's. A mutant is a record in memory
-with one part changed. Tests are collected once; for each mutant a forked process runs those whose id names the
-primitive, then the others, until one fails. The exit status is 1 if a mutant lived.
+with one part changed: a wrong sign, a wrong or missing factor or term, a wrong axis or order along one. Tests, without
+the slow ones, are collected once; for each mutant a forked process runs those whose id names the primitive, then the
+others, until one fails, which must pass without the mutant. The exit status is 1 if a mutant lived.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest.runner import runtestprotocol
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -32,12 +32,16 @@ class Mutant:
 
     primitive: str
     part: str
-    what: str
+    what: str  # sign, factor, term or axis, and after a colon what of it
     wrong: Callable[[Rule], Rule]  # from the right one
     tests: tuple[str, ...] = ()  # names of tests, or in their ids, besides the primitive's
 
     def __str__(self) -> str:
-        return f"{self.primitive} {self.part}: {self.what}"
+        return f"{self.primitive} {self.part}, {self.what}"
+
+    @property
+    def kind(self) -> str:
+        return self.what.partition(":")[0]
 
     @property
     def names(self) -> set[str]:
@@ -107,12 +111,12 @@ def other_examples(B: Any, x: Any) -> Any:
 
 MUTANTS = [
     # elementwise
-    Mutant("sin", "x", "no factor cos(x)", instead(lambda B, g: g)),
+    Mutant("sin", "x", "factor: no cos(x)", instead(lambda B, g: g)),
     Mutant("cos", "x", "sign", then(negative)),
-    Mutant("sqrt", "x", "no factor 1/2", then(twice)),
+    Mutant("sqrt", "x", "factor: no 1/2", then(twice)),
     Mutant("divide", "y", "sign", then(negative)),
-    Mutant("pow", "y", "no logarithm", instead(lambda B, g, out: B.multiply(g, out))),
-    Mutant("tanh", "x", "no square", instead(lambda B, g, out: B.multiply(g, B.subtract(1.0, out)))),
+    Mutant("pow", "y", "factor: no logarithm", instead(lambda B, g, out: B.multiply(g, out))),
+    Mutant("tanh", "x", "term: not squared", instead(lambda B, g, out: B.multiply(g, B.subtract(1.0, out)))),
     Mutant("atan2", "x", "sign", then(negative)),
     Mutant("logaddexp", "y", "factor", then(twice)),
     Mutant("clip", "high", "sign", then(negative)),
@@ -120,44 +124,47 @@ MUTANTS = [
     Mutant("abs", "pushforward", "sign", then(negative)),
     Mutant("fmod", "definition", "sign", then(negative)),
     # reductions
-    Mutant("cumulative_sum", "x", "from the wrong end", instead(lambda B, g, axis: B.cumulative_sum(g, axis=axis))),
     Mutant(
-        "prod", "pushforward", "no other factors",
+        "cumulative_sum", "x", "axis: from the wrong end",
+        instead(lambda B, g, axis: B.cumulative_sum(g, axis=axis)),
+    ),
+    Mutant(
+        "prod", "pushforward", "factor: none of the other elements",
         instead(lambda B, tangents, axis, keepdims: B.sum(tangents[0], axis=axis, keepdims=keepdims)),
     ),
     Mutant("max", "x", "factor", then(twice)),
-    Mutant("softmax", "x", "no mean", instead(lambda B, g, out: B.multiply(g, out))),
+    Mutant("softmax", "x", "term: no mean", instead(lambda B, g, out: B.multiply(g, out))),
     Mutant("logsumexp", "definition", "sign", then(negative)),
-    Mutant("argmax", "batching", "examples in the wrong order", then(other_examples)),
+    Mutant("argmax", "batching", "axis: examples in the wrong order", then(other_examples)),
     # shape
-    Mutant("permute_dims", "x", "wrong axes", instead(lambda B, g, axes: B.permute_dims(g, axes=axes))),
-    Mutant("permute_dims", "batching", "examples in the wrong order", then(other_examples)),
-    Mutant("flip", "x", "wrong axis", instead(lambda B, g, axis: first_axis_flipped(B, g))),
-    Mutant("concat", "pullback", "parts in the wrong order", then(lambda B, out: out[::-1])),
-    Mutant("tril", "x", "the other half", instead(lambda B, g, k: B.triu(g, k=k))),
+    Mutant("permute_dims", "x", "axis: not inverted", instead(lambda B, g, axes: B.permute_dims(g, axes=axes))),
+    Mutant("permute_dims", "batching", "axis: examples in the wrong order", then(other_examples)),
+    Mutant("flip", "x", "axis", instead(lambda B, g, axis: first_axis_flipped(B, g))),
+    Mutant("concat", "pullback", "axis: parts in the wrong order", then(lambda B, out: out[::-1])),
+    Mutant("tril", "x", "axis: the other half", instead(lambda B, g, k: B.triu(g, k=k))),
     # indexing
     Mutant("index", "accumulate", "sign", then(negative)),
     Mutant("index_set", "value", "sign", then(negative)),
-    Mutant("index_set", "batching", "examples in the wrong order", then(other_examples)),
+    Mutant("index_set", "batching", "axis: examples in the wrong order", then(other_examples)),
     Mutant("take_along_axis", "x", "factor", then(twice)),
-    Mutant("index_multiply", "pullback", "sign of the values", then(negative, at=1)),
-    Mutant("sort", "definition", "wrong axis", then(first_axis_flipped)),
+    Mutant("index_multiply", "pullback", "sign: of the values", then(negative, at=1)),
+    Mutant("sort", "definition", "axis", then(first_axis_flipped)),
     Mutant("topk", "pushforward", "factor", then(twice, at=0)),
     # contractions and convolutions
-    Mutant("matmul", "x", "not transposed", instead(lambda B, g, y: B.matmul(g, y))),
+    Mutant("matmul", "x", "axis: not transposed", instead(lambda B, g, y: B.matmul(g, y))),
     Mutant("conv", "weight", "sign", then(negative)),
     Mutant("conv_input", "g", "factor", then(twice)),
-    Mutant("convolve", "v", "from the wrong end", then(last_axis_flipped)),
+    Mutant("convolve", "v", "axis: from the wrong end", then(last_axis_flipped)),
     Mutant("max_pool", "x", "sign", then(negative)),
     # linear algebra
-    Mutant("solve", "pullback", "sign of the matrix's", then(negative, at=0)),
+    Mutant("solve", "pullback", "sign: of the matrix's", then(negative, at=0)),
     Mutant("det", "pushforward", "factor", then(twice)),
-    Mutant("cholesky", "x", "no factor 1/2", then(twice)),
+    Mutant("cholesky", "x", "factor: no 1/2", then(twice)),
     Mutant("eigh", "pullback", "sign", then(negative, at=0)),
-    Mutant("svd", "pushforward", "sign of the singular values", then(negative, at=1)),
+    Mutant("svd", "pushforward", "sign: of the singular values", then(negative, at=1)),
     Mutant("qr", "pullback", "factor", then(twice, at=0)),
     # Fourier transforms
-    Mutant("fft", "x", "wrong axis", instead(lambda B, g, inverse, norm: B.fft(g, axis=0, inverse=inverse, norm=norm))),
+    Mutant("fft", "x", "axis", instead(lambda B, g, inverse, norm: B.fft(g, axis=0, inverse=inverse, norm=norm))),
     Mutant("rfft", "x", "factor", then(twice)),
     # special functions
     Mutant("gammaln", "x", "sign", then(negative)),
@@ -165,7 +172,7 @@ MUTANTS = [
     Mutant("erfinv", "x", "sign", then(negative)),
     # networks and random numbers
     Mutant("normalize", "pullback", "factor", then(twice, at=0)),
-    Mutant("attention", "pullback", "sign of the values'", then(negative, at=2)),
+    Mutant("attention", "pullback", "sign: of the values'", then(negative, at=2)),
     Mutant("attention_pullback", "definition", "factor", then(twice, at=0)),
     Mutant("random_loggamma", "pushforward", "sign", then(negative), ("test_forward_mode_equals_reverse_mode",)),
 ]  # fmt: skip
@@ -176,43 +183,57 @@ class Run:
 
     def __init__(self, mutants: list[Mutant]) -> None:
         self.mutants = mutants
-        self.lived = 0
+        self.lived: list[Mutant] = []
         self._out = os.fdopen(os.dup(1), "w", buffering=1)  # pytest captures what is printed
+        self._failed = False
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        names = {name for mutant in self.mutants for name in mutant.names}
-        if failed := self._first_failure(None, _naming(session.items, names)):
-            raise pytest.UsageError(f"a test fails without any mutant: {failed}")
         for mutant in self.mutants:
             named = _naming(session.items, mutant.names)
             others = [item for item in session.items if item not in set(named)]
-            failed = self._first_failure(mutant, [*named, *others])
-            self.lived += not failed
-            print("found" if failed else "LIVES", f"{mutant}  {failed}", sep="  ", file=self._out)
-        print(f"{len(self.mutants) - self.lived} of {len(self.mutants)} mutants were found", file=self._out)
+            if (failed := self._first_failure(mutant, [*named, *others])) is None:
+                self.lived.append(mutant)
+            elif self._first_failure(None, [failed]) is not None:
+                raise pytest.UsageError(f"a test fails without any mutant: {failed.nodeid}")
+            print("found" if failed else "LIVES", mutant, failed.nodeid if failed else "", sep="  ", file=self._out)
+        self._summarise()
         return True
 
-    def _first_failure(self, mutant: Mutant | None, items: list[pytest.Item]) -> str:
-        """The id of the first test that fails in a process of its own, empty if none does."""
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._failed |= report.failed
+
+    def _first_failure(self, mutant: Mutant | None, items: list[pytest.Item]) -> pytest.Item | None:
+        """The first test that fails in a process of its own."""
         read, write = os.pipe()
         if (child := os.fork()) == 0:
             status = 1
             try:
                 if mutant is not None:
                     mutant.apply()
-                for item in items:
-                    if any(report.failed for report in runtestprotocol(item, log=False, nextitem=None)):
-                        os.write(write, item.nodeid.encode())
+                manager = items[0].config.pluginmanager
+                manager.unregister(name="terminalreporter")  # its dots and letters
+                for i, (item, following) in enumerate(zip(items, [*items[1:], None], strict=True)):
+                    # the hook, because marks such as filterwarnings are obeyed by pytest's plugins around it
+                    manager.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                    if self._failed:
+                        os.write(write, str(i).encode())
                         break
                 status = 0
             finally:
                 os._exit(status)
         os.close(write)
         with os.fdopen(read) as said:
-            failed = said.read()
+            place = said.read()
         if os.waitpid(child, 0)[1] != 0:
             raise pytest.UsageError(f"the process with {mutant} died")
-        return failed
+        return items[int(place)] if place else None
+
+    def _summarise(self) -> None:
+        for kind in dict.fromkeys(mutant.kind for mutant in self.mutants):
+            mutants = [mutant for mutant in self.mutants if mutant.kind == kind]
+            found = [mutant for mutant in mutants if mutant not in self.lived]
+            print(f"wrong {kind}: {len(found)} of {len(mutants)}", file=self._out)
+        print(f"{len(self.mutants) - len(self.lived)} of {len(self.mutants)} mutants were found", file=self._out)
 
 
 def _naming(items: list[pytest.Item], names: set[str]) -> list[pytest.Item]:
@@ -231,7 +252,7 @@ def main(arguments: list[str]) -> int:
     run = Run([m for m in MUTANTS if not wanted or {m.primitive, f"{m.primitive} {m.part}"} & wanted])
     os.chdir(ROOT)
     status = pytest.main(["-q", "--tb=short", "-p", "no:cacheprovider", "-p", "no:xdist", *options], plugins=[run])
-    return int(status) or int(run.lived > 0)
+    return int(status) or int(bool(run.lived))
 
 
 if __name__ == "__main__":
