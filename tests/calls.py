@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -87,6 +87,12 @@ DIFFERENTIABLE = [name for name in RECORDED if not isinstance(RECORDS.get(name),
 def arrays_of(case: Case) -> list[Any]:
     """The operands, with NumPy's scalars as the 0-d arrays that they stand for."""
     return [np.asarray(x) if isinstance(x, np.generic) else x for x in case.operands]
+
+
+def halved(operands: Iterable[Any]) -> list[Any]:
+    """Operands, those of float64 and complex128 in half the precision."""
+    smaller = {"d": np.float32, "D": np.complex64}
+    return [x.astype(smaller.get(x.dtype.char, x.dtype)) if isinstance(x, np.ndarray) else x for x in operands]
 
 
 def is_float(x: Any) -> bool:

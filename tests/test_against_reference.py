@@ -14,6 +14,7 @@ import pytest
 from calls import DETERMINED, DIFFERENTIABLE, HERMITIAN, arrays_of, call, is_finite, is_float, rounds
 from cases import CASES, Case
 from conftest import peer
+from each import Each
 
 import adjoint as ad
 from adjoint.decorators.tangent import Dual
@@ -60,18 +61,18 @@ def slowly(names: Iterable[str]) -> list[Any]:
 @pytest.mark.parametrize("name", slowly(DIFFERENTIABLE))
 def test_double_precision_agrees_with_30_digits(name: str) -> None:
     compared = 0
-    for case in CASES[name]:
-        low, high = gradients(name, case, ad.NumPy()), gradients(name, case, EXACT)
-        if low is None or high is None:
-            continue
-        for ours, exact in zip(low[1], high[1], strict=True):
-            assert (ours is None) == (exact is None)
-            if ours is not None:
-                scale = float(np.max(np.abs(exact.numpy()), initial=1.0))
-                np.testing.assert_allclose(
-                    ours.numpy(), exact.numpy(), rtol=1e-12, atol=1e-14 * scale, err_msg=str(case)
-                )
-                compared += 1
+    with Each() as each:
+        for case in CASES[name]:
+            with each(case):
+                low, high = gradients(name, case, ad.NumPy()), gradients(name, case, EXACT)
+                if low is None or high is None:
+                    continue
+                for ours, exact in zip(low[1], high[1], strict=True):
+                    assert (ours is None) == (exact is None)
+                    if ours is not None:
+                        scale = float(np.max(np.abs(exact.numpy()), initial=1.0))
+                        np.testing.assert_allclose(ours.numpy(), exact.numpy(), rtol=1e-12, atol=1e-14 * scale)
+                        compared += 1
     assert compared
 
 
@@ -87,31 +88,35 @@ def exact_sum(values: Any, weights: Any) -> Any:
 )
 def test_rules_agree_with_difference_quotients_of_30_digits(name: str) -> None:
     compared = 0
-    for case in CASES[name]:
-        result = gradients(name, case, EXACT)
-        if result is None:
-            continue
-        leaves, found = result
-        operands = arrays_of(case)
-        tracked = [i for i, x in enumerate(operands) if is_float(x)]
-        arrays = [EXACT.from_numpy(x, copy=True) if isinstance(x, np.ndarray) else x for x in operands]
-        for i, x, gradient in zip(tracked, leaves, found, strict=True):
-            for unit in (1.0, 1j) if x.dtype.kind == "c" else (1.0,):
-                ahead, back = (
-                    EXACT[TABLE[name]](*arrays[:i], EXACT.add(arrays[i], step), *arrays[i + 1 :], **case.parameters)
-                    for step in (STEP * unit, -STEP * unit)
-                )
-                weights = cotangent(ahead.shape, EXACT.dtype_of(ahead))
-                # all elements of the operand move together by `unit`
-                with mpmath.workdps(40):
-                    numeric = (exact_sum(ahead, weights) - exact_sum(back, weights)) / (2 * mpmath.mpf(STEP))
-                    analytic = mpmath.mpf(0)
-                    if gradient is not None:
-                        analytic = exact_sum(gradient._array, np.full(gradient.shape, unit))
-                    tolerance = mpmath.mpf(10) ** (-14 if name in ROUNDED else -17)
-                    scale = 1 + abs(numeric)
-                    assert abs(analytic - numeric) <= tolerance * scale, (str(case), i, unit, analytic, numeric)
-                compared += 1
+    with Each() as each:
+        for case in CASES[name]:
+            with each(case):
+                result = gradients(name, case, EXACT)
+                if result is None:
+                    continue
+                leaves, found = result
+                operands = arrays_of(case)
+                tracked = [i for i, x in enumerate(operands) if is_float(x)]
+                arrays = [EXACT.from_numpy(x, copy=True) if isinstance(x, np.ndarray) else x for x in operands]
+                for i, x, gradient in zip(tracked, leaves, found, strict=True):
+                    for unit in (1.0, 1j) if x.dtype.kind == "c" else (1.0,):
+                        ahead, back = (
+                            EXACT[TABLE[name]](
+                                *arrays[:i], EXACT.add(arrays[i], step), *arrays[i + 1 :], **case.parameters
+                            )
+                            for step in (STEP * unit, -STEP * unit)
+                        )
+                        weights = cotangent(ahead.shape, EXACT.dtype_of(ahead))
+                        # all elements of the operand move together by `unit`
+                        with mpmath.workdps(40):
+                            numeric = (exact_sum(ahead, weights) - exact_sum(back, weights)) / (2 * mpmath.mpf(STEP))
+                            analytic = mpmath.mpf(0)
+                            if gradient is not None:
+                                analytic = exact_sum(gradient._array, np.full(gradient.shape, unit))
+                            tolerance = mpmath.mpf(10) ** (-14 if name in ROUNDED else -17)
+                            scale = 1 + abs(numeric)
+                            assert abs(analytic - numeric) <= tolerance * scale, (i, unit, analytic, numeric)
+                        compared += 1
     assert compared
 
 
@@ -151,17 +156,19 @@ def settled(name: str, out: Any, level: Any) -> list[Any]:
 @pytest.mark.parametrize("name", slowly(DIFFERENTIABLE))
 def test_tangents_in_double_precision_agree_with_30_digits(name: str) -> None:
     compared = 0
-    for case in CASES[name]:
-        low, high = pushed(name, case, ad.NumPy()), pushed(name, case, EXACT)
-        if low is None or high is None:
-            continue
-        for ours, exact in zip(low, high, strict=True):
-            assert (ours.tangent is None) == (exact.tangent is None)
-            if ours.tangent is not None:
-                wanted = EXACT.to_numpy(exact.tangent)
-                scale = float(np.max(np.abs(wanted), initial=1.0))
-                np.testing.assert_allclose(ours.tangent, wanted, rtol=1e-12, atol=1e-14 * scale, err_msg=str(case))
-                compared += 1
+    with Each() as each:
+        for case in CASES[name]:
+            with each(case):
+                low, high = pushed(name, case, ad.NumPy()), pushed(name, case, EXACT)
+                if low is None or high is None:
+                    continue
+                for ours, exact in zip(low, high, strict=True):
+                    assert (ours.tangent is None) == (exact.tangent is None)
+                    if ours.tangent is not None:
+                        wanted = EXACT.to_numpy(exact.tangent)
+                        scale = float(np.max(np.abs(wanted), initial=1.0))
+                        np.testing.assert_allclose(ours.tangent, wanted, rtol=1e-12, atol=1e-14 * scale)
+                        compared += 1
     assert compared
 
 
@@ -169,30 +176,32 @@ def test_tangents_in_double_precision_agree_with_30_digits(name: str) -> None:
 def test_pushforwards_agree_with_difference_quotients_of_30_digits(name: str) -> None:
     """Every element of every result, where reverse mode is compared in sums."""
     compared = 0
-    for case in CASES[name]:
-        results = pushed(name, case, EXACT)
-        if results is None:
-            continue
-        operands = arrays_of(case)
-        moves = directions(name, operands)
-        sides = []
-        for step in (STEP, -STEP):
-            arrays = [EXACT.from_numpy(x, copy=True) if isinstance(x, np.ndarray) else x for x in operands]
-            for i, direction in moves.items():
-                arrays[i] = EXACT.add(arrays[i], EXACT.from_numpy(np.array(direction * step), copy=True))
-            sides.append(settled(name, EXACT[TABLE[name]](*arrays, **case.parameters), EXACT))
-        for result, ahead, back in zip(results, *sides, strict=True):
-            if result.tangent is None:
-                assert EXACT.to_list(ahead) == EXACT.to_list(back)
-                continue
-            assert result.tangent.shape == result.value.shape == ahead.shape
-            with mpmath.workdps(40):
-                tolerance = mpmath.mpf(10) ** (-14 if name in ROUNDED else -17)
-                lists = [EXACT.to_list(x) for x in (result.tangent, ahead, back)]
-                for t, a, b in zip(*lists, strict=True):
-                    numeric = (mpmath.mpmathify(a) - b) / (2 * mpmath.mpf(STEP))
-                    assert abs(t - numeric) <= tolerance * (1 + abs(numeric)), (str(case), t, numeric)
-                    compared += 1
+    with Each() as each:
+        for case in CASES[name]:
+            with each(case):
+                results = pushed(name, case, EXACT)
+                if results is None:
+                    continue
+                operands = arrays_of(case)
+                moves = directions(name, operands)
+                sides = []
+                for step in (STEP, -STEP):
+                    arrays = [EXACT.from_numpy(x, copy=True) if isinstance(x, np.ndarray) else x for x in operands]
+                    for i, direction in moves.items():
+                        arrays[i] = EXACT.add(arrays[i], EXACT.from_numpy(np.array(direction * step), copy=True))
+                    sides.append(settled(name, EXACT[TABLE[name]](*arrays, **case.parameters), EXACT))
+                for result, ahead, back in zip(results, *sides, strict=True):
+                    if result.tangent is None:
+                        assert EXACT.to_list(ahead) == EXACT.to_list(back)
+                        continue
+                    assert result.tangent.shape == result.value.shape == ahead.shape
+                    with mpmath.workdps(40):
+                        tolerance = mpmath.mpf(10) ** (-14 if name in ROUNDED else -17)
+                        lists = [EXACT.to_list(x) for x in (result.tangent, ahead, back)]
+                        for t, a, b in zip(*lists, strict=True):
+                            numeric = (mpmath.mpmathify(a) - b) / (2 * mpmath.mpf(STEP))
+                            assert abs(t - numeric) <= tolerance * (1 + abs(numeric)), (t, numeric)
+                            compared += 1
     assert compared
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from cases import CASES
 from conftest import same
+from each import Each
 
 import adjoint as ad
 from adjoint import errors
@@ -313,15 +314,17 @@ def test_gradients_without_autodiff_are_a_clear_error(ask: Any) -> None:
 @pytest.mark.parametrize("name", [name for name, primitive in TABLE.items() if primitive.results > 1])
 def test_constants_have_all_results(name: str) -> None:
     level = ad.Autodiff(ad.NumPy())
-    for case in CASES[name]:
-        arrays = [level.wrap(x) if isinstance(x, np.ndarray) else x for x in case.operands]
-        found, expected = (
-            B[TABLE[name]](*xs, **case.parameters) for B, xs in ((level, arrays), (ad.NumPy(), case.operands))
-        )
-        assert len(found) == TABLE[name].results
-        for x, y in zip(found, expected, strict=True):
-            assert not level.tracked(x)
-            np.testing.assert_array_equal(level.to_numpy(x), y)
+    with Each() as each:
+        for case in CASES[name]:
+            with each(case):
+                arrays = [level.wrap(x) if isinstance(x, np.ndarray) else x for x in case.operands]
+                found, expected = (
+                    B[TABLE[name]](*xs, **case.parameters) for B, xs in ((level, arrays), (ad.NumPy(), case.operands))
+                )
+                assert len(found) == TABLE[name].results
+                for x, y in zip(found, expected, strict=True):
+                    assert not level.tracked(x)
+                    np.testing.assert_array_equal(level.to_numpy(x), y)
 
 
 def test_gradients_of_attention_of_a_tensor_where_nothing_is_tracked() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from calls import DIFFERENTIABLE, RECORDED, arrays_of, call, is_finite, rounds, subsets
 from cases import CASES, Case
+from each import Each
 
 import adjoint as ad
 from adjoint.decorators.batched import Batch
@@ -59,30 +60,34 @@ def choices(case: Case) -> list[tuple[int, ...]]:
 @pytest.mark.parametrize("name", [name for name in RECORDED if not TABLE[name].dynamic])
 def test_every_case_with_every_choice_of_batched_operands(name: str) -> None:
     compared = 0
-    for case in CASES[name]:
-        for batched in choices(case):
-            found = together(name, case, batched)
-            for n, operands in enumerate(examples(name, case, batched)):
-                with np.errstate(all="ignore"):
-                    out = getattr(LEAF, name)(*operands, **case.parameters)
-                for mine, wanted in zip(found[n], out if isinstance(out, tuple) else (out,), strict=True):
-                    assert (mine.shape, mine.dtype) == (wanted.shape, wanted.dtype), (str(case), batched)
-                    np.testing.assert_allclose(mine, wanted, rtol=1e-12, atol=1e-12, err_msg=f"{case} {batched}")
-                    compared += 1
+    with Each() as each:
+        for case in CASES[name]:
+            with each(case):
+                for batched in choices(case):
+                    found = together(name, case, batched)
+                    for n, operands in enumerate(examples(name, case, batched)):
+                        with np.errstate(all="ignore"):
+                            out = getattr(LEAF, name)(*operands, **case.parameters)
+                        for mine, wanted in zip(found[n], out if isinstance(out, tuple) else (out,), strict=True):
+                            assert (mine.shape, mine.dtype) == (wanted.shape, wanted.dtype), batched
+                            np.testing.assert_allclose(mine, wanted, rtol=1e-12, atol=1e-12, err_msg=str(batched))
+                            compared += 1
     assert compared
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_gradients_of_examples(name: str) -> None:
     checked = 0
-    for case in CASES[name]:
-        operands = arrays_of(case)
-        if rounds(name, case) or not is_finite(name, case):
-            continue
-        for tracked in subsets(operands):
-            f = call(name, case, operands, tracked)
-            ad.testing.check_grads(f, tuple(operands[i] for i in tracked), modes=("batched",))
-            checked += 1
+    with Each() as each:
+        for case in CASES[name]:
+            with each(case):
+                operands = arrays_of(case)
+                if rounds(name, case) or not is_finite(name, case):
+                    continue
+                for tracked in subsets(operands):
+                    f = call(name, case, operands, tracked)
+                    ad.testing.check_grads(f, tuple(operands[i] for i in tracked), modes=("batched",))
+                    checked += 1
     assert checked
 
 
@@ -101,10 +106,12 @@ def test_places_of_elements_cannot_differ_in_number() -> None:
 
 @pytest.mark.parametrize("name", [n for n, p in TABLE.items() if p.kind is CREATION])
 def test_created_arrays_are_the_same_for_all(name: str) -> None:
-    for case in CASES[name]:
-        out = getattr(ad.Batched(LEAF), name)(**case.parameters)
-        assert not out.batched
-        np.testing.assert_array_equal(out.value, getattr(LEAF, name)(**case.parameters))
+    with Each() as each:
+        for case in CASES[name]:
+            with each(case):
+                out = getattr(ad.Batched(LEAF), name)(**case.parameters)
+                assert not out.batched
+                np.testing.assert_array_equal(out.value, getattr(LEAF, name)(**case.parameters))
 
 
 # --- random numbers ---
@@ -112,41 +119,45 @@ def test_created_arrays_are_the_same_for_all(name: str) -> None:
 
 @pytest.mark.parametrize("name", [n for n, p in TABLE.items() if p.kind is RANDOM and not p.operands])
 def test_random_numbers_are_shared_or_split_on_request(name: str) -> None:
-    for case in CASES[name]:
-        one = getattr(LEAF, name)(**case.parameters)
-        shared = getattr(ad.Batched(LEAF, randomness="shared"), name)(**case.parameters)
-        assert not shared.batched
-        np.testing.assert_array_equal(shared.value, one)
-        split = getattr(ad.Batched(LEAF, 200, "split"), name)(**case.parameters)
-        assert split.batched
-        assert (split.value.shape, split.value.dtype) == ((200, *one.shape), one.dtype)
-        if one.size > 2:
-            assert len({row.tobytes() for row in split.value}) > 50
-        with pytest.raises(ad.errors.ArgumentError, match="randomness="):
-            getattr(ad.Batched(LEAF), name)(**case.parameters)
+    with Each() as each:
+        for case in CASES[name]:
+            with each(case):
+                one = getattr(LEAF, name)(**case.parameters)
+                shared = getattr(ad.Batched(LEAF, randomness="shared"), name)(**case.parameters)
+                assert not shared.batched
+                np.testing.assert_array_equal(shared.value, one)
+                split = getattr(ad.Batched(LEAF, 200, "split"), name)(**case.parameters)
+                assert split.batched
+                assert (split.value.shape, split.value.dtype) == ((200, *one.shape), one.dtype)
+                if one.size > 2:
+                    assert len({row.tobytes() for row in split.value}) > 50
+                with pytest.raises(ad.errors.ArgumentError, match="randomness="):
+                    getattr(ad.Batched(LEAF), name)(**case.parameters)
 
 
 @pytest.mark.parametrize("name", [n for n, p in TABLE.items() if p.kind is RANDOM and p.operands])
 def test_random_numbers_of_parameters_are_shared_or_split_on_request(name: str) -> None:
-    for case in CASES[name]:
-        one = getattr(LEAF, name)(*case.operands, **case.parameters)
-        differing = [Batch(np.stack([x * n for n in range(1, 201)]), True) for x in case.operands[:1]]
-        differing += [Batch(x, False) for x in case.operands[1:]]
-        for batched in (False, True):
-            operands = differing if batched else [Batch(x, False) for x in case.operands]
-            split = getattr(ad.Batched(LEAF, 200, "split"), name)(*operands, **case.parameters)
-            assert split.batched
-            assert (split.value.shape, split.value.dtype) == ((200, *one.shape), one.dtype)
-            if one.size > 2:
-                assert len({row.tobytes() for row in split.value}) > 50
-            with pytest.raises(ad.errors.ArgumentError, match="randomness="):
-                getattr(ad.Batched(LEAF), name)(*operands, **case.parameters)
-        with pytest.raises(ad.errors.ArgumentError, match="cannot share one draw"):
-            getattr(ad.Batched(LEAF, randomness="shared"), name)(*differing, **case.parameters)
-        constants = [Batch(x, False) for x in case.operands]
-        shared = getattr(ad.Batched(LEAF, randomness="shared"), name)(*constants, **case.parameters)
-        assert not shared.batched
-        np.testing.assert_array_equal(shared.value, one)
+    with Each() as each:
+        for case in CASES[name]:
+            with each(case):
+                one = getattr(LEAF, name)(*case.operands, **case.parameters)
+                differing = [Batch(np.stack([x * n for n in range(1, 201)]), True) for x in case.operands[:1]]
+                differing += [Batch(x, False) for x in case.operands[1:]]
+                for batched in (False, True):
+                    operands = differing if batched else [Batch(x, False) for x in case.operands]
+                    split = getattr(ad.Batched(LEAF, 200, "split"), name)(*operands, **case.parameters)
+                    assert split.batched
+                    assert (split.value.shape, split.value.dtype) == ((200, *one.shape), one.dtype)
+                    if one.size > 2:
+                        assert len({row.tobytes() for row in split.value}) > 50
+                    with pytest.raises(ad.errors.ArgumentError, match="randomness="):
+                        getattr(ad.Batched(LEAF), name)(*operands, **case.parameters)
+                with pytest.raises(ad.errors.ArgumentError, match="cannot share one draw"):
+                    getattr(ad.Batched(LEAF, randomness="shared"), name)(*differing, **case.parameters)
+                constants = [Batch(x, False) for x in case.operands]
+                shared = getattr(ad.Batched(LEAF, randomness="shared"), name)(*constants, **case.parameters)
+                assert not shared.batched
+                np.testing.assert_array_equal(shared.value, one)
 
 
 def test_split_permutations_are_permutations() -> None:

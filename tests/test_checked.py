@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from calls import DIFFERENTIABLE, arrays_of, call, is_finite, is_float
 from cases import CASES
+from each import Each
 from observers import CHAINS, LEAVES, WrongRule, counts
 
 import adjoint as ad
@@ -25,16 +26,18 @@ from adjoint.rules import RECORDS
 @pytest.mark.parametrize("name", CASES)
 def test_every_primitive_passes(name: str) -> None:
     leaf, primitive = ad.NumPy(), TABLE[name]
-    for case in CASES[name]:
-        checked = ad.Checked(leaf)[primitive]
-        if not is_finite(name, case) and case.operands[0].shape != (0, 3):  # minus infinity, of an empty sum
-            with pytest.raises(errors.NonFiniteError, match="-inf"):
-                checked(*case.operands, **case.parameters)
-            checked = ad.Checked(leaf, finite=False)[primitive]
-        found = checked(*case.operands, **case.parameters)
-        expected = leaf[primitive](*case.operands, **case.parameters)
-        for x, y in zip(found, expected, strict=True) if primitive.results > 1 else [(found, expected)]:
-            np.testing.assert_array_equal(x, y)
+    with Each() as each:
+        for case in CASES[name]:
+            with each(case):
+                checked = ad.Checked(leaf)[primitive]
+                if not is_finite(name, case) and case.operands[0].shape != (0, 3):  # minus infinity, of an empty sum
+                    with pytest.raises(errors.NonFiniteError, match="-inf"):
+                        checked(*case.operands, **case.parameters)
+                    checked = ad.Checked(leaf, finite=False)[primitive]
+                found = checked(*case.operands, **case.parameters)
+                expected = leaf[primitive](*case.operands, **case.parameters)
+                for x, y in zip(found, expected, strict=True) if primitive.results > 1 else [(found, expected)]:
+                    np.testing.assert_array_equal(x, y)
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
@@ -51,12 +54,14 @@ def test_every_rule_passes(name: str) -> None:
         return [None if g is None else g.numpy() for grads in found for g in map(grads.get, leaves)]
 
     compared = 0
-    for case in CASES[name]:
-        if is_finite(name, case):
-            expected = gradients(ad.NumPy(), case)
-            for x, y in zip(gradients(ad.Checked(ad.NumPy()), case), expected, strict=True):
-                np.testing.assert_array_equal(x, y)
-                compared += 1
+    with Each() as each:
+        for case in CASES[name]:
+            with each(case):
+                if is_finite(name, case):
+                    expected = gradients(ad.NumPy(), case)
+                    for x, y in zip(gradients(ad.Checked(ad.NumPy()), case), expected, strict=True):
+                        np.testing.assert_array_equal(x, y)
+                        compared += 1
     assert compared
 
 

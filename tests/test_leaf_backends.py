@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from calls import DETERMINED
+from calls import DETERMINED, halved
 from cases import CASES, Case
 from each import Each
 
@@ -168,14 +168,7 @@ def promised(name: str, case: Case) -> list[Spec]:
 
 
 def narrow(case: Case) -> Case:
-    """The same call with its float64 and complex128 operands in half the precision."""
-    smaller = {"d": np.float32, "D": np.complex64}
-    return Case(
-        tuple(
-            [x.astype(smaller.get(x.dtype.char, x.dtype)) if isinstance(x, np.ndarray) else x for x in case.operands]
-        ),
-        case.parameters,
-    )
+    return Case(tuple(halved(case.operands)), case.parameters)
 
 
 # --- every case ---
@@ -255,16 +248,18 @@ def test_arrays_are_made_on_the_device(device: str, name: str) -> None:
     if library is None:
         pytest.skip(f"{device} is not installed")
     B = ad.Torch("meta") if device == "torch" else ArrayAPI(library, library.Device("device1"))
-    for case in CASES[name]:
-        arrays = [B.from_numpy(x, copy=True) if isinstance(x, np.ndarray) else x for x in case.operands]
-        try:
-            out = called(B, name, arrays, case.parameters)
-        except (RuntimeError, NotImplementedError) as error:
-            if device == "torch" and name in NEEDS_VALUES and re.search("item|no data|nonzero", str(error)):
-                continue
-            raise
-        for x in out if TABLE[name].results > 1 else (out,):
-            assert x.device == B.device
+    with Each() as each:
+        for case in CASES[name]:
+            with each(case):
+                arrays = [B.from_numpy(x, copy=True) if isinstance(x, np.ndarray) else x for x in case.operands]
+                try:
+                    out = called(B, name, arrays, case.parameters)
+                except (RuntimeError, NotImplementedError) as error:
+                    if device == "torch" and name in NEEDS_VALUES and re.search("item|no data|nonzero", str(error)):
+                        continue
+                    raise
+                for x in out if TABLE[name].results > 1 else (out,):
+                    assert x.device == B.device
 
 
 # --- dtypes ---

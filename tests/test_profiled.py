@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import CASES
+from each import Each
 from observers import WrongRule, counts
 
 import adjoint as ad
@@ -167,8 +168,10 @@ def test_operations_of_fourier_transforms() -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_every_primitive_is_counted(name: str) -> None:
     p = ad.Profiled(ad.NumPy())
-    for case in CASES[name]:
-        p[TABLE[name]](*case.operands, **case.parameters)
+    with Each() as each:
+        for case in CASES[name]:
+            with each(case):
+                p[TABLE[name]](*case.operands, **case.parameters)
     assert counts(p)[(name, "forward")][0] == len(CASES[name])
 
 

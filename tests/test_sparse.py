@@ -11,6 +11,7 @@ import pytest
 from calls import DIFFERENTIABLE, RECORDED, arrays_of, call, is_finite
 from cases import CASES, Case
 from conftest import peer
+from each import Each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -71,17 +72,19 @@ COMPLEX = {"eig", "eigvals", "fft", "rfft", "hfft"}  # never from real numbers t
 def test_patterns_have_every_entry_that_is_not_zero(name: str) -> None:
     """And sparse Jacobians are the dense ones."""
     compared = 0
-    for case, f, x in calls(name):
-        with np.errstate(all="ignore"):
-            sparse, dense = ad.sparse_jacobian(f)(x), ad.jacobian(f)(x)
-            out = f(ad.asarray(x, device=LEAF))
-        pattern = pattern_of(f, x)
-        dense = dense.reshape(pattern.shape)
-        assert not ((dense != 0) & ~pattern).any(), str(case)
-        assert (sparse.format, sparse.shape, sparse.dtype) == ("csr", (out.size, x.size), out.dtype), str(case)
-        assert sparse.nnz == pattern.sum()
-        np.testing.assert_allclose(sparse.toarray(), dense, rtol=1e-13, atol=1e-14, err_msg=str(case))
-        compared += 1
+    with Each() as each:
+        for case, f, x in calls(name):
+            with each(case):
+                with np.errstate(all="ignore"):
+                    sparse, dense = ad.sparse_jacobian(f)(x), ad.jacobian(f)(x)
+                    out = f(ad.asarray(x, device=LEAF))
+                pattern = pattern_of(f, x)
+                dense = dense.reshape(pattern.shape)
+                assert not ((dense != 0) & ~pattern).any()
+                assert (sparse.format, sparse.shape, sparse.dtype) == ("csr", (out.size, x.size), out.dtype)
+                assert sparse.nnz == pattern.sum()
+                np.testing.assert_allclose(sparse.toarray(), dense, rtol=1e-13, atol=1e-14)
+                compared += 1
     assert compared
 
 
@@ -97,22 +100,26 @@ NOT_TIGHT = set(
 @pytest.mark.parametrize("name", sorted(set(DIFFERENTIABLE) - NOT_TIGHT - COMPLEX))
 def test_patterns_have_no_more_than_that(name: str) -> None:
     """Where derivatives are not zero by chance: windows of a convolution, rows of a product, places of an index."""
-    for case, f, x in calls(name, only=0 if name.startswith("conv") else None):
-        pattern = pattern_of(f, x)
-        if TABLE[name].kind is ELEMENTWISE:  # at most the element at its own place; some slopes are zero
-            assert pattern.sum(axis=1).max(initial=0) <= 1, str(case)
-        else:
-            np.testing.assert_array_equal(pattern, ad.jacobian(f)(x).reshape(pattern.shape) != 0, err_msg=str(case))
+    with Each() as each:
+        for case, f, x in calls(name, only=0 if name.startswith("conv") else None):
+            with each(case):
+                pattern = pattern_of(f, x)
+                if TABLE[name].kind is ELEMENTWISE:  # at most the element at its own place; some slopes are zero
+                    assert pattern.sum(axis=1).max(initial=0) <= 1
+                else:
+                    np.testing.assert_array_equal(pattern, ad.jacobian(f)(x).reshape(pattern.shape) != 0)
 
 
 @pytest.mark.parametrize("name", sorted(set(RECORDED) - set(DIFFERENTIABLE)))
 def test_results_without_derivatives_depend_on_nothing(name: str) -> None:
     level: Any = ad.Dependence(LEAF)
-    for case in CASES[name]:
-        operands = [Dependent(x, identity(x.size)) if isinstance(x, np.ndarray) else x for x in arrays_of(case)]
-        with np.errstate(all="ignore"):
-            out = getattr(level, name)(*operands, **case.parameters)
-        assert not level.is_active(out)
+    with Each() as each:
+        for case in CASES[name]:
+            with each(case):
+                operands = [Dependent(x, identity(x.size)) if isinstance(x, np.ndarray) else x for x in arrays_of(case)]
+                with np.errstate(all="ignore"):
+                    out = getattr(level, name)(*operands, **case.parameters)
+                assert not level.is_active(out)
 
 
 # --- random programs ---
