@@ -191,9 +191,9 @@ class Run:
         for mutant in self.mutants:
             named = _naming(session.items, mutant.names)
             others = [item for item in session.items if item not in set(named)]
-            if (failed := self._first_failure(mutant, [*named, *others])) is None:
+            if (failed := self._first_failure(session, mutant, [*named, *others])) is None:
                 self.lived.append(mutant)
-            elif self._first_failure(None, [failed]) is not None:
+            elif self._first_failure(session, None, [failed]) is not None:
                 raise pytest.UsageError(f"a test fails without any mutant: {failed.nodeid}")
             print("found" if failed else "LIVES", mutant, failed.nodeid if failed else "", sep="  ", file=self._out)
         self._summarise()
@@ -202,7 +202,9 @@ class Run:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._failed |= report.failed
 
-    def _first_failure(self, mutant: Mutant | None, items: list[pytest.Item]) -> pytest.Item | None:
+    def _first_failure(
+        self, session: pytest.Session, mutant: Mutant | None, items: list[pytest.Item]
+    ) -> pytest.Item | None:
         """The first test that fails in a process of its own."""
         read, write = os.pipe()
         if (child := os.fork()) == 0:
@@ -210,11 +212,11 @@ class Run:
             try:
                 if mutant is not None:
                     mutant.apply()
-                manager = items[0].config.pluginmanager
-                manager.unregister(name="terminalreporter")  # its dots and letters
-                for i, (item, following) in enumerate(zip(items, [*items[1:], None], strict=True)):
+                session.config.pluginmanager.unregister(name="terminalreporter")  # its dots and letters
+                for i, item in enumerate(items):
+                    following = items[i + 1] if i + 1 < len(items) else None
                     # the hook, because marks such as filterwarnings are obeyed by pytest's plugins around it
-                    manager.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                    item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
                     if self._failed:
                         os.write(write, str(i).encode())
                         break
@@ -249,6 +251,8 @@ def _naming(items: list[pytest.Item], names: set[str]) -> list[pytest.Item]:
 def main(arguments: list[str]) -> int:
     at = arguments.index("--") if "--" in arguments else len(arguments)
     wanted, options = set(arguments[:at]), arguments[at + 1 :]
+    if unknown := wanted - {name for m in MUTANTS for name in (m.primitive, f"{m.primitive} {m.part}")}:
+        sys.exit(f"there are no mutants of {', '.join(sorted(unknown))}")
     run = Run([m for m in MUTANTS if not wanted or {m.primitive, f"{m.primitive} {m.part}"} & wanted])
     os.chdir(ROOT)
     status = pytest.main(["-q", "--tb=short", "-p", "no:cacheprovider", "-p", "no:xdist", *options], plugins=[run])
