@@ -31,8 +31,9 @@ OPTIONAL = [
 SHARED = {
     "along",
     "elementwise_primitive",
-    "together",
     "made",
+    "stacked",
+    "together",
 }  # helpers that one topic has for the others, besides as_...
 ROOMS = [ad.fft, ad.implicit, ad.linalg, ad.nn, ad.random, ad.scipy, ad.special, ad.testing, ad.tree]
 PUBLIC = [ad, ad.errors, *ROOMS]
