@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import adjoint as ad
-from benchmarks.cases import Case, Run, _jax, _torch, _values
+from benchmarks.cases import Case, Run, import_torch, jax_runs, normal
 
 SIZE, BEST = 1_000_000, 1000
 SUBSCRIPTS = "bij,bjk->bik"
@@ -18,14 +18,14 @@ def _weighted(
     ours_f: Callable[..., Any], torch_f: Callable[..., Any], jax_f: Callable[..., Any], *arrays: np.ndarray[Any, Any]
 ) -> dict[str, Callable[[], Run]]:
     """The gradient of sum(f(...) w), with a w that keeps cotangents apart."""
-    (w0,) = _values(ours_f(*[ad.tensor(x) for x in arrays]).shape, seed=1)
+    (w0,) = normal(ours_f(*[ad.tensor(x) for x in arrays]).shape, seed=1)
 
     def ours() -> Run:
         leaves, w = [ad.tensor(x).require_grad() for x in arrays], ad.tensor(w0)
         return lambda: (ours_f(*leaves) * w).sum().backward()
 
     def torch() -> Run:
-        t = _torch()
+        t = import_torch()
         leaves, w = [t.tensor(x, requires_grad=True) for x in arrays], t.tensor(w0)
 
         def run() -> None:
@@ -35,7 +35,7 @@ def _weighted(
 
         return run
 
-    return {"adjoint": ours, "PyTorch": torch, **_jax(lambda *xs: (jax_f(*xs) * w0).sum(), arrays)}
+    return {"adjoint": ours, "PyTorch": torch, **jax_runs(lambda *xs: (jax_f(*xs) * w0).sum(), arrays)}
 
 
 def _jax_topk(x: Any) -> Any:
@@ -59,21 +59,21 @@ def _jax_einsum(x: Any, y: Any) -> Any:
 CASES = [
     Case(
         "sort of 1,000,000 elements",
-        _weighted(ad.sort, lambda x: x.sort()[0], _jax_sort, *_values((SIZE,))),
+        _weighted(ad.sort, lambda x: x.sort()[0], _jax_sort, *normal((SIZE,))),
         {"PyTorch": 1.3},
     ),
     Case(
         "topk of 1,000,000 elements, the largest 1,000",
-        _weighted(lambda x: ad.topk(x, BEST)[0], lambda x: x.topk(BEST)[0], _jax_topk, *_values((SIZE,))),
+        _weighted(lambda x: ad.topk(x, BEST)[0], lambda x: x.topk(BEST)[0], _jax_topk, *normal((SIZE,))),
         {"PyTorch": 1.3},
     ),
     Case(
         f'einsum "{SUBSCRIPTS}", 64x128x128',
         _weighted(
             lambda x, y: ad.einsum(SUBSCRIPTS, x, y),
-            lambda x, y: _torch().einsum(SUBSCRIPTS, x, y),
+            lambda x, y: import_torch().einsum(SUBSCRIPTS, x, y),
             _jax_einsum,
-            *_values((64, 128, 128), (64, 128, 128)),
+            *normal((64, 128, 128), (64, 128, 128)),
         ),
         {"PyTorch": 1.1},
     ),

@@ -27,13 +27,13 @@ class Case:
     resident: bool = False  # memory is mostly the graph's objects: measured by `benchmarks.resident`
 
 
-def _torch() -> Any:
+def import_torch() -> Any:
     import torch
 
     return torch
 
 
-def _values(*shapes: tuple[int, ...], seed: int = 0) -> list[np.ndarray[Any, Any]]:
+def normal(*shapes: tuple[int, ...], seed: int = 0) -> list[np.ndarray[Any, Any]]:
     rng = np.random.default_rng(seed)
     return [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
 
@@ -60,14 +60,14 @@ def _scalar_links(x: Any, _: Any = None) -> Any:
 
 
 def _chain(links: Any) -> dict[str, Callable[[], Run]]:
-    x0, w0 = (np.abs(v) * 0.1 + 0.9 for v in _values((16,), (16,)))
+    x0, w0 = (np.abs(v) * 0.1 + 0.9 for v in normal((16,), (16,)))
 
     def ours() -> Run:
         x, w = ad.tensor(x0).require_grad(), ad.tensor(w0).require_grad()
         return lambda: links(x, w).sum().backward()
 
     def torch() -> Run:
-        t = _torch()
+        t = import_torch()
         x, w = (t.tensor(v, requires_grad=True) for v in (x0, w0))
 
         def run() -> None:
@@ -82,10 +82,15 @@ def _chain(links: Any) -> dict[str, Callable[[], Run]]:
         g = grad(lambda x, w: links(x, w).sum(), (0, 1))
         return lambda: g(x0, w0)
 
-    return {"adjoint": ours, "PyTorch": torch, "autograd": autograd, **_jax(lambda x, w: links(x, w).sum(), (x0, w0))}
+    return {
+        "adjoint": ours,
+        "PyTorch": torch,
+        "autograd": autograd,
+        **jax_runs(lambda x, w: links(x, w).sum(), (x0, w0)),
+    }
 
 
-def _jax(f: Callable[..., Any], values: tuple[Any, ...]) -> dict[str, Callable[[], Run]]:
+def jax_runs(f: Callable[..., Any], values: tuple[Any, ...]) -> dict[str, Callable[[], Run]]:
     """JAX, compiled before it is timed, and operation by operation."""
 
     def compiled() -> Run:
@@ -109,7 +114,7 @@ def _jax(f: Callable[..., Any], values: tuple[Any, ...]) -> dict[str, Callable[[
 
 
 def _expression() -> dict[str, Callable[[], Run]]:
-    a0, b0 = _values((1_000_000,), (1_000_000,))
+    a0, b0 = normal((1_000_000,), (1_000_000,))
 
     def ours() -> Run:
         a, b = ad.tensor(a0).require_grad(), ad.tensor(b0).require_grad()
@@ -121,7 +126,7 @@ def _expression() -> dict[str, Callable[[], Run]]:
         return run
 
     def torch() -> Run:
-        t = _torch()
+        t = import_torch()
         a, b = (t.tensor(v, requires_grad=True) for v in (a0, b0))
 
         def run() -> None:
@@ -149,7 +154,7 @@ def _expression() -> dict[str, Callable[[], Run]]:
 
         return ((jnp.tanh(a * b) + jax.nn.sigmoid(a)) * jnp.exp(-b * b)).sum()
 
-    return {"adjoint": ours, "PyTorch": torch, "autograd": autograd, **_jax(jax_f, (a0, b0))}
+    return {"adjoint": ours, "PyTorch": torch, "autograd": autograd, **jax_runs(jax_f, (a0, b0))}
 
 
 # --- training steps of two networks --------------------------------------------------------------
@@ -182,7 +187,7 @@ def _mlp(sizes: tuple[int, ...], batch: int, step: bool = True) -> dict[str, Cal
         return run
 
     def torch() -> Run:
-        t = _torch()
+        t = import_torch()
         state = [t.tensor(p, requires_grad=True) for p in parameters]
         x, y = t.tensor(x0), t.tensor(y0)
 
@@ -250,7 +255,7 @@ def _mlp(sizes: tuple[int, ...], batch: int, step: bool = True) -> dict[str, Cal
 
 
 def _slices() -> dict[str, Callable[[], Run]]:
-    (x0,) = _values((1_000_000,))
+    (x0,) = normal((1_000_000,))
 
     def total(x: Any) -> Any:
         out = (x[0:100] * 1.0).sum()
@@ -263,7 +268,7 @@ def _slices() -> dict[str, Callable[[], Run]]:
         return lambda: total(x).backward()
 
     def torch() -> Run:
-        x = _torch().tensor(x0, requires_grad=True)
+        x = import_torch().tensor(x0, requires_grad=True)
 
         def run() -> None:
             total(x).backward()
@@ -277,7 +282,7 @@ def _slices() -> dict[str, Callable[[], Run]]:
         g = grad(total)
         return lambda: g(x0)
 
-    return {"adjoint": ours, "PyTorch": torch, "autograd": autograd, **_jax(total, (x0,))}
+    return {"adjoint": ours, "PyTorch": torch, "autograd": autograd, **jax_runs(total, (x0,))}
 
 
 _EXPRESSION = _expression()

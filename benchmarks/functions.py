@@ -26,7 +26,7 @@ import optree
 import adjoint as ad
 from benchmarks.comparisons import ARRAYS, Comparison
 from benchmarks.fields import FIELDS
-from benchmarks.harness import Run, _set_threads
+from benchmarks.harness import Run, set_threads
 from benchmarks.networks import NETWORKS
 
 COMPARISONS = [*ARRAYS, *FIELDS, *NETWORKS]
@@ -74,7 +74,7 @@ def main() -> int:
     parser.add_argument("--only", help="measure the functions whose name contains this, and leave the page as it is")
     parser.add_argument("--turns", type=int, default=TURNS)
     options = parser.parse_args()
-    _set_threads(THREADS)
+    set_threads(THREADS)
     wanted = [options.only] if options.only else options.names
     known = _known() if options.names else {}
     rows = []

@@ -30,7 +30,7 @@ def times(case: Case, tick: Callable[[str], Any]) -> tuple[dict[str, float], dic
 
     Two medians: of all runs, and of the first runs of turns, which find another library's caches.
     """
-    _set_threads(case.threads)
+    set_threads(case.threads)
     runs: dict[str, Run] = {}
     samples: dict[str, list[list[float]]] = {}
     count: dict[str, int] = {}
@@ -75,7 +75,7 @@ def _clock(run: Run) -> float:
     return time.perf_counter() - start
 
 
-def _set_threads(threads: int) -> None:
+def set_threads(threads: int) -> None:
     """Threads of PyTorch and of NumPy's BLAS; JAX uses what the process has."""
     from threadpoolctl import threadpool_limits
 

@@ -12,15 +12,9 @@ from typing import Any
 import numpy as np
 
 import adjoint as ad
-from benchmarks.cases import Case, Run
+from benchmarks.cases import Case, Run, import_torch
 
 BOUNDS = {"PyTorch": 0.5, "autograd": 0.5, "JAX": 0.5}
-
-
-def _torch() -> Any:
-    import torch
-
-    return torch
 
 
 def _jax() -> Any:
@@ -44,7 +38,7 @@ def _of_jax(transformed: Callable[[Any], Callable[..., Any]], values: tuple[Any,
 
 def _of_torch(transformed: Callable[[Any], Callable[..., Any]], values: tuple[Any, ...]) -> Callable[[], Run]:
     def make() -> Run:
-        torch = _torch()
+        torch = import_torch()
         f = transformed(torch)
         arrays = torch.utils._pytree.tree_map(torch.as_tensor, values)
         return lambda: f(*arrays)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import adjoint as ad
-from benchmarks.cases import Case, Run, _values
+from benchmarks.cases import Case, Run, normal
 
 
 def _both(
@@ -46,8 +46,8 @@ def _both(
 def _conv_net() -> dict[str, Callable[[], Run]]:
     """3 x 3 convolutions of 16 and 32 channels with pooling, then a linear layer, of 64 images of 28 x 28."""
     shapes = [(16, 1, 3, 3), (16,), (32, 16, 3, 3), (32,), (10, 32 * 7 * 7), (10,)]
-    parameters = [v * np.float32(0.1) for v in _values(*shapes)]
-    (images,) = _values((64, 1, 28, 28), seed=1)
+    parameters = [v * np.float32(0.1) for v in normal(*shapes)]
+    (images,) = normal((64, 1, 28, 28), seed=1)
     labels = np.random.default_rng(2).integers(0, 10, 64)
 
     def loss(F: Any, p: Any, c: Any) -> Any:
@@ -59,18 +59,18 @@ def _conv_net() -> dict[str, Callable[[], Run]]:
 
 
 def _attention() -> dict[str, Callable[[], Run]]:
-    given, weights = _values(*[(8, 4, 128, 32)] * 3), _values((8, 4, 128, 32), seed=1)
+    given, weights = normal(*[(8, 4, 128, 32)] * 3), normal((8, 4, 128, 32), seed=1)
     return _both(lambda F, p, c: (F.scaled_dot_product_attention(*p) * c[0]).sum(), given, weights)
 
 
 def _layer_norm() -> dict[str, Callable[[], Run]]:
-    given, weights = _values((1024, 512), (512,), (512,)), _values((1024, 512), seed=1)
+    given, weights = normal((1024, 512), (512,), (512,)), normal((1024, 512), seed=1)
     return _both(lambda F, p, c: (F.layer_norm(p[0], (512,), p[1], p[2]) * c[0]).sum(), given, weights)
 
 
 def _depthwise() -> dict[str, Callable[[], Run]]:
     """Each of 32 channels with a 3 x 3 kernel of its own; 16 images of 28 x 28."""
-    given, weights = _values((16, 32, 28, 28), (32, 1, 3, 3)), _values((16, 32, 28, 28), seed=1)
+    given, weights = normal((16, 32, 28, 28), (32, 1, 3, 3)), normal((16, 32, 28, 28), seed=1)
     return _both(lambda F, p, c: (F.conv2d(p[0], p[1], padding=1, groups=32) * c[0]).sum(), given, weights)
 
 
@@ -90,11 +90,11 @@ def _matrices(
         total = (parts[0] * c[0]).sum()
         return total + (parts[1] * c[1]).sum() if len(c) > 1 else total
 
-    return _both(loss, values, _values(*weights, seed=1), library="linalg")
+    return _both(loss, values, normal(*weights, seed=1), library="linalg")
 
 
 def _definite() -> Any:
-    (x,) = _values(STACK)
+    (x,) = normal(STACK)
     return x @ x.transpose(0, 2, 1) / 32 + np.eye(32, dtype=np.float32)
 
 
@@ -103,7 +103,7 @@ def _cholesky() -> dict[str, Callable[[], Run]]:
 
 
 def _solve() -> dict[str, Callable[[], Run]]:
-    return _matrices(lambda L, p: L.solve(p[0], p[1]), [_definite(), *_values(STACK, seed=2)], [STACK])
+    return _matrices(lambda L, p: L.solve(p[0], p[1]), [_definite(), *normal(STACK, seed=2)], [STACK])
 
 
 def _eigh() -> dict[str, Callable[[], Run]]:
@@ -121,7 +121,7 @@ def _svd() -> dict[str, Callable[[], Run]]:
         u, values, _ = linalg.svd(p[0], full_matrices=False)
         return values, u * u
 
-    return _matrices(f, _values(STACK), [STACK[:2], STACK])
+    return _matrices(f, normal(STACK), [STACK[:2], STACK])
 
 
 CASES = [

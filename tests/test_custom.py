@@ -70,10 +70,10 @@ def scalar(f: Any) -> Callable[..., Any]:
     return g
 
 
-def _flat(tree: Any) -> list[Any]:
+def flat(tree: Any) -> list[Any]:
     if isinstance(tree, dict):
         tree = tuple(tree[key] for key in sorted(tree))
-    return [x for part in tree for x in _flat(part)] if isinstance(tree, tuple) else [tree]
+    return [x for part in tree for x in flat(part)] if isinstance(tree, tuple) else [tree]
 
 
 XS, WS = np.stack([X, 2 * X, -X]), np.stack([W, W + 1, W * 3])
@@ -112,7 +112,7 @@ NESTINGS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("custom", [pulled, pushed, batched], ids=["vjp", "jvp", "batching"])
 def test_right_rules_change_nothing(custom: Any, nesting: str) -> None:
     run = NESTINGS[nesting]
-    for mine, wanted in zip(_flat(run(custom)), _flat(run(plain)), strict=True):
+    for mine, wanted in zip(flat(run(custom)), flat(run(plain)), strict=True):
         np.testing.assert_allclose(mine, wanted, rtol=1e-12, atol=1e-13)
         assert np.shape(mine) == np.shape(wanted)
 

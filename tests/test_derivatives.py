@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from options import assert_same_under_options
 
 import adjoint as ad
-from adjoint.extend import _own as DECLARED
+from adjoint.extend import DECLARED
 from adjoint.operands import run
 from adjoint.primitives import TABLE
 from adjoint.rules import RECORDS, Composed, Elementwise, names_of

@@ -11,7 +11,7 @@ from conftest import peer
 from options import assert_same_under_options
 
 import adjoint as ad
-from adjoint.extend import _own
+from adjoint.extend import DECLARED
 from adjoint.primitives import TABLE
 from adjoint.rules import RECORDS, Linear
 
@@ -25,7 +25,7 @@ def undeclared() -> Iterator[None]:
     yield
     for name in set(TABLE) - before:
         del TABLE[name], RECORDS[name]
-        _own.discard(name)
+        DECLARED.discard(name)
         ad.backend.forget(name)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 from numpy.testing import assert_allclose
-from test_custom import NESTINGS, _flat, plain
+from test_custom import NESTINGS, flat, plain
 
 import adjoint as ad
 from adjoint.errors import (
@@ -65,7 +65,7 @@ def test_derivatives_are_those_of_the_solution(
     if unknowns == "many":
         monkeypatch.setattr("adjoint.solvers.implicit.DENSE", 0)  # Krylov methods from the first unknown on
     run = NESTINGS[nesting]
-    for mine, wanted in zip(_flat(run(problem)), _flat(run(plain)), strict=True):
+    for mine, wanted in zip(flat(run(problem)), flat(run(plain)), strict=True):
         assert_allclose(mine, wanted, rtol=1e-8, atol=1e-9)
         assert np.shape(mine) == np.shape(wanted)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 import adjoint
 
 ROOT = Path(adjoint.__file__).parent
+PROJECT = Path(__file__).parent.parent
 
 # From the lowest. A name stands for a module, or a package with all in it.
 LAYERS = [
@@ -164,3 +166,77 @@ def test_the_test_sees_wrong_directions(module: str, source: str) -> None:
 def test_the_test_accepts_right_directions() -> None:
     assert wrong("tensor", "from adjoint import errors\nimport numpy\nfrom adjoint.graph.nodes import Node") == []
     assert wrong("functions.nn", "from adjoint.functions.creation import asarray") == []
+
+
+# --- private names ---
+
+# Tensors are made where a call would count, by who knows the dtype already.
+SLOTS = {"_array", "_device", "_dtype"}
+MAKE_TENSORS = {"operands", "functions.indexing", "functions.pytrees"}
+SOURCES = {
+    str(path.relative_to(PROJECT)): path
+    for folder in ("src", "tests", "benchmarks", "examples", "scripts")
+    for path in sorted((PROJECT / folder).rglob("*.py"))
+}
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+def private_imports(source: str) -> list[str]:
+    """What a source imports of a module's own names, with a leading underscore."""
+    return [
+        f"{node.lineno} imports {alias.name}"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if is_private(alias.name)
+    ]
+
+
+def set_from_outside(source: str) -> list[str]:
+    """The private attributes that a source sets and that no class in it has."""
+    tree = ast.parse(source)
+    targets = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, (ast.Store, ast.Del))
+    ]
+    of_itself = lambda node: isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+    own = {node.attr for node in targets if of_itself(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):  # declared there, or one of __slots__
+            own.update(ast.unparse(entry.target) for entry in node.body if isinstance(entry, ast.AnnAssign))
+            slots = [entry for entry in node.body if ast.unparse(entry).startswith("__slots__")]
+            own.update(child.value for entry in slots for child in ast.walk(entry) if isinstance(child, ast.Constant))
+    found = [f"{node.lineno} sets {node.attr}" for node in targets if is_private(node.attr) and node.attr not in own]
+    for node in ast.walk(tree):  # setattr(other, "_name", ...) and vars(other)["_name"]
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "setattr" and len(node.args) == 3:
+            name = node.args[1]
+            if isinstance(name, ast.Constant) and is_private(str(name.value)) and ast.unparse(node.args[0]) != "self":
+                found.append(f"{node.lineno} sets {name.value}")
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, (ast.Store, ast.Del)):
+            if re.fullmatch(r"vars\((?!self\)).*\)|.*(?<!self)\.__dict__", ast.unparse(node.value)):
+                found.append(f"{node.lineno} sets {ast.unparse(node)}")
+    return found
+
+
+@pytest.mark.parametrize("path", SOURCES)
+def test_private_names_stay_in_their_module(path: str) -> None:
+    assert private_imports(SOURCES[path].read_text()) == []
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_nothing_sets_private_attributes_from_outside(module: str) -> None:
+    found = set_from_outside(MODULES[module].read_text())
+    if module in MAKE_TENSORS:
+        found = [line for line in found if line.rpartition(" ")[2] not in SLOTS]
+    assert found == []
+
+
+def test_the_test_sees_private_names() -> None:
+    assert private_imports("from adjoint.tensor import Tensor, _new as new") == ["1 imports _new"]
+    assert private_imports("from __future__ import annotations\nfrom x import __version__") == []
+    assert len(set_from_outside("level._inner = 1\nvars(level)['entered'] = 2\nsetattr(level, '_ended', True)")) == 3
+    assert set_from_outside("def f(self):\n    self._inner = 1\n    vars(self)['x'] = 2\n    other._inner = 3") == []

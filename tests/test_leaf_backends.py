@@ -73,7 +73,7 @@ KNOWN: dict[str, dict[str, str]] = {"jax": {"test_subnormal_numbers_are_numbers"
 
 
 @pytest.fixture(autouse=True)
-def _as_leaves_are(request: pytest.FixtureRequest) -> Iterator[None]:
+def as_leaves_are(request: pytest.FixtureRequest) -> Iterator[None]:
     """Known deviations are expected to fail; JAX is set to have 64 bits, Dask to run in this thread."""
     callspec = getattr(request.node, "callspec", None)
     leaf = None if callspec is None else callspec.params.get("leaf")
@@ -182,7 +182,7 @@ def test_known_deviations_are_of_tests_and_leaves_that_there_are() -> None:
 
 
 def test_every_primitive_has_cases() -> None:
-    assert set(CASES) == set(TABLE) - extend._own  # those of other tests
+    assert set(CASES) == set(TABLE) - extend.DECLARED  # those of other tests
     assert all(CASES.values())
 
 

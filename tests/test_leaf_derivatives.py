@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from calls import DIFFERENTIABLE, arrays_of, call, is_finite, is_float, rounds
 from cases import CASES, Case
-from test_leaf_backends import LEAVES, MARKS, _as_leaves_are, jax  # noqa: F401 (a fixture)
+from test_leaf_backends import LEAVES, MARKS, as_leaves_are, jax  # noqa: F401 (a fixture)
 
 import adjoint as ad
 from adjoint.backend import LeafBackend

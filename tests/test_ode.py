@@ -14,7 +14,7 @@ import scipy.integrate
 import scipy.linalg
 from conftest import peer
 from numpy.testing import assert_allclose
-from test_custom import NESTINGS, _flat
+from test_custom import NESTINGS, flat
 
 import adjoint as ad
 from adjoint.errors import (
@@ -50,7 +50,7 @@ def by_equation(x: Any, w: Any, gradient: str) -> Any:
 def test_derivatives_are_those_of_the_solution(gradient: str, nesting: str) -> None:
     run = NESTINGS[nesting]
     solved = run(lambda x, w: by_equation(x, w, gradient))
-    for mine, wanted in zip(_flat(solved), _flat(run(grown)), strict=True):
+    for mine, wanted in zip(flat(solved), flat(run(grown)), strict=True):
         assert_allclose(mine, wanted, rtol=1e-6, atol=1e-6)
         assert np.shape(mine) == np.shape(wanted)
 

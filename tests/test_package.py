@@ -21,7 +21,7 @@ import pytest
 import adjoint as ad
 from adjoint.operands import OPERATORS
 from adjoint.renamed import RENAMED
-from adjoint.tensor import _BODIES, _METHODS, _Bound, modules_of
+from adjoint.tensor import BODIES, METHODS, Bound, modules_of
 
 ROOT = Path(__file__).resolve().parent.parent
 OPTIONAL = [
@@ -34,6 +34,7 @@ SHARED = {
     "made",
     "stacked",
     "together",
+    "refuse_graphs",
 }  # helpers that one topic has for the others, besides as_...
 ROOMS = [ad.fft, ad.implicit, ad.linalg, ad.nn, ad.random, ad.scipy, ad.special, ad.testing, ad.tree]
 PUBLIC = [ad, ad.errors, *ROOMS]
@@ -167,16 +168,16 @@ def test_other_names_are_missing_as_ever() -> None:
 def test_every_method_has_a_body() -> None:
     """The function that the table says, or an operator's; each was declared."""
     before = python(
-        "from adjoint.tensor import Tensor, _Bound; print(*[n for n, m in vars(Tensor).items() if type(m) is _Bound])",
+        "from adjoint.tensor import Tensor, Bound; print(*[n for n, m in vars(Tensor).items() if type(m) is Bound])",
         eager=False,
     )
-    assert sorted(before.split()) == sorted(" ".join([*_METHODS.values(), *OPERATORS]).split())
+    assert sorted(before.split()) == sorted(" ".join([*METHODS.values(), *OPERATORS]).split())
     for name in before.split():
         found = getattr(ad.Tensor, name)
         body = found.fget if isinstance(found, property) else found
-        module = importlib.import_module(f"adjoint.{_BODIES.get(name, 'operands')}")
+        module = importlib.import_module(f"adjoint.{BODIES.get(name, 'operands')}")
         assert body is (vars(module).get(name) or module.OPERATORS[name])
-    assert not any(isinstance(method, _Bound) for method in vars(ad.Tensor).values())
+    assert not any(isinstance(method, Bound) for method in vars(ad.Tensor).values())
 
 
 @pytest.mark.parametrize("use", ["x.sum()", "Tensor.exp(x)", "x @ (2 * x)", "list(x)", "x.real", "np.ones(2) + x"])
@@ -266,11 +267,11 @@ print(failed)
 PAGES = ["README.md", "CONTRIBUTING.md", *[f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))]]
 
 
-def _blocks(text: str) -> list[str]:
+def blocks_of(text: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
 
 
-def _missing(blocks: list[str]) -> bool:
+def need_missing(blocks: list[str]) -> bool:
     """Whether they import an optional library that is not installed."""
     names = re.findall(r"^(?:import|from) (\w+)", "\n".join(blocks), re.MULTILINE)
     return any(name in OPTIONAL and importlib.util.find_spec(name) is None for name in names)
@@ -279,11 +280,11 @@ def _missing(blocks: list[str]) -> bool:
 @pytest.mark.parametrize("page", PAGES)
 def test_examples_on_pages_give_what_they_say(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The Python blocks of a page run one after the other; a comment behind `print(...)` says what it prints."""
-    first, *sections = [_blocks(text) for text in (ROOT / page).read_text().split("\n## ")]
-    if _missing(first):
+    first, *sections = [blocks_of(text) for text in (ROOT / page).read_text().split("\n## ")]
+    if need_missing(first):
         pytest.skip("needs what its first lines import")
     scope: dict[str, object] = {"__name__": "__main__"}
-    for block in [*first, *itertools.chain(*[blocks for blocks in sections if not _missing(blocks)])]:
+    for block in [*first, *itertools.chain(*[blocks for blocks in sections if not need_missing(blocks)])]:
         said = re.findall(r"^ *print\(.*\) +# (.*)$", block, re.MULTILINE)
         if "os.environ" in block:  # what libraries read when they are imported is for a process of its own
             printed = python(block)

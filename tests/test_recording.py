@@ -16,7 +16,7 @@ from functions import FUNCTIONS, PLAIN, Draw
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from recording import NUMPY, OnDemand, Recorder, on_recorder, on_recording
-from test_package import PAGES, ROOT, _blocks, _missing
+from test_package import PAGES, ROOT, blocks_of, need_missing
 
 import adjoint as ad
 from adjoint import errors
@@ -199,12 +199,12 @@ def test_checks_are_left_out_where_nobody_collects_them() -> None:
 @pytest.mark.parametrize("backend", [Recorder(NUMPY), OnDemand()], ids=["decorator", "leaf"])
 @pytest.mark.parametrize("page", PAGES)
 def test_examples_on_pages_are_as_on_numpy(page: str, backend: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    first, *sections = [_blocks(text) for text in (ROOT / page).read_text().split("\n## ")]
-    if _missing(first):
+    first, *sections = [blocks_of(text) for text in (ROOT / page).read_text().split("\n## ")]
+    if need_missing(first):
         pytest.skip("needs what its first lines import")
     scope: dict[str, object] = {"__name__": "__main__", "backend": backend}
     with ad.use_device(ad.Autodiff(backend)):
-        for block in [*first, *itertools.chain(*[blocks for blocks in sections if not _missing(blocks)])]:
+        for block in [*first, *itertools.chain(*[blocks for blocks in sections if not need_missing(blocks)])]:
             if "os.environ" in block:  # for a process of its own
                 continue
             said = re.findall(r"^ *print\(.*\) +# (.*)$", block, re.MULTILINE)

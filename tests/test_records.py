@@ -14,7 +14,7 @@ import pytest
 from conftest import peer
 
 import adjoint as ad
-from adjoint.extend import _own
+from adjoint.extend import DECLARED
 from adjoint.primitives import ELEMENTWISE, TABLE
 from adjoint.rules import RECORDS, Composed, Linear
 
@@ -31,7 +31,7 @@ def users() -> Iterator[None]:
     yield
     for name in set(TABLE) - before:
         del TABLE[name], RECORDS[name]
-        _own.discard(name)
+        DECLARED.discard(name)
         ad.backend.forget(name)
 
 

@@ -23,7 +23,7 @@ from adjoint.rules.batching import BatchingRule, along_axes, count_of, each_alon
 from adjoint.rules.sparsity import by_definition, everything
 
 Rules = Mapping[str, Callable[..., Any]]
-_own: set[str] = set()  # names that users declared, and may declare anew
+DECLARED: set[str] = set()  # names that users declared, and may declare anew
 
 
 class UserPrimitive:
@@ -145,7 +145,7 @@ def primitive(
     """
     if not isinstance(name, str) or not name.isidentifier() or name.endswith("_into"):
         raise errors.ArgumentError(f"primitive: a name is an identifier, received {name!r}")
-    if name in TABLE and name not in _own:
+    if name in TABLE and name not in DECLARED:
         raise errors.ArgumentError(f"primitive: {name!r} is taken; choose another name")
     if kind not in KINDS:
         raise errors.ArgumentError(f"primitive {name}: a kind is one of {', '.join(KINDS)}; received {kind!r}")
@@ -197,7 +197,7 @@ def primitive(
     elif record.batching is not None:
         record.batching = _fitting(record.batching)
     TABLE[name], RECORDS[name] = made, record
-    _own.add(name)
+    DECLARED.add(name)
     forget(name)
     return UserPrimitive(made, getattr(first, "__doc__", None))
 

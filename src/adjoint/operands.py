@@ -15,9 +15,8 @@ from adjoint.concrete import Check, Lazy, collecting
 from adjoint.devices import leaf_of
 from adjoint.dtypes import DType
 from adjoint.primitives import ANY, CAST, TABLE, Spec, result_spec
-from adjoint.tensor import Scalar, Tensor, raw_array, same, wrap
+from adjoint.tensor import Scalar, Tensor, allocate, raw_array, same, wrap
 
-_new = object.__new__
 _BOOL = dtypes.bool
 # by Python's operator: what has an answer for integers of any size
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
@@ -272,7 +271,7 @@ def run(name: str, operands: Sequence[Any], **parameters: Any) -> Any:
         return tuple([wrap(array, device) for array in out])
     if not TABLE[name].keeps_dtype or not isinstance(first, Tensor):
         return wrap(out, device)
-    result: Tensor[Any] = _new(Tensor)
+    result: Tensor[Any] = allocate(Tensor)
     result._array, result._device, result._dtype = out, device, first._dtype
     return result
 
@@ -375,7 +374,7 @@ def infix(name: str, *, reflected: bool = False) -> Callable[..., Any]:
                 array = getattr(backend, name)(self._array, value)
         except Exception as error:
             raise explain(error, backend, name, (self._array, getattr(other, "_array", other)), {}) from error
-        out = _new(Tensor)
+        out = allocate(Tensor)
         out._array = array
         out._device = backend
         out._dtype = _BOOL if comparison else dtype

@@ -33,11 +33,11 @@ F = TypeVar("F")
 Axis: TypeAlias = int | Sequence[int] | None
 Scalar = (bool, int, float, complex)  # Python's own; NumPy's count as arrays
 
-_new = object.__new__
+allocate = object.__new__  # where a call of `wrap` would count
 
 
 # Where the bodies of methods are: functions of the same names.
-_METHODS = {
+METHODS = {
     "functions.contraction": "__matmul__ __rmatmul__ __imatmul__ matmul",
     "functions.conversion": (
         "numpy native compute persist item tolist __array__ __array_ufunc__ __array_function__ __dlpack__ "
@@ -70,10 +70,10 @@ def modules_of(table: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-_BODIES = modules_of(_METHODS)
+BODIES = modules_of(METHODS)
 
 
-class _Bound:
+class Bound:
     """A method or a property of `Tensor` until it is first asked for: then its body takes its place."""
 
     def __init__(self, name: str, kind: Callable[..., Any] | None) -> None:
@@ -82,17 +82,17 @@ class _Bound:
 
     def __get__(self, x: Any, cls: Any = None) -> Any:
         name = self._name
-        module = import_module(f"adjoint.{_BODIES.get(name, 'operands')}")
+        module = import_module(f"adjoint.{BODIES.get(name, 'operands')}")
         body = vars(module).get(name) or module.OPERATORS[name]
         setattr(Tensor, name, body if self._kind is None else self._kind(body))
         return getattr(Tensor if x is None else x, name)
 
 
 def bound(method: F) -> F:
-    """Marks a method whose body stands elsewhere: see `_METHODS`; those of operators in `adjoint.operands`."""
+    """Marks a method whose body stands elsewhere: see `METHODS`; those of operators in `adjoint.operands`."""
     if isinstance(method, property):
-        return _Bound(method.fget.__name__, property)  # type: ignore[return-value, union-attr]
-    return _Bound(method.__name__, None)  # type: ignore[return-value, attr-defined]
+        return Bound(method.fget.__name__, property)  # type: ignore[return-value, union-attr]
+    return Bound(method.__name__, None)  # type: ignore[return-value, attr-defined]
 
 
 class Tensor(Generic[B]):
@@ -588,7 +588,7 @@ def make_unique(x: Tensor[Any], array: Array) -> None:
 
 def wrap(array: Array, device: Backend) -> Tensor[Any]:
     """The tensor of an array of a backend."""
-    out: Tensor[Any] = _new(Tensor)
+    out: Tensor[Any] = allocate(Tensor)
     out._array = array
     out._device = device
     out._dtype = device.dtype_of(array)
@@ -603,7 +603,7 @@ def refuse_ended(x: Tensor[Any], what: str) -> None:
 
 def same(x: Tensor[Any]) -> Tensor[Any]:
     """Another object with the same value: assignment to one does not change the other."""
-    out: Tensor[Any] = _new(Tensor)
+    out: Tensor[Any] = allocate(Tensor)
     out._array = x._array
     out._device = x._device
     out._dtype = x._dtype

@@ -11,8 +11,9 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import over_leaf
+from adjoint.backend import Backend, over_leaf
 from adjoint.devices import current_level, default_device, leaf_of, libraries_imported
+from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
 from adjoint.operands import cast, fitting, is_weak, operand
 from adjoint.primitives import Shape, real_dtype
@@ -163,6 +164,11 @@ def values_of(values: Any, dtype: Any, name: str) -> np.ndarray[Any, Any]:
             f"{name}: a list of tensors is joined by ad.asarray, ad.stack or ad.concat, differentiably"
         )
     return dtypes.values_of(values, dtype, name)
+
+
+def as_device(device: Any) -> Backend:
+    """The backend that is meant, the default device for None; raises DeviceError for what names none."""
+    return default_device() if device is None else find_device(device)
 
 
 def as_tensor(x: Any, name: str) -> Tensor[Any]:

@@ -294,7 +294,7 @@ def __format__(x: Tensor[Any], spec: str, /) -> str:
     return format(item(x), spec)
 
 
-def _refuse_graphs(x: Tensor[Any], what: str) -> None:
+def refuse_graphs(x: Tensor[Any], what: str) -> None:
     """Raises TrackedError for a tensor that is more than a constant or a leaf."""
     level, array = x.device, x._array
     while isinstance(level, Decorator):
@@ -313,7 +313,7 @@ def _refuse_graphs(x: Tensor[Any], what: str) -> None:
 
 def _dump(x: Tensor[Any], what: str) -> tuple[Backend, Any]:
     """What makes the tensor again: its backend and the values of each level, with the keys of leaves."""
-    _refuse_graphs(x, what)
+    refuse_graphs(x, what)
     return x.device, x.device.dump(x._array)
 
 

@@ -13,12 +13,12 @@ from adjoint import dtypes, errors
 from adjoint.backend import Backend, Decorator, over_leaf
 from adjoint.backends.numpy import NumPy
 from adjoint.decorators.autodiff import Autodiff
-from adjoint.devices import default_device
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
 from adjoint.functions.arguments import (
     as_choice,
     as_constant,
+    as_device,
     as_integer,
     as_number,
     as_shape,
@@ -66,10 +66,6 @@ def _joined(values: Sequence[Any]) -> Tensor[Any]:
     return run("reshape", (joined,), shape=(len(values), *shape, *tensors[0].shape))  # type: ignore[no-any-return]
 
 
-def _place(device: Any) -> Backend:
-    return default_device() if device is None else find_device(device)
-
-
 @overload
 def tensor(values: Any, *, dtype: Any = None, device: None = None) -> Default: ...
 @overload
@@ -102,9 +98,9 @@ def tensor(values: Any, *, dtype: Any = None, device: Any = None) -> Tensor[Any]
     if isinstance(values, Tensor):
         device = values.device if device is None else device
         bare = values.device.leaf_array(values._array)
-        lazy = not is_concrete(values) and _place(device).leaf is values.device.leaf and bare.shape == values.shape
+        lazy = not is_concrete(values) and as_device(device).leaf is values.device.leaf and bare.shape == values.shape
         values = bare if lazy else values.numpy()
-    place = _place(device)
+    place = as_device(device)
     found = _of_library(values, dtype, place)
     if found is not None:
         return wrap(place.copied(found._array), place)
@@ -145,7 +141,7 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
         out = values if place is values.device else _exactly_on(values, place)
         out = out if wanted is None else cast(out, wanted)
         return _copied(out) if copy and out is values else out
-    found = _of_library(values, dtype, _place(device))
+    found = _of_library(values, dtype, as_device(device))
     if found is not None:
         return wrap(found.device.copied(found._array), found.device) if copy else found
     if hasattr(values, "__dlpack__") and not isinstance(values, (np.ndarray, np.generic)):
@@ -156,7 +152,7 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
     if copy is False and _holds_tensors(values):
         raise errors.ArgumentError("asarray: tensors in a list are joined by a copy; leave out copy=False")
     array = dtypes.values_of(values, dtype, "asarray")
-    return _held("asarray", values, array, _place(device), copy)
+    return _held("asarray", values, array, as_device(device), copy)
 
 
 def _exactly_on(x: Tensor[Any], place: Backend) -> Tensor[Any]:
@@ -209,7 +205,7 @@ def from_dlpack(array: Any, /, *, device: Any = None, copy: bool | None = None) 
         raise errors.ArgumentTypeError(
             f"from_dlpack: expected an array with __dlpack__, received {type(array).__name__}"
         )
-    place = array.device if isinstance(array, Tensor) and device is None else _place(device)
+    place = array.device if isinstance(array, Tensor) and device is None else as_device(device)
     taken = None if copy is False else _of_library(array, None, place)
     if taken is not None:  # also on a GPU, from which NumPy reads nothing
         return wrap(place.copied(taken._array), place) if copy else taken
@@ -316,7 +312,7 @@ def made(place: Backend, name: str, **parameters: Any) -> Tensor[Any]:
 
 
 def _full(shape: Shape, value: Any, dtype: DType, device: Any) -> Tensor[Any]:
-    return made(_place(device), "full", shape=shape, value=value, dtype=dtype)
+    return made(as_device(device), "full", shape=shape, value=value, dtype=dtype)
 
 
 def _dtype(dtype: Any, default: DType = dtypes.default_float) -> DType:
@@ -452,7 +448,7 @@ def arange(
         raise errors.ArgumentError("arange: the step must not be zero")
     ints = all(isinstance(v, (int, np.integer)) for v in (start, stop, step))
     wanted = _dtype(dtype, dtypes.default_int if ints else dtypes.default_float)
-    place = _place(device)
+    place = as_device(device)
     return made(place, "arange", start=start, stop=stop, step=step, dtype=wanted)
 
 
@@ -480,7 +476,7 @@ def linspace(
     (n,) = as_shape(as_integer(num, "linspace", "num"), "linspace")
     wanted = _dtype(dtype)
     first, last = as_constant(start, wanted, "linspace"), as_constant(stop, wanted, "linspace")
-    return made(_place(device), "linspace", start=first, stop=last, num=n, endpoint=endpoint, dtype=wanted)
+    return made(as_device(device), "linspace", start=first, stop=last, num=n, endpoint=endpoint, dtype=wanted)
 
 
 @overload
@@ -500,7 +496,7 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
     """
     rows, columns = as_shape((n_rows, n_rows if n_cols is None else n_cols), "eye")
     diagonal = max(-rows, min(as_integer(k, "eye", "k"), columns))  # others are further out, whatever their number
-    return made(_place(device), "eye", rows=rows, columns=columns, k=diagonal, dtype=_dtype(dtype))
+    return made(as_device(device), "eye", rows=rows, columns=columns, k=diagonal, dtype=_dtype(dtype))
 
 
 def meshgrid(*arrays: Tensor[D], indexing: str = "xy") -> list[Tensor[D]]:

@@ -40,7 +40,7 @@ from adjoint.operands import (
     table,
 )
 from adjoint.primitives import ARRAY, Key, Shape, broadcast_shapes, index_shape
-from adjoint.tensor import Tensor, _new, is_unique, make_unique, raw_array, refuse_ended, unique_lock, wrap
+from adjoint.tensor import Tensor, allocate, is_unique, make_unique, raw_array, refuse_ended, unique_lock, wrap
 
 B = TypeVar("B", bound=Backend)
 
@@ -214,7 +214,7 @@ def __getitem__(x: Tensor[B], key: Any, /) -> Tensor[B]:
             array = device.index(x._array, key=normal)
         except Exception as error:
             raise explain(error, device, "index", (x._array,), {"key": normal}) from error
-    out: Tensor[B] = _new(Tensor)
+    out: Tensor[B] = allocate(Tensor)
     out._array = array
     out._device = device
     out._dtype = x._dtype
@@ -225,7 +225,7 @@ def along(x: Tensor[B], places: Iterable[int]) -> Iterator[Tensor[B]]:
     """The slices of x at these places of its first axis, which has them: x[i] without a look at the key."""
     device, dtype = x._device, x._dtype
     for i in places:
-        out: Tensor[B] = _new(Tensor)
+        out: Tensor[B] = allocate(Tensor)
         out._array = device.index(x._array, key=(i,))
         out._device = device
         out._dtype = dtype

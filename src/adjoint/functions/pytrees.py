@@ -14,10 +14,10 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Backend, Decorator
 from adjoint.backends.jax import JAX
-from adjoint.functions.conversion import _refuse_graphs
+from adjoint.functions.conversion import refuse_graphs
 from adjoint.functions.gradients import Gradients
 from adjoint.graph.nodes import LeafNode, new_leaf
-from adjoint.tensor import Tensor, UniqueTensor, _new
+from adjoint.tensor import Tensor, UniqueTensor, allocate
 
 _Static = tuple[Backend, tuple[bool, ...]]  # a tensor's backend, and for each level whether it is a leaf there
 
@@ -42,7 +42,7 @@ def _flatten(x: Tensor[Any]) -> tuple[tuple[Any], _Static]:
                 "functions inside of it"
             )
         if active and not isinstance(getattr(array, "node", None), LeafNode):
-            _refuse_graphs(x, "flatten for JAX")
+            refuse_graphs(x, "flatten for JAX")
         leaves.append(active)
         array, device = device.unwrap(array), device.inner
     if not isinstance(device, JAX):
@@ -56,7 +56,7 @@ def _flatten(x: Tensor[Any]) -> tuple[tuple[Any], _Static]:
 def _unflatten(static: _Static, children: Any) -> Tensor[Any]:
     """The tensor of anything that JAX puts in the place of the array: tracers, shapes, or nothing."""
     (array,), (device, leaves) = children, static
-    out: Tensor[Any] = _new(Tensor)
+    out: Tensor[Any] = allocate(Tensor)
     out._device, out._dtype = device, _DTYPES.get(getattr(array, "dtype", None))  # type: ignore[assignment, arg-type]
     out._array = _rebuilt(array, device, leaves)
     return out

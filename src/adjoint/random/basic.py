@@ -11,8 +11,8 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.dtypes import DType
-from adjoint.functions.arguments import as_parameter, as_shape, is_integer
-from adjoint.functions.creation import Default, _place
+from adjoint.functions.arguments import as_device, as_parameter, as_shape, is_integer
+from adjoint.functions.creation import Default
 from adjoint.functions.indexing import take
 from adjoint.operands import deferred_check
 from adjoint.random.parameters import place_of
@@ -36,7 +36,7 @@ def seed(n: int, device: Backend | str | None = None) -> None:
     >>> (a == ad.random.uniform(2)).tolist()
     [True, True]
     """
-    _place(device).seed(n)
+    as_device(device).seed(n)
 
 
 def _floating(dtype: Any, name: str) -> DType:
@@ -173,7 +173,7 @@ def integers(
     info = np.iinfo(found)
     if not info.min <= low < high <= int(info.max) + 1:
         raise errors.ArgumentError(f"integers: [{low}, {high}) is empty or does not fit in {found}")
-    place = _place(device)
+    place = as_device(device)
     how = {"low": low, "high": high, "shape": as_shape(shape, "integers"), "dtype": found}
     return wrap(place.random_integers(key=place.next_key(), **how), place)
 
@@ -200,5 +200,5 @@ def permutation(x: Any, *, device: Any = None) -> Tensor[Any]:
             f"permutation: expected a tensor or an int, received {errors.shown(x)}; see ad.tensor"
         )
     (size,) = as_shape(x, "permutation")
-    place = _place(device)
+    place = as_device(device)
     return wrap(place.random_permutation(key=place.next_key(), size=size, dtype=dtypes.default_int), place)

@@ -11,8 +11,7 @@ from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.devices import current_level
 from adjoint.dtypes import DType
-from adjoint.functions.arguments import as_parameter, as_shape
-from adjoint.functions.creation import _place
+from adjoint.functions.arguments import as_device, as_parameter, as_shape
 from adjoint.functions.elementwise import maximum
 from adjoint.operands import cast, common_backend, deferred_check, explain, lift_to
 from adjoint.primitives import Shape, broadcast_shapes
@@ -33,7 +32,7 @@ def place_of(device: Any, *values: Any) -> Backend:
     """Where numbers are drawn: on the device that is named, the level of a transform, beside the parameters."""
     if device is None:
         device = current_level() or next((v.device for v in values if isinstance(v, Tensor)), None)
-    return _place(device)
+    return as_device(device)
 
 
 class Draw:

@@ -22,13 +22,13 @@ def _scalar(x: Any) -> bool:
     return isinstance(x, (int, float, complex))
 
 
-def _of(B: Any, name: str, value: float, like: Any) -> Any:
+def constant(B: Any, name: str, value: float, like: Any) -> Any:
     """A primitive at a number, as precise as the backend is: a constant of it."""
     return getattr(B, name)(B.full(shape=(), value=value, dtype=B.dtype_of(like)))
 
 
-def _pi(B: Any, like: Any) -> Any:
-    return B.multiply(_of(B, "atan", 1.0, like), 4.0)
+def pi(B: Any, like: Any) -> Any:
+    return B.multiply(constant(B, "atan", 1.0, like), 4.0)
 
 
 def _zero(B: Any, g: Any) -> Any:
@@ -138,11 +138,11 @@ def _one_minus_square(B: Any, x: Any) -> Any:
 
 def _half_normal(B: Any, x: Any) -> Any:
     """The standard normal distribution's density."""
-    return B.divide(B.exp(B.multiply(B.square(x), -0.5)), B.sqrt(B.multiply(_pi(B, x), 2.0)))
+    return B.divide(B.exp(B.multiply(B.square(x), -0.5)), B.sqrt(B.multiply(pi(B, x), 2.0)))
 
 
 def _normal_cdf(B: Any, x: Any) -> Any:
-    return B.multiply(B.add(B.erf(B.multiply(x, _of(B, "sqrt", 0.5, x))), 1.0), 0.5)
+    return B.multiply(B.add(B.erf(B.multiply(x, constant(B, "sqrt", 0.5, x))), 1.0), 0.5)
 
 
 def _silu_pullback(B: Any, g: Any, x: Any) -> Any:
@@ -279,8 +279,8 @@ RECORDS: dict[str, Record] = {
     "expm1": Elementwise(x=lambda B, g, out: B.multiply(g, B.add(out, 1.0))),
     "log": Elementwise(x=lambda B, g, x: B.divide(g, x)),
     "log1p": Elementwise(x=lambda B, g, x: B.divide(g, B.add(x, 1.0))),
-    "log2": Elementwise(x=lambda B, g, x: B.divide(g, B.multiply(x, _of(B, "log", 2.0, x)))),
-    "log10": Elementwise(x=lambda B, g, x: B.divide(g, B.multiply(x, _of(B, "log", 10.0, x)))),
+    "log2": Elementwise(x=lambda B, g, x: B.divide(g, B.multiply(x, constant(B, "log", 2.0, x)))),
+    "log10": Elementwise(x=lambda B, g, x: B.divide(g, B.multiply(x, constant(B, "log", 10.0, x)))),
     "logaddexp": Elementwise(
         x=lambda B, g, x, y: B.multiply(g, B.expit(_difference(B, x, y))),
         y=lambda B, g, x, y: B.multiply(g, B.expit(_difference(B, y, x))),
@@ -309,7 +309,7 @@ RECORDS: dict[str, Record] = {
     "tanh_pullback": Composed(lambda B, g, y: B.multiply(g, _one_minus_square(B, y))),
     # special functions and activations
     "erf": Elementwise(
-        x=lambda B, g, x: B.multiply(g, B.divide(B.exp(B.negative(B.square(x))), B.multiply(B.sqrt(_pi(B, x)), 0.5)))
+        x=lambda B, g, x: B.multiply(g, B.divide(B.exp(B.negative(B.square(x))), B.multiply(B.sqrt(pi(B, x)), 0.5)))
     ),
     "expit": Elementwise(x=lambda B, g, out: B.expit_pullback(g, out)),
     "expit_pullback": Composed(lambda B, g, y: B.multiply(g, B.multiply(y, B.subtract(1.0, y)))),

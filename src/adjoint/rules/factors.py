@@ -152,7 +152,7 @@ def _split(B: Any, u: Any, vh: Any, k: int) -> tuple[Any, Any, Any, Any]:
     return u, more_u, vh if more_vh is None else part(B, vh, rows=slice(0, k)), more_vh
 
 
-def _svd(B: Any, g: Any, wanted: Any, outs: Any, full_matrices: bool) -> tuple[Any]:
+def svd_pullback(B: Any, g: Any, wanted: Any, outs: Any, full_matrices: bool) -> tuple[Any]:
     (gu, gs, gvh), (u, s, vh) = g, outs
     m, n, k = u.shape[-2], vh.shape[-1], s.shape[-1]
     u, more_u, vh, more_vh = _split(B, u, vh, k)
@@ -417,7 +417,7 @@ RECORDS: dict[str, Record] = {
     "eigvalsh": Composed(lambda B, x: B.eigh(x)[0]),
     "eig": Custom(pullback=_eig, pushforward=_eig_forward),
     "eigvals": Composed(lambda B, x: B.eig(x)[0]),
-    "svd": Custom(pullback=_svd, pushforward=_svd_forward),
+    "svd": Custom(pullback=svd_pullback, pushforward=_svd_forward),
     "svdvals": Composed(lambda B, x: B.svd(x, full_matrices=False)[1]),
     "qr": Custom(pullback=_qr, pushforward=_qr_forward),
     "lu": Custom(pullback=_lu, pushforward=_lu_forward),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.rules.factors import _svd
+from adjoint.rules.factors import svd_pullback
 from adjoint.rules.matrices import C, H, T, cast, columns, hermitian, join, part, product
 from adjoint.rules.records import Composed, Custom, Record
 from adjoint.rules.sparsity import solved
@@ -217,7 +217,7 @@ def _lstsq(B: Any, g: Any, wanted: Any, a: Any, b: Any, rtol: Any, outs: Any) ->
             found[0] = B.add(total, B.matmul(B.matmul(turned, C(B, x)), H(B, rest)))
     if gs is not None and 0 in wanted:
         factors = B.svd(a, full_matrices=False)
-        (more,) = _svd(B, (None, gs, None), (0,), factors, False)
+        (more,) = svd_pullback(B, (None, gs, None), (0,), factors, False)
         found[0] = more if found[0] is None else B.add(found[0], more)
     return tuple([found[i] for i in wanted])
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from adjoint.rules.elementwise import _of as constant
-from adjoint.rules.elementwise import _pi as pi
-from adjoint.rules.elementwise import over_size
+from adjoint.rules.elementwise import constant, over_size, pi
 from adjoint.rules.records import Elementwise, Record
 
 

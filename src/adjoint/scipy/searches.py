@@ -27,7 +27,7 @@ from adjoint.scipy.spaces import (
 from adjoint.transforms.arguments import Function
 from adjoint.transforms.forward import linearize
 from adjoint.transforms.jacobians import hessian, jacobian
-from adjoint.transforms.reverse import _value_and_grad, vjp
+from adjoint.transforms.reverse import value_and_grad_of, vjp
 
 # what the methods of scipy.optimize.minimize take beside values
 _PRODUCTS = {"newton-cg", "trust-ncg", "trust-krylov", "trust-constr"}
@@ -124,7 +124,7 @@ def minimize(
         return _scalar(whole(space.tensor(x)))
 
     def value_and_gradient(x: Vector) -> tuple[float, Vector]:
-        y, g = _value_and_grad("minimize", whole, 0, False, False, (space.tensor(x),), {})
+        y, g = value_and_grad_of("minimize", whole, 0, False, False, (space.tensor(x),), {})
         return float(float64(y)), float64(g)
 
     derivatives: dict[str, Any] = {}

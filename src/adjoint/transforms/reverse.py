@@ -68,12 +68,12 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, hol
 
     @named("value_and_grad", f)
     def run(*args: Any, **kwargs: Any) -> Any:
-        return _value_and_grad("value_and_grad", f, argnums, has_aux, holomorphic, args, kwargs)
+        return value_and_grad_of("value_and_grad", f, argnums, has_aux, holomorphic, args, kwargs)
 
     return run
 
 
-def _value_and_grad(
+def value_and_grad_of(
     name: str, f: Function, argnums: Argnums, has_aux: bool, holomorphic: bool, args: Any, kwargs: Any
 ) -> tuple[Any, Any]:
     call, value, aux, found = _pulled(name, f, argnums, has_aux, holomorphic, args, kwargs)
