@@ -955,13 +955,13 @@ def choosing(a: Any, b: Any) -> Any:
 
 REFUSED: dict[str, tuple[Any, Any, str]] = {
     # what is no function
-    "cond branch": (lambda: ad.cond(True, ad.sin, 3, ONE), errors.ArgumentTypeError, "false_fun is 3, expected a func"),
-    "switch branch": (lambda: ad.switch(0, [ad.sin, None], ONE), errors.ArgumentTypeError, r"branches\[1\] is None"),
-    "while cond": (lambda: ad.while_loop(True, ad.sin, ONE), errors.ArgumentTypeError, "cond_fun is True"),
-    "while body": (lambda: ad.while_loop(ad.any, "f", ONE), errors.ArgumentTypeError, "body_fun is 'f'"),
-    "fori body": (lambda: ad.fori_loop(0, 1, 0, ONE), errors.ArgumentTypeError, "fori_loop: body_fun is 0"),
-    "scan body": (lambda: ad.scan(ONE, ONE, TWO), errors.ArgumentTypeError, "scan: f is array"),
-    "map body": (lambda: ad.map(TWO, TWO), errors.ArgumentTypeError, "map: f is array"),
+    "cond branch": (lambda: ad.cond(True, ad.sin, 3, ONE), errors.ArgumentTypeError, "false_fun is a function"),
+    "switch branch": (lambda: ad.switch(0, [ad.sin, None], ONE), errors.ArgumentTypeError, r"branches\[1\] is a func"),
+    "while cond": (lambda: ad.while_loop(True, ad.sin, ONE), errors.ArgumentTypeError, "cond_fun is a function"),
+    "while body": (lambda: ad.while_loop(ad.any, "f", ONE), errors.ArgumentTypeError, "body_fun is a function"),
+    "fori body": (lambda: ad.fori_loop(0, 1, 0, ONE), errors.ArgumentTypeError, "fori_loop: body_fun is a function"),
+    "scan body": (lambda: ad.scan(ONE, ONE, TWO), errors.ArgumentTypeError, "scan: expected a function, received"),
+    "map body": (lambda: ad.map(TWO, TWO), errors.ArgumentTypeError, "map: expected a function, received"),
     # predicates and bounds
     "pred shape": (lambda: ad.cond(TWO > 0, ad.sin, ad.cos, TWO), errors.ShapeError, r"pred has shape \(2,\).*vmap"),
     "pred dtype": (lambda: ad.cond(ONE, ad.sin, ad.cos, ONE), errors.DtypeError, "pred is float64.*boolean.*!= 0"),
@@ -1042,11 +1042,11 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
     ),
     "length": (lambda: ad.scan(lambda c, x: (c, x), ONE, TWO, length=3), errors.ShapeError, "xs has 2 .*length is 3"),
     "no length": (lambda: ad.scan(lambda c, x: (c, x), ONE), errors.ArgumentError, "no arrays; .* length="),
-    "negative": (lambda: ad.scan(lambda c, x: (c, x), ONE, length=-1), errors.ArgumentError, "length is -1"),
+    "negative": (lambda: ad.scan(lambda c, x: (c, x), ONE, length=-1), errors.ArgumentError, "length is a non-neg"),
     "fraction": (lambda: ad.scan(lambda c, x: (c, x), ONE, length=1.5), errors.ArgumentTypeError, "received 1.5"),
     "a word": (lambda: ad.map(ad.sin, (TWO, "a")), errors.ArgumentTypeError, r"map: xs\[1\] is 'a', which has no"),
     "chunk of none": (
-        lambda: ad.scan(lambda c, x: (c, x), ONE, TWO, checkpoint_every=0), errors.ArgumentError, "every is 0"
+        lambda: ad.scan(lambda c, x: (c, x), ONE, TWO, checkpoint_every=0), errors.ArgumentError, "every is a positive"
     ),
     "chunk of parts": (
         lambda: ad.scan(lambda c, x: (c, x), ONE, TWO, checkpoint_every=2.0), errors.ArgumentTypeError, "received 2.0"
@@ -1058,7 +1058,7 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
     ),
     "no axis": (lambda: ad.map(ad.sin, {"a": ONE}), errors.ShapeError, r"map: xs\['a'\] is .* no first axis"),
     "no arrays": (lambda: ad.map(ad.sin, ()), errors.ArgumentError, r"map: xs has no arrays$"),
-    "batch of none": (lambda: ad.map(ad.sin, TWO, batch_size=0), errors.ArgumentError, "batch_size is 0"),
+    "batch of none": (lambda: ad.map(ad.sin, TWO, batch_size=0), errors.ArgumentError, "size is a positive"),
     "half a batch": (lambda: ad.map(ad.sin, TWO, batch_size=0.5), errors.ArgumentTypeError, "received 0.5"),
     "a list": (lambda: ad.map(ad.sin, [1.0, 2.0]), errors.ShapeError, r"xs\[0\] is .*1\., .*ad\.tensor makes"),
 }  # fmt: skip

@@ -14,7 +14,7 @@ from adjoint import errors
 from adjoint.backend import LeafBackend, forget
 from adjoint.backends.numpy import NumPy
 from adjoint.dtypes import DType, as_dtype, floating
-from adjoint.functions.arguments import as_tensors
+from adjoint.functions.arguments import as_tensors, check_callable
 from adjoint.graph.codegen import saved_source
 from adjoint.operands import cast, run
 from adjoint.primitives import ANY, ELEMENTWISE, KINDS, LINALG, TABLE, Accepted, Primitive, broadcast_shapes, same_dtype
@@ -152,10 +152,8 @@ def primitive(
     functions = {"shape": shape, "dtype": dtype, "definition": definition, "promotes": promotes}
     fields = {"batching": batching, "sparsity": sparsity, "taylor": taylor, "operations": operations}
     for option, function in {**functions, **fields}.items():
-        if function is not None and not callable(function):
-            raise errors.ArgumentTypeError(
-                f"primitive {name}: {option} is a function, received {errors.shown(function)}"
-            )
+        if function is not None:
+            check_callable(f"primitive {name}", function, option)
     for option, names in {"operands": operands, "parameters": parameters}.items():
         if names is not None and not isinstance(names, str):
             raise errors.ArgumentTypeError(

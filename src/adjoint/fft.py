@@ -24,6 +24,7 @@ from adjoint.functions.arguments import (
     as_number,
     as_shape,
     as_tensor,
+    axes_in_order,
     inexact,
     integers,
 )
@@ -59,9 +60,7 @@ def _complex(value: Any, name: str) -> Tensor[Any]:
 
 
 def _norm(norm: Any, name: str) -> str:
-    if norm not in _NORMS:
-        raise errors.ArgumentError(f"{name}: norm is one of {_NORMS}, received {errors.shown(norm)}")
-    return norm  # type: ignore[no-any-return]
+    return as_choice(norm, name, "norm", _NORMS)  # type: ignore[no-any-return]
 
 
 def __dir__() -> list[str]:
@@ -80,11 +79,9 @@ def _places(s: Any, axes: Any, x: Tensor[Any], name: str) -> tuple[list[int], li
     if axes is None:
         places = list(range(x.ndim) if sizes is None else range(x.ndim - len(sizes), x.ndim))
     else:
-        places = [as_axis(i, x.ndim, name) for i in integers(axes, name, "axes")]
+        places = list(axes_in_order(axes, x.ndim, name))
     if not places or places[0] < 0:
         raise errors.AxisError(f"{name}: {len(places)} axes of a tensor of {x.ndim} axes to transform along")
-    if len(set(places)) < len(places):
-        raise errors.AxisError(f"{name}: axes {errors.shown(axes)} name an axis twice")
     if sizes is not None and len(sizes) != len(places):
         raise errors.ArgumentError(f"{name}: {len(sizes)} sizes for {len(places)} axes")
     return places, [None] * len(places) if sizes is None else sizes

@@ -27,7 +27,7 @@ from adjoint.functions import (
     statistics,
 )
 from adjoint.functions import shape as shapes
-from adjoint.functions.arguments import as_axis, inexact
+from adjoint.functions.arguments import as_axis, as_choice, inexact
 from adjoint.operands import cast, is_weak, operand
 from adjoint.tensor import Tensor
 
@@ -62,13 +62,6 @@ def flat(x: Any) -> Tensor[Any]:
 
 def _tensor(x: Any, name: str) -> Tensor[Any]:
     return arguments.as_tensor(x, f"np.{name}")
-
-
-def _one_of(name: str, what: str, value: Any, known: Sequence[Any]) -> None:
-    if value not in known:
-        raise errors.ArgumentError(
-            f"np.{name} of a tensor: {what} is one of {', '.join(map(repr, known))}; received {errors.shown(value)}"
-        )
 
 
 # --- elementwise ---------------------------------------------------------------------------------
@@ -152,7 +145,7 @@ def isneginf(x: Any) -> Any:
 
 
 def reshape(a: Any, /, shape: Any = None, order: str | None = "C", *, copy: bool | None = None) -> Any:
-    _one_of("reshape", "the order", order, ("C", "F", "A", None))
+    as_choice(order, "np.reshape of a tensor", "the order", ("C", "F", "A", None))
     if order != "F":
         return shapes.reshape(a, shape, copy=copy)
     sizes = arguments.integers(shape, "np.reshape", "sizes")[::-1]
@@ -160,7 +153,7 @@ def reshape(a: Any, /, shape: Any = None, order: str | None = "C", *, copy: bool
 
 
 def ravel(a: Any, order: str | None = "C") -> Any:
-    _one_of("ravel", "the order", order, ("C", "F", "A", "K", None))
+    as_choice(order, "np.ravel of a tensor", "the order", ("C", "F", "A", "K", None))
     return flat(_reversed(a) if order == "F" else a)
 
 
@@ -193,7 +186,7 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
 
 
 def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> Any:
-    _one_of("take", "the mode", mode, ("raise", "wrap", "clip"))
+    as_choice(mode, "np.take of a tensor", "the mode", ("raise", "wrap", "clip"))
     x, places = beside([a, indices])
     if axis is None:
         x, axis = flat(x), 0
@@ -246,7 +239,7 @@ def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
 
 
 def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
-    _one_of("choose", "the mode", mode, ("raise", "wrap", "clip"))
+    as_choice(mode, "np.choose of a tensor", "the mode", ("raise", "wrap", "clip"))
     options = arguments.as_tensors(beside([*choices, a])[:-1], "choose")
     which = operand(a, options[0], "np.choose")
     which, *options = shapes.broadcast_arrays(which, *options)
@@ -261,8 +254,8 @@ def pad(
     array: Any, pad_width: Any, mode: Any = "constant", *, constant_values: Any = 0, reflect_type: str = "even"
 ) -> Any:
     """Constant borders, of one value or one for each side, and those that repeat elements of the array."""
-    _one_of("pad", "the mode", mode, ("constant", "edge", "reflect", "symmetric", "wrap"))
-    _one_of("pad", "the reflect_type", reflect_type, ("even",))
+    as_choice(mode, "np.pad of a tensor", "the mode", ("constant", "edge", "reflect", "symmetric", "wrap"))
+    as_choice(reflect_type, "np.pad of a tensor", "the reflect_type", ("even",))
     x = _tensor(array, "pad")
     pairs = _pairs(pad_width, x.ndim, "the width")
     if mode != "constant" or np.ndim(constant_values) == 0:
@@ -457,7 +450,7 @@ def _axes_word(axes: Any) -> str:
 
 
 def qr(a: Any, mode: str = "reduced") -> Any:
-    _one_of("linalg.qr", "the mode", mode, ("reduced", "complete", "r"))
+    as_choice(mode, "np.linalg.qr of a tensor", "the mode", ("reduced", "complete", "r"))
     return linalg.qr(a).R if mode == "r" else linalg.qr(a, mode=mode)
 
 
@@ -476,7 +469,7 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Any:
 
 def _lower(a: Any, triangle: str) -> Tensor[Any]:
     """The Hermitian matrix of which one triangle is given, by its lower one."""
-    _one_of("linalg.eigh", "UPLO", triangle, ("L", "U", "l", "u"))
+    as_choice(triangle, "np.linalg.eigh of a tensor", "UPLO", ("L", "U", "l", "u"))
     x = _tensor(a, "linalg.eigh")
     return elementwise.conj(shapes.matrix_transpose(x)) if triangle in "uU" else x
 

@@ -1,6 +1,7 @@
 """What functions read their arguments with: each gives the argument in the form that is used, or raises a typed error.
 
-`name` is the function that users called, and `what` the argument, for the message.
+`name` is the function that users called, and `what` the argument, for the message. Here is what one value has to be;
+what trees of values and the functions that a transform runs have to be is in `transforms/arguments.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
 from adjoint.operands import cast, fitting, is_weak, operand
 from adjoint.primitives import Shape, real_dtype
-from adjoint.tensor import Axis, Tensor, wrap
+from adjoint.tensor import Axis, Scalar, Tensor, wrap
 
 Sizes = int | Sequence[int]
 _ALL = [tuple(range(ndim)) for ndim in range(65)]  # NumPy's limit is 64
@@ -26,6 +27,31 @@ _ALL = [tuple(range(ndim)) for ndim in range(65)]  # NumPy's limit is 64
 def is_integer(value: Any) -> TypeGuard[int]:
     """Whether it is one of Python's or NumPy's integers; True and False are none."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Whether it is one of Python's or NumPy's real numbers; True and False are none."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def is_array(value: Any) -> TypeGuard[Any]:
+    """Whether it is a tensor, or an array or number of NumPy's, of whatever dtype."""
+    return isinstance(value, (Tensor, np.ndarray, np.generic))
+
+
+def is_numeric(value: Any) -> TypeGuard[Any]:
+    """Whether it is an array of numbers or booleans: NumPy has others too."""
+    return is_array(value) and value.dtype.kind in "biufc"
+
+
+def is_value(value: Any) -> bool:
+    """Whether it is an array of numbers or booleans, or one of these."""
+    return is_numeric(value) or isinstance(value, Scalar)
+
+
+def kind_of(value: Any) -> str:
+    """What it is, for a message."""
+    return f"an array of {value.dtype}" if is_array(value) else type(value).__name__
 
 
 def as_integer(value: Any, name: str, what: str, least: int | None = None) -> int:
@@ -50,7 +76,7 @@ def integers(value: Any, name: str, what: str) -> tuple[int, ...]:
 
 def as_number(value: Any, name: str, what: str) -> Any:
     """A real number, NumPy's made Python's; raises ArgumentTypeError for anything else."""
-    if not isinstance(value, (int, float, np.integer, np.floating)):
+    if not is_number(value):
         raise errors.ArgumentTypeError(f"{name}: {what} is a number, received {errors.shown(value)}")
     return value.item() if isinstance(value, np.generic) else value
 
@@ -58,7 +84,7 @@ def as_number(value: Any, name: str, what: str) -> Any:
 def as_positive(value: Any, name: str, what: str, *, zero: bool = False) -> Any:
     """A number above zero, or also zero. Raises ArgumentTypeError for no number, ArgumentError for others and nan."""
     wanted = f"{name}: {what} is {'a number of zero or more' if zero else 'a positive number'}"
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+    if not is_number(value):
         raise errors.ArgumentTypeError(f"{wanted}, received {errors.shown(value)}")
     if not (value >= 0 if zero else value > 0):
         raise errors.ArgumentError(f"{wanted}, received {value}")
@@ -72,18 +98,20 @@ def as_flag(value: Any, name: str, what: str = "keepdims") -> bool:
     return bool(value)
 
 
-def as_choice(value: Any, name: str, what: str, known: Sequence[str]) -> str:
-    """One of some words; raises ArgumentError, which lists them, for anything else."""
-    if not isinstance(value, str) or value not in known:
+def as_choice(value: Any, name: str, what: str, known: Sequence[str | None]) -> Any:
+    """One of some words, or None among them; raises ArgumentError, which lists them, for anything else."""
+    if not isinstance(value, (str, type(None))) or value not in known:
         *others, last = map(repr, known)
-        raise errors.ArgumentError(f"{name}: {what} is {', '.join(others)} or {last}, received {errors.shown(value)}")
+        listed = f"{', '.join(others)} or {last}" if others else last
+        raise errors.ArgumentError(f"{name}: {what} is {listed}, received {errors.shown(value)}")
     return value
 
 
-def check_callable(name: str, f: Any) -> None:
+def check_callable(name: str, f: Any, what: str | None = None) -> None:
     """Raises ArgumentTypeError for what is no function."""
     if not callable(f):
-        raise errors.ArgumentTypeError(f"{name}: expected a function, received {errors.shown(f)}")
+        wanted = "expected a function" if what is None else f"{what} is a function"
+        raise errors.ArgumentTypeError(f"{name}: {wanted}, received {errors.shown(f)}")
 
 
 def as_shape(shape: Any, name: str = "shape") -> Shape:
@@ -128,10 +156,17 @@ def as_axes(axis: Axis, ndim: int, name: str) -> tuple[int, ...]:
         return _ALL[ndim]
     if isinstance(axis, (int, np.integer)):
         return (as_axis(axis, ndim, name),)
-    found = [as_axis(i, ndim, name) for i in integers(axis, name, "axes")]
+    return tuple(sorted(axes_in_order(axis, ndim, name)))
+
+
+def axes_in_order(axis: Axis, ndim: int, name: str) -> tuple[int, ...]:
+    """All axes for None, else the given ones in their order, counted from the front."""
+    if axis is None:
+        return _ALL[ndim]
+    found = tuple([as_axis(i, ndim, name) for i in integers(axis, name, "axes")])
     if len(set(found)) < len(found):
-        raise errors.AxisError(f"{name}: axis {tuple(axis)} names an axis twice")
-    return tuple(sorted(found))
+        raise errors.AxisError(f"{name}: axis {errors.shown(axis)} names an axis twice")
+    return found
 
 
 def as_constant(value: Any, dtype: DType, name: str) -> Any:
@@ -279,6 +314,6 @@ def as_parameter(value: Any, name: str, what: str) -> Any:
     """A parameter of a distribution: a number, a tensor, or values; raises ArgumentTypeError for anything else."""
     if isinstance(value, (list, tuple)):
         return dtypes.values_of(value, None, name)
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating, np.ndarray, Tensor)):
+    if not is_number(value) and not isinstance(value, (np.ndarray, Tensor)):
         raise errors.ArgumentTypeError(f"{name}: {what} is a number or a tensor, received {errors.shown(value)}")
     return value

@@ -10,15 +10,14 @@ import numpy as np
 from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.functions.arguments import (
-    as_axes,
     as_axis,
     as_flag,
     as_integer,
     as_number,
     as_tensor,
     as_tensors,
+    axes_in_order,
     inexact,
-    integers,
 )
 from adjoint.functions.creation import made
 from adjoint.functions.elementwise import where
@@ -69,11 +68,7 @@ def gradient(f: Tensor[B], /, *spacings: Any, axis: Axis = None, edge_order: int
     [1.0, 1.5, 2.5, 3.0]
     """
     f = inexact(f, "gradient")
-    axes = (
-        as_axes(axis, f.ndim, "gradient")
-        if axis is None or isinstance(axis, (int, np.integer))
-        else tuple(as_axis(i, f.ndim, "gradient") for i in integers(axis, "gradient", "axes"))
-    )
+    axes = axes_in_order(axis, f.ndim, "gradient")
     if as_integer(edge_order, "gradient", "edge_order") not in (1, 2):
         raise errors.ArgumentError(f"gradient: edge_order is 1 or 2, received {errors.shown(edge_order)}")
     given = list(spacings) or [1.0]

@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_axis, as_integer, as_shape, as_tensor, as_tensors, inexact
+from adjoint.functions.arguments import as_axis, as_choice, as_integer, as_shape, as_tensor, as_tensors, inexact
 from adjoint.functions.creation import made
 from adjoint.functions.indexing import as_key, as_places
 from adjoint.functions.shape import broadcast_to, moveaxis, reshape
@@ -23,8 +23,7 @@ _MODES = {"set": "index_set", "add": "index_add", "multiply": "index_multiply", 
 
 
 def _primitive(mode: Any, x: Tensor[Any], name: str) -> str:
-    if not isinstance(mode, str) or mode not in _MODES:
-        raise errors.ArgumentError(f"{name}: mode is one of {', '.join(_MODES)}; received {errors.shown(mode)}")
+    as_choice(mode, name, "mode", tuple(_MODES))
     if (mode in ("max", "min") and x.dtype.kind == "c") or (mode != "set" and x.dtype.kind == "b"):
         raise errors.DtypeError(f"{name}: {mode!r} does not go with {x.dtype}; convert it with astype")
     return _MODES[mode]

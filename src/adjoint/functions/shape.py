@@ -13,11 +13,13 @@ from adjoint.backend import Backend
 from adjoint.functions.arguments import (
     as_axes,
     as_axis,
+    as_choice,
     as_constant,
     as_integer,
     as_shape,
     as_tensor,
     as_tensors,
+    axes_in_order,
     integers,
 )
 from adjoint.functions.creation import made
@@ -62,8 +64,8 @@ def permute_dims(x: Tensor[B], /, axes: Sequence[int], *rest: Never) -> Tensor[B
     """
     _one_tuple("permute_dims", axes, rest)
     x = as_tensor(x, "permute_dims")
-    order = tuple(as_axis(i, x.ndim, "permute_dims") for i in integers(axes, "permute_dims", "axes"))
-    if sorted(order) != list(range(x.ndim)):
+    order = axes_in_order(axes, x.ndim, "permute_dims")
+    if len(order) != x.ndim:
         raise errors.AxisError(f"permute_dims: axes {axes} do not name each of {x.ndim} axes once")
     return run("permute_dims", (x,), axes=order)  # type: ignore[no-any-return]
 
@@ -76,10 +78,8 @@ def matrix_transpose(x: Tensor[B], /) -> Tensor[B]:
 def moveaxis(x: Tensor[B], source: int | Sequence[int], destination: int | Sequence[int], /) -> Tensor[B]:
     """Axes moved to other places, the rest in their order."""
     x = as_tensor(x, "moveaxis")
-    pairs = [
-        [as_axis(i, x.ndim, "moveaxis") for i in integers(end, "moveaxis", "axes")] for end in (source, destination)
-    ]
-    if len(pairs[0]) != len(pairs[1]) or any(len(set(p)) < len(p) for p in pairs):
+    pairs = [axes_in_order(end, x.ndim, "moveaxis") for end in (source, destination)]
+    if len(pairs[0]) != len(pairs[1]):
         raise errors.AxisError(f"moveaxis: source {source} and destination {destination} do not pair up")
     order = [i for i in range(x.ndim) if i not in pairs[0]]
     for to, start in sorted(zip(pairs[1], pairs[0], strict=True)):
@@ -188,8 +188,7 @@ def pad(x: Tensor[B], /, pad_width: Any, *, mode: str = "constant", value: compl
     [3.0, 2.0, 1.0, 2.0, 3.0, 2.0, 1.0]
     """
     x = as_tensor(x, "pad")
-    if not isinstance(mode, str) or mode not in _BORDERS:
-        raise errors.ArgumentError(f"pad: mode is one of {', '.join(_BORDERS)}; received {errors.shown(mode)}")
+    as_choice(mode, "pad", "mode", tuple(_BORDERS))
     try:
         widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2))
     except ValueError:
@@ -474,8 +473,8 @@ def rot90(x: Tensor[B], /, k: int = 1, *, axes: Sequence[int] = (0, 1)) -> Tenso
     Raises AxisError unless there are two different axes.
     """
     x, turns = as_tensor(x, "rot90"), as_integer(k, "rot90", "k") % 4
-    plane = [as_axis(i, x.ndim, "rot90") for i in integers(axes, "rot90", "axes")]
-    if len(set(plane)) != 2 or len(plane) != 2:
+    plane = axes_in_order(axes, x.ndim, "rot90")
+    if len(plane) != 2:
         raise errors.AxisError(f"rot90: expected two different axes, received {errors.shown(axes)}")
     first, second = plane
     if turns == 0:

@@ -12,14 +12,14 @@ from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.arguments import (
     as_axes,
-    as_axis,
+    as_choice,
     as_flag,
     as_number,
     as_ordered,
     as_tensor,
     as_tensors,
+    axes_in_order,
     inexact,
-    integers,
 )
 from adjoint.functions.creation import made
 from adjoint.functions.elementwise import where
@@ -107,8 +107,7 @@ def _lines(x: Tensor[Any], axes: tuple[int, ...]) -> Tensor[Any]:
 def _quantile(name: str, x: Any, q: Any, axis: Axis, method: str, keepdims: Any, weights: Any, skip: bool) -> Any:
     x = as_ordered(inexact(x, name), name)
     axes, keepdims = as_axes(axis, x.ndim, name), as_flag(keepdims, name)
-    if not isinstance(method, str) or method not in _METHODS:
-        raise errors.ArgumentError(f"{name}: method is one of {', '.join(_METHODS)}; received {errors.shown(method)}")
+    as_choice(method, name, "method", _METHODS)
     lines = _lines(x, axes)
     n = lines.shape[-1]
     if not n:
@@ -167,7 +166,7 @@ def _as_weights(name: str, x: Tensor[Any], weights: Any, axis: Axis) -> Tensor[A
     """Weights of the shape of x: given so, or for the elements along axes, in the order in which these are named."""
     weights = operand(weights, x, name)
     if weights.shape != x.shape:
-        places = [as_axis(i, x.ndim, name) for i in (range(x.ndim) if axis is None else integers(axis, name, "axes"))]
+        places = axes_in_order(axis, x.ndim, name)
         if weights.shape != tuple(x.shape[i] for i in places):
             raise errors.ShapeError(
                 f"{name}: weights of shape {weights.shape} for a tensor of shape {x.shape}; they have the same shape, "

@@ -7,7 +7,16 @@ from typing import Any, TypeVar
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_axes, as_axis, as_flag, inexact, integers, matrices_of, relative, square
+from adjoint.functions.arguments import (
+    as_axes,
+    as_flag,
+    as_number,
+    axes_in_order,
+    inexact,
+    matrices_of,
+    relative,
+    square,
+)
 from adjoint.functions.reduction import max, min, sum
 from adjoint.functions.shape import expand_dims, squeeze
 from adjoint.linalg.factors import svdvals
@@ -25,8 +34,7 @@ def vector_norm(x: Tensor[B], /, *, axis: Axis = None, keepdims: bool = False, o
     """
     x = inexact(x, "vector_norm")
     axes, keepdims = as_axes(axis, x.ndim, "vector_norm"), as_flag(keepdims, "vector_norm")
-    if isinstance(ord, bool) or not isinstance(ord, (int, float)):
-        raise errors.ArgumentTypeError(f"vector_norm: ord is a number, received {errors.shown(ord)}")
+    ord = as_number(ord, "vector_norm", "ord")
     if x.dtype is dtypes.float16:  # powers and sums overflow long before the norm does
         wide = vector_norm(cast(x, dtypes.float32), axis=axes, keepdims=keepdims, ord=ord)
         return cast(wide, dtypes.float16)
@@ -99,7 +107,7 @@ def norm(x: Tensor[B], /, ord: float | str | None = None, *, axis: Axis = None, 
         return vector_norm(x, axis=axes, keepdims=keepdims, ord=ord)
     if len(axes) != 2:
         raise errors.ArgumentError(f"norm: ord={ord!r} needs one axis or two, received {len(axes)}")
-    rows_columns = axes if axis is None else [as_axis(i, x.ndim, "norm") for i in integers(axis, "norm", "axes")]
+    rows_columns = axes_in_order(axis, x.ndim, "norm")
     rest = [i for i in range(x.ndim) if i not in axes]
     out = matrix_norm(x.permute_dims((*rest, *rows_columns)), ord=ord)
     return expand_dims(out, axes) if keepdims else out

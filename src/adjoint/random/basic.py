@@ -11,7 +11,7 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.dtypes import DType
-from adjoint.functions.arguments import as_device, as_parameter, as_shape, is_integer
+from adjoint.functions.arguments import as_device, as_integer, as_parameter, as_shape, is_integer
 from adjoint.functions.creation import Default
 from adjoint.functions.indexing import take
 from adjoint.operands import deferred_check
@@ -166,10 +166,7 @@ def integers(
     found = dtypes.default_int if dtype is None else dtypes.as_dtype(dtype)
     if found.kind not in "iu":
         raise errors.DtypeError(f"integers: expected an integer dtype, received {found}")
-    if not all(isinstance(n, (int, np.integer)) for n in (low, high)):
-        raise errors.ArgumentTypeError(
-            f"integers: bounds are integers, received {errors.shown(low)} and {errors.shown(high)}"
-        )
+    low, high = (as_integer(n, "integers", "a bound") for n in (low, high))
     info = np.iinfo(found)
     if not info.min <= low < high <= int(info.max) + 1:
         raise errors.ArgumentError(f"integers: [{low}, {high}) is empty or does not fit in {found}")

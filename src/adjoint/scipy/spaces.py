@@ -10,12 +10,12 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
-from adjoint.functions.arguments import check_callable
+from adjoint.functions.arguments import check_callable, is_numeric
 from adjoint.functions.shape import concat
 from adjoint.operands import cast
 from adjoint.solvers.vectors import State
 from adjoint.tensor import Tensor, wrap
-from adjoint.transforms.arguments import Function, array_of, base_of, constants, is_numeric, to_numpy
+from adjoint.transforms.arguments import Function, array_of, base_of, constants, to_numpy
 from adjoint.transforms.forward import linearize
 from adjoint.transforms.reverse import grad
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
-from adjoint.functions.arguments import as_integer, as_positive
+from adjoint.functions.arguments import as_integer, as_positive, check_callable
 from adjoint.functions.contraction import vecdot
 from adjoint.functions.elementwise import abs, where
 from adjoint.functions.logic import isfinite
@@ -172,10 +172,8 @@ class _Problem:
             tol = eps**0.75
         as_positive(tol, name, "tol")
         as_integer(maxiter, name, "maxiter", 1)
-        if solver is not None and not callable(solver):
-            raise errors.ArgumentTypeError(
-                f"{name}: solver is a function (g, x0) -> x, received {errors.shown(solver)}"
-            )
+        if solver is not None:
+            check_callable(name, solver, "solver")
         self.tol = float(tol)
         self.linear = builtins.max(self.tol, eps ** (2 / 3))  # of systems: their residuals are no smaller, if rounded
 

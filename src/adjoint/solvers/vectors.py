@@ -13,10 +13,10 @@ from adjoint import tree as trees
 from adjoint.backend import Backend
 from adjoint.decorators.dependence import Dependence
 from adjoint.devices import current_level, default_device
-from adjoint.functions.arguments import check_callable
+from adjoint.functions.arguments import check_callable, is_numeric, is_value, kind_of
 from adjoint.operands import cast, common_backend, lift_to, run
 from adjoint.tensor import Tensor, same, wrap
-from adjoint.transforms.arguments import Function, array_of, base_of, is_numeric, kind_of, to_numpy
+from adjoint.transforms.arguments import Function, array_of, base_of, to_numpy
 from adjoint.transforms.closures import closed_over, substituted
 from adjoint.transforms.levels import CustomRules, Tensors, apply
 
@@ -33,7 +33,7 @@ class State:
         paths = trees.paths(self.structure)
         tensors = []
         for x, path in zip(leaves, paths, strict=True):
-            if not is_numeric(x) and not isinstance(x, (int, float, complex)):
+            if not is_value(x):
                 raise errors.ArgumentTypeError(f"{name}: {what}{path} is {kind_of(x)}, expected an array of numbers")
             tensors.append(wrap(array_of(x, base, keep=True), base))
             if tensors[-1].dtype.kind not in "fc":
@@ -64,7 +64,7 @@ class State:
             )
         tensors = []
         for i, (x, shape, dtype) in enumerate(zip(leaves, self.shapes, self.dtypes, strict=True)):
-            if not is_numeric(x) and not isinstance(x, (int, float, complex)):
+            if not is_value(x):
                 hint = "; give its x alone" if hasattr(x, "x") else ""  # an OptimizeResult
                 raise errors.ArgumentTypeError(f"{self._place(what, i)} is {kind_of(x)}, expected a tensor{hint}")
             if not isinstance(x, Tensor):

@@ -1,4 +1,4 @@
-"""What all transforms do with the arguments and the results of the function they run.
+"""What all transforms do with the arguments and the results of the function they run, and which of them they refuse.
 
 Arguments and results are pytrees. Functions of NumPy arrays and Python numbers give NumPy arrays,
 functions of tensors give tensors. Names and signatures of transforms are JAX's.
@@ -21,7 +21,7 @@ from adjoint.backend import Array, Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
 from adjoint.devices import chosen_device, current_level, default_device, observed_leaf
-from adjoint.functions.arguments import check_callable
+from adjoint.functions.arguments import check_callable, is_array, is_integer, is_numeric, is_value, kind_of
 from adjoint.operands import lift_to, lower
 from adjoint.tensor import Tensor, refuse_ended, wrap
 from adjoint.transforms.libraries import of_any_library
@@ -29,20 +29,6 @@ from adjoint.transforms.libraries import of_any_library
 Function = Callable[..., Any]
 _FLOATING = {d: d for d in (dtypes.float16, dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)}
 Argnums = int | str | Sequence[int | str]
-
-
-def is_array(x: Any) -> bool:
-    return isinstance(x, (Tensor, np.ndarray, np.generic))
-
-
-def is_numeric(x: Any) -> bool:
-    """Whether it is an array of numbers or booleans: NumPy has others too."""
-    return is_array(x) and x.dtype.kind in "biufc"
-
-
-def kind_of(x: Any) -> str:
-    """What it is, for a message."""
-    return f"an array of {x.dtype}" if is_array(x) else type(x).__name__
 
 
 def base_of(values: Sequence[Any], name: str) -> Backend:
@@ -144,7 +130,7 @@ class Arguments:
             return lift_to(x, self.base)
         fault, dtype = None, getattr(x, "dtype", None) if is_array(x) else None
         if dtype is None and not isinstance(x, (float, complex)):
-            fault = f"is {type(x).__name__} {errors.shown(x)}, not an array of real or complex floating dtype"
+            fault = f"is {kind_of(x)} {errors.shown(x)}, not an array of real or complex floating dtype"
             fault += (
                 f"; write it as {float(x)}"
                 if x.__class__ is int and abs(x) < 2**53
@@ -281,7 +267,7 @@ def _keys(name: str, f: Function, argnums: Argnums, args: Any, kwargs: Any) -> l
                     f"{name}: argnums names {entry!r}, which is no name in the call and none of {names}"
                 )
             place = names.index(entry)
-        if isinstance(place, bool) or not isinstance(place, (int, np.integer)):
+        if not is_integer(place):
             raise errors.ArgumentTypeError(f"{name}: argnums are positions or names, received {errors.shown(entry)}")
         if not -len(args) <= place < len(args):
             raise errors.ArgumentError(
@@ -346,9 +332,22 @@ def outcome(name: str, out: Any, has_aux: bool) -> tuple[Any, Any]:
     """A function's result and, where it has one, what it returns beside it."""
     if not has_aux:
         return out, None
+    check_pair(name, out, "with has_aux=True the function", "(result, aux)")
+    return out  # type: ignore[no-any-return]
+
+
+def check_pair(name: str, out: Any, what: str, parts: str) -> None:
+    """Raises ArgumentTypeError where a function or a rule has not returned a pair."""
     if not isinstance(out, tuple) or len(out) != 2:
-        raise errors.ArgumentTypeError(f"{name}: with has_aux=True the function returns a pair (result, aux)")
-    return out
+        raise errors.ArgumentTypeError(f"{name}: {what} returns a pair {parts}, received {errors.shown(out)}")
+
+
+def check_tuples(name: str, **given: Any) -> None:
+    """Raises ArgumentTypeError where what has an entry per argument is no tuple."""
+    if not all([isinstance(entries, (tuple, list)) for entries in given.values()]):
+        raise errors.ArgumentTypeError(
+            f"{name}: {' and '.join(given)} are tuples, one entry per argument of the function"
+        )
 
 
 def zeros_like(base: Any, array: Array) -> Array:
@@ -389,7 +388,7 @@ def matching(
         if dtype.kind not in "fc":
             fitting.append(None)
             continue
-        if not is_numeric(x) and not isinstance(x, (int, float, complex)):
+        if not is_value(x):
             raise errors.ArgumentTypeError(f"{place} is {kind_of(x)}, expected an array of {dtype}")
         array = array_of(x, base, keep=True)
         kind = base.dtype_of(array)

@@ -14,14 +14,13 @@ from adjoint import tree as trees
 from adjoint.backend import Array
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.devices import current_level, transform_level
-from adjoint.functions.arguments import as_axis, as_choice, as_integer, as_tensor
+from adjoint.functions.arguments import as_axis, as_choice, as_integer, as_tensor, is_numeric
 from adjoint.functions.shape import moveaxis, reshape
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.arguments import (
     Function,
     array_of,
     base_of,
-    is_numeric,
     named,
     on_level,
     results_of,

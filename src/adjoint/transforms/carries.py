@@ -14,11 +14,12 @@ from adjoint.backend import Array, Backend, Decorator
 from adjoint.decorators.batched import Batched
 from adjoint.devices import current_level
 from adjoint.dtypes import DType
+from adjoint.functions.arguments import is_array, is_value, kind_of
 from adjoint.operands import concrete_values, is_weak, run
 from adjoint.primitives import Shape
 from adjoint.random_keys import RandomKey, replayed
 from adjoint.tensor import Scalar, Tensor, same, wrap
-from adjoint.transforms.arguments import Function, is_array
+from adjoint.transforms.arguments import Function
 from adjoint.transforms.levels import Tensors
 
 
@@ -26,8 +27,8 @@ def _tensor(x: Any, dtype: DType | None, base: Backend, what: str) -> Tensor[Any
     """A leaf as a tensor; a Python number in this dtype, if that can hold it."""
     if isinstance(x, Tensor):
         return x
-    if not is_array(x) and not isinstance(x, Scalar):
-        raise errors.ArgumentTypeError(f"{what} is {type(x).__name__} {x!r}, expected a tensor or a number")
+    if not is_value(x):
+        raise errors.ArgumentTypeError(f"{what} is {kind_of(x)} {errors.shown(x)}, expected a tensor or a number")
     if not is_weak(x) or dtype is None or dtypes.promote_scalar(dtype, x) is not dtype:
         dtype = None
     return wrap(base.from_numpy(dtypes.values_of(x, dtype, what), copy=True), base)

@@ -20,13 +20,14 @@ from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import creating_on, current_level
+from adjoint.functions.arguments import as_integer, check_callable, is_array, is_value, kind_of
 from adjoint.functions.creation import zeros
 from adjoint.functions.elementwise import clip
 from adjoint.functions.indexing import along
 from adjoint.functions.shape import concat, stacked
 from adjoint.operands import concrete_values
 from adjoint.tensor import Scalar, Tensor, raw_array, same, wrap
-from adjoint.transforms.arguments import Function, array_of, base_of, is_array, to_numpy
+from adjoint.transforms.arguments import Function, array_of, base_of, check_pair, to_numpy
 from adjoint.transforms.batches import vmap
 from adjoint.transforms.carries import Carry, Kind, assignable, each_its_own, examples_of
 from adjoint.transforms.checkpoints import checkpoint
@@ -79,7 +80,8 @@ def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> 
     >>> ad.vmap(ad.grad(root))(np.array([4.0, 0.0, -1.0]))
     array([0.25, 0.  , 0.  ])
     """
-    _check_callable("cond", true_fun=true_fun, false_fun=false_fun)
+    check_callable("cond", true_fun, "true_fun")
+    check_callable("cond", false_fun, "false_fun")
 
     def choose(base: Backend, pred: Any, *operands: Any) -> Any:
         holds = _decided(pred, "cond: pred", "b", late=True)
@@ -125,7 +127,8 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
         raise errors.ArgumentTypeError(f"switch: branches are a list or tuple of functions, received {branches!r}")
     if not branches:
         raise errors.ArgumentError("switch: branches is empty; there is nothing to choose from")
-    _check_callable("switch", **{f"branches[{i}]": branch for i, branch in enumerate(branches)})
+    for i, branch in enumerate(branches):
+        check_callable("switch", branch, f"branches[{i}]")
     last = len(branches) - 1
 
     def choose(base: Backend, index: Any, *operands: Any) -> Any:
@@ -175,7 +178,8 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
     >>> ad.while_loop(lambda x: x < 100, lambda x: 2 * x, 3)
     np.int64(192)
     """
-    _check_callable("while_loop", cond_fun=cond_fun, body_fun=body_fun)
+    check_callable("while_loop", cond_fun, "cond_fun")
+    check_callable("while_loop", body_fun, "body_fun")
 
     def loop(base: Backend, init: Any) -> Any:
         return _while("while_loop", base, cond_fun, body_fun, init)
@@ -213,7 +217,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
     >>> ad.grad(power)(2.0)
     np.float64(80.0)
     """
-    _check_callable("fori_loop", body_fun=body_fun)
+    check_callable("fori_loop", body_fun, "body_fun")
 
     def loop(base: Backend, lower: Any, upper: Any, init: Any) -> Any:
         ends = [("lower", lower), ("upper", upper)]
@@ -290,7 +294,7 @@ def scan(
     >>> ad.scan(lambda total, x: (total + x, total), 0.0, np.array([1.0, 2.0, 3.0]))
     (np.float64(6.0), array([0., 1., 3.]))
     """
-    _check_callable("scan", f=f)
+    check_callable("scan", f)
 
     def loop(base: Backend, init: Any, xs: Any) -> Any:
         return _scan("scan", base, f, init, xs, length, reverse, checkpoint_every)
@@ -311,9 +315,9 @@ def map(f: Function, xs: Any, *, batch_size: int | None = None) -> Any:
     >>> ad.map(lambda x: x * x, np.arange(3.0))
     array([0., 1., 4.])
     """
-    _check_callable("map", f=f)
+    check_callable("map", f)
     if batch_size is not None:
-        _check_chunk("map", "batch_size", batch_size)
+        batch_size = as_integer(batch_size, "map", "batch_size", 1)
 
     def loop(base: Backend, xs: Any) -> Any:
         if batch_size is not None:
@@ -358,12 +362,6 @@ def _to_caller(x: Any, base: Backend) -> Any:
     return np.asarray(x)[()] if isinstance(x, Scalar) else x
 
 
-def _check_callable(name: str, **functions: Any) -> None:
-    for place, f in functions.items():
-        if not callable(f):
-            raise errors.ArgumentTypeError(f"{name}: {place} is {f!r}, expected a function")
-
-
 def _decided(x: Any, what: str, kinds: str, *, late: bool = False) -> Any:
     """The value of a scalar as Python's, or the tensor itself if it differs between examples.
 
@@ -371,8 +369,8 @@ def _decided(x: Any, what: str, kinds: str, *, late: bool = False) -> Any:
     """
     wanted = "a boolean scalar" if kinds == "b" else "an integer scalar"
     if not isinstance(x, Tensor):
-        if not is_array(x) and not isinstance(x, Scalar):
-            raise errors.ArgumentTypeError(f"{what} is {type(x).__name__} {x!r}, expected {wanted}")
+        if not is_value(x):
+            raise errors.ArgumentTypeError(f"{what} is {kind_of(x)} {errors.shown(x)}, expected {wanted}")
         x = np.asarray(x)
     if x.dtype.kind not in kinds:
         hint = "compare it, as in x != 0" if kinds == "b" else "convert it with astype"
@@ -445,7 +443,7 @@ def _scan(
     rows, layout = trees.flatten(xs)
     steps = _steps(name, rows, layout, length)
     if every is not None:
-        _check_chunk(name, "checkpoint_every", every)
+        every = as_integer(every, name, "checkpoint_every", 1)
     carry = Carry(name, init, base)
     slices = trees.builder(layout)
     ys: Kind | None = None
@@ -458,8 +456,7 @@ def _scan(
         order = range(size - 1, -1, -1) if reverse else range(size)
         for parts in zip(*[along(row, order) for row in rows], strict=True) if rows else [()] * size:
             out = f(carry.tree(leaves), slices(parts))
-            if not isinstance(out, tuple) or len(out) != 2:
-                raise errors.ArgumentTypeError(f"{name}: f returns a pair (carry, y), received {out!r}")
+            check_pair(name, out, "f", "(carry, y)")
             leaves = carry.fit(out[0])
             if ys is None:
                 ys = Kind(f"{name}: the result y", out[1], base)
@@ -521,21 +518,9 @@ class _Again:
         return checkpoint(self.piece)(self.f, size, leaves, rows)  # type: ignore[no-any-return]
 
 
-def _check_chunk(name: str, option: str, every: Any) -> None:
-    if isinstance(every, bool) or not isinstance(every, (int, np.integer)):
-        raise errors.ArgumentTypeError(f"{name}: {option} is a number of steps, received {every!r}")
-    if every < 1:
-        raise errors.ArgumentError(f"{name}: {option} is {every}, a chunk has one step or more")
-
-
 def _steps(name: str, rows: Sequence[Any], layout: Any, length: int | None) -> int:
     """How many steps there are; raises where arrays disagree."""
-    if length is not None:
-        if isinstance(length, bool) or not isinstance(length, (int, np.integer)):
-            raise errors.ArgumentTypeError(f"{name}: length is a number of steps, received {length!r}")
-        if length < 0:
-            raise errors.ArgumentError(f"{name}: length is {length}, a number of steps is not negative")
-    steps, source = length, "length"
+    steps, source = None if length is None else as_integer(length, name, "length", 0), "length"
     for i, x in enumerate(rows):
         path = "xs" + trees.paths(layout)[i]
         if not isinstance(x, Tensor) or not x.ndim:
@@ -552,4 +537,4 @@ def _steps(name: str, rows: Sequence[Any], layout: Any, length: int | None) -> i
     if steps is None:
         hint = "" if name == "map" else "; say the number of steps, length="
         raise errors.ArgumentError(f"{name}: xs has no arrays{hint}")
-    return int(steps)
+    return steps

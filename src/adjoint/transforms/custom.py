@@ -13,10 +13,10 @@ import numpy as np
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.devices import current_level, default_device, observed_leaf
-from adjoint.functions.arguments import check_callable
+from adjoint.functions.arguments import check_callable, is_integer, is_value, kind_of
 from adjoint.operands import cast, common_backend, concrete_values, lift_to
 from adjoint.tensor import Tensor, refuse_ended, same, wrap
-from adjoint.transforms.arguments import Function, array_of, to_numpy, zeros_like
+from adjoint.transforms.arguments import Function, array_of, check_pair, to_numpy, zeros_like
 from adjoint.transforms.levels import CustomRules, Tensors, apply
 from adjoint.transforms.libraries import of_any_library
 from adjoint.transforms.reverse import conjugate, paired, stop_gradient, vjp
@@ -117,9 +117,7 @@ class _Decorated:
 
     def __init__(self, function: Function, nondiff_argnums: Sequence[int] = ()) -> None:
         check_callable(type(self).__name__, function)
-        if not isinstance(nondiff_argnums, (tuple, list)) or any(
-            isinstance(i, bool) or not isinstance(i, int) or i < 0 for i in nondiff_argnums
-        ):
+        if not isinstance(nondiff_argnums, (tuple, list)) or any(not is_integer(i) or i < 0 for i in nondiff_argnums):
             raise errors.ArgumentTypeError(
                 f"{type(self).__name__}: nondiff_argnums are positions, received {errors.shown(nondiff_argnums)}"
             )
@@ -190,19 +188,13 @@ class _Decorated:
                 )
         return fixed, tuple([x for i, x in enumerate(args) if i not in fixed])
 
-    def _rule(self, name: str, rule: Any) -> Function:
-        """A rule that was given; raises ArgumentTypeError for what is no function."""
-        if not callable(rule):
-            raise errors.ArgumentTypeError(f"{self.__name__}: {name} is a function, received {errors.shown(rule)}")
-        return rule  # type: ignore[no-any-return]
-
     def _ready(self) -> None:
         raise NotImplementedError
 
 
 def _tensor(x: Any, name: str) -> Tensor[Any]:
-    if not isinstance(x, (np.ndarray, np.generic, int, float, complex)):
-        raise errors.ArgumentTypeError(f"{name}: results are tensors, received {type(x).__name__}")
+    if not is_value(x):
+        raise errors.ArgumentTypeError(f"{name}: results are tensors, received {kind_of(x)}")
     device = current_level() or observed_leaf(default_device())
     return wrap(array_of(x, device, keep=True), device)
 
@@ -213,8 +205,7 @@ class _VJP(_Custom):
     def forward(self, xs: Tensors) -> tuple[Tensors, Any]:
         assert self.owner.fwd is not None
         out = self.owner.fwd(*self.all_arguments(xs))
-        if not isinstance(out, tuple) or len(out) != 2:
-            raise errors.ArgumentTypeError(f"{self.name}: its forward rule returns a pair (result, residuals)")
+        check_pair(self.name, out, "its forward rule", "(result, residuals)")
         return self.results(out[0]), (xs, out[1])
 
     def backward(self, saved: Any, cotangents: Tensors) -> Tensors:
@@ -286,7 +277,9 @@ class custom_vjp(_Decorated):
 
     def defvjp(self, fwd: Function, bwd: Function) -> None:
         """Give the rules. Raises ArgumentTypeError for what is no function."""
-        self.fwd, self.bwd = self._rule("fwd", fwd), self._rule("bwd", bwd)
+        check_callable(self.__name__, fwd, "fwd")
+        check_callable(self.__name__, bwd, "bwd")
+        self.fwd, self.bwd = fwd, bwd
         self.transposable = False
 
     def _ready(self) -> None:
@@ -301,8 +294,7 @@ class _JVP(_Custom):
         assert self.owner.jvp is not None
         constant = [0 if isinstance(x, int) else None for x in self.static]
         out = self.owner.jvp(*self.fixed.values(), tuple(self.arguments(xs)), tuple(self.arguments(tangents, constant)))
-        if not isinstance(out, tuple) or len(out) != 2:
-            raise errors.ArgumentTypeError(f"{self.name}: its rule returns a pair (result, tangent)")
+        check_pair(self.name, out, "its rule", "(result, tangent)")
         ys = self.results(out[0])
         structure = self.out_structure
         moved = self.results(out[1])
@@ -374,7 +366,8 @@ class custom_jvp(_Decorated):
 
     def defjvp(self, rule: Function) -> Function:
         """Give the rule, which comes back: `@f.defjvp` above it does as well."""
-        self.jvp = self._rule("a rule", rule)
+        check_callable(self.__name__, rule, "a rule")
+        self.jvp = rule
         self.transposable = False
         return rule
 
@@ -391,15 +384,17 @@ class custom_jvp(_Decorated):
         """
         if self.nondiff_argnums:
             raise errors.ArgumentError(f"{self.__name__}: with nondiff_argnums give one rule, with defjvp")
-        given = [rule if rule is None else self._rule("a rule", rule) for rule in rules]
+        for rule in rules:
+            if rule is not None:
+                check_callable(self.__name__, rule, "a rule")
 
         def total(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
-            if len(primals) != len(given):
+            if len(primals) != len(rules):
                 raise errors.ArgumentError(
-                    f"{self.__name__}: defjvps has {len(given)} rules, and the call {len(primals)} arguments"
+                    f"{self.__name__}: defjvps has {len(rules)} rules, and the call {len(primals)} arguments"
                 )
             out = self(*primals)
-            terms = [rule(t, out, *primals) for rule, t in zip(given, tangents, strict=True) if rule is not None]
+            terms = [rule(t, out, *primals) for rule, t in zip(rules, tangents, strict=True) if rule is not None]
             none = trees.map(lambda y: wrap(zeros_like(y.device, y._array), y.device), out)
             return out, functools.reduce(lambda a, b: trees.map(operator.add, a, b), terms) if terms else none
 
@@ -420,8 +415,7 @@ class _Batching(_Custom):
         for place, flag in zip(self.places, flags, strict=True):
             marks[place] = flag
         answer = self.owner.rule(size, list(trees.unflatten(self.structure, marks)), *self.arguments(xs))
-        if not isinstance(answer, tuple) or len(answer) != 2:
-            raise errors.ArgumentTypeError(f"{self.name}: its rule returns a pair (result, whether each is batched)")
+        check_pair(self.name, answer, "its rule", "(result, whether each is batched)")
         ys = self.results(answer[0])
         batched, structure = trees.flatten(answer[1])
         if structure != self.out_structure:
@@ -468,7 +462,8 @@ class custom_batching(_Decorated):
 
     def def_batching(self, rule: Function) -> Function:
         """Give the rule, which comes back: `@f.def_batching` above it does as well."""
-        self.rule = self._rule("a rule", rule)
+        check_callable(self.__name__, rule, "a rule")
+        self.rule = rule
         return rule
 
     def _ready(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from adjoint import errors
 from adjoint import tree as trees
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import transform_level
@@ -16,6 +15,7 @@ from adjoint.transforms.arguments import (
     Arguments,
     Function,
     below,
+    check_tuples,
     matching,
     on_level,
     outcome,
@@ -39,15 +39,8 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
     >>> ad.jvp(lambda x: x**3, (2.0,), (1.0,))
     (np.float64(8.0), np.float64(12.0))
     """
-    _check_tuples("jvp", primals, tangents)
+    check_tuples("jvp", primals=primals, tangents=tangents)
     return _jvp("jvp", f, primals, tangents, has_aux)
-
-
-def _check_tuples(name: str, primals: Any, tangents: Any) -> None:
-    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
-        raise errors.ArgumentTypeError(
-            f"{name}: primals and tangents are tuples, one entry per argument of the function"
-        )
 
 
 def _jvp(name: str, f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool) -> Any:
@@ -132,6 +125,6 @@ def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     array([ 6., 12.])
     """
     check_callable("hvp", f)
-    _check_tuples("hvp", primals, tangents)
+    check_tuples("hvp", primals=primals, tangents=tangents)
     argnums = 0 if len(primals) == 1 else range(len(primals))
     return _jvp("hvp", gradient("hvp", f, argnums), primals, tangents, False)[1]

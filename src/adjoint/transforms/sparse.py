@@ -18,6 +18,7 @@ from adjoint.decorators.batched import Batch, Batched
 from adjoint.decorators.dependence import Dependence, Dependent
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import transform_level
+from adjoint.functions.arguments import is_integer
 from adjoint.graph.nodes import key_of, new_leaf
 from adjoint.random_keys import RandomKey, replayed
 from adjoint.rules.sparsity import scipy_sparse
@@ -122,8 +123,8 @@ def sparse_hessian(f: Function, argnums: int | str = 0, *, pattern: Any = None) 
 
 
 def _arguments(name: str, f: Function, argnums: Any, args: Any, kwargs: Any) -> Arguments:
-    if not isinstance(argnums, (int, str)):
-        raise errors.ArgumentTypeError(f"{name}: argnums is one position or name, received {argnums!r}")
+    if not is_integer(argnums) and not isinstance(argnums, str):
+        raise errors.ArgumentTypeError(f"{name}: argnums is one position or name, received {errors.shown(argnums)}")
     scipy_sparse()
     call = Arguments(name, f, argnums, args, kwargs)
     if len(call.arrays) != 1:

@@ -11,11 +11,12 @@ from adjoint import tree as trees
 from adjoint.backend import Array
 from adjoint.decorators.taylor import Series, Taylor
 from adjoint.devices import transform_level
+from adjoint.functions.arguments import is_value, kind_of
 from adjoint.transforms.arguments import (
     Arguments,
     Function,
     below,
-    is_array,
+    check_tuples,
     matching,
     on_level,
     results_of,
@@ -62,8 +63,7 @@ def jet(
     >>> print(value, *derivatives)
     8.0 12.0 12.0 6.0
     """
-    if not isinstance(primals, (tuple, list)) or not isinstance(series, (tuple, list)):
-        raise errors.ArgumentTypeError("jet: primals and series are tuples, one entry per argument of the function")
+    check_tuples("jet", primals=primals, series=series)
     for i, terms in enumerate(series):
         if not isinstance(terms, (tuple, list)):
             raise errors.ArgumentTypeError(f"jet: the series of argument {i} is a list, received {terms!r}")
@@ -76,10 +76,8 @@ def jet(
         *[(f"argument {i}", x) for i, x in enumerate(primals)],
         *[(f"the derivative {k} of argument {i}", x) for i, xs in enumerate(series) for k, x in enumerate(xs, 1)],
     ]:
-        if not is_array(x) and not isinstance(x, (int, float, complex)):
-            raise errors.ArgumentTypeError(
-                f"jet: {place} is {type(x).__name__}, expected an array; split up containers"
-            )
+        if not is_value(x):
+            raise errors.ArgumentTypeError(f"jet: {place} is {kind_of(x)}, expected an array; split up containers")
     others = [x for terms in series for x in terms]
     call = Arguments("jet", f, range(len(primals)), (*primals,), {}, beside=others)
     base: Any = call.base
