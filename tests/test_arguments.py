@@ -66,6 +66,7 @@ REFUSED: list[tuple[Callable[..., Any], tuple[Any, ...], type[Exception], str]] 
     (arguments.as_choice, ("d", "f", "mode", ("a",)), errors.ArgumentError, "f: mode is 'a', received 'd'"),
     (arguments.check_callable, ("f", 3, "solver"), errors.ArgumentTypeError, "f: solver is a function, received 3"),
     (arguments.check_callable, ("f", 3), errors.ArgumentTypeError, "f: expected a function, received 3"),
+    (arguments.check_tensor, ("f", 3), errors.ArgumentTypeError, "f: expected a tensor, received 3"),
     (arguments.as_shape, ((2, -1), "f"), errors.ShapeError, "f: sizes are not negative; received (2, -1)"),
     (arguments.sizes, ((1, 2, 3), 2, "f", "kernel", 1), errors.ArgumentError,
         "f: kernel is an integer of at least 1 or 2 of them, received (1, 2, 3)"),

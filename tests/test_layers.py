@@ -16,7 +16,7 @@ PROJECT = Path(__file__).parent.parent
 
 # From the lowest. A name stands for a module, or a package with all in it.
 LAYERS = [
-    {"renamed"},
+    {"methods", "renamed"},
     {"constants", "errors"},
     {"names"},
     {"tree"},
@@ -65,7 +65,7 @@ BY_NAME = {
     ("backends.jax", "functions.pytrees"),  # tensors are pytrees of JAX as soon as there is a leaf of JAX
     ("functions.conversion", "numpy_protocols"),  # NumPy's functions that are called with tensors
 }
-LAZY = {"", "devices", "tensor"}  # which have tables: of public names, of backends by name, of methods' bodies
+LAZY = {"", "devices", "methods"}  # which have tables: of public names, of backends by name, of methods' bodies
 
 MODULES = {name_of(path): path for path in sorted(ROOT.rglob("*.py"))}
 

@@ -9,8 +9,8 @@ import os
 from importlib import import_module
 from typing import Any
 
+from adjoint.methods import modules_of
 from adjoint.renamed import missing
-from adjoint.tensor import modules_of
 
 # The public names, by the modules they are in; first those that are modules themselves.
 _TABLE = {
@@ -96,7 +96,8 @@ _HOMES = modules_of(_TABLE)
 
 __all__ = sorted(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]  # it reads them in the stub
 
-globals().pop("tensor", None)  # to which Python bound the module above; the public name is a function
+import_module("adjoint.tensor")  # now, because Python binds the module to the name of a public function
+globals().pop("tensor", None)
 
 
 def __getattr__(name: str) -> Any:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeAlias, TypeVar, overload
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
+from adjoint.methods import bound
 
 if TYPE_CHECKING:  # the class comes with `import adjoint`, and what computes when it is first used
     from adjoint.backend import Array, Backend
@@ -28,71 +28,11 @@ if TYPE_CHECKING:  # the class comes with `import adjoint`, and what computes wh
 
 B = TypeVar("B", bound="Backend", covariant=True)
 J = TypeVar("J", bound="Backend")
-F = TypeVar("F")
 
 Axis: TypeAlias = int | Sequence[int] | None
 Scalar = (bool, int, float, complex)  # Python's own; NumPy's count as arrays
 
 allocate = object.__new__  # where a call of `wrap` would count
-
-
-# Where the bodies of methods are: functions of the same names.
-METHODS = {
-    "functions.contraction": "__matmul__ __rmatmul__ __imatmul__ matmul",
-    "functions.conversion": (
-        "numpy native compute persist item tolist __array__ __array_ufunc__ __array_function__ __dlpack__ "
-        "__dlpack_device__ __repr__ _repr_html_ __format__ __reduce__ __copy__ __deepcopy__"
-    ),
-    "functions.creation": "to_device astype",
-    "functions.elementwise": (
-        "__pow__ __rpow__ __ipow__ clip abs sign round floor ceil sqrt square exp log sin cos tanh conj real imag"
-    ),
-    "functions.gradients": (
-        "require_grad set_require_grad is_require_grad is_tracked with_value detach backward grad grad_remove "
-        "grad_replace inner"
-    ),
-    "functions.indexing": "__getitem__ __setitem__ take",
-    "functions.inspection": "__array_namespace__",
-    "functions.reduction": "sum mean prod max min var std argmax argmin any all cumulative_sum cumulative_prod",
-    "functions.shape": "reshape permute_dims expand_dims squeeze broadcast_to flip",
-    "functions.sorting": "sort argsort",
-}
-
-
-def modules_of(table: Mapping[str, str]) -> dict[str, str]:
-    """The module of each name in a table of modules and their names. Raises TypeError for a name of two modules."""
-    found: dict[str, str] = {}
-    for module, names in table.items():
-        for name in names.split():
-            if name in found:
-                raise TypeError(f"{name}: {found[name]} and {module} have one")
-            found[name] = module
-    return found
-
-
-BODIES = modules_of(METHODS)
-
-
-class Bound:
-    """A method or a property of `Tensor` until it is first asked for: then its body takes its place."""
-
-    def __init__(self, name: str, kind: Callable[..., Any] | None) -> None:
-        self._name = name
-        self._kind = kind
-
-    def __get__(self, x: Any, cls: Any = None) -> Any:
-        name = self._name
-        module = import_module(f"adjoint.{BODIES.get(name, 'operands')}")
-        body = vars(module).get(name) or module.OPERATORS[name]
-        setattr(Tensor, name, body if self._kind is None else self._kind(body))
-        return getattr(Tensor if x is None else x, name)
-
-
-def bound(method: F) -> F:
-    """Marks a method whose body stands elsewhere: see `METHODS`; those of operators in `adjoint.operands`."""
-    if isinstance(method, property):
-        return Bound(method.fget.__name__, property)  # type: ignore[return-value, union-attr]
-    return Bound(method.__name__, None)  # type: ignore[return-value, attr-defined]
 
 
 class Tensor(Generic[B]):

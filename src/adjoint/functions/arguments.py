@@ -114,6 +114,12 @@ def check_callable(name: str, f: Any, what: str | None = None) -> None:
         raise errors.ArgumentTypeError(f"{name}: {wanted}, received {errors.shown(f)}")
 
 
+def check_tensor(name: str, x: Any) -> None:
+    """Raises ArgumentTypeError for what is no tensor."""
+    if not isinstance(x, Tensor):
+        raise errors.ArgumentTypeError(f"{name}: expected a tensor, received {errors.shown(x)}")
+
+
 def as_shape(shape: Any, name: str = "shape") -> Shape:
     """A tuple of sizes, from an int or a sequence of them.
 
@@ -255,6 +261,11 @@ def inexact(x: Any, name: str) -> Tensor[Any]:
     """An argument as a tensor of a floating dtype: integers and booleans become float32."""
     tensor = as_tensor(x, name)
     return cast(tensor, dtypes.floating(tensor.dtype))
+
+
+def as_floating(values: Sequence[Any], name: str) -> list[Tensor[Any]]:
+    """Arguments that go together as tensors of one floating dtype."""
+    return [inexact(x, name) for x in as_tensors(values, name)]
 
 
 def real(value: Any, name: str) -> Tensor[Any]:

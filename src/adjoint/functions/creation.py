@@ -24,6 +24,7 @@ from adjoint.functions.arguments import (
     as_shape,
     as_tensor,
     as_tensors,
+    check_tensor,
     values_of,
 )
 from adjoint.operands import cast, explain, is_concrete, run
@@ -234,8 +235,7 @@ def from_inner(x: Tensor[Any], device: Any = None) -> Tensor[Any]:
     >>> ad.from_inner(ad.tensor([1.0], device="numpy")).device
     autodiff<numpy>
     """
-    if not isinstance(x, Tensor):
-        raise errors.ArgumentTypeError(f"from_inner: expected a tensor, received {type(x).__name__}")
+    check_tensor("from_inner", x)
     place = Autodiff(x.device) if device is None else find_device(device)
     if not isinstance(place, Decorator) or place.inner is not x.device:
         raise errors.DeviceError(

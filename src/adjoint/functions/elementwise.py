@@ -11,7 +11,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_number, as_tensor, as_tensors, inexact
+from adjoint.functions.arguments import as_floating, as_number, as_tensor, as_tensors, inexact
 from adjoint.functions.creation import made
 from adjoint.operands import assigning, binary, cast, fitting, infix, is_weak, operand, run, unary
 from adjoint.primitives import TABLE
@@ -412,12 +412,7 @@ def imag(x: Tensor[B], /) -> Tensor[B]:
     ...
 
 
-# --- comparisons and logic: boolean, without derivatives ---
-
-
-def together(values: Sequence[Any], name: str) -> list[Tensor[Any]]:
-    """Tensors of one floating dtype."""
-    return [inexact(x, name) for x in as_tensors(values, name)]
+# --- from several elements ---
 
 
 def select(conditions: Sequence[Any], choices: Sequence[Any], default: Any = 0, /) -> Tensor[Any]:
@@ -485,7 +480,7 @@ def lerp(x: Tensor[B], y: Any, weight: Any, /) -> Tensor[B]:
     >>> ad.lerp(ad.tensor([0.0, 10.0]), ad.tensor([4.0, 20.0]), 0.25).tolist()
     [1.0, 12.5]
     """
-    x, y, weight = together([x, y, weight], "lerp")
+    x, y, weight = as_floating([x, y, weight], "lerp")
     return x + weight * (y - x)  # type: ignore[no-any-return]
 
 
@@ -577,7 +572,7 @@ def rad2deg(x: Tensor[B], /) -> Tensor[B]:
 
 def heaviside(x: Tensor[B], h0: Any, /) -> Tensor[B]:
     """0 for negative x, 1 for positive, and h0 at zero, to which the gradient flows there."""
-    x, h0 = together([x, h0], "heaviside")
+    x, h0 = as_floating([x, h0], "heaviside")
     if x.dtype.kind == "c":
         raise errors.DtypeError(f"heaviside: expected real numbers, received {x.dtype}")
     return where(x == 0, h0, run("maximum", (run("sign", (x,)), 0.0)))

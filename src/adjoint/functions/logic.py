@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_flag, as_number, as_tensors
-from adjoint.functions.elementwise import Numbers, elementwise_primitive, together
+from adjoint.functions.arguments import as_flag, as_floating, as_number, as_tensors
+from adjoint.functions.elementwise import Numbers, elementwise_primitive
 from adjoint.functions.reduction import all as every
 from adjoint.operands import operand, run
 from adjoint.tensor import Tensor
@@ -16,7 +16,7 @@ B = TypeVar("B", bound=Backend)
 
 def isclose(x: Tensor[B], y: Any, /, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor[B]:
     """Whether |x - y| <= atol + rtol |y|, or both are the same infinity, or with `equal_nan` both nan."""
-    x, y = together([x, y], "isclose")
+    x, y = as_floating([x, y], "isclose")
     rtol, atol = (as_number(v, "isclose", "a tolerance") for v in (rtol, atol))
     finite = run("isfinite", (y,))
     close = (abs(x - y) <= atol + rtol * abs(y)) & finite | (x == y)

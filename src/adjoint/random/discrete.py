@@ -12,7 +12,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_axis, as_shape
+from adjoint.functions.arguments import as_axis, as_shape, check_tensor
 from adjoint.functions.elementwise import floor, log, log1p, minimum, where
 from adjoint.functions.indexing import take
 from adjoint.functions.reduction import argmax
@@ -194,8 +194,7 @@ def shuffle(x: Tensor[B], axis: int = 0) -> Tensor[B]:
     >>> sorted(ad.random.shuffle(ad.tensor([1.0, 2.0, 3.0])).tolist())
     [1.0, 2.0, 3.0]
     """
-    if not isinstance(x, Tensor):
-        raise errors.ArgumentTypeError(f"shuffle: expected a tensor, received {errors.shown(x)}")
+    check_tensor("shuffle", x)
     if not x.ndim:
         raise errors.ShapeError("shuffle: a 0-d tensor has no slices")
     place = as_axis(axis, x.ndim, "shuffle")

@@ -15,7 +15,7 @@ from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import current_level, running_on
-from adjoint.functions.arguments import is_integer
+from adjoint.functions.arguments import check_tensor, is_integer
 from adjoint.graph.remat import MATMULS, NOTHING, Budget, Policy
 from adjoint.operands import common_backend, lift_to
 from adjoint.tensor import Tensor, refuse_ended, wrap
@@ -72,8 +72,7 @@ def checkpoint_name(x: Tensor[Any], name: str) -> Tensor[Any]:
     >>> ad.grad(f)(0.0)
     np.float64(0.5403...)
     """
-    if not isinstance(x, Tensor):
-        raise errors.ArgumentTypeError(f"checkpoint_name: expected a tensor, received {type(x).__name__}")
+    check_tensor("checkpoint_name", x)
     if not isinstance(name, str):
         raise errors.ArgumentTypeError(f"checkpoint_name: a name is a string, received {errors.shown(name)}")
     level, array = x.device, x._array

@@ -1,0 +1,38 @@
+"""Fourier transforms: the array API standard's extension, and beyond it short-time transforms and windows.
+
+What is real becomes complex as it must; integers and float16 count as float32, whose transforms are complex64. Of
+every transform `norm` says which direction is divided by the number n of elements: the inverse one ("backward"), the
+other one ("forward"), or each by the square root of n ("ortho").
+"""
+
+from __future__ import annotations
+
+from adjoint.fft.frequencies import fftfreq, fftshift, ifftshift, rfftfreq
+from adjoint.fft.short_time import istft, stft
+from adjoint.fft.transforms import (
+    fft,
+    fft2,
+    fftn,
+    hfft,
+    ifft,
+    ifft2,
+    ifftn,
+    ihfft,
+    irfft,
+    irfft2,
+    irfftn,
+    rfft,
+    rfft2,
+    rfftn,
+)
+from adjoint.fft.windows import bartlett, blackman, hamming, hann, kaiser
+
+__all__ = [
+    "bartlett", "blackman", "fft", "fft2", "fftfreq", "fftn", "fftshift", "hamming", "hann", "hfft", "ifft", "ifft2",
+    "ifftn", "ifftshift", "ihfft", "irfft", "irfft2", "irfftn", "istft", "kaiser", "rfft", "rfft2", "rfftfreq",
+    "rfftn", "stft",
+]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,78 @@
+"""The frequencies of the coefficients that transforms give, and their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from adjoint import dtypes, errors
+from adjoint.backend import Backend
+from adjoint.functions.arguments import as_axis, as_device, as_integer, as_number, as_tensor, integers
+from adjoint.functions.shape import roll
+from adjoint.tensor import Axis, Tensor, wrap
+
+B = TypeVar("B", bound=Backend)
+
+
+def _spacing(n: Any, d: Any, name: str) -> tuple[int, float]:
+    n, d = as_integer(n, name, "n"), as_number(d, name, "d")
+    if n < 1 or d == 0:
+        raise errors.ArgumentError(f"{name}: n is one or more and d is not 0, received {n} and {d}")
+    return n, d
+
+
+def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor[Any]:
+    """The frequencies of the coefficients that `fft` gives of n samples `d` apart: 0, 1, ..., -2, -1 over n d.
+
+    float32 unless a real dtype is given. Raises ArgumentError for an n below 1 or a d of 0.
+
+    >>> import adjoint as ad
+    >>> ad.fft.fftfreq(4, d=0.5).tolist()
+    [0.0, 0.5, -1.0, -0.5]
+    """
+    n, d = _spacing(n, d, "fftfreq")
+    return sampled(np.fft.fftfreq(n, d), dtype, device, "fftfreq")
+
+
+def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor[Any]:
+    """The frequencies of the coefficients that `rfft` gives: 0, 1, ..., n // 2 over n d. Else as `fftfreq`.
+
+    >>> import adjoint as ad
+    >>> ad.fft.rfftfreq(4, d=0.5).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    n, d = _spacing(n, d, "rfftfreq")
+    return sampled(np.fft.rfftfreq(n, d), dtype, device, "rfftfreq")
+
+
+def sampled(values: Any, dtype: Any, device: Any, name: str) -> Tensor[Any]:
+    """NumPy's values as a tensor of a real dtype, float32 if none is given."""
+    wanted = dtypes.default_float if dtype is None else dtypes.as_dtype(dtype)
+    if wanted.kind != "f":
+        raise errors.DtypeError(f"{name}: dtype is a real floating one, received {wanted}")
+    place = as_device(device)
+    return wrap(place.from_numpy(np.asarray(values).astype(wanted), copy=True), place)
+
+
+def fftshift(x: Tensor[B], /, *, axes: Axis = None) -> Tensor[B]:
+    """The coefficient of frequency 0 in the middle of axes, or all, instead of at the beginning.
+
+    >>> import adjoint as ad
+    >>> ad.fft.fftshift(ad.fft.fftfreq(4, d=0.25)).tolist()
+    [-2.0, -1.0, 0.0, 1.0]
+    """
+    return _shifted("fftshift", x, axes, lambda n: n // 2)
+
+
+def ifftshift(x: Tensor[B], /, *, axes: Axis = None) -> Tensor[B]:
+    """The inverse of `fftshift`."""
+    return _shifted("ifftshift", x, axes, lambda n: -(n // 2))
+
+
+def _shifted(name: str, x: Any, axes: Any, by: Callable[[int], int]) -> Tensor[Any]:
+    x = as_tensor(x, name)
+    places = range(x.ndim) if axes is None else integers(axes, name, "axes")
+    found = [as_axis(i, x.ndim, name) for i in places]
+    return roll(x, [by(x.shape[i]) for i in found], axis=found)
