@@ -1,5 +1,8 @@
 """Leaf backends: the ones that compute."""
 
+import importlib
+from typing import Any
+
 from adjoint import errors
 from adjoint.backend import Implementation, LeafBackend
 from adjoint.primitives import Primitive
@@ -17,3 +20,11 @@ def composed(leaf: LeafBackend, primitive: Primitive) -> Implementation:
     if definition is None:
         raise errors.UnsupportedPrimitiveError(f"{leaf.name} cannot run the primitive {primitive.name!r}")
     return lambda *operands, **parameters: definition(leaf, *operands, **parameters)
+
+
+def needed(module: str, extra: str) -> Any:
+    """A module of an optional library. Raises DeviceError that says what to install."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise errors.DeviceError(f"{error}; install it, as with pip install 'adjoint[{extra}]'") from error

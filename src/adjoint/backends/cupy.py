@@ -11,8 +11,8 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Array, Implementation
-from adjoint.backends import matrices
-from adjoint.backends.array_api import ArrayAPI, needed
+from adjoint.backends import matrices, needed
+from adjoint.backends.array_api import ArrayAPI
 from adjoint.primitives import DType, Primitive, broadcast_shapes
 
 

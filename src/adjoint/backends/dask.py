@@ -17,8 +17,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend, Implementation, LeafBackend
-from adjoint.backends import composed, numpy
-from adjoint.backends.array_api import needed
+from adjoint.backends import composed, needed, numpy
 from adjoint.backends.numpy import NumPy
 from adjoint.backends.tasks import Added, Joined, Part, Picked, Places, Stacked, Task, Verified
 from adjoint.concrete import Fault, Lazy, Test

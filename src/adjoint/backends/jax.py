@@ -18,8 +18,8 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend, Implementation, LeafBackend
-from adjoint.backends import array_api, matrices, special
-from adjoint.backends.array_api import ArrayAPI, labels_error, needed
+from adjoint.backends import matrices, needed, special
+from adjoint.backends.array_api import ArrayAPI, elementwise, fft, reduction
 from adjoint.backends.numpy import random
 from adjoint.concrete import Staged
 from adjoint.primitives import ARRAY, DType, Key, Primitive, Shape, index_shape, slices
@@ -219,7 +219,7 @@ def _in_double(jax: Any, kernel: Callable[..., Array], xp: Any, parameters: tupl
 def _astype(B: JAX, x: Array, *, dtype: DType) -> Array:
     """Constants keep their values, also while JAX traces."""
     with contextlib.nullcontext() if B.traced(x) else B.jax.ensure_compile_time_eval():
-        return array_api.astype(B, x, dtype=dtype)
+        return elementwise.astype(B, x, dtype=dtype)
 
 
 # --- elementwise ---------------------------------------------------------------------------------
@@ -243,7 +243,7 @@ def _whole(name: str) -> Callable[..., Array]:
         xp = B.xp
         dtype = next(v.dtype for v in (x, y) if hasattr(v, "dtype"))
         if dtype.kind not in "iu":
-            return xp.remainder(x, y) if name == "remainder" else array_api.floor_divide(xp, x, y)
+            return xp.remainder(x, y) if name == "remainder" else elementwise.floor_divide(xp, x, y)
         none = xp.equal(y, 0)
         out = getattr(xp, name)(x, xp.where(none, xp.ones((), dtype=dtype), y))
         return xp.where(none, xp.zeros((), dtype=dtype), out)
@@ -267,11 +267,11 @@ def _cross_entropy(B: JAX, x: Array, labels: Array) -> Array:
     xp, classes = B.xp, x.shape[-1]
     values = _values(B, labels)
     if values is not None and values.size and not (values.min() >= 0 and values.max() < classes):
-        raise labels_error(np, values, classes)
+        raise reduction.labels_error(np, values, classes)
     if classes:
         x = x - xp.max(x, axis=-1, keepdims=True)
     picked = xp.take_along_axis(x, xp.expand_dims(labels, axis=-1), axis=-1)
-    return array_api.logsumexp(xp, x, axis=(x.ndim - 1,), keepdims=False) - xp.squeeze(picked, axis=-1)
+    return reduction.logsumexp(xp, x, axis=(x.ndim - 1,), keepdims=False) - xp.squeeze(picked, axis=-1)
 
 
 def _binary_exponent(B: JAX, x: Array) -> Array:
@@ -567,7 +567,7 @@ def _expm(B: JAX, x: Array) -> Array:
 def _fft(B: JAX, x: Array, *, axis: tuple[int, ...], inverse: bool, norm: str) -> Array:
     """XLA transforms up to three axes at once."""
     for start in range(0, len(axis), 3):
-        x = array_api.fft(B.xp, x, axis=axis[start : start + 3], inverse=inverse, norm=norm)
+        x = fft.fft(B.xp, x, axis=axis[start : start + 3], inverse=inverse, norm=norm)
     return x
 
 

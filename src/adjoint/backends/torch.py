@@ -14,8 +14,9 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Array, Backend, Implementation, LeafBackend
-from adjoint.backends import array_api, composed, convolution, matrices
-from adjoint.backends.array_api import ArrayAPI, labels_error, needed
+from adjoint.backends import composed, convolution, matrices, needed
+from adjoint.backends.array_api import ArrayAPI, elementwise, fft, indexing, scatter
+from adjoint.backends.array_api.reduction import labels_error
 from adjoint.primitives import ARRAY, TABLE, Key, Primitive, Shape, slices
 
 
@@ -244,7 +245,7 @@ def _matmul(B: Torch, x: Array, y: Array) -> Array:
 
 def _index(B: Torch, x: Array, *arrays: Array, key: Key) -> Array:
     if arrays:
-        return x[_filled(key, arrays)] if _plain(key) else array_api.index(B.xp, x, *arrays, key=key)
+        return x[_filled(key, arrays)] if _plain(key) else indexing.index(B.xp, x, *arrays, key=key)
     forward, turned = _forward(key, x.shape)
     out = x[forward]
     return B.torch.flip(out, turned) if turned else out
@@ -252,7 +253,7 @@ def _index(B: Torch, x: Array, *arrays: Array, key: Key) -> Array:
 
 def _index_set(B: Torch, x: Array, value: Array, *arrays: Array, key: Key) -> Array:
     if arrays:  # where a place is named twice the last value counts, which PyTorch does not promise
-        return array_api.index_set(B.xp, x, value, *arrays, key=key)
+        return scatter.index_set(B.xp, x, value, *arrays, key=key)
     forward, turned = _forward(key, x.shape)
     out = x.clone()
     part = out[forward]
@@ -264,7 +265,7 @@ def _index_add(B: Torch, x: Array, value: Array, *arrays: Array, key: Key) -> Ar
     out = x.clone()
     if arrays:
         if not _plain(key):
-            return array_api.index_add(B.xp, x, value, *arrays, key=key)
+            return scatter.index_add(B.xp, x, value, *arrays, key=key)
         value = value if isinstance(value, B.torch.Tensor) else x.new_tensor(value)
         places = [None if isinstance(entry, slice) else entry for entry in _filled(key, arrays)]
         return B.torch.ops.aten.index_put_(out, places, value, True)
@@ -324,7 +325,7 @@ def _searchsorted(B: Torch, x: Array, values: Array, *, side: str) -> Array:
 
 def _fourier(name: str) -> Callable[..., Array]:
     """MKL transforms no empty stack: it takes the shape of the transform of one that is not."""
-    transform = getattr(array_api, name)
+    transform = getattr(fft, name)
 
     def run(B: Torch, x: Array, **how: Any) -> Array:
         if x.numel():
@@ -465,7 +466,7 @@ def _composed(B: Torch, name: str, *operands: Array, **parameters: Any) -> Any:
 
 Torch.deviations = {
     "matmul": _matmul,
-    "floor_divide": _whole(array_api.floor_divide),
+    "floor_divide": _whole(elementwise.floor_divide),
     "remainder": _whole(lambda xp, x, y: xp.remainder(x, y)),
     "pow": _pow,
     "round": _round,
