@@ -1,0 +1,31 @@
+"""Cross entropy, whose labels are looked at where they have values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adjoint.backend import Array
+from adjoint.backends.array_api import reduction
+from adjoint.backends.jax.indexing import values_of
+
+if TYPE_CHECKING:
+    from adjoint.backends.jax import JAX
+
+
+def _cross_entropy(B: JAX, x: Array, labels: Array) -> Array:
+    xp, classes = B.xp, x.shape[-1]
+    values = values_of(B, labels)
+    if values is not None and values.size and not (values.min() >= 0 and values.max() < classes):
+        raise reduction.labels_error(np, values, classes)
+    if classes:
+        x = x - xp.max(x, axis=-1, keepdims=True)
+    picked = xp.take_along_axis(x, xp.expand_dims(labels, axis=-1), axis=-1)
+    return reduction.logsumexp(xp, x, axis=(x.ndim - 1,), keepdims=False) - xp.squeeze(picked, axis=-1)
+
+
+IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
+    "softmax_cross_entropy": _cross_entropy,
+}
