@@ -60,7 +60,7 @@ CAUSES = {  # of what stays above the bound, by the beginning of the name; other
     "nanpercentile": "the places for all numbers of elements, which need not be known",
     "unique_": "an order by stable ranks, which gives places found first",
     "one_hot": "classes are checked first",
-    "segment_": "segments are checked first, and the ground is made and copied",
+    "segment_": "segments are checked first, and the array they are joined to is made and copied",
     "scatter": "places are checked first, and x is copied",
     "histogram": "where values lie, over the whole array; NumPy goes block by block",
 }

@@ -11,8 +11,8 @@ def stub() -> str:
     """The text of the file: every name, imported from its module."""
     lines = ["# Written by scripts/stubs.py from the table in __init__.py.", ""]
     for module, names in adjoint._TABLE.items():
-        home = f"adjoint.{module}".rstrip(".")
-        lines += [f"from {home} import {name} as {name}" for name in names.split()]
+        module = f"adjoint.{module}".rstrip(".")
+        lines += [f"from {module} import {name} as {name}" for name in names.split()]
     return "\n".join([*lines, "", "__all__: list[str]", ""])
 
 

@@ -384,9 +384,9 @@ def outcome(row: Row) -> str:
     places = [i for i, x in enumerate(row.args) if x.dtype.kind == "f"]
     results = []
 
-    def f(*moving: Any) -> Any:
+    def f(*active: Any) -> Any:
         args = [ad.asarray(x) for x in row.args]
-        for i, x in zip(places, moving, strict=True):
+        for i, x in zip(places, active, strict=True):
             args[i] = x
         results.append(row.f(*args))
         return results[-1]

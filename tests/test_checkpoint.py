@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from options import KEEP, assert_equal_but_rounding, derivatives
 
 import adjoint as ad
-from adjoint.backend import living
+from adjoint.backend import interned_backends
 from adjoint.graph.remat import Budget
 
 POLICIES: list[Any] = ["nothing", "matmuls", "everything", ["h"], 0, 200, 10**9]
@@ -197,7 +197,7 @@ def test_named_values_are_kept() -> None:
 def test_policies_of_the_same_names_share_a_level() -> None:
     for names in (["test"], ("test",), {"test"}):
         ad.grad(ad.checkpoint(ad.sin, policy=names))(1.0)
-    assert sum("names=test]" in backend.name for backend in living()) == 1
+    assert sum("names=test]" in backend.name for backend in interned_backends()) == 1
 
 
 @pytest.mark.parametrize("policy", ["some", -1, True, 1.5, [1], None, np.zeros(2)], ids=str)

@@ -74,16 +74,16 @@ def test_balanced_never_needs_more_memory() -> None:
 
 
 def test_what_nobody_wants_is_not_made_again() -> None:
-    """The result of a product is wanted by nobody here, and so its recipe wants nothing either."""
+    """The result of a product is wanted by nobody here, and so its `Remat` wants nothing either."""
     x = ad.ones(3, dtype=ad.float64, device=BALANCED).require_grad()
     a, b = x.sin(), x.cos()
     product = a * b
-    recipe = product._array.remat
-    assert recipe.uses == 0
-    assert [operand.uses for operand in recipe.operands] == [1, 1]  # by the node of the product
+    remat = product._array.remat
+    assert remat.uses == 0
+    assert [operand.uses for operand in remat.operands] == [1, 1]  # by the node of the product
     root = product.exp() * product  # exp keeps its own result, which the other factor needs
-    assert recipe.uses == 2
-    assert [operand.uses for operand in recipe.operands] == [2, 2]
+    assert remat.uses == 2
+    assert [operand.uses for operand in remat.operands] == [2, 2]
     value = np.sin(1) * np.cos(1)
     expected = np.exp(value) * (1 + value) * np.cos(2)
     np.testing.assert_allclose(root.sum().backward()[x].numpy(), [expected] * 3)

@@ -219,7 +219,7 @@ BINARY = [operator.add, operator.sub, operator.mul, ad.maximum, lambda x, y: ad.
 
 def bodies(data: Any) -> Callable[..., list[Any]]:
     """A small random program from some tensors to two."""
-    plan = [
+    steps = [
         (
             data.draw(st.sampled_from(BINARY)),
             data.draw(st.sampled_from(UNARY)),
@@ -230,7 +230,7 @@ def bodies(data: Any) -> Callable[..., list[Any]]:
 
     def body(*xs: Any) -> list[Any]:
         known = list(xs)
-        for join, bend, (i, j) in plan:
+        for join, bend, (i, j) in steps:
             known.append(bend(join(known[i % len(known)], known[j % len(known)])))
         return [ad.tanh(known[-1]), ad.sin(known[len(known) // 2] + known[0])]
 
@@ -773,7 +773,7 @@ def test_chunks_change_no_derivative(program: Any) -> None:
     close(
         ad.grad(lambda x: ad.grad(chunked)(x).sum())(POINTS[0]), ad.grad(lambda x: ad.grad(plain)(x).sum())(POINTS[0])
     )
-    value, pullback = ad.vjp(chunked, POINTS[1])  # walked back when the levels have ended
+    value, pullback = ad.vjp(chunked, POINTS[1])  # pulled back when the levels have ended
     close(pullback(1.0)[0], ad.grad(plain)(POINTS[1]))
     close(ad.linearize(chunked, POINTS[1])[1](POINTS[0]), ad.jvp(plain, (POINTS[1],), (POINTS[0],))[1])
 

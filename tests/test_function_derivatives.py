@@ -35,8 +35,8 @@ def public_functions() -> set[str]:
 
 def transforms() -> set[str]:
     """Functions of functions: they have tests of their own."""
-    homes = ("adjoint.transforms", "adjoint.solvers")
-    return {name for name in public_functions() if operator.attrgetter(name)(ad).__module__.startswith(homes)}
+    namespaces = ("adjoint.transforms", "adjoint.solvers")
+    return {name for name in public_functions() if operator.attrgetter(name)(ad).__module__.startswith(namespaces)}
 
 
 def test_every_public_function_is_in_a_case() -> None:

@@ -302,8 +302,8 @@ def test_a_walk_frees_nodes_of_any_number_of_parents(no_collector: None) -> None
     assert not any(node() for node in watched)
 
 
-def test_what_another_walk_used_up_is_refused_by_marks_not_by_what_is_left(device: Any) -> None:
-    """A shared part: the pass that comes second finds it claimed, and claims nothing of its own."""
+def test_what_another_pass_used_up_is_refused_by_marks_not_by_what_is_left(device: Any) -> None:
+    """A shared part: the pass that comes second finds it marked, and marks nothing of its own."""
     x = leaf(1.0, 2.0)
     shared = x * 3
     first, second = shared.sum(), (shared * x).sum()
@@ -337,7 +337,7 @@ def test_pulling_back_through_a_concatenation_takes_linear_work(device: Any) -> 
 
 
 def test_a_deep_graph_of_two_operands() -> None:
-    """Every step uses the last two, as Fibonacci's numbers do: shared nodes are walked once."""
+    """Every step uses the last two, as Fibonacci's numbers do: shared nodes are pulled back once."""
     x = ad.tensor(1.0, dtype=ad.float64).require_grad()
     a, b = x, x
     for _ in range(70):
@@ -469,8 +469,8 @@ def test_of_walks_that_use_up_a_shared_prefix_one_succeeds(device: Any, busy: No
         np.testing.assert_array_equal(found[won[0]].numpy(), expected.numpy())
 
 
-def test_a_retaining_walk_against_a_freeing_one(device: Any, busy: None) -> None:
-    """The freeing walk succeeds; the retaining one gives the right gradient or the error, never a wrong one."""
+def test_a_retaining_pass_against_a_freeing_one(device: Any, busy: None) -> None:
+    """The freeing pass succeeds; the retaining one gives the right gradient or the error, never a wrong one."""
     for _ in range(40):
         x = leaf(0.1, 0.2, 0.3, 0.4)
         prefix = x

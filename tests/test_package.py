@@ -65,7 +65,7 @@ def test_the_stub_is_what_the_table_says() -> None:
 def test_a_public_name_is_no_other_module() -> None:
     """Python binds a module to its name in the package when it is imported, over whatever has that name."""
     modules = {path.stem for path in Path(ad.__file__).parent.iterdir() if not path.stem.startswith("_")}
-    clashes = {name for name, home in ad._HOMES.items() if home and name in modules}
+    clashes = {name for name, namespace in ad._MODULES.items() if namespace and name in modules}
     assert clashes == {"tensor"}  # which `__init__` imports first
     assert python("import adjoint.tensor as t, adjoint.functions; print(t.__module__)") == "adjoint.functions.creation"
 
@@ -113,10 +113,10 @@ def test_every_public_function_of_a_topic_is_exported() -> None:
     topics = [path for path in (ROOT / "src/adjoint/functions").glob("[!_]*.py") if path.stem != "arguments"]
     for path in sorted(topics):
         module = importlib.import_module(f"adjoint.functions.{path.stem}")
-        homes = (ad.nn,) if path.stem == "nn" else (ad, ad.Tensor)
+        namespaces = (ad.nn,) if path.stem == "nn" else (ad, ad.Tensor)
         for name, function in inspect.getmembers(module, inspect.isfunction):
             own = function.__module__ == module.__name__ and not name.startswith(("_", "as_"))
-            if own and name not in SHARED and not any(hasattr(home, name) for home in homes):
+            if own and name not in SHARED and not any(hasattr(namespace, name) for namespace in namespaces):
                 missing.append(f"{path.stem}.{name}")
     assert missing == []
 
@@ -239,7 +239,7 @@ def test_threads_may_ask_for_anything_at_once() -> None:
 import importlib, sys, threading
 import adjoint as ad
 sys.setswitchinterval(1e-5)
-names = {sorted(set(ad._HOMES.values()) - {""})!r}
+names = {sorted(set(ad._MODULES.values()) - {""})!r}
 jobs = [lambda name=name: importlib.import_module(f"adjoint.{{name}}") for name in names]
 jobs += [lambda name=name: getattr(ad, name) for name in ad.__all__[::8]]
 jobs += [lambda: ad.grad(lambda x: (x * x).sum())(ad.ones(3)), lambda: ad.nn.relu(ad.ones(2)) @ ad.ones(2)] * 3

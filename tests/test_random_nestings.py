@@ -170,7 +170,7 @@ def run(program: Program, inputs: Sequence[Any]) -> Any:
 
 
 def place(device: Any, inputs: list[Array], directions: list[list[Array]]) -> list[Any]:
-    """The inputs on a nesting: tracked, moving along directions, batched at the levels that do so."""
+    """The inputs on a nesting: tracked, active along directions, batched at the levels that do so."""
     if not isinstance(device, Decorator):
         return [device.from_numpy(x, copy=True) for x in inputs]
     differentiates = isinstance(device, ad.Autodiff | ad.Tangent | ad.Taylor)
@@ -182,8 +182,8 @@ def place(device: Any, inputs: list[Array], directions: list[list[Array]]) -> li
     if isinstance(device, ad.Dependence):
         return [Dependent(x, eye_array(math.prod(x.shape), dtype=np.bool_, format="csr")) for x in inner]
     if isinstance(device, ad.Taylor):
-        moving = [constant(device.inner, d, x.shape) for x, d in zip(inner, directions[0], strict=True)]
-        return [Series(x, [d, None], None) for x, d in zip(inner, moving, strict=True)]
+        active = [constant(device.inner, d, x.shape) for x, d in zip(inner, directions[0], strict=True)]
+        return [Series(x, [d, None], None) for x, d in zip(inner, active, strict=True)]
     return [Dual(x, constant(device.inner, d, x.shape)) for x, d in zip(inner, directions[0], strict=True)]
 
 

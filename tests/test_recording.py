@@ -64,9 +64,9 @@ def derivatives(f: Any) -> Any:
     def g(*xs: Any) -> Any:
         places = [i for i, x in enumerate(xs) if isinstance(x, ad.Tensor) and x.dtype.kind in "fc"]
 
-        def of(*moving: Any) -> Any:
+        def of(*active: Any) -> Any:
             given = list(xs)
-            for i, x in zip(places, moving, strict=True):
+            for i, x in zip(places, active, strict=True):
                 given[i] = x
             out = trees.flatten(f(*given))[0]
             return [x for x in out if isinstance(x, ad.Tensor) and x.dtype.kind in "fc"]

@@ -21,7 +21,7 @@ from adjoint.decorators.batched import Batch
 from adjoint.decorators.dependence import Dependent
 from adjoint.primitives import ARRAY, ELEMENTWISE, TABLE
 from adjoint.tensor import wrap
-from adjoint.transforms.sparse import coloured, hessian_plan, jacobian_plan, star_coloured
+from adjoint.transforms.sparse import coloured, hessian_colouring, jacobian_colouring, star_coloured
 
 scipy_sparse = peer("scipy.sparse")
 
@@ -261,10 +261,10 @@ def test_paths_of_four_have_three_colours(mask: Values) -> None:
 @given(mask=masks(), seed=st.integers(0, 1000))
 def test_every_entry_is_found_in_the_sums(mask: Values, seed: int) -> None:
     matrix = np.where(mask, np.random.default_rng(seed).random(mask.shape), 0.0)
-    plan = jacobian_plan(scipy_sparse.csr_array(mask))
-    seeds = np.eye(plan.products)[plan.colours].T
-    sums = seeds @ matrix.T if plan.forward else seeds @ matrix
-    np.testing.assert_array_equal(sums[plan.group, plan.place], matrix[mask])
+    colouring = jacobian_colouring(scipy_sparse.csr_array(mask))
+    seeds = np.eye(colouring.products)[colouring.colours].T
+    sums = seeds @ matrix.T if colouring.forward else seeds @ matrix
+    np.testing.assert_array_equal(sums[colouring.group, colouring.place], matrix[mask])
 
 
 @settings(max_examples=300)
@@ -273,12 +273,12 @@ def test_every_entry_of_a_symmetric_matrix_is_found_in_the_sums(mask: Values, se
     mask |= mask.T
     matrix = np.where(mask, np.random.default_rng(seed).random(mask.shape), 0.0)
     matrix = np.tril(matrix) + np.tril(matrix, -1).T
-    plan = hessian_plan(scipy_sparse.csr_array(mask))
-    sums = np.eye(plan.products)[plan.colours].T @ matrix
-    np.testing.assert_array_equal(sums[plan.group, plan.place], matrix[mask])
+    colouring = hessian_colouring(scipy_sparse.csr_array(mask))
+    sums = np.eye(colouring.products)[colouring.colours].T @ matrix
+    np.testing.assert_array_equal(sums[colouring.group, colouring.place], matrix[mask])
     # an entry and its mirror image are one number
     where = np.zeros((*mask.shape, 2), dtype=int)
-    where[mask] = np.stack([plan.group, plan.place], axis=1)
+    where[mask] = np.stack([colouring.group, colouring.place], axis=1)
     np.testing.assert_array_equal(where, where.transpose(1, 0, 2))
 
 
@@ -298,22 +298,22 @@ def banded(n: int, below: int, above: int) -> Any:
     ],
 )
 def test_numbers_of_colours(pattern: Any, columns: int, star: int) -> None:
-    assert jacobian_plan(pattern).products == columns
-    assert hessian_plan(pattern).products == star
+    assert jacobian_colouring(pattern).products == columns
+    assert hessian_colouring(pattern).products == star
 
 
 def test_an_arrow_needs_two_colours_by_symmetry() -> None:
     mask = np.eye(30, dtype=np.bool_)
     mask[0] = mask[:, 0] = True
-    assert jacobian_plan(scipy_sparse.csr_array(mask)).products == 30
-    assert hessian_plan(scipy_sparse.csr_array(mask)).products == 2
+    assert jacobian_colouring(scipy_sparse.csr_array(mask)).products == 30
+    assert hessian_colouring(scipy_sparse.csr_array(mask)).products == 2
 
 
 def test_rows_are_taken_where_they_are_fewer() -> None:
-    plan = jacobian_plan(scipy_sparse.csr_array(np.ones((2, 9), dtype=np.bool_)))
-    assert (plan.forward, plan.products) == (False, 2)
-    plan = jacobian_plan(scipy_sparse.csr_array(np.ones((9, 2), dtype=np.bool_)))
-    assert (plan.forward, plan.products) == (True, 2)
+    colouring = jacobian_colouring(scipy_sparse.csr_array(np.ones((2, 9), dtype=np.bool_)))
+    assert (colouring.forward, colouring.products) == (False, 2)
+    colouring = jacobian_colouring(scipy_sparse.csr_array(np.ones((9, 2), dtype=np.bool_)))
+    assert (colouring.forward, colouring.products) == (True, 2)
 
 
 # --- problems ---
@@ -329,7 +329,7 @@ def test_rosenbrock() -> None:
     found = ad.sparse_hessian(rosenbrock)(x)
     np.testing.assert_allclose(found.toarray(), optimize.rosen_hess(x), rtol=1e-12)
     assert found.nnz == 3 * 40 - 2
-    assert hessian_plan(found.astype(np.bool_)).products == 3
+    assert hessian_colouring(found.astype(np.bool_)).products == 3
 
 
 def test_a_discretised_equation() -> None:
@@ -344,7 +344,7 @@ def test_a_discretised_equation() -> None:
     u = np.sin(np.linspace(0, 3, n))
     found = ad.sparse_jacobian(line)(u)
     np.testing.assert_allclose(found.toarray(), ad.jacobian(line)(u), rtol=1e-12)
-    assert (found.nnz, jacobian_plan(found.astype(np.bool_)).products) == (3 * n - 2, 3)
+    assert (found.nnz, jacobian_colouring(found.astype(np.bool_)).products) == (3 * n - 2, 3)
 
     stencil = np.array([[0.0, 1, 0], [1, -4, 1], [0, 1, 0]]).reshape(1, 1, 3, 3)
 
@@ -356,7 +356,7 @@ def test_a_discretised_equation() -> None:
     found = ad.sparse_jacobian(square)(u)
     np.testing.assert_allclose(found.toarray(), ad.jacobian(square)(u).reshape(42, 42), rtol=1e-12)
     assert found.nnz < 9 * 42  # the kernel's zeros count
-    assert jacobian_plan(found.astype(np.bool_)).products <= 12  # of 42
+    assert jacobian_colouring(found.astype(np.bool_)).products <= 12  # of 42
 
 
 # --- as functions ---

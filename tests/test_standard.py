@@ -214,7 +214,7 @@ def refused(ours: inspect.Signature, standard: inspect.Signature) -> str | None:
 
 
 @pytest.mark.parametrize(
-    ("home", "table"),
+    ("namespace", "table"),
     [
         (ad, FUNCTIONS),
         (ad.linalg, LINALG),
@@ -224,11 +224,11 @@ def refused(ours: inspect.Signature, standard: inspect.Signature) -> str | None:
     ],
     ids=["functions", "linalg", "fft", "methods", "info"],
 )
-def test_signatures_take_what_the_standard_has(home: Any, table: dict[str, str]) -> None:
+def test_signatures_take_what_the_standard_has(namespace: Any, table: dict[str, str]) -> None:
     complaints = {
         name: why
         for name, text in table.items()
-        if (why := refused(inspect.signature(getattr(home, name)), signature_of(text)))
+        if (why := refused(inspect.signature(getattr(namespace, name)), signature_of(text)))
     }
     assert complaints == {}
 

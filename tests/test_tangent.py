@@ -26,11 +26,11 @@ def test_constants_have_no_tangent(name: str) -> None:
     with Each() as each:
         for case in CASES[name]:
             with each(case):
-                moving = [
+                active = [
                     Dual(x, x) if isinstance(x, np.ndarray) and x.dtype.kind in "fc" else x for x in arrays_of(case)
                 ]
                 with np.errstate(all="ignore"):
-                    out = getattr(ad.Tangent(ad.NumPy()), name)(*moving, **case.parameters)
+                    out = getattr(ad.Tangent(ad.NumPy()), name)(*active, **case.parameters)
                 assert out.tangent is None
 
 
@@ -41,11 +41,11 @@ def test_tangents_have_the_dtype_of_the_result(name: str) -> None:
         for case in CASES[name]:
             with each(case):
                 operands = halved(arrays_of(case))
-                moving = [
+                active = [
                     Dual(x, x if x.dtype.kind in "fc" else None) if isinstance(x, np.ndarray) else x for x in operands
                 ]
                 with np.errstate(all="ignore"):
-                    out = getattr(level, name)(*moving, **case.parameters)
+                    out = getattr(level, name)(*active, **case.parameters)
                 for part in out if isinstance(out, tuple) else (out,):
                     if part.tangent is not None:
                         assert (part.tangent.shape, part.tangent.dtype) == (part.value.shape, part.value.dtype)

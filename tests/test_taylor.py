@@ -67,7 +67,7 @@ def first(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def calls(name: str) -> Iterator[tuple[Case, Callable[..., Any], list[Values]]]:
-    """Each case of a primitive with each choice of moving operands."""
+    """Each case of a primitive with each choice of active operands."""
     for case in CASES[name]:
         operands = arrays_of(case)
         if rounds(name, case) or not is_finite(name, case):
@@ -174,10 +174,10 @@ def test_work_grows_with_a_power_of_the_order(name: str) -> None:
             continue
         runs = []
         for order in level:
-            moving = [on(level[order], x, order) for x in operands]
+            active = [on(level[order], x, order) for x in operands]
             before = device.runs
             with np.errstate(all="ignore"):
-                getattr(level[order], name)(*moving, **case.parameters)
+                getattr(level[order], name)(*active, **case.parameters)
             runs.append(device.runs - before)
         assert runs[1] <= 10 * runs[0], (str(case), runs)
         break

@@ -124,8 +124,8 @@ def gradient(name: str) -> str:
     return "of " + ", ".join(f"`{p}`" for p in working[:4]) + (", ..." if len(working) > 4 else "")
 
 
-# where the names in a test module are at home, if it leaves that out
-HOMES = {
+# the namespace of the names in a test module, if it leaves that out
+NAMESPACES = {
     "test_distributions": "random",
     "test_fft": "fft",
     "test_linalg": "linalg",
@@ -154,7 +154,7 @@ def named_in(module: str) -> dict[str, list[str]]:
     """
     libraries = ORACLES[module].split(", ")
     loaded = importlib.import_module(module)
-    public, home = public_functions(), HOMES.get(module, "")
+    public, namespace = public_functions(), NAMESPACES.get(module, "")
     words: set[str] = set()
     found: dict[str, list[str]] = {}
     for statement in ast.parse((TESTS / f"{module}.py").read_text()).body:
@@ -186,15 +186,15 @@ def named_in(module: str) -> dict[str, list[str]]:
     for word in words:
         first = word.replace(",", " ").split()[0] if word.strip() else ""
         if first != "tensor":
-            found.update(dict.fromkeys((first, f"{home}.{first}"), libraries))
+            found.update(dict.fromkeys((first, f"{namespace}.{first}"), libraries))
     return {name: libs for name, libs in found.items() if name in public}
 
 
 def _called(node: ast.Attribute, loaded: Any) -> str:
     """The public name of `ad.linalg.qr`, or of `LA.qr` where LA is a module of ours."""
     root, _, rest = ast.unparse(node).partition(".")
-    home = getattr(loaded, root, None)
-    return f"{home.__name__}.{rest}".removeprefix("adjoint.") if inspect.ismodule(home) else ""
+    namespace = getattr(loaded, root, None)
+    return f"{namespace.__name__}.{rest}".removeprefix("adjoint.") if inspect.ismodule(namespace) else ""
 
 
 def _parameters(test: Any) -> Iterator[str]:
@@ -244,10 +244,10 @@ def _table() -> str:
     counts: dict[str, int] = {}
     topic = None
     for name, cells in rows():
-        home = name.rpartition(".")[0]
-        if home != topic:
-            topic = home
-            lines += ["", f"## {f'ad.{home}' if home else 'ad'}", ""]
+        namespace = name.rpartition(".")[0]
+        if namespace != topic:
+            topic = namespace
+            lines += ["", f"## {f'ad.{namespace}' if namespace else 'ad'}", ""]
             lines += ["| function | from | dtypes | derivative | orders checked | compared with |"]
             lines += ["| --- | --- | --- | --- | --- | --- |"]
         lines.append("| " + " | ".join(cells) + " |")

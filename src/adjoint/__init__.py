@@ -92,19 +92,19 @@ _TABLE = {
     "transforms.sparse": "sparse_hessian sparse_jacobian",
     "transforms.taylor": "jet",
 }
-_HOMES = modules_of(_TABLE)
+_MODULES = modules_of(_TABLE)
 
-__all__ = sorted(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]  # it reads them in the stub
+__all__ = sorted(_MODULES)  # pyright: ignore[reportUnsupportedDunderAll]  # it reads them in the stub
 
 import_module("adjoint.tensor")  # now, because Python binds the module to the name of a public function
 globals().pop("tensor", None)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise missing(__name__, name)
-    home = _HOMES[name]
-    value = getattr(import_module(f"adjoint.{home}"), name) if home else import_module(f"adjoint.{name}")
+    module = _MODULES[name]
+    value = getattr(import_module(f"adjoint.{module}"), name) if module else import_module(f"adjoint.{name}")
     globals()[name] = value  # from here on `any`, `max` and their like mean ours in this file, too
     return value
 

@@ -257,7 +257,7 @@ def over_leaf(device: Backend, leaf: Backend) -> Backend:
     return device.over(over_leaf(device.inner, leaf)) if isinstance(device, Decorator) else leaf
 
 
-def living() -> list[Backend]:
+def interned_backends() -> list[Backend]:
     """All backends that there are, without the levels of transforms."""
     with _Interned._lock:
         return list(_Interned._made)
@@ -265,7 +265,7 @@ def living() -> list[Backend]:
 
 def forget(name: str) -> None:
     """Drop what every backend keeps of a primitive: it was declared anew."""
-    for backend in living():
+    for backend in interned_backends():
         backend.forget(name)
 
 
@@ -377,11 +377,11 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
         return self.wrap(value)
 
     def cotangents(self, arrays: Sequence[Array], xs: Sequence[Array], flags: Sequence[bool]) -> list[Array]:
-        """Inner arrays for the cotangents of the inner arrays `xs`, of which flags say whether they vary here."""
+        """Inner arrays for the cotangents of the inner arrays `xs`, of which flags say whether they are active here."""
         return [self.unwrap(array) for array in arrays]
 
     def alike(self, values: list[Array], tangents: list[Array]) -> tuple[list[Array], list[Array]]:
-        """Values and their tangents: of each pair both vary here, or neither does."""
+        """Values and their tangents: of each pair both are active here, or neither is."""
         return values, tangents
 
     def _stands_for(self, level: Backend) -> bool:

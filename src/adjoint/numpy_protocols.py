@@ -301,12 +301,12 @@ def array_function(function: Any, args: Sequence[Any], options: dict[str, Any]) 
 
 def _named(module: str, name: str) -> Function | None:
     """Our function of this name, in the namespace that stands for NumPy's."""
-    home: Any = sys.modules["adjoint"]
+    namespace: Any = sys.modules["adjoint"]
     for part in module.split(".")[1:]:
-        home = getattr(home, part, None)
+        namespace = getattr(namespace, part, None)
     if module == "numpy" and name in ("cross", "kron"):  # which NumPy has beside its linear algebra
-        home = linalg
-    found = getattr(home, name, None)
+        namespace = linalg
+    found = getattr(namespace, name, None)
     return found if inspect.isfunction(found) and found.__module__.startswith("adjoint.") else None
 
 

@@ -35,7 +35,7 @@ def common_backend(*tensors: Tensor[Any]) -> Backend:
         other = x._device
         if other is not top and not _in_chain(other, top):
             if not _in_chain(top, other):
-                return _meet_as_constants(tensors)
+                return _common_of_constants(tensors)
             top = other
     return top
 
@@ -44,16 +44,16 @@ def _in_chain(backend: Backend, of: Backend) -> bool:
     return any(level is backend for level in of.chain())
 
 
-def _meet_as_constants(tensors: Sequence[Tensor[Any]]) -> Backend:
+def _common_of_constants(tensors: Sequence[Tensor[Any]]) -> Backend:
     """A transform's level takes in constants of any level: nothing is lost with what is theirs."""
     devices = {id(x._device): x._device for x in tensors}.values()
     for top in devices:
         if top.is_fresh and all(lower(x._array, x._device, top) is not None for x in tensors):
             return top
-    raise _apart(list(devices))
+    raise _no_common_backend(list(devices))
 
 
-def _apart(devices: Sequence[Backend]) -> errors.AdjointError:
+def _no_common_backend(devices: Sequence[Backend]) -> errors.AdjointError:
     """The error for tensors on backends none of which continues the others' chains."""
     for device in devices:
         for level in device.chain():
@@ -84,7 +84,7 @@ def lift_to(x: Tensor[Any], device: Backend) -> Array:
         return x._array
     found = lower(x._array, x._device, device)
     if found is None:
-        raise _apart([x._device, device])
+        raise _no_common_backend([x._device, device])
     return device.lift(*found)
 
 
@@ -100,7 +100,7 @@ def operand(value: Any, like: Tensor[Any], name: str) -> Tensor[Any]:
     return wrap(device.from_numpy(dtypes.values_of(value, None, name), copy=True), device)
 
 
-def table(values: np.ndarray[Any, Any], like: Tensor[Any], name: str) -> Tensor[Any]:
+def constant_like(values: np.ndarray[Any, Any], like: Tensor[Any], name: str) -> Tensor[Any]:
     """An array of our own as a constant beside `like`, in no wider dtype than its library has."""
     return operand(values.astype(like._device.leaf.widest(values.dtype), copy=False), like, name)
 
@@ -236,8 +236,8 @@ def deferred_check(
         return wrap(device.with_primal(array, lambda below: leaf.checked(below, test, error)), device)
     checks = collecting()
     if checks is not None and x.size:
-        bare = wrap(device.leaf_array(array), leaf)
-        checks.append(Check(test(bare)._array, bare._array, error))
+        late = wrap(device.leaf_array(array), leaf)
+        checks.append(Check(test(late)._array, late._array, error))
     return x
 
 

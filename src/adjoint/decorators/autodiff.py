@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from adjoint import errors
-from adjoint.backend import Array, Backend, Decorator, Implementation, in_backward, living, over_leaf
+from adjoint.backend import Array, Backend, Decorator, Implementation, in_backward, interned_backends, over_leaf
 from adjoint.graph import codegen
 from adjoint.graph.codegen import make_vjp
 from adjoint.graph.locations import SourceLocation, sources_of, with_location
@@ -34,7 +34,7 @@ from adjoint.graph.nodes import (
     var_of,
 )
 from adjoint.graph.remat import BALANCED, Budget, Policy, Remat, RematCache, count_uses, depth
-from adjoint.graph.vjp import VJP, BackwardOn, absorbing
+from adjoint.graph.vjp import VJP, BackwardOn, with_strong_zero
 from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, DType, Primitive, function_named
 from adjoint.rules import Composed, NotDifferentiable, Record, names_of, record_of
 from adjoint.rules.shape import unbroadcast
@@ -48,7 +48,7 @@ def record_locations(on: bool) -> bool:
     """Record the user's source line with every primitive, or stop it; returns what was before."""
     global _tracing
     before, _tracing = _tracing, on
-    for backend in living():  # decorators above an Autodiff keep what it answered
+    for backend in interned_backends():  # decorators above an Autodiff keep what it answered
         backend.forget()
     return before
 
@@ -223,7 +223,7 @@ class Autodiff(Decorator[J]):
         rules = [record.rules[primitive.operands[i]] for i in tracked]
         needs = [names_of(rule, 2) for rule in rules]
         if self.strong_zero and primitive.kind is ELEMENTWISE and not record.strong_zero:
-            rules = [absorbing(rule) for rule in rules]
+            rules = [with_strong_zero(rule) for rule in rules]
         add = record.accumulate
         accumulate = None if add is None else lambda B, sink, g, s: add(B, sink, g, *s)
         pull = make_vjp(rules, [len(names) for names in needs])
@@ -390,7 +390,7 @@ class Autodiff(Decorator[J]):
         above: BackwardOn | None,
     ) -> dict[Key, tuple[Node, Array]]:
         below: Any = self.inner if above is None else above.on
-        cotangents = _start(roots, below, self)
+        cotangents = _root_cotangents(roots, below, self)
         nodes = toposort(list(cotangents), keep=retain_graph)
         needed = None if wrt is None else leading_to(set(wrt), nodes)
         answers: dict[Key, tuple[Node, Array]] = {}
@@ -416,7 +416,7 @@ class Autodiff(Decorator[J]):
                     node.saved = node.first = node.second = None
                 if g is None or needed is not None or kind is not Node:
                     if g is not None and (kind is LeafNode if wrt is None else node in wrt):
-                        _answer(answers, node, g, backend_of(node))
+                        _add_gradient(answers, node, g, backend_of(node))
                     if g is None or kind is LeafNode or (needed is not None and node not in needed):
                         continue
                     if kind is Result and first is not None:
@@ -490,7 +490,7 @@ def _lift_constant(run: Implementation) -> Implementation:
     return lifted
 
 
-def _start(roots: list[tuple[Var, Array]], inner: Backend, level: Backend) -> dict[Node, Any]:
+def _root_cotangents(roots: list[tuple[Var, Array]], inner: Backend, level: Backend) -> dict[Node, Any]:
     """The cotangents of the roots, conjugated, ones for None, by node. Empties the list: nothing else holds them."""
     cotangents: dict[Node, Any] = {}
     while roots:
@@ -506,7 +506,7 @@ def _start(roots: list[tuple[Var, Array]], inner: Backend, level: Backend) -> di
     return cotangents
 
 
-def _answer(answers: dict[Key, tuple[Node, Array]], node: Node, g: Array, inner: Backend) -> None:
+def _add_gradient(answers: dict[Key, tuple[Node, Array]], node: Node, g: Array, inner: Backend) -> None:
     """Record a gradient: the cotangent, conjugated; leaves of one key add up."""
     if inner.dtype_of(g).kind == "c":
         g = inner.conj(g)

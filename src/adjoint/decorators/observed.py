@@ -108,17 +108,17 @@ class Checked(_Observed[J]):
             results = out if isinstance(out, tuple) else (out,)
             if len(results) != count:
                 what = f"gave {len(results)} results on {self.inner}, where the primitive promises {count}"
-                raise errors.CheckError(_told(primitive, specs, parameters, what))
+                raise errors.CheckError(_message(primitive, specs, parameters, what))
             for i, result in enumerate(results):
-                if fault := self._misfit(result, promised[i] if promised and count > 1 else promised):
-                    raise errors.CheckError(_told(primitive, specs, parameters, fault))
-                if self.finite and (fault := self._blame(result, [*operands, *parameters.values()])):
-                    raise errors.NonFiniteError(_told(primitive, specs, parameters, fault))
+                if fault := self._mismatch(result, promised[i] if promised and count > 1 else promised):
+                    raise errors.CheckError(_message(primitive, specs, parameters, fault))
+                if self.finite and (fault := self._nonfinite(result, [*operands, *parameters.values()])):
+                    raise errors.NonFiniteError(_message(primitive, specs, parameters, fault))
             return out
 
         return checked
 
-    def _misfit(self, result: Any, promised: Spec | None) -> str | None:
+    def _mismatch(self, result: Any, promised: Spec | None) -> str | None:
         """How a result is not what was promised."""
         if not hasattr(result, "shape"):
             return f"gave {result!r} on {self.inner}, which is no array"
@@ -129,7 +129,7 @@ class Checked(_Observed[J]):
             return f"gave {found.dtype} on {self.inner}, where the primitive promises {promised.dtype}"
         return None
 
-    def _blame(self, result: Array, inputs: Sequence[Any]) -> str | None:
+    def _nonfinite(self, result: Array, inputs: Sequence[Any]) -> str | None:
         """What is said of the first nan or infinity of a result, if no input has one."""
         inner = self.inner
         if inner.dtype_of(result).kind not in "fc":
@@ -154,7 +154,7 @@ class Checked(_Observed[J]):
         return np.argwhere(self.inner.concrete_values(getattr(self.inner, f"is{sort}")(x)))
 
 
-def _told(primitive: Primitive, specs: Sequence[Any], parameters: dict[str, Any], fault: str) -> str:
+def _message(primitive: Primitive, specs: Sequence[Any], parameters: dict[str, Any], fault: str) -> str:
     """What is wrong, with the phase, the call and the user's line."""
     given = [f"{x.dtype} {x.shape}" if isinstance(x, Spec) else repr(x) for x in specs]
     given += [f"{name}={value!r}" for name, value in parameters.items()]

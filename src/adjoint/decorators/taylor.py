@@ -26,7 +26,7 @@ from adjoint.rules.taylor import leibniz
 
 J = TypeVar("J", bound=Backend, covariant=True)
 
-Following = Callable[[int], Any]  # the coefficient of an order above 0, an inner array; None is zero
+NextTerm = Callable[[int], Any]  # the coefficient of an order above 0, an inner array; None is zero
 
 
 class Series:
@@ -38,7 +38,7 @@ class Series:
 
     __slots__ = ("following", "terms", "value")
 
-    def __init__(self, value: Array, terms: list[Array | None], following: Following | None) -> None:
+    def __init__(self, value: Array, terms: list[Array | None], following: NextTerm | None) -> None:
         self.value = value
         self.terms = terms
         self.following = following
@@ -148,7 +148,7 @@ class Taylor(Decorator[J]):
         if not (rules.differentiates and rules.differs):
             return rules.plain(xs)  # type: ignore[no-any-return]
         inner, order = self.inner, self.order
-        assert order is not None  # what varies on a level without an order comes from rules, not from users
+        assert order is not None  # what is active on a level without an order comes from rules, not from users
         lower: Taylor[Any] = Taylor.fresh(inner, order - 1)
         below, derivatives = [], []
         for x in xs:
@@ -177,7 +177,7 @@ class Taylor(Decorator[J]):
         if isinstance(record, NotDifferentiable):
             return None
         if record.taylor is not None:
-            return _given(record.taylor, self.inner)
+            return _declared(record.taylor, self.inner)
         if isinstance(record, Bilinear):
             return _product(primitive, record, self.inner)
         if isinstance(record, Linear):
@@ -211,11 +211,11 @@ class Taylor(Decorator[J]):
         return lifted
 
 
-def _in_step(terms: list[list[Array | None] | None], followings: Sequence[Following | None]) -> list[Following]:
+def _in_step(terms: list[list[Array | None] | None], followings: Sequence[NextTerm | None]) -> list[NextTerm]:
     """Coefficients of several results, where each may need the lower orders of all the others."""
     pairs = [(known, f) for known, f in zip(terms, followings, strict=True) if known is not None and f is not None]
 
-    def stepping(following: Following | None) -> Following:
+    def stepping(following: NextTerm | None) -> NextTerm:
         def step(k: int) -> Any:
             for order in range(1, k):
                 for known, f in pairs:
@@ -238,7 +238,7 @@ def _not_yet(order: int) -> Any:
 # or Python scalars; of the results coefficients are known up to the one that is asked for. To refer to them makes no
 # cycle: they share their terms with what the caller gets, and are not that.
 
-SeriesRule = Callable[[Sequence[Any], Sequence[Series], dict[str, Any]], Sequence[Following | None]]
+SeriesRule = Callable[[Sequence[Any], Sequence[Series], dict[str, Any]], Sequence[NextTerm | None]]
 
 
 def _broadcast(B: Any, term: Any, like: Any) -> Any:
@@ -250,7 +250,7 @@ def _linear(primitive: Primitive, record: Record, B: Any) -> SeriesRule:
     jvp = make_jvp(primitive, record, B)
     assert jvp is not None
 
-    def rule(operands: Sequence[Any], results: Sequence[Series], parameters: dict[str, Any]) -> list[Following]:
+    def rule(operands: Sequence[Any], results: Sequence[Series], parameters: dict[str, Any]) -> list[NextTerm]:
         values, out = [_value(o) for o in operands], results[0].value
 
         def following(k: int) -> Any:
@@ -268,7 +268,7 @@ def _product(primitive: Primitive, record: Record, B: Any) -> SeriesRule:
     run = B[primitive]
     left, right = [primitive.operands.index(name) for name in record.rules]
 
-    def rule(operands: Sequence[Any], results: Sequence[Series], parameters: dict[str, Any]) -> list[Following]:
+    def rule(operands: Sequence[Any], results: Sequence[Series], parameters: dict[str, Any]) -> list[NextTerm]:
         values = [_value(o) for o in operands]
 
         def product(x: Any, y: Any) -> Any:
@@ -282,10 +282,10 @@ def _product(primitive: Primitive, record: Record, B: Any) -> SeriesRule:
     return rule
 
 
-def _given(taylor: Callable[..., Any], B: Any) -> SeriesRule:
+def _declared(taylor: Callable[..., Any], B: Any) -> SeriesRule:
     """The record says it."""
 
-    def rule(operands: Sequence[Any], results: Sequence[Series], parameters: dict[str, Any]) -> list[Following]:
+    def rule(operands: Sequence[Any], results: Sequence[Series], parameters: dict[str, Any]) -> list[NextTerm]:
         out, known = results[0], [results[0].value]
         terms = [[_value(o)] for o in operands]
 
@@ -308,7 +308,7 @@ def _from_derivative(primitive: Primitive, record: Record, level: Taylor[Any]) -
     assert jvp is not None
     several, B = primitive.results > 1, level
 
-    def rule(operands: Sequence[Any], results: Sequence[Series], parameters: dict[str, Any]) -> list[Following]:
+    def rule(operands: Sequence[Any], results: Sequence[Series], parameters: dict[str, Any]) -> list[NextTerm]:
         found: list[Series | None] = []
 
         def following(i: int, k: int) -> Any:

@@ -216,5 +216,5 @@ def _weighed(x: Tensor[Any], edges: Tensor[Any], weights: Tensor[Any], even: boo
     else:
         places = searchsorted(edges, x, side="right") - 1
     places = run("clip", (places, 0, count - 1))
-    ground = made(weights.device, "full", shape=(count,), value=0, dtype=weights.dtype)
-    return run("index_add", (ground, where(inside, weights, 0), places), key=(ARRAY,))  # type: ignore[no-any-return]
+    zeros = made(weights.device, "full", shape=(count,), value=0, dtype=weights.dtype)
+    return run("index_add", (zeros, where(inside, weights, 0), places), key=(ARRAY,))  # type: ignore[no-any-return]

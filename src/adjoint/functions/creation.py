@@ -98,9 +98,9 @@ def tensor(values: Any, *, dtype: Any = None, device: Any = None) -> Tensor[Any]
     """
     if isinstance(values, Tensor):
         device = values.device if device is None else device
-        bare = values.device.leaf_array(values._array)
-        lazy = not is_concrete(values) and as_device(device).leaf is values.device.leaf and bare.shape == values.shape
-        values = bare if lazy else values.numpy()
+        array = values.device.leaf_array(values._array)
+        lazy = not is_concrete(values) and as_device(device).leaf is values.device.leaf and array.shape == values.shape
+        values = array if lazy else values.numpy()
     place = as_device(device)
     found = _of_library(values, dtype, place)
     if found is not None:

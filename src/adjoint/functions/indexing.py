@@ -29,6 +29,7 @@ from adjoint.functions.shape import broadcast_to, concat, moveaxis, reshape
 from adjoint.operands import (
     cast,
     common_backend,
+    constant_like,
     deferred_check,
     explain,
     fitting,
@@ -37,7 +38,6 @@ from adjoint.operands import (
     operand,
     refuse_leaf,
     run,
-    table,
 )
 from adjoint.primitives import ARRAY, Key, Shape, broadcast_shapes, index_shape
 from adjoint.tensor import Tensor, allocate, is_unique, make_unique, raw_array, refuse_ended, unique_lock, wrap
@@ -259,10 +259,10 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
         )
     if is_weak(value):
         # in full precision: the tensor's may be wider
-        value = table(np.asarray(fitting(value, x._dtype, "assignment")), x, "assignment")
+        value = constant_like(np.asarray(fitting(value, x._dtype, "assignment")), x, "assignment")
     elif isinstance(value, (list, tuple)) and x._dtype.kind in "fc":
         wide = dtypes.promote(x._dtype, dtypes.float64)
-        value = table(dtypes.values_of(value, wide, "assignment"), x, "assignment")
+        value = constant_like(dtypes.values_of(value, wide, "assignment"), x, "assignment")
     value = operand(value, x, "assignment")
     if value.dtype.kind == "c" and x._dtype.kind != "c":
         raise errors.DtypeError(f"assignment: complex values do not fit in {x._dtype}; take .real first")

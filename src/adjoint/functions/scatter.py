@@ -129,8 +129,8 @@ def _joined(name: str, mode: str, x: Any, segments: Any, num_segments: Any, axis
     x, segments, count = _segments(x, segments, num_segments, axis, name)
     primitive = _primitive(mode, x, name)
     value = start(x.dtype) if callable(start) else start
-    ground = made(x.device, "full", shape=(count, *x.shape[1:]), value=value, dtype=x.dtype)
-    out, place = run(primitive, (ground, x, segments), key=(ARRAY,)), as_axis(axis, x.ndim, name)
+    initial = made(x.device, "full", shape=(count, *x.shape[1:]), value=value, dtype=x.dtype)
+    out, place = run(primitive, (initial, x, segments), key=(ARRAY,)), as_axis(axis, x.ndim, name)
     return moveaxis(out, 0, place) if place else out
 
 
@@ -187,8 +187,8 @@ def _counts(numbers: Tensor[Any], count: int, weights: Tensor[Any] | None = None
     """How often each number occurs, or the sum of the weights where it does."""
     if weights is None:
         weights = operand(np.ones((), dtype=np.int64), numbers, "bincount")
-    ground = made(weights.device, "full", shape=(count,), value=0, dtype=weights.dtype)
-    return run("index_add", (ground, weights, numbers), key=(ARRAY,))  # type: ignore[no-any-return]
+    initial = made(weights.device, "full", shape=(count,), value=0, dtype=weights.dtype)
+    return run("index_add", (initial, weights, numbers), key=(ARRAY,))  # type: ignore[no-any-return]
 
 
 def bincount(x: Tensor[B], /, weights: Any = None, *, minlength: int = 0, length: int | None = None) -> Tensor[B]:

@@ -73,8 +73,8 @@ def _counts(starts: Tensor[Any], size: int) -> Tensor[Any]:
 def _inverse(x: Tensor[Any], order: Tensor[Any], new: Tensor[Any]) -> Tensor[Any]:
     """For each element of x the number of its run in the sorted line."""
     number = cumulative_sum(new) - 1
-    ground = made(number.device, "full", shape=number.shape, value=0, dtype=int64)
-    return run("reshape", (run("index_set", (ground, number, order), key=(ARRAY,)),), shape=x.shape)  # type: ignore[no-any-return]
+    zeros = made(number.device, "full", shape=number.shape, value=0, dtype=int64)
+    return run("reshape", (run("index_set", (zeros, number, order), key=(ARRAY,)),), shape=x.shape)  # type: ignore[no-any-return]
 
 
 def unique_all(x: Tensor[B], /) -> UniqueAll:

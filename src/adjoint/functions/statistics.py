@@ -28,7 +28,7 @@ from adjoint.functions.reduction import all as every
 from adjoint.functions.reduction import argmax, argmin, cumulative_prod, cumulative_sum, max, mean, min, prod, sum
 from adjoint.functions.shape import broadcast_to, concat, moveaxis, permute_dims, reshape
 from adjoint.functions.sorting import sort
-from adjoint.operands import cast, operand, run, table
+from adjoint.operands import cast, constant_like, operand, run
 from adjoint.primitives import ARRAY
 from adjoint.tensor import Axis, Tensor
 
@@ -119,11 +119,13 @@ def _quantile(name: str, x: Any, q: Any, axis: Axis, method: str, keepdims: Any,
         count = reshape(_known(isnan(lines), (lines.ndim - 1,)), lines.shape[:-1])
         # all that a number of elements can ask for, so that the numbers need not be known
         low, high, part = _ranks(q.reshape(-1), np.arange(n + 1)[:, None], method)
-        values = _between(ordered, *[table(values, x, name)[count] for values in (low, high, part)])
+        values = _between(ordered, *[constant_like(values, x, name)[count] for values in (low, high, part)])
     else:
         ordered = sort(lines)
         low, high, part = _ranks(q.reshape(-1), n, method)
-        values = _between(ordered, table(low, x, name), table(high, x, name), table(part, x, name))
+        values = _between(
+            ordered, constant_like(low, x, name), constant_like(high, x, name), constant_like(part, x, name)
+        )
         values = where(isnan(ordered[..., -1:]), math.nan, values)
     values = moveaxis(values, -1, 0)
     kept = tuple(1 if i in axes else m for i, m in enumerate(x.shape)) if keepdims else values.shape[1:]
@@ -154,7 +156,7 @@ def _weighted(
     order = run("argsort", (lines,), axis=last, descending=False)
     total = run("cumulative_sum", (run("take_along_axis", (weights, order), axis=last),), axis=last)
     share = (total / total[..., -1:])[..., None]
-    before = (share < table(q, x, name)) | (share == 0)
+    before = (share < constant_like(q, x, name)) | (share == 0)
     place = sum(cast(before, dtypes.int64), -2)
     place = run("minimum", (place, lines.shape[-1] - 1))
     ordered = run("take_along_axis", (lines, order), axis=last)

@@ -14,7 +14,7 @@ from adjoint.graph.codegen import saved_getter, saved_source, shape_of
 from adjoint.primitives import ELEMENTWISE, Primitive
 from adjoint.rules import Bilinear, Composed, Linear, NotDifferentiable, Record, names_of
 
-# push(operands, tangents, out, parameters) gives the tangent of the result
+# jvp(operands, tangents, out, parameters) gives the tangent of the result
 JVP = Callable[[Sequence[Any], Sequence[Any], Any, dict[str, Any]], Any]
 
 
@@ -30,8 +30,8 @@ def make_jvp(primitive: Primitive, record: Record, inner: Any) -> JVP | None:
         return None
     if record.pushforward is not None:
         declared = record.pushforward
-        pick = _picker(primitive, names_of(declared, 2), inner)
-        return lambda v, t, out, p: declared(inner, tuple(t), *pick(v, v, out, p))
+        get = _getter(primitive, names_of(declared, 2), inner)
+        return lambda v, t, out, p: declared(inner, tuple(t), *get(v, v, out, p))
     if isinstance(record, Linear) and len(primitive.operands) == 1 and not primitive.variadic:
         run = inner[primitive]
         return lambda v, t, out, p: run(t[0], **p) if inner.dtype_of(out).kind in "fc" else None
@@ -51,14 +51,14 @@ def or_zeros(B: Any, tangent: Any, value: Any) -> Any:
     return B.full(shape=tuple(value.shape), value=0, dtype=B.dtype_of(value)) if tangent is None else tangent
 
 
-def _picker(primitive: Primitive, needs: Sequence[str], inner: Any) -> Callable[..., Any]:
+def _getter(primitive: Primitive, needs: Sequence[str], inner: Any) -> Callable[..., Any]:
     return saved_getter(saved_source(primitive, needs), inner)
 
 
 def _diagonal(primitive: Primitive, record: Record, inner: Any) -> JVP:
-    """A diagonal Jacobian is its own transpose: the rules of reverse mode serve."""
+    """A diagonal Jacobian is its own transpose: the rules of reverse mode are those of forward mode."""
     rules = [
-        (i, rule, _picker(primitive, names_of(rule, 2), inner))
+        (i, rule, _getter(primitive, names_of(rule, 2), inner))
         for i, name in enumerate(primitive.operands)
         if (rule := record.rules.get(name)) is not None
     ]
@@ -66,9 +66,9 @@ def _diagonal(primitive: Primitive, record: Record, inner: Any) -> JVP:
 
     def jvp(v: Sequence[Any], t: Sequence[Any], out: Any, p: dict[str, Any]) -> Any:
         total = None
-        for i, rule, pick in rules:
+        for i, rule, get in rules:
             if t[i] is not None:
-                part = rule(inner, t[i], *pick(v, v, out, p))
+                part = rule(inner, t[i], *get(v, v, out, p))
                 total = part if total is None else add(total, part)
         return total
 
@@ -76,7 +76,7 @@ def _diagonal(primitive: Primitive, record: Record, inner: Any) -> JVP:
 
 
 def _product(primitive: Primitive, record: Record, inner: Any) -> JVP:
-    """Linear in each of two operands: one at a time moves."""
+    """Linear in each of two operands: one at a time has a tangent."""
     run = inner[primitive]
     places = [primitive.operands.index(name) for name in record.rules]
 
@@ -92,7 +92,7 @@ def _product(primitive: Primitive, record: Record, inner: Any) -> JVP:
 
 
 def _linear(primitive: Primitive, record: Record, inner: Any) -> JVP:
-    """The primitive itself, of tangents; zeros where an operand does not move."""
+    """The primitive itself, of tangents; zeros where an operand has none."""
     run = inner[primitive]
     names = record.differentiable(primitive)
     first = len(primitive.operands) - 1 if primitive.operands[-1] in names and primitive.variadic else None
@@ -100,14 +100,14 @@ def _linear(primitive: Primitive, record: Record, inner: Any) -> JVP:
 
     def jvp(v: Sequence[Any], t: Sequence[Any], out: Any, p: dict[str, Any]) -> Any:
         dtype = inner.dtype_of(out)
-        moved = []
+        operands = []
         for i, x in enumerate(v):
             if i not in places and (first is None or i < first):
-                moved.append(x)
+                operands.append(x)
             elif t[i] is not None:
-                moved.append(t[i])
+                operands.append(t[i])
             else:
-                moved.append(inner.full(shape=shape_of(x), value=0, dtype=dtype))
-        return run(*moved, **p)
+                operands.append(inner.full(shape=shape_of(x), value=0, dtype=dtype))
+        return run(*operands, **p)
 
     return jvp

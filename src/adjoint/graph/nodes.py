@@ -227,7 +227,7 @@ def toposort(roots: list[Node], *, keep: bool) -> list[Node]:
         pending: list[Node] = []
         for node in roots:
             if node.visit < 0 and node.used_up:
-                _leave(pending)
+                _unmark(pending)
                 raise freed(node)
             node.visit = visit
             pending.append(node)
@@ -240,7 +240,7 @@ def toposort(roots: list[Node], *, keep: bool) -> list[Node]:
             for parent in (first,) if second is None else (first, second) if node.__class__ is Node else node.edges():
                 if parent.visit != visit:
                     if parent.visit < 0 and parent.used_up:
-                        _leave(nodes + pending)
+                        _unmark(nodes + pending)
                         raise freed(parent)
                     parent.visit = visit
                     pending.append(parent)
@@ -248,7 +248,7 @@ def toposort(roots: list[Node], *, keep: bool) -> list[Node]:
         return nodes
 
 
-def _leave(nodes: list[Node]) -> None:
+def _unmark(nodes: list[Node]) -> None:
     """Take none of these: the pass cannot be."""
     for node in nodes:
         node.visit = 0

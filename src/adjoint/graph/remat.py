@@ -1,7 +1,7 @@
 """Rematerialisation: a `Remat` says how a value is made again, and is kept in its place.
 
 A policy says per result whether it is kept or made again in `backward`. That is one decision per
-primitive, so planning is linear in the program. The trade of memory for work is that of Y. Volin and
+primitive, so a program costs time in proportion to its length. The trade of memory for work is that of Y. Volin and
 G. Ostrovskii (1985); see Griewank and Walther, Evaluating Derivatives (2008), chapter 12.
 """
 

@@ -164,7 +164,7 @@ class BackwardOn:
         return on.lift(part if self.recorded else part.value, source) if part.__class__ is Var else part
 
 
-def absorbing(rule: Rule) -> Rule:
+def with_strong_zero(rule: Rule) -> Rule:
     """The rule with its partial derivative multiplied so that a zero cotangent stays zero."""
 
     def pull(B: Any, g: Array, *saved: Any) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 from adjoint.primitives import Primitive, Shape
 from adjoint.rules.batching import BatchingRule, all_with_axis, count_of, in_stacks, one_of
 from adjoint.rules.records import Bilinear, Record
-from adjoint.rules.sparsity import Call, Pattern, along, matrix, numbered, picked_rows, union
+from adjoint.rules.sparsity import Call, Pattern, along, matrix, numbered, rows_at, union
 
 
 def _flip(B: Any, x: Any) -> Any:
@@ -134,7 +134,7 @@ def _conv_weight_sparsity(call: Call) -> Pattern:
     if x is not None:
         channels = along(x, call.shape_of(0), others, (groups * size,))
         spread = np.broadcast_to(numbered((groups, 1, size)), (groups, made // groups, size))
-        parts.append(along(picked_rows(channels, spread, spread.shape), (made, size, *ones), (), call.shape))
+        parts.append(along(rows_at(channels, spread, spread.shape), (made, size, *ones), (), call.shape))
     if g is not None:
         results = along(g, call.shape_of(1), others, (made,))
         parts.append(along(results, (made, 1, *ones), (), call.shape))

@@ -48,13 +48,13 @@ def _take_along_axis(B: Any, g: Any, x_shape: Any, indices: Any, axis: int) -> A
     return B.index_add(zeros, g, *_grid(B, spread, indices, axis), key=(ARRAY,) * len(spread))
 
 
-def picked(B: Any, g: Any, wanted: Any, x_shape: Any, outs: Any, axis: int) -> tuple[Any, ...]:
+def places_pullback(B: Any, g: Any, wanted: Any, x_shape: Any, outs: Any, axis: int) -> tuple[Any, ...]:
     """Only the values carry a cotangent; it goes back to where they came from."""
     values, _ = g
     return (None if values is None else _take_along_axis(B, values, x_shape, outs[1], axis),)
 
 
-def picked_forward(B: Any, tangents: Any, outs: Any, axis: int) -> tuple[Any, None]:
+def places_forward(B: Any, tangents: Any, outs: Any, axis: int) -> tuple[Any, None]:
     return B.take_along_axis(tangents[0], outs[1], axis=axis), None
 
 

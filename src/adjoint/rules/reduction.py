@@ -10,7 +10,7 @@ import numpy as np
 from adjoint.primitives import INDEX, Primitive
 from adjoint.rules.batching import along_axes
 from adjoint.rules.elementwise import over_size
-from adjoint.rules.indexing import picked, picked_forward
+from adjoint.rules.indexing import places_forward, places_pullback
 from adjoint.rules.records import Composed, Custom, Linear, NotDifferentiable, Record
 from adjoint.rules.sparsity import Call, Pattern, along, matrix, numbered, union
 
@@ -311,8 +311,12 @@ RECORDS: dict[str, Record] = {
     "softmax_cross_entropy_pullback": Composed(_cross_entropy_pullback, sparsity=_cross_entropy_pullback_sparsity),
     **dict.fromkeys("any all".split(), _none),
     **dict.fromkeys("argmax argmin".split(), _argument),
-    "cummax": Composed(_running_extreme("maximum"), pullback=picked, pushforward=picked_forward, sparsity=up_to_it),
-    "cummin": Composed(_running_extreme("minimum"), pullback=picked, pushforward=picked_forward, sparsity=up_to_it),
+    "cummax": Composed(
+        _running_extreme("maximum"), pullback=places_pullback, pushforward=places_forward, sparsity=up_to_it
+    ),
+    "cummin": Composed(
+        _running_extreme("minimum"), pullback=places_pullback, pushforward=places_forward, sparsity=up_to_it
+    ),
     "nanmax": Composed(_nan_extreme("max", -math.inf)),
     "nanmin": Composed(_nan_extreme("min", math.inf)),
 }

@@ -7,7 +7,7 @@ from typing import Any
 
 from adjoint.primitives import Primitive
 from adjoint.rules.batching import along_axes
-from adjoint.rules.indexing import picked, picked_forward
+from adjoint.rules.indexing import places_forward, places_pullback
 from adjoint.rules.records import Composed, Custom, NotDifferentiable, Record
 from adjoint.rules.sparsity import joined_along, reduced_axes
 
@@ -31,7 +31,7 @@ def _searchsorted_batched(
 
 RECORDS: dict[str, Record] = {
     "sort": Composed(_sort_definition, sparsity=joined_along(reduced_axes)),
-    "topk": Custom(pullback=picked, pushforward=picked_forward, sparsity=joined_along(reduced_axes)),
+    "topk": Custom(pullback=places_pullback, pushforward=places_forward, sparsity=joined_along(reduced_axes)),
     "argsort": NotDifferentiable(),
     "searchsorted": NotDifferentiable(batching=_searchsorted_batched),
 }

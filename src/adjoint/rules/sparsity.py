@@ -65,7 +65,7 @@ def numbered(shape: Shape) -> Numbers:
     return np.arange(math.prod(shape), dtype=np.int64).reshape(shape)
 
 
-def picked_rows(pattern: Pattern, numbers: Numbers, shape: Shape) -> Pattern:
+def rows_at(pattern: Pattern, numbers: Numbers, shape: Shape) -> Pattern:
     """For each element of the shape the row that its number says; negative numbers stand for none.
 
     Further axes in front, of examples whose numbers differ, join the rows of all.
@@ -82,7 +82,7 @@ def along(pattern: Pattern, shape: Shape, axes: Sequence[int], out: Shape) -> Pa
         pattern = matrix(np.broadcast_to(numbers, shape), numbered(shape), (numbers.size, pattern.shape[0])) @ pattern
     if numbers.size == math.prod(out):  # in the same order
         return pattern
-    return picked_rows(pattern, np.broadcast_to(numbers, out), out)
+    return rows_at(pattern, np.broadcast_to(numbers, out), out)
 
 
 def union(patterns: Sequence[Pattern]) -> Pattern:
@@ -170,7 +170,7 @@ def moved(call: Call) -> Pattern:
     parameters = {**call.parameters, "value": 0} if "value" in call.parameters else call.parameters
     sources = inner.concrete_values(inner[call.primitive](*arguments, **parameters))
     stacked = sparse.vstack(parts, format="csr") if len(parts) > 1 else parts[0]
-    return picked_rows(stacked, sources - 1, call.shape)
+    return rows_at(stacked, sources - 1, call.shape)
 
 
 def by_definition(call: Call) -> Pattern:

@@ -63,7 +63,7 @@ class Space:
     def on_vectors(self, f: Function) -> Function:
         """A function of trees as one of vectors."""
         check_callable(self.name, f)
-        return named(f)(lambda x: f(self.state.unravel(x), *self.args))
+        return keep_name(f)(lambda x: f(self.state.unravel(x), *self.args))
 
     def spread(self, bound: Any, what: str) -> Vector:
         """A number for every entry of the vector, from one for all or a tree with numbers or arrays as leaves."""
@@ -86,7 +86,7 @@ class Space:
         return np.concatenate(parts)
 
 
-def named(f: Function) -> Callable[[Function], Function]:
+def keep_name(f: Function) -> Callable[[Function], Function]:
     """Keeps a function's name for messages, but not its signature."""
 
     def rename(run: Function) -> Function:
@@ -156,7 +156,7 @@ def flat_function(space: Space, f: Function, args: tuple[Any, ...] = ()) -> Func
     """A function of trees as one from vectors to vectors."""
     check_callable(space.name, f)
     args = tuple([constants(x, space.base) for x in args])
-    return named(f)(lambda x: flat_of(space.name, f(space.state.unravel(x), *args)))
+    return keep_name(f)(lambda x: flat_of(space.name, f(space.state.unravel(x), *args)))
 
 
 class Curvature:

@@ -24,8 +24,8 @@ from adjoint.functions.reduction import all, max, sum
 from adjoint.functions.shape import stack
 from adjoint.linalg import solve, vector_norm
 from adjoint.operands import common_backend, concrete_values
-from adjoint.solvers.krylov import cg, everywhere, gmres
-from adjoint.solvers.vectors import Parameters, State, applied, filled, floats_of, of_dependence, settled
+from adjoint.solvers.krylov import cg, for_all_examples, gmres
+from adjoint.solvers.vectors import Parameters, State, applied, floats_of, lifted_result, of_dependence, with_floats
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.arguments import Function, array_of, to_numpy
 from adjoint.transforms.forward import jvp, linearize
@@ -251,12 +251,12 @@ class _Implicit(CustomRules):
     def backward(self, saved: Any, cotangents: Tensors) -> Tensors:
         y, xs = saved
         u = self.linear(y, xs, cotangents[0], True)
-        _, pull = vjp(lambda *floats: self.residual(y, filled(xs, floats)), *floats_of(xs))
-        return filled(xs, pull(-u))
+        _, pull = vjp(lambda *floats: self.residual(y, with_floats(xs, floats)), *floats_of(xs))
+        return with_floats(xs, pull(-u))
 
     def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
         y = applied(self, xs)
-        _, change = jvp(lambda *floats: self.residual(y, filled(xs, floats)), floats_of(xs), floats_of(tangents))
+        _, change = jvp(lambda *floats: self.residual(y, with_floats(xs, floats)), floats_of(xs), floats_of(tangents))
         return [y], [self.linear(y, xs, -change, False)]
 
 
@@ -275,7 +275,7 @@ class _Solution(_Implicit):
 
         def function(x: Vector) -> Vector:
             out = self.function(x, theta)
-            return settled(out, device, self.name) if x.device is device else out
+            return lifted_result(out, device, self.name) if x.device is device else out
 
         if self.problem.solver is not None:
             return self._by_solver(function, x0)
@@ -296,9 +296,9 @@ class _Solution(_Implicit):
         assert self.problem.solver is not None
         start = trees.map(lambda x: to_numpy(x._array, x.device), state.unravel(x0))
         x = state.ravel(self.problem.solver(g, start), "the solver's result")
-        if not everywhere(all(isfinite(x))):
+        if not for_all_examples(all(isfinite(x))):
             raise errors.ConvergenceError(f"{self.name}: the solver's result is not finite")
-        return settled(x, device, self.name)
+        return lifted_result(x, device, self.name)
 
     def batch(self, size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]] | None:
         if self.problem.solver is None:
@@ -324,19 +324,19 @@ class _System(_Implicit):
         x, *theta, b = xs
         problem = self.problem
         try:
-            u, found = _solved(
-                lambda x: self.f(x, theta), x, b, problem.linear, _most(x), self.symmetric, self.transposed
+            u, found = _solve_linear(
+                lambda x: self.f(x, theta), x, b, problem.linear, _max_iterations(x), self.symmetric, self.transposed
             )
         except errors.SingularError as error:
             raise errors.SingularError(
                 f"{self.name}: the Jacobian at the solution is singular, so that the solution has no derivative"
             ) from error
-        if not everywhere(found):
+        if not for_all_examples(found):
             raise errors.ConvergenceError(
-                f"{self.name}: the linear system of the derivative was not solved in {_most(x)} iterations up to "
-                f"tol {problem.linear:.3g}: its matrix is close to singular"
+                f"{self.name}: the linear system of the derivative was not solved in {_max_iterations(x)} iterations "
+                f"up to tol {problem.linear:.3g}: its matrix is close to singular"
                 + (", or x is no minimum" if self.symmetric else ""),
-                iterations=_most(x),
+                iterations=_max_iterations(x),
             )
         return u
 
@@ -359,7 +359,7 @@ class _System(_Implicit):
         return applied(_System(self.problem, self.f, self.symmetric, transposed ^ self.transposed), [*xs[:-1], b])
 
 
-def _solved(
+def _solve_linear(
     f: Function, x: Vector, b: Vector, tol: float, maxiter: int, symmetric: bool = False, transposed: bool = False
 ) -> tuple[Vector, Tensor[Any]]:
     """The u of A u = b, and whether it was found; A is the Jacobian of f at x, or its transpose."""
@@ -373,7 +373,7 @@ def _solved(
     return gmres(linearize(f, x)[1], b, tol, maxiter)
 
 
-def _most(x: Vector) -> int:
+def _max_iterations(x: Vector) -> int:
     """How many iterations a linear system may take."""
     return min(10 * x.size, 20_000)
 
@@ -392,9 +392,9 @@ def _newton(problem: _Problem, f: Function, x: Vector) -> Vector:
     value = f(x)
     found = max(abs(value)) == 0
     count = 0
-    while count < problem.maxiter and not everywhere(found):
+    while count < problem.maxiter and not for_all_examples(found):
         try:
-            step, _ = _solved(f, x, -value, problem.tol**0.5, _most(x))
+            step, _ = _solve_linear(f, x, -value, problem.tol**0.5, _max_iterations(x))
         except errors.SingularError as error:
             raise errors.ConvergenceError(
                 f"root: the Jacobian is singular after {count} steps; start elsewhere, or give a solver",
@@ -403,14 +403,14 @@ def _newton(problem: _Problem, f: Function, x: Vector) -> Vector:
         count += 1
         last = problem.is_last(step, x)
         size = vector_norm(value)
-        moved, better = _searched(lambda x: vector_norm(f(x)), x, step, size, -size)
+        moved, better = _line_search(lambda x: vector_norm(f(x)), x, step, size, -size)
         x = where(found, x, where(last, x + step, moved))
         value = f(x)
         found = found | last | (max(abs(value)) == 0)
-        if everywhere(found | ~better):  # those that are not found are stuck
+        if for_all_examples(found | ~better):  # those that are not found are stuck
             break
     found = found | (max(abs(value)) <= problem.tol)
-    if not everywhere(found):
+    if not for_all_examples(found):
         raise problem.failed(count, max(abs(value)), found, "the largest entry of the function")
     return x
 
@@ -419,14 +419,14 @@ def _iterated(problem: _Problem, f: Function, x: Vector) -> Vector:
     """A fixed point by iteration."""
     value, count = f(x), 0
     found = change = max(abs(value - x)) < 0  # none so far
-    while count < problem.maxiter and not everywhere(found):
+    while count < problem.maxiter and not for_all_examples(found):
         count += 1
         change = max(abs(value - x))
         size = max(abs(x))
         x = where(found, x, value)
         found = found | (change <= problem.tol * where(size > 1, size, 1.0))
         value = f(x)
-    if not everywhere(found):
+    if not for_all_examples(found):
         raise problem.failed(count, change, found, "the largest change")
     return x
 
@@ -436,25 +436,25 @@ def _newton_cg(problem: _Problem, f: Function, x: Vector) -> Vector:
     value, slope = value_and_grad(f)(x)
     found = max(abs(slope)) == 0
     count = 0
-    while count < problem.maxiter and not everywhere(found):
+    while count < problem.maxiter and not for_all_examples(found):
         size = vector_norm(slope)
         exact = where(size < 0.25, size**0.5, 0.5)
-        step, newton = cg(_products(grad(f), x), -slope, exact, _most(x))
+        step, newton = cg(_products(grad(f), x), -slope, exact, _max_iterations(x))
         count += 1
         last = newton & problem.is_last(step, x)
-        moved, better = _searched(f, x, step, value, vecdot(slope, step))
+        moved, better = _line_search(f, x, step, value, vecdot(slope, step))
         x = where(found, x, where(last, x + step, moved))
         value, slope = value_and_grad(f)(x)
         found = found | last | (max(abs(slope)) == 0)
-        if everywhere(found | ~better):
+        if for_all_examples(found | ~better):
             break
     found = found | (max(abs(slope)) <= problem.tol)
-    if not everywhere(found):
+    if not for_all_examples(found):
         raise problem.failed(count, max(abs(slope)), found, "the largest entry of the gradient")
     return x
 
 
-def _searched(
+def _line_search(
     merit: Function, x: Vector, step: Vector, start: Tensor[Any], slope: Tensor[Any]
 ) -> tuple[Vector, Tensor[Any]]:
     """x + alpha step for the first alpha of 1, 1/2, 1/4, ... at which the merit falls, x if there is none; and if so.
@@ -465,7 +465,7 @@ def _searched(
     alpha, trial = start * 0 + 1, x + step
     better = merit(trial) <= start + 1e-4 * slope + slack
     for _ in range(40):
-        if everywhere(better):
+        if for_all_examples(better):
             break
         alpha = where(better, alpha, alpha / 2)
         trial = x + alpha * step

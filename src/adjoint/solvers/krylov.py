@@ -23,12 +23,12 @@ _MEMORY = 2_000_000  # how many numbers directions may take, and images as many
 Solution = tuple[Tensor[Any], Tensor[Any]]  # x, and whether it solves the system
 
 
-def everywhere(flag: Tensor[Any]) -> bool:
+def for_all_examples(flag: Tensor[Any]) -> bool:
     """Whether it is true; of a batch, for all examples."""
     return bool(np.all(concrete_values(flag, "a solver")))
 
 
-def _per(x: Tensor[Any], size: Tensor[Any]) -> Tensor[Any]:
+def _over(x: Tensor[Any], size: Tensor[Any]) -> Tensor[Any]:
     """x / size, and 0 for the size 0."""
     return x / where(size > 0, size, np.inf)
 
@@ -53,7 +53,7 @@ def cg(product: Product, b: Tensor[Any], tol: Any, maxiter: int) -> Solution:
         r = r - alpha * q
         before, size = size, vecdot(r, r)
         going = going & (size > bound)
-        if everywhere(~going):
+        if for_all_examples(~going):
             break
         p = r + where(going, size / where(going, before, 1.0), 0.0) * p
     return x, size <= bound
@@ -74,11 +74,11 @@ def gmres(product: Product, b: Tensor[Any], tol: float, maxiter: int) -> Solutio
     count = 0
     while True:
         size = vector_norm(r)
-        if count >= maxiter or everywhere(size <= bound):
+        if count >= maxiter or for_all_examples(size <= bound):
             return x, size <= bound
         directions: list[Tensor[Any]] = []
         images: list[Tensor[Any]] = []
-        z = _per(r, size)
+        z = _over(r, size)
         for _ in range(min(restart, maxiter - count)):
             w = product(z)
             count += 1
@@ -90,13 +90,13 @@ def gmres(product: Product, b: Tensor[Any], tol: float, maxiter: int) -> Solutio
                     z, w = z - along @ Z, w - along @ W
             rest = vector_norm(w)
             rest = where(rest > 10 * eps * whole, rest, 0.0)  # nothing new but rounding
-            z, w = _per(z, rest), _per(w, rest)
+            z, w = _over(z, rest), _over(w, rest)
             directions.append(z)
             images.append(w)
             alpha = where(size > bound, vecdot(w, r), 0.0)
             x, r = x + alpha * z, r - alpha * w
             before, size = size, vector_norm(r)
-            if everywhere(size <= bound):
+            if for_all_examples(size <= bound):
                 break
-            z = where(size < 0.9 * before, _per(r, size), w)
+            z = where(size < 0.9 * before, _over(r, size), w)
         r = b - product(x)

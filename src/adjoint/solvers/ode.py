@@ -19,7 +19,7 @@ from adjoint.functions.arguments import as_choice, as_positive
 from adjoint.functions.contraction import vecdot
 from adjoint.functions.shape import concat, stack
 from adjoint.operands import cast, common_backend, concrete_values, lift_to, run
-from adjoint.solvers.vectors import Parameters, State, applied, filled, floats_of, of_dependence, settled
+from adjoint.solvers.vectors import Parameters, State, applied, floats_of, lifted_result, of_dependence, with_floats
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.arguments import Function, array_of
 from adjoint.transforms.forward import jvp
@@ -347,7 +347,7 @@ class _Continuous(CustomRules):
         device = common_backend(*xs)
 
         def f(y: Vector, s: Vector) -> Vector:
-            return settled(self.f(y, s, theta), device, self.name)
+            return lifted_result(self.f(y, s, theta), device, self.name)
 
         return [_integrated(f, y, t, self.control)]
 
@@ -372,7 +372,7 @@ class _Continuous(CustomRules):
 
         def f(z: Vector, s: Vector, theta: Tensors) -> Vector:
             floats = floats_of(theta)
-            slope, pull = vjp(lambda y, *floats: self.f(y, s, filled(theta, floats)), z[:n], *floats)
+            slope, pull = vjp(lambda y, *floats: self.f(y, s, with_floats(theta, floats)), z[:n], *floats)
             found, *rest = pull(-z[n : 2 * n])
             return concat([slope, found, *([weights.ravel(rest)] if weights else [])])
 
@@ -387,13 +387,13 @@ class _Continuous(CustomRules):
             cotangent = z[n : 2 * n] + g[i - 1]
             total = [z[2 * n :]] if weights else []
         times.append(-vecdot(self.f(y0, t[0], theta), cotangent - g[0]))
-        return [cotangent, stack(times[::-1]), *filled(theta, weights.unravel(total[0]) if weights else floats)]
+        return [cotangent, stack(times[::-1]), *with_floats(theta, weights.unravel(total[0]) if weights else floats)]
 
     def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
         """The state and its tangent, of which a later start takes what the state does meanwhile."""
         if of_dependence(tangents):  # the steps tell
             active = [x + 0 * t for x, t in zip(floats_of(xs), floats_of(tangents), strict=True)]
-            return [applied(self, xs)], self.plain(filled(xs, active))
+            return [applied(self, xs)], self.plain(with_floats(xs, active))
         (y0, t, *theta), (v0, moved, *others) = xs, tangents
         n, size = y0.shape[0], len(theta)
 
@@ -402,7 +402,7 @@ class _Continuous(CustomRules):
             floats = floats_of(values)
             along = floats_of(directions)
             return concat(
-                jvp(lambda y, *floats: self.f(y, s, filled(values, floats)), (z[:n], *floats), (z[n:], *along))
+                jvp(lambda y, *floats: self.f(y, s, with_floats(values, floats)), (z[:n], *floats), (z[n:], *along))
             )
 
         rules = _Continuous(f, dataclasses.replace(self.control, parts=(n, n)))

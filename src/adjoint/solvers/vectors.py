@@ -156,7 +156,7 @@ def floats_of(xs: Tensors) -> Tensors:
     return [x for x in xs if x.dtype.kind in "fc"]
 
 
-def filled(xs: Tensors, floats: Iterable[Tensor[Any]]) -> Tensors:
+def with_floats(xs: Tensors, floats: Iterable[Tensor[Any]]) -> Tensors:
     """The list with other tensors in the place of those that have derivatives."""
     given = iter(floats)
     return [next(given) if x.dtype.kind in "fc" else x for x in xs]
@@ -174,7 +174,7 @@ def of_dependence(xs: Tensors) -> bool:
     return any(isinstance(level, Dependence) for level in common_backend(*xs).chain())
 
 
-def settled(x: Tensor[Any], device: Backend, name: str) -> Tensor[Any]:
+def lifted_result(x: Tensor[Any], device: Backend, name: str) -> Tensor[Any]:
     """A result of a function on the backend of its arguments; TrackedError where that would lose a derivative."""
     if x.device is device:
         return x

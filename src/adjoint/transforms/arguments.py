@@ -315,7 +315,7 @@ def on_level(x: Any, level: Backend) -> Array:
     return level.from_numpy(values if x.ndim else values.astype(level.leaf.widest(values.dtype)), copy=True)
 
 
-def peeled(x: Any, level: Backend, call: Arguments) -> Any:
+def to_base(x: Any, level: Backend, call: Arguments) -> Any:
     """A tensor of a result without the levels above the base: a value for the caller. Anything else as it is."""
     return below(lift_to(x, level), level, call) if isinstance(x, Tensor) else x
 
@@ -328,7 +328,7 @@ def below(array: Array, level: Backend, call: Arguments) -> Any:
     return call.result(array)
 
 
-def outcome(name: str, out: Any, has_aux: bool) -> tuple[Any, Any]:
+def split_aux(name: str, out: Any, has_aux: bool) -> tuple[Any, Any]:
     """A function's result and, where it has one, what it returns beside it."""
     if not has_aux:
         return out, None

@@ -42,7 +42,7 @@ def assignable(x: Tensor[Any]) -> Tensor[Any]:
 # --- what stays the same from step to step -------------------------------------------------------
 
 
-class Kind:
+class TreeType:
     """The structure, shapes and dtypes of a tree of tensors, which the trees of later steps have too."""
 
     def __init__(self, what: str, tree: Any, base: Backend) -> None:
@@ -117,7 +117,7 @@ class _Wider(Exception):
     """Python numbers of the first carry have another dtype now: the first step has to be run again."""
 
 
-class Carry(Kind):
+class Carry(TreeType):
     """What a loop carries. Python numbers it starts from take the dtype that the first step gives them."""
 
     def __init__(self, name: str, init: Any, base: Backend) -> None:
@@ -166,7 +166,7 @@ class Carry(Kind):
             place = _example(go) if isinstance(go, Tensor) else {}
             if not place:
                 return self.fit(f(state, *operands))
-            found = self.fit(f(*_guarded(go, place, (state, *operands))))
+            found = self.fit(f(*_masked_operands(go, place, (state, *operands))))
             return [run("where", (go, new, old)) for new, old in zip(found, leaves, strict=True)]
 
         return self.adapted(step, leaves)  # type: ignore[no-any-return]
@@ -197,7 +197,7 @@ def _example(mask: Tensor[Any]) -> dict[Backend, int] | None:
     return dict(zip(levels, np.argwhere(values)[0].tolist(), strict=True))
 
 
-def _guarded(mask: Tensor[Any], place: dict[Backend, int], operands: Any) -> Any:
+def _masked_operands(mask: Tensor[Any], place: dict[Backend, int], operands: Any) -> Any:
     """The operands, with those of one example in the place of all that the mask excludes.
 
     A function is not computed outside of its domain then, and `where` lets no derivative through to what is replaced.
@@ -215,7 +215,7 @@ def _guarded(mask: Tensor[Any], place: dict[Backend, int], operands: Any) -> Any
     return trees.map(guard, operands)
 
 
-def each_its_own(name: str, branches: dict[str, tuple[Tensor[Any], Function]], operands: tuple[Any, ...]) -> Any:
+def select_per_example(name: str, branches: dict[str, tuple[Tensor[Any], Function]], operands: tuple[Any, ...]) -> Any:
     """For each example the result of the branch whose mask holds for it."""
     taken: list[tuple[str, Tensor[Any], Any]] = []
     for label, (mask, branch) in branches.items():
@@ -224,7 +224,7 @@ def each_its_own(name: str, branches: dict[str, tuple[Tensor[Any], Function]], o
             continue
         if not place:
             return branch(*operands)
-        taken.append((label, mask, branch(*_guarded(mask, place, operands))))
+        taken.append((label, mask, branch(*_masked_operands(mask, place, operands))))
     (first, _, out), *others = taken
     leaves, structure = trees.flatten(out)
     for label, _, out in others:
@@ -235,7 +235,7 @@ def each_its_own(name: str, branches: dict[str, tuple[Tensor[Any], Function]], o
                 "must be the same"
             )
     columns = [
-        _of_one_kind(name, [label for label, _, _ in taken], trees.paths(structure)[i], column, taken[0][1].device)
+        _of_one_type(name, [label for label, _, _ in taken], trees.paths(structure)[i], column, taken[0][1].device)
         for i, column in enumerate(zip(*[trees.flatten(out)[0] for _, _, out in taken], strict=True))
     ]
     leaves = [column[0] for column in columns]
@@ -244,7 +244,7 @@ def each_its_own(name: str, branches: dict[str, tuple[Tensor[Any], Function]], o
     return trees.unflatten(structure, leaves)
 
 
-def _of_one_kind(name: str, labels: Sequence[str], path: str, column: Sequence[Any], device: Backend) -> Tensors:
+def _of_one_type(name: str, labels: Sequence[str], path: str, column: Sequence[Any], device: Backend) -> Tensors:
     """A leaf of the results of several branches, as tensors of one shape and dtype."""
     arrays = [x.dtype for x in column if is_array(x)]
     numbers = [x for x in column if isinstance(x, Scalar)]

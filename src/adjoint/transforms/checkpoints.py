@@ -137,7 +137,7 @@ def _on(x: Any, view: Backend) -> Any:
 
 
 def _back(x: Any, view: Backend, device: Backend) -> Any:
-    """A result on the levels that were viewed, as a value: what comes after does not make it again."""
+    """A result on the levels that views stood for, as a value: what comes after does not make it again."""
     if not isinstance(x, Tensor) or x.device is not view:
         return x
     return wrap(_plain(x._array, view), device)

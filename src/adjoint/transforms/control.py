@@ -29,7 +29,7 @@ from adjoint.operands import concrete_values
 from adjoint.tensor import Scalar, Tensor, raw_array, same, wrap
 from adjoint.transforms.arguments import Function, array_of, base_of, check_pair, to_numpy
 from adjoint.transforms.batches import vmap
-from adjoint.transforms.carries import Carry, Kind, assignable, each_its_own, examples_of
+from adjoint.transforms.carries import Carry, TreeType, assignable, examples_of, select_per_example
 from adjoint.transforms.checkpoints import checkpoint
 from adjoint.transforms.closures import closed_over, closure_convert
 from adjoint.transforms.levels import Tensors
@@ -88,7 +88,9 @@ def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> 
         if isinstance(holds, Tensor):
             if chooses("cond", holds):
                 return branched("cond", base, holds.astype(dtypes.int32), [false_fun, true_fun], operands)
-            return each_its_own("cond", {"true_fun": (holds, true_fun), "false_fun": (~holds, false_fun)}, operands)
+            return select_per_example(
+                "cond", {"true_fun": (holds, true_fun), "false_fun": (~holds, false_fun)}, operands
+            )
         return (true_fun if holds else false_fun)(*operands)
 
     return _called("cond", choose, pred, *operands)
@@ -138,7 +140,7 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
             if chooses("switch", place):
                 return branched("switch", base, number.astype(dtypes.int32), branches, operands)
             named = {f"branches[{i}]": (number == i, branch) for i, branch in enumerate(branches)}
-            return each_its_own("switch", named, operands)
+            return select_per_example("switch", named, operands)
         return branches[min(max(place, 0), last)](*operands)
 
     return _called("switch", choose, index, *operands)
@@ -446,7 +448,7 @@ def _scan(
         every = as_integer(every, name, "checkpoint_every", 1)
     carry = Carry(name, init, base)
     slices = trees.builder(layout)
-    ys: Kind | None = None
+    ys: TreeType | None = None
 
     def piece(f: Function, size: int, leaves: Tensors, rows: Tensors) -> tuple[Tensors, Tensors]:
         """So many steps: the leaves of the carry after them, and those of the ys, stacked."""
@@ -459,7 +461,7 @@ def _scan(
             check_pair(name, out, "f", "(carry, y)")
             leaves = carry.fit(out[0])
             if ys is None:
-                ys = Kind(f"{name}: the result y", out[1], base)
+                ys = TreeType(f"{name}: the result y", out[1], base)
             collected += [same(y) for y in ys.fit(out[1])]
         assert ys is not None
         columns = [collected[i :: len(ys.specs)] for i in range(len(ys.specs))]

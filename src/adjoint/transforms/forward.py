@@ -18,10 +18,10 @@ from adjoint.transforms.arguments import (
     check_tuples,
     matching,
     on_level,
-    outcome,
-    peeled,
     results_of,
     reverse_level,
+    split_aux,
+    to_base,
     zeros_like,
 )
 from adjoint.transforms.libraries import kept_of_any_library, of_any_library
@@ -50,7 +50,7 @@ def _jvp(name: str, f: Function, primals: Sequence[Any], tangents: Sequence[Any]
     level: Tangent[Any] = Tangent.fresh(call.base)
     with transform_level(level):
         active = [Dual(x, t) for x, t in zip(call.arrays, given, strict=True)]
-        out, aux = outcome(name, call.run(f, level, active), has_aux)
+        out, aux = split_aux(name, call.run(f, level, active), has_aux)
         leaves, structure = results_of(name, out)
         duals = [on_level(x, level) for x in leaves]
         value = trees.unflatten(structure, [below(d, level, call) for d in duals])
@@ -58,7 +58,7 @@ def _jvp(name: str, f: Function, primals: Sequence[Any], tangents: Sequence[Any]
             structure,
             [call.result(zeros_like(call.base, d.value) if d.tangent is None else d.tangent) for d in duals],
         )
-        aux = trees.map(lambda x: peeled(x, level, call), aux)
+        aux = trees.map(lambda x: to_base(x, level, call), aux)
     return (value, tangent, aux) if has_aux else (value, tangent)
 
 
@@ -81,11 +81,11 @@ def linearize(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     keys: list[RandomKey] = []
     with transform_level(level), replayed(keys):
         variables = [new_leaf(lower.wrap(array)) for array in call.arrays]
-        out, aux = outcome("linearize", call.run(f, level, variables), has_aux)
+        out, aux = split_aux("linearize", call.run(f, level, variables), has_aux)
         leaves, structure = results_of("linearize", out)
         roots = [on_level(x, level) for x in leaves]
         value = trees.unflatten(structure, [below(root, level, call) for root in roots])
-        aux = trees.map(lambda x: peeled(x, level, call), aux)
+        aux = trees.map(lambda x: to_base(x, level, call), aux)
         cotangents = [new_leaf(zeros_like(call.base, r.value.value)) for r in roots]
         pairs = [(r, c) for r, c in zip(roots, cotangents, strict=True) if r.node is not None]
         found = level.pull(pairs) if pairs else {}

@@ -22,10 +22,10 @@ from adjoint.transforms.arguments import (
     count,
     named,
     on_level,
-    outcome,
-    peeled,
     results_of,
     reverse_level,
+    split_aux,
+    to_base,
 )
 
 
@@ -118,14 +118,14 @@ def _rows(f: Function, call: Arguments, has_aux: bool, holomorphic: bool, at_mos
     level = reverse_level(batch)
     with transform_level(level, batch):
         variables = [new_leaf(batch.wrap(array)) for array in call.arrays]
-        out, aux = outcome(call.name, call.run(f, level, variables), has_aux)
+        out, aux = split_aux(call.name, call.run(f, level, variables), has_aux)
         leaves, structure = results_of(call.name, out)
         roots = [on_level(x, level) for x in leaves]
         complex_rows = not holomorphic and any([level.dtype_of(root).kind == "c" for root in roots])
         if at_most is not None and (complex_rows or count(roots) > at_most):
             return None
         _check_kinds(call, roots, level, "c" if holomorphic else "f", structure)
-        aux = trees.map(lambda x: peeled(x, level, call), aux)
+        aux = trees.map(lambda x: to_base(x, level, call), aux)
         del out
         blocks = []
         for root in roots:
@@ -159,11 +159,11 @@ def _columns(f: Function, call: Arguments, has_aux: bool, holomorphic: bool) -> 
             Dual(batch.wrap(x), Batch(_basis(base, call.arrays, i, total, starts[i]), True))
             for i, x in enumerate(call.arrays)
         ]
-        out, aux = outcome(call.name, call.run(f, level, duals), has_aux)
+        out, aux = split_aux(call.name, call.run(f, level, duals), has_aux)
         leaves, structure = results_of(call.name, out)
         results = [on_level(x, level) for x in leaves]
         _check_kinds(call, results, level, "c" if holomorphic else "fc", structure)
-        aux = trees.map(lambda x: peeled(x, level, call), aux)
+        aux = trees.map(lambda x: to_base(x, level, call), aux)
         blocks = []
         for result in results:
             column, t = [], result.tangent
@@ -235,13 +235,13 @@ def _of_gradient(f: Function, call: Arguments, has_aux: bool) -> Any:
     with transform_level(level, batch):
         variables = [new_leaf(array) for array in call.arrays]
         try:
-            out, aux = outcome(call.name, call.run(f, level, variables), has_aux)
+            out, aux = split_aux(call.name, call.run(f, level, variables), has_aux)
             leaves, structure = results_of(call.name, out)
             if len(leaves) != 1 or leaves[0].shape != ():
                 return None
             root = on_level(leaves[0], level)
             _check_kinds(call, [root], level, "f", structure)
-            aux = trees.map(lambda x: peeled(x, level, call), aux)
+            aux = trees.map(lambda x: to_base(x, level, call), aux)
             del out
             found = {} if root.node is None else level.backward(root, retain_graph=True, on=level)
             blocks = []

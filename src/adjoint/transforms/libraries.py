@@ -41,7 +41,7 @@ def _of_any_library(run: F, *, keep: bool) -> F:
         args, kwargs = trees.unflatten(structure, given)
         out = run(*args, **kwargs)
         inside = current_level() is not None or any([isinstance(x, Tensor) for x in leaves])
-        return out if inside else trees.map(_own, out)
+        return out if inside else trees.map(_to_caller, out)
 
     vars(either).update(vars(run))  # of a transformed function the user's is the one that was wrapped
     return cast(F, either)
@@ -52,7 +52,7 @@ def _tensor(array: Any, leaf: Any, keep: bool) -> Tensor[Any]:
     return wrap(leaf.copied(array) if keep else array, leaf)
 
 
-def _own(x: Any) -> Any:
+def _to_caller(x: Any) -> Any:
     if isinstance(x, Tensor):
         return x if x.device.tracked(x._array) else native(x)
     return of_any_library(x) if callable(x) else x

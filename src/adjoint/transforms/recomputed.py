@@ -25,7 +25,7 @@ Flat = Callable[[Tensors], Tensors]
 
 
 class Hidden(errors.DeviceError):
-    """The function is not known by its arguments: it has met a tensor of a level that is not theirs."""
+    """The function is not known by its arguments: it has apply_on_level a tensor of a level that is not theirs."""
 
 
 def recomputed(name: str, f: Flat, xs: Tensors) -> Tensors:
@@ -43,7 +43,7 @@ def active_ones(name: str, xs: Tensors) -> list[bool]:
     return [x.device.tracked(x._array) for x in xs]
 
 
-def met(rules: CustomRules, xs: Tensors) -> Tensors:
+def apply_on_level(rules: CustomRules, xs: Tensors) -> Tensors:
     """The function on the level where its arguments meet, or on the active one above it."""
     device, level = common_backend(*xs), current_level()
     if level is not None and any(below is device for below in level.chain()):
@@ -62,7 +62,7 @@ class Recomputed(CustomRules):
 
     def on(self, xs: Tensors) -> Tensors:
         """The function, with this rule for its derivatives."""
-        return met(self, xs) if xs else self.plain(xs)
+        return apply_on_level(self, xs) if xs else self.plain(xs)
 
     def plain(self, xs: Tensors) -> Tensors:
         try:

@@ -23,10 +23,10 @@ from adjoint.transforms.arguments import (
     matching,
     named,
     on_level,
-    outcome,
-    peeled,
     results_of,
     reverse_level,
+    split_aux,
+    to_base,
     zeros_like,
 )
 from adjoint.transforms.libraries import kept_of_any_library
@@ -93,8 +93,8 @@ def _pulled(
         variables = list(map(new_leaf, call.arrays))
         out, aux = call.run(f, level, variables), None
         if has_aux:
-            out, aux = outcome(name, out, has_aux)
-            aux = trees.map(lambda x: peeled(x, level, call), aux)
+            out, aux = split_aux(name, out, has_aux)
+            aux = trees.map(lambda x: to_base(x, level, call), aux)
         root = _scalar(name, out, level, holomorphic)
         value = root.value
         del out
@@ -191,11 +191,11 @@ def _vjp(name: str, f: Function, primals: tuple[Any, ...], has_aux: bool, keys: 
     keys = [] if keys is None else keys
     with transform_level(level), replayed(keys):
         variables = [new_leaf(array) for array in call.arrays]
-        out, aux = outcome(name, call.run(f, level, variables), has_aux)
+        out, aux = split_aux(name, call.run(f, level, variables), has_aux)
         leaves, structure = results_of(name, out)
         roots = [on_level(x, level) for x in leaves]
         value = trees.unflatten(structure, [below(root, level, call) for root in roots])
-        aux = trees.map(lambda x: peeled(x, level, call), aux)
+        aux = trees.map(lambda x: to_base(x, level, call), aux)
 
     def pullback(cotangents: Any) -> tuple[Any, ...]:
         if (later := call.above(cotangents)) is not None:

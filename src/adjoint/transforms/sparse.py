@@ -71,13 +71,13 @@ def sparse_jacobian(f: Function, argnums: int | str = 0, *, pattern: Any = None)
     array([[-2.,  1.,  0.],
            [ 0., -4.,  1.]])
     """
-    known = None if pattern is None else jacobian_plan(_given("sparse_jacobian", pattern))
+    known = None if pattern is None else jacobian_colouring(_given("sparse_jacobian", pattern))
 
     @named("sparse_jacobian", f)
     def run(*args: Any, **kwargs: Any) -> Any:
         call = _arguments("sparse_jacobian", f, argnums, args, kwargs)
         keys: list[RandomKey] = []
-        return _computed(f, call, jacobian_plan(_detected(f, call, keys)) if known is None else known, keys)
+        return _computed(f, call, jacobian_colouring(_detected(f, call, keys)) if known is None else known, keys)
 
     return run
 
@@ -103,18 +103,18 @@ def sparse_hessian(f: Function, argnums: int | str = 0, *, pattern: Any = None) 
             raise errors.ArgumentError(
                 f"sparse_hessian: the pattern, of shape {given.shape}, is not symmetric; take pattern + pattern.T"
             )
-        known = hessian_plan(given)
+        known = hessian_colouring(given)
     slopes = gradient("sparse_hessian", f, argnums)
 
     @named("sparse_hessian", f)
     def run(*args: Any, **kwargs: Any) -> Any:
         call = _arguments("sparse_hessian", f, argnums, args, kwargs)
         keys: list[RandomKey] = []
-        plan = known
-        if plan is None:
+        colouring = known
+        if colouring is None:
             found = _detected(slopes, call, keys)
-            plan = hessian_plan(found.multiply(found.T))  # what one half does not have is zero in the other
-        return _computed(slopes, call, plan, keys)
+            colouring = hessian_colouring(found.multiply(found.T))  # what one half does not have is zero in the other
+        return _computed(slopes, call, colouring, keys)
 
     return run
 
@@ -176,7 +176,7 @@ def _detected(f: Function, call: Arguments, keys: list[RandomKey]) -> Matrix:
 # --- plans: how to get all entries from few products ---------------------------------------------
 
 
-class Plan(NamedTuple):
+class Colouring(NamedTuple):
     """Columns, or rows, of one colour are computed as one; each entry is found in one of those sums.
 
     Entry e of the pattern is element `place[e]` of the sum number `group[e]`.
@@ -193,20 +193,20 @@ class Plan(NamedTuple):
         return int(self.colours.max(initial=-1)) + 1
 
 
-def jacobian_plan(pattern: Matrix) -> Plan:
+def jacobian_colouring(pattern: Matrix) -> Colouring:
     """Columns or rows, whichever need fewer colours."""
     rows, columns = _entries(pattern)
     by_column = coloured(pattern)
-    plan = Plan(pattern, True, by_column, by_column[columns], rows)
+    colouring = Colouring(pattern, True, by_column, by_column[columns], rows)
     turned = pattern.T.tocsr()
-    if plan.products > np.diff(turned.indptr).max(initial=0):  # that many colours do rows need at least
+    if colouring.products > np.diff(turned.indptr).max(initial=0):  # that many colours do rows need at least
         by_row = coloured(turned)
-        other = Plan(pattern, False, by_row, by_row[rows], columns)
-        plan = other if other.products < plan.products else plan
-    return plan
+        other = Colouring(pattern, False, by_row, by_row[rows], columns)
+        colouring = other if other.products < colouring.products else colouring
+    return colouring
 
 
-def hessian_plan(pattern: Matrix) -> Plan:
+def hessian_colouring(pattern: Matrix) -> Colouring:
     """Columns of a symmetric matrix: of an entry and its mirror image one is enough.
 
     In a star colouring every entry (i, j) stands alone, in row i among the columns of j's colour, or in row j among
@@ -221,7 +221,7 @@ def hessian_plan(pattern: Matrix) -> Plan:
     mirrored = scipy_sparse().csr_array((alone, pattern.indices, pattern.indptr), shape=pattern.shape).T.tocsr()
     own = np.where(rows <= columns, alone, ~mirrored.data)  # both look where the upper one can be found
     group = np.where(own, colours[columns], colours[rows])
-    return Plan(pattern, True, colours, group, np.where(own, rows, columns))
+    return Colouring(pattern, True, colours, group, np.where(own, rows, columns))
 
 
 def _entries(pattern: Matrix) -> tuple[Numbers, Numbers]:
@@ -297,33 +297,33 @@ def _free(taken: int) -> int:
 # --- the products --------------------------------------------------------------------------------
 
 
-def _computed(f: Function, call: Arguments, plan: Plan, keys: list[RandomKey]) -> Matrix:
+def _computed(f: Function, call: Arguments, colouring: Colouring, keys: list[RandomKey]) -> Matrix:
     """The entries of the Jacobian of f, which draws what it drew for its pattern."""
     (x,) = call.arrays
-    if plan.pattern.shape[1] != math.prod(x.shape):
+    if colouring.pattern.shape[1] != math.prod(x.shape):
         raise errors.ShapeError(
-            f"{call.name}: the pattern has shape {plan.pattern.shape}, the argument {math.prod(x.shape)} elements"
+            f"{call.name}: the pattern has shape {colouring.pattern.shape}, the argument {math.prod(x.shape)} elements"
         )
-    seeds = np.zeros((max(1, plan.products), plan.colours.size))
-    seeds[plan.colours, np.arange(plan.colours.size)] = 1
+    seeds = np.zeros((max(1, colouring.products), colouring.colours.size))
+    seeds[colouring.colours, np.arange(colouring.colours.size)] = 1
     with replayed(keys):
-        sums = _pushed(f, call, plan, seeds) if plan.forward else _pulled(f, call, plan, seeds)
-    pattern = plan.pattern
-    data = sums[plan.group, plan.place]
+        sums = _jvps(f, call, colouring, seeds) if colouring.forward else _vjps(f, call, colouring, seeds)
+    pattern = colouring.pattern
+    data = sums[colouring.group, colouring.place]
     return scipy_sparse().csr_array((data, pattern.indices.copy(), pattern.indptr.copy()), shape=pattern.shape)
 
 
-def _pushed(f: Function, call: Arguments, plan: Plan, seeds: Values) -> Values:
+def _jvps(f: Function, call: Arguments, colouring: Colouring, seeds: Values) -> Values:
     """A tangent of the result for each seed of the argument."""
     (x,) = call.arrays
     batch: Batched[Any] = Batched.fresh(call.base, None, "shared")  # of directions: there is one example
     level: Tangent[Any] = Tangent.fresh(batch)
     with transform_level(level, batch):
         out = _result(call, call.run(f, level, [Dual(batch.wrap(x), _batch(call.base, seeds, x))]), level)
-        return _read(call, plan, out, out.value.value, out.tangent, seeds)
+        return _read(call, colouring, out, out.value.value, out.tangent, seeds)
 
 
-def _pulled(f: Function, call: Arguments, plan: Plan, seeds: Values) -> Values:
+def _vjps(f: Function, call: Arguments, colouring: Colouring, seeds: Values) -> Values:
     """A cotangent of the argument for each seed of the result."""
     (x,) = call.arrays
     batch: Batched[Any] = Batched.fresh(call.base, None, "shared")  # of directions: there is one example
@@ -331,10 +331,10 @@ def _pulled(f: Function, call: Arguments, plan: Plan, seeds: Values) -> Values:
     with transform_level(level, batch):
         variable = new_leaf(batch.wrap(x))
         out = _result(call, call.run(f, level, [variable]), level)
-        _check_rows(call, plan, out)
+        _check_rows(call, colouring, out)
         pairs = [(out, _batch(call.base, seeds, out.value.value))] if out.node is not None else []
         g = level.pull(pairs).get(key_of(variable), (None, None))[1] if pairs else None
-        return _read(call, plan, out, x, g, seeds)
+        return _read(call, colouring, out, x, g, seeds)
 
 
 def _batch(base: Any, seeds: Values, like: Array) -> Batch:
@@ -343,17 +343,17 @@ def _batch(base: Any, seeds: Values, like: Array) -> Batch:
     return Batch(values, True)
 
 
-def _check_rows(call: Arguments, plan: Plan, out: Any) -> None:
-    if plan.pattern.shape[0] != math.prod(out.shape):
+def _check_rows(call: Arguments, colouring: Colouring, out: Any) -> None:
+    if colouring.pattern.shape[0] != math.prod(out.shape):
         raise errors.ShapeError(
-            f"{call.name}: the pattern has shape {plan.pattern.shape}, the result {math.prod(out.shape)} elements"
+            f"{call.name}: the pattern has shape {colouring.pattern.shape}, the result {math.prod(out.shape)} elements"
         )
 
 
-def _read(call: Arguments, plan: Plan, out: Any, like: Array, sums: Batch | None, seeds: Values) -> Values:
+def _read(call: Arguments, colouring: Colouring, out: Any, like: Array, sums: Batch | None, seeds: Values) -> Values:
     """The sums as a NumPy array, (seeds, elements)."""
     base, dtype = call.base, call.base.dtype_of(out.value.value)
-    _check_rows(call, plan, out)
+    _check_rows(call, colouring, out)
     size = math.prod(like.shape)
     if sums is None:
         return np.zeros((len(seeds), size), dtype=dtype)

@@ -22,11 +22,11 @@ from adjoint.functions.shape import broadcast_to
 from adjoint.operands import common_backend, is_weak, lift_to
 from adjoint.tensor import Tensor, raw_array, wrap
 from adjoint.transforms.arguments import Function
-from adjoint.transforms.carries import Carry, Kind, examples_of
+from adjoint.transforms.carries import Carry, TreeType, examples_of
 from adjoint.transforms.closures import closed_over, opened, substituted
 from adjoint.transforms.forward import jvp
 from adjoint.transforms.levels import CustomRules, Tensors
-from adjoint.transforms.recomputed import Flat, Hidden, Recomputed, active_ones, all_on, met
+from adjoint.transforms.recomputed import Flat, Hidden, Recomputed, active_ones, all_on, apply_on_level
 
 
 def is_staged(x: Tensor[Any]) -> bool:
@@ -50,7 +50,7 @@ def branched(name: str, base: Backend, index: Tensor[Any], branches: Sequence[Fu
     leaves, structure = trees.flatten(operands)
     places = [i for i, x in enumerate(leaves) if isinstance(x, Tensor)]
     made, closed = _opened(branches)
-    kind: Kind | None = None
+    kind: TreeType | None = None
 
     def result(number: int, xs: Tensors) -> Any:
         given = list(leaves)
@@ -75,7 +75,7 @@ def branched(name: str, base: Backend, index: Tensor[Any], branches: Sequence[Fu
             nonlocal kind
             out = result(number, xs)
             if kind is None:
-                kind = Kind(
+                kind = TreeType(
                     f"{name}, whose choice the program of {index.device.leaf} makes: the result",
                     settled(number, out, xs),
                     base,
@@ -155,7 +155,7 @@ def _looped(name: str, goes: Flat, step: Flat, xs: Tensors, closed: Tensors) -> 
 
     Derivatives go forward. Raises Hidden as `recomputed` does, and TrackedError for steps that draw random numbers.
     """
-    return met(_Looped(name, goes, step, len(xs)), [*xs, *closed])
+    return apply_on_level(_Looped(name, goes, step, len(xs)), [*xs, *closed])
 
 
 class _Chosen(CustomRules):
@@ -166,7 +166,7 @@ class _Chosen(CustomRules):
         self.parts = [Recomputed(name, f, active) for f in branches]
 
     def on(self, index: Tensor[Any], xs: Tensors) -> Tensors:
-        return met(self, [index, *xs])
+        return apply_on_level(self, [index, *xs])
 
     def plain(self, xs: Tensors) -> Tensors:
         index, *rest = xs
@@ -247,7 +247,7 @@ class _Looped(CustomRules):
             return [*ys, *moved]
 
         both = [*xs[:n], *tangents[:n], *xs[n:], *tangents[n:]]
-        out = met(_Looped(self.name, lambda both: self.goes.f(apart(both)[0]), step, 2 * n), both)
+        out = apply_on_level(_Looped(self.name, lambda both: self.goes.f(apart(both)[0]), step, 2 * n), both)
         return out[:n], out[n:]
 
     def forward(self, xs: Tensors) -> tuple[Tensors, Tensors]:
@@ -274,7 +274,7 @@ class _Looped(CustomRules):
             lambda xs: step.as_wide_as(several, xs),
             n,
         )
-        return met(loop, [*wide, *xs[n:]]), several
+        return apply_on_level(loop, [*wide, *xs[n:]]), several
 
     def _both(self, xs: Tensors) -> Tensors:
         return [*self.goes.plain(xs), *self.step.plain(xs)]

@@ -19,7 +19,7 @@ from adjoint.backend import Array, Backend, Implementation, LeafBackend
 from adjoint.backends import composed, needed, numpy
 from adjoint.backends.dask import contraction, creation, indexing, reduction, scatter, shape
 from adjoint.backends.dask.blocks import BLOCKWISE, Labels, elementwise, gathered, source_of, stacked
-from adjoint.backends.dask.tasks import Verified
+from adjoint.backends.dask.tasks import BlockCheck
 from adjoint.backends.numpy import NumPy
 from adjoint.concrete import Fault, Lazy, Test
 from adjoint.primitives import ELEMENTWISE, LINALG, DType, Primitive, Shape
@@ -115,7 +115,7 @@ class Dask(Lazy, LeafBackend):
 
     def checked(self, array: Array, test: Test, error: Fault) -> Array:
         labels = tuple(range(array.ndim))
-        return self.blockwise(Verified(test, error), labels, [(array, labels)], array.dtype)
+        return self.blockwise(BlockCheck(test, error), labels, [(array, labels)], array.dtype)
 
     def summary(self, array: Array) -> str:
         return f"shape={tuple(array.shape)}, chunks={_shown(array.chunks)}"

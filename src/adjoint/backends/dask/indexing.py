@@ -10,7 +10,7 @@ import numpy as np
 from adjoint.backend import Array
 from adjoint.backends.dask.blocks import Labels, by_labels, gathered, source_of
 from adjoint.backends.dask.creation import full
-from adjoint.backends.dask.tasks import Joined, Picked, Places
+from adjoint.backends.dask.tasks import Joined, Places, Taken
 from adjoint.primitives import ARRAY, TABLE, Key, index_shape, slices
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def index(B: Dask, x: Array, *arrays: Array, key: Key) -> Array:
     places = counted(B, arrays[0], x.shape[axis])
     rows = B.da.arange(x.shape[axis], chunks=(x.chunks[axis],))
     found = B.blockwise(
-        Picked(axis), (*inner, *outer), [(x, outer), (places, inner), (rows, (k + axis,))], np.dtype(object)
+        Taken(axis), (*inner, *outer), [(x, outer), (places, inner), (rows, (k + axis,))], np.dtype(object)
     )
     return B.blockwise(Joined(axis), named, [(places, inner), (found, (*inner, *outer))], x.dtype)
 

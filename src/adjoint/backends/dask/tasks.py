@@ -86,7 +86,7 @@ class Added:
         return "index_add"
 
 
-class Picked:
+class Taken:
     """What a block has of an axis's elements at places: their order among the places, and the elements."""
 
     def __init__(self, axis: int) -> None:
@@ -98,7 +98,7 @@ class Picked:
         return np.nonzero(inside)[0], np.take(x, flat[inside] - rows[0], axis=self.axis)
 
     def __str__(self) -> str:
-        return "picked"
+        return "taken"
 
 
 class Joined:
@@ -137,7 +137,7 @@ class Places:
         return "places"
 
 
-class Verified:
+class BlockCheck:
     """A block that passes a test."""
 
     def __init__(self, test: Callable[[Any], Any], error: Callable[[Any], Exception]) -> None:
@@ -151,7 +151,7 @@ class Verified:
         return x
 
     def __str__(self) -> str:
-        return "verified"
+        return "check"
 
 
 class Part:
