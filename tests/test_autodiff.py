@@ -331,3 +331,11 @@ def test_gradients_of_attention_of_a_tensor_where_nothing_is_tracked() -> None:
     x = np.random.default_rng(0).normal(size=(2, 3, 4))
     gradient = ad.grad(lambda q: (ad.nn.scaled_dot_product_attention(q, q, q) ** 2).sum())
     np.testing.assert_array_equal(gradient(ad.asarray(x)).numpy(), gradient(x))
+
+
+def test_numbers_of_a_chain_are_made_arrays_once() -> None:
+    """NumPy is faster with an array of the dtype than with a number of Python's; levels ask their leaf for it."""
+    half = ad.NumPy().as_scalar(0.5, ad.float32)
+    assert (type(half), half.shape, half.dtype) == (np.ndarray, (), np.float32)
+    assert ad.Autodiff(ad.Autodiff(ad.NumPy())).as_scalar(0.5, ad.float32) is half
+    assert ad.NumPy().as_scalar(0.5, ad.float64).dtype == np.float64
