@@ -16,7 +16,7 @@ from observers import CHAINS, LEAVES, WrongRule, counts
 
 import adjoint as ad
 from adjoint import errors
-from adjoint.extend import _own
+from adjoint.extend import DECLARED
 from adjoint.primitives import TABLE
 from adjoint.rules import RECORDS
 
@@ -311,7 +311,7 @@ def test_a_wrong_primitive_of_a_user_is_found() -> None:
         assert counts(p)[("observed_double", "forward")] == (2, 8 + 16 + 8 + 16, 2)
     finally:
         del TABLE["observed_double"], RECORDS["observed_double"]
-        _own.discard("observed_double")
+        DECLARED.discard("observed_double")
         ad.backend.forget("observed_double")
 
 

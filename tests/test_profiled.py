@@ -84,7 +84,7 @@ def test_the_phase_ends_with_the_walk_and_is_of_its_thread() -> None:
 
 
 def test_inner_levels_are_counted_below() -> None:
-    """Gradients of gradients: the upper walk records on the lower level, which runs on the profiled backend."""
+    """Gradients of gradients: the upper pass records on the lower level, which runs on the profiled backend."""
     p = ad.Profiled(ad.NumPy())
     x = ad.asarray(np.array(0.5), device=p)
     assert ad.grad(ad.grad(ad.sin))(x).item() == -np.sin(0.5)
