@@ -132,7 +132,8 @@ def test_what_is_public_says_what_it_is(module: object) -> None:
 
 @pytest.mark.parametrize("module", ROOMS, ids=lambda m: m.__name__)
 def test_a_topic_shows_its_public_names_only(module: Any) -> None:
-    assert dir(module) == sorted(module.__all__)
+    assert dir(module) == sorted(set(module.__all__))
+    assert not [name for name in dir(module) if name.startswith("_")]
     assert all(hasattr(module, name) for name in module.__all__)
 
 
@@ -141,6 +142,16 @@ def test_errors_are_called_errors() -> None:
         name for name in vars(ad.errors) if name.endswith("Error") and name != "LinAlgError"
     )
     assert {kind.__name__ for kind in _tree(ad.errors.AdjointError)} == set(dir(ad.errors))
+
+
+def test_every_exception_of_the_package_is_called_an_error() -> None:
+    """Also those that no caller sees."""
+    names = [path.relative_to(ROOT / "src").with_suffix("") for path in (ROOT / "src/adjoint").rglob("*.py")]
+    modules = [importlib.import_module(".".join(name.parts).removesuffix(".__init__")) for name in names]
+    kinds = {kind for module in modules for kind in vars(module).values() if inspect.isclass(kind)}
+    raised = {kind for kind in kinds if issubclass(kind, BaseException) and kind.__module__.startswith("adjoint")}
+    assert raised >= {ad.errors.AdjointError, ad.errors.ShapeError}
+    assert not {kind.__qualname__ for kind in raised if not kind.__qualname__.endswith("Error")}
 
 
 def _tree(kind: type) -> set[type]:

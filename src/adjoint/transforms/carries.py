@@ -113,7 +113,7 @@ def _first_difference(old: Any, new: Any) -> str:
     return f" ({gone[0] or 'the leaf'} is gone)" if gone else f" ({come[0] or 'a leaf'} is new)" if come else ""
 
 
-class _Wider(Exception):
+class _WiderDtypeError(Exception):
     """Python numbers of the first carry have another dtype now: the first step has to be run again."""
 
 
@@ -139,7 +139,7 @@ class Carry(TreeType):
             self.first[i] = self._made(i, numbers[i], dtype)
             self.specs[i] = (), dtype
         self.wider = {}
-        raise _Wider
+        raise _WiderDtypeError
 
     def other_dtype(self, i: int, x: Tensor[Any]) -> None:
         if i not in self.numbers or dtypes.promote_scalar(x.dtype, self.numbers[i]) is not x.dtype:
@@ -154,7 +154,7 @@ class Carry(TreeType):
         try:
             with replayed(keys):
                 return run(leaves)
-        except _Wider:
+        except _WiderDtypeError:
             with replayed(keys):
                 return run(self.start())
 

@@ -34,7 +34,7 @@ from adjoint.transforms.checkpoints import checkpoint
 from adjoint.transforms.closures import closed_over, closure_convert
 from adjoint.transforms.levels import Tensors
 from adjoint.transforms.libraries import of_any_library
-from adjoint.transforms.recomputed import Hidden, recomputed
+from adjoint.transforms.recomputed import HiddenTensorError, recomputed
 from adjoint.transforms.staged import branched, chooses, compiled_loop, is_staged
 
 _inside: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_control", default=False)
@@ -515,7 +515,7 @@ class _Again:
             try:
                 out = recomputed(self.name, flat, [*leaves, *rows, *self.closed])
                 return out[: cuts[0]], out[cuts[0] :]
-            except Hidden:
+            except HiddenTensorError:
                 self.sees_all = False
         return checkpoint(self.piece)(self.f, size, leaves, rows)  # type: ignore[no-any-return]
 

@@ -24,22 +24,22 @@ from adjoint.transforms.reverse import vjp
 Flat = Callable[[Tensors], Tensors]
 
 
-class Hidden(errors.DeviceError):
-    """The function is not known by its arguments: it has apply_on_level a tensor of a level that is not theirs."""
+class HiddenTensorError(errors.DeviceError):
+    """The function is not known by its arguments: it has met a tensor of a level that is not theirs."""
 
 
 def recomputed(name: str, f: Flat, xs: Tensors) -> Tensors:
     """f(xs), run again for derivatives. Random numbers are the same again.
 
-    `f` may keep constants of its own, but what is differentiated has to be among `xs`: raises Hidden otherwise, and
-    where a level has strong zeros, which the pass through a second run would not have.
+    `f` may keep constants of its own, but what is differentiated has to be among `xs`: raises HiddenTensorError
+    otherwise, and where a level has strong zeros, which the pass through a second run would not have.
     """
     return Recomputed(name, f, active_ones(name, xs)).on(xs)
 
 
 def active_ones(name: str, xs: Tensors) -> list[bool]:
     if any([isinstance(level, Autodiff) and level.strong_zero for x in xs for level in x.device.chain()]):
-        raise Hidden(f"{name}: {common_backend(*xs)} has strong zeros")
+        raise HiddenTensorError(f"{name}: {common_backend(*xs)} has strong zeros")
     return [x.device.tracked(x._array) for x in xs]
 
 
@@ -68,11 +68,11 @@ class Recomputed(CustomRules):
         try:
             ys = self._run(xs)
         except errors.DeviceError as error:
-            raise Hidden(*error.args) from error
+            raise HiddenTensorError(*error.args) from error
         device = common_backend(*xs) if xs else default_device()
         for y in ys:
             if not any(level is y.device for level in device.chain()):
-                raise Hidden(f"{self.name}: a result is on {y.device}, the arguments on {device}")
+                raise HiddenTensorError(f"{self.name}: a result is on {y.device}, the arguments on {device}")
         return ys
 
     def _run(self, xs: Tensors) -> Tensors:

@@ -173,7 +173,7 @@ def _detected(f: Function, call: Arguments, keys: list[RandomKey]) -> Matrix:
     return out.pattern
 
 
-# --- plans: how to get all entries from few products ---------------------------------------------
+# --- colourings: how to get all entries from few products ----------------------------------------
 
 
 class Colouring(NamedTuple):

@@ -26,7 +26,7 @@ from adjoint.transforms.carries import Carry, TreeType, examples_of
 from adjoint.transforms.closures import closed_over, opened, substituted
 from adjoint.transforms.forward import jvp
 from adjoint.transforms.levels import CustomRules, Tensors
-from adjoint.transforms.recomputed import Flat, Hidden, Recomputed, active_ones, all_on, apply_on_level
+from adjoint.transforms.recomputed import Flat, HiddenTensorError, Recomputed, active_ones, all_on, apply_on_level
 
 
 def is_staged(x: Tensor[Any]) -> bool:
@@ -87,7 +87,7 @@ def branched(name: str, base: Backend, index: Tensor[Any], branches: Sequence[Fu
     try:
         xs = [*[leaves[i] for i in places], *closed] or [index]
         found = _chosen(name, index, [flat(number) for number in range(len(branches))], xs)
-    except Hidden as error:
+    except HiddenTensorError as error:
         raise errors.TrackedError(
             f"{name}: the program of {index.device.leaf} makes the choice, and branches become functions of their "
             "operands and of the tensors that they close over; what else they need has to be an operand, and new "
@@ -137,7 +137,7 @@ def compiled_loop(
 
     try:
         return carry.tree(_looped(name, goes, step, leaves, list(closed)))
-    except Hidden as error:
+    except HiddenTensorError as error:
         raise errors.TrackedError(
             f"{name}: the program of {leaves[0].device.leaf} decides how long it goes on, and its functions become "
             "functions of the carry and of the tensors that they close over; what else they need has to be in the "
@@ -153,7 +153,8 @@ def _chosen(name: str, index: Tensor[Any], branches: Sequence[Flat], xs: Tensors
 def _looped(name: str, goes: Flat, step: Flat, xs: Tensors, closed: Tensors) -> Tensors:
     """`xs` taken further by step([*xs, *closed]) as long as [goes] of the same holds, where the leaf is to loop.
 
-    Derivatives go forward. Raises Hidden as `recomputed` does, and TrackedError for steps that draw random numbers.
+    Derivatives go forward. Raises HiddenTensorError as `recomputed` does, and TrackedError for steps that draw random
+    numbers.
     """
     return apply_on_level(_Looped(name, goes, step, len(xs)), [*xs, *closed])
 
@@ -172,7 +173,7 @@ class _Chosen(CustomRules):
         index, *rest = xs
         leaf = common_backend(*xs)
         if not isinstance(leaf, LeafBackend):
-            raise Hidden(f"{self.name}: {leaf} looks at what is computed")
+            raise HiddenTensorError(f"{self.name}: {leaf} looks at what is computed")
         runs = [_on_arrays(part, leaf) for part in self.parts]
         return [wrap(y, leaf) for y in leaf.branch(index._array, runs, [x._array for x in rest])]
 
@@ -211,7 +212,7 @@ class _Looped(CustomRules):
     def plain(self, xs: Tensors) -> Tensors:
         leaf, closed = common_backend(*xs), [x._array for x in xs[self.count :]]
         if not isinstance(leaf, LeafBackend):
-            raise Hidden(f"{self.name}: {leaf} looks at what is computed")
+            raise HiddenTensorError(f"{self.name}: {leaf} looks at what is computed")
         goes, step = _on_arrays(self.goes, leaf), _on_arrays(self.step, leaf)
         found = leaf.loop(
             lambda *carry: goes(*carry, *closed)[0],
