@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from adjoint import dtypes, errors
+from adjoint import errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_axis, as_device, as_integer, as_number, as_tensor, integers
+from adjoint.functions.arguments import as_axis, as_device, as_integer, as_number, as_real_dtype, as_tensor, integers
 from adjoint.functions.shape import roll
 from adjoint.tensor import Axis, Tensor, wrap
 
@@ -49,11 +49,8 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None
 
 def sampled(values: Any, dtype: Any, device: Any, name: str) -> Tensor[Any]:
     """NumPy's values as a tensor of a real dtype, float32 if none is given."""
-    wanted = dtypes.default_float if dtype is None else dtypes.as_dtype(dtype)
-    if wanted.kind != "f":
-        raise errors.DtypeError(f"{name}: dtype is a real floating one, received {wanted}")
     place = as_device(device)
-    return wrap(place.from_numpy(np.asarray(values).astype(wanted), copy=True), place)
+    return wrap(place.from_numpy(np.asarray(values).astype(as_real_dtype(dtype, name)), copy=True), place)
 
 
 def fftshift(x: Tensor[B], /, *, axes: Axis = None) -> Tensor[B]:

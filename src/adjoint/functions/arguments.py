@@ -207,6 +207,14 @@ def values_of(values: Any, dtype: Any, name: str) -> np.ndarray[Any, Any]:
     return dtypes.values_of(values, dtype, name)
 
 
+def as_real_dtype(dtype: Any, name: str) -> DType:
+    """A real floating dtype, float32 for None; raises DtypeError for others."""
+    found = dtypes.default_float if dtype is None else dtypes.as_dtype(dtype)
+    if found.kind != "f":
+        raise errors.DtypeError(f"{name}: expected a real floating dtype, received {found}")
+    return found
+
+
 def as_device(device: Any) -> Backend:
     """The backend that is meant, the default device for None; raises DeviceError for what names none."""
     return default_device() if device is None else find_device(device)

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
+from adjoint.dtypes import DType
 from adjoint.functions.arguments import (
     as_axes,
     as_axis,
@@ -78,32 +79,33 @@ def var(x: Tensor[B], /, axis: Axis = None, *, correction: float = 0, keepdims: 
     Real also for complex x. nan where the count does not exceed the correction. float16 is summed in float32.
     Raises ArgumentTypeError for a correction that is no number.
     """
-    x, correction = inexact(x, "var"), as_number(correction, "var", "correction")
-    if x.dtype is dtypes.float16:
-        wide = var(cast(x, dtypes.float32), axis, correction=correction, keepdims=keepdims)
-        return cast(wide, dtypes.float16)
-    axes, keepdims = as_axes(axis, x.ndim, "var"), as_flag(keepdims, "var")
-    count = math.prod(x.shape[i] for i in axes)
-    centred = x - mean(x, axes, keepdims=True)
-    if x.dtype.kind == "c":
+    centred, axes, freedom, dtype = _centred("var", x, axis, correction)
+    if dtype.kind == "c":
         squares = run("square", (centred.real,)) + run("square", (centred.imag,))
     else:
         squares = run("square", (centred,))
-    total = run("sum", (squares,), axis=axes, keepdims=keepdims)
-    return total / (count - correction) if count > correction else total * math.nan  # type: ignore[no-any-return]
+    total = run("sum", (squares,), axis=axes, keepdims=as_flag(keepdims, "var"))
+    return _narrowed(total / freedom if freedom > 0 else total * math.nan, dtype)
 
 
 def std(x: Tensor[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
     """The standard deviation along axes: the square root of `var`. Its derivative at 0 is 0."""
-    x, correction = inexact(x, "std"), as_number(correction, "std", "correction")
-    if x.dtype is dtypes.float16:
-        wide = std(cast(x, dtypes.float32), axis, correction=correction, keepdims=keepdims)
-        return cast(wide, dtypes.float16)
-    axes, keepdims = as_axes(axis, x.ndim, "std"), as_flag(keepdims, "std")
-    count = math.prod(x.shape[i] for i in axes)
-    centred = x - mean(x, axes, keepdims=True)
-    length = run("vector_norm", (centred,), axis=axes, keepdims=keepdims)
-    return length / math.sqrt(count - correction) if count > correction else length * math.nan  # type: ignore[no-any-return]
+    centred, axes, freedom, dtype = _centred("std", x, axis, correction)
+    length = run("vector_norm", (centred,), axis=axes, keepdims=as_flag(keepdims, "std"))
+    return _narrowed(length / math.sqrt(freedom) if freedom > 0 else length * math.nan, dtype)
+
+
+def _centred(name: str, x: Any, axis: Axis, correction: Any) -> tuple[Tensor[Any], tuple[int, ...], float, DType]:
+    """x less its mean, float16 as float32; the axes, the count there less the correction, and the dtype of x."""
+    x, correction = inexact(x, name), as_number(correction, name, "correction")
+    axes, dtype = as_axes(axis, x.ndim, name), x.dtype
+    if dtype is dtypes.float16:
+        x = cast(x, dtypes.float32)
+    return x - mean(x, axes, keepdims=True), axes, math.prod(x.shape[i] for i in axes) - correction, dtype
+
+
+def _narrowed(x: Tensor[Any], dtype: DType) -> Tensor[Any]:
+    return cast(x, dtype) if dtype is dtypes.float16 else x
 
 
 def max(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:

@@ -10,8 +10,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.dtypes import DType
-from adjoint.functions.arguments import as_device, as_integer, as_parameter, as_shape, is_integer
+from adjoint.functions.arguments import as_device, as_integer, as_parameter, as_real_dtype, as_shape, is_integer
 from adjoint.functions.creation import Default
 from adjoint.functions.indexing import take
 from adjoint.operands import deferred_check
@@ -39,13 +38,6 @@ def seed(n: int, device: Backend | str | None = None) -> None:
     as_device(device).seed(n)
 
 
-def _floating(dtype: Any, name: str) -> DType:
-    found = dtypes.default_float if dtype is None else dtypes.as_dtype(dtype)
-    if found.kind != "f":
-        raise errors.DtypeError(f"{name}: expected a real floating dtype, received {found}")
-    return found
-
-
 @overload
 def uniform(
     shape: ShapeLike = (), *, low: Any = 0.0, high: Any = 1.0, dtype: Any = None, device: None = None
@@ -66,7 +58,7 @@ def uniform(
     """
     low, high = as_parameter(low, "uniform", "low"), as_parameter(high, "uniform", "high")
     place = place_of(device, low, high)
-    how = {"shape": as_shape(shape, "uniform"), "dtype": _floating(dtype, "uniform")}
+    how = {"shape": as_shape(shape, "uniform"), "dtype": as_real_dtype(dtype, "uniform")}
     draw = place.random_uniform(key=place.next_key(), **how)
     unit = wrap(draw, place)
     if _is(low, 0) and _is(high, 1):
@@ -95,7 +87,7 @@ def normal(
     mean, std = as_parameter(mean, "normal", "mean"), as_parameter(std, "normal", "std")
     std = _within(std, 0, math.inf, "normal: the standard deviation must not be negative")
     place = place_of(device, mean, std)
-    how = {"shape": as_shape(shape, "normal"), "dtype": _floating(dtype, "normal")}
+    how = {"shape": as_shape(shape, "normal"), "dtype": as_real_dtype(dtype, "normal")}
     draw = place.random_normal(key=place.next_key(), **how)
     unit = wrap(draw, place)
     if _is(mean, 0) and _is(std, 1):

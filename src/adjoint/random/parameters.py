@@ -11,7 +11,7 @@ from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.devices import current_level
 from adjoint.dtypes import DType
-from adjoint.functions.arguments import as_device, as_parameter, as_shape
+from adjoint.functions.arguments import as_device, as_parameter, as_real_dtype, as_shape
 from adjoint.functions.elementwise import maximum
 from adjoint.operands import cast, common_backend, deferred_check, explain, lift_to
 from adjoint.primitives import Shape, broadcast_shapes
@@ -123,9 +123,7 @@ def _floating(dtype: Any, values: Sequence[Any], name: str) -> DType:
         found = kinds[0] if kinds else dtypes.default_float
         for other in kinds[1:]:
             found = dtypes.promote(found, other)
-    if found.kind != "f":
-        raise errors.DtypeError(f"{name}: expected a real floating dtype, received {found}")
-    return dtypes.as_dtype(found)
+    return as_real_dtype(found, name)
 
 
 def _checked(x: Tensor[Any], name: str, what: str, test: Callable[[Any], Any], wording: str) -> Tensor[Any]:

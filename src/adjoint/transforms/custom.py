@@ -58,12 +58,19 @@ class _Custom(CustomRules):
     def transposed(self, rule: Function, likes: Tensors, given: Tensors, what: str) -> Tensors:
         """What the transpose of a linear rule makes of these tensors, where the rule takes tensors like those.
 
+        Those that are no floating numbers have zeros for derivatives, in the rule's arguments and in its transpose's.
         Raises ArgumentError for a rule that is not linear: one is its own derivative. The first time that is looked at,
         and with a tolerance far above rounding in any dtype.
         """
         # not at 0 or 1, where powers, exponentials and clipping at 1 may look linear
-        at = [wrap(x.device.full(shape=x.shape, value=1.5, dtype=x.dtype), x.device) for x in likes]
-        value, transpose = vjp(rule, *at)
+        floats = [i for i, x in enumerate(likes) if x.dtype.kind in "fc"]
+        at = [_full_like(likes[i], 1.5) for i in floats]
+
+        def among_zeros(values: Sequence[Any]) -> Tensors:
+            given = dict(zip(floats, values, strict=True))
+            return [given[i] if i in given else _full_like(x, 0) for i, x in enumerate(likes)]
+
+        value, transpose = vjp(lambda *values: rule(among_zeros(values)), *at)
         found = list(transpose(given))
         if not self.owner.transposable and found:
             with common_backend(*at).leaf.quiet():
@@ -76,7 +83,7 @@ class _Custom(CustomRules):
                     f"of the {what} as a factor"
                 )
             self.owner.transposable = True
-        return found
+        return among_zeros(found)
 
     def per_argument(self, found: Any, likes: Tensors, what: str) -> Tensors:
         """A tuple with an entry per argument, as a list per leaf; None stands for zeros."""
@@ -107,6 +114,10 @@ class _Custom(CustomRules):
                     x if isinstance(x, Tensor) else wrap(array_of(np.asarray(x, like.dtype), like.device), like.device)
                 )
         return answers
+
+
+def _full_like(x: Tensor[Any], value: float) -> Tensor[Any]:
+    return wrap(x.device.full(shape=x.shape, value=value, dtype=x.dtype), x.device)
 
 
 class _Decorated:
@@ -218,21 +229,12 @@ class _VJP(_Custom):
     def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
         """Forward mode: the backward rule is linear in the cotangents, and its transpose pushes tangents."""
         ys, saved = self.forward(xs)
-        zeros = [wrap(zeros_like(y.device, y._array), y.device) for y in ys]
-        floats = [i for i, y in enumerate(ys) if y.dtype.kind in "fc"]
 
-        def pulled(*cotangents: Any) -> Any:
-            filled = list(zeros)
-            for i, c in zip(floats, cotangents, strict=True):
-                filled[i] = c
-            return [g for g, x in zip(self.backward(saved, filled), xs, strict=True) if x.dtype.kind in "fc"]
+        def pullback(cotangents: Tensors) -> Tensors:
+            return [g for g, x in zip(self.backward(saved, cotangents), xs, strict=True) if x.dtype.kind in "fc"]
 
         given = [t for t, x in zip(tangents, xs, strict=True) if x.dtype.kind in "fc"]
-        moved = self.transposed(pulled, [ys[i] for i in floats], given, "cotangents")
-        answers = list(zeros)
-        for i, t in zip(floats, moved, strict=True):
-            answers[i] = t
-        return ys, answers
+        return ys, self.transposed(pullback, ys, given, "cotangents")
 
 
 class custom_vjp(_Decorated):
@@ -318,20 +320,7 @@ class _JVP(_Custom):
 
     def backward(self, saved: Any, cotangents: Tensors) -> Tensors:
         """Reverse mode: the rule is linear in the tangents, and its transpose pulls cotangents."""
-        zeros = [wrap(zeros_like(x.device, x._array), x.device) for x in saved]
-        floats = [i for i, x in enumerate(saved) if x.dtype.kind in "fc"]
-
-        def pushed(*tangents: Any) -> Any:
-            filled = list(zeros)
-            for i, t in zip(floats, tangents, strict=True):
-                filled[i] = t
-            return self.push(saved, filled)[1]
-
-        found = self.transposed(pushed, [saved[i] for i in floats], cotangents, "tangents")
-        answers = list(zeros)
-        for i, g in zip(floats, found, strict=True):
-            answers[i] = g
-        return answers
+        return self.transposed(lambda tangents: self.push(saved, tangents)[1], saved, cotangents, "tangents")
 
 
 class custom_jvp(_Decorated):
