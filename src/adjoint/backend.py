@@ -70,7 +70,7 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
     @functools.cached_property
     def name(self) -> str:
         """What `ad.device` makes this backend of; it follows from the configuration."""
-        return names.written(type(self), self.configuration())
+        return names.format_name(type(self), self.configuration())
 
     def registry(self) -> MutableMapping[tuple[Any, ...], Any]:
         """Where the one object of an equal configuration is found."""

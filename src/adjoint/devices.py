@@ -93,7 +93,7 @@ def device(name: str | Backend) -> Backend:
             return _array_api(name, inside.strip())
         kind = _class(word) if word in (_LEAVES | _LIBRARIES if inner is None else _DECORATORS) else None
         if kind is not None and (place is None or kind.place is not None):
-            arguments = names.options(kind, inside, name)
+            arguments = names.parse_options(kind, inside, name)
             if place is not None:
                 arguments[kind.place] = int(place) if place.isdecimal() else place
             made: Backend = kind(**arguments) if inner is None else kind(device(inner), **arguments)

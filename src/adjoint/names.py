@@ -16,7 +16,7 @@ from adjoint import errors
 
 
 @functools.cache
-def parameters(kind: Any) -> Mapping[str, Any]:
+def constructor_parameters(kind: Any) -> Mapping[str, Any]:
     """What the constructor of a class of backends takes, with the defaults; None for what has none."""
     function = kind.__init__
     names = function.__code__.co_varnames[1 : function.__code__.co_argcount]
@@ -25,14 +25,14 @@ def parameters(kind: Any) -> Mapping[str, Any]:
     return MappingProxyType(known | kind.implied)
 
 
-def written(kind: Any, configuration: Sequence[Any]) -> str:
+def format_name(kind: Any, configuration: Sequence[Any]) -> str:
     """The name of a backend of this class and configuration.
 
     >>> from adjoint.decorators.autodiff import Autodiff
-    >>> written(Autodiff, ("numpy", None, True))
+    >>> format_name(Autodiff, ("numpy", None, True))
     'autodiff[strong_zero]<numpy>'
     """
-    defaults = parameters(kind)
+    defaults = constructor_parameters(kind)
     given = dict(zip(defaults, configuration, strict=False))  # of a place that is not named there is nothing
     inner, place = given.pop("inner", None), given.pop(kind.place, None)
     options = [_option(key, value) for key, value in given.items() if value != defaults[key]]
@@ -48,9 +48,9 @@ def _option(key: str, value: Any) -> str:
     return key if value is True else f"{key}=0" if value is False else f"{key}={value}"
 
 
-def options(kind: Any, text: str | None, name: str) -> dict[str, Any]:
+def parse_options(kind: Any, text: str | None, name: str) -> dict[str, Any]:
     """The options that stand in brackets in a name. Raises DeviceError for one that the class does not have."""
-    known = {key: default for key, default in parameters(kind).items() if key not in ("inner", kind.place)}
+    known = {key: default for key, default in constructor_parameters(kind).items() if key not in ("inner", kind.place)}
     found: dict[str, Any] = dict(kind.implied)
     for part in filter(None, (text or "").lower().split(",")):
         key, equals, value = map(str.strip, part.partition("="))

@@ -34,7 +34,7 @@ from adjoint.tensor import Tensor
 _given = np._NoValue
 
 
-def beside(values: Sequence[Any]) -> list[Any]:
+def as_operands(values: Sequence[Any]) -> list[Any]:
     """Arguments with NumPy's arrays made tensors on the backend of the first tensor among them.
 
     Lists of Python's floats are float64 arrays to NumPy, and so they are here.
@@ -68,12 +68,12 @@ def _tensor(x: Any, name: str) -> Tensor[Any]:
 
 
 def float_power(x: Any, y: Any) -> Any:
-    x, y = (v * 1.0 if is_weak(v) else inexact(v, "float_power") for v in beside([x, y]))
+    x, y = (v * 1.0 if is_weak(v) else inexact(v, "float_power") for v in as_operands([x, y]))
     return elementwise.pow(x, y)
 
 
 def divmod(x: Any, y: Any) -> Any:
-    x, y = beside([x, y])
+    x, y = as_operands([x, y])
     return elementwise.floor_divide(x, y), elementwise.remainder(x, y)
 
 
@@ -86,17 +86,17 @@ def modf(x: Any) -> Any:
 
 
 def logaddexp2(x: Any, y: Any) -> Any:
-    x, y = (v * math.log(2) if is_weak(v) else inexact(v, "logaddexp2") * math.log(2) for v in beside([x, y]))
+    x, y = (v * math.log(2) if is_weak(v) else inexact(v, "logaddexp2") * math.log(2) for v in as_operands([x, y]))
     return elementwise.logaddexp(x, y) / math.log(2)
 
 
 def matvec(x: Any, y: Any) -> Any:
-    x, y = arguments.as_tensors(beside([x, y]), "matvec")
+    x, y = arguments.as_tensors(as_operands([x, y]), "matvec")
     return shapes.squeeze(contraction.matmul(x, shapes.expand_dims(y, axis=-1)), -1)
 
 
 def vecmat(x: Any, y: Any) -> Any:
-    x, y = arguments.as_tensors(beside([x, y]), "vecmat")
+    x, y = arguments.as_tensors(as_operands([x, y]), "vecmat")
     row = shapes.expand_dims(elementwise.conj(x), axis=-2)
     return shapes.squeeze(contraction.matmul(row, y), -2)
 
@@ -187,7 +187,7 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
 
 def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> Any:
     as_choice(mode, "np.take of a tensor", "the mode", ("raise", "wrap", "clip"))
-    x, places = beside([a, indices])
+    x, places = as_operands([a, indices])
     if axis is None:
         x, axis = flat(x), 0
     if mode != "raise":
@@ -197,7 +197,7 @@ def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> 
 
 
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
-    x, places = beside([arr, indices])
+    x, places = as_operands([arr, indices])
     return indexing.take_along_axis(flat(x) if axis is None else x, places, axis=-1 if axis is None else axis)
 
 
@@ -219,7 +219,7 @@ def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introsele
 
 def lexsort(keys: Any, axis: int = -1) -> Any:
     """The order by the last key, and where that is equal by the one before it."""
-    first, *rest = arguments.as_tensors(beside(list(keys)), "lexsort")
+    first, *rest = arguments.as_tensors(as_operands(list(keys)), "lexsort")
     order = sorting.argsort(first, axis=axis)
     for key in rest:
         sorted_key = indexing.take_along_axis(key, order, axis=axis)
@@ -228,19 +228,19 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
 
 
 def extract(condition: Any, arr: Any) -> Any:
-    mask, x = beside([condition, arr])
+    mask, x = as_operands([condition, arr])
     return indexing.take(flat(x), indexing.flatnonzero(arguments.as_tensor(mask, "np.extract")), axis=0)
 
 
 def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
-    mask, x = beside([condition, a])
+    mask, x = as_operands([condition, a])
     x, axis = (flat(x), 0) if axis is None else (x, axis)
     return indexing.take(x, indexing.flatnonzero(arguments.as_tensor(mask, "np.compress")), axis=axis)
 
 
 def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
     as_choice(mode, "np.choose of a tensor", "the mode", ("raise", "wrap", "clip"))
-    options = arguments.as_tensors(beside([*choices, a])[:-1], "choose")
+    options = arguments.as_tensors(as_operands([*choices, a])[:-1], "choose")
     which = operand(a, options[0], "np.choose")
     which, *options = shapes.broadcast_arrays(which, *options)
     if mode != "raise":
@@ -304,7 +304,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = _given, append: Any 
 def _as_line(value: Any, x: Tensor[Any], axis: int) -> Any:
     """A number as an element for each line along the axis."""
     if value is _given or value is None or np.ndim(value):
-        return None if value is _given else beside([x, value])[1]
+        return None if value is _given else as_operands([x, value])[1]
     place = as_axis(axis, x.ndim, "np.diff")
     line = (*x.shape[:place], 1, *x.shape[place + 1 :])
     return shapes.broadcast_to(arguments.as_tensors([x, value], "diff")[1], line)
@@ -313,14 +313,14 @@ def _as_line(value: Any, x: Tensor[Any], axis: int) -> Any:
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     x = flat(_tensor(ary, "ediff1d"))
     ends = [v for v in (to_begin, x, to_end) if v is not None]
-    parts = [flat(v) for v in arguments.as_tensors(beside(ends), "ediff1d")]
+    parts = [flat(v) for v in arguments.as_tensors(as_operands(ends), "ediff1d")]
     inner = 0 if to_begin is None else 1
     return shapes.concat([*parts[:inner], reduction.diff(parts[inner]), *parts[inner + 1 :]])
 
 
 def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     """Between tensors: differentiable in both ends."""
-    x, y = (inexact(v, "linspace") for v in arguments.as_tensors(beside([start, stop]), "linspace"))
+    x, y = (inexact(v, "linspace") for v in arguments.as_tensors(as_operands([start, stop]), "linspace"))
     x, y = shapes.broadcast_arrays(x, y)
     count = arguments.as_integer(num, "np.linspace", "num")
     ends = bool(endpoint) and count > 1
@@ -344,12 +344,12 @@ def logspace(
 
 def inner(a: Any, b: Any) -> Any:
     """The sums of products over the last axes, without a conjugate; with a 0-d one the product."""
-    x, y = arguments.as_tensors(beside([a, b]), "inner")
+    x, y = arguments.as_tensors(as_operands([a, b]), "inner")
     return x * y if not x.ndim or not y.ndim else contraction.tensordot(x, y, axes=([-1], [-1]))
 
 
 def array_equiv(a1: Any, a2: Any) -> Any:
-    x, y = arguments.as_tensors(beside([a1, a2]), "array_equiv")
+    x, y = arguments.as_tensors(as_operands([a1, a2]), "array_equiv")
     try:
         return reduction.all(x == y)
     except errors.ShapeError:
@@ -384,23 +384,23 @@ def unique(
 
 
 def union1d(ar1: Any, ar2: Any) -> Any:
-    return unique(shapes.concat([flat(x) for x in beside([ar1, ar2])]))
+    return unique(shapes.concat([flat(x) for x in as_operands([ar1, ar2])]))
 
 
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    x, y = arguments.as_tensors(beside([ar1, ar2]), "intersect1d")
+    x, y = arguments.as_tensors(as_operands([ar1, ar2]), "intersect1d")
     x = unique(x)
     return x[sets.isin(x, y)]
 
 
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    x, y = arguments.as_tensors(beside([ar1, ar2]), "setdiff1d")
+    x, y = arguments.as_tensors(as_operands([ar1, ar2]), "setdiff1d")
     x = flat(x) if assume_unique else unique(x)
     return x[sets.isin(x, y, invert=True)]
 
 
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    x, y = arguments.as_tensors(beside([ar1, ar2]), "setxor1d")
+    x, y = arguments.as_tensors(as_operands([ar1, ar2]), "setxor1d")
     return unique(shapes.concat([setdiff1d(x, y), setdiff1d(y, x)]))
 
 
@@ -408,7 +408,7 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
 
 
 def polysub(a1: Any, a2: Any) -> Any:
-    x, y = beside([a1, a2])
+    x, y = as_operands([a1, a2])
     return polynomials.polyadd(x, elementwise.negative(arguments.as_tensor(y, "np.polysub")))
 
 
@@ -422,7 +422,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
 
 
 def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None, w: Any = None) -> Any:
-    x, y, *weights = beside([x, y, *([] if w is None else [w])])
+    x, y, *weights = as_operands([x, y, *([] if w is None else [w])])
     return polynomials.polyfit(x, y, deg, rcond=rcond, w=weights[0] if weights else None)
 
 
@@ -433,11 +433,11 @@ def einsum(*operands: Any, optimize: Any = None) -> Any:
     """With a string, or with the axes of each array as integers behind it."""
     if isinstance(operands[0], str):
         subscripts, *arrays = operands
-        return contraction.einsum(subscripts, *beside(arrays))
+        return contraction.einsum(subscripts, *as_operands(arrays))
     arrays, axes = list(operands[: len(operands) // 2 * 2 : 2]), list(operands[1::2])
     out = [operands[-1]] if len(operands) % 2 else []
     words = [_axes_word(each) for each in [*axes, *out]]
-    return contraction.einsum("->".join([",".join(words[: len(arrays)]), *words[len(arrays) :]]), *beside(arrays))
+    return contraction.einsum("->".join([",".join(words[: len(arrays)]), *words[len(arrays) :]]), *as_operands(arrays))
 
 
 def _axes_word(axes: Any) -> str:
@@ -490,13 +490,13 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
     if tol is None:
         return linalg.matrix_rank(A, rtol=rtol)
     values = linalg.svdvals(A)
-    bound = beside([values, tol])[1]
+    bound = as_operands([values, tol])[1]
     return reduction.count_nonzero(values > (bound[..., None] if np.ndim(bound) else bound), axis=-1)
 
 
 def lstsq(a: Any, b: Any, rcond: float | None = None) -> Any:
     """Residuals only where NumPy has them: a line of them, empty without full rank or more rows than columns."""
-    x, y = arguments.as_tensors(beside([a, b]), "lstsq")
+    x, y = arguments.as_tensors(as_operands([a, b]), "lstsq")
     found = linalg.lstsq(x, y, rtol=rcond)
     rows, columns = x.shape
     whole = rows > columns and int(found.rank) == columns
@@ -505,7 +505,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> Any:
 
 
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
-    x, y = arguments.as_tensors(beside([a, b]), "tensorsolve")
+    x, y = arguments.as_tensors(as_operands([a, b]), "tensorsolve")
     if axes is not None:
         x = shapes.moveaxis(x, axes, tuple(range(x.ndim - len(axes), x.ndim)))
     inner = x.shape[y.ndim :]

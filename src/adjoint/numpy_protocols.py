@@ -28,7 +28,7 @@ from adjoint.functions import (
     reduction,
 )
 from adjoint.functions import shape as shapes
-from adjoint.numpy_functions import beside, flat
+from adjoint.numpy_functions import as_operands, flat
 from adjoint.tensor import Tensor, same
 
 Function = Callable[..., Any]
@@ -93,7 +93,7 @@ def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[st
         return _REFLECTED[ufunc](inputs[1], inputs[0])
     name: str = ufunc.__name__
     call = name if method == "__call__" else f"{name}.{method}"
-    inputs = beside(inputs)
+    inputs = as_operands(inputs)
     function = _UFUNCS.get(name) or _named("numpy", _OTHER_NAMES.get(name, name))
     if function is None:  # SciPy's universal functions, whose names are ours
         function = _named("scipy.special", name)
@@ -188,7 +188,7 @@ def _missing(name: str) -> errors.AdjointError:
 
 
 def _where(condition: Any, *choices: Any) -> Any:
-    return elementwise.where(*beside([condition, *choices])) if choices else indexing.nonzero(condition)
+    return elementwise.where(*as_operands([condition, *choices])) if choices else indexing.nonzero(condition)
 
 
 def _transpose(a: Any, axes: Any = None) -> Any:
@@ -221,26 +221,26 @@ def _like(function: Function) -> Function:
 _FUNCTIONS: dict[Any, Function] = {
     np.where: _where,
     np.transpose: _transpose,
-    np.dot: lambda a, b: contraction.dot(*beside([a, b])),
+    np.dot: lambda a, b: contraction.dot(*as_operands([a, b])),
     np.inner: numpy_functions.inner,
-    np.vdot: lambda a, b: contraction.vdot(*beside([a, b])),
-    np.polyadd: lambda a1, a2: polynomials.polyadd(*beside([a1, a2])),
-    np.polymul: lambda a1, a2: polynomials.polymul(*beside([a1, a2])),
+    np.vdot: lambda a, b: contraction.vdot(*as_operands([a, b])),
+    np.polyadd: lambda a1, a2: polynomials.polyadd(*as_operands([a1, a2])),
+    np.polymul: lambda a1, a2: polynomials.polymul(*as_operands([a1, a2])),
     np.around: numpy_functions.round,
     np.fix: elementwise.trunc,
     np.i0: special.i0,
     np.sinc: special.sinc,
     np.cumsum: _running(reduction.cumulative_sum),
     np.cumprod: _running(reduction.cumulative_prod),
-    np.atleast_1d: lambda *arys: shapes.atleast_1d(*beside(arys)),
-    np.atleast_2d: lambda *arys: shapes.atleast_2d(*beside(arys)),
-    np.atleast_3d: lambda *arys: shapes.atleast_3d(*beside(arys)),
+    np.atleast_1d: lambda *arys: shapes.atleast_1d(*as_operands(arys)),
+    np.atleast_2d: lambda *arys: shapes.atleast_2d(*as_operands(arys)),
+    np.atleast_3d: lambda *arys: shapes.atleast_3d(*as_operands(arys)),
     np.vstack: lambda tup: shapes.vstack(list(tup)),
     np.hstack: lambda tup: shapes.hstack(list(tup)),
     np.dstack: lambda tup: shapes.dstack(list(tup)),
     np.column_stack: lambda tup: shapes.column_stack(list(tup)),
     np.gradient: lambda f, *varargs, axis=None, edge_order=1: calculus.gradient(
-        *beside([f, *varargs]), axis=axis, edge_order=edge_order
+        *as_operands([f, *varargs]), axis=axis, edge_order=edge_order
     ),
     np.lib.stride_tricks.sliding_window_view: lambda x, window_shape, axis=None: shapes.sliding_window_view(
         x, window_shape, axis=axis
@@ -249,10 +249,10 @@ _FUNCTIONS: dict[Any, Function] = {
     np.ones_like: _like(creation.ones_like),
     np.empty_like: _like(creation.empty_like),
     np.full_like: _like(creation.full_like),
-    np.concatenate: lambda arrays, axis=0: shapes.concat(beside(list(arrays)), axis=axis),
-    np.stack: lambda arrays, axis=0: shapes.stack(beside(list(arrays)), axis=axis),
-    np.meshgrid: lambda *xi, copy=True, indexing="xy": creation.meshgrid(*beside(xi), indexing=indexing),
-    np.broadcast_arrays: lambda *args: tuple(shapes.broadcast_arrays(*beside(args))),
+    np.concatenate: lambda arrays, axis=0: shapes.concat(as_operands(list(arrays)), axis=axis),
+    np.stack: lambda arrays, axis=0: shapes.stack(as_operands(list(arrays)), axis=axis),
+    np.meshgrid: lambda *xi, copy=True, indexing="xy": creation.meshgrid(*as_operands(xi), indexing=indexing),
+    np.broadcast_arrays: lambda *args: tuple(shapes.broadcast_arrays(*as_operands(args))),
     np.copy: lambda a, order="K": same(a),
     np.shape: lambda a: a.shape,
     np.ndim: lambda a: a.ndim,
@@ -343,7 +343,7 @@ def _matched(function: Any, called: str, ours: Function, args: Sequence[Any], op
     given = theirs.bind(*args, **options).arguments
     mine = _signature(ours).parameters
     if any(p.kind is p.VAR_POSITIONAL for p in mine.values()):
-        return ours(*beside(args), **_only(called, options, set(mine)))
+        return ours(*as_operands(args), **_only(called, options, set(mine)))
     places = [p.name for p in mine.values() if p.kind is p.POSITIONAL_ONLY]
     leading = [name for name, _ in zip(theirs.parameters, places, strict=False) if name in given]
     keywords = {}
@@ -355,4 +355,4 @@ def _matched(function: Any, called: str, ours: Function, args: Sequence[Any], op
             keywords[known] = value
         elif value is not theirs.parameters[name].default and not _says_nothing(name, value):
             raise _refused(called, name)
-    return ours(*beside([given[name] for name in leading]), **keywords)
+    return ours(*as_operands([given[name] for name in leading]), **keywords)

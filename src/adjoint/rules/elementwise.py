@@ -77,7 +77,7 @@ def _share(B: Any, g: Any, mine: Any, other: Any, better: Any) -> Any:
     return B.where(better(other, mine), 0.0, B.where(B.equal(mine, other), B.multiply(g, 0.5), g))
 
 
-def over_size(B: Any, x: Any, size: Any) -> Any:
+def safe_divide(B: Any, x: Any, size: Any) -> Any:
     """x / size, and 0 where the size is 0: masked twice, so that all further derivatives are 0 there too."""
     origin = B.equal(size, 0.0)
     return B.where(origin, 0.0, B.divide(x, B.where(origin, 1.0, size)))
@@ -87,7 +87,7 @@ def _abs(B: Any, g: Any, x: Any, out: Any) -> Any:
     """sign(x); for complex x the real-linear pullback conj(x) / |x|."""
     if B.dtype_of(x).kind != "c":
         return B.multiply(g, B.sign(x))
-    return B.multiply(B.conj(x), B.astype(over_size(B, g, out), dtype=B.dtype_of(x)))
+    return B.multiply(B.conj(x), B.astype(safe_divide(B, g, out), dtype=B.dtype_of(x)))
 
 
 def _abs_forward(B: Any, tangents: Any, x: Any, out: Any) -> Any:
@@ -95,7 +95,7 @@ def _abs_forward(B: Any, tangents: Any, x: Any, out: Any) -> Any:
     (t,) = tangents
     if B.dtype_of(x).kind != "c":
         return B.multiply(t, B.sign(x))
-    return over_size(B, B.real(B.multiply(B.conj(x), t)), out)
+    return safe_divide(B, B.real(B.multiply(B.conj(x), t)), out)
 
 
 def _copysign(B: Any, g: Any, x: Any, out: Any) -> Any:
@@ -194,7 +194,7 @@ def _sign(B: Any, g: Any, x: Any, out: Any) -> Any:
     if dtype.kind != "c":
         return _zero(B, g)
     radial = B.multiply(B.conj(out), B.astype(B.real(B.multiply(g, out)), dtype=dtype))
-    return over_size(B, B.subtract(g, radial), B.astype(B.abs(x), dtype=dtype))
+    return safe_divide(B, B.subtract(g, radial), B.astype(B.abs(x), dtype=dtype))
 
 
 def _sign_forward(B: Any, tangents: Any, x: Any, out: Any) -> Any:
@@ -204,7 +204,7 @@ def _sign_forward(B: Any, tangents: Any, x: Any, out: Any) -> Any:
     if dtype.kind != "c":
         return _zero(B, t)
     radial = B.multiply(out, B.astype(B.real(B.multiply(B.conj(out), t)), dtype=dtype))
-    return over_size(B, B.subtract(t, radial), B.astype(B.abs(x), dtype=dtype))
+    return safe_divide(B, B.subtract(t, radial), B.astype(B.abs(x), dtype=dtype))
 
 
 _none = NotDifferentiable()
@@ -297,8 +297,8 @@ RECORDS: dict[str, Record] = {
         y=lambda B, g, x, y: B.negative(B.multiply(g, _atan2_slope(B, x, y))),
     ),
     "hypot": Elementwise(
-        x=lambda B, g, x, out: B.multiply(g, over_size(B, x, out)),
-        y=lambda B, g, y, out: B.multiply(g, over_size(B, y, out)),
+        x=lambda B, g, x, out: B.multiply(g, safe_divide(B, x, out)),
+        y=lambda B, g, y, out: B.multiply(g, safe_divide(B, y, out)),
     ),
     "sinh": Elementwise(x=lambda B, g, x: B.multiply(g, B.cosh(x))),
     "cosh": Elementwise(x=lambda B, g, x: B.multiply(g, B.sinh(x))),
@@ -361,4 +361,4 @@ def _difference(B: Any, x: Any, y: Any) -> Any:
 def _atan2_slope(B: Any, x: Any, y: Any) -> Any:
     """x / (x^2 + y^2), and 0 at the origin, where either may be a Python scalar."""
     squares = [v * v if _scalar(v) else B.square(v) for v in (x, y)]
-    return over_size(B, x, B.add(*squares))
+    return safe_divide(B, x, B.add(*squares))

@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint.primitives import INDEX, Primitive
 from adjoint.rules.batching import along_axes
-from adjoint.rules.elementwise import over_size
+from adjoint.rules.elementwise import safe_divide
 from adjoint.rules.indexing import places_forward, places_pullback
 from adjoint.rules.records import Composed, Custom, Linear, NotDifferentiable, Record
 from adjoint.rules.sparsity import Call, Pattern, along, matrix, numbered, union
@@ -179,7 +179,7 @@ def _norm_definition(B: Any, x: Any, *, axis: Any, keepdims: Any) -> Any:
 
 def _norm(B: Any, g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
     """x / |x|, and 0 at the origin."""
-    weight = _kept(B, over_size(B, g, out), axis, keepdims)
+    weight = _kept(B, safe_divide(B, g, out), axis, keepdims)
     if B.dtype_of(x).kind == "c":
         return B.multiply(B.conj(x), B.astype(weight, dtype=B.dtype_of(x)))
     return B.multiply(x, weight)
@@ -188,7 +188,7 @@ def _norm(B: Any, g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
 def _norm_forward(B: Any, tangents: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
     (t,) = tangents
     along = B.real(B.multiply(B.conj(x), t)) if B.dtype_of(x).kind == "c" else B.multiply(x, t)
-    return over_size(B, B.sum(along, axis=axis, keepdims=keepdims), out)
+    return safe_divide(B, B.sum(along, axis=axis, keepdims=keepdims), out)
 
 
 def _cross_entropy_definition(B: Any, x: Any, labels: Any) -> Any:

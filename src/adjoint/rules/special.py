@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from adjoint.rules.elementwise import constant, over_size, pi
+from adjoint.rules.elementwise import constant, pi, safe_divide
 from adjoint.rules.records import Elementwise, Record
 
 
@@ -192,11 +192,11 @@ RECORDS: dict[str, Record] = {
     "entr": Elementwise(x=lambda B, g, x: B.negative(B.multiply(g, B.add(B.log(x), 1.0)))),
     "rel_entr": Elementwise(
         x=lambda B, g, x, y: B.multiply(g, B.add(_log_ratio(B, x, y), 1.0)),
-        y=lambda B, g, x, y: B.negative(B.multiply(g, over_size(B, x, y))),
+        y=lambda B, g, x, y: B.negative(B.multiply(g, safe_divide(B, x, y))),
     ),
     "kl_div": Elementwise(
         x=lambda B, g, x, y: B.multiply(g, _log_ratio(B, x, y)),
-        y=lambda B, g, x, y: B.multiply(g, over_size(B, B.subtract(y, x), y)),
+        y=lambda B, g, x, y: B.multiply(g, safe_divide(B, B.subtract(y, x), y)),
     ),
     "logit": Elementwise(x=lambda B, g, x: B.divide(g, B.multiply(x, B.subtract(1.0, x)))),
 }

@@ -13,7 +13,7 @@ from adjoint.backends.array_api.indexing import basic, flat_places, index
 from adjoint.primitives import Key, index_shape
 
 
-def written(x: Array, key: Any, value: Array) -> Array:
+def at_set(x: Array, key: Any, value: Array) -> Array:
     """An array that nobody else holds with a value at a key, also where a library's arrays never change."""
     return needed("array_api_extra", "array-api").at(x, key).set(value)
 
@@ -27,7 +27,7 @@ def _assigned(xp: Any, x: Array, value: Array, key: Key, *, add: bool) -> Array:
     places = tuple(entry for entry in basic(x.shape, key) if entry is not None)
     if add:
         value = (out[places] | value) if out.dtype == xp.bool else out[places] + value
-    return written(out, places, value)
+    return at_set(out, places, value)
 
 
 def index_set(xp: Any, x: Array, value: Array, *arrays: Array, key: Key) -> Array:

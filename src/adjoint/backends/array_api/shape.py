@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.backend import Array
-from adjoint.backends.array_api.scatter import written
+from adjoint.backends.array_api.scatter import at_set
 
 
 def _expand_dims(xp: Any, x: Array, *, axis: tuple[int, ...]) -> Array:
@@ -18,7 +18,7 @@ def _expand_dims(xp: Any, x: Array, *, axis: tuple[int, ...]) -> Array:
 def pad(xp: Any, x: Array, *, widths: tuple[tuple[int, int], ...], value: Any) -> Array:
     shape = tuple([n + before + after for n, (before, after) in zip(x.shape, widths, strict=True)])
     inside = tuple([slice(before, before + n) for n, (before, _) in zip(x.shape, widths, strict=True)])
-    return written(xp.full(shape, value, dtype=x.dtype), inside, x)
+    return at_set(xp.full(shape, value, dtype=x.dtype), inside, x)
 
 
 # called with the namespace
