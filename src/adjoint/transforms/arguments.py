@@ -1,5 +1,6 @@
-"""What all transforms do with the arguments and the results of the function they run, and which of them they refuse.
+"""What all transforms do with the arguments and the results of the function they run.
 
+Which trees, positions and results they refuse is said here; what a single value has to be, in `functions/arguments.py`.
 Arguments and results are pytrees. Functions of NumPy arrays and Python numbers give NumPy arrays,
 functions of tensors give tensors. Names and signatures of transforms are JAX's.
 """
