@@ -42,7 +42,7 @@ def common_backend(*tensors: Tensor[Any]) -> Backend:
 
 
 def _in_chain(backend: Backend, of: Backend) -> bool:
-    return any(level is backend for level in of.chain())
+    return backend in of.chain()
 
 
 def _meet_as_constants(tensors: Sequence[Tensor[Any]]) -> Backend:
@@ -222,14 +222,13 @@ def deferred_check(
 ) -> Tensor[Any]:
     """The tensor, of which all elements pass a test: now, or when they are computed, each part of them.
 
-    The test gives a boolean for each element, or for some of them, by operators and NumPy's functions: it is run on
-    arrays of NumPy's, or where a program is recorded on a tensor. Neither function holds tensors: lazy leaves send them
-    to other processes.
+    The test gives one boolean, by operators and NumPy's functions: it is run on arrays of NumPy's, or where a program is
+    recorded on a tensor. Neither function holds tensors: lazy leaves send them to other processes.
     """
     device, array = x._device, x._array
     if device.is_concrete(array):
         values = device.concrete_values(array)
-        if values.size and not test(values).all():
+        if values.size and not test(values):
             raise error(values)
         return x
     leaf = device.leaf

@@ -596,7 +596,6 @@ def _random(name: str) -> Callable[..., Array]:
 JAX.deviations = {
     "astype": _astype,
     "replace_where_equal": _of_constants("replace_where_equal"),
-    "from_front": _of_constants("from_front"),
     "floor_divide": _whole("floor_divide"),
     "remainder": _whole("remainder"),
     "binary_exponent": _binary_exponent,

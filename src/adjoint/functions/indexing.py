@@ -178,7 +178,7 @@ def _beside(indices: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
 
 
 def as_places(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tensor[Any]:
-    """Non-negative indices, or an error that names the first wrong one."""
+    """Indices that an axis has, or an error that names the first wrong one."""
 
     def wrong(low: int, high: int) -> Exception:
         return errors.OutOfRangeError(
@@ -186,12 +186,11 @@ def as_places(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tenso
             f"shape {shape}"
         )
 
-    indices = deferred_check(
+    return deferred_check(
         indices,
         lambda places: (places.min() >= -size) & (places.max() < size),
         lambda places: wrong(int(places.min()), int(places.max())),
     )
-    return run("from_front", (indices,), size=size)  # type: ignore[no-any-return]
 
 
 def __getitem__(x: Tensor[B], key: Any, /) -> Tensor[B]:

@@ -190,7 +190,7 @@ def gaussian_nll_loss(
         f"{name}: a variance is not negative, received {np.min(values)}"
     )
     if isinstance(given, Tensor):
-        given = deferred_check(given, lambda values: ~(values < 0), wrong)
+        given = deferred_check(given, lambda values: ~(values < 0).any(), wrong)
     elif given < 0:
         raise wrong(given)
     variance: Any = run("raise_to", (given,), least=eps) if isinstance(given, Tensor) else max(given, eps)

@@ -91,7 +91,7 @@ class NumPy(LeafBackend):
     def from_numpy(self, values: np.ndarray[Any, Any], *, copy: bool) -> Array:
         return values.copy() if copy else values
 
-    weak = staticmethod(functools.lru_cache(4096)(lambda value, dtype: np.array(value, dtype)))
+    as_scalar = staticmethod(functools.lru_cache(4096)(lambda value, dtype: np.array(value, dtype)))
 
     def copied(self, array: Array) -> Array:
         return np.array(array)

@@ -69,13 +69,6 @@ def _bounded_log_pullback(g: Any, x: Any, y: Any, *, shift: int, least: float) -
     return _defined("bounded_log_pullback")(_B, g, x, y, shift=shift, least=least)
 
 
-def _from_front(x: Any, *, size: int) -> Any:
-    if x.dtype.kind == "u" or not x.size:
-        return x
-    negative = x.view(np.uint64).max() >= 1 << 63 if x.dtype == np.int64 else x.min() < 0
-    return np.where(x < 0, x + size, x) if negative else x
-
-
 def _none_ignored(labels: Any, ignore: int) -> bool:
     return not np.count_nonzero(labels == ignore)
 
@@ -162,6 +155,5 @@ IMPLEMENTATIONS = {
     "labelled_mean": _labelled_mean,
     "labelled_mean_pullback": _labelled_mean_pullback,
     "isin": _isin,
-    "from_front": _from_front,
     "one_hot": _one_hot,
 }
