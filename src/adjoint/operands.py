@@ -257,12 +257,20 @@ def run(name: str, operands: Sequence[Any], **parameters: Any) -> Any:
     Tensors are lifted to where they meet. A failing call is explained as a typed error. A primitive
     of several results gives a tuple.
     """
-    first = operands[0]
-    if len(operands) == 1:
-        device, arrays = first._device, [first._array]
-    else:
-        device = common_backend(*[x for x in operands if isinstance(x, Tensor)])
-        arrays = [lift_to(x, device) if isinstance(x, Tensor) else x for x in operands]
+    first: Any = operands[0]
+    device: Any = None
+    arrays: list[Any] = []
+    for x in operands:
+        if isinstance(x, Tensor):
+            if device is None:
+                device = x._device
+            elif x._device is not device:
+                device = common_backend(*[x for x in operands if isinstance(x, Tensor)])
+                arrays = [lift_to(x, device) if isinstance(x, Tensor) else x for x in operands]
+                break
+            arrays.append(x._array)
+        else:
+            arrays.append(x)
     try:
         out = (device.implementations.get(name) or device[name])(*arrays, **parameters)
     except Exception as error:

@@ -32,17 +32,13 @@ _B = _Definitions()
 
 def _fills(y: Any, *others: Any) -> bool:
     """Whether y has the shape that it and the others broadcast to."""
-    shapes = [x.shape for x in others]
-    return all([y.shape == shape for shape in shapes]) or y.shape == np.broadcast_shapes(y.shape, *shapes)
+    shape = y.shape
+    return all([x.shape == shape for x in others]) or shape == np.broadcast_shapes(shape, *[x.shape for x in others])
 
 
 def _replace_where_equal(y: Any, x: Any, *, target: float, value: float) -> Any:
-    if target == 0:
-        if x.all() and _fills(y, x):
-            return y
-        return _where(x == 0, value, y)
     hit = x == target
-    return _where(hit, value, y) if hit.any() or not _fills(y, x) else y
+    return _where(hit, value, y) if np.count_nonzero(hit) or not _fills(y, x) else y
 
 
 def _inside_log(y: Any, x: Any, *, pole: float) -> Any:
