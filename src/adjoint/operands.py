@@ -42,7 +42,7 @@ def common_backend(*tensors: Tensor[Any]) -> Backend:
 
 
 def _in_chain(backend: Backend, of: Backend) -> bool:
-    return backend in of.chain()
+    return backend is of or backend in of.chain()
 
 
 def _meet_as_constants(tensors: Sequence[Tensor[Any]]) -> Backend:
@@ -222,8 +222,8 @@ def deferred_check(
 ) -> Tensor[Any]:
     """The tensor, of which all elements pass a test: now, or when they are computed, each part of them.
 
-    The test gives one boolean, by operators and NumPy's functions: it is run on arrays of NumPy's, or where a program is
-    recorded on a tensor. Neither function holds tensors: lazy leaves send them to other processes.
+    The test gives one boolean, by operators and NumPy's functions: it is run on arrays of NumPy's, or where a program
+    is recorded on a tensor. Neither function holds tensors: lazy leaves send them to other processes.
     """
     device, array = x._device, x._array
     if device.is_concrete(array):

@@ -56,11 +56,11 @@ def as_number(value: Any, name: str, what: str) -> Any:
 
 def as_positive(value: Any, name: str, what: str, *, zero: bool = False) -> Any:
     """A number above zero, or also zero. Raises ArgumentTypeError for no number, ArgumentError for others and nan."""
-    wanted = f"{name}: {what} is {'a number of zero or more' if zero else 'a positive number'}"
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise errors.ArgumentTypeError(f"{wanted}, received {errors.shown(value)}")
-    if not (value >= 0 if zero else value > 0):
-        raise errors.ArgumentError(f"{wanted}, received {value}")
+    number = not isinstance(value, bool) and isinstance(value, (int, float, np.integer, np.floating))
+    if not number or not (value >= 0 if zero else value > 0):
+        kind: type[errors.AdjointError] = errors.ArgumentError if number else errors.ArgumentTypeError
+        wanted = "a number of zero or more" if zero else "a positive number"
+        raise kind(f"{name}: {what} is {wanted}, received {errors.shown(value)}")
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -98,6 +98,8 @@ def as_shape(shape: Any, name: str = "shape") -> Shape:
 
 def sizes(value: Any, axes: int, name: str, what: str, least: int) -> tuple[int, ...]:
     """A number for each of so many axes, from one for all or a sequence."""
+    if value.__class__ is int and value >= least:
+        return (value,) * axes
     found = (value,) * axes if isinstance(value, (int, np.integer)) else value
     valid = not isinstance(found, str) and hasattr(found, "__iter__")
     given = tuple(found) if valid else ()

@@ -78,8 +78,8 @@ def as_key(x: Tensor[Any], key: Any) -> tuple[Key, list[Tensor[Any]]]:
     expanded: list[Any] = []
     for entry in entries:
         expanded.extend(_entry(entry, x))
-    used = sum(1 for entry in expanded if entry is not None and entry is not Ellipsis)
-    dots = sum(1 for entry in expanded if entry is Ellipsis)
+    dots = expanded.count(Ellipsis)
+    used = len(expanded) - expanded.count(None) - dots
     if dots > 1:
         raise errors.OutOfRangeError("index: only one ... is allowed")
     if used > len(shape):

@@ -168,7 +168,8 @@ def nll_loss(
     factors = _class_weights(weight, x, rows.shape[-1], name)
     labels, ignored = cast(labels, dtypes.int64), as_integer(ignore_index, name, "ignore_index")
     classes = _check_classes(_classes(labels, ignored), rows.shape[-1], name)
-    losses = -squeeze(take_along_axis(rows, expand_dims(classes, -1), axis=-1), -1)
+    picked = run("take_along_axis", (rows, expand_dims(classes, -1)), axis=rows.ndim - 1)
+    losses = -squeeze(picked, -1)
     weights = _weights(factors, labels, ignored)
     if weights is not None or reduction != "mean":  # which leaves out itself what counts nothing
         losses = _counted(losses, labels, ignored)

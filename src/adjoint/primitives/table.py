@@ -173,6 +173,8 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     >>> broadcast_shapes((3, 1), (4,))
     (3, 4)
     """
+    if shapes and shapes.count(shapes[0]) == len(shapes):  # mostly they are one shape
+        return tuple(shapes[0])
     ndim = max(map(len, shapes), default=0)
     padded = [(1,) * (ndim - len(shape)) + tuple(shape) for shape in shapes]
     result = []

@@ -145,7 +145,7 @@ IMPLEMENTATIONS = {
     "inside_log_pullback": _inside_log_pullback,
     "bounded_log": _bounded_log,
     "bounded_log_pullback": _bounded_log_pullback,
-    "raise_to": lambda x, *, least: np.maximum(x, x.dtype.type(least)),
+    "raise_to": lambda x, *, least: np.maximum(x, least),
     "labelled_cross_entropy": _labelled_cross_entropy,
     "labelled_cross_entropy_pullback": _labelled_cross_entropy_pullback,
     "labelled_mean": _labelled_mean,
