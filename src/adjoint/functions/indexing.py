@@ -45,18 +45,18 @@ from adjoint.tensor import Tensor, _new, is_unique, make_unique, raw_array, refu
 B = TypeVar("B", bound=Backend)
 
 _WHOLE = slice(None)
+_NONE = range(0)
 _PLAIN = (int, slice, tuple)
 
 
 def _places(entry: slice, size: int) -> range:
     """The places that a slice picks along an axis."""
     try:
-        start, stop, step = entry.indices(size)
+        return range(size)[entry] or _NONE  # which may start before the front
     except TypeError:
         raise errors.OutOfRangeError(f"index: slice bounds are integers or None, received {entry}") from None
     except ValueError:
         raise errors.OutOfRangeError("index: a slice's step must not be zero") from None
-    return range(start, stop, step) if start >= 0 else range(0)  # or going down from before the front
 
 
 def _integer(entry: int, size: int, axis: int, shape: Shape) -> int:

@@ -19,6 +19,7 @@ from adjoint.nn.activations import logsigmoid
 from adjoint.nn.losses import above, both
 from adjoint.nn.reduction import reduced
 from adjoint.operands import cast, concrete_values, deferred_check, operand, run
+from adjoint.primitives import ARRAY
 from adjoint.tensor import Tensor
 
 B = TypeVar("B", bound=Backend)
@@ -132,7 +133,9 @@ def _counted(losses: Tensor[Any], labels: Tensor[Any], ignored: int) -> Tensor[A
 
 def _weights(factors: Tensor[Any] | None, labels: Tensor[Any], ignored: int) -> Tensor[Any] | None:
     """The weight of each label, 0 for those that count nothing."""
-    return None if factors is None else _counted(factors[_classes(labels, ignored)], labels, ignored)
+    if factors is None:
+        return None
+    return _counted(run("index", (factors, _classes(labels, ignored)), key=(ARRAY,)), labels, ignored)
 
 
 def _averaged(

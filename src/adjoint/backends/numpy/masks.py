@@ -38,7 +38,8 @@ def _fills(y: Any, *others: Any) -> bool:
 
 def _replace_where_equal(y: Any, x: Any, *, target: float, value: float) -> Any:
     hit = x == target
-    return _where(hit, value, y) if np.count_nonzero(hit) or not _fills(y, x) else y
+    fills = y.shape == x.shape or _fills(y, x)
+    return y if fills and not np.count_nonzero(hit) else _where(hit, value, y)
 
 
 def _inside_log(y: Any, x: Any, *, pole: float) -> Any:
