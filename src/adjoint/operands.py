@@ -14,7 +14,7 @@ from adjoint.backend import Array, Backend, Decorator
 from adjoint.concrete import Check, Lazy, collecting
 from adjoint.devices import leaf_of
 from adjoint.dtypes import DType
-from adjoint.primitives import ANY, CAST, TABLE, Spec, result_spec
+from adjoint.primitives import CAST, TABLE, Spec, result_spec
 from adjoint.tensor import Scalar, Tensor, raw_array, same, wrap
 
 _new = object.__new__
@@ -359,17 +359,17 @@ def infix(name: str, *, reflected: bool = False) -> Callable[..., Any]:
     """The body of a binary operator: straight to the primitive where operands agree, else `binary`."""
     primitive = TABLE[name]
     comparison = not primitive.keeps_dtype
-    picky = primitive.promotes is not None or primitive.accepts is not ANY  # the dtype may change, or be refused
-    direct = primitive.direct
+    direct = primitive.direct  # of other kinds the dtype may change, or be refused
+    beside_numbers = "".join([kind for kind in direct if kind in "fc"])  # where Python's numbers change no dtype
 
     def body(self: Tensor[Any], other: Any) -> Any:
         backend, dtype = self._device, self._dtype
         kind = other.__class__
         if kind is Tensor:
-            if other._device is not backend or other._dtype is not dtype or (picky and dtype.kind not in direct):
+            if other._device is not backend or other._dtype is not dtype or dtype.kind not in direct:
                 return binary(name, self, other)
             value = other._array
-        elif (kind is float or kind is int) and dtype.kind in direct:
+        elif (kind is float or kind is int) and dtype.kind in beside_numbers:
             value = other
         else:
             return binary(name, other, self) if reflected else binary(name, self, other)

@@ -120,7 +120,8 @@ class Primitive:
         self.promotes = promotes
         self.identity = identity
         # kinds that go to the primitive as they are: promotion leaves real and complex numbers alone
-        self.direct = "".join([kind for kind in "fc" if kind in accepts.kinds and kind not in identity])
+        unchanged = "biufc" if promotes is None else "fc"
+        self.direct = "".join([kind for kind in unchanged if kind in accepts.kinds and kind not in identity])
         self.truth = truth
         self.operator = operator
         self.failure = failure

@@ -33,13 +33,15 @@ _B = _Definitions()
 def _fills(y: Any, *others: Any) -> bool:
     """Whether y has the shape that it and the others broadcast to."""
     shape = y.shape
-    return all([x.shape == shape for x in others]) or shape == np.broadcast_shapes(shape, *[x.shape for x in others])
+    for x in others:  # mostly all have that shape
+        if x.shape != shape:
+            return bool(shape == np.broadcast_shapes(shape, *[x.shape for x in others]))
+    return True
 
 
 def _replace_where_equal(y: Any, x: Any, *, target: float, value: float) -> Any:
     hit = x == target
-    fills = y.shape == x.shape or _fills(y, x)
-    return y if fills and not np.count_nonzero(hit) else _where(hit, value, y)
+    return _where(hit, value, y) if np.count_nonzero(hit) or not _fills(y, x) else y
 
 
 def _inside_log(y: Any, x: Any, *, pole: float) -> Any:
