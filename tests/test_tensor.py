@@ -157,6 +157,15 @@ def test_python_scalars_are_weak(dtype: Any, scalar: Any, expected: Any) -> None
     assert ad.where(ad.tensor([True]), scalar, x).dtype is expected
 
 
+def test_a_number_that_meets_arrays_on_numpy_is_made_an_array_once() -> None:
+    level = ad.Autodiff(ad.NumPy())
+    number = level.as_scalar(2.5, ad.float64)
+    assert number.shape == ()
+    assert number == 2.5
+    assert level.as_scalar(2.5, ad.float64) is number
+    assert level.as_scalar(2.5, ad.float32).dtype == ad.float32
+
+
 @pytest.mark.parametrize("scalar", [np.float64(2), np.array(2.0)])
 def test_numpy_scalars_are_not_weak(scalar: Any) -> None:
     x = ad.tensor([1.0], dtype=ad.float32).require_grad()

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 Array = Any
-Test = Callable[[Any], Any]  # from values to a boolean for each, by operators and functions of NumPy alone
+Test = Callable[[Any], Any]  # whether all of some values pass, by operators and functions of NumPy alone
 Fault = Callable[[np.ndarray[Any, Any]], Exception]  # the error for values of which some fail
 
 

@@ -14,7 +14,7 @@ from adjoint.backend import Array, Backend, Decorator
 from adjoint.concrete import Check, Lazy, collecting
 from adjoint.devices import leaf_of
 from adjoint.dtypes import DType
-from adjoint.primitives import ANY, CAST, TABLE, Spec, result_spec
+from adjoint.primitives import CAST, TABLE, Spec, result_spec
 from adjoint.tensor import Scalar, Tensor, allocate, raw_array, same, wrap
 
 _BOOL = dtypes.bool
@@ -41,7 +41,7 @@ def common_backend(*tensors: Tensor[Any]) -> Backend:
 
 
 def _in_chain(backend: Backend, of: Backend) -> bool:
-    return any(level is backend for level in of.chain())
+    return backend is of or backend in of.chain()
 
 
 def _common_of_constants(tensors: Sequence[Tensor[Any]]) -> Backend:
@@ -221,14 +221,13 @@ def deferred_check(
 ) -> Tensor[Any]:
     """The tensor, of which all elements pass a test: now, or when they are computed, each part of them.
 
-    The test gives a boolean for each element, or for some of them, by operators and NumPy's functions: it is run on
-    arrays of NumPy's, or where a program is recorded on a tensor. Neither function holds tensors: lazy leaves send them
-    to other processes.
+    The test gives one boolean, by operators and NumPy's functions: it is run on arrays of NumPy's, or where a program
+    is recorded on a tensor. Neither function holds tensors: lazy leaves send them to other processes.
     """
     device, array = x._device, x._array
     if device.is_concrete(array):
         values = device.concrete_values(array)
-        if values.size and not test(values).all():
+        if values.size and not test(values):
             raise error(values)
         return x
     leaf = device.leaf
@@ -257,12 +256,20 @@ def run(name: str, operands: Sequence[Any], **parameters: Any) -> Any:
     Tensors are lifted to where they meet. A failing call is explained as a typed error. A primitive
     of several results gives a tuple.
     """
-    first = operands[0]
-    if len(operands) == 1:
-        device, arrays = first._device, [first._array]
-    else:
-        device = common_backend(*[x for x in operands if isinstance(x, Tensor)])
-        arrays = [lift_to(x, device) if isinstance(x, Tensor) else x for x in operands]
+    first: Any = operands[0]
+    device: Any = None
+    arrays: list[Any] = []
+    for x in operands:
+        if isinstance(x, Tensor):
+            if device is None:
+                device = x._device
+            elif x._device is not device:
+                device = common_backend(*[x for x in operands if isinstance(x, Tensor)])
+                arrays = [lift_to(x, device) if isinstance(x, Tensor) else x for x in operands]
+                break
+            arrays.append(x._array)
+        else:
+            arrays.append(x)
     try:
         out = (device.implementations.get(name) or device[name])(*arrays, **parameters)
     except Exception as error:
@@ -351,17 +358,17 @@ def infix(name: str, *, reflected: bool = False) -> Callable[..., Any]:
     """The body of a binary operator: straight to the primitive where operands agree, else `binary`."""
     primitive = TABLE[name]
     comparison = not primitive.keeps_dtype
-    picky = primitive.promotes is not None or primitive.accepts is not ANY  # the dtype may change, or be refused
-    direct = primitive.direct
+    direct = primitive.direct  # of other kinds the dtype may change, or be refused
+    beside_numbers = "".join([kind for kind in direct if kind in "fc"])  # where Python's numbers change no dtype
 
     def body(self: Tensor[Any], other: Any) -> Any:
         backend, dtype = self._device, self._dtype
         kind = other.__class__
         if kind is Tensor:
-            if other._device is not backend or other._dtype is not dtype or (picky and dtype.kind not in direct):
+            if other._device is not backend or other._dtype is not dtype or dtype.kind not in direct:
                 return binary(name, self, other)
             value = other._array
-        elif (kind is float or kind is int) and dtype.kind in direct:
+        elif (kind is float or kind is int) and dtype.kind in beside_numbers:
             value = other
         else:
             return binary(name, other, self) if reflected else binary(name, self, other)

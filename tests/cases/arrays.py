@@ -39,6 +39,7 @@ _JOINS: list[tuple[tuple[int, ...], Any, tuple[Any, ...], tuple[int, ...]]] = [
     ((3, 4), (ARRAY,), ([2, 0, 2],), (1, 4)),
     ((3, 4), (_ALL, ARRAY), ([3, 1, 3],), (3, 3)),
     ((3, 4), (ARRAY, ARRAY), ([0, 2, 0], [1, 3, 1]), (3,)),
+    ((3, 4), (ARRAY, ARRAY), ([0, -1, -3], [1, 3, 1]), (3,)),  # one place by two names
     ((2, 3, 4), (ARRAY, _ALL, ARRAY), ([1, 0, 1], [3, 2, 3]), (3, 3)),
 ]
 

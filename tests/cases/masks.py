@@ -65,7 +65,6 @@ CASES: dict[str, list[Case]] = {
         for ignore in (-100, 0)
     ],
     "raise_to": [Case((positive(*shape),), {"least": 0.1}) for shape in SHAPES],
-    "from_front": [Case((x,), {"size": 4}) for x in (_SOME, _SOME - 2, np.asarray(-1), np.zeros(0, np.int64))],
     "isin": [
         Case((x, line))
         for x in (_SOME, np.asarray(3), np.zeros((0, 2), np.int64))

@@ -198,7 +198,7 @@ def istft(
     if not total.device.tracked(total._array):
         total = deferred_check(
             total,
-            lambda values: ~(values <= 1e-11),
+            lambda values: ~(values <= 1e-11).any(),
             lambda _: errors.ArgumentError(
                 "istft: elements that the windows of all frames leave out cannot be found again; take a smaller "
                 "hop_length, center=True, or a window without zeros at its ends"

@@ -133,6 +133,8 @@ def as_shape(shape: Any, name: str = "shape") -> Shape:
 
 def sizes(value: Any, axes: int, name: str, what: str, least: int) -> tuple[int, ...]:
     """A number for each of so many axes, from one for all or a sequence."""
+    if value.__class__ is int and value >= least:
+        return (value,) * axes
     found = (value,) * axes if isinstance(value, (int, np.integer)) else value
     valid = not isinstance(found, str) and hasattr(found, "__iter__")
     given = tuple(found) if valid else ()

@@ -170,7 +170,7 @@ def _given(x: Tensor[Any], bins: Any) -> Tensor[Any]:
     )
     if edges.size < 2:
         raise wrong(edges)
-    return deferred_check(edges, lambda values: values[..., 1:] >= values[..., :-1], wrong)
+    return deferred_check(edges, lambda values: (values[..., 1:] >= values[..., :-1]).all(), wrong)
 
 
 def _bounds(x: Tensor[Any], count: int, range: Any) -> Tensor[Any]:
@@ -187,7 +187,8 @@ def _bounds(x: Tensor[Any], count: int, range: Any) -> Tensor[Any]:
         wrong: Callable[[Any], Exception] = lambda _: errors.ArgumentError(
             "histogram: the values are not all finite, so give range="
         )
-        bounds = [deferred_check(v, np.isfinite, wrong) for v in (min(x), max(x))] if x.size else [0.0, 1.0]
+        finite: Callable[[Any], Any] = lambda values: np.isfinite(values).all()
+        bounds = [deferred_check(v, finite, wrong) for v in (min(x), max(x))] if x.size else [0.0, 1.0]
     low, high = (operand(np.asarray(v, x.dtype) if is_weak(v) else v, x, "histogram") for v in bounds)
     low, high = where(low == high, low - 0.5, low), where(low == high, high + 0.5, high)
     steps = made(x.device, "arange", start=0, stop=count + 1, step=1, dtype=x.dtype)

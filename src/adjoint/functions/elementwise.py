@@ -91,8 +91,8 @@ def pow(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
 
 
 def _power(x: Tensor[Any], exponent: Any) -> Any:
-    if exponent.__class__ in (int, float) and exponent == 2 and x.dtype.kind in "fc":
-        return unary("square", x)
+    if exponent.__class__ in (int, float) and exponent == 2 and x._dtype.kind in "fc":
+        return run("square", (x,))
     return binary("pow", x, exponent)
 
 

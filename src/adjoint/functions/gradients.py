@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 
-from adjoint import dtypes, errors
+from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator, over_leaf
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.dtypes import DType
@@ -446,7 +446,7 @@ def backward(
             raise errors.ShapeError(f"backward: the root has shape {x.shape}, the cotangent {given.shape}")
         if given.dtype.kind == "c" and x.dtype.kind != "c":
             raise errors.DtypeError(f"backward: the root is {x.dtype}, the cotangent is complex; take its .real")
-        start = _inner_array(cast(given, dtypes.as_dtype(x.dtype)), backend, "backward: the cotangent")
+        start = _inner_array(cast(given, x.dtype), backend, "backward: the cotangent")
     sources: dict[Key, Any] = {}
     nodes: list[Node] | None = None
     if wrt is not None:

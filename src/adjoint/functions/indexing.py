@@ -45,18 +45,18 @@ from adjoint.tensor import Tensor, allocate, is_unique, make_unique, raw_array, 
 B = TypeVar("B", bound=Backend)
 
 _WHOLE = slice(None)
+_NONE = range(0)
 _PLAIN = (int, slice, tuple)
 
 
 def _places(entry: slice, size: int) -> range:
     """The places that a slice picks along an axis."""
     try:
-        start, stop, step = entry.indices(size)
+        return range(size)[entry] or _NONE  # which may start before the front
     except TypeError:
         raise errors.OutOfRangeError(f"index: slice bounds are integers or None, received {entry}") from None
     except ValueError:
         raise errors.OutOfRangeError("index: a slice's step must not be zero") from None
-    return range(start, stop, step) if start >= 0 else range(0)  # or going down from before the front
 
 
 def _integer(entry: int, size: int, axis: int, shape: Shape) -> int:
@@ -78,8 +78,8 @@ def as_key(x: Tensor[Any], key: Any) -> tuple[Key, list[Tensor[Any]]]:
     expanded: list[Any] = []
     for entry in entries:
         expanded.extend(_entry(entry, x))
-    used = sum(1 for entry in expanded if entry is not None and entry is not Ellipsis)
-    dots = sum(1 for entry in expanded if entry is Ellipsis)
+    dots = expanded.count(Ellipsis)
+    used = len(expanded) - expanded.count(None) - dots
     if dots > 1:
         raise errors.OutOfRangeError("index: only one ... is allowed")
     if used > len(shape):
@@ -178,7 +178,7 @@ def _beside(indices: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
 
 
 def as_places(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tensor[Any]:
-    """Non-negative indices, or an error that names the first wrong one."""
+    """Indices that an axis has, or an error that names the first wrong one."""
 
     def wrong(low: int, high: int) -> Exception:
         return errors.OutOfRangeError(
@@ -186,12 +186,11 @@ def as_places(indices: Tensor[Any], size: int, axis: int, shape: Shape) -> Tenso
             f"shape {shape}"
         )
 
-    indices = deferred_check(
+    return deferred_check(
         indices,
         lambda places: (places.min() >= -size) & (places.max() < size),
         lambda places: wrong(int(places.min()), int(places.max())),
     )
-    return run("from_front", (indices,), size=size)  # type: ignore[no-any-return]
 
 
 def __getitem__(x: Tensor[B], key: Any, /) -> Tensor[B]:

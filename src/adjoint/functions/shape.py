@@ -97,8 +97,8 @@ def expand_dims(x: Tensor[B], /, axis: int | Sequence[int] = 0) -> Tensor[B]:
 def squeeze(x: Tensor[B], /, axis: Axis = None) -> Tensor[B]:
     """Without the given axes, or all, of size one. Raises ShapeError for an axis of another size."""
     x = as_tensor(x, "squeeze")
-    ones = tuple(i for i, n in enumerate(x.shape) if n == 1)
-    return run("squeeze", (x,), axis=ones if axis is None else as_axes(axis, x.ndim, "squeeze"))  # type: ignore[no-any-return]
+    axes = [i for i, n in enumerate(x.shape) if n == 1] if axis is None else as_axes(axis, x.ndim, "squeeze")
+    return run("squeeze", (x,), axis=tuple(axes))  # type: ignore[no-any-return]
 
 
 def broadcast_to(x: Tensor[B], /, shape: int | Sequence[int], *rest: Never) -> Tensor[B]:

@@ -19,6 +19,7 @@ from adjoint.nn.activations import logsigmoid
 from adjoint.nn.losses import above, both
 from adjoint.nn.reduction import reduced
 from adjoint.operands import cast, concrete_values, deferred_check, operand, run
+from adjoint.primitives import ARRAY
 from adjoint.tensor import Tensor
 
 B = TypeVar("B", bound=Backend)
@@ -87,17 +88,14 @@ def cross_entropy(
     wide = cast(rows, dtypes.summing(x.dtype))
     labels, ignored = cast(labels, dtypes.int64), as_integer(ignore_index, name, "ignore_index")
     losses = run("labelled_cross_entropy", (wide, labels), ignore=ignored)
-    if not smoothing:
-        return cast(_averaged(losses, labels, factors, ignored, reduction, name), x.dtype)
-    each = -special.log_softmax(wide, -1)
-    shared = (each if factors is None else each * factors).sum(axis=-1)
-    shared = _counted(shared, labels, ignored)
-    hard = _averaged(losses, labels, factors, ignored, reduction, name)
-    if reduction == "mean":
-        soft = shared.sum() / _total_weight(labels, factors, ignored, shared.dtype)
-    else:
-        soft = reduced(shared, reduction, name)
-    return cast(hard * (1 - smoothing) + soft * (smoothing / x.shape[min(1, x.ndim - 1)]), x.dtype)
+    weights = _weights(factors, labels, ignored)
+    losses = losses if weights is None else losses * weights
+    if smoothing:
+        each = -special.log_softmax(wide, -1)
+        shared = (each if factors is None else each * factors).sum(axis=-1)
+        share = smoothing / x.shape[min(1, x.ndim - 1)]
+        losses = losses * (1 - smoothing) + _counted(shared, labels, ignored) * share
+    return cast(_averaged(losses, labels, weights, ignored, reduction, name), x.dtype)
 
 
 def _class_weights(weight: Any, x: Tensor[Any], classes: int, name: str) -> Tensor[Any] | None:
@@ -133,29 +131,22 @@ def _counted(losses: Tensor[Any], labels: Tensor[Any], ignored: int) -> Tensor[A
     return run("replace_where_equal", (losses, labels), target=ignored, value=0.0)  # type: ignore[no-any-return]
 
 
-def _averaged(
-    losses: Tensor[Any],
-    labels: Tensor[Any],
-    factors: Tensor[Any] | None,
-    ignored: int,
-    reduction: str,
-    name: str,
-) -> Tensor[Any]:
-    """Losses weighted by class; their mean is over the weights of those that count."""
-    if factors is not None:
-        losses = losses * factors[_classes(labels, ignored)]
-    if reduction == "mean" and factors is None:
-        return run("labelled_mean", (losses, labels), axis=tuple(range(losses.ndim)), ignore=ignored)  # type: ignore[no-any-return]
-    losses = _counted(losses, labels, ignored)
-    if reduction == "mean":
-        return divide(losses.sum(), _total_weight(labels, factors, ignored, losses.dtype))
-    return reduced(losses, reduction, name)
-
-
-def _total_weight(labels: Tensor[Any], factors: Tensor[Any] | None, ignored: int, dtype: dtypes.DType) -> Tensor[Any]:
+def _weights(factors: Tensor[Any] | None, labels: Tensor[Any], ignored: int) -> Tensor[Any] | None:
+    """The weight of each label, 0 for those that count nothing."""
     if factors is None:
-        return cast((labels != ignored).sum(), dtype)
-    return _counted(factors[_classes(labels, ignored)], labels, ignored).sum()
+        return None
+    return _counted(run("index", (factors, _classes(labels, ignored)), key=(ARRAY,)), labels, ignored)
+
+
+def _averaged(
+    losses: Tensor[Any], labels: Tensor[Any], weights: Tensor[Any] | None, ignored: int, reduction: str, name: str
+) -> Tensor[Any]:
+    """Weighted losses, 0 for labels that count nothing; their mean is over the weights of those that count."""
+    if reduction != "mean":
+        return reduced(losses, reduction, name)
+    if weights is None:
+        return run("labelled_mean", (losses, labels), axis=tuple(range(losses.ndim)), ignore=ignored)  # type: ignore[no-any-return]
+    return divide(losses.sum(), weights.sum())
 
 
 def nll_loss(
@@ -180,8 +171,13 @@ def nll_loss(
     factors = _class_weights(weight, x, rows.shape[-1], name)
     labels, ignored = cast(labels, dtypes.int64), as_integer(ignore_index, name, "ignore_index")
     classes = _check_classes(_classes(labels, ignored), rows.shape[-1], name)
-    losses = -squeeze(take_along_axis(rows, expand_dims(classes, -1), axis=-1), -1)
-    return cast(_averaged(losses, labels, factors, ignored, reduction, name), x.dtype)
+    picked = run("take_along_axis", (rows, expand_dims(classes, -1)), axis=rows.ndim - 1)
+    losses = -squeeze(picked, -1)
+    weights = _weights(factors, labels, ignored)
+    if weights is not None or reduction != "mean":  # which leaves out itself what counts nothing
+        losses = _counted(losses, labels, ignored)
+    losses = losses if weights is None else losses * weights
+    return cast(_averaged(losses, labels, weights, ignored, reduction, name), x.dtype)
 
 
 def _check_classes(labels: Tensor[Any], classes: int, name: str, least: int = 0) -> Tensor[Any]:

@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from adjoint import errors
+from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.arguments import as_number, as_positive, as_tensors, real
 from adjoint.functions.elementwise import abs as size_of
 from adjoint.functions.elementwise import divide, exp, log, square, where
 from adjoint.nn.reduction import reduced
-from adjoint.operands import deferred_check, operand, run
+from adjoint.operands import cast, deferred_check, operand, run
 from adjoint.primitives import broadcast_shapes
 from adjoint.tensor import Tensor
 
@@ -27,8 +27,8 @@ def both(x: Any, target: Any, name: str) -> tuple[Tensor[Any], Tensor[Any]]:
     target = real(operand(target, x, name), name)
     if target.shape != x.shape:
         raise errors.ShapeError(f"{name}: x has shape {x.shape}, the target {target.shape}; broadcast them first")
-    x, target = as_tensors([x, target], name)
-    return x, target
+    dtype = dtypes.promote(x.dtype, target.dtype)
+    return cast(x, dtype), cast(target, dtype)
 
 
 def above(x: Tensor[Any]) -> Tensor[Any]:
@@ -190,7 +190,7 @@ def gaussian_nll_loss(
         f"{name}: a variance is not negative, received {np.min(values)}"
     )
     if isinstance(given, Tensor):
-        given = deferred_check(given, lambda values: ~(values < 0), wrong)
+        given = deferred_check(given, lambda values: ~(values.min() < 0), wrong)
     elif given < 0:
         raise wrong(given)
     variance: Any = run("raise_to", (given,), least=eps) if isinstance(given, Tensor) else max(given, eps)

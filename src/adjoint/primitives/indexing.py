@@ -37,13 +37,14 @@ def slices(key: Key) -> Key:
 
     Keys of users have ranges: slices are containers to Python's garbage collector, and graphs keep keys.
     """
-    out = []
-    for entry in key:
-        if entry.__class__ is range:
-            stop = entry.stop
-            entry = slice(entry.start, stop if stop >= 0 else None, entry.step)  # None is down to the front
-        out.append(entry)
-    return tuple(out)
+    if len(key) == 1:  # most keys, and the shortest to compute with
+        return (_slice(key[0]),) if key[0].__class__ is range else key
+    return tuple([_slice(entry) if entry.__class__ is range else entry for entry in key])
+
+
+def _slice(places: range) -> slice:
+    stop = places.stop
+    return slice(places.start, stop if stop >= 0 else None, places.step)  # None is down to the front
 
 
 def index_shape(shape: Shape, *arrays: Shape, key: Key) -> Shape:

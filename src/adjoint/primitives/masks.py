@@ -30,8 +30,6 @@ declare("bounded_log", ELEMENTWISE, "x", "shift least", shape=same_shape, dtype=
 declare("bounded_log_pullback", ELEMENTWISE, "g x y", "shift least", shape=broadcast, dtype=same_dtype)
 # x, and no less than a bound; the derivative is 1 everywhere
 declare("raise_to", ELEMENTWISE, "x", "least", shape=same_shape, dtype=same_dtype)
-# places along an axis of a size, of which negative ones count from the end, as places from the front
-declare("from_front", ELEMENTWISE, "x", "size", shape=same_shape, dtype=same_dtype)
 # whether elements are among those of a line
 declare("isin", INDEXING, "x values", shape=lambda x, values: x, dtype=bool_dtype)
 declare("one_hot", STRUCTURAL, "indices", "count dtype", shape=_one_hot_shape, dtype=dtype_given)

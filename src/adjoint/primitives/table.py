@@ -120,7 +120,8 @@ class Primitive:
         self.promotes = promotes
         self.identity = identity
         # kinds that go to the primitive as they are: promotion leaves real and complex numbers alone
-        self.direct = "".join([kind for kind in "fc" if kind in accepts.kinds and kind not in identity])
+        unchanged = "biufc" if promotes is None else "fc"
+        self.direct = "".join([kind for kind in unchanged if kind in accepts.kinds and kind not in identity])
         self.truth = truth
         self.operator = operator
         self.failure = failure
@@ -173,6 +174,8 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     >>> broadcast_shapes((3, 1), (4,))
     (3, 4)
     """
+    if shapes and shapes.count(shapes[0]) == len(shapes):  # mostly they are one shape
+        return tuple(shapes[0])
     ndim = max(map(len, shapes), default=0)
     padded = [(1,) * (ndim - len(shape)) + tuple(shape) for shape in shapes]
     result = []

@@ -102,7 +102,7 @@ def _within(value: Any, low: float, high: float, message: str) -> Any:
         f"{message}, received {values[~test(values)].flat[0]}"
     )
     if isinstance(value, Tensor):
-        return deferred_check(value, test, wrong)
+        return deferred_check(value, lambda values: test(values).all(), wrong)
     if not np.all(test(np.asarray(value))):
         raise wrong(np.asarray(value))
     return value

@@ -235,7 +235,7 @@ def truncated_normal(
     low, high, mean, std = (cast(p, draw.precise) for p in draw.parameters)
     deferred_check(
         low.detach() < high.detach(),
-        lambda values: values,
+        lambda values: values.all(),
         lambda _: errors.ArgumentError("truncated_normal: each lower bound must be below its upper one"),
     )
     a, b = (low - mean) / std, (high - mean) / std

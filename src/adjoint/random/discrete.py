@@ -102,7 +102,7 @@ def categorical(logits: Any, shape: ShapeLike | None = None, *, axis: int = -1, 
         raise errors.ShapeError(f"{name}: there are no classes in logits of shape {x.shape}")
     deferred_check(
         run("max", (x,), axis=(place,), keepdims=False),
-        lambda values: values > -np.inf,
+        lambda values: (values > -np.inf).all(),
         lambda _: errors.ArgumentError(f"{name}: logits that are all -inf leave no class to draw"),
     )
     own = (*x.shape[:place], *x.shape[place + 1 :])
@@ -168,7 +168,7 @@ def _weighted(name: str, size: int, shape: tuple[int, ...], replace: bool, p: An
         raise errors.ShapeError(f"{name}: there are {size} to choose from, and probabilities of shape {share.shape}")
     deferred_check(
         share.sum(axis=-1),
-        lambda values: abs(values - 1.0) <= 1e-6,
+        lambda values: (abs(values - 1.0) <= 1e-6).all(),
         lambda values: errors.ArgumentError(
             f"{name}: probabilities must sum to one, received a sum of {values.flat[0]}"
         ),
@@ -180,7 +180,7 @@ def _weighted(name: str, size: int, shape: tuple[int, ...], replace: bool, p: An
         return searchsorted(ends, draw.uniform(shape), side="right")
     deferred_check(
         (share > 0).sum(axis=-1),
-        lambda values: values >= count,
+        lambda values: (values >= count).all(),
         lambda _: errors.ArgumentError(f"{name}: {count} choices without replacement, and fewer that are possible"),
     )
     noise = -log(-log(draw.uniform((size,))))

@@ -130,7 +130,7 @@ def _checked(x: Tensor[Any], name: str, what: str, test: Callable[[Any], Any], w
     """The tensor, where each of its numbers passes the test."""
     return deferred_check(
         x,
-        test,
+        lambda values: test(values).all(),
         lambda values: errors.ArgumentError(
             f"{name}: {what} must {wording}, received {values[~np.asarray(test(values))].flat[0]}"
         ),

@@ -39,10 +39,6 @@ def _bounded_log_pullback(B: Any, g: Any, x: Any, y: Any, *, shift: int, least: 
     return B.divide(B.where(bounded, 0.0, g), B.where(bounded, 1.0, B.add(x, shift) if shift else x))
 
 
-def _from_front(B: Any, x: Any, *, size: int) -> Any:
-    return x if B.dtype_of(x).kind == "u" else B.where(B.less(x, 0), B.add(x, size), x)
-
-
 def _one_hot(B: Any, indices: Any, *, count: int, dtype: Any) -> Any:
     line = B.arange(start=0, stop=count, step=1, dtype=B.dtype_of(indices))
     return B.astype(B.equal(B.expand_dims(indices, axis=(len(indices.shape),)), line), dtype=dtype)
@@ -130,6 +126,5 @@ RECORDS: dict[str, Record] = {
     ),
     "labelled_mean_pullback": Composed(_labelled_mean_pullback, sparsity=by_definition),
     "isin": NotDifferentiable(_isin, batching=_isin_batched),
-    "from_front": NotDifferentiable(_from_front),
     "one_hot": NotDifferentiable(_one_hot),
 }

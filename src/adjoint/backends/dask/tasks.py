@@ -146,7 +146,7 @@ class BlockCheck:
 
     def __call__(self, x: Array) -> Array:
         values = np.asarray(x)
-        if values.size and not self.test(values).all():
+        if values.size and not self.test(values):
             raise self.error(values)
         return x
 

@@ -74,7 +74,6 @@ def _binary_exponent(B: JAX, x: Array) -> Array:
 IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
     "astype": _astype,
     "replace_where_equal": _of_constants("replace_where_equal"),
-    "from_front": _of_constants("from_front"),
     "floor_divide": _whole("floor_divide"),
     "remainder": _whole("remainder"),
     "binary_exponent": _binary_exponent,

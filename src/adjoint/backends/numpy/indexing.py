@@ -58,11 +58,12 @@ def _flat(x: Array, value: Array, arrays: tuple[Array, ...]) -> tuple[Array, Arr
     common = np.broadcast_shapes(*[a.shape for a in arrays])
     if math.prod(common) * math.prod(inner) < _SMALL or not x.flags.c_contiguous:
         return None
-    if any(a.min() < 0 or a.max() >= n for a, n in zip(arrays, sizes, strict=True)):
-        return None  # counted from the end, or an error that NumPy explains
     places: Array = 0
     for a, n in zip(arrays, sizes, strict=True):
-        places = places * n + a
+        low = a.min()
+        if low < -n or a.max() >= n:
+            return None  # an error that NumPy explains
+        places = places * n + (np.where(a < 0, a + n, a) if low < 0 else a)
     if inner:
         size = math.prod(inner)
         places = (places * size).reshape(*common, *[1] * len(inner)) + np.arange(size).reshape(inner)

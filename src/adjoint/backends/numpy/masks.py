@@ -32,17 +32,16 @@ _B = _Definitions()
 
 def _fills(y: Any, *others: Any) -> bool:
     """Whether y has the shape that it and the others broadcast to."""
-    shapes = [x.shape for x in others]
-    return all([y.shape == shape for shape in shapes]) or y.shape == np.broadcast_shapes(y.shape, *shapes)
+    shape = y.shape
+    for x in others:  # mostly all have that shape
+        if x.shape != shape:
+            return bool(shape == np.broadcast_shapes(shape, *[x.shape for x in others]))
+    return True
 
 
 def _replace_where_equal(y: Any, x: Any, *, target: float, value: float) -> Any:
-    if target == 0:
-        if x.all() and _fills(y, x):
-            return y
-        return _where(x == 0, value, y)
     hit = x == target
-    return _where(hit, value, y) if hit.any() or not _fills(y, x) else y
+    return _where(hit, value, y) if np.count_nonzero(hit) or not _fills(y, x) else y
 
 
 def _inside_log(y: Any, x: Any, *, pole: float) -> Any:
@@ -67,13 +66,6 @@ def _bounded_log_pullback(g: Any, x: Any, y: Any, *, shift: int, least: float) -
     if y.size and y.min() > least and (out := g / (x + x.dtype.type(1) if shift else x)).shape == y.shape:
         return out
     return _defined("bounded_log_pullback")(_B, g, x, y, shift=shift, least=least)
-
-
-def _from_front(x: Any, *, size: int) -> Any:
-    if x.dtype.kind == "u" or not x.size:
-        return x
-    negative = x.view(np.uint64).max() >= 1 << 63 if x.dtype == np.int64 else x.min() < 0
-    return np.where(x < 0, x + size, x) if negative else x
 
 
 def _none_ignored(labels: Any, ignore: int) -> bool:
@@ -156,12 +148,11 @@ IMPLEMENTATIONS = {
     "inside_log_pullback": _inside_log_pullback,
     "bounded_log": _bounded_log,
     "bounded_log_pullback": _bounded_log_pullback,
-    "raise_to": lambda x, *, least: np.maximum(x, x.dtype.type(least)),
+    "raise_to": lambda x, *, least: np.maximum(x, least),
     "labelled_cross_entropy": _labelled_cross_entropy,
     "labelled_cross_entropy_pullback": _labelled_cross_entropy_pullback,
     "labelled_mean": _labelled_mean,
     "labelled_mean_pullback": _labelled_mean_pullback,
     "isin": _isin,
-    "from_front": _from_front,
     "one_hot": _one_hot,
 }
