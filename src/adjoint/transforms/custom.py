@@ -12,6 +12,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
+from adjoint.decorators.batched import Batched
 from adjoint.devices import current_level, default_device, observed_leaf
 from adjoint.functions.arguments import check_callable
 from adjoint.operands import cast, common_backend, concrete_values, lift_to
@@ -414,7 +415,7 @@ class _Batching(_Custom):
     owner: custom_batching
     differentiates = False
 
-    def batch(self, size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]]:
+    def batch(self, level: Batched[Any], size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]]:
         assert self.owner.rule is not None
         marks: list[Any] = [False] * len(self.static)
         for place, flag in zip(self.places, flags, strict=True):
