@@ -494,3 +494,104 @@ def test_examples_may_be_none(name: str, size: int) -> None:
 
     for found, expected in zip(run(f), run(composed), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("options", [{"checkpointing": "balanced"}, {"strong_zero": True}], ids=str)
+@pytest.mark.parametrize("name", ["custom_vjp", "custom_jvp", "scan, each step again", "checkpoint"])
+def test_under_options_of_the_level(name: str, options: Any) -> None:
+    nestings = [("grad a b", "vmap b"), ("hessian", "vmap b"), ("grad a", NONE), ("hvp", "vmap a b"), ("vmap b", "hvp")]
+    expected = [wanted(CASES[name][1], nesting, ()) for nesting in nestings]
+    with ad.use_device(ad.Autodiff(ad.NumPy(), **options)):
+        for nesting, outs in zip(nestings, expected, strict=True):
+            assert outs is not None
+            for found, wants in zip(numbers(CASES[name][0], nesting, ()), outs, strict=True):
+                np.testing.assert_allclose(found, wants, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.complex64])
+def test_parts_keep_the_dtype(dtype: Any) -> None:
+    shared = lambda a: ad.vmap(lambda b: pulled(a, b)[0], out_axes=None)(np.ones(3, dtype)).real
+    found = ad.grad(shared)(dtype(0.5))
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, np.cos(0.5), rtol=4 * np.finfo(dtype).eps)
+
+
+def test_a_rule_that_is_not_the_derivative_is_handed_equal_parts() -> None:
+    """As a loop over the examples would hand them out where all have the same cotangent."""
+    through = ad.custom_vjp(lambda x: ad.ones(()))
+    through.defvjp(lambda x: (ad.ones(()), None), lambda _, g: (g,))
+    np.testing.assert_array_equal(ad.grad(lambda x: ad.vmap(through)(x).sum())(np.zeros(4, np.float32)), np.ones(4))
+
+    punished = ad.custom_vjp(lambda x, loss: x)  # the loss is added, and not to be seen in the result
+    punished.defvjp(lambda x, loss: (x, None), lambda _, g: (g, 1.0))
+    rows = np.array([0.1, 0.2, 0.3])
+    for axes, args in [((0, None), (rows, 2.0)), ((None, 0), (2.0, rows))]:
+        run = lambda x, loss, axes=axes: ad.vmap(punished, axes)(x, loss).sum()
+        loop = lambda x, loss: sum(punished(*pair) for pair in zip(ad.ones(3) * x, ad.ones(3) * loss, strict=True))
+        for found, expected in zip(ad.grad(run, (0, 1))(*args), ad.grad(loop, (0, 1))(*args), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-15)
+
+
+def test_levels_below_have_the_rule_too() -> None:
+    """Also for the value that reverse mode computes on them."""
+    f = ad.custom_jvp(ad.sin)
+    f.defjvp(lambda primals, tangents: (f(primals[0]), 10 * tangents[0] * ad.cos(primals[0])))
+    for below in (
+        lambda f: ad.jvp(f, (0.3,), (1.0,))[1],
+        lambda f: tuple(ad.grad(lambda x, i=i: f(x)[i])(0.3) for i in range(2)),
+        lambda f: ad.jacobian(f, mode="forward")(0.3),
+    ):
+        np.testing.assert_allclose(below(ad.value_and_grad(f)), [10 * np.cos(0.3), -10 * np.sin(0.3)], rtol=1e-14)
+
+
+@pytest.mark.parametrize("every", [1, 2])
+def test_examples_draw_their_own_numbers_again(every: int) -> None:
+    def drawn(every: int | None) -> Callable[[Any], Any]:
+        def one(a: Any, b: Any) -> Any:
+            step = lambda c, x: ((ad.sin(c[0]) * a, c[1] * b + ad.random.normal(dtype=ad.float64) * a * x), c[1])
+            (r, y), ys = ad.scan(step, (a, b), ROWS, checkpoint_every=every)
+            return r * y + ys.sum()
+
+        def f(a: Any) -> Any:
+            ad.random.seed(3)
+            return total([ad.vmap(lambda b: one(a, b), randomness="split")(many(np.float64(0.5)))])
+
+        return f
+
+    for transform in (ad.value_and_grad, ad.hessian, lambda f: ad.grad(ad.grad(f))):
+        np.testing.assert_allclose(transform(drawn(every))(0.4), transform(drawn(None))(0.4), rtol=1e-12)
+
+
+# --- values that examples share by chance --------------------------------------------------------
+
+
+@pytest.mark.parametrize("gradient", ["direct", "adjoint"])
+def test_the_end_of_no_time(gradient: str) -> None:
+    """The states are the start of all, their derivatives by the time are not."""
+    rates = np.array([0.4, 0.3, 0.5])
+
+    def f(t: Any) -> Any:
+        times = ad.stack([0 * t, t])
+        run = lambda b: ad.odeint(lambda y, s, b: b * y, 1.0, times, b, gradient=gradient)[1]
+        return total([ad.vmap(run)(rates)])
+
+    np.testing.assert_allclose(ad.grad(f)(0.0), total([rates]), rtol=1e-12)
+    np.testing.assert_allclose(ad.hessian(f)(0.0), total([rates**2]), rtol=1e-12)
+
+
+def test_a_system_that_is_solved_at_once() -> None:
+    """Zero solves it for all examples: with many unknowns, where products with the matrix do."""
+    zeros, rates = np.zeros(501), np.array([0.5, 1.0, 2.0])
+    solve = lambda b, c: ad.implicit.root(lambda x, c: b * x - c, zeros, c)
+    for f in (
+        lambda c: total([ad.vmap(lambda b: solve(b, c).sum())(rates)]),
+        lambda v: total([ad.vmap(lambda b: ad.vjp(lambda c: solve(b, c), zeros)[1](v)[0].sum())(rates)]),
+    ):
+        np.testing.assert_allclose(ad.grad(f)(zeros), np.full(501, total([1 / rates])), rtol=1e-12)
+
+
+def test_another_solver_of_no_examples() -> None:
+    solve = lambda c: ad.implicit.root(lambda x, c: 2 * x - c, np.ones(2), c, solver=lambda g, x0: x0 - g(x0) / 2)
+    assert ad.vmap(solve)(np.zeros((0, 2))).shape == (0, 2)
+    slope = ad.grad(lambda a: ad.vmap(lambda c: solve(c * a).sum())(np.zeros((0, 2))).sum())(1.0)
+    assert slope == 0

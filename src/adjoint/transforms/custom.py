@@ -320,7 +320,7 @@ class _JVP(_Custom):
         return ys, [cast(t, y.dtype) if y.dtype.kind in "fc" else y for y, t in zip(ys, moved, strict=True)]
 
     def forward(self, xs: Tensors) -> tuple[Tensors, Any]:
-        return self.plain(xs), xs
+        return apply(self, xs, common_backend(*xs)), xs  # levels below have the rule, too
 
     def residuals(self, xs: Tensors, ys: Tensors) -> Tensors:
         return xs
