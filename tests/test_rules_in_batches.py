@@ -329,6 +329,30 @@ def batch(in_axes: Any, out_axes: Any = 0) -> Callable[[F], F]:
     return transform
 
 
+def of_cotangents(f: F) -> F:
+    """The pullback for many cotangents: that of the first of several results is the same in all."""
+
+    def run(a: Any, b: Any) -> Any:
+        outs, pullback = ad.vjp(lambda a, b: tuple(f(a, b)), a, b)
+        given = [ad.cos(ad.zeros(x.shape, dtype=ad.float64) + k) for k, x in enumerate(outs)]
+        axes = (None if outs[1:] else 0, *[0] * (len(outs) - 1))
+        return ad.vmap(pullback, (axes,))(
+            tuple(x if axis is None else many(x) for x, axis in zip(given, axes, strict=True))
+        )
+
+    return run
+
+
+def of_tangents(f: F) -> F:
+    """The pushforward for many tangents: that of a is the same in all."""
+
+    def run(a: Any, b: Any) -> Any:
+        s, t = along(a, b)
+        return flat(ad.vmap(ad.linearize(f, a, b)[1], (None, 0))(s, many(t)))
+
+    return run
+
+
 def recorded(f: F) -> F:
     def run(a: Any, b: Any) -> Any:
         a, b = ad.tensor(a).require_grad(), ad.tensor(b).require_grad()
@@ -354,6 +378,9 @@ TRANSFORMS: dict[str, Callable[[F], F]] = {
     "jvp a": lambda f: lambda a, b: flat(ad.jvp(lambda a: f(a, b), (a,), along(a))),
     "jvp a b": lambda f: lambda a, b: flat(ad.jvp(f, (a, b), along(a, b))),
     "linearize": lambda f: lambda a, b: flat(ad.linearize(f, a, b)[1](*along(a, b))),
+    "linearize, of many": of_tangents,
+    "vjp, of many": of_cotangents,
+    "jet": lambda f: lambda a, b: flat(ad.jet(f, (a, b), [[x, x] for x in along(a, b)])),
     "jacobian forward": lambda f: lambda a, b: flat(ad.jacobian(f, (0, 1), "forward")(a, b)),
     "jacobian reverse": lambda f: lambda a, b: flat(ad.jacobian(f, (0, 1), "reverse")(a, b)),
     "hessian": lambda f: lambda a, b: flat(ad.hessian(lambda a, b: total(f(a, b)), (0, 1))(a, b)),
@@ -383,7 +410,16 @@ def wanted(f: F, nesting: tuple[str, ...], shape: tuple[int, ...]) -> list[Any] 
         return None
 
 
-REVERSE = {"grad a", "grad a b", "linearize", "jacobian reverse", "hessian", "hvp"}
+REVERSE = {
+    "grad a",
+    "grad a b",
+    "linearize",
+    "linearize, of many",
+    "vjp, of many",
+    "jacobian reverse",
+    "hessian",
+    "hvp",
+}
 JOINT = {"custom_vjp around a scan", "custom_jvp around a scan"}  # whose rules mix what is shared with what is not
 
 
@@ -530,6 +566,28 @@ def test_a_rule_that_is_not_the_derivative_is_handed_equal_parts() -> None:
         loop = lambda x, loss: sum(punished(*pair) for pair in zip(ad.ones(3) * x, ad.ones(3) * loss, strict=True))
         for found, expected in zip(ad.grad(run, (0, 1))(*args), ad.grad(loop, (0, 1))(*args), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-15)
+
+
+def test_rules_around_the_forward_jacobian_of_a_scan_are_linear() -> None:
+    """Its tangents are a batch, of which all share the values."""
+
+    def jacobian(f: F) -> Callable[[Any], Any]:
+        return ad.jacobian(lambda x: sum(f(x, 2 * x)).sum(), mode="forward")
+
+    expected = jacobian(stepped())
+    at = np.array([0.4, 0.7])
+    for rule in (
+        lambda f, p, t: ad.jvp(f, p, t),
+        lambda f, p, t: (f(*p), ad.jacobian(f, mode="forward")(*p) @ t[0]),
+    ):
+        f = ad.custom_jvp(jacobian(scanned(1)))
+        f.defjvp(lambda p, t, rule=rule: rule(jacobian(scanned(1)), p, t))
+        for transform in (
+            lambda f: ad.grad(lambda x: (f(x) ** 2).sum()),
+            lambda f: ad.hessian(lambda x: (f(x) ** 2).sum()),
+            lambda f: ad.jacobian(f, mode="reverse"),
+        ):
+            np.testing.assert_allclose(transform(f)(at), transform(expected)(at), rtol=1e-12, atol=1e-14)
 
 
 def test_levels_below_have_the_rule_too() -> None:

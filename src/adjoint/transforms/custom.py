@@ -251,6 +251,7 @@ class custom_vjp(_Decorated):
     `f.defvjp(fwd, bwd)`: `fwd(*args)` gives (result, residuals), `bwd(residuals, cotangent)` a tuple with the
     cotangent of each argument, None for zero. The rule is itself a function of tensors, so that it may be
     differentiated again; forward mode transposes it. Cotangents of complex results are those of `Tensor.backward`.
+    In `vmap`, of a result that all examples share the rule gets an equal part of the cotangent for each.
 
     Arguments at the positions `nondiff_argnums` are no arrays (functions, say): bwd gets them first, and gives no
     cotangents for them. Arguments by name and defaults reach the rules by position.

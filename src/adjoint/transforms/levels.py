@@ -12,7 +12,6 @@ from typing import Any
 
 from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator
-from adjoint.decorators.batched import Batched
 from adjoint.devices import running_on
 from adjoint.functions.creation import full
 from adjoint.operands import common_backend, lift_to
@@ -52,9 +51,7 @@ class CustomRules:
         """The function and its tangents."""
         raise NotImplementedError
 
-    def batch(
-        self, level: Batched[Any], size: int, flags: list[bool], xs: Tensors
-    ) -> tuple[Tensors, list[bool]] | None:
+    def batch(self, level: Any, size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]] | None:
         """The function for all examples of the level, if there is a rule for that."""
         return None
 
