@@ -190,10 +190,15 @@ def with_examples_of(x: Tensor[Any], other: Tensor[Any]) -> Tensor[Any]:
 
     What shares a value by chance, such as roots found where the search began, does not share its derivatives.
     """
-    known = examples_of(x)[2]
-    if all([level in known for level in examples_of(other)[2]]):
+    if not differs_more(other, [x]):
         return x
     return run("where", (other == other, x, x))  # type: ignore[no-any-return]
+
+
+def differs_more(x: Tensor[Any], others: Sequence[Tensor[Any]]) -> bool:
+    """Whether there is a batch whose examples differ in x and share the others."""
+    known = [level for other in others for level in examples_of(other)[2]]
+    return not all([level in known for level in examples_of(x)[2]])
 
 
 def _example(mask: Tensor[Any]) -> dict[Backend, int] | None:
