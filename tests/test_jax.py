@@ -535,6 +535,21 @@ def test_random_numbers_are_constants_of_a_compiled_function() -> None:
     assert counts.tolist() == ad.NumPy().random_poisson(rates.numpy(), key=key, shape=(2,), dtype=ad.int32).tolist()
 
 
+def test_examples_of_a_compiled_choice_draw_their_own_numbers() -> None:
+    def drawn(go: Any, a: Any) -> Any:
+        ad.JAX().seed(3)
+        noisy = lambda a, b: a * b * ad.random.normal()
+        return ad.vmap(lambda b: ad.cond(go, noisy, ad.add, a, b), randomness="split")(jnp.ones(3))
+
+    go, a = jnp.asarray(True), jnp.asarray(0.5)
+    found = jax.jit(drawn)(go, a)
+    assert_allclose(found, drawn(go, a), rtol=1e-6)
+    assert len(set(found.tolist())) == 3
+    slope = ad.grad(lambda a: drawn(go, a).sum())
+    assert_allclose(jax.jit(slope)(a), found.sum() / 0.5, rtol=1e-6)
+    assert_allclose(jax.jit(lambda go: ad.grad(lambda a: drawn(go, a).sum())(a))(go), found.sum() / 0.5, rtol=1e-6)
+
+
 def test_exponents_of_subnormal_numbers() -> None:
     with jax.enable_x64(True):
         for kind in "efd":

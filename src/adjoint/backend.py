@@ -376,8 +376,8 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
         """An inner array as one of this level, which is active there or is a constant."""
         return self.wrap(value)
 
-    def cotangents(self, arrays: Sequence[Array], xs: Sequence[Array], flags: Sequence[bool]) -> list[Array]:
-        """Inner arrays for the cotangents of the inner arrays `xs`, of which flags say whether they are active here."""
+    def cotangents(self, arrays: Sequence[Array], size: int, flags: Sequence[bool]) -> list[Array]:
+        """Inner arrays for the cotangents of arguments, which flags say are active here, in `size` examples."""
         return [self.unwrap(array) for array in arrays]
 
     def alike(self, values: list[Array], tangents: list[Array]) -> tuple[list[Array], list[Array]]:

@@ -111,7 +111,7 @@ class Batched(Decorator[J]):
             return rules.handed_on(xs, self)  # type: ignore[no-any-return]
         inner, size = self.inner, count_of([x._array.value for x in xs], flags)
         with rules.running_on(inner):
-            answer = rules.batch(size, flags, rules.below(xs, self))
+            answer = rules.batch(self, size, flags, rules.below(xs, self))
         if answer is None:
             return super().apply_custom(rules, xs)
         return [rules.tensor(Batch(rules.lift_to(y, inner), flag), self) for y, flag in zip(*answer, strict=True)]
@@ -119,13 +119,15 @@ class Batched(Decorator[J]):
     def rewrap(self, value: Array, is_active: bool) -> Batch:
         return Batch(value, is_active)
 
-    def cotangents(self, arrays: Sequence[Batch], xs: Sequence[Array], flags: Sequence[bool]) -> list[Array]:
-        """Of what all examples share it is the sum."""
-        size = next((x.shape[0] for x, flag in zip(xs, flags, strict=True) if flag), 0)
+    def cotangents(self, arrays: Sequence[Batch], size: int, flags: Sequence[bool]) -> list[Array]:
+        """Of what all examples share it is the sum of theirs, which may be the same for each."""
+        inner = self.inner
         return [
-            self.inner.sum(a.value, axis=(0,), keepdims=False)
-            if a.batched and not flag
-            else with_axis(self.inner, a.value, a.batched or not flag, size)
+            with_axis(inner, a.value, a.batched, size)
+            if flag
+            else inner.sum(a.value, axis=(0,), keepdims=False)
+            if a.batched
+            else inner.multiply(a.value, size)
             for a, flag in zip(arrays, flags, strict=True)
         ]
 

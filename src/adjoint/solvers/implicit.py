@@ -16,6 +16,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
+from adjoint.decorators.batched import Batched
 from adjoint.functions.arguments import as_integer, as_positive, check_callable
 from adjoint.functions.contraction import vecdot
 from adjoint.functions.elementwise import abs, where
@@ -28,10 +29,12 @@ from adjoint.solvers.krylov import cg, for_all_examples, gmres
 from adjoint.solvers.vectors import Parameters, State, applied, floats_of, lifted_result, of_dependence, with_floats
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.arguments import Function, array_of, to_numpy
+from adjoint.transforms.carries import with_examples_of
 from adjoint.transforms.forward import jvp, linearize
 from adjoint.transforms.jacobians import jacobian
 from adjoint.transforms.levels import CustomRules, Tensors
 from adjoint.transforms.libraries import of_any_library
+from adjoint.transforms.recomputed import each
 from adjoint.transforms.reverse import grad, stop_gradient, value_and_grad, vjp
 
 DENSE = 500  # up to so many unknowns linear systems are solved with their matrices,
@@ -300,9 +303,13 @@ class _Solution(_Implicit):
             raise errors.ConvergenceError(f"{self.name}: the solver's result is not finite")
         return lifted_result(x, device, self.name)
 
-    def batch(self, size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]] | None:
+    def batch(
+        self, level: Batched[Any], size: int, flags: list[bool], xs: Tensors
+    ) -> tuple[Tensors, list[bool]] | None:
         if self.problem.solver is None:
             return None
+        if not size:
+            return [xs[0] if flags[0] else each(xs[0], 0)], [True]
         ys = [applied(self, [x[i] if flag else x for x, flag in zip(xs, flags, strict=True)]) for i in range(size)]
         return [stack(ys)], [True]
 
@@ -390,6 +397,7 @@ def _products(f: Function, x: Vector) -> Function:
 def _newton(problem: _Problem, f: Function, x: Vector) -> Vector:
     """A root by Newton's method, with steps that make |f| smaller; C. Kelley, Solving Nonlinear Equations (2003)."""
     value = f(x)
+    x = with_examples_of(x, value)
     found = max(abs(value)) == 0
     count = 0
     while count < problem.maxiter and not for_all_examples(found):
@@ -434,6 +442,7 @@ def _iterated(problem: _Problem, f: Function, x: Vector) -> Vector:
 def _newton_cg(problem: _Problem, f: Function, x: Vector) -> Vector:
     """A minimum by Newton's method with conjugate gradients, Nocedal and Wright (2006), algorithm 7.1."""
     value, slope = value_and_grad(f)(x)
+    x = with_examples_of(x, slope)
     found = max(abs(slope)) == 0
     count = 0
     while count < problem.maxiter and not for_all_examples(found):

@@ -17,6 +17,7 @@ from adjoint.functions.shape import stack
 from adjoint.linalg import vector_norm
 from adjoint.operands import concrete_values
 from adjoint.tensor import Tensor
+from adjoint.transforms.carries import with_examples_of
 
 Product = Callable[[Tensor[Any]], Tensor[Any]]
 _MEMORY = 2_000_000  # how many numbers directions may take, and images as many
@@ -75,7 +76,7 @@ def gmres(product: Product, b: Tensor[Any], tol: float, maxiter: int) -> Solutio
     while True:
         size = vector_norm(r)
         if count >= maxiter or for_all_examples(size <= bound):
-            return x, size <= bound
+            return x if count else with_examples_of(x, product(x)), size <= bound
         directions: list[Tensor[Any]] = []
         images: list[Tensor[Any]] = []
         z = _over(r, size)

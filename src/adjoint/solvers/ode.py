@@ -22,6 +22,7 @@ from adjoint.operands import cast, common_backend, concrete_values, lift_to, run
 from adjoint.solvers.vectors import Parameters, State, applied, floats_of, lifted_result, of_dependence, with_floats
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.arguments import Function, array_of
+from adjoint.transforms.carries import differs_more, with_examples_of
 from adjoint.transforms.forward import jvp
 from adjoint.transforms.levels import CustomRules, Tensors
 from adjoint.transforms.libraries import of_any_library
@@ -214,12 +215,17 @@ def _integrated(f: Slope, y: Vector, t: Vector, control: Control) -> Vector:
         return stack(rows)
 
 
-def _steps(f: Slope, y: Vector, times: np.ndarray[Any, Any], control: Control) -> Vector:
+def _steps(slope: Slope, y: Vector, times: np.ndarray[Any, Any], control: Control) -> Vector:
     """The states at times that are constants."""
+
+    def f(y: Vector, s: Vector) -> Vector:  # values are compared example by example
+        return with_examples_of(slope(y, s), y)
+
     begin, end = float(times[0]), float(times[-1])
     k = f(y, _constant(begin, y))
     device = common_backend(y, k)
     y, k = (wrap(lift_to(x, device), device) for x in (y, k))
+    y = with_examples_of(y, k)
     if not np.isfinite(_values(k)).all():
         raise errors.ConvergenceError(f"odeint: the derivative is not finite at the start, t = {begin:.6g}")
     rows, i = [y.reshape((1, -1))], 1
@@ -409,5 +415,7 @@ class _Continuous(CustomRules):
         start = v0 - self.f(y0, t[0], theta) * moved[0]
         both = applied(rules, [concat([y0, start]), t, *theta, *others])
         ys = both[:, :n]
+        if differs_more(ys, xs):  # because the tangents do, of many directions
+            ys = applied(self, xs)
         slopes = stack([self.f(ys[i], t[i], theta) for i in range(t.shape[0])])
         return [ys], [both[:, n:] + slopes * moved.reshape((-1, 1))]

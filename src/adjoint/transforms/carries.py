@@ -186,6 +186,22 @@ def examples_of(x: Tensor[Any]) -> tuple[Array, Backend, list[Backend]]:
     return array, level, counted[::-1]
 
 
+def with_examples_of(x: Tensor[Any], other: Tensor[Any]) -> Tensor[Any]:
+    """x, of which all examples have a copy of their own where another tensor of its shape differs between them.
+
+    What shares a value by chance, such as roots found where the search began, does not share its derivatives.
+    """
+    if not differs_more(other, [x]):
+        return x
+    return run("where", (other == other, x, x))  # type: ignore[no-any-return]
+
+
+def differs_more(x: Tensor[Any], others: Sequence[Tensor[Any]]) -> bool:
+    """Whether there is a batch whose examples differ in x and share the others."""
+    known = [level for other in others for level in examples_of(other)[2]]
+    return not all([level in known for level in examples_of(x)[2]])
+
+
 def _example(mask: Tensor[Any]) -> dict[Backend, int] | None:
     """One example that the mask holds for, as its place at each level; empty if it holds for all, None if for none."""
     array, leaf, levels = examples_of(mask)

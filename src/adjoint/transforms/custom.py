@@ -12,6 +12,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
+from adjoint.decorators.batched import Batched
 from adjoint.devices import current_level, default_device, observed_leaf
 from adjoint.functions.arguments import check_callable, is_integer, is_value, kind_of
 from adjoint.operands import cast, common_backend, concrete_values, lift_to
@@ -243,6 +244,7 @@ class custom_vjp(_Decorated):
     `f.defvjp(fwd, bwd)`: `fwd(*args)` gives (result, residuals), `bwd(residuals, cotangent)` a tuple with the
     cotangent of each argument, None for zero. The rule is itself a function of tensors, so that it may be
     differentiated again; forward mode transposes it. Cotangents of complex results are those of `Tensor.backward`.
+    In `vmap`, of a result that all examples share the rule gets an equal part of the cotangent for each.
 
     Arguments at the positions `nondiff_argnums` are no arrays (functions, say): bwd gets them first, and gives no
     cotangents for them. Arguments by name and defaults reach the rules by position.
@@ -313,7 +315,7 @@ class _JVP(_Custom):
         return ys, [cast(t, y.dtype) if y.dtype.kind in "fc" else y for y, t in zip(ys, moved, strict=True)]
 
     def forward(self, xs: Tensors) -> tuple[Tensors, Any]:
-        return self.plain(xs), xs
+        return apply(self, xs, common_backend(*xs)), xs  # levels below have the rule, too
 
     def residuals(self, xs: Tensors, ys: Tensors) -> Tensors:
         return xs
@@ -398,7 +400,7 @@ class _Batching(_Custom):
     owner: custom_batching
     differentiates = False
 
-    def batch(self, size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]]:
+    def batch(self, level: Batched[Any], size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]]:
         assert self.owner.rule is not None
         marks: list[Any] = [False] * len(self.static)
         for place, flag in zip(self.places, flags, strict=True):

@@ -13,6 +13,7 @@ from typing import Any
 from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator
 from adjoint.devices import running_on
+from adjoint.functions.creation import full
 from adjoint.operands import common_backend, lift_to
 from adjoint.random_keys import RandomKey, replayed
 from adjoint.tensor import Tensor, wrap
@@ -50,8 +51,8 @@ class CustomRules:
         """The function and its tangents."""
         raise NotImplementedError
 
-    def batch(self, size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]] | None:
-        """The function for all examples, if there is a rule for that."""
+    def batch(self, level: Any, size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]] | None:
+        """The function for all examples of the level, if there is a rule for that."""
         return None
 
     def residuals(self, xs: Tensors, ys: Tensors) -> Any:
@@ -165,14 +166,45 @@ class _Through(CustomRules):
         with running_on(level):
             results, saved = self.rules.forward(self.up(xs, self.flags, level))
             ys, self.outs = self.down(results, level)
-        return ys, (level, saved, xs)
+        return ys, (level, saved, xs, ys)
+
+    def residuals(self, xs: Tensors, ys: Tensors) -> Any:
+        level = self.fresh(xs)
+        with running_on(level):
+            saved = self.rules.residuals(self.up(xs, self.flags, level), self.up(ys, self.outs, level))
+        return level, saved, xs, ys
 
     def backward(self, saved: Any, cotangents: Tensors) -> Tensors:
-        level, inside, xs = saved
+        """The cotangents of what examples share are sums over them, those of results as well as of arguments.
+
+        The rule is handed those of one example: of a shared result an equal part, as all of it would be counted by
+        each. Parts are safer than all for one example and zeros for the others, where a slope may be infinite, and
+        results that vary to the rule alone have right cotangents at least where these are equal. The rule runs as
+        often as before, and what it does with shared values is done once.
+        """
+        level, inside, xs, ys = saved
+        size = next((x.shape[0] for x, flag in zip(xs, self.flags, strict=True) if flag), 1)
+        shared = [not out and c.dtype.kind in "fc" for out, c in zip(self.outs, cotangents, strict=True)]
+        if not size and any(shared):
+            return self.of_none(xs, ys, cotangents)
+        given = [c / size if part and size > 1 else c for part, c in zip(shared, cotangents, strict=True)]
         with running_on(level):
-            found = self.rules.backward(inside, self.up(cotangents, self.outs, level))
+            found = self.rules.backward(inside, self.up(given, self.outs, level))
             arrays = [lift_to(g, level) for g in found]
-        return [wrap(a, level.inner) for a in level.cotangents(arrays, [x._array for x in xs], self.flags)]
+        return [wrap(a, level.inner) for a in level.cotangents(arrays, size, self.flags)]
+
+    def of_none(self, xs: Tensors, ys: Tensors, cotangents: Tensors) -> Tensors:
+        """`backward` where there are no examples, but results that they would share: as of one example, of ones."""
+
+        def one(values: Tensors, flags: list[bool], fill: int) -> Tensors:
+            return [
+                full((1, *x.shape[1:]), fill, dtype=x.dtype, device=x.device) if flag else x
+                for x, flag in zip(values, flags, strict=True)
+            ]
+
+        saved = self.residuals(one(xs, self.flags, 1), one(ys, self.outs, 1))
+        found = self.backward(saved, one(cotangents, self.outs, 0))
+        return [g[:0] if flag else g for g, flag in zip(found, self.flags, strict=True)]
 
     def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
         level = self.fresh([*xs, *tangents])

@@ -12,7 +12,9 @@ from typing import Any
 from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.decorators.autodiff import Autodiff
-from adjoint.devices import current_level, default_device
+from adjoint.decorators.batched import Batch, Batched
+from adjoint.devices import current_level, default_device, transform_level
+from adjoint.functions.shape import broadcast_to
 from adjoint.operands import common_backend, lift_to
 from adjoint.random_keys import RandomKey, replayed
 from adjoint.tensor import Tensor, wrap
@@ -93,6 +95,15 @@ class Recomputed(CustomRules):
         out = Recomputed(self.name, self.pushed, self.active * 2).on([*xs, *tangents])
         return out[: len(out) // 2], out[len(out) // 2 :]
 
+    def batch(
+        self, level: Batched[Any], size: int, flags: list[bool], xs: Tensors
+    ) -> tuple[Tensors, list[bool]] | None:
+        """The function of all examples is recomputed as one: it knows what its parts share, and its derivatives do."""
+        if not any([below.differentiates for below in level.inner.chain()]):
+            return None
+        together = Examples(self._run, level, size, flags)
+        return Recomputed(self.name, together.alike, self.active).on(xs), together.found
+
     def pulled(self, both: Tensors) -> Tensors:
         """The cotangents of the arguments, from those and the cotangents of the results."""
         count = len(self.active)
@@ -121,6 +132,42 @@ class Recomputed(CustomRules):
             return self._run(all_on(common_backend(*given), given))
 
         return [xs[i] for i in places], f
+
+
+class Examples:
+    """A function for all examples of a level at once; `flags` say which arguments have an axis of them in front."""
+
+    def __init__(self, f: Flat, level: Batched[Any], size: int, flags: Sequence[bool]) -> None:
+        self.f, self.level, self.size, self.flags = f, level, size, list(flags)
+        self.found: list[bool] = []
+
+    def __call__(self, xs: Tensors) -> tuple[Tensors, list[bool]]:
+        """The results, and which of them have that axis."""
+        base: Any = common_backend(*xs)
+        level: Batched[Any] = Batched.fresh(base, *self.level.configuration()[1:])
+        with transform_level(level):
+            given = [wrap(Batch(lift_to(x, base), flag), level) for x, flag in zip(xs, self.flags, strict=True)]
+            found = [lift_to(y, level) for y in self.f(given)]
+        return [wrap(y.value, base) for y in found], [y.batched for y in found]
+
+    def alike(self, xs: Tensors) -> Tensors:
+        """The results, of which those have the axis, `found`, that had it the first time."""
+        ys, kinds = self(xs)
+        self.found = self.found or kinds
+        return self._wide(ys, kinds, self.found)
+
+    def as_wide_as(self, several: Sequence[bool], xs: Tensors) -> Tensors:
+        """The results, all those with the axis that are to have it."""
+        return self._wide(*self(xs), several)
+
+    def _wide(self, ys: Tensors, kinds: Sequence[bool], several: Sequence[bool]) -> Tensors:
+        marks = zip(ys, kinds, several, strict=True)
+        return [each(y, self.size) if wide and not kind else y for y, kind, wide in marks]
+
+
+def each(x: Tensor[Any], size: int) -> Tensor[Any]:
+    """The same value for so many examples."""
+    return broadcast_to(x, (size, *x.shape))
 
 
 def all_on(device: Backend, xs: Tensors) -> Tensors:

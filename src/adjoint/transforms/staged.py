@@ -14,11 +14,9 @@ from adjoint import dtypes, errors
 from adjoint import tree as trees
 from adjoint.backend import Backend, LeafBackend
 from adjoint.concrete import Staged
-from adjoint.decorators.batched import Batch, Batched
-from adjoint.devices import transform_level
+from adjoint.decorators.batched import Batched
 from adjoint.functions.creation import full
 from adjoint.functions.elementwise import where
-from adjoint.functions.shape import broadcast_to
 from adjoint.operands import common_backend, is_weak, lift_to
 from adjoint.tensor import Tensor, raw_array, wrap
 from adjoint.transforms.arguments import Function
@@ -26,7 +24,16 @@ from adjoint.transforms.carries import Carry, TreeType, examples_of
 from adjoint.transforms.closures import closed_over, opened, substituted
 from adjoint.transforms.forward import jvp
 from adjoint.transforms.levels import CustomRules, Tensors
-from adjoint.transforms.recomputed import Flat, HiddenTensorError, Recomputed, active_ones, all_on, apply_on_level
+from adjoint.transforms.recomputed import (
+    Examples,
+    Flat,
+    HiddenTensorError,
+    Recomputed,
+    active_ones,
+    all_on,
+    apply_on_level,
+    each,
+)
 
 
 def is_staged(x: Tensor[Any]) -> bool:
@@ -194,9 +201,9 @@ class _Chosen(CustomRules):
         out = _Chosen(self.name, pushed, self.active * 2).on(xs[0], [*xs[1:], *tangents[1:]])
         return out[: len(out) // 2], out[len(out) // 2 :]
 
-    def batch(self, size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]]:
+    def batch(self, level: Batched[Any], size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]]:
         """A result is of each example where that of some branch is."""
-        runs = [_Examples(part.plain, size, flags[1:]) for part in self.parts]
+        runs = [Examples(part.plain, level, size, flags[1:]) for part in self.parts]
         several = [any(kinds) for kinds in zip(*[run(xs[1:])[1] for run in runs], strict=True)]
         parts = [lambda xs, run=run: run.as_wide_as(several, xs) for run in runs]
         return _Chosen(self.name, parts, self.active).on(xs[0], xs[1:]), several
@@ -256,19 +263,19 @@ class _Looped(CustomRules):
             f"{self.name}: reverse mode tracks what the loop of a compiled function uses; detach() that, or go forward"
         )
 
-    def batch(self, size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]]:
+    def batch(self, level: Batched[Any], size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]]:
         """Until all examples have ended; those that have keep their carry. What is the same for all stays so."""
         n, several = self.count, flags[: self.count]
         while True:  # until the carry is one for all, or of each, before a step as after it
-            wide = [_each(x, size) if new and not old else x for x, old, new in zip(xs, flags, several, strict=False)]
+            wide = [each(x, size) if new and not old else x for x, old, new in zip(xs, flags, several, strict=False)]
             kinds = [*several, *flags[n:]]
-            differ, *found = _Examples(self._both, size, kinds)([*wide, *xs[n:]])[1]
+            differ, *found = Examples(self._both, level, size, kinds)([*wide, *xs[n:]])[1]
             after = [differ or old or new for old, new in zip(several, found, strict=True)]
             if after == several:
                 break
             several = after
-        goes = _Examples(self.goes.plain, size, kinds)
-        step = _Examples(self._kept if differ else self.step.plain, size, kinds)
+        goes = Examples(self.goes.plain, level, size, kinds)
+        step = Examples(self._kept if differ else self.step.plain, level, size, kinds)
         loop = _Looped(
             self.name,
             lambda xs: [goes(xs)[0][0].any()],
@@ -283,33 +290,6 @@ class _Looped(CustomRules):
     def _kept(self, xs: Tensors) -> Tensors:
         (go,) = self.goes.plain(xs)
         return [where(go, new, old) for new, old in zip(self.step.plain(xs), xs, strict=False)]
-
-
-class _Examples:
-    """A function for all examples at once; `flags` say which arguments have an axis of them in front."""
-
-    def __init__(self, f: Flat, size: int, flags: Sequence[bool]) -> None:
-        self.f, self.size, self.flags = f, size, list(flags)
-
-    def __call__(self, xs: Tensors) -> tuple[Tensors, list[bool]]:
-        """The results, and which of them have that axis."""
-        base: Any = common_backend(*xs)
-        level: Batched[Any] = Batched.fresh(base, None, "error")
-        with transform_level(level):
-            given = [wrap(Batch(lift_to(x, base), flag), level) for x, flag in zip(xs, self.flags, strict=True)]
-            found = [lift_to(y, level) for y in self.f(given)]
-        return [wrap(y.value, base) for y in found], [y.batched for y in found]
-
-    def as_wide_as(self, several: Sequence[bool], xs: Tensors) -> Tensors:
-        """The results, all those with the axis that are to have it."""
-        ys, kinds = self(xs)
-        return [
-            _each(y, self.size) if wide and not kind else y for y, kind, wide in zip(ys, kinds, several, strict=True)
-        ]
-
-
-def _each(x: Tensor[Any], size: int) -> Tensor[Any]:
-    return broadcast_to(x, (size, *x.shape))
 
 
 def _on_arrays(part: Recomputed, leaf: LeafBackend) -> Callable[..., list[Any]]:
