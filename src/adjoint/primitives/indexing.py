@@ -37,14 +37,13 @@ def slices(key: Key) -> Key:
 
     Keys of users have ranges: slices are containers to Python's garbage collector, and graphs keep keys.
     """
-    if len(key) == 1:  # most keys, and the shortest to compute with
-        return (_slice(key[0]),) if key[0].__class__ is range else key
-    return tuple([_slice(entry) if entry.__class__ is range else entry for entry in key])
-
-
-def _slice(places: range) -> slice:
+    if len(key) != 1:
+        return tuple([slices((entry,))[0] if entry.__class__ is range else entry for entry in key])
+    (places,) = key
+    if places.__class__ is not range:
+        return key
     stop = places.stop
-    return slice(places.start, stop if stop >= 0 else None, places.step)  # None is down to the front
+    return (slice(places.start, stop if stop >= 0 else None, places.step),)  # None is down to the front
 
 
 def index_shape(shape: Shape, *arrays: Shape, key: Key) -> Shape:
