@@ -16,7 +16,7 @@ ROOT = Path(adjoint.__file__).parent
 LAYERS = [
     {"renamed"},
     {"constants", "errors"},
-    {"names"},
+    {"locks", "names"},
     {"tree"},
     {"dtypes"},
     {"primitives"},

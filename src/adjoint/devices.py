@@ -9,7 +9,6 @@ import importlib
 import os
 import re
 import sys
-import threading
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
@@ -19,9 +18,10 @@ from adjoint.backend import Backend, Decorator
 from adjoint.backends.numpy import NumPy
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.graph.locations import Line
+from adjoint.locks import lock
 
 _process: Backend | None = None  # the default of the process, once it is set or asked for
-_setting = threading.Lock()
+_setting = lock()
 _current: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_device", default=None)
 _level: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_level", default=None)
 
