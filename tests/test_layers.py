@@ -16,7 +16,7 @@ ROOT = Path(adjoint.__file__).parent
 LAYERS = [
     {"renamed"},
     {"constants", "errors"},
-    {"locks", "names"},
+    {"locks", "names", "scopes"},
     {"tree"},
     {"dtypes"},
     {"primitives"},

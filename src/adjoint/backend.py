@@ -183,12 +183,6 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
         for level in list(vars(self).pop("_decorated", {}).values()):
             level.end()
 
-    def enter(self, outer: Backend | None, default: Backend | None) -> None:
-        """A transform runs its function on this level: what was active before, and what was made on."""
-        self.entered = outer, default
-
-    entered: tuple[Backend | None, Backend | None] | None = None  # for a task that outlives the transform
-
     def lift(self, array: Array, source: Backend) -> Array:
         """An array of `source`, a backend of this one's chain, as a constant of this one."""
         if source is not self:
