@@ -1,4 +1,4 @@
-"""Errors that come from outside, such as that of Ctrl-C: wherever one comes, no level, device, key or phase stays behind.
+"""Errors from outside, such as that of Ctrl-C: wherever one comes, no level, device, key or phase stays behind.
 
 Python raises the error of a signal where a Python function begins, or when a call returns. A profiler is called at the
 same places and may raise as well, so that each of them has its turn.
