@@ -18,7 +18,7 @@ PROJECT = Path(__file__).parent.parent
 LAYERS = [
     {"methods", "renamed"},
     {"constants", "errors"},
-    {"names"},
+    {"locks", "names", "scopes"},
     {"tree"},
     {"dtypes"},
     {"primitives"},

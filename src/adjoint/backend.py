@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import functools
-import threading
 import weakref
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from adjoint import errors, names
 from adjoint.concrete import InnerValues, Values
+from adjoint.locks import lock
 from adjoint.primitives import TABLE, DType, Primitive
 from adjoint.random_keys import InnerKeys, RandomKeys
 from adjoint.transfer import Array as Array
@@ -36,7 +35,7 @@ class _Interned(type):
 
     _leaves: dict[tuple[Any, ...], Any] = {}
     _made: weakref.WeakSet[Any] = weakref.WeakSet()
-    _lock = threading.Lock()
+    _lock = lock()
 
     if not TYPE_CHECKING:  # type checkers read the signature of __init__
 
@@ -67,7 +66,7 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
         """The arguments that make this backend again; hashable."""
         return ()
 
-    @functools.cached_property
+    @property
     def name(self) -> str:
         """What `ad.device` makes this backend of; it follows from the configuration."""
         return names.format_name(type(self), self.configuration())
@@ -183,12 +182,6 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
         self.forget()
         for level in list(vars(self).pop("_decorated", {}).values()):
             level.end()
-
-    def enter(self, outer: Backend | None, default: Backend | None) -> None:
-        """A transform runs its function on this level: what was active before, and what was made on."""
-        self.entered = outer, default
-
-    entered: tuple[Backend | None, Backend | None] | None = None  # for a task that outlives the transform
 
     def lift(self, array: Array, source: Backend) -> Array:
         """An array of `source`, a backend of this one's chain, as a constant of this one."""

@@ -7,12 +7,13 @@ program runs: then its program chooses and loops itself.
 
 from __future__ import annotations
 
-import contextlib
 import contextvars
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from adjoint.scopes import Block, Variable, innermost
 
 Array = Any
 Test = Callable[[Any], Any]  # whether all of some values pass, by operators and functions of NumPy alone
@@ -112,23 +113,18 @@ class Check(NamedTuple):
             raise self.error(np.asarray(values))
 
 
-_collecting: contextvars.ContextVar[list[Check] | None] = contextvars.ContextVar("adjoint_checks", default=None)
+_collecting: Variable[list[Check]] = contextvars.ContextVar("adjoint_checks", default=None)
 
 
-@contextlib.contextmanager
-def collected_checks() -> Iterator[list[Check]]:
-    """In this context, a list of the checks that wait for values: who runs the program returns them, and settles them.
+def collected_checks() -> Block[list[Check]]:
+    """In this block, a list of the checks that wait for values: who runs the program returns them, and settles them.
 
     Without anyone who collects them they are left out.
     """
-    checks: list[Check] = []
-    token = _collecting.set(checks)
-    try:
-        yield checks
-    finally:
-        _collecting.reset(token)
+    return Block(_collecting, [])
 
 
 def collecting() -> list[Check] | None:
     """The list of checks that wait for values, if somebody collects them."""
-    return _collecting.get()
+    block = innermost(_collecting)
+    return None if block is None else block.value

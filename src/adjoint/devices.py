@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import contextvars
 import functools
 import importlib
 import os
 import re
 import sys
-import threading
-from collections.abc import Iterator
+import weakref
 from types import TracebackType
 from typing import Any
 
@@ -19,11 +17,15 @@ from adjoint.backend import Backend, Decorator
 from adjoint.backends.numpy import NumPy
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.graph.locations import Line
+from adjoint.locks import lock
+from adjoint.scopes import Block, Variable, innermost, nobody
 
 _process: Backend | None = None  # the default of the process, once it is set or asked for
-_setting = threading.Lock()
-_current: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_device", default=None)
-_level: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("adjoint_level", default=None)
+_setting = lock()
+
+# what is current in a block: the level of a transform, if it is one's, and the backend that tensors are made on
+_Here = tuple[Backend | None, Backend]
+_here: Variable[_Here] = contextvars.ContextVar("adjoint_device", default=None)
 
 # The classes that names mean; a class is imported when it is asked for.
 _LEAVES = {"numpy": "backends.numpy.NumPy", "reference": "backends.reference.Reference"}
@@ -121,18 +123,24 @@ def default_device() -> Backend:
     The innermost `with use_device(...)` of this context, else what `set_default_device` set for the process, else the
     environment variable `ADJOINT_DEVICE`, else `Autodiff(NumPy())`.
     """
-    current = _current.get()
-    while current is not None and current.ended:  # inherited by a task that outlived the transform
-        current = None if current.entered is None else current.entered[1]
-    return current or _process or _of_the_process()
+    block = _here.get()
+    while block is not None:
+        _, default = block.value
+        if not default.ended and block.holder() is not None:
+            return default
+        block = block.outer
+    return _process or _of_the_process()
 
 
 def chosen_device() -> Backend:
     """The default device that the user set, also inside of transforms, which make their level the default."""
-    current = _current.get()
-    while current is not None and current.entered is not None:
-        current = current.entered[1]
-    return current or _process or _of_the_process()
+    block = _here.get()
+    while block is not None:
+        level, default = block.value
+        if level is None and block.holder() is not None:
+            return default
+        block = block.outer
+    return _process or _of_the_process()
 
 
 def _of_the_process() -> Backend:
@@ -189,59 +197,51 @@ def _from_environment() -> Backend:
         raise errors.DeviceError(f"the environment variable ADJOINT_DEVICE: {error}") from None
 
 
-@contextlib.contextmanager
-def creating_on(backend: Backend) -> Iterator[None]:
-    """In this context, make tensors on this backend where no `device=` says otherwise."""
-    token = _current.set(backend)
-    try:
-        yield
-    finally:
-        _current.reset(token)
+def creating_on(backend: Backend) -> Block[_Here]:
+    """In this block, make tensors on this backend where no `device=` says otherwise."""
+    return Block(_here, (None, backend))
 
 
 def current_level() -> Backend | None:
     """The level of the innermost transform that this context runs in, if there is one."""
-    level = _level.get()
-    while level is not None and level.ended:  # inherited by a task that outlived the transform
-        level = None if level.entered is None else level.entered[0]
-    return level
+    block = _here.get()
+    while block is not None:
+        level, _ = block.value
+        if level is not None and not level.ended and block.holder() is not None:
+            return level
+        block = block.outer
+    return None
 
 
-class transform_level:
+class transform_level(Block[_Here]):
     """Run a transform's function on its level: what is created here is made there.
 
     Ends the level, and others that were made with it.
     """
 
-    __slots__ = ("_creating", "_levels", "_running")
+    __slots__ = ("_levels",)
 
     def __init__(self, level: Backend, *others: Backend) -> None:
+        self.variable, self.value = _here, (level, level)
         self._levels = (level, *others)
 
-    def __enter__(self) -> None:
-        outer, default = _level.get(), _current.get()
-        for level in self._levels:  # for a task that outlives the transform
-            level.enter(outer, default)
-        self._running, self._creating = _level.set(self._levels[0]), _current.set(self._levels[0])
-
-    def __exit__(
+    def _leave(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _current.reset(self._creating)
-        _level.reset(self._running)
+        if self.variable.get() is self:
+            self.variable.set(self.outer)
         for level in self._levels:
             level.end()
 
 
-@contextlib.contextmanager
-def running_on(level: Backend) -> Iterator[None]:
+def running_on(level: Backend) -> Block[_Here]:
     """Run a function on a level: what is created here is made there."""
-    running, creating = _level.set(level), _current.set(level)
-    try:
-        yield
-    finally:
-        _current.reset(creating)
-        _level.reset(running)
+    return Block(_here, (level, level))
+
+
+def _anybody() -> bool:
+    """The holder of a block that goes on in contexts that were copied inside of it."""
+    return True
 
 
 class use_device:
@@ -264,18 +264,32 @@ class use_device:
 
     def __init__(self, dev: str | Backend) -> None:
         self._device = device(dev)
-        self._tokens: list[contextvars.Token[Backend | None]] = []
         self._line = Line()
 
     def __enter__(self) -> Backend:
         self._line = None
-        self._tokens.append(_current.set(self._device))
-        return self._device
+        block = Block(_here, (None, self._device))
+        block.outer, block.holder = innermost(_here), weakref.ref(self)
+        try:
+            _here.set(block)
+            return self._device
+        except BaseException:  # a signal's: nothing was entered
+            block.holder = nobody
+            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _current.reset(self._tokens.pop())
+        block = top = _here.get()
+        while block is not None and block.holder() is not self:
+            block = block.outer
+        if block is None:  # entered in another context, or in none
+            return
+        if block is not top:  # in a generator that was left when others had entered blocks
+            block.holder = nobody
+            return
+        _here.set(block.outer)
+        block.holder = _anybody  # contexts that were copied in the block keep it
 
     def __del__(self) -> None:
         if self._line is not None:

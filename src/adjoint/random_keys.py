@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import contextvars
 import itertools
 import os
@@ -12,30 +11,26 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors
+from adjoint.scopes import Block, Variable, innermost
 
 RandomKey = tuple[int, int]  # a seed and a counter
 
-_handed: contextvars.ContextVar[Callable[[Callable[[], RandomKey]], RandomKey] | None] = contextvars.ContextVar(
-    "adjoint_keys", default=None
-)
+Hand = Callable[[Callable[[], RandomKey]], RandomKey]  # a key, from what draws a new one
+
+_handed: Variable[Hand] = contextvars.ContextVar("adjoint_keys", default=None)
 
 
-@contextlib.contextmanager
-def replayed(known: list[RandomKey]) -> Iterator[None]:
-    """In this context the known random keys are handed out again, then new ones, which become known."""
-    outer, places = _handed.get(), itertools.count()
+def replayed(known: list[RandomKey]) -> Block[Hand]:
+    """In this block the known random keys are handed out again, then new ones, which become known."""
+    outer, places = innermost(_handed), itertools.count()
 
     def hand(draw: Callable[[], RandomKey]) -> RandomKey:
         i = next(places)
         if i == len(known):
-            known.append(draw() if outer is None else outer(draw))
+            known.append(draw() if outer is None else outer.value(draw))
         return known[i]
 
-    token = _handed.set(hand)
-    try:
-        yield
-    finally:
-        _handed.reset(token)
+    return Block(_handed, hand)
 
 
 class RandomKeys:
@@ -53,8 +48,8 @@ class RandomKeys:
 
     def next_key(self) -> RandomKey:
         """The next key for a random primitive."""
-        hand = _handed.get()
-        return self._draw() if hand is None else hand(self._draw)
+        block = innermost(_handed)
+        return self._draw() if block is None else block.value(self._draw)
 
     def _draw(self) -> RandomKey:
         if self._seed is None:

@@ -7,7 +7,6 @@ Methods marked `@bound` are declared here with their types. Their bodies are the
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeAlias, TypeVar, overload
@@ -16,6 +15,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
+from adjoint.locks import reentrant_lock
 from adjoint.methods import bound
 
 if TYPE_CHECKING:  # the class comes with `import adjoint`, and what computes when it is first used
@@ -475,7 +475,7 @@ def _only(x: Tensor[Any], name: str) -> Any:
     return value
 
 
-unique_lock = threading.RLock()  # held while an owned buffer is read or written in place, and to end an ownership
+unique_lock = reentrant_lock()  # held while an owned buffer is read or written in place, and to end an ownership
 
 
 class UniqueTensor(Tensor[B]):

@@ -18,13 +18,13 @@ from __future__ import annotations
 import builtins
 import functools
 import operator
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from adjoint import errors
+from adjoint.locks import lock
 
 __all__ = ["flatten", "leaves", "map", "paths", "structure", "unflatten"]
 
@@ -34,8 +34,7 @@ def __dir__() -> list[str]:
 
 
 _NAMESPACE = "adjoint"
-_registering = threading.Lock()
-_known: set[type] = set()  # dataclasses that optree was told of
+_registering = lock()
 ATOMS: set[type] = {bool, int, float, complex, np.ndarray, np.float32, np.float64}  # leaves, and so are tensors
 
 Build = Callable[[Sequence[Any]], Any]
@@ -62,7 +61,7 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
     for x in leaves:
         cls = x.__class__
         if cls not in ATOMS and hasattr(cls, "__dataclass_fields__"):
-            _register(cls)
+            _register(x)
             return flatten(tree)
     return leaves, structure
 
@@ -84,11 +83,13 @@ def _row(cls: type, length: int) -> Any:
     return optree.tree_structure(cls([0] * length), namespace=_NAMESPACE)
 
 
-def _register(cls: type) -> None:
+def _register(x: Any) -> None:
+    """Tell optree of the class of a dataclass."""
     import dataclasses
 
     import optree
 
+    cls = x.__class__
     fields = [f for f in dataclasses.fields(cls) if f.init]
     names = [f.name for f in fields if not f.metadata.get("static")]
     fixed = [f.name for f in fields if f.metadata.get("static")]  # parts of the structure
@@ -97,7 +98,7 @@ def _register(cls: type) -> None:
         return cls(**dict(zip(names, children, strict=True)), **dict(zip(fixed, known, strict=True)))
 
     with _registering:
-        if cls in _known:  # another thread was faster
+        if not optree.all_leaves([x], namespace=_NAMESPACE):  # another thread was faster
             return
         optree.register_pytree_node(
             cls,
@@ -105,7 +106,6 @@ def _register(cls: type) -> None:
             build,
             namespace=_NAMESPACE,
         )
-        _known.add(cls)
 
 
 def unflatten(structure: Any, leaves: Sequence[Any]) -> Any:

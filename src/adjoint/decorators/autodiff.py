@@ -368,13 +368,14 @@ class Autodiff(Decorator[J]):
         on: Backend | None = None,
     ) -> dict[Key, tuple[Node, Array]]:
         """`backward` from several roots at once, each tracked and with its cotangent. Empties the list."""
-        token = in_backward.set(True)
+        before = in_backward.get()
         try:
+            in_backward.set(True)
             return self._backward_pass(
                 roots, retain_graph, wrt, None if on is None or on is self.inner else BackwardOn(self, on)
             )
         finally:
-            in_backward.reset(token)
+            in_backward.set(before)
 
     def _backend_of(self, node: Node) -> Backend:
         """The backend of a node's cotangent."""

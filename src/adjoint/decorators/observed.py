@@ -21,6 +21,7 @@ import numpy as np
 from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator, Implementation, LeafBackend, in_backward
 from adjoint.graph.locations import Line
+from adjoint.locks import lock
 from adjoint.primitives import ELEMENTWISE, LINALG, REDUCTION, Primitive, Shape, Spec, result_spec
 from adjoint.rules import RECORDS
 
@@ -196,7 +197,7 @@ class _Count:
     """What was counted under a number: calls, nanoseconds, bytes and operations by primitive and phase."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = lock()
         self.totals: dict[tuple[str, str], tuple[int, int, int, int]] = {}
         self.events: collections.deque[tuple[Any, ...]] = collections.deque(maxlen=EVENTS)
 

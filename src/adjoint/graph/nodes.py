@@ -9,13 +9,13 @@ from __future__ import annotations
 import itertools
 import operator
 import os
-import threading
 import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from adjoint import errors
 from adjoint.backend import Array
+from adjoint.locks import lock
 from adjoint.primitives import Shape
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ Key = tuple[int, int]  # names a leaf for good: the process that made it, and it
 numbers = itertools.count(1)  # one order of all nodes
 _process = int.from_bytes(os.urandom(7), "little")
 _leaves: weakref.WeakValueDictionary[Key, LeafNode] = weakref.WeakValueDictionary()
-_graphs = threading.Lock()  # held while a pass takes its nodes, never while rules run
+_graphs = lock()  # held while a pass takes its nodes, never while rules run
 
 
 def _new_process() -> None:
@@ -36,7 +36,8 @@ def _new_process() -> None:
     _process = int.from_bytes(os.urandom(7), "little")
 
 
-os.register_at_fork(after_in_child=_new_process)
+if hasattr(os, "register_at_fork"):  # Windows does not fork
+    os.register_at_fork(after_in_child=_new_process)
 
 
 class Node:

@@ -349,12 +349,13 @@ def _called(name: str, f: Function, *args: Any) -> Any:
     if outside and not any([is_array(x) and x.dtype.kind in "fc" for x in leaves]):
         arrays = (*arrays, float, complex)
     leaves = [wrap(array_of(x, base, keep=True), base) if isinstance(x, arrays) else x for x in leaves]
-    token = _inside.set(True)
+    before = _inside.get()
     try:
+        _inside.set(True)
         with creating_on(base) if outside else contextlib.nullcontext():
             out = f(base, *trees.unflatten(structure, leaves))
     finally:
-        _inside.reset(token)
+        _inside.set(before)
     return trees.map(lambda x: _to_caller(x, base), out) if outside else out
 
 

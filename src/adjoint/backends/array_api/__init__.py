@@ -80,7 +80,7 @@ class ArrayAPI(LeafBackend):
     def configuration(self) -> tuple[Any, ...]:
         return (self.module, self.device)
 
-    @functools.cached_property
+    @property
     def name(self) -> str:
         if self.place is not None:  # the leaf of a library
             return super().name

@@ -72,7 +72,7 @@ class NumPy(LeafBackend):
     Tensor([1., 2.], dtype=float32, device=numpy)
     """
 
-    @functools.cached_property
+    @property
     def name(self) -> str:
         return "numpy"  # that of its subclasses too
 

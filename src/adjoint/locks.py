@@ -1,0 +1,38 @@
+"""Locks that a forked process can take.
+
+A fork copies a lock as it is, also one that another thread holds; that thread is not in the child, so nobody would
+release it. The loaders of PyTorch and Python's `multiprocessing` fork. What these locks keep together is whole after
+any single step, so the child gets them released, and all locks of the package are made here.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from typing import Any
+
+_made: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def lock() -> threading.Lock:
+    """A lock; a thread that holds it cannot take it again."""
+    made = threading.Lock()
+    _made.add(made)
+    return made
+
+
+def reentrant_lock() -> threading.RLock:
+    """A lock that the thread that holds it can take again."""
+    made = threading.RLock()
+    _made.add(made)
+    return made
+
+
+def _release_all() -> None:
+    for made in _made:
+        made._at_fork_reinit()
+
+
+if hasattr(os, "register_at_fork"):  # Windows does not fork
+    os.register_at_fork(after_in_child=_release_all)

@@ -1,0 +1,97 @@
+"""Processes that fork while other threads work: the child has no such thread, and must not wait for one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import adjoint
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+
+PROGRAM = """
+import dataclasses, os, signal, sys, threading, warnings
+import numpy as np
+import adjoint as ad
+from adjoint import locks
+
+warnings.simplefilter("ignore")  # Python warns of forks beside threads
+
+@dataclasses.dataclass
+class Pair:
+    a: object
+    b: object
+
+def work():
+    x = ad.tensor(np.ones(3)).require_grad()
+    (x * x).sum().backward()
+    y = ad.zeros(3)
+    y[0] = 2.0
+    y[1] = 3.0
+    ad.set_default_device("autodiff<numpy>")
+    observed = ad.Profiled(ad.NumPy())
+    ad.zeros(3, device=observed) + 1
+    observed.profile()
+    ad.grad(lambda p: p.a * p.b)(Pair(2.0, 3.0))
+    repr(ad.Autodiff(observed))
+
+def child():
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(20)  # which ends a child that hangs
+        try:
+            work()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return os.waitpid(pid, 0)[1]
+
+"""
+
+HELD = """
+work()
+held, done = threading.Event(), threading.Event()
+
+def hold():
+    for lock in list(locks._made):
+        lock.acquire()
+    held.set()
+    done.wait()
+
+threading.Thread(target=hold, daemon=True).start()
+held.wait()
+assert child() == 0
+done.set()
+os._exit(0)
+"""
+
+BUSY = """
+work()  # imports what there is: a lock of Python's own is held meanwhile
+for _ in range(4):
+    def busy():
+        while True:
+            work()
+    threading.Thread(target=busy, daemon=True).start()
+assert [child() for _ in range(10)] == [0] * 10
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("others", [HELD, pytest.param(BUSY, marks=pytest.mark.slow)], ids=["held", "busy"])
+def test_a_child_does_not_wait_for_threads_of_its_parent(others: str) -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM + others], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+
+
+def test_all_locks_are_made_in_one_place() -> None:
+    """Python's cached properties hold a lock, too, before version 3.12."""
+    root = Path(adjoint.__file__).parent
+    for path in root.rglob("*.py"):
+        text = path.read_text()
+        assert path == root / "locks.py" or not any(
+            made in text for made in ("threading.Lock", "threading.RLock", "Condition(", "cached_property")
+        ), path
