@@ -36,7 +36,7 @@ LAYERS = [
     {"numpy_functions", "random"},
     {"nn", "numpy_protocols"},
     {"transforms"},
-    {"solvers"},
+    {"debug", "solvers"},
     {"implicit", "scipy"},
     {"testing"},
     {""},  # adjoint/__init__.py

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -223,17 +224,84 @@ def test_levels_have_the_options_of_the_device() -> None:
 
 
 @pytest.mark.parametrize("convert", [math.sin, float, int, complex, lambda x: x * float(x)])
-def test_numbers_of_python_are_not_made_of_what_a_transform_follows(convert: Any) -> None:
+def test_numbers_of_python_are_not_made_of_what_is_tracked(convert: Any) -> None:
     """They would be constants, and the derivative zero: nobody would see."""
     for derive in (
         ad.grad(convert),
         ad.jacobian(convert),
         ad.hessian(convert),
         lambda x: ad.jvp(convert, (x,), (1.0,)),
+        lambda x: convert(ad.tensor(x).require_grad()),
+        lambda x: convert(ad.tensor(x).require_grad() * 2),
+        lambda x: ad.vmap(ad.grad(convert))(np.full(2, x)),
     ):
-        with pytest.raises(ad.errors.TrackedError, match=r"inside a transform .* x.item\(\) reads"):
+        with pytest.raises(ad.errors.TrackedError, match=r"^\.item\(\).* reads the value .* ad.stack .* ad.sin"):
             derive(0.5)
-    w = ad.tensor(0.5).require_grad()
-    assert float(w * 2) == 1.0  # of a graph of the user's own it reads
     assert ad.grad(lambda x: x * float(ad.stop_gradient(x)))(2.0) == 2.0
-    assert ad.grad(lambda x: x * x.item())(2.0) == 2.0
+    assert ad.grad(lambda x: x * ad.stop_gradient(x).item())(2.0) == 2.0
+    w = ad.tensor(0.5).require_grad()
+    assert (w * 2).item() == 1.0
+    assert w < 1 and bool(w)
+    assert f"{w:.2f} {w * 2:.1e}" == "0.50 1.0e+00"
+    n = np.zeros(2)
+    with pytest.raises(ValueError, match="setting an array element") as caught:  # NumPy's words, ours are the cause
+        n[0] = w
+    assert isinstance(caught.value.__cause__, ad.errors.TrackedError)
+
+
+READERS: dict[str, Any] = {
+    "item()": lambda x: x.item(),
+    "numpy()": lambda x: x.numpy(),
+    "tolist()": lambda x: x.tolist(),
+    "native()": lambda x: x.native(),
+    "compute()": lambda x: x.compute(),
+    "compute() ": lambda x: ad.compute([x])[0],
+}
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_values_are_read_but_of_what_a_running_transform_follows(read: str) -> None:
+    take = READERS[read]
+    w = ad.tensor(3.0).require_grad()
+    assert take(w) == 3 and take(w * 2) == 6
+    assert ad.grad(lambda x: x * float(take(w)))(2.0) == 3  # the transform follows x alone
+    follows = {
+        "grad": lambda f: ad.grad(f)(2.0),
+        "jvp": lambda f: ad.jvp(f, (2.0,), (1.0,)),
+        "jacobian": lambda f: ad.jacobian(f, mode="forward")(2.0),
+        "jet": lambda f: ad.jet(f, (2.0,), ((1.0,),)),
+        "of a leaf": lambda f: ad.grad(lambda x: f(x) * w)(w),
+        "within": lambda f: ad.grad(lambda x: ad.vmap(lambda y: f(x) * y)(np.ones(2)).sum())(2.0),
+    }
+    for name, run in follows.items():
+        with pytest.raises(ad.errors.TrackedError, match=r"ad.stop_gradient\(x\)." + re.escape(read.strip())):
+            run(lambda x: x * float(take(x)))
+        run(lambda x: x * float(take(ad.stop_gradient(x)))), name
+    for run in (ad.vmap, lambda f: ad.vmap(ad.grad(f)), lambda f: ad.grad(lambda x: ad.vmap(f)(x).sum())):
+        with pytest.raises(ad.errors.TrackedError, match=r"each has|which differ .* ad.debug.print"):
+            run(lambda x: x * float(take(x)))(np.ones(2))
+    kept: list[Any] = []
+    ad.grad(lambda x: (kept.append(x), x * x)[1])(2.0)
+    if read != "native()":
+        assert take(kept[0]) == 2  # the transform has returned: there is nothing left to lose
+
+
+def test_text_of_a_tensor_never_raises() -> None:
+    seen: list[str] = []
+
+    def f(x: Any) -> Any:
+        seen.extend([f"{x:.2f}", f"{x}", str(x), repr(x)])
+        return (x * x).sum()
+
+    ad.grad(f)(2.0)
+    assert seen[0] == "2.00"
+    ad.grad(f)(np.array([1.0, 2.0]))
+    assert seen[4] == "[1.00, 2.00]"
+    ad.vmap(f)(np.ones(2))
+    assert "shape=() of each example" in seen[8] == seen[9]
+    ad.vmap(ad.hessian(f))(np.ones((2, 2)))
+    ad.jvp(f, (2.0,), (1.0,))
+    ad.jet(f, (2.0,), ((1.0,),))
+    assert f"{ad.tensor([[1.0, 2.5]]):.1f}" == "[[1.0, 2.5]]"
+    with pytest.raises(ValueError, match="format code"):
+        f"{ad.tensor(1.0):d}"

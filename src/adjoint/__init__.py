@@ -14,7 +14,7 @@ from adjoint.renamed import missing
 
 # The public names, by the modules they are in; first those that are modules themselves.
 _TABLE = {
-    "": "errors fft implicit linalg nn random scipy special testing tree",
+    "": "debug errors fft implicit linalg nn random scipy special testing tree",
     "backend": "Backend",
     "backends.array_api": "ArrayAPI",
     "backends.cupy": "CuPy",
@@ -86,6 +86,7 @@ _TABLE = {
     "transforms.closures": "closure_convert",
     "transforms.control": "cond fori_loop map scan switch while_loop",
     "transforms.custom": "custom_batching custom_jvp custom_vjp",
+    "transforms.external": "external",
     "transforms.forward": "hvp jvp linearize",
     "transforms.jacobians": "hessian jacobian",
     "transforms.reverse": "grad linear_transpose stop_gradient value_and_grad vjp",

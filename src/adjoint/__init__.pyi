@@ -1,5 +1,6 @@
 # Written by scripts/stubs.py from the table in __init__.py.
 
+from adjoint import debug as debug
 from adjoint import errors as errors
 from adjoint import fft as fft
 from adjoint import implicit as implicit
@@ -315,6 +316,7 @@ from adjoint.transforms.control import while_loop as while_loop
 from adjoint.transforms.custom import custom_batching as custom_batching
 from adjoint.transforms.custom import custom_jvp as custom_jvp
 from adjoint.transforms.custom import custom_vjp as custom_vjp
+from adjoint.transforms.external import external as external
 from adjoint.transforms.forward import hvp as hvp
 from adjoint.transforms.forward import jvp as jvp
 from adjoint.transforms.forward import linearize as linearize

@@ -99,6 +99,10 @@ class Staged:
         """The arrays taken further by `step` as long as `goes` of them holds; their shapes and dtypes stay."""
         raise NotImplementedError
 
+    def call(self, f: Callable[..., None], arrays: Sequence[Array]) -> None:
+        """Have f called with the values of these arrays, as NumPy arrays, when the program runs."""
+        raise NotImplementedError
+
 
 class Check(NamedTuple):
     """A check of a program that runs later: arrays of its leaf, whether they pass and which they are, and the error."""

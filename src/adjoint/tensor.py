@@ -268,27 +268,21 @@ class Tensor(Generic[B]):
             raise errors.ArgumentError(
                 f"the truth of a tensor of shape {self.shape} is ambiguous; use .any() or .all(), or ad.where"
             )
-        return bool(self.item())
+        return bool(self._device.to_numpy(self._array).item())
 
-    def __int__(self) -> int:
-        value = _only(self, "int")
-        if value - value != 0:  # infinite, or nan
-            kind = errors.ArgumentError if value != value else errors.RangeError
-            raise kind(f"int: {value} is no integer; isfinite tells where numbers are")
-        return int(value)
-
-    def __float__(self) -> float:
-        return float(_only(self, "float"))
-
-    def __complex__(self) -> complex:
-        return complex(_only(self, "complex"))
+    @bound
+    def __int__(self) -> int: ...
+    @bound
+    def __float__(self) -> float: ...
+    @bound
+    def __complex__(self) -> complex: ...
 
     def __index__(self) -> int:
         if self._dtype.kind not in "iu" or self.ndim:
             raise errors.ArgumentTypeError(
                 f"only 0-d integer tensors are indices; received {self._dtype} of shape {self.shape}"
             )
-        return int(self.item())
+        return int(self._device.to_numpy(self._array).item())
 
     @bound
     def __repr__(self) -> str: ...
@@ -457,22 +451,6 @@ class Tensor(Generic[B]):
 
         node = getattr(self._array, "node", None)
         return node if isinstance(node, Node) and node.parents != () else None
-
-
-def _only(x: Tensor[Any], name: str) -> Any:
-    """The only element, for a conversion to one of Python's numbers."""
-    if x.size != 1:
-        raise errors.ArgumentTypeError(f"{name}: expected one element, received shape {x.shape}; use tolist()")
-    if x._dtype.kind == "c" and name != "complex":
-        raise errors.DtypeError(f"{name}: expected a real number, received {x._dtype}; take .real, .imag or abs first")
-    value = x.item()
-    device = x.device
-    if device.is_fresh and device.tracked(x._array):  # the level of a transform
-        raise errors.TrackedError(
-            f"{name}() inside a transform would lose the derivative silently; x.item() reads the value, and adjoint "
-            "has the functions of math"
-        )
-    return value
 
 
 unique_lock = reentrant_lock()  # held while an owned buffer is read or written in place, and to end an ownership

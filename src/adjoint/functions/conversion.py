@@ -21,13 +21,18 @@ T = TypeVar("T")
 def numpy(x: Tensor[Any], /) -> np.ndarray[Any, Any]:
     """The values as a read-only NumPy array, sharing memory where the backend can.
 
-    Also of a tracked tensor: it reads the value, and gradients do not flow through what is done with
-    it.
+    Also of a tensor that `require_grad` tracks: it reads the value, and gradients do not flow through what is done with
+    it. Raises TrackedError for one that a running transform tracks, as `item`, `tolist`, `native` and `compute` do.
 
     >>> import adjoint as ad
     >>> ad.tensor([1.0, 2.0]).numpy()
     array([1., 2.], dtype=float32)
     """
+    _refuse_followed(x, "numpy()")
+    return _view(x)
+
+
+def _view(x: Tensor[Any]) -> np.ndarray[Any, Any]:
     view: np.ndarray[Any, Any] = x.device.to_numpy(x._array).view()
     view.flags.writeable = False
     return view
@@ -43,8 +48,9 @@ def native(x: Tensor[Any], /) -> Any:
     >>> ad.tensor([1.0, 2.0]).native()
     array([1., 2.], dtype=float32)
     """
+    _refuse_followed(x, "native()")
     array = x.device.to_native(x._array)
-    return numpy(x) if isinstance(array, (np.ndarray, np.generic)) else array
+    return _view(x) if isinstance(array, (np.ndarray, np.generic)) else array
 
 
 def compute(tree: T, /) -> T:
@@ -58,7 +64,7 @@ def compute(tree: T, /) -> T:
     {'x': array([2., 4.], dtype=float32), 'n': 3}
     """
     leaves, structure = trees.flatten(tree)
-    found = _arrays(leaves)
+    found = _arrays(leaves, "compute()")
     values = iter(_at_once(found, _computed))
     out: list[Any] = []
     for x in leaves:
@@ -85,7 +91,7 @@ def persist(tree: T, /) -> T:
     Tensor([2.], dtype=float32, device=autodiff<numpy>)
     """
     leaves, structure = trees.flatten(tree)
-    arrays = iter(_at_once(_arrays(leaves), _persisted))
+    arrays = iter(_at_once(_arrays(leaves, "persist()"), _persisted))
     out: list[Any] = []
     for x in leaves:
         if isinstance(x, Tensor):
@@ -97,12 +103,11 @@ def persist(tree: T, /) -> T:
     return trees.unflatten(structure, out)  # type: ignore[no-any-return]
 
 
-def _arrays(leaves: list[Any]) -> list[tuple[LeafBackend, Any]]:
+def _arrays(leaves: list[Any], what: str) -> list[tuple[LeafBackend, Any]]:
     """The arrays behind all tensors and gradients among leaves, in order, with their backends."""
     tensors = [t for x in leaves for t in (x.values() if isinstance(x, Gradients) else [x]) if isinstance(t, Tensor)]
     for x in tensors:
-        if tuple(x.device.leaf_array(x._array).shape) != x.shape:
-            x.numpy()  # raises, as the value of a batched tensor does
+        _refuse_followed(x, what)
     return [(x.device.leaf, x.device.leaf_array(x._array)) for x in tensors]
 
 
@@ -133,15 +138,88 @@ def item(x: Tensor[Any], /) -> Any:
     """The only element as a Python number. Raises ArgumentError unless there is exactly one."""
     if x.size != 1:
         raise errors.ArgumentError(f"item: expected one element, received shape {x.shape}; use tolist()")
+    _refuse_followed(x, "item()")
     return x.device.to_numpy(x._array).item()
 
 
 def tolist(x: Tensor[Any], /) -> Any:
     """The elements as nested lists of Python numbers."""
+    _refuse_followed(x, "tolist()")
     return x.device.to_numpy(x._array).tolist()
 
 
+def __float__(x: Tensor[Any], /) -> float:
+    """float(x) of a tensor of one element. Raises TrackedError for a tracked one, of which `item()` reads the value."""
+    return float(_only(x, "float"))
+
+
+def __complex__(x: Tensor[Any], /) -> complex:
+    """complex(x) of a tensor of one element. Raises TrackedError for a tracked one."""
+    return complex(_only(x, "complex"))
+
+
+def __int__(x: Tensor[Any], /) -> int:
+    """int(x) of a tensor of one finite element, cut off at the point. Raises TrackedError for a tracked one."""
+    value = _only(x, "int")
+    if value - value != 0:  # infinite, or nan
+        kind = errors.ArgumentError if value != value else errors.RangeError
+        raise kind(f"int: {value} is no integer; isfinite tells where numbers are")
+    return int(value)
+
+
+def _only(x: Tensor[Any], name: str) -> Any:
+    """The only element, for a conversion to one of Python's numbers."""
+    if x.size != 1:
+        raise errors.ArgumentTypeError(f"{name}: expected one element, received shape {x.shape}; use tolist()")
+    if x.dtype.kind == "c" and name != "complex":
+        raise errors.DtypeError(f"{name}: expected a real number, received {x.dtype}; take .real, .imag or abs first")
+    if x.device.tracked(x._array):
+        level = _followed_by(x)
+        here = (
+            "" if level is None else " (here of ad.stop_gradient(x))" if level.differentiates else " (not under vmap)"
+        )
+        raise errors.TrackedError(
+            f".item(){here} reads the value of a tracked tensor; {name}(x) would take it out of its graph silently. To "
+            "compute on: ad.stack makes one array of tensors, and ad.sin is to tensors what math.sin is to numbers"
+        )
+    return x.device.to_numpy(x._array).item()
+
+
+# --- what would lose a derivative ---
+
+
+def _followed_by(x: Tensor[Any]) -> Backend | None:
+    """The level of a running transform that tracks the tensor: of several a batch, or else the outermost."""
+    level, array = x.device, x._array
+    found: Backend | None = None
+    while isinstance(level, Decorator):
+        if level.is_fresh and not level.ended and level.is_active(array):
+            if not level.differentiates:
+                return level
+            found = found or level
+        level, array = level.inner, level.unwrap(array)
+    return found
+
+
+def _refuse_followed(x: Tensor[Any], what: str) -> None:
+    """Raises TrackedError where a running transform tracks the tensor, with what can be done there instead."""
+    level = _followed_by(x)
+    if level is None:
+        return
+    if level.differentiates:
+        raise errors.TrackedError(
+            f"{what}: a transform that is running differentiates what comes of this tensor of shape {x.shape}, and its "
+            f"value would lose the derivative silently; ad.stop_gradient(x).{what} is the value on purpose, and "
+            "ad.debug.print shows it"
+        )
+    raise errors.TrackedError(
+        f"{what}: ad.vmap runs its function once for all examples, which differ in this tensor of shape {x.shape}; "
+        "ad.debug.print shows each, ad.debug.callback(f, x) calls f with each, and ad.where chooses by them"
+    )
+
+
 def _refuse_tracked(x: Tensor[Any], what: str) -> None:
+    _refuse_followed(x, what)
     if x.device.tracked(x._array):
         raise errors.TrackedError(
             f"{what} would take a tracked tensor of shape {x.shape} out of its graph silently; write x.detach() to "
@@ -284,14 +362,26 @@ def _repr_html_(x: Tensor[Any], /) -> str:
 
 
 def __format__(x: Tensor[Any], spec: str, /) -> str:
-    """f"{x:.3f}" formats the number of a one-element tensor, as NumPy does."""
+    """f"{x:.3f}" formats each element so. It reads values, also of tracked tensors: text is no computation.
+
+    Of a tensor that differs between examples, or has no values yet, it is what `str` gives.
+    """
     if not spec:
         return str(x)
-    if x.size != 1:
-        raise errors.ArgumentTypeError(
-            f"format: {spec!r} formats one element, received shape {x.shape}; use tolist() or x.numpy()"
-        )
-    return format(item(x), spec)
+    array = x.device.leaf_array(x._array)
+    if tuple(array.shape) != x.shape or _lazy(x) is not None:
+        return str(x)
+    return formatted(x.device.concrete_values(x._array), spec)
+
+
+def formatted(values: np.ndarray[Any, Any], spec: str) -> str:
+    """Values as text, each element in this format. A format that is none for their type raises Python's ValueError."""
+    if not values.ndim:
+        return format(values.item(), spec)
+    if not spec:
+        return np.array2string(values, separator=", ")
+    each: Any = {"all": lambda value: format(value.item(), spec)}
+    return np.array2string(values, separator=", ", formatter=each)
 
 
 def refuse_graphs(x: Tensor[Any], what: str) -> None:

@@ -88,6 +88,9 @@ class JAX(Staged, ArrayAPI):
     ) -> list[Array]:
         return self.jax.lax.while_loop(lambda xs: goes(*xs), lambda xs: list(step(*xs)), list(arrays))  # type: ignore[no-any-return]
 
+    def call(self, f: Callable[..., None], arrays: Sequence[Array]) -> None:
+        self.jax.debug.callback(lambda *values: f(*map(np.asarray, values)), *arrays, ordered=True)
+
     def dtype(self, dtype: DType) -> Any:
         if self.jax.config.jax_enable_x64 or dtype not in (dtypes.float64, dtypes.complex128):
             return self.xp.allowed(dtype)
@@ -143,7 +146,7 @@ class JAX(Staged, ArrayAPI):
         if self.traced(array):
             raise errors.TrackedError(
                 f"JAX traces the tensor of shape {array.shape}, which has no values to read before the compiled "
-                "function runs; return it, choose with ad.where, or show it with jax.debug.print and x.native()"
+                "function runs; return it, choose with ad.where, or show it with ad.debug.print"
             )
         return np.asarray(array)
 

@@ -1,0 +1,124 @@
+"""Values while a function runs, under any transform: printed, or handed to a function.
+
+>>> import adjoint as ad
+>>> def loss(x):
+...     y = x * x
+...     ad.debug.print("y = {:.2f}", y)
+...     return y
+>>> gradient = ad.grad(loss)(1.5)
+y = 2.25
+"""
+
+from __future__ import annotations
+
+import builtins
+import itertools
+import string
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from adjoint import errors
+from adjoint import tree as trees
+from adjoint.backend import Backend
+from adjoint.concrete import Staged
+from adjoint.functions.arguments import check_callable
+from adjoint.functions.conversion import formatted
+from adjoint.operands import concrete_values
+from adjoint.tensor import Tensor, wrap
+from adjoint.transforms.carries import examples_of
+
+__all__ = ["callback", "print"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+def callback(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
+    """Call f with the values of tensors, as NumPy arrays; everything else in the arguments stays.
+
+    It is called when the function around it runs: while derivatives are taken, with the values that they are taken at.
+    Inside of `vmap` it is called for one example after the other; where none of the arguments differ between examples,
+    once. What it returns is dropped, so that nothing can depend on the values without derivatives. Under `jax.jit` it
+    is called when the compiled function runs; on Dask the values are computed for it.
+
+    Raises ArgumentTypeError if f is no function.
+
+    >>> import adjoint as ad
+    >>> import numpy as np
+    >>> seen = []
+    >>> ad.vmap(lambda x: ad.debug.callback(seen.append, x * x))(np.array([1.0, 2.0]))
+    >>> seen
+    [array(1.), array(4.)]
+    """
+    check_callable("debug.callback", f)
+    leaves, structure = trees.flatten((args, kwargs))
+    places = [i for i, x in enumerate(leaves) if isinstance(x, Tensor)]
+    found = [examples_of(leaves[i]) for i in places]
+    levels = sorted({level for _, _, counted in found for level in counted}, key=lambda level: len([*level.chain()]))
+
+    def call(*values: np.ndarray[Any, Any]) -> None:
+        sizes: dict[Backend, int] = {}
+        for value, (_, _, counted) in zip(values, found, strict=True):
+            sizes |= zip(counted, value.shape, strict=False)
+        for example in itertools.product(*[range(sizes[level]) for level in levels]):
+            at = dict(zip(levels, example, strict=True))
+            for i, value, (_, _, counted) in zip(places, values, found, strict=True):
+                leaves[i] = np.array(value[tuple([at[level] for level in counted])])
+            given, named = trees.unflatten(structure, leaves)
+            f(*given, **named)
+
+    for array, leaf, _ in found:
+        if isinstance(leaf, Staged) and not leaf.is_concrete(array):
+            leaf.call(call, [array for array, _, _ in found])
+            return
+    call(*[concrete_values(wrap(array, leaf), "debug.callback") for array, leaf, _ in found])
+
+
+def print(*args: Any, **kwargs: Any) -> None:
+    """Print values, of each example of a batch on a line of its own: `print("loss {:.3f} at {}", loss, step)`.
+
+    The first argument is a format string, for the others, or is printed before them if it has no places for them. When
+    and how often it prints is said at `callback`. An error in the format is raised as Python's own is.
+
+    >>> import adjoint as ad
+    >>> ad.debug.print("x is {x:.1f}", x=ad.tensor([1.0, 2.0]))
+    x is [1.0, 2.0]
+    >>> ad.debug.print(ad.tensor(3.0), "and", 4)
+    3.0 and 4
+    """
+    template = args[0] if args and isinstance(args[0], str) and _has_places(args[0]) else None
+    if template is None and kwargs:
+        raise errors.ArgumentTypeError(f"debug.print: nothing in the format names {', '.join(kwargs)}")
+
+    def show(*args: Any, **kwargs: Any) -> None:
+        if template is None:
+            builtins.print(*[_Shown(x) if isinstance(x, np.ndarray) else x for x in args])
+        else:
+            builtins.print(_FORMATTER.vformat(template, args, kwargs))
+
+    callback(show, *(args if template is None else args[1:]), **kwargs)
+
+
+def _has_places(template: str) -> bool:
+    return any(field is not None for _, field, _, _ in string.Formatter().parse(template))
+
+
+class _Formatter(string.Formatter):
+    """Python's, for which arrays have the format of their elements."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return formatted(value, format_spec) if isinstance(value, np.ndarray) else format(value, format_spec)
+
+
+class _Shown:
+    def __init__(self, values: np.ndarray[Any, Any]) -> None:
+        self.values = values
+
+    def __str__(self) -> str:
+        return formatted(self.values, "")
+
+
+_FORMATTER = _Formatter()

@@ -1,0 +1,277 @@
+"""Functions that compute outside of adjoint, on NumPy arrays, with derivatives that their callers give."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint import errors
+from adjoint.devices import current_level, default_device
+from adjoint.functions.arguments import check_callable
+from adjoint.functions.shape import stack
+from adjoint.operands import common_backend, concrete_values, lift_to
+from adjoint.tensor import Tensor, refuse_ended, wrap
+from adjoint.transforms.arguments import Function, array_of, to_numpy, zeros_like
+from adjoint.transforms.levels import CustomRules, Tensors, apply
+from adjoint.transforms.libraries import of_any_library
+
+
+def external(f: Function, /, *, vjp: Function | None = None, jvp: Function | None = None) -> Function:
+    """A function of NumPy arrays as one of tensors: a C library, a simulation, whatever adjoint cannot look into.
+
+    Parameters
+    ----------
+    f
+        From NumPy arrays, which it must not write to, to one array or a tuple of them.
+    vjp
+        `vjp(g, *args)`, for reverse mode: from the cotangent of the result (of several, one after the other) and the
+        arguments to the cotangents of these: a tuple with one for each, None for zero, or just that of the only one.
+    jvp
+        `jvp(t, *args)`, for forward mode: from the tangent of the argument (of several, one after the other) and the
+        arguments to the tangent of the result, or a tuple of them.
+
+    Returns
+    -------
+    Callable
+        A function of arrays and tensors. Inside of `vmap` it calls f, and the rules, for one example after the other.
+        It can be differentiated once, by the rules; more often if a rule is an `external` function with rules in turn.
+        Of several devices it takes values to NumPy and back. Where there are no values yet, as under `jax.jit`, it
+        raises.
+
+    Raises
+    ------
+    ArgumentTypeError
+        A function or rule is none; an argument or a result is no array.
+    TrackedError
+        A derivative is needed for which no rule was given; the message says which one.
+    ArgumentError, ShapeError
+        A rule gives something else than what it is asked for.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> import numpy as np
+    >>> def area(r):               # imagine that it calls a library of C
+    ...     return np.pi * r**2
+    >>> area = ad.external(area, vjp=lambda g, r: g * 2 * np.pi * r)
+    >>> ad.grad(lambda r: area(2 * r))(1.0).round(4)
+    np.float64(25.1327)
+    """
+    check_callable("external", f)
+    for what, rule in (("vjp", vjp), ("jvp", jvp)):
+        if rule is not None and not callable(rule):
+            raise errors.ArgumentTypeError(f"external: {what} is a function, received {errors.shown(rule)}")
+    name = f"external({getattr(f, '__name__', repr(f))})"
+
+    @of_any_library
+    @functools.wraps(f)
+    def run(*args: Any) -> Any:
+        for i, x in enumerate(args):
+            if not isinstance(x, (Tensor, np.ndarray, np.generic, int, float, complex)):
+                raise errors.ArgumentTypeError(f"{name}: argument {i} is {errors.shown(x)}, expected an array")
+        known = [x for x in args if isinstance(x, Tensor)]
+        for x in known:
+            refuse_ended(x, name)
+        level = current_level()
+        device = common_backend(*known) if known else (level or default_device())
+        xs = [
+            wrap(lift_to(x, device) if isinstance(x, Tensor) else array_of(x, device, keep=True), device) for x in args
+        ]
+        rules = _External(name, f, vjp, jvp)
+        ys = apply(rules, xs, device) if xs else rules.plain(xs)
+        if not known and level is None:
+            ys = [to_numpy(y._array, y.device) for y in ys]
+        return rules.results.tree(ys)
+
+    run.__name__ = run.__qualname__ = name
+    _MADE.add(run)
+    return run
+
+
+_MADE: weakref.WeakSet[Any] = weakref.WeakSet()  # what `external` made: rules of that kind are functions of tensors
+
+
+class _Results:
+    """Whether f gives a tuple, which is known once it ran."""
+
+    several = False
+
+    def tree(self, leaves: Sequence[Any]) -> Any:
+        return tuple(leaves) if self.several else leaves[0]
+
+    def leaves(self, tree: Any, what: str) -> list[Any]:
+        """The results as f gives them, or what a rule gives for them."""
+        if self.several != isinstance(tree, tuple):
+            raise errors.ArgumentTypeError(f"{what} is {errors.shown(tree)}, the result a {self.word}")
+        return list(tree) if self.several else [tree]
+
+    @property
+    def word(self) -> str:
+        return "tuple" if self.several else "single array"
+
+
+class _Opaque(CustomRules):
+    """A function that sees values as NumPy arrays, and so has no derivative but one that is given."""
+
+    def values(self, given: list[np.ndarray[Any, Any]]) -> list[Any]:
+        """The results, as arrays."""
+        raise NotImplementedError
+
+    def missing(self, what: str) -> errors.TrackedError:
+        raise NotImplementedError
+
+    def plain(self, xs: Tensors) -> Tensors:
+        device = common_backend(*xs) if xs else current_level() or default_device()
+        given = [np.asarray(concrete_values(x, self.name)).view() for x in xs]
+        for values in given:
+            values.flags.writeable = False
+        return [wrap(array_of(y, device, keep=True), device) for y in self.values(given)]
+
+    def on(self, xs: Tensors) -> Tensors:
+        """The same function on the levels below: they look at a copy, what is known of this level stays."""
+        return apply(copy.copy(self), xs, common_backend(*xs)) if xs else self.plain(xs)
+
+    def batch(self, size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]]:
+        if not size:
+            raise errors.ArgumentError(f"{self.name}: of a batch of no examples nobody knows the shape of the result")
+        rows = [self.on([x[k] if flag else x for x, flag in zip(xs, flags, strict=True)]) for k in range(size)]
+        return [stack(column) for column in zip(*rows, strict=True)], [True] * len(rows[0])
+
+    def forward(self, xs: Tensors) -> tuple[Tensors, Any]:
+        return self.on(xs), xs
+
+    def residuals(self, xs: Tensors, ys: Tensors) -> Any:
+        return xs
+
+
+class _External(_Opaque):
+    """A function of NumPy arrays with rules."""
+
+    def __init__(self, name: str, f: Function, vjp: Function | None, jvp: Function | None) -> None:
+        self.name, self.f, self.vjp, self.jvp = name, f, vjp, jvp
+        self.results = _Results()
+
+    def values(self, given: list[np.ndarray[Any, Any]]) -> list[Any]:
+        out = self.f(*given)
+        self.results.several = isinstance(out, tuple)
+        return [_array(y, f"{self.name}: a result") for y in self.results.leaves(out, self.name)]
+
+    def missing(self, what: str) -> errors.TrackedError:
+        return errors.TrackedError(
+            f"{self.name}: its derivative is asked for, and it has no rule for that; give it {what}, or take "
+            "ad.stop_gradient of its arguments"
+        )
+
+    def backward(self, saved: Tensors, cotangents: Tensors) -> Tensors:
+        if self.vjp is None:
+            raise self.missing("vjp=")
+        if self.vjp in _MADE:
+            found = self.vjp(*cotangents, *saved)
+            return [_zeros(x) if g is None else g for x, g in zip(saved, _each(found), strict=True)]
+        return _Pullback(self, len(saved)).on([*saved, *cotangents])
+
+    def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
+        if self.jvp is None:
+            raise self.missing("jvp=")
+        ys = self.on(xs)
+        if self.jvp in _MADE:
+            return ys, self.results.leaves(self.jvp(*tangents, *xs), f"{self.name}: what jvp gives")
+        return ys, _Pushforward(self, len(xs)).on([*xs, *tangents])
+
+
+class _Rule(_Opaque):
+    """A rule of a function: of its arguments, and linear in what follows them, by which alone it has derivatives."""
+
+    given: str  # how the user gives it
+
+    def __init__(self, of: _External, count: int) -> None:
+        self.of, self.count = of, count
+        self.name = f"{self.given} of {of.name}"
+        self.active = True  # whether the level that applies it follows the arguments of the function
+
+    def below(self, xs: Tensors, device: Any) -> Tensors:
+        self.active = any([device.is_active(x._array) for x in xs[: self.count]])
+        return super().below(xs, device)
+
+    def missing(self, what: str) -> errors.TrackedError:
+        return errors.TrackedError(
+            f"{self.of.name}: a derivative of its derivative is asked for, and {self.given} is a function of NumPy "
+            f"arrays; give {self.given}=ad.external(...) with rules of its own"
+        )
+
+    def linear(self, xs: Tensors) -> Tensors:
+        """The arguments of the function, of which this level follows none."""
+        if self.active:
+            raise self.missing(self.given)
+        return xs[: self.count]
+
+    def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
+        known = self.linear(xs)
+        return self.on(xs), self.on([*known, *tangents[self.count :]])
+
+
+class _Pullback(_Rule):
+    given = "vjp"
+
+    def values(self, given: list[np.ndarray[Any, Any]]) -> list[Any]:
+        xs, cotangents = given[: self.count], given[self.count :]
+        assert self.of.vjp is not None
+        found = _each(self.of.vjp(*cotangents, *xs))
+        if len(found) != self.count:
+            raise errors.ArgumentError(
+                f"{self.name}: it gives {len(found)} cotangents, and the function has {self.count} arguments"
+            )
+        what = f"{self.name}: the cotangent of argument"
+        return [_like(g, x, f"{what} {i}") for i, (g, x) in enumerate(zip(found, xs, strict=True))]
+
+    def backward(self, saved: Tensors, cotangents: Tensors) -> Tensors:
+        known = self.linear(saved)
+        if self.of.jvp is None:
+            raise self.of.missing("jvp=, by which its vjp is differentiated in the cotangent")
+        return [*map(_zeros, known), *_Pushforward(self.of, self.count).on([*known, *cotangents])]
+
+
+class _Pushforward(_Rule):
+    given = "jvp"
+
+    def values(self, given: list[np.ndarray[Any, Any]]) -> list[Any]:
+        xs, tangents = given[: self.count], given[self.count :]
+        assert self.of.jvp is not None
+        found = self.of.results.leaves(self.of.jvp(*tangents, *xs), f"{self.name}: what it gives")
+        return [_array(t, f"{self.name}: a tangent") for t in found]
+
+    def backward(self, saved: Tensors, cotangents: Tensors) -> Tensors:
+        known = self.linear(saved)
+        if self.of.vjp is None:
+            raise self.of.missing("vjp=, by which its jvp is differentiated in the tangents")
+        return [*map(_zeros, known), *_Pullback(self.of, self.count).on([*known, *cotangents])]
+
+
+def _each(found: Any) -> list[Any]:
+    """What a vjp gives for each argument: a tuple, or just that of the only one."""
+    return list(found) if isinstance(found, (tuple, list)) else [found]
+
+
+def _array(y: Any, what: str) -> np.ndarray[Any, Any]:
+    if not isinstance(y, (np.ndarray, np.generic, int, float, complex)):
+        raise errors.ArgumentTypeError(f"{what} is {errors.shown(y)}, expected a NumPy array")
+    return np.asarray(y)
+
+
+def _like(g: Any, x: np.ndarray[Any, Any], what: str) -> np.ndarray[Any, Any]:
+    """A cotangent in the dtype of its argument; None is zero."""
+    if g is None:
+        return np.zeros(x.shape, x.dtype)
+    values = _array(g, what)
+    if values.shape != x.shape:
+        raise errors.ShapeError(f"{what} has shape {values.shape}, the argument {x.shape}")
+    return values.astype(x.dtype)
+
+
+def _zeros(x: Tensor[Any]) -> Tensor[Any]:
+    return wrap(zeros_like(x.device, x._array), x.device)

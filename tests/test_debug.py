@@ -1,0 +1,139 @@
+"""`ad.debug`: values are shown and handed out under every transform, and change nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ad
+from adjoint import errors
+
+X = np.array([0.5, 1.5, 2.5])
+
+
+def seen_by(run: Any) -> list[Any]:
+    """What a callback within sees: run(f) runs a transform of f."""
+    seen: list[Any] = []
+
+    def f(x: Any) -> Any:
+        y = x * x
+        ad.debug.callback(lambda y: seen.append(y.tolist()), y)
+        return y.sum()
+
+    run(f)
+    return seen
+
+
+WAYS: dict[str, tuple[Any, list[Any]]] = {
+    "plain": (lambda f: f(ad.tensor(2.0)), [4.0]),
+    "of a leaf": (lambda f: f(ad.tensor(2.0).require_grad()).backward(), [4.0]),
+    "grad": (lambda f: ad.grad(f)(2.0), [4.0]),
+    "grad of an array": (lambda f: ad.grad(f)(X), [(X * X).tolist()]),
+    "jvp": (lambda f: ad.jvp(f, (2.0,), (1.0,)), [4.0]),
+    "grad of grad": (lambda f: ad.grad(ad.grad(f))(2.0), [4.0]),
+    "hessian": (lambda f: ad.hessian(f)(X), [(X * X).tolist()]),
+    "linearize": (lambda f: ad.linearize(f, 2.0), [4.0]),
+    "jet": (lambda f: ad.jet(f, (2.0,), ((1.0, 0.0),)), [4.0]),
+    "vmap": (lambda f: ad.vmap(f)(X), (X * X).tolist()),
+    "vmap of what all share": (lambda f: ad.vmap(lambda x: f(ad.tensor(2.0)) * x)(X), [4.0]),
+    "vmap of grad": (lambda f: ad.vmap(ad.grad(f))(X), (X * X).tolist()),
+    "grad of vmap": (lambda f: ad.grad(lambda x: ad.vmap(f)(x).sum())(X), (X * X).tolist()),
+    "vmap of vmap": (lambda f: ad.vmap(ad.vmap(f))(np.outer([1, 2], X)), np.outer([1, 4], X * X).ravel().tolist()),
+    "scan": (lambda f: ad.scan(lambda c, x: (c + f(x), x), 0.0, X), (X * X).tolist()),
+    "vmap of scan": (
+        lambda f: ad.vmap(lambda s: ad.scan(lambda c, x: (c + f(s * x), x), 0.0, X))(np.array([1.0, 2.0])),
+        np.outer(X * X, [1, 4]).ravel().tolist(),
+    ),
+    "checkpoint": (lambda f: ad.grad(ad.checkpoint(f))(2.0), [4.0]),
+    "cond": (lambda f: ad.cond(True, f, lambda x: x.sum(), ad.tensor(2.0)), [4.0]),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_callback_sees_each_example_once(way: str) -> None:
+    run, wanted = WAYS[way]
+    np.testing.assert_allclose(np.array(seen_by(run)), np.array(wanted), rtol=1e-6)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_callback_changes_no_derivative(way: str) -> None:
+    def watched(x: Any) -> Any:
+        ad.debug.callback(lambda *_: None, x, x * 2)
+        return ad.sin(x).sum()
+
+    def arrays(f: Any) -> list[Any]:
+        out = WAYS[way][0](f)
+        return [x for x in ad.tree.leaves(out) if isinstance(x, (ad.Tensor, np.ndarray, np.generic))]
+
+    for x, y in zip(arrays(watched), arrays(lambda x: ad.sin(x).sum()), strict=True):
+        np.testing.assert_array_equal(np.asarray(ad.stop_gradient(x)), np.asarray(ad.stop_gradient(y)))
+
+
+def test_arguments_of_a_callback_keep_their_structure() -> None:
+    seen: list[Any] = []
+
+    def note(tree: Any, *, step: int, name: Any) -> None:
+        seen.append((tree, step, name))
+
+    w = ad.tensor([1.0, 2.0]).require_grad()
+    ad.debug.callback(note, {"w": w, "n": 3}, step=7, name=None)
+    ((tree, step, name),) = seen
+    assert isinstance(tree["w"], np.ndarray)
+    assert tree["w"].tolist() == [1, 2]
+    assert tree["n"] == 3
+    assert (step, name) == (7, None)
+    tree["w"][0] = 5.0  # its own
+    assert w.tolist() == [1, 2]
+
+
+def test_examples_of_several_levels_are_paired() -> None:
+    seen: list[Any] = []
+    note = lambda *xs: seen.append(tuple(float(x) for x in xs))
+    inner = lambda x: ad.vmap(lambda y: (ad.debug.callback(note, y, x, x * y, 1.0), y)[1])(np.array([1.0, 2.0]))
+    ad.vmap(inner)(np.array([10.0, 20.0]))
+    assert seen == [(1, 10, 10, 1), (2, 10, 20, 1), (1, 20, 20, 1), (2, 20, 40, 1)]
+
+
+PRINTED: dict[str, tuple[Any, str]] = {
+    "a format": (lambda x: ad.debug.print("x {:.1f} at {step:03d}", x, step=4), "x 2.5 at 004\n"),
+    "no format": (lambda x: ad.debug.print("x is", x), "x is 2.5\n"),
+    "no text": (lambda x: ad.debug.print(x, 3), "2.5 3\n"),
+    "text alone": (lambda x: ad.debug.print("here, 100 %"), "here, 100 %\n"),
+    "braces": (lambda x: ad.debug.print("{{}} {}", x), "{} 2.5\n"),
+    "an array": (lambda x: ad.debug.print("{:.2f}", ad.stack([x, x])), "[2.50, 2.50]\n"),
+}
+
+
+@pytest.mark.parametrize("what", PRINTED)
+def test_printing(what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    show, wanted = PRINTED[what]
+    ad.grad(lambda x: (show(x), x)[1])(2.5)
+    assert capsys.readouterr().out == wanted
+    ad.vmap(lambda x: (show(x), x)[1])(np.array([2.5, 2.5]))
+    assert capsys.readouterr().out == wanted * (1 if what == "text alone" else 2)
+
+
+def test_wrong_input() -> None:
+    with pytest.raises(errors.ArgumentTypeError, match="debug.callback: expected a function"):
+        ad.debug.callback(3, ad.tensor(1.0))  # type: ignore[arg-type]
+    with pytest.raises(errors.ArgumentTypeError, match="nothing in the format names step"):
+        ad.debug.print("loss", step=3)
+    with pytest.raises(IndexError):
+        ad.debug.print("{} {}", 1)
+    with pytest.raises(ZeroDivisionError):
+        ad.debug.callback(lambda x: 1 / 0, ad.tensor(1.0))
+
+
+def test_under_jit_of_jax(capsys: pytest.CaptureFixture[str]) -> None:
+    jax = pytest.importorskip("jax")
+
+    @jax.jit
+    def f(v: Any) -> Any:
+        ad.debug.print("all {:.1f}", ad.asarray(v, device="jax"))
+        return ad.vmap(ad.grad(lambda x: (ad.debug.print("one {:.1f}", x), x * x)[1]))(v)
+
+    jax.block_until_ready(f(jax.numpy.asarray([1.0, 2.0])))
+    jax.effects_barrier()
+    assert capsys.readouterr().out == "all [1.0, 2.0]\none 1.0\none 2.0\n"
