@@ -310,3 +310,40 @@ def test_gradients_do_not_depend_on_size_and_layout(f: Any, device: Any) -> None
     spread = ad.asarray(values).require_grad()
     same_cotangent = f(spread).backward(np.broadcast_to(np.float64(2.0), values.shape))[spread].numpy()
     np.testing.assert_allclose(same_cotangent, 2 * f(x).backward()[x].numpy(), rtol=1e-15)
+
+
+@pytest.mark.parametrize("method", ["linear", "hazen", "weibull", "median_unbiased", "lower", "midpoint", "nearest"])
+def test_quantiles_have_a_gradient_in_q(method: str) -> None:
+    x = np.array([1.0, 5.0, 2.0, 7.0])
+    at, step = 0.43, 1e-6
+    slope = (np.quantile(x, at + step, method=method) - np.quantile(x, at - step, method=method)) / (2 * step)
+    for f, scale in ((ad.quantile, 1), (ad.percentile, 100), (ad.nanquantile, 1), (ad.nanpercentile, 100)):
+        rows = np.append(x, np.nan) if "nan" in f.__name__ else x
+        found = ad.grad(lambda q: f(ad.tensor(rows), q, method=method))(at * scale)  # noqa: B023
+        np.testing.assert_allclose(found, slope / scale, rtol=1e-8, atol=1e-9)
+
+
+def test_quantiles_in_q_and_x_together() -> None:
+    x = np.array([1.0, 5.3, 2.0, 7.0])
+    assert ad.grad(lambda q: ad.quantile(ad.tensor([1.0, 5.0, 2.0, 7.0]), q))(0.4) == 9
+    ad.testing.check_grads(ad.quantile, (x, np.array([0.1, 0.45])), order=2)
+    np.testing.assert_allclose(
+        ad.vmap(lambda q: ad.quantile(ad.tensor(x), q))(np.array([0.1, 0.4])), np.quantile(x, [0.1, 0.4])
+    )
+    at_an_element = ad.grad(lambda q: ad.quantile(ad.tensor([1.0, 2.0, 4.0]), q))(0.5)
+    assert at_an_element == 4  # of the interval above it, whose slope is 2 / 0.5
+    np.testing.assert_array_equal(ad.quantile(ad.tensor([1.0, np.inf, 2.0]), [0.0, 0.5]).numpy(), [1, 2])
+    with pytest.raises(ad.errors.ArgumentError, match="q is from 0 to 1"):
+        ad.quantile(ad.tensor(x), ad.tensor(1.5).require_grad())
+
+
+def test_bounds_and_densities_of_histograms_have_gradients() -> None:
+    x = np.array([1.0, 5.3, 2.0, 7.0])
+    ad.testing.check_grads(lambda x: ad.histogram(x, 3)[1], (x,), order=2)
+    ad.testing.check_grads(lambda x: ad.histogram(x, 3, density=True)[0], (x,), order=2)
+    bounds = np.array([0.0, 1.5, 4.0, 8.0])
+    ad.testing.check_grads(lambda b: ad.histogram(ad.tensor(x), b, density=True)[0], (bounds,), order=2)
+    ad.testing.check_grads(
+        lambda x, w: ad.histogram(x, 3, weights=w, density=True)[0], (x, np.array([1.0, 2.0, 0.5, 3.0])), order=2
+    )
+    assert not ad.histogram(ad.tensor(x).require_grad(), 3)[0].is_tracked()

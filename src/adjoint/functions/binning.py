@@ -133,7 +133,8 @@ def histogram(
 
     Returns
     -------
-    The counts, int64 without weights, and the bounds, one more. They are constants: counts jump.
+    The counts, int64 without weights, and the bounds, one more. Gradients flow to bounds, and through them to the
+    extreme values of x; a density has those of the widths. Counts jump, and have none.
 
     Raises
     ------
@@ -148,7 +149,7 @@ def histogram(
     ([2, 1], [0.0, 0.5, 1.0])
     """
     x = as_ordered(operand(x, weights, "histogram") if isinstance(weights, Tensor) else x, "histogram")
-    x = reshape(inexact(x, "histogram"), -1).detach()
+    x = reshape(inexact(x, "histogram"), -1)
     if weights is not None:
         weights = operand(weights, x, "histogram")
         if weights.size != x.size:
@@ -156,7 +157,8 @@ def histogram(
         weights = reshape(weights, -1)
     even = is_integer(bins)
     edges = _bounds(x, int(bins), range) if even else _given(x, bins)
-    counts = _counted(x, edges) if weights is None else _weighed(x, edges, weights, even)
+    fixed = x.detach(), edges.detach()  # counts jump: their derivative is 0 wherever they have one
+    counts = _counted(*fixed) if weights is None else _weighed(*fixed, weights, even)
     if as_flag(density, "histogram", "density"):
         widths = cast(edges[1:] - edges[:-1], dtypes.summing(x.dtype))
         counts = cast(counts / widths / sum(counts), dtypes.promote(counts.dtype, x.dtype))
@@ -164,7 +166,7 @@ def histogram(
 
 
 def _given(x: Tensor[Any], bins: Any) -> Tensor[Any]:
-    edges = cast(_real_line(operand(bins, x, "histogram"), "histogram", "bounds").detach(), x.dtype)
+    edges = cast(_real_line(operand(bins, x, "histogram"), "histogram", "bounds"), x.dtype)
     wrong: Callable[[Any], Exception] = lambda _: errors.ArgumentError(
         "histogram: expected at least two bounds, which increase"
     )

@@ -28,7 +28,7 @@ from adjoint.functions.reduction import all as every
 from adjoint.functions.reduction import argmax, argmin, cumulative_prod, cumulative_sum, max, mean, min, prod, sum
 from adjoint.functions.shape import broadcast_to, concat, moveaxis, permute_dims, reshape
 from adjoint.functions.sorting import sort
-from adjoint.operands import cast, constant_like, operand, run
+from adjoint.operands import cast, constant_like, deferred_check, operand, run
 from adjoint.primitives import ARRAY
 from adjoint.tensor import Axis, Tensor
 
@@ -53,7 +53,10 @@ _METHODS = (
 
 
 def _ranks(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
-    """For quantiles of n elements two places among the sorted, and how far between them the value is; NumPy arrays."""
+    """For quantiles of n elements two places among the sorted, and how far between them the value is.
+
+    q is a NumPy array, or a tensor of which NumPy's functions make tensors.
+    """
     if method in _CONTINUOUS:
         alpha, beta = _CONTINUOUS[method]
         place = n * q + (alpha + q * (1 - alpha - beta)) - 1
@@ -86,14 +89,22 @@ def _ranks(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
 
 
 def _probabilities(q: Any, scale: float, name: str) -> Any:
+    def wrong(q: Any) -> Exception:
+        return errors.ArgumentError(
+            f"{name}: q is from 0 to {scale:g}, or a vector of such; received {errors.shown(q)}"
+        )
+
     if isinstance(q, Tensor):
-        q = q.numpy()
+        if q.ndim > 1 or q.dtype.kind not in "iuf":
+            raise wrong(q)
+        q = deferred_check(q, lambda values: ((values >= 0) & (values <= scale)).all(), wrong)
+        return cast(q, q.device.leaf.widest(dtypes.float64)) / scale
     try:
         values = np.asarray(q, dtype=np.float64) / scale
     except (TypeError, ValueError):
-        values = np.full((), math.nan)
+        raise wrong(q) from None
     if values.ndim > 1 or not np.all((values >= 0) & (values <= 1)):
-        raise errors.ArgumentError(f"{name}: q is from 0 to {scale:g}, or a vector of such; received {errors.shown(q)}")
+        raise wrong(q)
     return values
 
 
@@ -119,17 +130,19 @@ def _quantile(name: str, x: Any, q: Any, axis: Axis, method: str, keepdims: Any,
         count = reshape(_known(isnan(lines), (lines.ndim - 1,)), lines.shape[:-1])
         # all that a number of elements can ask for, so that the numbers need not be known
         low, high, part = _ranks(q.reshape(-1), np.arange(n + 1)[:, None], method)
-        values = _between(ordered, *[constant_like(values, x, name)[count] for values in (low, high, part)])
+        values = _between(ordered, *[_beside(values, x, name)[count] for values in (low, high, part)])
     else:
         ordered = sort(lines)
         low, high, part = _ranks(q.reshape(-1), n, method)
-        values = _between(
-            ordered, constant_like(low, x, name), constant_like(high, x, name), constant_like(part, x, name)
-        )
+        values = _between(ordered, *[_beside(values, x, name) for values in (low, high, part)])
         values = where(isnan(ordered[..., -1:]), math.nan, values)
     values = moveaxis(values, -1, 0)
     kept = tuple(1 if i in axes else m for i, m in enumerate(x.shape)) if keepdims else values.shape[1:]
     return reshape(values, (*q.shape, *kept))
+
+
+def _beside(values: Any, x: Tensor[Any], name: str) -> Tensor[Any]:
+    return values if isinstance(values, Tensor) else constant_like(values, x, name)
 
 
 def _between(ordered: Tensor[Any], low: Tensor[Any], high: Tensor[Any], part: Tensor[Any]) -> Tensor[Any]:
@@ -140,9 +153,12 @@ def _between(ordered: Tensor[Any], low: Tensor[Any], high: Tensor[Any], part: Te
         below, above = (run("index", (ordered, places), key=key) for places in (low, high))
     else:
         below, above = (run("take_along_axis", (ordered, places), axis=last) for places in (low, high))
-    endless = run("isinf", (below,)) | run("isinf", (above,))  # whose sum is right, and whose difference is not
-    step = (where(endless, 0.0, above) - where(endless, 0.0, below)) * cast(part, ordered.dtype)
-    return where(part == 0, below, below + where(endless, above, step))
+    part = cast(part, ordered.dtype)
+    alone = part == 0
+    # what is infinite has the right sum and no difference, and above it there may be what was left out
+    unfit = run("isinf", (below,)) | run("isinf", (above,)) | isnan(above)
+    step = (where(unfit, 0.0, above) - where(unfit, 0.0, below)) * part  # also where it is 0: q has a gradient there
+    return below + where(unfit & ~alone, above, step)  # type: ignore[no-any-return]
 
 
 def _weighted(
@@ -156,7 +172,7 @@ def _weighted(
     order = run("argsort", (lines,), axis=last, descending=False)
     total = run("cumulative_sum", (run("take_along_axis", (weights, order), axis=last),), axis=last)
     share = (total / total[..., -1:])[..., None]
-    before = (share < constant_like(q, x, name)) | (share == 0)
+    before = (share < _beside(q, x, name)) | (share == 0)
     place = sum(cast(before, dtypes.int64), -2)
     place = run("minimum", (place, lines.shape[-1] - 1))
     ordered = run("take_along_axis", (lines, order), axis=last)
@@ -190,7 +206,8 @@ def quantile(
     x
         Real values. Integers give float32; lines with a nan give nan.
     q
-        A number from 0 to 1, or a vector of them, whose axis comes first in the result. No gradient flows to it.
+        A number from 0 to 1, or a vector of them, whose axis comes first in the result. At an element the gradient that
+        flows to it is that of the interval above.
     axis
         One, several or (None) all axes.
     method

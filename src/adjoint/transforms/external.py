@@ -136,7 +136,7 @@ class _Opaque(CustomRules):
         """The same function on the levels below: they look at a copy, what is known of this level stays."""
         return apply(copy.copy(self), xs, common_backend(*xs)) if xs else self.plain(xs)
 
-    def batch(self, size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]]:
+    def batch(self, level: Any, size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]]:
         if not size:
             raise errors.ArgumentError(f"{self.name}: of a batch of no examples nobody knows the shape of the result")
         rows = [self.on([x[k] if flag else x for x, flag in zip(xs, flags, strict=True)]) for k in range(size)]
