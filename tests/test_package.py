@@ -31,6 +31,7 @@ OPTIONAL = [
 SHARED = {
     "along",
     "elementwise_primitive",
+    "formatted",
     "made",
     "stacked",
     "together",
