@@ -46,6 +46,13 @@ WAYS: dict[str, tuple[Any, list[Any]]] = {
         lambda f: ad.vmap(lambda s: ad.scan(lambda c, x: (c + f(s * x), x), 0.0, X))(np.array([1.0, 2.0])),
         np.outer(X * X, [1, 4]).ravel().tolist(),
     ),
+    "scan, recomputed": (
+        lambda f: ad.grad(lambda a: ad.scan(lambda c, x: (c + f(a * x), x), 0.0, X, checkpoint_every=2)[0])(1.0),
+        (X * X).tolist(),
+    ),
+    "a pullback in a transform": (lambda f: ad.grad(lambda g: ad.vjp(f, 2.0)[1](g)[0])(1.0), [4.0]),
+    "sparse": (lambda f: ad.sparse_hessian(f)(X), [(X * X).tolist()]),
+    "solution": (lambda f: ad.odeint(lambda y, t: -f(y) * 0, 1.0, np.array([0.0, 0.0])), [1.0]),
     "checkpoint": (lambda f: ad.grad(ad.checkpoint(f))(2.0), [4.0]),
     "cond": (lambda f: ad.cond(True, f, lambda x: x.sum(), ad.tensor(2.0)), [4.0]),
 }

@@ -239,7 +239,7 @@ def test_import_brings_few_modules() -> None:
     assert int(python(f"import sys, adjoint; {count}", eager=True)) - numpy < 12
     ours = "print(*sorted(name for name in sys.modules if name.startswith('adjoint')))"
     brought = python(f"import sys, adjoint; {ours}", eager=False)
-    assert brought == "adjoint adjoint.errors adjoint.methods adjoint.renamed adjoint.tensor adjoint.tree"
+    assert brought == "adjoint adjoint.errors adjoint.locks adjoint.methods adjoint.renamed adjoint.tensor adjoint.tree"
     gradient = f"import sys, adjoint as ad; ad.grad(lambda x: (x * x).sum())(ad.ones(3)); {ours}"
     used = python(gradient, eager=False).split()
     assert len(used) < 110
@@ -298,7 +298,7 @@ def test_examples_on_pages_give_what_they_say(page: str, capsys: pytest.CaptureF
         pytest.skip("needs what its first lines import")
     scope: dict[str, object] = {"__name__": "__main__"}
     for block in [*first, *itertools.chain(*[blocks for blocks in sections if not need_missing(blocks)])]:
-        said = re.findall(r"^ *print\(.*\) +# (.*)$", block, re.MULTILINE)
+        said = re.findall(r"^ *(?:ad\.debug\.)?print\(.*\) +# (.*)$", block, re.MULTILINE)
         if "os.environ" in block:  # what libraries read when they are imported is for a process of its own
             printed = python(block)
         else:

@@ -22,7 +22,7 @@ import adjoint as ad
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.concrete import collected_checks
-from adjoint.random_keys import replayed
+from adjoint.random_keys import Replay, replayed
 
 # What needs values where there are none, with the reason; all else must not.
 NEEDS_VALUES = {
@@ -42,17 +42,18 @@ def alike(found: Any, expected: Any) -> None:
 
 def compared(f: Any, args: Any, *, needs_values: bool = False) -> None:
     """Run f on NumPy, and on both backends that record."""
-    keys = [(0, i) for i in range(100)]
+    replay = Replay()
+    replay.keys = [(0, i) for i in range(100)]
     with np.errstate(all="ignore"):
-        with replayed(keys):
+        with replayed(replay):
             expected = f(*[ad.asarray(x, device=NUMPY) if isinstance(x, np.ndarray) else x for x in args])
-        with replayed(keys):
+        with replayed(replay):
             alike(on_recorder(f, *args), expected)
         if not needs_values:
-            with replayed(keys):
+            with replayed(replay):
                 alike(on_recording(f, *args), expected)
         try:
-            with replayed(keys):
+            with replayed(replay):
                 alike(on_recording(f, *args, fold=False), expected)
         except errors.TrackedError:
             assert needs_values
@@ -207,7 +208,7 @@ def test_examples_on_pages_are_as_on_numpy(page: str, backend: Any, capsys: pyte
         for block in [*first, *itertools.chain(*[blocks for blocks in sections if not need_missing(blocks)])]:
             if "os.environ" in block:  # for a process of its own
                 continue
-            said = re.findall(r"^ *print\(.*\) +# (.*)$", block, re.MULTILINE)
+            said = re.findall(r"^ *(?:ad\.debug\.)?print\(.*\) +# (.*)$", block, re.MULTILINE)
             exec(block.replace("ad.NumPy()", "backend") if page == "README.md" else block, scope)
             printed = capsys.readouterr().out.replace(backend.name, "numpy")
             assert printed.split() == " ".join(said).split()

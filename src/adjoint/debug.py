@@ -26,6 +26,7 @@ from adjoint.concrete import Staged
 from adjoint.functions.arguments import check_callable
 from adjoint.functions.conversion import formatted
 from adjoint.operands import concrete_values
+from adjoint.random_keys import is_first_call
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.carries import examples_of
 
@@ -39,7 +40,8 @@ def __dir__() -> list[str]:
 def callback(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
     """Call f with the values of tensors, as NumPy arrays; everything else in the arguments stays.
 
-    It is called when the function around it runs: while derivatives are taken, with the values that they are taken at.
+    It is called when the function around it runs: while derivatives are taken, with the values that they are taken at,
+    and not again where they need a second run, as in a scan with `checkpoint_every`.
     Inside of `vmap` it is called for one example after the other; where none of the arguments differ between examples,
     once. What it returns is dropped, so that nothing can depend on the values without derivatives. Under `jax.jit` it
     is called when the compiled function runs; on Dask the values are computed for it.
@@ -54,6 +56,8 @@ def callback(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
     [array(1.), array(4.)]
     """
     check_callable("debug.callback", f)
+    if not is_first_call():
+        return
     leaves, structure = trees.flatten((args, kwargs))
     places = [i for i, x in enumerate(leaves) if isinstance(x, Tensor)]
     found = [examples_of(leaves[i]) for i in places]

@@ -15,22 +15,48 @@ from adjoint.scopes import Block, Variable, innermost
 
 RandomKey = tuple[int, int]  # a seed and a counter
 
-Hand = Callable[[Callable[[], RandomKey]], RandomKey]  # a key, from what draws a new one
 
-_handed: Variable[Hand] = contextvars.ContextVar("adjoint_keys", default=None)
+class Replay:
+    """What a function does once although it runs again: the random keys it drew, and how many calls it made."""
+
+    def __init__(self) -> None:
+        self.keys: list[RandomKey] = []
+        self.calls = 0
 
 
-def replayed(known: list[RandomKey]) -> Block[Hand]:
+class _Run:
+    """A run of a function, which may have run before."""
+
+    def __init__(self, known: Replay, outer: _Run | None) -> None:
+        self.known, self.outer = known, outer
+        self.places, self.calls = itertools.count(), itertools.count()
+
+    def key(self, draw: Callable[[], RandomKey]) -> RandomKey:
+        i, keys = next(self.places), self.known.keys
+        if i == len(keys):
+            keys.append(draw() if self.outer is None else self.outer.key(draw))
+        return keys[i]
+
+    def is_first_call(self) -> bool:
+        if next(self.calls) < self.known.calls:
+            return False
+        self.known.calls += 1
+        return self.outer is None or self.outer.is_first_call()
+
+
+_run: Variable[_Run] = contextvars.ContextVar("adjoint_replay", default=None)
+
+
+def replayed(known: Replay) -> Block[_Run]:
     """In this block the known random keys are handed out again, then new ones, which become known."""
-    outer, places = innermost(_handed), itertools.count()
+    outer = innermost(_run)
+    return Block(_run, _Run(known, None if outer is None else outer.value))
 
-    def hand(draw: Callable[[], RandomKey]) -> RandomKey:
-        i = next(places)
-        if i == len(known):
-            known.append(draw() if outer is None else outer.value(draw))
-        return known[i]
 
-    return Block(_handed, hand)
+def is_first_call() -> bool:
+    """For what has effects, such as printing: whether this call was not made by an earlier run of the same function."""
+    run = innermost(_run)
+    return run is None or run.value.is_first_call()
 
 
 class RandomKeys:
@@ -48,8 +74,8 @@ class RandomKeys:
 
     def next_key(self) -> RandomKey:
         """The next key for a random primitive."""
-        block = innermost(_handed)
-        return self._draw() if block is None else block.value(self._draw)
+        run = innermost(_run)
+        return self._draw() if run is None else run.value.key(self._draw)
 
     def _draw(self) -> RandomKey:
         if self._seed is None:

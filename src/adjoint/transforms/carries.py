@@ -17,7 +17,7 @@ from adjoint.dtypes import DType
 from adjoint.functions.arguments import is_array, is_value, kind_of
 from adjoint.operands import concrete_values, is_weak, run
 from adjoint.primitives import Shape
-from adjoint.random_keys import RandomKey, replayed
+from adjoint.random_keys import Replay, replayed
 from adjoint.tensor import Scalar, Tensor, same, wrap
 from adjoint.transforms.arguments import Function
 from adjoint.transforms.levels import Tensors
@@ -150,12 +150,12 @@ class Carry(TreeType):
         """run(leaves), with the first leaves again if their dtypes had to change; what was drawn stays drawn."""
         if not self.numbers:
             return run(leaves)
-        keys: list[RandomKey] = []
+        replay = Replay()
         try:
-            with replayed(keys):
+            with replayed(replay):
                 return run(leaves)
         except _WiderDtypeError:
-            with replayed(keys):
+            with replayed(replay):
                 return run(self.start())
 
     def advance(self, f: Function, leaves: Tensors, go: Any, *operands: Any) -> Tensors:

@@ -10,7 +10,7 @@ from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import transform_level
 from adjoint.functions.arguments import check_callable
 from adjoint.graph.nodes import key_of, new_leaf
-from adjoint.random_keys import RandomKey, replayed
+from adjoint.random_keys import Replay, replayed
 from adjoint.transforms.arguments import (
     Arguments,
     Function,
@@ -78,8 +78,8 @@ def linearize(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     call = Arguments("linearize", f, range(len(primals)), primals, {}, keep=True)
     lower = reverse_level(call.base)
     level = reverse_level(lower)
-    keys: list[RandomKey] = []
-    with transform_level(level), replayed(keys):
+    replay = Replay()
+    with transform_level(level), replayed(replay):
         variables = [new_leaf(lower.wrap(array)) for array in call.arrays]
         out, aux = split_aux("linearize", call.run(f, level, variables), has_aux)
         leaves, structure = results_of("linearize", out)
@@ -93,7 +93,7 @@ def linearize(f: Function, *primals: Any, has_aux: bool = False) -> Any:
 
     def along(*tangents: Any) -> Any:
         if (later := call.above(tangents)) is not None:
-            with replayed(keys):
+            with replayed(replay):
                 return call.again(lambda primals: _jvp("linearize", f, primals, tangents, has_aux)[1], later)
         given = matching("linearize", "tangent", list(tangents), call.structure, call.arrays, call.base)
         roots = [

@@ -14,7 +14,7 @@ from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import transform_level
 from adjoint.functions.arguments import as_choice
 from adjoint.graph.nodes import Var, key_of, new_leaf
-from adjoint.random_keys import RandomKey, replayed
+from adjoint.random_keys import Replay, replayed
 from adjoint.transforms.arguments import (
     Argnums,
     Arguments,
@@ -80,23 +80,23 @@ def _jacobian(name: str, f: Function, argnums: Argnums, mode: str, has_aux: bool
             holomorphic,
             "pass holomorphic=True if the function is, else take ad.vjp or split it into real and imaginary part",
         )
-        keys: list[RandomKey] = []
+        replay = Replay()
         answer = None
         if mode != "forward":
             try:
-                with replayed(keys):
+                with replayed(replay):
                     answer = _rows(f, call, has_aux, holomorphic, None if mode == "reverse" else count(call.arrays))
             except errors.ForwardOnlyError:
                 if mode == "reverse":
                     raise
         if answer is None:
             try:
-                with replayed(keys):
+                with replayed(replay):
                     answer = _columns(f, call, has_aux, holomorphic)
             except errors.NoAutodiffError:  # f calls backward, for which there is no level then
                 if mode == "forward":
                     raise
-                with replayed(keys):
+                with replayed(replay):
                     answer = _rows(f, call, has_aux, holomorphic, None)
         return answer
 
@@ -214,11 +214,11 @@ def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphi
 
     @named("hessian", f)
     def run(*args: Any, **kwargs: Any) -> Any:
-        keys: list[RandomKey] = []
-        with replayed(keys):
+        replay = Replay()
+        with replayed(replay):
             answer = None if holomorphic else _of_gradient(f, Arguments("hessian", f, argnums, args, kwargs), has_aux)
         if answer is None:
-            with replayed(keys):
+            with replayed(replay):
                 answer = nested(*args, **kwargs)
         return answer
 

@@ -15,7 +15,7 @@ from adjoint.backend import Array, Backend, Decorator
 from adjoint.devices import running_on
 from adjoint.functions.creation import full
 from adjoint.operands import common_backend, lift_to
-from adjoint.random_keys import RandomKey, replayed
+from adjoint.random_keys import Replay, replayed
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.arguments import zeros_like
 
@@ -85,8 +85,8 @@ class CustomRules:
     def pullback(self, below: Tensors, device: Decorator[Any]) -> tuple[list[Array], Pullback]:
         """The results on the inner backend, and the backward rule as the pullback of a node of the level."""
         inner = device.inner
-        keys: list[RandomKey] = []
-        with running_on(inner), replayed(keys):
+        replay = Replay()
+        with running_on(inner), replayed(replay):
             ys, saved = self.forward(below)
         for y in ys:
             if y.device is not inner and not any(level is y.device for level in inner.chain()):
@@ -108,7 +108,7 @@ class CustomRules:
             with running_on(on):
                 known = saved
                 if on is not inner:  # what was saved is of the levels that the function ran on
-                    with replayed(keys):
+                    with replayed(replay):
                         known = self.residuals([wrap(x, on) for x in operands], [wrap(y, on) for y in results])
                 found = self.backward(known, given)
             answers: list[Array | None] = []

@@ -16,7 +16,7 @@ from adjoint.decorators.batched import Batch, Batched
 from adjoint.devices import current_level, default_device, transform_level
 from adjoint.functions.shape import broadcast_to
 from adjoint.operands import common_backend, lift_to
-from adjoint.random_keys import RandomKey, replayed
+from adjoint.random_keys import Replay, replayed
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.arguments import zeros_like
 from adjoint.transforms.forward import jvp
@@ -60,7 +60,7 @@ class Recomputed(CustomRules):
 
     def __init__(self, name: str, f: Flat, active: Sequence[bool]) -> None:
         self.name, self.f, self.active = name, f, list(active)
-        self.keys: list[RandomKey] = []
+        self.replay = Replay()
 
     def on(self, xs: Tensors) -> Tensors:
         """The function, with this rule for its derivatives."""
@@ -78,7 +78,7 @@ class Recomputed(CustomRules):
         return ys
 
     def _run(self, xs: Tensors) -> Tensors:
-        with replayed(self.keys):
+        with replayed(self.replay):
             return self.f(xs)
 
     def forward(self, xs: Tensors) -> tuple[Tensors, Tensors]:

@@ -13,7 +13,7 @@ from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import transform_level
 from adjoint.graph.nodes import Var, key_of, new_leaf
 from adjoint.operands import concrete_values
-from adjoint.random_keys import RandomKey, replayed
+from adjoint.random_keys import Replay, replayed
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.arguments import (
     Argnums,
@@ -184,12 +184,12 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     return _vjp("vjp", f, primals, has_aux)
 
 
-def _vjp(name: str, f: Function, primals: tuple[Any, ...], has_aux: bool, keys: list[RandomKey] | None = None) -> Any:
-    """`vjp`; the random keys are those of an earlier run of f."""
+def _vjp(name: str, f: Function, primals: tuple[Any, ...], has_aux: bool, replay: Replay | None = None) -> Any:
+    """`vjp`; random keys are those of an earlier run of f."""
     call = Arguments(name, f, range(len(primals)), primals, {}, keep=True)
     level = reverse_level(call.base)
-    keys = [] if keys is None else keys
-    with transform_level(level), replayed(keys):
+    replay = Replay() if replay is None else replay
+    with transform_level(level), replayed(replay):
         variables = [new_leaf(array) for array in call.arrays]
         out, aux = split_aux(name, call.run(f, level, variables), has_aux)
         leaves, structure = results_of(name, out)
@@ -199,7 +199,7 @@ def _vjp(name: str, f: Function, primals: tuple[Any, ...], has_aux: bool, keys: 
 
     def pullback(cotangents: Any) -> tuple[Any, ...]:
         if (later := call.above(cotangents)) is not None:
-            return call.again(lambda primals: _vjp(name, f, primals, has_aux, keys)[1](cotangents), later)  # type: ignore[no-any-return]
+            return call.again(lambda primals: _vjp(name, f, primals, has_aux, replay)[1](cotangents), later)  # type: ignore[no-any-return]
         given = matching(
             "the pullback" if name == "vjp" else name,
             "cotangent",
@@ -230,8 +230,8 @@ def linear_transpose(f: Function, *primals: Any) -> Function:
     >>> ad.linear_transpose(lambda x: 3 * x[:1], np.zeros(2))(np.array([1.0]))
     (array([3., 0.]),)
     """
-    keys: list[RandomKey] = []
-    value, pullback = _vjp("linear_transpose", f, trees.map(_zeros, primals), False, keys)
+    replay = Replay()
+    value, pullback = _vjp("linear_transpose", f, trees.map(_zeros, primals), False, replay)
     if any([concrete_values(x, "linear_transpose").any() for x in trees.flatten(value)[0]]):
         raise errors.ArgumentError("linear_transpose: the function is not zero where its arguments are, so not linear")
 
@@ -241,7 +241,7 @@ def linear_transpose(f: Function, *primals: Any) -> Function:
 
     rng = np.random.default_rng(0)
     probe, weights = trees.map(lambda x: _drawn(x, rng), primals), trees.map(lambda x: _drawn(x, rng), value)
-    reached, _ = _vjp("linear_transpose", f, probe, False, keys)
+    reached, _ = _vjp("linear_transpose", f, probe, False, replay)
     (forth, most, eps), (back, other, _) = paired(weights, reached), paired(transposed(weights), probe)
     if concrete_values(
         abs(forth - back) > eps**0.4 * (most + other), "linear_transpose"

@@ -20,7 +20,7 @@ from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import transform_level
 from adjoint.functions.arguments import is_integer
 from adjoint.graph.nodes import key_of, new_leaf
-from adjoint.random_keys import RandomKey, replayed
+from adjoint.random_keys import Replay, replayed
 from adjoint.rules.sparsity import scipy_sparse
 from adjoint.transforms.arguments import Arguments, Function, named, on_level, results_of, reverse_level
 from adjoint.transforms.reverse import gradient
@@ -76,8 +76,8 @@ def sparse_jacobian(f: Function, argnums: int | str = 0, *, pattern: Any = None)
     @named("sparse_jacobian", f)
     def run(*args: Any, **kwargs: Any) -> Any:
         call = _arguments("sparse_jacobian", f, argnums, args, kwargs)
-        keys: list[RandomKey] = []
-        return _computed(f, call, jacobian_colouring(_detected(f, call, keys)) if known is None else known, keys)
+        replay = Replay()
+        return _computed(f, call, jacobian_colouring(_detected(f, call, replay)) if known is None else known, replay)
 
     return run
 
@@ -109,12 +109,12 @@ def sparse_hessian(f: Function, argnums: int | str = 0, *, pattern: Any = None) 
     @named("sparse_hessian", f)
     def run(*args: Any, **kwargs: Any) -> Any:
         call = _arguments("sparse_hessian", f, argnums, args, kwargs)
-        keys: list[RandomKey] = []
+        replay = Replay()
         colouring = known
         if colouring is None:
-            found = _detected(slopes, call, keys)
+            found = _detected(slopes, call, replay)
             colouring = hessian_colouring(found.multiply(found.T))  # what one half does not have is zero in the other
-        return _computed(slopes, call, colouring, keys)
+        return _computed(slopes, call, colouring, replay)
 
     return run
 
@@ -160,13 +160,13 @@ def _result(call: Arguments, out: Any, level: Any) -> Any:
     return array
 
 
-def _detected(f: Function, call: Arguments, keys: list[RandomKey]) -> Matrix:
+def _detected(f: Function, call: Arguments, replay: Replay) -> Matrix:
     """The pattern of the Jacobian of f, and the random keys that it drew."""
     (x,) = call.arrays
     sparse, size = scipy_sparse(), math.prod(x.shape)
     level: Dependence[Any] = Dependence.fresh(call.base)
     itself = sparse.eye_array(size, dtype=np.bool_, format="csr")
-    with transform_level(level), replayed(keys):
+    with transform_level(level), replayed(replay):
         out = _result(call, call.run(f, level, [Dependent(x, itself)]), level)
     if out.pattern is None:
         return sparse.csr_array((math.prod(out.shape), size), dtype=np.bool_)
@@ -297,7 +297,7 @@ def _free(taken: int) -> int:
 # --- the products --------------------------------------------------------------------------------
 
 
-def _computed(f: Function, call: Arguments, colouring: Colouring, keys: list[RandomKey]) -> Matrix:
+def _computed(f: Function, call: Arguments, colouring: Colouring, replay: Replay) -> Matrix:
     """The entries of the Jacobian of f, which draws what it drew for its pattern."""
     (x,) = call.arrays
     if colouring.pattern.shape[1] != math.prod(x.shape):
@@ -306,7 +306,7 @@ def _computed(f: Function, call: Arguments, colouring: Colouring, keys: list[Ran
         )
     seeds = np.zeros((max(1, colouring.products), colouring.colours.size))
     seeds[colouring.colours, np.arange(colouring.colours.size)] = 1
-    with replayed(keys):
+    with replayed(replay):
         sums = _jvps(f, call, colouring, seeds) if colouring.forward else _vjps(f, call, colouring, seeds)
     pattern = colouring.pattern
     data = sums[colouring.group, colouring.place]

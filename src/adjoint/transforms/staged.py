@@ -226,7 +226,7 @@ class _Looped(CustomRules):
             lambda *carry: step(*carry, *closed),
             [x._array for x in xs[: self.count]],
         )
-        if self.goes.keys or self.step.keys:
+        if self.goes.replay.keys or self.step.replay.keys:
             raise errors.TrackedError(
                 f"{self.name}: the program of {leaf} decides how long it goes on, and a step that draws random numbers "
                 "would draw the same ones each time; draw them before, or take a fixed number of steps"
