@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import operator
 import threading
 from collections.abc import Callable
@@ -132,6 +133,8 @@ def test_bounds_beyond_the_dtype_hold_nothing_back() -> None:
     x = ad.tensor([1, 9], dtype=ad.uint8)
     assert ad.clip(x, 0, 300).tolist() == ad.clip(x, -1, 255).tolist() == [1, 9]
     assert ad.clip(x, -5, 3).tolist() == [1, 3]
+    for bounds in ((None, -math.inf), (math.inf, None), (math.inf, -math.inf)):
+        assert math.isnan(ad.clip(ad.tensor(math.nan), *bounds).item())
     for low, high in ((300, None), (300, 400), (None, -3)):
         with pytest.raises(errors.RangeError, match="clip: .* does not fit in uint8"):
             ad.clip(x, low, high)

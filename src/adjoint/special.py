@@ -369,7 +369,7 @@ def sinc(x: Tensor[B], /) -> Tensor[B]:
     >>> ad.special.sinc(ad.tensor([0.0, 1.0])).tolist()
     [1.0, 0.0]
     """
-    return _one("spherical_bessel", x, "sinc", order=0)
+    return _one("sinc", x, "sinc", order=0)
 
 
 # --- logistic functions, entropies ---

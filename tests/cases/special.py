@@ -36,12 +36,17 @@ CASES: dict[str, list[Case]] = {
     "logit": unary(_share),
     "entr": unary(positive),
     **{name: unary(positive, _below) for name in ("gamma", "gammaln", "digamma")},
+    **{
+        name: [case for order in (1, 2) for case in _each(real, order=order)]
+        for name in ("ierfcx", "log_ndtr_derivative")
+    },
+    "i0e_derivative": [case for order in (1, 2) for case in _each(either_sign(0.2, 3.0), order=order)],
     "bessel_i": [
         case
-        for order, scaled, reduced in [(0, False, False), (1, True, False), (1, False, True), (2, True, True)]
+        for order, scaled, reduced in [(0, False, False), (1, True, False), (1, False, True), (2, False, True)]
         for case in _each(real, order=order, scaled=scaled, reduced=reduced)
     ],
-    "spherical_bessel": [case for order in (0, 1, 2) for case in _each(either_sign(0.2, 3.0), order=order)],
+    "sinc": [case for order in (0, 1, 2) for case in _each(either_sign(0.2, 3.0), order=order)],
     **{name: _on(PAIRS, positive, positive) for name in ("rel_entr", "kl_div", "betaln")},
     "zeta": [case for order in (0, 1) for case in _on(PAIRS, between(1.5, 5.0), positive, order=order)]
     + [Case((2.0, positive(2, 2)), {"order": 0}), Case((3.0, _below(3)), {"order": 0})],

@@ -73,8 +73,8 @@ _two("greater", dtype=bool_dtype, operator="gt", accepts=REAL)
 _two("greater_equal", dtype=bool_dtype, operator="ge", accepts=REAL)
 _two("logical_and logical_or logical_xor", dtype=bool_dtype, truth=True)
 # the pullbacks that leaves fuse: g times the derivative, from the output y or the input x alone
-_two("tanh_pullback expit_pullback relu_pullback", "g y")
-_two("silu_pullback gelu_pullback", "g x")
+_two("tanh_pullback relu_pullback", "g y")
+_two("expit_pullback silu_pullback gelu_pullback", "g x")
 _two("where", "condition x y", dtype=second_dtype)
 # between two bounds, where the derivative is zero; x times a slope where it is not positive
 _one("hardtanh", "low high", accepts=REAL, promotes=floating)

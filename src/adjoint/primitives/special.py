@@ -12,9 +12,10 @@ def _declare(names: str, operands: str, parameters: str = "") -> None:
 
 
 _declare("erfc erfcx erfinv erfcinv log_ndtr gamma gammaln digamma entr logit", "x")
+# exp(x^2) times the repeated integral of erfc; derivatives of log_ndtr, of sinc and, by |x|, of exp(-|x|) I_0(x)
+_declare("ierfcx log_ndtr_derivative sinc i0e_derivative", "x", "order")
 # over x to the order, the derivative of one order is x times the next one
 _declare("bessel_i", "x", "order scaled reduced")
-_declare("spherical_bessel", "x", "order")
 _declare("rel_entr kl_div", "x y")
 _declare("betaln", "a b")
 # `order` counts derivatives by s, by a, and by a and b

@@ -132,12 +132,55 @@ def _above(B: Any, x: Any, low: Any, high: Any) -> Any:
     return B.logical_or(B.greater(x, high), crossed)
 
 
+def _bounded(B: Any, x: Any) -> Any:
+    """x where exp(-x^2) is not 0 in any dtype, so that its products with powers of x are 0 elsewhere and not nan."""
+    return B.clip(x, -1e4, 1e4)
+
+
+def gauss(B: Any, g: Any, x: Any) -> Any:
+    """g times 2 exp(-x^2) / sqrt(pi), DLMF 7.10.1."""
+    x = _bounded(B, x)
+    return B.multiply(g, B.divide(B.exp(B.negative(B.square(x))), B.multiply(B.sqrt(pi(B, x)), 0.5)))
+
+
+def _falling(B: Any, slope: Any, g: Any, x: Any, far: Any) -> Any:
+    """A slope times g, and 0 where x is far, at infinity: there quotients of infinities would be nan."""
+    return B.where(far, 0.0, slope(g, B.where(far, 2.0, x)))
+
+
+def _atan(B: Any, g: Any, x: Any) -> Any:
+    """g / (x^2 + 1), of real x as two quotients by a length: no square overflows, also in further derivatives."""
+    if B.dtype_of(x).kind == "c":
+        return B.divide(g, B.add(B.square(x), 1.0))
+
+    def slope(g: Any, x: Any) -> Any:
+        size = B.hypot(x, 1.0)
+        return B.divide(B.divide(g, size), size)
+
+    return _falling(B, slope, g, x, B.isinf(x))
+
+
+def _asinh(B: Any, g: Any, x: Any) -> Any:
+    """g / sqrt(x^2 + 1), of real x without overflow."""
+    if B.dtype_of(x).kind == "c":
+        return B.divide(g, B.sqrt(B.add(B.square(x), 1.0)))
+    return _falling(B, lambda g, x: B.divide(g, B.hypot(x, 1.0)), g, x, B.isinf(x))
+
+
+def _acosh(B: Any, g: Any, x: Any) -> Any:
+    def slope(g: Any, x: Any) -> Any:
+        return B.divide(g, B.multiply(B.sqrt(B.subtract(x, 1.0)), B.sqrt(B.add(x, 1.0))))
+
+    return slope(g, x) if B.dtype_of(x).kind == "c" else _falling(B, slope, g, x, B.equal(x, math.inf))
+
+
 def _one_minus_square(B: Any, x: Any) -> Any:
     return B.subtract(1.0, B.square(x))
 
 
 def _half_normal(B: Any, x: Any) -> Any:
     """The standard normal distribution's density."""
+    x = _bounded(B, x)
     return B.divide(B.exp(B.multiply(B.square(x), -0.5)), B.sqrt(B.multiply(pi(B, x), 2.0)))
 
 
@@ -146,12 +189,12 @@ def _normal_cdf(B: Any, x: Any) -> Any:
 
 
 def _silu_pullback(B: Any, g: Any, x: Any) -> Any:
-    s = B.expit(x)
-    return B.multiply(g, B.multiply(s, B.add(B.multiply(x, B.subtract(1.0, s)), 1.0)))
+    rest = B.multiply(_bounded(B, x), B.expit(B.negative(x)))  # 1 - expit(x) would lose its digits
+    return B.multiply(g, B.multiply(B.expit(x), B.add(rest, 1.0)))
 
 
 def _gelu_pullback(B: Any, g: Any, x: Any) -> Any:
-    return B.multiply(g, B.add(_normal_cdf(B, x), B.multiply(x, _half_normal(B, x))))
+    return B.multiply(g, B.add(_normal_cdf(B, x), B.multiply(_bounded(B, x), _half_normal(B, x))))
 
 
 def _hardswish(B: Any, x: Any) -> Any:
@@ -276,7 +319,7 @@ RECORDS: dict[str, Record] = {
     ),
     # exponentials and logarithms
     "exp": Elementwise(x=lambda B, g, out: B.multiply(g, out)),
-    "expm1": Elementwise(x=lambda B, g, out: B.multiply(g, B.add(out, 1.0))),
+    "expm1": Elementwise(x=lambda B, g, x: B.multiply(g, B.exp(x))),  # exp(x) is small where the result rounds to -1
     "log": Elementwise(x=lambda B, g, x: B.divide(g, x)),
     "log1p": Elementwise(x=lambda B, g, x: B.divide(g, B.add(x, 1.0))),
     "log2": Elementwise(x=lambda B, g, x: B.divide(g, B.multiply(x, constant(B, "log", 2.0, x)))),
@@ -291,7 +334,7 @@ RECORDS: dict[str, Record] = {
     "tan": Elementwise(x=lambda B, g, out: B.multiply(g, B.add(B.square(out), 1.0))),
     "asin": Elementwise(x=lambda B, g, x: B.divide(g, B.sqrt(_one_minus_square(B, x)))),
     "acos": Elementwise(x=lambda B, g, x: B.negative(B.divide(g, B.sqrt(_one_minus_square(B, x))))),
-    "atan": Elementwise(x=lambda B, g, x: B.divide(g, B.add(B.square(x), 1.0))),
+    "atan": Elementwise(x=_atan),
     "atan2": Elementwise(
         x=lambda B, g, x, y: B.multiply(g, _atan2_slope(B, y, x)),
         y=lambda B, g, x, y: B.negative(B.multiply(g, _atan2_slope(B, x, y))),
@@ -302,17 +345,16 @@ RECORDS: dict[str, Record] = {
     ),
     "sinh": Elementwise(x=lambda B, g, x: B.multiply(g, B.cosh(x))),
     "cosh": Elementwise(x=lambda B, g, x: B.multiply(g, B.sinh(x))),
-    "asinh": Elementwise(x=lambda B, g, x: B.divide(g, B.sqrt(B.add(B.square(x), 1.0)))),
-    "acosh": Elementwise(x=lambda B, g, x: B.divide(g, B.multiply(B.sqrt(B.subtract(x, 1.0)), B.sqrt(B.add(x, 1.0))))),
+    "asinh": Elementwise(x=_asinh),
+    "acosh": Elementwise(x=_acosh),
     "atanh": Elementwise(x=lambda B, g, x: B.divide(g, _one_minus_square(B, x))),
     "tanh": Elementwise(x=lambda B, g, out: B.tanh_pullback(g, out)),
     "tanh_pullback": Composed(lambda B, g, y: B.multiply(g, _one_minus_square(B, y))),
     # special functions and activations
-    "erf": Elementwise(
-        x=lambda B, g, x: B.multiply(g, B.divide(B.exp(B.negative(B.square(x))), B.multiply(B.sqrt(pi(B, x)), 0.5)))
-    ),
-    "expit": Elementwise(x=lambda B, g, out: B.expit_pullback(g, out)),
-    "expit_pullback": Composed(lambda B, g, y: B.multiply(g, B.multiply(y, B.subtract(1.0, y)))),
+    "erf": Elementwise(x=gauss),
+    "expit": Elementwise(x=lambda B, g, x: B.expit_pullback(g, x)),
+    # not p (1 - p) of the result p, which is 0 where that rounds to 1
+    "expit_pullback": Composed(lambda B, g, x: B.multiply(g, B.multiply(B.expit(x), B.expit(B.negative(x))))),
     "relu": Elementwise(x=lambda B, g, out: B.relu_pullback(g, out)),
     "relu_pullback": Linear(g=lambda B, c, y: B.relu_pullback(c, y)),
     "hardtanh": Composed(

@@ -5,28 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from adjoint.rules.elementwise import constant, pi, safe_divide
+from adjoint.rules.elementwise import gauss, pi, safe_divide
 from adjoint.rules.records import Elementwise, Record
-
-
-def _gauss(B: Any, g: Any, x: Any) -> Any:
-    """g times 2 exp(-x^2) / sqrt(pi), 7.10.1."""
-    return B.multiply(g, B.divide(B.exp(B.negative(B.square(x))), B.multiply(B.sqrt(pi(B, x)), 0.5)))
 
 
 def _inverse_gauss(B: Any, g: Any, out: Any) -> Any:
     return B.multiply(g, B.multiply(B.exp(B.square(out)), B.multiply(B.sqrt(pi(B, out)), 0.5)))
-
-
-def _erfcx(B: Any, g: Any, x: Any, out: Any) -> Any:
-    slope = B.subtract(B.multiply(x, out), B.divide(1.0, B.sqrt(pi(B, x))))
-    return B.multiply(g, B.multiply(slope, 2.0))
-
-
-def _log_ndtr(B: Any, g: Any, x: Any) -> Any:
-    """The density over the distribution function, whose exponentials cancel."""
-    ratio = B.erfcx(B.multiply(x, B.negative(constant(B, "sqrt", 0.5, x))))
-    return B.multiply(g, B.divide(B.sqrt(B.divide(2.0, pi(B, x))), ratio))
 
 
 def polygamma(B: Any, n: int, x: Any) -> Any:
@@ -125,24 +109,26 @@ def _beta_density_x(B: Any, g: Any, a: Any, b: Any, x: Any, out: Any) -> Any:
 # --- Bessel functions ----------------------------------------------------------------------------
 
 
-def _bessel_i(B: Any, g: Any, x: Any, out: Any, order: Any, scaled: Any, reduced: Any) -> Any:
-    """Over x to the order, the derivative is x times the next one, 10.29.4; scaled ones fall with |x| besides."""
-    following = B.bessel_i(x, order=order + 1, scaled=scaled, reduced=True)
+def _bessel_i(B: Any, g: Any, x: Any, order: Any, scaled: Any, reduced: Any) -> Any:
+    """Over x to the order, the derivative is x times the next one, 10.29.4."""
+    if scaled:
+        return _bessel_ie(B, g, x, order)
+    following = B.bessel_i(x, order=order + 1, scaled=False, reduced=True)
     if reduced or not order:
         slope = B.multiply(following, x)
     else:
-        mine = B.bessel_i(x, order=order, scaled=scaled, reduced=True)
+        mine = B.bessel_i(x, order=order, scaled=False, reduced=True)
         slope = B.add(B.multiply(mine, float(order)), B.multiply(following, B.square(x)))
         slope = slope if order == 1 else B.multiply(slope, B.pow(x, order - 1))
-    if scaled:
-        slope = B.subtract(slope, B.multiply(B.sign(x), out))
     return B.multiply(g, slope)
 
 
-def _spherical_bessel(B: Any, g: Any, x: Any, order: Any) -> Any:
-    """Minus z times the next one, 10.51.3, where z is pi x."""
-    slope = B.multiply(B.spherical_bessel(x, order=order + 1), B.multiply(x, B.square(pi(B, x))))
-    return B.negative(B.multiply(g, slope))
+def _bessel_ie(B: Any, g: Any, x: Any, order: Any) -> Any:
+    """Of orders 0 and 1. With J(x) = exp(-x) I_0(x), exp(-x) I_1(x) is J + J', 10.29.3: nothing cancels for large x."""
+    first = B.i0e_derivative(x, order=1)
+    if not order:
+        return B.multiply(g, B.multiply(B.sign(x), first))
+    return B.multiply(g, B.add(first, B.i0e_derivative(x, order=2)))
 
 
 # --- entropies -----------------------------------------------------------------------------------
@@ -153,11 +139,18 @@ def _log_ratio(B: Any, x: Any, y: Any) -> Any:
 
 
 RECORDS: dict[str, Record] = {
-    "erfc": Elementwise(x=lambda B, g, x: B.negative(_gauss(B, g, x))),
-    "erfcx": Elementwise(x=_erfcx),
+    "erfc": Elementwise(x=lambda B, g, x: B.negative(gauss(B, g, x))),
+    # 7.18.5: the derivatives of erfcx are multiples of exp(x^2) times the repeated integrals of erfc
+    "erfcx": Elementwise(x=lambda B, g, x: B.multiply(g, B.multiply(B.ierfcx(x, order=1), -2.0))),
+    "ierfcx": Elementwise(
+        x=lambda B, g, x, order: B.multiply(g, B.multiply(B.ierfcx(x, order=order + 1), -2.0 * (order + 1)))
+    ),
     "erfinv": Elementwise(x=_inverse_gauss),
     "erfcinv": Elementwise(x=lambda B, g, out: B.negative(_inverse_gauss(B, g, out))),
-    "log_ndtr": Elementwise(x=_log_ndtr),
+    "log_ndtr": Elementwise(x=lambda B, g, x: B.multiply(g, B.log_ndtr_derivative(x, order=1))),
+    "log_ndtr_derivative": Elementwise(
+        x=lambda B, g, x, order: B.multiply(g, B.log_ndtr_derivative(x, order=order + 1))
+    ),
     "gamma": Elementwise(x=lambda B, g, x, out: B.multiply(g, B.multiply(out, B.digamma(x)))),
     "gammaln": Elementwise(x=lambda B, g, x: B.multiply(g, B.digamma(x))),
     "digamma": Elementwise(x=lambda B, g, x: B.multiply(g, B.zeta(2.0, x, order=0))),
@@ -188,7 +181,10 @@ RECORDS: dict[str, Record] = {
         x=_beta_density_x,
     ),
     "bessel_i": Elementwise(x=_bessel_i),
-    "spherical_bessel": Elementwise(x=_spherical_bessel),
+    "i0e_derivative": Elementwise(
+        x=lambda B, g, x, order: B.multiply(g, B.multiply(B.sign(x), B.i0e_derivative(x, order=order + 1)))
+    ),
+    "sinc": Elementwise(x=lambda B, g, x, order: B.multiply(g, B.sinc(x, order=order + 1))),
     "entr": Elementwise(x=lambda B, g, x: B.negative(B.multiply(g, B.add(B.log(x), 1.0)))),
     "rel_entr": Elementwise(
         x=lambda B, g, x, y: B.multiply(g, B.add(_log_ratio(B, x, y), 1.0)),
@@ -198,5 +194,6 @@ RECORDS: dict[str, Record] = {
         x=lambda B, g, x, y: B.multiply(g, _log_ratio(B, x, y)),
         y=lambda B, g, x, y: B.multiply(g, safe_divide(B, B.subtract(y, x), y)),
     ),
-    "logit": Elementwise(x=lambda B, g, x: B.divide(g, B.multiply(x, B.subtract(1.0, x)))),
+    # in two parts, because the product x (1 - x) would make infinities of both signs in further derivatives near 0
+    "logit": Elementwise(x=lambda B, g, x: B.add(B.divide(g, x), B.divide(g, B.subtract(1.0, x)))),
 }

@@ -100,11 +100,14 @@ def _tanh_pullback(g: Array, out: Array) -> Array:
     return np.multiply(t, g, out=t)
 
 
-def _expit_pullback(g: Array, out: Array) -> Array:
-    t = np.subtract(1, out)
+def _expit_pullback(g: Array, x: Array) -> Array:
+    """g times t / (1 + t)^2 with t = exp(-|x|)."""
+    t = np.exp(np.negative(np.abs(x)))
     if t.ndim == 0 or g.shape != t.shape:
-        return g * (t * out)
-    np.multiply(t, out, out=t)
+        return g * (t / np.square(1 + t))
+    square = np.add(t, 1)
+    np.square(square, out=square)
+    np.divide(t, square, out=t)
     return np.multiply(t, g, out=t)
 
 
@@ -210,7 +213,7 @@ def _gelu(x: Array) -> Array:
 @_in_blocks
 def _gelu_pullback(g: Array, x: Array) -> Array:
     density = np.exp(-0.5 * np.square(x)) * (1 / math.sqrt(2 * math.pi))
-    return g * (_normal_cdf(x) + x * density)
+    return g * (_normal_cdf(x) + np.clip(x, -1e4, 1e4) * density)  # not infinity times zero
 
 
 def _relu(x: Array) -> Array:
@@ -261,7 +264,7 @@ def _silu(x: Array) -> Array:
 
 def _silu_pullback(g: Array, x: Array) -> Array:
     s = _expit(x)
-    return g * (s * (1 + x * (1 - s)))
+    return g * (s * (1 + np.clip(x, -1e4, 1e4) * (1 - s)))  # not infinity times zero
 
 
 def _absorbing_multiply(x: Array, y: Array) -> Array:

@@ -155,20 +155,20 @@ def _sinc(out: Array, x: Array) -> None:
     np.add(out, 0.0, out=out)  # no negative zeros
 
 
-_sinc_of_singles = _by_formula("spherical_bessel", _sinc, -math.inf)
+_sinc_of_singles = _by_formula("sinc", _sinc, -math.inf)
 
 
-def _spherical_bessel(x: Array, *, order: int) -> Array:
+def _sinc_or_derivative(x: Array, *, order: int) -> Array:
     if order or x.dtype == np.float64:
-        return _bessel(x, order=order)
+        return _sinc_of_doubles(x, order=order)
     return _sinc_of_singles(x, order=order)
 
 
-_bessel = _on_numpy(KERNELS["spherical_bessel"])
+_sinc_of_doubles = _on_numpy(KERNELS["sinc"])
 
 IMPLEMENTATIONS: dict[str, Implementation] = {
     **{name: _on_numpy(kernel) for name, kernel in KERNELS.items()},
-    "spherical_bessel": _spherical_bessel,
+    "sinc": _sinc_or_derivative,
     "rel_entr": _by_formula("rel_entr", _rel_entr, 0.0),
     "kl_div": _by_formula("kl_div", _kl_div, 0.0),
     "entr": _by_formula("entr", _entr, 0.0),

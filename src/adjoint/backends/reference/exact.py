@@ -41,10 +41,49 @@ def special_numbers(mp: Any) -> dict[str, Function]:
         return rel_entr(x, y) - x + y
 
     def erfcinv(x: Any) -> Any:
-        return mp.erfinv(1 - x)
+        lost = max(0, -mp.mag(x)) // 3 if x > 0 else 0
+        with mp.extradps(lost):
+            return mp.erfinv(1 - x)
+
+    def erfcx(x: Any) -> Any:
+        return ierfcx(x, order=0)
+
+    def ierfcx(x: Any, *, order: int) -> Any:
+        """DLMF 7.18.10, and 7.18.7 where x is negative."""
+        if mp.isinf(x):
+            return mp.mpf(0) if x > 0 else mp.inf
+        if x >= 0:
+            return mp.hyperu(mp.mpf(order + 1) / 2, mp.mpf(0.5), x * x) / (2**order * mp.sqrt(mp.pi))
+        before, value = 2 / mp.sqrt(mp.pi), mp.exp(x * x) * mp.erfc(x)
+        for n in range(1, order + 1):
+            before, value = value, (before / 2 - x * value) / n
+        return value
 
     def log_ndtr(x: Any) -> Any:
-        return mp.log(mp.erfc(-x / mp.sqrt(2)) / 2)
+        t = x / mp.sqrt(2)
+        return mp.log1p(-mp.erfc(t) / 2) if x > 0 else mp.log(mp.erfc(-t) / 2)
+
+    def log_ndtr_derivative(x: Any, *, order: int) -> Any:
+        """By the recurrence from h' = -h (x + h), with the digits that it loses."""
+        if mp.isinf(x):
+            return mp.mpf(0) if x > 0 or order > 2 else -x if order == 1 else mp.mpf(-1)
+        with mp.extradps(2 * order * max(0, mp.mag(x)) // 3):
+            h = mp.sqrt(2 / mp.pi) / erfcx(-x / mp.sqrt(2))
+            mean = [x + h]  # of the normal numbers below x, but for the sign, and its derivatives
+            slopes = [h]
+            for n in range(1, order):
+                slopes.append(-mp.fsum(mp.binomial(n - 1, k) * slopes[k] * mean[n - 1 - k] for k in range(n)))
+                mean.append((1 if n == 1 else 0) + slopes[n])
+            return slopes[order - 1]
+
+    def i0e_derivative(x: Any, *, order: int) -> Any:
+        """Of exp(-x) I_0(x) = M(1/2, 1, -2 x), DLMF 10.39.5, by 13.3.16."""
+        if mp.isinf(x):
+            return mp.mpf(0)
+        half = mp.mpf(0.5)
+        return (
+            (-2) ** order * mp.rf(half, order) / mp.factorial(order) * mp.hyp1f1(half + order, 1 + order, -2 * abs(x))
+        )
 
     def gammainc(a: Any, x: Any, *, order: int) -> Any:
         return mp.diff(lambda t: mp.gammainc(t, 0, x, regularized=True), a, order)
@@ -65,11 +104,20 @@ def special_numbers(mp: Any) -> dict[str, Function]:
             value = mp.besseli(order, x) / (x**order if reduced else 1)
         return value * (mp.exp(-abs(x)) if scaled else 1)
 
-    def spherical_bessel(x: Any, *, order: int) -> Any:
-        if x == 0:
-            return 1 / mp.fac2(2 * order + 1)
-        z = abs(mp.pi * x)
-        return mp.sqrt(mp.pi / (2 * z)) * mp.besselj(order + mp.mpf(0.5), z) / z**order
+    def sinc(x: Any, *, order: int) -> Any:
+        """By the series, or from z f = sin(z) differentiated, where z = pi x."""
+        z, value = mp.pi * x, mp.mpf(0)
+        if mp.isinf(x):
+            return value
+        if abs(z) < 1:
+            for k in range((order + 1) // 2, order + mp.dps):
+                value += (-1) ** k * z ** (2 * k - order) / ((2 * k + 1) * mp.factorial(2 * k - order))
+            return value * mp.pi**order
+        value = mp.sinpi(x) / z
+        for n in range(1, order + 1):
+            wave = (mp.sinpi, mp.cospi)[n % 2](x) * (-1) ** (n // 2)
+            value = (wave - n * value) / z
+        return value * mp.pi**order
 
     def hurwitz(s: Any, q: Any) -> Any:
         """Euler and Maclaurin, DLMF 25.11.43; mpmath's own loses digits for some arguments."""
@@ -82,10 +130,12 @@ def special_numbers(mp: Any) -> dict[str, Function]:
 
     definitions: dict[str, Function] = {
         "erfc": mp.erfc,
-        "erfcx": lambda x: mp.exp(x * x) * mp.erfc(x),
+        "erfcx": erfcx,
+        "ierfcx": ierfcx,
         "erfinv": mp.erfinv,
         "erfcinv": erfcinv,
         "log_ndtr": log_ndtr,
+        "log_ndtr_derivative": log_ndtr_derivative,
         "gamma": mp.gamma,
         "gammaln": lambda x: mp.log(abs(mp.gamma(x))),
         "digamma": mp.digamma,
@@ -97,7 +147,8 @@ def special_numbers(mp: Any) -> dict[str, Function]:
         "betainc": betainc,
         "beta_density": beta_density,
         "bessel_i": bessel_i,
-        "spherical_bessel": spherical_bessel,
+        "i0e_derivative": i0e_derivative,
+        "sinc": sinc,
         "entr": entr,
         "rel_entr": rel_entr,
         "kl_div": kl_div,

@@ -262,6 +262,9 @@ class Scalars:
     def _normal_cdf(self, x: Number) -> Number:
         return (1 + self.functions["erf"](x / self._real.sqrt(2))) / 2
 
+    def expit_pullback(self, g: Number, x: Number) -> Number:
+        return g * self.expit(x) * self.expit(-x)
+
     def silu_pullback(self, g: Number, x: Number) -> Number:
         s = self.expit(x)
         return g * s * (1 + x * (1 - s))
@@ -280,7 +283,7 @@ _SMOOTH = (
 _OWN = (
     "floor ceil trunc round sign isnan isinf isfinite divide floor_divide remainder pow absorbing_multiply maximum "
     "minimum clip atan2 hypot signbit copysign binary_exponent logaddexp less less_equal greater greater_equal expit "
-    "relu softplus silu gelu silu_pullback gelu_pullback"
+    "relu softplus silu gelu expit_pullback silu_pullback gelu_pullback"
 ).split()
 
 # what any numbers can do
@@ -308,7 +311,6 @@ _PLAIN: dict[str, Callable[..., Number]] = {
     "logical_xor": lambda x, y: bool(x) != bool(y),
     "where": lambda condition, x, y: x if condition else y,
     "tanh_pullback": lambda g, out: g * (1 - out * out),
-    "expit_pullback": lambda g, out: g * out * (1 - out),
     "relu_pullback": lambda g, out: 0 * out if out <= 0 else g,
 }
 

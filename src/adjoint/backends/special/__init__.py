@@ -11,10 +11,10 @@ from adjoint.backends.special.error import erf
 KERNELS: dict[str, Callable[..., Any]] = {
     name: getattr(module, name)
     for module, names in [
-        (error, "erfc erfcx erfinv erfcinv log_ndtr"),
+        (error, "erfc erfcx ierfcx erfinv erfcinv log_ndtr log_ndtr_derivative"),
         (gammas, "gamma gammaln digamma betaln zeta"),
         (incomplete, "gammainc gammaincc gamma_density betainc beta_density"),
-        (bessel, "bessel_i spherical_bessel"),
+        (bessel, "bessel_i i0e_derivative sinc"),
         (entropy, "entr rel_entr kl_div logit"),
     ]
     for name in names.split()

@@ -1,4 +1,4 @@
-"""Modified and spherical Bessel functions of low order, over any array namespace."""
+"""Modified Bessel functions of low order, and sinc, over any array namespace."""
 
 from __future__ import annotations
 
@@ -70,28 +70,59 @@ def _far(xp: Any, order: int, scaled: bool, reduced: bool, x: Any) -> Any:
     return xp.where(x == math.inf, (0.0 if scaled else math.inf) * xp.ones_like(x), far)
 
 
-@kernel
-def spherical_bessel(xp: Any, x: Any, *, order: int) -> Any:
-    """The spherical Bessel function j of z = pi x over z to the order: of order 0, sin(z) / z.
+# 1 - cos of 48 angles between 0 and pi
+_DEPTHS = tuple(1.0 - math.cos(math.pi * (j + 0.5) / 48) for j in range(48))
+_STEP = 0.375
+_POINTS = tuple(_STEP * (j + 0.5) for j in range(24))
 
-    From order 1 near 0 by DLMF 10.53.1, elsewhere by recurrence, 10.51.1.
+
+@kernel
+def i0e_derivative(xp: Any, x: Any, *, order: int) -> Any:
+    """The derivative of exp(-x) I_0(x) of an order from 1 on, for x = |x|.
+
+    By DLMF 10.32.1 it is, but for the sign, the mean of (1 - cos t)^order exp(-x (1 - cos t)): nothing cancels;
+    from 40 on with u^2 = x (1 - cos t). The trapezoidal rule converges exponentially in both.
+    """
+    size, zero = xp.abs(x), xp.zeros_like(x)
+    inside = size < 40.0
+    small = xp.where(inside, size, zero)
+    near = zero
+    for depth in _DEPTHS:
+        near = near + depth**order * xp.exp(-depth * small)
+    large = xp.where(inside, 40.0 + zero, size)
+    far = zero
+    for u in _POINTS:
+        far = far + u ** (2 * order) * math.exp(-u * u) / xp.sqrt(1.0 - 0.5 * u * u / large)
+    far = far * (_STEP * math.sqrt(2.0) / math.pi) / xp.sqrt(large)
+    for _ in range(order):
+        far = far / large
+    out = xp.where(inside, near / 48, far)
+    return -out if order % 2 else out
+
+
+@kernel
+def sinc(xp: Any, x: Any, *, order: int) -> Any:
+    """sin(z) / z of z = pi x, or its derivative by x of an order.
+
+    Derivatives near 0 by the series; elsewhere by recurrence, from z f = sin(z) differentiated.
     """
     one = xp.ones_like(x)
     if order == 0:  # the quotient is accurate, also near 0
         z = math.pi * xp.where((x == 0.0) | (xp.abs(x) == math.inf), one, x)
         quotient = sin_pi(xp, xp.where(xp.abs(x) == math.inf, one, x)) / z
         return xp.where(x == 0.0, one, xp.where(xp.abs(x) == math.inf, 0.0 * one, quotient))
-    z = math.pi * x
-    near = xp.abs(z) < 1.5 + order
-    square = xp.where(near, -0.5 * z * z, 0.0 * one)
-    terms = [1.0 / math.prod(range(1, 2 * order + 2, 2))]
-    for k in range(1, 16 + order):
-        terms.append(terms[-1] / (k * (2 * (order + k) + 1)))
-    series = horner(tuple(terms), square)
-    distant = xp.where(near, 2.0 * one, x)
+    near = math.pi * xp.abs(x) < 1.0 + 0.5 * order
+    z = math.pi * xp.where(near, x, 0.0 * one)
+    first = (order + 1) // 2
+    terms = [(-1.0) ** k / ((2 * k + 1) * math.factorial(2 * k - order)) for k in range(first, first + 14 + order)]
+    series = horner(tuple(terms), z * z)
+    series = series * z if order % 2 else series
+    distant = xp.where(near | (xp.abs(x) == math.inf), one, x)
+    sine, cosine = sin_pi(xp, distant), sin_pi(xp, 0.5 - xp.abs(distant - 2.0 * xp.round(0.5 * distant)))
     z = math.pi * distant
-    below, far = sin_pi(xp, distant + 0.5) / z, sin_pi(xp, distant) / z
-    for n in range(order):
-        below, far = far, (2 * n + 1) / z * far - below
-    far = far / z**order if order else far
-    return xp.where(near, series, xp.where(xp.abs(x) == math.inf, 0.0 * one, far))
+    far = sine / z
+    for n in range(1, order + 1):
+        wave = (sine, cosine, -sine, -cosine)[n % 4]
+        far = (wave - n * far) / z
+    out = xp.where(near, series, xp.where(xp.abs(x) == math.inf, 0.0 * one, far))
+    return out * math.pi**order
