@@ -86,6 +86,7 @@ _TABLE = {
     "transforms.closures": "closure_convert",
     "transforms.control": "cond fori_loop map scan switch while_loop",
     "transforms.custom": "custom_batching custom_jvp custom_vjp",
+    "transforms.elementwise": "apply_where",
     "transforms.external": "external",
     "transforms.forward": "hvp jvp linearize",
     "transforms.jacobians": "hessian jacobian",

@@ -316,6 +316,7 @@ from adjoint.transforms.control import while_loop as while_loop
 from adjoint.transforms.custom import custom_batching as custom_batching
 from adjoint.transforms.custom import custom_jvp as custom_jvp
 from adjoint.transforms.custom import custom_vjp as custom_vjp
+from adjoint.transforms.elementwise import apply_where as apply_where
 from adjoint.transforms.external import external as external
 from adjoint.transforms.forward import hvp as hvp
 from adjoint.transforms.forward import jvp as jvp

@@ -51,6 +51,13 @@ def _phase() -> str:
 # --- checking ------------------------------------------------------------------------------------
 
 
+_STAY_FINITE = "keep operands where it is finite, with ad.where or ad.clip, or pass finite=False"
+_ZERO_TIMES_INFINITY = (
+    "a cotangent is 0 there, as of a branch that was not taken, and a slope infinite: ad.apply_where gives each branch "
+    "only the elements that take it; with Autodiff(..., strong_zero=True) zero times infinity is zero"
+)
+
+
 class Checked(_Observed[J]):
     """Checks the result of every primitive of another backend, and names the first that goes wrong.
 
@@ -143,8 +150,16 @@ class Checked(_Observed[J]):
             if len(places) and not any(len(self._places(sort, x)) for x in inputs):
                 at = tuple(places[0].tolist())
                 value = f"gave {inner.concrete_values(result)[at]} at {at}, and no operand has {sort}"
-                return f"{value}; keep operands where it is finite, with ad.where or ad.clip, or pass finite=False"
+                zero = in_backward.get() and any([self._is_zero(x, places[0]) for x in inputs])
+                return f"{value}; {_ZERO_TIMES_INFINITY if zero and sort == 'nan' else _STAY_FINITE}"
         return None
+
+    def _is_zero(self, x: Any, place: Any) -> bool:
+        """Whether an operand is zero at a place of the result."""
+        if isinstance(x, (int, float, complex)):
+            return x == 0
+        values = self.inner.concrete_values(x)
+        return values.ndim == len(place) and bool(values[tuple(place)] == 0)
 
     def _places(self, sort: str, x: Any) -> Any:
         """The indices of what is nan, or infinite."""
