@@ -75,7 +75,7 @@ def _leaf() -> Any:
     return optree.tree_structure(leaf, namespace=_NAMESPACE)
 
 
-@functools.cache
+@functools.lru_cache(256)
 def _row(cls: type, length: int) -> Any:
     """The structure of a tuple or a list of leaves."""
     import optree

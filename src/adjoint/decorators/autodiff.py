@@ -92,6 +92,7 @@ class Autodiff(Decorator[J]):
             raise errors.ArgumentError(f"Autodiff: strong_zero is True or False, received {strong_zero!r}")
         self.checkpointing = checkpointing
         self.interned = not isinstance(checkpointing, Budget)  # which has a state
+        self.many = isinstance(checkpointing, Policy) and bool(checkpointing.names)
         self._policy = checkpointing if isinstance(checkpointing, Policy) else BALANCED if checkpointing else None
         self.strong_zero = strong_zero
 

@@ -85,6 +85,7 @@ class Batched(Decorator[J]):
             raise errors.ArgumentError("Batched: to split randomness it has to know the number of examples, size=")
         self.size = size
         self.randomness = randomness
+        self.many = size is not None
 
     def configuration(self) -> tuple[Any, ...]:
         return (self.inner, self.size, self.randomness)

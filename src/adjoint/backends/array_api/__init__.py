@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Array, Backend, Implementation, LeafBackend
+from adjoint.backend import Array, Backend, Implementation, LeafBackend, computed_name
 from adjoint.backends import composed, needed
 from adjoint.backends.array_api import (
     convolution,
@@ -67,6 +67,7 @@ class ArrayAPI(LeafBackend):
             raise errors.DeviceError(f"ArrayAPI: {xp.__name__} has a backend of its own, {_OWN[xp.__name__]}")
         needed("array_api_extra", "array-api")
         self.module, self.device = xp, device
+        self.many = self.place is None  # of modules and chunks; of the devices of a library there are few
         namespace = _standard(xp)
         try:
             namespace.empty((0,), device=device)
@@ -80,7 +81,7 @@ class ArrayAPI(LeafBackend):
     def configuration(self) -> tuple[Any, ...]:
         return (self.module, self.device)
 
-    @property
+    @computed_name
     def name(self) -> str:
         if self.place is not None:  # the leaf of a library
             return super().name

@@ -44,6 +44,7 @@ class Dask(Lazy, LeafBackend):
         super().__init__()
         self.da = needed("dask.array", "dask")
         self.dask = needed("dask", "dask")
+        self.many = chunks != "auto"
         self.chunks = chunks.lower() if isinstance(chunks, str) else chunks  # "64MiB" as names have it
         try:
             if isinstance(chunks, bool) or not isinstance(chunks, (int, str)) or chunks in (0, -1):

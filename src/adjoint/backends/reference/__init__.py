@@ -70,6 +70,7 @@ class Reference(LeafBackend):
         if digits is not None and (isinstance(digits, bool) or not isinstance(digits, int) or digits < 1):
             raise errors.DeviceError(f"Reference: digits is a positive integer or None, received {digits!r}")
         self.digits = digits
+        self.many = digits is not None
         self.scalars = Scalars(digits)
 
     def configuration(self) -> tuple[Any, ...]:
