@@ -206,6 +206,13 @@ def unreadable(array: Any, name: str, error: Exception) -> errors.AdjointError:
 
 def _has_numpy(values: Any) -> builtins.bool:
     """Whether a nested list holds NumPy scalars or arrays, which keep their dtype."""
-    while isinstance(values, (list, tuple)) and values:
+    return isinstance(first_value(values), (np.generic, np.ndarray))
+
+
+def first_value(values: Any) -> Any:
+    """The first value of nested lists, as deep as NumPy goes: a list may contain itself."""
+    for _ in range(64):
+        if not isinstance(values, (list, tuple)) or not values:
+            break
         values = values[0]
-    return isinstance(values, (np.generic, np.ndarray))
+    return values

@@ -39,12 +39,15 @@ ShapeLike = int | Sequence[int]
 def _holds_tensors(values: Any) -> bool:
     """Whether it is a list, at any depth, with tensors in it."""
     level = values if isinstance(values, (list, tuple)) else ()
+    seen: set[int] = set()  # a list may contain itself
     while level:
         kinds = set(map(type, level))
         if any(issubclass(kind, Tensor) for kind in kinds):
             return True
         nested = any(issubclass(kind, (list, tuple)) for kind in kinds)
-        level = list(itertools.chain(*[x for x in level if isinstance(x, (list, tuple))])) if nested else ()
+        lists = {id(x): x for x in level if isinstance(x, (list, tuple))} if nested else {}
+        level = list(itertools.chain(*[x for key, x in lists.items() if key not in seen]))
+        seen.update(lists)
     return False
 
 
