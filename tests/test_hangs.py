@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import numpy.ma  # which has lists searched for masks
 import pytest
 
 import adjoint as ad
