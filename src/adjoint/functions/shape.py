@@ -157,7 +157,7 @@ def _some(arrays: Any, name: str) -> list[Any]:
     return given
 
 
-def refuse_many(count: int, x: Tensor[Any], name: str) -> None:
+def _refuse_many(count: int, x: Tensor[Any], name: str) -> None:
     """Raises ArgumentError for more parts than anybody wants of so few elements: each of them is a tensor."""
     if count > max(x.size, 100_000):
         raise errors.ArgumentError(f"{name}: {errors.shown(count)} parts of {x.size} elements are too many")
@@ -167,7 +167,7 @@ def unstack(x: Tensor[B], /, *, axis: int = 0) -> tuple[Tensor[B], ...]:
     """The slices along an axis, as a tuple."""
     x = as_tensor(x, "unstack")
     place = as_axis(axis, x.ndim, "unstack")
-    refuse_many(x.shape[place], x, "unstack")
+    _refuse_many(x.shape[place], x, "unstack")
     before, device, array = (slice(None),) * place, x._device, x._array
     return tuple([wrap(device.index(array, key=(*before, i)), device) for i in range(x.shape[place])])
 
@@ -440,7 +440,7 @@ def array_split(x: Tensor[B], sections: int | Sequence[int], /, *, axis: int = 0
     n = x.shape[place]
     if isinstance(sections, (int, np.integer)):
         count = as_integer(sections, "array_split", "the number of parts", 1)
-        refuse_many(count, x, "array_split")
+        _refuse_many(count, x, "array_split")
         cuts = [i * (n // count) + min(i, n % count) for i in range(count + 1)]
     else:
         cuts = [0, *integers(sections, "array_split", "the places of cuts"), n]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import weakref
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
@@ -40,6 +41,7 @@ _DTYPES = (
     dtypes.uint64, dtypes.float16, dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128,
 )  # fmt: skip
 
+_living: weakref.WeakValueDictionary[str, ModuleType] = weakref.WeakValueDictionary()  # those in use
 
 # whose arrays never change, are computed later, or are wrong silently
 _OWN = {"jax.numpy": "ad.JAX()", "dask.array": "ad.Dask()", "cupy": "ad.CuPy()"}
@@ -69,6 +71,7 @@ class ArrayAPI(LeafBackend):
         self.module, self.device = xp, device
         self.many = self.place is None  # of modules and chunks; of the devices of a library there are few
         namespace = _standard(xp)
+        _living[xp.__name__] = xp
         try:
             namespace.empty((0,), device=device)
         except (ValueError, TypeError, RuntimeError, AssertionError) as error:
@@ -77,6 +80,11 @@ class ArrayAPI(LeafBackend):
         # the standard leaves open whether `xp.float32` is the very dtype that arrays show
         self._theirs = {ours: getattr(namespace, ours.name) for ours in _DTYPES if hasattr(namespace, ours.name)}
         self._ours = {self.xp.empty((0,), dtype=theirs).dtype: ours for ours, theirs in self._theirs.items()}
+
+    @staticmethod
+    def living(name: str) -> ModuleType | None:
+        """The module of this name, if there is a backend over it."""
+        return _living.get(name)
 
     def configuration(self) -> tuple[Any, ...]:
         return (self.module, self.device)
