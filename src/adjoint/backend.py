@@ -63,7 +63,7 @@ class computed_name:
     def __get__(self, backend: Any, kind: Any = None) -> str:
         if backend is None:
             return self  # type: ignore[return-value]
-        made = vars(backend)["name"] = self._make(backend)
+        made = backend.name = self._make(backend)
         return made
 
 
