@@ -93,5 +93,5 @@ def test_all_locks_are_made_in_one_place() -> None:
     for path in root.rglob("*.py"):
         text = path.read_text()
         assert path == root / "locks.py" or not any(
-            made in text for made in ("threading.Lock", "threading.RLock", "Condition(", "cached_property")
+            made in text for made in ("threading.Lock", "threading.RLock", "Condition(", "functools.cached_property")
         ), path

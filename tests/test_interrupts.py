@@ -91,7 +91,7 @@ def state() -> list[Any]:
         ad.default_device(),
         backend.in_backward.get(),
         control._inside.get(),
-        innermost(random_keys._handed),
+        innermost(random_keys._run),
         concrete.collecting(),
     ]
 

@@ -30,7 +30,7 @@ _TABLE = {
     "decorators.observed": "Checked Profiled",
     "decorators.tangent": "Tangent",
     "decorators.taylor": "Taylor",
-    "devices": "default_device device set_default_device use_device",
+    "devices": "default_device device register_namespace set_default_device use_device",
     "dtypes": "bool complex64 complex128 float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64",
     "extend": "primitive",
     "functions.binning": "digitize histogram interp",

@@ -35,6 +35,7 @@ from adjoint.decorators.tangent import Tangent as Tangent
 from adjoint.decorators.taylor import Taylor as Taylor
 from adjoint.devices import default_device as default_device
 from adjoint.devices import device as device
+from adjoint.devices import register_namespace as register_namespace
 from adjoint.devices import set_default_device as set_default_device
 from adjoint.devices import use_device as use_device
 from adjoint.dtypes import bool as bool

@@ -10,6 +10,7 @@ random keys (`random_keys`), whether there are values (`concrete`).
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import contextvars
 import weakref
@@ -34,6 +35,7 @@ class _Interned(type):
     """Makes equal configurations of a backend one object, so that `is` compares backends."""
 
     _leaves: dict[tuple[Any, ...], Any] = {}
+    _many: weakref.WeakValueDictionary[tuple[Any, ...], Any] = weakref.WeakValueDictionary()
     _made: weakref.WeakSet[Any] = weakref.WeakSet()
     _lock = lock()
 
@@ -48,6 +50,23 @@ class _Interned(type):
             return made
 
 
+class computed_name:
+    """A name that is made when it is first asked for, or set.
+
+    Python's `cached_property` holds a lock meanwhile before version 3.12, and a fork would copy it.
+    """
+
+    def __init__(self, make: Callable[[Any], str]) -> None:
+        self._make = make
+        self.__doc__ = make.__doc__
+
+    def __get__(self, backend: Any, kind: Any = None) -> str:
+        if backend is None:
+            return self  # type: ignore[return-value]
+        made = backend.name = self._make(backend)
+        return made
+
+
 class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
     """Something that runs array primitives; it is the `device` of its tensors.
 
@@ -57,6 +76,7 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
     place: ClassVar[str | None] = None  # the argument that names write behind a colon, as in torch:cuda:0
     implied: ClassVar[dict[str, Any]] = {}  # what a name means without these options, if not the constructor's default
     interned = True  # equal configurations are one object
+    many = False  # ... and of its class there may be any number: each goes with the last that uses it
     is_fresh = False  # of one call of a transform, which ends it
     ended = False  # ... once the transform has returned
     observes = False  # only looks at what passes
@@ -66,14 +86,14 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
         """The arguments that make this backend again; hashable."""
         return ()
 
-    @property
+    @computed_name
     def name(self) -> str:
         """What `ad.device` makes this backend of; it follows from the configuration."""
         return names.format_name(type(self), self.configuration())
 
     def registry(self) -> MutableMapping[tuple[Any, ...], Any]:
         """Where the one object of an equal configuration is found."""
-        return _Interned._leaves
+        return _Interned._many if self.many else _Interned._leaves
 
     def implement(self, primitive: Primitive) -> Implementation:
         """A callable that runs the primitive: arrays positional, parameters by keyword."""
@@ -227,6 +247,10 @@ class LeafBackend(Backend):
         level.is_fresh = True
         return level
 
+    def seed(self, n: int) -> None:
+        super().seed(n)
+        _Interned._leaves[type(self), *self.configuration()] = self  # kept, because it now differs from a new one
+
     def implement_into(self, primitive: Primitive) -> Implementation:
         return self.given(primitive.into) or self[primitive]
 
@@ -288,6 +312,8 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
         return (self.inner,)
 
     def registry(self) -> MutableMapping[tuple[Any, ...], Any]:
+        if self.many and not any([level.is_fresh for level in self.inner.chain()]):  # these end what decorates them
+            return _Interned._many
         return self.inner.decorated
 
     def over(self, other: Backend) -> Backend:
@@ -314,7 +340,11 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
         prototype = vars(below).get("_decorated", {}).get((cls, below, *options))
         if prototype is None:
             prototype = cls(below, *options)
-            if prototype.interned:
+            if prototype.many:  # the last ones are kept, for calls that come again
+                recent = vars(below).setdefault("_recent", collections.deque(maxlen=4))
+                if prototype not in recent:
+                    recent.append(prototype)
+            elif prototype.interned:
                 prototype.registry()[cls, below, *options] = prototype  # found again without making it
         level = object.__new__(cls)
         known = vars(level)

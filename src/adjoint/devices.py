@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import weakref
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Any
 
 from adjoint import errors, names
@@ -46,6 +46,12 @@ _DECORATORS = {
 }
 
 
+# modules that follow the array API standard and may be imported because a name says so
+_NAMESPACES = {"array_api_strict", "cupy", "dask.array", "jax.numpy", "ndonnx", "numpy", "sparse", "torch"}
+_registered: dict[str, ModuleType] = {}  # by users, under a name
+LONGEST = 1000  # characters of a name
+
+
 @functools.cache
 def _class(word: str) -> Any:
     """The class of backends that a word in a name means."""
@@ -70,9 +76,10 @@ def leaf_of(value: Any) -> Backend | None:
 def device(name: str | Backend) -> Backend:
     """The backend of a name such as `"numpy"`, `"autodiff<torch:cpu>"`, `"autodiff[strong_zero]<reference>"`.
 
-    `"torch:cuda:0"` is a device of an optional library, `"array_api[module]"` imports the module. A backend comes
-    back as it is, so that both do wherever a device is wanted. Raises DeviceError for a name that means none,
-    EndedError for the level of a transform that has returned.
+    `"torch:cuda:0"` is a device of an optional library, `"array_api[module]"` is one that is known to follow the array
+    API standard, or was registered with `ad.register_namespace`. A backend comes back as it is, so that both do
+    wherever a device is wanted. Raises DeviceError for a name that means none, EndedError for the level of a transform
+    that has returned.
 
     >>> device("autodiff<autodiff<numpy>>").inner
     autodiff<numpy>
@@ -88,6 +95,11 @@ def device(name: str | Backend) -> Backend:
         raise errors.DeviceError(
             f"a device is a backend such as ad.NumPy() or the name of one; received {errors.shown(name)}"
         )
+    if len(name) > LONGEST:
+        raise errors.DeviceError(
+            f"names of devices have at most {LONGEST} characters, received {errors.shown(name)} of {len(name)}; deeper "
+            "chains are made by calls, as in ad.Autodiff(device)"
+        )
     parts = re.fullmatch(r"(\w+)(?::([\w:]+))?(?:\[([^\]]*)\])?(?:<(.*)>)?", name.strip())
     if parts is not None:
         word, place, inside, inner = parts[1].lower(), parts[2], parts[3], parts[4]
@@ -97,7 +109,7 @@ def device(name: str | Backend) -> Backend:
         if kind is not None and (place is None or kind.place is not None):
             arguments = names.parse_options(kind, inside, name)
             if place is not None:
-                arguments[kind.place] = int(place) if place.isdecimal() else place
+                arguments[kind.place] = names.number(place)
             made: Backend = kind(**arguments) if inner is None else kind(device(inner), **arguments)
             return made
     known = ", ".join([*_LEAVES, *_LIBRARIES, "array_api[module]", *(f"{word}<...>" for word in _DECORATORS)])
@@ -108,13 +120,47 @@ def _array_api(name: str, module: str) -> Backend:
     """The backend over a module that follows the array API standard."""
     from adjoint.backends.array_api import ArrayAPI
 
-    if not all(part.isidentifier() for part in module.split(".")):
-        raise errors.DeviceError(f"device {name!r}: {module!r} is no name of a module")
+    known = _registered.get(module) or ArrayAPI.living(module)
+    if known is not None:
+        return ArrayAPI(known)
+    if module not in _NAMESPACES:
+        raise errors.DeviceError(
+            f"device {name!r}: a name imports no module but {', '.join(sorted(_NAMESPACES))}; register another one, "
+            f"as in ad.register_namespace({module!r}, module), or pass ad.ArrayAPI(module)"
+        )
     try:
         return ArrayAPI(importlib.import_module(module))
     except ImportError as error:
         package = module.partition(".")[0]
         raise errors.DeviceError(f"device {name!r}: {error}; install it, as with pip install {package}") from error
+
+
+def register_namespace(name: str, module: ModuleType, /) -> None:
+    """Make `"array_api[name]"` the name of `ad.ArrayAPI(module)`, a module that follows the array API standard.
+
+    Names are input, and importing a module runs it. So they import a few modules that are known, and others are given.
+
+    Raises ArgumentTypeError for what is no module, or a name that is no string; DeviceError for a module that does not
+    follow the standard, and for a name in use.
+
+    >>> import array_api_strict
+    >>> import adjoint as ad
+    >>> ad.register_namespace("strict", array_api_strict)
+    >>> ad.zeros(2, device="array_api[strict]").device
+    array_api[array_api_strict]
+    """
+    from adjoint.backends.array_api import ArrayAPI
+
+    if not isinstance(name, str) or not isinstance(module, ModuleType):
+        raise errors.ArgumentTypeError(
+            f"register_namespace: expected a name and a module, received {errors.shown(name)}, {errors.shown(module)}"
+        )
+    if re.fullmatch(r"[\w.]+", name) is None or name in _NAMESPACES or _registered.get(name, module) is not module:
+        raise errors.DeviceError(
+            f"register_namespace: {errors.shown(name)} is in use, or no name of letters, digits, dots and underscores"
+        )
+    ArrayAPI(module)
+    _registered[name] = module
 
 
 def default_device() -> Backend:
@@ -193,7 +239,7 @@ def _from_environment() -> Backend:
     name = os.environ.get("ADJOINT_DEVICE")
     try:
         return device(name) if name else Autodiff(NumPy())
-    except errors.DeviceError as error:
+    except errors.AdjointError as error:
         raise errors.DeviceError(f"the environment variable ADJOINT_DEVICE: {error}") from None
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import itertools
 import sys
 from typing import Any
 
@@ -172,17 +173,26 @@ def _of_large_integers(array: np.ndarray[Any, Any], wanted: DType, name: str) ->
 def refuse_masked(values: Any, name: str) -> None:
     """Raises DtypeError for NumPy's masked arrays, also in lists: nothing here would heed the mask."""
     masked = sys.modules.get("numpy.ma")  # NumPy imports it for its first user
-    if masked is not None and _holds(values, masked.MaskedArray):
+    if masked is not None and (isinstance(values, masked.MaskedArray) or holds(values, masked.MaskedArray)):
         raise errors.DtypeError(
             f"{name}: masked arrays are not supported, their mask would be lost; pass x.filled(value), or x.data and "
             "ad.where with the mask"
         )
 
 
-def _holds(values: Any, kind: type) -> builtins.bool:
-    if isinstance(values, (list, tuple)):
-        return any([isinstance(v, kind) or (v.__class__ in (list, tuple) and _holds(v, kind)) for v in values])
-    return isinstance(values, kind)
+def holds(values: Any, kind: type) -> builtins.bool:
+    """Whether it is a list, at any depth, with something of this kind in it."""
+    level = values if isinstance(values, (list, tuple)) else ()
+    seen: set[int] = set()  # a list may contain itself
+    while level:
+        kinds = set(map(type, level))
+        if any([issubclass(found, kind) for found in kinds]):
+            return True
+        nested = any([issubclass(found, (list, tuple)) for found in kinds])
+        lists = {id(x): x for x in level if isinstance(x, (list, tuple))} if nested else {}
+        level = list(itertools.chain(*[x for key, x in lists.items() if key not in seen]))
+        seen.update(lists)
+    return False
 
 
 def unreadable(array: Any, name: str, error: Exception) -> errors.AdjointError:
@@ -206,6 +216,13 @@ def unreadable(array: Any, name: str, error: Exception) -> errors.AdjointError:
 
 def _has_numpy(values: Any) -> builtins.bool:
     """Whether a nested list holds NumPy scalars or arrays, which keep their dtype."""
-    while isinstance(values, (list, tuple)) and values:
+    return isinstance(first_value(values), (np.generic, np.ndarray))
+
+
+def first_value(values: Any) -> Any:
+    """The first value of nested lists, as deep as NumPy goes: a list may contain itself."""
+    for _ in range(64):
+        if not isinstance(values, (list, tuple)) or not values:
+            break
         values = values[0]
-    return isinstance(values, (np.generic, np.ndarray))
+    return values

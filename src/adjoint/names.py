@@ -64,4 +64,9 @@ def parse_options(kind: Any, text: str | None, name: str) -> dict[str, Any]:
 def _value(text: str, default: Any) -> Any:
     if isinstance(default, bool) and text in ("0", "1"):
         return text == "1"
-    return int(text) if text.isdecimal() else text
+    return number(text)
+
+
+def number(text: str) -> Any:
+    """A whole number as such, anything else as it is."""
+    return int(text) if text.removeprefix("-").isdecimal() else text

@@ -50,10 +50,7 @@ def as_operands(values: Sequence[Any]) -> list[Any]:
 
 def _holds_floats(value: Any) -> bool:
     """Whether it is a list, at any depth, whose first number is a float."""
-    nested = isinstance(value, (list, tuple))
-    while isinstance(value, (list, tuple)) and value:
-        value = value[0]
-    return nested and isinstance(value, float)
+    return isinstance(value, (list, tuple)) and isinstance(dtypes.first_value(value), float)
 
 
 def flat(x: Any) -> Tensor[Any]:

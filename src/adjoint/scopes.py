@@ -35,7 +35,10 @@ class Block(Generic[T]):
     @property
     def __exit__(self) -> Callable[[type[BaseException] | None, BaseException | None, TracebackType | None], None]:
         # `with` asks for this first, and keeps it until the end
-        self.outer, self.holder = innermost(self.variable), nobody
+        outer = self.variable.get()
+        while outer is not None and outer.holder() is None:
+            outer = outer.outer
+        self.outer, self.holder = outer, nobody
         self.variable.set(self)
         leave = self._leave  # after this no error may come: tracebacks keep what functions have
         self.holder = weakref.ref(leave)

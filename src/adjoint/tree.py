@@ -57,7 +57,10 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
         return list(tree), _row(cls, len(tree))
     import optree  # here, so that `import adjoint` need not wait for it
 
-    leaves, structure = optree.tree_flatten(tree, namespace=_NAMESPACE)
+    try:
+        leaves, structure = optree.tree_flatten(tree, namespace=_NAMESPACE)
+    except RecursionError:
+        raise errors.ArgumentError("flatten: the tree contains itself, or is nested too deep") from None
     for x in leaves:
         cls = x.__class__
         if cls not in ATOMS and hasattr(cls, "__dataclass_fields__"):
@@ -75,7 +78,7 @@ def _leaf() -> Any:
     return optree.tree_structure(leaf, namespace=_NAMESPACE)
 
 
-@functools.cache
+@functools.lru_cache(256)
 def _row(cls: type, length: int) -> Any:
     """The structure of a tuple or a list of leaves."""
     import optree

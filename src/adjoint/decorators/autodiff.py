@@ -87,11 +87,14 @@ class Autodiff(Decorator[J]):
     def __init__(self, inner: J, checkpointing: str | Policy | None = None, strong_zero: bool = False) -> None:
         super().__init__(inner)
         if checkpointing not in (None, "balanced") and not isinstance(checkpointing, Policy):
-            raise errors.ArgumentError(f"Autodiff: checkpointing is None or 'balanced', received {checkpointing!r}")
+            raise errors.ArgumentError(
+                f"Autodiff: checkpointing is None or 'balanced', received {errors.shown(checkpointing)}"
+            )
         if not isinstance(strong_zero, bool):
-            raise errors.ArgumentError(f"Autodiff: strong_zero is True or False, received {strong_zero!r}")
+            raise errors.ArgumentError(f"Autodiff: strong_zero is True or False, received {errors.shown(strong_zero)}")
         self.checkpointing = checkpointing
         self.interned = not isinstance(checkpointing, Budget)  # which has a state
+        self.many = isinstance(checkpointing, Policy) and bool(checkpointing.names)
         self._policy = checkpointing if isinstance(checkpointing, Policy) else BALANCED if checkpointing else None
         self.strong_zero = strong_zero
 

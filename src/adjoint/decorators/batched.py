@@ -80,11 +80,16 @@ class Batched(Decorator[J]):
     def __init__(self, inner: J, size: int | None = None, randomness: str = "error") -> None:
         super().__init__(inner)
         if randomness not in ("error", "split", "shared"):
-            raise errors.ArgumentError(f"Batched: randomness is 'error', 'split' or 'shared', received {randomness!r}")
+            raise errors.ArgumentError(
+                f"Batched: randomness is 'error', 'split' or 'shared', received {errors.shown(randomness)}"
+            )
         if randomness == "split" and size is None:
             raise errors.ArgumentError("Batched: to split randomness it has to know the number of examples, size=")
+        if size is not None and (not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < 0):
+            raise errors.ArgumentError(f"Batched: the size is a whole number from 0, received {errors.shown(size)}")
         self.size = size
         self.randomness = randomness
+        self.many = size is not None
 
     def configuration(self) -> tuple[Any, ...]:
         return (self.inner, self.size, self.randomness)

@@ -13,7 +13,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -182,7 +182,6 @@ def _message(primitive: Primitive, specs: Sequence[Any], parameters: dict[str, A
 EVENTS = 50_000  # so many calls are kept for a trace: the last ones
 _numbers = itertools.count(1)
 _counts: weakref.WeakValueDictionary[int, _Count] = weakref.WeakValueDictionary()
-_profiled: weakref.WeakValueDictionary[tuple[Any, ...], Any] = weakref.WeakValueDictionary()
 
 
 def flops(primitive: Primitive, operands: Sequence[Shape], result: Shape, parameters: dict[str, Any]) -> int:
@@ -276,6 +275,7 @@ class Profiled(_Observed[J]):
     [('backward', 2, 48), ('forward', 1, 24)]
     """
 
+    many = True
     implied: ClassVar[dict[str, Any]] = {"number": 0}  # a name means the same backend each time
 
     def __init__(self, inner: J, number: int | None = None) -> None:
@@ -289,9 +289,6 @@ class Profiled(_Observed[J]):
 
     def configuration(self) -> tuple[Any, ...]:
         return (self.inner, self.number)
-
-    def registry(self) -> MutableMapping[tuple[Any, ...], Any]:
-        return _profiled  # numbers are many: each goes when nobody uses it any more
 
     def implement(self, primitive: Primitive) -> Implementation:
         return self._counted(primitive, self.inner[primitive])

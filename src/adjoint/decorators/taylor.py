@@ -115,8 +115,11 @@ class Taylor(Decorator[J]):
     def __init__(self, inner: J, order: int | None = None) -> None:
         super().__init__(inner)
         if order is not None and (order.__class__ is not int or order < 0):
-            raise errors.ArgumentError(f"Taylor: the order is a whole number from 0, or None; received {order!r}")
+            raise errors.ArgumentError(
+                f"Taylor: the order is a whole number from 0, or None; received {errors.shown(order)}"
+            )
         self.order = order
+        self.many = order is not None
         self._on_demand: Taylor[J] = self if order is None else Taylor(inner)
 
     def configuration(self) -> tuple[Any, ...]:

@@ -199,10 +199,7 @@ def as_constant(value: Any, dtype: DType, name: str) -> Any:
 
 def values_of(values: Any, dtype: Any, name: str) -> np.ndarray[Any, Any]:
     """A NumPy array of Python's values; raises ArgumentError for a list of tensors."""
-    first = values
-    while isinstance(first, (list, tuple)) and first:
-        first = first[0]
-    if isinstance(first, Tensor):
+    if isinstance(dtypes.first_value(values), Tensor):
         raise errors.ArgumentError(
             f"{name}: a list of tensors is joined by ad.asarray, ad.stack or ad.concat, differentiably"
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from typing import Any, TypeVar, overload
@@ -34,18 +33,6 @@ from adjoint.tensor import Tensor, refuse_ended, same, wrap
 D = TypeVar("D", bound=Backend)
 Default = Tensor[Autodiff[NumPy]]
 ShapeLike = int | Sequence[int]
-
-
-def _holds_tensors(values: Any) -> bool:
-    """Whether it is a list, at any depth, with tensors in it."""
-    level = values if isinstance(values, (list, tuple)) else ()
-    while level:
-        kinds = set(map(type, level))
-        if any(issubclass(kind, Tensor) for kind in kinds):
-            return True
-        nested = any(issubclass(kind, (list, tuple)) for kind in kinds)
-        level = list(itertools.chain(*[x for x in level if isinstance(x, (list, tuple))])) if nested else ()
-    return False
 
 
 def _joined(values: Sequence[Any]) -> Tensor[Any]:
@@ -132,7 +119,7 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
     dtype('float64')
     """
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
-    if copy is not False and _holds_tensors(values):
+    if copy is not False and dtypes.holds(values, Tensor):
         values, copy = _joined(values), None
     if isinstance(values, Tensor):
         refuse_ended(values, "asarray")
@@ -150,7 +137,7 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
         if copy is False and not _is(wanted, out.dtype):
             raise _unshared("asarray", out.device)
         return out if wanted is None else cast(out, wanted)
-    if copy is False and _holds_tensors(values):
+    if copy is False and dtypes.holds(values, Tensor):
         raise errors.ArgumentError("asarray: tensors in a list are joined by a copy; leave out copy=False")
     array = dtypes.values_of(values, dtype, "asarray")
     return _held("asarray", values, array, as_device(device), copy)

@@ -58,7 +58,7 @@ def polyder(p: Tensor[B], /, m: int = 1) -> Tensor[B]:
     [2.0, 5.0]
     """
     p = _coefficients(p, "polyder")
-    for _ in range(as_integer(m, "polyder", "m", 0)):
+    for _ in range(min(as_integer(m, "polyder", "m", 0), p.size)):  # then none is left
         powers = operand(np.arange(p.size - 1, 0, -1), p, "polyder")
         p = p[:-1] * cast(powers, p.dtype)
     return p
@@ -67,14 +67,16 @@ def polyder(p: Tensor[B], /, m: int = 1) -> Tensor[B]:
 def polyint(p: Tensor[B], /, m: int = 1, *, k: float = 0) -> Tensor[B]:
     """The m-th integral of a polynomial: m coefficients more, of which each integration adds the constant k.
 
-    Integers give float32. Raises ArgumentError for a negative m.
+    Integers give float32. Raises ArgumentError for a negative m, and for one of more than 10 000.
 
     >>> import adjoint as ad
     >>> ad.polyint(ad.tensor([2.0, 5.0])).tolist()
     [1.0, 5.0, 0.0]
     """
     p = inexact(_coefficients(p, "polyint"), "polyint")
-    for _ in range(as_integer(m, "polyint", "m", 0)):
+    if as_integer(m, "polyint", "m", 0) > 10_000:
+        raise errors.ArgumentError(f"polyint: m is at most 10000, received {errors.shown(m)}")
+    for _ in range(m):
         powers = operand(np.arange(p.size, 0, -1), p, "polyint")
         p = pad(p / cast(powers, p.dtype), (0, 1), value=k)
     return p

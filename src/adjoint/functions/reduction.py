@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 from typing import Any, TypeVar
 
@@ -212,7 +213,7 @@ def diff(x: Tensor[B], /, *, axis: int = -1, n: int = 1, prepend: Any = None, ap
         return as_tensor(x, "diff")
     out = joined[0] if len(joined) == 1 else run("concat", joined, axis=place)
     whole = (slice(None),) * place
-    for _ in range(n):
+    for _ in range(builtins.min(n, out.shape[place])):  # then none is left
         out = out[(*whole, slice(1, None))] - out[(*whole, slice(None, -1))]
     return out
 

@@ -157,10 +157,17 @@ def _some(arrays: Any, name: str) -> list[Any]:
     return given
 
 
+def _refuse_many(count: int, x: Tensor[Any], name: str) -> None:
+    """Raises ArgumentError for more parts than anybody wants of so few elements: each of them is a tensor."""
+    if count > max(x.size, 100_000):
+        raise errors.ArgumentError(f"{name}: {errors.shown(count)} parts of {x.size} elements are too many")
+
+
 def unstack(x: Tensor[B], /, *, axis: int = 0) -> tuple[Tensor[B], ...]:
     """The slices along an axis, as a tuple."""
     x = as_tensor(x, "unstack")
     place = as_axis(axis, x.ndim, "unstack")
+    _refuse_many(x.shape[place], x, "unstack")
     before, device, array = (slice(None),) * place, x._device, x._array
     return tuple([wrap(device.index(array, key=(*before, i)), device) for i in range(x.shape[place])])
 
@@ -422,7 +429,7 @@ def _leaves(part: Any) -> list[Any]:
 def array_split(x: Tensor[B], sections: int | Sequence[int], /, *, axis: int = 0) -> list[Tensor[B]]:
     """Consecutive parts along an axis: so many, of which the first are longer by one where they must; or cut at places.
 
-    Raises ArgumentError for less than one part.
+    Raises ArgumentError for less than one part, and for more than 100 000 of fewer elements.
 
     >>> import adjoint as ad
     >>> [part.tolist() for part in ad.array_split(ad.arange(5), 2)]
@@ -433,6 +440,7 @@ def array_split(x: Tensor[B], sections: int | Sequence[int], /, *, axis: int = 0
     n = x.shape[place]
     if isinstance(sections, (int, np.integer)):
         count = as_integer(sections, "array_split", "the number of parts", 1)
+        _refuse_many(count, x, "array_split")
         cuts = [i * (n // count) + min(i, n % count) for i in range(count + 1)]
     else:
         cuts = [0, *integers(sections, "array_split", "the places of cuts"), n]

@@ -103,7 +103,7 @@ def _policy(policy: Any) -> Any:
     )
 
 
-@functools.cache  # levels of one policy share what they know of primitives
+@functools.lru_cache(64)  # levels of one policy share what they know of primitives
 def _keeping(names: tuple[str, ...]) -> Policy:
     return Policy(f"names={','.join(names)}", names=names)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import weakref
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Array, Backend, Implementation, LeafBackend
+from adjoint.backend import Array, Backend, Implementation, LeafBackend, computed_name
 from adjoint.backends import composed, needed
 from adjoint.backends.array_api import (
     convolution,
@@ -40,6 +41,7 @@ _DTYPES = (
     dtypes.uint64, dtypes.float16, dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128,
 )  # fmt: skip
 
+_living: weakref.WeakValueDictionary[str, ModuleType] = weakref.WeakValueDictionary()  # those in use
 
 # whose arrays never change, are computed later, or are wrong silently
 _OWN = {"jax.numpy": "ad.JAX()", "dask.array": "ad.Dask()", "cupy": "ad.CuPy()"}
@@ -67,7 +69,9 @@ class ArrayAPI(LeafBackend):
             raise errors.DeviceError(f"ArrayAPI: {xp.__name__} has a backend of its own, {_OWN[xp.__name__]}")
         needed("array_api_extra", "array-api")
         self.module, self.device = xp, device
+        self.many = self.place is None  # of modules and chunks; of the devices of a library there are few
         namespace = _standard(xp)
+        _living[xp.__name__] = xp
         try:
             namespace.empty((0,), device=device)
         except (ValueError, TypeError, RuntimeError, AssertionError) as error:
@@ -77,10 +81,15 @@ class ArrayAPI(LeafBackend):
         self._theirs = {ours: getattr(namespace, ours.name) for ours in _DTYPES if hasattr(namespace, ours.name)}
         self._ours = {self.xp.empty((0,), dtype=theirs).dtype: ours for ours, theirs in self._theirs.items()}
 
+    @staticmethod
+    def living(name: str) -> ModuleType | None:
+        """The module of this name, if there is a backend over it."""
+        return _living.get(name)
+
     def configuration(self) -> tuple[Any, ...]:
         return (self.module, self.device)
 
-    @property
+    @computed_name
     def name(self) -> str:
         if self.place is not None:  # the leaf of a library
             return super().name

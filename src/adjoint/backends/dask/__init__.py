@@ -44,14 +44,16 @@ class Dask(Lazy, LeafBackend):
         super().__init__()
         self.da = needed("dask.array", "dask")
         self.dask = needed("dask", "dask")
+        self.many = chunks != "auto"
         self.chunks = chunks.lower() if isinstance(chunks, str) else chunks  # "64MiB" as names have it
         try:
-            if isinstance(chunks, bool) or not isinstance(chunks, (int, str)) or chunks in (0, -1):
+            if not isinstance(chunks, str) and (chunks.__class__ is not int or chunks < 1):
                 raise ValueError("expected a positive integer or a string")
             self.divided((8,), np.dtype("f4"))
         except (ValueError, TypeError) as error:
             raise errors.DeviceError(
-                f"Dask: chunks are 'auto', a number of elements, or bytes such as '64MiB'; received {chunks!r}: {error}"
+                f"Dask: chunks are 'auto', a number of elements, or bytes such as '64MiB'; received "
+                f"{errors.shown(chunks)}: {errors.shown(str(error))}"
             ) from error
 
     def configuration(self) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.backend import Array, Implementation, LeafBackend
+from adjoint.backend import Array, Implementation, LeafBackend, computed_name
 from adjoint.backends import composed
 from adjoint.backends.numpy import (
     attention,
@@ -72,7 +72,7 @@ class NumPy(LeafBackend):
     Tensor([1., 2.], dtype=float32, device=numpy)
     """
 
-    @property
+    @computed_name
     def name(self) -> str:
         return "numpy"  # that of its subclasses too
 

@@ -68,8 +68,11 @@ class Reference(LeafBackend):
     def __init__(self, digits: int | None = None) -> None:
         super().__init__()
         if digits is not None and (isinstance(digits, bool) or not isinstance(digits, int) or digits < 1):
-            raise errors.DeviceError(f"Reference: digits is a positive integer or None, received {digits!r}")
+            raise errors.DeviceError(
+                f"Reference: digits is a positive integer or None, received {errors.shown(digits)}"
+            )
         self.digits = digits
+        self.many = digits is not None
         self.scalars = Scalars(digits)
 
     def configuration(self) -> tuple[Any, ...]:
