@@ -367,7 +367,7 @@ def test_a_thousand_element_assignments_use_one_buffer(device: Any, tracked: boo
         x[i] = float(i) if not tracked or i % 2 else v * i
         addresses.add(base_address(x))
         if reading:
-            total += float(x[i]) + x[i : i + 2].shape[0] + len(x) + x.size + x.ndim + x.shape[0] * (x.dtype is ad.int8)
+            total += x[i].item() + x[i : i + 2].shape[0] + len(x) + x.size + x.ndim + x.shape[0] * (x.dtype is ad.int8)
     assert len(addresses) == 1
     expected = np.arange(1000.0) * (np.where(np.arange(1000) % 2, 1, 3) if tracked else 1)
     np.testing.assert_array_equal(x[:1000].numpy(), expected)

@@ -280,7 +280,7 @@ def test_values_are_read_but_of_what_a_running_transform_follows(read: str) -> N
             run(lambda x: x * float(take(x)))
         run(lambda x: x * float(take(ad.stop_gradient(x)))), name
     for run in (ad.vmap, lambda f: ad.vmap(ad.grad(f)), lambda f: ad.grad(lambda x: ad.vmap(f)(x).sum())):
-        with pytest.raises(ad.errors.TrackedError, match=r"each has|which differ .* ad.debug.print"):
+        with pytest.raises(ad.errors.TrackedError, match=r"differ between them; ad.debug.print"):
             run(lambda x: x * float(take(x)))(np.ones(2))
     kept: list[Any] = []
     ad.grad(lambda x: (kept.append(x), x * x)[1])(2.0)

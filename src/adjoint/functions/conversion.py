@@ -107,7 +107,7 @@ def _arrays(leaves: list[Any], what: str) -> list[tuple[LeafBackend, Any]]:
     """The arrays behind all tensors and gradients among leaves, in order, with their backends."""
     tensors = [t for x in leaves for t in (x.values() if isinstance(x, Gradients) else [x]) if isinstance(t, Tensor)]
     for x in tensors:
-        _refuse_followed(x, what)
+        _refuse_followed(x, what, batches_only=what == "persist()")
     return [(x.device.leaf, x.device.leaf_array(x._array)) for x in tensors]
 
 
@@ -201,29 +201,31 @@ def _followed_by(x: Tensor[Any]) -> Backend | None:
     return found
 
 
-def _refuse_followed(x: Tensor[Any], what: str) -> None:
+def _refuse_followed(x: Tensor[Any], what: str, *, batches_only: bool = False) -> None:
     """Raises TrackedError where a running transform tracks the tensor, with what can be done there instead."""
     level = _followed_by(x)
     if level is None:
         return
-    if level.differentiates:
+    if not level.differentiates:
+        raise errors.TrackedError(
+            f"{what}: ad.vmap runs its function once for all examples, and values of this tensor of shape {x.shape} "
+            "differ between them; ad.debug.print shows each, ad.debug.callback(f, x) calls f with each, and ad.where "
+            "chooses by them"
+        )
+    if not batches_only:
         raise errors.TrackedError(
             f"{what}: a transform that is running differentiates what comes of this tensor of shape {x.shape}, and its "
             f"value would lose the derivative silently; ad.stop_gradient(x).{what} is the value on purpose, and "
             "ad.debug.print shows it"
         )
-    raise errors.TrackedError(
-        f"{what}: ad.vmap runs its function once for all examples, which differ in this tensor of shape {x.shape}; "
-        "ad.debug.print shows each, ad.debug.callback(f, x) calls f with each, and ad.where chooses by them"
-    )
 
 
 def _refuse_tracked(x: Tensor[Any], what: str) -> None:
-    _refuse_followed(x, what)
+    _refuse_followed(x, what, batches_only=True)
     if x.device.tracked(x._array):
         raise errors.TrackedError(
             f"{what} would take a tracked tensor of shape {x.shape} out of its graph silently; write x.detach() to "
-            "leave it, or x.numpy() to read the value"
+            "leave it, and to compute on ad.stack, which makes one tensor of several, or functions of adjoint"
         )
 
 

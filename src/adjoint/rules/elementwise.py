@@ -15,7 +15,7 @@ import numpy as np
 
 from adjoint.primitives import INDEX
 from adjoint.rules.records import Bilinear, Composed, Custom, Elementwise, Linear, NotDifferentiable, Record
-from adjoint.rules.taylor import quotient
+from adjoint.rules.taylor import leibniz, quotient
 
 
 def _scalar(x: Any) -> bool:
@@ -188,6 +188,16 @@ def _normal_cdf(B: Any, x: Any) -> Any:
     return B.multiply(B.add(B.erf(B.multiply(x, constant(B, "sqrt", 0.5, x))), 1.0), 0.5)
 
 
+def _expit_taylor(B: Any, terms: Any, out: Any) -> Any:
+    """y' = y z x' with z = expit(-x), which is 1 - y: the coefficients of z are those of y with the other sign."""
+    x, k = terms[0], len(out)
+    if not k:
+        return B.expit(x[0])
+    rest = [B.expit(B.negative(x[0])), *[None if y is None else B.negative(y) for y in out[1:]]]
+    slope = [leibniz(B, B.multiply, out.__getitem__, rest.__getitem__, m, range(m + 1)) for m in range(k)]
+    return leibniz(B, B.multiply, slope.__getitem__, lambda m: x[m + 1], k - 1, range(k))
+
+
 def _silu_pullback(B: Any, g: Any, x: Any) -> Any:
     rest = B.multiply(_bounded(B, x), B.expit(B.negative(x)))  # 1 - expit(x) would lose its digits
     return B.multiply(g, B.multiply(B.expit(x), B.add(rest, 1.0)))
@@ -352,7 +362,7 @@ RECORDS: dict[str, Record] = {
     "tanh_pullback": Composed(lambda B, g, y: B.multiply(g, _one_minus_square(B, y))),
     # special functions and activations
     "erf": Elementwise(x=gauss),
-    "expit": Elementwise(x=lambda B, g, x: B.expit_pullback(g, x)),
+    "expit": Elementwise(x=lambda B, g, x: B.expit_pullback(g, x), taylor=_expit_taylor),
     # not p (1 - p) of the result p, which is 0 where that rounds to 1
     "expit_pullback": Composed(lambda B, g, x: B.multiply(g, B.multiply(B.expit(x), B.expit(B.negative(x))))),
     "relu": Elementwise(x=lambda B, g, out: B.relu_pullback(g, out)),
