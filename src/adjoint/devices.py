@@ -166,7 +166,7 @@ def default_device() -> Backend:
     block = here.get()
     while block is not None:
         default = block.value[1]
-        if not default.ended and block.holder() is not None:
+        if default is not None and not default.ended and block.holder() is not None:
             return default  # type: ignore[no-any-return]
         block = block.outer
     return _process or _of_the_process()
@@ -177,7 +177,7 @@ def chosen_device() -> Backend:
     block = here.get()
     while block is not None:
         level, default, _ = block.value
-        if level is None and block.holder() is not None:
+        if level is None and default is not None and block.holder() is not None:
             return default  # type: ignore[no-any-return]
         block = block.outer
     return _process or _of_the_process()
@@ -274,9 +274,9 @@ class transform_level(Block[Here]):
             level.end()
 
 
-def running_on(level: Backend) -> Block[Here]:
-    """Run a function on a level: what is created here is made there."""
-    return Block(here, (level, level, None))
+def running_on(level: Backend, dtype: DType | None = None) -> Block[Here]:
+    """Run a function on a level: what is created here is made there, in this dtype if one is given."""
+    return Block(here, (level, level, dtype))
 
 
 class use_device(Using[Backend]):

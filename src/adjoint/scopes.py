@@ -68,8 +68,8 @@ def innermost(variable: Variable[T]) -> Block[T] | None:
     return block
 
 
-# What is current where a function runs: the level of a transform, if it is one's; the backend that tensors are made on;
-# the floating dtype of what is made there, where a transform says one.
+# What is current in a block, None where the one around it says: the level of a transform; the backend that tensors are
+# made on; the floating dtype that they are made in.
 Here: TypeAlias = tuple[Any, Any, Any]
 here: Variable[Here] = contextvars.ContextVar("adjoint_here", default=None)
 
