@@ -51,6 +51,13 @@ def with_device() -> Any:
             return ad.ones(2) + 1
 
 
+def with_dtype() -> Any:
+    with ad.use_dtype(ad.float16):
+        ad.zeros(2)
+        with ad.use_dtype(ad.float64):
+            return ad.grad(lambda x: (x * ad.ones(x.shape)).sum())(X)
+
+
 def backward_of_tensors() -> Any:
     x = ad.tensor(X).require_grad()
     return cube(x).sum().backward()[x]
@@ -77,6 +84,7 @@ WORK: dict[str, Callable[[], Any]] = {
     "cond": lambda: ad.grad(lambda x: ad.cond(True, ad.sin, ad.cos, x))(0.5),
     "sparse": lambda: ad.sparse_jacobian(ad.sin)(X),
     "use_device": with_device,
+    "use_dtype": with_dtype,
     "checked": lambda: loss(ad.tensor(X, device="autodiff<checked<numpy>>")),
 }
 
@@ -89,6 +97,7 @@ def state() -> list[Any]:
     return [
         devices.current_level(),
         ad.default_device(),
+        ad.default_dtype(),
         backend.in_backward.get(),
         control._inside.get(),
         innermost(random_keys._run),
@@ -129,7 +138,7 @@ def test_nothing_stays_current_wherever_a_signal_comes(name: str) -> None:
     with np.errstate(all="warn"), Each() as each:
         k, kept = 0, list[Interrupt]()
         while interrupted(work, k, kept):
-            if name == "use_device":  # whose object ends its block, at the latest
+            if name in ("use_device", "use_dtype"):  # whose object ends its block, at the latest
                 kept.clear()
             with each(k):
                 assert state() == before

@@ -17,7 +17,7 @@ PROJECT = Path(__file__).parent.parent
 # From the lowest. A name stands for a module, or a package with all in it.
 LAYERS = [
     {"methods", "renamed"},
-    {"constants", "errors"},
+    {"constants", "errors", "lines"},
     {"locks", "names", "scopes"},
     {"tree"},
     {"dtypes"},

@@ -101,7 +101,8 @@ print(ad.sin is sin, ad.tensor(x) is not x, type(x) is ad.Tensor)
 @pytest.mark.parametrize(
     "name",
     "NumPy ArrayAPI Reference Autodiff Backend Tensor Gradients tensor asarray from_inner from_dlpack device "
-    "default_device set_default_device use_device why testing random linalg fft special nn errors".split(),
+    "default_device set_default_device use_device default_dtype set_default_dtype use_dtype why "
+    "testing random linalg fft special nn errors".split(),
 )
 def test_a_name_that_others_rely_on_is_there(name: str) -> None:
     assert name in ad.__all__

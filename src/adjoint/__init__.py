@@ -31,7 +31,10 @@ _TABLE = {
     "decorators.tangent": "Tangent",
     "decorators.taylor": "Taylor",
     "devices": "default_device device register_namespace set_default_device use_device",
-    "dtypes": "bool complex64 complex128 float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64",
+    "dtypes": (
+        "bool complex64 complex128 default_dtype float16 float32 float64 int8 int16 int32 int64 set_default_dtype "
+        "uint8 uint16 uint32 uint64 use_dtype"
+    ),
     "extend": "primitive",
     "functions.binning": "digitize histogram interp",
     "functions.calculus": "cumulative_trapezoid gradient polyval trapezoid unwrap vander",

@@ -41,6 +41,7 @@ from adjoint.devices import use_device as use_device
 from adjoint.dtypes import bool as bool
 from adjoint.dtypes import complex64 as complex64
 from adjoint.dtypes import complex128 as complex128
+from adjoint.dtypes import default_dtype as default_dtype
 from adjoint.dtypes import float16 as float16
 from adjoint.dtypes import float32 as float32
 from adjoint.dtypes import float64 as float64
@@ -48,10 +49,12 @@ from adjoint.dtypes import int8 as int8
 from adjoint.dtypes import int16 as int16
 from adjoint.dtypes import int32 as int32
 from adjoint.dtypes import int64 as int64
+from adjoint.dtypes import set_default_dtype as set_default_dtype
 from adjoint.dtypes import uint8 as uint8
 from adjoint.dtypes import uint16 as uint16
 from adjoint.dtypes import uint32 as uint32
 from adjoint.dtypes import uint64 as uint64
+from adjoint.dtypes import use_dtype as use_dtype
 from adjoint.extend import primitive as primitive
 from adjoint.functions.binning import digitize as digitize
 from adjoint.functions.binning import histogram as histogram

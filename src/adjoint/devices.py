@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextvars
 import functools
 import importlib
 import os
 import re
 import sys
-import weakref
 from types import ModuleType, TracebackType
 from typing import Any
 
@@ -16,16 +14,12 @@ from adjoint import errors, names
 from adjoint.backend import Backend, Decorator
 from adjoint.backends.numpy import NumPy
 from adjoint.decorators.autodiff import Autodiff
-from adjoint.graph.locations import Line
+from adjoint.dtypes import DType
 from adjoint.locks import lock
-from adjoint.scopes import Block, Variable, innermost, nobody
+from adjoint.scopes import Block, Here, Using, here
 
 _process: Backend | None = None  # the default of the process, once it is set or asked for
 _setting = lock()
-
-# what is current in a block: the level of a transform, if it is one's, and the backend that tensors are made on
-_Here = tuple[Backend | None, Backend]
-_here: Variable[_Here] = contextvars.ContextVar("adjoint_device", default=None)
 
 # The classes that names mean; a class is imported when it is asked for.
 _LEAVES = {"numpy": "backends.numpy.NumPy", "reference": "backends.reference.Reference"}
@@ -169,22 +163,22 @@ def default_device() -> Backend:
     The innermost `with use_device(...)` of this context, else what `set_default_device` set for the process, else the
     environment variable `ADJOINT_DEVICE`, else `Autodiff(NumPy())`.
     """
-    block = _here.get()
+    block = here.get()
     while block is not None:
-        _, default = block.value
-        if not default.ended and block.holder() is not None:
-            return default
+        default = block.value[1]
+        if default is not None and not default.ended and block.holder() is not None:
+            return default  # type: ignore[no-any-return]
         block = block.outer
     return _process or _of_the_process()
 
 
 def chosen_device() -> Backend:
     """The default device that the user set, also inside of transforms, which make their level the default."""
-    block = _here.get()
+    block = here.get()
     while block is not None:
-        level, default = block.value
-        if level is None and block.holder() is not None:
-            return default
+        level, default, _ = block.value
+        if level is None and default is not None and block.holder() is not None:
+            return default  # type: ignore[no-any-return]
         block = block.outer
     return _process or _of_the_process()
 
@@ -243,32 +237,32 @@ def _from_environment() -> Backend:
         raise errors.DeviceError(f"the environment variable ADJOINT_DEVICE: {error}") from None
 
 
-def creating_on(backend: Backend) -> Block[_Here]:
+def creating_on(backend: Backend) -> Block[Here]:
     """In this block, make tensors on this backend where no `device=` says otherwise."""
-    return Block(_here, (None, backend))
+    return Block(here, (None, backend, None))
 
 
 def current_level() -> Backend | None:
     """The level of the innermost transform that this context runs in, if there is one."""
-    block = _here.get()
+    block = here.get()
     while block is not None:
-        level, _ = block.value
+        level = block.value[0]
         if level is not None and not level.ended and block.holder() is not None:
-            return level
+            return level  # type: ignore[no-any-return]
         block = block.outer
     return None
 
 
-class transform_level(Block[_Here]):
-    """Run a transform's function on its level: what is created here is made there.
+class transform_level(Block[Here]):
+    """Run a transform's function on its level: what is created here is made there, in this dtype if one is given.
 
     Ends the level, and others that were made with it.
     """
 
     __slots__ = ("_levels",)
 
-    def __init__(self, level: Backend, *others: Backend) -> None:
-        self.variable, self.value = _here, (level, level)
+    def __init__(self, level: Backend, *others: Backend, dtype: DType | None = None) -> None:
+        self.variable, self.value = here, (level, level, dtype)
         self._levels = (level, *others)
 
     def _leave(
@@ -280,17 +274,12 @@ class transform_level(Block[_Here]):
             level.end()
 
 
-def running_on(level: Backend) -> Block[_Here]:
-    """Run a function on a level: what is created here is made there."""
-    return Block(_here, (level, level))
+def running_on(level: Backend, dtype: DType | None = None) -> Block[Here]:
+    """Run a function on a level: what is created here is made there, in this dtype if one is given."""
+    return Block(here, (level, level, dtype))
 
 
-def _anybody() -> bool:
-    """The holder of a block that goes on in contexts that were copied inside of it."""
-    return True
-
-
-class use_device:
+class use_device(Using[Backend]):
     """Make this the default device in a `with` block: of this context alone, so other threads do not see it.
 
     For the process there is `ad.set_default_device`. A call without `with` changes nothing: when its result is dropped,
@@ -306,43 +295,8 @@ class use_device:
     autodiff<numpy>
     """
 
-    _line: Line | None = None  # where it was made, until it is entered
+    _variable, _setter, _what, _error = here, "set_default_device", "default device", errors.DeviceError
 
     def __init__(self, dev: str | Backend) -> None:
-        self._device = device(dev)
-        self._line = Line()
-
-    def __enter__(self) -> Backend:
-        self._line = None
-        block = Block(_here, (None, self._device))
-        block.outer, block.holder = innermost(_here), weakref.ref(self)
-        try:
-            _here.set(block)
-            return self._device
-        except BaseException:  # a signal's: nothing was entered
-            block.holder = nobody
-            raise
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        block = top = _here.get()
-        while block is not None and block.holder() is not self:
-            block = block.outer
-        if block is None:  # entered in another context, or in none
-            return
-        if block is not top:  # in a generator that was left when others had entered blocks
-            block.holder = nobody
-            return
-        _here.set(block.outer)
-        block.holder = _anybody  # contexts that were copied in the block keep it
-
-    def __del__(self) -> None:
-        if self._line is not None:
-            raise errors.DeviceError(
-                f"{self} changed nothing, because no `with` entered it; ad.set_default_device({self._device.name!r}) "
-                f"sets the default device of the process. It was made at {self._line}"
-            )
-
-    def __repr__(self) -> str:
-        return f"use_device({self._device.name!r})"
+        found = device(dev)
+        super().__init__(found, found.name, (None, found, None))

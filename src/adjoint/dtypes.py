@@ -3,20 +3,24 @@
 Promotion follows the array API standard 2024.12 where it says something; across kinds, which it
 leaves open, the higher kind wins (bool < integer < real < complex), as in PyTorch and JAX: int64 with
 float32 is float32. Python scalars are weak: they adapt to the tensor, and a float that meets integers
-gives the default float32.
+gives the default dtype, which is float32 unless it was set.
 """
 
 from __future__ import annotations
 
 import builtins
+import contextvars
 import functools
 import itertools
+import os
 import sys
 from typing import Any
 
 import numpy as np
 
 from adjoint import errors
+from adjoint.locks import lock
+from adjoint.scopes import Block, Here, Using, Variable, here
 
 DType = np.dtype[Any]
 
@@ -26,12 +30,19 @@ uint8, uint16, uint32, uint64 = (np.dtype(f"uint{n}") for n in (8, 16, 32, 64))
 float16, float32, float64 = (np.dtype(f"float{n}") for n in (16, 32, 64))
 complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
 
-default_float, default_int, default_complex = float32, int64, complex64
+default_int = int64
 
 ALL = (
     bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, float32, float64, complex64, complex128,
 )  # fmt: skip
 _RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+
+_PYTHONS: frozenset[type] = frozenset([builtins.bool, int, float, complex])
+
+_process: DType | None = None  # the default of the process, once it is set or asked for
+_setting = lock()
+
+_chosen: Variable[DType | None] = contextvars.ContextVar("adjoint_dtype", default=None)  # by a user, if not None
 
 
 def as_dtype(dtype: Any) -> DType:
@@ -40,10 +51,8 @@ def as_dtype(dtype: Any) -> DType:
     Raises DtypeError for what no backend stores.
 
     >>> as_dtype("float32"), as_dtype(float), as_dtype(np.int8)
-    (dtype('float32'), dtype('float32'), dtype('int8'))
+    (dtype('float32'), dtype('float64'), dtype('int8'))
     """
-    if dtype is float or dtype is complex:  # Python's types mean the defaults
-        return default_float if dtype is float else default_complex
     try:
         found = np.dtype(dtype).newbyteorder("=")
     except (TypeError, ValueError):
@@ -52,6 +61,129 @@ def as_dtype(dtype: Any) -> DType:
         if found is not None and found == known:  # NumPy takes None for float64
             return known  # the one object, so that `is` compares
     raise errors.DtypeError(f"dtype {dtype!r} is not supported; the dtypes are {', '.join(map(str, ALL))}")
+
+
+def as_real(dtype: Any, name: str) -> DType:
+    """A real floating dtype; raises DtypeError for others."""
+    found = as_dtype(dtype)
+    if found.kind != "f":
+        raise errors.DtypeError(f"{name}: expected a real floating dtype, received {found}")
+    return found
+
+
+# --- the default dtype ---
+
+
+def default_dtype() -> DType:
+    """The real dtype of what is made of Python's floats, or without a dtype; complex numbers have the same precision.
+
+    That of the innermost `with use_dtype(...)` of this context; else, in a function that a derivative transform runs on
+    NumPy arrays or numbers, what the arguments it is differentiated by are promoted to; else what `set_default_dtype`
+    set for the process, else the environment variable `ADJOINT_DTYPE`, else float32.
+    """
+    chosen = chosen_dtype()
+    if chosen is not None:
+        return chosen
+    block = here.get()
+    while block is not None:
+        dtype: DType | None = block.value[2]
+        if dtype is not None and block.holder() is not None:
+            return dtype
+        block = block.outer
+    return _of_the_process() if _process is None else _process
+
+
+def chosen_dtype() -> DType | None:
+    """The dtype of the innermost `with use_dtype(...)`, if there is one."""
+    block = _chosen.get()
+    while block is not None:
+        if block.holder() is not None:
+            return block.value
+        block = block.outer
+    return None
+
+
+def drawn_dtype() -> DType:
+    """The default dtype without that of transforms, in which a seed would give other random numbers."""
+    chosen = chosen_dtype()
+    if chosen is not None:
+        return chosen
+    return _of_the_process() if _process is None else _process
+
+
+def choosing(dtype: DType | None) -> Block[DType | None]:
+    """In this block the user chose this dtype, or none."""
+    return Block(_chosen, dtype)
+
+
+def creating_in(dtype: DType) -> Block[Here]:
+    """In this block this is the default dtype, unless the user chose one."""
+    return Block(here, (None, None, dtype))
+
+
+def default_complex() -> DType:
+    """The complex dtype of the default precision."""
+    return complex128 if default_dtype() is float64 else complex64
+
+
+def default_on(place: Any, kind: str = "f") -> DType:
+    """The default dtype on a backend, real or complex: the next narrower one that its library has."""
+    dtype = default_dtype() if kind == "f" else default_complex()
+    return dtype if dtype is float32 or dtype is complex64 else place.leaf.widest(dtype)
+
+
+def _of_the_process() -> DType:
+    global _process
+    if _process is None:
+        name = os.environ.get("ADJOINT_DTYPE")
+        try:
+            found = as_real(name, "default_dtype") if name else float32
+        except errors.DtypeError as error:
+            raise errors.DtypeError(f"the environment variable ADJOINT_DTYPE: {error}") from None
+        with _setting:  # another thread may have set it meanwhile
+            _process = found if _process is None else _process
+    return _process
+
+
+def set_default_dtype(dtype: Any, /) -> None:
+    """Set the default dtype of the process: every thread sees it, where no `with ad.use_dtype(...)` says otherwise.
+
+    Raises DtypeError for what is no real floating dtype; nothing is changed then.
+
+    >>> import adjoint as ad
+    >>> ad.set_default_dtype(ad.float64)
+    >>> ad.tensor([1.0]).dtype, ad.tensor([1j]).dtype
+    (dtype('float64'), dtype('complex128'))
+    >>> ad.set_default_dtype(ad.float32)
+    """
+    global _process
+    found = as_real(dtype, "set_default_dtype")
+    with _setting:
+        _process = found
+
+
+class use_dtype(Using[DType]):
+    """Make this the default dtype in a `with` block: of this context alone, so other threads do not see it.
+
+    It counts in functions of transforms too, and for random numbers. For the process there is `ad.set_default_dtype`. A
+    call without `with` changes nothing: when its result is dropped, a DtypeError says so.
+
+    Raises DtypeError for what is no real floating dtype.
+
+    >>> import adjoint as ad
+    >>> with ad.use_dtype(ad.float64):
+    ...     ad.zeros(2).dtype
+    dtype('float64')
+    """
+
+    _variable, _setter, _what, _error = _chosen, "set_default_dtype", "default dtype", errors.DtypeError
+
+    def __init__(self, dtype: Any) -> None:
+        found = as_real(dtype, "use_dtype")
+        super().__init__(found, found.name, found)
+
+
+# --- promotion ---
 
 
 @functools.cache
@@ -79,9 +211,9 @@ def promote_scalar(dtype: DType, scalar: complex) -> DType:
     (dtype('float32'), dtype('float64'), dtype('complex64'))
     """
     if isinstance(scalar, complex):
-        return promote(dtype, default_complex) if dtype.kind in "fc" else default_complex
+        return promote(dtype, complex64) if dtype.kind in "fc" else default_complex()
     if isinstance(scalar, float):
-        return dtype if dtype.kind in "fc" else default_float
+        return dtype if dtype.kind in "fc" else default_dtype()
     if dtype.kind == "b" and scalar is not True and scalar is not False:
         return default_int
     return dtype
@@ -89,7 +221,19 @@ def promote_scalar(dtype: DType, scalar: complex) -> DType:
 
 def floating(dtype: DType) -> DType:
     """The dtype itself if it is real or complex floating, else the default."""
-    return dtype if dtype.kind in "fc" else default_float
+    return dtype if dtype.kind in "fc" else default_dtype()
+
+
+@functools.cache
+def precision(kinds: frozenset[DType | None]) -> DType | None:
+    """The real dtype of the precision that floating dtypes are promoted to; None where None is among them.
+
+    >>> precision(frozenset([float32, complex128]))
+    dtype('float64')
+    """
+    if None in kinds or not kinds:
+        return None
+    return as_dtype(np.finfo(np.result_type(*[kind for kind in kinds if kind is not None])).dtype)
 
 
 def counting(dtype: DType) -> DType:
@@ -109,8 +253,12 @@ def limits(dtype: DType) -> tuple[float, float]:
     return -float("inf"), float("inf")
 
 
-def values_of(values: Any, dtype: Any = None, name: str = "tensor") -> np.ndarray[Any, Any]:
-    """Anything with values as a NumPy array of a supported dtype; Python floats become float32.
+# --- values ---
+
+
+def values_of(values: Any, dtype: Any = None, name: str = "tensor", place: Any = None) -> np.ndarray[Any, Any]:
+    """Anything with values as a NumPy array of a supported dtype; Python's floats get the default one, on a `place` the
+    next narrower one that it has.
 
     Raises ShapeError for ragged lists, RangeError for integers that are too large, DtypeError for what is no number,
     or has a mask, TrackedError for what another library tracks.
@@ -136,16 +284,24 @@ def values_of(values: Any, dtype: Any = None, name: str = "tensor") -> np.ndarra
         wanted = as_dtype(dtype)
         if array.dtype.kind == "c" and wanted.kind not in "cb":
             raise errors.DtypeError(f"{name}: complex values do not fit in {wanted}; take .real first")
-    elif hasattr(values, "dtype") or _has_numpy(values):
+    elif array.dtype.kind not in "fc" or hasattr(values, "dtype"):
         wanted = as_dtype(array.dtype)
     else:
-        wanted = {"f": default_float, "c": default_complex}.get(array.dtype.kind) or as_dtype(array.dtype)
+        kinds = _kinds(values)
+        met = as_dtype(np.result_type(*kinds)) if kinds else None
+        if met is not None and met.kind in "fc":
+            wanted = promote_scalar(met, 1j) if array.dtype.kind == "c" else met
+        elif place is not None:
+            wanted = default_on(place, array.dtype.kind)
+        else:
+            wanted = default_complex() if array.dtype.kind == "c" else default_dtype()
     if wanted.kind in "iu" and array.dtype.kind in "iu" and array.size and not hasattr(values, "dtype"):
         low, high = int(array.min()), int(array.max())
         least, most = limits(wanted)
         if low < least or high > most:
             raise errors.RangeError(f"{name}: the integer {low if low < least else high} does not fit in {wanted}")
-    return array.astype(wanted, copy=False)
+    array = array.astype(wanted, copy=False)
+    return array if array.dtype is wanted else array.view(wanted)  # other libraries have objects of their own
 
 
 def _unrounded(values: Any, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -214,9 +370,31 @@ def unreadable(array: Any, name: str, error: Exception) -> errors.AdjointError:
     )
 
 
-def _has_numpy(values: Any) -> builtins.bool:
-    """Whether a nested list holds NumPy scalars or arrays, which keep their dtype."""
-    return isinstance(first_value(values), (np.generic, np.ndarray))
+def _kinds(values: Any) -> set[np.dtype[Any]]:
+    """The data types in nested lists: of NumPy's scalars, arrays and other buffers. Python's numbers have none."""
+    found: set[np.dtype[Any]] = set()
+    level: list[Any] = [values]
+    while level:
+        classes = set(map(type, level))
+        nested = {kind for kind in classes if issubclass(kind, (list, tuple))}
+        scalars = {kind for kind in classes if issubclass(kind, np.generic)}
+        found.update([np.dtype(kind) for kind in scalars])
+        others = classes - nested - scalars - _PYTHONS
+        if others:
+            found.update([np.asarray(x).dtype for x in level if type(x) in others and _has_dtype(x)])
+        inside = level if nested == classes else [x for x in level if type(x) in nested]
+        level = list(itertools.chain.from_iterable(inside))
+    return found
+
+
+def _has_dtype(value: Any) -> builtins.bool:
+    if any([hasattr(value, name) for name in ("__array__", "__array_interface__", "__array_struct__")]):
+        return True
+    try:
+        memoryview(value)
+    except TypeError:
+        return False
+    return True
 
 
 def first_value(values: Any) -> Any:

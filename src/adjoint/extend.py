@@ -16,7 +16,7 @@ from adjoint.backends.numpy import NumPy
 from adjoint.dtypes import DType, as_dtype, floating
 from adjoint.functions.arguments import as_tensors, check_callable
 from adjoint.graph.codegen import saved_source
-from adjoint.operands import cast, run
+from adjoint.operands import cast, known, run
 from adjoint.primitives import ANY, ELEMENTWISE, KINDS, LINALG, TABLE, Accepted, Primitive, broadcast_shapes, same_dtype
 from adjoint.rules import RECORDS, Composed, Custom, Elementwise, NotDifferentiable, Record, names_of
 from adjoint.rules.batching import BatchingRule, along_axes, count_of, each_alone, in_stacks, one_of
@@ -44,7 +44,7 @@ class UserPrimitive:
                 f"{name}: expected the parameters {self.primitive.parameters}, received {tuple(parameters)}"
             )
         tensors = as_tensors(list(operands), name)
-        dtype = self.primitive.promoted(tensors[0].dtype)
+        dtype = known(self.primitive.promoted(tensors[0].dtype), tensors)
         return run(name, [cast(x, dtype) for x in tensors], **parameters)
 
     def __repr__(self) -> str:
@@ -123,7 +123,7 @@ def primitive(
     accepts, promotes
         The kinds of data types that operands may have, as NumPy's letters: some of "biufc", all by default; and a
         function from the dtype in which operands meet to the one that they are converted to. By default integers and
-        booleans become float32 where there is a derivative, and stay what they are where there is none.
+        booleans get the default dtype where there is a derivative, and stay what they are where there is none.
 
     Raises
     ------

@@ -65,8 +65,13 @@ def _tensor(x: Any, name: str) -> Tensor[Any]:
 
 
 def float_power(x: Any, y: Any) -> Any:
-    x, y = (v * 1.0 if is_weak(v) else inexact(v, "float_power") for v in as_operands([x, y]))
+    """In double precision at least, as NumPy's."""
+    x, y = (v * 1.0 if is_weak(v) else _wide(_tensor(v, "float_power")) for v in as_operands([x, y]))
     return elementwise.pow(x, y)
+
+
+def _wide(x: Tensor[Any]) -> Tensor[Any]:
+    return cast(x, x.device.leaf.widest(dtypes.promote(x.dtype, dtypes.float64)))
 
 
 def divmod(x: Any, y: Any) -> Any:
@@ -317,17 +322,21 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     """Between tensors: differentiable in both ends."""
-    x, y = (inexact(v, "linspace") for v in arguments.as_tensors(as_operands([start, stop]), "linspace"))
+    ends = as_operands([start, stop])
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    if wanted is not None and wanted.kind in "fc":
+        ends = [cast(v, dtypes.promote(v.dtype, wanted)) if isinstance(v, Tensor) else v for v in ends]
+    x, y = (inexact(v, "linspace") for v in arguments.as_tensors(ends, "linspace"))
     x, y = shapes.broadcast_arrays(x, y)
     count = arguments.as_integer(num, "np.linspace", "num")
-    ends = bool(endpoint) and count > 1
+    closed = bool(endpoint) and count > 1
     steps = np.arange(count).reshape(count, *(1,) * x.ndim) / max(count - bool(endpoint), 1)
-    part = operand(steps.astype(dtypes.floating(x.dtype) if x.dtype.kind == "f" else x.dtype), x, "linspace")
+    part = operand(steps.astype(x.dtype), x, "linspace")
     line = x + (y - x) * part
-    if ends:  # the last one is `stop` and not what rounding makes of it
+    if closed:  # the last one is `stop` and not what rounding makes of it
         line = shapes.concat([line[:-1], shapes.expand_dims(y, axis=0)])
     line = shapes.moveaxis(line, 0, axis)
-    return line if dtype is None else cast(line, dtypes.as_dtype(dtype))
+    return line if wanted is None else cast(line, wanted)
 
 
 def logspace(
@@ -335,7 +344,8 @@ def logspace(
 ) -> Any:
     if not any(isinstance(v, Tensor) for v in (start, stop)):
         start = arguments.as_tensor(start, "np.logspace") + creation.zeros_like(base)
-    line = base ** linspace(start, stop, num, endpoint, None, axis)
+    exact = None if dtype is None or dtypes.as_dtype(dtype).kind not in "fc" else dtype
+    line = base ** linspace(start, stop, num, endpoint, exact, axis)
     return line if dtype is None else cast(line, dtypes.as_dtype(dtype))
 
 

@@ -97,7 +97,7 @@ def operand(value: Any, like: Tensor[Any], name: str) -> Tensor[Any]:
         found = device.from_native(value)
         if found is not None:
             return wrap(found, device)
-    return wrap(device.from_numpy(dtypes.values_of(value, None, name), copy=True), device)
+    return wrap(device.from_numpy(dtypes.values_of(value, None, name, device), copy=True), device)
 
 
 def constant_like(values: np.ndarray[Any, Any], like: Tensor[Any], name: str) -> Tensor[Any]:
@@ -113,6 +113,13 @@ def is_weak(value: Any) -> TypeGuard[complex]:
 def cast(x: Tensor[Any], dtype: DType) -> Tensor[Any]:
     """The tensor in this dtype; differentiable."""
     return x if x._dtype is dtype else run(CAST.name, (x,), dtype=dtype)
+
+
+def known(dtype: DType, tensors: Sequence[Tensor[Any]]) -> DType:
+    """What tensors are promoted to: where integers become floating, no wider than their library has it."""
+    if dtype.kind not in "fc" or any([x._dtype.kind in "fc" for x in tensors]):
+        return dtype
+    return tensors[0]._device.leaf.widest(dtype)
 
 
 def binary(name: str, x: Any, y: Any) -> Any:
@@ -146,7 +153,7 @@ def binary(name: str, x: Any, y: Any) -> Any:
             dtype = dtypes.promote(x._dtype, y._dtype)
         except errors.DtypeError as error:
             raise errors.DtypeError(f"{name}: {error}") from None
-    dtype = primitive.promoted(dtype)
+    dtype = known(primitive.promoted(dtype), [v for v in (x, y) if isinstance(v, Tensor)])
     try:
         pair = [cast(v, dtype) if isinstance(v, Tensor) else fitting(v, dtype, name) for v in (x, y)]
     except errors.RangeError:
@@ -244,7 +251,7 @@ def unary(name: str, x: Tensor[Any]) -> Tensor[Any]:
     """An elementwise primitive of one operand, with promotion."""
     primitive = TABLE[name]
     if x._dtype.kind not in primitive.direct:
-        x = cast(x, primitive.promoted(x._dtype))
+        x = cast(x, known(primitive.promoted(x._dtype), [x]))
         if x._dtype.kind in primitive.identity:
             return same(x)
     return run(name, (x,))  # type: ignore[no-any-return]

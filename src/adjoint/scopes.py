@@ -11,7 +11,10 @@ import contextvars
 import weakref
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+
+from adjoint import errors
+from adjoint.lines import Line
 
 T = TypeVar("T")
 
@@ -63,3 +66,67 @@ def innermost(variable: Variable[T]) -> Block[T] | None:
     while block is not None and block.holder() is None:
         block = block.outer
     return block
+
+
+# What is current in a block, None where the one around it says: the level of a transform; the backend that tensors are
+# made on; the floating dtype that they are made in.
+Here: TypeAlias = tuple[Any, Any, Any]
+here: Variable[Here] = contextvars.ContextVar("adjoint_here", default=None)
+
+
+def _anybody() -> bool:
+    """The holder of a block that goes on in contexts that were copied inside of it."""
+    return True
+
+
+class Using(Generic[T]):
+    """A user's object for a `with` block, in which a context variable has a value; it can be entered again.
+
+    A call without `with` changes nothing: when its result is dropped, an error says so. Python prints it and goes on,
+    because it can be known no earlier.
+    """
+
+    _variable: ClassVar[Variable[Any]]
+    _setter: ClassVar[str]  # sets the same for the process ...
+    _what: ClassVar[str]  # ... which is this
+    _error: ClassVar[type[errors.AdjointError]]
+    _line: Line | None = None  # where it was made, until it is entered
+
+    def __init__(self, given: T, name: str, value: Any) -> None:
+        self._given, self._name, self._value = given, name, value
+        self._line = Line()
+
+    def __enter__(self) -> T:
+        self._line = None
+        block = Block(self._variable, self._value)
+        block.outer, block.holder = innermost(self._variable), weakref.ref(self)
+        try:
+            self._variable.set(block)
+            return self._given
+        except BaseException:  # a signal's: nothing was entered
+            block.holder = nobody
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        block = top = self._variable.get()
+        while block is not None and block.holder() is not self:
+            block = block.outer
+        if block is None:  # entered in another context, or in none
+            return
+        if block is not top:  # in a generator that was left when others had entered blocks
+            block.holder = nobody
+            return
+        self._variable.set(block.outer)
+        block.holder = _anybody  # contexts that were copied in the block keep it
+
+    def __del__(self) -> None:
+        if self._line is not None:
+            raise self._error(
+                f"{self} changed nothing, because no `with` entered it; ad.{self._setter}({self._name!r}) "
+                f"sets the {self._what} of the process. It was made at {self._line}"
+            )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._name!r})"

@@ -1,7 +1,7 @@
 """Special functions, under SciPy's names and with its signatures, of real numbers.
 
-All work element by element or along axes, operands broadcast, and integers become float32. Values are computed in
-double precision and rounded to the dtype of the operands; `docs/special.md` lists how accurate they are. Numbers of
+All work element by element or along axes, operands broadcast, and integers get the default dtype. Values are computed
+in double precision and rounded to the dtype of the operands; `docs/special.md` lists how accurate they are. Numbers of
 formulas are those of the NIST Digital Library of Mathematical Functions, dlmf.nist.gov.
 """
 
@@ -22,7 +22,7 @@ from adjoint.functions.elementwise import sign as sign_of
 from adjoint.functions.logic import equal, isfinite, less
 from adjoint.functions.reduction import max as largest
 from adjoint.functions.reduction import sum as total_of
-from adjoint.operands import cast, concrete_values, is_weak, operand, run
+from adjoint.operands import cast, concrete_values, is_weak, known, operand, run
 from adjoint.primitives import TABLE
 from adjoint.tensor import Axis, Tensor
 
@@ -80,9 +80,10 @@ def _reals(name: str, *values: object) -> list[Tensor[Any]]:
     tensors = [v for v in given if isinstance(v, Tensor)]
     if not tensors:
         return [real(v, name) for v in given]
-    dtype = dtypes.floating(tensors[0].dtype)
+    dtype = tensors[0].dtype
     for v in given:
         dtype = dtypes.promote(dtype, v.dtype) if isinstance(v, Tensor) else dtypes.promote_scalar(dtype, v)
+    dtype = known(dtypes.floating(dtype), tensors)
     if dtype.kind == "c":
         raise errors.DtypeError(f"{name}: expected real values, received {dtype}")
     device = tensors[0].device
@@ -96,7 +97,7 @@ def _wide(x: Tensor[Any]) -> Tensor[Any]:
 
 def _one(name: str, x: Any, function: str, **parameters: Any) -> Tensor[Any]:
     tensor = as_tensor(x, function)
-    return run(name, (cast(tensor, TABLE[name].promoted(tensor.dtype, function)),), **parameters)  # type: ignore[no-any-return]
+    return run(name, (cast(tensor, known(TABLE[name].promoted(tensor.dtype, function), [tensor])),), **parameters)  # type: ignore[no-any-return]
 
 
 # --- the error function and the normal distribution ---

@@ -20,7 +20,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator, Implementation, LeafBackend, in_backward
-from adjoint.graph.locations import Line
+from adjoint.lines import Line
 from adjoint.locks import lock
 from adjoint.primitives import ELEMENTWISE, LINALG, REDUCTION, Primitive, Shape, Spec, result_spec
 from adjoint.rules import RECORDS

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from adjoint import errors
+from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_axis, as_device, as_integer, as_number, as_real_dtype, as_tensor, integers
+from adjoint.functions.arguments import as_axis, as_device, as_integer, as_number, as_tensor, integers
 from adjoint.functions.shape import roll
 from adjoint.tensor import Axis, Tensor, wrap
 
@@ -26,7 +26,7 @@ def _spacing(n: Any, d: Any, name: str) -> tuple[int, float]:
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """The frequencies of the coefficients that `fft` gives of n samples `d` apart: 0, 1, ..., -2, -1 over n d.
 
-    float32 unless a real dtype is given. Raises ArgumentError for an n below 1 or a d of 0.
+    Of the default dtype unless a real one is given. Raises ArgumentError for an n below 1 or a d of 0.
 
     >>> import adjoint as ad
     >>> ad.fft.fftfreq(4, d=0.5).tolist()
@@ -48,9 +48,10 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None
 
 
 def sampled(values: Any, dtype: Any, device: Any, name: str) -> Tensor[Any]:
-    """NumPy's values as a tensor of a real dtype, float32 if none is given."""
+    """NumPy's values as a tensor of a real dtype, the default one if none is given."""
     place = as_device(device)
-    return wrap(place.from_numpy(np.asarray(values).astype(as_real_dtype(dtype, name)), copy=True), place)
+    wanted = dtypes.default_on(place) if dtype is None else dtypes.as_real(dtype, name)
+    return wrap(place.from_numpy(np.asarray(values).astype(wanted), copy=True), place)
 
 
 def fftshift(x: Tensor[B], /, *, axes: Axis = None) -> Tensor[B]:

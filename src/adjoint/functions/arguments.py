@@ -16,7 +16,7 @@ from adjoint.backend import Backend, over_leaf
 from adjoint.devices import current_level, default_device, leaf_of, libraries_imported
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
-from adjoint.operands import cast, fitting, is_weak, operand
+from adjoint.operands import cast, fitting, is_weak, known, operand
 from adjoint.primitives import Shape, real_dtype
 from adjoint.tensor import Axis, Scalar, Tensor, wrap
 
@@ -197,21 +197,18 @@ def as_constant(value: Any, dtype: DType, name: str) -> Any:
     return fitting(value, dtype, name)
 
 
-def values_of(values: Any, dtype: Any, name: str) -> np.ndarray[Any, Any]:
+def values_of(values: Any, dtype: Any, name: str, place: Backend | None = None) -> np.ndarray[Any, Any]:
     """A NumPy array of Python's values; raises ArgumentError for a list of tensors."""
     if isinstance(dtypes.first_value(values), Tensor):
         raise errors.ArgumentError(
             f"{name}: a list of tensors is joined by ad.asarray, ad.stack or ad.concat, differentiably"
         )
-    return dtypes.values_of(values, dtype, name)
+    return dtypes.values_of(values, dtype, name, place)
 
 
-def as_real_dtype(dtype: Any, name: str) -> DType:
-    """A real floating dtype, float32 for None; raises DtypeError for others."""
-    found = dtypes.default_float if dtype is None else dtypes.as_dtype(dtype)
-    if found.kind != "f":
-        raise errors.DtypeError(f"{name}: expected a real floating dtype, received {found}")
-    return found
+def as_drawn_dtype(dtype: Any, name: str, place: Backend) -> DType:
+    """A real floating dtype, for None the one that random numbers are drawn in; raises DtypeError for others."""
+    return place.leaf.widest(dtypes.drawn_dtype()) if dtype is None else dtypes.as_real(dtype, name)
 
 
 def as_device(device: Any) -> Backend:
@@ -228,7 +225,7 @@ def as_tensor(x: Any, name: str) -> Tensor[Any]:
         return x
     if isinstance(x, (int, float, complex, np.ndarray, np.generic, list, tuple)):
         place = default_device()
-        return wrap(place.from_numpy(values_of(x, None, name), copy=True), place)
+        return wrap(place.from_numpy(values_of(x, None, name, place), copy=True), place)
     leaf = leaf_of(x) if libraries_imported() else None
     if leaf is not None:
         place = default_device()
@@ -258,6 +255,7 @@ def as_tensors(xs: Sequence[Any], name: str) -> list[Tensor[Any]]:
     for x in tensors:
         if not isinstance(x, Tensor):
             dtype = dtypes.promote_scalar(dtype, x)
+    dtype = known(dtype, given)
     for i, x in enumerate(tensors):
         if not isinstance(x, Tensor):
             tensors[i] = operand(np.asarray(fitting(x, dtype, name), dtype), given[0], name)
@@ -265,9 +263,9 @@ def as_tensors(xs: Sequence[Any], name: str) -> list[Tensor[Any]]:
 
 
 def inexact(x: Any, name: str) -> Tensor[Any]:
-    """An argument as a tensor of a floating dtype: integers and booleans become float32."""
+    """An argument as a tensor of a floating dtype: integers and booleans get the default one."""
     tensor = as_tensor(x, name)
-    return cast(tensor, dtypes.floating(tensor.dtype))
+    return tensor if tensor.dtype.kind in "fc" else cast(tensor, dtypes.default_on(tensor.device))
 
 
 def as_floating(values: Sequence[Any], name: str) -> list[Tensor[Any]]:
@@ -276,7 +274,7 @@ def as_floating(values: Sequence[Any], name: str) -> list[Tensor[Any]]:
 
 
 def real(value: Any, name: str) -> Tensor[Any]:
-    """A tensor of a real floating dtype; integers become float32. Raises DtypeError for complex numbers."""
+    """A tensor of a real floating dtype; integers get the default one. Raises DtypeError for complex numbers."""
     x = value if value.__class__ is Tensor else as_tensor(value, name)
     if x.dtype.kind == "f":
         return x

@@ -43,7 +43,7 @@ def gradient(f: Tensor[B], /, *spacings: Any, axis: Axis = None, edge_order: int
     Parameters
     ----------
     f
-        The samples. Integers give float32.
+        The samples. Integers give the default dtype.
     spacings
         The distance of samples: none for 1, one number for all axes, or for each axis a number or the vector of its
         samples' coordinates. Gradients flow to these too.

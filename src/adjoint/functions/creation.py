@@ -68,7 +68,8 @@ def tensor(values: Any, *, dtype: Any = None, device: Any = None) -> Tensor[Any]
     values
         Numbers, nested lists of numbers, or an array. A tensor is copied as a constant.
     dtype
-        Python floats make float32, ints int64, complex numbers complex64; arrays keep theirs.
+        Python's floats and complex numbers get the default, `ad.default_dtype()`, ints int64; NumPy's numbers and
+        arrays keep theirs, also in lists.
     device
         A backend or its name; the default device if None.
 
@@ -92,7 +93,7 @@ def tensor(values: Any, *, dtype: Any = None, device: Any = None) -> Tensor[Any]
     found = _of_library(values, dtype, place)
     if found is not None:
         return wrap(place.copied(found._array), place)
-    return wrap(place.from_numpy(values_of(values, dtype, "tensor"), copy=True), place)
+    return wrap(place.from_numpy(values_of(values, dtype, "tensor", place), copy=True), place)
 
 
 @overload
@@ -129,7 +130,8 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
         out = values if place is values.device else _exactly_on(values, place)
         out = out if wanted is None else cast(out, wanted)
         return _copied(out) if copy and out is values else out
-    found = _of_library(values, dtype, as_device(device))
+    place = as_device(device)
+    found = _of_library(values, dtype, place)
     if found is not None:
         return wrap(found.device.copied(found._array), found.device) if copy else found
     if hasattr(values, "__dlpack__") and not isinstance(values, (np.ndarray, np.generic)):
@@ -139,8 +141,8 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
         return out if wanted is None else cast(out, wanted)
     if copy is False and dtypes.holds(values, Tensor):
         raise errors.ArgumentError("asarray: tensors in a list are joined by a copy; leave out copy=False")
-    array = dtypes.values_of(values, dtype, "asarray")
-    return _held("asarray", values, array, as_device(device), copy)
+    array = dtypes.values_of(values, dtype, "asarray", place)
+    return _held("asarray", values, array, place, copy)
 
 
 def _exactly_on(x: Tensor[Any], place: Backend) -> Tensor[Any]:
@@ -298,12 +300,14 @@ def made(place: Backend, name: str, **parameters: Any) -> Tensor[Any]:
         raise explain(error, place, name, (), parameters) from error
 
 
-def _full(shape: Shape, value: Any, dtype: DType, device: Any) -> Tensor[Any]:
-    return made(as_device(device), "full", shape=shape, value=value, dtype=dtype)
+def _full(shape: Shape, value: Any, dtype: Any, device: Any) -> Tensor[Any]:
+    place = as_device(device)
+    return made(place, "full", shape=shape, value=value, dtype=_dtype(dtype, place))
 
 
-def _dtype(dtype: Any, default: DType = dtypes.default_float) -> DType:
-    return default if dtype is None else dtypes.as_dtype(dtype)
+def _dtype(dtype: Any, place: Backend) -> DType:
+    """The dtype that is meant, for None the default one."""
+    return dtypes.default_on(place) if dtype is None else dtypes.as_dtype(dtype)
 
 
 @overload
@@ -313,8 +317,8 @@ def zeros(shape: ShapeLike, *, dtype: Any = None, device: D) -> Tensor[D]: ...
 @overload
 def zeros(shape: ShapeLike, *, dtype: Any = None, device: str) -> Tensor[Any]: ...
 def zeros(shape: ShapeLike, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
-    """Zeros of a shape; float32 unless a dtype is given."""
-    return _full(as_shape(shape, "zeros"), 0, _dtype(dtype), device)
+    """Zeros of a shape, of the default dtype unless one is given."""
+    return _full(as_shape(shape, "zeros"), 0, dtype, device)
 
 
 @overload
@@ -324,8 +328,8 @@ def ones(shape: ShapeLike, *, dtype: Any = None, device: D) -> Tensor[D]: ...
 @overload
 def ones(shape: ShapeLike, *, dtype: Any = None, device: str) -> Tensor[Any]: ...
 def ones(shape: ShapeLike, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
-    """Ones of a shape; float32 unless a dtype is given."""
-    return _full(as_shape(shape, "ones"), 1, _dtype(dtype), device)
+    """Ones of a shape, of the default dtype unless one is given."""
+    return _full(as_shape(shape, "ones"), 1, dtype, device)
 
 
 @overload
@@ -336,7 +340,7 @@ def empty(shape: ShapeLike, *, dtype: Any = None, device: D) -> Tensor[D]: ...
 def empty(shape: ShapeLike, *, dtype: Any = None, device: str) -> Tensor[Any]: ...
 def empty(shape: ShapeLike, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """A tensor to be assigned to; its values are zeros, so that programs stay deterministic."""
-    return _full(as_shape(shape, "empty"), 0, _dtype(dtype), device)
+    return _full(as_shape(shape, "empty"), 0, dtype, device)
 
 
 def _filled(shape: Shape, value: Any, dtype: DType, device: Any, name: str) -> Tensor[Any]:
@@ -374,8 +378,9 @@ def full(shape: ShapeLike, fill_value: Any, *, dtype: Any = None, device: Any = 
     if isinstance(fill_value, Tensor):
         device, default = fill_value.device if device is None else device, fill_value.dtype
     else:
-        default = values_of(fill_value, None, "full").dtype
-    return _filled(as_shape(shape, "full"), fill_value, _dtype(dtype, default), device, "full")
+        default = values_of(fill_value, None, "full", as_device(device)).dtype
+    wanted = default if dtype is None else dtypes.as_dtype(dtype)
+    return _filled(as_shape(shape, "full"), fill_value, wanted, device, "full")
 
 
 def full_like(x: Tensor[D], /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor[D]:
@@ -385,7 +390,7 @@ def full_like(x: Tensor[D], /, fill_value: Any, *, dtype: Any = None, device: An
     """
     x = as_tensor(x, "full_like")
     device = x.device if device is None else device
-    return _filled(x.shape, fill_value, _dtype(dtype, x.dtype), device, "full_like")
+    return _filled(x.shape, fill_value, x.dtype if dtype is None else dtypes.as_dtype(dtype), device, "full_like")
 
 
 def zeros_like(x: Tensor[D], /, *, dtype: Any = None, device: Any = None) -> Tensor[D]:
@@ -420,7 +425,7 @@ def arange(
 ) -> Tensor[Any]:
     """Evenly spaced values from `start` (0 if only one bound is given) to before `stop`.
 
-    Ints give int64, floats float32. Raises ArgumentError for a step of zero.
+    Ints give int64, floats the default dtype. Raises ArgumentError for a step of zero.
 
     >>> import adjoint as ad
     >>> ad.arange(5).tolist()
@@ -434,8 +439,8 @@ def arange(
     if step == 0:
         raise errors.ArgumentError("arange: the step must not be zero")
     ints = all(isinstance(v, (int, np.integer)) for v in (start, stop, step))
-    wanted = _dtype(dtype, dtypes.default_int if ints else dtypes.default_float)
     place = as_device(device)
+    wanted = dtypes.default_int if dtype is None and ints else _dtype(dtype, place)
     return made(place, "arange", start=start, stop=stop, step=step, dtype=wanted)
 
 
@@ -456,14 +461,17 @@ def linspace(
 ) -> Tensor[Any]:
     """`num` evenly spaced values from `start` to `stop`, which is among them if `endpoint`.
 
+    They are of the default dtype unless one is given.
+
     >>> import adjoint as ad
     >>> ad.linspace(0, 1, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
     (n,) = as_shape(as_integer(num, "linspace", "num"), "linspace")
-    wanted = _dtype(dtype)
+    place = as_device(device)
+    wanted = _dtype(dtype, place)
     first, last = as_constant(start, wanted, "linspace"), as_constant(stop, wanted, "linspace")
-    return made(as_device(device), "linspace", start=first, stop=last, num=n, endpoint=endpoint, dtype=wanted)
+    return made(place, "linspace", start=first, stop=last, num=n, endpoint=endpoint, dtype=wanted)
 
 
 @overload
@@ -475,7 +483,7 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
 @overload
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: str) -> Tensor[Any]: ...
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor[Any]:
-    """Ones on a diagonal, zeros elsewhere; `k` counts diagonals upwards.
+    """Ones on a diagonal, zeros elsewhere, of the default dtype unless one is given; `k` counts diagonals upwards.
 
     >>> import adjoint as ad
     >>> ad.eye(2).tolist()
@@ -483,7 +491,8 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
     """
     rows, columns = as_shape((n_rows, n_rows if n_cols is None else n_cols), "eye")
     diagonal = max(-rows, min(as_integer(k, "eye", "k"), columns))  # others are further out, whatever their number
-    return made(as_device(device), "eye", rows=rows, columns=columns, k=diagonal, dtype=_dtype(dtype))
+    place = as_device(device)
+    return made(place, "eye", rows=rows, columns=columns, k=diagonal, dtype=_dtype(dtype, place))
 
 
 def meshgrid(*arrays: Tensor[D], indexing: str = "xy") -> list[Tensor[D]]:
@@ -505,20 +514,17 @@ def meshgrid(*arrays: Tensor[D], indexing: str = "xy") -> list[Tensor[D]]:
 
 
 def tri(rows: int, columns: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor[Any]:
-    """Ones at and below the k-th diagonal, zeros above; float32 unless a dtype is given."""
+    """Ones at and below the k-th diagonal, zeros above, of the default dtype unless one is given."""
     n, m = as_shape((rows, rows if columns is None else columns), "tri")
-    return asarray(np.tri(n, m, as_integer(k, "tri", "k"), dtype=_grid_dtype(dtype)), device=device)
-
-
-def _grid_dtype(dtype: Any) -> dtypes.DType:
-    return dtypes.default_float if dtype is None else dtypes.as_dtype(dtype)
+    place = as_device(device)
+    return asarray(np.tri(n, m, as_integer(k, "tri", "k"), dtype=_dtype(dtype, place)), device=place)
 
 
 def logspace(
     start: float, stop: float, /, num: int = 50, *, endpoint: bool = True, base: float = 10.0, dtype: Any = None,
     device: Any = None,
 ) -> Tensor[Any]:  # fmt: skip
-    """Powers of a base with evenly spaced exponents from `start` to `stop`; float32 unless a dtype is given.
+    """Powers of a base with evenly spaced exponents from `start` to `stop`, of the default dtype unless one is given.
 
     >>> import adjoint as ad
     >>> ad.logspace(0, 2, 3).tolist()
@@ -527,7 +533,8 @@ def logspace(
     bounds = [as_number(v, "logspace", "a bound") for v in (start, stop, base)]
     (count,) = as_shape(num, "logspace")
     values = np.logspace(bounds[0], bounds[1], count, endpoint=endpoint, base=bounds[2])
-    return asarray(values.astype(_grid_dtype(dtype)), device=device)
+    place = as_device(device)
+    return asarray(values.astype(_dtype(dtype, place)), device=place)
 
 
 def geomspace(
@@ -535,7 +542,8 @@ def geomspace(
 ) -> Tensor[Any]:
     """Values from `start` to `stop` of which each is the same multiple of the one before.
 
-    float32 unless a dtype is given. Raises ArgumentError for bounds of which one is zero, or that differ in sign.
+    They are of the default dtype unless one is given. Raises ArgumentError for bounds of which one is zero, or that
+    differ in sign.
 
     >>> import adjoint as ad
     >>> ad.geomspace(1, 8, 4).tolist()
@@ -545,4 +553,6 @@ def geomspace(
     (count,) = as_shape(num, "geomspace")
     if not first * last > 0:
         raise errors.ArgumentError(f"geomspace: bounds have one sign and are not zero; received {start} and {stop}")
-    return asarray(np.geomspace(first, last, count, endpoint=endpoint).astype(_grid_dtype(dtype)), device=device)
+    place = as_device(device)
+    values = np.geomspace(first, last, count, endpoint=endpoint)
+    return asarray(values.astype(_dtype(dtype, place)), device=place)

@@ -1,4 +1,4 @@
-"""Elementwise functions. Operands broadcast and promote; integers become float32 where values are real."""
+"""Elementwise functions. Operands broadcast and promote; integers get the default dtype where values are real."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.arguments import as_floating, as_number, as_tensor, as_tensors, inexact
 from adjoint.functions.creation import made
-from adjoint.operands import assigning, binary, cast, fitting, infix, is_weak, operand, run, unary
+from adjoint.operands import assigning, binary, cast, fitting, infix, is_weak, known, operand, run, unary
 from adjoint.primitives import TABLE
 from adjoint.tensor import Tensor, same
 
@@ -68,7 +68,7 @@ def multiply(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
 
 @elementwise_primitive
 def divide(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
-    """x / y; integers give float32."""
+    """x / y; integers give the default dtype."""
     ...
 
 
@@ -223,7 +223,7 @@ def clip(x: Tensor[B], /, min: Numbers = None, max: Numbers = None) -> Tensor[B]
             if isinstance(bound, complex):
                 raise errors.DtypeError(f"clip: complex numbers have no order, received the bound {bound}")
             if isinstance(bound, float) and x.dtype.kind != "f":
-                return clip(cast(x, dtypes.default_float), min, max)
+                return clip(inexact(x, "clip"), min, max)
             bounds.append(none if beyond(bound, none) else fitting(bound, x.dtype, "clip"))
         else:
             (_, bound) = as_tensors([x, bound], "clip")
@@ -249,13 +249,13 @@ def where(condition: Tensor[B], x: Numbers, y: Numbers, /) -> Tensor[B]:
     if condition.dtype is not dtypes.bool:
         raise errors.DtypeError(f"where: the condition must be boolean, received {condition.dtype}; write x != 0")
     if isinstance(x, Tensor) and is_weak(y):
-        x = cast(x, dtypes.promote_scalar(x.dtype, y))
+        x = cast(x, known(dtypes.promote_scalar(x.dtype, y), [x]))
         y = fitting(y, x.dtype, "where")
     elif isinstance(y, Tensor) and is_weak(x):
-        y = cast(y, dtypes.promote_scalar(y.dtype, x))
+        y = cast(y, known(dtypes.promote_scalar(y.dtype, x), [y]))
         x = fitting(x, y.dtype, "where")
     elif is_weak(x) and is_weak(y):
-        x = cast(as_tensors([condition, x], "where")[1], _scalar_dtype(x, y))
+        x = cast(as_tensors([condition, x], "where")[1], known(_scalar_dtype(x, y), [condition]))
     else:
         x, y = (operand(v, condition, "where") for v in (x, y))
         x, y = as_tensors([x, y], "where")

@@ -181,8 +181,8 @@ class NamespaceInfo:
         """The data types of what is made without one, the same on all devices."""
         _known(device)
         return {
-            "real floating": dtypes.default_float,
-            "complex floating": dtypes.default_complex,
+            "real floating": dtypes.default_dtype(),
+            "complex floating": dtypes.default_complex(),
             "integral": dtypes.default_int,
             "indexing": dtypes.default_int,
         }

@@ -67,7 +67,7 @@ def polyder(p: Tensor[B], /, m: int = 1) -> Tensor[B]:
 def polyint(p: Tensor[B], /, m: int = 1, *, k: float = 0) -> Tensor[B]:
     """The m-th integral of a polynomial: m coefficients more, of which each integration adds the constant k.
 
-    Integers give float32. Raises ArgumentError for a negative m, and for one of more than 10 000.
+    Integers give the default dtype. Raises ArgumentError for a negative m, and for one of more than 10 000.
 
     >>> import adjoint as ad
     >>> ad.polyint(ad.tensor([2.0, 5.0])).tolist()
@@ -88,7 +88,8 @@ def polyfit(x: Tensor[B], y: Any, deg: int, /, *, w: Any = None, rcond: float | 
     Parameters
     ----------
     x, y
-        The coordinates of n points: vectors, or for several fits at once y of shape (n, k). Integers give float32.
+        The coordinates of n points: vectors, or for several fits at once y of shape (n, k). Integers give the default
+        dtype.
     deg
         The degree, from 0.
     w

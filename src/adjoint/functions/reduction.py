@@ -65,7 +65,7 @@ def prod(x: Tensor[B], /, axis: Axis = None, *, dtype: Any = None, keepdims: boo
 
 
 def mean(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
-    """The arithmetic mean along axes; integers give float32, and float16 is summed in that. Of nothing it is nan."""
+    """The arithmetic mean along axes; of nothing nan. Integers give the default dtype, float16 is summed in float32."""
     x = inexact(x, "mean")
     shape = x.shape
     axes, keepdims = as_axes(axis, len(shape), "mean"), as_flag(keepdims, "mean")

@@ -13,7 +13,7 @@ from adjoint.functions.arguments import as_axis, as_choice, as_integer, as_shape
 from adjoint.functions.creation import made
 from adjoint.functions.indexing import as_key, as_places
 from adjoint.functions.shape import broadcast_to, moveaxis, reshape
-from adjoint.operands import cast, concrete_values, deferred_check, operand, run
+from adjoint.operands import cast, concrete_values, constant_like, deferred_check, operand, run
 from adjoint.primitives import ARRAY, index_shape
 from adjoint.tensor import Tensor
 
@@ -195,8 +195,9 @@ def bincount(x: Tensor[B], /, weights: Any = None, *, minlength: int = 0, length
     """How often each number from 0 occurs in a vector of integers, or the sums of the weights of its occurrences.
 
     There are as many counts as the largest number needs, and at least `minlength`; or `length`, which transforms such
-    as `vmap` need. Gradients flow to the weights; counts are int64 and have none. Raises OutOfRangeError for numbers
-    below 0 or not below `length`, ShapeError for weights of another shape.
+    as `vmap` need. Sums of weights are of double precision, as NumPy's, and gradients flow to the weights; counts are
+    int64 and have none. Raises OutOfRangeError for numbers below 0 or not below `length`, ShapeError for weights of
+    another shape.
 
     >>> import adjoint as ad
     >>> ad.bincount(ad.tensor([0, 2, 2]), ad.tensor([0.5, 1.0, 2.0])).tolist()
@@ -209,7 +210,10 @@ def bincount(x: Tensor[B], /, weights: Any = None, *, minlength: int = 0, length
     if length is None:
         count = max(count, as_integer(minlength, "bincount", "minlength"))
     if weights is not None:
+        if isinstance(weights, (list, tuple)):
+            weights = constant_like(dtypes.values_of(weights, dtypes.float64, "bincount"), x, "bincount")
         weights = operand(weights, x, "bincount")
+        weights = cast(weights, weights.device.leaf.widest(dtypes.promote(weights.dtype, dtypes.float64)))
         if weights.shape != x.shape:
             raise errors.ShapeError(f"bincount: weights of shape {weights.shape} for numbers of shape {x.shape}")
     return _counts(numbers, count, weights)

@@ -204,7 +204,7 @@ def quantile(
     Parameters
     ----------
     x
-        Real values. Integers give float32; lines with a nan give nan.
+        Real values. Integers give the default dtype; lines with a nan give nan.
     q
         A number from 0 to 1, or a vector of them, whose axis comes first in the result. At an element the gradient that
         flows to it is that of the interval above.

@@ -1,7 +1,7 @@
 """Linear algebra over stacks of matrices: the last two axes are the matrices.
 
 The functions of the array API standard's extension, and beyond them what NumPy, SciPy and PyTorch have. What calls
-LAPACK knows float32, float64 and complex numbers of these; integers become float32.
+LAPACK knows float32, float64 and complex numbers of these; integers get the default dtype.
 """
 
 from __future__ import annotations

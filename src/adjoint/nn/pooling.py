@@ -86,7 +86,7 @@ def max_pool2d(
 
     Returns
     -------
-    (batch, channels, rows, columns), of x's dtype, integers made float32; int64 indices of the same shape.
+    (batch, channels, rows, columns), of x's dtype, integers made the default dtype; int64 indices of the same shape.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def avg_pool2d(
 
     Returns
     -------
-    (batch, channels, rows, columns), of x's dtype, integers made float32.
+    (batch, channels, rows, columns), of x's dtype, integers made the default dtype.
 
     Raises
     ------

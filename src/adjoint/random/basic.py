@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_device, as_integer, as_parameter, as_real_dtype, as_shape, is_integer
+from adjoint.functions.arguments import as_device, as_drawn_dtype, as_integer, as_parameter, as_shape, is_integer
 from adjoint.functions.creation import Default
 from adjoint.functions.indexing import take
 from adjoint.operands import deferred_check
@@ -51,14 +51,14 @@ def uniform(
 def uniform(
     shape: ShapeLike = (), *, low: Any = 0.0, high: Any = 1.0, dtype: Any = None, device: Any = None
 ) -> Tensor[Any]:
-    """Numbers evenly distributed in [low, high); float32 unless a dtype is given.
+    """Numbers evenly distributed in [low, high), of the default dtype unless one is given.
 
     `low` and `high` are numbers or tensors that broadcast with the shape. The numbers are low + (high - low) * u with
     u in [0, 1), which as in NumPy may round to `high`; u itself is never 1. Raises ArgumentTypeError for other bounds.
     """
     low, high = as_parameter(low, "uniform", "low"), as_parameter(high, "uniform", "high")
     place = place_of(device, low, high)
-    how = {"shape": as_shape(shape, "uniform"), "dtype": as_real_dtype(dtype, "uniform")}
+    how = {"shape": as_shape(shape, "uniform"), "dtype": as_drawn_dtype(dtype, "uniform", place)}
     draw = place.random_uniform(key=place.next_key(), **how)
     unit = wrap(draw, place)
     if _is(low, 0) and _is(high, 1):
@@ -79,7 +79,7 @@ def normal(
 def normal(
     shape: ShapeLike = (), *, mean: Any = 0.0, std: Any = 1.0, dtype: Any = None, device: Any = None
 ) -> Tensor[Any]:
-    """Normally distributed numbers of a mean and a standard deviation; float32 unless a dtype is given.
+    """Normally distributed numbers of a mean and a standard deviation, of the default dtype unless one is given.
 
     `mean` and `std` may be tensors, and gradients flow to them (reparameterisation). Raises ArgumentError
     for a negative `std`.
@@ -87,7 +87,7 @@ def normal(
     mean, std = as_parameter(mean, "normal", "mean"), as_parameter(std, "normal", "std")
     std = _within(std, 0, math.inf, "normal: the standard deviation must not be negative")
     place = place_of(device, mean, std)
-    how = {"shape": as_shape(shape, "normal"), "dtype": as_real_dtype(dtype, "normal")}
+    how = {"shape": as_shape(shape, "normal"), "dtype": as_drawn_dtype(dtype, "normal", place)}
     draw = place.random_normal(key=place.next_key(), **how)
     unit = wrap(draw, place)
     if _is(mean, 0) and _is(std, 1):

@@ -5,8 +5,9 @@ M. Figurnov, S. Mohamed and A. Mnih, Implicit reparameterization gradients (2018
 in the distribution.
 
 What they have in common: `shape` is that of the result, by default the one that the parameters broadcast to; they
-have to broadcast to it. The dtype is float32, or that of the parameters that are tensors or arrays, unless given. The
-device is that of a transform's function, else the first tensor's among the parameters, else the default.
+have to broadcast to it. Unless given, the dtype is that of the parameters that are tensors or arrays, else the
+default, which transforms do not change here. The device is that of a transform's function, else the first tensor's
+among the parameters, else the default.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.devices import current_level
 from adjoint.dtypes import DType
-from adjoint.functions.arguments import as_device, as_parameter, as_real_dtype, as_shape
+from adjoint.functions.arguments import as_device, as_drawn_dtype, as_parameter, as_shape
 from adjoint.functions.elementwise import maximum
 from adjoint.operands import cast, common_backend, deferred_check, explain, lift_to
 from adjoint.primitives import Shape, broadcast_shapes
@@ -57,7 +58,7 @@ class Draw:
         self.place = place_of(device, *values)
         given = [as_parameter(v, name, what) for v, what in zip(values, tests, strict=True)]
         self.precise = self.place.leaf.widest(dtypes.float64)
-        self.dtype = self.precise if precise else _floating(dtype, given, name)
+        self.dtype = self.precise if precise else _floating(dtype, given, name, self.place)
         parameters = [
             _checked(self._tensor(v), name, what, *test) for v, (what, test) in zip(given, tests.items(), strict=True)
         ]
@@ -114,16 +115,12 @@ def fits(shape: Shape, whole: Shape) -> bool:
         return False
 
 
-def _floating(dtype: Any, values: Sequence[Any], name: str) -> DType:
-    """The given dtype, or that of the parameters: float32 beside Python's numbers and integers."""
-    if dtype is not None:
-        found = dtypes.as_dtype(dtype)
-    else:
-        kinds = [v.dtype for v in values if isinstance(v, (Tensor, np.ndarray)) and v.dtype.kind in "fc"]
-        found = kinds[0] if kinds else dtypes.default_float
-        for other in kinds[1:]:
-            found = dtypes.promote(found, other)
-    return as_real_dtype(found, name)
+def _floating(dtype: Any, values: Sequence[Any], name: str, place: Backend) -> DType:
+    """The given dtype, or that of the parameters: the default one beside Python's numbers and integers."""
+    kinds = [v.dtype for v in values if isinstance(v, (Tensor, np.ndarray)) and v.dtype.kind in "fc"]
+    if dtype is None and kinds:
+        dtype = functools.reduce(dtypes.promote, kinds)
+    return as_drawn_dtype(dtype, name, place)
 
 
 def _checked(x: Tensor[Any], name: str, what: str, test: Callable[[Any], Any], wording: str) -> Tensor[Any]:

@@ -87,7 +87,8 @@ def array_of(x: Any, base: Backend, *, keep: bool = False) -> Array:
 class Arguments:
     """The arguments of a call, and which of them a transform differentiates by.
 
-    `arrays` are those of the selected leaves, on the base. `beside` are leaves of other arguments, such as tangents,
+    `arrays` are those of the selected leaves, on the base, and `dtype` the one in which the function makes what has no
+    dtype: theirs, unless there are tensors among them. `beside` are leaves of other arguments, such as tangents,
     which count for where the base is.
     """
 
@@ -117,9 +118,16 @@ class Arguments:
         self.as_numpy = highest is None
         self.base = highest or observed_leaf(default_device())
         self.arrays = []
+        kinds: set[dtypes.DType | None] = set()
         for i, x in enumerate(self.leaves):
-            plain = x.__class__ is np.ndarray and _FLOATING.get(x.dtype) is x.dtype
-            self.arrays.append(self.base.from_numpy(x, copy=keep) if plain else self._array(i, x, keep))
+            if x.__class__ is np.ndarray and _FLOATING.get(x.dtype) is x.dtype:
+                array = self.base.from_numpy(x, copy=keep)
+                kinds.add(x.dtype)
+            else:
+                array = self._array(i, x, keep)
+                kinds.add(None if isinstance(x, Tensor) else self.base.dtype_of(array))
+            self.arrays.append(array)
+        self.dtype = dtypes.precision(frozenset(kinds))
 
     def path(self, i: int) -> str:
         """How the i-th selected leaf is written: `argument 0['w']`."""

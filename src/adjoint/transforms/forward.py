@@ -8,6 +8,7 @@ from typing import Any
 from adjoint import tree as trees
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import transform_level
+from adjoint.dtypes import choosing, chosen_dtype, creating_in, default_dtype
 from adjoint.functions.arguments import check_callable
 from adjoint.graph.nodes import key_of, new_leaf
 from adjoint.random_keys import Replay, replayed
@@ -48,7 +49,7 @@ def _jvp(name: str, f: Function, primals: Sequence[Any], tangents: Sequence[Any]
     call = Arguments(name, f, range(len(primals)), (*primals,), {}, beside=others)
     given = matching(name, "tangent", list(tangents), call.structure, call.arrays, call.base)
     level: Tangent[Any] = Tangent.fresh(call.base)
-    with transform_level(level):
+    with transform_level(level, dtype=call.dtype):
         active = [Dual(x, t) for x, t in zip(call.arrays, given, strict=True)]
         out, aux = split_aux(name, call.run(f, level, active), has_aux)
         leaves, structure = results_of(name, out)
@@ -79,7 +80,8 @@ def linearize(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     lower = reverse_level(call.base)
     level = reverse_level(lower)
     replay = Replay()
-    with transform_level(level), replayed(replay):
+    with transform_level(level, dtype=call.dtype), replayed(replay):
+        chosen, dtype = chosen_dtype(), default_dtype()
         variables = [new_leaf(lower.wrap(array)) for array in call.arrays]
         out, aux = split_aux("linearize", call.run(f, level, variables), has_aux)
         leaves, structure = results_of("linearize", out)
@@ -93,7 +95,7 @@ def linearize(f: Function, *primals: Any, has_aux: bool = False) -> Any:
 
     def along(*tangents: Any) -> Any:
         if (later := call.above(tangents)) is not None:
-            with replayed(replay):
+            with replayed(replay), choosing(chosen), creating_in(dtype):
                 return call.again(lambda primals: _jvp("linearize", f, primals, tangents, has_aux)[1], later)
         given = matching("linearize", "tangent", list(tangents), call.structure, call.arrays, call.base)
         roots = [

@@ -13,6 +13,7 @@ from typing import Any
 from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator
 from adjoint.devices import running_on
+from adjoint.dtypes import choosing, chosen_dtype, default_dtype
 from adjoint.functions.creation import full
 from adjoint.operands import common_backend, lift_to
 from adjoint.random_keys import Replay, replayed
@@ -97,6 +98,7 @@ class CustomRules:
         values = [lift_to(y, inner) for y in ys]
         shapes = [x.shape for x in below]
         kinds = [x.dtype for x in below]
+        chosen, default = chosen_dtype(), default_dtype()
 
         def pull(
             on: Any, cotangents: Sequence[Array | None], operands: Sequence[Array], results: Sequence[Array]
@@ -105,7 +107,7 @@ class CustomRules:
             for c, value in zip(cotangents, results, strict=True):
                 array = zeros_like(on, value) if c is None else c
                 given.append(wrap(on.conj(array) if on.dtype_of(array).kind == "c" else array, on))
-            with running_on(on):
+            with running_on(on, default), choosing(chosen):
                 known = saved
                 if on is not inner:  # what was saved is of the levels that the function ran on
                     with replayed(replay):

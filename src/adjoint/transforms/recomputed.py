@@ -14,6 +14,7 @@ from adjoint.backend import Backend
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.devices import current_level, default_device, transform_level
+from adjoint.dtypes import choosing, chosen_dtype, creating_in, default_dtype
 from adjoint.functions.shape import broadcast_to
 from adjoint.operands import common_backend, lift_to
 from adjoint.random_keys import Replay, replayed
@@ -61,6 +62,7 @@ class Recomputed(CustomRules):
     def __init__(self, name: str, f: Flat, active: Sequence[bool]) -> None:
         self.name, self.f, self.active = name, f, list(active)
         self.replay = Replay()
+        self.chosen, self.default = chosen_dtype(), default_dtype()
 
     def on(self, xs: Tensors) -> Tensors:
         """The function, with this rule for its derivatives."""
@@ -78,7 +80,7 @@ class Recomputed(CustomRules):
         return ys
 
     def _run(self, xs: Tensors) -> Tensors:
-        with replayed(self.replay):
+        with replayed(self.replay), choosing(self.chosen), creating_in(self.default):
             return self.f(xs)
 
     def forward(self, xs: Tensors) -> tuple[Tensors, Tensors]:

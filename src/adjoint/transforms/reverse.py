@@ -11,6 +11,7 @@ from adjoint import tree as trees
 from adjoint.backend import Array
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import transform_level
+from adjoint.dtypes import choosing, chosen_dtype, creating_in, default_dtype
 from adjoint.graph.nodes import Var, key_of, new_leaf
 from adjoint.operands import concrete_values
 from adjoint.random_keys import Replay, replayed
@@ -89,7 +90,7 @@ def _pulled(
     if holomorphic:
         call.check_complex(holomorphic)
     level = reverse_level(call.base)
-    with transform_level(level):
+    with transform_level(level, dtype=call.dtype):
         variables = list(map(new_leaf, call.arrays))
         out, aux = call.run(f, level, variables), None
         if has_aux:
@@ -189,7 +190,8 @@ def _vjp(name: str, f: Function, primals: tuple[Any, ...], has_aux: bool, replay
     call = Arguments(name, f, range(len(primals)), primals, {}, keep=True)
     level = reverse_level(call.base)
     replay = Replay() if replay is None else replay
-    with transform_level(level), replayed(replay):
+    with transform_level(level, dtype=call.dtype), replayed(replay):
+        chosen, dtype = chosen_dtype(), default_dtype()
         variables = [new_leaf(array) for array in call.arrays]
         out, aux = split_aux(name, call.run(f, level, variables), has_aux)
         leaves, structure = results_of(name, out)
@@ -199,7 +201,8 @@ def _vjp(name: str, f: Function, primals: tuple[Any, ...], has_aux: bool, replay
 
     def pullback(cotangents: Any) -> tuple[Any, ...]:
         if (later := call.above(cotangents)) is not None:
-            return call.again(lambda primals: _vjp(name, f, primals, has_aux, replay)[1](cotangents), later)  # type: ignore[no-any-return]
+            with choosing(chosen), creating_in(dtype):
+                return call.again(lambda primals: _vjp(name, f, primals, has_aux, replay)[1](cotangents), later)  # type: ignore[no-any-return]
         given = matching(
             "the pullback" if name == "vjp" else name,
             "cotangent",
