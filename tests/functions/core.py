@@ -483,7 +483,7 @@ BITWISE = {name for name in PLAIN if name.startswith("bitwise")}
 # public names that make tensors from nothing, choose backends or inspect: not functions of tensors
 OTHER = set(
     "arange asarray compute empty empty_like eye from_dlpack from_inner full full_like linspace ones ones_like persist "
-    "tensor zeros zeros_like default_device default_dtype device primitive set_default_device set_default_dtype "
-    "use_device use_dtype why random.bernoulli random.integers random.seed testing.check_grads "
+    "tensor zeros zeros_like default_device default_dtype device primitive register_namespace set_default_device "
+    "set_default_dtype use_device use_dtype why random.bernoulli random.integers random.seed testing.check_grads "
     "testing.source_locations".split()
 )
