@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors, linalg, numpy_functions, special
+from adjoint.counterparts import NUMPY_NAMES
 from adjoint.functions import (
     arguments,
     calculus,
@@ -36,12 +37,6 @@ _signature = functools.cache(inspect.signature)
 
 # --- universal functions: elementwise, and what NumPy derives from them ----------------------------
 
-_OTHER_NAMES = {
-    "absolute": "abs", "fabs": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh",
-    "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "conjugate": "conj", "invert": "bitwise_invert",
-    "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift", "power": "pow", "float_power": "pow",
-    "degrees": "rad2deg", "radians": "deg2rad", "rint": "round", "true_divide": "divide", "mod": "remainder",
-}  # fmt: skip
 _UFUNCS: dict[str, Function] = {
     "divmod": numpy_functions.divmod,
     "float_power": numpy_functions.float_power,
@@ -94,7 +89,7 @@ def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[st
     name: str = ufunc.__name__
     call = name if method == "__call__" else f"{name}.{method}"
     inputs = as_operands(inputs)
-    function = _UFUNCS.get(name) or _named("numpy", _OTHER_NAMES.get(name, name))
+    function = _UFUNCS.get(name) or _named("numpy", NUMPY_NAMES.get(name, name))
     if function is None:  # SciPy's universal functions, whose names are ours
         function = _named("scipy.special", name)
     if method == "__call__" and function is not None:
@@ -191,47 +186,19 @@ def _where(condition: Any, *choices: Any) -> Any:
     return elementwise.where(*as_operands([condition, *choices])) if choices else indexing.nonzero(condition)
 
 
-def _transpose(a: Any, axes: Any = None) -> Any:
-    x = arguments.as_tensor(a, "transpose")
-    return shapes.permute_dims(x, tuple(range(x.ndim))[::-1] if axes is None else axes)
-
-
-def _running(function: Function) -> Function:
-    """NumPy's cumsum and cumprod: of the flat array where no axis is named."""
-
-    def run(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
-        return function(flat(a), dtype=dtype) if axis is None else function(a, axis=axis, dtype=dtype)
-
-    return run
-
-
 def _memory(x: Any) -> Any:
     return x.numpy() if isinstance(x, Tensor) else x
 
 
-def _like(function: Function) -> Function:
-    """zeros_like and its kin: memory order and subclasses mean nothing here."""
-
-    def run(a: Any, *value: Any, dtype: Any = None, order: Any = None, subok: bool = True, device: Any = None) -> Any:
-        return function(a, *value, dtype=dtype, device=device)
-
-    return run
-
-
 _FUNCTIONS: dict[Any, Function] = {
     np.where: _where,
-    np.transpose: _transpose,
     np.dot: lambda a, b: contraction.dot(*as_operands([a, b])),
     np.inner: numpy_functions.inner,
     np.vdot: lambda a, b: contraction.vdot(*as_operands([a, b])),
     np.polyadd: lambda a1, a2: polynomials.polyadd(*as_operands([a1, a2])),
     np.polymul: lambda a1, a2: polynomials.polymul(*as_operands([a1, a2])),
-    np.around: numpy_functions.round,
-    np.fix: elementwise.trunc,
     np.i0: special.i0,
     np.sinc: special.sinc,
-    np.cumsum: _running(reduction.cumulative_sum),
-    np.cumprod: _running(reduction.cumulative_prod),
     np.atleast_1d: lambda *arys: shapes.atleast_1d(*as_operands(arys)),
     np.atleast_2d: lambda *arys: shapes.atleast_2d(*as_operands(arys)),
     np.atleast_3d: lambda *arys: shapes.atleast_3d(*as_operands(arys)),
@@ -245,15 +212,12 @@ _FUNCTIONS: dict[Any, Function] = {
     np.lib.stride_tricks.sliding_window_view: lambda x, window_shape, axis=None: shapes.sliding_window_view(
         x, window_shape, axis=axis
     ),
-    np.zeros_like: _like(creation.zeros_like),
-    np.ones_like: _like(creation.ones_like),
-    np.empty_like: _like(creation.empty_like),
-    np.full_like: _like(creation.full_like),
     np.concatenate: lambda arrays, axis=0: shapes.concat(as_operands(list(arrays)), axis=axis),
     np.stack: lambda arrays, axis=0: shapes.stack(as_operands(list(arrays)), axis=axis),
     np.meshgrid: lambda *xi, copy=True, indexing="xy": creation.meshgrid(*as_operands(xi), indexing=indexing),
     np.broadcast_arrays: lambda *args: tuple(shapes.broadcast_arrays(*as_operands(args))),
-    np.copy: lambda a, order="K": same(a),
+    np.reshape: lambda a, /, shape=None, order="C", *, copy=None: shapes.reshape(a, shape, order=order, copy=copy),
+    np.copy: lambda a, order="K": creation.asarray(a, copy=True),
     np.shape: lambda a: a.shape,
     np.ndim: lambda a: a.ndim,
     np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
@@ -269,11 +233,10 @@ _FUNCTIONS: dict[Any, Function] = {
 }
 
 _OURS = [
-    "angle", "argpartition", "argsort", "array_equiv", "choose", "compress", "diff", "dsplit", "ediff1d",
+    "angle", "array_equiv", "choose", "compress", "cross", "cumprod", "cumsum", "diff", "dsplit", "ediff1d",
     "einsum", "extract", "hsplit", "imag", "intersect1d", "iscomplex", "isneginf", "isposinf", "isreal",
-    "lexsort", "linspace", "logspace", "nancumprod", "nancumsum", "pad", "partition", "polyfit",
-    "polyint", "polysub", "ravel", "reshape", "rollaxis", "round", "setdiff1d", "setxor1d", "sort", "take",
-    "take_along_axis", "trace", "union1d", "unique", "vsplit",
+    "lexsort", "linspace", "logspace", "nancumprod", "nancumsum", "pad", "polyfit", "polyint", "polysub", "rollaxis",
+    "setdiff1d", "setxor1d", "take", "take_along_axis", "trace", "transpose", "union1d", "unique", "vsplit",
 ]  # fmt: skip
 _OURS_OF_LINALG = "eigh eigvalsh lstsq matrix_rank pinv qr svd tensorinv tensorsolve".split()
 _FUNCTIONS |= {getattr(np, name): getattr(numpy_functions, name) for name in _OURS}
@@ -283,7 +246,6 @@ _FUNCTIONS |= {getattr(np.linalg, name): getattr(numpy_functions, name) for name
 _CHANGING = {"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"}
 # parameters of NumPy's that are called otherwise here
 _PARAMETERS = {"ddof": "correction", "a_min": "min", "a_max": "max", "reps": "repetitions"}
-_HERE = {"amax": "max", "amin": "min", "concatenate": "concat"}
 
 
 def array_function(function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
@@ -293,7 +255,7 @@ def array_function(function: Any, args: Sequence[Any], options: dict[str, Any]) 
     ours = _FUNCTIONS.get(function)
     if ours is not None:
         return _placed(function, called, ours, args, options)
-    ours = _named(function.__module__, _HERE.get(name, name))
+    ours = _named(function.__module__, NUMPY_NAMES.get(name, name))
     if ours is None or name in _CHANGING:
         raise _missing(called)
     return _matched(function, called, ours, args, options)
@@ -304,7 +266,7 @@ def _named(module: str, name: str) -> Function | None:
     namespace: Any = sys.modules["adjoint"]
     for part in module.split(".")[1:]:
         namespace = getattr(namespace, part, None)
-    if module == "numpy" and name in ("cross", "kron"):  # which NumPy has beside its linear algebra
+    if (module, name) == ("numpy", "kron"):  # which NumPy has beside its linear algebra
         namespace = linalg
     found = getattr(namespace, name, None)
     return found if inspect.isfunction(found) and found.__module__.startswith("adjoint.") else None

@@ -1,0 +1,115 @@
+"""Names of NumPy, PyTorch and JAX that are called otherwise here, for the errors that say so."""
+
+# NumPy's second names of functions that are ours
+NUMPY_NAMES = {
+    "absolute": "abs", "amax": "max", "amin": "min", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin",
+    "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "around": "round",
+    "bitwise_not": "bitwise_invert", "concatenate": "concat", "conjugate": "conj", "degrees": "rad2deg", "fabs": "abs",
+    "fix": "trunc", "invert": "bitwise_invert", "left_shift": "bitwise_left_shift", "mod": "remainder", "power": "pow",
+    "radians": "deg2rad", "right_shift": "bitwise_right_shift", "rint": "round", "true_divide": "divide",
+}  # fmt: skip
+# NumPy's functions that take tensors, without one of ours
+TAKES_TENSORS = (
+    "array_equiv choose compress divmod dsplit ediff1d extract float_power hsplit iscomplex iscomplexobj isneginf "
+    "isposinf isreal isrealobj lexsort intersect1d logaddexp2 matvec modf ndim polysub rollaxis setdiff1d setxor1d shape "
+    "size union1d unique vecmat vsplit"
+).split()
+
+_TORCH = {
+    "bmm": "ad.matmul", "cat": "ad.concat", "chunk": "ad.array_split", "clamp": "ad.clip", "cummul": "ad.cumulative_prod",
+    "device_put": "x.to_device(device)", "div": "ad.divide", "erf": "ad.special.erf", "gather": "ad.take_along_axis",
+    "index_select": "ad.take", "lgamma": "ad.special.gammaln", "logsumexp": "ad.special.logsumexp",
+    "masked_fill": "ad.where", "masked_select": "x[mask]", "mm": "ad.matmul", "mul": "ad.multiply", "mv": "ad.matmul",
+    "narrow": "a slice, as in x[:, a:b]", "neg": "ad.negative", "norm": "ad.linalg.norm", "numel": "x.size",
+    "permute": "ad.permute_dims", "relu": "ad.nn.relu", "rsqrt": "1 / ad.sqrt(x)", "scatter_add": "ad.scatter with mode 'add'",
+    "sigmoid": "ad.special.expit", "softmax": "ad.nn.softmax", "sub": "ad.subtract", "unbind": "ad.unstack",
+    "unsqueeze": "ad.expand_dims", "view": "ad.reshape",
+}  # fmt: skip
+_CUT = "x.detach() for a constant in the graph, ad.stop_gradient(x) in a transform's function"
+_LEAF = "ad.tensor(values).require_grad(), a leaf that backward gives a gradient for"
+_COMPILED = "jax.jit on tensors of ad.JAX(): adjoint compiles nothing itself"
+_LAYERS = "functions of parameters, which are leaves in a tree: "
+
+COUNTERPARTS = {
+    "adjoint": {
+        **{name: f"ad.{ours}" for name, ours in NUMPY_NAMES.items()},
+        **{name: f"np.{name}, which takes tensors" for name in TAKES_TENSORS},
+        **_TORCH,
+        "array": "ad.tensor(values), which copies, or ad.asarray(values)",
+        "cumprod": "ad.cumulative_prod, or np.cumprod, which takes tensors",
+        "cumsum": "ad.cumulative_sum, or np.cumsum, which takes tensors",
+        "transpose": "ad.permute_dims, x.transpose(), or x.T of a matrix",
+        "trace": "ad.linalg.trace", "cross": "ad.linalg.cross", "kron": "ad.linalg.kron", "sinc": "ad.special.sinc",
+        "i0": "ad.special.i0", "copy": "x.copy()", "put": "x.put(indices, values), or x[...] = v", "ix_": "x[i[:, None], j]",
+        "identity": "ad.eye", "bool_": "ad.bool", "float_": "ad.float64", "double": "ad.float64", "half": "ad.float16",
+        "float": "ad.float32", "int": "ad.int64", "long": "ad.int64", "Size": "a tuple, which x.shape is",
+        "ndarray": "ad.Tensor", "Array": "ad.Tensor",
+        "numpy": "ad itself, which has these names, or NumPy's functions, which take tensors",
+        "r_": "ad.concat", "c_": "ad.stack with axis=1",
+        "rand": "ad.random.uniform", "randn": "ad.random.normal", "randint": "ad.random.integers",
+        "randperm": "ad.random.permutation", "manual_seed": "ad.random.seed", "PRNGKey": "ad.random.seed",
+        "from_numpy": "ad.asarray", "as_tensor": "ad.asarray",
+        "no_grad": _CUT, "inference_mode": _CUT, "stop_grad": _CUT, "enable_grad": _LEAF, "Variable": _LEAF,
+        "Parameter": _LEAF, "autograd": "y.backward(), and ad.grad of a function",
+        "backward": "y.backward(), which gives the gradients", "GradientTape": "y.backward(), or ad.grad of a function",
+        "func": "ad itself: ad.grad, ad.vmap, ad.jvp and their like", "functional": "ad.nn",
+        "jacfwd": "ad.jacobian with mode='forward'", "jacrev": "ad.jacobian with mode='reverse'",
+        "jit": _COMPILED, "compile": _COMPILED, "pmap": "jax.pmap on tensors of ad.JAX()", "lax": "ad.cond, ad.scan, ad.while_loop",
+        "tree_map": "ad.tree.map", "tree_util": "ad.tree", "pure_callback": "ad.external",
+        "optim": "w.with_value(w.inner() - rate * grads[w]), or ad.scipy.minimize",
+        "cuda": "ad.Torch('cuda'), ad.JAX() or ad.CuPy(), as device=", "set_default_dtype": "dtype=, as in ad.zeros(2, dtype=ad.float64)",
+        "synchronize": "x.numpy(), which waits", "block_until_ready": "x.numpy(), which waits",
+        "is_tensor": "isinstance(x, ad.Tensor)", "save": "pickle, or np.save(file, x.numpy())", "load": "pickle, or ad.asarray(np.load(file))",
+    },
+    "adjoint.nn": {
+        "functional": "ad.nn itself, which has these functions", "Module": f"{_LAYERS}ad.nn has no classes",
+        "Linear": f"{_LAYERS}ad.nn.linear", "Embedding": f"{_LAYERS}ad.nn.embedding",
+        "Conv1d": f"{_LAYERS}ad.nn.conv1d", "Conv2d": f"{_LAYERS}ad.nn.conv2d", "Conv3d": f"{_LAYERS}ad.nn.conv3d",
+        "BatchNorm1d": f"{_LAYERS}ad.nn.batch_norm", "BatchNorm2d": f"{_LAYERS}ad.nn.batch_norm",
+        "LayerNorm": f"{_LAYERS}ad.nn.layer_norm", "Dropout": "ad.nn.dropout", "ReLU": "ad.nn.relu", "GELU": "ad.nn.gelu",
+        "Sequential": "a function that calls one after the other, of ad.nn", "Parameter": _LEAF,
+        "Softmax": "ad.nn.softmax", "Sigmoid": "ad.nn.sigmoid", "CrossEntropyLoss": "ad.nn.cross_entropy",
+        "MSELoss": "ad.nn.mse_loss", "tanh": "ad.tanh",
+    },
+    "Tensor": {
+        **{
+            f"{name}_": "x[...] = v, or x += y and its like: methods do not change tensors, which are values"
+            for name in "add sub mul div pow neg abs exp log sqrt zero fill copy clamp clip round relu sigmoid".split()
+        },
+        "requires_grad_": "x = x.require_grad()", "detach_": "x = x.detach()", "squeeze_": "x = x.squeeze()",
+        "uniform_": "ad.random.uniform", "normal_": "ad.random.normal", "scatter_": "ad.scatter, or x[i] = v",
+        "scatter_add_": "ad.scatter with mode 'add'", "index_add_": "ad.scatter with mode 'add'",
+        **{name: ours.replace("ad.", "x.") for name, ours in _TORCH.items() if ours in ("ad.matmul", "ad.clip")},
+        **{
+            name: f"x.numpy().{name}, of the values"
+            for name in "base byteswap ctypes dump dumps flags getfield setfield setflags strides tobytes tofile".split()
+        },
+        "flat": "x.ravel(), and x.put(indices, values) to assign",
+        "data": "x.detach(), or x.numpy().data for the memory",
+        "view": "x.reshape(shape), or x.astype(dtype)", "view_as": "x.reshape(y.shape)",
+        "reshape_as": "x.reshape(y.shape)", "expand": "x.broadcast_to(shape)", "expand_as": "x.broadcast_to(y.shape)",
+        "unsqueeze": "x.expand_dims(axis)", "permute": "x.permute_dims(axes)", "t": "x.T", "mH": "x.conj().mT", "H": "x.conj().T",
+        "chunk": "ad.array_split(x, n)", "split": "ad.split(x, n)", "unbind": "ad.unstack(x)", "tile": "ad.tile(x, n)",
+        "gather": "ad.take_along_axis", "index_select": "x.take(indices, axis)", "masked_fill": "ad.where(mask, value, x)",
+        "masked_select": "x[mask]", "where": "ad.where(condition, x, y)", "topk": "ad.topk(x, k)", "norm": "ad.linalg.norm(x)",
+        "add": "x + y", "sub": "x - y", "mul": "x * y", "div": "x / y", "neg": "-x", "pow": "x ** y", "eq": "x == y",
+        "ptp": "ad.ptp(x)", "median": "ad.median(x)", "relu": "ad.nn.relu(x)", "sigmoid": "ad.special.expit(x)",
+        "softmax": "ad.nn.softmax(x)", "log_softmax": "ad.nn.log_softmax(x)", "logsumexp": "ad.special.logsumexp(x)",
+        "dim": "x.ndim", "ndimension": "x.ndim", "numel": "x.size", "nelement": "x.size", "element_size": "x.itemsize",
+        "float": "x.astype(ad.float32)", "double": "x.astype(ad.float64)", "half": "x.astype(ad.float16)",
+        "int": "x.astype(ad.int32)", "long": "x.astype(ad.int64)", "bool": "x.astype(ad.bool)", "type": "x.astype(dtype)",
+        "to": "x.to_device(device) or x.astype(dtype)", "cpu": "x.to_device('numpy')",
+        "cuda": "x.to_device('torch:cuda'), or 'cupy', or 'jax'", "contiguous": "x itself: its order in memory cannot be seen",
+        "clone": "x.copy()", "requires_grad": "x.require_grad(), and x.is_require_grad() to ask",
+        "is_leaf": "x.is_require_grad()", "retain_grad": "y.backward(wrt=[x])", "zero_grad": "each y.backward() gives new gradients: nothing of x. is to be zeroed",
+        "register_hook": "ad.custom_vjp", "at": "ad.scatter(x, i, v), or x[i] = v",
+        "block_until_ready": "x.numpy(), which waits", "devices": "x.device", "sharding": "x.native().sharding",
+        "assign": "x[...] = v, or w.with_value(v) for a leaf", "get_shape": "x.shape",
+    },
+}  # fmt: skip
+
+
+def counterpart(owner: str, name: str) -> str:
+    """What to write instead of a name that a module, or a `Tensor`, does not have: the end of a message, or nothing."""
+    use = COUNTERPARTS.get(owner, {}).get(name)
+    return f": use {use}" if use else ""
