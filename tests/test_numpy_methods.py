@@ -24,64 +24,100 @@ DIFFERENTIABLE: dict[str, list[tuple[Any, Callable[[Any], Any]]]] = {
     "ravel": [(C, lambda x: x.ravel()), (C, lambda x: x.ravel("F")), (C, lambda x: x.ravel(order="K"))],
     "flatten": [(C, lambda x: x.flatten()), (C, lambda x: x.flatten("F"))],
     "copy": [(V, lambda x: x.copy()), (V, lambda x: x.copy(order="F"))],
-    "dot": [(V, lambda x: x.dot(V.T)), (V[0], lambda x: x.dot(V[1])), (V, lambda x: x.dot(2.0)), (C, lambda x: x.dot(C[0].T))],
+    "dot": [
+        (V, lambda x: x.dot(V.T)),
+        (V[0], lambda x: x.dot(V[1])),
+        (V, lambda x: x.dot(2.0)),
+        (C, lambda x: x.dot(C[0].T)),
+    ],
     "transpose": [
-        (C, lambda x: x.transpose()), (C, lambda x: x.transpose(None)), (C, lambda x: x.transpose(1, 2, 0)),
-        (C, lambda x: x.transpose((2, 0, -2))), (V[0], lambda x: x.transpose()), (V[0], lambda x: x.transpose(0)),
+        (C, lambda x: x.transpose()),
+        (C, lambda x: x.transpose(None)),
+        (C, lambda x: x.transpose(1, 2, 0)),
+        (C, lambda x: x.transpose((2, 0, -2))),
+        (V[0], lambda x: x.transpose()),
+        (V[0], lambda x: x.transpose(0)),
     ],
     "conj": [(Z, lambda x: x.conj()), (V, lambda x: x.conj())],
     "conjugate": [(Z, lambda x: x.conjugate()), (V, lambda x: x.conjugate())],
-    "cumsum": [(C, lambda x: x.cumsum()), (C, lambda x: x.cumsum(1)), (V, lambda x: x.cumsum(axis=-1, dtype=np.float64))],
+    "cumsum": [
+        (C, lambda x: x.cumsum()),
+        (C, lambda x: x.cumsum(1)),
+        (V, lambda x: x.cumsum(axis=-1, dtype=np.float64)),
+    ],
     "cumprod": [(V, lambda x: x.cumprod()), (V, lambda x: x.cumprod(0)), (V, lambda x: x.cumprod(axis=1))],
     "trace": [
-        (V, lambda x: x.trace()), (V, lambda x: x.trace(1)), (C, lambda x: x.trace(-1, 2, 0)),
+        (V, lambda x: x.trace()),
+        (V, lambda x: x.trace(1)),
+        (C, lambda x: x.trace(-1, 2, 0)),
         (C, lambda x: x.trace(axis1=1, axis2=2, dtype=np.float64)),
     ],
     "diagonal": [(V, lambda x: x.diagonal()), (C, lambda x: x.diagonal(1, 0, 2)), (C, lambda x: x.diagonal(offset=-1))],
     "repeat": [
-        (V, lambda x: x.repeat(2)), (V, lambda x: x.repeat(3, 1)), (V, lambda x: x.repeat([1, 0, 2], axis=1)),
+        (V, lambda x: x.repeat(2)),
+        (V, lambda x: x.repeat(3, 1)),
+        (V, lambda x: x.repeat([1, 0, 2], axis=1)),
         (V, lambda x: x.repeat([2], axis=0)),
     ],
     "swapaxes": [(C, lambda x: x.swapaxes(0, 2)), (C, lambda x: x.swapaxes(-1, 1))],
     "compress": [
-        (V, lambda x: x.compress([False, True], axis=0)), (V, lambda x: x.compress([True, False, True], 1)),
-        (V, lambda x: x.compress([False, True, True])), (V, lambda x: x.compress(condition=(V > 0).ravel())),
+        (V, lambda x: x.compress([False, True], axis=0)),
+        (V, lambda x: x.compress([True, False, True], 1)),
+        (V, lambda x: x.compress([False, True, True])),
+        (V, lambda x: x.compress(condition=(V > 0).ravel())),
     ],
     "take": [
-        (V, lambda x: x.take([5, 0, -1])), (V, lambda x: x.take([2, 0], 1)), (V, lambda x: x.take([[0, 1]], axis=0)),
-        (V, lambda x: x.take(4)), (V, lambda x: x.take([7, -9], mode="wrap")), (V, lambda x: x.take([7, -9], 1, mode="clip")),
+        (V, lambda x: x.take([5, 0, -1])),
+        (V, lambda x: x.take([2, 0], 1)),
+        (V, lambda x: x.take([[0, 1]], axis=0)),
+        (V, lambda x: x.take(4)),
+        (V, lambda x: x.take([7, -9], mode="wrap")),
+        (V, lambda x: x.take([7, -9], 1, mode="clip")),
     ],
     "reshape": [
-        (C, lambda x: x.reshape(4, 6)), (C, lambda x: x.reshape(-1)), (C, lambda x: x.reshape((6, -1))),
-        (C, lambda x: x.reshape(4, -1, order="F")), (C, lambda x: x.reshape([2, 12], order="A", copy=True)),
+        (C, lambda x: x.reshape(4, 6)),
+        (C, lambda x: x.reshape(-1)),
+        (C, lambda x: x.reshape((6, -1))),
+        (C, lambda x: x.reshape(4, -1, order="F")),
+        (C, lambda x: x.reshape([2, 12], order="A", copy=True)),
     ],
-    "round": [(V, lambda x: (x * 1.2345).round(1)), (V, lambda x: (x * 12.345).round(decimals=-1)), (V, lambda x: x.round())],
+    "round": [
+        (V, lambda x: (x * 1.2345).round(1)),
+        (V, lambda x: (x * 12.345).round(decimals=-1)),
+        (V, lambda x: x.round()),
+    ],
     "T": [(V, lambda x: x.T), (V[0], lambda x: x.T), (V[0, 0], lambda x: x.T)],
     "__divmod__": [(V, lambda x: divmod(x, 0.7)[1]), (V, lambda x: divmod(x, V[::-1])[1])],
     "__rdivmod__": [(V, lambda x: divmod(0.7, x)[1]), (V, lambda x: divmod(V[::-1], x)[1])],
-}  # fmt: skip
+}
 CONSTANT: dict[str, list[tuple[Any, Callable[[Any], Any]]]] = {
     "nonzero": [(K, lambda x: x.nonzero()[0]), (V, lambda x: (x > 0).nonzero()[1])],
     "argsort": [
-        (V, lambda x: x.argsort()), (V, lambda x: x.argsort(0)), (V, lambda x: x.argsort(axis=None)),
+        (V, lambda x: x.argsort()),
+        (V, lambda x: x.argsort(0)),
+        (V, lambda x: x.argsort(axis=None)),
         (K, lambda x: x.argsort(-1, stable=True)),
     ],
     "argpartition": [
-        (V, lambda x: x[0].argpartition(1)[1]), (V, lambda x: x.argpartition(1, 0)), (V, lambda x: x.argpartition(5, axis=None)[5]),
+        (V, lambda x: x[0].argpartition(1)[1]),
+        (V, lambda x: x.argpartition(1, 0)),
+        (V, lambda x: x.argpartition(5, axis=None)[5]),
     ],
     "searchsorted": [
-        (np.sort(V[1]), lambda x: x.searchsorted([3.5, 0.0])), (np.sort(V[1]), lambda x: x.searchsorted(3.5, "right")),
+        (np.sort(V[1]), lambda x: x.searchsorted([3.5, 0.0])),
+        (np.sort(V[1]), lambda x: x.searchsorted(3.5, "right")),
         (V[1], lambda x: x.searchsorted(4.0, side="left", sorter=[1, 0, 2])),
     ],
     "choose": [
-        (K, lambda x: x.choose([V, 2 * V, 3 * V])), (K + 1, lambda x: x.choose([V, 2 * V, 3 * V], mode="wrap")),
+        (K, lambda x: x.choose([V, 2 * V, 3 * V])),
+        (K + 1, lambda x: x.choose([V, 2 * V, 3 * V], mode="wrap")),
         (K - 1, lambda x: x.choose([V, -V, 3 * V], mode="clip")),
     ],
     "nbytes": [(V, lambda x: x.nbytes), (K.astype(np.int16), lambda x: x.nbytes)],
     "itemsize": [(V, lambda x: x.itemsize), (Z, lambda x: x.itemsize)],
     "round": [(K * 7, lambda x: x.round(-1)), (K, lambda x: x.round(3))],
     "__divmod__": [(K, lambda x: divmod(x, 2)[0]), (K + 1, lambda x: divmod(7, x)[1])],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
@@ -129,12 +165,17 @@ def test_a_copy_may_be_assigned_to() -> None:
 ASSIGNING: dict[str, list[Callable[[Any], Any]]] = {
     "fill": [lambda x: x.fill(3), lambda x: x.fill(-1.5)],
     "put": [
-        lambda x: x.put([0, -1], [1.0, 2.0]), lambda x: x.put(4, 9), lambda x: x.put([[3, 1], [2, 2]], V[0]),
-        lambda x: x.put([0, 1, 2, 3, 4], [1.0, 2.0]), lambda x: x.put([0], [7.0, 8.0]), lambda x: x.put([], 1.0),
-        lambda x: x.put([7, -8], [1.0, 2.0], mode="wrap"), lambda x: x.put([7, -8], [1, 2], "clip"),
+        lambda x: x.put([0, -1], [1.0, 2.0]),
+        lambda x: x.put(4, 9),
+        lambda x: x.put([[3, 1], [2, 2]], V[0]),
+        lambda x: x.put([0, 1, 2, 3, 4], [1.0, 2.0]),
+        lambda x: x.put([0], [7.0, 8.0]),
+        lambda x: x.put([], 1.0),
+        lambda x: x.put([7, -8], [1.0, 2.0], mode="wrap"),
+        lambda x: x.put([7, -8], [1, 2], "clip"),
         lambda x: x.put(np.array([2, 3]), []),
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", ASSIGNING)

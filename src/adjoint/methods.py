@@ -32,8 +32,8 @@ METHODS = {
     "functions.shape": "reshape ravel permute_dims swapaxes expand_dims squeeze broadcast_to flip repeat diagonal",
     "functions.sorting": "argsort argpartition searchsorted",
     "numpy_methods": (
-        "copy flatten transpose trace cumsum cumprod conjugate take compress choose __divmod__ __rdivmod__ fill put sort "
-        "partition resize"
+        "copy flatten transpose trace cumsum cumprod conjugate take compress choose __divmod__ __rdivmod__ fill put "
+        "sort partition resize"
     ),
 }
 

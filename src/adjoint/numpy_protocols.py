@@ -29,8 +29,8 @@ from adjoint.functions import (
     reduction,
 )
 from adjoint.functions import shape as shapes
-from adjoint.numpy_functions import as_operands, flat
-from adjoint.tensor import Tensor, same
+from adjoint.numpy_functions import as_operands
+from adjoint.tensor import Tensor
 
 Function = Callable[..., Any]
 _signature = functools.cache(inspect.signature)

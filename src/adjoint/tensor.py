@@ -50,7 +50,15 @@ class Tensor(Generic[B]):
 
     __slots__ = ("__weakref__", "_array", "_device", "_dtype")
     __array_priority__ = 1000
-    __hash__ = None  # type: ignore[assignment]  # == compares elements
+    if TYPE_CHECKING:
+        __hash__ = None  # type: ignore[assignment]
+    else:
+
+        def __hash__(self) -> NoReturn:
+            raise errors.ArgumentTypeError(
+                "unhashable type: 'Tensor'; its == compares elements, so it is no key of a dict or a set: use id(x) or "
+                "a list of pairs; of gradients look up grads[x], or take grads.items()"
+            )
 
     _array: Array
     _device: Backend

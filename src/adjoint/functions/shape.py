@@ -41,7 +41,8 @@ def reshape(
 ) -> Tensor[B]:
     """The same elements, in order, in another shape, also as `x.reshape(2, 3)`; one size may be -1 and is worked out.
 
-    The last axis runs fastest, with `order="F"` the first. `copy` is the standard's, and changes nothing: whether tensors share memory cannot be seen.
+    The last axis runs fastest, with `order="F"` the first. `copy` is the standard's, and changes nothing: whether
+    tensors share memory cannot be seen.
     Raises ShapeError where the elements do not fill the shape.
 
     >>> import adjoint as ad

@@ -55,7 +55,7 @@ def sort(x: Tensor[B], /, axis: int | None = -1, *, descending: bool = False, st
 
 
 def argsort(x: Tensor[B], /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Tensor[B]:
-    """The places of elements in sorted order along an axis, or of all for None; int64. Equal elements keep their order."""
+    """The places of elements in the order of `sort`; int64. Equal elements keep their order."""
     x, place = _line(x, axis, "argsort")
     return run("argsort", (x,), axis=place, descending=descending)  # type: ignore[no-any-return]
 
