@@ -37,20 +37,21 @@ _given = np._NoValue
 def as_operands(values: Sequence[Any]) -> list[Any]:
     """Arguments with NumPy's arrays made tensors on the backend of the first tensor among them.
 
-    Lists of Python's floats are float64 arrays to NumPy, and so they are here.
+    Lists of Python's floats are float64 arrays to NumPy, and so they are here; lists of tensors are joined.
     """
     like = next((v for v in values if isinstance(v, Tensor)), None)
     if like is None:
         return list(values)
-    return [
-        operand(np.asarray(v), like, "operand") if isinstance(v, (np.ndarray, np.generic)) or _holds_floats(v) else v
-        for v in values
-    ]
+    return [_as_operand(v, like) for v in values]
 
 
-def _holds_floats(value: Any) -> bool:
-    """Whether it is a list, at any depth, whose first number is a float."""
-    return isinstance(value, (list, tuple)) and isinstance(dtypes.first_value(value), float)
+def _as_operand(value: Any, like: Tensor[Any]) -> Any:
+    if isinstance(value, (list, tuple)):
+        first = dtypes.first_value(value)
+        if isinstance(first, Tensor):
+            return creation.asarray(value)
+        return operand(np.asarray(value), like, "operand") if isinstance(first, float) else value
+    return operand(np.asarray(value), like, "operand") if isinstance(value, (np.ndarray, np.generic)) else value
 
 
 def flat(x: Any) -> Tensor[Any]:

@@ -82,12 +82,26 @@ _REFLECTED: dict[Any, Function] = {
 }
 
 
+_SIGNS = {  # of augmented assignments, which NumPy calls with out=
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "true_divide": "/", "floor_divide": "//",
+    "remainder": "%", "power": "**", "matmul": "@", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^",
+    "left_shift": "<<", "right_shift": ">>",
+}  # fmt: skip
+
+
 def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     """What a universal function of NumPy's, or a method of one, is on tensors."""
     if ufunc in _REFLECTED and method == "__call__" and not options and isinstance(inputs[1], Tensor):
         return _REFLECTED[ufunc](inputs[1], inputs[0])
     name: str = ufunc.__name__
     call = name if method == "__call__" else f"{name}.{method}"
+    if method == "__call__" and any(out is inputs[0] for out in options.get("out", ())):
+        sign = _SIGNS.get(name)
+        new = f"u = u {sign} x for u {sign}= x" if sign else f"u = np.{name}(u, x)"
+        raise errors.ArgumentTypeError(
+            f"np.{name} of a tensor: out= is an array of NumPy's, which takes no tensor in place; write {new}, and u is "
+            "a tensor"
+        )
     inputs = as_operands(inputs)
     function = _UFUNCS.get(name) or _named("numpy", NUMPY_NAMES.get(name, name))
     if function is None:  # SciPy's universal functions, whose names are ours
@@ -120,6 +134,19 @@ def _only(name: str, options: dict[str, Any], allowed: set[str]) -> dict[str, An
     return given
 
 
+def _is_default(function: Any, name: str, value: Any) -> bool:
+    """Whether a parameter of NumPy's is given its own default, as if it had been left out."""
+    parameter = _signature(function).parameters.get(name)
+    default = inspect.Parameter.empty if parameter is None else parameter.default
+    plain = isinstance(default, (bool, int, float, str)) and value.__class__ is default.__class__
+    return value is default or (plain and value == default)
+
+
+def _said(function: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """The options without those that are given NumPy's default."""
+    return {name: value for name, value in options.items() if not _is_default(function, name, value)}
+
+
 def _says_nothing(key: str, value: Any) -> bool:
     """Whether an option is NumPy's default, or is about memory and kinds of arrays, and not about values."""
     if key == "out" and isinstance(value, tuple):
@@ -149,14 +176,16 @@ def _refused(name: str, key: str) -> errors.AdjointError:
     )
 
 
+_REPEATED = ", which counts an index that is repeated each time, as x[i] += v does not"
 _INSTEAD = {
     "cbrt": "ad.pow with 1/3 and ad.sign", "spacing": "ad.nextafter",
     "add.reduceat": "ad.segment_sum", "multiply.reduceat": "ad.segment_prod",
     "maximum.reduceat": "ad.segment_max", "minimum.reduceat": "ad.segment_min",
     "copyto": "x[...] = v", "put": "x[i] = v", "putmask": "ad.where", "place": "ad.where",
     "put_along_axis": "ad.put_along_axis, which gives another tensor", "fill_diagonal": "x[i, i] = v",
-    "add.at": "ad.scatter with mode 'add', or x[i] += v", "subtract.at": "ad.scatter with mode 'add'",
-    "multiply.at": "ad.scatter with mode 'multiply'", "maximum.at": "ad.scatter with mode 'max'",
+    "add.at": f"ad.scatter(x, i, v, mode='add'){_REPEATED}",
+    "subtract.at": f"ad.scatter(x, i, -v, mode='add'){_REPEATED}",
+    "multiply.at": f"ad.scatter(x, i, v, mode='multiply'){_REPEATED}", "maximum.at": "ad.scatter with mode 'max'",
     "minimum.at": "ad.scatter with mode 'min'",
     "save": "np.save(file, x.numpy()) or pickle", "savez": "np.savez(file, x.numpy()) or pickle",
     "savetxt": "np.savetxt(file, x.numpy())", "resize": "ad.tile and a slice", "trim_zeros": "a slice",
@@ -286,15 +315,14 @@ def _placed(function: Any, called: str, ours: Function, args: Sequence[Any], opt
         return ours(*args)
     theirs, mine = _signature(function), _signature(ours).parameters
     if any(p.kind is p.VAR_POSITIONAL for p in [*mine.values(), *theirs.parameters.values()]):
-        return ours(*args, **_only(called, options, set(mine)))
+        return ours(*args, **_only(called, _said(function, options), set(mine)))
     given = theirs.bind(*args, **options).arguments
     given |= given.pop("kwargs", {})
     needed = sum(p.default is p.empty for p in mine.values())
-    leading, rest = list(given)[:needed], dict(list(given.items())[needed:])
+    leading = list(given)[:needed]
+    rest = _said(function, {name: value for name, value in given.items() if name not in leading})
     for name in [name for name in rest if name not in mine]:
-        value = rest.pop(name)
-        unchanged = name in theirs.parameters and value is theirs.parameters[name].default
-        if not unchanged and not _says_nothing(name, value):
+        if not _says_nothing(name, rest.pop(name)):
             raise _refused(called, name)
     return ours(*[given[name] for name in leading], **rest)
 
@@ -304,17 +332,15 @@ def _matched(function: Any, called: str, ours: Function, args: Sequence[Any], op
     theirs = _signature(function)
     given = theirs.bind(*args, **options).arguments
     mine = _signature(ours).parameters
-    if any(p.kind is p.VAR_POSITIONAL for p in mine.values()):
-        return ours(*as_operands(args), **_only(called, options, set(mine)))
+    if any(p.kind is p.VAR_POSITIONAL for p in theirs.parameters.values()):
+        return ours(*as_operands(args), **_only(called, _said(function, options), set(mine)))
     places = [p.name for p in mine.values() if p.kind is p.POSITIONAL_ONLY]
     leading = [name for name, _ in zip(theirs.parameters, places, strict=False) if name in given]
     keywords = {}
-    for name, value in given.items():
+    for name, value in _said(function, {name: value for name, value in given.items() if name not in leading}).items():
         known = _PARAMETERS.get(name, name)
-        if name in leading or value is np._NoValue:
-            continue
         if known in mine:
             keywords[known] = value
-        elif value is not theirs.parameters[name].default and not _says_nothing(name, value):
+        elif not _says_nothing(name, value):
             raise _refused(called, name)
     return ours(*as_operands([given[name] for name in leading]), **keywords)
