@@ -99,8 +99,8 @@ def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[st
         sign = _SIGNS.get(name)
         new = f"u = u {sign} x for u {sign}= x" if sign else f"u = np.{name}(u, x)"
         raise errors.ArgumentTypeError(
-            f"np.{name} of a tensor: out= is an array of NumPy's, which takes no tensor in place; write {new}, and u is "
-            "a tensor"
+            f"np.{name} of a tensor: out= is an array of NumPy's, which takes no tensor in place; write {new}, and u "
+            "is a tensor"
         )
     inputs = as_operands(inputs)
     function = _UFUNCS.get(name) or _named("numpy", NUMPY_NAMES.get(name, name))
@@ -245,7 +245,8 @@ _FUNCTIONS: dict[Any, Function] = {
     np.stack: lambda arrays, axis=0: shapes.stack(as_operands(list(arrays)), axis=axis),
     np.meshgrid: lambda *xi, copy=True, indexing="xy": creation.meshgrid(*as_operands(xi), indexing=indexing),
     np.broadcast_arrays: lambda *args: tuple(shapes.broadcast_arrays(*as_operands(args))),
-    np.reshape: lambda a, /, shape=None, order="C", *, copy=None: shapes.reshape(a, shape, order=order, copy=copy),
+    np.reshape: lambda a, /, shape, order="C", *, copy=None: shapes.reshape(a, shape, order=order, copy=copy),
+    np.piecewise: elementwise.piecewise,  # whose conditions are a list of tensors, and stay one
     np.copy: lambda a, order="K": creation.asarray(a, copy=True),
     np.shape: lambda a: a.shape,
     np.ndim: lambda a: a.ndim,

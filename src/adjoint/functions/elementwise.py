@@ -200,9 +200,9 @@ def round(x: Tensor[B], /, decimals: int = 0) -> Tensor[B]:
     if whole:  # exactly
         tens, part = x // scale, x % scale
         up = (part * 2 > scale) | ((part * 2 == scale) & (tens % 2 == 1))
-        return (tens + cast(up, x.dtype)) * scale
+        return (tens + cast(up, x.dtype)) * scale  # type: ignore[no-any-return]
     scale = float(scale)
-    return unary("round", x * scale) / scale if digits > 0 else unary("round", x / scale) * scale
+    return unary("round", x * scale) / scale if digits > 0 else unary("round", x / scale) * scale  # type: ignore[no-any-return]
 
 
 @elementwise_primitive

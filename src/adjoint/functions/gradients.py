@@ -211,7 +211,7 @@ class Gradients(Generic[J]):
     def __radd__(self, other: Any) -> Gradients[J]:
         if other.__class__ is int and other == 0:  # for sum(...)
             return self
-        return _refuse_tensor(other, "+")
+        return _refuse_tensor(other, "+")  # type: ignore[no-any-return]
 
     def __neg__(self) -> Gradients[J]:
         return self.map(lambda g: -g)
@@ -221,7 +221,7 @@ class Gradients(Generic[J]):
         return self + -other if isinstance(other, Gradients) else NotImplemented
 
     def __rsub__(self, other: Any) -> Gradients[J]:
-        return _refuse_tensor(other, "-")
+        return _refuse_tensor(other, "-")  # type: ignore[no-any-return]
 
     def __mul__(self, factor: Any) -> Gradients[J]:
         """Each gradient times a number or a 0-d tensor of the inner backend; dtypes stay."""
