@@ -133,6 +133,13 @@ def test_methods_are_numpys_and_have_gradients(name: str) -> None:
         ad.testing.check_grads(f, (np.asarray(values + 0.03),), order=2)
 
 
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_methods_of_each_example(name: str) -> None:
+    for values, f in DIFFERENTIABLE[name]:
+        batch = np.stack([values, 2 * values, values + 0.3])
+        np.testing.assert_allclose(ad.vmap(f)(batch), [f(each) for each in batch], rtol=1e-13, atol=1e-14)
+
+
 @pytest.mark.parametrize("name", CONSTANT)
 def test_methods_without_gradients_are_numpys(name: str) -> None:
     for values, f in CONSTANT[name]:
@@ -166,7 +173,9 @@ ASSIGNING: dict[str, list[Callable[[Any], Any]]] = {
     "fill": [lambda x: x.fill(3), lambda x: x.fill(-1.5)],
     "put": [
         lambda x: x.put([0, -1], [1.0, 2.0]),
-        lambda x: x.put(4, 9),
+        lambda x: x.put(4, 0.1),
+        lambda x: x.put([[1], [2]], [0.1, 0.7]),
+        lambda x: x.put(np.array([1, 2]), np.array([3, 4])),
         lambda x: x.put([[3, 1], [2, 2]], V[0]),
         lambda x: x.put([0, 1, 2, 3, 4], [1.0, 2.0]),
         lambda x: x.put([0], [7.0, 8.0]),
@@ -201,6 +210,9 @@ def test_assignments_are_differentiable_and_spare_leaves() -> None:
         return y
 
     ad.testing.check_grads(fill, (V,), order=2)
+    batch = np.stack([V, V + 1.0])
+    puts = [put(ad.tensor(each), ad.tensor(V[1, :2])).numpy() for each in batch]
+    np.testing.assert_array_equal(ad.vmap(put, in_axes=(0, None))(batch, V[1, :2]), puts)
     w = ad.tensor(V).require_grad()
     for change in (lambda: w.fill(0.0), lambda: w.put([0], 1.0)):
         with pytest.raises(errors.GraphError, match="leaf"):

@@ -9,7 +9,7 @@ import numpy as np
 from adjoint import errors, numpy_functions
 from adjoint.functions import arguments, creation, elementwise, indexing
 from adjoint.functions import shape as shapes
-from adjoint.operands import operand
+from adjoint.operands import is_weak, operand
 from adjoint.tensor import Tensor
 
 # --- another order, other elements ---------------------------------------------------------------
@@ -89,15 +89,17 @@ def fill(x: Tensor[Any], /, value: Any) -> None:
 def put(x: Tensor[Any], /, indices: Any, values: Any, mode: str = "raise") -> None:
     """Values assigned to places of the flattened tensor, as `x[...] = v` does; too few are repeated."""
     arguments.as_choice(mode, "put", "mode", ("raise", "wrap", "clip"))
-    places = operand(indices, x, "put")
-    new = shapes.ravel(operand(np.asarray(values, x.dtype) if np.isscalar(values) else values, x, "put"))
-    if not new.size or not places.size:
+    places, new = shapes.ravel(operand(indices, x, "put")), numpy_functions.as_operands([x, values])[1]
+    if not is_weak(new):
+        new = shapes.ravel(operand(new, x, "put"))
+        if not new.size:
+            return
+        if new.size not in (1, places.size):
+            new = indexing.take(new, np.arange(places.size) % new.size)
+    if not places.size:
         return
-    places = shapes.ravel(places)
     if mode != "raise":
         places = places % x.size if mode == "wrap" else elementwise.clip(places, 0, x.size - 1)
-    if new.size not in (1, places.size):
-        new = indexing.take(new, np.arange(places.size) % new.size)
     line = shapes.ravel(x)
     line[places] = new
     x[...] = shapes.reshape(line, x.shape)
