@@ -229,6 +229,61 @@ def test_map_keeps_the_shape_and_dtype(graph: Any) -> None:
         grads.map(lambda g: g.astype(ad.float32))
 
 
+def test_differences(graph: Any) -> None:
+    x, y, grads = graph
+    same((-grads)[y], [-1.0, -2.0])
+    other = (x * x * y).sum().backward()
+    same((grads - other)[x], [3.0 - 6.0, 4.0 - 16.0])
+    same((grads - other)[y], [1.0 - 1.0, 2.0 - 4.0])
+    alone = (x * x).sum().backward()
+    same((grads - alone)[y], [1.0, 2.0])
+    same((alone - grads)[y], [-1.0, -2.0])
+    same((alone - grads)[x], [2.0 - 3.0, 4.0 - 4.0])
+    for wrong in (lambda: grads - 1.0, lambda: 1.0 - grads, lambda: 1.0 + grads):
+        with pytest.raises(TypeError, match="unsupported operand"):
+            wrong()
+
+
+def test_recorded_differences_are_differentiated(device: Any) -> None:
+    x = leaf(1, 2)
+    first, second = ((x**k).sum().backward(create_graph=True) for k in (3, 2))
+    same((first - second)[x].sum().backward(retain_graph=True)[x], [6.0 - 2.0, 12.0 - 2.0])
+    same((-first)[x].sum().backward()[x], [-6.0, -12.0])
+
+
+def test_a_step_with_all_gradients_names_that_of_one_leaf(graph: Any) -> None:
+    w, _, grads = graph
+    for step in (lambda: w - 0.1 * grads, lambda: w + grads, lambda: w.inner() - grads):
+        with pytest.raises(errors.ArgumentTypeError, match=r"grads\[w\].*with_value"):
+            step()
+
+
+def test_a_dict_of_gradients_says_what_they_are_instead(graph: Any) -> None:
+    x, _, grads = graph
+    for wrong in (lambda: dict(grads), lambda: {x: 1}, lambda: {x}):
+        with pytest.raises(errors.ArgumentTypeError, match=r"unhashable.*grads\[x\].*grads\.items\(\)"):
+            wrong()
+
+
+def test_the_wrong_leaf_of_a_step_is_named(graph: Any) -> None:
+    old, y, grads = graph
+    new = old.with_value(old.inner() - 0.1 * grads[old])
+    listed = y.with_value([0.0, 1.0])  # through the other branch
+    for leaf_, gradients in ((new, grads), (listed, grads), (listed, pickle.loads(pickle.dumps(grads)))):
+        with pytest.raises(
+            errors.NoGradientError, match=r"shape \(2,\) is the new leaf that with_value made.*the old one"
+        ):
+            gradients[leaf_]
+    later = (new * listed).sum().backward()
+    for leaf_, gradients in ((old, later), (y, later), (y, later * 2.0)):
+        with pytest.raises(errors.NoGradientError, match=r"shape \(2,\) is the old leaf.*the new one"):
+            gradients[leaf_]
+    newest = new.with_value([5.0, 6.0])
+    with pytest.raises(errors.NoGradientError, match="not reached"):
+        grads[newest]
+    same((newest * y).sum().backward()[newest], [3.0, 4.0])
+
+
 def test_gradients_of_different_levels_do_not_add(graph: Any) -> None:
     x, _, grads = graph
     high = ad.from_inner(x).require_grad()

@@ -16,6 +16,7 @@ PROJECT = Path(__file__).parent.parent
 
 # From the lowest. A name stands for a module, or a package with all in it.
 LAYERS = [
+    {"counterparts"},
     {"methods", "renamed"},
     {"constants", "errors", "lines"},
     {"locks", "names", "scopes"},
@@ -34,7 +35,7 @@ LAYERS = [
     {"functions"},
     {"extend", "fft", "linalg", "special"},
     {"numpy_functions", "random"},
-    {"nn", "numpy_protocols"},
+    {"nn", "numpy_methods", "numpy_protocols"},
     {"transforms"},
     {"debug", "solvers"},
     {"implicit", "scipy"},

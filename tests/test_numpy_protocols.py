@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import re
 import subprocess
 import sys
@@ -303,7 +304,8 @@ def test_what_has_no_gradient_is_numpys_too(name: str) -> None:
         (lambda x: np.concatenate([x, x], out=np.zeros(6)), ["np.concatenate", "out="]),
         (lambda x: np.einsum("i->", x, out=np.zeros(())), ["np.einsum", "out="]),
         (lambda x: np.cbrt(x), ["np.cbrt", "ad.sign"]),
-        (lambda x: np.add.at(x, [0], 1), ["np.add.at", "ad.scatter", "x[i] += v"]),
+        (lambda x: np.add.at(x, [0], 1), ["np.add.at", "ad.scatter(x, i, v, mode='add')", "repeated"]),
+        (lambda x: np.subtract.at(np.ones(3), [0, 0], x[:2]), ["ad.scatter(x, i, -v, mode='add')", "repeated"]),
         (lambda x: np.add.reduceat(x, [0, 1]), ["np.add.reduceat", "ad.segment_sum", "x.numpy()"]),
         (lambda x: np.copyto(np.zeros(3), x), ["np.copyto", "x[...] = v"]),
         (lambda x: np.unique(x, axis=0), ["np.unique", "axis="]),
@@ -315,7 +317,7 @@ def test_what_has_no_gradient_is_numpys_too(name: str) -> None:
         (lambda x: np.take(x, [0], 0, np.zeros(1)), ["np.take", "out="]),
         (lambda x: np.take(x, [0], mode="nearest"), ["np.take", "mode", "nearest"]),
         (lambda x: np.linspace(x, 1.0, 3, retstep=True), ["np.linspace", "retstep="]),
-        (lambda x: np.reshape(x, (3, 1), order="K"), ["np.reshape", "order", "K"]),
+        (lambda x: np.reshape(x, (3, 1), order="K"), ["reshape: order", "K"]),
         (lambda x: np.round(x, 1, np.zeros(3)), ["np.round", "out="]),
         (lambda x: np.polyfit(x, x, 1, full=True), ["np.polyfit", "full=", "ad.linalg.lstsq"]),
         (lambda x: np.cov(x, bias=True), ["np.cov", "bias=", "ddof=0"]),
@@ -411,6 +413,123 @@ def test_other_libraries_operands_are_left_to_them() -> None:
 
     assert ad.ones(2) + Foreign() == "theirs"
     assert np.concatenate([ad.ones(2), Other()]) == "theirs"  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("name", [*CALLS, *CONSTANT])
+def test_keywords_and_defaults_of_numpys_are_taken(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each call again with all that can be named by its name, and with NumPy's defaults written out."""
+    from adjoint import numpy_protocols
+
+    array_function = numpy_protocols.array_function
+
+    def thrice(function: Any, args: Any, options: Any) -> Any:
+        out = array_function(function, args, options)
+        bound = inspect.signature(function).bind(*args, **options)
+        for defaults in (False, True):
+            if defaults:
+                default = {
+                    p.name: p.default for p in bound.signature.parameters.values() if p.kind is not p.POSITIONAL_ONLY
+                }
+                bound.arguments |= {
+                    k: v for k, v in default.items() if v is not inspect.Parameter.empty
+                } | bound.arguments
+            positional, named = [], {}
+            for p in bound.signature.parameters.values():
+                if p.name not in bound.arguments:
+                    continue
+                value = bound.arguments[p.name]
+                if p.kind is p.VAR_POSITIONAL:
+                    positional += value
+                elif p.kind is p.VAR_KEYWORD:
+                    named |= value
+                elif p.kind is p.POSITIONAL_ONLY:
+                    positional.append(value)
+                else:
+                    named[p.name] = value
+            again = array_function(function, tuple(positional), named)
+            same(again, out)
+        return out
+
+    def same(again: Any, out: Any) -> None:
+        if isinstance(out, (list, tuple)):
+            assert len(again) == len(out)
+            for a, b in zip(again, out, strict=True):
+                same(a, b)
+        elif isinstance(out, ad.Tensor):
+            assert (again.dtype, again.is_tracked()) == (out.dtype, out.is_tracked())
+            np.testing.assert_array_equal(again.numpy(), out.numpy())
+        else:
+            assert again == out
+
+    monkeypatch.setattr(numpy_protocols, "array_function", thrice)
+    (CALLS | CONSTANT)[name](ad.tensor(V).require_grad())
+
+
+EXPLICIT: dict[str, Callable[[Any], Any]] = {
+    "fft.fft": lambda a: np.fft.fft(a, norm=None).real,
+    "fft.irfft2": lambda a: np.fft.irfft2(a, s=None, axes=(0, 1), norm=None),
+    "meshgrid": lambda a: np.meshgrid(a[0], a[1], sparse=False, copy=True)[1],
+    "full_like": lambda a: a * np.full_like(a, fill_value=1.0),
+    "histogram": lambda a: np.histogram(a, bins=3, range=None, density=None, weights=a * a)[0],
+    "cov": lambda a: np.cov(a, ddof=None, bias=False, rowvar=True),
+    "cross": lambda a: np.cross(a, W, axis=None),
+    "cross of columns": lambda a: np.cross(a.T, W, axisa=0),
+    "cross into columns": lambda a: np.cross(a.T, W, 0, -1, axisc=0),
+    "cross along": lambda a: np.cross(a.T, W.T, axis=0),
+    "concatenate of a list": lambda a: np.concatenate([[a[0, 0], a[1, 1]], a[0]]),
+    "append of a list": lambda a: np.append([a[0, 0], 2.0], a[0]),
+    "append to a list": lambda a: np.append(a[0], [a[0, 0], a[1, 2]]),
+    "dot of a list": lambda a: np.dot([[a[0, 0], a[1, 1]]], a),
+    "a list beside a tensor": lambda a: np.add(a[0], [a[0, 0], a[1, 1], a[1, 2]]),
+}
+
+
+@pytest.mark.parametrize("name", EXPLICIT)
+def test_defaults_and_lists_of_tensors_are_taken(name: str) -> None:
+    f = EXPLICIT[name]
+    out = f(ad.tensor(V).require_grad())
+    assert isinstance(out, ad.Tensor)
+    assert out.is_tracked()
+    np.testing.assert_allclose(out.numpy(), f(V), rtol=1e-13)
+    ad.testing.check_grads(f, (V + 0.01 * W,))
+
+
+@pytest.mark.parametrize(
+    "joined",
+    [
+        lambda x, y: np.array([x, y]), lambda x, y: np.array([x[0], y[0]]), lambda x, y: np.append([x], [y]),
+        lambda x, y: np.r_[x, y], lambda x, y: np.c_[x, y], lambda x, y: np.mean([x, y]),
+        lambda x, y: np.sum([x[0], y[1]]),
+    ],
+)  # fmt: skip
+def test_lists_that_numpy_makes_arrays_of_name_stack(joined: Any) -> None:
+    x, y = ad.tensor([1.0, 2.0], dtype=ad.float64), ad.tensor([3.0, 4.0], dtype=ad.float64)
+    np.testing.assert_array_equal(joined(x, y), joined(x.numpy(), y.numpy()))
+    with pytest.raises(errors.TrackedError, match=r"ad\.stack"):
+        joined(x.require_grad(), y.require_grad())
+
+
+@pytest.mark.parametrize(
+    ("change", "sign"),
+    [
+        (operator.iadd, "+"), (operator.isub, "-"), (operator.imul, "*"), (operator.itruediv, "/"),
+        (operator.ifloordiv, "//"), (operator.imod, "%"), (operator.ipow, "**"), (operator.imatmul, "@"),
+    ],
+)  # fmt: skip
+def test_an_array_changed_by_a_tensor_names_the_operator(change: Any, sign: str) -> None:
+    u = np.eye(2)
+    with pytest.raises(errors.ArgumentTypeError, match=re.escape(f"write u = u {sign} x for u {sign}= x")):
+        change(u, ad.ones((2, 2)))
+    with pytest.raises(errors.ArgumentTypeError, match=re.escape("u = np.arctan2(u, x)")):
+        np.arctan2(u, ad.ones((2, 2)), out=u)
+    assert u.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+def test_the_advice_for_repeated_indices_counts_them() -> None:
+    u, i, v = np.zeros(3), np.array([0, 0, 2]), ad.tensor([1.0, 2.0, 4.0])
+    expected = u.copy()
+    np.add.at(expected, i, v.numpy())
+    assert ad.scatter(u, i, v, mode="add").tolist() == expected.tolist()
 
 
 def test_levels_are_kept() -> None:

@@ -38,6 +38,7 @@ _TABLE = {
     "extend": "primitive",
     "functions.binning": "digitize histogram interp",
     "functions.calculus": "cumulative_trapezoid gradient polyval trapezoid unwrap vander",
+    "functions.connections": "why",
     "functions.contraction": "dot einsum matmul outer tensordot vdot vecdot",
     "functions.conversion": "compute persist",
     "functions.convolution": "convolve correlate",
@@ -51,7 +52,7 @@ _TABLE = {
         "maximum minimum multiply nan_to_num negative nextafter piecewise positive pow rad2deg real reciprocal "
         "remainder round select sign sin sinh sqrt square subtract tan tanh trunc where"
     ),
-    "functions.gradients": "Gradients why",
+    "functions.gradients": "Gradients",
     "functions.indexing": (
         "argwhere delete diag_indices flatnonzero indices insert nonzero ravel_multi_index take take_along_axis "
         "tril_indices triu_indices unravel_index"

@@ -65,6 +65,7 @@ from adjoint.functions.calculus import polyval as polyval
 from adjoint.functions.calculus import trapezoid as trapezoid
 from adjoint.functions.calculus import unwrap as unwrap
 from adjoint.functions.calculus import vander as vander
+from adjoint.functions.connections import why as why
 from adjoint.functions.contraction import dot as dot
 from adjoint.functions.contraction import einsum as einsum
 from adjoint.functions.contraction import matmul as matmul
@@ -159,7 +160,6 @@ from adjoint.functions.elementwise import tanh as tanh
 from adjoint.functions.elementwise import trunc as trunc
 from adjoint.functions.elementwise import where as where
 from adjoint.functions.gradients import Gradients as Gradients
-from adjoint.functions.gradients import why as why
 from adjoint.functions.indexing import argwhere as argwhere
 from adjoint.functions.indexing import delete as delete
 from adjoint.functions.indexing import diag_indices as diag_indices

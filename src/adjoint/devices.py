@@ -29,6 +29,12 @@ _LIBRARIES = {  # optional
     "jax": "backends.jax.JAX",
     "torch": "backends.torch.Torch",
 }
+_HARDWARE = {  # what other libraries call devices by
+    "cpu": "'numpy', 'torch:cpu' or 'jax:cpu'",
+    **dict.fromkeys(("cuda", "gpu"), "'torch:cuda', 'cupy' or 'jax:gpu'"),
+    "mps": "'torch:mps'; on others 'torch:cuda' or 'jax:gpu'",
+    "tpu": "'jax:tpu'; on others 'torch:cuda'",
+}
 _DECORATORS = {
     "autodiff": "decorators.autodiff.Autodiff",
     "tangent": "decorators.tangent.Tangent",
@@ -107,7 +113,9 @@ def device(name: str | Backend) -> Backend:
             made: Backend = kind(**arguments) if inner is None else kind(device(inner), **arguments)
             return made
     known = ", ".join([*_LEAVES, *_LIBRARIES, "array_api[module]", *(f"{word}<...>" for word in _DECORATORS)])
-    raise errors.DeviceError(f"no device is called {name!r}; known are {known}")
+    library = _HARDWARE.get(name.strip().lower().partition(":")[0])
+    hint = f"name the library too: {library}; " if library else ""
+    raise errors.DeviceError(f"no device is called {name!r}; {hint}known are {known}")
 
 
 def _array_api(name: str, module: str) -> Backend:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, TypeVar
 
+from adjoint.counterparts import counterpart
+
 F = TypeVar("F")
 
 # Where the bodies of methods are: functions of the same names.
 METHODS = {
-    "functions.contraction": "__matmul__ __rmatmul__ __imatmul__ matmul",
+    "functions.contraction": "__matmul__ __rmatmul__ __imatmul__ matmul dot",
     "functions.conversion": (
         "numpy native compute persist item tolist __array__ __array_ufunc__ __array_function__ __dlpack__ "
         "__dlpack_device__ __int__ __float__ __complex__ __repr__ _repr_html_ __format__ __reduce__ __copy__ "
@@ -24,11 +26,15 @@ METHODS = {
         "require_grad set_require_grad is_require_grad is_tracked with_value detach backward grad grad_remove "
         "grad_replace inner"
     ),
-    "functions.indexing": "__getitem__ __setitem__ take",
+    "functions.indexing": "__getitem__ __setitem__ nonzero",
     "functions.inspection": "__array_namespace__",
     "functions.reduction": "sum mean prod max min var std argmax argmin any all cumulative_sum cumulative_prod",
-    "functions.shape": "reshape permute_dims expand_dims squeeze broadcast_to flip",
-    "functions.sorting": "sort argsort",
+    "functions.shape": "reshape ravel permute_dims swapaxes expand_dims squeeze broadcast_to flip repeat diagonal",
+    "functions.sorting": "argsort argpartition searchsorted",
+    "numpy_methods": (
+        "copy flatten transpose trace cumsum cumprod conjugate take compress choose __divmod__ __rdivmod__ fill put "
+        "sort partition resize"
+    ),
 }
 
 
@@ -62,6 +68,21 @@ class Bound:
         body = vars(module).get(name) or module.OPERATORS[name]
         setattr(owner, name, body if self._kind is None else self._kind(body))
         return getattr(owner if x is None else x, name)
+
+
+class Absent:
+    """A name that arrays of other libraries have: whoever asks for it is told what to write, by an AttributeError.
+
+    A `__getattr__` would do without, and make each operator a third slower on Python 3.11.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, x: Any, cls: type) -> Any:
+        kind = f"{cls.__name__!r} object" if x is not None else f"type object {cls.__name__!r}"
+        message = f"{kind} has no attribute {self._name!r}{counterpart('Tensor', self._name)}"
+        raise AttributeError(message, name=self._name, obj=cls if x is None else x)
 
 
 def bound(method: F) -> F:

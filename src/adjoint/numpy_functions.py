@@ -37,20 +37,21 @@ _given = np._NoValue
 def as_operands(values: Sequence[Any]) -> list[Any]:
     """Arguments with NumPy's arrays made tensors on the backend of the first tensor among them.
 
-    Lists of Python's floats are float64 arrays to NumPy, and so they are here.
+    Lists of Python's floats are float64 arrays to NumPy, and so they are here; lists of tensors are joined.
     """
     like = next((v for v in values if isinstance(v, Tensor)), None)
     if like is None:
         return list(values)
-    return [
-        operand(np.asarray(v), like, "operand") if isinstance(v, (np.ndarray, np.generic)) or _holds_floats(v) else v
-        for v in values
-    ]
+    return [_as_operand(v, like) for v in values]
 
 
-def _holds_floats(value: Any) -> bool:
-    """Whether it is a list, at any depth, whose first number is a float."""
-    return isinstance(value, (list, tuple)) and isinstance(dtypes.first_value(value), float)
+def _as_operand(value: Any, like: Tensor[Any]) -> Any:
+    if isinstance(value, (list, tuple)):
+        first = dtypes.first_value(value)
+        if isinstance(first, Tensor):
+            return creation.asarray(value)
+        return operand(np.asarray(value), like, "operand") if isinstance(first, float) else value
+    return operand(np.asarray(value), like, "operand") if isinstance(value, (np.ndarray, np.generic)) else value
 
 
 def flat(x: Any) -> Tensor[Any]:
@@ -103,20 +104,6 @@ def vecmat(x: Any, y: Any) -> Any:
     return shapes.squeeze(contraction.matmul(row, y), -2)
 
 
-def round(a: Any, decimals: int = 0) -> Any:
-    x = _tensor(a, "round")
-    if not decimals or (x.dtype.kind in "iu" and decimals > 0):
-        return elementwise.round(x)
-    scale = 10 ** abs(decimals)
-    if x.dtype.kind in "iu":  # exactly, halves to the even neighbour
-        whole, part = x // scale, x % scale
-        up = logic.logical_or(part * 2 > scale, logic.logical_and(part * 2 == scale, whole % 2 == 1))
-        return (whole + cast(up, x.dtype)) * scale
-    if decimals > 0:
-        return elementwise.round(x * float(scale)) / float(scale)
-    return elementwise.round(x / float(scale)) * float(scale)
-
-
 def angle(z: Any, deg: bool = False) -> Any:
     turned = elementwise.angle(z)
     return elementwise.rad2deg(turned) if deg else turned
@@ -146,21 +133,9 @@ def isneginf(x: Any) -> Any:
 # --- axes and elements ---------------------------------------------------------------------------
 
 
-def reshape(a: Any, /, shape: Any = None, order: str | None = "C", *, copy: bool | None = None) -> Any:
-    as_choice(order, "np.reshape of a tensor", "the order", ("C", "F", "A", None))
-    if order != "F":
-        return shapes.reshape(a, shape, copy=copy)
-    sizes = arguments.integers(shape, "np.reshape", "sizes")[::-1]
-    return _reversed(shapes.reshape(_reversed(_tensor(a, "reshape")), sizes))
-
-
-def ravel(a: Any, order: str | None = "C") -> Any:
-    as_choice(order, "np.ravel of a tensor", "the order", ("C", "F", "A", "K", None))
-    return flat(_reversed(a) if order == "F" else a)
-
-
-def _reversed(x: Tensor[Any]) -> Tensor[Any]:
-    return shapes.permute_dims(x, tuple(range(x.ndim))[::-1])
+def transpose(a: Any, axes: Any = None) -> Any:
+    x = _tensor(a, "transpose")
+    return shapes.permute_dims(x, range(x.ndim)[::-1] if axes is None else axes)
 
 
 def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
@@ -201,22 +176,6 @@ def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> 
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
     x, places = as_operands([arr, indices])
     return indexing.take_along_axis(flat(x) if axis is None else x, places, axis=-1 if axis is None else axis)
-
-
-def sort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: bool | None = None) -> Any:
-    return sorting.sort(flat(a) if axis is None else a, axis=-1 if axis is None else axis)
-
-
-def argsort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: bool | None = None) -> Any:
-    return sorting.argsort(flat(a) if axis is None else a, axis=-1 if axis is None else axis)
-
-
-def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Any:
-    return sorting.partition(flat(a) if axis is None else a, kth, axis=-1 if axis is None else axis)
-
-
-def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Any:
-    return sorting.argpartition(flat(a) if axis is None else a, kth, axis=-1 if axis is None else axis)
 
 
 def lexsort(keys: Any, axis: int = -1) -> Any:
@@ -289,6 +248,19 @@ def _as_numpy(name: str, call: Any) -> Any:
 # --- sums and differences ------------------------------------------------------------------------
 
 
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    return reduction.cumulative_sum(*_along(a, axis), dtype=dtype)
+
+
+def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    return reduction.cumulative_prod(*_along(a, axis), dtype=dtype)
+
+
+def _along(a: Any, axis: int | None) -> tuple[Any, int]:
+    """The flat array where no axis is named, as NumPy's running sums have it."""
+    return (flat(a), 0) if axis is None else (a, axis)
+
+
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
     return statistics.nancumsum(flat(a) if axis is None else a, axis=axis, dtype=dtype)
 
@@ -347,6 +319,14 @@ def logspace(
     exact = None if dtype is None or dtypes.as_dtype(dtype).kind not in "fc" else dtype
     line = base ** linspace(start, stop, num, endpoint, exact, axis)
     return line if dtype is None else cast(line, dtypes.as_dtype(dtype))
+
+
+def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
+    x, y = arguments.as_tensors(as_operands([a, b]), "cross")
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    product = linalg.cross(shapes.moveaxis(x, axisa, -1), shapes.moveaxis(y, axisb, -1))
+    return shapes.moveaxis(product, -1, axisc)
 
 
 def inner(a: Any, b: Any) -> Any:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors, linalg, numpy_functions, special
+from adjoint.counterparts import NUMPY_NAMES
 from adjoint.functions import (
     arguments,
     calculus,
@@ -28,20 +29,14 @@ from adjoint.functions import (
     reduction,
 )
 from adjoint.functions import shape as shapes
-from adjoint.numpy_functions import as_operands, flat
-from adjoint.tensor import Tensor, same
+from adjoint.numpy_functions import as_operands
+from adjoint.tensor import Tensor
 
 Function = Callable[..., Any]
 _signature = functools.cache(inspect.signature)
 
 # --- universal functions: elementwise, and what NumPy derives from them ----------------------------
 
-_OTHER_NAMES = {
-    "absolute": "abs", "fabs": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh",
-    "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "conjugate": "conj", "invert": "bitwise_invert",
-    "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift", "power": "pow", "float_power": "pow",
-    "degrees": "rad2deg", "radians": "deg2rad", "rint": "round", "true_divide": "divide", "mod": "remainder",
-}  # fmt: skip
 _UFUNCS: dict[str, Function] = {
     "divmod": numpy_functions.divmod,
     "float_power": numpy_functions.float_power,
@@ -87,14 +82,28 @@ _REFLECTED: dict[Any, Function] = {
 }
 
 
+_SIGNS = {  # of augmented assignments, which NumPy calls with out=
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "true_divide": "/", "floor_divide": "//",
+    "remainder": "%", "power": "**", "matmul": "@", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^",
+    "left_shift": "<<", "right_shift": ">>",
+}  # fmt: skip
+
+
 def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     """What a universal function of NumPy's, or a method of one, is on tensors."""
     if ufunc in _REFLECTED and method == "__call__" and not options and isinstance(inputs[1], Tensor):
         return _REFLECTED[ufunc](inputs[1], inputs[0])
     name: str = ufunc.__name__
     call = name if method == "__call__" else f"{name}.{method}"
+    if method == "__call__" and any(out is inputs[0] for out in options.get("out", ())):
+        sign = _SIGNS.get(name)
+        new = f"u = u {sign} x for u {sign}= x" if sign else f"u = np.{name}(u, x)"
+        raise errors.ArgumentTypeError(
+            f"np.{name} of a tensor: out= is an array of NumPy's, which takes no tensor in place; write {new}, and u "
+            "is a tensor"
+        )
     inputs = as_operands(inputs)
-    function = _UFUNCS.get(name) or _named("numpy", _OTHER_NAMES.get(name, name))
+    function = _UFUNCS.get(name) or _named("numpy", NUMPY_NAMES.get(name, name))
     if function is None:  # SciPy's universal functions, whose names are ours
         function = _named("scipy.special", name)
     if method == "__call__" and function is not None:
@@ -123,6 +132,19 @@ def _only(name: str, options: dict[str, Any], allowed: set[str]) -> dict[str, An
         if key not in allowed:
             raise _refused(name, key)
     return given
+
+
+def _is_default(function: Any, name: str, value: Any) -> bool:
+    """Whether a parameter of NumPy's is given its own default, as if it had been left out."""
+    parameter = _signature(function).parameters.get(name)
+    default = inspect.Parameter.empty if parameter is None else parameter.default
+    plain = isinstance(default, (bool, int, float, str)) and value.__class__ is default.__class__
+    return value is default or (plain and value == default)
+
+
+def _said(function: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """The options without those that are given NumPy's default."""
+    return {name: value for name, value in options.items() if not _is_default(function, name, value)}
 
 
 def _says_nothing(key: str, value: Any) -> bool:
@@ -154,14 +176,16 @@ def _refused(name: str, key: str) -> errors.AdjointError:
     )
 
 
+_REPEATED = ", which counts an index that is repeated each time, as x[i] += v does not"
 _INSTEAD = {
     "cbrt": "ad.pow with 1/3 and ad.sign", "spacing": "ad.nextafter",
     "add.reduceat": "ad.segment_sum", "multiply.reduceat": "ad.segment_prod",
     "maximum.reduceat": "ad.segment_max", "minimum.reduceat": "ad.segment_min",
     "copyto": "x[...] = v", "put": "x[i] = v", "putmask": "ad.where", "place": "ad.where",
     "put_along_axis": "ad.put_along_axis, which gives another tensor", "fill_diagonal": "x[i, i] = v",
-    "add.at": "ad.scatter with mode 'add', or x[i] += v", "subtract.at": "ad.scatter with mode 'add'",
-    "multiply.at": "ad.scatter with mode 'multiply'", "maximum.at": "ad.scatter with mode 'max'",
+    "add.at": f"ad.scatter(x, i, v, mode='add'){_REPEATED}",
+    "subtract.at": f"ad.scatter(x, i, -v, mode='add'){_REPEATED}",
+    "multiply.at": f"ad.scatter(x, i, v, mode='multiply'){_REPEATED}", "maximum.at": "ad.scatter with mode 'max'",
     "minimum.at": "ad.scatter with mode 'min'",
     "save": "np.save(file, x.numpy()) or pickle", "savez": "np.savez(file, x.numpy()) or pickle",
     "savetxt": "np.savetxt(file, x.numpy())", "resize": "ad.tile and a slice", "trim_zeros": "a slice",
@@ -191,47 +215,19 @@ def _where(condition: Any, *choices: Any) -> Any:
     return elementwise.where(*as_operands([condition, *choices])) if choices else indexing.nonzero(condition)
 
 
-def _transpose(a: Any, axes: Any = None) -> Any:
-    x = arguments.as_tensor(a, "transpose")
-    return shapes.permute_dims(x, tuple(range(x.ndim))[::-1] if axes is None else axes)
-
-
-def _running(function: Function) -> Function:
-    """NumPy's cumsum and cumprod: of the flat array where no axis is named."""
-
-    def run(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
-        return function(flat(a), dtype=dtype) if axis is None else function(a, axis=axis, dtype=dtype)
-
-    return run
-
-
 def _memory(x: Any) -> Any:
     return x.numpy() if isinstance(x, Tensor) else x
 
 
-def _like(function: Function) -> Function:
-    """zeros_like and its kin: memory order and subclasses mean nothing here."""
-
-    def run(a: Any, *value: Any, dtype: Any = None, order: Any = None, subok: bool = True, device: Any = None) -> Any:
-        return function(a, *value, dtype=dtype, device=device)
-
-    return run
-
-
 _FUNCTIONS: dict[Any, Function] = {
     np.where: _where,
-    np.transpose: _transpose,
     np.dot: lambda a, b: contraction.dot(*as_operands([a, b])),
     np.inner: numpy_functions.inner,
     np.vdot: lambda a, b: contraction.vdot(*as_operands([a, b])),
     np.polyadd: lambda a1, a2: polynomials.polyadd(*as_operands([a1, a2])),
     np.polymul: lambda a1, a2: polynomials.polymul(*as_operands([a1, a2])),
-    np.around: numpy_functions.round,
-    np.fix: elementwise.trunc,
     np.i0: special.i0,
     np.sinc: special.sinc,
-    np.cumsum: _running(reduction.cumulative_sum),
-    np.cumprod: _running(reduction.cumulative_prod),
     np.atleast_1d: lambda *arys: shapes.atleast_1d(*as_operands(arys)),
     np.atleast_2d: lambda *arys: shapes.atleast_2d(*as_operands(arys)),
     np.atleast_3d: lambda *arys: shapes.atleast_3d(*as_operands(arys)),
@@ -245,15 +241,13 @@ _FUNCTIONS: dict[Any, Function] = {
     np.lib.stride_tricks.sliding_window_view: lambda x, window_shape, axis=None: shapes.sliding_window_view(
         x, window_shape, axis=axis
     ),
-    np.zeros_like: _like(creation.zeros_like),
-    np.ones_like: _like(creation.ones_like),
-    np.empty_like: _like(creation.empty_like),
-    np.full_like: _like(creation.full_like),
     np.concatenate: lambda arrays, axis=0: shapes.concat(as_operands(list(arrays)), axis=axis),
     np.stack: lambda arrays, axis=0: shapes.stack(as_operands(list(arrays)), axis=axis),
     np.meshgrid: lambda *xi, copy=True, indexing="xy": creation.meshgrid(*as_operands(xi), indexing=indexing),
     np.broadcast_arrays: lambda *args: tuple(shapes.broadcast_arrays(*as_operands(args))),
-    np.copy: lambda a, order="K": same(a),
+    np.reshape: lambda a, /, shape, order="C", *, copy=None: shapes.reshape(a, shape, order=order, copy=copy),
+    np.piecewise: elementwise.piecewise,  # whose conditions are a list of tensors, and stay one
+    np.copy: lambda a, order="K": creation.asarray(a, copy=True),
     np.shape: lambda a: a.shape,
     np.ndim: lambda a: a.ndim,
     np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
@@ -269,11 +263,10 @@ _FUNCTIONS: dict[Any, Function] = {
 }
 
 _OURS = [
-    "angle", "argpartition", "argsort", "array_equiv", "choose", "compress", "diff", "dsplit", "ediff1d",
+    "angle", "array_equiv", "choose", "compress", "cross", "cumprod", "cumsum", "diff", "dsplit", "ediff1d",
     "einsum", "extract", "hsplit", "imag", "intersect1d", "iscomplex", "isneginf", "isposinf", "isreal",
-    "lexsort", "linspace", "logspace", "nancumprod", "nancumsum", "pad", "partition", "polyfit",
-    "polyint", "polysub", "ravel", "reshape", "rollaxis", "round", "setdiff1d", "setxor1d", "sort", "take",
-    "take_along_axis", "trace", "union1d", "unique", "vsplit",
+    "lexsort", "linspace", "logspace", "nancumprod", "nancumsum", "pad", "polyfit", "polyint", "polysub", "rollaxis",
+    "setdiff1d", "setxor1d", "take", "take_along_axis", "trace", "transpose", "union1d", "unique", "vsplit",
 ]  # fmt: skip
 _OURS_OF_LINALG = "eigh eigvalsh lstsq matrix_rank pinv qr svd tensorinv tensorsolve".split()
 _FUNCTIONS |= {getattr(np, name): getattr(numpy_functions, name) for name in _OURS}
@@ -283,7 +276,6 @@ _FUNCTIONS |= {getattr(np.linalg, name): getattr(numpy_functions, name) for name
 _CHANGING = {"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"}
 # parameters of NumPy's that are called otherwise here
 _PARAMETERS = {"ddof": "correction", "a_min": "min", "a_max": "max", "reps": "repetitions"}
-_HERE = {"amax": "max", "amin": "min", "concatenate": "concat"}
 
 
 def array_function(function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
@@ -293,7 +285,7 @@ def array_function(function: Any, args: Sequence[Any], options: dict[str, Any]) 
     ours = _FUNCTIONS.get(function)
     if ours is not None:
         return _placed(function, called, ours, args, options)
-    ours = _named(function.__module__, _HERE.get(name, name))
+    ours = _named(function.__module__, NUMPY_NAMES.get(name, name))
     if ours is None or name in _CHANGING:
         raise _missing(called)
     return _matched(function, called, ours, args, options)
@@ -304,7 +296,7 @@ def _named(module: str, name: str) -> Function | None:
     namespace: Any = sys.modules["adjoint"]
     for part in module.split(".")[1:]:
         namespace = getattr(namespace, part, None)
-    if module == "numpy" and name in ("cross", "kron"):  # which NumPy has beside its linear algebra
+    if (module, name) == ("numpy", "kron"):  # which NumPy has beside its linear algebra
         namespace = linalg
     found = getattr(namespace, name, None)
     return found if inspect.isfunction(found) and found.__module__.startswith("adjoint.") else None
@@ -324,15 +316,14 @@ def _placed(function: Any, called: str, ours: Function, args: Sequence[Any], opt
         return ours(*args)
     theirs, mine = _signature(function), _signature(ours).parameters
     if any(p.kind is p.VAR_POSITIONAL for p in [*mine.values(), *theirs.parameters.values()]):
-        return ours(*args, **_only(called, options, set(mine)))
+        return ours(*args, **_only(called, _said(function, options), set(mine)))
     given = theirs.bind(*args, **options).arguments
     given |= given.pop("kwargs", {})
     needed = sum(p.default is p.empty for p in mine.values())
-    leading, rest = list(given)[:needed], dict(list(given.items())[needed:])
+    leading = list(given)[:needed]
+    rest = _said(function, {name: value for name, value in given.items() if name not in leading})
     for name in [name for name in rest if name not in mine]:
-        value = rest.pop(name)
-        unchanged = name in theirs.parameters and value is theirs.parameters[name].default
-        if not unchanged and not _says_nothing(name, value):
+        if not _says_nothing(name, rest.pop(name)):
             raise _refused(called, name)
     return ours(*[given[name] for name in leading], **rest)
 
@@ -342,17 +333,15 @@ def _matched(function: Any, called: str, ours: Function, args: Sequence[Any], op
     theirs = _signature(function)
     given = theirs.bind(*args, **options).arguments
     mine = _signature(ours).parameters
-    if any(p.kind is p.VAR_POSITIONAL for p in mine.values()):
-        return ours(*as_operands(args), **_only(called, options, set(mine)))
+    if any(p.kind is p.VAR_POSITIONAL for p in theirs.parameters.values()):
+        return ours(*as_operands(args), **_only(called, _said(function, options), set(mine)))
     places = [p.name for p in mine.values() if p.kind is p.POSITIONAL_ONLY]
     leading = [name for name, _ in zip(theirs.parameters, places, strict=False) if name in given]
     keywords = {}
-    for name, value in given.items():
+    for name, value in _said(function, {name: value for name, value in given.items() if name not in leading}).items():
         known = _PARAMETERS.get(name, name)
-        if name in leading or value is np._NoValue:
-            continue
         if known in mine:
             keywords[known] = value
-        elif value is not theirs.parameters[name].default and not _says_nothing(name, value):
+        elif not _says_nothing(name, value):
             raise _refused(called, name)
     return ours(*as_operands([given[name] for name in leading]), **keywords)

@@ -15,8 +15,9 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
+from adjoint.counterparts import COUNTERPARTS
 from adjoint.locks import reentrant_lock
-from adjoint.methods import bound
+from adjoint.methods import Absent, bound
 
 if TYPE_CHECKING:  # the class comes with `import adjoint`, and what computes when it is first used
     from adjoint.backend import Array, Backend
@@ -49,7 +50,15 @@ class Tensor(Generic[B]):
 
     __slots__ = ("__weakref__", "_array", "_device", "_dtype")
     __array_priority__ = 1000
-    __hash__ = None  # type: ignore[assignment]  # == compares elements
+    if TYPE_CHECKING:
+        __hash__ = None  # type: ignore[assignment]
+    else:
+
+        def __hash__(self) -> NoReturn:
+            raise errors.ArgumentTypeError(
+                "unhashable type: 'Tensor'; its == compares elements, so it is no key of a dict or a set: use id(x) or "
+                "a list of pairs; of gradients look up grads[x], or take grads.items()"
+            )
 
     _array: Array
     _device: Backend
@@ -59,6 +68,9 @@ class Tensor(Generic[B]):
         raise TypeError("tensors are made by ad.tensor(values), ad.asarray(array) and the creation functions")
 
     # --- what it is ---
+
+    def __dir__(self) -> list[str]:
+        return [name for name in object.__dir__(self) if name not in COUNTERPARTS["Tensor"]]
 
     @property
     def shape(self) -> Shape:
@@ -86,14 +98,27 @@ class Tensor(Generic[B]):
         return math.prod(self.shape)
 
     @property
-    def T(self) -> Tensor[B]:
-        """The transpose of a matrix.
+    def itemsize(self) -> int:
+        """The bytes of an element."""
+        return self._dtype.itemsize
 
-        Raises ShapeError unless there are two axes; `mT` transposes stacks of matrices.
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements."""
+        return self.size * self._dtype.itemsize
+
+    @property
+    def T(self) -> Tensor[B]:
+        """The transpose of a matrix; a vector is its own.
+
+        Raises ShapeError for more axes: `mT` transposes stacks of matrices.
         """
-        if self.ndim != 2:
-            raise errors.ShapeError(f"T: expected a matrix, received shape {self.shape}; use mT or permute_dims")
-        return self.mT
+        if self.ndim > 2:
+            raise errors.ShapeError(
+                f"T: expected a matrix, received shape {self.shape}; mT transposes stacks of matrices, "
+                f"ad.permute_dims(x, {tuple(range(self.ndim))[::-1]}) reverses all axes"
+            )
+        return self.mT if self.ndim == 2 else same(self)
 
     @property
     def mT(self) -> Tensor[B]:
@@ -128,6 +153,10 @@ class Tensor(Generic[B]):
     def __mod__(self, other: Any) -> Tensor[B]: ...
     @bound
     def __rmod__(self, other: Any) -> Tensor[B]: ...
+    @bound
+    def __divmod__(self, other: Any) -> tuple[Tensor[B], Tensor[B]]: ...
+    @bound
+    def __rdivmod__(self, other: Any) -> tuple[Tensor[B], Tensor[B]]: ...
     @bound
     def __pow__(self, other: Any) -> Tensor[B]: ...
     @bound
@@ -196,6 +225,10 @@ class Tensor(Generic[B]):
     def __abs__(self) -> Tensor[B]: ...
     @bound
     def __invert__(self) -> Tensor[B]: ...
+
+    def __round__(self, digits: int | None = None) -> Tensor[B]:
+        return self.round(digits or 0)
+
     @bound
     def __matmul__(self, other: Any) -> Tensor[B]: ...
     @bound
@@ -330,7 +363,19 @@ class Tensor(Generic[B]):
     @bound
     def cumulative_prod(self, axis: int | None = None) -> Tensor[B]: ...
     @bound
-    def reshape(self, shape: int | Sequence[int], *, copy: bool | None = None) -> Tensor[B]: ...
+    def reshape(
+        self, shape: int | Sequence[int], *sizes: int, order: str | None = "C", copy: bool | None = None
+    ) -> Tensor[B]: ...
+    @bound
+    def ravel(self, order: str | None = "C") -> Tensor[B]: ...
+    @bound
+    def flatten(self, order: str | None = "C") -> Tensor[B]: ...
+    @bound
+    def copy(self, order: str | None = "C") -> Tensor[B]: ...
+    @bound
+    def transpose(self, *axes: int | Sequence[int] | None) -> Tensor[B]: ...
+    @bound
+    def swapaxes(self, axis1: int, axis2: int, /) -> Tensor[B]: ...
     @bound
     def permute_dims(self, axes: Sequence[int]) -> Tensor[B]: ...
     @bound
@@ -342,13 +387,45 @@ class Tensor(Generic[B]):
     @bound
     def flip(self, axis: Axis = None) -> Tensor[B]: ...
     @bound
-    def take(self, indices: Any, *, axis: int | None = None) -> Tensor[B]: ...
+    def repeat(self, repeats: Any, /, axis: int | None = None) -> Tensor[B]: ...
     @bound
-    def sort(self, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor[B]: ...
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor[B]: ...
     @bound
-    def argsort(self, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor[B]: ...
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Tensor[B]: ...
+    @bound
+    def cumsum(self, axis: int | None = None, dtype: Any = None) -> Tensor[B]: ...
+    @bound
+    def cumprod(self, axis: int | None = None, dtype: Any = None) -> Tensor[B]: ...
+    @bound
+    def nonzero(self) -> tuple[Tensor[B], ...]: ...
+    @bound
+    def take(self, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Tensor[B]: ...
+    @bound
+    def compress(self, condition: Any, axis: int | None = None) -> Tensor[B]: ...
+    @bound
+    def choose(self, choices: Any, *, mode: str = "raise") -> Tensor[B]: ...
+    @bound
+    def argsort(self, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Tensor[B]: ...
+    @bound
+    def argpartition(self, kth: int | Sequence[int], /, axis: int | None = -1) -> Tensor[B]: ...
+    @bound
+    def searchsorted(
+        self, values: Any, /, side: Literal["left", "right"] = "left", sorter: Any = None
+    ) -> Tensor[B]: ...
     @bound
     def matmul(self, other: Any) -> Tensor[B]: ...
+    @bound
+    def dot(self, other: Any, /) -> Tensor[B]: ...
+    @bound
+    def fill(self, value: Any) -> None: ...
+    @bound
+    def put(self, indices: Any, values: Any, mode: str = "raise") -> None: ...
+    @bound
+    def sort(self, *args: Any, **options: Any) -> NoReturn: ...
+    @bound
+    def partition(self, *args: Any, **options: Any) -> NoReturn: ...
+    @bound
+    def resize(self, *args: Any, **options: Any) -> NoReturn: ...
     @bound
     def clip(self, min: Any = None, max: Any = None) -> Tensor[B]: ...
     @bound
@@ -356,7 +433,7 @@ class Tensor(Generic[B]):
     @bound
     def sign(self) -> Tensor[B]: ...
     @bound
-    def round(self) -> Tensor[B]: ...
+    def round(self, decimals: int = 0) -> Tensor[B]: ...
     @bound
     def floor(self) -> Tensor[B]: ...
     @bound
@@ -377,6 +454,8 @@ class Tensor(Generic[B]):
     def tanh(self) -> Tensor[B]: ...
     @bound
     def conj(self) -> Tensor[B]: ...
+    @bound
+    def conjugate(self) -> Tensor[B]: ...
 
     @bound  # type: ignore[prop-decorator]
     @property
@@ -452,6 +531,9 @@ class Tensor(Generic[B]):
         node = getattr(self._array, "node", None)
         return node if isinstance(node, Node) and node.parents != () else None
 
+
+for _name in COUNTERPARTS["Tensor"]:
+    setattr(Tensor, _name, Absent(_name))
 
 unique_lock = reentrant_lock()  # held while an owned buffer is read or written in place, and to end an ownership
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_floating, as_number, as_tensor, as_tensors, inexact
+from adjoint.functions.arguments import as_floating, as_integer, as_number, as_tensor, as_tensors, inexact
 from adjoint.functions.creation import made
 from adjoint.operands import assigning, binary, cast, fitting, infix, is_weak, known, operand, run, unary
 from adjoint.primitives import TABLE
@@ -187,10 +187,22 @@ def trunc(x: Tensor[B], /) -> Tensor[B]:
     ...
 
 
-@elementwise_primitive
-def round(x: Tensor[B], /) -> Tensor[B]:
-    """Rounded to the nearest integer, halves to even; the derivative is zero."""
-    ...
+def round(x: Tensor[B], /, decimals: int = 0) -> Tensor[B]:
+    """Rounded to so many decimals, or for -1 to tens, halves to even; the derivative is zero."""
+    x = as_tensor(x, "round")
+    if decimals.__class__ is int and not decimals:
+        return unary("round", x)
+    digits = as_integer(decimals, "round", "decimals")
+    whole = x.dtype.kind in "iu"
+    if not digits or (whole and digits > 0):
+        return unary("round", x)
+    scale: Any = 10 ** operator.abs(digits)
+    if whole:  # exactly
+        tens, part = x // scale, x % scale
+        up = (part * 2 > scale) | ((part * 2 == scale) & (tens % 2 == 1))
+        return (tens + cast(up, x.dtype)) * scale  # type: ignore[no-any-return]
+    scale = float(scale)
+    return unary("round", x * scale) / scale if digits > 0 else unary("round", x / scale) * scale  # type: ignore[no-any-return]
 
 
 @elementwise_primitive

@@ -1,8 +1,7 @@
-"""What users do with gradients: leaves, `backward`, `Gradients`, and `why` a path is cut."""
+"""What users do with gradients: leaves, `backward` and `Gradients`."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, overload
 
@@ -13,7 +12,6 @@ from adjoint.backend import Array, Backend, Decorator, over_leaf
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.dtypes import DType
 from adjoint.functions.creation import tensor as make
-from adjoint.graph.locations import SourceLocation
 from adjoint.graph.nodes import Key, LeafNode, Node, Var, living_leaf, new_leaf, remember
 from adjoint.operands import cast, lower
 from adjoint.primitives import Shape
@@ -92,6 +90,17 @@ class Gradients(Generic[J]):
                 f"no gradient: the tensor of shape {x.shape} is an intermediate result, not a leaf; ask for it with "
                 "backward(wrt=[x])"
             )
+        old = getattr(_node(x, ""), "replaced", None)
+        if old in self._arrays:
+            return (
+                f"no gradient: the tensor of shape {x.shape} is the new leaf that with_value made, and these gradients "
+                "are for the old one: look up that, or compute the root with the new one first"
+            )
+        if any(getattr(self._node_of(other), "replaced", None) == key for other in self._arrays):
+            return (
+                f"no gradient: the tensor of shape {x.shape} is the old leaf, of which with_value made the new one "
+                "that these gradients are for: look up that, as after w = w.with_value(...)"
+            )
         return (
             f"no gradient: the tensor of shape {x.shape} was not reached from the root; ad.why(x, root) tells where "
             "the path is cut"
@@ -119,8 +128,12 @@ class Gradients(Generic[J]):
             )
         return wrap(self._level_of(key).tensor_of(source), self._level_of(key))
 
+    def _node_of(self, key: Key) -> Node | None:
+        source = self._sources[key] if key in self._sources else living_leaf(key)
+        return _node(source, "") if isinstance(source, Tensor) else source
+
     def keys(self) -> list[Tensor[Autodiff[J]]]:
-        """The leaf tensors."""
+        """The leaf tensors, which are no keys of a dict: their == compares elements."""
         return list(self)
 
     def values(self) -> list[Tensor[J]]:
@@ -196,7 +209,19 @@ class Gradients(Generic[J]):
         return dict(self._arrays)
 
     def __radd__(self, other: Any) -> Gradients[J]:
-        return self if other.__class__ is int and other == 0 else NotImplemented  # for sum(...)
+        if other.__class__ is int and other == 0:  # for sum(...)
+            return self
+        return _refuse_tensor(other, "+")  # type: ignore[no-any-return]
+
+    def __neg__(self) -> Gradients[J]:
+        return self.map(lambda g: -g)
+
+    def __sub__(self, other: Any) -> Gradients[J]:
+        """The differences; of a leaf that only the other one knows, that one's with the opposite sign."""
+        return self + -other if isinstance(other, Gradients) else NotImplemented
+
+    def __rsub__(self, other: Any) -> Gradients[J]:
+        return _refuse_tensor(other, "-")  # type: ignore[no-any-return]
 
     def __mul__(self, factor: Any) -> Gradients[J]:
         """Each gradient times a number or a 0-d tensor of the inner backend; dtypes stay."""
@@ -233,6 +258,16 @@ def _load(
     grads = Gradients(level, arrays, {}, elsewhere, recorded)
     grads._popped = set(popped)
     return grads
+
+
+def _refuse_tensor(other: Any, operator: str) -> Any:
+    """NotImplemented for what is no tensor; of one the error says which gradient is meant."""
+    if not isinstance(other, Tensor):
+        return NotImplemented
+    raise errors.ArgumentTypeError(
+        f"w {operator} grads: a tensor of shape {other.shape} meets the gradients of all leaves; grads[w] is that of "
+        f"one, as in w.with_value(w.inner() {operator} 0.1 * grads[w])"
+    )
 
 
 def _number(factor: Any) -> Any:
@@ -276,7 +311,7 @@ def _inner_array(value: Any, inner: Backend, what: str) -> Array:
     return inner.lift(*found)
 
 
-def _autodiff(x: Tensor[Any], what: str) -> Autodiff[Any]:
+def as_autodiff(x: Tensor[Any], what: str) -> Autodiff[Any]:
     level = x.device
     if not isinstance(level, Autodiff):
         raise errors.NoAutodiffError(
@@ -353,7 +388,7 @@ def with_value(x: Tensor[Any], value: Any, /) -> Tensor[Any]:
     base: Backend = level.inner if isinstance(level, Autodiff) else level
     fits = value.__class__ is Tensor and value._device is base and value._dtype is x._dtype
     if fits and value._array.shape == x._array.shape:  # the usual step, without detours
-        return wrap(new_leaf(value._array, level), level) if isinstance(level, Autodiff) else same(value)
+        return _replacing(x, value._array, level) if isinstance(level, Autodiff) else same(value)
     if isinstance(value, Tensor) and value.device is level:
         value = value.detach().inner() if isinstance(level, Autodiff) else value
     new = value if isinstance(value, Tensor) else make(value, dtype=x.dtype, device=base)
@@ -362,7 +397,15 @@ def with_value(x: Tensor[Any], value: Any, /) -> Tensor[Any]:
     if new.dtype is not x.dtype:
         raise errors.DtypeError(f"with_value: the leaf is {x.dtype} and the value {new.dtype}; use astype")
     array = _inner_array(new, base, "with_value: the value")
-    return wrap(new_leaf(array, level), level) if isinstance(level, Autodiff) else wrap(array, base)
+    return _replacing(x, array, level) if isinstance(level, Autodiff) else wrap(array, base)
+
+
+def _replacing(x: Tensor[Any], array: Array, level: Autodiff[Any]) -> Tensor[Any]:
+    """A leaf that knows which one it was made of, for errors."""
+    leaf = new_leaf(array, level)
+    if isinstance(x._array.node, LeafNode):
+        leaf.node.replaced = x._array.node.key  # type: ignore[union-attr]
+    return wrap(leaf, level)
 
 
 def detach(x: Tensor[Any], /) -> Tensor[Any]:
@@ -376,7 +419,7 @@ def inner(x: Tensor[Any], /) -> Tensor[Any]:
 
     Raises NoAutodiffError on a backend without autodiff.
     """
-    level = _autodiff(x, "inner")
+    level = as_autodiff(x, "inner")
     return wrap(level.unwrap(x._array), level.inner)
 
 
@@ -428,7 +471,7 @@ def backward(
     >>> slope.sum().backward()[x]
     Tensor([ 6., 12., 18., 24.], dtype=float32, device=numpy)
     """
-    level = _autodiff(x, "backward")
+    level = as_autodiff(x, "backward")
     recorded = _choice(create_graph, "create_graph", _of_transform(level))
     retained = _choice(retain_graph, "retain_graph", recorded)
     backend: Backend = level if recorded else level.inner
@@ -490,98 +533,17 @@ def _of_transform(level: Decorator[Any]) -> bool:
 
 def grad(x: Tensor[Any], grads: Gradients[Any], /) -> Tensor[Any] | None:
     """The gradient of x in a container, or None if there is none."""
-    _autodiff(x, "grad")
+    as_autodiff(x, "grad")
     return grads.get(x)
 
 
 def grad_remove(x: Tensor[Any], grads: Gradients[Any], /) -> Tensor[Any] | None:
     """The gradient of x, taken out of the container, or None if there is none."""
-    _autodiff(x, "grad_remove")
+    as_autodiff(x, "grad_remove")
     return grads.pop(x, None)  # type: ignore[no-any-return]
 
 
 def grad_replace(x: Tensor[Any], grads: Gradients[Any], g: Any, /) -> None:
     """Put another gradient for x into a container. Errors as `grads[x] = g`."""
-    _autodiff(x, "grad_replace")
+    as_autodiff(x, "grad_replace")
     grads[x] = g
-
-
-# --- why ---
-
-
-def why(x: Tensor[Any], loss: Tensor[Any]) -> str:
-    """Tells whether gradients flow from `loss` to `x`: the path, or where it is cut.
-
-    Cuts (`detach`, comparisons, integer casts) are known by name and source line only for what is computed
-    while `ad.testing.source_locations()` is on.
-
-    >>> import adjoint as ad
-    >>> x = ad.tensor([1.0]).require_grad()
-    >>> print(ad.why(x, (x * x).sum()))
-    connected: x -> multiply -> sum
-    """
-    for tensor in (x, loss):
-        if not isinstance(tensor, Tensor):
-            raise errors.ArgumentTypeError(f"why: expected two tensors, received {type(tensor).__name__}")
-    level = _autodiff(loss, "why")
-    if x.device is not level:
-        return f"cut: x is on {x.device} and the loss on {level}; gradients flow on one backend"
-    goal, start = x._array.node, loss._array.node
-    if goal is None:
-        location = getattr(x._array, "location", None)
-        made = f" (it comes from {location.name!r} at {location})" if location else ""
-        return f"cut: x is not tracked{made}; call require_grad() before it is used"
-    path = None if start is None else _path(start, goal, cuts=False)
-    if path is not None:
-        return "connected: " + " -> ".join(["x", *[node.name for node in path[1:]]])
-    source = start if start is not None else getattr(loss._array, "location", None)
-    path = None if source is None else _path(source, goal, cuts=True)
-    if path is not None:
-        for step in path:
-            if isinstance(step, SourceLocation):
-                return f"cut at {step.name!r}, {step}: its result is a constant"
-        for before, after in itertools.pairwise(path):
-            if before not in (after.parents or ()):
-                return f"cut between {before.name!r} and {after.name!r}"
-    if any(node.parents is None for node in _ancestors(start)):
-        return "cut: the graph of the loss was freed by an earlier backward; call why before it, or retain_graph=True"
-    hint = "" if level.records_locations() else "; compute it again under ad.testing.source_locations() to see where"
-    if start is None:
-        return f"cut: the loss is a constant{hint}"
-    leaves = sum(1 for node in _ancestors(start) if isinstance(node, LeafNode))
-    return f"cut: the loss depends on {leaves} leaves, and x is not among what it was computed from{hint}"
-
-
-def _ancestors(start: Node | None) -> list[Node]:
-    found, pending, seen = [], [start] if start is not None else [], {start}
-    while pending:
-        node = pending.pop()
-        found.append(node)
-        for parent in node.parents or ():
-            if parent not in seen:
-                seen.add(parent)
-                pending.append(parent)
-    return found
-
-
-def _path(start: Node | SourceLocation, goal: Node, *, cuts: bool) -> list[Any] | None:
-    """The steps from the goal to the start, through what was recorded, and through cuts if asked."""
-    came: dict[Any, Any] = {start: None}
-    pending: list[Any] = [start]
-    while pending:
-        step = pending.pop()
-        if step is goal:
-            path = []
-            while step is not None:
-                if not (isinstance(step, Node) and step.result is not None):
-                    path.append(step)
-                step = came[step]
-            return path
-        sources = list(step.parents or ())
-        if cuts and isinstance(step, Node) and hasattr(step, "location"):
-            sources += step.location.parents
-        for source in sources:
-            if source not in came:
-                came[source] = step
-                pending.append(source)
-    return None

@@ -31,30 +31,41 @@ B = TypeVar("B", bound=Backend)
 
 
 def _one_tuple(name: str, first: Any, rest: tuple[Any, ...]) -> None:
-    """Refuses `x.reshape(2, 3)`, and says how it is written."""
+    """Refuses `x.permute_dims(1, 0)`, and says how it is written."""
     if rest:
         raise errors.ArgumentTypeError(f"{name}: expected one tuple; write x.{name}({errors.shown((first, *rest))})")
 
 
-def reshape(x: Tensor[B], /, shape: int | Sequence[int], *rest: Never, copy: bool | None = None) -> Tensor[B]:
-    """The same elements, in order, in another shape; one size may be -1 and is worked out.
+def reshape(
+    x: Tensor[B], /, shape: int | Sequence[int], *sizes: int, order: str | None = "C", copy: bool | None = None
+) -> Tensor[B]:
+    """The same elements, in order, in another shape, also as `x.reshape(2, 3)`; one size may be -1 and is worked out.
 
-    `copy` is the standard's, and changes nothing: whether tensors share memory cannot be seen.
+    The last axis runs fastest, with `order="F"` the first. `copy` is the standard's, and changes nothing: whether
+    tensors share memory cannot be seen.
     Raises ShapeError where the elements do not fill the shape.
 
     >>> import adjoint as ad
     >>> ad.reshape(ad.arange(6), (2, -1)).shape
     (2, 3)
     """
-    _one_tuple("reshape", shape, rest)
     x = as_tensor(x, "reshape")
-    sizes = list(integers(shape, "reshape", "sizes"))
-    if sizes.count(-1) == 1:
-        known = math.prod(n for n in sizes if n != -1)
+    wanted = list(integers((shape, *sizes) if sizes else shape, "reshape", "sizes"))
+    if order != "C" and as_choice(order, "reshape", "order", _ORDERS) == "F":
+        return _reversed(reshape(_reversed(x), wanted[::-1]))
+    if wanted.count(-1) == 1:
+        known = math.prod(n for n in wanted if n != -1)
         if not known or x.size % known:
-            raise errors.ShapeError(f"reshape: {x.size} elements of shape {x.shape} do not fill shape {tuple(sizes)}")
-        sizes[sizes.index(-1)] = x.size // known
-    return run("reshape", (x,), shape=as_shape(sizes, "reshape"))  # type: ignore[no-any-return]
+            raise errors.ShapeError(f"reshape: {x.size} elements of shape {x.shape} do not fill shape {tuple(wanted)}")
+        wanted[wanted.index(-1)] = x.size // known
+    return run("reshape", (x,), shape=as_shape(wanted, "reshape"))  # type: ignore[no-any-return]
+
+
+_ORDERS = ("C", "F", "A", None)  # tensors have no order in memory, so that A is C
+
+
+def _reversed(x: Tensor[B]) -> Tensor[B]:
+    return permute_dims(x, range(x.ndim)[::-1])
 
 
 def permute_dims(x: Tensor[B], /, axes: Sequence[int], *rest: Never) -> Tensor[B]:
@@ -254,7 +265,7 @@ def tile(x: Tensor[B], repetitions: Sequence[int], /) -> Tensor[B]:
     return reshape(wide, tuple(n * m for n, m in zip(times, shape, strict=True)))
 
 
-def repeat(x: Tensor[B], repeats: Any, /, *, axis: int | None = None) -> Tensor[B]:
+def repeat(x: Tensor[B], repeats: Any, /, axis: int | None = None) -> Tensor[B]:
     """Each element repeated in place along an axis, or in the flattened tensor.
 
     `repeats` is one number for all, or integers for each place along the axis, whose values the result's shape follows.
@@ -323,9 +334,9 @@ def swapaxes(x: Tensor[B], axis1: int, axis2: int, /) -> Tensor[B]:
     return permute_dims(x, order)
 
 
-def ravel(x: Tensor[B], /) -> Tensor[B]:
-    """All elements along one axis, in row-major order."""
-    return reshape(x, -1)
+def ravel(x: Tensor[B], /, order: str | None = "C") -> Tensor[B]:
+    """All elements along one axis: the last axis runs fastest, with `order="F"` the first."""
+    return reshape(x, -1, order="C" if order == "K" else order)
 
 
 def _at_least(name: str, arrays: tuple[Any, ...], ndim: int) -> Any:

@@ -9,6 +9,7 @@ from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.functions.arguments import as_axis, as_choice, as_ordered, as_tensors, integers, is_integer
 from adjoint.functions.indexing import take
+from adjoint.functions.shape import ravel
 from adjoint.operands import run
 from adjoint.tensor import Tensor
 
@@ -16,7 +17,7 @@ B = TypeVar("B", bound=Backend)
 
 
 def searchsorted(
-    x: Tensor[B], values: Any, /, *, side: Literal["left", "right"] = "left", sorter: Any = None
+    x: Tensor[B], values: Any, /, side: Literal["left", "right"] = "left", sorter: Any = None
 ) -> Tensor[B]:
     """Where each value goes in the sorted line x so that it stays sorted: before its equals, or on the right after.
 
@@ -38,29 +39,31 @@ def searchsorted(
     return run("reshape", (run("searchsorted", (x, flat), side=side),), shape=wanted.shape)  # type: ignore[no-any-return]
 
 
-def _line(x: Any, axis: int, name: str) -> tuple[Tensor[Any], int]:
+def _line(x: Any, axis: int | None, name: str) -> tuple[Tensor[Any], int]:
     x = as_ordered(x, name)
+    if axis is None:
+        return ravel(x), 0
     if not x.ndim:
         raise errors.AxisError(f"{name}: a 0-d tensor has no axis to sort along")
     return x, as_axis(axis, x.ndim, name)
 
 
-def sort(x: Tensor[B], /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor[B]:
-    """Sorted along an axis; nan comes last, first if descending. Equal elements keep their order."""
+def sort(x: Tensor[B], /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Tensor[B]:
+    """Sorted along an axis, or all for None; nan comes last, first if descending. Equal elements keep their order."""
     x, place = _line(x, axis, "sort")
     return run("sort", (x,), axis=place, descending=descending)  # type: ignore[no-any-return]
 
 
-def argsort(x: Tensor[B], /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor[B]:
-    """The places of elements in sorted order; int64. Equal elements keep their order."""
+def argsort(x: Tensor[B], /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Tensor[B]:
+    """The places of elements in the order of `sort`; int64. Equal elements keep their order."""
     x, place = _line(x, axis, "argsort")
     return run("argsort", (x,), axis=place, descending=descending)  # type: ignore[no-any-return]
 
 
-def partition(x: Tensor[B], kth: int | Sequence[int], /, *, axis: int = -1) -> Tensor[B]:
-    """The k-th smallest element along an axis at place k, what is not larger before it and the others behind.
+def partition(x: Tensor[B], kth: int | Sequence[int], /, axis: int | None = -1) -> Tensor[B]:
+    """The k-th smallest element along an axis, or of all for None, at place k, what is not larger before it.
 
-    NumPy leaves open how these are ordered; here all are sorted. `kth` may name several places, also from the end.
+    NumPy leaves open how the others are ordered; here all are sorted. `kth` may name several places, also from the end.
     Raises OutOfRangeError for a place that is not there.
 
     >>> import adjoint as ad
@@ -71,21 +74,21 @@ def partition(x: Tensor[B], kth: int | Sequence[int], /, *, axis: int = -1) -> T
     return sort(x, axis=axis)
 
 
-def argpartition(x: Tensor[B], kth: int | Sequence[int], /, *, axis: int = -1) -> Tensor[B]:
+def argpartition(x: Tensor[B], kth: int | Sequence[int], /, axis: int | None = -1) -> Tensor[B]:
     """The places of elements in the order of `partition`; int64."""
     _kth(x, kth, axis, "argpartition")
     return argsort(x, axis=axis)
 
 
-def _kth(x: Any, kth: Any, axis: int, name: str) -> None:
+def _kth(x: Any, kth: Any, axis: int | None, name: str) -> None:
     x, place = _line(x, axis, name)
     for k in integers(kth, name, "places"):
         if not -x.shape[place] <= k < x.shape[place]:
             raise errors.OutOfRangeError(f"{name}: kth {k} is out of range for an axis of size {x.shape[place]}")
 
 
-def topk(x: Tensor[B], k: int, /, *, axis: int = -1, largest: bool = True) -> tuple[Tensor[B], Tensor[B]]:
-    """The k largest (or smallest) elements along an axis, best first, and their places.
+def topk(x: Tensor[B], k: int, /, *, axis: int | None = -1, largest: bool = True) -> tuple[Tensor[B], Tensor[B]]:
+    """The k largest (or smallest) elements along an axis, or of all for None, best first, and their places.
 
     Raises ArgumentError unless 0 <= k <= the axis's size.
 

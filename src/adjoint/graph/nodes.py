@@ -109,11 +109,12 @@ class Result(Node):
 class LeafNode(Node):
     """What `require_grad()` makes: it ends the pass, and `Gradients` answers for it."""
 
-    __slots__ = ("key", "level", "value")  # pyright: ignore[reportIncompatibleMethodOverride]
+    __slots__ = ("key", "level", "replaced", "value")  # pyright: ignore[reportIncompatibleMethodOverride]
 
     key: Key
     level: Any  # its Autodiff level, which may be over another leaf backend than the root's; None for the root's own
     value: Array
+    replaced: Key  # only of what `with_value` made: the leaf that it was made of
 
     @property
     def name(self) -> str:

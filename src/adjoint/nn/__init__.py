@@ -115,6 +115,7 @@ from adjoint.nn.pooling import (
     max_unpool2d,
     max_unpool3d,
 )
+from adjoint.renamed import refusing
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -222,6 +223,8 @@ __all__ = [
     "triplet_margin_with_distance_loss",
     "unfold",
 ]
+
+globals()["__getattr__"] = refusing(__name__)  # unseen by type checkers, which refuse other names themselves
 
 
 def __dir__() -> list[str]:
