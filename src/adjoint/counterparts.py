@@ -135,7 +135,6 @@ COUNTERPARTS = {
         "pure_callback": "ad.external",
         "optim": "w.with_value(w.inner() - rate * grads[w]), or ad.scipy.minimize",
         "cuda": "ad.Torch('cuda'), ad.JAX() or ad.CuPy(), as device=",
-        "set_default_dtype": "dtype=, as in ad.zeros(2, dtype=ad.float64)",
         "synchronize": "x.numpy(), which waits",
         "block_until_ready": "x.numpy(), which waits",
         "is_tensor": "isinstance(x, ad.Tensor)",
