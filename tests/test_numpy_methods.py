@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import Each
 
 import adjoint as ad
 from adjoint import errors, numpy_protocols
@@ -146,6 +147,25 @@ def test_methods_without_gradients_are_numpys(name: str) -> None:
         ours, theirs = f(ad.tensor(values)), f(values)
         assert isinstance(ours, ad.Tensor) is isinstance(theirs, (np.ndarray, np.generic))
         np.testing.assert_array_equal(ours.numpy() if isinstance(ours, ad.Tensor) else ours, theirs)
+
+
+def test_methods_on_other_devices() -> None:
+    """The other operands come to the device of the tensor."""
+    with Each() as each:
+        for name, calls in (DIFFERENTIABLE | CONSTANT).items():
+            for values, f in calls:
+                with each(name):
+                    out = f(ad.tensor(values, device="reference"))
+                    out, on = (out.numpy(), out.device.name) if isinstance(out, ad.Tensor) else (out, "reference")
+                    assert on == "reference"
+                    np.testing.assert_allclose(out, f(values), rtol=1e-13, atol=1e-14)
+        for name, changes in ASSIGNING.items():
+            for change in changes:
+                with each(name):
+                    expected, x = V.copy(), ad.tensor(V, device="reference")
+                    change(expected)
+                    change(x)
+                    np.testing.assert_array_equal(x.numpy(), expected)
 
 
 def test_choices_have_gradients() -> None:

@@ -54,6 +54,12 @@ def _as_operand(value: Any, like: Tensor[Any]) -> Any:
     return operand(np.asarray(value), like, "operand") if isinstance(value, (np.ndarray, np.generic)) else value
 
 
+def _beside(x: Any, y: Any) -> list[Tensor[Any]]:
+    """Two operands, each with its dtype, on the device of the one that is a tensor."""
+    like = x if isinstance(x, Tensor) else y
+    return [operand(v, like, "operand") for v in (x, y)]
+
+
 def flat(x: Any) -> Tensor[Any]:
     return shapes.reshape(x, -1)
 
@@ -168,7 +174,8 @@ def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> 
     if axis is None:
         x, axis = flat(x), 0
     if mode != "raise":
-        places, last = arguments.as_tensor(places, "np.take"), x.shape[as_axis(axis, x.ndim, "np.take")] - 1
+        x, places = _beside(x, places)
+        last = x.shape[as_axis(axis, x.ndim, "np.take")] - 1
         places = places % (last + 1) if mode == "wrap" else elementwise.clip(places, 0, last)
     return indexing.take(x, places, axis=axis)
 
@@ -189,14 +196,13 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
 
 
 def extract(condition: Any, arr: Any) -> Any:
-    mask, x = as_operands([condition, arr])
-    return indexing.take(flat(x), indexing.flatnonzero(arguments.as_tensor(mask, "np.extract")), axis=0)
+    return compress(condition, arr)
 
 
 def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
-    mask, x = as_operands([condition, a])
+    mask, x = _beside(*as_operands([condition, a]))
     x, axis = (flat(x), 0) if axis is None else (x, axis)
-    return indexing.take(x, indexing.flatnonzero(arguments.as_tensor(mask, "np.compress")), axis=axis)
+    return indexing.take(x, indexing.flatnonzero(mask), axis=axis)
 
 
 def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
@@ -395,8 +401,8 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
 
 
 def polysub(a1: Any, a2: Any) -> Any:
-    x, y = as_operands([a1, a2])
-    return polynomials.polyadd(x, elementwise.negative(arguments.as_tensor(y, "np.polysub")))
+    x, y = _beside(*as_operands([a1, a2]))
+    return polynomials.polyadd(x, elementwise.negative(y))
 
 
 def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
