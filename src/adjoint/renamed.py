@@ -3,6 +3,8 @@
 import sys
 from collections.abc import Callable
 
+from adjoint.counterparts import counterpart
+
 RENAMED = {
     "adjoint": {"inner": "numpy.inner(x, y), which takes tensors"},
     "adjoint.errors": {"UnsupportedPrimitive": "UnsupportedPrimitiveError"},
@@ -12,8 +14,6 @@ RENAMED = {
 
 def missing(module: str, name: str) -> AttributeError:
     """The error for a name that a module does not have."""
-    from adjoint.counterparts import counterpart  # here, so that `import adjoint` need not read it
-
     now = RENAMED.get(module, {}).get(name)
     hint = f": it is now {now}" if now else counterpart(module, name)
     return AttributeError(f"module {module!r} has no attribute {name!r}{hint}", name=name, obj=sys.modules[module])
