@@ -12,6 +12,7 @@ import builtins
 import contextvars
 import functools
 import itertools
+import operator
 import os
 import sys
 from typing import Any
@@ -81,7 +82,7 @@ def default_dtype() -> DType:
     NumPy arrays or numbers, what the arguments it is differentiated by are promoted to; else what `set_default_dtype`
     set for the process, else the environment variable `ADJOINT_DTYPE`, else float32.
     """
-    chosen = chosen_dtype()
+    chosen = None if _chosen.get() is None else chosen_dtype()
     if chosen is not None:
         return chosen
     block = here.get()
@@ -257,8 +258,7 @@ def limits(dtype: DType) -> tuple[float, float]:
 
 
 def values_of(values: Any, dtype: Any = None, name: str = "tensor", place: Any = None) -> np.ndarray[Any, Any]:
-    """Anything with values as a NumPy array of a supported dtype; Python's floats get the default one, on a `place` the
-    next narrower one that it has.
+    """Anything with values as a NumPy array of a supported dtype. Python's floats get the default of the `place`.
 
     Raises ShapeError for ragged lists, RangeError for integers that are too large, DtypeError for what is no number,
     or has a mask, TrackedError for what another library tracks.
@@ -373,17 +373,20 @@ def unreadable(array: Any, name: str, error: Exception) -> errors.AdjointError:
 def _kinds(values: Any) -> set[np.dtype[Any]]:
     """The data types in nested lists: of NumPy's scalars, arrays and other buffers. Python's numbers have none."""
     found: set[np.dtype[Any]] = set()
-    level: list[Any] = [values]
+    level: Any = values if isinstance(values, (list, tuple)) else [values]
     while level:
-        classes = set(map(type, level))
+        first = type(level[0])  # mostly that of all, and counting is faster than a set
+        classes = {first} if operator.countOf(map(type, level), first) == len(level) else set(map(type, level))
+        if classes <= _PYTHONS:
+            break
         nested = {kind for kind in classes if issubclass(kind, (list, tuple))}
         scalars = {kind for kind in classes if issubclass(kind, np.generic)}
         found.update([np.dtype(kind) for kind in scalars])
         others = classes - nested - scalars - _PYTHONS
         if others:
             found.update([np.asarray(x).dtype for x in level if type(x) in others and _has_dtype(x)])
-        inside = level if nested == classes else [x for x in level if type(x) in nested]
-        level = list(itertools.chain.from_iterable(inside))
+        lists = level if nested == classes else [x for x in level if type(x) in nested] if nested else []
+        level = list(itertools.chain.from_iterable(lists))
     return found
 
 
