@@ -100,11 +100,15 @@ def _tanh_pullback(g: Array, out: Array) -> Array:
     return np.multiply(t, g, out=t)
 
 
+@_in_blocks
 def _expit_pullback(g: Array, x: Array) -> Array:
     """g times t / (1 + t)^2 with t = exp(-|x|)."""
-    t = np.exp(np.negative(np.abs(x)))
+    t = np.abs(x)
     if t.ndim == 0 or g.shape != t.shape:
+        t = np.exp(-t)
         return g * (t / np.square(1 + t))
+    np.negative(t, out=t)
+    np.exp(t, out=t)
     square = np.add(t, 1)
     np.square(square, out=square)
     np.divide(t, square, out=t)
