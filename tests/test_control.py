@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import operator
-import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -14,6 +12,17 @@ import pytest
 from conftest import peer, same
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import (
+    BATCH,
+    PROGRAMS,
+    all_close,
+    close,
+    compare,
+    derivatives,
+    derivatives_of_batches,
+    doubling,
+    newton,
+)
 
 import adjoint as ad
 from adjoint import errors
@@ -21,115 +30,7 @@ from adjoint import errors
 RNG = np.random.default_rng(5)
 
 
-def close(x: Any, y: Any) -> None:
-    np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-12)
-
-
-def leaves(tree: Any) -> list[Any]:
-    if isinstance(tree, dict):
-        return [leaf for key in sorted(tree) for leaf in leaves(tree[key])]
-    if isinstance(tree, (list, tuple)):
-        return [leaf for part in tree for leaf in leaves(part)]
-    return [] if tree is None else [tree]
-
-
-def all_close(x: Any, y: Any, what: str = "") -> None:
-    for mine, theirs in zip(leaves(x), leaves(y), strict=True):
-        assert np.shape(mine) == np.shape(theirs), what
-        np.testing.assert_allclose(np.asarray(mine), np.asarray(theirs), rtol=1e-11, atol=1e-12, err_msg=what)
-
-
 # --- against jax.lax ---------------------------------------------------------------------------------
-#
-# Programs from vectors of length 3 to scalars, written for `L` (ad or jax.lax) and `xp` (ad or jax.numpy).
-
-
-def choice(L: Any, xp: Any, x: Any) -> Any:
-    return L.cond(x[0] > 0, lambda x: xp.sum(xp.sin(x) * x), lambda x: xp.sum(xp.exp(x)), x)
-
-
-def choice_of_trees(L: Any, xp: Any, x: Any) -> Any:
-    def this(a: Any, d: Any) -> Any:
-        return {"p": a * d["b"], "q": (xp.sin(a), a[0])}
-
-    def that(a: Any, d: Any) -> Any:
-        return {"p": a + 1.0, "q": (a * a * d["b"], d["b"][1] * a[2])}
-
-    out = L.cond(xp.sum(x) > 0.3, this, that, x, {"b": xp.cos(x)})
-    return xp.sum(out["p"]) * out["q"][1] + xp.sum(out["q"][0])
-
-
-def choice_of_three(L: Any, xp: Any, x: Any) -> Any:
-    index = xp.where(x[0] > 0, 1, 0) + xp.where(x[1] > 0, 2, 0) - 1  # -1 and 2 are one too far
-    return L.switch(index, [lambda x: xp.sum(x * x), lambda x: xp.sum(xp.sin(x))], x)
-
-
-def power(L: Any, xp: Any, x: Any) -> Any:
-    return L.fori_loop(2, 6, lambda i, c: c * xp.sin(x[i % 3]) + i, 1.0)
-
-
-def recurrence(L: Any, xp: Any, x: Any) -> Any:
-    def step(c: Any, row: Any) -> Any:
-        c = {"h": xp.tanh(c["h"] * x[0] + row["a"] * x), "n": c["n"] + row["k"]}
-        return c, (c["h"][0] * x[1], c["n"])
-
-    rows = {"a": np.array([0.3, -0.5, 0.7, 1.1]), "k": np.arange(4)}
-    last, (first, counts) = L.scan(step, {"h": x, "n": 0}, rows)
-    return xp.sum(last["h"]) + xp.sum(first * counts)
-
-
-def recurrence_in_reverse(L: Any, xp: Any, x: Any) -> Any:
-    last, ys = L.scan(lambda c, v: (c * v + xp.sin(c), c - v), 0.5, x, reverse=True)
-    return last + xp.sum(ys * x)
-
-
-def without_xs(L: Any, xp: Any, x: Any) -> Any:
-    last, ys = L.scan(lambda c, _: (xp.cos(c) + x, xp.sum(c)), x, None, length=3)
-    return xp.sum(last) * xp.sum(ys)
-
-
-def mapped(L: Any, xp: Any, x: Any) -> Any:
-    return xp.sum(L.map(lambda v: xp.sin(v) * xp.sum(x), x))
-
-
-def nested(L: Any, xp: Any, x: Any) -> Any:
-    """A choice in a loop in a scan, all of which depend on the example."""
-
-    def body(i: Any, c: Any) -> Any:
-        return L.cond(c > 0.2, lambda c: c * c - x[1], lambda c: xp.exp(c) * x[2], c)
-
-    def step(c: Any, v: Any) -> Any:
-        return L.fori_loop(0, 2, body, c) * v, c
-
-    last, ys = L.scan(step, x[0], x)
-    return last + xp.sum(ys * ys)
-
-
-PROGRAMS = [
-    choice, choice_of_trees, choice_of_three, power, recurrence, recurrence_in_reverse, without_xs, mapped, nested
-]  # fmt: skip
-
-
-def newton(L: Any, xp: Any, x: Any) -> Any:
-    """The square root of 1 + |x|^2: how many steps it takes depends on the example."""
-    a = 1 + xp.sum(x * x)
-
-    def far(c: Any) -> Any:
-        return xp.abs(c["x"] * c["x"] - a) > 1e-9
-
-    def closer(c: Any) -> Any:
-        return {"x": 0.5 * (c["x"] + a / c["x"]), "n": c["n"] + 1}
-
-    found = L.while_loop(far, closer, {"x": a * 1.0, "n": 0})
-    return found["x"] * (1 + xp.sum(x)) + found["n"]
-
-
-def doubling(L: Any, xp: Any, x: Any) -> Any:
-    return xp.sum(L.while_loop(lambda c: xp.sum(c * c) < 40.0, lambda c: c * 1.5 + xp.sin(x), x))
-
-
-POINTS = [np.array(p) for p in ([0.7, -0.4, 0.2], [-0.3, 0.8, 1.1], [-0.6, -0.9, 0.4], [1.2, 0.5, -0.8])]
-BATCH = np.stack(POINTS)
 
 
 @pytest.fixture
@@ -143,28 +44,6 @@ def pair(program: Any, jax: Any) -> tuple[Any, Any]:
     return lambda x: program(ad, ad, x), lambda x: program(jax.lax, jax.numpy, jax.numpy.asarray(x))
 
 
-def derivatives(T: Any, f: Any) -> Any:
-    return lambda x: {
-        "value": f(x),
-        "grad": T.grad(f)(x),
-        "jvp": T.jvp(f, (x,), (x * x + 1,)),
-        "hessian": T.hessian(f)(x),
-        "grad of jvp": T.grad(lambda x: T.jvp(f, (x,), (x * x,))[1])(x),
-    }
-
-
-def derivatives_of_batches(T: Any, f: Any) -> Any:
-    def total(x: Any) -> Any:
-        return T.vmap(f)(x).sum()
-
-    return lambda x: {
-        "grad": T.grad(total)(x[0]),
-        "hessian": T.hessian(total)(x[0]),
-        "vmap of vmap": T.vmap(T.vmap(T.grad(f)))(x),
-        "vmap of grad of vmap": T.vmap(T.grad(total), in_axes=1)(x),
-    }
-
-
 def forward(T: Any, f: Any) -> Any:
     def along(f: Any) -> Any:
         return lambda x: T.jvp(f, (x,), (x + 1,))
@@ -175,11 +54,6 @@ def forward(T: Any, f: Any) -> Any:
         "jvp of vmap": along(T.vmap(f))(x),
         "jvp of jvp": T.vmap(along(lambda x: along(f)(x)[1]))(x),
     }
-
-
-def compare(mine: dict[str, Any], wanted: dict[str, Any]) -> None:
-    for name in wanted:
-        all_close(mine[name], wanted[name], name)
 
 
 @pytest.mark.peers
@@ -674,270 +548,6 @@ def test_assignment_in_a_body(device: Any) -> None:
     same(last, np.array([1, 4, 9], np.float32))
     same(ys, np.array([[1, 0, 0], [1, 4, 0], [1, 4, 9]], np.float32))
     same(ys.sum().backward()[w], np.array([6, 8, 6], np.float32))
-
-
-# --- scan's ends -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("reverse", [False, True])
-def test_no_steps(reverse: bool) -> None:
-    rows = np.zeros((0, 3))
-
-    def step(c: Any, x: Any) -> Any:
-        return c + x.sum(), {"s": 1 / x, "t": c}  # 1 / 0 without a warning
-
-    last, ys = ad.scan(step, 0.5, rows, reverse=reverse)
-    assert (last, last.dtype) == (0.5, np.float64)
-    assert (ys["s"].shape, ys["s"].dtype, ys["t"].shape) == ((0, 3), np.float64, (0,))
-    _, ys = ad.scan(lambda c, _: (c, ad.ones((2, 1))), 1.0, length=0)
-    assert ys.shape == (0, 2, 1)
-    assert ad.map(lambda x: x[:2] > 0, rows).shape == (0, 2)
-    assert ad.map(lambda x: x[:2] > 0, rows).dtype == np.bool_
-    batch = ad.vmap(lambda x, c: ad.scan(lambda c, v: (c, v * c), c, x))(np.zeros((4, 0)), np.arange(4.0))
-    assert batch[0].tolist() == [0, 1, 2, 3]
-    assert batch[1].shape == (4, 0)
-    assert ad.grad(lambda c: ad.scan(lambda c, v: (c * c, v), c, rows)[0])(3.0) == 1.0
-    with pytest.raises(errors.DtypeError, match=r"the carry was float64.*became bool"):
-        ad.scan(lambda c, x: (c > 0, x), np.array(1.0), rows)
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
-def test_map_in_batches(size: int) -> None:
-    xs = {"a": RNG.normal(size=(7, 3)), "b": np.arange(7)}
-    f = lambda x: (ad.sin(x["a"]) * x["b"], {"n": x["a"].sum()})
-    all_close(ad.map(f, xs, batch_size=size), ad.map(f, xs))
-    loss = lambda size: lambda a: (ad.map(f, {"a": a, "b": xs["b"]}, batch_size=size)[0] ** 2).sum()
-    close(ad.grad(loss(size))(xs["a"]), ad.grad(loss(None))(xs["a"]))
-    close(ad.hvp(loss(size), (xs["a"],), (xs["a"],)), ad.hvp(loss(None), (xs["a"],), (xs["a"],)))
-    sizes: list[Any] = []
-    ad.map(lambda x: sizes.append(x.device) or x, xs["a"], batch_size=size)
-    assert len(sizes) == -(-7 // size)  # f runs once for each batch
-    empty = ad.map(lambda x: x["a"] > 0, {"a": np.zeros((0, 3))}, batch_size=size)
-    assert (empty.shape, empty.dtype) == ((0, 3), np.bool_)
-
-
-@pytest.mark.parametrize("every", [None, 2])
-def test_loops_draw_as_python_does(every: int | None) -> None:
-    """Also where the first step is run twice, because a number of the carry takes another dtype."""
-
-    def f(x: Any) -> Any:
-        return x * ad.random.normal((), dtype=ad.float64)
-
-    answers = []
-    for run in (
-        lambda x: f(x) + f(x) + f(x),
-        lambda x: ad.scan(lambda c, _: (c + f(x), None), 0.0, length=3, checkpoint_every=every)[0],
-        lambda x: ad.fori_loop(0, 3, lambda _, c: c + f(x), 0.0),
-    ):
-        ad.random.seed(3)
-        answers.append(ad.value_and_grad(run)(1.0))
-    np.testing.assert_allclose(answers, np.broadcast_to(answers[0], (3, 2)), rtol=1e-14)
-    np.testing.assert_allclose(*answers[0], rtol=1e-14)
-
-
-def test_batches_of_map_draw_for_each_slice() -> None:
-    drawn = ad.map(lambda x: x + ad.random.normal(()), np.zeros(7), batch_size=3)
-    assert drawn.shape == (7,)
-    assert len(set(drawn.tolist())) == 7
-
-
-def test_length() -> None:
-    assert ad.scan(lambda c, _: (c + 2, c), 1, None, 3)[1].tolist() == [1, 3, 5]
-    assert ad.scan(lambda c, _: (c + 2, c), 1, length=np.int64(3), reverse=True)[1].tolist() == [5, 3, 1]
-    assert ad.scan(lambda c, x: (c, x), 1, np.arange(2), length=2)[1].tolist() == [0, 1]
-    assert ad.scan(lambda c, x: (c, None), 1, np.arange(2))[1] is None
-
-
-# --- chunks that run again ---------------------------------------------------------------------------
-
-
-class Chunked:
-    """What `L` stands for in programs, with scans in chunks of two steps."""
-
-    cond, fori_loop, map = staticmethod(ad.cond), staticmethod(ad.fori_loop), staticmethod(ad.map)
-    scan = staticmethod(functools.partial(ad.scan, checkpoint_every=2))
-
-
-@pytest.mark.parametrize("program", [recurrence, recurrence_in_reverse, without_xs, nested], ids=lambda p: p.__name__)
-def test_chunks_change_no_derivative(program: Any) -> None:
-    def plain(x: Any) -> Any:
-        return program(ad, ad, x)
-
-    def chunked(x: Any) -> Any:
-        return program(Chunked, ad, x)
-
-    compare(derivatives(ad, chunked)(POINTS[0]), derivatives(ad, plain)(POINTS[0]))
-    compare(ad.vmap(derivatives(ad, chunked))(BATCH), ad.vmap(derivatives(ad, plain))(BATCH))
-    twice = BATCH.reshape(2, 2, 3)
-    compare(derivatives_of_batches(ad, chunked)(twice), derivatives_of_batches(ad, plain)(twice))
-    close(
-        ad.grad(lambda x: ad.grad(chunked)(x).sum())(POINTS[0]), ad.grad(lambda x: ad.grad(plain)(x).sum())(POINTS[0])
-    )
-    value, pullback = ad.vjp(chunked, POINTS[1])  # pulled back when the levels have ended
-    close(pullback(1.0)[0], ad.grad(plain)(POINTS[1]))
-    close(ad.linearize(chunked, POINTS[1])[1](POINTS[0]), ad.jvp(plain, (POINTS[1],), (POINTS[0],))[1])
-
-
-def test_chunks_of_leaf_tensors(device: Any) -> None:
-    w, b = ad.tensor([0.3, -0.2], dtype=ad.float64).require_grad(), ad.tensor(0.1, dtype=ad.float64).require_grad()
-    xs = np.array([[1.0, 2.0], [0.5, -1.0], [2.0, 0.1]])
-
-    def loss(every: Any) -> Any:
-        last, ys = ad.scan(lambda c, x: (ad.tanh(c * w + x), c * b), xs[0], xs, None, False, every)
-        return last.sum() + ys.sum()
-
-    wanted = loss(None).backward()
-    for every in (1, 2, 3, 4):
-        value = loss(every)
-        assert value.device is device
-        found = value.backward()
-        close(found[w].numpy(), wanted[w].numpy())
-        close(found[b].numpy(), wanted[b].numpy())
-        with pytest.raises(errors.FreedGraphError):
-            value.backward()
-
-
-def peak_of_gradient(length: int, every: int | None, body: Callable[[Any], Any], size: int = 100) -> int:
-    """The most memory that a gradient through a scan takes."""
-
-    def loss(w: Any) -> Any:
-        step = body(w)
-        init = np.full(size, 0.1)
-        return ad.scan(lambda c, _: (step(c), 1.0), init, length=length, checkpoint_every=every)[0].sum()
-
-    tracemalloc.start()
-    gradient = ad.grad(loss)(0.9)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert np.isfinite(gradient)
-    return peak
-
-
-def test_memory_grows_as_the_square_root_of_the_length() -> None:
-    body = lambda w: lambda c: ad.tanh(ad.sin(c * w) + c)
-    peak_of_gradient(9, 3, body)  # fills caches
-    peaks = [peak_of_gradient(n * n, n, body) for n in (10, 20, 40)]
-    assert peaks[1] < 2.4 * peaks[0]
-    assert peaks[2] < 2.4 * peaks[1]
-    assert 10 * peaks[2] < peak_of_gradient(1600, None, body)
-
-
-class Cell:
-    """A step with its weight in an attribute, where nobody sees it in advance."""
-
-    def __init__(self, w: Any) -> None:
-        self.w = w
-
-    def __call__(self, c: Any) -> Any:
-        return ad.tanh(ad.sin(c * self.w) + c)
-
-
-def test_chunks_of_what_is_no_closure() -> None:
-    def loss(body: Any, every: Any) -> Any:
-        def f(w: Any, x: Any) -> Any:
-            step = body(w)
-            last, ys = ad.scan(lambda c, _: (step(c), step(c) * 2), x, length=5, checkpoint_every=every)
-            return (last + ys.sum()).sum()
-
-        return f
-
-    w, x = np.array(0.9), np.array([0.1, -0.2])
-    plain = loss(lambda w: lambda c: ad.tanh(ad.sin(c * w) + c), None)
-    hidden = loss(Cell, 2)
-    for argnum in (0, 1):
-        close(ad.grad(hidden, argnum)(w, x), ad.grad(plain, argnum)(w, x))
-        close(ad.hessian(hidden, argnum)(w, x), ad.hessian(plain, argnum)(w, x))
-    close(ad.jvp(hidden, (w, x), (w, x))[1], ad.jvp(plain, (w, x), (w, x))[1])
-    both = np.stack([x, -x])
-    for argnum in (0, 1):
-        mine, wanted = (ad.vmap(ad.grad(f, argnum), (None, 0))(w, both) for f in (hidden, plain))
-        close(mine, wanted)
-        mine, wanted = (
-            ad.grad(lambda *a, f=f: ad.vmap(f, (None, 0))(*a).sum(), argnum)(w, both) for f in (hidden, plain)
-        )
-        close(mine, wanted)
-    leaf = ad.tensor(0.9, dtype=ad.float64).require_grad()
-    close(hidden(leaf, x).backward()[leaf].item(), ad.grad(plain)(w, x))
-    assert 3 * peak_of_gradient(400, 20, Cell, 1000) < peak_of_gradient(400, None, Cell, 1000)
-
-
-def test_chunks_keep_strong_zeros() -> None:
-    x = ad.tensor([0.0, 4.0], device=ad.Autodiff(ad.NumPy(), strong_zero=True)).require_grad()
-
-    def gradient(every: Any) -> Any:
-        step = lambda c, _: (ad.where(c > 0, ad.sqrt(c), 0.0) + c, None)
-        return ad.scan(step, x, length=3, checkpoint_every=every)[0].sum().backward()[x].numpy()
-
-    assert np.isfinite(gradient(None)).all()
-    np.testing.assert_array_equal(gradient(2), gradient(None))
-
-
-def test_chunks_draw_the_same_random_numbers_again() -> None:
-    def loss(w: Any, every: Any) -> Any:
-        def step(c: Any, _: Any) -> Any:
-            inner, _ = ad.scan(lambda d, _: (d * (1 + ad.random.uniform(())), None), w, length=3, checkpoint_every=2)
-            return c * inner + ad.random.normal(()), ad.random.uniform(()) * c
-
-        last, ys = ad.scan(step, 1.0, length=5, checkpoint_every=every)
-        return last + ys.sum()
-
-    found = []
-    for every in (None, 2, 5):
-        ad.random.seed(3)
-        twice = ad.grad(lambda w, every=every: ad.grad(loss)(w, every))(0.7)
-        found.append((*ad.value_and_grad(loss)(0.7, every), twice, ad.random.uniform(()).item()))
-    close(found[1], found[0])
-    close(found[2], found[0])
-
-
-def test_chunks_of_loops_over_constants() -> None:
-    """What was no variable when it ran first is none when it runs again: a while_loop over it is allowed."""
-
-    def f(w: Any) -> Any:
-        def step(c: Any, x: Any) -> Any:
-            scaled = ad.while_loop(lambda v: v < 10, lambda v: v * 2, x["v"])
-            return {"h": ad.sin(c["h"] * w) + scaled, "n": c["n"] + 1}, c["n"]
-
-        last, counts = ad.scan(step, {"h": 0.5, "n": 0}, {"v": np.array([1.0, 3.0, 6.0])}, checkpoint_every=2)
-        return last["h"] * counts.sum()
-
-    def plain(w: Any) -> Any:
-        h = 0.5
-        for x in (16.0, 12.0, 12.0):
-            h = ad.sin(h * w) + x
-        return h * 3.0
-
-    close(ad.grad(f)(0.4), ad.grad(plain)(0.4))
-    close(ad.hessian(f)(0.4), ad.hessian(plain)(0.4))
-    close(ad.jvp(f, (0.4,), (1.0,)), ad.jvp(plain, (0.4,), (1.0,)))
-
-
-def test_chunks_with_assignment_and_numbers() -> None:
-    def f(w: Any, every: Any) -> Any:
-        def step(c: Any, i: Any) -> Any:
-            buffer, total = c
-            buffer[i] = buffer[i - 1] * w
-            return (buffer, total + buffer[i]), total
-
-        (buffer, total), ys = ad.scan(step, (ad.ones(6, dtype=ad.float64), 0.0), np.arange(1, 6), None, False, every)
-        return total + (ys * buffer[1:]).sum()
-
-    for every in (1, 2, 3, 9):
-        close(ad.value_and_grad(f)(0.7, every), ad.value_and_grad(f)(0.7, None))
-
-
-def test_assignment_to_a_carry_that_is_a_variable() -> None:
-    def f(x: Any) -> Any:
-        def step(c: Any, i: Any) -> Any:
-            c[i] = c[i] * c[i - 1]
-            return c, None
-
-        return ad.scan(step, x, np.arange(1, 4))[0].sum()
-
-    close(ad.grad(f)(np.array([2.0, 3.0, 5.0, 7.0])), [1 + 3 + 15 + 105, 2 + 10 + 70, 6 + 42, 30])
-    x = ad.tensor([2.0, 3.0, 5.0, 7.0]).require_grad()
-    assert f(x).backward()[x].tolist() == [124.0, 82.0, 48.0, 30.0]
-    assert x.tolist() == [2.0, 3.0, 5.0, 7.0]
 
 
 # --- what is refused ---------------------------------------------------------------------------------

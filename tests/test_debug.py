@@ -109,6 +109,8 @@ PRINTED: dict[str, tuple[Any, str]] = {
     "no text": (lambda x: ad.debug.print(x, 3), "2.5 3\n"),
     "text alone": (lambda x: ad.debug.print("here, 100 %"), "here, 100 %\n"),
     "braces": (lambda x: ad.debug.print("{{}} {}", x), "{} 2.5\n"),
+    "float32": (lambda x: ad.debug.print(x, "and {}", ad.tensor(0.1)), "2.5 and {} 0.1\n"),
+    "float32 in a format": (lambda x: ad.debug.print("{} of {}", ad.tensor(0.1), x), "0.1 of 2.5\n"),
     "an array": (lambda x: ad.debug.print("{:.2f}", ad.stack([x, x])), "[2.50, 2.50]\n"),
 }
 

@@ -99,7 +99,7 @@ def print(*args: Any, **kwargs: Any) -> None:
 
     def show(*args: Any, **kwargs: Any) -> None:
         if template is None:
-            builtins.print(*[_Shown(x) if isinstance(x, np.ndarray) else x for x in args])
+            builtins.print(*[formatted(x, "") if isinstance(x, np.ndarray) else x for x in args])
         else:
             builtins.print(_FORMATTER.vformat(template, args, kwargs))
 
@@ -115,14 +115,6 @@ class _Formatter(string.Formatter):
 
     def format_field(self, value: Any, format_spec: str) -> str:
         return formatted(value, format_spec) if isinstance(value, np.ndarray) else format(value, format_spec)
-
-
-class _Shown:
-    def __init__(self, values: np.ndarray[Any, Any]) -> None:
-        self.values = values
-
-    def __str__(self) -> str:
-        return formatted(self.values, "")
 
 
 _FORMATTER = _Formatter()

@@ -30,7 +30,7 @@ def reentrant_lock() -> threading.RLock:
 
 
 def _release_all() -> None:
-    for made in _made:
+    for made in _made:  # as Python's own threading does after a fork: a lock of another thread cannot be released
         made._at_fork_reinit()
 
 

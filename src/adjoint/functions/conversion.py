@@ -91,7 +91,7 @@ def persist(tree: T, /) -> T:
     Tensor([2.], dtype=float32, device=autodiff<numpy>)
     """
     leaves, structure = trees.flatten(tree)
-    arrays = iter(_at_once(_arrays(leaves, "persist()"), _persisted))
+    arrays = iter(_at_once(_arrays(leaves, "persist()", stay_tracked=True), _persisted))
     out: list[Any] = []
     for x in leaves:
         if isinstance(x, Tensor):
@@ -103,11 +103,11 @@ def persist(tree: T, /) -> T:
     return trees.unflatten(structure, out)  # type: ignore[no-any-return]
 
 
-def _arrays(leaves: list[Any], what: str) -> list[tuple[LeafBackend, Any]]:
+def _arrays(leaves: list[Any], what: str, *, stay_tracked: bool = False) -> list[tuple[LeafBackend, Any]]:
     """The arrays behind all tensors and gradients among leaves, in order, with their backends."""
     tensors = [t for x in leaves for t in (x.values() if isinstance(x, Gradients) else [x]) if isinstance(t, Tensor)]
     for x in tensors:
-        _refuse_followed(x, what, batches_only=what == "persist()")
+        _refuse_followed(x, what, batches_only=stay_tracked)
     return [(x.device.leaf, x.device.leaf_array(x._array)) for x in tensors]
 
 
@@ -175,9 +175,9 @@ def _only(x: Tensor[Any], name: str) -> Any:
         raise errors.DtypeError(f"{name}: expected a real number, received {x.dtype}; take .real, .imag or abs first")
     if x.device.tracked(x._array):
         level = _followed_by(x)
-        here = (
-            "" if level is None else " (here of ad.stop_gradient(x))" if level.differentiates else " (not under vmap)"
-        )
+        here = ""
+        if level is not None:
+            here = " (here of ad.stop_gradient(x))" if level.differentiates else " (not under vmap)"
         raise errors.TrackedError(
             f".item(){here} reads the value of a tracked tensor; {name}(x) would take it out of its graph silently. To "
             "compute on: ad.stack makes one array of tensors, and ad.sin is to tensors what math.sin is to numbers"
@@ -379,7 +379,7 @@ def __format__(x: Tensor[Any], spec: str, /) -> str:
 def formatted(values: np.ndarray[Any, Any], spec: str) -> str:
     """Values as text, each element in this format. A format that is none for their type raises Python's ValueError."""
     if not values.ndim:
-        return format(values.item(), spec)
+        return format(values.item(), spec) if spec else str(values[()])  # of float32 the digits that float32 has
     if not spec:
         return np.array2string(values, separator=", ")
     each: Any = {"all": lambda value: format(value.item(), spec)}

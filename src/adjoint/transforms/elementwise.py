@@ -85,7 +85,11 @@ def apply_where(cond: Any, args: Any, f1: Function, f2: Function | None = None, 
 
 
 def _stand_in(chosen: Tensor[Any]) -> Callable[[Tensor[Any]], Tensor[Any]]:
-    """From a tensor to one of its chosen elements, of any example, as a constant."""
+    """From a tensor to one of its chosen elements, as a constant.
+
+    Of any example, since one of a batch may have none. Where values are not concrete, as under `jax.jit`, it is the
+    first chosen one of this array.
+    """
     if not is_concrete(chosen):
         place = argmax(reshape(chosen, -1))
         return lambda x: stop_gradient(take(reshape(x, -1), place))

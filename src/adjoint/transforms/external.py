@@ -40,6 +40,7 @@ def external(f: Function, /, *, vjp: Function | None = None, jvp: Function | Non
     Callable
         A function of arrays and tensors. Inside of `vmap` it calls f, and the rules, for one example after the other.
         It can be differentiated once, by the rules; more often if a rule is an `external` function with rules in turn.
+        Complex cotangents are those of `Tensor.backward`: the vjp of `x**2` is `g * conj(2 * x)`.
         Of several devices it takes values to NumPy and back. Where there are no values yet, as under `jax.jit`, it
         raises.
 
