@@ -102,17 +102,15 @@ def _tanh_pullback(g: Array, out: Array) -> Array:
 
 @_in_blocks
 def _expit_pullback(g: Array, x: Array) -> Array:
-    """g times t / (1 + t)^2 with t = exp(-|x|)."""
-    t = np.abs(x)
-    if t.ndim == 0 or g.shape != t.shape:
-        t = np.exp(-t)
-        return g * (t / np.square(1 + t))
-    np.negative(t, out=t)
-    np.exp(t, out=t)
-    square = np.add(t, 1)
-    np.square(square, out=square)
-    np.divide(t, square, out=t)
-    return np.multiply(t, g, out=t)
+    """g over exp(x) + 2 + exp(-x): nothing cancels, and what overflows is the right zero."""
+    with np.errstate(over="ignore", divide="ignore"):
+        t = np.exp(x)
+        if t.ndim == 0 or g.shape != t.shape:
+            return g / (t + 2 + 1 / t)
+        other = np.divide(1, t)
+        np.add(t, 2, out=t)
+        np.add(t, other, out=t)
+        return np.divide(g, t, out=t)
 
 
 def _relu_pullback(g: Array, out: Array) -> Array:
