@@ -1,4 +1,4 @@
-"""What the array API standard 2024.12 says of infinities, nan and signed zeros, as tables.
+"""What the array API standard 2025.12 says of infinities, nan and signed zeros, as tables.
 
 A line is a call: operands, `->`, results. Zeros and infinities have their signs. `p`, `n` stand for positive and
 negative finite numbers, `x` for finite ones of either sign, each without zero; `z` for both zeros, `i` for both
@@ -336,7 +336,7 @@ COMPLEX: dict[str, str] = {
         nan 0 -> nan 0
         nan x -> nan nan
         nan nan -> nan nan""",
-    "expm1": """z 0 -> ?0 ?0
+    "expm1": """z 0 -> 0 0
         x inf -> nan nan
         x nan -> nan nan
         inf 0 -> inf 0
@@ -372,7 +372,7 @@ COMPLEX: dict[str, str] = {
         nan x -> nan nan
         nan inf -> inf nan
         nan nan -> nan nan""",
-    "sign": "z 0 -> ?0 ?0\nnan any -> nan nan\nx nan -> nan nan\n0 2.5 -> 0 1\n-2.5 0 -> -1 0",
+    "sign": "z 0 -> 0 ?0\nnan any -> nan nan\nx nan -> nan nan\n0 2.5 -> 0 1\n-2.5 0 -> -1 0",
     "sinh": """0 0 -> 0 0
         0 inf -> ?0 nan
         0 nan -> ?0 nan

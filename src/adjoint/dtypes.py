@@ -1,6 +1,6 @@
 """Data types: NumPy's dtype objects serve for all backends, and leaves translate.
 
-Promotion follows the array API standard 2024.12 where it says something; across kinds, which it
+Promotion follows the array API standard 2025.12 where it says something; across kinds, which it
 leaves open, the higher kind wins (bool < integer < real < complex), as in PyTorch and JAX: int64 with
 float32 is float32. Python scalars are weak: they adapt to the tensor, and a float that meets integers
 gives the default dtype, which is float32 unless it was set.

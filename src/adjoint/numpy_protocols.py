@@ -244,7 +244,7 @@ _FUNCTIONS: dict[Any, Function] = {
     np.concatenate: lambda arrays, axis=0: shapes.concat(as_operands(list(arrays)), axis=axis),
     np.stack: lambda arrays, axis=0: shapes.stack(as_operands(list(arrays)), axis=axis),
     np.meshgrid: lambda *xi, copy=True, indexing="xy": creation.meshgrid(*as_operands(xi), indexing=indexing),
-    np.broadcast_arrays: lambda *args: tuple(shapes.broadcast_arrays(*as_operands(args))),
+    np.broadcast_arrays: lambda *args: shapes.broadcast_arrays(*as_operands(args)),
     np.reshape: lambda a, /, shape, order="C", *, copy=None: shapes.reshape(a, shape, order=order, copy=copy),
     np.piecewise: elementwise.piecewise,  # whose conditions are a list of tensors, and stay one
     np.copy: lambda a, order="K": creation.asarray(a, copy=True),

@@ -495,7 +495,7 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
     return made(place, "eye", rows=rows, columns=columns, k=diagonal, dtype=_dtype(dtype, place))
 
 
-def meshgrid(*arrays: Tensor[D], indexing: str = "xy") -> list[Tensor[D]]:
+def meshgrid(*arrays: Tensor[D], indexing: str = "xy") -> tuple[Tensor[D], ...]:
     """Coordinate tensors of a grid from one-dimensional ones; `indexing` is "xy" or "ij"."""
     as_choice(indexing, "meshgrid", "indexing", ("xy", "ij"))
     arrays = tuple([as_tensor(x, "meshgrid") for x in arrays])
@@ -510,7 +510,7 @@ def meshgrid(*arrays: Tensor[D], indexing: str = "xy") -> list[Tensor[D]]:
     for x, place in zip(arrays, places, strict=True):
         line = run("reshape", (x,), shape=tuple(x.size if i == place else 1 for i in range(len(arrays))))
         out.append(run("broadcast_to", (line,), shape=tuple(shape)))
-    return out
+    return tuple(out)
 
 
 def tri(rows: int, columns: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor[Any]:

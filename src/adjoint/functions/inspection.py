@@ -22,7 +22,7 @@ from adjoint.primitives import Shape, real_dtype
 from adjoint.primitives import broadcast_shapes as shapes_together
 from adjoint.tensor import Tensor
 
-_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
+_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 # the standard's data types, which float16 is not among
 _STANDARD = {dtype.name: dtype for dtype in dtypes.ALL if dtype is not dtypes.float16}
 _KINDS: dict[str, str] = {
@@ -169,13 +169,13 @@ class NamespaceInfo:
         """The backend that new tensors are made on here."""
         return default_device()
 
-    def devices(self) -> list[Backend]:
+    def devices(self) -> tuple[Backend, ...]:
         """The default device, and NumPy's with and without gradients; there are as many as backends can be nested."""
         found = [default_device()]
         for device in (Autodiff(NumPy()), NumPy()):
             if device not in found:
                 found.append(device)
-        return found
+        return tuple(found)
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
         """The data types of what is made without one, the same on all devices."""

@@ -121,14 +121,14 @@ def broadcast_to(x: Tensor[B], /, shape: int | Sequence[int], *rest: Never) -> T
     return run("broadcast_to", (as_tensor(x, "broadcast_to"),), shape=as_shape(shape, "broadcast_to"))  # type: ignore[no-any-return]
 
 
-def broadcast_arrays(*arrays: Tensor[B]) -> list[Tensor[B]]:
+def broadcast_arrays(*arrays: Tensor[B]) -> tuple[Tensor[B], ...]:
     """The tensors, each broadcast to their common shape."""
     tensors = [as_tensor(x, "broadcast_arrays") for x in arrays]
     try:
         shape = broadcast_shapes(*[x.shape for x in tensors])
     except errors.ShapeError as error:
         raise errors.ShapeError(f"broadcast_arrays: {error}") from None
-    return [broadcast_to(x, shape) for x in tensors]
+    return tuple([broadcast_to(x, shape) for x in tensors])
 
 
 def concat(arrays: Sequence[Tensor[B]], /, *, axis: int | None = 0) -> Tensor[B]:

@@ -42,11 +42,15 @@ def _expit(x: Array) -> Array:
 
 
 def _expm1(x: Array) -> Array:
-    """Beside infinite and nan real parts NumPy's makes parts nan that exp makes zero."""
+    """Beside infinite and nan real parts NumPy's makes parts nan that exp makes zero; at -0 the standard has 0."""
     out = np.expm1(x)
-    if out.dtype.kind != "c" or (finite := np.isfinite(x.real)).all():
+    if out.dtype.kind != "c":
         return out
-    return np.where(finite, out, np.exp(x) - 1)
+    if not (finite := np.isfinite(x.real)).all():
+        out = np.where(finite, out, np.exp(x) - 1)
+    out = np.asarray(out)
+    out.real += 0.0
+    return out
 
 
 def _sign(x: Array) -> Array:
