@@ -33,7 +33,7 @@ LAYERS = [
     {"tensor"},
     {"operands"},
     {"functions"},
-    {"extend", "fft", "linalg", "special"},
+    {"extend", "fft", "linalg", "module", "special"},
     {"numpy_functions", "random"},
     {"nn", "numpy_methods", "numpy_protocols"},
     {"transforms"},

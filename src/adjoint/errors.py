@@ -23,6 +23,7 @@
     │   ├── TrackedError (TypeError)         a tracked tensor was about to leave its graph silently
     │   └── BackwardError                    a pullback failed; the cause is chained
     ├── NoGradientError (KeyError)           `Gradients` has no entry, and why
+    ├── FrozenModuleError (AttributeError)   a field of a module was assigned: modules are values
     ├── FileError (OSError)                  a file that cannot be written
     └── CheckError (AssertionError)          `check_grads` found a wrong derivative, `Checked` a wrong result
 
@@ -164,6 +165,10 @@ class NoGradientError(AdjointError, KeyError):
 
     def __str__(self) -> str:  # KeyError would show the repr of the message
         return str(self.args[0]) if self.args else ""
+
+
+class FrozenModuleError(AdjointError, AttributeError):
+    """A field of a module was assigned or deleted: modules are values."""
 
 
 class FileError(AdjointError, OSError):

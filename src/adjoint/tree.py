@@ -33,7 +33,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-_NAMESPACE = "adjoint"
+NAMESPACE = "adjoint"  # of what is registered with optree
 _registering = lock()
 ATOMS: set[type] = {bool, int, float, complex, np.ndarray, np.float32, np.float64}  # leaves, and so are tensors
 
@@ -58,7 +58,7 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
     import optree  # here, so that `import adjoint` need not wait for it
 
     try:
-        leaves, structure = optree.tree_flatten(tree, namespace=_NAMESPACE)
+        leaves, structure = optree.tree_flatten(tree, namespace=NAMESPACE)
     except RecursionError:
         raise errors.ArgumentError("flatten: the tree contains itself, or is nested too deep") from None
     for x in leaves:
@@ -75,7 +75,7 @@ def _leaf() -> Any:
     import optree
 
     leaf: Any = 0
-    return optree.tree_structure(leaf, namespace=_NAMESPACE)
+    return optree.tree_structure(leaf, namespace=NAMESPACE)
 
 
 @functools.lru_cache(256)
@@ -83,7 +83,7 @@ def _row(cls: type, length: int) -> Any:
     """The structure of a tuple or a list of leaves."""
     import optree
 
-    return optree.tree_structure(cls([0] * length), namespace=_NAMESPACE)
+    return optree.tree_structure(cls([0] * length), namespace=NAMESPACE)
 
 
 def _register(x: Any) -> None:
@@ -101,13 +101,13 @@ def _register(x: Any) -> None:
         return cls(**dict(zip(names, children, strict=True)), **dict(zip(fixed, known, strict=True)))
 
     with _registering:
-        if not optree.all_leaves([x], namespace=_NAMESPACE):  # another thread was faster
+        if not optree.all_leaves([x], namespace=NAMESPACE):  # another thread was faster
             return
         optree.register_pytree_node(
             cls,
             lambda x: ([getattr(x, name) for name in names], tuple([getattr(x, name) for name in fixed]), names),
             build,
-            namespace=_NAMESPACE,
+            namespace=NAMESPACE,
         )
 
 
@@ -220,7 +220,7 @@ def spread(prefix: Any, structure: Any, what: str) -> list[Any]:
                 tree,
                 is_leaf=lambda x: x is None,
                 none_is_leaf=False,
-                namespace=_NAMESPACE,
+                namespace=NAMESPACE,
             )
         )
     except ValueError as error:

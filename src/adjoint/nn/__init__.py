@@ -86,6 +86,8 @@ from adjoint.nn.losses import (
     smooth_l1_loss,
     soft_margin_loss,
 )
+from adjoint.module import Buffer, Module
+from adjoint.nn.modules import BatchNorm, Dropout, Lambda, Linear, Sequential
 from adjoint.nn.normalization import (
     batch_norm,
     group_norm,
@@ -118,6 +120,13 @@ from adjoint.nn.pooling import (
 from adjoint.renamed import refusing
 
 __all__ = [
+    "BatchNorm",
+    "Buffer",
+    "Dropout",
+    "Lambda",
+    "Linear",
+    "Module",
+    "Sequential",
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
     "adaptive_avg_pool3d",

@@ -23,6 +23,7 @@ from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
 from adjoint.devices import chosen_device, current_level, default_device, observed_leaf
 from adjoint.functions.arguments import check_callable, is_array, is_integer, is_numeric, is_value, kind_of
+from adjoint.module import parted
 from adjoint.operands import lift_to, lower
 from adjoint.tensor import Tensor, refuse_ended, wrap
 from adjoint.transforms.libraries import of_any_library
@@ -87,6 +88,7 @@ def array_of(x: Any, base: Backend, *, keep: bool = False) -> Array:
 class Arguments:
     """The arguments of a call, and which of them a transform differentiates by.
 
+    Of modules the leaves are parameters; `held` is the structure with everything else in it, `structure` has None there.
     `arrays` are those of the selected leaves, on the base, and `dtype` the one in which the function makes what has no
     dtype: theirs, unless there are tensors among them. `beside` are leaves of other arguments, such as tangents,
     which count for where the base is.
@@ -111,9 +113,11 @@ class Arguments:
         self.keys = _keys(name, f, argnums, args, kwargs)
         self.all = not kwargs and len(self.keys) == len(args) and self.keys == sorted(self.keys)
         chosen = list(args) if self.all else [args[k] if isinstance(k, int) else kwargs[k] for k in self.keys]
-        self.leaves, self.structure = trees.flatten(chosen)
-        others = self.leaves if len(self.keys) == len(args) + len(kwargs) else trees.flatten((args, kwargs))[0]
-        others = [*others, *beside]
+        held, holes = (chosen, chosen) if trees.ATOMS.issuperset(map(type, chosen)) else parted(chosen)
+        self.leaves, self.held = trees.flatten(held)
+        self.structure = self.held if holes is held else trees.structure(holes)
+        plain = holes is held and len(self.keys) == len(args) + len(kwargs)
+        others = [*(self.leaves if plain else trees.flatten((args, kwargs))[0]), *beside]
         highest = _highest(others, name)
         self.as_numpy = highest is None
         self.base = highest or observed_leaf(default_device())
@@ -169,7 +173,7 @@ class Arguments:
 
     def run(self, f: Function, level: Backend, arrays: Sequence[Array]) -> Any:
         """f of the arguments, with these arrays of a level in the place of the selected leaves."""
-        chosen = trees.unflatten(self.structure, list(map(wrap, arrays, itertools.repeat(level))))
+        chosen = trees.unflatten(self.held, list(map(wrap, arrays, itertools.repeat(level))))
         keys, base = self.keys, self.base
         if self.all:
             return f(*chosen)
@@ -184,7 +188,7 @@ class Arguments:
 
     def moved(self, base: Backend) -> Any:
         """The selected arguments as tensors of a backend over the base."""
-        return trees.unflatten(self.structure, [wrap(base.lift(x, self.base), base) for x in self.arrays])
+        return trees.unflatten(self.held, [wrap(base.lift(x, self.base), base) for x in self.arrays])
 
     def above(self, tree: Any) -> Backend | None:
         """The backend over the base that a tree has tensors of: it belongs to a transform that runs later.

@@ -1,0 +1,573 @@
+"""Modules: classes whose fields are parameters, other modules and settings. They are values, as tensors are.
+
+>>> import adjoint as ad
+>>> class Line(ad.nn.Module):
+...     slope: ad.Tensor
+...     offset: ad.Tensor
+...
+...     def __call__(self, x):
+...         return self.slope * x + self.offset
+>>> line = Line(ad.tensor(2.0), ad.tensor(1.0))
+>>> line(3.0).item()
+7.0
+>>> ad.grad(lambda line: line(3.0) ** 2)(line).slope.item()
+42.0
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, Generic, NamedTuple, Self, TypeVar, dataclass_transform
+
+import optree
+
+from adjoint import errors
+from adjoint import tree as trees
+from adjoint.decorators.autodiff import Autodiff
+from adjoint.functions.arguments import check_callable, is_array
+from adjoint.tensor import Tensor
+
+M = TypeVar("M", bound="Module")
+
+Buffer = Annotated[Tensor[Any], "buffer"]
+"""Annotates a field whose tensor is not trained: a running mean. `Module.apply` gives new ones."""
+
+
+class Leaf(NamedTuple):
+    """An array of a module: where it is, its value, and what it is."""
+
+    path: str
+    value: Any
+    kind: str  # "parameter", "frozen", "buffer", or "constant": a NumPy array, integers
+
+
+class _Setting:
+    """What is no array, as a part of the structure."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class _Constant:
+    """An array as a part of the structure, which is equal to itself alone."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _register_parts() -> None:
+    namespace = trees.NAMESPACE
+    optree.register_pytree_node(_Setting, lambda x: ((), x.value), lambda value, _: value, namespace=namespace)
+    optree.register_pytree_node(_Constant, lambda x: ((), x), lambda x, _: x.value, namespace=namespace)
+
+
+_register_parts()
+
+
+# --- the class -----------------------------------------------------------------------------------
+
+
+@dataclass_transform()
+class _Meta(type):
+    """Makes an object a value once `__init__` has run: all fields are there, and nothing can be assigned any more."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = super().__call__(*args, **kwargs)
+        values = vars(made)
+        for name in cls._fields:  # type: ignore[attr-defined]
+            if name not in values and not hasattr(cls, name):
+                raise errors.ArgumentError(f"{cls.__name__}: the field {name!r} has no value; assign it in __init__")
+            values[name] = _closed(getattr(made, name))
+        values["_made"] = True
+        return made
+
+
+class Module(metaclass=_Meta):
+    """A model or a part of one: a class with annotated fields, a pytree, and a value.
+
+    Tensors in fields, and in tuples and dictionaries of fields, are parameters; those of fields that are annotated as
+    `ad.nn.Buffer` are buffers; NumPy arrays and integer tensors are constants; other modules are parts; everything else
+    is a setting. `__init__` takes the fields in order, as a dataclass's does, unless the class defines its own. Nothing
+    can be assigned afterwards: `at`, `map` and their like give another module.
+
+    A transform such as `ad.grad` takes a module as an argument, differentiates by its parameters, and gives a module of
+    gradients in which everything else is None.
+
+    Raises
+    ------
+    ArgumentError
+        A field is given no value, or has the name of a method; a name that is no field is assigned.
+    FrozenModuleError
+        A field is assigned when the module is made.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> class Scale(ad.nn.Module):
+    ...     factor: ad.Tensor
+    ...     power: int = 2
+    ...
+    ...     def __call__(self, x):
+    ...         return self.factor * x**self.power
+    >>> scale = Scale(ad.tensor(3.0))
+    >>> scale(ad.tensor(2.0)).item(), scale.at("factor").set(ad.tensor(1.0))(ad.tensor(2.0)).item()
+    (12.0, 4.0)
+    """
+
+    _fields: tuple[str, ...] = ()
+    _buffers: frozenset[str] = frozenset()  # the fields that are annotated so
+    _made = False
+    _frozen: frozenset[str] = frozenset()  # fields whose parameters are not trained
+    _training = True
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = {name: note for name, note in cls.__dict__.get("__annotations__", {}).items() if not _is_class_var(note)}
+        for name in own:
+            if hasattr(Module, name):
+                raise errors.ArgumentError(f"{cls.__name__}: the field {name!r} would hide Module.{name}; rename it")
+        cls._fields = (*[name for name in cls._fields if name not in own], *own)
+        cls._buffers = cls._buffers.difference(own) | {name for name, note in own.items() if _is_buffer(note)}
+        if own and "__init__" not in cls.__dict__ or cls.__init__ is object.__init__:
+            cls.__init__ = _fields_init(cls)  # type: ignore[method-assign]
+        optree.register_pytree_node(
+            cls,
+            _flatten,
+            lambda static, children: _rebuilt(cls, children, *static),
+            path_entry_type=optree.GetAttrEntry,
+            namespace=trees.NAMESPACE,
+        )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._made:
+            raise errors.FrozenModuleError(
+                f"{type(self).__name__} is a value, and its {name} cannot be assigned; "
+                f"model.at({name!r}).set(...) is another module"
+            )
+        if name not in self._fields:
+            raise errors.ArgumentError(
+                f"{type(self).__name__} has no field {name!r}; annotate it in the class, as in `{name}: ad.Tensor`"
+            )
+        vars(self)[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        raise errors.FrozenModuleError(f"{type(self).__name__} is a value, and its {name} cannot be deleted")
+
+    def __repr__(self) -> str:
+        return "\n".join(_lines(self, type(self).__name__))
+
+    # --- what is in it ---
+
+    @property
+    def training(self) -> bool:
+        """Whether it is to be trained: dropout drops then, and batch normalisation takes the batch's statistics."""
+        return self._training
+
+    def named_parameters(self) -> dict[str, Tensor[Any]]:
+        """The parameters by their paths, such as `layers.0.weight`; also those that are frozen.
+
+        >>> import adjoint as ad
+        >>> sorted(ad.nn.Linear(3, 2).named_parameters())
+        ['bias', 'weight']
+        """
+        return {leaf.path: leaf.value for leaf in leaves_of(self) if leaf.kind in ("parameter", "frozen")}
+
+    def num_params(self) -> int:
+        """How many numbers its parameters have.
+
+        >>> import adjoint as ad
+        >>> ad.nn.Linear(3, 2).num_params()
+        8
+        """
+        return sum(x.size for x in self.named_parameters().values())
+
+    # --- other modules, made of this one ---
+
+    def map(self, f: Callable[[Any], Any]) -> Self:
+        """The module with f of each parameter in its place.
+
+        >>> import adjoint as ad
+        >>> ad.nn.Linear(3, 2).map(lambda x: x * 0).weight.sum().item()
+        0.0
+        """
+        check_callable("Module.map", f)
+        return _mapped(self, lambda leaf: f(leaf.value) if leaf.kind in ("parameter", "frozen") else leaf.value)
+
+    def require_grad(self) -> Self:
+        """The module with leaves for parameters, of which `backward` gives gradients; not for frozen ones.
+
+        >>> import adjoint as ad
+        >>> layer = ad.nn.Linear(1, 1).require_grad()
+        >>> layer(ad.tensor([[2.0]])).sum().backward()[layer.weight].item()
+        2.0
+        """
+        return _mapped(self, lambda leaf: leaf.value.require_grad() if leaf.kind == "parameter" else leaf.value)
+
+    def to_device(self, device: Any) -> Self:
+        """The module with all its arrays on a device, tracked as they are."""
+        return _mapped(self, lambda leaf: leaf.value.to_device(device) if isinstance(leaf.value, Tensor) else leaf.value)
+
+    def fork(self, device: Any) -> Self:
+        """A copy on a device that shares no leaf with this one: its parameters are fresh leaves there."""
+
+        def moved(leaf: Leaf) -> Any:
+            if not isinstance(leaf.value, Tensor):
+                return leaf.value
+            x = leaf.value.detach().to_device(device)
+            return x.require_grad() if leaf.kind == "parameter" else x
+
+        return _mapped(self, moved)
+
+    def valid(self) -> Self:
+        """The module as it is used: without gradients, on the backend below the autodiff, and not training."""
+
+        def below(leaf: Leaf) -> Any:
+            x = leaf.value
+            return x.inner() if isinstance(x, Tensor) and isinstance(x.device, Autodiff) else x
+
+        return _set_training(_mapped(self, below), False)
+
+    def train(self, training: bool = True) -> Self:
+        """The module with `training` set in all its parts."""
+        return _set_training(self, training)
+
+    def freeze(self, *where: str | Callable[[str, Any], bool]) -> Self:
+        """The module with parameters frozen: no gradients are taken by them, and no optimizer changes them.
+
+        `where` are paths of parameters or parts, patterns such as `layers.*.bias`, or functions of path and value; all
+        parameters if none is given. Raises ArgumentError where one fits nothing.
+
+        >>> import adjoint as ad
+        >>> layer = ad.nn.Linear(1, 1).freeze("weight")
+        >>> print(ad.grad(lambda layer: layer(ad.ones((1, 1))).sum())(layer).weight)
+        None
+        """
+        found = _chosen(self, where, "freeze")
+        return _marked(self, found | {leaf.path for leaf in leaves_of(self) if leaf.kind == "frozen"})
+
+    def unfreeze(self, *where: str | Callable[[str, Any], bool]) -> Self:
+        """The module with parameters that are trained again; `where` as in `freeze`."""
+        found = _chosen(self, where, "unfreeze")
+        return _marked(self, {leaf.path for leaf in leaves_of(self) if leaf.kind == "frozen"} - found)
+
+    def at(self, path: str) -> Place[Self]:
+        """A place in the module: `at("layers.0.weight").set(value)` is a module with another value there.
+
+        Raises ArgumentError where there is none of that name.
+
+        >>> import adjoint as ad
+        >>> layer = ad.nn.Linear(2, 1)
+        >>> layer.at("bias").set(ad.ones(1)).bias.item(), layer.at("bias").apply(lambda b: b + 5).bias.item() > 4
+        (1.0, True)
+        """
+        return Place(self, path)
+
+    # --- buffers ---
+
+    def state(self) -> Self:
+        """The buffers: a module with None in the place of everything else."""
+        return _mapped(self, lambda leaf: leaf.value if leaf.kind == "buffer" else None)
+
+    def with_state(self, state: Self) -> Self:
+        """The module with the buffers of a state. Raises ArgumentError where one is missing."""
+        found = {leaf.path: leaf.value for leaf in leaves_of(state)}
+        missing = [leaf.path for leaf in leaves_of(self) if leaf.kind == "buffer" and leaf.path not in found]
+        if missing:
+            raise errors.ArgumentError(f"with_state: the state has nothing at {', '.join(missing)}")
+        return _mapped(self, lambda leaf: found[leaf.path] if leaf.kind == "buffer" else leaf.value)
+
+    def apply(self, x: Any, state: Any, key: int | None = None) -> tuple[Any, Any]:
+        """`self(x)` and the next state. A class whose parts have buffers defines it, and hands each part its own."""
+        if any(leaf.kind == "buffer" for leaf in leaves_of(self)):
+            path = next(leaf.path for leaf in leaves_of(self) if leaf.kind == "buffer")
+            name = type(self).__name__
+            raise errors.ArgumentError(
+                f"{name}.apply: there is a buffer at {path}; define apply(self, x, state, key=None) in {name}, which "
+                "gives the result and state.at(...).set(...) with what the part's own apply gave"
+            )
+        return self(x, key=key), state  # type: ignore[operator]
+
+
+class Place(Generic[M]):
+    """A place in a module, of which `at` makes another module."""
+
+    def __init__(self, module: M, path: str) -> None:
+        self._module, self._path = module, path
+        self.get()
+
+    def get(self) -> Any:
+        """What is there."""
+        found: Any = self._module
+        for key in self._path.split("."):
+            try:
+                found = _child(found, key)
+            except (KeyError, IndexError, ValueError, AttributeError):
+                raise errors.ArgumentError(
+                    f"at: {type(self._module).__name__} has nothing at {self._path!r}: there is no {key!r} in "
+                    f"{errors.shown(found) if not isinstance(found, Module) else type(found).__name__}"
+                ) from None
+        return found
+
+    def set(self, value: Any) -> M:
+        """The module with a value there."""
+        return _with(self._module, self._path.split("."), value)  # type: ignore[no-any-return]
+
+    def apply(self, f: Callable[[Any], Any]) -> M:
+        """The module with f of what is there."""
+        return self.set(f(self.get()))
+
+
+# --- trees of modules ----------------------------------------------------------------------------
+
+
+def leaves_of(tree: Any, prefix: str = "", kind: str = "") -> Iterator[Leaf]:
+    """The arrays of a module, or of a tree of modules, in the order of the pytree's leaves."""
+    if isinstance(tree, Module):
+        for name in tree._fields:
+            role = kind or ("buffer" if name in tree._buffers else "frozen" if name in tree._frozen else "")
+            yield from leaves_of(vars(tree)[name], _joined(prefix, name), role)
+    elif is_array(tree):
+        trained = isinstance(tree, Tensor) and tree.dtype.kind in "fc"
+        yield Leaf(prefix, tree, "constant" if kind != "buffer" and not trained else kind or "parameter")
+    elif not _is_setting(tree):
+        children, _, entries, _ = optree.tree_flatten_one_level(tree, namespace=trees.NAMESPACE)
+        for key, child in zip(entries, children, strict=True):
+            yield from leaves_of(child, _joined(prefix, str(key)), kind)
+
+
+def parted(tree: Any) -> tuple[Any, Any]:
+    """A tree in which all but parameters of modules are parts of the structure, and one with None in their places.
+
+    A parameter that is a leaf of `require_grad` is its value: transforms differentiate by values.
+    """
+    inside: list[Any] = [x for x in optree.tree_leaves(tree, is_leaf=_is_module, namespace=trees.NAMESPACE)]
+    if not any(map(_is_module, inside)):
+        return tree, tree
+    held, holes = [
+        optree.tree_map(
+            lambda x: _mapped(x, f) if isinstance(x, Module) else x, tree, is_leaf=_is_module, namespace=trees.NAMESPACE
+        )
+        for f in (
+            lambda leaf: _value(leaf.value) if leaf.kind == "parameter" else _Constant(leaf.value),
+            lambda leaf: _value(leaf.value) if leaf.kind == "parameter" else None,
+        )
+    ]
+    return held, holes
+
+
+def _value(x: Tensor[Any]) -> Tensor[Any]:
+    return x.inner() if x.is_require_grad() else x
+
+
+def _mapped(module: Any, f: Callable[[Leaf], Any]) -> Any:
+    """The module with f of each of its arrays."""
+    values = map(f, leaves_of(module))
+    return _rebuilt_with(module, values)
+
+
+def _rebuilt_with(tree: Any, values: Iterator[Any]) -> Any:
+    if isinstance(tree, Module):
+        children = [_rebuilt_with(vars(tree)[name], values) for name in tree._fields]
+        return _rebuilt(type(tree), children, tree._frozen, tree._training)
+    if is_array(tree):
+        return next(values)
+    if _is_setting(tree):
+        return tree
+    children, metadata, _, build = optree.tree_flatten_one_level(tree, namespace=trees.NAMESPACE)
+    return build(metadata, [_rebuilt_with(child, values) for child in children])
+
+
+def _is_module(x: Any) -> bool:
+    return isinstance(x, Module)
+
+
+def _is_setting(x: Any) -> bool:
+    """Whether it is neither a module, nor an array, nor a container."""
+    if x is None or isinstance(x, (str, int, float, complex, _Constant, _Setting)):
+        return True
+    return bool(optree.tree_is_leaf(x, namespace=trees.NAMESPACE)) and not is_array(x)
+
+
+def _flatten(module: Module) -> tuple[list[Any], tuple[frozenset[str], bool], tuple[str, ...]]:
+    children = [_part(vars(module)[name]) for name in module._fields]
+    return children, (module._frozen, module._training), module._fields
+
+
+def _part(x: Any) -> Any:
+    """What a field has, with settings wrapped, so that they belong to the structure."""
+    if x is None or is_array(x) or isinstance(x, (Module, _Constant, _Setting)):
+        return x
+    if _is_setting(x):
+        return _Setting(x)
+    children, metadata, _, build = optree.tree_flatten_one_level(x, namespace=trees.NAMESPACE)
+    return build(metadata, list(map(_part, children)))
+
+
+def _rebuilt(cls: type[Any], children: Any, frozen: frozenset[str], training: bool) -> Any:
+    made = object.__new__(cls)
+    vars(made).update(zip(cls._fields, children, strict=True), _frozen=frozen, _training=training, _made=True)
+    return made
+
+
+def _set_training(tree: Any, training: bool) -> Any:
+    return _each_module(tree, lambda part, children, _: _rebuilt(type(part), children, part._frozen, training))
+
+
+def _marked(module: Any, frozen: set[str]) -> Any:
+    """The module with the parameters at these paths frozen, and no others. Raises ArgumentError for a part of a field."""
+
+    def mark(part: Any, children: list[Any], prefix: str) -> Any:
+        names = set()
+        for name in part._fields:
+            path = _joined(prefix, name)
+            inside = [leaf.path for leaf in _own_leaves(vars(part)[name], path)]
+            chosen = [p for p in inside if p in frozen]
+            if chosen and chosen != inside:
+                raise errors.ArgumentError(
+                    f"freeze: the field {path} is frozen as a whole, or not at all; that leaves out "
+                    f"{next(p for p in inside if p not in frozen)}"
+                )
+            names |= {name} if chosen else set()
+        return _rebuilt(type(part), children, frozenset(names), part._training)
+
+    return _each_module(module, mark)
+
+
+def _own_leaves(tree: Any, path: str) -> Iterator[Leaf]:
+    """The parameters in a field that belong to no module in it."""
+    if not isinstance(tree, Module):
+        if is_array(tree):
+            yield from leaves_of(tree, path)
+        elif not _is_setting(tree):
+            children, _, entries, _ = optree.tree_flatten_one_level(tree, namespace=trees.NAMESPACE)
+            for key, child in zip(entries, children, strict=True):
+                yield from _own_leaves(child, _joined(path, str(key)))
+
+
+def _each_module(tree: Any, f: Callable[[Any, list[Any], str], Any], prefix: str = "") -> Any:
+    """The tree with f of each module, its new children and its path, from the innermost on."""
+    if isinstance(tree, Module):
+        names = tree._fields
+        return f(tree, [_each_module(vars(tree)[name], f, _joined(prefix, name)) for name in names], prefix)
+    if is_array(tree) or _is_setting(tree):
+        return tree
+    children, metadata, entries, build = optree.tree_flatten_one_level(tree, namespace=trees.NAMESPACE)
+    paths = [_joined(prefix, str(key)) for key in entries]
+    return build(metadata, [_each_module(child, f, path) for child, path in zip(children, paths, strict=True)])
+
+
+def _chosen(module: Module, where: tuple[Any, ...], name: str) -> set[str]:
+    """The paths of the parameters that paths, patterns or functions choose; all for none of these."""
+    known = module.named_parameters()
+    found: set[str] = set()
+    for choice in where or ("*",):
+        if callable(choice):
+            found |= {path for path, value in known.items() if choice(path, value)}
+            continue
+        fitting = {p for p in known if fnmatch.fnmatchcase(p, choice) or p.startswith(f"{choice}.")}
+        if not fitting and where:
+            raise errors.ArgumentError(
+                f"{name}: nothing fits {choice!r}; parameters are {errors.shown(', '.join(known))}"
+            )
+        found |= fitting
+    return found
+
+
+def _joined(prefix: str, name: str) -> str:
+    return f"{prefix}.{name}" if prefix else name
+
+
+def _child(parent: Any, key: str) -> Any:
+    if isinstance(parent, Module):
+        if key not in parent._fields:
+            raise KeyError(key)
+        return vars(parent)[key]
+    return parent[int(key)] if isinstance(parent, tuple) else parent[key]
+
+
+def _with(parent: Any, keys: list[str], value: Any) -> Any:
+    """The parent with a value at the end of a path, which exists."""
+    if not keys:
+        return _closed(value)
+    first, rest = keys[0], keys[1:]
+    if isinstance(parent, Module):
+        children = {name: vars(parent)[name] for name in parent._fields}
+        children[first] = _with(children[first], rest, value)
+        return _rebuilt(type(parent), children.values(), parent._frozen, parent._training)
+    if isinstance(parent, tuple):
+        parts = [_with(part, rest, value) if i == int(first) else part for i, part in enumerate(parent)]
+        return type(parent)(*parts) if hasattr(parent, "_fields") else tuple(parts)
+    return {**parent, first: _with(parent[first], rest, value)}
+
+
+def _closed(value: Any) -> Any:
+    """A field's value with tuples for lists, so that it stays as it is."""
+    if isinstance(value, list) or value.__class__ is tuple:
+        return tuple(map(_closed, value))
+    if value.__class__ is dict:
+        return {key: _closed(part) for key, part in value.items()}
+    trees.flatten(value)  # from here on a dataclass is known to be a container
+    return value
+
+
+def _fields_init(cls: type[Module]) -> Callable[..., None]:
+    """An `__init__` that takes the fields, in order or by name."""
+    empty = inspect.Parameter.empty
+    signature = inspect.Signature(
+        [
+            inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=getattr(cls, name, empty))
+            for name in cls._fields
+        ]
+    )
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            given = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise errors.ArgumentTypeError(
+                f"{cls.__name__}: {error}; its fields are {', '.join(cls._fields) or 'none'}"
+            ) from None
+        given.apply_defaults()
+        vars(self).update(given.arguments)
+
+    __init__.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY), *signature.parameters.values()]
+    )
+    return __init__
+
+
+def _is_buffer(note: Any) -> bool:
+    return note is Buffer or (isinstance(note, str) and note.split("[")[0].rpartition(".")[2] == "Buffer")
+
+
+def _is_class_var(note: Any) -> bool:
+    text = note if isinstance(note, str) else repr(note)
+    return text.rpartition("typing.")[2].startswith("ClassVar")
+
+
+def _lines(tree: Any, label: str) -> Iterator[str]:
+    """The lines of a module's text: what it has, with shapes and counts."""
+    if isinstance(tree, Module):
+        settings = [
+            f"{name}={vars(tree)[name]!r}" for name in tree._fields if _is_setting(vars(tree)[name])
+            and vars(tree)[name] is not None
+        ]  # fmt: skip
+        yield f"{label}({', '.join(settings)})  # {tree.num_params():,} parameters"
+        for name in tree._fields:
+            if not _is_setting(vars(tree)[name]):
+                value = vars(tree)[name]
+                head = f"{name}: {type(value).__name__}" if isinstance(value, Module) else name
+                yield from (f"  {line}" for line in _lines(value, head))
+    elif is_array(tree):
+        yield f"{label}: {tree.dtype}{list(tree.shape)}"
+    else:
+        children, _, entries, _ = optree.tree_flatten_one_level(tree, namespace=trees.NAMESPACE)
+        yield f"{label}:"
+        for key, child in zip(entries, children, strict=True):
+            if _is_setting(child):
+                yield f"  {key}: {getattr(child, '__name__', child)}"
+            else:
+                head = f"{key}: {type(child).__name__}" if isinstance(child, Module) else str(key)
+                yield from (f"  {line}" for line in _lines(child, head))
