@@ -17,9 +17,10 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any, Generic, NamedTuple, Self, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, NamedTuple, Self, TypeVar, dataclass_transform
 
 import optree
 
@@ -57,13 +58,9 @@ class _Constant:
         self.value = value
 
 
-def _register_parts() -> None:
-    namespace = trees.NAMESPACE
-    optree.register_pytree_node(_Setting, lambda x: ((), x.value), lambda value, _: value, namespace=namespace)
-    optree.register_pytree_node(_Constant, lambda x: ((), x), lambda x, _: x.value, namespace=namespace)
-
-
-_register_parts()
+_register: Any = functools.partial(optree.register_pytree_node, namespace=trees.NAMESPACE)
+_register(_Setting, lambda x: ((), x.value), lambda value, _: value)
+_register(_Constant, lambda x: ((), x), lambda x, _: x.value)
 
 
 # --- the class -----------------------------------------------------------------------------------
@@ -116,28 +113,28 @@ class Module(metaclass=_Meta):
     (12.0, 4.0)
     """
 
-    _fields: tuple[str, ...] = ()
-    _buffers: frozenset[str] = frozenset()  # the fields that are annotated so
-    _made = False
-    _frozen: frozenset[str] = frozenset()  # fields whose parameters are not trained
-    _training = True
+    # Of a class:
+    _fields: ClassVar[tuple[str, ...]] = ()
+    _buffers: ClassVar[frozenset[str]] = frozenset()  # the fields that are annotated so
+    # Of an object, which has them beside its fields, but not as fields:
+    _made: ClassVar[bool] = False
+    _frozen: ClassVar[frozenset[str]] = frozenset()  # fields whose parameters are not trained
+    _training: ClassVar[bool] = True
+    if TYPE_CHECKING:
+        __call__: ClassVar[Callable[..., Any]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        own = {name: note for name, note in cls.__dict__.get("__annotations__", {}).items() if not _is_class_var(note)}
+        own = {name: note for name, note in inspect.get_annotations(cls).items() if not _is_class_var(note)}
         for name in own:
             if hasattr(Module, name):
                 raise errors.ArgumentError(f"{cls.__name__}: the field {name!r} would hide Module.{name}; rename it")
         cls._fields = (*[name for name in cls._fields if name not in own], *own)
         cls._buffers = cls._buffers.difference(own) | {name for name, note in own.items() if _is_buffer(note)}
-        if own and "__init__" not in cls.__dict__ or cls.__init__ is object.__init__:
+        if (own and "__init__" not in cls.__dict__) or cls.__init__ is object.__init__:
             cls.__init__ = _fields_init(cls)  # type: ignore[method-assign]
-        optree.register_pytree_node(
-            cls,
-            _flatten,
-            lambda static, children: _rebuilt(cls, children, *static),
-            path_entry_type=optree.GetAttrEntry,
-            namespace=trees.NAMESPACE,
+        _register(
+            cls, _flatten, lambda static, parts: _rebuilt(cls, parts, *static), path_entry_type=optree.GetAttrEntry
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -207,7 +204,9 @@ class Module(metaclass=_Meta):
 
     def to_device(self, device: Any) -> Self:
         """The module with all its arrays on a device, tracked as they are."""
-        return _mapped(self, lambda leaf: leaf.value.to_device(device) if isinstance(leaf.value, Tensor) else leaf.value)
+        return _mapped(
+            self, lambda leaf: leaf.value.to_device(device) if isinstance(leaf.value, Tensor) else leaf.value
+        )
 
     def fork(self, device: Any) -> Self:
         """A copy on a device that shares no leaf with this one: its parameters are fresh leaves there."""
@@ -287,7 +286,7 @@ class Module(metaclass=_Meta):
                 f"{name}.apply: there is a buffer at {path}; define apply(self, x, state, key=None) in {name}, which "
                 "gives the result and state.at(...).set(...) with what the part's own apply gave"
             )
-        return self(x, key=key), state  # type: ignore[operator]
+        return self(x, key=key), state
 
 
 class Place(Generic[M]):
@@ -303,7 +302,7 @@ class Place(Generic[M]):
         for key in self._path.split("."):
             try:
                 found = _child(found, key)
-            except (KeyError, IndexError, ValueError, AttributeError):
+            except KeyError:
                 raise errors.ArgumentError(
                     f"at: {type(self._module).__name__} has nothing at {self._path!r}: there is no {key!r} in "
                     f"{errors.shown(found) if not isinstance(found, Module) else type(found).__name__}"
@@ -332,9 +331,9 @@ def leaves_of(tree: Any, prefix: str = "", kind: str = "") -> Iterator[Leaf]:
         trained = isinstance(tree, Tensor) and tree.dtype.kind in "fc"
         yield Leaf(prefix, tree, "constant" if kind != "buffer" and not trained else kind or "parameter")
     elif not _is_setting(tree):
-        children, _, entries, _ = optree.tree_flatten_one_level(tree, namespace=trees.NAMESPACE)
-        for key, child in zip(entries, children, strict=True):
-            yield from leaves_of(child, _joined(prefix, str(key)), kind)
+        children, names, _ = _opened(tree)
+        for name, child in zip(names, children, strict=True):
+            yield from leaves_of(child, _joined(prefix, name), kind)
 
 
 def parted(tree: Any) -> tuple[Any, Any]:
@@ -342,41 +341,31 @@ def parted(tree: Any) -> tuple[Any, Any]:
 
     A parameter that is a leaf of `require_grad` is its value: transforms differentiate by values.
     """
-    inside: list[Any] = [x for x in optree.tree_leaves(tree, is_leaf=_is_module, namespace=trees.NAMESPACE)]
-    if not any(map(_is_module, inside)):
+    if not any(map(_is_module, optree.tree_leaves(tree, is_leaf=_is_module, namespace=trees.NAMESPACE))):
         return tree, tree
-    held, holes = [
-        optree.tree_map(
-            lambda x: _mapped(x, f) if isinstance(x, Module) else x, tree, is_leaf=_is_module, namespace=trees.NAMESPACE
-        )
-        for f in (
-            lambda leaf: _value(leaf.value) if leaf.kind == "parameter" else _Constant(leaf.value),
-            lambda leaf: _value(leaf.value) if leaf.kind == "parameter" else None,
-        )
-    ]
-    return held, holes
+
+    def each(f: Callable[[Leaf], Any]) -> Any:
+        change = lambda x: _mapped(x, f) if isinstance(x, Module) else x
+        return optree.tree_map(change, tree, is_leaf=_is_module, namespace=trees.NAMESPACE)
+
+    held = each(lambda leaf: _value(leaf.value) if leaf.kind == "parameter" else _Constant(leaf.value))
+    return held, each(lambda leaf: _value(leaf.value) if leaf.kind == "parameter" else None)
 
 
 def _value(x: Tensor[Any]) -> Tensor[Any]:
     return x.inner() if x.is_require_grad() else x
 
 
-def _mapped(module: Any, f: Callable[[Leaf], Any]) -> Any:
+def _mapped(module: M, f: Callable[[Leaf], Any]) -> M:
     """The module with f of each of its arrays."""
-    values = map(f, leaves_of(module))
-    return _rebuilt_with(module, values)
+    return _rebuilt_with(module, map(f, leaves_of(module)))  # type: ignore[no-any-return]
 
 
 def _rebuilt_with(tree: Any, values: Iterator[Any]) -> Any:
-    if isinstance(tree, Module):
-        children = [_rebuilt_with(vars(tree)[name], values) for name in tree._fields]
-        return _rebuilt(type(tree), children, tree._frozen, tree._training)
     if is_array(tree):
         return next(values)
-    if _is_setting(tree):
-        return tree
-    children, metadata, _, build = optree.tree_flatten_one_level(tree, namespace=trees.NAMESPACE)
-    return build(metadata, [_rebuilt_with(child, values) for child in children])
+    children, _, build = _opened(tree)
+    return build([_rebuilt_with(child, values) for child in children])
 
 
 def _is_module(x: Any) -> bool:
@@ -401,8 +390,8 @@ def _part(x: Any) -> Any:
         return x
     if _is_setting(x):
         return _Setting(x)
-    children, metadata, _, build = optree.tree_flatten_one_level(x, namespace=trees.NAMESPACE)
-    return build(metadata, list(map(_part, children)))
+    children, _, build = _opened(x)
+    return build(list(map(_part, children)))
 
 
 def _rebuilt(cls: type[Any], children: Any, frozen: frozenset[str], training: bool) -> Any:
@@ -411,12 +400,12 @@ def _rebuilt(cls: type[Any], children: Any, frozen: frozenset[str], training: bo
     return made
 
 
-def _set_training(tree: Any, training: bool) -> Any:
-    return _each_module(tree, lambda part, children, _: _rebuilt(type(part), children, part._frozen, training))
+def _set_training(tree: M, training: bool) -> M:
+    return _each_module(tree, lambda part, children, _: _rebuilt(type(part), children, part._frozen, training))  # type: ignore[no-any-return]
 
 
-def _marked(module: Any, frozen: set[str]) -> Any:
-    """The module with the parameters at these paths frozen, and no others. Raises ArgumentError for a part of a field."""
+def _marked(module: M, frozen: set[str]) -> M:
+    """The module with the parameters at these paths frozen, and no others. Raises ArgumentError within a field."""
 
     def mark(part: Any, children: list[Any], prefix: str) -> Any:
         names = set()
@@ -432,30 +421,24 @@ def _marked(module: Any, frozen: set[str]) -> Any:
             names |= {name} if chosen else set()
         return _rebuilt(type(part), children, frozenset(names), part._training)
 
-    return _each_module(module, mark)
+    return _each_module(module, mark)  # type: ignore[no-any-return]
 
 
 def _own_leaves(tree: Any, path: str) -> Iterator[Leaf]:
-    """The parameters in a field that belong to no module in it."""
-    if not isinstance(tree, Module):
-        if is_array(tree):
-            yield from leaves_of(tree, path)
-        elif not _is_setting(tree):
-            children, _, entries, _ = optree.tree_flatten_one_level(tree, namespace=trees.NAMESPACE)
-            for key, child in zip(entries, children, strict=True):
-                yield from _own_leaves(child, _joined(path, str(key)))
+    """The arrays in a field that belong to no module in it."""
+    if is_array(tree):
+        yield from leaves_of(tree, path)
+    elif not isinstance(tree, Module):
+        children, names, _ = _opened(tree)
+        for name, child in zip(names, children, strict=True):
+            yield from _own_leaves(child, _joined(path, name))
 
 
 def _each_module(tree: Any, f: Callable[[Any, list[Any], str], Any], prefix: str = "") -> Any:
     """The tree with f of each module, its new children and its path, from the innermost on."""
-    if isinstance(tree, Module):
-        names = tree._fields
-        return f(tree, [_each_module(vars(tree)[name], f, _joined(prefix, name)) for name in names], prefix)
-    if is_array(tree) or _is_setting(tree):
-        return tree
-    children, metadata, entries, build = optree.tree_flatten_one_level(tree, namespace=trees.NAMESPACE)
-    paths = [_joined(prefix, str(key)) for key in entries]
-    return build(metadata, [_each_module(child, f, path) for child, path in zip(children, paths, strict=True)])
+    children, names, build = _opened(tree)
+    children = [_each_module(child, f, _joined(prefix, name)) for child, name in zip(children, names, strict=True)]
+    return f(tree, children, prefix) if isinstance(tree, Module) else build(children)
 
 
 def _chosen(module: Module, where: tuple[Any, ...], name: str) -> set[str]:
@@ -480,26 +463,29 @@ def _joined(prefix: str, name: str) -> str:
 
 
 def _child(parent: Any, key: str) -> Any:
-    if isinstance(parent, Module):
-        if key not in parent._fields:
-            raise KeyError(key)
-        return vars(parent)[key]
-    return parent[int(key)] if isinstance(parent, tuple) else parent[key]
+    """The part of a module or container with a name. Raises KeyError where there is none."""
+    children, names, _ = _opened(parent)
+    return dict(zip(names, children, strict=True))[key]
 
 
 def _with(parent: Any, keys: list[str], value: Any) -> Any:
     """The parent with a value at the end of a path, which exists."""
     if not keys:
         return _closed(value)
-    first, rest = keys[0], keys[1:]
-    if isinstance(parent, Module):
-        children = {name: vars(parent)[name] for name in parent._fields}
-        children[first] = _with(children[first], rest, value)
-        return _rebuilt(type(parent), children.values(), parent._frozen, parent._training)
-    if isinstance(parent, tuple):
-        parts = [_with(part, rest, value) if i == int(first) else part for i, part in enumerate(parent)]
-        return type(parent)(*parts) if hasattr(parent, "_fields") else tuple(parts)
-    return {**parent, first: _with(parent[first], rest, value)}
+    children, names, build = _opened(parent)
+    return build([_with(x, keys[1:], value) if name == keys[0] else x for x, name in zip(children, names, strict=True)])
+
+
+def _opened(x: Any) -> tuple[list[Any], list[str], Callable[[list[Any]], Any]]:
+    """The parts of a module or container, their names, and what builds it again; nothing of what has no parts."""
+    if isinstance(x, Module):
+        build = functools.partial(_rebuilt, type(x), frozen=x._frozen, training=x._training)
+        return [vars(x)[name] for name in x._fields], list(x._fields), build
+    if is_array(x) or _is_setting(x):
+        return [], [], lambda _: x
+    children, metadata, entries, rebuild = optree.tree_flatten_one_level(x, namespace=trees.NAMESPACE)
+    names = x._fields if isinstance(x, tuple) and hasattr(x, "_fields") else map(str, entries)
+    return children, list(names), functools.partial(rebuild, metadata)
 
 
 def _closed(value: Any) -> Any:
@@ -515,6 +501,12 @@ def _closed(value: Any) -> Any:
 def _fields_init(cls: type[Module]) -> Callable[..., None]:
     """An `__init__` that takes the fields, in order or by name."""
     empty = inspect.Parameter.empty
+    given = [hasattr(cls, name) for name in cls._fields]
+    if given != sorted(given):
+        raise errors.ArgumentTypeError(
+            f"{cls.__name__}: fields without a default come first, and it has {', '.join(cls._fields)} in this order; "
+            "give the later ones defaults, or define __init__"
+        )
     signature = inspect.Signature(
         [
             inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=getattr(cls, name, empty))
@@ -549,25 +541,24 @@ def _is_class_var(note: Any) -> bool:
 
 def _lines(tree: Any, label: str) -> Iterator[str]:
     """The lines of a module's text: what it has, with shapes and counts."""
-    if isinstance(tree, Module):
-        settings = [
-            f"{name}={vars(tree)[name]!r}" for name in tree._fields if _is_setting(vars(tree)[name])
-            and vars(tree)[name] is not None
-        ]  # fmt: skip
-        yield f"{label}({', '.join(settings)})  # {tree.num_params():,} parameters"
-        for name in tree._fields:
-            if not _is_setting(vars(tree)[name]):
-                value = vars(tree)[name]
-                head = f"{name}: {type(value).__name__}" if isinstance(value, Module) else name
-                yield from (f"  {line}" for line in _lines(value, head))
-    elif is_array(tree):
+    children, names, _ = _opened(tree)
+    if is_array(tree):
         yield f"{label}: {tree.dtype}{list(tree.shape)}"
+        return
+    parts = list(zip(names, children, strict=True))
+    if isinstance(tree, Module):
+        settings = [f"{name}={_short(x)}" for name, x in parts if x is not None and _is_setting(x)]
+        yield f"{label}({', '.join(settings)})  # {tree.num_params():,} parameters"
+        parts = [(name, x) for name, x in parts if not _is_setting(x)]
     else:
-        children, _, entries, _ = optree.tree_flatten_one_level(tree, namespace=trees.NAMESPACE)
         yield f"{label}:"
-        for key, child in zip(entries, children, strict=True):
-            if _is_setting(child):
-                yield f"  {key}: {getattr(child, '__name__', child)}"
-            else:
-                head = f"{key}: {type(child).__name__}" if isinstance(child, Module) else str(key)
-                yield from (f"  {line}" for line in _lines(child, head))
+    for name, x in parts:
+        if _is_setting(x):
+            yield f"  {name}: {_short(x)}"
+        else:
+            head = f"{name}: {type(x).__name__}" if isinstance(x, Module) else name
+            yield from (f"  {line}" for line in _lines(x, head))
+
+
+def _short(x: Any) -> str:
+    return getattr(x, "__name__", None) or errors.shown(x)

@@ -1,6 +1,7 @@
 """Functions of neural networks, with PyTorch's names, argument orders and conventions."""
 
 from adjoint.functions.scatter import one_hot
+from adjoint.module import Buffer, Module
 from adjoint.nn.activations import (
     celu,
     elu,
@@ -86,7 +87,6 @@ from adjoint.nn.losses import (
     smooth_l1_loss,
     soft_margin_loss,
 )
-from adjoint.module import Buffer, Module
 from adjoint.nn.modules import BatchNorm, Dropout, Lambda, Linear, Sequential
 from adjoint.nn.normalization import (
     batch_norm,

@@ -8,8 +8,8 @@ from typing import Any
 
 from adjoint.functions.arguments import check_callable
 from adjoint.functions.creation import ones, zeros
-from adjoint.nn.layers import dropout, linear
 from adjoint.module import Buffer, Module
+from adjoint.nn.layers import dropout, linear
 from adjoint.nn.normalization import batch_norm, running_statistics
 from adjoint.random import uniform
 from adjoint.tensor import Tensor
@@ -28,7 +28,9 @@ class Linear(Module):
     weight: Tensor[Any]
     bias: Tensor[Any] | None
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True, *, dtype: Any = None, device: Any = None):
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, *, dtype: Any = None, device: Any = None
+    ):
         bound = 1 / math.sqrt(in_features) if in_features else 0.0
         shapes = (out_features, in_features), (out_features,)
         self.weight = uniform(shapes[0], low=-bound, high=bound, dtype=dtype, device=device)
@@ -86,7 +88,7 @@ class Dropout(Module):
 
 
 class BatchNorm(Module):
-    """`ad.nn.batch_norm` of (batch, channels, ...): of the batch's statistics while training, of the running ones after.
+    """`ad.nn.batch_norm` of (batch, channels, ...): by the batch's statistics while training, then by the running ones.
 
     `apply` gives the running statistics moved by `momentum`.
     """
@@ -98,7 +100,9 @@ class BatchNorm(Module):
     eps: float
     momentum: float
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, *, dtype: Any = None, device: Any = None):
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, *, dtype: Any = None, device: Any = None
+    ):
         self.weight = ones(num_features, dtype=dtype, device=device)
         self.bias = zeros(num_features, dtype=dtype, device=device)
         self.running_mean = zeros(num_features, dtype=dtype, device=device)

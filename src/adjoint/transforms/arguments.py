@@ -88,7 +88,7 @@ def array_of(x: Any, base: Backend, *, keep: bool = False) -> Array:
 class Arguments:
     """The arguments of a call, and which of them a transform differentiates by.
 
-    Of modules the leaves are parameters; `held` is the structure with everything else in it, `structure` has None there.
+    Of modules the leaves are parameters; `held` is the structure with all else in it, `structure` has None there.
     `arrays` are those of the selected leaves, on the base, and `dtype` the one in which the function makes what has no
     dtype: theirs, unless there are tensors among them. `beside` are leaves of other arguments, such as tangents,
     which count for where the base is.
