@@ -19,10 +19,9 @@ from __future__ import annotations
 import fnmatch
 import functools
 import inspect
+import itertools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, NamedTuple, Self, TypeVar, dataclass_transform
-
-import optree
 
 from adjoint import errors
 from adjoint import tree as trees
@@ -58,9 +57,13 @@ class _Constant:
         self.value = value
 
 
-_register: Any = functools.partial(optree.register_pytree_node, namespace=trees.NAMESPACE)
-_register(_Setting, lambda x: ((), x.value), lambda value, _: value)
-_register(_Constant, lambda x: ((), x), lambda x, _: x.value)
+@functools.cache
+def _register_parts() -> None:
+    trees.register(_Setting, lambda x: ((), x.value), lambda _, value: value)
+    trees.register(_Constant, lambda x: ((), x), lambda _, x: x.value)
+
+
+FLATTENED = itertools.count()  # how many modules were flattened: who asks before and after knows whether one was
 
 
 # --- the class -----------------------------------------------------------------------------------
@@ -133,9 +136,8 @@ class Module(metaclass=_Meta):
         cls._buffers = cls._buffers.difference(own) | {name for name, note in own.items() if _is_buffer(note)}
         if (own and "__init__" not in cls.__dict__) or cls.__init__ is object.__init__:
             cls.__init__ = _fields_init(cls)  # type: ignore[method-assign]
-        _register(
-            cls, _flatten, lambda static, parts: _rebuilt(cls, parts, *static), path_entry_type=optree.GetAttrEntry
-        )
+        _register_parts()
+        trees.register(cls, _flatten, lambda parts, static: _rebuilt(cls, parts, *static), names=True)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._made:
@@ -341,15 +343,18 @@ def parted(tree: Any) -> tuple[Any, Any]:
 
     A parameter that is a leaf of `require_grad` is its value: transforms differentiate by values.
     """
-    if not any(map(_is_module, optree.tree_leaves(tree, is_leaf=_is_module, namespace=trees.NAMESPACE))):
-        return tree, tree
+    held = _each_module_whole(
+        tree, lambda leaf: _value(leaf.value) if leaf.kind == "parameter" else _Constant(leaf.value)
+    )
+    return held, _each_module_whole(tree, lambda leaf: _value(leaf.value) if leaf.kind == "parameter" else None)
 
-    def each(f: Callable[[Leaf], Any]) -> Any:
-        change = lambda x: _mapped(x, f) if isinstance(x, Module) else x
-        return optree.tree_map(change, tree, is_leaf=_is_module, namespace=trees.NAMESPACE)
 
-    held = each(lambda leaf: _value(leaf.value) if leaf.kind == "parameter" else _Constant(leaf.value))
-    return held, each(lambda leaf: _value(leaf.value) if leaf.kind == "parameter" else None)
+def _each_module_whole(tree: Any, f: Callable[[Leaf], Any]) -> Any:
+    """The tree with f of each array of the modules in it."""
+    if isinstance(tree, Module):
+        return _mapped(tree, f)
+    children, _, build = _opened(tree)
+    return build([_each_module_whole(child, f) for child in children])
 
 
 def _value(x: Tensor[Any]) -> Tensor[Any]:
@@ -368,18 +373,15 @@ def _rebuilt_with(tree: Any, values: Iterator[Any]) -> Any:
     return build([_rebuilt_with(child, values) for child in children])
 
 
-def _is_module(x: Any) -> bool:
-    return isinstance(x, Module)
-
-
 def _is_setting(x: Any) -> bool:
     """Whether it is neither a module, nor an array, nor a container."""
     if x is None or isinstance(x, (str, int, float, complex, _Constant, _Setting)):
         return True
-    return bool(optree.tree_is_leaf(x, namespace=trees.NAMESPACE)) and not is_array(x)
+    return not is_array(x) and trees.opened(x) is None
 
 
 def _flatten(module: Module) -> tuple[list[Any], tuple[frozenset[str], bool], tuple[str, ...]]:
+    next(FLATTENED)
     children = [_part(vars(module)[name]) for name in module._fields]
     return children, (module._frozen, module._training), module._fields
 
@@ -476,16 +478,16 @@ def _with(parent: Any, keys: list[str], value: Any) -> Any:
     return build([_with(x, keys[1:], value) if name == keys[0] else x for x, name in zip(children, names, strict=True)])
 
 
-def _opened(x: Any) -> tuple[list[Any], list[str], Callable[[list[Any]], Any]]:
+def _opened(x: Any) -> tuple[list[Any], list[str], trees.Build]:
     """The parts of a module or container, their names, and what builds it again; nothing of what has no parts."""
     if isinstance(x, Module):
         build = functools.partial(_rebuilt, type(x), frozen=x._frozen, training=x._training)
         return [vars(x)[name] for name in x._fields], list(x._fields), build
-    if is_array(x) or _is_setting(x):
+    found = None if is_array(x) or isinstance(x, (_Constant, _Setting)) else trees.opened(x)
+    if found is None:
         return [], [], lambda _: x
-    children, metadata, entries, rebuild = optree.tree_flatten_one_level(x, namespace=trees.NAMESPACE)
-    names = x._fields if isinstance(x, tuple) and hasattr(x, "_fields") else map(str, entries)
-    return children, list(names), functools.partial(rebuild, metadata)
+    children, names, rebuild = found
+    return children, list(map(str, names)), rebuild
 
 
 def _closed(value: Any) -> Any:

@@ -33,7 +33,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-NAMESPACE = "adjoint"  # of what is registered with optree
+_NAMESPACE = "adjoint"
 _registering = lock()
 ATOMS: set[type] = {bool, int, float, complex, np.ndarray, np.float32, np.float64}  # leaves, and so are tensors
 
@@ -58,7 +58,7 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
     import optree  # here, so that `import adjoint` need not wait for it
 
     try:
-        leaves, structure = optree.tree_flatten(tree, namespace=NAMESPACE)
+        leaves, structure = optree.tree_flatten(tree, namespace=_NAMESPACE)
     except RecursionError:
         raise errors.ArgumentError("flatten: the tree contains itself, or is nested too deep") from None
     for x in leaves:
@@ -75,7 +75,7 @@ def _leaf() -> Any:
     import optree
 
     leaf: Any = 0
-    return optree.tree_structure(leaf, namespace=NAMESPACE)
+    return optree.tree_structure(leaf, namespace=_NAMESPACE)
 
 
 @functools.lru_cache(256)
@@ -83,7 +83,7 @@ def _row(cls: type, length: int) -> Any:
     """The structure of a tuple or a list of leaves."""
     import optree
 
-    return optree.tree_structure(cls([0] * length), namespace=NAMESPACE)
+    return optree.tree_structure(cls([0] * length), namespace=_NAMESPACE)
 
 
 def _register(x: Any) -> None:
@@ -101,14 +101,39 @@ def _register(x: Any) -> None:
         return cls(**dict(zip(names, children, strict=True)), **dict(zip(fixed, known, strict=True)))
 
     with _registering:
-        if not optree.all_leaves([x], namespace=NAMESPACE):  # another thread was faster
+        if not optree.all_leaves([x], namespace=_NAMESPACE):  # another thread was faster
             return
         optree.register_pytree_node(
             cls,
             lambda x: ([getattr(x, name) for name in names], tuple([getattr(x, name) for name in fixed]), names),
             build,
-            namespace=NAMESPACE,
+            namespace=_NAMESPACE,
         )
+
+
+def register(
+    cls: type, flatten: Callable[[Any], Any], unflatten: Callable[[Any, Any], Any], names: bool = False
+) -> None:
+    """Make a class a container: `flatten(x)` gives its parts and what else it is made of, `unflatten` takes these.
+
+    With `names`, flatten gives a third, the names of the parts, which are attributes.
+    """
+    import optree
+
+    entry = optree.GetAttrEntry if names else optree.AutoEntry
+    make: Any = optree.register_pytree_node
+    make(cls, flatten, lambda known, parts: unflatten(parts, known), path_entry_type=entry, namespace=_NAMESPACE)
+
+
+def opened(x: Any) -> tuple[list[Any], list[Any], Build] | None:
+    """The parts of a container, their names or places, and what makes one of other parts; None of a leaf."""
+    import optree
+
+    if x is None or optree.tree_is_leaf(x, namespace=_NAMESPACE):
+        return None
+    parts, known, names, build = optree.tree_flatten_one_level(x, namespace=_NAMESPACE)
+    names = getattr(x, "_fields", names) if isinstance(x, tuple) else names
+    return list(parts), list(names), lambda parts: build(known, parts)
 
 
 def unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
@@ -220,7 +245,7 @@ def spread(prefix: Any, structure: Any, what: str) -> list[Any]:
                 tree,
                 is_leaf=lambda x: x is None,
                 none_is_leaf=False,
-                namespace=NAMESPACE,
+                namespace=_NAMESPACE,
             )
         )
     except ValueError as error:

@@ -23,7 +23,7 @@ from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
 from adjoint.devices import chosen_device, current_level, default_device, observed_leaf
 from adjoint.functions.arguments import check_callable, is_array, is_integer, is_numeric, is_value, kind_of
-from adjoint.module import parted
+from adjoint.module import FLATTENED, parted
 from adjoint.operands import lift_to, lower
 from adjoint.tensor import Tensor, refuse_ended, wrap
 from adjoint.transforms.libraries import of_any_library
@@ -113,10 +113,13 @@ class Arguments:
         self.keys = _keys(name, f, argnums, args, kwargs)
         self.all = not kwargs and len(self.keys) == len(args) and self.keys == sorted(self.keys)
         chosen = list(args) if self.all else [args[k] if isinstance(k, int) else kwargs[k] for k in self.keys]
-        held, holes = (chosen, chosen) if trees.ATOMS.issuperset(map(type, chosen)) else parted(chosen)
-        self.leaves, self.held = trees.flatten(held)
-        self.structure = self.held if holes is held else trees.structure(holes)
-        plain = holes is held and len(self.keys) == len(args) + len(kwargs)
+        before, holes = next(FLATTENED), None
+        self.leaves, self.held = trees.flatten(chosen)
+        if next(FLATTENED) > before + 1:  # there are modules
+            held, holes = parted(chosen)
+            self.leaves, self.held = trees.flatten(held)
+        self.structure = self.held if holes is None else trees.structure(holes)
+        plain = holes is None and len(self.keys) == len(args) + len(kwargs)
         others = [*(self.leaves if plain else trees.flatten((args, kwargs))[0]), *beside]
         highest = _highest(others, name)
         self.as_numpy = highest is None
