@@ -20,7 +20,7 @@ import fnmatch
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, NamedTuple, Self, TypeVar, dataclass_transform
 
 from adjoint import errors
@@ -336,6 +336,11 @@ def leaves_of(tree: Any, prefix: str = "", kind: str = "") -> Iterator[Leaf]:
         children, names, _ = _opened(tree)
         for name, child in zip(names, children, strict=True):
             yield from leaves_of(child, _joined(prefix, name), kind)
+
+
+def with_parameters(module: M, values: Mapping[str, Any]) -> M:
+    """The module with other values at some paths of arrays."""
+    return _mapped(module, lambda leaf: values.get(leaf.path, leaf.value))
 
 
 def parted(tree: Any) -> tuple[Any, Any]:

@@ -1,0 +1,189 @@
+"""Optimizers: ten steps are PyTorch's, for gradients of all kinds; states and errors."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import peer
+
+import adjoint as ad
+from adjoint import errors
+
+RNG = np.random.default_rng(3)
+X, Y = RNG.normal(size=(16, 3)), RNG.normal(size=(16, 2))
+
+CASES: list[tuple[str, dict[str, Any]]] = [
+    ("SGD", {"lr": 0.1}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.01}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "dampening": 0.3}),
+    ("SGD", {"lr": 0.1, "momentum": 0.8, "nesterov": True}),
+    ("Adam", {}),
+    ("Adam", {"lr": 0.1, "betas": (0.8, 0.9), "eps": 1e-6, "weight_decay": 0.1}),
+    ("Adam", {"lr": 0.1, "amsgrad": True, "betas": (0.5, 0.6)}),
+    ("AdamW", {"lr": 0.05}),
+    ("AdamW", {"lr": 0.05, "amsgrad": True, "weight_decay": 0.3}),
+    ("Adamax", {"lr": 0.1, "weight_decay": 0.1}),
+    ("NAdam", {"lr": 0.1, "weight_decay": 0.1}),
+    ("RAdam", {"lr": 0.1, "weight_decay": 0.1, "betas": (0.5, 0.9)}),
+    ("RMSprop", {"lr": 0.05}),
+    ("RMSprop", {"lr": 0.05, "momentum": 0.9, "centered": True, "weight_decay": 0.1}),
+    ("Adagrad", {"lr": 0.3, "lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.2}),
+    ("Adadelta", {"weight_decay": 0.1, "rho": 0.8}),
+]
+
+
+def model() -> Any:
+    ad.random.seed(1)
+    layer = lambda *sizes: ad.nn.Linear(*sizes, dtype=ad.float64)
+    return ad.nn.Sequential(layer(3, 4), ad.tanh, layer(4, 2))
+
+
+def loss(model: Any) -> Any:
+    return ((model(ad.asarray(X)) - ad.asarray(Y)) ** 2).mean()
+
+
+def trained(optimizer: Any, steps: int = 10, **options: Any) -> dict[str, Any]:
+    made = model()
+    state = optimizer.init(made)
+    for _ in range(steps):
+        made, state = optimizer.step(made, ad.grad(loss)(made), state, **options)
+    return {path: x.numpy() for path, x in made.named_parameters().items()}
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize(("name", "settings"), CASES)
+def test_ten_steps_are_pytorchs(name: str, settings: dict[str, Any]) -> None:
+    torch = peer("torch")
+    torch.set_default_dtype(torch.float64)  # in which NAdam keeps its product
+    try:
+        compare_with(torch, name, settings)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def compare_with(torch: Any, name: str, settings: dict[str, Any]) -> None:
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2)).double()
+    with torch.no_grad():
+        for p, x in zip(net.parameters(), model().named_parameters().values(), strict=True):
+            p.copy_(torch.from_numpy(x.numpy().copy()))
+    theirs = getattr(torch.optim, name)(net.parameters(), **settings)
+    for _ in range(10):
+        theirs.zero_grad()
+        ((net(torch.from_numpy(X)) - torch.from_numpy(Y)) ** 2).mean().backward()
+        theirs.step()
+    found = trained(getattr(ad.optim, name)(**settings))
+    for p, x in zip(net.parameters(), found.values(), strict=True):
+        np.testing.assert_allclose(x, p.detach().numpy(), rtol=1e-10, atol=1e-12)
+
+
+def test_lion_is_the_papers() -> None:
+    optimizer = ad.optim.Lion(lr=0.1, betas=(0.9, 0.99), weight_decay=0.3)
+    x, m = np.array([0.5, -2.0]), np.zeros(2)
+
+    class Point(ad.nn.Module):
+        at_: ad.Tensor[Any]
+
+    made = Point(ad.tensor(x, dtype=ad.float64))
+    state = optimizer.init(made)
+    for t in range(10):
+        g = np.array([np.cos(3 * t), x[1] - t])
+        x, m = x - 0.1 * (np.sign(0.9 * m + 0.1 * g) + 0.3 * x), 0.99 * m + 0.01 * g
+        made, state = optimizer.step(made, {"at_": ad.asarray(g)}, state)
+    np.testing.assert_allclose(made.at_.numpy(), x, rtol=1e-12)
+
+
+ALL = [getattr(ad.optim, name) for name in dict.fromkeys([name for name, _ in CASES] + ["Lion"])]
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_gradients_of_all_kinds_give_the_same(kind: Any) -> None:
+    optimizer = kind(lr=0.05)
+    wanted = trained(optimizer, 3)
+    leaves = model().require_grad()
+    state = optimizer.init(leaves)
+    for _ in range(3):
+        leaves, state = optimizer.step(leaves, loss(leaves).backward(), state)
+        assert all(x.is_require_grad() for x in leaves.named_parameters().values())
+        state = pickle.loads(pickle.dumps(state))
+    by_path = model()
+    again = optimizer.init(by_path)
+    for _ in range(3):
+        by_path, again = optimizer.step(by_path, ad.grad(loss)(by_path).named_parameters(), again)
+    for made in (leaves, by_path):
+        for path, x in made.named_parameters().items():
+            np.testing.assert_allclose(x.numpy(), wanted[path], rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_ensembles_are_trained_at_once(kind: Any) -> None:
+    optimizer, models = kind(lr=0.05), [model().map(lambda x, k=k: x * (1 + k)) for k in range(3)]
+
+    def run(made: Any) -> Any:
+        state = optimizer.init(made)
+        for _ in range(3):
+            made, state = optimizer.step(made, ad.grad(loss)(made), state)
+        return made
+
+    together = ad.vmap(run)(ad.tree.map(lambda *xs: ad.stack(xs), *models))
+    for k, one in enumerate(models):
+        for path, x in run(one).named_parameters().items():
+            np.testing.assert_allclose(together.at(path).get()[k].numpy(), x.numpy(), rtol=1e-10)
+
+
+def test_rates() -> None:
+    seen: list[int] = []
+
+    def schedule(step: int) -> float:
+        seen.append(step)
+        return 0.1 / (1 + step)
+
+    scheduled = trained(ad.optim.SGD(lr=schedule), 3)
+    assert seen == [0, 1, 2]
+    made = model()
+    state = ad.optim.SGD().init(made)
+    for step in range(3):
+        made, state = ad.optim.SGD().step(made, ad.grad(loss)(made), state, lr=0.1 / (1 + step))
+    for path, x in made.named_parameters().items():
+        np.testing.assert_allclose(x.numpy(), scheduled[path])
+
+
+def test_a_step_is_differentiable_in_the_rate() -> None:
+    made = model()
+
+    def after(rate: Any) -> Any:
+        other = ad.optim.SGD(momentum=0.9)
+        state, now = other.init(made), made
+        for _ in range(2):
+            now, state = other.step(now, ad.grad(loss)(now), state, lr=rate)
+        return loss(now)
+
+    slope = ad.grad(after)(0.1)
+    np.testing.assert_allclose(slope, (after(0.1 + 1e-6) - after(0.1 - 1e-6)).item() / 2e-6, rtol=1e-6)
+
+
+def test_frozen_and_unreached_parameters_stay() -> None:
+    made = model().freeze("layers.0")
+    optimizer = ad.optim.Adam(lr=0.1)
+    state = optimizer.init(made)
+    assert list(state.slots) == ["layers.2.weight", "layers.2.bias"]
+    after, _ = optimizer.step(made, ad.grad(loss)(made), state)
+    assert after.layers[0].weight is made.layers[0].weight
+    assert after.layers[2].weight.tolist() != made.layers[2].weight.tolist()
+    after, _ = optimizer.step(made, {"layers.2.bias": ad.ones(2, dtype=ad.float64)}, state)
+    assert after.layers[2].weight is made.layers[2].weight
+
+
+def test_wrong_input() -> None:
+    made, optimizer = model(), ad.optim.Adam()
+    state, grads = optimizer.init(made), ad.grad(loss)(made)
+    with pytest.raises(errors.ArgumentTypeError, match=r"step: grads are what backward\(\) gave, .* received 3"):
+        optimizer.step(made, 3, state)
+    with pytest.raises(errors.ArgumentError, match="step: there is no gradient of a parameter of this model"):
+        optimizer.step(made, loss(model().require_grad()).backward(), state)
+    with pytest.raises(errors.ArgumentError, match=r"step: the state knows nothing of layers\.0\.weight; init"):
+        optimizer.step(made, grads, optimizer.init(ad.nn.Linear(2, 2)))
+    with pytest.raises(errors.ShapeError, match=r"step: layers\.0\.bias has shape \(4,\), its gradient \(3,\)"):
+        optimizer.step(made, {"layers.0.bias": ad.ones(3)}, state)
