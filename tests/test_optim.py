@@ -187,3 +187,119 @@ def test_wrong_input() -> None:
         optimizer.step(made, grads, optimizer.init(ad.nn.Linear(2, 2)))
     with pytest.raises(errors.ShapeError, match=r"step: layers\.0\.bias has shape \(4,\), its gradient \(3,\)"):
         optimizer.step(made, {"layers.0.bias": ad.ones(3)}, state)
+
+
+# --- schedules ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.peers
+def test_schedules_are_pytorchs() -> None:
+    torch = peer("torch")
+    S = torch.optim.lr_scheduler
+    pairs = {
+        "linear": (ad.optim.linear(0.1, 0.02, 7), lambda o: S.LinearLR(o, 1.0, 0.2, 7)),
+        "polynomial": (ad.optim.polynomial(0.1, 0.0, 9, 2.0), lambda o: S.PolynomialLR(o, 9, 2.0)),
+        "exponential": (ad.optim.exponential(0.1, 0.9), lambda o: S.ExponentialLR(o, 0.9)),
+        "stairs": (ad.optim.stairs(0.1, 4, 0.5), lambda o: S.StepLR(o, 4, 0.5)),
+        "restarts": (
+            ad.optim.cosine(0.1, 6, 0.01, restarts=True),
+            lambda o: S.CosineAnnealingWarmRestarts(o, 6, eta_min=0.01),
+        ),
+        "one_cycle": (ad.optim.one_cycle(0.1, 20), lambda o: S.OneCycleLR(o, 0.1, 20, cycle_momentum=False)),
+    }
+    for name, (ours, theirs) in pairs.items():
+        optimizer = torch.optim.SGD([torch.zeros(1)], lr=0.1)
+        scheduler = theirs(optimizer)
+        for step in range(19):
+            assert ours(step) == pytest.approx(optimizer.param_groups[0]["lr"], rel=1e-9), (name, step)
+            assert ours(ad.tensor(step)).item() == pytest.approx(ours(step), rel=1e-4, abs=1e-8)  # as when compiled
+            optimizer.step()
+            scheduler.step()
+
+
+def test_schedules_of_their_own() -> None:
+    assert ad.optim.constant(0.3)(17) == 0.3
+    cosine = ad.optim.cosine(1.0, 4, 0.2)
+    np.testing.assert_allclose([cosine(t) for t in (0, 2, 4, 9)], [1.0, 0.6, 0.2, 0.2])
+    noam = ad.optim.noam(512, 4000)
+    np.testing.assert_allclose([noam(t) for t in (0, 3999, 9999)], 512**-0.5 * np.array([4000**-1.5, 4000**-0.5, 1e-2]))
+    warm = ad.optim.warmup(ad.optim.exponential(0.8, 0.5), 4)
+    np.testing.assert_allclose([warm(t) for t in range(7)], [0, 0.2, 0.4, 0.6, 0.8, 0.4, 0.2])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ad.optim.linear(0.1, "a", 3), "polynomial: a rate or power is a number, received 'a'"),
+        (lambda: ad.optim.cosine(0.1, 0), "cosine: the number of steps is a positive integer, received 0"),
+        (lambda: ad.optim.one_cycle(0.1, 100, rising=1.5), "one_cycle: rising is a part of the steps"),
+        (lambda: ad.optim.one_cycle(0.1, 3), "one_cycle: 0.3 of 3 steps is less than two"),
+        (lambda: ad.optim.joined([ad.optim.constant(1.0)] * 3, [4, 4]), "joined: 3 schedules have 2 boundaries"),
+        (lambda: ad.optim.warmup(0.1, 3), "warmup: a schedule is a function, received 0.1"),
+    ],
+)
+def test_wrong_schedules(make: Any, message: str) -> None:
+    with pytest.raises(errors.ArgumentError, match=message):
+        make()
+
+
+# --- containers of gradients ---------------------------------------------------------------------
+
+
+def test_gradients_by_path() -> None:
+    made = model().require_grad()
+    grads = loss(made).backward()
+    found = ad.optim.GradientsParams.from_grads(grads, made)
+    assert list(found) == list(made.named_parameters())
+    assert all(
+        found[path] is not None and (found[path] == grads[x]).all() for path, x in made.named_parameters().items()
+    )
+    twice = sum([found, found]) * 0.5 + {"other": ad.ones(2)}
+    assert (twice["layers.0.weight"] == found["layers.0.weight"]).all()
+    assert twice["other"].tolist() == [1, 1]
+    again = pickle.loads(pickle.dumps(found)).to_device("numpy")
+    assert (again["layers.2.bias"] == found["layers.2.bias"]).all()
+    with pytest.raises(errors.NoGradientError, match="no gradient at 'layers.1'; there are 'layers.0.weight"):
+        found["layers.1"]
+
+
+@pytest.mark.peers
+def test_clipping_is_pytorchs() -> None:
+    torch = peer("torch")
+    made = model()
+    found = ad.optim.GradientsParams.from_grads(ad.grad(loss)(made), made) * 10.0
+    theirs = [torch.zeros(g.shape, dtype=torch.float64, requires_grad=True) for g in found.values()]
+
+    def given() -> Any:
+        for p, g in zip(theirs, found.values(), strict=True):
+            p.grad = torch.from_numpy(g.numpy().copy())
+        return theirs
+
+    norm = torch.nn.utils.clip_grad_norm_(given(), 1.0).item()
+    assert found.global_norm().item() == pytest.approx(norm)
+    for g, p in zip(found.clip_by_global_norm(1.0).values(), theirs, strict=True):
+        np.testing.assert_allclose(g.numpy(), p.grad.numpy(), rtol=1e-5)  # they divide by norm + 1e-6
+    torch.nn.utils.clip_grad_value_(given(), 0.3)
+    for g, p in zip(found.clip_by_value(0.3).values(), theirs, strict=True):
+        np.testing.assert_allclose(g.numpy(), p.grad.numpy())
+    assert (found.clip_by_global_norm(1e6)["layers.0.weight"] == found["layers.0.weight"]).all()
+    for g, before in zip(found.clip_by_norm(0.5).values(), found.values(), strict=True):
+        assert np.linalg.norm(g.numpy()) == pytest.approx(min(0.5, np.linalg.norm(before.numpy())))
+    assert (found * 0.0).clip_by_global_norm(1.0).global_norm().item() == 0
+    with pytest.raises(errors.ArgumentError, match="clip_by_value: the limit is a positive number, received 0"):
+        found.clip_by_value(0)
+
+
+def test_accumulated_batches_are_one() -> None:
+    made = model()
+    whole = ad.grad(loss)(made).named_parameters()
+    accumulator = ad.optim.GradientsAccumulator()
+    for part in range(4):
+        rows = slice(4 * part, 4 * part + 4)
+        small = lambda m, rows=rows: ((m(ad.asarray(X[rows])) - ad.asarray(Y[rows])) ** 2).mean()
+        accumulator.accumulate(ad.grad(small)(made), made)
+    assert accumulator.count == 4
+    for path, g in accumulator.mean().items():
+        np.testing.assert_allclose(g.numpy(), whole[path].numpy(), rtol=1e-12)
+    with pytest.raises(errors.ArgumentError, match="nothing was accumulated"):
+        accumulator.mean()

@@ -2,6 +2,19 @@
 
 from adjoint.optim.base import Optimizer, State
 from adjoint.optim.descent import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, Lion, NAdam, RAdam, RMSprop
+from adjoint.optim.gradients import GradientsAccumulator, GradientsParams
+from adjoint.optim.schedules import (
+    constant,
+    cosine,
+    exponential,
+    joined,
+    linear,
+    noam,
+    one_cycle,
+    polynomial,
+    stairs,
+    warmup,
+)
 
 __all__ = [
     "SGD",
@@ -10,12 +23,24 @@ __all__ = [
     "Adam",
     "AdamW",
     "Adamax",
+    "GradientsAccumulator",
+    "GradientsParams",
     "Lion",
     "NAdam",
     "Optimizer",
     "RAdam",
     "RMSprop",
     "State",
+    "constant",
+    "cosine",
+    "exponential",
+    "joined",
+    "linear",
+    "noam",
+    "one_cycle",
+    "polynomial",
+    "stairs",
+    "warmup",
 ]
 
 

@@ -142,7 +142,7 @@ class Adadelta(Optimizer):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Adamax(Adam):
-    """`Adam` by the largest magnitude of the gradients, which is slowly forgotten. D. Kingma, J. Ba (2015), section 7."""
+    """`Adam` by the largest magnitude of gradients, slowly forgotten. D. Kingma, J. Ba (2015), section 7."""
 
     lr: Any = 2e-3
 

@@ -1,0 +1,148 @@
+"""Rates as functions of the number of steps done, which is 0 at the first. Numbers, or what they are compiled to.
+
+>>> import adjoint as ad
+>>> rate = ad.optim.joined([ad.optim.linear(0.0, 0.1, 5), ad.optim.cosine(0.1, 10)], [5])
+>>> [round(rate(step), 3) for step in (0, 2, 5, 10, 15)]
+[0.0, 0.04, 0.1, 0.05, 0.0]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adjoint import errors
+from adjoint.functions.arguments import as_integer, as_number, check_callable
+from adjoint.functions.elementwise import cos, floor, maximum, minimum, where
+from adjoint.tensor import Tensor
+
+Schedule = Callable[[Any], Any]
+
+
+def constant(rate: float) -> Schedule:
+    """The same rate at every step."""
+    rate = as_number(rate, "constant", "the rate")
+    return lambda step: rate
+
+
+def linear(start: float, end: float, steps: int) -> Schedule:
+    """From one rate to another in equal parts, and that one from then on. Raises ArgumentError unless steps > 0."""
+    return polynomial(start, end, steps, 1.0)
+
+
+def polynomial(start: float, end: float, steps: int, power: float = 1.0) -> Schedule:
+    """end + (start - end) (1 - t / steps)^power, and `end` from then on."""
+    start, end, power = [as_number(v, "polynomial", "a rate or power") for v in (start, end, power)]
+    count = _count(steps, "polynomial")
+    return lambda step: end + (start - end) * (1 - _least(step, count) / count) ** power
+
+
+def exponential(start: float, factor: float) -> Schedule:
+    """start factor^t."""
+    start, factor = [as_number(v, "exponential", "a rate or factor") for v in (start, factor)]
+    return lambda step: start * factor**step
+
+
+def stairs(start: float, every: int, factor: float = 0.1) -> Schedule:
+    """start, times a factor after each so many steps. PyTorch's StepLR."""
+    start, factor = [as_number(v, "stairs", "a rate or factor") for v in (start, factor)]
+    count = _count(every, "stairs")
+    return lambda step: start * factor ** _floor(step / count)
+
+
+def cosine(start: float, steps: int, end: float = 0.0, *, restarts: bool = False) -> Schedule:
+    """From `start` to `end` along half a cosine. I. Loshchilov, F. Hutter (2017). With `restarts` again and again."""
+    start, end = [as_number(v, "cosine", "a rate") for v in (start, end)]
+    count = _count(steps, "cosine")
+
+    def rate(step: Any) -> Any:
+        t = step % count if restarts else _least(step, count)
+        return end + (start - end) * (1 + _cos(math.pi * t / count)) / 2
+
+    return rate
+
+
+def noam(width: int, warmup: int, factor: float = 1.0) -> Schedule:
+    """factor width^-1/2 min(t^-1/2, t warmup^-3/2) with t from 1. A. Vaswani et al. (2017), section 5.3."""
+    size, count, factor = _count(width, "noam"), _count(warmup, "noam"), as_number(factor, "noam", "factor")
+    return lambda step: factor * size**-0.5 * _least((step + 1) ** -0.5, (step + 1) * count**-1.5)
+
+
+def one_cycle(peak: float, steps: int, *, rising: float = 0.3, first: float = 25.0, last: float = 1e4) -> Schedule:
+    """From peak / first up to the peak in a part of the steps, then down to peak / (first last), along cosines.
+
+    L. Smith, N. Topin (2018). Defaults are those of PyTorch's OneCycleLR.
+    """
+    peak, rising, first, last = [as_number(v, "one_cycle", "an argument") for v in (peak, rising, first, last)]
+    count = _count(steps, "one_cycle")
+    if not 0 < rising < 1 or count < 2:
+        raise errors.ArgumentError(f"one_cycle: rising is a part of the steps, between 0 and 1, received {rising}")
+    turn = rising * count - 1
+    if turn <= 0:
+        raise errors.ArgumentError(f"one_cycle: {rising} of {count} steps is less than two; give more steps")
+    start, end = peak / first, peak / first / last
+
+    def rate(step: Any) -> Any:
+        up = start + (peak - start) * (1 - _cos(math.pi * step / turn)) / 2
+        t = (_least(step, count - 1) - turn) / (count - 1 - turn)
+        return _where(step <= turn, up, end + (peak - end) * (1 + _cos(math.pi * t)) / 2)
+
+    return rate
+
+
+def joined(schedules: Sequence[Schedule], boundaries: Sequence[int]) -> Schedule:
+    """One schedule after the other; each starts from step 0 at its boundary.
+
+    Raises ArgumentError unless there is a boundary between each two, in order.
+    """
+    for schedule in schedules:
+        check_callable("joined", schedule, "a schedule")
+    ends = [as_integer(b, "joined", "a boundary") for b in boundaries]
+    if len(ends) != len(schedules) - 1 or ends != sorted(set(ends)) or (ends and ends[0] <= 0):
+        raise errors.ArgumentError(
+            f"joined: {len(schedules)} schedules have {len(schedules) - 1} boundaries between them, larger and larger; "
+            f"received {ends}"
+        )
+
+    def rate(step: Any) -> Any:
+        found = schedules[0](step)
+        for begin, schedule in zip(ends, schedules[1:], strict=True):
+            found = _where(step < begin, found, schedule(_most(step - begin, 0)))
+        return found
+
+    return rate
+
+
+def warmup(schedule: Schedule, steps: int) -> Schedule:
+    """From 0 up to where another schedule starts, in equal parts; then that schedule."""
+    check_callable("warmup", schedule, "a schedule")
+    count = _count(steps, "warmup")
+    return joined([linear(0.0, schedule(0), count), schedule], [count])
+
+
+def _count(value: Any, name: str) -> int:
+    return as_integer(value, name, "the number of steps", 1)
+
+
+# Of Python's numbers these are Python's own; of tensors, as in a step that is compiled, tensors.
+
+
+def _least(x: Any, y: Any) -> Any:
+    return minimum(x, y) if isinstance(x, Tensor) else min(x, y)
+
+
+def _most(x: Any, y: Any) -> Any:
+    return maximum(x, y) if isinstance(x, Tensor) else max(x, y)
+
+
+def _cos(x: Any) -> Any:
+    return cos(x) if isinstance(x, Tensor) else math.cos(x)
+
+
+def _floor(x: Any) -> Any:
+    return floor(x) if isinstance(x, Tensor) else math.floor(x)
+
+
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    return where(condition, x, y) if isinstance(condition, Tensor) else (x if condition else y)
