@@ -1,0 +1,144 @@
+"""Convolutions with weights. Arguments and initial values are PyTorch's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from adjoint import errors
+from adjoint.functions.arguments import as_integer
+from adjoint.module import Module
+from adjoint.nn import convolution as functions
+from adjoint.nn.modules.linear import Key, within
+from adjoint.tensor import Tensor
+
+Sizes = int | tuple[int, ...]
+
+
+class _Conv(Module):
+    weight: Tensor[Any]
+    bias: Tensor[Any] | None
+    stride: Sizes
+    padding: Sizes | str
+    dilation: Sizes
+    groups: int
+    axes: ClassVar[int]
+    convolve: ClassVar[Callable[..., Any]]
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes = 1, padding: Sizes | str = 0,
+        dilation: Sizes = 1, groups: int = 1, bias: bool = True, *, dtype: Any = None, device: Any = None,
+    ) -> None:  # fmt: skip
+        name = type(self).__name__
+        inputs, outputs, parts = _channels(name, in_channels, out_channels, groups)
+        kernel = _kernel(name, kernel_size, self.axes)
+        fan = inputs // parts * math.prod(kernel)
+        self.weight = within(fan, (outputs, inputs // parts, *kernel), dtype, device)
+        self.bias = within(fan, (outputs,), dtype, device) if bias else None
+        self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, parts
+
+    def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
+        how = {"stride": self.stride, "padding": self.padding, "dilation": self.dilation, "groups": self.groups}
+        return type(self).convolve(x, self.weight, self.bias, **how)  # type: ignore[no-any-return]
+
+
+class Conv1d(_Conv):
+    """`ad.nn.conv1d` of (batch, in_channels, length), with a weight (out_channels, in_channels / groups, size).
+
+    Weight and bias start uniform within 1 / sqrt(in_channels / groups * size).
+
+    >>> import adjoint as ad
+    >>> ad.nn.Conv1d(2, 5, 3, padding=1)(ad.ones((4, 2, 8))).shape
+    (4, 5, 8)
+    """
+
+    axes, convolve = 1, staticmethod(functions.conv1d)
+
+
+class Conv2d(_Conv):
+    """`Conv1d` of images (batch, in_channels, height, width).
+
+    >>> import adjoint as ad
+    >>> ad.nn.Conv2d(1, 4, 3, stride=2)(ad.ones((2, 1, 9, 9))).shape
+    (2, 4, 4, 4)
+    """
+
+    axes, convolve = 2, staticmethod(functions.conv2d)
+
+
+class Conv3d(_Conv):
+    """`Conv1d` of volumes (batch, in_channels, depth, height, width)."""
+
+    axes, convolve = 3, staticmethod(functions.conv3d)
+
+
+class _ConvTranspose(Module):
+    weight: Tensor[Any]
+    bias: Tensor[Any] | None
+    stride: Sizes
+    padding: Sizes
+    output_padding: Sizes
+    groups: int
+    dilation: Sizes
+    axes: ClassVar[int]
+    convolve: ClassVar[Callable[..., Any]]
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes = 1, padding: Sizes = 0,
+        output_padding: Sizes = 0, groups: int = 1, bias: bool = True, dilation: Sizes = 1, *, dtype: Any = None,
+        device: Any = None,
+    ) -> None:  # fmt: skip
+        name = type(self).__name__
+        inputs, outputs, parts = _channels(name, in_channels, out_channels, groups)
+        kernel = _kernel(name, kernel_size, self.axes)
+        fan = outputs // parts * math.prod(kernel)
+        self.weight = within(fan, (inputs, outputs // parts, *kernel), dtype, device)
+        self.bias = within(fan, (outputs,), dtype, device) if bias else None
+        self.stride, self.padding, self.output_padding = stride, padding, output_padding
+        self.groups, self.dilation = parts, dilation
+
+    def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
+        names = ("stride", "padding", "output_padding", "groups", "dilation")
+        how = {name: getattr(self, name) for name in names}
+        return type(self).convolve(x, self.weight, self.bias, **how)  # type: ignore[no-any-return]
+
+
+class ConvTranspose1d(_ConvTranspose):
+    """`ad.nn.conv_transpose1d`, with a weight (in_channels, out_channels / groups, size).
+
+    Weight and bias start uniform within 1 / sqrt(out_channels / groups * size).
+
+    >>> import adjoint as ad
+    >>> ad.nn.ConvTranspose1d(2, 5, 2, stride=2)(ad.ones((4, 2, 8))).shape
+    (4, 5, 16)
+    """
+
+    axes, convolve = 1, staticmethod(functions.conv_transpose1d)
+
+
+class ConvTranspose2d(_ConvTranspose):
+    """`ConvTranspose1d` of images."""
+
+    axes, convolve = 2, staticmethod(functions.conv_transpose2d)
+
+
+class ConvTranspose3d(_ConvTranspose):
+    """`ConvTranspose1d` of volumes."""
+
+    axes, convolve = 3, staticmethod(functions.conv_transpose3d)
+
+
+def _channels(name: str, inputs: Any, outputs: Any, groups: Any) -> tuple[int, int, int]:
+    found = [as_integer(n, name, what, 1) for n, what in ((inputs, "in_channels"), (outputs, "out_channels"))]
+    parts = as_integer(groups, name, "groups", 1)
+    if found[0] % parts or found[1] % parts:
+        raise errors.ArgumentError(f"{name}: {found[0]} and {found[1]} channels do not fall into {parts} equal groups")
+    return found[0], found[1], parts
+
+
+def _kernel(name: str, size: Any, axes: int) -> tuple[int, ...]:
+    sizes = tuple(size) if isinstance(size, (tuple, list)) else (size,) * axes
+    if len(sizes) != axes:
+        raise errors.ArgumentError(f"{name}: kernel_size is one size or {axes}, received {errors.shown(size)}")
+    return tuple(as_integer(n, name, "a kernel size", 1) for n in sizes)

@@ -1,0 +1,122 @@
+"""Functions of `ad.nn` as modules: what a function takes after its tensors are the settings of its module."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from adjoint.functions.elementwise import tanh
+from adjoint.module import Buffer, Module
+from adjoint.nn import activations as act
+from adjoint.nn import classification, distances, images, layers, losses, normalization, pooling
+
+
+def module_of(name: str, f: Callable[..., Any], tensors: int = 1) -> Callable[..., Module]:
+    """A class of modules that call a function of so many tensors; its other parameters are the fields.
+
+    Weights among them are buffers. What the function takes as `training` is the module's.
+    """
+    settings = [p for p in list(inspect.signature(f).parameters.values())[tensors:] if p.name != "training"]
+    trains = "training" in inspect.signature(f).parameters
+
+    def __call__(self: Any, *operands: Any, key: int | None = None) -> Any:
+        given = {p.name: getattr(self, p.name) for p in settings}
+        return f(*operands, **given, **({"training": self.training} if trains else {}))
+
+    functools.update_wrapper(__call__, f)
+    fields: dict[str, Any] = {p.name: p.default for p in settings if p.default is not p.empty}
+    notes = {p.name: Buffer if p.name in ("weight", "pos_weight") else Any for p in settings}
+    where = "ad" if f is tanh else "ad.nn"
+    doc = f"`{where}.{f.__name__}` as a module, with its settings."
+    make: Any = type(Module)
+    return make(name, (Module,), {**fields, "__annotations__": notes, "__call__": __call__, "__doc__": doc})  # type: ignore[no-any-return]
+
+
+CELU = module_of("CELU", act.celu)
+ELU = module_of("ELU", act.elu)
+GELU = module_of("GELU", act.gelu)
+GLU = module_of("GLU", act.glu)
+Hardshrink = module_of("Hardshrink", act.hardshrink)
+Hardsigmoid = module_of("Hardsigmoid", act.hardsigmoid)
+Hardswish = module_of("Hardswish", act.hardswish)
+Hardtanh = module_of("Hardtanh", act.hardtanh)
+LeakyReLU = module_of("LeakyReLU", act.leaky_relu)
+LogSigmoid = module_of("LogSigmoid", act.logsigmoid)
+LogSoftmax = module_of("LogSoftmax", act.log_softmax)
+Mish = module_of("Mish", act.mish)
+ReLU = module_of("ReLU", act.relu)
+ReLU6 = module_of("ReLU6", act.relu6)
+RReLU = module_of("RReLU", act.rrelu)
+SELU = module_of("SELU", act.selu)
+SiLU = module_of("SiLU", act.silu)
+Sigmoid = module_of("Sigmoid", act.sigmoid)
+Softmax = module_of("Softmax", act.softmax)
+Softmin = module_of("Softmin", act.softmin)
+Softplus = module_of("Softplus", act.softplus)
+Softshrink = module_of("Softshrink", act.softshrink)
+Softsign = module_of("Softsign", act.softsign)
+Tanh = module_of("Tanh", tanh)
+Tanhshrink = module_of("Tanhshrink", act.tanhshrink)
+Threshold = module_of("Threshold", act.threshold)
+
+AlphaDropout = module_of("AlphaDropout", layers.alpha_dropout)
+Dropout = module_of("Dropout", layers.dropout)
+Dropout1d = module_of("Dropout1d", layers.dropout1d)
+Dropout2d = module_of("Dropout2d", layers.dropout2d)
+Dropout3d = module_of("Dropout3d", layers.dropout3d)
+FeatureAlphaDropout = module_of("FeatureAlphaDropout", layers.feature_alpha_dropout)
+LocalResponseNorm = module_of("LocalResponseNorm", normalization.local_response_norm)
+
+AdaptiveAvgPool1d = module_of("AdaptiveAvgPool1d", pooling.adaptive_avg_pool1d)
+AdaptiveAvgPool2d = module_of("AdaptiveAvgPool2d", pooling.adaptive_avg_pool2d)
+AdaptiveAvgPool3d = module_of("AdaptiveAvgPool3d", pooling.adaptive_avg_pool3d)
+AdaptiveMaxPool1d = module_of("AdaptiveMaxPool1d", pooling.adaptive_max_pool1d)
+AdaptiveMaxPool2d = module_of("AdaptiveMaxPool2d", pooling.adaptive_max_pool2d)
+AdaptiveMaxPool3d = module_of("AdaptiveMaxPool3d", pooling.adaptive_max_pool3d)
+AvgPool1d = module_of("AvgPool1d", pooling.avg_pool1d)
+AvgPool2d = module_of("AvgPool2d", pooling.avg_pool2d)
+AvgPool3d = module_of("AvgPool3d", pooling.avg_pool3d)
+LPPool1d = module_of("LPPool1d", pooling.lp_pool1d)
+LPPool2d = module_of("LPPool2d", pooling.lp_pool2d)
+LPPool3d = module_of("LPPool3d", pooling.lp_pool3d)
+MaxPool1d = module_of("MaxPool1d", pooling.max_pool1d)
+MaxPool2d = module_of("MaxPool2d", pooling.max_pool2d)
+MaxPool3d = module_of("MaxPool3d", pooling.max_pool3d)
+MaxUnpool1d = module_of("MaxUnpool1d", pooling.max_unpool1d, 2)
+MaxUnpool2d = module_of("MaxUnpool2d", pooling.max_unpool2d, 2)
+MaxUnpool3d = module_of("MaxUnpool3d", pooling.max_unpool3d, 2)
+
+ChannelShuffle = module_of("ChannelShuffle", images.channel_shuffle)
+Fold = module_of("Fold", images.fold)
+Interpolate = module_of("Interpolate", images.interpolate)
+PixelShuffle = module_of("PixelShuffle", images.pixel_shuffle)
+PixelUnshuffle = module_of("PixelUnshuffle", images.pixel_unshuffle)
+Unfold = module_of("Unfold", images.unfold)
+
+BCELoss = module_of("BCELoss", losses.binary_cross_entropy, 2)
+BCEWithLogitsLoss = module_of("BCEWithLogitsLoss", losses.binary_cross_entropy_with_logits, 2)
+CTCLoss = module_of("CTCLoss", classification.ctc_loss, 4)
+CosineEmbeddingLoss = module_of("CosineEmbeddingLoss", distances.cosine_embedding_loss, 3)
+CosineSimilarity = module_of("CosineSimilarity", distances.cosine_similarity, 2)
+CrossEntropyLoss = module_of("CrossEntropyLoss", classification.cross_entropy, 2)
+GaussianNLLLoss = module_of("GaussianNLLLoss", losses.gaussian_nll_loss, 3)
+HingeEmbeddingLoss = module_of("HingeEmbeddingLoss", losses.hinge_embedding_loss, 2)
+HuberLoss = module_of("HuberLoss", losses.huber_loss, 2)
+KLDivLoss = module_of("KLDivLoss", losses.kl_div, 2)
+L1Loss = module_of("L1Loss", losses.l1_loss, 2)
+MSELoss = module_of("MSELoss", losses.mse_loss, 2)
+MarginRankingLoss = module_of("MarginRankingLoss", distances.margin_ranking_loss, 3)
+MultiLabelMarginLoss = module_of("MultiLabelMarginLoss", classification.multilabel_margin_loss, 2)
+MultiLabelSoftMarginLoss = module_of("MultiLabelSoftMarginLoss", classification.multilabel_soft_margin_loss, 2)
+MultiMarginLoss = module_of("MultiMarginLoss", classification.multi_margin_loss, 2)
+NLLLoss = module_of("NLLLoss", classification.nll_loss, 2)
+PairwiseDistance = module_of("PairwiseDistance", distances.pairwise_distance, 2)
+PoissonNLLLoss = module_of("PoissonNLLLoss", losses.poisson_nll_loss, 2)
+SmoothL1Loss = module_of("SmoothL1Loss", losses.smooth_l1_loss, 2)
+SoftMarginLoss = module_of("SoftMarginLoss", losses.soft_margin_loss, 2)
+TripletMarginLoss = module_of("TripletMarginLoss", distances.triplet_margin_loss, 3)
+TripletMarginWithDistanceLoss = module_of(
+    "TripletMarginWithDistanceLoss", distances.triplet_margin_with_distance_loss, 3
+)

@@ -1,0 +1,195 @@
+"""Layers with matrices, and what puts layers together. Arguments and initial values are PyTorch's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from adjoint import errors
+from adjoint.functions.arguments import as_integer, check_callable
+from adjoint.functions.creation import full
+from adjoint.functions.shape import reshape
+from adjoint.module import Module
+from adjoint.nn.activations import prelu
+from adjoint.nn.layers import bilinear, embedding, linear
+from adjoint.random import normal, uniform
+from adjoint.tensor import Tensor
+
+Key = int | None
+
+
+class Linear(Module):
+    """`x @ weight.mT + bias`, for x of shape (..., in_features).
+
+    weight (out_features, in_features) and bias (out_features,) start uniform within 1 / sqrt(in_features).
+
+    >>> import adjoint as ad
+    >>> ad.nn.Linear(3, 2)(ad.ones((5, 3))).shape
+    (5, 2)
+    """
+
+    weight: Tensor[Any]
+    bias: Tensor[Any] | None
+
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, *, dtype: Any = None, device: Any = None
+    ) -> None:
+        inputs, outputs = (as_integer(n, "Linear", "a number of features", 0) for n in (in_features, out_features))
+        self.weight = within(inputs, (outputs, inputs), dtype, device)
+        self.bias = within(inputs, (outputs,), dtype, device) if bias else None
+
+    def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
+        return linear(x, self.weight, self.bias)
+
+
+class Bilinear(Module):
+    """`x1 @ weight @ x2 + bias` for each output: weight is (outputs, features of x1, features of x2).
+
+    >>> import adjoint as ad
+    >>> ad.nn.Bilinear(3, 4, 2)(ad.ones((5, 3)), ad.ones((5, 4))).shape
+    (5, 2)
+    """
+
+    weight: Tensor[Any]
+    bias: Tensor[Any] | None
+
+    def __init__(
+        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, *, dtype: Any = None,
+        device: Any = None,
+    ) -> None:  # fmt: skip
+        sizes = [
+            as_integer(n, "Bilinear", "a number of features", 0) for n in (out_features, in1_features, in2_features)
+        ]
+        self.weight = within(sizes[1], tuple(sizes), dtype, device)
+        self.bias = within(sizes[1], (sizes[0],), dtype, device) if bias else None
+
+    def __call__(self, x1: Tensor[Any], x2: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
+        return bilinear(x1, x2, self.weight, self.bias)
+
+
+class Embedding(Module):
+    """A row of weight (num_embeddings, embedding_dim) for each integer. Rows start normal; that of `padding_idx` is 0.
+
+    >>> import adjoint as ad
+    >>> ad.nn.Embedding(10, 3)(ad.tensor([[1, 2], [3, 4]])).shape
+    (2, 2, 3)
+    """
+
+    weight: Tensor[Any]
+    padding_idx: int | None
+
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, *, dtype: Any = None,
+        device: Any = None,
+    ) -> None:  # fmt: skip
+        shape = tuple(as_integer(n, "Embedding", "a size", 0) for n in (num_embeddings, embedding_dim))
+        self.weight = normal(shape, dtype=dtype, device=device)
+        self.padding_idx = padding_idx
+        if padding_idx is not None:
+            place = as_integer(padding_idx, "Embedding", "padding_idx")
+            if not -shape[0] <= place < shape[0]:
+                raise errors.ArgumentError(f"Embedding: padding_idx {place} is none of {shape[0]} rows")
+            self.weight[place] = 0.0
+
+    def __call__(self, indices: Any, *, key: Key = None) -> Tensor[Any]:
+        return embedding(indices, self.weight, padding_idx=self.padding_idx)
+
+
+class Lambda(Module):
+    """A function as a module: `Lambda(lambda x: x.mean(axis=1))`."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, x: Any, *, key: Key = None) -> Any:
+        return self.function(x)
+
+
+class Identity(Module):
+    """What it is given."""
+
+    def __call__(self, x: Any, *, key: Key = None) -> Any:
+        return x
+
+
+class Flatten(Module):
+    """Axes from `start` to `end` as one.
+
+    >>> import adjoint as ad
+    >>> ad.nn.Flatten()(ad.ones((2, 3, 4))).shape
+    (2, 12)
+    """
+
+    start: int = 1
+    end: int = -1
+
+    def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
+        first, last = self.start % x.ndim, self.end % x.ndim
+        return reshape(x, (*x.shape[:first], math.prod(x.shape[first : last + 1]), *x.shape[last + 1 :]))
+
+
+class Sequential(Module):
+    """Modules and functions, each applied to what the one before gives.
+
+    >>> import adjoint as ad
+    >>> model = ad.nn.Sequential(ad.nn.Linear(3, 8), ad.nn.relu, ad.nn.Linear(8, 1))
+    >>> model(ad.ones((2, 3))).shape
+    (2, 1)
+    """
+
+    layers: tuple[Any, ...]
+
+    def __init__(self, *layers: Any) -> None:
+        for layer in layers:
+            check_callable("Sequential", layer, "a layer")
+        self.layers = layers
+
+    def __call__(self, x: Any, *, key: Key = None) -> Any:
+        for layer in self.layers:
+            x = layer(x, key=key) if isinstance(layer, Module) else layer(x)
+        return x
+
+    def apply(self, x: Any, state: Any, key: Key = None) -> tuple[Any, Any]:
+        after = []
+        for layer, before in zip(self.layers, state.layers, strict=True):
+            x, new = layer.apply(x, before, key) if isinstance(layer, Module) else (layer(x), before)
+            after.append(new)
+        return x, state.at("layers").set(tuple(after))
+
+
+class Residual(Module):
+    """x + inside(x).
+
+    >>> import adjoint as ad
+    >>> ad.nn.Residual(ad.nn.Identity())(ad.ones(2)).tolist()
+    [2.0, 2.0]
+    """
+
+    inside: Any
+
+    def __call__(self, x: Any, *, key: Key = None) -> Any:
+        return x + (self.inside(x, key=key) if isinstance(self.inside, Module) else self.inside(x))
+
+    def apply(self, x: Any, state: Any, key: Key = None) -> tuple[Any, Any]:
+        if not isinstance(self.inside, Module):
+            return self(x), state
+        y, after = self.inside.apply(x, state.inside, key)
+        return x + y, state.at("inside").set(after)
+
+
+class PReLU(Module):
+    """`ad.nn.prelu`: a slope below zero for all channels (`num_parameters=1`) or for each, which starts at `init`."""
+
+    weight: Tensor[Any]
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, *, dtype: Any = None, device: Any = None) -> None:
+        self.weight = full(as_integer(num_parameters, "PReLU", "num_parameters", 1), init, dtype=dtype, device=device)
+
+    def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
+        return prelu(x, self.weight)
+
+
+def within(inputs: int, shape: tuple[int, ...], dtype: Any, device: Any) -> Tensor[Any]:
+    """Uniform within 1 / sqrt(inputs)."""
+    bound = 1 / math.sqrt(inputs) if inputs else 0.0
+    return uniform(shape, low=-bound, high=bound, dtype=dtype, device=device)
