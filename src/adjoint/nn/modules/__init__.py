@@ -95,12 +95,16 @@ from adjoint.nn.modules.linear import (
     Sequential,
 )
 from adjoint.nn.modules.normalization import BatchNorm, GroupNorm, InstanceNorm, LayerNorm, RMSNorm
+from adjoint.nn.modules.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 
 __all__ = [
     "CELU",
     "ELU",
     "GELU",
     "GLU",
+    "GRU",
+    "LSTM",
+    "RNN",
     "SELU",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
@@ -135,6 +139,7 @@ __all__ = [
     "FeatureAlphaDropout",
     "Flatten",
     "Fold",
+    "GRUCell",
     "GaussianNLLLoss",
     "GroupNorm",
     "Hardshrink",
@@ -151,6 +156,7 @@ __all__ = [
     "LPPool1d",
     "LPPool2d",
     "LPPool3d",
+    "LSTMCell",
     "Lambda",
     "LayerNorm",
     "LeakyReLU",
@@ -177,6 +183,7 @@ __all__ = [
     "PixelUnshuffle",
     "PoissonNLLLoss",
     "RMSNorm",
+    "RNNCell",
     "RReLU",
     "ReLU",
     "ReLU6",

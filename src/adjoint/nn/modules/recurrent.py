@@ -1,0 +1,278 @@
+"""Recurrent networks: cells for one step, and layers of them over sequences, with PyTorch's weights and values."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from adjoint import errors
+from adjoint.functions.arguments import as_choice, as_integer, as_tensor
+from adjoint.functions.contraction import matmul
+from adjoint.functions.creation import arange, zeros
+from adjoint.functions.elementwise import tanh, where
+from adjoint.functions.logic import less
+from adjoint.functions.shape import concat, expand_dims, moveaxis, split, stack, unstack
+from adjoint.module import Module
+from adjoint.nn.activations import relu, sigmoid
+from adjoint.nn.layers import dropout
+from adjoint.nn.modules.linear import Key, within
+from adjoint.operands import operand
+from adjoint.tensor import Tensor
+
+State = tuple[Tensor[Any], ...]
+
+
+class _Cell(Module):
+    """One step. `weight_ih` is (gates * hidden_size, input_size), `weight_hh` (gates * hidden_size, hidden_size)."""
+
+    weight_ih: Tensor[Any]
+    weight_hh: Tensor[Any]
+    bias_ih: Tensor[Any] | None
+    bias_hh: Tensor[Any] | None
+    gates: ClassVar[int] = 1
+    states: ClassVar[int] = 1  # how many tensors are handed on
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, *, dtype: Any = None, device: Any = None
+    ) -> None:
+        name = type(self).__name__
+        inputs, hidden = (as_integer(n, name, "a size", 1) for n in (input_size, hidden_size))
+        wide = self.gates * hidden
+        self.weight_ih = within(hidden, (wide, inputs), dtype, device)
+        self.weight_hh = within(hidden, (wide, hidden), dtype, device)
+        self.bias_ih = within(hidden, (wide,), dtype, device) if bias else None
+        self.bias_hh = within(hidden, (wide,), dtype, device) if bias else None
+
+    @property
+    def hidden_size(self) -> int:
+        """How many numbers the state of an example has."""
+        return self.weight_hh.shape[1]
+
+    def __call__(self, x: Tensor[Any], state: Any = None, *, key: Key = None) -> Any:
+        x = as_tensor(x, type(self).__name__)
+        before = self.start(x.shape[:-1], x) if state is None else state if self.states > 1 else (state,)
+        after = self.step(self.project(x), before)
+        return after if self.states > 1 else after[0]
+
+    def start(self, shape: tuple[int, ...], like: Tensor[Any]) -> State:
+        """Zeros for examples of a shape."""
+        return tuple(
+            zeros((*shape, self.hidden_size), dtype=like.dtype, device=like.device) for _ in range(self.states)
+        )
+
+    def project(self, x: Tensor[Any]) -> Tensor[Any]:
+        """The part of all gates that comes from the inputs, which needs no state: of a whole sequence at once."""
+        out = matmul(x, self.weight_ih.mT)
+        return out if self.bias_ih is None else out + self.bias_ih
+
+    def recur(self, h: Tensor[Any]) -> Tensor[Any]:
+        """The part of all gates that comes from the state."""
+        out = matmul(h, self.weight_hh.mT)
+        return out if self.bias_hh is None else out + self.bias_hh
+
+    def step(self, projected: Tensor[Any], state: State) -> State:
+        """The next state, of which the first tensor is the output."""
+        raise NotImplementedError
+
+
+class RNNCell(_Cell):
+    """h' = tanh(weight_ih x + bias_ih + weight_hh h + bias_hh), or relu of it. J. Elman (1990).
+
+    Weights and biases start uniform within 1 / sqrt(hidden_size).
+
+    >>> import adjoint as ad
+    >>> ad.nn.RNNCell(3, 4)(ad.ones((2, 3))).shape
+    (2, 4)
+    """
+
+    nonlinearity: str
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", *, dtype: Any = None,
+        device: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(input_size, hidden_size, bias, dtype=dtype, device=device)
+        self.nonlinearity = as_choice(nonlinearity, "RNNCell", "nonlinearity", ("tanh", "relu"))
+
+    def step(self, projected: Tensor[Any], state: State) -> State:
+        total = projected + self.recur(state[0])
+        return (tanh(total) if self.nonlinearity == "tanh" else relu(total),)
+
+
+class LSTMCell(_Cell):
+    """Long short-term memory: the state is (h, c). S. Hochreiter, J. Schmidhuber (1997); F. Gers et al. (2000).
+
+    The four gates stand below each other in the weights: input, forget, cell, output.
+
+    >>> import adjoint as ad
+    >>> h, c = ad.nn.LSTMCell(3, 4)(ad.ones((2, 3)))
+    >>> h.shape, c.shape
+    ((2, 4), (2, 4))
+    """
+
+    gates, states = 4, 2
+
+    def step(self, projected: Tensor[Any], state: State) -> State:
+        h, c = state
+        i, f, g, o = split(projected + self.recur(h), 4, axis=-1)
+        c = sigmoid(f) * c + sigmoid(i) * tanh(g)
+        return sigmoid(o) * tanh(c), c
+
+
+class GRUCell(_Cell):
+    """Gated recurrent unit. K. Cho et al. (2014), with the reset gate after the product, as in cuDNN and PyTorch.
+
+    The three gates stand below each other in the weights: reset, update, new.
+
+    >>> import adjoint as ad
+    >>> ad.nn.GRUCell(3, 4)(ad.ones((2, 3))).shape
+    (2, 4)
+    """
+
+    gates = 3
+
+    def step(self, projected: Tensor[Any], state: State) -> State:
+        (h,) = state
+        xr, xz, xn = split(projected, 3, axis=-1)
+        hr, hz, hn = split(self.recur(h), 3, axis=-1)
+        z = sigmoid(xz + hz)
+        new = tanh(xn + sigmoid(xr + hr) * hn)
+        return (new + z * (h - new),)
+
+
+class _Recurrent(Module):
+    """Cells over sequences: one for each layer and direction, the forward one first."""
+
+    cells: tuple[Any, ...]
+    batch_first: bool
+    dropout: float
+    bidirectional: bool
+    cell: ClassVar[type[_Cell]]
+
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int = 1, *, bias: bool = True, batch_first: bool = False,
+        dropout: float = 0.0, bidirectional: bool = False, dtype: Any = None, device: Any = None, **settings: Any,
+    ) -> None:  # fmt: skip
+        layers = as_integer(num_layers, type(self).__name__, "num_layers", 1)
+        directions = 2 if bidirectional else 1
+        sizes = [input_size, *[directions * hidden_size] * (layers - 1)]
+        self.cells = tuple(
+            self.cell(size, hidden_size, bias, dtype=dtype, device=device, **settings)
+            for size in sizes
+            for _ in range(directions)
+        )
+        self.batch_first, self.dropout, self.bidirectional = batch_first, dropout, bidirectional
+
+    def __call__(
+        self, x: Tensor[Any], state: Any = None, *, lengths: Any = None, key: Key = None
+    ) -> tuple[Tensor[Any], Any]:
+        """The outputs of the last layer at all steps, and the state after the last step of each cell.
+
+        Parameters
+        ----------
+        x
+            (steps, batch, input_size); (batch, steps, input_size) if `batch_first`; (steps, input_size) of one example.
+        state
+            The state before the first step, (cells, batch, hidden_size), or for `LSTM` a pair of them; zeros for None.
+        lengths
+            The number of steps of each example, (batch,): what follows is ignored, and its outputs are 0.
+
+        Returns
+        -------
+        tuple
+            The outputs, with the axes of x and hidden_size for each direction, and the state.
+        """
+        name = type(self).__name__
+        x = as_tensor(x, name)
+        if x.ndim not in (2, 3):
+            raise errors.ShapeError(f"{name}: x is (steps, batch, input_size), or of one example, received {x.shape}")
+        turned = self.batch_first and x.ndim == 3
+        x = moveaxis(x, 0, 1) if turned else x
+        mask = None if lengths is None else self._mask(lengths, x)
+        before = self._states(state, x)
+        after: list[State] = []
+        directions = 2 if self.bidirectional else 1
+        for place in range(0, len(self.cells), directions):
+            found = [self._run(place + d, x, before[place + d], mask, backward=d == 1) for d in range(directions)]
+            x = found[0][0] if directions == 1 else concat([out for out, _ in found], axis=-1)
+            after += [last for _, last in found]
+            if self.dropout and place + directions < len(self.cells):
+                x = dropout(x, self.dropout, self.training)
+        last = tuple(stack(parts) for parts in zip(*after, strict=True))
+        return moveaxis(x, 0, 1) if turned else x, last if len(last) > 1 else last[0]
+
+    def _run(self, place: int, x: Tensor[Any], state: State, mask: Any, *, backward: bool) -> tuple[Tensor[Any], State]:
+        """One cell over all steps: its outputs and its last state."""
+        cell = self.cells[place]
+        steps = list(enumerate(unstack(cell.project(x))))
+        outs: list[Any] = [None] * len(steps)
+        for t, projected in reversed(steps) if backward else steps:
+            new = cell.step(projected, state)
+            if mask is None:
+                outs[t] = new[0]
+            else:
+                new = tuple(where(mask[t], a, b) for a, b in zip(new, state, strict=True))
+                outs[t] = where(mask[t], new[0], 0.0)
+            state = new
+        if not outs:
+            return zeros((0, *x.shape[1:-1], cell.hidden_size), dtype=x.dtype, device=x.device), state
+        return stack(outs), state
+
+    def _states(self, state: Any, x: Tensor[Any]) -> list[State]:
+        first = self.cells[0]
+        if state is None:
+            return [cell.start(x.shape[1:-1], x) for cell in self.cells]
+        parts = state if first.states > 1 else (state,)
+        shape = (len(self.cells), *x.shape[1:-1], first.hidden_size)
+        if len(parts) != first.states or any(part.shape != shape for part in parts):
+            raise errors.ShapeError(
+                f"{type(self).__name__}: a state is {first.states} tensors of shape {shape}, received "
+                f"{[getattr(part, 'shape', None) for part in parts]}"
+            )
+        return list(zip(*[unstack(operand(part, x, type(self).__name__)) for part in parts], strict=True))
+
+    def _mask(self, lengths: Any, x: Tensor[Any]) -> Tensor[Any]:
+        """Whether a step belongs to an example: (steps, batch, 1)."""
+        counts = operand(lengths, x, type(self).__name__)
+        if counts.shape != x.shape[1:-1] or counts.dtype.kind not in "iu":
+            raise errors.ShapeError(
+                f"{type(self).__name__}: lengths are integers of shape {x.shape[1:-1]}, received {counts.dtype} of "
+                f"shape {counts.shape}"
+            )
+        steps = arange(x.shape[0], dtype=counts.dtype, device=x.device)
+        return expand_dims(less(expand_dims(steps, axis=-1), counts), axis=-1)
+
+
+class RNN(_Recurrent):
+    """Layers of `RNNCell` over a sequence.
+
+    >>> import adjoint as ad
+    >>> outputs, state = ad.nn.RNN(3, 4, num_layers=2)(ad.ones((5, 2, 3)))
+    >>> outputs.shape, state.shape
+    ((5, 2, 4), (2, 2, 4))
+    """
+
+    cell = RNNCell
+
+
+class LSTM(_Recurrent):
+    """Layers of `LSTMCell` over a sequence; the state is a pair.
+
+    >>> import adjoint as ad
+    >>> outputs, (h, c) = ad.nn.LSTM(3, 4, bidirectional=True, batch_first=True)(ad.ones((2, 5, 3)))
+    >>> outputs.shape, h.shape, c.shape
+    ((2, 5, 8), (2, 2, 4), (2, 2, 4))
+    """
+
+    cell = LSTMCell
+
+
+class GRU(_Recurrent):
+    """Layers of `GRUCell` over a sequence.
+
+    >>> import adjoint as ad
+    >>> outputs, state = ad.nn.GRU(3, 4)(ad.ones((5, 2, 3)), lengths=ad.tensor([5, 3]))
+    >>> outputs.shape, state.shape, outputs[4, 1].tolist()
+    ((5, 2, 4), (1, 2, 4), [0.0, 0.0, 0.0, 0.0])
+    """
+
+    cell = GRUCell
