@@ -118,7 +118,7 @@ def test_transforms_of_recurrent_layers() -> None:
     x = ad.random.normal((4, 5, 2), dtype=ad.float64)
     each = ad.vmap(lambda x: layer(x)[0], in_axes=1, out_axes=1)(x)
     np.testing.assert_allclose(each.numpy(), layer(x)[0].numpy(), rtol=1e-12)
-    small, start = layer.to_device("numpy"), x[:, :2].inner()
+    small, start = layer.valid(), x[:, :2].inner()
     place = small.at("cells.0.weight_hh")
     ad.testing.check_grads(lambda w: place.set(w)(start)[0], (place.get(),), order=2)
     dropped = ad.nn.RNN(2, 30, num_layers=2, dropout=0.5)
