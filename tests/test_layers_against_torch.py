@@ -185,7 +185,9 @@ def test_weights_start_as_pytorchs(name: str) -> None:
 def test_every_module_has_a_case() -> None:
     apart = {"Module", "Lambda", "Sequential", "Residual", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "RReLU",
              "AlphaDropout", "FeatureAlphaDropout", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "CTCLoss",
-             "MultiLabelMarginLoss", "TripletMarginWithDistanceLoss", "RNN", "RNNCell", "LSTM", "LSTMCell", "GRU", "GRUCell"}  # fmt: skip
+             "MultiLabelMarginLoss", "TripletMarginWithDistanceLoss",
+             "MultiHeadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer", "PositionalEmbedding",
+             "PositionalEncoding", "RNN", "RNNCell", "LSTM", "LSTMCell", "GRU", "GRUCell"}  # fmt: skip
     kinds = {name for name in ad.nn.__all__ if isinstance(getattr(ad.nn, name), type(ad.nn.Module))}
     assert kinds - apart <= {case[0].partition(":")[0] for case in LAYERS}, kinds - apart
 

@@ -1,5 +1,14 @@
 """Layers and losses as modules."""
 
+from adjoint.nn.modules.attention import (
+    MultiHeadAttention,
+    PositionalEmbedding,
+    PositionalEncoding,
+    TransformerDecoderLayer,
+    TransformerEncoderLayer,
+    rotary,
+    sinusoids,
+)
 from adjoint.nn.modules.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from adjoint.nn.modules.functions import (
     CELU,
@@ -173,6 +182,7 @@ __all__ = [
     "MaxUnpool2d",
     "MaxUnpool3d",
     "Mish",
+    "MultiHeadAttention",
     "MultiLabelMarginLoss",
     "MultiLabelSoftMarginLoss",
     "MultiMarginLoss",
@@ -182,6 +192,8 @@ __all__ = [
     "PixelShuffle",
     "PixelUnshuffle",
     "PoissonNLLLoss",
+    "PositionalEmbedding",
+    "PositionalEncoding",
     "RMSNorm",
     "RNNCell",
     "RReLU",
@@ -201,7 +213,11 @@ __all__ = [
     "Tanh",
     "Tanhshrink",
     "Threshold",
+    "TransformerDecoderLayer",
+    "TransformerEncoderLayer",
     "TripletMarginLoss",
     "TripletMarginWithDistanceLoss",
     "Unfold",
+    "rotary",
+    "sinusoids",
 ]

@@ -1,0 +1,287 @@
+"""Attention, transformers, and where things stand in a sequence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from adjoint import errors
+from adjoint.functions.arguments import as_integer, as_tensor, check_callable
+from adjoint.functions.creation import arange
+from adjoint.functions.elementwise import cos, exp, sin, where
+from adjoint.functions.shape import concat, moveaxis, reshape, split, stack
+from adjoint.module import Module
+from adjoint.nn.activations import relu
+from adjoint.nn.attention import scaled_dot_product_attention
+from adjoint.nn.layers import dropout
+from adjoint.nn.modules.linear import Key, Linear
+from adjoint.nn.modules.normalization import LayerNorm
+from adjoint.operands import operand
+from adjoint.random import normal
+from adjoint.tensor import Tensor
+
+
+class Cache(NamedTuple):
+    """The keys and values of the steps so far, (batch, heads, steps, size): attention goes on from there."""
+
+    keys: Tensor[Any]
+    values: Tensor[Any]
+
+
+def sinusoids(steps: int, width: int, base: float = 10000.0, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
+    """Sines and cosines of positions at falling frequencies, (steps, width). A. Vaswani et al. (2017), section 3.5.
+
+    Raises ArgumentError for an odd width.
+
+    >>> import adjoint as ad
+    >>> ad.nn.sinusoids(2, 4).round(2).tolist()[0]
+    [0.0, 1.0, 0.0, 1.0]
+    """
+    angles = _angles(arange(as_integer(steps, "sinusoids", "steps", 0), device=device), width, base, "sinusoids")
+    found = reshape(stack([sin(angles), cos(angles)], axis=-1), (steps, width))
+    return found if dtype is None else found.astype(dtype)
+
+
+def rotary(x: Tensor[Any], positions: Any = None, base: float = 10000.0) -> Tensor[Any]:
+    """x with pairs of numbers turned by angles that grow with the position. J. Su et al. (2021).
+
+    x is (..., steps, size); numbers i and i + size / 2 are a pair. Products of turned vectors depend on how far apart
+    they are alone. Positions are 0, 1, ... unless given. Raises ArgumentError for an odd size.
+
+    >>> import adjoint as ad
+    >>> ad.nn.rotary(ad.ones((2, 2))).round(2).tolist()[0]
+    [1.0, 1.0]
+    """
+    x = as_tensor(x, "rotary")
+    steps = arange(x.shape[-2], device=x.device) if positions is None else as_tensor(positions, "rotary")
+    angles = _angles(steps, x.shape[-1], base, "rotary").astype(x.dtype)
+    first, second = split(x, 2, axis=-1)
+    return concat([first * cos(angles) - second * sin(angles), second * cos(angles) + first * sin(angles)], axis=-1)
+
+
+def _angles(positions: Tensor[Any], width: int, base: float, name: str) -> Tensor[Any]:
+    if as_integer(width, name, "the width", 1) % 2:
+        raise errors.ArgumentError(f"{name}: the width is even, received {width}")
+    rates = exp(arange(0, width, 2, dtype="float64", device=positions.device) * (-math.log(base) / width))
+    return positions.astype("float64")[..., None] * rates
+
+
+class MultiHeadAttention(Module):
+    """Attention of several heads between the steps of a sequence, or to those of another. A. Vaswani et al. (2017).
+
+    >>> import adjoint as ad
+    >>> attention = ad.nn.MultiHeadAttention(8, num_heads=2)
+    >>> attention(ad.ones((3, 5, 8)), is_causal=True).shape
+    (3, 5, 8)
+    """
+
+    queries: Linear
+    keys: Linear
+    values: Linear
+    out: Linear
+    num_heads: int
+    num_kv_heads: int
+    dropout: float
+    rotary: bool
+
+    def __init__(
+        self, embed_dim: int, num_heads: int, *, num_kv_heads: int | None = None, bias: bool = True,
+        dropout: float = 0.0, rotary: bool = False, context_dim: int | None = None, dtype: Any = None, device: Any = None,
+    ) -> None:  # fmt: skip
+        width = as_integer(embed_dim, "MultiHeadAttention", "embed_dim", 1)
+        heads = as_integer(num_heads, "MultiHeadAttention", "num_heads", 1)
+        groups = heads if num_kv_heads is None else as_integer(num_kv_heads, "MultiHeadAttention", "num_kv_heads", 1)
+        if width % heads or heads % groups:
+            raise errors.ArgumentError(
+                f"MultiHeadAttention: embed_dim {width} is a multiple of num_heads {heads}, and that of num_kv_heads "
+                f"{groups}"
+            )
+        size = width // heads
+        made = {"dtype": dtype, "device": device}
+        source = width if context_dim is None else context_dim
+        self.queries = Linear(width, width, bias, **made)
+        self.keys = Linear(source, groups * size, bias, **made)
+        self.values = Linear(source, groups * size, bias, **made)
+        self.out = Linear(width, width, bias, **made)
+        self.num_heads, self.num_kv_heads, self.dropout, self.rotary = heads, groups, dropout, rotary
+
+    def __call__(
+        self, x: Tensor[Any], context: Any = None, *, mask: Any = None, is_causal: bool = False,
+        cache: Cache | None = None, key: Key = None,
+    ) -> Any:  # fmt: skip
+        """What each step of x gathers, of the shape of x; with a cache also the next cache.
+
+        Parameters
+        ----------
+        x
+            (batch, steps, embed_dim), or without batch.
+        context
+            What keys and values are made of, (batch, other steps, context_dim); x if None.
+        mask
+            Booleans that say which steps a step may look at, or numbers that are added to its scores; it broadcasts to
+            (batch, heads, steps, other steps).
+        is_causal
+            Each step looks at itself and those before it; with a cache, at those in it too.
+        cache
+            Keys and values of earlier steps; `empty_cache` starts one.
+        """
+        x = as_tensor(x, "MultiHeadAttention")
+        source = x if context is None else context
+        query = self._heads(self.queries(x), self.num_heads)
+        keys, values = (self._heads(f(source), self.num_kv_heads) for f in (self.keys, self.values))
+        before = 0 if cache is None else cache.keys.shape[-2]
+        if self.rotary:
+            query, keys = (
+                rotary(part, arange(before, before + part.shape[-2], device=part.device)) for part in (query, keys)
+            )
+        if cache is not None:
+            keys, values = (concat([old, new], axis=-2) for old, new in zip(cache, (keys, values), strict=True))
+        if is_causal and (before or mask is not None):
+            rows = arange(before, before + x.shape[-2], device=x.device)[:, None]
+            seen, is_causal = rows >= arange(keys.shape[-2], device=x.device), False
+            given = None if mask is None else operand(mask, x, "MultiHeadAttention")
+            if given is None or given.dtype.kind == "b":
+                mask = seen if given is None else given & seen
+            else:
+                mask = where(seen, given, -math.inf)
+        out = scaled_dot_product_attention(
+            query, keys, values, mask, dropout_p=self.dropout if self.training else 0.0,
+            is_causal=is_causal, enable_gqa=self.num_kv_heads < self.num_heads,
+        )  # fmt: skip
+        out = self.out(reshape(moveaxis(out, -3, -2), x.shape))
+        return out if cache is None else (out, Cache(keys, values))
+
+    def empty_cache(self, x: Tensor[Any]) -> Cache:
+        """A cache before the first step of sequences such as x, (batch, steps, embed_dim)."""
+        start = self._heads(self.keys(x[..., :0, :]), self.num_kv_heads)
+        return Cache(start, start)
+
+    def _heads(self, x: Tensor[Any], heads: int) -> Tensor[Any]:
+        return moveaxis(reshape(x, (*x.shape[:-1], heads, x.shape[-1] // heads)), -2, -3)
+
+
+class TransformerEncoderLayer(Module):
+    """Attention among the steps, then a network of two layers at each, both residual and normalised.
+
+    Normalisation comes after the sums, as in A. Vaswani et al. (2017), or with `norm_first` before what is added.
+
+    >>> import adjoint as ad
+    >>> ad.nn.TransformerEncoderLayer(8, 2, 16)(ad.ones((3, 5, 8))).shape
+    (3, 5, 8)
+    """
+
+    attention: MultiHeadAttention
+    first: Linear
+    second: Linear
+    norm1: LayerNorm
+    norm2: LayerNorm
+    activation: Callable[..., Any]
+    dropout: float
+    norm_first: bool
+
+    def __init__(
+        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
+        activation: Callable[..., Any] = relu, *, norm_first: bool = False, bias: bool = True, rotary: bool = False,
+        dtype: Any = None, device: Any = None,
+    ) -> None:  # fmt: skip
+        check_callable("TransformerEncoderLayer", activation, "activation")
+        made = {"dtype": dtype, "device": device}
+        self.attention = MultiHeadAttention(d_model, nhead, bias=bias, dropout=dropout, rotary=rotary, **made)
+        self.first = Linear(d_model, dim_feedforward, bias, **made)
+        self.second = Linear(dim_feedforward, d_model, bias, **made)
+        self.norm1, self.norm2 = LayerNorm(d_model, bias=bias, **made), LayerNorm(d_model, bias=bias, **made)
+        self.activation, self.dropout, self.norm_first = activation, dropout, norm_first
+
+    def __call__(self, x: Tensor[Any], *, mask: Any = None, is_causal: bool = False, key: Key = None) -> Tensor[Any]:
+        def gather(x: Tensor[Any]) -> Tensor[Any]:
+            return self._drop(self.attention(x, mask=mask, is_causal=is_causal))
+
+        x = x + gather(self.norm1(x)) if self.norm_first else self.norm1(x + gather(x))
+        return x + self._think(self.norm2(x)) if self.norm_first else self.norm2(x + self._think(x))
+
+    def _think(self, x: Tensor[Any]) -> Tensor[Any]:
+        return self._drop(self.second(self._drop(self.activation(self.first(x)))))
+
+    def _drop(self, x: Tensor[Any]) -> Tensor[Any]:
+        return dropout(x, self.dropout, self.training)
+
+
+class TransformerDecoderLayer(TransformerEncoderLayer):
+    """`TransformerEncoderLayer` that looks at another sequence in between.
+
+    >>> import adjoint as ad
+    >>> ad.nn.TransformerDecoderLayer(8, 2, 16)(ad.ones((3, 5, 8)), ad.ones((3, 7, 8))).shape
+    (3, 5, 8)
+    """
+
+    across: MultiHeadAttention
+    norm3: LayerNorm
+
+    def __init__(
+        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
+        activation: Callable[..., Any] = relu, *, norm_first: bool = False, bias: bool = True, rotary: bool = False,
+        dtype: Any = None, device: Any = None,
+    ) -> None:  # fmt: skip
+        made = {"dtype": dtype, "device": device}
+        super().__init__(
+            d_model,
+            nhead,
+            dim_feedforward,
+            dropout,
+            activation,
+            norm_first=norm_first,
+            bias=bias,
+            rotary=rotary,
+            **made,
+        )
+        self.across = MultiHeadAttention(d_model, nhead, bias=bias, dropout=dropout, **made)
+        self.norm3 = LayerNorm(d_model, bias=bias, **made)
+
+    def __call__(  # type: ignore[override]
+        self, x: Tensor[Any], memory: Tensor[Any], *, mask: Any = None, memory_mask: Any = None,
+        is_causal: bool = False, key: Key = None,
+    ) -> Tensor[Any]:  # fmt: skip
+        def gather(x: Tensor[Any]) -> Tensor[Any]:
+            return self._drop(self.attention(x, mask=mask, is_causal=is_causal))
+
+        def look(x: Tensor[Any]) -> Tensor[Any]:
+            return self._drop(self.across(x, memory, mask=memory_mask))
+
+        if self.norm_first:
+            x = x + gather(self.norm1(x))
+            x = x + look(self.norm2(x))
+            return x + self._think(self.norm3(x))
+        x = self.norm2((x := self.norm1(x + gather(x))) + look(x))
+        return self.norm3(x + self._think(x))
+
+
+class PositionalEmbedding(Module):
+    """x plus a learnt vector for each position: x is (batch, steps, width), with at most `steps` of them.
+
+    >>> import adjoint as ad
+    >>> ad.nn.PositionalEmbedding(10, 4)(ad.ones((2, 3, 4))).shape
+    (2, 3, 4)
+    """
+
+    weight: Tensor[Any]
+
+    def __init__(self, steps: int, width: int, *, dtype: Any = None, device: Any = None) -> None:
+        shape = tuple(as_integer(n, "PositionalEmbedding", "a size", 1) for n in (steps, width))
+        self.weight = normal(shape, std=0.02, dtype=dtype, device=device)
+
+    def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
+        if x.shape[-2] > self.weight.shape[0]:
+            raise errors.ShapeError(
+                f"PositionalEmbedding: x has {x.shape[-2]} steps, and there are vectors for {self.weight.shape[0]}"
+            )
+        return x + self.weight[: x.shape[-2]]
+
+
+class PositionalEncoding(Module):
+    """x plus `ad.nn.sinusoids` of the positions."""
+
+    base: float = 10000.0
+
+    def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
+        return x + sinusoids(x.shape[-2], x.shape[-1], self.base, dtype=x.dtype, device=x.device)
