@@ -64,8 +64,8 @@ def truncated_normal(
     device: Any = None,
 ) -> Tensor[Any]:  # fmt: skip
     """Normal numbers between two bounds, which count from 0."""
-    standard = [(as_number(v, "truncated_normal", "a bound") - mean) / std for v in (low, high)]
-    return draw_truncated(*standard, shape, dtype=dtype, device=device) * std + mean
+    bounds = [as_number(v, "truncated_normal", "a bound") for v in (low, high)]
+    return draw_truncated(bounds[0], bounds[1], shape, mean=mean, std=std, dtype=dtype, device=device)
 
 
 def xavier_uniform(shape: Any, gain: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
@@ -125,8 +125,7 @@ def orthogonal(shape: Any, gain: float = 1.0, *, dtype: Any = None, device: Any 
     q, r = linalg.qr(drawn)
     signs = sign(diagonal(r))
     q = q * where(signs == 0, 1.0, signs)  # evenly distributed: F. Mezzadri (2007)
-    found: Tensor[Any] = reshape(q if rows >= columns else q.mT, sizes)
-    return found * as_positive(gain, "orthogonal", "gain")
+    return reshape(q if rows >= columns else q.mT, sizes) * as_positive(gain, "orthogonal", "gain")  # type: ignore[no-any-return]
 
 
 def _kaiming(shape: Any, nonlinearity: str, fan: str, name: str) -> float:

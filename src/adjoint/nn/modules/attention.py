@@ -87,7 +87,8 @@ class MultiHeadAttention(Module):
 
     def __init__(
         self, embed_dim: int, num_heads: int, *, num_kv_heads: int | None = None, bias: bool = True,
-        dropout: float = 0.0, rotary: bool = False, context_dim: int | None = None, dtype: Any = None, device: Any = None,
+        dropout: float = 0.0, rotary: bool = False, context_dim: int | None = None, dtype: Any = None,
+        device: Any = None,
     ) -> None:  # fmt: skip
         width = as_integer(embed_dim, "MultiHeadAttention", "embed_dim", 1)
         heads = as_integer(num_heads, "MultiHeadAttention", "num_heads", 1)
