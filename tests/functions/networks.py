@@ -106,6 +106,7 @@ def _max_unpool(f: Any, d: Draw) -> Call:
 _each("max_unpool1d max_unpool2d max_unpool3d", _max_unpool)
 _each("unfold", lambda f, d: (_bound(f, 2, stride=d.pick(1, 2), padding=d.pick(0, 1)), d.either((2, 3, 4))))
 _each("fold", lambda f, d: (_bound(f, (3, 4), 2, padding=0), d.either((8, 6))))
+_each("rotary", lambda f, d: (f, d.either((2, d.pick(1, 3), 4))))
 _each("channel_shuffle", lambda f, d: (_bound(f, d.pick(1, 2)), d.either((2, 4, d.pick(1, 3)))))
 _each("pixel_shuffle pixel_unshuffle", lambda f, d: (_bound(f, 2), d.either((4, 2, 4))))
 FUNCTIONS["nn.pad"] = lambda d: (
@@ -234,4 +235,4 @@ _each(
 )
 
 # these give integers, and constants
-OTHER = {"nn.one_hot", "nn.running_statistics"}
+OTHER = {"nn.one_hot", "nn.running_statistics", "nn.sinusoids"}
