@@ -71,7 +71,6 @@ _TORCH = {
 _CUT = "x.detach() for a constant in the graph, ad.stop_gradient(x) in a transform's function"
 _LEAF = "ad.tensor(values).require_grad(), a leaf that backward gives a gradient for"
 _COMPILED = "jax.jit on tensors of ad.JAX(): adjoint compiles nothing itself"
-_LAYERS = "functions of parameters, which are leaves in a tree: "
 _OF_MEMORY = "base byteswap ctypes dump dumps flags getfield setfield setflags strides tobytes tofile".split()
 
 COUNTERPARTS = {
@@ -133,7 +132,6 @@ COUNTERPARTS = {
         "tree_map": "ad.tree.map",
         "tree_util": "ad.tree",
         "pure_callback": "ad.external",
-        "optim": "w.with_value(w.inner() - rate * grads[w]), or ad.scipy.minimize",
         "cuda": "ad.Torch('cuda'), ad.JAX() or ad.CuPy(), as device=",
         "synchronize": "x.numpy(), which waits",
         "block_until_ready": "x.numpy(), which waits",
@@ -143,24 +141,17 @@ COUNTERPARTS = {
     },
     "adjoint.nn": {
         "functional": "ad.nn itself, which has these functions",
-        "Module": f"{_LAYERS}ad.nn has no classes",
-        "Linear": f"{_LAYERS}ad.nn.linear",
-        "Embedding": f"{_LAYERS}ad.nn.embedding",
-        "Conv1d": f"{_LAYERS}ad.nn.conv1d",
-        "Conv2d": f"{_LAYERS}ad.nn.conv2d",
-        "Conv3d": f"{_LAYERS}ad.nn.conv3d",
-        "BatchNorm1d": f"{_LAYERS}ad.nn.batch_norm",
-        "BatchNorm2d": f"{_LAYERS}ad.nn.batch_norm",
-        "LayerNorm": f"{_LAYERS}ad.nn.layer_norm",
-        "Dropout": "ad.nn.dropout",
-        "ReLU": "ad.nn.relu",
-        "GELU": "ad.nn.gelu",
-        "Sequential": "a function that calls one after the other, of ad.nn",
-        "Parameter": _LEAF,
-        "Softmax": "ad.nn.softmax",
-        "Sigmoid": "ad.nn.sigmoid",
-        "CrossEntropyLoss": "ad.nn.cross_entropy",
-        "MSELoss": "ad.nn.mse_loss",
+        "BatchNorm1d": "ad.nn.BatchNorm, for any number of axes",
+        "BatchNorm2d": "ad.nn.BatchNorm, for any number of axes",
+        "BatchNorm3d": "ad.nn.BatchNorm, for any number of axes",
+        "InstanceNorm1d": "ad.nn.InstanceNorm, for any number of axes",
+        "InstanceNorm2d": "ad.nn.InstanceNorm, for any number of axes",
+        "InstanceNorm3d": "ad.nn.InstanceNorm, for any number of axes",
+        "MultiheadAttention": "ad.nn.MultiHeadAttention",
+        "ModuleList": "a field with a tuple of modules",
+        "ModuleDict": "a field with a dictionary of modules",
+        "Upsample": "ad.nn.Interpolate",
+        "Parameter": "a field with a tensor, in a class that is an ad.nn.Module",
         "tanh": "ad.tanh",
     },
     "Tensor": {
