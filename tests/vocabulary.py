@@ -43,6 +43,7 @@ ORACLES = {
     "test_fft": "PyTorch, SciPy, NumPy",
     "test_functions": "NumPy",
     "test_linalg": "PyTorch, SciPy, NumPy",
+    "test_matrices": "SciPy, mpmath",
     "test_nn_against_torch": "PyTorch",
     "test_numpy_protocols": "NumPy",
     "test_singular_points": "PyTorch",

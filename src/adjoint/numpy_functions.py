@@ -28,6 +28,7 @@ from adjoint.functions import (
 )
 from adjoint.functions import shape as shapes
 from adjoint.functions.arguments import as_axis, as_choice, inexact
+from adjoint.linalg.factors import by_lower
 from adjoint.operands import cast, is_weak, operand
 from adjoint.tensor import Tensor
 
@@ -442,49 +443,9 @@ def _axes_word(axes: Any) -> str:
     return "".join("..." if i is Ellipsis else letters[i] for i in axes)
 
 
-def qr(a: Any, mode: str = "reduced") -> Any:
-    as_choice(mode, "np.linalg.qr of a tensor", "the mode", ("reduced", "complete", "r"))
-    return linalg.qr(a).R if mode == "r" else linalg.qr(a, mode=mode)
-
-
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
-    a = _hermitian(a) if hermitian else a
+    a = by_lower(a, "np.linalg.svd") if hermitian else a
     return linalg.svd(a, full_matrices=full_matrices) if compute_uv else linalg.svdvals(a)
-
-
-def eigh(a: Any, UPLO: str = "L") -> Any:
-    return linalg.eigh(_lower(a, UPLO))
-
-
-def eigvalsh(a: Any, UPLO: str = "L") -> Any:
-    return linalg.eigvalsh(_lower(a, UPLO))
-
-
-def _lower(a: Any, triangle: str) -> Tensor[Any]:
-    """The Hermitian matrix of which one triangle is given, by its lower one."""
-    as_choice(triangle, "np.linalg.eigh of a tensor", "UPLO", ("L", "U", "l", "u"))
-    x = _tensor(a, "linalg.eigh")
-    return elementwise.conj(shapes.matrix_transpose(x)) if triangle in "uU" else x
-
-
-def _hermitian(a: Any) -> Tensor[Any]:
-    """The matrix of this lower triangle, which is all that NumPy reads."""
-    x = _tensor(a, "linalg")
-    below = shapes.tril(x, k=-1)
-    return shapes.tril(x) + elementwise.conj(shapes.matrix_transpose(below))
-
-
-def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _given) -> Any:
-    return linalg.pinv(_hermitian(a) if hermitian else a, rtol=rcond if rtol is _given else rtol)
-
-
-def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
-    A = _hermitian(A) if hermitian else A
-    if tol is None:
-        return linalg.matrix_rank(A, rtol=rtol)
-    values = linalg.svdvals(A)
-    bound = as_operands([values, tol])[1]
-    return reduction.count_nonzero(values > (bound[..., None] if np.ndim(bound) else bound), axis=-1)
 
 
 def lstsq(a: Any, b: Any, rcond: float | None = None) -> Any:

@@ -77,6 +77,17 @@ def diagonalizable(make: Callable[..., Array]) -> Callable[..., Array]:
     return matrices
 
 
+def _dominant(make: Callable[..., Array], main: int) -> Callable[..., Array]:
+    """A maker of diagonals of which that one is large."""
+
+    def diagonals(*shape: int) -> Array:
+        x = make(*shape)
+        x[..., main, :] += 4 * np.sign(x[..., main, :].real)
+        return x
+
+    return diagonals
+
+
 def triangles(make: Callable[..., Array]) -> list[Case]:
     """With values in the triangle that is not read, too."""
     cases = []
@@ -117,6 +128,33 @@ CASES: dict[str, list[Case]] = {
     "slogdet": squares(regular(normal), regular(complex_normal)),
     "cofactor_pullback": [Case((make(*s), regular(make)(*s))) for make in MAKERS for s in _SQUARES],
     "expm": [Case((0.4 * make(*shape),)) for make in MAKERS for shape in _SQUARES],
+    **{
+        name: [Case((2.5 * np.eye(shape[-1]) + 0.4 * make(*shape),)) for make in MAKERS for shape in _SQUARES]
+        for name in ("sqrtm", "logm")
+    },
+    "solve_sylvester": [
+        Case((regular(make)(*a), regular(make)(*b), make(*q)))
+        for make in MAKERS
+        for a, b, q in [
+            ((1, 1), (1, 1), (1, 1)),
+            ((2, 2), (3, 3), (2, 3)),
+            ((2, 2, 2), (1, 1), (2, 1)),
+            ((2, 2), (2, 2), (2, 2, 2)),
+            ((0, 2, 2), (2, 2), (2, 2)),
+            ((0, 0), (2, 2), (0, 2)),
+        ]
+    ],
+    "solve_banded": [
+        Case((_dominant(make, upper)(*ab), make(*b)), {"lower": ab[-2] - 1 - upper, "upper": upper})
+        for make in MAKERS
+        for ab, upper, b in [
+            ((1, 1), 0, (1, 2)),
+            ((3, 3), 1, (3, 1)),
+            ((2, 3, 4), 0, (4, 2)),
+            ((4, 2), 2, (2, 2, 1)),
+            ((3, 0), 1, (0, 2)),
+        ]
+    ],
     "solve_triangular": [case for make in MAKERS for case in triangles(make)],
     **{name: [Case((hermitian(make)(*s),)) for make in MAKERS for s in _SQUARES] for name in ("eigh", "eigvalsh")},
     **{name: [Case((diagonalizable(make)(*s),)) for make in MAKERS for s in _SQUARES] for name in ("eig", "eigvals")},

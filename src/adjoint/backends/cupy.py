@@ -132,4 +132,6 @@ CuPy.deviations = {
     "cholesky": _strict(lambda xp, x: xp.linalg.cholesky(x)),
     "solve": _alike(lambda xp, a, b: xp.linalg.solve(a, b)),
     "solve_triangular": _alike(matrices.solve_triangular),
+    "sqrtm": _strict(matrices.sqrtm),
+    "logm": _strict(matrices.logm),
 }

@@ -495,6 +495,8 @@ Torch.deviations = {
     "svd": _linalg("svd", tuple),
     "expm": _linalg("matrix_exp"),
     "lu": _lu,
+    "sqrtm": _regular(lambda B, x: matrices.sqrtm(B.xp, x)),
+    "logm": _regular(lambda B, x: matrices.logm(B.xp, x)),
     "cofactor": _regular(lambda B, x: matrices.cofactor(B.xp, x)),
     "cofactor_pullback": _regular(lambda B, *operands: matrices.cofactor_pullback(B.xp, *operands)),
     "qr": _qr,

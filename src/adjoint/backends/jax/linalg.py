@@ -68,6 +68,12 @@ def _expm(B: JAX, x: Array) -> Array:
     return B.jax.lax.while_loop(lambda state: state[0] < most, squared, (xp.zeros_like(most), out))[1]
 
 
+def _iterated(name: str) -> Callable[..., Array]:
+    """By a loop of JAX's."""
+    run = getattr(matrices, name)
+    return _regular(name, lambda B, x: run(B.xp, x, B.jax.lax.while_loop))
+
+
 IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
     "inv": _regular("inv", lambda B, x: B.xp.linalg.inv(x)),
     "solve": _regular("solve", lambda B, a, b: B.xp.linalg.solve(a, b)),
@@ -79,4 +85,6 @@ IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
     "solve_triangular": _solve_triangular,
     "lu": _lu,
     "expm": _expm,
+    "sqrtm": _iterated("sqrtm"),
+    "logm": _iterated("logm"),
 }
