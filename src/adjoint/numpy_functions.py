@@ -7,7 +7,7 @@ that they are made of.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -253,6 +253,73 @@ def _as_numpy(name: str, call: Any) -> Any:
 
 
 # --- sums and differences ------------------------------------------------------------------------
+
+# what an element that is left out is replaced by, and what joins the result with an initial value
+_NEUTRAL: dict[str, Any] = {
+    "sum": 0, "nansum": 0, "prod": 1, "nanprod": 1, "any": False, "all": True, "logsumexp": -math.inf
+}  # fmt: skip
+_JOINING: dict[str, Callable[[Any, Any], Any]] = {
+    "sum": elementwise.add,
+    "nansum": elementwise.add,
+    "prod": elementwise.multiply,
+    "nanprod": elementwise.multiply,
+    "max": elementwise.maximum,
+    "min": elementwise.minimum,
+    "nanmax": elementwise.fmax,
+    "nanmin": elementwise.fmin,
+    "any": logic.logical_or,
+    "all": logic.logical_and,
+    "logsumexp": elementwise.logaddexp,
+}
+_AVERAGES = ("mean", "var", "std", "nanmean", "nanvar", "nanstd")
+# parameters of NumPy's reductions beyond those of ours, by the name of ours
+REDUCING = {name: frozenset(("where", "initial" if name in _JOINING else "dtype")) for name in (*_JOINING, *_AVERAGES)}
+
+
+def reduced(
+    function: Callable[..., Any],
+    a: Any,
+    options: dict[str, Any],
+    *,
+    where: Any = True,
+    initial: Any = None,
+    dtype: Any = None,
+) -> Any:
+    """A reduction of ours with NumPy's other parameters: of some elements, from an initial value on, in another dtype.
+
+    What is left out gets no gradient, also where it is nan.
+    """
+    name = function.__name__
+    x = _tensor(a, name)
+    if dtype is not None:
+        wanted = dtypes.as_dtype(dtype)
+        if wanted.kind not in "fc":
+            raise errors.DtypeError(f"np.{name} of a tensor: dtype= is a floating one, received {wanted}")
+        x = cast(x, wanted)
+    if where is not True:
+        mask = operand(np.asarray(where) if not isinstance(where, Tensor) else where, x, name)
+        if mask.dtype.kind != "b":
+            raise errors.DtypeError(f"np.{name} of a tensor: where= is a mask of booleans, received {mask.dtype}")
+        mask = shapes.broadcast_to(mask, x.shape)
+        if name in _AVERAGES:
+            return statistics.selected(name, x, mask, **options)
+        if name not in _NEUTRAL and initial is None:
+            raise errors.ArgumentError(
+                f"np.{name} of a tensor: where= needs initial=, the result where all are left out"
+            )
+        x = elementwise.where(mask, x, _NEUTRAL[name] if name in _NEUTRAL else _initial(name, initial, x))
+    out = function(x, **options)
+    return out if initial is None else _JOINING[name](out, _initial(name, initial, out))
+
+
+def _initial(name: str, value: Any, like: Tensor[Any]) -> Any:
+    """A number, of the dtype of what it begins: of integers, its whole part."""
+    if not isinstance(value, Tensor):
+        value = arguments.as_constant(value, like.dtype, f"np.{name} of a tensor: initial=")
+        return int(value) if like.dtype.kind in "iu" else value
+    if value.ndim:
+        raise errors.ShapeError(f"np.{name} of a tensor: initial= is one number, received shape {value.shape}")
+    return cast(operand(value, like, name), like.dtype)
 
 
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:

@@ -2,7 +2,7 @@
 
 NumPy asks tensors first (`__array_ufunc__`, `__array_function__`: its enhancement proposals 13 and 18). A function that
 is called here by the same name, or stands in a table below, runs as ours; parameters are matched by their names. What
-tensors cannot mean (`out=`, `where=`) and what there is no function for is an error that says what to write instead:
+tensors cannot mean (`out=`) and what there is no function for is an error that says what to write instead:
 nothing leaves a graph silently. This module is imported when NumPy first asks.
 """
 
@@ -110,8 +110,10 @@ def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[st
         allowed = {"axis"} if name == "vecdot" else set()
         return function(*inputs, **_only(call, options, allowed))
     if method == "reduce" and name in _REDUCED:
-        known = _only(call, options, {"axis", "keepdims", *({"dtype"} if name in ("add", "multiply") else ())})
-        return _REDUCED[name](inputs[0], **{"axis": 0, **known})
+        ours = _REDUCED[name]
+        more = numpy_functions.REDUCING[ours.__name__]
+        known = _only(call, options, {"axis", "keepdims", *more, *({"dtype"} if name in ("add", "multiply") else ())})
+        return _reduced(ours, inputs[0], {"axis": 0, **known}, more)
     if method == "accumulate" and name in _ACCUMULATED:
         known = _only(call, options, {"axis", *({"dtype"} if name in ("add", "multiply") else ())})
         return _ACCUMULATED[name](inputs[0], **{"axis": 0, **known})
@@ -328,6 +330,12 @@ def _placed(function: Any, called: str, ours: Function, args: Sequence[Any], opt
     return ours(*[given[name] for name in leading], **rest)
 
 
+def _reduced(ours: Function, x: Any, options: dict[str, Any], more: frozenset[str]) -> Any:
+    """A reduction of ours with those of NumPy's parameters that it has not."""
+    given = {name: options.pop(name) for name in more & options.keys() if not _says_nothing(name, options[name])}
+    return numpy_functions.reduced(ours, x, {k: v for k, v in options.items() if k not in more}, **given)
+
+
 def _matched(function: Any, called: str, ours: Function, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """A call in the terms of our function: what that takes by place alone in NumPy's order, all else by name."""
     theirs = _signature(function)
@@ -337,11 +345,15 @@ def _matched(function: Any, called: str, ours: Function, args: Sequence[Any], op
         return ours(*as_operands(args), **_only(called, _said(function, options), set(mine)))
     places = [p.name for p in mine.values() if p.kind is p.POSITIONAL_ONLY]
     leading = [name for name, _ in zip(theirs.parameters, places, strict=False) if name in given]
-    keywords = {}
+    keywords, beyond = {}, {}
+    more = numpy_functions.REDUCING.get(ours.__name__, frozenset())
     for name, value in _said(function, {name: value for name, value in given.items() if name not in leading}).items():
         known = _PARAMETERS.get(name, name)
         if known in mine:
             keywords[known] = value
         elif not _says_nothing(name, value):
-            raise _refused(called, name)
-    return ours(*as_operands([given[name] for name in leading]), **keywords)
+            if name not in more:
+                raise _refused(called, name)
+            beyond[name] = value
+    operands = as_operands([given[name] for name in leading])
+    return numpy_functions.reduced(ours, *operands, keywords, **beyond) if beyond else ours(*operands, **keywords)
