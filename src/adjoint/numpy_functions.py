@@ -368,17 +368,26 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     """Between tensors: differentiable in both ends."""
+    return _steps("linspace", lambda x, y, t: x + (y - x) * t, start, stop, num, endpoint, dtype, axis)
+
+
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
+    return _steps("geomspace", lambda x, y, t: x * (y / x) ** t, start, stop, num, endpoint, dtype, axis)
+
+
+def _steps(
+    name: str, way: Callable[..., Any], start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int
+) -> Any:
     ends = as_operands([start, stop])
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     if wanted is not None and wanted.kind in "fc":
         ends = [cast(v, dtypes.promote(v.dtype, wanted)) if isinstance(v, Tensor) else v for v in ends]
-    x, y = (inexact(v, "linspace") for v in arguments.as_tensors(ends, "linspace"))
+    x, y = (inexact(v, name) for v in arguments.as_tensors(ends, name))
     x, y = shapes.broadcast_arrays(x, y)
-    count = arguments.as_integer(num, "np.linspace", "num")
+    count = arguments.as_integer(num, f"np.{name}", "num")
     closed = bool(endpoint) and count > 1
     steps = np.arange(count).reshape(count, *(1,) * x.ndim) / max(count - bool(endpoint), 1)
-    part = operand(steps.astype(x.dtype), x, "linspace")
-    line = x + (y - x) * part
+    line = way(x, y, operand(steps.astype(x.dtype), x, name))
     if closed:  # the last one is `stop` and not what rounding makes of it
         line = shapes.concat([line[:-1], shapes.expand_dims(y, axis=0)])
     line = shapes.moveaxis(line, 0, axis)

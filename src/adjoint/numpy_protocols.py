@@ -124,7 +124,8 @@ def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[st
     raise _missing(call)
 
 
-_SILENT = {"kind", "subok", "casting", "optimize", "copy"}  # parameters that say nothing about values
+# parameters that say nothing about values
+_SILENT = {"kind", "subok", "casting", "optimize", "copy", "overwrite_input", "assume_unique"}
 
 
 def _only(name: str, options: dict[str, Any], allowed: set[str]) -> dict[str, Any]:
@@ -161,7 +162,7 @@ def _refused(name: str, key: str) -> errors.AdjointError:
     instead = {
         "out": "tensors are values: write y = ..., or y[...] = ... to give an object a new value",
         "where": "pick or mask with ad.where",
-        "initial": "combine the result with the initial value",
+        "mean": "it is found beside the spread",
         "dtype": "convert with x.astype(dtype)",
         "order": "tensors have no order in memory; sort or permute explicitly",
         "axes": "move the axes first, with ad.moveaxis",
@@ -217,6 +218,10 @@ def _where(condition: Any, *choices: Any) -> Any:
     return elementwise.where(*as_operands([condition, *choices])) if choices else indexing.nonzero(condition)
 
 
+def _cast(x: Tensor[Any], dtype: Any) -> Tensor[Any]:
+    return x if dtype is None else creation.astype(x, dtype)
+
+
 def _memory(x: Any) -> Any:
     return x.numpy() if isinstance(x, Tensor) else x
 
@@ -233,8 +238,8 @@ _FUNCTIONS: dict[Any, Function] = {
     np.atleast_1d: lambda *arys: shapes.atleast_1d(*as_operands(arys)),
     np.atleast_2d: lambda *arys: shapes.atleast_2d(*as_operands(arys)),
     np.atleast_3d: lambda *arys: shapes.atleast_3d(*as_operands(arys)),
-    np.vstack: lambda tup: shapes.vstack(list(tup)),
-    np.hstack: lambda tup: shapes.hstack(list(tup)),
+    np.vstack: lambda tup, dtype=None: _cast(shapes.vstack(list(tup)), dtype),
+    np.hstack: lambda tup, dtype=None: _cast(shapes.hstack(list(tup)), dtype),
     np.dstack: lambda tup: shapes.dstack(list(tup)),
     np.column_stack: lambda tup: shapes.column_stack(list(tup)),
     np.gradient: lambda f, *varargs, axis=None, edge_order=1: calculus.gradient(
@@ -243,8 +248,10 @@ _FUNCTIONS: dict[Any, Function] = {
     np.lib.stride_tricks.sliding_window_view: lambda x, window_shape, axis=None: shapes.sliding_window_view(
         x, window_shape, axis=axis
     ),
-    np.concatenate: lambda arrays, axis=0: shapes.concat(as_operands(list(arrays)), axis=axis),
-    np.stack: lambda arrays, axis=0: shapes.stack(as_operands(list(arrays)), axis=axis),
+    np.concatenate: lambda arrays, axis=0, dtype=None: _cast(
+        shapes.concat(as_operands(list(arrays)), axis=axis), dtype
+    ),
+    np.stack: lambda arrays, axis=0, dtype=None: _cast(shapes.stack(as_operands(list(arrays)), axis=axis), dtype),
     np.meshgrid: lambda *xi, copy=True, indexing="xy": creation.meshgrid(*as_operands(xi), indexing=indexing),
     np.broadcast_arrays: lambda *args: shapes.broadcast_arrays(*as_operands(args)),
     np.reshape: lambda a, /, shape, order="C", *, copy=None: shapes.reshape(a, shape, order=order, copy=copy),
@@ -266,7 +273,7 @@ _FUNCTIONS: dict[Any, Function] = {
 
 _OURS = [
     "angle", "array_equiv", "choose", "compress", "cross", "cumprod", "cumsum", "diff", "dsplit", "ediff1d",
-    "einsum", "extract", "hsplit", "imag", "intersect1d", "iscomplex", "isneginf", "isposinf", "isreal",
+    "einsum", "extract", "geomspace", "hsplit", "imag", "intersect1d", "iscomplex", "isneginf", "isposinf", "isreal",
     "lexsort", "linspace", "logspace", "nancumprod", "nancumsum", "pad", "polyfit", "polyint", "polysub", "rollaxis",
     "setdiff1d", "setxor1d", "take", "take_along_axis", "trace", "transpose", "union1d", "unique", "vsplit",
 ]  # fmt: skip
@@ -318,7 +325,8 @@ def _placed(function: Any, called: str, ours: Function, args: Sequence[Any], opt
         return ours(*args)
     theirs, mine = _signature(function), _signature(ours).parameters
     if any(p.kind is p.VAR_POSITIONAL for p in [*mine.values(), *theirs.parameters.values()]):
-        return ours(*args, **_only(called, _said(function, options), set(mine)))
+        bound = theirs.bind(*args, **options)
+        return ours(*bound.args, **_only(called, _said(function, bound.kwargs), set(mine)))
     given = theirs.bind(*args, **options).arguments
     given |= given.pop("kwargs", {})
     needed = sum(p.default is p.empty for p in mine.values())
@@ -342,7 +350,8 @@ def _matched(function: Any, called: str, ours: Function, args: Sequence[Any], op
     given = theirs.bind(*args, **options).arguments
     mine = _signature(ours).parameters
     if any(p.kind is p.VAR_POSITIONAL for p in theirs.parameters.values()):
-        return ours(*as_operands(args), **_only(called, _said(function, options), set(mine)))
+        bound = theirs.bind(*args, **options)
+        return ours(*as_operands(bound.args), **_only(called, _said(function, bound.kwargs), set(mine)))
     places = [p.name for p in mine.values() if p.kind is p.POSITIONAL_ONLY]
     leading = [name for name, _ in zip(theirs.parameters, places, strict=False) if name in given]
     keywords, beyond = {}, {}
