@@ -525,13 +525,19 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
 
 
 def lstsq(a: Any, b: Any, rcond: float | None = None) -> Any:
-    """Residuals only where NumPy has them: a line of them, empty without full rank or more rows than columns."""
+    """Residuals only where NumPy has them: a line of them, empty without full rank or more rows than columns.
+
+    Of examples together there are some if one has full rank, or if that is not known.
+    """
     x, y = arguments.as_tensors(as_operands([a, b]), "lstsq")
+    if x.ndim != 2:
+        raise errors.ShapeError(f"np.linalg.lstsq of a tensor: expected one matrix, received shape {x.shape}")
     found = linalg.lstsq(x, y, rtol=rcond)
-    rows, columns = x.shape
-    whole = rows > columns and int(found.rank) == columns
+    (rows, columns), rank = x.shape, found.rank
+    known = rank.device.is_concrete(rank._array)
+    whole = rows > columns and (not known or bool(np.any(rank.device.concrete_values(rank._array) == columns)))
     residuals = flat(found.residuals)
-    return type(found)(found.solution, residuals if whole else residuals[:0], found.rank, found.singular_values)
+    return type(found)(found.solution, residuals if whole else residuals[:0], rank, found.singular_values)
 
 
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
