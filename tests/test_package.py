@@ -34,6 +34,7 @@ SHARED = {
     "elementwise_primitive",
     "formatted",
     "made",
+    "selected",
     "stacked",
     "together",
     "refuse_graphs",

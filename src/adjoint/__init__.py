@@ -63,7 +63,7 @@ _TABLE = {
         "equal greater greater_equal isclose isfinite isinf isnan less less_equal logical_and logical_not logical_or "
         "logical_xor not_equal signbit"
     ),
-    "functions.polynomials": "polyadd polyder polyfit polyint polymul",
+    "functions.polynomials": "poly polyadd polyder polydiv polyfit polyint polymul roots",
     "functions.reduction": (
         "all any argmax argmin count_nonzero cummax cummin cumulative_prod cumulative_sum diff max mean min prod std "
         "sum var"

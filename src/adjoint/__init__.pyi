@@ -203,11 +203,14 @@ from adjoint.functions.logic import logical_or as logical_or
 from adjoint.functions.logic import logical_xor as logical_xor
 from adjoint.functions.logic import not_equal as not_equal
 from adjoint.functions.logic import signbit as signbit
+from adjoint.functions.polynomials import poly as poly
 from adjoint.functions.polynomials import polyadd as polyadd
 from adjoint.functions.polynomials import polyder as polyder
+from adjoint.functions.polynomials import polydiv as polydiv
 from adjoint.functions.polynomials import polyfit as polyfit
 from adjoint.functions.polynomials import polyint as polyint
 from adjoint.functions.polynomials import polymul as polymul
+from adjoint.functions.polynomials import roots as roots
 from adjoint.functions.reduction import all as all
 from adjoint.functions.reduction import any as any
 from adjoint.functions.reduction import argmax as argmax

@@ -29,7 +29,7 @@ from adjoint.functions import (
 from adjoint.functions import shape as shapes
 from adjoint.functions.arguments import as_axis, as_choice, inexact
 from adjoint.linalg.factors import by_lower
-from adjoint.operands import cast, is_weak, operand
+from adjoint.operands import cast, concrete_values, is_concrete, is_weak, operand
 from adjoint.tensor import Tensor
 
 _given = np._NoValue
@@ -482,6 +482,36 @@ def polysub(a1: Any, a2: Any) -> Any:
     return polynomials.polyadd(x, elementwise.negative(y))
 
 
+def polydiv(u: Any, v: Any) -> Any:
+    """The remainder without its leading zeros, where values are known."""
+    x, y = arguments.as_tensors(as_operands([u, v]), "polydiv")
+    quotient, rest = polynomials.polydiv(x, y)
+    if is_concrete(rest):
+        values = concrete_values(rest, "np.polydiv")
+        small = np.isclose(values, 0, rtol=1e-14).reshape(-1, rest.size).all(0)
+        rest = rest[min(int(np.argmin(small)) if not small.all() else rest.size, rest.size - 1) :]
+    return quotient, rest
+
+
+def roots(p: Any) -> Any:
+    """Without leading coefficients that are zero, where values are known."""
+    x = _tensor(p, "roots")
+    if x.ndim == 1 and x.size and is_concrete(x):
+        used = (concrete_values(x, "np.roots") != 0).reshape(-1, x.size).any(0)
+        x = x[int(np.argmax(used)) if used.any() else x.size :]
+    return polynomials.roots(x)
+
+
+def poly(seq_of_zeros: Any) -> Any:
+    """Real for complex roots in pairs, where values are known."""
+    x = _tensor(seq_of_zeros, "poly")
+    out = polynomials.poly(x)
+    if x.ndim == 1 and x.dtype.kind == "c" and is_concrete(x):
+        values = concrete_values(x, "np.poly")
+        return out.real if np.array_equal(np.sort(values), np.sort(values.conj())) else out
+    return out
+
+
 def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     """With a constant for each integration, or one for all."""
     if k is None or np.ndim(k) == 0:
@@ -534,10 +564,11 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> Any:
         raise errors.ShapeError(f"np.linalg.lstsq of a tensor: expected one matrix, received shape {x.shape}")
     found = linalg.lstsq(x, y, rtol=rcond)
     (rows, columns), rank = x.shape, found.rank
-    known = rank.device.is_concrete(rank._array)
-    whole = rows > columns and (not known or bool(np.any(rank.device.concrete_values(rank._array) == columns)))
+    whole = not is_concrete(rank) or np.any(concrete_values(rank, "np.linalg.lstsq") == columns)
     residuals = flat(found.residuals)
-    return type(found)(found.solution, residuals if whole else residuals[:0], rank, found.singular_values)
+    return type(found)(
+        found.solution, residuals if rows > columns and whole else residuals[:0], rank, found.singular_values
+    )
 
 
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:

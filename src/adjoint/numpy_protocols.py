@@ -195,7 +195,6 @@ _INSTEAD = {
     "tril_indices_from": "ad.tril_indices(*x.shape)", "triu_indices_from": "ad.triu_indices(*x.shape)",
     "diag_indices_from": "ad.arange", "ix_": "x[i[:, None], j]", "histogram2d": "ad.scatter with mode 'add'",
     "histogramdd": "ad.scatter with mode 'add'", "apply_over_axes": "the function with a tuple of axes",
-    "roots": "ad.linalg.eigvals of the companion matrix", "poly": "np.polymul of the factors",
     "common_type": "ad.result_type",
     "min_scalar_type": "x.dtype", "real_if_close": "ad.real",
     "einsum_path": "np.einsum_path of x.numpy()",
@@ -272,10 +271,11 @@ _FUNCTIONS: dict[Any, Function] = {
 }
 
 _OURS = [
-    "angle", "array_equiv", "choose", "compress", "cross", "cumprod", "cumsum", "diff", "dsplit", "ediff1d",
-    "einsum", "extract", "geomspace", "hsplit", "imag", "intersect1d", "iscomplex", "isneginf", "isposinf", "isreal",
-    "lexsort", "linspace", "logspace", "nancumprod", "nancumsum", "pad", "polyfit", "polyint", "polysub", "rollaxis",
-    "setdiff1d", "setxor1d", "take", "take_along_axis", "trace", "transpose", "union1d", "unique", "vsplit",
+    "angle", "array_equiv", "choose", "compress", "cross", "cumprod", "cumsum", "diff", "dsplit", "ediff1d", "einsum",
+    "extract", "geomspace", "hsplit", "imag", "intersect1d", "iscomplex", "isneginf", "isposinf", "isreal", "lexsort",
+    "linspace", "logspace", "nancumprod", "nancumsum", "pad", "poly", "polydiv", "polyfit", "polyint", "polysub",
+    "rollaxis", "roots", "setdiff1d", "setxor1d", "take", "take_along_axis", "trace", "transpose", "union1d", "unique",
+    "vsplit",
 ]  # fmt: skip
 _OURS_OF_LINALG = "lstsq svd tensorinv tensorsolve".split()
 _FUNCTIONS |= {getattr(np, name): getattr(numpy_functions, name) for name in _OURS}

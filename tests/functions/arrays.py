@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from cases.linalg import MAKERS, diagonalizable
 
 import adjoint as ad
 from functions.draw import Call, Draw, Shape
@@ -449,7 +450,29 @@ _each("dot vdot", _product)
 _each("nancumsum nancumprod", _running_without_nans)
 _each("polyadd polymul", _pairs)
 _each("polyder polyint", lambda f, d: ((lambda a, m=d.pick(1, 0, 2): f(a, m)), d.either((d.pick(3, 1),))))
-FUNCTIONS |= {"partition": _partition, "polyfit": _polyfit}
+
+
+def _roots(d: Draw) -> Call:
+    """Of roots that are apart in size, in the order of their sizes."""
+    apart = np.array([0.5, -1.2, 2.0, 3.1])[: d.pick(3, 1, 2, 0, 4)] * d.pick(1.0, 1 + 0.5j)
+
+    def ordered(p: Any) -> Any:
+        found = ad.roots(p)
+        return ad.take(found, ad.argsort(abs(found)))
+
+    return ordered, d.lay(np.atleast_1d(np.poly(apart)) * d.pick(1.0, 2.5))
+
+
+def _poly(d: Draw) -> Call:
+    return ad.poly, d.pick(d.either((3,)), d.real((1,)), d.either((0,)), diagonalizable(d.pick(*MAKERS))(3, 3))
+
+
+def _polydiv(d: Draw) -> Call:
+    u, v = d.either((d.pick(5, 1, 2),)), d.either((d.pick(2, 1, 3),))
+    return ad.polydiv, u, v
+
+
+FUNCTIONS |= {"partition": _partition, "polyfit": _polyfit, "roots": _roots, "poly": _poly, "polydiv": _polydiv}
 
 # made from nothing, or without derivatives and of other arguments: tests of their own compare them
 OTHER = set(
