@@ -365,4 +365,4 @@ def _matched(function: Any, called: str, ours: Function, args: Sequence[Any], op
                 raise _refused(called, name)
             beyond[name] = value
     operands = as_operands([given[name] for name in leading])
-    return numpy_functions.reduced(ours, *operands, keywords, **beyond) if beyond else ours(*operands, **keywords)
+    return numpy_functions.reduced(ours, operands[0], keywords, **beyond) if beyond else ours(*operands, **keywords)
