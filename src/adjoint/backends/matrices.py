@@ -220,27 +220,24 @@ def sqrtm(xp: Any, x: Any, loop: Callable[..., Any] = loop) -> Any:
         return xp.asarray(x, copy=True)
     identity = xp.eye(x.shape[-1], dtype=x.dtype)
 
+    def distance(rest: Any) -> Any:
+        return norm(xp, rest - identity)
+
     def step(state: Any) -> Any:
-        i, root, rest = state
+        i, left, root, rest = state
         inverse = xp.linalg.inv(rest)
-        distance = norm(xp, rest - identity)
         scale = xp.sqrt(xp.sqrt(norm(xp, inverse))) / xp.sqrt(xp.sqrt(norm(xp, rest)))
-        scale = xp.where(distance > 0.01, scale, xp.ones_like(scale))[..., None, None]
+        scale = xp.where(distance(rest) > 0.01, scale, xp.ones_like(scale))[..., None, None]
         scale = xp.astype(scale, x.dtype)
         inverse = inverse / scale / scale
         root = (root + xp.matmul(root, inverse)) * scale / 2
-        return i + 1, root, identity / 2 + (rest * scale * scale + inverse) / 4
+        rest = identity / 2 + (rest * scale * scale + inverse) / 4
+        far = xp.isfinite(distance(rest)) & (distance(rest) > _NEAR)
+        return i + 1, xp.where(xp.any(far), more, left - 1), root, rest
 
-    def goes(state: Any) -> Any:
-        i, _, rest = state
-        distance = norm(xp, rest - identity)
-        return xp.any(xp.isfinite(distance) & (distance > _NEAR)) & (i < _MOST)
-
-    state = loop(goes, step, (xp.asarray(0), x, x))
-    failed = ~(norm(xp, state[2] - identity) <= _NEAR)
-    for _ in range(3):
-        state = step(state)
-    return _checked(xp, x, state[1], failed, loop)
+    start, more = xp.asarray(0), xp.asarray(3)
+    _, _, root, rest = loop(lambda state: (state[1] > 0) & (state[0] < _MOST), step, (start, more, x, x))
+    return _checked(xp, x, root, ~(distance(rest) <= _NEAR), loop)
 
 
 def logm(xp: Any, x: Any, loop: Callable[..., Any] = loop) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -69,9 +70,13 @@ def _expm(B: JAX, x: Array) -> Array:
 
 
 def _iterated(name: str) -> Callable[..., Array]:
-    """By a loop of JAX's."""
-    run = getattr(matrices, name)
-    return _regular(name, lambda B, x: run(B.xp, x, B.jax.lax.while_loop))
+    """By a loop of JAX's, in one program."""
+
+    @functools.cache
+    def compiled(B: JAX) -> Callable[[Array], Array]:
+        return B.jax.jit(lambda x: getattr(matrices, name)(B.xp, x, B.jax.lax.while_loop))  # type: ignore[no-any-return]
+
+    return _regular(name, lambda B, x: compiled(B)(x))
 
 
 IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
