@@ -87,7 +87,7 @@ def test_where_there_is_no_principal_root(name: str) -> None:
     for x in NO_ROOT:
         for dtype in (np.float32, np.complex128):
             for device in ("numpy", "reference"):
-                with pytest.raises(errors.SingularError, match=f"{name}.*eigenvalue that is zero or negative"):
+                with pytest.raises(errors.SingularError, match=f"{name}: no principal.*zero or negative"):
                     f(ad.asarray(x.astype(dtype), device=device))
     stack = np.stack([np.eye(2), np.array([[math.nan, 0.0], [0.0, 1.0]]), 4 * np.eye(2)])
     found = f(ad.asarray(stack)).numpy()

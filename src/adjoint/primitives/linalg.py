@@ -131,7 +131,7 @@ for _name, _what in (("sqrtm", "square root"), ("logm", "logarithm")):
         shape=_square_same,
         dtype=same_dtype,
         failure=(
-            f"a matrix has an eigenvalue that is zero or negative, or nearly so, and no principal {_what}",
+            f"no principal {_what} is found: an eigenvalue of a matrix is zero or negative, or nearly so",
             "a small multiple of the identity added to it may help, or of a Hermitian one a function of ad.linalg.eigh",
         ),
     )
