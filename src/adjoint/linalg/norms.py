@@ -144,7 +144,7 @@ def matrix_rank(x: Tensor[B], /, *, rtol: float | Tensor[Any] | None = None) -> 
     >>> ad.linalg.matrix_rank(ad.tensor([[1.0, 2.0], [2.0, 4.0]])).item()
     1
     """
-    x = matrices_of(x, "matrix_rank")
+    x = matrices_of(x, "matrix_rank", rtol)
     values = svdvals(x)
     if not values.shape[-1]:
         return sum(values, -1).astype(dtypes.int64)

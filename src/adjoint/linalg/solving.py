@@ -26,9 +26,9 @@ class LstsqResult(NamedTuple):
     singular_values: Tensor[Any]
 
 
-def _system(a: Any, b: Any, name: str) -> tuple[Tensor[Any], Tensor[Any], bool]:
+def _system(a: Any, b: Any, name: str, *beside: Any) -> tuple[Tensor[Any], Tensor[Any], bool]:
     """Matrices and right-hand sides of one dtype; whether these were one vector."""
-    a, b = as_tensors([a, b], name)
+    a, b = as_tensors([a, b], name, *beside)
     a, b = matrices_of(a, name), inexact(b, name)
     if not b.ndim:
         raise errors.ShapeError(f"{name}: the right-hand side has no axes; expected a vector or matrices")
@@ -99,7 +99,7 @@ def pinv(x: Tensor[B], /, *, rtol: float | Tensor[Any] | None = None) -> Tensor[
     >>> ad.linalg.pinv(ad.tensor([[2.0, 0.0], [0.0, 0.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.0]]
     """
-    x = matrices_of(x, "pinv")
+    x = matrices_of(x, "pinv", rtol)
     return run("pinv", (x, relative(rtol, x, "pinv")))  # type: ignore[no-any-return]
 
 
@@ -114,7 +114,7 @@ def lstsq(a: Tensor[B], b: Any, /, *, rtol: float | Tensor[Any] | None = None) -
     >>> ad.linalg.lstsq(ad.tensor([[1.0], [1.0]]), ad.tensor([2.0, 4.0])).solution.round().tolist()
     [3.0]
     """
-    a, b, vector = _system(a, b, "lstsq")
+    a, b, vector = _system(a, b, "lstsq", rtol)
     bound = relative(rtol, a, "lstsq")
     solution, values = run("lstsq", (a, b, bound))
     rest = b - matmul(a, solution)
