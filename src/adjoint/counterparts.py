@@ -1,4 +1,7 @@
-"""Names of NumPy, PyTorch and JAX that are called otherwise here, for the errors that say so."""
+"""Names of NumPy, SciPy, PyTorch and JAX that are called otherwise here, for the errors that say so."""
+
+import sys
+from typing import Any
 
 # NumPy's second names of functions that are ours
 NUMPY_NAMES = {
@@ -264,6 +267,57 @@ COUNTERPARTS = {
         "get_shape": "x.shape",
     },
 }
+
+_ROOT = "ad.implicit.root, which has derivatives"
+SCIPY = {
+    "scipy.integrate.solve_ivp": "ad.odeint",
+    "scipy.integrate.odeint": "ad.odeint",
+    "scipy.integrate.ode": "ad.odeint",
+    "scipy.integrate.quad": "ad.trapezoid, or a sum over the nodes of a quadrature rule",
+    "scipy.integrate.simpson": "ad.trapezoid",
+    "scipy.integrate.cumulative_simpson": "ad.cumulative_trapezoid",
+    "scipy.interpolate.interp1d": "ad.interp",
+    "scipy.linalg.cho_factor": "ad.linalg.cholesky",
+    "scipy.linalg.cho_solve": "ad.linalg.cholesky_solve",
+    "scipy.linalg.lu_factor": "ad.linalg.lu",
+    "scipy.linalg.lu_solve": "ad.linalg.solve",
+    "scipy.optimize.minimize": "ad.scipy.minimize, or ad.implicit.minimize, whose result has derivatives",
+    "scipy.optimize.root": f"ad.scipy.root, or {_ROOT}",
+    "scipy.optimize.fixed_point": "ad.implicit.fixed_point",
+    **{
+        f"scipy.optimize.{name}": _ROOT
+        for name in "bisect brenth brentq fsolve newton ridder root_scalar toms748".split()
+    },
+    "scipy.signal.fftconvolve": "ad.convolve",
+    "scipy.signal.oaconvolve": "ad.convolve",
+    "scipy.spatial.distance.cdist": "ad.linalg.norm of the differences x[:, None] - y",
+}
+
+
+def scipy_counterpart(name: str) -> str | None:
+    """What is here for a function of SciPy's, such as `scipy.linalg.solve`: of the same name, or another one."""
+    if name in SCIPY:
+        return SCIPY[name]
+    _, topic, *path = name.split(".")
+    for place in ([topic], ["scipy"] if topic == "optimize" else []):
+        found = _ours([*place, *path])
+        if found is not None:
+            return found
+    return _ours(path)
+
+
+def torch_counterpart(name: str) -> str | None:
+    """What is here for a function of PyTorch's, as it names itself: `sin`, `relu`, `linalg_solve`."""
+    topic, _, rest = name.partition("_")
+    return _TORCH.get(name) or _ours([name]) or _ours(["nn", name]) or _ours([topic, rest]) or _ours(["special", name])
+
+
+def _ours(path: list[str]) -> str | None:
+    """`ad.` and the path, if there is such a function."""
+    found: Any = sys.modules["adjoint"]
+    for name in path:
+        found = getattr(found, name, None) if found is not None else None
+    return f"ad.{'.'.join(path)}" if callable(found) else None
 
 
 def counterpart(owner: str, name: str) -> str:

@@ -121,7 +121,14 @@ def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[st
         x, y = (arguments.as_tensor(v, call) for v in inputs)
         rows = shapes.reshape(x, (*x.shape, *(1,) * y.ndim))
         return function(rows, y, **_only(call, options, set()))
-    raise _missing(call)
+    raise _missing(call, _home(ufunc))
+
+
+def _home(ufunc: Any) -> str:
+    """Where users find a universal function."""
+    places = {"np": np, "scipy.special": sys.modules.get("scipy.special")}
+    found = [name for name, module in places.items() if getattr(module, ufunc.__name__, None) is ufunc]
+    return found[0] + "." if found else ""
 
 
 # parameters that say nothing about values
@@ -201,12 +208,18 @@ _INSTEAD = {
 }  # fmt: skip
 
 
-def _missing(name: str) -> errors.AdjointError:
-    """The error for a function of NumPy's that tensors have not."""
-    instead = _INSTEAD.get(name)
-    hint = f"use {instead}" if instead else "adjoint has no function of this name"
+def _missing(name: str, home: str = "np.") -> errors.AdjointError:
+    """The error for a function of NumPy's, or a universal function of another library, that tensors have not."""
+    instead = _INSTEAD.get(name) if home == "np." else None
+    if instead:
+        hint = f"use {instead}"
+    elif home == "np.":
+        hint = "adjoint has no function of this name"
+    else:
+        hint = "adjoint has no function of this name, and ad.primitive makes one of it and of its derivative"
     return errors.ArgumentTypeError(
-        f"np.{name} does not take tensors: {hint}; np.{name}(x.numpy()) computes with the values, without gradients"
+        f"{home}{name} does not take tensors: {hint}; {home}{name}(x.numpy()) computes with the values, without "
+        "gradients"
     )
 
 

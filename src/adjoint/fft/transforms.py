@@ -23,17 +23,17 @@ B = TypeVar("B", bound=Backend)
 _NORMS = ("backward", "ortho", "forward")
 
 
-def floating(value: Any, name: str, *, real: bool = False) -> Tensor[Any]:
+def floating(value: Any, name: str, *beside: Any, real: bool = False) -> Tensor[Any]:
     """An argument as a tensor of a dtype that transforms know, if it has to be a real one."""
-    x = inexact(value, name)
+    x = inexact(value, name, *beside)
     if real and x.dtype.kind == "c":
         raise errors.DtypeError(f"{name}: expected real numbers, received {x.dtype}; take .real, or fft for both parts")
     return cast(x, dtypes.float32) if x.dtype is dtypes.float16 else x
 
 
-def complex_of(value: Any, name: str) -> Tensor[Any]:
+def complex_of(value: Any, name: str, *beside: Any) -> Tensor[Any]:
     """An argument as a complex tensor of a dtype that transforms know."""
-    x = floating(value, name)
+    x = floating(value, name, *beside)
     return cast(x, dtypes.as_dtype(complex_dtype(x.dtype)))
 
 

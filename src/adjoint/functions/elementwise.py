@@ -222,7 +222,7 @@ def clip(x: Tensor[B], /, min: Numbers = None, max: Numbers = None) -> Tensor[B]
     >>> ad.clip(ad.tensor([-1.0, 0.5, 2.0]), 0, 1).tolist()
     [0.0, 0.5, 1.0]
     """
-    x = as_tensor(x, "clip")
+    x = as_tensor(x, "clip", min, max)
     TABLE["clip"].promoted(x.dtype)
     if min is None and max is None:
         return same(x)
@@ -257,7 +257,7 @@ def where(condition: Tensor[B], x: Numbers, y: Numbers, /) -> Tensor[B]:
     >>> ad.where(x > 0, x, 0.0).tolist()
     [0.0, 2.0]
     """
-    condition = as_tensor(condition, "where")
+    condition = as_tensor(condition, "where", x, y)
     if condition.dtype is not dtypes.bool:
         raise errors.DtypeError(f"where: the condition must be boolean, received {condition.dtype}; write x != 0")
     if isinstance(x, Tensor) and is_weak(y):
@@ -445,7 +445,7 @@ def select(conditions: Sequence[Any], choices: Sequence[Any], default: Any = 0, 
             )
     if len(conditions) != len(choices) or not len(choices):
         raise errors.ArgumentError(f"select: {len(conditions)} conditions for {len(choices)} choices")
-    *values, out = as_tensors([*choices, default], "select")
+    *values, out = as_tensors([*choices, default], "select", *conditions)
     for condition, value in zip(reversed(conditions), reversed(values), strict=True):
         out = where(operand(condition, out, "select"), value, out)
     return out
@@ -464,12 +464,12 @@ def piecewise(x: Tensor[B], conditions: Sequence[Any], functions: Sequence[Any],
     >>> ad.piecewise(x, [x < 0, x >= 0], [lambda t: -t, lambda t: 10 * t]).tolist()
     [2.0, 30.0]
     """
-    x = as_tensor(x, "piecewise")
     for given in (conditions, functions):
         if not isinstance(given, (list, tuple)):
             raise errors.ArgumentTypeError(
                 f"piecewise: conditions and functions are in lists, received {errors.shown(given)}"
             )
+    x = as_tensor(x, "piecewise", *conditions)
     conditions, functions = list(conditions), list(functions)
     if len(functions) - len(conditions) not in (0, 1):
         raise errors.ArgumentError(f"piecewise: {len(functions)} functions for {len(conditions)} conditions")

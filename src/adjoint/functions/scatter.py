@@ -43,7 +43,7 @@ def scatter(x: Tensor[B], key: Any, values: Any, /, *, mode: str = "set") -> Ten
     >>> ad.scatter(ad.zeros(3), [0, 0, 2], ad.tensor([1.0, 2.0, 3.0]), mode="add").tolist()
     [3.0, 0.0, 3.0]
     """
-    x, values = as_tensors([x, values], "scatter")
+    x, values = as_tensors([x, values], "scatter", *(key if isinstance(key, tuple) else (key,)))
     primitive = _primitive(mode, x, "scatter")
     normal, arrays = as_key(x, key)
     target = index_shape(x.shape, *[a.shape for a in arrays], key=normal)
@@ -64,7 +64,7 @@ def put_along_axis(x: Tensor[B], indices: Any, values: Any, /, *, axis: int = -1
     >>> ad.put_along_axis(x, ad.argmax(x, axis=1, keepdims=True), 0.0, axis=1).tolist()
     [[1.0, 0.0], [0.0, 2.0]]
     """
-    x, values = as_tensors([x, values], "put_along_axis")
+    x, values = as_tensors([x, values], "put_along_axis", indices)
     primitive = _primitive(mode, x, "put_along_axis")
     place = as_axis(axis, x.ndim, "put_along_axis")
     indices = operand(indices, x, "put_along_axis")
@@ -93,7 +93,7 @@ def put_along_axis(x: Tensor[B], indices: Any, values: Any, /, *, axis: int = -1
 
 def _segments(x: Any, segments: Any, num_segments: Any, axis: int, name: str) -> tuple[Tensor[Any], Tensor[Any], int]:
     """The tensor with its axis in front, the segment of each part of it, and how many segments there are."""
-    x = operand(x, segments, name) if isinstance(segments, Tensor) else as_tensor(x, name)
+    x = as_tensor(x, name, segments)
     place = as_axis(axis, x.ndim, name)
     x = moveaxis(x, place, 0) if place else x
     segments = operand(segments, x, name)
@@ -171,7 +171,7 @@ def segment_min(x: Tensor[B], segments: Any, /, num_segments: int | None = None,
 
 def segment_mean(x: Tensor[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:
     """The means of the parts of each segment, zero for a segment without any. Arguments as `segment_sum`."""
-    x = inexact(x, "segment_mean")
+    x = inexact(x, "segment_mean", segments)
     _, segments, count = _segments(x, segments, num_segments, axis, "segment_mean")
     total = segment_sum(x, segments, count, axis=axis)
     sizes = run("maximum", (_counts(segments, count), 1))
@@ -203,7 +203,7 @@ def bincount(x: Tensor[B], /, weights: Any = None, *, minlength: int = 0, length
     >>> ad.bincount(ad.tensor([0, 2, 2]), ad.tensor([0.5, 1.0, 2.0])).tolist()
     [0.5, 0.0, 3.0]
     """
-    x = operand(x, weights, "bincount") if isinstance(weights, Tensor) else as_tensor(x, "bincount")
+    x = as_tensor(x, "bincount", weights)
     if x.ndim != 1 or (x.dtype.kind not in "iu" and x.size):
         raise errors.ShapeError(f"bincount: expected a vector of integers, received {x.dtype} of shape {x.shape}")
     numbers, count = _counted(x, None if length is None else as_integer(length, "bincount", "length"), "bincount")

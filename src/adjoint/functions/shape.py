@@ -123,7 +123,7 @@ def broadcast_to(x: Tensor[B], /, shape: int | Sequence[int], *rest: Never) -> T
 
 def broadcast_arrays(*arrays: Tensor[B]) -> tuple[Tensor[B], ...]:
     """The tensors, each broadcast to their common shape."""
-    tensors = [as_tensor(x, "broadcast_arrays") for x in arrays]
+    tensors = [as_tensor(x, "broadcast_arrays", *arrays) for x in arrays]
     try:
         shape = broadcast_shapes(*[x.shape for x in tensors])
     except errors.ShapeError as error:
@@ -344,7 +344,7 @@ def _at_least(name: str, arrays: tuple[Any, ...], ndim: int) -> Any:
         raise errors.ArgumentError(f"{name}: expected at least one tensor")
     out = []
     for value in arrays:
-        x = as_tensor(value, name)
+        x = as_tensor(value, name, *arrays)
         missing = ndim - x.ndim
         if missing > 0:  # NumPy's places: a vector is the row of a matrix, and the middle axis of three
             after = 1 if ndim == 3 and x.ndim in (1, 2) else 0

@@ -116,7 +116,7 @@ def _lines(x: Tensor[Any], axes: tuple[int, ...]) -> Tensor[Any]:
 
 
 def _quantile(name: str, x: Any, q: Any, axis: Axis, method: str, keepdims: Any, weights: Any, skip: bool) -> Any:
-    x = as_ordered(inexact(x, name), name)
+    x = as_ordered(inexact(x, name, q, weights), name)
     axes, keepdims = as_axes(axis, x.ndim, name), as_flag(keepdims, name)
     as_choice(method, name, "method", _METHODS)
     lines = _lines(x, axes)
@@ -422,7 +422,7 @@ def average(x: Tensor[B], /, axis: Axis = None, *, weights: Any = None, keepdims
     >>> ad.average(ad.tensor([1.0, 2.0]), weights=ad.tensor([3.0, 1.0])).item()
     1.25
     """
-    x = inexact(x, "average")
+    x = inexact(x, "average", weights)
     if weights is None:
         return mean(x, axis, keepdims=keepdims)
     axes = as_axes(axis, x.ndim, "average")
@@ -456,7 +456,7 @@ def cov(
     >>> ad.cov(ad.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
     """
-    x = _variables("cov", x, y, rowvar)
+    x = _variables("cov", x, y, rowvar, fweights, aweights)
     correction, n = as_number(correction, "cov", "correction"), x.shape[1]
     weights: Any = None
     freedom: Any
@@ -482,9 +482,9 @@ def cov(
     return reshape(out, ()) if out.size == 1 else out
 
 
-def _variables(name: str, x: Any, y: Any, rowvar: Any) -> Tensor[Any]:
+def _variables(name: str, x: Any, y: Any, rowvar: Any, *weights: Any) -> Tensor[Any]:
     """Variables as rows, observations as columns."""
-    parts = [inexact(x, name)]
+    parts = [inexact(x, name, y, *weights)]
     if y is not None:
         parts = as_tensors([*parts, inexact(operand(y, parts[0], name), name)], name)
     turned = not as_flag(rowvar, name, "rowvar")

@@ -155,7 +155,8 @@ def matrix_rank(
     name = "matrix_rank"
     if tol is not None and rtol is not None:
         raise errors.ArgumentError(f"{name}: tol or rtol, not both")
-    x = by_lower(x, name) if as_flag(hermitian, name, "hermitian") else matrices_of(x, name)
+    x = matrices_of(x, name, tol if rtol is None else rtol)
+    x = by_lower(x, name) if as_flag(hermitian, name, "hermitian") else x
     values = svdvals(x)
     if not values.shape[-1]:
         return sum(values, -1).astype(dtypes.int64)

@@ -38,9 +38,9 @@ class LstsqResult(NamedTuple):
     singular_values: Tensor[Any]
 
 
-def _system(a: Any, b: Any, name: str) -> tuple[Tensor[Any], Tensor[Any], bool]:
+def _system(a: Any, b: Any, name: str, *beside: Any) -> tuple[Tensor[Any], Tensor[Any], bool]:
     """Matrices and right-hand sides of one dtype; whether these were one vector."""
-    a, b = as_tensors([a, b], name)
+    a, b = as_tensors([a, b], name, *beside)
     a, b = matrices_of(a, name), inexact(b, name)
     if not b.ndim:
         raise errors.ShapeError(f"{name}: the right-hand side has no axes; expected a vector or matrices")
@@ -225,7 +225,8 @@ def pinv(x: Tensor[B], /, *, rtol: float | Tensor[Any] | None = None, hermitian:
     >>> ad.linalg.pinv(ad.tensor([[2.0, 0.0], [0.0, 0.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.0]]
     """
-    x = by_lower(x, "pinv") if as_flag(hermitian, "pinv", "hermitian") else matrices_of(x, "pinv")
+    x = matrices_of(x, "pinv", rtol)
+    x = by_lower(x, "pinv") if as_flag(hermitian, "pinv", "hermitian") else x
     return run("pinv", (x, relative(rtol, x, "pinv")))  # type: ignore[no-any-return]
 
 
@@ -240,7 +241,7 @@ def lstsq(a: Tensor[B], b: Any, /, *, rtol: float | Tensor[Any] | None = None) -
     >>> ad.linalg.lstsq(ad.tensor([[1.0], [1.0]]), ad.tensor([2.0, 4.0])).solution.round().tolist()
     [3.0]
     """
-    a, b, vector = _system(a, b, "lstsq")
+    a, b, vector = _system(a, b, "lstsq", rtol)
     bound = relative(rtol, a, "lstsq")
     solution, values = run("lstsq", (a, b, bound))
     rest = b - matmul(a, solution)

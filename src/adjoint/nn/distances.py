@@ -21,8 +21,8 @@ from adjoint.tensor import Tensor
 B = TypeVar("B", bound=Backend)
 
 
-def _pair(x: Any, y: Any, name: str) -> tuple[Tensor[Any], Tensor[Any]]:
-    x = real(x, name)
+def _pair(x: Any, y: Any, name: str, *beside: Any) -> tuple[Tensor[Any], Tensor[Any]]:
+    x = real(x, name, y, *beside)
     x, y = as_tensors([x, real(operand(y, x, name), name)], name)
     try:
         broadcast_shapes(x.shape, y.shape)
@@ -99,7 +99,7 @@ def cosine_embedding_loss(
     x1 and x2 are (batch, features) or (features,), targets (batch,) or (). Raises ShapeError for others.
     """
     name = "cosine_embedding_loss"
-    x1, x2 = _pair(x1, x2, name)
+    x1, x2 = _pair(x1, x2, name, target)
     target = operand(target, x1, name)
     if x1.shape != x2.shape or x1.ndim not in (1, 2) or target.shape != x1.shape[:-1]:
         raise errors.ShapeError(
@@ -121,7 +121,7 @@ def margin_ranking_loss(
     Raises ShapeError where shapes do not broadcast.
     """
     name = "margin_ranking_loss"
-    x1, x2 = _pair(x1, x2, name)
+    x1, x2 = _pair(x1, x2, name, target)
     x1, target = _pair(x1, target, name)
     losses = above(as_number(margin, name, "margin") - target * (x1 - x2))
     return reduced(losses, reduction, name)
@@ -183,7 +183,7 @@ def _triplet(
     swap: bool,
     reduction: str,
 ) -> Tensor[Any]:
-    anchor, positive = both(anchor, positive, name)
+    anchor, positive = both(anchor, positive, name, negative)
     anchor, negative = both(anchor, negative, name)
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:

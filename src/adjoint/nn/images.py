@@ -427,7 +427,7 @@ def grid_sample(
     [[[[4.0]]]]
     """
     name = "grid_sample"
-    x, grid = as_tensors([real(x, name), real(grid, name)], name)
+    x, grid = as_tensors([real(v, name, x, grid) for v in (x, grid)], name)
     axes = x.ndim - 2
     if axes not in (2, 3) or grid.ndim != x.ndim or grid.shape[-1] != axes or grid.shape[0] != x.shape[0]:
         raise errors.ShapeError(

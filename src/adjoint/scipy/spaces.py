@@ -11,6 +11,7 @@ import numpy as np
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.functions.arguments import check_callable, is_numeric
+from adjoint.functions.connections import leaves_behind
 from adjoint.functions.shape import concat
 from adjoint.operands import cast
 from adjoint.solvers.vectors import State
@@ -122,9 +123,11 @@ def values_of(x: Any) -> Any:
     if not isinstance(x, Tensor):
         return x
     if x.is_tracked():
+        leaves = leaves_behind(getattr(x._array, "node", None))
+        what = f"a leaf of shape {leaves[0].shape} that require_grad tracks" if leaves else "a tensor that is tracked"
         raise errors.TrackedError(
-            "ad.scipy: a function closes over a tensor that is tracked, and SciPy's search leaves the graph; detach() "
-            "it, or see ad.implicit for solutions with derivatives"
+            f"ad.scipy: a function closes over {what}, and SciPy's search leaves the graph; use w.detach() there, or "
+            "see ad.implicit for solutions with derivatives"
         )
     return x.numpy()
 

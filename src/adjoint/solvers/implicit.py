@@ -283,7 +283,7 @@ class _Solution(_Implicit):
         if self.problem.solver is not None:
             return self._by_solver(function, x0)
         with device.leaf.quiet():  # a line search may leave the domain of f
-            return self.search(self.problem, function, x0)
+            return lifted_result(self.search(self.problem, function, x0), device, self.name)
 
     def _by_solver(self, function: Callable[[Vector], Vector], x0: Vector) -> Vector:
         state, device = self.problem.state, x0.device

@@ -112,6 +112,8 @@ class Arguments:
         self.all = not kwargs and len(self.keys) == len(args) and self.keys == sorted(self.keys)
         chosen = list(args) if self.all else [args[k] if isinstance(k, int) else kwargs[k] for k in self.keys]
         self.leaves, self.structure = trees.flatten(chosen)
+        if not self.leaves and any([x is None for x in chosen]):
+            raise errors.ArgumentError(f"{name}: there is nothing to differentiate by: argument {self.keys[0]} is None")
         others = self.leaves if len(self.keys) == len(args) + len(kwargs) else trees.flatten((args, kwargs))[0]
         others = [*others, *beside]
         highest = _highest(others, name)
