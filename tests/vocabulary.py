@@ -45,6 +45,8 @@ ORACLES = {
     "test_linalg": "PyTorch, SciPy, NumPy",
     "test_nn_against_torch": "PyTorch",
     "test_numpy_protocols": "NumPy",
+    "test_parts": "NumPy",
+    "test_parts_against_torch": "PyTorch",
     "test_singular_points": "PyTorch",
     "test_sorting": "NumPy, PyTorch",
     "test_special": "SciPy, mpmath",

@@ -12,7 +12,8 @@ from adjoint.functions.arguments import as_integer, as_tensor, as_tensors, inexa
 from adjoint.functions.calculus import vander
 from adjoint.functions.convolution import convolve
 from adjoint.functions.elementwise import where
-from adjoint.functions.shape import pad, reshape
+from adjoint.functions.padding import pad
+from adjoint.functions.shape import reshape
 from adjoint.operands import cast, operand, run
 from adjoint.primitives import real_dtype
 from adjoint.tensor import Tensor

@@ -279,6 +279,22 @@ def _ldexp_definition(B: Any, x: Any, exponent: Any) -> Any:
     return x
 
 
+def _gcd_definition(B: Any, x: Any, y: Any) -> Any:
+    """Euclid's algorithm, with as many steps as numbers of this size can need: Fibonacci numbers do."""
+    dtype = B.dtype_of(x if hasattr(x, "shape") else y)
+    x, y = (B.abs(v) if hasattr(v, "shape") else B.full(shape=(), value=abs(v), dtype=dtype) for v in (x, y))
+    for _ in range(int(1.45 * 8 * dtype.itemsize) + 2):
+        done = B.equal(y, 0)
+        x, y = B.where(done, x, y), B.where(done, y, B.remainder(x, B.where(done, 1, y)))
+    return x
+
+
+def _lcm_definition(B: Any, x: Any, y: Any) -> Any:
+    common = B.gcd(x, y)
+    parts = B.floor_divide(x, B.where(B.equal(common, 0), 1, common))
+    return B.abs(B.multiply(parts, y))
+
+
 def _unscaled(B: Any, g: Any, x: Any) -> Any:
     return B.ldexp(g, B.negative(B.astype(B.binary_exponent(x), dtype=INDEX)))
 
@@ -313,6 +329,7 @@ RECORDS: dict[str, Record] = {
     "pow": Elementwise(x=_pow_x, y=_pow_y),
     "square": Elementwise(x=lambda B, g, x: B.multiply(g, B.multiply(x, 2.0))),
     "sqrt": Elementwise(x=lambda B, g, out: B.divide(B.multiply(g, 0.5), out)),
+    "cbrt": Elementwise(x=lambda B, g, out: B.divide(B.divide(g, B.square(out)), 3.0)),
     "abs": Elementwise(x=_abs, pushforward=_abs_forward),  # g is real, tangents need not be
     "maximum": Elementwise(
         x=lambda B, g, x, y: _share(B, g, x, y, B.greater), y=lambda B, g, x, y: _share(B, g, y, x, B.greater)
@@ -403,6 +420,8 @@ RECORDS: dict[str, Record] = {
     "ldexp": Composed(_ldexp_definition, x=lambda B, g, exponent: B.ldexp(g, exponent)),
     "mantissa": Composed(lambda B, x: _unscaled(B, x, x), x=_unscaled),
     "binary_exponent": NotDifferentiable(),
+    "gcd": NotDifferentiable(_gcd_definition),
+    "lcm": NotDifferentiable(_lcm_definition),
 }
 
 

@@ -131,6 +131,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     "cumulative_sum": _cumulative_sum,
     "cumulative_prod": _cumulative_prod,
     "logsumexp": _logsumexp,
+    "logcumsumexp": lambda x, *, axis: np.logaddexp.accumulate(x, axis=axis),
     "softmax": _softmax,
     "softmax_pullback": _softmax_pullback,
     "log_softmax": _log_softmax,

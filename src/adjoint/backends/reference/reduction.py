@@ -112,6 +112,7 @@ IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
     "vector_norm": _reduction(_vector_norm),
     "cumulative_sum": linewise(lambda B, line: list(itertools.accumulate(line))),
     "cumulative_prod": linewise(lambda B, line: list(itertools.accumulate(line, lambda x, y: x * y))),
+    "logcumsumexp": linewise(lambda B, line: list(itertools.accumulate(line, B.scalars.logaddexp))),
     "softmax": linewise(_softmax),
     "softmax_pullback": linewise(_softmax_pullback),
     "log_softmax": linewise(_log_softmax),
