@@ -86,7 +86,10 @@ def _log_softmax_pullback(B: Reference, g: Line, out: Line) -> Line:
 
 
 def _vector_norm(B: Reference, line: Line) -> Number:
-    return B.scalars.functions["sqrt"](sum([v.real**2 + v.imag**2 for v in line], B.scalars.real_type(0)))
+    parts = [part for v in line for part in (v.real, v.imag)]
+    if B.digits is None:
+        return math.hypot(*parts)
+    return B.scalars.functions["sqrt"](sum([part**2 for part in parts], B.scalars.real_type(0)))
 
 
 def _softmax_cross_entropy(B: Reference, x: Values, labels: Values) -> Line:
