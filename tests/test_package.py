@@ -34,10 +34,12 @@ SHARED = {
     "elementwise_primitive",
     "formatted",
     "made",
+    "pairs",
     "selected",
     "stacked",
     "together",
     "refuse_graphs",
+    "refuse_many",
 }  # helpers that one topic has for the others, besides as_...
 ROOMS = [ad.fft, ad.implicit, ad.linalg, ad.nn, ad.random, ad.scipy, ad.special, ad.testing, ad.tree]
 PUBLIC = [ad, ad.errors, *ROOMS]

@@ -46,6 +46,8 @@ ORACLES = {
     "test_matrices": "SciPy, mpmath",
     "test_nn_against_torch": "PyTorch",
     "test_numpy_protocols": "NumPy",
+    "test_parts": "NumPy",
+    "test_parts_against_torch": "PyTorch",
     "test_polynomials": "NumPy",
     "test_singular_points": "PyTorch",
     "test_sorting": "NumPy, PyTorch",

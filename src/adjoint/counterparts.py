@@ -35,13 +35,19 @@ NUMPY_NAMES = {
 TAKES_TENSORS = (
     "array_equiv choose compress divmod dsplit ediff1d extract float_power hsplit iscomplex iscomplexobj isneginf "
     "isposinf isreal isrealobj lexsort intersect1d logaddexp2 matvec modf ndim polysub rollaxis setdiff1d setxor1d "
-    "shape size union1d unique vecmat vsplit"
+    "shape size union1d vecmat vsplit"
 ).split()
 
 _TORCH = {
+    "addbmm": "c + ad.sum(a @ b, axis=0)",
+    "addcdiv": "x + value * y / z",
+    "addcmul": "x + value * y * z",
+    "addmv": "ad.addmm, which takes vectors",
+    "addr": "x + ad.outer(y, z)",
+    "aminmax": "ad.min and ad.max",
+    "baddbmm": "ad.addmm, which takes stacks",
     "bmm": "ad.matmul",
     "cat": "ad.concat",
-    "chunk": "ad.array_split",
     "clamp": "ad.clip",
     "cummul": "ad.cumulative_prod",
     "device_put": "x.to_device(device)",
@@ -56,17 +62,17 @@ _TORCH = {
     "mm": "ad.matmul",
     "mul": "ad.multiply",
     "mv": "ad.matmul",
-    "narrow": "a slice, as in x[:, a:b]",
     "neg": "ad.negative",
     "norm": "ad.linalg.norm",
     "numel": "x.size",
     "permute": "ad.permute_dims",
     "relu": "ad.nn.relu",
-    "rsqrt": "1 / ad.sqrt(x)",
     "scatter_add": "ad.scatter with mode 'add'",
+    "scatter_reduce": "ad.put_along_axis with a mode",
     "sigmoid": "ad.special.expit",
     "softmax": "ad.nn.softmax",
     "sub": "ad.subtract",
+    "tensor_split": "ad.array_split",
     "unbind": "ad.unstack",
     "unsqueeze": "ad.expand_dims",
     "view": "ad.reshape",
@@ -212,8 +218,8 @@ COUNTERPARTS = {
         "t": "x.T",
         "mH": "x.conj().mT",
         "H": "x.conj().T",
-        "chunk": "ad.array_split(x, n)",
-        "split": "ad.split(x, n)",
+        "chunk": "ad.chunk(x, n)",
+        "split": "ad.split(x, n), or ad.split_with_sizes(x, sizes)",
         "unbind": "ad.unstack(x)",
         "tile": "ad.tile(x, n)",
         "gather": "ad.take_along_axis",

@@ -20,6 +20,8 @@ from adjoint.functions import (
     elementwise,
     indexing,
     logic,
+    padding,
+    parts,
     polynomials,
     reduction,
     sets,
@@ -154,15 +156,15 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
 
 def hsplit(ary: Any, indices_or_sections: Any) -> Any:
     x = _tensor(ary, "hsplit")
-    return shapes.split(x, indices_or_sections, axis=min(x.ndim - 1, 1))
+    return parts.split(x, indices_or_sections, axis=min(x.ndim - 1, 1))
 
 
 def vsplit(ary: Any, indices_or_sections: Any) -> Any:
-    return shapes.split(ary, indices_or_sections, axis=0)
+    return parts.split(ary, indices_or_sections, axis=0)
 
 
 def dsplit(ary: Any, indices_or_sections: Any) -> Any:
-    return shapes.split(ary, indices_or_sections, axis=2)
+    return parts.split(ary, indices_or_sections, axis=2)
 
 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
@@ -219,37 +221,25 @@ def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
 
 
 def pad(
-    array: Any, pad_width: Any, mode: Any = "constant", *, constant_values: Any = 0, reflect_type: str = "even"
+    array: Any,
+    pad_width: Any,
+    mode: Any = "constant",
+    *,
+    constant_values: Any = 0,
+    end_values: Any = 0,
+    stat_length: Any = None,
+    reflect_type: str = "even",
 ) -> Any:
-    """Constant borders, of one value or one for each side, and those that repeat elements of the array."""
-    as_choice(mode, "np.pad of a tensor", "the mode", ("constant", "edge", "reflect", "symmetric", "wrap"))
-    as_choice(reflect_type, "np.pad of a tensor", "the reflect_type", ("even",))
+    """Also constant borders of one value for each side."""
     x = _tensor(array, "pad")
-    pairs = _pairs(pad_width, x.ndim, "the width")
-    if mode != "constant" or np.ndim(constant_values) == 0:
-        return shapes.pad(x, pairs, mode=mode, value=constant_values)
-    for axis, (before, after) in enumerate(pairs):
-        sides = [(0, 0)] * x.ndim
-        for side, value in enumerate(_pairs(constant_values, x.ndim, "the values")[axis]):
-            sides[axis] = (0, after) if side else (before, 0)
-            x = shapes.pad(x, sides, value=value)
+    if mode != "constant" or (np.ndim(constant_values) == 0 and not isinstance(constant_values, dict)):
+        how: Any = {"end_values": end_values, "stat_length": stat_length, "reflect_type": reflect_type}
+        return padding.pad(x, pad_width, mode=mode, value=constant_values if mode == "constant" else 0, **how)
+    values = padding.pairs(constant_values, x.ndim, "value", arguments.is_number)
+    for axis, (before, after) in enumerate(padding.pairs(pad_width, x.ndim, "pad_width", arguments.is_integer)):
+        x = padding.pad(x, {axis: (before, 0)}, value=values[axis][0])
+        x = padding.pad(x, {axis: (0, after)}, value=values[axis][1])
     return x
-
-
-def _pairs(value: Any, ndim: int, what: str) -> list[Any]:
-    """One pair for each axis, of a number, a pair, pairs, or a dict of them by axis."""
-    if isinstance(value, dict):
-        found = {as_axis(axis, ndim, "np.pad"): each for axis, each in value.items()}
-        return [_pairs(found.get(axis, 0), 1, what)[0] for axis in range(ndim)]
-    return _as_numpy(f"pad: {what}", lambda: np.broadcast_to(value, (ndim, 2)).tolist())  # type: ignore[no-any-return]
-
-
-def _as_numpy(name: str, call: Any) -> Any:
-    """What NumPy makes of arguments that hold no tensors; its complaints are ours."""
-    try:
-        return call()
-    except (ValueError, TypeError) as error:
-        raise errors.ArgumentError(f"np.{name}: {error}") from None
 
 
 # --- sums and differences ------------------------------------------------------------------------
@@ -429,49 +419,25 @@ def array_equiv(a1: Any, a2: Any) -> Any:
 # --- sets ----------------------------------------------------------------------------------------
 
 
-def unique(
-    ar: Any,
-    return_index: bool = False,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-    axis: Any = None,
-    *,
-    equal_nan: bool = True,
-    sorted: bool = True,
-) -> Any:
-    """As `ad.unique_all`, in which every nan is another value: here they are one, unless `equal_nan` is false."""
-    if axis is not None:
-        raise errors.ArgumentError("np.unique of a tensor: axis= is not supported; the elements count as one line")
-    values, places, inverse, counts = sets.unique_all(ar)
-    absent = int(reduction.count_nonzero(logic.isnan(values))) if values.dtype.kind in "fc" else 0
-    if equal_nan and absent > 1:
-        last = values.size - absent  # they stand at the end
-        values, places, inverse = values[: last + 1], places[: last + 1], elementwise.clip(inverse, None, last)
-        counts = shapes.concat([counts[:last], counts[last:].sum(keepdims=True)])
-    asked = zip((return_index, return_inverse, return_counts), (places, inverse, counts), strict=True)
-    found = [each for wanted, each in asked if wanted]
-    return (values, *found) if found else values
-
-
 def union1d(ar1: Any, ar2: Any) -> Any:
-    return unique(shapes.concat([flat(x) for x in as_operands([ar1, ar2])]))
+    return sets.unique(shapes.concat([flat(x) for x in as_operands([ar1, ar2])]))
 
 
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     x, y = arguments.as_tensors(as_operands([ar1, ar2]), "intersect1d")
-    x = unique(x)
+    x = sets.unique(x)
     return x[sets.isin(x, y)]
 
 
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     x, y = arguments.as_tensors(as_operands([ar1, ar2]), "setdiff1d")
-    x = flat(x) if assume_unique else unique(x)
+    x = flat(x) if assume_unique else sets.unique(x)
     return x[sets.isin(x, y, invert=True)]
 
 
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     x, y = arguments.as_tensors(as_operands([ar1, ar2]), "setxor1d")
-    return unique(shapes.concat([setdiff1d(x, y), setdiff1d(y, x)]))
+    return sets.unique(shapes.concat([setdiff1d(x, y), setdiff1d(y, x)]))
 
 
 # --- polynomials, from the highest power down ----------------------------------------------------

@@ -21,7 +21,7 @@ from functions.random import seeded
 FUNCTIONS: dict[str, Callable[[Draw], Call]] = {}
 # of integers, or made from nothing
 OTHER = {"linalg.matrix_rank"} | {
-    f"fft.{name}" for name in "bartlett blackman fftfreq hamming hann kaiser rfftfreq".split()
+    f"fft.{name}" for name in "bartlett blackman cosine fftfreq hamming hann nuttall rfftfreq".split()
 }
 
 
@@ -225,7 +225,7 @@ def _transform(f: Any, d: Draw) -> Call:
 
 def _transform_over(f: Any, d: Draw) -> Call:
     shape = (d.pick(2, 1), d.pick(3, 2), d.pick(2, 4))
-    real, two = f.__name__ in ("rfftn", "rfft2"), f.__name__.endswith("2")
+    real, two = f.__name__ in ("rfftn", "rfft2", "ihfftn", "ihfft2"), f.__name__.endswith("2")
     options: dict[str, Any] = {"norm": d.pick("backward", "ortho", "forward")}
     options |= d.pick({"axes": (0, 2)}, {"s": (3, 2), "axes": (2, 1)}, {"s": (1, 3)})
     if not two:
@@ -235,6 +235,15 @@ def _transform_over(f: Any, d: Draw) -> Call:
 
 _each("fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft", _transform)
 _each("fft.fftn fft.ifftn fft.rfftn fft.irfftn fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2", _transform_over)
+_each("fft.hfftn fft.hfft2 fft.ihfftn fft.ihfft2", _transform_over)
+
+
+def _window(f: Any, d: Draw) -> Call:
+    n, periodic = d.pick(5, 2, 1, 0), d.pick(True, False)
+    return (lambda a: f(n, a, periodic=periodic)), d.positive(())
+
+
+_each("fft.gaussian fft.kaiser", _window)
 
 
 def _shift(f: Any, d: Draw) -> Call:

@@ -222,6 +222,11 @@ def _pow(B: Torch, x: Array, y: Array) -> Array:
     return B.torch.where(B.torch.as_tensor(y == 0, device=B.device), 1.0, out) if out.is_complex() else out
 
 
+def _integers(name: str) -> Callable[..., Array]:
+    """A function of two integers, which PyTorch has for tensors alone."""
+    return lambda B, x, y: getattr(B.torch, name)(*elementwise.as_arrays(B.xp, x, y))
+
+
 def _round(B: Torch, x: Array) -> Array:
     return B.torch.complex(x.real.round(), x.imag.round()) if x.is_complex() else B.torch.round(x)
 
@@ -469,6 +474,8 @@ Torch.deviations = {
     "floor_divide": _whole(elementwise.floor_divide),
     "remainder": _whole(lambda xp, x, y: xp.remainder(x, y)),
     "pow": _pow,
+    "gcd": _integers("gcd"),
+    "lcm": _integers("lcm"),
     "round": _round,
     **{name: _in_single(name) for name in ("erfcx", "log_ndtr")},
     "sum": _unsigned(_sum),
@@ -479,6 +486,7 @@ Torch.deviations = {
     "min": _largest("amin"),
     "relu_pullback": _relu_pullback,
     "logsumexp": _logsumexp,
+    "logcumsumexp": lambda B, x, *, axis: B.torch.logcumsumexp(x, axis),
     "softmax": _softmax,
     "log_softmax": _log_softmax,
     "softmax_cross_entropy": _cross_entropy,

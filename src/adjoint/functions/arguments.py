@@ -16,7 +16,7 @@ from adjoint.backend import Backend, over_leaf
 from adjoint.devices import current_level, default_device, leaf_of, libraries_imported
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
-from adjoint.operands import cast, fitting, is_weak, known, operand
+from adjoint.operands import cast, concrete_values, fitting, is_weak, known, operand
 from adjoint.primitives import Shape, real_dtype
 from adjoint.tensor import Axis, Scalar, Tensor, wrap
 
@@ -296,6 +296,16 @@ def as_ordered(value: Any, name: str, *beside: Any) -> Tensor[Any]:
     if x.dtype.kind == "c":
         raise errors.DtypeError(f"{name}: complex numbers have no order; received {x.dtype}")
     return x
+
+
+def own_values(x: Tensor[Any], name: str) -> np.ndarray[Any, Any]:
+    """The values that the shape of a result depends on; raises ShapeError for a batch, whose examples differ."""
+    values = concrete_values(x, name)
+    if values.shape != x.shape:
+        raise errors.ShapeError(
+            f"{name}: the shape depends on the values, and the examples of a batch would differ in shape"
+        )
+    return values
 
 
 def images(name: str, axes: int, given: Any, *beside: Any) -> Tensor[Any]:

@@ -288,6 +288,27 @@ def sqrt(x: Tensor[B], /) -> Tensor[B]:
 
 
 @elementwise_primitive
+def cbrt(x: Tensor[B], /) -> Tensor[B]:
+    """The cube root, of negative numbers too; its derivative at 0 is infinite.
+
+    >>> import adjoint as ad
+    >>> ad.cbrt(ad.tensor([0.125, -8.0])).tolist()
+    [0.5, -2.0]
+    """
+    ...
+
+
+def rsqrt(x: Tensor[B], /) -> Tensor[B]:
+    """1 / sqrt(x).
+
+    >>> import adjoint as ad
+    >>> ad.rsqrt(ad.tensor([4.0, 0.25])).tolist()
+    [0.5, 2.0]
+    """
+    return binary("divide", 1.0, unary("sqrt", inexact(x, "rsqrt")))  # type: ignore[no-any-return]
+
+
+@elementwise_primitive
 def exp(x: Tensor[B], /) -> Tensor[B]:
     """e to the power of x."""
     ...
@@ -504,35 +525,6 @@ def fmod(x: Any, y: Any, /) -> Any:
     x, y = as_tensors([x, y], "fmod")
     TABLE["fmod"].promoted(x.dtype)
     return run("fmod", (x, y))
-
-
-def ldexp(x: Tensor[B], exponent: Any, /) -> Tensor[B]:
-    """x times two to the power of integers; exact, also where that power overflows.
-
-    Raises DtypeError for other exponents than integers, or complex x.
-    """
-    first = x if isinstance(x, Tensor) or not isinstance(exponent, Tensor) else operand(x, exponent, "ldexp")
-    x = inexact(first, "ldexp")
-    exponent = operand(exponent, x, "ldexp")
-    if x.dtype.kind == "c" or exponent.dtype.kind not in "iu":
-        raise errors.DtypeError(f"ldexp: expected a real x and integers, received {x.dtype} and {exponent.dtype}")
-    return run("ldexp", (x, cast(exponent, dtypes.int64)))  # type: ignore[no-any-return]
-
-
-def frexp(x: Tensor[B], /) -> tuple[Tensor[B], Tensor[B]]:
-    """A mantissa of a size from a half to less than one, and the power of two (int32) that it is to be multiplied with.
-
-    Zeros, infinities and nan are themselves, with an exponent of 0. Raises DtypeError for complex x.
-
-    >>> import adjoint as ad
-    >>> mantissa, exponent = ad.frexp(ad.tensor([6.0, 0.25]))
-    >>> mantissa.tolist(), exponent.tolist()
-    ([0.75, 0.5], [3, -1])
-    """
-    x = inexact(x, "frexp")
-    if x.dtype.kind == "c":
-        raise errors.DtypeError(f"frexp: expected real numbers, received {x.dtype}")
-    return run("mantissa", (x,)), run("binary_exponent", (x,))
 
 
 def exp2(x: Tensor[B], /) -> Tensor[B]:

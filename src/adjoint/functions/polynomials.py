@@ -13,7 +13,8 @@ from adjoint.functions.calculus import vander
 from adjoint.functions.convolution import convolve
 from adjoint.functions.creation import zeros_like
 from adjoint.functions.elementwise import where
-from adjoint.functions.shape import concat, pad, reshape
+from adjoint.functions.padding import pad
+from adjoint.functions.shape import concat, reshape
 from adjoint.operands import cast, constant_like, operand, run
 from adjoint.primitives import real_dtype
 from adjoint.tensor import Tensor, wrap

@@ -18,8 +18,9 @@ from adjoint.functions.arguments import (
 )
 from adjoint.functions.contraction import matmul
 from adjoint.functions.indexing import take_along_axis
+from adjoint.functions.padding import pad
 from adjoint.functions.reduction import sum
-from adjoint.functions.shape import broadcast_to, concat, expand_dims, pad, squeeze
+from adjoint.functions.shape import broadcast_to, concat, expand_dims, squeeze
 from adjoint.functions.sorting import argsort
 from adjoint.linalg.factors import adjoint, by_lower
 from adjoint.operands import operand, run

@@ -9,7 +9,8 @@ import numpy as np
 from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.functions.arguments import as_tensor, as_tensors
-from adjoint.functions.shape import broadcast_to, concat, flip, pad, reshape
+from adjoint.functions.padding import pad
+from adjoint.functions.shape import broadcast_to, concat, flip, reshape
 from adjoint.operands import constant_like, run
 from adjoint.primitives import ARRAY, broadcast_shapes
 from adjoint.tensor import Tensor

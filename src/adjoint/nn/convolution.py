@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.arguments import Sizes, as_tensors, inexact, positive, sizes
-from adjoint.functions.shape import expand_dims, pad, reshape, squeeze
+from adjoint.functions.padding import pad
+from adjoint.functions.shape import expand_dims, reshape, squeeze
 from adjoint.operands import cast, operand, run
 from adjoint.primitives import conv_shape
 from adjoint.tensor import Tensor

@@ -16,8 +16,8 @@ from adjoint.functions.creation import arange, asarray
 from adjoint.functions.elementwise import clip, floor, where
 from adjoint.functions.elementwise import round as nearest_integer
 from adjoint.functions.logic import isfinite
+from adjoint.functions.padding import pad as padded_by_constant
 from adjoint.functions.shape import moveaxis, permute_dims, reshape
-from adjoint.functions.shape import pad as padded_by_constant
 from adjoint.nn.pooling import adaptive_average
 from adjoint.operands import run
 from adjoint.primitives import conv_size

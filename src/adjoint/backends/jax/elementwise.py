@@ -47,6 +47,11 @@ def _whole(name: str) -> Callable[..., Array]:
     return run
 
 
+def _by_name(name: str) -> Callable[..., Array]:
+    """A function of jax.numpy's beyond the standard."""
+    return lambda B, *operands: getattr(B.xp, name)(*operands)
+
+
 def _expit(B: JAX, x: Array) -> Array:
     return B.jax.lax.logistic(x)
 
@@ -77,6 +82,7 @@ IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
     "floor_divide": _whole("floor_divide"),
     "remainder": _whole("remainder"),
     "binary_exponent": _binary_exponent,
+    **{name: _by_name(name) for name in ("cbrt", "gcd", "lcm")},
     "expit": _expit,
     "erf": _erf,
     "relu_pullback": _relu_pullback,

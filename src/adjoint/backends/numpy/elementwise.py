@@ -298,8 +298,8 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
         for name in (
             "negative floor ceil trunc square sqrt exp log log1p log2 log10 sin cos tan sinh cosh tanh conj "
             "bitwise_and bitwise_or bitwise_xor bitwise_invert bitwise_left_shift bitwise_right_shift logical_not "
-            "isnan isinf isfinite signbit add subtract multiply divide remainder maximum minimum logaddexp hypot "
-            "copysign nextafter "
+            "isnan isinf isfinite signbit cbrt gcd lcm add subtract multiply divide remainder maximum minimum "
+            "logaddexp hypot copysign nextafter "
             "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor acos asin atan "
             "acosh asinh atanh atan2 abs"
         ).split()

@@ -208,6 +208,16 @@ class Scalars:
     def clip(self, x: Number, low: Number, high: Number) -> Number:
         return self.minimum(self.maximum(x, low), high)
 
+    def cbrt(self, x: Number) -> Number:
+        root = self._real.cbrt(abs(x)) if self.isfinite(x) else abs(x)
+        return self.copysign(root, x)
+
+    def gcd(self, x: int, y: int) -> int:
+        return math.gcd(x, y)
+
+    def lcm(self, x: int, y: int) -> int:
+        return math.lcm(x, y)
+
     def atan2(self, x: Number, y: Number) -> Number:
         return self._real.atan2(x, y)
 
@@ -282,8 +292,8 @@ _SMOOTH = (
 # methods above
 _OWN = (
     "floor ceil trunc round sign isnan isinf isfinite divide floor_divide remainder pow absorbing_multiply maximum "
-    "minimum clip atan2 hypot signbit copysign binary_exponent logaddexp less less_equal greater greater_equal expit "
-    "relu softplus silu gelu expit_pullback silu_pullback gelu_pullback"
+    "minimum clip cbrt gcd lcm atan2 hypot signbit copysign binary_exponent logaddexp less less_equal greater "
+    "greater_equal expit relu softplus silu gelu expit_pullback silu_pullback gelu_pullback"
 ).split()
 
 # what any numbers can do
