@@ -148,14 +148,16 @@ def odeint(
     times = cast(times, state.dtype)
 
     def slope(y: Vector, s: Vector, theta: Tensors) -> Vector:
-        return state.ravel(parameters.call(theta, state.unravel(y), s))
+        with state.precise():
+            return state.ravel(parameters.call(theta, state.unravel(y), s))
 
     if gradient == "adjoint":
         ys = applied(_Continuous(slope, control), [state.vector, times, *parameters.tensors])
     else:
 
         def f(y: Vector, s: Vector) -> Vector:
-            return state.ravel(func(state.unravel(y), s, *parameters.arguments()))
+            with state.precise():
+                return state.ravel(func(state.unravel(y), s, *parameters.arguments()))
 
         ys = _integrated(f, state.vector, times, control)
     return parameters.answer(state.unravel(ys))
