@@ -144,15 +144,19 @@ def test_what_size_and_pattern_suggest(monkeypatch: pytest.MonkeyPatch) -> None:
     dense = lambda x: x + 0.1 * ad.tanh(x.sum() / x.size) - 1.0
     arrow = lambda x: ad.concat([x[:1] + x.sum() - 1, x[1:] + x[:1] - 1])
     root = ad.implicit.root
-    assert chosen(monkeypatch, lambda: root(lambda x: diffusion(x, 1.0), np.zeros(500))) == "_by_matrix"
-    assert chosen(monkeypatch, lambda: root(lambda x: diffusion(x, 1.0), np.zeros(501))) == "_by_sparse_matrix"
+    assert chosen(monkeypatch, lambda: root(lambda x: diffusion(x, 1.0), np.zeros(100))) == "_by_matrix"
+    assert chosen(monkeypatch, lambda: root(lambda x: diffusion(x, 1.0), np.zeros(101))) == "_by_sparse_matrix"
+    assert chosen(monkeypatch, lambda: root(dense, np.zeros(500))) == "_by_matrix"
     assert chosen(monkeypatch, lambda: root(dense, np.zeros(501))) == "_by_products"
     assert chosen(monkeypatch, lambda: root(lambda x: x + x.sum() ** 3 - 1, np.zeros(501))) == "_by_products"
     assert chosen(monkeypatch, lambda: root(arrow, np.zeros(501))) == "_by_products"
-    batch = ad.vmap(lambda a: root(lambda x: a * diffusion(x, 1.0), np.zeros(400)))
-    assert chosen(monkeypatch, lambda: batch(np.ones(70))) == "_by_sparse_matrix"
+    batch = ad.vmap(lambda a: root(lambda x: a * dense(x), np.zeros(400)))
+    assert chosen(monkeypatch, lambda: batch(np.ones(60))) == "_by_matrix"
+    assert chosen(monkeypatch, lambda: batch(np.ones(70))) == "_by_products"
+    batch = ad.vmap(lambda a: root(lambda x: a * diffusion(x, 1.0), np.zeros(90)))
+    assert chosen(monkeypatch, lambda: batch(np.ones(2000))) == "_by_sparse_matrix"
     energy = lambda x: ((x[1:] - x[:-1]) ** 2).sum() + ((x - 1) ** 4).sum()
-    assert chosen(monkeypatch, lambda: ad.implicit.minimize(energy, np.zeros(501))) == "_by_sparse_matrix"
+    assert chosen(monkeypatch, lambda: ad.implicit.minimize(energy, np.zeros(101))) == "_by_sparse_matrix"
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert chosen(monkeypatch, lambda: root(lambda x: diffusion(x, 1.0), np.zeros(501))) == "_by_products"
 

@@ -1,9 +1,4 @@
-"""Solutions of inner problems: roots, fixed points and minima, differentiated by the implicit function theorem.
-
-Where F(x, theta) = 0 holds at the solution x, its derivative solves the linear system F_x dx = -F_theta dtheta: how
-the solution was found does not matter, and nothing of the search is kept. See Griewank and Walther, Evaluating
-Derivatives (2008), chapter 15; M. Blondel et al., Efficient and modular implicit differentiation (2022).
-"""
+"""Solutions of inner problems: roots, fixed points and minima, differentiated by the implicit function theorem."""
 
 from __future__ import annotations
 
@@ -20,24 +15,19 @@ from adjoint.functions.arguments import as_integer, as_positive, check_callable
 from adjoint.functions.contraction import vecdot
 from adjoint.functions.elementwise import abs, where
 from adjoint.functions.logic import isfinite
-from adjoint.functions.reduction import all, max, sum
-from adjoint.functions.shape import stack
+from adjoint.functions.reduction import all, max
 from adjoint.linalg import vector_norm
 from adjoint.operands import common_backend, concrete_values
 from adjoint.solvers.krylov import Solution, cg, for_all_examples
-from adjoint.solvers.linear import LinearSolver, max_iterations, products
-from adjoint.solvers.vectors import Parameters, State, applied, floats_of, lifted_result, of_dependence, with_floats
+from adjoint.solvers.linear import max_iterations, products
+from adjoint.solvers.theorem import Known, Residual, Systems, Vector
+from adjoint.solvers.vectors import Parameters, State, applied, lifted_result
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.arguments import Function, array_of, to_numpy
 from adjoint.transforms.carries import with_examples_of
-from adjoint.transforms.forward import jvp
-from adjoint.transforms.levels import CustomRules, Tensors
+from adjoint.transforms.levels import Tensors
 from adjoint.transforms.libraries import of_any_library
-from adjoint.transforms.recomputed import each
-from adjoint.transforms.reverse import grad, stop_gradient, value_and_grad, vjp
-
-Vector = Tensor[Any]
-Residual = Callable[[Vector, Tensors], Vector]
+from adjoint.transforms.reverse import grad, stop_gradient, value_and_grad
 
 
 @of_any_library
@@ -84,10 +74,11 @@ def root(
     Notes
     -----
     Newton's method with a line search. Derivatives of any order and in any mode are solutions of linear systems with
-    the Jacobian at x, or its transpose. Up to 500 unknowns systems are solved by the whole Jacobian; with more by the
-    sparse one, where SciPy is installed and at most a tenth as many products as unknowns make it; else by GMRES, and by
-    the whole one after all where that does not converge soon and it has at most 10 million entries. In `vmap` a batch
-    goes on until all examples are found; functions of the user run for one example after the other.
+    the Jacobian at x, or its transpose. Up to 100 unknowns systems are solved by the whole Jacobian; with more by the
+    sparse one, where SciPy is installed and at most a tenth as many products as unknowns make it; else up to 500 by the
+    whole one, with more by GMRES, and by the whole one after all where that does not converge soon and it has at most
+    10 million entries. In `vmap` a batch goes on until all examples are found; functions of the user run for one
+    example after the other.
 
     Raises
     ------
@@ -154,7 +145,7 @@ def minimize(
     f is twice differentiable, and x is found where the gradient by x is zero, in the sense of `root`. Newton's method
     with conjugate gradients and a line search, algorithm 7.1 of J. Nocedal and S. Wright, Numerical Optimization
     (2006), finds it; derivatives solve systems with the Hessian at x. With a `linear_solver` steps are the solutions
-    that it gives, where they go down; so they are of more than 500 unknowns with a sparse Hessian. Everything else is
+    that it gives, where they go down; so they are of more than 100 unknowns with a sparse Hessian. Everything else is
     as in `root`.
 
     >>> import adjoint as ad
@@ -174,7 +165,7 @@ def minimize(
     return problem.solution(gradient, _newton_cg, problem.scalar, symmetric=True)
 
 
-class _Problem:
+class _Problem(Systems):
     """What is to be solved, on vectors."""
 
     def __init__(
@@ -188,8 +179,7 @@ class _Problem:
         solver: Function | None,
         linear_solver: Any,
     ) -> None:
-        self.name, self.maxiter, self.solver = name, maxiter, solver
-        self.linear_solver = LinearSolver(name, linear_solver)
+        self.maxiter, self.solver = maxiter, solver
         self.parameters = Parameters(name, f, args, x0)
         self.state = State(name, "x0", x0, self.parameters.base)
         eps = float(np.finfo(self.state.dtype).eps)
@@ -200,9 +190,8 @@ class _Problem:
         if solver is not None:
             check_callable(name, solver, "solver")
         self.tol = float(tol)
-        self.linear_tol = builtins.max(
-            self.tol, eps ** (2 / 3)
-        )  # of systems: their residuals are no smaller, if rounded
+        # residuals of systems are no smaller than that, if rounded
+        super().__init__(name, linear_solver, builtins.max(self.tol, eps ** (2 / 3)))
 
     def solution(
         self, residual: Residual, search: Callable[..., Vector], function: Residual, *, symmetric: bool = False
@@ -246,63 +235,14 @@ class _Problem:
         )
 
 
-# --- derivatives ---------------------------------------------------------------------------------
-
-
-class _Implicit(CustomRules):
-    """The vector y with residual(y, xs) = 0, as a function of the tensors xs."""
-
-    def __init__(self, problem: _Problem, f: Residual, symmetric: bool) -> None:
-        self.problem, self.f, self.symmetric = problem, f, symmetric
-        self.name = problem.name
-
-    def solve(self, xs: Tensors) -> Vector:
-        """y, of values without derivatives."""
-        raise NotImplementedError
-
-    def residual(self, y: Vector, xs: Tensors) -> Vector:
-        raise NotImplementedError
-
-    def linear(self, y: Vector, xs: Tensors, b: Vector, transposed: bool) -> Vector:
-        """The u of A u = b, where A is the derivative of the residual by y, or its transpose."""
-        raise NotImplementedError
-
-    def one_by_one(self, size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]]:
-        """y of one example after the other. Each has the shape of xs[0]."""
-        if not size:
-            return [xs[0] if flags[0] else each(xs[0], 0)], [True]
-        ys = [applied(self, [x[i] if flag else x for x, flag in zip(xs, flags, strict=True)]) for i in range(size)]
-        return [stack(ys)], [True]
-
-    def plain(self, xs: Tensors) -> Tensors:
-        return [self.solve(xs)]
-
-    def forward(self, xs: Tensors) -> tuple[Tensors, Any]:
-        y = applied(self, xs)
-        return [y], (y, xs)
-
-    def residuals(self, xs: Tensors, ys: Tensors) -> Any:
-        return ys[0], xs
-
-    def backward(self, saved: Any, cotangents: Tensors) -> Tensors:
-        y, xs = saved
-        u = self.linear(y, xs, cotangents[0], True)
-        _, pull = vjp(lambda *floats: self.residual(y, with_floats(xs, floats)), *floats_of(xs))
-        return with_floats(xs, pull(-u))
-
-    def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
-        y = applied(self, xs)
-        _, change = jvp(lambda *floats: self.residual(y, with_floats(xs, floats)), floats_of(xs), floats_of(tangents))
-        return [y], [self.linear(y, xs, -change, False)]
-
-
-class _Solution(_Implicit):
+class _Solution(Known):
     """The solution of the problem, as a function of [x0, *theta]."""
 
     def __init__(
         self, problem: _Problem, f: Residual, search: Callable[..., Vector], function: Residual, symmetric: bool
     ) -> None:
         super().__init__(problem, f, symmetric)
+        self.problem: _Problem
         self.search, self.function = search, function
 
     def solve(self, xs: Tensors) -> Vector:
@@ -341,72 +281,6 @@ class _Solution(_Implicit):
     ) -> tuple[Tensors, list[bool]] | None:
         problem = self.problem
         return self.one_by_one(size, flags, xs) if problem.solver is not None or problem.linear_solver.each else None
-
-    def residual(self, y: Vector, xs: Tensors) -> Vector:
-        return self.f(y, xs[1:])
-
-    def linear(self, y: Vector, xs: Tensors, b: Vector, transposed: bool) -> Vector:
-        return applied(_System(self.problem, self.f, self.symmetric, transposed), [y, *xs[1:], b])
-
-
-class _System(_Implicit):
-    """The u of A u = b as a function of [x, *theta, b], where A is the Jacobian of f at x, or its transpose."""
-
-    def __init__(self, problem: _Problem, f: Residual, symmetric: bool, transposed: bool) -> None:
-        super().__init__(problem, f, symmetric)
-        self.transposed = transposed and not symmetric
-
-    def solve(self, xs: Tensors) -> Vector:
-        x, *theta, b = xs
-        problem = self.problem
-        try:
-            u, found = problem.linear_solver(
-                lambda x: self.f(x, theta),
-                x,
-                b,
-                problem.linear_tol,
-                symmetric=self.symmetric,
-                transposed=self.transposed,
-            )
-        except errors.SingularError as error:
-            raise errors.SingularError(
-                f"{self.name}: the Jacobian at the solution is singular, so that the solution has no derivative"
-            ) from error
-        if not for_all_examples(found):
-            limit = (
-                ""
-                if problem.linear_solver.each
-                else f" in {max_iterations(x)} iterations up to {problem.linear_tol:.3g}"
-            )
-            raise errors.ConvergenceError(
-                f"{self.name}: the linear system of the derivative was not solved{limit}: its matrix is close to "
-                "singular, or wants another linear_solver" + (", or x is no minimum" if self.symmetric else ""),
-                iterations=max_iterations(x),
-            )
-        return u
-
-    def batch(
-        self, level: Batched[Any], size: int, flags: list[bool], xs: Tensors
-    ) -> tuple[Tensors, list[bool]] | None:
-        return self.one_by_one(size, flags, xs) if self.problem.linear_solver.each else None
-
-    def residual(self, y: Vector, xs: Tensors) -> Vector:
-        x, *theta, b = xs
-        if self.transposed:
-            return vjp(lambda x: self.f(x, theta), x)[1](y)[0] - b  # type: ignore[no-any-return]
-        return jvp(lambda x: self.f(x, theta), (x,), (y,))[1] - b  # type: ignore[no-any-return]
-
-    def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
-        if not of_dependence(tangents):
-            return super().push(xs, tangents)
-        y = applied(self, xs)
-        moved = y * 0  # the inverse of a matrix has no zeros to speak of
-        for t in floats_of(tangents):
-            moved = moved + sum(t.real).astype(y.dtype)
-        return [y], [moved]
-
-    def linear(self, y: Vector, xs: Tensors, b: Vector, transposed: bool) -> Vector:
-        return applied(_System(self.problem, self.f, self.symmetric, transposed ^ self.transposed), [*xs[:-1], b])
 
 
 # --- searches ------------------------------------------------------------------------------------

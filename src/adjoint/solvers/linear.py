@@ -32,12 +32,49 @@ from adjoint.transforms.reverse import vjp
 from adjoint.transforms.sparse import Colouring, jacobian_colouring, pattern_of, same_pattern
 
 Vector = Tensor[Any]
+Values = np.ndarray[Any, Any]
 
-DENSE = 500  # up to so many unknowns systems are solved with dense matrices,
+SMALL = 100  # up to so many unknowns systems are solved with dense matrices,
+DENSE = 500  # up to so many where they are not sparse,
 _ENTRIES = 10_000_000  # unless those of a batch have more entries
 _TRIED = 300  # how many products are tried where the matrix is the other way
 _LOOSE = 1e-3  # what a user's solver may leave of b
 NAMES = ("dense", "sparse", "cg", "gmres")
+
+
+class Matrix:
+    """The values of a Jacobian, for systems (c I - J) u = b with numbers c: of a batch, those of all examples.
+
+    `entries` are those of a matrix, or in the order of a pattern.
+    """
+
+    def __init__(self, name: str, entries: Values, pattern: Any = None) -> None:
+        self.name, self.entries, self.pattern = name, entries, pattern
+
+    def shifted(self, c: complex) -> Callable[[Values], Values]:
+        """u as a function of b, complex if c is; raises SingularError for a matrix without inverse."""
+        if self.pattern is None:
+            try:
+                inverse = np.linalg.inv(c * np.eye(self.entries.shape[-1]) - self.entries)
+            except np.linalg.LinAlgError as error:
+                raise errors.SingularError(f"{self.name}: {error}") from None
+            return lambda b: (inverse @ b[..., None])[..., 0]
+        unit = scipy_sparse().eye_array(self.pattern.shape[0], format="csr") * c
+        solves = {
+            place: factored(unit - self.with_entries(self.entries[place]))
+            for place in np.ndindex(self.entries.shape[:-1])
+        }
+
+        def run(b: Values) -> Values:
+            out = np.empty(b.shape, np.result_type(b, c))
+            for place, solve_one in solves.items():
+                out[place] = solve_one(b[place].astype(out.dtype), False)
+            return out
+
+        return run
+
+    def with_entries(self, entries: Values) -> Any:
+        return scipy_sparse().csr_array((entries, self.pattern.indices, self.pattern.indptr), shape=self.pattern.shape)
 
 
 class LinearSolver:
@@ -69,10 +106,10 @@ class LinearSolver:
             return self._by_user(f, x, b, symmetric or transposed)
         most = builtins.max(math.prod(v.device.leaf_array(v._array).shape) for v in (x, b))
         fits = x.size * most <= _ENTRIES
+        if choice == "sparse" or (choice is None and (x.size > SMALL or not fits) and self._is_sparse(f, x)):
+            return self._by_sparse_matrix(f, x, b, transposed)
         if choice == "dense" or (choice is None and fits and x.size <= DENSE):
             return _by_matrix(f, x, b, transposed)
-        if choice == "sparse" or (choice is None and self._is_sparse(f, x)):
-            return self._by_sparse_matrix(f, x, b, transposed)
         limit = max_iterations(x)
         if choice is None and fits:
             limit = min(limit, _TRIED)
@@ -83,7 +120,7 @@ class LinearSolver:
 
     def replaces_cg(self, f: Function, x: Vector) -> bool:
         """Whether Newton's steps to a minimum are its solutions, not those of conjugate gradients that stop early."""
-        return self.choice is not None or (x.size > DENSE and self._is_sparse(f, x))
+        return self.choice is not None or (x.size > SMALL and self._is_sparse(f, x))
 
     # --- sparse matrices ---
 
@@ -109,17 +146,25 @@ class LinearSolver:
             raise errors.SingularError(f"{self.name}: the Jacobian is zero")
         b = with_examples_of(b, entries[0])
         data = concrete_values(with_examples_of(entries, b[0]), self.name)
-        indices, ends = colouring.pattern.indices, colouring.pattern.indptr
+        matrix = Matrix(self.name, data, colouring.pattern)
 
-        def run(right: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        def run(right: Values) -> Values:
             out = np.empty_like(right)
             for place in np.ndindex(right.shape[:-1]):
-                matrix = scipy_sparse().csr_array((data[place], indices, ends), shape=colouring.pattern.shape)
-                out[place] = factored(matrix)(right[place], transposed)
+                out[place] = factored(matrix.with_entries(data[place]))(right[place], transposed)
             return out
 
         u = on_values(b, run)
         return u, all(isfinite(u))
+
+    def matrix(self, f: Function, x: Vector) -> Matrix:
+        """The Jacobian of f at x, sparse if its size and pattern suggest that."""
+        if x.size <= SMALL or not self._is_sparse(f, x):
+            found = jacobian(f, mode="forward")(x)
+            return Matrix(self.name, concrete_values(with_examples_of(found, x[0]), self.name))
+        colouring = self._coloured(f, x)
+        entries = with_examples_of(entries_of(f, x, colouring), x[0])
+        return Matrix(self.name, concrete_values(entries, self.name), colouring.pattern)
 
     # --- the user's ---
 
@@ -138,7 +183,7 @@ class LinearSolver:
                 product(wrap(device.from_numpy(given.reshape(b.shape), copy=True), device)), self.name
             )
 
-        def run(right: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        def run(right: Values) -> Values:
             found = self.choice(matvec, np.array(right))
             hint = "; give its x alone" if isinstance(found, tuple) else ""
             if not is_numeric(found):
@@ -167,7 +212,7 @@ def products(f: Function, x: Vector) -> Function:
     return lambda v: pullback(v)[0]
 
 
-def on_values(b: Vector, run: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]) -> Vector:
+def on_values(b: Vector, run: Callable[[Values], Values]) -> Vector:
     """What a function makes of the values of a vector, those of all examples of a batch: an array of that shape."""
     device, leaf = b.device, b.device.leaf
     return wrap(
@@ -175,7 +220,7 @@ def on_values(b: Vector, run: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, A
     )
 
 
-def factored(matrix: Any) -> Callable[[np.ndarray[Any, Any], bool], np.ndarray[Any, Any]]:
+def factored(matrix: Any) -> Callable[[Values, bool], Values]:
     """Solutions with a sparse matrix, or its transpose; raises SingularError if there are none."""
     from scipy.sparse.linalg import splu
 
