@@ -64,7 +64,12 @@ class Space:
     def on_vectors(self, f: Function) -> Function:
         """A function of trees as one of vectors."""
         check_callable(self.name, f)
-        return keep_name(f)(lambda x: f(self.state.unravel(x), *self.args))
+        return keep_name(f)(lambda x: self.call(f, self.state.unravel(x), *self.args))
+
+    def call(self, f: Function, *args: Any, **kwargs: Any) -> Any:
+        """A function of the user, in the precision of the start."""
+        with self.state.precise():
+            return f(*args, **kwargs)
 
     def spread(self, bound: Any, what: str) -> Vector:
         """A number for every entry of the vector, from one for all or a tree with numbers or arrays as leaves."""
@@ -159,7 +164,7 @@ def flat_function(space: Space, f: Function, args: tuple[Any, ...] = ()) -> Func
     """A function of trees as one from vectors to vectors."""
     check_callable(space.name, f)
     args = tuple([constants(x, space.base) for x in args])
-    return keep_name(f)(lambda x: flat_of(space.name, f(space.state.unravel(x), *args)))
+    return keep_name(f)(lambda x: flat_of(space.name, space.call(f, space.state.unravel(x), *args)))
 
 
 class Curvature:
