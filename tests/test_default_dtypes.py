@@ -107,6 +107,24 @@ TRANSFORMS: dict[str, Callable[[Any, Any], Any]] = {
     "linear_transpose": lambda f, x: ad.linear_transpose(lambda x: (f(x), x.sum())[1], x),
 }
 
+SOLVERS: dict[str, Callable[[Any, Any], Any]] = {
+    "root": lambda f, x: ad.implicit.root(lambda x: (f(x), 2 * x - 1)[1], x),
+    "fixed_point": lambda f, x: ad.implicit.fixed_point(lambda x: (f(x), x / 2)[1], x),
+    "minimize": lambda f, x: ad.implicit.minimize(lambda x: (f(x), ((x - 1) ** 2).sum())[1], x),
+    "odeint": lambda f, x: ad.odeint(lambda y, t: (f(y), -y)[1], x, [0.0, 0.1], rtol=0.1, atol=0.1),
+    "odeint, adjoint": lambda f, x: ad.odeint(
+        lambda y, t: (f(y), -y)[1], x, [0.0, 0.1], rtol=0.1, atol=0.1, gradient="adjoint"
+    ),
+    "scipy.minimize": lambda f, x: ad.scipy.minimize(
+        lambda x: (f(x), (x * x).sum())[1], x, method="SLSQP", constraints={"type": "eq", "fun": f}
+    ),
+    "scipy.least_squares": lambda f, x: ad.scipy.least_squares(lambda x: (f(x), x - 1)[1], x),
+    "scipy.root": lambda f, x: ad.scipy.root(lambda x: (f(x), x - 1)[1], x),
+    "scipy.curve_fit": lambda f, x: ad.scipy.curve_fit(
+        lambda t, p: (f(p), p * t)[1], np.arange(6.0).reshape(3, 2), np.eye(3, 2), {"p": x}
+    ),
+}
+
 
 @pytest.fixture
 def fresh_process() -> Iterator[None]:
@@ -266,9 +284,9 @@ def test_use_dtype_without_with_says_that_it_changed_nothing(monkeypatch: pytest
 # --- in functions of transforms ---
 
 
-@pytest.mark.parametrize("name", TRANSFORMS)
+@pytest.mark.parametrize("name", [*TRANSFORMS, *SOLVERS])
 def test_what_a_function_makes_is_as_precise_as_its_arguments(name: str) -> None:
-    transform = TRANSFORMS[name]
+    transform = {**TRANSFORMS, **SOLVERS}[name]
     with Each() as each:
         for label, x, dtype in (
             ("float64", X, ad.float64),

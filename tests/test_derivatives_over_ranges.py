@@ -43,7 +43,7 @@ FUNCTIONS: dict[str, tuple[Function, tuple[float, float]]] = {
     "entr": (S.entr, POSITIVE),
     **{
         name: (getattr(ad, name), ALL)
-        for name in "exp expm1 sin cos tan atan sinh cosh tanh asinh square reciprocal".split()
+        for name in "exp expm1 sin cos tan atan sinh cosh tanh asinh square reciprocal cbrt".split()
     },
     **{name: (getattr(ad, name), POSITIVE) for name in "sqrt log log2 log10".split()},
     **{name: (getattr(ad, name), (-1.0, 1.0)) for name in "asin acos atanh".split()},

@@ -15,7 +15,7 @@ from adjoint import errors
 F = ad.fft
 rng = np.random.default_rng(5)
 NORMS = ["backward", "ortho", "forward"]
-REAL = {"rfft", "ihfft", "rfftn", "rfft2"}  # of real numbers alone
+REAL = {"rfft", "ihfft", "rfftn", "rfft2", "ihfftn", "ihfft2"}  # of real numbers alone
 
 
 def values(shape: tuple[int, ...], dtype: Any) -> Any:
@@ -28,14 +28,15 @@ def operand(name: str, shape: tuple[int, ...], narrow: bool) -> Any:
 
 
 def compare(name: str, x: Any, options: dict[str, Any], torch_options: dict[str, Any]) -> None:
-    """Values with NumPy's and PyTorch's, and the gradient with PyTorch's."""
+    """Values with NumPy's or SciPy's and PyTorch's, and the gradient with PyTorch's."""
     torch = peer("torch")
     narrow = x.dtype.itemsize <= 4 + 4 * (x.dtype.kind == "c")
     leaf, other = ad.asarray(x).require_grad(), torch.tensor(x, requires_grad=True)
     out, theirs = getattr(F, name)(leaf, **options), getattr(torch.fft, name)(other, **torch_options)
     assert (out.shape, str(out.dtype)) == (tuple(theirs.shape), str(theirs.dtype).removeprefix("torch."))
     tolerance = 2e-5 if narrow else 1e-13
-    wanted = getattr(np.fft, name)(x, **options)
+    library = np.fft if hasattr(np.fft, name) else peer("scipy.fft")
+    wanted = getattr(library, name)(x, **options)
     np.testing.assert_allclose(out.numpy(), wanted, rtol=tolerance, atol=tolerance * max(1, np.abs(wanted).max()))
     w = values(out.shape, out.numpy().dtype)
     found = (out * ad.asarray(w)).real.sum().backward()[leaf]
@@ -62,14 +63,14 @@ def test_one_axis(name: str, narrow: bool, axis: int, n: int | None, norm: str) 
     ("s", "axes"),
     [(None, (0, 2)), ((3, 5), (2, 0)), ((6, 2), (1, 2)), (None, (1,)), ((2, 3, 4), (0, 1, 2)), (None, (2, 1, 0))],
 )
-@pytest.mark.parametrize("name", ["fftn", "ifftn", "rfftn", "irfftn"])
+@pytest.mark.parametrize("name", ["fftn", "ifftn", "rfftn", "irfftn", "hfftn", "ihfftn"])
 def test_several_axes(name: str, s: Any, axes: Any, norm: str) -> None:
     x = operand(name, (3, 4, 5), False)
     compare(name, x, {"s": s, "axes": axes, "norm": norm}, {"s": s, "dim": axes, "norm": norm})
 
 
 @pytest.mark.peers
-@pytest.mark.parametrize("name", ["fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn"])
+@pytest.mark.parametrize("name", "fft2 ifft2 rfft2 irfft2 hfft2 ihfft2 fftn ifftn rfftn irfftn hfftn ihfftn".split())
 def test_the_axes_that_are_meant_without_naming_them(name: str) -> None:
     compare(name, operand(name, (3, 4, 5), False), {}, {})
 
@@ -128,14 +129,21 @@ def test_frequencies_and_shifts(n: int) -> None:
 @pytest.mark.peers
 @pytest.mark.parametrize("n", [0, 1, 2, 5, 8])
 @pytest.mark.parametrize("periodic", [False, True])
-@pytest.mark.parametrize("name", ["hann", "hamming", "blackman", "bartlett", "kaiser"])
+@pytest.mark.parametrize("name", ["hann", "hamming", "blackman", "bartlett", "kaiser", "cosine", "nuttall", "gaussian"])
 def test_windows_are_those_of_scipy_and_pytorch(name: str, periodic: bool, n: int) -> None:
     torch, windows = peer("torch"), peer("scipy.signal.windows")
-    more = (8.6,) if name == "kaiser" else ()
+    more = {"kaiser": (8.6,), "gaussian": (1.7,)}.get(name, ())
     found = getattr(F, name)(n, *more, periodic=periodic, dtype=ad.float64).numpy()
     np.testing.assert_allclose(found, getattr(windows, name)(n, *more, sym=not periodic), atol=1e-15)
-    theirs = getattr(torch, name + "_window")(n, periodic, *more, dtype=torch.float64)
+    if name in ("cosine", "nuttall", "gaussian"):
+        how = {"std": 1.7} if more else {}
+        theirs = getattr(torch.signal.windows, name)(n, sym=not periodic, dtype=torch.float64, **how)
+    else:
+        theirs = getattr(torch, name + "_window")(n, periodic, *more, dtype=torch.float64)
     np.testing.assert_allclose(found, theirs.numpy(), atol=1e-14)
+    if more:
+        tuned = getattr(F, name)(n, ad.tensor(more[0], dtype=ad.float64), periodic=periodic)
+        np.testing.assert_allclose(tuned.numpy(), found, atol=1e-15)
     assert getattr(F, name)(n).dtype is ad.float32
 
 
@@ -229,6 +237,10 @@ BAD: list[tuple[Callable[[], Any], type[Exception]]] = [
     (lambda: F.fftfreq(3, dtype=ad.int64), errors.DtypeError),
     (lambda: F.hann(-1), errors.ShapeError),
     (lambda: F.kaiser(3, "steep"), errors.ArgumentTypeError),
+    (lambda: F.kaiser(3, ad.ones(2)), errors.ShapeError),
+    (lambda: F.kaiser(3, ad.tensor(1j)), errors.DtypeError),
+    (lambda: F.gaussian(3, -1.0), errors.ArgumentError),
+    (lambda: F.gaussian(3, ad.tensor(1.0), device="numpy"), errors.ArgumentError),
     (lambda: F.stft(ad.ones(20), 0), errors.ArgumentError),
     (lambda: F.stft(ad.ones(20), 8, hop_length=0), errors.ArgumentError),
     (lambda: F.stft(ad.ones(20), 8, window=ad.ones(5)), errors.ShapeError),

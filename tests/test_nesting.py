@@ -110,9 +110,18 @@ def test_a_batch_sees_what_is_differentiated_around_it() -> None:
 # --- tracked tensors from outside ----------------------------------------------------------------
 
 
-def test_closures_over_tracked_tensors_get_their_derivatives() -> None:
-    w = ad.tensor(3.0, dtype=ad.float64).require_grad()
-    x, one = ad.tensor([2.0, 1.0], dtype=ad.float64), ad.ones(2, dtype=ad.float64)
+@pytest.mark.parametrize("arguments", ["numpy arrays", "tensors of a leaf", "tensors"])
+@pytest.mark.parametrize("device", ["autodiff<numpy>", "autodiff<reference>", "autodiff<torch:cpu>"])
+def test_closures_over_tracked_tensors_get_their_derivatives(device: str, arguments: str) -> None:
+    """Also where the arguments say nothing of the level of what is closed over, or of its library."""
+    if "torch" in device:
+        pytest.importorskip("torch")
+    place = ad.device(device)
+    w = ad.tensor(3.0, dtype=ad.float64, device=place).require_grad()
+    x: Any = np.array([2.0, 1.0])
+    one: Any = np.ones(2)
+    if arguments != "numpy arrays":
+        x, one = (ad.asarray(v, device=place if arguments == "tensors" else place.leaf) for v in (x, one))
 
     def f(x: Any) -> Any:
         return w * w * x * x
@@ -147,13 +156,66 @@ def test_arguments_tangents_and_cotangents_may_be_tracked() -> None:
     close(ad.linearize(lambda x: x**2, ad.tensor(2.0))[1](w).backward()[w].item(), 4)
 
 
-def test_what_numpy_arguments_leave_no_way_for_is_an_error() -> None:
+def test_what_is_not_tracked_may_be_of_another_library() -> None:
+    w = ad.tensor([1.0, 2.0], dtype=ad.float64, device="reference")
+    slope = ad.grad(lambda x: (w * x * x).sum())(np.ones(2))
+    assert slope.device is w.device
+    close(slope, [2.0, 4.0])
+    close(ad.vmap(lambda x: w)(np.ones(3)), [[1.0, 2.0]] * 3)
+    with pytest.raises(errors.DeviceError, match="different libraries"):
+        ad.grad(lambda x: (w * x * x).sum())(ad.ones(2, dtype=ad.float64))
+
+
+def test_levels_that_are_closed_over_are_found_one_after_the_other() -> None:
     w = ad.tensor(3.0, dtype=ad.float64).require_grad()
-    for call in (lambda: ad.grad(lambda x: x * w)(2.0), lambda: ad.vmap(lambda x: x * w)(X)):
-        with pytest.raises(errors.DeviceError, match="do not meet"):
+    v = ad.from_inner(ad.tensor(5.0, dtype=ad.float64)).require_grad()
+    slope = ad.grad(lambda x: x * w * v)(2.0)
+    assert slope.device is v.device
+    by_v = slope.backward()[v]
+    close(by_v.item(), 3.0)
+    close(by_v.backward()[w], 1.0)
+
+
+def test_a_function_runs_again_where_it_met_a_tracked_tensor() -> None:
+    w = ad.tensor(3.0, dtype=ad.float64).require_grad()
+    met: list[bool] = []
+
+    def f(x: Any) -> Any:
+        met.append(x.device.inner is w.device)
+        return x * w + ad.vmap(ad.grad(lambda y: y * y * w))(np.ones(2)).sum()
+
+    close(ad.grad(f)(2.0).backward()[w], 1.0)
+    assert met == [False, True]  # the transforms inside do not run again by themselves
+    with pytest.raises(errors.DeviceError, match="the transform was not built on"):
+        ad.grad(lambda x: x * ad.ones((), device="autodiff[strong_zero]<numpy>").require_grad())(w)
+    met.clear()
+    close(ad.grad(f)(w.detach()).backward()[w], 1.0)
+    assert met == [True]
+
+
+def test_searches_that_leave_the_graph_name_what_is_closed_over() -> None:
+    pytest.importorskip("scipy")
+    w = ad.tensor([1.0, 2.0], dtype=ad.float64).require_grad()
+    for method in ("BFGS", "Nelder-Mead", "Newton-CG", "trust-exact"):
+        with pytest.raises(errors.TrackedError, match=r"a leaf of shape \(2,\) .*w\.detach\(\)"):
+            ad.scipy.minimize(lambda x: ((x - w) ** 2).sum(), np.ones(2), method=method)
+    for search in (ad.scipy.least_squares, ad.scipy.root):
+        with pytest.raises(errors.TrackedError, match=r"a leaf of shape \(2,\) .*w\.detach\(\)"):
+            search(lambda x: x - w, np.ones(2))
+
+
+SCALE = ad.tensor([1.0, 4.0], dtype=ad.float64).require_grad()  # a global, of which a function's closure tells nothing
+
+
+def test_solvers_do_not_lose_the_derivatives_of_globals() -> None:
+    for call in (
+        lambda: ad.implicit.root(lambda x: x * x - SCALE, np.ones(2)),
+        lambda: ad.implicit.minimize(lambda x: ((x - SCALE) ** 2).sum(), np.ones(2)),
+        lambda: ad.implicit.fixed_point(lambda x: ad.cos(x) * SCALE * 0.1, np.ones(2)),
+        lambda: ad.odeint(lambda y, t: -y * SCALE, np.ones(2), np.linspace(0, 1, 3), gradient="adjoint"),
+    ):
+        with pytest.raises(errors.TrackedError, match="make it an argument"):
             call()
-    with pytest.raises(errors.DeviceError, match="do not meet"):
-        ad.vmap(lambda x: w)(X)
 
 
 def test_backward_inside_of_a_transform() -> None:

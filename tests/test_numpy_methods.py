@@ -273,7 +273,7 @@ def test_T_of_more_axes_names_what_reverses_them() -> None:
 
 # --- names of other libraries --------------------------------------------------------------------
 
-OWNERS: dict[str, Any] = {"adjoint": ad, "adjoint.nn": ad.nn, "Tensor": ad.tensor(V)}
+OWNERS: dict[str, Any] = {"adjoint": ad, "adjoint.linalg": ad.linalg, "adjoint.nn": ad.nn, "Tensor": ad.tensor(V)}
 
 
 def exists(text: str) -> bool:

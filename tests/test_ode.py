@@ -25,9 +25,14 @@ from adjoint.errors import (
     ShapeError,
     TrackedError,
 )
-from adjoint.solvers import ode
+from adjoint.solvers import dormand_prince, radau
 
 TIGHT = {"rtol": 1e-11, "atol": 1e-11}
+WAYS: dict[str, Any] = {
+    "direct": {"gradient": "direct"},
+    "adjoint": {"gradient": "adjoint"},
+    "Radau": {"method": "Radau"},
+}
 
 
 def grown(x: Any, w: Any) -> Any:
@@ -35,21 +40,21 @@ def grown(x: Any, w: Any) -> Any:
     return {"y": x * ad.exp(w), "z": (x * ad.expm1(w)).sum()}
 
 
-def by_equation(x: Any, w: Any, gradient: str) -> Any:
+def by_equation(x: Any, w: Any, way: str) -> Any:
     def f(state: Any, t: Any, w: Any) -> Any:
         slope = w * state["y"]
         return {"y": slope, "z": slope.sum()}
 
     start = {"y": x, "z": np.zeros(())}
-    ys = ad.odeint(f, start, np.array([0.0, 1.0]), w, rtol=1e-9, atol=1e-9, gradient=gradient)
+    ys = ad.odeint(f, start, np.array([0.0, 1.0]), w, rtol=1e-9, atol=1e-9, **WAYS[way])
     return {key: y[1] for key, y in ys.items()}
 
 
 @pytest.mark.parametrize("nesting", NESTINGS)
-@pytest.mark.parametrize("gradient", ["direct", "adjoint"])
-def test_derivatives_are_those_of_the_solution(gradient: str, nesting: str) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_derivatives_are_those_of_the_solution(way: str, nesting: str) -> None:
     run = NESTINGS[nesting]
-    solved = run(lambda x, w: by_equation(x, w, gradient))
+    solved = run(lambda x, w: by_equation(x, w, way))
     for mine, wanted in zip(flat(solved), flat(run(grown)), strict=True):
         assert_allclose(mine, wanted, rtol=1e-6, atol=1e-6)
         assert np.shape(mine) == np.shape(wanted)
@@ -59,12 +64,18 @@ def test_derivatives_are_those_of_the_solution(gradient: str, nesting: str) -> N
 
 
 def test_the_coefficients() -> None:
+    stiff: Any = scipy.integrate.Radau
+    constants = importlib.import_module(stiff.__module__)
+    assert_allclose(radau.NODES, constants.C, rtol=1e-15)
+    assert_allclose(radau.ERROR, constants.E, rtol=1e-13)
+    assert_allclose([radau.REAL, radau.COMPLEX], [constants.MU_REAL, constants.MU_COMPLEX.conjugate()], rtol=1e-13)
+    assert_allclose(radau.DENSE.T, constants.P, rtol=1e-13)
     known = scipy.integrate.RK45
-    assert_allclose(ode._STAGES[:5, :5], known.A[1:], rtol=1e-15)
-    assert_allclose(ode._STAGES[5], known.B, rtol=1e-15)
-    assert_allclose(ode._NODES, known.C[1:], rtol=1e-15)
-    assert_allclose(np.abs(ode._ERROR), np.abs(known.E), rtol=1e-15)
-    assert_allclose(ode._DENSE, known.P, rtol=1e-15)
+    assert_allclose(dormand_prince.STAGES[:5, :5], known.A[1:], rtol=1e-15)
+    assert_allclose(dormand_prince.STAGES[5], known.B, rtol=1e-15)
+    assert_allclose(dormand_prince.NODES, known.C[1:], rtol=1e-15)
+    assert_allclose(np.abs(dormand_prince.ERROR), np.abs(known.E), rtol=1e-15)
+    assert_allclose(dormand_prince.DENSE, known.P, rtol=1e-15)
 
 
 MATRIX = np.array([[0.0, 1.0, 0.2], [-1.0, -0.1, 0.3], [0.1, -0.2, -0.3]])
@@ -72,10 +83,10 @@ START = np.array([1.0, 0.5, -0.4])
 TIMES = np.array([0.5, 1.0, 1.3, 2.5])
 
 
-@pytest.mark.parametrize("gradient", ["direct", "adjoint"])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("times", [TIMES, TIMES[::-1], -TIMES], ids=["forward", "backward", "negative"])
-def test_linear_equations(times: Any, gradient: str) -> None:
-    f = lambda y0, a: ad.odeint(lambda y, t, a: a @ y, y0, times, a, gradient=gradient, **TIGHT)
+def test_linear_equations(times: Any, way: str) -> None:
+    f = lambda y0, a: ad.odeint(lambda y, t, a: a @ y, y0, times, a, **WAYS[way], **TIGHT)
     spans = times - times[0]
     assert_allclose(f(START, MATRIX), [scipy.linalg.expm(MATRIX * s) @ START for s in spans], rtol=1e-9)
     direction = np.array([[0.3, -1.0, 0.5], [0.1, 0.7, -0.2], [1.0, 0.0, 0.4]])
@@ -124,8 +135,8 @@ def test_times_that_are_equal() -> None:
     assert_allclose(ad.odeint(f, 2.0, np.array([1.0])), [2.0])
     assert_allclose(ad.odeint(f, 2.0, np.array([1.0, 1.0, 1.0])), [2.0, 2.0, 2.0])
     t = np.array([0.0, 0.0, 1.0, 1.0, 1.0, 2.0])
-    for gradient in ("direct", "adjoint"):
-        solve = functools.partial(ad.odeint, f, gradient=gradient)
+    for way in WAYS:
+        solve = functools.partial(ad.odeint, f, **WAYS[way])
         assert_allclose(solve(2.0, t), 2 * np.exp(-t), rtol=1e-7)
         assert_allclose(ad.jacobian(solve)(2.0, t), np.exp(-t), rtol=1e-7)
         by_time = np.diag(-2 * np.exp(-t))
@@ -139,8 +150,8 @@ def test_complex_states() -> None:
     y0, w = np.array([1.0 + 0.5j, -1.0j]), np.array([0.7, 1.0 - 0.2j])
     assert_allclose(f(y0, w), y0 * np.exp(1j * w * t[:, None]), rtol=1e-9)
     turned = lambda y, t, w: 1j * w * ad.conj(y)
-    for gradient in ("direct", "adjoint"):
-        solve = functools.partial(ad.odeint, turned, gradient=gradient, rtol=1e-10, atol=1e-10)
+    for way in WAYS:
+        solve = functools.partial(ad.odeint, turned, **WAYS[way], rtol=1e-10, atol=1e-10)
         ad.testing.check_grads(lambda y0, w, solve=solve: solve(y0, t[:2], w), (y0, w), order=1)
 
 
@@ -160,17 +171,17 @@ def test_dtypes() -> None:
 def test_on_other_backends(leaf: str) -> None:
     device: Any = ad.Reference() if leaf == "reference" else ad.ArrayAPI(pytest.importorskip("array_api_strict"))
     rate = ad.tensor(np.array([0.5, 1.0]), device=ad.Autodiff(device)).require_grad()
-    for gradient in ("direct", "adjoint"):
+    for way in WAYS:
         y0, t = ad.ones(2, dtype=ad.float64, device=device), np.array([0.0, 2.0])
-        ys = ad.odeint(lambda y, t, rate: -rate * y, y0, t, rate, rtol=1e-7, atol=1e-7, gradient=gradient)
+        ys = ad.odeint(lambda y, t, rate: -rate * y, y0, t, rate, rtol=1e-7, atol=1e-7, **WAYS[way])
         assert ys.device is rate.device
         assert_allclose(ys[1].sum().backward()[rate].numpy(), -2 * np.exp([-1.0, -2.0]), rtol=1e-6)
 
 
 def test_under_checkpointing(device: ad.Autodiff[ad.NumPy]) -> None:
     rate = ad.tensor(np.array(0.5), device=device).require_grad()
-    for gradient in ("direct", "adjoint"):
-        ys = ad.odeint(lambda y, t: -rate * y, 1.0, np.array([0.0, 2.0]), gradient=gradient)
+    for way in WAYS:
+        ys = ad.odeint(lambda y, t: -rate * y, 1.0, np.array([0.0, 2.0]), **WAYS[way])
         assert_allclose(ys[1].backward()[rate].numpy(), -2 * math.exp(-1), rtol=1e-6)
 
 
@@ -181,9 +192,9 @@ def pendulum(y: Any, t: Any, p: Any) -> Any:
     return ad.stack([y[1], -p[0] * ad.sin(y[0]) - p[1] * y[1] + 0.3 * ad.cos(t)])
 
 
-@pytest.mark.parametrize("gradient", ["direct", "adjoint"])
-def test_numerically(gradient: str) -> None:
-    f = lambda y0, t, p: ad.odeint(pendulum, y0, t, p, gradient=gradient, rtol=1e-9, atol=1e-9)
+@pytest.mark.parametrize("way", WAYS)
+def test_numerically(way: str) -> None:
+    f = lambda y0, t, p: ad.odeint(pendulum, y0, t, p, **WAYS[way], rtol=1e-9, atol=1e-9)
     args = np.array([1.0, 0.2]), np.array([0.0, 0.1, 0.3]), np.array([1.5, 0.1])
     ad.testing.check_grads(f, args, order=2)
 
@@ -205,10 +216,10 @@ def test_lorenz() -> None:
     """Errors grow a hundredfold on the way; three ways to the gradient agree all the same."""
     t, p, y0 = np.linspace(0, 1, 6), np.array([10.0, 28.0, 8 / 3]), np.array([1.0, 1.0, 1.0])
 
-    def loss(y0: Any, p: Any, gradient: str = "direct") -> Any:
-        return (ad.odeint(lorenz, y0, t, p, rtol=1e-10, atol=1e-10, gradient=gradient)[:, 0] ** 2).sum()
+    def loss(y0: Any, p: Any, way: str = "direct") -> Any:
+        return (ad.odeint(lorenz, y0, t, p, rtol=1e-10, atol=1e-10, **WAYS[way])[:, 0] ** 2).sum()
 
-    direct, adjoint = (ad.grad(loss, (0, 1))(y0, p, gradient) for gradient in ("direct", "adjoint"))
+    direct, adjoint = (ad.grad(loss, (0, 1))(y0, p, way) for way in ("direct", "adjoint"))
     for mine, other in zip(direct, adjoint, strict=True):
         assert_allclose(mine, other, rtol=1e-7)
     h = 1e-4
@@ -233,23 +244,23 @@ def test_as_another_library() -> None:
     with jax.enable_x64(True):
         solve = functools.partial(integrate, **TIGHT)
         wanted = jax.value_and_grad(functools.partial(loss, solve), (0, 1, 2, 3))(start, t, *args)
-    for gradient in ("direct", "adjoint"):
-        solve = functools.partial(ad.odeint, gradient=gradient, **TIGHT)
+    for way in WAYS:
+        solve = functools.partial(ad.odeint, **WAYS[way], **TIGHT)
         found = ad.value_and_grad(functools.partial(loss, solve), (0, 1, 2, 3))(start, t, *args)
         for mine, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
             assert_allclose(mine, other, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("gradient", ["direct", "adjoint"])
-def test_series_and_sparsity(gradient: str) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_series_and_sparsity(way: str) -> None:
     t = np.array([0.0, 0.5])
-    f = lambda a: ad.odeint(lambda y, t, a: -a * y, np.ones(2), t, a, gradient=gradient)[1]
+    f = lambda a: ad.odeint(lambda y, t, a: -a * y, np.ones(2), t, a, **WAYS[way])[1]
     a, direction = np.array([1.0, 2.0]), np.array([1.0, -2.0])
     _, (first, second) = ad.jet(f, (a,), ([direction, np.zeros(2)],))
     assert_allclose(first, -0.5 * direction * np.exp(-0.5 * a), rtol=1e-6)
     assert_allclose(second, 0.25 * direction**2 * np.exp(-0.5 * a), rtol=1e-6)
     jacobian = ad.sparse_jacobian(f)(a)
-    assert jacobian.nnz == 2
+    assert jacobian.nnz == (4 if way == "Radau" else 2)  # an inverse has no zeros to speak of
     assert_allclose(jacobian.toarray(), np.diag(-0.5 * np.exp(-0.5 * a)), rtol=1e-6)
     hessian = ad.sparse_hessian(lambda a: f(a).sum())(a)
     assert_allclose(hessian.toarray(), np.diag(0.25 * np.exp(-0.5 * a)), rtol=1e-6)
@@ -269,17 +280,17 @@ def nodes_of(x: Any) -> int:
 def test_what_is_kept() -> None:
     rate = ad.tensor(np.array(0.5)).require_grad()
     counts = {}
-    for gradient in ("direct", "adjoint"):
+    for way in ("direct", "adjoint"):
         for hmax in (0.1, 0.05):
             t = np.array([0.0, 1.0])
-            ys = ad.odeint(lambda y, t, rate: -rate * y, 1.0, t, rate, hmax=hmax, gradient=gradient)
-            counts[gradient, hmax] = nodes_of(ys)
+            ys = ad.odeint(lambda y, t, rate: -rate * y, 1.0, t, rate, hmax=hmax, **WAYS[way])
+            counts[way, hmax] = nodes_of(ys)
     assert counts["direct", 0.05] > 1.8 * counts["direct", 0.1]
     assert counts["adjoint", 0.05] == counts["adjoint", 0.1] < 5
 
 
-@pytest.mark.parametrize("gradient", ["direct", "adjoint"])
-def test_examples_take_common_steps(gradient: str) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_examples_take_common_steps(way: str) -> None:
     rates, starts = np.array([0.1, 1.0, 10.0]), np.array([[1.0], [2.0], [3.0]])
     t = np.array([0.0, 0.5, 1.0])
     count = []
@@ -288,7 +299,7 @@ def test_examples_take_common_steps(gradient: str) -> None:
         count.append(1)
         return -rate * y
 
-    solve = lambda y0, rate: ad.odeint(f, y0, t, rate, gradient=gradient)
+    solve = lambda y0, rate: ad.odeint(f, y0, t, rate, **WAYS[way])
     solve(starts[2], rates[2])
     hardest = len(count)
     count.clear()
@@ -299,11 +310,11 @@ def test_examples_take_common_steps(gradient: str) -> None:
     assert_allclose(gradients, -starts[:, 0] * np.exp(-rates), rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize("gradient", ["direct", "adjoint"])
-def test_closures_and_integers(gradient: str) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_closures_and_integers(way: str) -> None:
     def end(rates: Any, i: Any, j: Any) -> Any:
         f = lambda y, t, j: -(rates[i] + rates[j]) * y
-        return ad.odeint(f, 1.0, np.array([0.0, 1.0]), j, gradient=gradient)[1]
+        return ad.odeint(f, 1.0, np.array([0.0, 1.0]), j, **WAYS[way])[1]
 
     rates = np.array([0.1, 0.2, 0.3])
     assert_allclose(end(rates, np.array(0), np.array(2)), math.exp(-0.4), rtol=1e-7)
@@ -359,9 +370,9 @@ def test_derivatives_that_are_not_finite() -> None:
         ad.odeint(lambda y, t: ad.sqrt(0.5 - t) * 0 + 1, 0.0, np.array([0.0, 1.0]))
 
 
-@pytest.mark.parametrize("gradient", ["direct", "adjoint"])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("start", [1.0, [1.0], [[1.0]], (1.0, 1.0)])
-def test_functions_may_assign_to_what_they_are_given(start: Any, gradient: str) -> None:
+def test_functions_may_assign_to_what_they_are_given(start: Any, way: str) -> None:
     def decay(y: Any, t: Any, rate: Any) -> Any:
         rate *= -1
         y = list(y) if isinstance(y, tuple) else [y]
@@ -370,7 +381,7 @@ def test_functions_may_assign_to_what_they_are_given(start: Any, gradient: str) 
         return tuple(y) if len(y) > 1 else y[0]
 
     start = tuple(map(np.array, start)) if isinstance(start, tuple) else np.array(start)
-    found = ad.odeint(decay, start, [0.0, 2.0], np.array(0.5), gradient=gradient)
+    found = ad.odeint(decay, start, [0.0, 2.0], np.array(0.5), **WAYS[way])
     for part in found if isinstance(start, tuple) else [found]:
         np.testing.assert_allclose(part[-1], np.exp(-1.0), rtol=1e-7)
 
@@ -403,6 +414,8 @@ def test_a_batch_of_nothing() -> None:
         (ArgumentError, lambda: ad.odeint(lambda y, t: y, 1.0, [0.0, 1.0], hmax=0)),
         (ArgumentTypeError, lambda: ad.odeint(lambda y, t: y, 1.0, [0.0, 1.0], mxstep="many")),
         (ArgumentError, lambda: ad.odeint(lambda y, t: y, 1.0, [0.0, 1.0], gradient="exact")),
+        (ArgumentError, lambda: ad.odeint(lambda y, t: y, 1.0, [0.0, 1.0], method="euler")),
+        (ArgumentError, lambda: ad.odeint(lambda y, t: y, 1.0, [0.0, 1.0], method="Radau", gradient="adjoint")),
     ],
 )
 def test_bad_arguments(error: type[Exception], call: Callable[[], Any]) -> None:

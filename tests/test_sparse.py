@@ -93,7 +93,7 @@ NOT_TIGHT = set(
     "attention attention_pullback cholesky cofactor cofactor_pullback conv2d_weight conv_weight cummax cummin "
     "cumulative_prod index_max index_min labelled_cross_entropy labelled_cross_entropy_pullback labelled_mean "
     "labelled_mean_pullback log_softmax log_softmax_pullback lstsq lu max min nanmax nanmin prod qr "
-    "softmax softmax_cross_entropy solve_triangular sort standardize topk".split()
+    "softmax softmax_cross_entropy solve_banded solve_triangular sort standardize topk".split()
 )
 
 

@@ -348,7 +348,7 @@ DEVICES: dict[str, Wrong] = {
         "do not meet",
     ),
     "result apart": (
-        lambda: ad.vjp(lambda x: ad.ones(3, device="reference"), X),
+        lambda: ad.vjp(lambda x: ad.ones(3, device="reference"), ad.ones(3)),
         errors.DeviceError,
         "do not meet",
     ),

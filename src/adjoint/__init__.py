@@ -38,8 +38,9 @@ _TABLE = {
     "extend": "primitive",
     "functions.binning": "digitize histogram interp",
     "functions.calculus": "cumulative_trapezoid gradient polyval trapezoid unwrap vander",
+    "functions.combinations": "cartesian_prod combinations",
     "functions.connections": "why",
-    "functions.contraction": "dot einsum matmul outer tensordot vdot vecdot",
+    "functions.contraction": "addmm dot einsum matmul outer tensordot vdot vecdot",
     "functions.conversion": "compute persist",
     "functions.convolution": "convolve correlate",
     "functions.creation": (
@@ -47,10 +48,10 @@ _TABLE = {
         "meshgrid ones ones_like tensor tri zeros zeros_like"
     ),
     "functions.elementwise": (
-        "abs acos acosh add angle asin asinh atan atan2 atanh ceil clip conj copysign cos cosh deg2rad divide exp exp2 "
-        "expm1 floor floor_divide fmax fmin fmod frexp heaviside hypot imag ldexp lerp log log1p log2 log10 logaddexp "
+        "abs acos acosh add angle asin asinh atan atan2 atanh cbrt ceil clip conj copysign cos cosh deg2rad divide exp "
+        "exp2 expm1 floor floor_divide fmax fmin fmod heaviside hypot imag lerp log log1p log2 log10 logaddexp "
         "maximum minimum multiply nan_to_num negative nextafter piecewise positive pow rad2deg real reciprocal "
-        "remainder round select sign sin sinh sqrt square subtract tan tanh trunc where"
+        "remainder round rsqrt select sign sin sinh sqrt square subtract tan tanh trunc where"
     ),
     "functions.gradients": "Gradients",
     "functions.indexing": (
@@ -63,26 +64,31 @@ _TABLE = {
         "equal greater greater_equal isclose isfinite isinf isnan less less_equal logical_and logical_not logical_or "
         "logical_xor not_equal signbit"
     ),
-    "functions.polynomials": "polyadd polyder polyfit polyint polymul",
+    "functions.numbers": "frexp gcd lcm ldexp",
+    "functions.padding": "pad",
+    "functions.parts": "array_split chunk narrow split split_with_sizes trim_zeros",
+    "functions.polynomials": "poly polyadd polyder polydiv polyfit polyint polymul roots",
     "functions.reduction": (
-        "all any argmax argmin count_nonzero cummax cummin cumulative_prod cumulative_sum diff max mean min prod std "
-        "sum var"
+        "all any argmax argmin count_nonzero cummax cummin cumulative_prod cumulative_sum diff logcumsumexp max mean "
+        "min prod std std_mean sum var var_mean"
     ),
     "functions.scatter": (
-        "bincount one_hot put_along_axis scatter segment_max segment_mean segment_min segment_prod segment_sum"
+        "bincount masked_scatter one_hot put_along_axis scatter segment_max segment_mean segment_min segment_prod "
+        "segment_sum"
     ),
-    "functions.sets": "isin unique_all unique_counts unique_inverse unique_values",
+    "functions.sets": "isin unique unique_all unique_consecutive unique_counts unique_inverse unique_values",
     "functions.shape": (
-        "append array_split atleast_1d atleast_2d atleast_3d block broadcast_arrays broadcast_to column_stack concat "
-        "diag diagflat diagonal dstack expand_dims flip fliplr flipud hstack matrix_transpose moveaxis pad "
-        "permute_dims ravel repeat reshape roll rot90 sliding_window_view split squeeze stack swapaxes tile tril triu "
-        "unstack vstack"
+        "append atleast_1d atleast_2d atleast_3d block broadcast_arrays broadcast_to column_stack concat diag "
+        "diag_embed diagflat diagonal dstack expand_dims flip fliplr flipud hstack matrix_transpose moveaxis "
+        "permute_dims ravel repeat reshape resize roll rot90 sliding_window_view squeeze stack swapaxes tile tril triu "
+        "unflatten unstack vstack"
     ),
-    "functions.sorting": "argpartition argsort partition searchsorted sort topk",
+    "functions.sorting": "argpartition argsort kthvalue mode partition searchsorted sort topk",
     "functions.statistics": (
         "average corrcoef cov median nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin "
         "nanpercentile nanprod nanquantile nanstd nansum nanvar percentile ptp quantile"
     ),
+    "linalg.distances": "cdist renorm",
     "solvers.ode": "odeint",
     "tensor": "Tensor",
     "transforms.batches": "apply_along_axis vmap",

@@ -1,4 +1,7 @@
-"""Names of NumPy, PyTorch and JAX that are called otherwise here, for the errors that say so."""
+"""Names of NumPy, SciPy, PyTorch and JAX that are called otherwise here, for the errors that say so."""
+
+import sys
+from typing import Any
 
 # NumPy's second names of functions that are ours
 NUMPY_NAMES = {
@@ -32,13 +35,19 @@ NUMPY_NAMES = {
 TAKES_TENSORS = (
     "array_equiv choose compress divmod dsplit ediff1d extract float_power hsplit iscomplex iscomplexobj isneginf "
     "isposinf isreal isrealobj lexsort intersect1d logaddexp2 matvec modf ndim polysub rollaxis setdiff1d setxor1d "
-    "shape size union1d unique vecmat vsplit"
+    "shape size union1d vecmat vsplit"
 ).split()
 
 _TORCH = {
+    "addbmm": "c + ad.sum(a @ b, axis=0)",
+    "addcdiv": "x + value * y / z",
+    "addcmul": "x + value * y * z",
+    "addmv": "ad.addmm, which takes vectors",
+    "addr": "x + ad.outer(y, z)",
+    "aminmax": "ad.min and ad.max",
+    "baddbmm": "ad.addmm, which takes stacks",
     "bmm": "ad.matmul",
     "cat": "ad.concat",
-    "chunk": "ad.array_split",
     "clamp": "ad.clip",
     "cummul": "ad.cumulative_prod",
     "device_put": "x.to_device(device)",
@@ -53,17 +62,17 @@ _TORCH = {
     "mm": "ad.matmul",
     "mul": "ad.multiply",
     "mv": "ad.matmul",
-    "narrow": "a slice, as in x[:, a:b]",
     "neg": "ad.negative",
     "norm": "ad.linalg.norm",
     "numel": "x.size",
     "permute": "ad.permute_dims",
     "relu": "ad.nn.relu",
-    "rsqrt": "1 / ad.sqrt(x)",
     "scatter_add": "ad.scatter with mode 'add'",
+    "scatter_reduce": "ad.put_along_axis with a mode",
     "sigmoid": "ad.special.expit",
     "softmax": "ad.nn.softmax",
     "sub": "ad.subtract",
+    "tensor_split": "ad.array_split",
     "unbind": "ad.unstack",
     "unsqueeze": "ad.expand_dims",
     "view": "ad.reshape",
@@ -139,6 +148,25 @@ COUNTERPARTS = {
         "save": "pickle, or np.save(file, x.numpy())",
         "load": "pickle, or ad.asarray(np.load(file))",
     },
+    "adjoint.linalg": {
+        "bmm": "ad.matmul",
+        "cho_factor": "ad.linalg.cholesky",
+        "cho_solve": "ad.linalg.cholesky_solve(b, factor)",
+        "cholesky_ex": "ad.linalg.cholesky",
+        "dot": "ad.dot",
+        "eigvals_banded": "ad.linalg.eigvalsh",
+        "expm_frechet": "ad.jvp of ad.linalg.expm",
+        "fractional_matrix_power": "ad.linalg.expm(p * ad.linalg.logm(x))",
+        "inv_ex": "ad.linalg.inv",
+        "matrix_exp": "ad.linalg.expm",
+        "solve_continuous_lyapunov": "ad.linalg.solve_sylvester(a, a.conj().T, q)",
+        "solve_lyapunov": "ad.linalg.solve_sylvester(a, a.conj().T, q)",
+        "solve_toeplitz": "ad.linalg.solve(ad.linalg.toeplitz(c, r), b)",
+        "tensorinv": "np.linalg.tensorinv, which takes tensors",
+        "tensorsolve": "np.linalg.tensorsolve, which takes tensors",
+        "vander": "ad.vander",
+        "vdot": "ad.vdot",
+    },
     "adjoint.nn": {
         "functional": "ad.nn itself, which has these functions",
         "BatchNorm1d": "ad.nn.BatchNorm, for any number of axes",
@@ -181,8 +209,8 @@ COUNTERPARTS = {
         "t": "x.T",
         "mH": "x.conj().mT",
         "H": "x.conj().T",
-        "chunk": "ad.array_split(x, n)",
-        "split": "ad.split(x, n)",
+        "chunk": "ad.chunk(x, n)",
+        "split": "ad.split(x, n), or ad.split_with_sizes(x, sizes)",
         "unbind": "ad.unstack(x)",
         "tile": "ad.tile(x, n)",
         "gather": "ad.take_along_axis",
@@ -236,6 +264,57 @@ COUNTERPARTS = {
         "get_shape": "x.shape",
     },
 }
+
+_ROOT = "ad.implicit.root, which has derivatives"
+SCIPY = {
+    "scipy.integrate.solve_ivp": "ad.odeint",
+    "scipy.integrate.odeint": "ad.odeint",
+    "scipy.integrate.ode": "ad.odeint",
+    "scipy.integrate.quad": "ad.trapezoid, or a sum over the nodes of a quadrature rule",
+    "scipy.integrate.simpson": "ad.trapezoid",
+    "scipy.integrate.cumulative_simpson": "ad.cumulative_trapezoid",
+    "scipy.interpolate.interp1d": "ad.interp",
+    "scipy.linalg.cho_factor": "ad.linalg.cholesky",
+    "scipy.linalg.cho_solve": "ad.linalg.cholesky_solve",
+    "scipy.linalg.lu_factor": "ad.linalg.lu",
+    "scipy.linalg.lu_solve": "ad.linalg.solve",
+    "scipy.optimize.minimize": "ad.scipy.minimize, or ad.implicit.minimize, whose result has derivatives",
+    "scipy.optimize.root": f"ad.scipy.root, or {_ROOT}",
+    "scipy.optimize.fixed_point": "ad.implicit.fixed_point",
+    **{
+        f"scipy.optimize.{name}": _ROOT
+        for name in "bisect brenth brentq fsolve newton ridder root_scalar toms748".split()
+    },
+    "scipy.signal.fftconvolve": "ad.convolve",
+    "scipy.signal.oaconvolve": "ad.convolve",
+    "scipy.spatial.distance.cdist": "ad.linalg.norm of the differences x[:, None] - y",
+}
+
+
+def scipy_counterpart(name: str) -> str | None:
+    """What is here for a function of SciPy's, such as `scipy.linalg.solve`: of the same name, or another one."""
+    if name in SCIPY:
+        return SCIPY[name]
+    _, topic, *path = name.split(".")
+    for place in ([topic], ["scipy"] if topic == "optimize" else []):
+        found = _ours([*place, *path])
+        if found is not None:
+            return found
+    return _ours(path)
+
+
+def torch_counterpart(name: str) -> str | None:
+    """What is here for a function of PyTorch's, as it names itself: `sin`, `relu`, `linalg_solve`."""
+    topic, _, rest = name.partition("_")
+    return _TORCH.get(name) or _ours([name]) or _ours(["nn", name]) or _ours([topic, rest]) or _ours(["special", name])
+
+
+def _ours(path: list[str]) -> str | None:
+    """`ad.` and the path, if there is such a function."""
+    found: Any = sys.modules["adjoint"]
+    for name in path:
+        found = getattr(found, name, None) if found is not None else None
+    return f"ad.{'.'.join(path)}" if callable(found) else None
 
 
 def counterpart(owner: str, name: str) -> str:

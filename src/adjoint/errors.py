@@ -31,6 +31,7 @@ Each is also the built-in that NumPy would raise, so that `except ValueError` ke
 """
 
 import reprlib
+from typing import Any
 
 from numpy.linalg import LinAlgError
 
@@ -105,6 +106,8 @@ class RangeError(AdjointError, OverflowError):
 
 class DeviceError(AdjointError, ValueError):
     """Backends that do not meet, or a name that means no backend."""
+
+    place: Any = None  # where a transform may run instead, as its function met a tensor from there
 
 
 class UnsupportedPrimitiveError(AdjointError, NotImplementedError):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dis
 import linecache
 import os
 import sys
+from types import FrameType
 
 PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 
@@ -23,3 +25,40 @@ class Line:
     def __str__(self) -> str:
         text = linecache.getline(self.file, self.line).strip()
         return f"{self.file}:{self.line}" + (f": {text}" if text else "")
+
+
+def asked_by() -> str | None:
+    """What outside of this package asks, for a message: a function of SciPy's, such as `scipy.linalg.solve`, or
+    "assignment" where Python assigns to an element; None for anything else.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame = frame.f_back
+    if frame is not None and frame.f_lasti >= 0:
+        operation = dis.opname[frame.f_code.co_code[frame.f_lasti]]
+        if operation in ("STORE_SUBSCR", "STORE_SLICE"):
+            return "assignment"
+    found: str | None = None
+    while frame is not None and (library := _library(frame)) in ("numpy", "scipy"):
+        found = (_public_name(frame) or found) if library == "scipy" else found
+        frame = frame.f_back
+    return found
+
+
+def _library(frame: FrameType) -> str:
+    name: str = frame.f_globals.get("__name__") or ""
+    return name.partition(".")[0]
+
+
+def _public_name(frame: FrameType) -> str | None:
+    """What users call a function of SciPy's by, or a class, or a method of one of its distributions."""
+    module, local = frame.f_globals["__name__"], frame.f_locals
+    names = [frame.f_code.co_name]
+    if names == ["wrapper"] and "f" in local:  # which stands for another one
+        names, module = [local["f"].__name__], local["f"].__module__
+    package = ".".join(module.split(".")[:2])
+    if names == ["__init__"]:
+        names = [type(local["self"]).__name__]
+    elif package == "scipy.stats" and "self" in local:
+        names.insert(0, str(getattr(local["self"], "name", "")))
+    return f"{package}.{'.'.join(names)}" if hasattr(sys.modules.get(package), names[0]) else None

@@ -7,7 +7,7 @@ that they are made of.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from adjoint.functions import (
     elementwise,
     indexing,
     logic,
+    padding,
+    parts,
     polynomials,
     reduction,
     sets,
@@ -28,7 +30,8 @@ from adjoint.functions import (
 )
 from adjoint.functions import shape as shapes
 from adjoint.functions.arguments import as_axis, as_choice, inexact
-from adjoint.operands import cast, is_weak, operand
+from adjoint.linalg.factors import by_lower
+from adjoint.operands import cast, concrete_values, is_concrete, is_weak, operand
 from adjoint.tensor import Tensor
 
 _given = np._NoValue
@@ -153,15 +156,15 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
 
 def hsplit(ary: Any, indices_or_sections: Any) -> Any:
     x = _tensor(ary, "hsplit")
-    return shapes.split(x, indices_or_sections, axis=min(x.ndim - 1, 1))
+    return parts.split(x, indices_or_sections, axis=min(x.ndim - 1, 1))
 
 
 def vsplit(ary: Any, indices_or_sections: Any) -> Any:
-    return shapes.split(ary, indices_or_sections, axis=0)
+    return parts.split(ary, indices_or_sections, axis=0)
 
 
 def dsplit(ary: Any, indices_or_sections: Any) -> Any:
-    return shapes.split(ary, indices_or_sections, axis=2)
+    return parts.split(ary, indices_or_sections, axis=2)
 
 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
@@ -218,40 +221,95 @@ def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
 
 
 def pad(
-    array: Any, pad_width: Any, mode: Any = "constant", *, constant_values: Any = 0, reflect_type: str = "even"
+    array: Any,
+    pad_width: Any,
+    mode: Any = "constant",
+    *,
+    constant_values: Any = 0,
+    end_values: Any = 0,
+    stat_length: Any = None,
+    reflect_type: str = "even",
 ) -> Any:
-    """Constant borders, of one value or one for each side, and those that repeat elements of the array."""
-    as_choice(mode, "np.pad of a tensor", "the mode", ("constant", "edge", "reflect", "symmetric", "wrap"))
-    as_choice(reflect_type, "np.pad of a tensor", "the reflect_type", ("even",))
+    """Also constant borders of one value for each side."""
     x = _tensor(array, "pad")
-    pairs = _pairs(pad_width, x.ndim, "the width")
-    if mode != "constant" or np.ndim(constant_values) == 0:
-        return shapes.pad(x, pairs, mode=mode, value=constant_values)
-    for axis, (before, after) in enumerate(pairs):
-        sides = [(0, 0)] * x.ndim
-        for side, value in enumerate(_pairs(constant_values, x.ndim, "the values")[axis]):
-            sides[axis] = (0, after) if side else (before, 0)
-            x = shapes.pad(x, sides, value=value)
+    if mode != "constant" or (np.ndim(constant_values) == 0 and not isinstance(constant_values, dict)):
+        how: Any = {"end_values": end_values, "stat_length": stat_length, "reflect_type": reflect_type}
+        return padding.pad(x, pad_width, mode=mode, value=constant_values if mode == "constant" else 0, **how)
+    values = padding.pairs(constant_values, x.ndim, "value", arguments.is_number)
+    for axis, (before, after) in enumerate(padding.pairs(pad_width, x.ndim, "pad_width", arguments.is_integer)):
+        x = padding.pad(x, {axis: (before, 0)}, value=values[axis][0])
+        x = padding.pad(x, {axis: (0, after)}, value=values[axis][1])
     return x
 
 
-def _pairs(value: Any, ndim: int, what: str) -> list[Any]:
-    """One pair for each axis, of a number, a pair, pairs, or a dict of them by axis."""
-    if isinstance(value, dict):
-        found = {as_axis(axis, ndim, "np.pad"): each for axis, each in value.items()}
-        return [_pairs(found.get(axis, 0), 1, what)[0] for axis in range(ndim)]
-    return _as_numpy(f"pad: {what}", lambda: np.broadcast_to(value, (ndim, 2)).tolist())  # type: ignore[no-any-return]
-
-
-def _as_numpy(name: str, call: Any) -> Any:
-    """What NumPy makes of arguments that hold no tensors; its complaints are ours."""
-    try:
-        return call()
-    except (ValueError, TypeError) as error:
-        raise errors.ArgumentError(f"np.{name}: {error}") from None
-
-
 # --- sums and differences ------------------------------------------------------------------------
+
+# what an element that is left out is replaced by, and what joins the result with an initial value
+_NEUTRAL: dict[str, Any] = {
+    "sum": 0, "nansum": 0, "prod": 1, "nanprod": 1, "any": False, "all": True, "logsumexp": -math.inf
+}  # fmt: skip
+_JOINING: dict[str, Callable[[Any, Any], Any]] = {
+    "sum": elementwise.add,
+    "nansum": elementwise.add,
+    "prod": elementwise.multiply,
+    "nanprod": elementwise.multiply,
+    "max": elementwise.maximum,
+    "min": elementwise.minimum,
+    "nanmax": elementwise.fmax,
+    "nanmin": elementwise.fmin,
+    "any": logic.logical_or,
+    "all": logic.logical_and,
+    "logsumexp": elementwise.logaddexp,
+}
+_AVERAGES = ("mean", "var", "std", "nanmean", "nanvar", "nanstd")
+# parameters of NumPy's reductions beyond those of ours, by the name of ours
+REDUCING = {name: frozenset(("where", "initial" if name in _JOINING else "dtype")) for name in (*_JOINING, *_AVERAGES)}
+
+
+def reduced(
+    function: Callable[..., Any],
+    a: Any,
+    options: dict[str, Any],
+    *,
+    where: Any = True,
+    initial: Any = None,
+    dtype: Any = None,
+) -> Any:
+    """A reduction of ours with NumPy's other parameters: of some elements, from an initial value on, in another dtype.
+
+    What is left out gets no gradient, also where it is nan.
+    """
+    name = function.__name__
+    x = _tensor(a, name)
+    if dtype is not None:
+        wanted = dtypes.as_dtype(dtype)
+        if wanted.kind not in "fc":
+            raise errors.DtypeError(f"np.{name} of a tensor: dtype= is a floating one, received {wanted}")
+        x = cast(x, wanted)
+    if where is not True:
+        mask = operand(np.asarray(where) if not isinstance(where, Tensor) else where, x, name)
+        if mask.dtype.kind != "b":
+            raise errors.DtypeError(f"np.{name} of a tensor: where= is a mask of booleans, received {mask.dtype}")
+        mask = shapes.broadcast_to(mask, x.shape)
+        if name in _AVERAGES:
+            return statistics.selected(name, x, mask, **options)
+        if name not in _NEUTRAL and initial is None:
+            raise errors.ArgumentError(
+                f"np.{name} of a tensor: where= needs initial=, the result where all are left out"
+            )
+        x = elementwise.where(mask, x, _NEUTRAL[name] if name in _NEUTRAL else _initial(name, initial, x))
+    out = function(x, **options)
+    return out if initial is None else _JOINING[name](out, _initial(name, initial, out))
+
+
+def _initial(name: str, value: Any, like: Tensor[Any]) -> Any:
+    """A number, of the dtype of what it begins: of integers, its whole part."""
+    if not isinstance(value, Tensor):
+        value = arguments.as_constant(value, like.dtype, f"np.{name} of a tensor: initial=")
+        return int(value) if like.dtype.kind in "iu" else value
+    if value.ndim:
+        raise errors.ShapeError(f"np.{name} of a tensor: initial= is one number, received shape {value.shape}")
+    return cast(operand(value, like, name), like.dtype)
 
 
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
@@ -300,17 +358,26 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     """Between tensors: differentiable in both ends."""
+    return _steps("linspace", lambda x, y, t: x + (y - x) * t, start, stop, num, endpoint, dtype, axis)
+
+
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
+    return _steps("geomspace", lambda x, y, t: x * (y / x) ** t, start, stop, num, endpoint, dtype, axis)
+
+
+def _steps(
+    name: str, way: Callable[..., Any], start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int
+) -> Any:
     ends = as_operands([start, stop])
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     if wanted is not None and wanted.kind in "fc":
         ends = [cast(v, dtypes.promote(v.dtype, wanted)) if isinstance(v, Tensor) else v for v in ends]
-    x, y = (inexact(v, "linspace") for v in arguments.as_tensors(ends, "linspace"))
+    x, y = (inexact(v, name) for v in arguments.as_tensors(ends, name))
     x, y = shapes.broadcast_arrays(x, y)
-    count = arguments.as_integer(num, "np.linspace", "num")
+    count = arguments.as_integer(num, f"np.{name}", "num")
     closed = bool(endpoint) and count > 1
     steps = np.arange(count).reshape(count, *(1,) * x.ndim) / max(count - bool(endpoint), 1)
-    part = operand(steps.astype(x.dtype), x, "linspace")
-    line = x + (y - x) * part
+    line = way(x, y, operand(steps.astype(x.dtype), x, name))
     if closed:  # the last one is `stop` and not what rounding makes of it
         line = shapes.concat([line[:-1], shapes.expand_dims(y, axis=0)])
     line = shapes.moveaxis(line, 0, axis)
@@ -352,49 +419,25 @@ def array_equiv(a1: Any, a2: Any) -> Any:
 # --- sets ----------------------------------------------------------------------------------------
 
 
-def unique(
-    ar: Any,
-    return_index: bool = False,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-    axis: Any = None,
-    *,
-    equal_nan: bool = True,
-    sorted: bool = True,
-) -> Any:
-    """As `ad.unique_all`, in which every nan is another value: here they are one, unless `equal_nan` is false."""
-    if axis is not None:
-        raise errors.ArgumentError("np.unique of a tensor: axis= is not supported; the elements count as one line")
-    values, places, inverse, counts = sets.unique_all(ar)
-    absent = int(reduction.count_nonzero(logic.isnan(values))) if values.dtype.kind in "fc" else 0
-    if equal_nan and absent > 1:
-        last = values.size - absent  # they stand at the end
-        values, places, inverse = values[: last + 1], places[: last + 1], elementwise.clip(inverse, None, last)
-        counts = shapes.concat([counts[:last], counts[last:].sum(keepdims=True)])
-    asked = zip((return_index, return_inverse, return_counts), (places, inverse, counts), strict=True)
-    found = [each for wanted, each in asked if wanted]
-    return (values, *found) if found else values
-
-
 def union1d(ar1: Any, ar2: Any) -> Any:
-    return unique(shapes.concat([flat(x) for x in as_operands([ar1, ar2])]))
+    return sets.unique(shapes.concat([flat(x) for x in as_operands([ar1, ar2])]))
 
 
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     x, y = arguments.as_tensors(as_operands([ar1, ar2]), "intersect1d")
-    x = unique(x)
+    x = sets.unique(x)
     return x[sets.isin(x, y)]
 
 
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     x, y = arguments.as_tensors(as_operands([ar1, ar2]), "setdiff1d")
-    x = flat(x) if assume_unique else unique(x)
+    x = flat(x) if assume_unique else sets.unique(x)
     return x[sets.isin(x, y, invert=True)]
 
 
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     x, y = arguments.as_tensors(as_operands([ar1, ar2]), "setxor1d")
-    return unique(shapes.concat([setdiff1d(x, y), setdiff1d(y, x)]))
+    return sets.unique(shapes.concat([setdiff1d(x, y), setdiff1d(y, x)]))
 
 
 # --- polynomials, from the highest power down ----------------------------------------------------
@@ -403,6 +446,36 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
 def polysub(a1: Any, a2: Any) -> Any:
     x, y = _beside(*as_operands([a1, a2]))
     return polynomials.polyadd(x, elementwise.negative(y))
+
+
+def polydiv(u: Any, v: Any) -> Any:
+    """The remainder without its leading zeros, where values are known."""
+    x, y = arguments.as_tensors(as_operands([u, v]), "polydiv")
+    quotient, rest = polynomials.polydiv(x, y)
+    if is_concrete(rest):
+        values = concrete_values(rest, "np.polydiv")
+        small = np.isclose(values, 0, rtol=1e-14).reshape(-1, rest.size).all(0)
+        rest = rest[min(int(np.argmin(small)) if not small.all() else rest.size, rest.size - 1) :]
+    return quotient, rest
+
+
+def roots(p: Any) -> Any:
+    """Without leading coefficients that are zero, where values are known."""
+    x = _tensor(p, "roots")
+    if x.ndim == 1 and x.size and is_concrete(x):
+        used = (concrete_values(x, "np.roots") != 0).reshape(-1, x.size).any(0)
+        x = x[int(np.argmax(used)) if used.any() else x.size :]
+    return polynomials.roots(x)
+
+
+def poly(seq_of_zeros: Any) -> Any:
+    """Real for complex roots in pairs, where values are known."""
+    x = _tensor(seq_of_zeros, "poly")
+    out = polynomials.poly(x)
+    if x.ndim == 1 and x.dtype.kind == "c" and is_concrete(x):
+        values = concrete_values(x, "np.poly")
+        return out.real if np.array_equal(np.sort(values), np.sort(values.conj())) else out
+    return out
 
 
 def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
@@ -442,59 +515,26 @@ def _axes_word(axes: Any) -> str:
     return "".join("..." if i is Ellipsis else letters[i] for i in axes)
 
 
-def qr(a: Any, mode: str = "reduced") -> Any:
-    as_choice(mode, "np.linalg.qr of a tensor", "the mode", ("reduced", "complete", "r"))
-    return linalg.qr(a).R if mode == "r" else linalg.qr(a, mode=mode)
-
-
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
-    a = _hermitian(a) if hermitian else a
+    a = by_lower(a, "np.linalg.svd") if hermitian else a
     return linalg.svd(a, full_matrices=full_matrices) if compute_uv else linalg.svdvals(a)
 
 
-def eigh(a: Any, UPLO: str = "L") -> Any:
-    return linalg.eigh(_lower(a, UPLO))
-
-
-def eigvalsh(a: Any, UPLO: str = "L") -> Any:
-    return linalg.eigvalsh(_lower(a, UPLO))
-
-
-def _lower(a: Any, triangle: str) -> Tensor[Any]:
-    """The Hermitian matrix of which one triangle is given, by its lower one."""
-    as_choice(triangle, "np.linalg.eigh of a tensor", "UPLO", ("L", "U", "l", "u"))
-    x = _tensor(a, "linalg.eigh")
-    return elementwise.conj(shapes.matrix_transpose(x)) if triangle in "uU" else x
-
-
-def _hermitian(a: Any) -> Tensor[Any]:
-    """The matrix of this lower triangle, which is all that NumPy reads."""
-    x = _tensor(a, "linalg")
-    below = shapes.tril(x, k=-1)
-    return shapes.tril(x) + elementwise.conj(shapes.matrix_transpose(below))
-
-
-def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _given) -> Any:
-    return linalg.pinv(_hermitian(a) if hermitian else a, rtol=rcond if rtol is _given else rtol)
-
-
-def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
-    A = _hermitian(A) if hermitian else A
-    if tol is None:
-        return linalg.matrix_rank(A, rtol=rtol)
-    values = linalg.svdvals(A)
-    bound = as_operands([values, tol])[1]
-    return reduction.count_nonzero(values > (bound[..., None] if np.ndim(bound) else bound), axis=-1)
-
-
 def lstsq(a: Any, b: Any, rcond: float | None = None) -> Any:
-    """Residuals only where NumPy has them: a line of them, empty without full rank or more rows than columns."""
+    """Residuals only where NumPy has them: a line of them, empty without full rank or more rows than columns.
+
+    Of examples together there are some if one has full rank, or if that is not known.
+    """
     x, y = arguments.as_tensors(as_operands([a, b]), "lstsq")
+    if x.ndim != 2:
+        raise errors.ShapeError(f"np.linalg.lstsq of a tensor: expected one matrix, received shape {x.shape}")
     found = linalg.lstsq(x, y, rtol=rcond)
-    rows, columns = x.shape
-    whole = rows > columns and int(found.rank) == columns
+    (rows, columns), rank = x.shape, found.rank
+    whole = not is_concrete(rank) or np.any(concrete_values(rank, "np.linalg.lstsq") == columns)
     residuals = flat(found.residuals)
-    return type(found)(found.solution, residuals if whole else residuals[:0], found.rank, found.singular_values)
+    return type(found)(
+        found.solution, residuals if rows > columns and whole else residuals[:0], rank, found.singular_values
+    )
 
 
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:

@@ -2,7 +2,7 @@
 
 NumPy asks tensors first (`__array_ufunc__`, `__array_function__`: its enhancement proposals 13 and 18). A function that
 is called here by the same name, or stands in a table below, runs as ours; parameters are matched by their names. What
-tensors cannot mean (`out=`, `where=`) and what there is no function for is an error that says what to write instead:
+tensors cannot mean (`out=`) and what there is no function for is an error that says what to write instead:
 nothing leaves a graph silently. This module is imported when NumPy first asks.
 """
 
@@ -25,6 +25,7 @@ from adjoint.functions import (
     creation,
     elementwise,
     indexing,
+    numbers,
     polynomials,
     reduction,
 )
@@ -51,9 +52,9 @@ _UFUNCS: dict[str, Function] = {
     "rad2deg": elementwise.rad2deg,
     "degrees": elementwise.rad2deg,
     "fmod": elementwise.fmod,
-    "frexp": elementwise.frexp,
+    "frexp": numbers.frexp,
     "heaviside": elementwise.heaviside,
-    "ldexp": elementwise.ldexp,
+    "ldexp": numbers.ldexp,
 }
 _REDUCED: dict[str, Function] = {
     "add": reduction.sum,
@@ -110,8 +111,10 @@ def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[st
         allowed = {"axis"} if name == "vecdot" else set()
         return function(*inputs, **_only(call, options, allowed))
     if method == "reduce" and name in _REDUCED:
-        known = _only(call, options, {"axis", "keepdims", *({"dtype"} if name in ("add", "multiply") else ())})
-        return _REDUCED[name](inputs[0], **{"axis": 0, **known})
+        ours = _REDUCED[name]
+        more = numpy_functions.REDUCING[ours.__name__]
+        known = _only(call, options, {"axis", "keepdims", *more, *({"dtype"} if name in ("add", "multiply") else ())})
+        return _reduced(ours, inputs[0], {"axis": 0, **known}, more)
     if method == "accumulate" and name in _ACCUMULATED:
         known = _only(call, options, {"axis", *({"dtype"} if name in ("add", "multiply") else ())})
         return _ACCUMULATED[name](inputs[0], **{"axis": 0, **known})
@@ -119,10 +122,18 @@ def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[st
         x, y = (arguments.as_tensor(v, call) for v in inputs)
         rows = shapes.reshape(x, (*x.shape, *(1,) * y.ndim))
         return function(rows, y, **_only(call, options, set()))
-    raise _missing(call)
+    raise _missing(call, _home(ufunc))
 
 
-_SILENT = {"kind", "subok", "casting", "optimize", "copy"}  # parameters that say nothing about values
+def _home(ufunc: Any) -> str:
+    """Where users find a universal function."""
+    places = {"np": np, "scipy.special": sys.modules.get("scipy.special")}
+    found = [name for name, module in places.items() if getattr(module, ufunc.__name__, None) is ufunc]
+    return found[0] + "." if found else ""
+
+
+# parameters that say nothing about values
+_SILENT = {"kind", "subok", "casting", "optimize", "copy", "overwrite_input", "assume_unique"}
 
 
 def _only(name: str, options: dict[str, Any], allowed: set[str]) -> dict[str, Any]:
@@ -159,7 +170,7 @@ def _refused(name: str, key: str) -> errors.AdjointError:
     instead = {
         "out": "tensors are values: write y = ..., or y[...] = ... to give an object a new value",
         "where": "pick or mask with ad.where",
-        "initial": "combine the result with the initial value",
+        "mean": "it is found beside the spread",
         "dtype": "convert with x.astype(dtype)",
         "order": "tensors have no order in memory; sort or permute explicitly",
         "axes": "move the axes first, with ad.moveaxis",
@@ -178,7 +189,7 @@ def _refused(name: str, key: str) -> errors.AdjointError:
 
 _REPEATED = ", which counts an index that is repeated each time, as x[i] += v does not"
 _INSTEAD = {
-    "cbrt": "ad.pow with 1/3 and ad.sign", "spacing": "ad.nextafter",
+    "spacing": "ad.nextafter",
     "add.reduceat": "ad.segment_sum", "multiply.reduceat": "ad.segment_prod",
     "maximum.reduceat": "ad.segment_max", "minimum.reduceat": "ad.segment_min",
     "copyto": "x[...] = v", "put": "x[i] = v", "putmask": "ad.where", "place": "ad.where",
@@ -188,23 +199,28 @@ _INSTEAD = {
     "multiply.at": f"ad.scatter(x, i, v, mode='multiply'){_REPEATED}", "maximum.at": "ad.scatter with mode 'max'",
     "minimum.at": "ad.scatter with mode 'min'",
     "save": "np.save(file, x.numpy()) or pickle", "savez": "np.savez(file, x.numpy()) or pickle",
-    "savetxt": "np.savetxt(file, x.numpy())", "resize": "ad.tile and a slice", "trim_zeros": "a slice",
+    "savetxt": "np.savetxt(file, x.numpy())",
     "tril_indices_from": "ad.tril_indices(*x.shape)", "triu_indices_from": "ad.triu_indices(*x.shape)",
     "diag_indices_from": "ad.arange", "ix_": "x[i[:, None], j]", "histogram2d": "ad.scatter with mode 'add'",
     "histogramdd": "ad.scatter with mode 'add'", "apply_over_axes": "the function with a tuple of axes",
-    "roots": "ad.linalg.eigvals of the companion matrix", "poly": "np.polymul of the factors",
     "common_type": "ad.result_type",
     "min_scalar_type": "x.dtype", "real_if_close": "ad.real",
     "einsum_path": "np.einsum_path of x.numpy()",
 }  # fmt: skip
 
 
-def _missing(name: str) -> errors.AdjointError:
-    """The error for a function of NumPy's that tensors have not."""
-    instead = _INSTEAD.get(name)
-    hint = f"use {instead}" if instead else "adjoint has no function of this name"
+def _missing(name: str, home: str = "np.") -> errors.AdjointError:
+    """The error for a function of NumPy's, or a universal function of another library, that tensors have not."""
+    instead = _INSTEAD.get(name) if home == "np." else None
+    if instead:
+        hint = f"use {instead}"
+    elif home == "np.":
+        hint = "adjoint has no function of this name"
+    else:
+        hint = "adjoint has no function of this name, and ad.primitive makes one of it and of its derivative"
     return errors.ArgumentTypeError(
-        f"np.{name} does not take tensors: {hint}; np.{name}(x.numpy()) computes with the values, without gradients"
+        f"{home}{name} does not take tensors: {hint}; {home}{name}(x.numpy()) computes with the values, without "
+        "gradients"
     )
 
 
@@ -213,6 +229,10 @@ def _missing(name: str) -> errors.AdjointError:
 
 def _where(condition: Any, *choices: Any) -> Any:
     return elementwise.where(*as_operands([condition, *choices])) if choices else indexing.nonzero(condition)
+
+
+def _cast(x: Tensor[Any], dtype: Any) -> Tensor[Any]:
+    return x if dtype is None else creation.astype(x, dtype)
 
 
 def _memory(x: Any) -> Any:
@@ -231,8 +251,8 @@ _FUNCTIONS: dict[Any, Function] = {
     np.atleast_1d: lambda *arys: shapes.atleast_1d(*as_operands(arys)),
     np.atleast_2d: lambda *arys: shapes.atleast_2d(*as_operands(arys)),
     np.atleast_3d: lambda *arys: shapes.atleast_3d(*as_operands(arys)),
-    np.vstack: lambda tup: shapes.vstack(list(tup)),
-    np.hstack: lambda tup: shapes.hstack(list(tup)),
+    np.vstack: lambda tup, dtype=None: _cast(shapes.vstack(list(tup)), dtype),
+    np.hstack: lambda tup, dtype=None: _cast(shapes.hstack(list(tup)), dtype),
     np.dstack: lambda tup: shapes.dstack(list(tup)),
     np.column_stack: lambda tup: shapes.column_stack(list(tup)),
     np.gradient: lambda f, *varargs, axis=None, edge_order=1: calculus.gradient(
@@ -241,8 +261,10 @@ _FUNCTIONS: dict[Any, Function] = {
     np.lib.stride_tricks.sliding_window_view: lambda x, window_shape, axis=None: shapes.sliding_window_view(
         x, window_shape, axis=axis
     ),
-    np.concatenate: lambda arrays, axis=0: shapes.concat(as_operands(list(arrays)), axis=axis),
-    np.stack: lambda arrays, axis=0: shapes.stack(as_operands(list(arrays)), axis=axis),
+    np.concatenate: lambda arrays, axis=0, dtype=None: _cast(
+        shapes.concat(as_operands(list(arrays)), axis=axis), dtype
+    ),
+    np.stack: lambda arrays, axis=0, dtype=None: _cast(shapes.stack(as_operands(list(arrays)), axis=axis), dtype),
     np.meshgrid: lambda *xi, copy=True, indexing="xy": creation.meshgrid(*as_operands(xi), indexing=indexing),
     np.broadcast_arrays: lambda *args: shapes.broadcast_arrays(*as_operands(args)),
     np.reshape: lambda a, /, shape, order="C", *, copy=None: shapes.reshape(a, shape, order=order, copy=copy),
@@ -263,19 +285,20 @@ _FUNCTIONS: dict[Any, Function] = {
 }
 
 _OURS = [
-    "angle", "array_equiv", "choose", "compress", "cross", "cumprod", "cumsum", "diff", "dsplit", "ediff1d",
-    "einsum", "extract", "hsplit", "imag", "intersect1d", "iscomplex", "isneginf", "isposinf", "isreal",
-    "lexsort", "linspace", "logspace", "nancumprod", "nancumsum", "pad", "polyfit", "polyint", "polysub", "rollaxis",
-    "setdiff1d", "setxor1d", "take", "take_along_axis", "trace", "transpose", "union1d", "unique", "vsplit",
+    "angle", "array_equiv", "choose", "compress", "cross", "cumprod", "cumsum", "diff", "dsplit", "ediff1d", "einsum",
+    "extract", "geomspace", "hsplit", "imag", "intersect1d", "iscomplex", "isneginf", "isposinf", "isreal", "lexsort",
+    "linspace", "logspace", "nancumprod", "nancumsum", "pad", "poly", "polydiv", "polyfit", "polyint", "polysub",
+    "rollaxis", "roots", "setdiff1d", "setxor1d", "take", "take_along_axis", "trace", "transpose", "union1d",
+    "vsplit",
 ]  # fmt: skip
-_OURS_OF_LINALG = "eigh eigvalsh lstsq matrix_rank pinv qr svd tensorinv tensorsolve".split()
+_OURS_OF_LINALG = "lstsq svd tensorinv tensorsolve".split()
 _FUNCTIONS |= {getattr(np, name): getattr(numpy_functions, name) for name in _OURS}
 _FUNCTIONS |= {getattr(np.linalg, name): getattr(numpy_functions, name) for name in _OURS_OF_LINALG}
 
 # what changes its argument, which a tensor is no argument for
 _CHANGING = {"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"}
 # parameters of NumPy's that are called otherwise here
-_PARAMETERS = {"ddof": "correction", "a_min": "min", "a_max": "max", "reps": "repetitions"}
+_PARAMETERS = {"ddof": "correction", "a_min": "min", "a_max": "max", "reps": "repetitions", "rcond": "rtol"}
 
 
 def array_function(function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
@@ -316,7 +339,8 @@ def _placed(function: Any, called: str, ours: Function, args: Sequence[Any], opt
         return ours(*args)
     theirs, mine = _signature(function), _signature(ours).parameters
     if any(p.kind is p.VAR_POSITIONAL for p in [*mine.values(), *theirs.parameters.values()]):
-        return ours(*args, **_only(called, _said(function, options), set(mine)))
+        bound = theirs.bind(*args, **options)
+        return ours(*bound.args, **_only(called, _said(function, bound.kwargs), set(mine)))
     given = theirs.bind(*args, **options).arguments
     given |= given.pop("kwargs", {})
     needed = sum(p.default is p.empty for p in mine.values())
@@ -328,20 +352,31 @@ def _placed(function: Any, called: str, ours: Function, args: Sequence[Any], opt
     return ours(*[given[name] for name in leading], **rest)
 
 
+def _reduced(ours: Function, x: Any, options: dict[str, Any], more: frozenset[str]) -> Any:
+    """A reduction of ours with those of NumPy's parameters that it has not."""
+    given = {name: options.pop(name) for name in more & options.keys() if not _says_nothing(name, options[name])}
+    return numpy_functions.reduced(ours, x, {k: v for k, v in options.items() if k not in more}, **given)
+
+
 def _matched(function: Any, called: str, ours: Function, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """A call in the terms of our function: what that takes by place alone in NumPy's order, all else by name."""
     theirs = _signature(function)
     given = theirs.bind(*args, **options).arguments
     mine = _signature(ours).parameters
     if any(p.kind is p.VAR_POSITIONAL for p in theirs.parameters.values()):
-        return ours(*as_operands(args), **_only(called, _said(function, options), set(mine)))
+        bound = theirs.bind(*args, **options)
+        return ours(*as_operands(bound.args), **_only(called, _said(function, bound.kwargs), set(mine)))
     places = [p.name for p in mine.values() if p.kind is p.POSITIONAL_ONLY]
     leading = [name for name, _ in zip(theirs.parameters, places, strict=False) if name in given]
-    keywords = {}
+    keywords, beyond = {}, {}
+    more = numpy_functions.REDUCING.get(ours.__name__, frozenset())
     for name, value in _said(function, {name: value for name, value in given.items() if name not in leading}).items():
         known = _PARAMETERS.get(name, name)
         if known in mine:
             keywords[known] = value
         elif not _says_nothing(name, value):
-            raise _refused(called, name)
-    return ours(*as_operands([given[name] for name in leading]), **keywords)
+            if name not in more:
+                raise _refused(called, name)
+            beyond[name] = value
+    operands = as_operands([given[name] for name in leading])
+    return numpy_functions.reduced(ours, operands[0], keywords, **beyond) if beyond else ours(*operands, **keywords)

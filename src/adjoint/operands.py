@@ -50,20 +50,52 @@ def _common_of_constants(tensors: Sequence[Tensor[Any]]) -> Backend:
     for top in devices:
         if top.is_fresh and all(lower(x._array, x._device, top) is not None for x in tensors):
             return top
-    raise _no_common_backend(list(devices))
+    raise _unmet(tensors)
 
 
-def _no_common_backend(devices: Sequence[Backend]) -> errors.AdjointError:
-    """The error for tensors on backends none of which continues the others' chains."""
+def _unmet(tensors: Sequence[Tensor[Any]], level: Backend | None = None) -> errors.AdjointError:
+    """The error for tensors none of whose backends continues the others' chains, or that of `level`."""
+    found: dict[Backend, Tensor[Any]] = {}
+    for x in tensors:
+        found.setdefault(x._device, x)
+    devices = [*found] if level is None else [*found, level]
     for device in devices:
-        for level in device.chain():
-            if level.ended:
-                return level.ended_error("tensors that do not meet")
-    return errors.DeviceError(
-        f"tensors on {' and '.join(map(str, devices))} do not meet: neither backend is in the other's chain; move one "
-        "with to_device, or go down to a common backend with inner(); of a transform's function, make what it is "
-        "differentiated by and what else is tracked arguments of it, on one device"
-    )
+        for each in device.chain():
+            if each.ended:
+                return each.ended_error("tensors that do not meet")
+    apart = [x for x in devices[1:] if not _in_chain(x, devices[0]) and not _in_chain(devices[0], x)]
+    pair = [devices[0], (apart or devices[1:])[0]]
+    outside = [x for x in pair if not x.is_fresh]
+    what = [f"{described(found[x])} on {x}" if x in found else f"what is on {x}" for x in pair]
+    if pair[0].leaf is not pair[1].leaf:
+        advice = f"they compute with different libraries; move one with to_device({pair[1].leaf.name!r})"
+    elif len(outside) == 1:
+        advice = (
+            f"the transform was not built on {outside[0]}; make all that is tracked arguments of its function, on one "
+            "device, or take w.detach() of what is constant"
+        )
+    else:
+        advice = "neither backend is in the other's chain; go down to a common one with inner(), or take x.detach()"
+    error = errors.DeviceError(f"{what[0]} and {what[1]} do not meet: {advice}")
+    if len(outside) == 1:
+        error.place = outside[0]
+    return error
+
+
+def described(x: Tensor[Any]) -> str:
+    """A tensor as messages name it: `the float64 leaf of shape (3,), which require_grad tracks,`."""
+    of = f"{x._dtype} {{}} of shape {x.shape}"
+    node = getattr(raw_array(x), "node", None)
+    if x._device.is_fresh:
+        return f"the {of.format('tensor')} of a transform's function"
+    if node is not None:
+        is_leaf = node.parents == ()
+        return (
+            f"the {of.format('leaf')}, which require_grad tracks,"
+            if is_leaf
+            else (f"the {of.format('tensor')}, tracked by {node.name},")
+        )
+    return f"the {of.format('tensor')}" + (", which is tracked," if x._device.tracked(raw_array(x)) else "")
 
 
 def lower(array: Array, source: Backend, device: Backend) -> tuple[Array, Backend] | None:
@@ -84,7 +116,7 @@ def lift_to(x: Tensor[Any], device: Backend) -> Array:
         return x._array
     found = lower(x._array, x._device, device)
     if found is None:
-        raise _no_common_backend([x._device, device])
+        raise _unmet([x], device)
     return device.lift(*found)
 
 

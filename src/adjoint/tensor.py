@@ -15,7 +15,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
-from adjoint.counterparts import COUNTERPARTS
+from adjoint.counterparts import COUNTERPARTS, torch_counterpart
 from adjoint.locks import reentrant_lock
 from adjoint.methods import Absent, bound
 
@@ -281,6 +281,16 @@ class Tensor(Generic[B]):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any: ...
     @bound
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any: ...
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), options: Any = None) -> NoReturn:
+        name = function.__name__
+        ours = torch_counterpart(name)
+        raise errors.ArgumentTypeError(
+            f"PyTorch's {name} takes PyTorch's own tensors: "
+            + (f"{ours} is for tensors of adjoint, and " if ours else "")
+            + "x.to_device('torch').native() is the array of one there, which leaves the graph"
+        )
+
     @bound
     def __array_namespace__(self, /, *, api_version: str | None = None) -> ModuleType: ...
     @bound

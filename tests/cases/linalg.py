@@ -77,6 +77,17 @@ def diagonalizable(make: Callable[..., Array]) -> Callable[..., Array]:
     return matrices
 
 
+def _dominant(make: Callable[..., Array], main: int) -> Callable[..., Array]:
+    """A maker of diagonals of which that one is large."""
+
+    def diagonals(*shape: int) -> Array:
+        x = make(*shape)
+        x[..., main, :] += 4 * np.sign(x[..., main, :].real)
+        return x
+
+    return diagonals
+
+
 def triangles(make: Callable[..., Array]) -> list[Case]:
     """With values in the triangle that is not read, too."""
     cases = []
@@ -93,6 +104,15 @@ def _systems(make: Callable[..., Array]) -> list[Case]:
     low = apart(make)(3, 1) @ apart(make)(1, 2)  # of rank 1
     return [*cases, Case((apart(make)(3, 2), make(3, 1), np.asarray([[1e-9]]))), Case((low[:, :1], make(3, 2), 1e-10))]
 
+
+_SYLVESTER = [
+    (normal, (2, 2), (3, 3), (2, 3)), (normal, (0, 2, 2), (2, 2), (2, 2)), (normal, (0, 0), (2, 2), (0, 2)),
+    (complex_normal, (2, 2, 2), (1, 1), (2, 1)),
+]  # fmt: skip
+_BANDED = [
+    (normal, (3, 3), 1, (3, 1)), (normal, (2, 3, 4), 0, (4, 2)), (normal, (3, 0), 1, (0, 2)),
+    (complex_normal, (4, 2), 2, (2, 2, 1)),
+]  # fmt: skip
 
 _NORMS = ["backward", "ortho", "forward"]
 
@@ -117,6 +137,18 @@ CASES: dict[str, list[Case]] = {
     "slogdet": squares(regular(normal), regular(complex_normal)),
     "cofactor_pullback": [Case((make(*s), regular(make)(*s))) for make in MAKERS for s in _SQUARES],
     "expm": [Case((0.4 * make(*shape),)) for make in MAKERS for shape in _SQUARES],
+    **{
+        name: [
+            Case((2.5 * np.eye(shape[-1]) + 0.4 * make(*shape),))
+            for make, shape in [(normal, (3, 3)), (normal, (0, 0)), (complex_normal, (2, 2, 2))]
+        ]
+        for name in ("sqrtm", "logm")
+    },
+    "solve_sylvester": [Case((regular(make)(*a), regular(make)(*b), make(*q))) for make, a, b, q in _SYLVESTER],
+    "solve_banded": [
+        Case((_dominant(make, upper)(*ab), make(*b)), {"lower": ab[-2] - 1 - upper, "upper": upper})
+        for make, ab, upper, b in _BANDED
+    ],
     "solve_triangular": [case for make in MAKERS for case in triangles(make)],
     **{name: [Case((hermitian(make)(*s),)) for make in MAKERS for s in _SQUARES] for name in ("eigh", "eigvalsh")},
     **{name: [Case((diagonalizable(make)(*s),)) for make in MAKERS for s in _SQUARES] for name in ("eig", "eigvals")},

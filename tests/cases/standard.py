@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from cases.values import Case, binary, either_sign, real, unary
+from cases.values import Array, Case, between, binary, either_sign, ints, lines, natural, real, unary
+
+
+def wide(*shape: int) -> Array:
+    """Fibonacci numbers, of which Euclid's algorithm takes the most steps."""
+    numbers = np.asarray([7540113804746346429, 4660046610375530309, 2880067194370816120])
+    return np.asarray(numbers[(ints(*shape) + natural(*shape)) % 3])
+
 
 _LINE = np.asarray([-1.0, 0.5, 0.5, 2.0])
 _LINES = np.asarray([[-1.0, 0.5, 0.5, 2.0], [0.1, 0.2, 0.3, 0.4]])
@@ -14,6 +21,10 @@ CASES: dict[str, list[Case]] = {
     "copysign": binary(real, real, 2.0, -1.5, 0.0),
     "nextafter": binary(either_sign(0.3, 0.9), either_sign(1.2, 2.0), 1.5, -3),
     "signbit": unary(real),
+    "cbrt": unary(real, between(1e-3, 1e5)),
+    "gcd": [*binary(ints, natural, 6, -4), *binary(wide, wide)],
+    "lcm": binary(ints, natural, 6, -4),
+    "logcumsumexp": lines(real),
     "searchsorted": [
         Case((line, wanted), {"side": side})
         for line, wanted in [

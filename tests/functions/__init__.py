@@ -16,7 +16,7 @@ from cases import CASES
 import adjoint as ad
 from adjoint.primitives import ELEMENTWISE, TABLE
 from adjoint.rules import RECORDS, NotDifferentiable
-from functions import arrays, core, linalg, networks, random, special, standard
+from functions import arrays, core, linalg, networks, parts, random, special, standard
 from functions.core import BITWISE, EINSUMS
 from functions.draw import Call, Draw
 
@@ -24,6 +24,7 @@ FUNCTIONS: dict[str, Callable[[Draw], Call]] = {
     **core.FUNCTIONS,
     **standard.FUNCTIONS,
     **arrays.FUNCTIONS,
+    **parts.FUNCTIONS,
     **linalg.FUNCTIONS,
     **networks.FUNCTIONS,
     **special.FUNCTIONS,

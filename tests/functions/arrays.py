@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from cases.linalg import MAKERS, diagonalizable
 
 import adjoint as ad
 from functions.draw import Call, Draw, Shape
@@ -120,17 +121,17 @@ FUNCTIONS |= {
 
 
 def _scatter(d: Draw) -> Call:
-    mode = d.pick("set", "add", "multiply", "max", "min")
+    mode, own = d.pick("set", "add", "multiply", "max", "min", "mean"), d.pick(True, False)
     shape, key, part = d.pick(
         ((4,), [2, 0, 2], (3,)), ((3, 2), (slice(None), [1, 1]), (3, 2)), ((3, 2), ([0, 2, 0], [1, 0, 1]), (3,)),
         ((3,), slice(1, None), (2,)), ((3, 2), 1, ()), ((2, 3), ([1, 1],), (1, 3)), ((3,), [True, False, True], (2,)),
         ((3,), [], (0,)),
     )  # fmt: skip
-    x, v = _two(d, shape, part) if mode in ("max", "min") else (d.either(shape), d.either(part))
-    return (lambda a, b: ad.scatter(a, key, b, mode=mode)), x, v
+    x, v = two(d, shape, part) if mode in ("max", "min") else (d.either(shape), d.either(part))
+    return (lambda a, b: ad.scatter(a, key, b, mode=mode, include_self=own)), x, v
 
 
-def _two(d: Draw, left: Shape, right: Shape) -> tuple[Any, Any]:
+def two(d: Draw, left: Shape, right: Shape) -> tuple[Any, Any]:
     """Two arrays of which no elements tie."""
     count = int(np.prod(left))
     values = np.asarray(d.distinct((count + int(np.prod(right)),)))
@@ -138,7 +139,7 @@ def _two(d: Draw, left: Shape, right: Shape) -> tuple[Any, Any]:
 
 
 def _put_along_axis(d: Draw) -> Call:
-    mode = d.pick("set", "add", "multiply", "max", "min")
+    mode, own = d.pick("set", "add", "multiply", "max", "min", "mean"), d.pick(True, False)
     shape, places, axis = d.pick(
         ((3, 2), (3, 4), 1), ((3, 2), (1, 2), 0), ((3,), (4,), -1), ((2, 3, 2), (2, 2, 2), 1), ((2, 3), (2, 0), 1)
     )
@@ -146,8 +147,8 @@ def _put_along_axis(d: Draw) -> Call:
     part = d.pick(places, (), (1,) * len(places))
     if part and 0 in places:
         part = places
-    x, v = _two(d, shape, part) if mode in ("max", "min") else (d.either(shape), d.either(part))
-    return (lambda a, b: ad.put_along_axis(a, indices, b, axis=axis, mode=mode)), x, v
+    x, v = two(d, shape, part) if mode in ("max", "min") else (d.either(shape), d.either(part))
+    return (lambda a, b: ad.put_along_axis(a, indices, b, axis=axis, mode=mode, include_self=own)), x, v
 
 
 def _segment(f: Any, d: Draw) -> Call:
@@ -449,11 +450,33 @@ _each("dot vdot", _product)
 _each("nancumsum nancumprod", _running_without_nans)
 _each("polyadd polymul", _pairs)
 _each("polyder polyint", lambda f, d: ((lambda a, m=d.pick(1, 0, 2): f(a, m)), d.either((d.pick(3, 1),))))
-FUNCTIONS |= {"partition": _partition, "polyfit": _polyfit}
+
+
+def _roots(d: Draw) -> Call:
+    """Of roots that are apart in size, in the order of their sizes."""
+    apart = np.array([0.5, -1.2, 2.0, 3.1])[: d.pick(3, 1, 2, 0, 4)] * d.pick(1.0, 1 + 0.5j)
+
+    def ordered(p: Any) -> Any:
+        found = ad.roots(p)
+        return ad.take(found, ad.argsort(abs(found)))
+
+    return ordered, d.lay(np.atleast_1d(np.poly(apart)) * d.pick(1.0, 2.5))
+
+
+def _poly(d: Draw) -> Call:
+    return ad.poly, d.pick(d.either((3,)), d.real((1,)), d.either((0,)), diagonalizable(d.pick(*MAKERS))(3, 3))
+
+
+def _polydiv(d: Draw) -> Call:
+    u, v = d.either((d.pick(5, 1, 2),)), d.either((d.pick(2, 1, 3),))
+    return ad.polydiv, u, v
+
+
+FUNCTIONS |= {"partition": _partition, "polyfit": _polyfit, "roots": _roots, "poly": _poly, "polydiv": _polydiv}
 
 # made from nothing, or without derivatives and of other arguments: tests of their own compare them
 OTHER = set(
     "tri tril_indices triu_indices indices logspace geomspace one_hot digitize nanargmax nanargmin "
     "isclose allclose array_equal argpartition argwhere flatnonzero diag_indices unravel_index "
-    "ravel_multi_index".split()
+    "ravel_multi_index gcd lcm trim_zeros unique unique_consecutive".split()
 )

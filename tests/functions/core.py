@@ -114,7 +114,6 @@ def _reduction(f: Any, d: Draw, make: Any, sizes: Shape = (3, 1, 2, 0)) -> Call:
 
 _each("sum prod", lambda f, d: _reduction(f, d, d.either))
 _each("mean var std", lambda f, d: _reduction(f, d, d.pick(d.distinct, d.complex), (3, 2)))
-_each("max min", lambda f, d: _reduction(f, d, d.distinct, (3, 1, 2)))
 
 
 def _scan(f: Any, d: Draw) -> Call:
@@ -177,11 +176,6 @@ def _moving(name: str) -> Callable[[Draw], Call]:
                 f = d.pick(
                     lambda a: ad.repeat(a, 2), lambda a: ad.repeat(a, 3, axis=1), lambda a: ad.repeat(a, 0, axis=0)
                 )
-            case "pad":
-                width = d.pick(1, (1, 2), [(i, 1) for i in range(n)])
-                modes = ("edge", "reflect", "symmetric", "wrap") if 0 not in shape else ()
-                mode = d.pick("constant", *modes)
-                f = lambda a: ad.pad(a, width, mode=mode, value=1.5)
             case "tril" | "triu":
                 k = d.pick(-1, 0, 1, 5)
                 f = lambda a: getattr(ad, name)(a, k=k)
@@ -202,7 +196,7 @@ FUNCTIONS |= {"reshape": _reshape}
 FUNCTIONS |= {
     name: _moving(name)
     for name in (
-        "permute_dims matrix_transpose linalg.matrix_transpose moveaxis expand_dims squeeze flip roll tile repeat pad "
+        "permute_dims matrix_transpose linalg.matrix_transpose moveaxis expand_dims squeeze flip roll tile repeat "
         "tril triu unstack broadcast_to"
     ).split()
 }

@@ -16,11 +16,12 @@ from cases.linalg import hermitian as hermitian_values
 
 import adjoint as ad
 from functions.draw import Call, Draw, Shape
+from functions.random import seeded
 
 FUNCTIONS: dict[str, Callable[[Draw], Call]] = {}
 # of integers, or made from nothing
 OTHER = {"linalg.matrix_rank"} | {
-    f"fft.{name}" for name in "bartlett blackman fftfreq hamming hann kaiser rfftfreq".split()
+    f"fft.{name}" for name in "bartlett blackman cosine fftfreq hamming hann nuttall rfftfreq".split()
 }
 
 
@@ -81,6 +82,54 @@ def _cholesky_solve(d: Draw) -> Call:
     return (lambda x, y: ad.linalg.cholesky_solve(x, y, upper=upper)), d.either(b), a
 
 
+def _sylvester(d: Draw) -> Call:
+    a, n = d.square(), d.pick(2, 1, 3)
+    b = 0.5 * d.either((*d.pick((), a.shape[:-2]), n, n)) + 2.5 * np.eye(n)
+    return ad.linalg.solve_sylvester, a, b, d.either((*d.pick((), a.shape[:-2]), a.shape[-1], n))
+
+
+def _banded(d: Draw) -> Call:
+    n, lower, upper = d.pick(3, 1, 2, 12), d.pick(1, 0, 2), d.pick(1, 0, 2)
+    ab = d.either((*_stack(d), lower + upper + 1, n))
+    ab[..., upper, :] += 6
+    b = d.either(d.pick((n,), (n, 2), (*ab.shape[:-2], n, 1)))
+    return (lambda x, y: ad.linalg.solve_banded((lower, upper), x, y)), ab, b
+
+
+def _hermitian_banded(d: Draw) -> Call:
+    n, count, lower = d.pick(3, 1, 2), d.pick(1, 0, 2), d.pick(False, True)
+    ab = d.either((*_stack(d), count + 1, n))
+    ab[..., 0 if lower else count, :] += 6
+    return (lambda x, y: ad.linalg.solveh_banded(x, y, lower=lower)), ab, d.either(d.pick((n,), (n, 2)))
+
+
+def _lu_solve(d: Draw) -> Call:
+    a, trans = d.square(), d.pick(0, 1, 2)
+    b = d.pick((a.shape[-1],), (a.shape[-1], 2), (*a.shape[:-1], 2))
+    return (lambda x, y: ad.linalg.lu_solve(ad.linalg.lu_factor(x), y, trans=trans)), a, d.either(b)
+
+
+def _svd_lowrank(d: Draw) -> Call:
+    m, n, q = d.pick(3, 4), d.pick(3, 2), d.pick(1, 2)
+
+    @seeded
+    def values(x: Any, *mean: Any) -> Any:
+        u, s, v = ad.linalg.svd_lowrank(x, q, 1, *mean)
+        return s, abs(u), abs(v)
+
+    return values, d.lay(apart(d.pick(*MAKERS))(m, n)), *d.pick([], [0.1 * d.real((n,))])
+
+
+def _block_diag(d: Draw) -> Call:
+    shapes = d.pick([(2, 3), (1, 1)], [(3,), (2, 2, 1), ()], [(2, 2)], [(0, 2), (2, 1, 2)])
+    return (lambda *xs: ad.linalg.block_diag(*xs)), *[d.either(shape) for shape in shapes]
+
+
+def _toeplitz(d: Draw) -> Call:
+    c, r = d.pick((3,), (2, 2), (1,), (0,)), d.pick(None, (2,), (2, 3), (1,))
+    return ad.linalg.toeplitz, d.either(c), *([] if r is None else [d.either(r)])
+
+
 def _pinv(d: Draw) -> Call:
     x = _rectangle(d)
     return d.pick((ad.linalg.pinv, x), (lambda a: ad.linalg.pinv(a, rtol=np.full(x.shape[:-2], 1e-9)), x))
@@ -134,6 +183,9 @@ def _diagonal(f: Any, d: Draw) -> Call:
 
 _each("linalg.diagonal linalg.trace", _diagonal)
 _each("linalg.slogdet linalg.expm", lambda f, d: (f, d.square() * d.pick(1.0, 0.2)))
+_each("linalg.sqrtm linalg.logm linalg.logdet", lambda f, d: (f, d.square()))
+_each("linalg.lu_factor", lambda f, d: ((lambda x: f(x).LU), _square(d, apart)))
+_each("linalg.circulant", lambda f, d: (f, d.either(d.pick((3,), (2, 2), (1,), (0,)))))
 _each("linalg.kron", lambda f, d: (f, d.either(d.shape(most=2)), d.either(d.shape(most=2))))
 _each("linalg.svdvals linalg.lu", lambda f, d: (f, _rectangle(d)))
 FUNCTIONS |= {
@@ -141,6 +193,13 @@ FUNCTIONS |= {
     "linalg.qr": _qr,
     "linalg.solve_triangular": _solve_triangular,
     "linalg.cholesky_solve": _cholesky_solve,
+    "linalg.lu_solve": _lu_solve,
+    "linalg.solve_sylvester": _sylvester,
+    "linalg.solve_banded": _banded,
+    "linalg.solveh_banded": _hermitian_banded,
+    "linalg.svd_lowrank": _svd_lowrank,
+    "linalg.block_diag": _block_diag,
+    "linalg.toeplitz": _toeplitz,
     "linalg.pinv": _pinv,
     "linalg.lstsq": _lstsq,
     "linalg.householder_product": _householder_product,
@@ -166,7 +225,7 @@ def _transform(f: Any, d: Draw) -> Call:
 
 def _transform_over(f: Any, d: Draw) -> Call:
     shape = (d.pick(2, 1), d.pick(3, 2), d.pick(2, 4))
-    real, two = f.__name__ in ("rfftn", "rfft2"), f.__name__.endswith("2")
+    real, two = f.__name__ in ("rfftn", "rfft2", "ihfftn", "ihfft2"), f.__name__.endswith("2")
     options: dict[str, Any] = {"norm": d.pick("backward", "ortho", "forward")}
     options |= d.pick({"axes": (0, 2)}, {"s": (3, 2), "axes": (2, 1)}, {"s": (1, 3)})
     if not two:
@@ -176,6 +235,15 @@ def _transform_over(f: Any, d: Draw) -> Call:
 
 _each("fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft", _transform)
 _each("fft.fftn fft.ifftn fft.rfftn fft.irfftn fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2", _transform_over)
+_each("fft.hfftn fft.hfft2 fft.ihfftn fft.ihfft2", _transform_over)
+
+
+def _window(f: Any, d: Draw) -> Call:
+    n, periodic = d.pick(5, 2, 1, 0), d.pick(True, False)
+    return (lambda a: f(n, a, periodic=periodic)), d.positive(())
+
+
+_each("fft.gaussian fft.kaiser", _window)
 
 
 def _shift(f: Any, d: Draw) -> Call:

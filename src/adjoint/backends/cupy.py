@@ -113,6 +113,11 @@ def _floats(x: Array, y: Array) -> bool:
     return (x if hasattr(x, "dtype") else y).dtype.kind == "f"  # type: ignore[no-any-return]
 
 
+def _by_name(name: str) -> Callable[..., Array]:
+    """A function of CuPy's beyond the standard."""
+    return lambda B, *operands: getattr(B.cupy, name)(*operands)
+
+
 def _linspace(B: CuPy, *, start: complex, stop: complex, num: int, endpoint: bool, dtype: DType) -> Array:
     """CuPy's knows real numbers alone."""
 
@@ -127,9 +132,12 @@ def _linspace(B: CuPy, *, start: complex, stop: complex, num: int, endpoint: boo
 CuPy.deviations = {
     "remainder": _remainder,
     "floor_divide": _floor_divide,
+    **{name: _by_name(name) for name in ("cbrt", "gcd", "lcm")},
     "linspace": _linspace,
     "inv": _strict(lambda xp, x: xp.linalg.inv(x)),
     "cholesky": _strict(lambda xp, x: xp.linalg.cholesky(x)),
     "solve": _alike(lambda xp, a, b: xp.linalg.solve(a, b)),
     "solve_triangular": _alike(matrices.solve_triangular),
+    "sqrtm": _strict(matrices.sqrtm),
+    "logm": _strict(matrices.logm),
 }

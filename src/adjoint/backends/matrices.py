@@ -2,14 +2,19 @@
 
 Triangular systems and LU: G. Golub and C. Van Loan, Matrix Computations (2013), sections 3.1 and 3.2. The exponential:
 A. Al-Mohy and N. Higham, A new scaling and squaring algorithm for the matrix exponential (2009), and N. Higham, The
-scaling and squaring method for the matrix exponential revisited (2005).
+scaling and squaring method for the matrix exponential revisited (2005). The square root and the logarithm: S. Cheng,
+N. Higham, C. Kenney and A. Laub, Approximating the logarithm of a matrix to specified accuracy (2001).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+NAMES = "solve_triangular lu expm sqrtm logm cofactor cofactor_pullback".split()  # of primitives
 BLOCK = 64  # rows: below this, LAPACK's solver for any matrix is as fast as one for triangles would be
 
 
@@ -190,6 +195,87 @@ def approximated(xp: Any, x: Any, identity: Any, degree: int) -> Any:
         high = xp.matmul(sixth, sixth * b[12] + fourth * b[10] + square * b[8])
         even = high + sixth * b[6] + fourth * b[4] + square * b[2] + identity * b[0]
     return xp.linalg.solve(even - odd, even + odd)
+
+
+# --- the square root and the logarithm -----------------------------------------------------------
+
+_NEAR = 1e-3  # from here three steps, each of which squares what is left, come to all digits
+_MOST = 60  # steps; a condition of 1e16 takes ten
+_SMALL = 0.25  # 1-norm up to which eight nodes are right to all digits: Higham (2008), table 11.1
+
+
+def loop(goes: Callable[[Any], Any], step: Callable[[Any], Any], state: Any) -> Any:
+    """A loop of Python's, over values that are known."""
+    while bool(goes(state)):
+        state = step(state)
+    return state
+
+
+def sqrtm(xp: Any, x: Any, loop: Callable[..., Any] = loop) -> Any:
+    """Denman and Beavers's iteration in its product form, scaled by norms; where it does not converge, nan.
+
+    Raises LinAlgError for those in a loop of Python's, which has values to look at.
+    """
+    if not math.prod(x.shape):
+        return xp.asarray(x, copy=True)
+    identity = xp.eye(x.shape[-1], dtype=x.dtype)
+
+    def distance(rest: Any) -> Any:
+        return norm(xp, rest - identity)
+
+    def step(state: Any) -> Any:
+        i, left, root, rest = state
+        inverse = xp.linalg.inv(rest)
+        scale = xp.sqrt(xp.sqrt(norm(xp, inverse))) / xp.sqrt(xp.sqrt(norm(xp, rest)))
+        scale = xp.where(distance(rest) > 0.01, scale, xp.ones_like(scale))[..., None, None]
+        scale = xp.astype(scale, x.dtype)
+        inverse = inverse / scale / scale
+        root = (root + xp.matmul(root, inverse)) * scale / 2
+        rest = identity / 2 + (rest * scale * scale + inverse) / 4
+        far = xp.isfinite(distance(rest)) & (distance(rest) > _NEAR)
+        return i + 1, xp.where(xp.any(far), more, left - 1), root, rest
+
+    start, more = xp.asarray(0), xp.asarray(3)
+    _, _, root, rest = loop(lambda state: (state[1] > 0) & (state[0] < _MOST), step, (start, more, x, x))
+    return _checked(xp, x, root, ~(distance(rest) <= _NEAR), loop)
+
+
+def logm(xp: Any, x: Any, loop: Callable[..., Any] = loop) -> Any:
+    """As many square roots as bring it near the identity, whose logarithm is an integral: by Gauss's nodes.
+
+    log(1 + E) is that of E (1 + t E)^-1 over t from 0 to 1. Errors as `sqrtm`.
+    """
+    if not math.prod(x.shape):
+        return xp.asarray(x, copy=True)
+    identity = xp.eye(x.shape[-1], dtype=x.dtype)
+
+    def far(state: Any) -> Any:
+        i, times, root = state
+        return (norm(xp, root - identity) > _SMALL) & (i < _MOST)
+
+    def halved(state: Any) -> Any:
+        i, times, root = state
+        again = far(state)
+        taken = xp.where(again[..., None, None], sqrtm(xp, root, loop), root)
+        return i + 1, times + xp.astype(again, times.dtype), taken
+
+    norms = norm(xp, x)
+    _, times, root = loop(lambda state: xp.any(far(state)), halved, (xp.asarray(0), xp.zeros_like(norms), x))
+    rest = root - identity
+    failed = ~(norm(xp, rest) <= _SMALL)
+    nodes, weights = np.polynomial.legendre.leggauss(8)
+    out = xp.zeros_like(x)
+    for node, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
+        out = out + xp.linalg.solve(identity + rest * float(node), rest) * float(weight)
+    scale = xp.pow(xp.asarray(2.0, dtype=norms.dtype), times)[..., None, None]
+    return _checked(xp, x, out * xp.astype(scale, x.dtype), failed, loop)
+
+
+def _checked(xp: Any, x: Any, out: Any, failed: Any, how: Callable[..., Any]) -> Any:
+    """The result, and nan for matrices of which it is none; LinAlgError for finite ones, if there are values."""
+    if how is loop and bool(xp.any(failed & xp.all(xp.isfinite(x), axis=(-2, -1)))):
+        raise np.linalg.LinAlgError("an eigenvalue is zero or negative")
+    return xp.where(failed[..., None, None], xp.full_like(out, math.nan), out)
 
 
 # --- cofactors -----------------------------------------------------------------------------------

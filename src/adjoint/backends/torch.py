@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import functools
 import math
 import operator
@@ -14,7 +15,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Array, Backend, Implementation, LeafBackend
-from adjoint.backends import composed, convolution, matrices, needed
+from adjoint.backends import complex_numbers, composed, convolution, matrices, needed
 from adjoint.backends.array_api import ArrayAPI, elementwise, fft, indexing, scatter
 from adjoint.backends.array_api.reduction import labels_error
 from adjoint.primitives import ARRAY, TABLE, Key, Primitive, Shape, slices
@@ -129,8 +130,8 @@ _NATIVE: dict[str, Implementation | str] = {
     **{
         name: name
         for name in (
-            "negative abs floor ceil trunc sqrt square exp expm1 log log1p log2 log10 sin cos tan asin acos atan "
-            "sinh cosh tanh asinh acosh atanh isnan isinf isfinite logical_not relu"
+            "negative abs floor ceil trunc sqrt square exp log log2 log10 sin cos tan asin atan sinh "
+            " cosh tanh asinh acosh atanh isnan isinf isfinite logical_not relu"
         ).split()
     },
     **{name: f"special.{name}" for name in "erf erfc erfinv digamma entr logit expit".split()},
@@ -216,14 +217,65 @@ def _whole(divide: Callable[..., Array]) -> Callable[..., Array]:
     return run
 
 
+def _remainder(xp: Any, x: Array, y: Array) -> Array:
+    out = xp.remainder(x, y)
+    return out.copysign_(y) if out.is_floating_point() else out  # zeros have the sign of y too
+
+
 def _pow(B: Torch, x: Array, y: Array) -> Array:
-    """In complex numbers PyTorch's 0 ** 0 is nan."""
+    """In complex numbers PyTorch's 0 ** 0 is nan. An exponent 0.5 is the square root, which differs at -0 and -inf."""
+    if y.__class__ is float and abs(y) == 0.5 and x.is_floating_point():
+        return B.torch.pow(x.nan_to_num(math.nan, math.inf, math.inf).add_(0.0), y)
     out = B.torch.pow(x, y)
     return B.torch.where(B.torch.as_tensor(y == 0, device=B.device), 1.0, out) if out.is_complex() else out
 
 
+def _integers(name: str) -> Callable[..., Array]:
+    """A function of two integers, which PyTorch has for tensors alone."""
+    return lambda B, x, y: getattr(B.torch, name)(*elementwise.as_arrays(B.xp, x, y))
+
+
 def _round(B: Torch, x: Array) -> Array:
     return B.torch.complex(x.real.round(), x.imag.round()) if x.is_complex() else B.torch.round(x)
+
+
+def _repaired(name: str) -> Callable[..., Array]:
+    """A function whose complex results are repaired where a part is infinite or nan."""
+    repair = complex_numbers.REPAIRS[name]
+
+    def run(B: Torch, x: Array) -> Array:
+        out = getattr(B.torch, name)(x)
+        if not out.is_complex() or (x.is_cpu and cmath.isfinite(x.sum().item())):
+            return out
+        return B.torch.complex(*repair(B.torch, x.real, x.imag, out.real, out.imag))
+
+    return run
+
+
+def _expm1(B: Torch, x: Array) -> Array:
+    """Of complex -0 the standard has 0."""
+    out = _complex_expm1(B, x)
+    if out.is_complex():
+        out.real.add_(0.0)
+    return out
+
+
+_complex_expm1 = _repaired("expm1")
+
+
+def _acos(B: Torch, x: Array) -> Array:
+    """PyTorch's complex one is pi / 2 - asin(x), which has no digits beside 1; acosh(x) is acos(x) turned."""
+    if not x.is_complex():
+        return B.torch.acos(x)
+    out = B.torch.acosh(x)
+    return B.torch.complex(out.imag.abs(), out.real.copysign(x.imag).neg_())
+
+
+def _sign(B: Torch, x: Array) -> Array:
+    out = B.xp.sign(x)
+    if out.is_complex():
+        out.imag.copysign_(x.imag)  # also of zeros
+    return out
 
 
 def _in_single(name: str) -> Callable[..., Array]:
@@ -467,8 +519,14 @@ def _composed(B: Torch, name: str, *operands: Array, **parameters: Any) -> Any:
 Torch.deviations = {
     "matmul": _matmul,
     "floor_divide": _whole(elementwise.floor_divide),
-    "remainder": _whole(lambda xp, x, y: xp.remainder(x, y)),
+    "remainder": _whole(_remainder),
+    "log1p": _repaired("log1p"),
+    "expm1": _expm1,
+    "acos": _acos,
+    "sign": _sign,
     "pow": _pow,
+    "gcd": _integers("gcd"),
+    "lcm": _integers("lcm"),
     "round": _round,
     **{name: _in_single(name) for name in ("erfcx", "log_ndtr")},
     "sum": _unsigned(_sum),
@@ -479,6 +537,7 @@ Torch.deviations = {
     "min": _largest("amin"),
     "relu_pullback": _relu_pullback,
     "logsumexp": _logsumexp,
+    "logcumsumexp": lambda B, x, *, axis: B.torch.logcumsumexp(x, axis),
     "softmax": _softmax,
     "log_softmax": _log_softmax,
     "softmax_cross_entropy": _cross_entropy,
@@ -495,6 +554,8 @@ Torch.deviations = {
     "svd": _linalg("svd", tuple),
     "expm": _linalg("matrix_exp"),
     "lu": _lu,
+    "sqrtm": _regular(lambda B, x: matrices.sqrtm(B.xp, x)),
+    "logm": _regular(lambda B, x: matrices.logm(B.xp, x)),
     "cofactor": _regular(lambda B, x: matrices.cofactor(B.xp, x)),
     "cofactor_pullback": _regular(lambda B, *operands: matrices.cofactor_pullback(B.xp, *operands)),
     "qr": _qr,

@@ -14,10 +14,14 @@ from adjoint.fft.transforms import (
     fft2,
     fftn,
     hfft,
+    hfft2,
+    hfftn,
     ifft,
     ifft2,
     ifftn,
     ihfft,
+    ihfft2,
+    ihfftn,
     irfft,
     irfft2,
     irfftn,
@@ -25,12 +29,12 @@ from adjoint.fft.transforms import (
     rfft2,
     rfftn,
 )
-from adjoint.fft.windows import bartlett, blackman, hamming, hann, kaiser
+from adjoint.fft.windows import bartlett, blackman, cosine, gaussian, hamming, hann, kaiser, nuttall
 
 __all__ = [
-    "bartlett", "blackman", "fft", "fft2", "fftfreq", "fftn", "fftshift", "hamming", "hann", "hfft", "ifft", "ifft2",
-    "ifftn", "ifftshift", "ihfft", "irfft", "irfft2", "irfftn", "istft", "kaiser", "rfft", "rfft2", "rfftfreq",
-    "rfftn", "stft",
+    "bartlett", "blackman", "cosine", "fft", "fft2", "fftfreq", "fftn", "fftshift", "gaussian", "hamming", "hann",
+    "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2",
+    "irfftn", "istft", "kaiser", "nuttall", "rfft", "rfft2", "rfftfreq", "rfftn", "stft",
 ]  # fmt: skip
 
 

@@ -32,7 +32,7 @@ def _filled_window(name: str, window: Any, n: int, width: int, like: Tensor[Any]
     if window is None:
         values = np.ones(width, dtype=np.dtype(f"f{like.dtype.itemsize // (2 if like.dtype.kind == 'c' else 1)}"))
         window = wrap(like.device.from_numpy(values, copy=True), like.device)
-    window = floating(window, name)
+    window = floating(window, name, like)
     if window.shape != (width,):
         raise errors.ShapeError(f"{name}: the window has shape {window.shape}; expected ({width},), the win_length")
     before = (n - width) // 2
@@ -123,7 +123,7 @@ def stft(
     >>> ad.fft.stft(ad.ones(16), 8, window=ad.fft.hann(8)).shape
     (5, 9)
     """
-    x = floating(x, "stft")
+    x = floating(x, "stft", window)
     if not x.ndim:
         raise errors.AxisError("stft: a 0-d tensor has no axis to transform along")
     n, hop, width = _framing("stft", n_fft, hop_length, win_length)
@@ -169,7 +169,7 @@ def istft(
     >>> bool(ad.all(ad.abs(x - y) < 1e-5))
     True
     """
-    x = complex_of(x, "istft")
+    x = complex_of(x, "istft", window)
     n, hop, width = _framing("istft", n_fft, hop_length, win_length)
     complex_ = as_flag(return_complex, "istft", "return_complex")
     one = not complex_ if onesided is None else as_flag(onesided, "istft", "onesided")

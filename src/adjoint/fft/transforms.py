@@ -23,17 +23,17 @@ B = TypeVar("B", bound=Backend)
 _NORMS = ("backward", "ortho", "forward")
 
 
-def floating(value: Any, name: str, *, real: bool = False) -> Tensor[Any]:
+def floating(value: Any, name: str, *beside: Any, real: bool = False) -> Tensor[Any]:
     """An argument as a tensor of a dtype that transforms know, if it has to be a real one."""
-    x = inexact(value, name)
+    x = inexact(value, name, *beside)
     if real and x.dtype.kind == "c":
         raise errors.DtypeError(f"{name}: expected real numbers, received {x.dtype}; take .real, or fft for both parts")
     return cast(x, dtypes.float32) if x.dtype is dtypes.float16 else x
 
 
-def complex_of(value: Any, name: str) -> Tensor[Any]:
+def complex_of(value: Any, name: str, *beside: Any) -> Tensor[Any]:
     """An argument as a complex tensor of a dtype that transforms know."""
-    x = floating(value, name)
+    x = floating(value, name, *beside)
     return cast(x, dtypes.as_dtype(complex_dtype(x.dtype)))
 
 
@@ -224,21 +224,35 @@ def rfftn(
     >>> ad.fft.rfftn(ad.ones((2, 2))).real.tolist()
     [[4.0, 0.0], [0.0, 0.0]]
     """
-    return _half_over("rfftn", x, s, axes, norm)
+    return _half_over("rfftn", x, s, axes, norm, False)
 
 
 def rfft2(
     x: Tensor[B], /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str = "backward"
 ) -> Tensor[B]:
     """`rfftn` along two axes, the last ones."""
-    return _half_over("rfft2", x, s, axes, norm)
+    return _half_over("rfft2", x, s, axes, norm, False)
 
 
-def _half_over(name: str, x: Any, s: Any, axes: Any, norm: Any) -> Tensor[Any]:
+def ihfftn(
+    x: Tensor[B], /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+) -> Tensor[B]:
+    """The inverse of `hfftn`: `ihfft` along the last of the axes, then `ifftn` along the others. Errors as `rfftn`."""
+    return _half_over("ihfftn", x, s, axes, norm, True)
+
+
+def ihfft2(
+    x: Tensor[B], /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str = "backward"
+) -> Tensor[B]:
+    """`ihfftn` along two axes, the last ones."""
+    return _half_over("ihfft2", x, s, axes, norm, True)
+
+
+def _half_over(name: str, x: Any, s: Any, axes: Any, norm: Any, inverse: bool) -> Tensor[Any]:
     x = floating(x, name, real=True)
     places, sizes = _places(s, axes, x, name)
-    out = _half(name, x, sizes[-1], places[-1], norm, False)
-    return _over(name, out, _known(sizes, out, places), places[:-1], norm, False) if places[1:] else out
+    out = _half(name, x, sizes[-1], places[-1], norm, inverse)
+    return _over(name, out, _known(sizes, out, places), places[:-1], norm, inverse) if places[1:] else out
 
 
 def _known(sizes: list[int | None], x: Tensor[Any], places: list[int]) -> list[int]:
@@ -249,19 +263,38 @@ def irfftn(
     x: Tensor[B], /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
 ) -> Tensor[B]:
     """The inverse of `rfftn`; the last of the sizes `s` is 2 (m - 1) for m coefficients if None. Errors as `irfft`."""
-    return _whole_over("irfftn", x, s, axes, norm)
+    return _whole_over("irfftn", x, s, axes, norm, True)
 
 
 def irfft2(
     x: Tensor[B], /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str = "backward"
 ) -> Tensor[B]:
     """`irfftn` along two axes, the last ones."""
-    return _whole_over("irfft2", x, s, axes, norm)
+    return _whole_over("irfft2", x, s, axes, norm, True)
 
 
-def _whole_over(name: str, x: Any, s: Any, axes: Any, norm: Any) -> Tensor[Any]:
+def hfftn(
+    x: Tensor[B], /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+) -> Tensor[B]:
+    """`fftn` along all of the axes but the last, then `hfft` along that one. Arguments and errors as `irfftn`.
+
+    >>> import adjoint as ad
+    >>> ad.fft.hfftn(ad.ones((2, 2))).tolist()
+    [[4.0, 0.0], [0.0, 0.0]]
+    """
+    return _whole_over("hfftn", x, s, axes, norm, False)
+
+
+def hfft2(
+    x: Tensor[B], /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str = "backward"
+) -> Tensor[B]:
+    """`hfftn` along two axes, the last ones."""
+    return _whole_over("hfft2", x, s, axes, norm, False)
+
+
+def _whole_over(name: str, x: Any, s: Any, axes: Any, norm: Any, inverse: bool) -> Tensor[Any]:
     x = complex_of(x, name)
     places, sizes = _places(s, axes, x, name)
     if places[1:]:
-        x = _over(name, x, _known(sizes, x, places), places[:-1], norm, True)
-    return _whole(name, x, sizes[-1], places[-1], norm, True)
+        x = _over(name, x, _known(sizes, x, places), places[:-1], norm, inverse)
+    return _whole(name, x, sizes[-1], places[-1], norm, inverse)

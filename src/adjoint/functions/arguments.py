@@ -16,7 +16,7 @@ from adjoint.backend import Backend, over_leaf
 from adjoint.devices import current_level, default_device, leaf_of, libraries_imported
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
-from adjoint.operands import cast, fitting, is_weak, known, operand
+from adjoint.operands import cast, concrete_values, fitting, is_weak, known, operand
 from adjoint.primitives import Shape, real_dtype
 from adjoint.tensor import Axis, Scalar, Tensor, wrap
 
@@ -216,13 +216,17 @@ def as_device(device: Any) -> Backend:
     return default_device() if device is None else find_device(device)
 
 
-def as_tensor(x: Any, name: str) -> Tensor[Any]:
+def as_tensor(x: Any, name: str, *beside: Any) -> Tensor[Any]:
     """A function's argument as a tensor: tensors as they are, values copied to the default device.
 
-    An array of an optional library is a constant on that library's leaf.
+    `beside` are the function's other arguments: where there are tensors among them, values are copied to the device of
+    the first one. Else an array of an optional library is a constant on that library's leaf.
     """
     if isinstance(x, Tensor):
         return x
+    for like in beside:
+        if isinstance(like, Tensor):
+            return operand(x, like, name)
     if isinstance(x, (int, float, complex, np.ndarray, np.generic, list, tuple)):
         place = default_device()
         return wrap(place.from_numpy(values_of(x, None, name, place), copy=True), place)
@@ -235,9 +239,12 @@ def as_tensor(x: Any, name: str) -> Tensor[Any]:
     raise errors.DtypeError(f"{name}: expected a tensor or numbers, received {type(x).__name__}")
 
 
-def as_tensors(xs: Sequence[Any], name: str) -> list[Tensor[Any]]:
-    """Arguments that go together as tensors of one dtype, where the tensors are; Python's numbers adapt to others."""
-    first = next((x for x in xs if isinstance(x, Tensor)), None)
+def as_tensors(xs: Sequence[Any], name: str, *beside: Any) -> list[Tensor[Any]]:
+    """Arguments that go together as tensors of one dtype, where the tensors are; Python's numbers adapt to others.
+
+    Other arguments `beside` them say where that is, too.
+    """
+    first = next((x for x in (*xs, *beside) if isinstance(x, Tensor)), None)
     if first is not None and not any([is_weak(x) for x in xs]):
         given = [operand(x, first, name) for x in xs]
         dtype = given[0].dtype
@@ -262,9 +269,9 @@ def as_tensors(xs: Sequence[Any], name: str) -> list[Tensor[Any]]:
     return [cast(x, dtype) for x in tensors]
 
 
-def inexact(x: Any, name: str) -> Tensor[Any]:
+def inexact(x: Any, name: str, *beside: Any) -> Tensor[Any]:
     """An argument as a tensor of a floating dtype: integers and booleans get the default one."""
-    tensor = as_tensor(x, name)
+    tensor = as_tensor(x, name, *beside)
     return tensor if tensor.dtype.kind in "fc" else cast(tensor, dtypes.default_on(tensor.device))
 
 
@@ -273,9 +280,9 @@ def as_floating(values: Sequence[Any], name: str) -> list[Tensor[Any]]:
     return [inexact(x, name) for x in as_tensors(values, name)]
 
 
-def real(value: Any, name: str) -> Tensor[Any]:
+def real(value: Any, name: str, *beside: Any) -> Tensor[Any]:
     """A tensor of a real floating dtype; integers get the default one. Raises DtypeError for complex numbers."""
-    x = value if value.__class__ is Tensor else as_tensor(value, name)
+    x = value if value.__class__ is Tensor else as_tensor(value, name, *beside)
     if x.dtype.kind == "f":
         return x
     if x.dtype.kind == "c":
@@ -283,26 +290,36 @@ def real(value: Any, name: str) -> Tensor[Any]:
     return inexact(x, name)
 
 
-def as_ordered(value: Any, name: str) -> Tensor[Any]:
+def as_ordered(value: Any, name: str, *beside: Any) -> Tensor[Any]:
     """An argument as a tensor whose elements have an order; raises DtypeError for complex numbers."""
-    x = as_tensor(value, name)
+    x = as_tensor(value, name, *beside)
     if x.dtype.kind == "c":
         raise errors.DtypeError(f"{name}: complex numbers have no order; received {x.dtype}")
     return x
 
 
-def images(name: str, axes: int, given: Any) -> Tensor[Any]:
+def own_values(x: Tensor[Any], name: str) -> np.ndarray[Any, Any]:
+    """The values that the shape of a result depends on; raises ShapeError for a batch, whose examples differ."""
+    values = concrete_values(x, name)
+    if values.shape != x.shape:
+        raise errors.ShapeError(
+            f"{name}: the shape depends on the values, and the examples of a batch would differ in shape"
+        )
+    return values
+
+
+def images(name: str, axes: int, given: Any, *beside: Any) -> Tensor[Any]:
     """A real tensor of so many axes behind batch and channels, or behind channels alone."""
-    x = real(given, name)
+    x = real(given, name, *beside)
     if x.ndim not in (axes + 1, axes + 2):
         what = ", ".join(("depth", "height", "width")[3 - axes :]) if axes > 1 else "length"
         raise errors.ShapeError(f"{name}: expected (batch, channels, {what}) or (channels, {what}), received {x.shape}")
     return x
 
 
-def matrices_of(value: Any, name: str) -> Tensor[Any]:
+def matrices_of(value: Any, name: str, *beside: Any) -> Tensor[Any]:
     """An argument as a stack of matrices of a floating dtype; raises ShapeError for fewer than two axes."""
-    x = inexact(value, name)
+    x = inexact(value, name, *beside)
     if x.ndim < 2:
         raise errors.ShapeError(f"{name}: expected matrices, shape (..., m, n); received {x.shape}")
     return x

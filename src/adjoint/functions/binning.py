@@ -76,9 +76,8 @@ def interp(x: Any, xp: Any, fp: Any, /, *, left: Any = None, right: Any = None, 
     >>> y.item(), y.backward()[x].item()
     (15.0, 10.0)
     """
-    first = next((v for v in (x, xp, fp) if isinstance(v, Tensor)), as_tensor(xp, "interp"))
-    fp = inexact(operand(fp, first, "interp"), "interp")
-    x, xp = (inexact(v, "interp") for v in as_tensors([x, operand(xp, first, "interp")], "interp"))
+    fp = inexact(fp, "interp", x, xp)
+    x, xp = (inexact(v, "interp") for v in as_tensors([x, as_tensor(xp, "interp", fp)], "interp"))
     if x.dtype.kind == "c" or xp.ndim != 1 or fp.shape != xp.shape or not xp.size:
         raise errors.ShapeError(
             f"interp: expected real x, and points as two vectors of one size, of at least one element; received "
@@ -148,7 +147,7 @@ def histogram(
     >>> counts.tolist(), bounds.tolist()
     ([2, 1], [0.0, 0.5, 1.0])
     """
-    x = as_ordered(operand(x, weights, "histogram") if isinstance(weights, Tensor) else x, "histogram")
+    x = as_ordered(x, "histogram", weights, bins)
     x = reshape(inexact(x, "histogram"), -1)
     if weights is not None:
         weights = operand(weights, x, "histogram")

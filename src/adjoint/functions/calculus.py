@@ -67,7 +67,7 @@ def gradient(f: Tensor[B], /, *spacings: Any, axis: Axis = None, edge_order: int
     >>> ad.gradient(ad.tensor([1.0, 2.0, 4.0, 7.0])).tolist()
     [1.0, 1.5, 2.5, 3.0]
     """
-    f = inexact(f, "gradient")
+    f = inexact(f, "gradient", *spacings)
     axes = axes_in_order(axis, f.ndim, "gradient")
     if as_integer(edge_order, "gradient", "edge_order") not in (1, 2):
         raise errors.ArgumentError(f"gradient: edge_order is 1 or 2, received {errors.shown(edge_order)}")
@@ -125,7 +125,7 @@ def _uneven(f: Tensor[Any], h: Tensor[Any], axis: int, order: int, at: Any) -> T
 
 def _panels(name: str, y: Any, x: Any, dx: Any, axis: Any) -> tuple[Tensor[Any], int]:
     """The integrals between neighbouring samples: twice."""
-    y = inexact(y, name)
+    y = inexact(y, name, x, dx)
     place = as_axis(axis, y.ndim, name)
     widths = dx
     if x is not None:

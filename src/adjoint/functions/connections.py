@@ -51,8 +51,13 @@ def why(x: Tensor[Any], loss: Tensor[Any]) -> str:
     hint = "" if level.records_locations() else "; compute it again under ad.testing.source_locations() to see where"
     if start is None:
         return f"cut: the loss is a constant{hint}"
-    leaves = sum(1 for node in _ancestors(start) if isinstance(node, LeafNode))
+    leaves = len(leaves_behind(start))
     return f"cut: the loss depends on {leaves} leaves, and x is not among what it was computed from{hint}"
+
+
+def leaves_behind(start: Node | None) -> list[LeafNode]:
+    """The leaves that a node was computed from, as far as its graph is there."""
+    return [node for node in _ancestors(start) if isinstance(node, LeafNode)]
 
 
 def _ancestors(start: Node | None) -> list[Node]:

@@ -47,6 +47,26 @@ def matmul(x: Tensor[B], y: Any, /) -> Tensor[B]:
     return squeeze(out, tuple(drop))
 
 
+def addmm(c: Tensor[B], x: Any, y: Any, /, *, beta: complex = 1, alpha: complex = 1) -> Tensor[B]:
+    """beta c + alpha x @ y, which broadcast; x and y are whatever `matmul` takes, also vectors and stacks.
+
+    A c that is infinite or nan does not count where beta is 0. Raises ShapeError where sizes do not fit.
+
+    >>> import adjoint as ad
+    >>> ad.addmm(ad.ones(2), ad.eye(2), ad.tensor([1.0, 2.0]), beta=10).tolist()
+    [11.0, 12.0]
+    """
+    c, x, y = as_tensors([c, x, y], "addmm")
+    for factor in (beta, alpha):
+        if not is_weak(factor):
+            raise errors.ArgumentTypeError(f"addmm: beta and alpha are numbers, received {errors.shown(factor)}")
+    product = matmul(x, y)
+    product = product if alpha == 1 else product * alpha
+    if beta == 0:
+        return broadcast_to(product, broadcast_shapes(c.shape, product.shape))
+    return product + (c if beta == 1 else c * beta)
+
+
 def __matmul__(x: Tensor[Any], y: Any, /) -> Any:
     """x @ y."""
     if y.__class__ is Tensor and y._device is x._device and y._dtype is x._dtype and x.ndim > 1 and y.ndim > 1:

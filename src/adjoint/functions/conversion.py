@@ -12,7 +12,9 @@ from adjoint import errors
 from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator, LeafBackend
 from adjoint.concrete import Lazy
+from adjoint.counterparts import scipy_counterpart
 from adjoint.functions.gradients import Gradients
+from adjoint.lines import asked_by
 from adjoint.tensor import Tensor, wrap
 
 T = TypeVar("T")
@@ -178,7 +180,7 @@ def _only(x: Tensor[Any], name: str) -> Any:
         here = ""
         if level is not None:
             here = " (here of ad.stop_gradient(x))" if level.differentiates else " (not under vmap)"
-        raise errors.TrackedError(
+        raise _leaving(x) or errors.TrackedError(
             f".item(){here} reads the value of a tracked tensor; {name}(x) would take it out of its graph silently. To "
             "compute on: ad.stack makes one array of tensors, and ad.sin is to tensors what math.sin is to numbers"
         )
@@ -223,10 +225,29 @@ def _refuse_followed(x: Tensor[Any], what: str, *, batches_only: bool = False) -
 def _refuse_tracked(x: Tensor[Any], what: str) -> None:
     _refuse_followed(x, what, batches_only=True)
     if x.device.tracked(x._array):
-        raise errors.TrackedError(
+        raise _leaving(x) or errors.TrackedError(
             f"{what} would take a tracked tensor of shape {x.shape} out of its graph silently; write x.detach() to "
             "leave it, and to compute on ad.stack, which makes one tensor of several, or functions of adjoint"
         )
+
+
+def _leaving(x: Tensor[Any]) -> errors.TrackedError | None:
+    """The error for a tracked tensor that something known takes out of its graph."""
+    asked = asked_by()
+    if asked is None:
+        return None
+    if asked == "assignment":
+        return errors.TrackedError(
+            f"n[i] = x: n is an array of NumPy's, and would take a tracked tensor of shape {x.shape} out of its graph "
+            "silently; make n a tensor, as by ad.zeros, and assign to that, or join a list of tensors by ad.stack; "
+            "x.detach() leaves the graph"
+        )
+    ours = scipy_counterpart(asked)
+    use = f"for tensors there is {ours}" if ours else "ad.external gives a function of NumPy arrays its derivatives"
+    return errors.TrackedError(
+        f"{asked} computes with NumPy's numbers, and would take a tracked tensor of shape {x.shape} out of its graph "
+        f"silently; {use}; x.detach() leaves the graph"
+    )
 
 
 def __array__(x: Tensor[Any], dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:

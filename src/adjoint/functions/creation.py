@@ -498,7 +498,7 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
 def meshgrid(*arrays: Tensor[D], indexing: str = "xy") -> tuple[Tensor[D], ...]:
     """Coordinate tensors of a grid from one-dimensional ones; `indexing` is "xy" or "ij"."""
     as_choice(indexing, "meshgrid", "indexing", ("xy", "ij"))
-    arrays = tuple([as_tensor(x, "meshgrid") for x in arrays])
+    arrays = tuple([as_tensor(x, "meshgrid", *arrays) for x in arrays])
     sizes = [x.size for x in arrays]
     places = list(range(len(arrays)))
     if indexing == "xy" and len(arrays) > 1:

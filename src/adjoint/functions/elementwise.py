@@ -222,7 +222,7 @@ def clip(x: Tensor[B], /, min: Numbers = None, max: Numbers = None) -> Tensor[B]
     >>> ad.clip(ad.tensor([-1.0, 0.5, 2.0]), 0, 1).tolist()
     [0.0, 0.5, 1.0]
     """
-    x = as_tensor(x, "clip")
+    x = as_tensor(x, "clip", min, max)
     TABLE["clip"].promoted(x.dtype)
     if min is None and max is None:
         return same(x)
@@ -257,7 +257,7 @@ def where(condition: Tensor[B], x: Numbers, y: Numbers, /) -> Tensor[B]:
     >>> ad.where(x > 0, x, 0.0).tolist()
     [0.0, 2.0]
     """
-    condition = as_tensor(condition, "where")
+    condition = as_tensor(condition, "where", x, y)
     if condition.dtype is not dtypes.bool:
         raise errors.DtypeError(f"where: the condition must be boolean, received {condition.dtype}; write x != 0")
     if isinstance(x, Tensor) and is_weak(y):
@@ -285,6 +285,27 @@ def _scalar_dtype(x: complex, y: complex) -> dtypes.DType:
 def sqrt(x: Tensor[B], /) -> Tensor[B]:
     """The square root."""
     ...
+
+
+@elementwise_primitive
+def cbrt(x: Tensor[B], /) -> Tensor[B]:
+    """The cube root, of negative numbers too; its derivative at 0 is infinite.
+
+    >>> import adjoint as ad
+    >>> ad.cbrt(ad.tensor([0.125, -8.0])).tolist()
+    [0.5, -2.0]
+    """
+    ...
+
+
+def rsqrt(x: Tensor[B], /) -> Tensor[B]:
+    """1 / sqrt(x).
+
+    >>> import adjoint as ad
+    >>> ad.rsqrt(ad.tensor([4.0, 0.25])).tolist()
+    [0.5, 2.0]
+    """
+    return binary("divide", 1.0, unary("sqrt", inexact(x, "rsqrt")))  # type: ignore[no-any-return]
 
 
 @elementwise_primitive
@@ -445,7 +466,7 @@ def select(conditions: Sequence[Any], choices: Sequence[Any], default: Any = 0, 
             )
     if len(conditions) != len(choices) or not len(choices):
         raise errors.ArgumentError(f"select: {len(conditions)} conditions for {len(choices)} choices")
-    *values, out = as_tensors([*choices, default], "select")
+    *values, out = as_tensors([*choices, default], "select", *conditions)
     for condition, value in zip(reversed(conditions), reversed(values), strict=True):
         out = where(operand(condition, out, "select"), value, out)
     return out
@@ -464,12 +485,12 @@ def piecewise(x: Tensor[B], conditions: Sequence[Any], functions: Sequence[Any],
     >>> ad.piecewise(x, [x < 0, x >= 0], [lambda t: -t, lambda t: 10 * t]).tolist()
     [2.0, 30.0]
     """
-    x = as_tensor(x, "piecewise")
     for given in (conditions, functions):
         if not isinstance(given, (list, tuple)):
             raise errors.ArgumentTypeError(
                 f"piecewise: conditions and functions are in lists, received {errors.shown(given)}"
             )
+    x = as_tensor(x, "piecewise", *conditions)
     conditions, functions = list(conditions), list(functions)
     if len(functions) - len(conditions) not in (0, 1):
         raise errors.ArgumentError(f"piecewise: {len(functions)} functions for {len(conditions)} conditions")
@@ -504,35 +525,6 @@ def fmod(x: Any, y: Any, /) -> Any:
     x, y = as_tensors([x, y], "fmod")
     TABLE["fmod"].promoted(x.dtype)
     return run("fmod", (x, y))
-
-
-def ldexp(x: Tensor[B], exponent: Any, /) -> Tensor[B]:
-    """x times two to the power of integers; exact, also where that power overflows.
-
-    Raises DtypeError for other exponents than integers, or complex x.
-    """
-    first = x if isinstance(x, Tensor) or not isinstance(exponent, Tensor) else operand(x, exponent, "ldexp")
-    x = inexact(first, "ldexp")
-    exponent = operand(exponent, x, "ldexp")
-    if x.dtype.kind == "c" or exponent.dtype.kind not in "iu":
-        raise errors.DtypeError(f"ldexp: expected a real x and integers, received {x.dtype} and {exponent.dtype}")
-    return run("ldexp", (x, cast(exponent, dtypes.int64)))  # type: ignore[no-any-return]
-
-
-def frexp(x: Tensor[B], /) -> tuple[Tensor[B], Tensor[B]]:
-    """A mantissa of a size from a half to less than one, and the power of two (int32) that it is to be multiplied with.
-
-    Zeros, infinities and nan are themselves, with an exponent of 0. Raises DtypeError for complex x.
-
-    >>> import adjoint as ad
-    >>> mantissa, exponent = ad.frexp(ad.tensor([6.0, 0.25]))
-    >>> mantissa.tolist(), exponent.tolist()
-    ([0.75, 0.5], [3, -1])
-    """
-    x = inexact(x, "frexp")
-    if x.dtype.kind == "c":
-        raise errors.DtypeError(f"frexp: expected real numbers, received {x.dtype}")
-    return run("mantissa", (x,)), run("binary_exponent", (x,))
 
 
 def exp2(x: Tensor[B], /) -> Tensor[B]:

@@ -88,15 +88,17 @@ class Gradients(Generic[J]):
         if _node(x, "").parents != () and key not in self._sources:  # type: ignore[union-attr]
             return (
                 f"no gradient: the tensor of shape {x.shape} is an intermediate result, not a leaf; ask for it with "
-                "backward(wrt=[x])"
+                "backward(wrt=[x]). After a step w = w - rate * g it is one too: write w = w.with_value(w.inner() - "
+                "rate * g), or (w - rate * g).detach().require_grad()"
             )
-        old = getattr(_node(x, ""), "replaced", None)
-        if old in self._arrays:
+        node = _node(x, "")
+        kin = [other for other in self._arrays if _origin(self._node_of(other)) == _origin(node)]
+        if kin and kin[0] < key:
             return (
                 f"no gradient: the tensor of shape {x.shape} is the new leaf that with_value made, and these gradients "
                 "are for the old one: look up that, or compute the root with the new one first"
             )
-        if any(getattr(self._node_of(other), "replaced", None) == key for other in self._arrays):
+        if kin:
             return (
                 f"no gradient: the tensor of shape {x.shape} is the old leaf, of which with_value made the new one "
                 "that these gradients are for: look up that, as after w = w.with_value(...)"
@@ -404,8 +406,13 @@ def _replacing(x: Tensor[Any], array: Array, level: Autodiff[Any]) -> Tensor[Any
     """A leaf that knows which one it was made of, for errors."""
     leaf = new_leaf(array, level)
     if isinstance(x._array.node, LeafNode):
-        leaf.node.replaced = x._array.node.key  # type: ignore[union-attr]
+        leaf.node.origin = _origin(x._array.node)  # type: ignore[union-attr]
     return wrap(leaf, level)
+
+
+def _origin(node: Any) -> Key:
+    """The first leaf of those that `with_value` made one of the other."""
+    return getattr(node, "origin", None) or node.key  # type: ignore[no-any-return]
 
 
 def detach(x: Tensor[Any], /) -> Tensor[Any]:

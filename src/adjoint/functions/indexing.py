@@ -304,7 +304,7 @@ def take(x: Tensor[B], indices: Any, /, *, axis: int | None = None) -> Tensor[B]
     >>> ad.take(ad.tensor([1.0, 2.0, 3.0]), ad.tensor([2, 0])).tolist()
     [3.0, 1.0]
     """
-    x = as_tensor(x, "take")
+    x = as_tensor(x, "take", indices)
     if axis is None:
         if x.ndim != 1:
             raise errors.AxisError(f"take: a tensor of {x.ndim} axes needs axis=")
@@ -320,7 +320,7 @@ def take_along_axis(x: Tensor[B], indices: Any, /, *, axis: int = -1) -> Tensor[
 
     Raises ShapeError where other axes do not broadcast, OutOfRangeError for places outside.
     """
-    x = as_tensor(x, "take_along_axis")
+    x = as_tensor(x, "take_along_axis", indices)
     place = as_axis(axis, x.ndim, "take_along_axis")
     indices = operand(indices, x, "take_along_axis")
     if indices.dtype.kind not in "iu":

@@ -1,4 +1,4 @@
-"""Polynomials as vectors of coefficients, that of the highest power first: fits, sums, products, derivatives."""
+"""Polynomials as vectors of coefficients, that of the highest power first: sums, products, quotients, roots, fits."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from adjoint.backend import Backend
 from adjoint.functions.arguments import as_integer, as_tensor, as_tensors, inexact
 from adjoint.functions.calculus import vander
 from adjoint.functions.convolution import convolve
+from adjoint.functions.creation import zeros_like
 from adjoint.functions.elementwise import where
-from adjoint.functions.shape import pad, reshape
-from adjoint.operands import cast, operand, run
+from adjoint.functions.padding import pad
+from adjoint.functions.shape import concat, reshape
+from adjoint.operands import cast, constant_like, operand, run
 from adjoint.primitives import real_dtype
-from adjoint.tensor import Tensor
+from adjoint.tensor import Tensor, wrap
 
 B = TypeVar("B", bound=Backend)
 
@@ -48,6 +50,79 @@ def polymul(a: Any, b: Any, /) -> Any:
     """
     a, b = (_coefficients(p, "polymul") for p in as_tensors([a, b], "polymul"))
     return convolve(a, b)
+
+
+def polydiv(u: Any, v: Any, /) -> tuple[Any, Any]:
+    """The quotient and the remainder of two polynomials: of len(u) - len(v) + 1 and len(v) - 1 coefficients, or one.
+
+    The remainder keeps its leading zeros, so that shapes do not depend on values; it is u, and the quotient zero, for a
+    divisor that is longer. Integers give the default dtype.
+    Raises ShapeError for other than vectors with elements, SingularError where v begins with zero.
+
+    >>> import adjoint as ad
+    >>> q, r = ad.polydiv(ad.tensor([3.0, 5.0, 2.0]), ad.tensor([2.0, 1.0]))
+    >>> q.tolist(), r.tolist()
+    ([1.5, 1.75], [0.25])
+    """
+    name = "polydiv"
+    u, v = (inexact(_coefficients(p, name), name) for p in as_tensors([u, v], name))
+    if not u.size or not v.size:
+        raise errors.ShapeError(f"{name}: expected polynomials of one coefficient or more, received {u.size}, {v.size}")
+    count = u.size - v.size + 1
+    if count < 1:
+        return zeros_like(u[:1]), u
+    # long division as one triangular system: v times the quotient has the first coefficients of u
+    places = np.arange(count)
+    column = pad(v[:count], (0, max(count - v.size, 0)))
+    shifted = column[constant_like(abs(places[:, None] - places), v, name)]
+    system = (run("tril", (shifted,), k=0), reshape(u[:count], (count, 1)))
+    quotient = reshape(run("solve_triangular", system, upper=False, unit=False), (count,))
+    if v.size == 1:
+        return quotient, zeros_like(u[:1])
+    return quotient, (u - convolve(quotient, v))[count:]
+
+
+def roots(p: Tensor[B], /) -> Tensor[B]:
+    """The roots of a polynomial whose first coefficient is not zero: complex, in no order.
+
+    By the eigenvalues of its companion matrix. Gradients are those of simple roots; a multiple one has none, and what
+    is found for it is large or a BackwardError. Integers give the default dtype.
+    Raises ShapeError for other than a vector, SingularError where it begins with zero, or for nan and inf.
+
+    >>> import adjoint as ad
+    >>> sorted(ad.roots(ad.tensor([1.0, -3.0, 2.0])).real.round().tolist())
+    [1.0, 2.0]
+    """
+    p = inexact(_coefficients(p, "roots"), "roots")
+    n = max(p.size - 1, 0)
+    below = wrap(p.device.eye(rows=max(n - 1, 0), columns=n, k=0, dtype=p.dtype), p.device)
+    first = reshape(-p[1:] / p[:1], (min(n, 1), n))
+    try:
+        return run("eigvals", (concat([first, below]),))  # type: ignore[no-any-return]
+    except errors.SingularError:
+        raise errors.SingularError(
+            "roots: the first coefficient is zero, or some are nan or inf; a slice, p[1:], drops a leading zero"
+        ) from None
+
+
+def poly(roots: Tensor[B], /) -> Tensor[B]:
+    """The polynomial of which these are the roots, or the characteristic one of a square matrix; it begins with 1.
+
+    Real for real roots and for real matrices, whose eigenvalues are taken, and so are their gradients.
+    Raises NotSquareError for what is neither a vector nor a square matrix.
+
+    >>> import adjoint as ad
+    >>> ad.poly(ad.tensor([1.0, 2.0])).tolist()
+    [1.0, -3.0, 2.0]
+    """
+    x = inexact(roots, "poly")
+    if x.ndim != 1 and (x.ndim != 2 or x.shape[0] != x.shape[1]):
+        raise errors.NotSquareError(f"poly: expected a vector of roots or a square matrix, received shape {x.shape}")
+    values = x if x.ndim == 1 else run("eigvals", (x,))
+    out = wrap(values.device.full(shape=(1,), value=1, dtype=values.dtype), values.device)
+    for i in range(values.size):
+        out = pad(out, (0, 1)) - pad(out, (1, 0)) * values[i]
+    return out.real if x.ndim == 2 and x.dtype.kind == "f" else out
 
 
 def polyder(p: Tensor[B], /, m: int = 1) -> Tensor[B]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, overload
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
@@ -109,17 +109,85 @@ def _narrowed(x: Tensor[Any], dtype: DType) -> Tensor[Any]:
     return cast(x, dtype) if dtype is dtypes.float16 else x
 
 
-def max(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+def var_mean(
+    x: Tensor[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False
+) -> tuple[Tensor[B], Tensor[B]]:
+    """`var` and `mean`. The correction is 0 unless given, as there; PyTorch has 1.
+
+    >>> import adjoint as ad
+    >>> [each.item() for each in ad.var_mean(ad.tensor([1.0, 3.0]))]
+    [1.0, 2.0]
+    """
+    return var(x, axis, correction=correction, keepdims=keepdims), mean(x, axis, keepdims=keepdims)
+
+
+def std_mean(
+    x: Tensor[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False
+) -> tuple[Tensor[B], Tensor[B]]:
+    """`std` and `mean`. The correction is 0 unless given, as there; PyTorch has 1.
+
+    >>> import adjoint as ad
+    >>> [each.item() for each in ad.std_mean(ad.tensor([1.0, 3.0]))]
+    [1.0, 2.0]
+    """
+    return std(x, axis, correction=correction, keepdims=keepdims), mean(x, axis, keepdims=keepdims)
+
+
+@overload
+def max(
+    x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False, return_indices: Literal[False] = False
+) -> Tensor[B]: ...
+@overload
+def max(
+    x: Tensor[B], /, axis: int | None = None, *, keepdims: bool = False, return_indices: Literal[True]
+) -> tuple[Tensor[B], Tensor[B]]: ...
+def max(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False, return_indices: bool = False) -> Any:
     """The largest element along axes; ties share the gradient equally.
 
-    Raises ShapeError for an empty axis, DtypeError for complex x.
+    With `return_indices` also where it is: as `argmax`, along one axis or in the flattened tensor, the first of equal
+    ones, and the gradient goes there alone. Raises ShapeError for an empty axis, DtypeError for complex x,
+    ArgumentTypeError for places along several axes.
+
+    >>> import adjoint as ad
+    >>> values, places = ad.max(ad.tensor([[3.0, 1.0], [2.0, 4.0]]), axis=1, return_indices=True)
+    >>> values.tolist(), places.tolist()
+    ([3.0, 4.0], [0, 1])
     """
-    return _reduce("max", as_ordered(x, "max"), axis, keepdims)  # type: ignore[no-any-return]
+    x = as_ordered(x, "max")
+    if as_flag(return_indices, "max", "return_indices"):
+        return _placed("max", x, axis, keepdims)
+    return _reduce("max", x, axis, keepdims)
 
 
-def min(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
-    """The smallest element along axes; ties share the gradient equally. Errors as `max`."""
-    return _reduce("min", as_ordered(x, "min"), axis, keepdims)  # type: ignore[no-any-return]
+@overload
+def min(
+    x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False, return_indices: Literal[False] = False
+) -> Tensor[B]: ...
+@overload
+def min(
+    x: Tensor[B], /, axis: int | None = None, *, keepdims: bool = False, return_indices: Literal[True]
+) -> tuple[Tensor[B], Tensor[B]]: ...
+def min(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False, return_indices: bool = False) -> Any:
+    """The smallest element along axes; ties share the gradient equally. Arguments and errors as `max`."""
+    x = as_ordered(x, "min")
+    if as_flag(return_indices, "min", "return_indices"):
+        return _placed("min", x, axis, keepdims)
+    return _reduce("min", x, axis, keepdims)
+
+
+def _placed(name: str, x: Tensor[Any], axis: Any, keepdims: bool) -> tuple[Tensor[Any], Tensor[Any]]:
+    """The extreme along an axis, or of all, and the first place of it."""
+    places = _place(f"arg{name}", x, axis, keepdims)
+    line, at, place = x, places, axis
+    if axis is None:
+        line, at, place = run("reshape", (x,), shape=(x.size,)), run("reshape", (places,), shape=(1,)), 0
+    else:
+        place = as_axis(axis, x.ndim, name)
+        at = places if keepdims or not x.ndim else run("expand_dims", (places,), axis=(place,))
+    if not x.ndim:
+        return run("reshape", (x,), shape=()), places
+    values = run("take_along_axis", (line, at), axis=place)
+    return run("reshape", (values,), shape=places.shape), places
 
 
 def _place(name: str, x: Any, axis: int | None, keepdims: bool) -> Any:
@@ -181,6 +249,18 @@ def cumulative_prod(
 ) -> Tensor[B]:
     """Running products along an axis; `include_initial` starts at 1. Right gradients at zeros."""
     return _cumulative("cumulative_prod", x, axis, dtype, include_initial)  # type: ignore[no-any-return]
+
+
+def logcumsumexp(x: Tensor[B], /, *, axis: int | None = None) -> Tensor[B]:
+    """The logarithms of the running sums of exp(x) along an axis, which may be left out for one axis; no overflow.
+
+    Raises DtypeError for complex numbers, AxisError for an axis that is not there.
+
+    >>> import adjoint as ad
+    >>> ad.logcumsumexp(ad.tensor([1000.0, 1000.0])).tolist()
+    [1000.0, 1000.6931762695312]
+    """
+    return _cumulative("logcumsumexp", as_ordered(inexact(x, "logcumsumexp"), "logcumsumexp"), axis, None, False)  # type: ignore[no-any-return]
 
 
 def count_nonzero(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:

@@ -3,38 +3,66 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_axis, as_choice, as_integer, as_shape, as_tensor, as_tensors, inexact
+from adjoint.functions.arguments import (
+    as_axis,
+    as_choice,
+    as_flag,
+    as_integer,
+    as_shape,
+    as_tensor,
+    as_tensors,
+    inexact,
+)
 from adjoint.functions.creation import made
+from adjoint.functions.elementwise import where
 from adjoint.functions.indexing import as_key, as_places
+from adjoint.functions.reduction import cumulative_sum
 from adjoint.functions.shape import broadcast_to, moveaxis, reshape
 from adjoint.operands import cast, concrete_values, constant_like, deferred_check, operand, run
 from adjoint.primitives import ARRAY, index_shape
-from adjoint.tensor import Tensor
+from adjoint.tensor import Tensor, same
 
 B = TypeVar("B", bound=Backend)
 
-_MODES = {"set": "index_set", "add": "index_add", "multiply": "index_multiply", "max": "index_max", "min": "index_min"}
+_MODES = {
+    "set": "index_set",
+    "add": "index_add",
+    "multiply": "index_multiply",
+    "max": "index_max",
+    "min": "index_min",
+    "mean": "index_add",
+}
+# what joins nothing to the values
+_NEUTRAL: dict[str, Callable[[Any], Any]] = {
+    "add": lambda dtype: 0,
+    "multiply": lambda dtype: 1,
+    "max": lambda dtype: dtypes.limits(dtype)[0],
+    "min": lambda dtype: dtypes.limits(dtype)[1],
+    "mean": lambda dtype: 0,
+}
 
 
-def _primitive(mode: Any, x: Tensor[Any], name: str) -> str:
+def _refuse_mode(mode: Any, x: Tensor[Any], name: str) -> None:
     as_choice(mode, name, "mode", tuple(_MODES))
     if (mode in ("max", "min") and x.dtype.kind == "c") or (mode != "set" and x.dtype.kind == "b"):
         raise errors.DtypeError(f"{name}: {mode!r} does not go with {x.dtype}; convert it with astype")
-    return _MODES[mode]
 
 
-def scatter(x: Tensor[B], key: Any, values: Any, /, *, mode: str = "set") -> Tensor[B]:
+def scatter(x: Tensor[B], key: Any, values: Any, /, *, mode: str = "set", include_self: bool = True) -> Tensor[B]:
     """x with the elements at a key replaced by values, or joined with them.
 
-    `key` is whatever x[key] takes, and `values` broadcast to its shape. With "add", "multiply", "max" and "min" a place
-    that is named more than once gets all its values; with "set" the last one. Gradients flow to both; what ties for an
-    extreme shares them equally, and those of products are right with zeros among the factors.
+    `key` is whatever x[key] takes, and `values` broadcast to its shape. With "add", "multiply", "max", "min" and "mean"
+    a place that is named more than once gets all its values; with "set" the last one. What x has there is joined with
+    them, and is one of those whose mean is taken, unless `include_self` is false. Gradients flow to both; what ties for
+    an extreme shares them equally, and those of products are right with zeros among the factors. Means of integers are
+    rounded down.
 
     Raises ArgumentError for another mode, DtypeError for an order of complex numbers or arithmetic of booleans,
     ShapeError for values that do not broadcast, and the errors of indexing.
@@ -43,29 +71,32 @@ def scatter(x: Tensor[B], key: Any, values: Any, /, *, mode: str = "set") -> Ten
     >>> ad.scatter(ad.zeros(3), [0, 0, 2], ad.tensor([1.0, 2.0, 3.0]), mode="add").tolist()
     [3.0, 0.0, 3.0]
     """
-    x, values = as_tensors([x, values], "scatter")
-    primitive = _primitive(mode, x, "scatter")
+    x, values = as_tensors([x, values], "scatter", *(key if isinstance(key, tuple) else (key,)))
+    _refuse_mode(mode, x, "scatter")
     normal, arrays = as_key(x, key)
     target = index_shape(x.shape, *[a.shape for a in arrays], key=normal)
     shape = values.shape
     while len(shape) > len(target) and shape[0] == 1:  # NumPy lets a value have leading ones
         shape = shape[1:]
-    return run(primitive, (x, values if shape == values.shape else reshape(values, shape), *arrays), key=normal)  # type: ignore[no-any-return]
+    values = values if shape == values.shape else reshape(values, shape)
+    return _written(mode, x, values, arrays, normal, as_flag(include_self, "scatter", "include_self"))
 
 
-def put_along_axis(x: Tensor[B], indices: Any, values: Any, /, *, axis: int = -1, mode: str = "set") -> Tensor[B]:
+def put_along_axis(
+    x: Tensor[B], indices: Any, values: Any, /, *, axis: int = -1, mode: str = "set", include_self: bool = True
+) -> Tensor[B]:
     """x with elements along an axis replaced by values, or joined with them: the inverse of `take_along_axis`.
 
-    `indices` broadcast with x along other axes, `values` to the indices. Modes, gradients and errors are those of
-    `scatter`.
+    `indices` broadcast with x along other axes, `values` to the indices. Modes, `include_self`, gradients and errors
+    are those of `scatter`.
 
     >>> import adjoint as ad
     >>> x = ad.tensor([[1.0, 5.0], [4.0, 2.0]])
     >>> ad.put_along_axis(x, ad.argmax(x, axis=1, keepdims=True), 0.0, axis=1).tolist()
     [[1.0, 0.0], [0.0, 2.0]]
     """
-    x, values = as_tensors([x, values], "put_along_axis")
-    primitive = _primitive(mode, x, "put_along_axis")
+    x, values = as_tensors([x, values], "put_along_axis", indices)
+    _refuse_mode(mode, x, "put_along_axis")
     place = as_axis(axis, x.ndim, "put_along_axis")
     indices = operand(indices, x, "put_along_axis")
     if indices.dtype.kind not in "iu" or indices.ndim != x.ndim:
@@ -84,8 +115,61 @@ def put_along_axis(x: Tensor[B], indices: Any, values: Any, /, *, axis: int = -1
         raise errors.ShapeError(
             f"put_along_axis: values of shape {values.shape} do not broadcast to places of shape {places.shape}"
         ) from None
-    operands = [run("reshape", (t,), shape=(math.prod(t.shape),)) for t in (x, values, places)]
-    return run("reshape", (run(primitive, operands, key=(ARRAY,)),), shape=x.shape)  # type: ignore[no-any-return]
+    line, values, places = [run("reshape", (t,), shape=(math.prod(t.shape),)) for t in (x, values, places)]
+    own = as_flag(include_self, "put_along_axis", "include_self")
+    return run("reshape", (_written(mode, line, values, [places], (ARRAY,), own),), shape=x.shape)  # type: ignore[no-any-return]
+
+
+def _written(mode: str, x: Tensor[Any], values: Tensor[Any], arrays: Any, key: Any, own: bool) -> Tensor[Any]:
+    """x with values joined at a key, with what is there or without it."""
+    if mode != "mean" and (own or mode == "set"):
+        return run(_MODES[mode], (x, values, *arrays), key=key)  # type: ignore[no-any-return]
+    one = made(x.device, "full", shape=(), value=1, dtype=dtypes.int64)
+    none = made(x.device, "full", shape=x.shape, value=0, dtype=dtypes.int64)
+    times = run("index_add", (none, one, *arrays), key=key)
+    if not own:
+        x = where(times == 0, x, made(x.device, "full", shape=(), value=_NEUTRAL[mode](x.dtype), dtype=x.dtype))
+    out = run(_MODES[mode], (x, values, *arrays), key=key)
+    if mode != "mean":
+        return out  # type: ignore[no-any-return]
+    count = cast(times + 1 if own else run("maximum", (times, 1)), x.dtype)
+    return out / count if x.dtype.kind in "fc" else out // count  # type: ignore[no-any-return]
+
+
+def masked_scatter(x: Tensor[B], mask: Any, source: Any, /) -> Tensor[B]:
+    """x with the elements at true places of a mask replaced by those of a source, in order; the mask broadcasts to x.
+
+    In PyTorch's words; x[mask] = source is NumPy's. Raises DtypeError for a mask that is not boolean or another kind of
+    source, ShapeError for a mask that does not broadcast, OutOfRangeError for fewer elements than places.
+
+    >>> import adjoint as ad
+    >>> ad.masked_scatter(ad.zeros(3), [True, False, True], ad.tensor([5.0, 6.0])).tolist()
+    [5.0, 0.0, 6.0]
+    """
+    x, source = as_tensors([x, source], "masked_scatter")
+    mask = operand(mask, x, "masked_scatter")
+    if mask.dtype.kind != "b":
+        raise errors.DtypeError(f"masked_scatter: a mask is boolean, received {mask.dtype}")
+    try:
+        mask = broadcast_to(mask, x.shape)
+    except errors.ShapeError:
+        raise errors.ShapeError(
+            f"masked_scatter: a mask of shape {mask.shape} does not broadcast to x of shape {x.shape}"
+        ) from None
+    flat, count = reshape(mask, -1), source.size
+    number = cumulative_sum(flat)
+    number = deferred_check(
+        number,
+        lambda values: values.max() <= count,
+        lambda values: errors.OutOfRangeError(
+            f"masked_scatter: {count} elements in the source for up to {values.max()} places"
+        ),
+    )
+    if not count or not x.size:
+        return same(x)
+    places = run("clip", (number - 1, 0, count - 1))
+    picked = run("index", (reshape(source, -1), places), key=(ARRAY,))
+    return where(mask, reshape(picked, x.shape), x)
 
 
 # --- segments ---
@@ -93,7 +177,7 @@ def put_along_axis(x: Tensor[B], indices: Any, values: Any, /, *, axis: int = -1
 
 def _segments(x: Any, segments: Any, num_segments: Any, axis: int, name: str) -> tuple[Tensor[Any], Tensor[Any], int]:
     """The tensor with its axis in front, the segment of each part of it, and how many segments there are."""
-    x = operand(x, segments, name) if isinstance(segments, Tensor) else as_tensor(x, name)
+    x = as_tensor(x, name, segments)
     place = as_axis(axis, x.ndim, name)
     x = moveaxis(x, place, 0) if place else x
     segments = operand(segments, x, name)
@@ -125,12 +209,12 @@ def _counted(numbers: Tensor[Any], count: int | None, name: str) -> tuple[Tensor
     return cast(numbers, dtypes.int64), size
 
 
-def _joined(name: str, mode: str, x: Any, segments: Any, num_segments: Any, axis: int, start: Any) -> Any:
+def _joined(name: str, mode: str, x: Any, segments: Any, num_segments: Any, axis: int) -> Any:
     x, segments, count = _segments(x, segments, num_segments, axis, name)
-    primitive = _primitive(mode, x, name)
-    value = start(x.dtype) if callable(start) else start
+    _refuse_mode(mode, x, name)
+    value = _NEUTRAL[mode](x.dtype)
     initial = made(x.device, "full", shape=(count, *x.shape[1:]), value=value, dtype=x.dtype)
-    out, place = run(primitive, (initial, x, segments), key=(ARRAY,)), as_axis(axis, x.ndim, name)
+    out, place = run(_MODES[mode], (initial, x, segments), key=(ARRAY,)), as_axis(axis, x.ndim, name)
     return moveaxis(out, 0, place) if place else out
 
 
@@ -145,12 +229,12 @@ def segment_sum(x: Tensor[B], segments: Any, /, num_segments: int | None = None,
     >>> ad.segment_sum(ad.tensor([1.0, 2.0, 3.0]), [0, 2, 0]).tolist()
     [4.0, 0.0, 2.0]
     """
-    return _joined("segment_sum", "add", x, segments, num_segments, axis, 0)  # type: ignore[no-any-return]
+    return _joined("segment_sum", "add", x, segments, num_segments, axis)  # type: ignore[no-any-return]
 
 
 def segment_prod(x: Tensor[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:
     """The products of the parts of each segment, one for a segment without any. Arguments as `segment_sum`."""
-    return _joined("segment_prod", "multiply", x, segments, num_segments, axis, 1)  # type: ignore[no-any-return]
+    return _joined("segment_prod", "multiply", x, segments, num_segments, axis)  # type: ignore[no-any-return]
 
 
 def segment_max(x: Tensor[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:
@@ -158,7 +242,7 @@ def segment_max(x: Tensor[B], segments: Any, /, num_segments: int | None = None,
 
     Arguments as `segment_sum`.
     """
-    return _joined("segment_max", "max", x, segments, num_segments, axis, lambda d: dtypes.limits(d)[0])  # type: ignore[no-any-return]
+    return _joined("segment_max", "max", x, segments, num_segments, axis)  # type: ignore[no-any-return]
 
 
 def segment_min(x: Tensor[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:
@@ -166,12 +250,12 @@ def segment_min(x: Tensor[B], segments: Any, /, num_segments: int | None = None,
 
     Arguments as `segment_sum`.
     """
-    return _joined("segment_min", "min", x, segments, num_segments, axis, lambda d: dtypes.limits(d)[1])  # type: ignore[no-any-return]
+    return _joined("segment_min", "min", x, segments, num_segments, axis)  # type: ignore[no-any-return]
 
 
 def segment_mean(x: Tensor[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:
     """The means of the parts of each segment, zero for a segment without any. Arguments as `segment_sum`."""
-    x = inexact(x, "segment_mean")
+    x = inexact(x, "segment_mean", segments)
     _, segments, count = _segments(x, segments, num_segments, axis, "segment_mean")
     total = segment_sum(x, segments, count, axis=axis)
     sizes = run("maximum", (_counts(segments, count), 1))
@@ -203,7 +287,7 @@ def bincount(x: Tensor[B], /, weights: Any = None, *, minlength: int = 0, length
     >>> ad.bincount(ad.tensor([0, 2, 2]), ad.tensor([0.5, 1.0, 2.0])).tolist()
     [0.5, 0.0, 3.0]
     """
-    x = operand(x, weights, "bincount") if isinstance(weights, Tensor) else as_tensor(x, "bincount")
+    x = as_tensor(x, "bincount", weights)
     if x.ndim != 1 or (x.dtype.kind not in "iu" and x.size):
         raise errors.ShapeError(f"bincount: expected a vector of integers, received {x.dtype} of shape {x.shape}")
     numbers, count = _counted(x, None if length is None else as_integer(length, "bincount", "length"), "bincount")

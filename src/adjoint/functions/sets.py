@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
 from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.dtypes import int64
-from adjoint.functions.arguments import as_tensor, as_tensors
+from adjoint.functions.arguments import as_axis, as_flag, as_tensor, as_tensors, own_values
 from adjoint.functions.creation import made
 from adjoint.functions.indexing import nonzero
-from adjoint.functions.reduction import cumulative_sum, diff
-from adjoint.operands import run
+from adjoint.functions.logic import isnan
+from adjoint.functions.reduction import count_nonzero, cumulative_sum, diff, sum
+from adjoint.functions.shape import moveaxis
+from adjoint.operands import constant_like, run
 from adjoint.primitives import ARRAY
 from adjoint.tensor import Tensor
 
@@ -120,6 +124,104 @@ def unique_values(x: Tensor[B], /) -> Tensor[B]:
     """
     line = _sorted(x, "unique_values")
     return _at(line, _starts(line))
+
+
+def unique(
+    x: Tensor[B],
+    /,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    sorted: bool = True,
+) -> Any:
+    """The distinct elements in order, or with an axis the distinct slices along it, as NumPy's.
+
+    Parameters
+    ----------
+    x
+        Of any shape and dtype.
+    return_index, return_inverse, return_counts
+        Whether also to give where each is found first, which one each element is, and how often each occurs; int64.
+    axis
+        None for elements of the flat tensor. Slices are ordered by their first elements, then by the next.
+    equal_nan
+        Whether all nans are one; slices with a nan differ always.
+    sorted
+        Taken for NumPy's sake: the order is what it is.
+
+    Returns
+    -------
+    The values, or a tuple of them and of what was asked for. Gradients flow from values to what was found first.
+
+    Raises
+    ------
+    ShapeError, AxisError
+        Inside vmap, where the examples would differ in shape; an axis that is not there.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> ad.unique(ad.tensor([[1, 2], [0, 3], [1, 2]]), axis=0).tolist()
+    [[0, 3], [1, 2]]
+    """
+    asked = [as_flag(flag, "unique") for flag in (return_index, return_inverse, return_counts)]
+    if axis is None:
+        found: Any = _one_nan(*unique_all(x)) if as_flag(equal_nan, "unique", "equal_nan") else unique_all(x)
+    else:
+        x = as_tensor(x, "unique")
+        place = as_axis(axis, x.ndim, "unique")
+        known = np.unique(
+            own_values(x, "unique"), return_index=True, return_inverse=True, return_counts=True, axis=place
+        )
+        places, inverse, counts = (constant_like(each.reshape(-1), x, "unique") for each in known[1:])
+        found = (run("index", (x, places), key=(*[slice(None)] * place, ARRAY)), places, inverse, counts)
+    values, *others = found
+    given = [each for wanted, each in zip(asked, others, strict=True) if wanted]
+    return (values, *given) if given else values
+
+
+def _one_nan(values: Tensor[Any], places: Tensor[Any], inverse: Tensor[Any], counts: Tensor[Any]) -> tuple[Any, ...]:
+    """What `unique_all` found, all nans made one; they stand at the end."""
+    absent = int(count_nonzero(isnan(values))) if values.dtype.kind in "fc" else 0
+    if absent < 2:
+        return values, places, inverse, counts
+    last = values.size - absent
+    counts = run("concat", (counts[:last], sum(counts[last:], keepdims=True)), axis=0)
+    return values[: last + 1], places[: last + 1], run("minimum", (inverse, last)), counts
+
+
+def unique_consecutive(
+    x: Tensor[B], /, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None
+) -> Any:
+    """The elements of the flat tensor, or slices along an axis, that differ from the one before, as PyTorch's.
+
+    With them which one each is, and how many there are of each, if asked for; int64. nan differs from itself. Gradients
+    flow to the first of equal ones. Raises ShapeError inside of vmap, where the examples would differ in shape.
+
+    >>> import adjoint as ad
+    >>> ad.unique_consecutive(ad.tensor([1, 1, 2, 1]), return_counts=True)[1].tolist()
+    [2, 1, 1]
+    """
+    x = as_tensor(x, "unique_consecutive")
+    asked = [as_flag(flag, "unique_consecutive") for flag in (return_inverse, return_counts)]
+    flat = axis is None
+    line = (
+        run("reshape", (x,), shape=(x.size,)) if flat else moveaxis(x, as_axis(axis, x.ndim, "unique_consecutive"), 0)
+    )
+    new = run("not_equal", (line[1:], line[:-1]))
+    new = run("any", (new,), axis=tuple(range(1, line.ndim)), keepdims=False)
+    n = line.shape[0]
+    new = run("pad", (new,), widths=((min(n, 1), 0),), value=True)
+    (starts,) = nonzero(new)
+    values = _at(line, starts)
+    inverse = cumulative_sum(new) - 1
+    found = [run("reshape", (inverse,), shape=x.shape) if flat else inverse, _counts(starts, n)]
+    given = [each for wanted, each in zip(asked, found, strict=True) if wanted]
+    values = values if axis is None else moveaxis(values, 0, axis)
+    return (values, *given) if given else values
 
 
 def _sorted(value: Any, name: str) -> Tensor[Any]:

@@ -14,7 +14,6 @@ from adjoint.functions.arguments import (
     as_axes,
     as_axis,
     as_choice,
-    as_constant,
     as_integer,
     as_shape,
     as_tensor,
@@ -123,7 +122,7 @@ def broadcast_to(x: Tensor[B], /, shape: int | Sequence[int], *rest: Never) -> T
 
 def broadcast_arrays(*arrays: Tensor[B]) -> tuple[Tensor[B], ...]:
     """The tensors, each broadcast to their common shape."""
-    tensors = [as_tensor(x, "broadcast_arrays") for x in arrays]
+    tensors = [as_tensor(x, "broadcast_arrays", *arrays) for x in arrays]
     try:
         shape = broadcast_shapes(*[x.shape for x in tensors])
     except errors.ShapeError as error:
@@ -168,7 +167,7 @@ def _some(arrays: Any, name: str) -> list[Any]:
     return given
 
 
-def _refuse_many(count: int, x: Tensor[Any], name: str) -> None:
+def refuse_many(count: int, x: Tensor[Any], name: str) -> None:
     """Raises ArgumentError for more parts than anybody wants of so few elements: each of them is a tensor."""
     if count > max(x.size, 100_000):
         raise errors.ArgumentError(f"{name}: {errors.shown(count)} parts of {x.size} elements are too many")
@@ -178,7 +177,7 @@ def unstack(x: Tensor[B], /, *, axis: int = 0) -> tuple[Tensor[B], ...]:
     """The slices along an axis, as a tuple."""
     x = as_tensor(x, "unstack")
     place = as_axis(axis, x.ndim, "unstack")
-    _refuse_many(x.shape[place], x, "unstack")
+    refuse_many(x.shape[place], x, "unstack")
     before, device, array = (slice(None),) * place, x._device, x._array
     return tuple([wrap(device.index(array, key=(*before, i)), device) for i in range(x.shape[place])])
 
@@ -187,49 +186,6 @@ def flip(x: Tensor[B], /, *, axis: Axis = None) -> Tensor[B]:
     """The elements in reverse order along axes, or all."""
     x = as_tensor(x, "flip")
     return run("flip", (x,), axis=as_axes(axis, x.ndim, "flip"))  # type: ignore[no-any-return]
-
-
-def pad(x: Tensor[B], /, pad_width: Any, *, mode: str = "constant", value: complex = 0) -> Tensor[B]:
-    """A border around the tensor: of a constant value, or of elements that are there.
-
-    `pad_width` is one width for all sides, a pair (before, after) for all axes, or a pair per axis. `mode` is that of
-    NumPy: "constant" takes `value`, "edge" repeats the outermost element, "reflect" goes back from it, "symmetric" goes
-    back and begins with it again, "wrap" goes on at the other end; the gradient adds up what an element became.
-
-    Raises ArgumentError for any other form or mode, or negative widths, ShapeError for a border of elements where there
-    are none.
-
-    >>> import adjoint as ad
-    >>> ad.pad(ad.tensor([1.0, 2.0]), (1, 2)).tolist()
-    [0.0, 1.0, 2.0, 0.0, 0.0]
-    >>> ad.pad(ad.tensor([1.0, 2.0, 3.0]), 2, mode="reflect").tolist()
-    [3.0, 2.0, 1.0, 2.0, 3.0, 2.0, 1.0]
-    """
-    x = as_tensor(x, "pad")
-    as_choice(mode, "pad", "mode", tuple(_BORDERS))
-    try:
-        widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2))
-    except ValueError:
-        widths = np.full((x.ndim, 2), -1)
-    if widths.dtype.kind not in "iu" or (widths < 0).any():
-        raise errors.ArgumentError(
-            f"pad: pad_width is a width, a pair, or a pair for each of {x.ndim} axes, of non-negative integers; "
-            f"received {errors.shown(pad_width)}"
-        )
-    fill = as_constant(value, x.dtype, "pad")
-    border = tuple((int(a), int(b)) for a, b in widths)
-    if mode == "constant":
-        return run("pad", (x,), widths=border, value=fill)  # type: ignore[no-any-return]
-    for axis, (before, after) in enumerate(border):
-        if before or after:
-            if not x.shape[axis]:
-                raise errors.ShapeError(f"pad: mode {mode!r} has no elements to take along axis {axis} of {x.shape}")
-            places = np.pad(np.arange(x.shape[axis]), (before, after), mode=_BORDERS[mode])
-            x = x[(*[slice(None)] * axis, places)]
-    return x
-
-
-_BORDERS: dict[str, Any] = {mode: mode for mode in ("constant", "edge", "reflect", "symmetric", "wrap")}
 
 
 def roll(x: Tensor[B], /, shift: int | Sequence[int], *, axis: Axis = None) -> Tensor[B]:
@@ -307,6 +263,41 @@ def _counts(repeats: Any, size: int) -> np.ndarray[Any, Any]:
     return given.reshape(-1)
 
 
+def unflatten(x: Tensor[B], axis: int, sizes: int | Sequence[int], /) -> Tensor[B]:
+    """An axis made several, of these sizes; one of them may be -1 and is worked out.
+
+    Raises AxisError for an axis that is not there, ShapeError for sizes that do not fill it.
+
+    >>> import adjoint as ad
+    >>> ad.unflatten(ad.zeros((2, 6)), 1, (3, -1)).shape
+    (2, 3, 2)
+    """
+    x, wanted = as_tensor(x, "unflatten"), list(integers(sizes, "unflatten", "sizes"))
+    place = as_axis(axis, x.ndim, "unflatten")
+    n, known = x.shape[place], math.prod(size for size in wanted if size != -1)
+    if wanted.count(-1) == 1 and known and not n % known:
+        wanted[wanted.index(-1)] = n // known
+    if not wanted or min(wanted) < 0 or math.prod(wanted) != n:
+        raise errors.ShapeError(f"unflatten: sizes {errors.shown(sizes)} do not fill axis {axis} of shape {x.shape}")
+    return reshape(x, (*x.shape[:place], *wanted, *x.shape[place + 1 :]))
+
+
+def resize(x: Tensor[B], shape: int | Sequence[int], /) -> Tensor[B]:
+    """As many elements as the shape has room for, in order, from the first again after the last; zeros of none.
+
+    Raises ShapeError for negative sizes.
+
+    >>> import adjoint as ad
+    >>> ad.resize(ad.tensor([1, 2, 3]), (2, 4)).tolist()
+    [[1, 2, 3, 1], [2, 3, 1, 2]]
+    """
+    x, sizes = ravel(as_tensor(x, "resize")), as_shape(shape, "resize")
+    count = math.prod(sizes)
+    if not x.size:
+        return made(x.device, "full", shape=sizes, value=0, dtype=x.dtype)
+    return reshape(tile(x, (-(-count // x.size),))[:count], sizes)
+
+
 def tril(x: Tensor[B], /, *, k: int = 0) -> Tensor[B]:
     """Matrices with zeros above the k-th diagonal."""
     return _triangle("tril", x, k)
@@ -344,7 +335,7 @@ def _at_least(name: str, arrays: tuple[Any, ...], ndim: int) -> Any:
         raise errors.ArgumentError(f"{name}: expected at least one tensor")
     out = []
     for value in arrays:
-        x = as_tensor(value, name)
+        x = as_tensor(value, name, *arrays)
         missing = ndim - x.ndim
         if missing > 0:  # NumPy's places: a vector is the row of a matrix, and the middle axis of three
             after = 1 if ndim == 3 and x.ndim in (1, 2) else 0
@@ -437,40 +428,6 @@ def _leaves(part: Any) -> list[Any]:
     return [leaf for inner in part for leaf in _leaves(inner)] if isinstance(part, list) else [part]
 
 
-def array_split(x: Tensor[B], sections: int | Sequence[int], /, *, axis: int = 0) -> list[Tensor[B]]:
-    """Consecutive parts along an axis: so many, of which the first are longer by one where they must; or cut at places.
-
-    Raises ArgumentError for less than one part, and for more than 100 000 of fewer elements.
-
-    >>> import adjoint as ad
-    >>> [part.tolist() for part in ad.array_split(ad.arange(5), 2)]
-    [[0, 1, 2], [3, 4]]
-    """
-    x = as_tensor(x, "array_split")
-    place = as_axis(axis, x.ndim, "array_split")
-    n = x.shape[place]
-    if isinstance(sections, (int, np.integer)):
-        count = as_integer(sections, "array_split", "the number of parts", 1)
-        _refuse_many(count, x, "array_split")
-        cuts = [i * (n // count) + min(i, n % count) for i in range(count + 1)]
-    else:
-        cuts = [0, *integers(sections, "array_split", "the places of cuts"), n]
-    before = (slice(None),) * place
-    return [x[(*before, slice(start, stop))] for start, stop in zip(cuts, cuts[1:], strict=False)]
-
-
-def split(x: Tensor[B], sections: int | Sequence[int], /, *, axis: int = 0) -> list[Tensor[B]]:
-    """Equal parts along an axis, so many; or parts cut at places. Raises ShapeError where parts cannot be equal."""
-    x = as_tensor(x, "split")
-    if isinstance(sections, (int, np.integer)) and sections > 0:
-        n = x.shape[as_axis(axis, x.ndim, "split")]
-        if n % sections:
-            raise errors.ShapeError(
-                f"split: {n} elements along axis {axis} are not {sections} equal parts; array_split makes unequal ones"
-            )
-    return array_split(x, sections, axis=axis)
-
-
 def append(x: Tensor[B], values: Any, /, *, axis: int | None = None) -> Tensor[B]:
     """With values behind along an axis, or both flat and joined. Errors as `concat`."""
     return concat([x, values], axis=axis)
@@ -545,11 +502,36 @@ def diag(x: Tensor[B], /, *, k: int = 0) -> Tensor[B]:
         return diagonal(x, place)
     if x.ndim != 1:
         raise errors.ShapeError(f"diag: expected a vector or a matrix, received shape {x.shape}")
-    n = x.size + abs(place)
-    zeros = made(x.device, "full", shape=(n * n,), value=0, dtype=x.dtype)
-    start = max(0, -place) * n + max(0, place)
-    every = slice(start, start + (x.size - 1) * (n + 1) + 1, n + 1) if x.size else slice(0, 0, 1)
-    return reshape(run("index_add", (zeros, x), key=(every,)), (n, n))
+    return _on_diagonal(x, place)
+
+
+def diag_embed(x: Tensor[B], /, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Tensor[B]:
+    """Matrices that have the lines along the last axis on a diagonal, and zeros elsewhere: the inverse of `diagonal`.
+
+    The matrices' axes are two of the result's. Raises AxisError for others, or for a 0-d x.
+
+    >>> import adjoint as ad
+    >>> ad.diag_embed(ad.tensor([1.0, 2.0])).tolist()
+    [[1.0, 0.0], [0.0, 2.0]]
+    """
+    x, k = as_tensor(x, "diag_embed"), as_integer(offset, "diag_embed", "offset")
+    if not x.ndim:
+        raise errors.AxisError("diag_embed: a 0-d tensor has no lines for diagonals")
+    first, second = (as_axis(i, x.ndim + 1, "diag_embed") for i in (axis1, axis2))
+    if first == second:
+        raise errors.AxisError(f"diag_embed: expected two different axes for matrices, received {axis1} and {axis2}")
+    matrices = _on_diagonal(x, k)
+    return matrices if (first, second) == (x.ndim - 1, x.ndim) else moveaxis(matrices, (-2, -1), (first, second))
+
+
+def _on_diagonal(x: Tensor[Any], k: int) -> Tensor[Any]:
+    """The lines along the last axis as the k-th diagonals of square matrices."""
+    count, rest = x.shape[-1], x.shape[:-1]
+    n = count + abs(k)
+    zeros = made(x.device, "full", shape=(*rest, n * n), value=0, dtype=x.dtype)
+    start = max(0, -k) * n + max(0, k)
+    every = slice(start, start + (count - 1) * (n + 1) + 1, n + 1) if count else slice(0, 0, 1)
+    return reshape(run("index_add", (zeros, x), key=(*[slice(None)] * len(rest), every)), (*rest, n, n))
 
 
 def diagflat(x: Tensor[B], /, *, k: int = 0) -> Tensor[B]:

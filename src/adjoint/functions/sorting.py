@@ -7,9 +7,20 @@ from typing import Any, Literal, TypeVar
 
 from adjoint import errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_axis, as_choice, as_ordered, as_tensors, integers, is_integer
-from adjoint.functions.indexing import take
-from adjoint.functions.shape import ravel
+from adjoint.functions.arguments import (
+    as_axis,
+    as_choice,
+    as_flag,
+    as_integer,
+    as_ordered,
+    as_tensors,
+    integers,
+    is_integer,
+)
+from adjoint.functions.elementwise import where
+from adjoint.functions.indexing import take, take_along_axis
+from adjoint.functions.reduction import argmax, cumulative_sum
+from adjoint.functions.shape import ravel, squeeze
 from adjoint.operands import run
 from adjoint.tensor import Tensor
 
@@ -21,20 +32,29 @@ def searchsorted(
 ) -> Tensor[B]:
     """Where each value goes in the sorted line x so that it stays sorted: before its equals, or on the right after.
 
-    `sorter` are the places that sort x, if it is not. nan comes last. int64, in the shape of the values.
-    Raises ShapeError unless x has one axis, DtypeError for complex numbers, ArgumentError for another side.
+    x is one line for all values, or has lines along its last axis, in each of which the values of its own are searched
+    for: these have the other axes of x then. `sorter` are the places that sort x, if it is not. nan comes last. int64,
+    in the shape of the values. Raises ShapeError for a 0-d x or other axes, DtypeError for complex numbers,
+    ArgumentError for another side.
 
     >>> import adjoint as ad
     >>> ad.searchsorted(ad.tensor([1.0, 2.0, 2.0, 3.0]), ad.tensor([2.0, 0.5])).tolist()
     [1, 0]
+    >>> ad.searchsorted(ad.tensor([[1, 3], [2, 4]]), ad.tensor([[2], [2]])).tolist()
+    [[1], [0]]
     """
     as_choice(side, "searchsorted", "side", ("left", "right"))
     x, wanted = as_tensors([x, values], "searchsorted")
     x = as_ordered(x, "searchsorted")
-    if x.ndim != 1:
-        raise errors.ShapeError(f"searchsorted: expected one sorted line, received shape {x.shape}")
+    if not x.ndim or (x.ndim > 1 and x.shape[:-1] != wanted.shape[:-1]):
+        raise errors.ShapeError(
+            f"searchsorted: expected one sorted line, or lines and values that agree but for the last axis; received "
+            f"shapes {x.shape} and {wanted.shape}"
+        )
     if sorter is not None:
-        x = take(x, sorter)
+        x = take(x, sorter) if x.ndim == 1 else take_along_axis(x, sorter)
+    if x.ndim > 1:
+        return run("searchsorted", (x, wanted), side=side)  # type: ignore[no-any-return]
     flat = run("reshape", (wanted,), shape=(wanted.size,))
     return run("reshape", (run("searchsorted", (x, flat), side=side),), shape=wanted.shape)  # type: ignore[no-any-return]
 
@@ -104,3 +124,53 @@ def topk(x: Tensor[B], k: int, /, *, axis: int | None = -1, largest: bool = True
         )
     values, places = run("topk", (x,), k=int(k), axis=place, largest=largest)
     return values, places
+
+
+def kthvalue(x: Tensor[B], k: int, /, *, axis: int | None = -1, keepdims: bool = False) -> tuple[Tensor[B], Tensor[B]]:
+    """The k-th smallest element along an axis, or of all for None, counted from 1, and its place; nan comes last.
+
+    The gradient goes to that place. Raises OutOfRangeError unless 1 <= k <= the axis's size, DtypeError for complex
+    numbers.
+
+    >>> import adjoint as ad
+    >>> value, place = ad.kthvalue(ad.tensor([3.0, 1.0, 2.0]), 2)
+    >>> value.item(), place.item()
+    (2.0, 2)
+    """
+    x, place = _line(x, axis, "kthvalue")
+    n, k, keepdims = x.shape[place], as_integer(k, "kthvalue", "k"), as_flag(keepdims, "kthvalue")
+    if not 1 <= k <= n:
+        raise errors.OutOfRangeError(f"kthvalue: k is between 1 and the axis's size {n}, received {k}")
+    found = run("topk", (x,), k=k, axis=place, largest=False)
+    last = slice(k - 1, k, 1) if keepdims else k - 1
+    values, places = (run("index", (each,), key=(*[slice(None)] * place, last)) for each in found)
+    return values, places
+
+
+def mode(x: Tensor[B], /, *, axis: int | None = -1, keepdims: bool = False) -> tuple[Tensor[B], Tensor[B]]:
+    """The most frequent element along an axis, or of all for None, the least of them that tie, and its last place.
+
+    A nan is another one each time. The gradient goes to that place. Raises ShapeError for an empty axis, DtypeError for
+    complex numbers.
+
+    >>> import adjoint as ad
+    >>> value, place = ad.mode(ad.tensor([3, 1, 2, 1, 3]))
+    >>> value.item(), place.item()
+    (1, 3)
+    """
+    x, axis = _line(x, axis, "mode")
+    keepdims = as_flag(keepdims, "mode")
+    order = run("argsort", (x,), axis=axis, descending=False)
+    line = run("take_along_axis", (x, order), axis=axis)
+    before = (slice(None),) * axis
+    n = x.shape[axis]
+    same = run("equal", (line[(*before, slice(1, n))], line[(*before, slice(0, max(n - 1, 0)))]))
+    widths = tuple((min(n, 1), 0) if i == axis else (0, 0) for i in range(x.ndim))
+    same = run("pad", (same,), widths=widths, value=False)
+    # how many equal ones stand before each place: all of them less those before the run began
+    total = cumulative_sum(same, axis=axis)
+    began = run("cummax", (where(same, 0, total),), axis=axis)[0]
+    last = argmax(total - began, axis=axis, keepdims=True)
+    place = run("take_along_axis", (order, last), axis=axis)
+    value = run("take_along_axis", (x, place), axis=axis)
+    return (value, place) if keepdims else (squeeze(value, axis), squeeze(place, axis))

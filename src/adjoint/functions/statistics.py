@@ -116,7 +116,7 @@ def _lines(x: Tensor[Any], axes: tuple[int, ...]) -> Tensor[Any]:
 
 
 def _quantile(name: str, x: Any, q: Any, axis: Axis, method: str, keepdims: Any, weights: Any, skip: bool) -> Any:
-    x = as_ordered(inexact(x, name), name)
+    x = as_ordered(inexact(x, name, q, weights), name)
     axes, keepdims = as_axes(axis, x.ndim, name), as_flag(keepdims, name)
     as_choice(method, name, "method", _METHODS)
     lines = _lines(x, axes)
@@ -319,8 +319,12 @@ def nancumprod(x: Tensor[B], /, *, axis: int | None = None, dtype: Any = None) -
 def nanmean(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
     """`mean` of the elements that are not nan; nan where there are none."""
     x = inexact(x, "nanmean")
-    axes, keepdims = as_axes(axis, x.ndim, "nanmean"), as_flag(keepdims, "nanmean")
-    return _kept(cast(_nanmean(cast(x, dtypes.summing(x.dtype)), isnan(x), axes)[0], x.dtype), axes, keepdims)
+    return _mean("nanmean", x, isnan(x), axis, keepdims)
+
+
+def _mean(name: str, x: Tensor[Any], missing: Tensor[Any], axis: Axis, keepdims: Any) -> Tensor[Any]:
+    axes, keepdims = as_axes(axis, x.ndim, name), as_flag(keepdims, name)
+    return _kept(cast(_nanmean(cast(x, dtypes.summing(x.dtype)), missing, axes)[0], x.dtype), axes, keepdims)
 
 
 def _nanmean(x: Tensor[Any], missing: Tensor[Any], axes: tuple[int, ...]) -> tuple[Tensor[Any], Tensor[Any]]:
@@ -332,24 +336,26 @@ def _nanmean(x: Tensor[Any], missing: Tensor[Any], axes: tuple[int, ...]) -> tup
 
 def nanvar(x: Tensor[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
     """`var` of the elements that are not nan; nan where they are no more than the correction."""
-    return _spread("nanvar", x, axis, correction, keepdims)  # type: ignore[no-any-return]
+    x = inexact(x, "nanvar")
+    return _spread("nanvar", x, isnan(x), axis, correction, keepdims)  # type: ignore[no-any-return]
 
 
 def nanstd(x: Tensor[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
     """`std` of the elements that are not nan; nan where they are no more than the correction."""
-    return _spread("nanstd", x, axis, correction, keepdims)  # type: ignore[no-any-return]
+    x = inexact(x, "nanstd")
+    return _spread("nanstd", x, isnan(x), axis, correction, keepdims)  # type: ignore[no-any-return]
 
 
-def _spread(name: str, x: Any, axis: Axis, correction: Any, keepdims: Any) -> Any:
-    x, correction = inexact(x, name), as_number(correction, name, "correction")
+def _spread(name: str, x: Tensor[Any], missing: Tensor[Any], axis: Axis, correction: Any, keepdims: Any) -> Any:
+    correction = as_number(correction, name, "correction")
     axes, keepdims = as_axes(axis, x.ndim, name), as_flag(keepdims, name)
-    wide, missing = cast(x, dtypes.summing(x.dtype)), isnan(x)
+    wide = cast(x, dtypes.summing(x.dtype))
     middle, count = _nanmean(wide, missing, axes)
     centred = where(missing, 0.0, wide - middle)
     freedom = count - correction
     known = freedom > 0
     freedom = where(known, freedom, 1.0)
-    if name == "nanvar":
+    if name.endswith("var"):
         squares = run("square", (centred.real,))
         squares = squares + run("square", (centred.imag,)) if wide.dtype.kind == "c" else squares
         out = sum(squares, axes, keepdims=True) / freedom
@@ -357,6 +363,17 @@ def _spread(name: str, x: Any, axis: Axis, correction: Any, keepdims: Any) -> An
         out = run("vector_norm", (centred,), axis=axes, keepdims=True) / run("sqrt", (freedom,))
     out = where(known, out, math.nan)
     return _kept(cast(out, x.dtype) if x.dtype is dtypes.float16 else out, axes, keepdims)
+
+
+def selected(
+    name: str, x: Any, mask: Tensor[Any], axis: Axis = None, *, correction: float = 0, keepdims: bool = False
+) -> Any:
+    """The mean, variance or deviation of this name, or that without nans, of the elements where the mask is true."""
+    x = inexact(x, name)
+    missing = ~mask | isnan(x) if name.startswith("nan") else ~mask
+    if name.endswith("mean"):
+        return _mean(name, x, missing, axis, keepdims)
+    return _spread(name, x, missing, axis, correction, keepdims)
 
 
 def _nanextreme(name: str, x: Any, axis: Axis, keepdims: Any, pick: Callable[..., Any]) -> Any:
@@ -405,7 +422,7 @@ def average(x: Tensor[B], /, axis: Axis = None, *, weights: Any = None, keepdims
     >>> ad.average(ad.tensor([1.0, 2.0]), weights=ad.tensor([3.0, 1.0])).item()
     1.25
     """
-    x = inexact(x, "average")
+    x = inexact(x, "average", weights)
     if weights is None:
         return mean(x, axis, keepdims=keepdims)
     axes = as_axes(axis, x.ndim, "average")
@@ -439,7 +456,7 @@ def cov(
     >>> ad.cov(ad.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
     """
-    x = _variables("cov", x, y, rowvar)
+    x = _variables("cov", x, y, rowvar, fweights, aweights)
     correction, n = as_number(correction, "cov", "correction"), x.shape[1]
     weights: Any = None
     freedom: Any
@@ -465,9 +482,9 @@ def cov(
     return reshape(out, ()) if out.size == 1 else out
 
 
-def _variables(name: str, x: Any, y: Any, rowvar: Any) -> Tensor[Any]:
+def _variables(name: str, x: Any, y: Any, rowvar: Any, *weights: Any) -> Tensor[Any]:
     """Variables as rows, observations as columns."""
-    parts = [inexact(x, name)]
+    parts = [inexact(x, name, y, *weights)]
     if y is not None:
         parts = as_tensors([*parts, inexact(operand(y, parts[0], name), name)], name)
     turned = not as_flag(rowvar, name, "rowvar")

@@ -8,16 +8,30 @@ The names of a rule's parameters say what it needs, and here they become an expr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from adjoint.backend import Backend, Implementation
-from adjoint.graph.locations import WRITTEN
 from adjoint.graph.nodes import Node, Var, numbers
 from adjoint.primitives import Primitive, Shape
 from adjoint.rules.records import Rule
 
 if TYPE_CHECKING:
     from adjoint.graph.vjp import VJP
+
+
+def _compiled(source: str, mode: str) -> CodeType:
+    """Source as code of this one line, which NumPy's warnings show: of what they tell, ad.Checked names the user's."""
+    return _at_line(compile(source, __file__, mode), _compiled.__code__.co_firstlineno + 1)
+
+
+def _at_line(code: CodeType, line: int) -> CodeType:
+    """The code with one line for all of its instructions: CPython's table of them, Objects/locations.md."""
+    count = len(code.co_code) // 2
+    runs = [8] * (count // 8) + [count % 8] * (count % 8 > 0)
+    table = b"".join([bytes([0x80 | 13 << 3 | n - 1, 0]) for n in runs])  # n instructions, as far from the last as 0
+    inner = tuple([_at_line(x, line) if isinstance(x, CodeType) else x for x in code.co_consts])
+    return code.replace(co_firstlineno=line, co_linetable=table, co_consts=inner)
 
 
 def shape_of(value: Any) -> Shape:
@@ -66,7 +80,7 @@ def make_vjp(rules: Sequence[Rule], counts: Sequence[int]) -> Callable[[Any, Any
         start += count
     scope = {f"r{i}": rule for i, rule in enumerate(rules)}
     source = f"lambda B, g, s: ({''.join(calls)})"
-    return eval(compile(source, WRITTEN, "eval"), scope)  # type: ignore[no-any-return]
+    return eval(_compiled(source, "eval"), scope)  # type: ignore[no-any-return]
 
 
 def lifted(
@@ -146,7 +160,7 @@ def lifted(
     ]
     scope: dict[str, Any] = {"Var": Var, "Node": Node, "number": numbers, "run": run}
     scope |= {"shape": shape_of, "dtype": inner.dtype_of, **{_name(choice): vjp for choice, vjp in vjps.items()}}
-    exec(compile("\n".join(lines), WRITTEN, "exec"), scope)
+    exec(_compiled("\n".join(lines), "exec"), scope)
     return scope.pop("lifted")  # type: ignore[no-any-return]  # left there, the two would be a cycle
 
 

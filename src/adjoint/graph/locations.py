@@ -7,9 +7,7 @@ from typing import Any
 
 from adjoint.backend import Implementation
 from adjoint.graph.nodes import Node, Var
-from adjoint.lines import PACKAGE, Line
-
-WRITTEN = PACKAGE + "<written>"  # the file of functions made from source: their frames are the package's too
+from adjoint.lines import Line
 
 
 class SourceLocation(Line):

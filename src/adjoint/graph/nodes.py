@@ -109,12 +109,12 @@ class Result(Node):
 class LeafNode(Node):
     """What `require_grad()` makes: it ends the pass, and `Gradients` answers for it."""
 
-    __slots__ = ("key", "level", "replaced", "value")  # pyright: ignore[reportIncompatibleMethodOverride]
+    __slots__ = ("key", "level", "origin", "value")  # pyright: ignore[reportIncompatibleMethodOverride]
 
     key: Key
     level: Any  # its Autodiff level, which may be over another leaf backend than the root's; None for the root's own
     value: Array
-    replaced: Key  # only of what `with_value` made: the leaf that it was made of
+    origin: Key  # only of what `with_value` made: the first of the leaves that it was made of
 
     @property
     def name(self) -> str:
@@ -214,7 +214,8 @@ def freed(node: Node, by: str = "an earlier backward") -> errors.FreedGraphError
     """The error for a pass through what another one frees, or has freed."""
     return errors.FreedGraphError(
         f"backward: the graph through {node.name!r} was used up by {by}, which frees it; "
-        "call that one with retain_graph=True, or compute the root again"
+        "call that one with retain_graph=True, or compute the root again. After a step w = w - rate * g write "
+        "(w - rate * g).detach().require_grad(), a new leaf"
     )
 
 

@@ -16,32 +16,40 @@ from adjoint.linalg.factors import (
     eigvalsh,
     householder_product,
     lu,
+    lu_factor,
     qr,
     svd,
+    svd_lowrank,
     svdvals,
 )
 from adjoint.linalg.norms import cond, matrix_norm, matrix_rank, norm, vector_norm
-from adjoint.linalg.products import (
-    cross,
-    det,
-    diagonal,
-    expm,
-    inv,
-    kron,
-    matrix_power,
-    multi_dot,
-    slogdet,
-    trace,
+from adjoint.linalg.powers import expm, logm, matrix_power, sqrtm
+from adjoint.linalg.products import cross, det, diagonal, inv, kron, logdet, multi_dot, slogdet, trace
+from adjoint.linalg.solving import (
+    cholesky_solve,
+    lstsq,
+    lu_solve,
+    pinv,
+    solve,
+    solve_banded,
+    solve_sylvester,
+    solve_triangular,
+    solveh_banded,
 )
-from adjoint.linalg.solving import cholesky_solve, lstsq, pinv, solve, solve_triangular
+from adjoint.linalg.structured import block_diag, circulant, toeplitz
+from adjoint.renamed import refusing
 
 __all__ = [
-    "cholesky", "cholesky_solve", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "expm",
-    "householder_product", "inv", "kron", "lstsq", "lu", "matmul", "matrix_norm", "matrix_power", "matrix_rank",
-    "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "solve_triangular", "svd",
-    "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
+    "block_diag", "cholesky", "cholesky_solve", "circulant", "cond", "cross", "det", "diagonal", "eig", "eigh",
+    "eigvals", "eigvalsh", "expm", "householder_product", "inv", "kron", "logdet", "logm", "lstsq", "lu", "lu_factor",
+    "lu_solve", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm",
+    "outer", "pinv", "qr", "slogdet", "solve", "solve_banded", "solve_sylvester", "solve_triangular", "solveh_banded",
+    "sqrtm", "svd", "svd_lowrank", "svdvals", "tensordot", "toeplitz", "trace", "vecdot", "vector_norm",
 ]  # fmt: skip
 
 
 def __dir__() -> list[str]:
     return __all__
+
+
+globals()["__getattr__"] = refusing(__name__)  # unseen by type checkers, which refuse other names themselves

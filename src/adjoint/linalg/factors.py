@@ -6,11 +6,11 @@ right for functions that do not depend on that choice; docs/conventions.md says 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar, overload
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_choice, as_flag, as_tensors, matrices_of, square
+from adjoint.functions.arguments import as_choice, as_flag, as_integer, as_tensors, matrices_of, square
 from adjoint.operands import run
 from adjoint.primitives import broadcast_shapes
 from adjoint.tensor import Tensor, wrap
@@ -55,9 +55,37 @@ class LUResult(NamedTuple):
     U: Tensor[Any]
 
 
+class LUFactorResult(NamedTuple):
+    """L without the ones of its diagonal below U, and the order of rows: row i of L U is row order[i] of the matrix."""
+
+    LU: Tensor[Any]
+    order: Tensor[Any]
+
+
+class SVDLowRankResult(NamedTuple):
+    """Left vectors in columns, singular values in falling order, right vectors in columns."""
+
+    U: Tensor[Any]
+    S: Tensor[Any]
+    V: Tensor[Any]
+
+
 def adjoint(x: Tensor[Any]) -> Tensor[Any]:
     """The conjugate transposes."""
     return run("conj", (x.mT,)) if x.dtype.kind == "c" else x.mT
+
+
+def by_lower(x: Any, name: str) -> Tensor[Any]:
+    """The Hermitian matrices of which these are the lower triangles."""
+    x = square(x, name)
+    half = (run("tril", (x,), k=0) + run("tril", (x,), k=-1)) * 0.5  # of which the diagonal's real part is left
+    return half + adjoint(half)  # type: ignore[no-any-return]
+
+
+def _lower(x: Any, triangle: Any, name: str) -> Tensor[Any]:
+    """Hermitian matrices of which one triangle is given, by their lower ones."""
+    x = square(x, name)
+    return x if as_choice(triangle, name, "UPLO", ("L", "U", "l", "u")) in "Ll" else adjoint(x)
 
 
 def cholesky(x: Tensor[B], /, *, upper: bool = False) -> Tensor[B]:
@@ -74,8 +102,16 @@ def cholesky(x: Tensor[B], /, *, upper: bool = False) -> Tensor[B]:
     return adjoint(lower) if as_flag(upper, "cholesky", "upper") else lower
 
 
-def qr(x: Tensor[B], /, *, mode: str = "reduced") -> QRResult:
+@overload
+def qr(x: Tensor[B], /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult: ...
+@overload
+def qr(x: Tensor[B], /, *, mode: Literal["r"]) -> Tensor[B]: ...
+@overload
+def qr(x: Tensor[B], /, *, mode: str) -> Any: ...
+def qr(x: Tensor[B], /, *, mode: str = "reduced") -> Any:
     """x = Q R, with Q of as many columns as x has rows or columns ("reduced", the fewer), or square ("complete").
+
+    R alone, a tensor, for the mode "r".
 
     The diagonal of R is real, and as LAPACK leaves it, of either sign. Gradients need a first min(m, n) columns that
     are independent, else `backward` raises BackwardError; what completes Q turns as little as it can.
@@ -87,31 +123,32 @@ def qr(x: Tensor[B], /, *, mode: str = "reduced") -> QRResult:
     [[3.0, 1.0], [4.0, 2.0]]
     """
     x = matrices_of(x, "qr")
-    as_choice(mode, "qr", "mode", ("reduced", "complete"))
-    return QRResult(*run("qr", (x,), complete=mode == "complete"))
+    as_choice(mode, "qr", "mode", ("reduced", "complete", "r"))
+    found = QRResult(*run("qr", (x,), complete=mode == "complete"))
+    return found.R if mode == "r" else found
 
 
-def eigh(x: Tensor[B], /) -> EighResult:
+def eigh(x: Tensor[B], /, *, UPLO: str = "L") -> EighResult:
     """The eigenvalues of Hermitian (or real symmetric) matrices, rising, and their orthonormal vectors in columns.
 
-    Only the Hermitian part of x counts, and its lower triangle is read. The gradient is Hermitian.
-    Raises NotSquareError for other than square matrices.
+    Only the Hermitian part of x counts; its lower triangle is read, or the upper one for UPLO="U". The gradient is
+    Hermitian. Raises NotSquareError for other than square matrices, ArgumentError for another UPLO.
 
     >>> import adjoint as ad
     >>> ad.linalg.eigh(ad.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues.tolist()
     [1.0, 2.0]
     """
-    return EighResult(*run("eigh", (square(x, "eigh"),)))
+    return EighResult(*run("eigh", (_lower(x, UPLO, "eigh"),)))
 
 
-def eigvalsh(x: Tensor[B], /) -> Tensor[B]:
+def eigvalsh(x: Tensor[B], /, *, UPLO: str = "L") -> Tensor[B]:
     """The eigenvalues of Hermitian matrices, rising. Reads, gradient and errors as `eigh`.
 
     >>> import adjoint as ad
     >>> ad.linalg.eigvalsh(ad.tensor([[0.0, 2.0], [2.0, 0.0]])).tolist()
     [-2.0, 2.0]
     """
-    return run("eigvalsh", (square(x, "eigvalsh"),))  # type: ignore[no-any-return]
+    return run("eigvalsh", (_lower(x, UPLO, "eigvalsh"),))  # type: ignore[no-any-return]
 
 
 def eig(x: Tensor[B], /) -> EigResult:
@@ -180,6 +217,52 @@ def lu(x: Tensor[B], /) -> LUResult:
     places = run("reshape", (places,), shape=(m, 1))
     where = run("equal", (places, run("expand_dims", (order,), axis=(order.ndim - 1,))))
     return LUResult(run("astype", (where,), dtype=x.dtype), lower, upper)
+
+
+def lu_factor(x: Tensor[B], /) -> LUFactorResult:
+    """The factors of `lu` of square matrices in one matrix, with the order of rows, for `lu_solve`.
+
+    The order is the permutation itself, of shape (..., n), and not LAPACK's list of swaps. Gradients are those of `lu`.
+    Raises NotSquareError for other than square matrices.
+
+    >>> import adjoint as ad
+    >>> factor = ad.linalg.lu_factor(ad.tensor([[1.0, 2.0], [2.0, 2.0]]))
+    >>> factor.LU.tolist(), factor.order.tolist()
+    ([[2.0, 2.0], [0.5, 1.0]], [1, 0])
+    """
+    order, lower, upper = run("lu", (square(x, "lu_factor"),))
+    return LUFactorResult(run("tril", (lower,), k=-1) + upper, order)
+
+
+def svd_lowrank(x: Tensor[B], /, q: int = 6, niter: int = 2, M: Any = None) -> SVDLowRankResult:
+    """The q largest singular values of x - M, or what is near to them, and their vectors, from random products.
+
+    N. Halko, P. Martinsson and J. Tropp, Finding structure with randomness (2011), algorithms 4.4 and 5.1, as
+    PyTorch's: `niter` products with x x^H make small values smaller. Right to all digits where the rank is at most q.
+    Gradients are those of what is computed, and need a rank of at least q. Raises ShapeError for fewer than two axes,
+    ArgumentError for a q of less than one or more than rows or columns, or a negative niter.
+
+    >>> import adjoint as ad
+    >>> ad.linalg.svd_lowrank(ad.tensor([[3.0, 0.0], [0.0, 4.0]]), q=2).S.round(3).tolist()
+    [4.0, 3.0]
+    """
+    name = "svd_lowrank"
+    x = matrices_of(x, name)
+    if M is not None:
+        x = matrices_of(x - as_tensors([x, M], name)[1], name)
+    m, n = x.shape[-2:]
+    q, niter = as_integer(q, name, "q", 1), as_integer(niter, name, "niter", 0)
+    if q > min(m, n):
+        raise errors.ArgumentError(f"{name}: q is at most {min(m, n)} for matrices of shape {x.shape}, received {q}")
+    device, dtype = x.device, x.real.dtype
+    draw = wrap(device.random_normal(key=device.next_key(), shape=(n, q), dtype=dtype), device)
+    basis, _ = run("qr", (run("matmul", (x, run("astype", (draw,), dtype=x.dtype))),), complete=False)
+    turned = adjoint(x)
+    for _ in range(niter):
+        other, _ = run("qr", (run("matmul", (turned, basis)),), complete=False)
+        basis, _ = run("qr", (run("matmul", (x, other)),), complete=False)
+    u, s, vh = run("svd", (run("matmul", (adjoint(basis), x)),), full_matrices=False)
+    return SVDLowRankResult(run("matmul", (basis, u)), s, adjoint(vh))
 
 
 def householder_product(h: Tensor[B], tau: Any, /) -> Tensor[B]:

@@ -19,7 +19,7 @@ from adjoint.functions.arguments import (
 )
 from adjoint.functions.reduction import max, min, sum
 from adjoint.functions.shape import expand_dims, squeeze
-from adjoint.linalg.factors import svdvals
+from adjoint.linalg.factors import by_lower, svdvals
 from adjoint.linalg.products import inv
 from adjoint.operands import cast, run
 from adjoint.tensor import Axis, Tensor
@@ -134,21 +134,33 @@ def cond(x: Tensor[B], /, p: float | str | None = None) -> Tensor[B]:
     return matrix_norm(x, ord=p) * matrix_norm(inv(x), ord=p)
 
 
-def matrix_rank(x: Tensor[B], /, *, rtol: float | Tensor[Any] | None = None) -> Tensor[B]:
-    """How many singular values exceed `rtol` times the largest; int64, and without a gradient.
+def matrix_rank(
+    x: Tensor[B],
+    /,
+    tol: float | Tensor[Any] | None = None,
+    hermitian: bool = False,
+    *,
+    rtol: float | Tensor[Any] | None = None,
+) -> Tensor[B]:
+    """How many singular values exceed `tol`, or `rtol` times the largest; int64, and without a gradient.
 
-    `rtol` is a number, or a tensor of numbers for each matrix; the larger of rows and columns times the dtype's
-    epsilon if None. Raises ShapeError for what has fewer than two axes.
+    Both are numbers, or tensors of numbers for each matrix; without them `rtol` is the larger of rows and columns times
+    the dtype's epsilon. Of `hermitian` matrices the lower triangle is read. Raises ShapeError for what has fewer than
+    two axes, ArgumentError for both bounds.
 
     >>> import adjoint as ad
     >>> ad.linalg.matrix_rank(ad.tensor([[1.0, 2.0], [2.0, 4.0]])).item()
     1
     """
-    x = matrices_of(x, "matrix_rank")
+    name = "matrix_rank"
+    if tol is not None and rtol is not None:
+        raise errors.ArgumentError(f"{name}: tol or rtol, not both")
+    x = matrices_of(x, name, tol if rtol is None else rtol)
+    x = by_lower(x, name) if as_flag(hermitian, name, "hermitian") else x
     values = svdvals(x)
     if not values.shape[-1]:
         return sum(values, -1).astype(dtypes.int64)
-    bound = relative(rtol, x, "matrix_rank")
+    bound = relative(rtol if tol is None else tol, x, name)
     if isinstance(bound, Tensor):
         bound = squeeze(bound, -1)
-    return sum(values > max(values, -1, keepdims=True) * bound, -1)
+    return sum(values > (max(values, -1, keepdims=True) * bound if tol is None else bound), -1)

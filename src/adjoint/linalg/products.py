@@ -1,7 +1,8 @@
-"""Products of matrices, powers, determinants, and the parts of a matrix."""
+"""Products of matrices, inverses, determinants, and the parts of a matrix."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -14,7 +15,7 @@ from adjoint.functions.shape import diagonal as diagonal_of
 from adjoint.functions.shape import moveaxis, reshape, stack, unstack
 from adjoint.operands import run
 from adjoint.primitives import broadcast_shapes
-from adjoint.tensor import Tensor, same, wrap
+from adjoint.tensor import Tensor
 
 B = TypeVar("B", bound=Backend)
 
@@ -36,6 +37,22 @@ def inv(x: Tensor[B], /) -> Tensor[B]:
     return run("inv", (square(x, "inv"),))  # type: ignore[no-any-return]
 
 
+def logdet(x: Tensor[B], /) -> Tensor[B]:
+    """The logarithms of determinants: nan for a negative one, -inf of a singular matrix; complex for complex x.
+
+    As PyTorch's `logdet`. Of a singular matrix `backward` raises BackwardError. Raises NotSquareError for other than
+    square matrices.
+
+    >>> import adjoint as ad
+    >>> ad.linalg.logdet(ad.eye(3)).item()
+    0.0
+    """
+    sign, size = slogdet(x)
+    if sign.dtype.kind == "c":
+        return size + run("log", (sign,))  # type: ignore[no-any-return]
+    return run("where", (sign < 0, math.nan, size))  # type: ignore[no-any-return]
+
+
 def det(x: Tensor[B], /) -> Tensor[B]:
     """The determinants; the first and second derivatives are right also for singular matrices.
 
@@ -55,44 +72,6 @@ def slogdet(x: Tensor[B], /) -> SlogdetResult:
     -1.0
     """
     return SlogdetResult(*run("slogdet", (square(x, "slogdet"),)))
-
-
-def matrix_power(x: Tensor[B], n: int, /) -> Tensor[B]:
-    """The n-th powers of square matrices: products of squares, of the inverse for a negative n.
-
-    Raises NotSquareError for other than square matrices, SingularError for the inverse of a singular one.
-
-    >>> import adjoint as ad
-    >>> ad.linalg.matrix_power(ad.tensor([[1.0, 1.0], [0.0, 1.0]]), 5).tolist()
-    [[1.0, 5.0], [0.0, 1.0]]
-    """
-    x, n = square(x, "matrix_power"), as_integer(n, "matrix_power", "n")
-    if n == 0:
-        ones = wrap(x.device.eye(rows=x.shape[-1], columns=x.shape[-1], k=0, dtype=x.dtype), x.device)
-        return run("broadcast_to", (ones,), shape=x.shape)  # type: ignore[no-any-return]
-    if n < 0:
-        x, n = run("inv", (x,)), -n
-    out: Tensor[Any] | None = None
-    while True:
-        if n % 2:
-            out = x if out is None else run("matmul", (out, x))
-        n //= 2
-        if not n:
-            assert out is not None
-            return same(out)
-        x = run("matmul", (x, x))
-
-
-def expm(x: Tensor[B], /) -> Tensor[B]:
-    """The exponentials of square matrices, 1 + x + x x / 2 + ..., by scaling and squaring.
-
-    Raises NotSquareError for other than square matrices.
-
-    >>> import adjoint as ad
-    >>> ad.linalg.expm(ad.tensor([[0.0, 1.0], [0.0, 0.0]])).tolist()
-    [[1.0, 1.0], [0.0, 1.0]]
-    """
-    return run("expm", (square(x, "expm"),))  # type: ignore[no-any-return]
 
 
 def multi_dot(arrays: Sequence[Tensor[B]], /) -> Tensor[B]:

@@ -45,7 +45,7 @@ def prelu(x: Tensor[B], weight: Tensor[B]) -> Tensor[B]:
 
     `weight` has one element, or one for each channel: axis 1 of x. Raises ShapeError where it has another shape.
     """
-    x = real(x, "prelu")
+    x = real(x, "prelu", weight)
     weight = real(operand(weight, x, "prelu"), "prelu")
     channels = x.shape[1] if x.ndim > 1 else 1
     if weight.size != 1 and weight.shape != (channels,):

@@ -68,7 +68,8 @@ def scaled_dot_product_attention(
     >>> ad.nn.scaled_dot_product_attention(x, x, x, is_causal=True)[0].tolist()
     [1.0, 0.0]
     """
-    q, k, v = as_tensors([real(x, NAME) for x in (query, key, value)], NAME)
+    given = query, key, value
+    q, k, v = as_tensors([real(x, NAME, *given, attn_mask) for x in given], NAME)
     if min(x.ndim for x in (q, k, v)) < 2:
         raise errors.ShapeError(f"{NAME}: expected (..., length, features), received {q.shape}, {k.shape}, {v.shape}")
     if enable_gqa:

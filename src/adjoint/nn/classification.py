@@ -65,7 +65,7 @@ def cross_entropy(
     0.6931
     """
     name = "cross_entropy"
-    x = real(logits, name)
+    x = real(logits, name, target, weight)
     labels = operand(target, x, name)
     smoothing = as_number(label_smoothing, name, "label_smoothing")
     if not 0 <= smoothing <= 1:
@@ -157,7 +157,7 @@ def nll_loss(
     x is (classes,), (batch, classes) or (batch, classes, ...), the other arguments and errors as there.
     """
     name = "nll_loss"
-    x = real(x, name)
+    x = real(x, name, target, weight)
     labels = operand(target, x, name)
     if labels.dtype.kind not in "iu":
         raise errors.DtypeError(f"{name}: targets are integers, received {labels.dtype}")
@@ -191,9 +191,9 @@ def _check_classes(labels: Tensor[Any], classes: int, name: str, least: int = 0)
     )
 
 
-def _rows(x: Any, target: Any, name: str, *, labels: bool) -> tuple[Tensor[Any], Tensor[Any], bool]:
+def _rows(x: Any, target: Any, name: str, *beside: Any, labels: bool) -> tuple[Tensor[Any], Tensor[Any], bool]:
     """Predictions (batch, classes) with their targets, and whether they were of one example."""
-    x = real(x, name)
+    x = real(x, name, target, *beside)
     target = operand(target, x, name)
     wanted = x.shape[:-1] if labels else x.shape
     if x.ndim not in (1, 2) or target.shape != wanted or target.dtype.kind not in "iu":
@@ -218,7 +218,7 @@ def multi_margin_loss(
     name = "multi_margin_loss"
     if p not in (1, 2):
         raise errors.ArgumentError(f"{name}: p is 1 or 2, received {errors.shown(p)}")
-    x, labels, single = _rows(x, target, name, labels=True)
+    x, labels, single = _rows(x, target, name, weight, labels=True)
     factors = _class_weights(weight, x, x.shape[1], name)
     labels = _check_classes(labels, x.shape[1], name)
     column = expand_dims(labels, -1)
@@ -256,7 +256,7 @@ def multilabel_soft_margin_loss(x: Tensor[B], target: Any, *, weight: Any = None
     `weight` is a factor for each class. Raises ShapeError unless x and targets have one shape.
     """
     name = "multilabel_soft_margin_loss"
-    x, target = both(x, target, name)
+    x, target = both(x, target, name, weight)
     each = -(target * logsigmoid(x) + (1 - target) * logsigmoid(-x))
     if weight is not None:
         each = each * real(operand(weight, x, name), name)
@@ -305,7 +305,7 @@ def ctc_loss(
     0.2877
     """
     name = "ctc_loss"
-    x = real(log_probs, name)
+    x = real(log_probs, name, targets, input_lengths, target_lengths)
     single = x.ndim == 2
     if single:
         x = expand_dims(x, 1)

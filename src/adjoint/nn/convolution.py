@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.arguments import Sizes, as_tensors, inexact, positive, sizes
-from adjoint.functions.shape import expand_dims, pad, reshape, squeeze
+from adjoint.functions.padding import pad
+from adjoint.functions.shape import expand_dims, reshape, squeeze
 from adjoint.operands import cast, operand, run
 from adjoint.primitives import conv_shape
 from adjoint.tensor import Tensor
@@ -176,7 +177,7 @@ def _conv(
     dilation: Any,
     groups: Any,
 ) -> Tensor[Any]:
-    x, weight, single = _operands(name, axes, x, weight)
+    x, weight, single = _operands(name, axes, x, weight, bias)
     how: dict[str, Any] = {
         "stride": sizes(stride, axes, name, "stride", 1),
         "dilation": sizes(dilation, axes, name, "dilation", 1),
@@ -216,7 +217,7 @@ def _conv_transpose(
     groups: Any,
     dilation: Any,
 ) -> Tensor[Any]:
-    x, weight, single = _operands(name, axes, x, weight)
+    x, weight, single = _operands(name, axes, x, weight, bias)
     stride, dilation = sizes(stride, axes, name, "stride", 1), sizes(dilation, axes, name, "dilation", 1)
     padding, groups = sizes(padding, axes, name, "padding", 0), positive(groups, name, "groups")
     extra = sizes(output_padding, axes, name, "output_padding", 0)
@@ -251,9 +252,9 @@ def _conv_transpose(
     return _finished(out, bias, axes, single)
 
 
-def _operands(name: str, axes: int, x: Any, weight: Any) -> tuple[Tensor[Any], Tensor[Any], bool]:
+def _operands(name: str, axes: int, x: Any, weight: Any, bias: Any) -> tuple[Tensor[Any], Tensor[Any], bool]:
     """The operands in one floating dtype, with an axis of examples; and whether x had none."""
-    x, weight = as_tensors([inexact(x, name), inexact(weight, name)], name)
+    x, weight = as_tensors([inexact(v, name, x, weight, bias) for v in (x, weight)], name)
     single = x.ndim == axes + 1 and weight.ndim == axes + 2
     return (expand_dims(x, 0) if single else x), weight, single
 

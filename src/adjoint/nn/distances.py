@@ -12,6 +12,7 @@ from adjoint.backend import Backend
 from adjoint.functions.arguments import as_axis, as_number, as_positive, as_tensors, real
 from adjoint.functions.contraction import vecdot
 from adjoint.functions.elementwise import divide, minimum, sqrt, where
+from adjoint.functions.shape import squeeze
 from adjoint.nn.losses import above, both
 from adjoint.nn.reduction import reduced
 from adjoint.operands import operand
@@ -21,8 +22,8 @@ from adjoint.tensor import Tensor
 B = TypeVar("B", bound=Backend)
 
 
-def _pair(x: Any, y: Any, name: str) -> tuple[Tensor[Any], Tensor[Any]]:
-    x = real(x, name)
+def _pair(x: Any, y: Any, name: str, *beside: Any) -> tuple[Tensor[Any], Tensor[Any]]:
+    x = real(x, name, y, *beside)
     x, y = as_tensors([x, real(operand(y, x, name), name)], name)
     try:
         broadcast_shapes(x.shape, y.shape)
@@ -63,8 +64,9 @@ def cosine_similarity(x1: Tensor[B], x2: Any, axis: int = 1, eps: float = 1e-8) 
     eps = as_number(eps, name, "eps")
     shape = broadcast_shapes(x1.shape, x2.shape)
     x1, x2 = (x if x.shape == shape else x + x1 * 0 + x2 * 0 for x in (x1, x2))
-    lengths = [_raised(linalg.vector_norm(x, axis=place), eps) for x in (x1, x2)]
-    return divide(vecdot(x1, x2, axis=place), lengths[0] * lengths[1])
+    lengths = [_raised(linalg.vector_norm(x, axis=place, keepdims=True), eps) for x in (x1, x2)]
+    # no product of lengths, nor one of large vectors: they overflow
+    return divide(vecdot(x1 / lengths[0], x2, axis=place), squeeze(lengths[1], place))
 
 
 def pairwise_distance(x1: Tensor[B], x2: Any, p: float = 2.0, eps: float = 1e-6, keepdims: bool = False) -> Tensor[B]:
@@ -99,7 +101,7 @@ def cosine_embedding_loss(
     x1 and x2 are (batch, features) or (features,), targets (batch,) or (). Raises ShapeError for others.
     """
     name = "cosine_embedding_loss"
-    x1, x2 = _pair(x1, x2, name)
+    x1, x2 = _pair(x1, x2, name, target)
     target = operand(target, x1, name)
     if x1.shape != x2.shape or x1.ndim not in (1, 2) or target.shape != x1.shape[:-1]:
         raise errors.ShapeError(
@@ -121,7 +123,7 @@ def margin_ranking_loss(
     Raises ShapeError where shapes do not broadcast.
     """
     name = "margin_ranking_loss"
-    x1, x2 = _pair(x1, x2, name)
+    x1, x2 = _pair(x1, x2, name, target)
     x1, target = _pair(x1, target, name)
     losses = above(as_number(margin, name, "margin") - target * (x1 - x2))
     return reduced(losses, reduction, name)
@@ -183,7 +185,7 @@ def _triplet(
     swap: bool,
     reduction: str,
 ) -> Tensor[Any]:
-    anchor, positive = both(anchor, positive, name)
+    anchor, positive = both(anchor, positive, name, negative)
     anchor, negative = both(anchor, negative, name)
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:

@@ -16,8 +16,8 @@ from adjoint.functions.creation import arange, asarray
 from adjoint.functions.elementwise import clip, floor, where
 from adjoint.functions.elementwise import round as nearest_integer
 from adjoint.functions.logic import isfinite
+from adjoint.functions.padding import pad as padded_by_constant
 from adjoint.functions.shape import moveaxis, permute_dims, reshape
-from adjoint.functions.shape import pad as padded_by_constant
 from adjoint.nn.pooling import adaptive_average
 from adjoint.operands import run
 from adjoint.primitives import conv_size
@@ -427,7 +427,7 @@ def grid_sample(
     [[[[4.0]]]]
     """
     name = "grid_sample"
-    x, grid = as_tensors([real(x, name), real(grid, name)], name)
+    x, grid = as_tensors([real(v, name, x, grid) for v in (x, grid)], name)
     axes = x.ndim - 2
     if axes not in (2, 3) or grid.ndim != x.ndim or grid.shape[-1] != axes or grid.shape[0] != x.shape[0]:
         raise errors.ShapeError(

@@ -27,7 +27,7 @@ def linear(x: Tensor[B], weight: Tensor[B], bias: Tensor[B] | None = None) -> Te
 
     Raises ShapeError where sizes do not fit.
     """
-    x = as_tensor(x, "linear")
+    x = as_tensor(x, "linear", weight, bias)
     weight = operand(weight, x, "linear")
     bias = None if bias is None else operand(bias, x, "linear")
     if weight.ndim != 2:
@@ -161,9 +161,9 @@ def embedding(
     return rows + where(size > most, fixed * (most / (size + 1e-7)) - fixed, 0.0)  # 1e-7 as PyTorch has it
 
 
-def _table(name: str, indices: Any, weight: Any) -> tuple[Tensor[Any], Tensor[Any]]:
+def _table(name: str, indices: Any, weight: Any, *beside: Any) -> tuple[Tensor[Any], Tensor[Any]]:
     """A table and the numbers of its rows."""
-    weight = as_tensor(weight, name)
+    weight = as_tensor(weight, name, indices, *beside)
     places = operand(indices, weight, name)
     if weight.ndim != 2:
         raise errors.ShapeError(f"{name}: weight is (rows, features), received shape {weight.shape}")
@@ -228,7 +228,7 @@ def embedding_bag(
     [[2.0], [3.0]]
     """
     name = "embedding_bag"
-    weight, places = _table(name, indices, weight)
+    weight, places = _table(name, indices, weight, per_sample_weights, offsets)
     as_choice(mode, name, "mode", ("sum", "mean", "max"))
     bags, count = _bags(places, offsets, include_last_offset, name)
     line = places.reshape((places.size,))
@@ -279,7 +279,8 @@ def bilinear(x1: Tensor[B], x2: Tensor[B], weight: Tensor[B], bias: Tensor[B] | 
 
     Raises ShapeError where sizes do not fit.
     """
-    x1, x2, weight = as_tensors([real(x, "bilinear") for x in (x1, x2, weight)], "bilinear")
+    given = x1, x2, weight
+    x1, x2, weight = as_tensors([real(x, "bilinear", *given, bias) for x in given], "bilinear")
     fits = weight.ndim == 3 and min(x1.ndim, x2.ndim) > 0 and x1.shape[:-1] == x2.shape[:-1]
     if not fits or (x1.shape[-1], x2.shape[-1]) != weight.shape[1:]:
         raise errors.ShapeError(

@@ -21,9 +21,9 @@ from adjoint.tensor import Tensor
 B = TypeVar("B", bound=Backend)
 
 
-def both(x: Any, target: Any, name: str) -> tuple[Tensor[Any], Tensor[Any]]:
+def both(x: Any, target: Any, name: str, *beside: Any) -> tuple[Tensor[Any], Tensor[Any]]:
     """Predictions and targets of one shape, in one real dtype. Raises ShapeError where shapes differ."""
-    x = real(x, name)
+    x = real(x, name, target, *beside)
     target = real(operand(target, x, name), name)
     if target.shape != x.shape:
         raise errors.ShapeError(f"{name}: x has shape {x.shape}, the target {target.shape}; broadcast them first")
@@ -41,7 +41,7 @@ def mse_loss(x: Tensor[B], target: Any, *, reduction: str = "mean", weight: Any 
 
     `weight` multiplies the losses, whose mean then is over the weights. Raises ShapeError unless shapes are equal.
     """
-    x, target = both(x, target, "mse_loss")
+    x, target = both(x, target, "mse_loss", weight)
     return _mean_by_weight(square(x - target), weight, reduction, "mse_loss")
 
 
@@ -50,7 +50,7 @@ def l1_loss(x: Tensor[B], target: Any, *, reduction: str = "mean", weight: Any =
 
     `weight` multiplies the losses, whose mean then is over the weights. Raises ShapeError unless shapes are equal.
     """
-    x, target = both(x, target, "l1_loss")
+    x, target = both(x, target, "l1_loss", weight)
     return _mean_by_weight(size_of(x - target), weight, reduction, "l1_loss")
 
 
@@ -77,7 +77,7 @@ def huber_loss(
     `weight` multiplies the losses; their mean is over their number, as in PyTorch.
     Raises ShapeError unless shapes are equal, ArgumentError unless delta is positive.
     """
-    x, target = both(x, target, "huber_loss")
+    x, target = both(x, target, "huber_loss", weight)
     delta = as_positive(delta, "huber_loss", "delta")
     losses = run("huber", (x - target,), delta=delta)
     if weight is not None:
@@ -108,7 +108,7 @@ def binary_cross_entropy(x: Tensor[B], target: Any, *, weight: Any = None, reduc
     Raises ShapeError unless shapes are equal.
     """
     name = "binary_cross_entropy"
-    x, target = both(x, target, name)
+    x, target = both(x, target, name, weight)
     likely = run("bounded_log", (x,), shift=0, least=-100.0)
     unlikely = run("bounded_log", (-x,), shift=1, least=-100.0)
     losses = -(target * likely + (1 - target) * unlikely)
@@ -129,7 +129,7 @@ def binary_cross_entropy_with_logits(
     with it, and is infinitely wrong elsewhere.
     """
     name = "binary_cross_entropy_with_logits"
-    x = real(logits, name)
+    x = real(logits, name, target, weight, pos_weight)
     target = real(operand(target, x, name), name)
     if target.shape != x.shape:
         raise errors.ShapeError(f"{name}: logits have shape {x.shape}, targets {target.shape}")
@@ -176,7 +176,7 @@ def gaussian_nll_loss(
     Raises ShapeError where shapes do not fit, ArgumentError unless eps is positive, and for a negative variance.
     """
     name = "gaussian_nll_loss"
-    x, target = both(x, target, name)
+    x, target = both(x, target, name, var)
     eps = as_positive(eps, name, "eps")
     given = var if isinstance(var, (int, float)) else real(operand(var, x, name), name)
     shape = given.shape if isinstance(given, Tensor) else ()

@@ -31,7 +31,7 @@ def layer_norm(
     `normalized_shape` is the shape of those axes, and of weight and bias. Raises ArgumentTypeError where it is no
     shape, ShapeError where they do not agree.
     """
-    x, eps = real(x, "layer_norm"), as_number(eps, "layer_norm", "eps")
+    x, eps = real(x, "layer_norm", weight, bias), as_number(eps, "layer_norm", "eps")
     shape = integers(normalized_shape, "layer_norm", "the sizes in normalized_shape")
     scale, shift = (None if given is None else operand(given, x, "layer_norm") for given in (weight, bias))
     found = {"x's last axes": x.shape[x.ndim - len(shape) :]}
@@ -71,7 +71,7 @@ def rms_norm(
 
     `eps` is added to the mean square, the dtype's machine epsilon unless given. The rest is as in `layer_norm`.
     """
-    x = real(x, "rms_norm")
+    x = real(x, "rms_norm", weight)
     shape = integers(normalized_shape, "rms_norm", "the sizes in normalized_shape")
     scale = None if weight is None else operand(weight, x, "rms_norm")
     for name, sizes in (
@@ -123,7 +123,8 @@ def batch_norm(
     [[-1.0], [1.0]]
     """
     name = "batch_norm"
-    x, eps = _channels(x, name), as_number(eps, name, "eps")
+    x = _channels(x, name, weight, bias, running_mean, running_var)
+    eps = as_number(eps, name, "eps")
     shape = (x.shape[1], *[1] * (x.ndim - 2))
     scale, shift = (_of_channels(v, x, name, what) for v, what in ((weight, "weight"), (bias, "bias")))
     if training:
@@ -166,7 +167,7 @@ def running_statistics(
     ([1.0], [1.5])
     """
     name = "running_statistics"
-    x, rate = _channels(x, name).detach(), as_number(momentum, name, "momentum")
+    x, rate = _channels(x, name, running_mean, running_var).detach(), as_number(momentum, name, "momentum")
     mean, variance = (
         _of_channels(v, x, name, what) for v, what in ((running_mean, "running_mean"), (running_var, "running_var"))
     )
@@ -186,7 +187,8 @@ def group_norm(x: Tensor[B], num_groups: int, weight: Any = None, bias: Any = No
     divide the channels, or shapes do not fit.
     """
     name = "group_norm"
-    x, groups, eps = _channels(x, name), positive(num_groups, name, "num_groups"), as_number(eps, name, "eps")
+    x, groups = _channels(x, name, weight, bias), positive(num_groups, name, "num_groups")
+    eps = as_number(eps, name, "eps")
     if x.shape[1] % groups:
         raise errors.ShapeError(f"{name}: {groups} groups do not divide {x.shape[1]} channels, of shape {x.shape}")
     scale, shift = (_of_channels(v, x, name, what) for v, what in ((weight, "weight"), (bias, "bias")))
@@ -213,7 +215,8 @@ def instance_norm(
     where the running ones are needed and not there.
     """
     name = "instance_norm"
-    x, eps = _channels(x, name), as_number(eps, name, "eps")
+    x = _channels(x, name, weight, bias, running_mean, running_var)
+    eps = as_number(eps, name, "eps")
     if x.ndim < 3:
         raise errors.ShapeError(f"{name}: expected (batch, channels, ...) with axes behind, received {x.shape}")
     scale, shift = (_of_channels(v, x, name, what) for v, what in ((weight, "weight"), (bias, "bias")))
@@ -239,8 +242,8 @@ def local_response_norm(x: Tensor[B], size: int, alpha: float = 1e-4, beta: floa
     return cast(x / moveaxis((around * (alpha / size) + k) ** beta, -1, 1), x.dtype)
 
 
-def _channels(given: Any, name: str) -> Tensor[Any]:
-    x = real(given, name)
+def _channels(given: Any, name: str, *beside: Any) -> Tensor[Any]:
+    x = real(given, name, *beside)
     if x.ndim < 2:
         raise errors.ShapeError(f"{name}: expected (batch, channels, ...), received {x.shape}")
     return x

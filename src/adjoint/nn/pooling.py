@@ -321,7 +321,7 @@ def max_unpool3d(
 def _max_unpool(
     name: str, axes: int, x: Any, indices: Any, kernel: Any, stride: Any, padding: Any, output_size: Any
 ) -> Tensor[Any]:
-    x = images(name, axes, x)
+    x = images(name, axes, x, indices)
     places = operand(indices, x, name)
     if places.dtype.kind not in "iu":
         raise errors.DtypeError(f"{name}: indices are integers, received {places.dtype}")

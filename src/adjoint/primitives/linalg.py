@@ -53,6 +53,20 @@ def _solve_shape(a: Shape, b: Shape, *, upper: bool = False, unit: bool = False)
     return (*broadcast_shapes(a[:-2], b[:-2]), *b[-2:])
 
 
+def _sylvester_shape(a: Shape, b: Shape, q: Shape) -> Shape:
+    _square(a)
+    _square(b)
+    if len(q) < 2 or q[-2:] != (a[-1], b[-1]):
+        raise errors.ShapeError(f"solve_sylvester: a right-hand side of shape {q} does not fit {a} and {b}")
+    return (*broadcast_shapes(a[:-2], b[:-2], q[:-2]), *q[-2:])
+
+
+def _banded_shape(ab: Shape, b: Shape, *, lower: int, upper: int) -> Shape:
+    if len(ab) < 2 or ab[-2] != lower + upper + 1 or len(b) < 2 or b[-2] != ab[-1]:
+        raise errors.ShapeError(f"solve_banded: a right-hand side of shape {b} does not fit diagonals of shape {ab}")
+    return (*broadcast_shapes(ab[:-2], b[:-2]), *b[-2:])
+
+
 def _eigenvalues_shape(shape: Shape) -> Shape:
     _square(shape)
     return shape[:-1]
@@ -109,6 +123,18 @@ _NONE_FOUND = (
 )
 
 declare("inv cofactor expm", LINALG, "x", shape=_square_same, dtype=same_dtype)
+for _name, _what in (("sqrtm", "square root"), ("logm", "logarithm")):
+    declare(
+        _name,
+        LINALG,
+        "x",
+        shape=_square_same,
+        dtype=same_dtype,
+        failure=(
+            f"no principal {_what} is found: an eigenvalue of a matrix is zero or negative, or nearly so",
+            "a small multiple of the identity added to it may help, or of a Hermitian one a function of ad.linalg.eigh",
+        ),
+    )
 declare(
     "cholesky",
     LINALG,
@@ -123,6 +149,17 @@ declare("det", LINALG, "x", shape=_det_shape, dtype=same_dtype)
 declare("slogdet", LINALG, "x", shape=_slogdet_shape, dtype=lambda x: [x, real_dtype(x)], results=2)
 declare("solve", LINALG, "a b", shape=_solve_shape, dtype=same_dtype)
 declare("solve_triangular", LINALG, "a b", "upper unit", shape=_solve_shape, dtype=lambda a, b, **_: a)
+# a x + x b = q
+declare(
+    "solve_sylvester",
+    LINALG,
+    "a b q",
+    shape=_sylvester_shape,
+    dtype=lambda a, b, q: q,
+    failure=("a and -b have an eigenvalue in common", "a small multiple of the identity added to a may help"),
+)
+# row i of ab is diagonal upper - i: the element of column j of each diagonal is in column j
+declare("solve_banded", LINALG, "ab b", "lower upper", shape=_banded_shape, dtype=lambda ab, b, **_: b)
 # Hermitian matrices, of which the lower triangle is read: values in rising order, vectors in columns
 declare("eigvalsh", LINALG, "x", shape=_eigenvalues_shape, dtype=_real, failure=_NONE_FOUND)
 declare("eigh", LINALG, "x", shape=_eigh_shape, dtype=lambda x: [real_dtype(x), x], results=2, failure=_NONE_FOUND)

@@ -60,7 +60,12 @@ declare("max min", REDUCTION, "x", "axis keepdims", shape=extremum_shape, dtype=
 declare("any all", REDUCTION, "x", "axis keepdims", shape=_reduced, dtype=bool_dtype)
 declare("argmax argmin", REDUCTION, "x", "axis keepdims", shape=_arg_shape, dtype=index_dtype)
 declare(
-    "cumulative_sum cumulative_prod softmax log_softmax", REDUCTION, "x", "axis", shape=same_shape, dtype=same_dtype
+    "cumulative_sum cumulative_prod logcumsumexp softmax log_softmax",
+    REDUCTION,
+    "x",
+    "axis",
+    shape=same_shape,
+    dtype=same_dtype,
 )
 declare("softmax_pullback log_softmax_pullback", REDUCTION, "g y", "axis", shape=same_shape, dtype=same_dtype)
 declare("softmax_cross_entropy", REDUCTION, "x labels", shape=_cross_entropy_shape, dtype=same_dtype)

@@ -163,7 +163,7 @@ def _atan(B: Any, g: Any, x: Any) -> Any:
 def _asinh(B: Any, g: Any, x: Any) -> Any:
     """g / sqrt(x^2 + 1), of real x without overflow."""
     if B.dtype_of(x).kind == "c":
-        return B.divide(g, B.sqrt(B.add(B.square(x), 1.0)))
+        return B.divide(g, _root(B, B.multiply(x, 1j)))
     return _falling(B, lambda g, x: B.divide(g, B.hypot(x, 1.0)), g, x, B.isinf(x))
 
 
@@ -172,6 +172,13 @@ def _acosh(B: Any, g: Any, x: Any) -> Any:
         return B.divide(g, B.multiply(B.sqrt(B.subtract(x, 1.0)), B.sqrt(B.add(x, 1.0))))
 
     return slope(g, x) if B.dtype_of(x).kind == "c" else _falling(B, slope, g, x, B.equal(x, math.inf))
+
+
+def _root(B: Any, x: Any) -> Any:
+    """sqrt(1 - x^2), of complex x as a product, which does not overflow."""
+    if B.dtype_of(x).kind == "c":
+        return B.multiply(B.sqrt(B.subtract(1.0, x)), B.sqrt(B.add(x, 1.0)))
+    return B.sqrt(_one_minus_square(B, x))
 
 
 def _one_minus_square(B: Any, x: Any) -> Any:
@@ -279,6 +286,22 @@ def _ldexp_definition(B: Any, x: Any, exponent: Any) -> Any:
     return x
 
 
+def _gcd_definition(B: Any, x: Any, y: Any) -> Any:
+    """Euclid's algorithm, with as many steps as numbers of this size can need: Fibonacci numbers do."""
+    dtype = B.dtype_of(x if hasattr(x, "shape") else y)
+    x, y = (B.abs(v) if hasattr(v, "shape") else B.full(shape=(), value=abs(v), dtype=dtype) for v in (x, y))
+    for _ in range(int(1.45 * 8 * dtype.itemsize) + 2):
+        done = B.equal(y, 0)
+        x, y = B.where(done, x, y), B.where(done, y, B.remainder(x, B.where(done, 1, y)))
+    return x
+
+
+def _lcm_definition(B: Any, x: Any, y: Any) -> Any:
+    common = B.gcd(x, y)
+    parts = B.floor_divide(x, B.where(B.equal(common, 0), 1, common))
+    return B.abs(B.multiply(parts, y))
+
+
 def _unscaled(B: Any, g: Any, x: Any) -> Any:
     return B.ldexp(g, B.negative(B.astype(B.binary_exponent(x), dtype=INDEX)))
 
@@ -313,6 +336,7 @@ RECORDS: dict[str, Record] = {
     "pow": Elementwise(x=_pow_x, y=_pow_y),
     "square": Elementwise(x=lambda B, g, x: B.multiply(g, B.multiply(x, 2.0))),
     "sqrt": Elementwise(x=lambda B, g, out: B.divide(B.multiply(g, 0.5), out)),
+    "cbrt": Elementwise(x=lambda B, g, out: B.divide(B.divide(g, B.square(out)), 3.0)),
     "abs": Elementwise(x=_abs, pushforward=_abs_forward),  # g is real, tangents need not be
     "maximum": Elementwise(
         x=lambda B, g, x, y: _share(B, g, x, y, B.greater), y=lambda B, g, x, y: _share(B, g, y, x, B.greater)
@@ -342,8 +366,8 @@ RECORDS: dict[str, Record] = {
     "sin": Elementwise(x=lambda B, g, x: B.multiply(g, B.cos(x))),
     "cos": Elementwise(x=lambda B, g, x: B.negative(B.multiply(g, B.sin(x)))),
     "tan": Elementwise(x=lambda B, g, out: B.multiply(g, B.add(B.square(out), 1.0))),
-    "asin": Elementwise(x=lambda B, g, x: B.divide(g, B.sqrt(_one_minus_square(B, x)))),
-    "acos": Elementwise(x=lambda B, g, x: B.negative(B.divide(g, B.sqrt(_one_minus_square(B, x))))),
+    "asin": Elementwise(x=lambda B, g, x: B.divide(g, _root(B, x))),
+    "acos": Elementwise(x=lambda B, g, x: B.negative(B.divide(g, _root(B, x)))),
     "atan": Elementwise(x=_atan),
     "atan2": Elementwise(
         x=lambda B, g, x, y: B.multiply(g, _atan2_slope(B, y, x)),
@@ -384,7 +408,9 @@ RECORDS: dict[str, Record] = {
     "hinge": Composed(lambda B, x: B.where(B.less(x, 0), 0.0, x)),
     "softshrink": Composed(_softshrink),
     "elu": Composed(_elu),
-    "huber": Composed(_huber),
+    "huber": Composed(  # no product of a zero with the square of what is infinite
+        _huber, x=lambda B, g, x, delta: B.multiply(g, B.hardtanh(x, low=-delta, high=delta))
+    ),
     "logistic_loss": Composed(_logistic_loss),
     # piecewise constant: the derivative is zero wherever there is one
     "sign": Custom(x=_sign, pushforward=_sign_forward),  # real-linear for complex x: no multiple of g
@@ -403,6 +429,8 @@ RECORDS: dict[str, Record] = {
     "ldexp": Composed(_ldexp_definition, x=lambda B, g, exponent: B.ldexp(g, exponent)),
     "mantissa": Composed(lambda B, x: _unscaled(B, x, x), x=_unscaled),
     "binary_exponent": NotDifferentiable(),
+    "gcd": NotDifferentiable(_gcd_definition),
+    "lcm": NotDifferentiable(_lcm_definition),
 }
 
 
@@ -411,6 +439,8 @@ def _difference(B: Any, x: Any, y: Any) -> Any:
 
 
 def _atan2_slope(B: Any, x: Any, y: Any) -> Any:
-    """x / (x^2 + y^2), and 0 at the origin, where either may be a Python scalar."""
-    squares = [v * v if _scalar(v) else B.square(v) for v in (x, y)]
-    return safe_divide(B, x, B.add(*squares))
+    """x / (x^2 + y^2), and 0 at the origin: two quotients by a length, whose square may overflow or vanish."""
+    size = B.hypot(x, y)
+    origin = B.equal(size, 0.0)
+    size = B.where(origin, 1.0, size)
+    return B.where(origin, 0.0, B.divide(B.divide(x, size), size))

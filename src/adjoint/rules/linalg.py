@@ -7,6 +7,8 @@ differentiation (2008), sections 2.2, 2.3; I. Murray, Differentiation of the Cho
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -122,23 +124,130 @@ def _slogdet_forward(B: Any, tangents: Any, x: Any, outs: Any) -> tuple[Any, Any
     return B.multiply(outs[0], B.multiply(B.astype(B.imag(trace), dtype=B.dtype_of(x)), 1j)), B.real(trace)
 
 
-def _along(B: Any, a: Any, e: Any) -> Any:
-    """The derivative of the exponential of A along E: the corner of the exponential of [[A, E], [0, A]].
+# --- systems with structure ----------------------------------------------------------------------
 
-    A. Al-Mohy and N. Higham, Computing the Frechet derivative of the matrix exponential (2009), equation 1.1. It is
-    linear in E, which is made small first, so that the block matrix needs no more halvings than A does.
+
+def _sylvester_definition(B: Any, a: Any, b: Any, q: Any) -> Any:
+    """One system of all elements, by rows: (a x 1 + 1 x b^T) vec(x) = vec(q) with Kronecker's products."""
+    m, n = q.shape[-2:]
+    dtype, first, second = B.dtype_of(q), len(a.shape), len(b.shape)
+    ones = [B.eye(rows=k, columns=k, k=0, dtype=dtype) for k in (m, n)]
+    left = B.multiply(B.expand_dims(a, axis=(first - 1, first + 1)), B.reshape(ones[1], shape=(1, n, 1, n)))
+    right = B.multiply(B.reshape(ones[0], shape=(m, 1, m, 1)), B.expand_dims(T(B, b), axis=(second - 2, second)))
+    matrix = B.add(left, right)
+    matrix = B.reshape(matrix, shape=(*matrix.shape[:-4], m * n, m * n))
+    out = B.solve(matrix, B.reshape(q, shape=(*q.shape[:-2], m * n, 1)))
+    return B.reshape(out, shape=(*out.shape[:-2], m, n))
+
+
+def _sylvester(B: Any, g: Any, wanted: tuple[int, ...], a: Any, b: Any, out: Any) -> tuple[Any, ...]:
+    """q gets the y of a^T y + y b^T = g, a gets -y x^T and b -x^T y."""
+    y = B.solve_sylvester(T(B, a), T(B, b), g)
+    turned = T(B, out)
+    answers = {
+        0: lambda: B.negative(B.matmul(y, turned)),
+        1: lambda: B.negative(B.matmul(turned, y)),
+        2: lambda: y,
+    }
+    return tuple([answers[i]() for i in wanted])
+
+
+def _sylvester_forward(B: Any, tangents: Any, a: Any, b: Any, out: Any) -> Any:
+    ta, tb, right = tangents
+    for moved in (None if ta is None else B.matmul(ta, out), None if tb is None else B.matmul(out, tb)):
+        if moved is not None:
+            right = B.negative(moved) if right is None else B.subtract(right, moved)
+    return B.solve_sylvester(a, b, right)
+
+
+def _moved(B: Any, x: Any, by: int, axis: int) -> Any:
+    """The elements so many places further along one of the last two axes, and zeros where there are none."""
+    n, place = x.shape[axis], len(x.shape) + axis
+    by = max(-n, min(n, by))
+    kept = slice(by, None) if by > 0 else slice(0, n + by)
+    x = part(B, x, rows=kept) if axis == -2 else part(B, x, columns=kept)
+    widths = tuple([(max(-by, 0), max(by, 0)) if i == place else (0, 0) for i in range(len(x.shape))])
+    return B.pad(x, widths=widths, value=0)
+
+
+def _diagonals(B: Any, ab: Any) -> list[Any]:
+    return [part(B, ab, rows=slice(i, i + 1)) for i in range(ab.shape[-2])]
+
+
+def _banded_definition(B: Any, ab: Any, b: Any, *, lower: int, upper: int) -> Any:
+    """The system with the whole matrix."""
+    n, dtype = ab.shape[-1], B.dtype_of(ab)
+    terms = [
+        B.multiply(row, B.eye(rows=n, columns=n, k=upper - i, dtype=dtype)) for i, row in enumerate(_diagonals(B, ab))
+    ]
+    return B.solve(functools.reduce(B.add, terms), b)
+
+
+def _banded(B: Any, g: Any, wanted: tuple[int, ...], ab: Any, out: Any, lower: int, upper: int) -> tuple[Any, ...]:
+    """As that of `solve`, with the transpose's diagonals, and of -y x^T the diagonals alone."""
+    rows = [_moved(B, row, upper - i, -1) for i, row in enumerate(_diagonals(B, ab))]
+    turned = functools.reduce(lambda x, y: join(B, x, y, -2), rows[::-1])
+    y = B.solve_banded(turned, g, lower=upper, upper=lower)
+
+    def of_diagonals() -> Any:
+        last = len(out.shape) - 1
+        found = [
+            B.expand_dims(
+                B.sum(B.multiply(_moved(B, y, i - upper, -2), out), axis=(last,), keepdims=False), axis=(last - 1,)
+            )
+            for i in range(ab.shape[-2])
+        ]
+        return B.negative(functools.reduce(lambda x, y: join(B, x, y, -2), found))
+
+    return tuple([of_diagonals() if i == 0 else y for i in wanted])
+
+
+def _banded_forward(B: Any, tangents: Any, ab: Any, out: Any, lower: int, upper: int) -> Any:
+    turned, right = tangents
+    if turned is not None:
+        for i, row in enumerate(_diagonals(B, turned)):
+            moved = _moved(B, B.multiply(T(B, row), out), upper - i, -2)
+            right = B.negative(moved) if right is None else B.subtract(right, moved)
+    return B.solve_banded(ab, right, lower=lower, upper=upper)
+
+
+# --- functions of matrices: N. Higham, Functions of Matrices (2008), theorem 3.6, and R. Mathias (1996) ----------
+#
+# The function of [[A, E], [0, A]] has the derivative along E in its corner, whatever A's eigenvalues are.
+
+
+def _along(name: str, B: Any, a: Any, e: Any, least: Any) -> Any:
+    """The derivative of a function of A along E. It is linear in E, which is made small first, as `least` says.
+
+    So the block matrix needs no more halvings or roots than A does.
     """
     n, axes = a.shape[-1], (len(a.shape) - 2, len(a.shape) - 1)
     size = B.sum(B.abs(B.detach(e)), axis=axes, keepdims=True)
-    size = cast(B, B.where(B.logical_and(B.isfinite(size), B.greater(size, 0.0)), size, 1.0), e)
+    size = B.where(B.logical_and(B.isfinite(size), B.greater(size, 0.0)), size, 1.0)
+    size = cast(B, B.divide(size, least), e)
     e = B.divide(e, size)
     block = join(B, join(B, a, e, -1), join(B, B.multiply(e, 0.0), a, -1), -2)
-    corner = part(B, B.expm(block), rows=slice(0, n), columns=slice(n, None))
+    corner = part(B, B[name](block), rows=slice(0, n), columns=slice(n, None))
     return B.multiply(corner, size)
 
 
-def _expm_taylor(B: Any, operands: Any, out: Any) -> Any:
-    """The corner of the exponential of [[A, A', A''/2, ...], [0, A, A', ...], ...], times a factorial."""
+def _of_matrices(name: str, least: Callable[[Any, Any], Any]) -> Custom:
+    """The record of a primary function of matrices, of whose transpose it is the transpose."""
+    return Custom(
+        x=lambda B, g, x: _along(name, B, T(B, x), g, least(B, x)),
+        pushforward=lambda B, tangents, x: _along(name, B, x, tangents[0], least(B, x)),
+        taylor=functools.partial(_taylor, name),
+    )
+
+
+def _tiny(B: Any, a: Any) -> Any:
+    """So little beside A that the steps which iterations take are those of A alone."""
+    size = B.sum(B.abs(B.detach(a)), axis=(len(a.shape) - 2, len(a.shape) - 1), keepdims=True)
+    return B.where(B.logical_and(B.isfinite(size), B.greater(size, 0.0)), B.multiply(size, 2.0**-20), 1.0)
+
+
+def _taylor(name: str, B: Any, operands: Any, out: Any) -> Any:
+    """The corner of the function of [[A, A', A''/2, ...], [0, A, A', ...], ...], times a factorial."""
     (terms,) = operands
     n, order = terms[0].shape[-1], len(out)
     none = B.multiply(terms[0], 0.0)
@@ -150,7 +259,7 @@ def _expm_taylor(B: Any, operands: Any, out: Any) -> Any:
     for k in range(1, order + 1):
         shifted = join(B, zeros, part(B, row, columns=slice(0, n * (order + 1 - k))), -1)
         block, zeros = join(B, block, shifted, -2), join(B, zeros, none, -1)
-    corner = part(B, B.expm(block), rows=slice(0, n), columns=slice(n * order, None))
+    corner = part(B, B[name](block), rows=slice(0, n), columns=slice(n * order, None))
     return B.multiply(corner, float(factorial))
 
 
@@ -251,6 +360,8 @@ RECORDS: dict[str, Record] = {
         taylor=lambda B, terms, out: quotient(B, B.matmul, lambda b, a: B.solve(a, b), terms[1], terms[0], out),
     ),
     "inv": Custom(x=_inv, pushforward=_inv_forward),
+    "solve_sylvester": Composed(_sylvester_definition, pullback=_sylvester, pushforward=_sylvester_forward),
+    "solve_banded": Composed(_banded_definition, pullback=_banded, pushforward=_banded_forward, sparsity=solved),
     "det": Custom(x=_det, pushforward=_det_forward),
     "cofactor": Composed(
         _cofactor_definition,
@@ -259,11 +370,9 @@ RECORDS: dict[str, Record] = {
     ),
     "cofactor_pullback": Composed(_cofactor_pullback_definition),
     "slogdet": Composed(_slogdet_definition, pullback=_slogdet, pushforward=_slogdet_forward),
-    "expm": Custom(
-        x=lambda B, g, x: _along(B, T(B, x), g),
-        pushforward=lambda B, tangents, x: _along(B, x, tangents[0]),
-        taylor=_expm_taylor,
-    ),
+    "expm": _of_matrices("expm", lambda B, a: 1.0),
+    "sqrtm": _of_matrices("sqrtm", _tiny),
+    "logm": _of_matrices("logm", _tiny),
     "pinv": Composed(_pinv_definition, x=_pinv, pushforward=_pinv_forward),
     "lstsq": Composed(_lstsq_definition, pullback=_lstsq, pushforward=_lstsq_forward),
     "cholesky": Custom(x=_cholesky, pushforward=_cholesky_forward),

@@ -82,25 +82,22 @@ def _cumulative_prod(B: Any, g: Any, x: Any, axis: int) -> Any:
     """d out_k / d x_i is the product of those before i, times that of those between i and k.
 
     Nothing is divided, so that zeros need no care at any order. The sums over k obey
-    s_i = g_i + x_(i+1) s_(i+1); their spans double in each step, as in W. Hillis and G. Steele, Data
-    parallel algorithms (1986).
+    s_i = g_i + x_(i+1) s_(i+1), solved as in W. Hillis and G. Steele, Data parallel algorithms (1986).
     """
-    n = x.shape[axis]
-    total, factor, step = g, _ahead(B, x, 1, axis), 1
-    while step < n:
-        total = B.add(total, B.multiply(factor, _ahead(B, total, step, axis)))
-        factor = B.multiply(factor, _ahead(B, factor, step, axis))
-        step *= 2
-    return B.multiply(_exclusive_prod(B, x, axis), total)
+    return B.multiply(_exclusive_prod(B, x, axis), _recurrence(B, g, _ahead(B, x, 1, axis), axis, _ahead))
 
 
 def _cumulative_prod_forward(B: Any, tangents: Any, x: Any, axis: int) -> Any:
     """The transpose of the pullback: s_k = t_k p_k + x_k s_(k-1), p_k the product before k."""
-    n = x.shape[axis]
-    total, factor, step = B.multiply(tangents[0], _exclusive_prod(B, x, axis)), x, 1
+    return _recurrence(B, B.multiply(tangents[0], _exclusive_prod(B, x, axis)), x, axis, _behind)
+
+
+def _recurrence(B: Any, total: Any, factor: Any, axis: int, shifted: Any) -> Any:
+    """s = total + factor s', where s' is s shifted by one place; spans double in each step."""
+    step, n = 1, total.shape[axis]
     while step < n:
-        total = B.add(total, B.multiply(factor, _behind(B, total, step, axis)))
-        factor = B.multiply(factor, _behind(B, factor, step, axis))
+        total = B.add(total, B.multiply(factor, shifted(B, total, step, axis)))
+        factor = B.multiply(factor, shifted(B, factor, step, axis))
         step *= 2
     return total
 
@@ -145,6 +142,38 @@ def _logsumexp(B: Any, g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> An
 def _logsumexp_forward(B: Any, tangents: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
     weighted = B.multiply(tangents[0], _weights(B, x, out, axis, keepdims))
     return B.sum(weighted, axis=axis, keepdims=keepdims)
+
+
+def _logcumsumexp(B: Any, g: Any, x: Any, out: Any, axis: int) -> Any:
+    """d out_k / d x_i is the part of x_i in the sum of powers up to i, times the part of that in the sum up to k."""
+    part, rest = _parts(B, x, out, axis)
+    return B.multiply(part, _recurrence(B, g, _moved(B, rest, axis, (0, 1)), axis, _ahead))
+
+
+def _logcumsumexp_forward(B: Any, tangents: Any, x: Any, out: Any, axis: int) -> Any:
+    part, rest = _parts(B, x, out, axis)
+    return _recurrence(B, B.multiply(tangents[0], part), _moved(B, rest, axis, (1, 0)), axis, _behind)
+
+
+def _parts(B: Any, x: Any, out: Any, axis: int) -> tuple[Any, Any]:
+    """Of each sum of powers the part that came last, and from the second on the part that was there before.
+
+    They sum up to one whatever of the logarithms was rounded away; of a sum that is zero both are zero.
+    """
+    before = (slice(None),) * axis
+    n = x.shape[axis]
+    first, later = (slice(0, min(n, 1), 1), slice(min(n, 1), n, 1))
+    last, none = B.index(x, key=(*before, later)), B.equal(B.index(out, key=(*before, later)), -math.inf)
+    sums = B.index(out, key=(*before, slice(0, max(n - 1, 0), 1)))
+    apart = B.subtract(B.where(none, 0.0, last), B.where(none, 0.0, sums))
+    parts = [B.where(none, 0.0, B.expit(t)) for t in (apart, B.negative(apart))]
+    whole = B.astype(B.not_equal(B.index(x, key=(*before, first)), -math.inf), dtype=B.dtype_of(x))
+    return B.concat(whole, parts[0], axis=axis), parts[1]
+
+
+def _moved(B: Any, x: Any, axis: int, width: tuple[int, int]) -> Any:
+    """With a zero at one end, as long as the line that it is one shorter than."""
+    return B.pad(x, widths=tuple(width if i == axis else (0, 0) for i in range(len(x.shape))), value=0)
 
 
 def _softmax_definition(B: Any, x: Any, *, axis: int) -> Any:
@@ -292,6 +321,12 @@ RECORDS: dict[str, Record] = {
     "max": Custom(x=_extremum, pushforward=_extremum_forward),
     "min": Custom(x=_extremum, pushforward=_extremum_forward),
     "logsumexp": Composed(_logsumexp_definition, x=_logsumexp, pushforward=_logsumexp_forward),
+    "logcumsumexp": Composed(
+        lambda B, x, *, axis: _running(B, B.logaddexp, x, axis),
+        x=_logcumsumexp,
+        pushforward=_logcumsumexp_forward,
+        sparsity=up_to_it,
+    ),
     "softmax": Composed(
         _softmax_definition,
         x=lambda B, g, out, axis: B.softmax_pullback(g, out, axis=axis),

@@ -95,7 +95,7 @@ def curve_fit(
     spread = _spread_over(p0)
 
     def model(x: Tensor[Any]) -> Tensor[Any]:
-        y = flat_of("curve_fit", spread(f, inputs, space.state.unravel(x)))
+        y = flat_of("curve_fit", space.call(spread, f, inputs, space.state.unravel(x)))
         if y.shape != (measured.size,):
             raise errors.ShapeError(
                 f"curve_fit: the model gives {y.shape[0]} values for data of shape {measured.shape}"

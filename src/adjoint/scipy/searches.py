@@ -27,7 +27,7 @@ from adjoint.scipy.spaces import (
 from adjoint.transforms.arguments import Function
 from adjoint.transforms.forward import linearize
 from adjoint.transforms.jacobians import hessian, jacobian
-from adjoint.transforms.reverse import value_and_grad_of, vjp
+from adjoint.transforms.reverse import value_and_gradient, vjp
 
 # what the methods of scipy.optimize.minimize take beside values
 _PRODUCTS = {"newton-cg", "trust-ncg", "trust-krylov", "trust-constr"}
@@ -123,8 +123,10 @@ def minimize(
     def value(x: Vector) -> float:
         return _scalar(whole(space.tensor(x)))
 
-    def value_and_gradient(x: Vector) -> tuple[float, Vector]:
-        y, g = value_and_grad_of("minimize", whole, 0, False, False, (space.tensor(x),), {})
+    pulled = value_and_gradient("minimize", whole)
+
+    def both(x: Vector) -> tuple[float, Vector]:
+        y, g = pulled(space.tensor(x))
         return float(float64(y)), float64(g)
 
     derivatives: dict[str, Any] = {}
@@ -135,7 +137,7 @@ def minimize(
     if known in _HESSIANS:
         derivatives["hess"] = lambda x: float64(hessian(whole)(space.tensor(x)))
     found = optimize.minimize(
-        value if known in _VALUES else value_and_gradient,
+        value if known in _VALUES else both,
         space.start,
         method=method,
         bounds=None if bounds is None else vector_bounds(space, bounds),

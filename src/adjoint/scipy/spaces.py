@@ -11,6 +11,7 @@ import numpy as np
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.functions.arguments import check_callable, is_numeric
+from adjoint.functions.connections import leaves_behind
 from adjoint.functions.shape import concat
 from adjoint.operands import cast
 from adjoint.solvers.vectors import State
@@ -63,7 +64,12 @@ class Space:
     def on_vectors(self, f: Function) -> Function:
         """A function of trees as one of vectors."""
         check_callable(self.name, f)
-        return keep_name(f)(lambda x: f(self.state.unravel(x), *self.args))
+        return keep_name(f)(lambda x: self.call(f, self.state.unravel(x), *self.args))
+
+    def call(self, f: Function, *args: Any, **kwargs: Any) -> Any:
+        """A function of the user, in the precision of the start."""
+        with self.state.precise():
+            return f(*args, **kwargs)
 
     def spread(self, bound: Any, what: str) -> Vector:
         """A number for every entry of the vector, from one for all or a tree with numbers or arrays as leaves."""
@@ -122,9 +128,11 @@ def values_of(x: Any) -> Any:
     if not isinstance(x, Tensor):
         return x
     if x.is_tracked():
+        leaves = leaves_behind(getattr(x._array, "node", None))
+        what = f"a leaf of shape {leaves[0].shape} that require_grad tracks" if leaves else "a tensor that is tracked"
         raise errors.TrackedError(
-            "ad.scipy: a function closes over a tensor that is tracked, and SciPy's search leaves the graph; detach() "
-            "it, or see ad.implicit for solutions with derivatives"
+            f"ad.scipy: a function closes over {what}, and SciPy's search leaves the graph; use w.detach() there, or "
+            "see ad.implicit for solutions with derivatives"
         )
     return x.numpy()
 
@@ -156,7 +164,7 @@ def flat_function(space: Space, f: Function, args: tuple[Any, ...] = ()) -> Func
     """A function of trees as one from vectors to vectors."""
     check_callable(space.name, f)
     args = tuple([constants(x, space.base) for x in args])
-    return keep_name(f)(lambda x: flat_of(space.name, f(space.state.unravel(x), *args)))
+    return keep_name(f)(lambda x: flat_of(space.name, space.call(f, space.state.unravel(x), *args)))
 
 
 class Curvature:

@@ -1,14 +1,8 @@
-"""Solutions of inner problems: roots, fixed points and minima, differentiated by the implicit function theorem.
-
-Where F(x, theta) = 0 holds at the solution x, its derivative solves the linear system F_x dx = -F_theta dtheta: how
-the solution was found does not matter, and nothing of the search is kept. See Griewank and Walther, Evaluating
-Derivatives (2008), chapter 15; M. Blondel et al., Efficient and modular implicit differentiation (2022).
-"""
+"""Solutions of inner problems: roots, fixed points and minima, differentiated by the implicit function theorem."""
 
 from __future__ import annotations
 
 import builtins
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -21,27 +15,19 @@ from adjoint.functions.arguments import as_integer, as_positive, check_callable
 from adjoint.functions.contraction import vecdot
 from adjoint.functions.elementwise import abs, where
 from adjoint.functions.logic import isfinite
-from adjoint.functions.reduction import all, max, sum
-from adjoint.functions.shape import stack
-from adjoint.linalg import solve, vector_norm
+from adjoint.functions.reduction import all, max
+from adjoint.linalg import vector_norm
 from adjoint.operands import common_backend, concrete_values
-from adjoint.solvers.krylov import cg, for_all_examples, gmres
-from adjoint.solvers.vectors import Parameters, State, applied, floats_of, lifted_result, of_dependence, with_floats
+from adjoint.solvers.krylov import Solution, cg, for_all_examples
+from adjoint.solvers.linear import max_iterations, products
+from adjoint.solvers.theorem import Known, Residual, Systems, Vector
+from adjoint.solvers.vectors import Parameters, State, applied, lifted_result
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.arguments import Function, array_of, to_numpy
 from adjoint.transforms.carries import with_examples_of
-from adjoint.transforms.forward import jvp, linearize
-from adjoint.transforms.jacobians import jacobian
-from adjoint.transforms.levels import CustomRules, Tensors
+from adjoint.transforms.levels import Tensors
 from adjoint.transforms.libraries import of_any_library
-from adjoint.transforms.recomputed import each
-from adjoint.transforms.reverse import grad, stop_gradient, value_and_grad, vjp
-
-DENSE = 500  # up to so many unknowns linear systems are solved with their matrices,
-_ENTRIES = 10_000_000  # unless those of a batch have more entries
-
-Vector = Tensor[Any]
-Residual = Callable[[Vector, Tensors], Vector]
+from adjoint.transforms.reverse import grad, stop_gradient, value_and_grad
 
 
 @of_any_library
@@ -52,6 +38,7 @@ def root(
     tol: float | None = None,
     maxiter: int = 50,
     solver: Function | None = None,
+    linear_solver: str | Function | None = None,
 ) -> Any:
     """The x with f(x, *args) = 0, differentiable by `args` and by the tensors that f closes over.
 
@@ -72,6 +59,12 @@ def root(
     solver
         Another way to find x: `solver(g, x0)` gives x, where g is f as a function of x alone. Both work on NumPy
         arrays; it may be any Python, such as `lambda g, x0: scipy.optimize.root(g, x0).x`.
+    linear_solver
+        How the linear systems of steps and derivatives are solved. "dense": by the whole Jacobian. "sparse": by the
+        entries that its pattern has, and SciPy's sparse LU factors (`pip install adjoint[scipy]`). "gmres", or "cg" for
+        a symmetric positive definite Jacobian: by products alone. A function `linear_solver(matvec, b)` gives the u
+        with `matvec(u) = b`, to three digits at least; all are NumPy vectors of the entries of x0, leaf after leaf,
+        complex ones as real and imaginary parts. None chooses, see the notes.
 
     Returns
     -------
@@ -80,9 +73,12 @@ def root(
 
     Notes
     -----
-    Newton's method with a line search. With up to 500 unknowns its steps come from the whole Jacobian, with more from
-    products with it (GMRES). Derivatives of any order and in any mode are solutions of linear systems with the
-    Jacobian at x, again from the matrix or from products alone. In `vmap` a batch goes on until all examples are found.
+    Newton's method with a line search. Derivatives of any order and in any mode are solutions of linear systems with
+    the Jacobian at x, or its transpose. Up to 100 unknowns systems are solved by the whole Jacobian; with more by the
+    sparse one, where SciPy is installed and at most a tenth as many products as unknowns make it; else up to 500 by the
+    whole one, with more by GMRES, and by the whole one after all where that does not converge soon and it has at most
+    10 million entries. In `vmap` a batch goes on until all examples are found; functions of the user run for one
+    example after the other.
 
     Raises
     ------
@@ -92,7 +88,10 @@ def root(
         The Jacobian at the solution has no inverse: there is no derivative. In backward this, and that a system was not
         solved, are the cause of a BackwardError.
     ArgumentError, ShapeError, DtypeError
-        x0 has no elements, or other than floating ones; f gives another structure, shape or kind.
+        x0 has no elements, or other than floating ones; f gives another structure, shape or kind; `linear_solver` is
+        no name of one, or gives another shape.
+    MissingLibraryError
+        `linear_solver` is "sparse", and SciPy is not installed.
     TrackedError
         f uses a tensor whose derivative would be lost: one that is neither an argument nor in f's closure.
 
@@ -103,7 +102,7 @@ def root(
     >>> root_of(2.0), ad.grad(root_of)(2.0)
     (np.float64(1.41421356237...), np.float64(0.35355339059...))
     """
-    problem = _Problem("root", f, x0, args, tol, maxiter, solver)
+    problem = _Problem("root", f, x0, args, tol, maxiter, solver, linear_solver)
     return problem.solution(problem.result, _newton, problem.result)
 
 
@@ -115,17 +114,19 @@ def fixed_point(
     tol: float | None = None,
     maxiter: int = 1000,
     solver: Function | None = None,
+    linear_solver: str | Function | None = None,
 ) -> Any:
     """The x with f(x, *args) = x, found by iterating f, differentiable by `args` and by what f closes over.
 
-    x is found where f changes no entry by more than `tol` times the largest entry, or times 1. Everything else is as
-    in `root`, which finds fixed points of functions that are no contractions: those are roots of f(x) - x.
+    x is found where f changes no entry by more than `tol` times the largest entry, or times 1. Linear systems, with the
+    Jacobian of f(x) - x, are those of derivatives alone. Everything else is as in `root`, which finds fixed points of
+    functions that are no contractions: those are roots of f(x) - x.
 
     >>> import adjoint as ad
     >>> ad.implicit.fixed_point(lambda x: ad.cos(x), 1.0)
     np.float64(0.7390851332...)
     """
-    problem = _Problem("fixed_point", f, x0, args, tol, maxiter, solver)
+    problem = _Problem("fixed_point", f, x0, args, tol, maxiter, solver, linear_solver)
     return problem.solution(lambda x, theta: problem.result(x, theta) - x, _iterated, problem.result)
 
 
@@ -137,12 +138,15 @@ def minimize(
     tol: float | None = None,
     maxiter: int = 200,
     solver: Function | None = None,
+    linear_solver: str | Function | None = None,
 ) -> Any:
     """A local minimum x of a scalar f(x, *args), differentiable by `args` and by what f closes over.
 
     f is twice differentiable, and x is found where the gradient by x is zero, in the sense of `root`. Newton's method
     with conjugate gradients and a line search, algorithm 7.1 of J. Nocedal and S. Wright, Numerical Optimization
-    (2006), finds it; derivatives solve systems with the Hessian at x. Everything else is as in `root`.
+    (2006), finds it; derivatives solve systems with the Hessian at x. With a `linear_solver` steps are the solutions
+    that it gives, where they go down; so they are of more than 100 unknowns with a sparse Hessian. Everything else is
+    as in `root`.
 
     >>> import adjoint as ad
     >>> import numpy as np
@@ -153,7 +157,7 @@ def minimize(
     array([[1.      , 0.      ],
            [0.      , 0.142857]])
     """
-    problem = _Problem("minimize", f, x0, args, tol, maxiter, solver)
+    problem = _Problem("minimize", f, x0, args, tol, maxiter, solver, linear_solver)
 
     def gradient(x: Vector, theta: Tensors) -> Vector:
         return grad(lambda x: problem.scalar(x, theta))(x)  # type: ignore[no-any-return]
@@ -161,13 +165,21 @@ def minimize(
     return problem.solution(gradient, _newton_cg, problem.scalar, symmetric=True)
 
 
-class _Problem:
+class _Problem(Systems):
     """What is to be solved, on vectors."""
 
     def __init__(
-        self, name: str, f: Function, x0: Any, args: Any, tol: Any, maxiter: Any, solver: Function | None
+        self,
+        name: str,
+        f: Function,
+        x0: Any,
+        args: Any,
+        tol: Any,
+        maxiter: Any,
+        solver: Function | None,
+        linear_solver: Any,
     ) -> None:
-        self.name, self.maxiter, self.solver = name, maxiter, solver
+        self.maxiter, self.solver = maxiter, solver
         self.parameters = Parameters(name, f, args, x0)
         self.state = State(name, "x0", x0, self.parameters.base)
         eps = float(np.finfo(self.state.dtype).eps)
@@ -178,7 +190,8 @@ class _Problem:
         if solver is not None:
             check_callable(name, solver, "solver")
         self.tol = float(tol)
-        self.linear = builtins.max(self.tol, eps ** (2 / 3))  # of systems: their residuals are no smaller, if rounded
+        # residuals of systems are no smaller than that, if rounded
+        super().__init__(name, linear_solver, builtins.max(self.tol, eps ** (2 / 3)))
 
     def solution(
         self, residual: Residual, search: Callable[..., Vector], function: Residual, *, symmetric: bool = False
@@ -189,10 +202,12 @@ class _Problem:
         return self.parameters.answer(self.state.unravel(x))
 
     def result(self, x: Vector, theta: Tensors) -> Vector:
-        return self.state.ravel(self.parameters.call(theta, self.state.unravel(x)))
+        with self.state.precise():
+            return self.state.ravel(self.parameters.call(theta, self.state.unravel(x)))
 
     def scalar(self, x: Vector, theta: Tensors) -> Tensor[Any]:
-        out = self.parameters.call(theta, self.state.unravel(x))
+        with self.state.precise():
+            out = self.parameters.call(theta, self.state.unravel(x))
         if getattr(out, "shape", ()) != () or not isinstance(out, (Tensor, np.generic, int, float)):
             what = f"a result of shape {out.shape}" if hasattr(out, "shape") else f"{type(out).__name__}"
             raise errors.ShapeError(f"minimize: the function gives {what}, expected a scalar")
@@ -220,56 +235,14 @@ class _Problem:
         )
 
 
-# --- derivatives ---------------------------------------------------------------------------------
-
-
-class _Implicit(CustomRules):
-    """The vector y with residual(y, xs) = 0, as a function of the tensors xs."""
-
-    def __init__(self, problem: _Problem, f: Residual, symmetric: bool) -> None:
-        self.problem, self.f, self.symmetric = problem, f, symmetric
-        self.name = problem.name
-
-    def solve(self, xs: Tensors) -> Vector:
-        """y, of values without derivatives."""
-        raise NotImplementedError
-
-    def residual(self, y: Vector, xs: Tensors) -> Vector:
-        raise NotImplementedError
-
-    def linear(self, y: Vector, xs: Tensors, b: Vector, transposed: bool) -> Vector:
-        """The u of A u = b, where A is the derivative of the residual by y, or its transpose."""
-        raise NotImplementedError
-
-    def plain(self, xs: Tensors) -> Tensors:
-        return [self.solve(xs)]
-
-    def forward(self, xs: Tensors) -> tuple[Tensors, Any]:
-        y = applied(self, xs)
-        return [y], (y, xs)
-
-    def residuals(self, xs: Tensors, ys: Tensors) -> Any:
-        return ys[0], xs
-
-    def backward(self, saved: Any, cotangents: Tensors) -> Tensors:
-        y, xs = saved
-        u = self.linear(y, xs, cotangents[0], True)
-        _, pull = vjp(lambda *floats: self.residual(y, with_floats(xs, floats)), *floats_of(xs))
-        return with_floats(xs, pull(-u))
-
-    def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
-        y = applied(self, xs)
-        _, change = jvp(lambda *floats: self.residual(y, with_floats(xs, floats)), floats_of(xs), floats_of(tangents))
-        return [y], [self.linear(y, xs, -change, False)]
-
-
-class _Solution(_Implicit):
+class _Solution(Known):
     """The solution of the problem, as a function of [x0, *theta]."""
 
     def __init__(
         self, problem: _Problem, f: Residual, search: Callable[..., Vector], function: Residual, symmetric: bool
     ) -> None:
         super().__init__(problem, f, symmetric)
+        self.problem: _Problem
         self.search, self.function = search, function
 
     def solve(self, xs: Tensors) -> Vector:
@@ -283,7 +256,7 @@ class _Solution(_Implicit):
         if self.problem.solver is not None:
             return self._by_solver(function, x0)
         with device.leaf.quiet():  # a line search may leave the domain of f
-            return self.search(self.problem, function, x0)
+            return lifted_result(self.search(self.problem, function, x0), device, self.name)
 
     def _by_solver(self, function: Callable[[Vector], Vector], x0: Vector) -> Vector:
         state, device = self.problem.state, x0.device
@@ -306,89 +279,8 @@ class _Solution(_Implicit):
     def batch(
         self, level: Batched[Any], size: int, flags: list[bool], xs: Tensors
     ) -> tuple[Tensors, list[bool]] | None:
-        if self.problem.solver is None:
-            return None
-        if not size:
-            return [xs[0] if flags[0] else each(xs[0], 0)], [True]
-        ys = [applied(self, [x[i] if flag else x for x, flag in zip(xs, flags, strict=True)]) for i in range(size)]
-        return [stack(ys)], [True]
-
-    def residual(self, y: Vector, xs: Tensors) -> Vector:
-        return self.f(y, xs[1:])
-
-    def linear(self, y: Vector, xs: Tensors, b: Vector, transposed: bool) -> Vector:
-        return applied(_System(self.problem, self.f, self.symmetric, transposed), [y, *xs[1:], b])
-
-
-class _System(_Implicit):
-    """The u of A u = b as a function of [x, *theta, b], where A is the Jacobian of f at x, or its transpose."""
-
-    def __init__(self, problem: _Problem, f: Residual, symmetric: bool, transposed: bool) -> None:
-        super().__init__(problem, f, symmetric)
-        self.transposed = transposed and not symmetric
-
-    def solve(self, xs: Tensors) -> Vector:
-        x, *theta, b = xs
         problem = self.problem
-        try:
-            u, found = _solve_linear(
-                lambda x: self.f(x, theta), x, b, problem.linear, _max_iterations(x), self.symmetric, self.transposed
-            )
-        except errors.SingularError as error:
-            raise errors.SingularError(
-                f"{self.name}: the Jacobian at the solution is singular, so that the solution has no derivative"
-            ) from error
-        if not for_all_examples(found):
-            raise errors.ConvergenceError(
-                f"{self.name}: the linear system of the derivative was not solved in {_max_iterations(x)} iterations "
-                f"up to tol {problem.linear:.3g}: its matrix is close to singular"
-                + (", or x is no minimum" if self.symmetric else ""),
-                iterations=_max_iterations(x),
-            )
-        return u
-
-    def residual(self, y: Vector, xs: Tensors) -> Vector:
-        x, *theta, b = xs
-        if self.transposed:
-            return vjp(lambda x: self.f(x, theta), x)[1](y)[0] - b  # type: ignore[no-any-return]
-        return jvp(lambda x: self.f(x, theta), (x,), (y,))[1] - b  # type: ignore[no-any-return]
-
-    def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
-        if not of_dependence(tangents):
-            return super().push(xs, tangents)
-        y = applied(self, xs)
-        moved = y * 0  # the inverse of a matrix has no zeros to speak of
-        for t in floats_of(tangents):
-            moved = moved + sum(t.real).astype(y.dtype)
-        return [y], [moved]
-
-    def linear(self, y: Vector, xs: Tensors, b: Vector, transposed: bool) -> Vector:
-        return applied(_System(self.problem, self.f, self.symmetric, transposed ^ self.transposed), [*xs[:-1], b])
-
-
-def _solve_linear(
-    f: Function, x: Vector, b: Vector, tol: float, maxiter: int, symmetric: bool = False, transposed: bool = False
-) -> tuple[Vector, Tensor[Any]]:
-    """The u of A u = b, and whether it was found; A is the Jacobian of f at x, or its transpose."""
-    entries = x.size * builtins.max(math.prod(v.device.leaf_array(v._array).shape) for v in (x, b))
-    if x.size <= DENSE and entries <= _ENTRIES:
-        matrix = jacobian(f, mode="forward")(x)
-        u = solve(matrix.mT if transposed else matrix, b)
-        return u, all(isfinite(u))
-    if symmetric or transposed:
-        return (cg if symmetric else gmres)(_products(f, x), b, tol, maxiter)
-    return gmres(linearize(f, x)[1], b, tol, maxiter)
-
-
-def _max_iterations(x: Vector) -> int:
-    """How many iterations a linear system may take."""
-    return min(10 * x.size, 20_000)
-
-
-def _products(f: Function, x: Vector) -> Function:
-    """Products with the transpose of f's Jacobian at x."""
-    pullback = vjp(f, x)[1]
-    return lambda v: pullback(v)[0]
+        return self.one_by_one(size, flags, xs) if problem.solver is not None or problem.linear_solver.each else None
 
 
 # --- searches ------------------------------------------------------------------------------------
@@ -402,7 +294,7 @@ def _newton(problem: _Problem, f: Function, x: Vector) -> Vector:
     count = 0
     while count < problem.maxiter and not for_all_examples(found):
         try:
-            step, _ = _solve_linear(f, x, -value, problem.tol**0.5, _max_iterations(x))
+            step, _ = problem.linear_solver(f, x, -value, problem.tol**0.5)
         except errors.SingularError as error:
             raise errors.ConvergenceError(
                 f"root: the Jacobian is singular after {count} steps; start elsewhere, or give a solver",
@@ -448,7 +340,7 @@ def _newton_cg(problem: _Problem, f: Function, x: Vector) -> Vector:
     while count < problem.maxiter and not for_all_examples(found):
         size = vector_norm(slope)
         exact = where(size < 0.25, size**0.5, 0.5)
-        step, newton = cg(_products(grad(f), x), -slope, exact, _max_iterations(x))
+        step, newton = _down(problem, f, x, slope, exact)
         count += 1
         last = newton & problem.is_last(step, x)
         moved, better = _line_search(f, x, step, value, vecdot(slope, step))
@@ -461,6 +353,22 @@ def _newton_cg(problem: _Problem, f: Function, x: Vector) -> Vector:
     if not for_all_examples(found):
         raise problem.failed(count, max(abs(slope)), found, "the largest entry of the gradient")
     return x
+
+
+def _down(problem: _Problem, f: Function, x: Vector, slope: Vector, tol: Tensor[Any]) -> Solution:
+    """A step that makes f smaller, and whether it is Newton's."""
+    solver, slopes = problem.linear_solver, grad(f)
+    if not solver.replaces_cg(slopes, x):
+        return cg(products(slopes, x), -slope, tol, max_iterations(x))
+    try:
+        step, newton = solver(slopes, x, -slope, problem.tol**0.5, symmetric=True)
+    except errors.SingularError:
+        step, newton = -slope, slope[0] != slope[0]
+    newton = newton & (vecdot(step, slope) < 0)
+    if for_all_examples(newton):
+        return step, newton
+    other, _ = cg(products(slopes, x), -slope, tol, max_iterations(x))
+    return where(newton, step, other), newton
 
 
 def _line_search(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,12 @@ class State:
         self.dtype = dtypes.as_dtype(np.result_type(*[np.finfo(dtype).dtype for dtype in self.dtypes]))
         self.is_vector = self.structure.num_nodes == 1 and self.dtypes[0].kind == "f" and len(self.shapes[0]) == 1
         self.vector = self._joined(tensors)
+        given = [None if isinstance(x, Tensor) else y.dtype for x, y in zip(leaves, tensors, strict=True)]
+        self.precision = dtypes.precision(frozenset(given))
+
+    def precise(self) -> Any:
+        """In this block a function of the state makes what has no dtype as precise as that, if it was no tensors."""
+        return nullcontext() if self.precision is None else dtypes.creating_in(self.precision)
 
     def ravel(self, tree: Any, what: str = "the function's result") -> Tensor[Any]:
         """The vector of a tree with the structure and shapes of this one.

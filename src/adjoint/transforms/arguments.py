@@ -118,6 +118,8 @@ class Arguments:
         if next(FLATTENED) > before + 1:  # there are modules
             held, holes = parted(chosen)
             self.leaves, self.held = trees.flatten(held)
+        if not self.leaves and any([x is None for x in chosen]):
+            raise errors.ArgumentError(f"{name}: there is nothing to differentiate by: argument {self.keys[0]} is None")
         self.structure = self.held if holes is None else trees.structure(holes)
         plain = holes is None and len(self.keys) == len(args) + len(kwargs)
         others = [*(self.leaves if plain else trees.flatten((args, kwargs))[0]), *beside]

@@ -56,6 +56,16 @@ class _Custom(CustomRules):
     def plain(self, xs: Tensors) -> Tensors:
         return self.results(self.owner.function(*self.all_arguments(xs)))
 
+    def ruled(self, what: str, rule: Function, *args: Any) -> Any:
+        """A rule called; where it takes what is tracked out of its graph, the error names it."""
+        try:
+            return rule(*args)
+        except errors.TrackedError as error:
+            raise errors.TrackedError(
+                f"{self.name}: {what} meets what a transform follows: write it with functions of adjoint, or take "
+                f"ad.external, whose rules get NumPy arrays. {error}"
+            ) from error
+
     def transposed(self, rule: Function, likes: Tensors, given: Tensors, what: str) -> Tensors:
         """What the transpose of a linear rule makes of these tensors, where the rule takes tensors like those.
 
@@ -216,7 +226,7 @@ class _VJP(_Custom):
 
     def forward(self, xs: Tensors) -> tuple[Tensors, Any]:
         assert self.owner.fwd is not None
-        out = self.owner.fwd(*self.all_arguments(xs))
+        out = self.ruled("its forward rule", self.owner.fwd, *self.all_arguments(xs))
         check_pair(self.name, out, "its forward rule", "(result, residuals)")
         return self.results(out[0]), (xs, out[1])
 
@@ -224,7 +234,8 @@ class _VJP(_Custom):
         assert self.owner.bwd is not None
         xs, residuals = saved
         residuals = trees.map(lambda r: same(r) if isinstance(r, Tensor) else r, residuals)  # bwd may assign to them
-        found = self.owner.bwd(*self.fixed.values(), residuals, trees.unflatten(self.out_structure, cotangents))
+        given = trees.unflatten(self.out_structure, cotangents)
+        found = self.ruled("its backward rule", self.owner.bwd, *self.fixed.values(), residuals, given)
         return self.per_argument(found, xs, "cotangents")
 
     def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
@@ -297,7 +308,8 @@ class _JVP(_Custom):
     def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
         assert self.owner.jvp is not None
         constant = [0 if isinstance(x, int) else None for x in self.static]
-        out = self.owner.jvp(*self.fixed.values(), tuple(self.arguments(xs)), tuple(self.arguments(tangents, constant)))
+        given = tuple(self.arguments(xs)), tuple(self.arguments(tangents, constant))
+        out = self.ruled("its rule", self.owner.jvp, *self.fixed.values(), *given)
         check_pair(self.name, out, "its rule", "(result, tangent)")
         ys = self.results(out[0])
         structure = self.out_structure

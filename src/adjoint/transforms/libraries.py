@@ -1,4 +1,9 @@
-"""Arrays of other libraries as arguments of transforms, which then run on that library's leaf and give its arrays."""
+"""Where transforms run: arrays of other libraries as arguments, tensors that only the function itself knows.
+
+With arrays of another library a transform runs on that library's leaf and gives its arrays. Where its function meets
+tensors of a higher backend than that of its arguments, such as a leaf of `require_grad` beside NumPy arrays, it runs
+again on that backend: so no derivative is lost.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +11,12 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from adjoint import errors
 from adjoint import tree as trees
-from adjoint.devices import current_level, leaf_of, libraries_imported
+from adjoint.backend import Backend
+from adjoint.devices import current_level, leaf_of, libraries_imported, running_on
 from adjoint.functions.conversion import native
+from adjoint.operands import lower
 from adjoint.tensor import Tensor, wrap
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -31,20 +39,41 @@ def kept_of_any_library(run: F) -> F:
 def _of_any_library(run: F, *, keep: bool) -> F:
     @functools.wraps(run)
     def either(*args: Any, **kwargs: Any) -> Any:
-        if not libraries_imported() or (not kwargs and trees.ATOMS.issuperset(map(type, args))):
-            return run(*args, **kwargs)
-        leaves, structure = trees.flatten((args, kwargs))
-        places = [None if x.__class__ in trees.ATOMS else leaf_of(x) for x in leaves]
-        if not any(places):
-            return run(*args, **kwargs)
-        given = [x if leaf is None else _tensor(x, leaf, keep) for x, leaf in zip(leaves, places, strict=True)]
-        args, kwargs = trees.unflatten(structure, given)
-        out = run(*args, **kwargs)
-        inside = current_level() is not None or any([isinstance(x, Tensor) for x in leaves])
-        return out if inside else trees.map(_to_caller, out)
+        try:
+            if not libraries_imported() or (not kwargs and trees.ATOMS.issuperset(map(type, args))):
+                return run(*args, **kwargs)
+            return _given_any(run, args, kwargs, keep)
+        except errors.DeviceError as error:
+            place = error.place
+            if place is None or not _may_run_on(place, args, kwargs):
+                raise
+        with running_on(place):
+            return _of_any_library(run, keep=keep)(*args, **kwargs)  # `either` would hold itself, for the collector
 
     vars(either).update(vars(run))  # of a transformed function the user's is the one that was wrapped
     return cast(F, either)
+
+
+def _given_any(run: Callable[..., Any], args: Any, kwargs: Any, keep: bool) -> Any:
+    """What a transformed function gives where there may be arrays of optional libraries."""
+    leaves, structure = trees.flatten((args, kwargs))
+    places = [None if x.__class__ in trees.ATOMS else leaf_of(x) for x in leaves]
+    if not any(places):
+        return run(*args, **kwargs)
+    given = [x if leaf is None else _tensor(x, leaf, keep) for x, leaf in zip(leaves, places, strict=True)]
+    args, kwargs = trees.unflatten(structure, given)
+    out = run(*args, **kwargs)
+    inside = current_level() is not None or any([isinstance(x, Tensor) for x in leaves])
+    return out if inside else trees.map(_to_caller, out)
+
+
+def _may_run_on(place: Backend, args: Any, kwargs: Any) -> bool:
+    """Whether all tensors among the arguments can be lifted there, and no transform runs around this one."""
+    level = current_level()
+    if level is not None and (level.is_fresh or level is place or level not in place.chain()):
+        return False
+    tensors = [x for x in trees.flatten((args, kwargs))[0] if isinstance(x, Tensor)]
+    return all([x.device is not place and lower(x._array, x.device, place) is not None for x in tensors])
 
 
 def _tensor(array: Any, leaf: Any, keep: bool) -> Tensor[Any]:

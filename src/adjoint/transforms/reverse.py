@@ -67,19 +67,21 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, hol
     (5.0, array([2., 4.]))
     """
 
-    @named("value_and_grad", f)
+    return value_and_gradient("value_and_grad", f, argnums, has_aux, holomorphic)
+
+
+def value_and_gradient(
+    name: str, f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Function:
+    """`value_and_grad`, whose errors name what it is a part of."""
+
+    @named(name, f)
     def run(*args: Any, **kwargs: Any) -> Any:
-        return value_and_grad_of("value_and_grad", f, argnums, has_aux, holomorphic, args, kwargs)
+        call, value, aux, found = _pulled(name, f, argnums, has_aux, holomorphic, args, kwargs)
+        result = call.result(value)
+        return (result, aux) if has_aux else result, found
 
     return run
-
-
-def value_and_grad_of(
-    name: str, f: Function, argnums: Argnums, has_aux: bool, holomorphic: bool, args: Any, kwargs: Any
-) -> tuple[Any, Any]:
-    call, value, aux, found = _pulled(name, f, argnums, has_aux, holomorphic, args, kwargs)
-    result = call.result(value)
-    return (result, aux) if has_aux else result, found
 
 
 def _pulled(

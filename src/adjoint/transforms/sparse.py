@@ -173,6 +173,17 @@ def _detected(f: Function, call: Arguments, replay: Replay) -> Matrix:
     return out.pattern
 
 
+def pattern_of(name: str, f: Function, x: Any) -> Matrix:
+    """The pattern of the Jacobian of f at a tensor x, rows in order."""
+    pattern = _detected(f, Arguments(name, f, 0, (x,), {}), Replay())
+    pattern.sum_duplicates()
+    return pattern
+
+
+def same_pattern(a: Matrix, b: Matrix) -> bool:
+    return a.shape == b.shape and np.array_equal(a.indptr, b.indptr) and np.array_equal(a.indices, b.indices)
+
+
 # --- colourings: how to get all entries from few products ----------------------------------------
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from adjoint.backend import Array
-from adjoint.backends import special
+from adjoint.backends import complex_numbers, special
 from adjoint.primitives import DType
 
 if TYPE_CHECKING:
@@ -75,11 +75,30 @@ def floor_divide(xp: Any, x: Array, y: Array) -> Array:
     return xp.where(xp.logical_or(xp.isinf(x), xp.isinf(y)), xp.divide(x, y), out)
 
 
+def _log1p(xp: Any, x: Array) -> Array:
+    """As NumPy, libraries lose the real part of small complex numbers."""
+    out = xp.log1p(x)
+    if not _kind(xp, x, "complex floating"):
+        return out
+    size = complex_numbers.log1p_size(xp, xp.real(x), xp.imag(x))
+    return xp.where(xp.abs(x) < 0.5, (out - xp.real(out)) - -size, out)  # a sum would lose the sign of -0 beside it
+
+
 def _expit(xp: Any, x: Array) -> Array:
     if _kind(xp, x, "complex floating"):
         return 1.0 / (1.0 + xp.exp(-x))
     t = xp.exp(-xp.abs(x))  # never overflows
     return xp.where(x >= 0.0, xp.ones_like(t), t) / (1.0 + t)
+
+
+def _cbrt(xp: Any, x: Array) -> Array:
+    """The power by a third, which is rounded, and a step of Newton's."""
+    size = xp.abs(x)
+    none = (size == 0.0) | ~xp.isfinite(size)
+    safe = xp.where(none, xp.ones_like(size), size)
+    root = safe ** (1 / 3)
+    root = root - (root - safe / (root * root)) / 3.0
+    return xp.copysign(xp.where(none, size, root), x)
 
 
 def astype(B: ArrayAPI, x: Array, *, dtype: DType) -> Array:
@@ -115,6 +134,8 @@ IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
     "clip": _clip,
     "floor_divide": floor_divide,
     "absorbing_multiply": _absorbing_multiply,
+    "cbrt": _cbrt,
+    "log1p": _log1p,
     "expit": _expit,
     "binary_exponent": _binary_exponent,
     "erf": special.erf,

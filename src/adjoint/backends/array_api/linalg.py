@@ -44,7 +44,7 @@ IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
     "svd": lambda xp, x, *, full_matrices: xp.linalg.svd(x, full_matrices=full_matrices),
     "svdvals": _linalg("svdvals"),
     "qr": lambda xp, x, *, complete: xp.linalg.qr(x, mode="complete" if complete else "reduced"),
-    **{name: getattr(matrices, name) for name in "solve_triangular lu expm cofactor cofactor_pullback".split()},
+    **{name: getattr(matrices, name) for name in matrices.NAMES},
 }
 
 # called with the backend, for its dtypes

@@ -136,7 +136,9 @@ def _conv(B: Dask, primitive: Primitive, operands: Operands, parameters: Paramet
 
 
 BLOCKWISE: dict[str, Callable[..., Any]] = {
-    **dict.fromkeys("fft rfft hfft sort argsort topk cummax cummin windows take_along_axis".split(), _along),
+    **dict.fromkeys(
+        "fft rfft hfft sort argsort topk cummax cummin logcumsumexp windows take_along_axis".split(), _along
+    ),
     **dict.fromkeys("attention attention_pullback".split(), stacked),
     **dict.fromkeys("max_pool max_pool_pullback window_sum window_spread".split(), _windowed),
     **dict.fromkeys("conv conv_input".split(), _conv),

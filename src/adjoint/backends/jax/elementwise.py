@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from adjoint.backend import Array
+from adjoint.backends import complex_numbers
 from adjoint.backends.array_api import elementwise
 from adjoint.primitives import DType
 from adjoint.rules import RECORDS
@@ -39,12 +41,73 @@ def _whole(name: str) -> Callable[..., Array]:
         xp = B.xp
         dtype = next(v.dtype for v in (x, y) if hasattr(v, "dtype"))
         if dtype.kind not in "iu":
-            return xp.remainder(x, y) if name == "remainder" else elementwise.floor_divide(xp, x, y)
+            return _real(B.jax, name)(x, y)
         none = xp.equal(y, 0)
         out = getattr(xp, name)(x, xp.where(none, xp.ones((), dtype=dtype), y))
         return xp.where(none, xp.zeros((), dtype=dtype), out)
 
     return run
+
+
+def _by_name(name: str) -> Callable[..., Array]:
+    """A function of jax.numpy's beyond the standard."""
+    return lambda B, *operands: getattr(B.xp, name)(*operands)
+
+
+@functools.cache
+def _real(jax: Any, name: str) -> Callable[..., Array]:
+    """Of real numbers, with the signs of zeros that the standard has."""
+    xp = jax.numpy
+
+    def remainder(x: Array, y: Array) -> Array:
+        return xp.copysign(xp.remainder(x, y), y)
+
+    def floor_divide(x: Array, y: Array) -> Array:
+        return xp.where(xp.equal(x, 0), xp.divide(x, y), elementwise.floor_divide(xp, x, y))
+
+    def sign(x: Array) -> Array:
+        return xp.where(x == 0, 0.0, xp.sign(x)) if x.dtype.kind == "f" else xp.sign(x)
+
+    return jax.jit({"remainder": remainder, "floor_divide": floor_divide, "sign": sign}[name])  # type: ignore[no-any-return]
+
+
+def _in_complex(name: str) -> Callable[..., Array]:
+    """A function whose complex results are repaired where they are not the standard's."""
+
+    def run(B: JAX, x: Array) -> Array:
+        if x.dtype.kind == "c":
+            return _repaired(B.jax, name)(x)
+        return _real(B.jax, name)(x) if name == "sign" else getattr(B.xp, name)(x)
+
+    return run
+
+
+@functools.cache
+def _repaired(jax: Any, name: str) -> Callable[[Array], Array]:
+    """Compiled as one, and with JAX's own derivative for those who take it."""
+    xp, repair = jax.numpy, complex_numbers.REPAIRS[name]
+    native = _HYPERBOLIC[name](jax) if name in _HYPERBOLIC else getattr(xp, name)
+
+    @jax.custom_jvp  # type: ignore[untyped-decorator]
+    def repaired(z: Array) -> Array:
+        out = native(z)
+        re, im = repair(xp, z.real, z.imag, out.real, out.imag)
+        return re if name == "abs" else jax.lax.complex(re, im)
+
+    repaired.defjvp(lambda primals, tangents: (repaired(*primals), jax.jvp(native, primals, tangents)[1]))
+    return jax.jit(repaired)  # type: ignore[no-any-return]
+
+
+def _turned(jax: Any, z: Array) -> Array:
+    """i z, also where z is infinite."""
+    return jax.lax.complex(-z.imag, z.real)
+
+
+# as circular functions of what is turned: XLA's own lose all digits of small parts
+_HYPERBOLIC: dict[str, Callable[[Any], Callable[[Array], Array]]] = {
+    "sinh": lambda jax: lambda z: -_turned(jax, jax.numpy.sin(_turned(jax, z))),
+    "cosh": lambda jax: lambda z: jax.numpy.cos(_turned(jax, z)),
+}
 
 
 def _expit(B: JAX, x: Array) -> Array:
@@ -76,7 +139,9 @@ IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
     "replace_where_equal": _of_constants("replace_where_equal"),
     "floor_divide": _whole("floor_divide"),
     "remainder": _whole("remainder"),
+    **{name: _in_complex(name) for name in complex_numbers.REPAIRS},
     "binary_exponent": _binary_exponent,
+    **{name: _by_name(name) for name in ("cbrt", "gcd", "lcm")},
     "expit": _expit,
     "erf": _erf,
     "relu_pullback": _relu_pullback,

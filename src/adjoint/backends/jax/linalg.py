@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -68,6 +69,16 @@ def _expm(B: JAX, x: Array) -> Array:
     return B.jax.lax.while_loop(lambda state: state[0] < most, squared, (xp.zeros_like(most), out))[1]
 
 
+def _iterated(name: str) -> Callable[..., Array]:
+    """By a loop of JAX's, in one program."""
+
+    @functools.cache
+    def compiled(B: JAX) -> Callable[[Array], Array]:
+        return B.jax.jit(lambda x: getattr(matrices, name)(B.xp, x, B.jax.lax.while_loop))  # type: ignore[no-any-return]
+
+    return _regular(name, lambda B, x: compiled(B)(x))
+
+
 IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
     "inv": _regular("inv", lambda B, x: B.xp.linalg.inv(x)),
     "solve": _regular("solve", lambda B, a, b: B.xp.linalg.solve(a, b)),
@@ -79,4 +90,6 @@ IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
     "solve_triangular": _solve_triangular,
     "lu": _lu,
     "expm": _expm,
+    "sqrtm": _iterated("sqrtm"),
+    "logm": _iterated("logm"),
 }

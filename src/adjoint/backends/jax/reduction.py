@@ -1,4 +1,4 @@
-"""Cross entropy, whose labels are looked at where they have values."""
+"""Reductions; cross entropy, whose labels are looked at where they have values."""
 
 from __future__ import annotations
 
@@ -27,5 +27,6 @@ def _cross_entropy(B: JAX, x: Array, labels: Array) -> Array:
 
 
 IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
+    "logcumsumexp": lambda B, x, *, axis: B.jax.lax.cumlogsumexp(x, axis),
     "softmax_cross_entropy": _cross_entropy,
 }

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from adjoint.backend import Array, Implementation
-from adjoint.backends import special
+from adjoint.backends import complex_numbers, special
 from adjoint.primitives import DType
 
 _BLOCK = 16384  # elements: a few such blocks stay in a core's second-level cache
@@ -50,6 +50,16 @@ def _expm1(x: Array) -> Array:
         out = np.where(finite, out, np.exp(x) - 1)
     out = np.asarray(out)
     out.real += 0.0
+    return out
+
+
+def _log1p(x: Array) -> Array:
+    """NumPy's loses the real part of small complex numbers."""
+    out = np.log1p(x)
+    if out.dtype.kind == "c" and (small := np.abs(x) < 0.5).any():
+        out = np.asarray(out)
+        with np.errstate(all="ignore"):
+            np.copyto(out.real, complex_numbers.log1p_size(np, x.real, x.imag), where=small)
     return out
 
 
@@ -296,10 +306,10 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     **{
         name: getattr(np, name)
         for name in (
-            "negative floor ceil trunc square sqrt exp log log1p log2 log10 sin cos tan sinh cosh tanh conj "
+            "negative floor ceil trunc square sqrt exp log log2 log10 sin cos tan sinh cosh tanh conj "
             "bitwise_and bitwise_or bitwise_xor bitwise_invert bitwise_left_shift bitwise_right_shift logical_not "
-            "isnan isinf isfinite signbit add subtract multiply divide remainder maximum minimum logaddexp hypot "
-            "copysign nextafter "
+            "isnan isinf isfinite signbit cbrt gcd lcm add subtract multiply divide remainder maximum minimum "
+            "logaddexp hypot copysign nextafter "
             "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor acos asin atan "
             "acosh asinh atanh atan2 abs"
         ).split()
@@ -309,6 +319,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     "round": _round,
     "sign": _sign,
     "expm1": _expm1,
+    "log1p": _log1p,
     "real": np.real,
     "imag": np.imag,
     "expit": _expit,

@@ -41,12 +41,26 @@ class _Rows:
         mean = np.matmul(rows, self.ones) / self.size
         t = np.subtract(x, mean.reshape(kept), order="C")
         flat = t.reshape(-1, self.size)
-        variance = np.vecdot(flat, flat) / self.size
-        return t, (1 / np.sqrt(variance + epsilon)).reshape(kept)
+        with np.errstate(over="ignore"):
+            variance = np.vecdot(flat, flat) / self.size
+        over = 1 / np.sqrt(variance + epsilon)
+        if not over.all():
+            over = _over_large(flat, over, epsilon)
+        return t, over.reshape(kept)
 
     def mean(self, x: Array, kept: Array) -> Array:
         """The mean of each row of a contiguous block, with the axes of `kept`."""
         return (np.matmul(x.reshape(-1, self.size), self.ones) / self.size).reshape(kept.shape)
+
+
+def _over_large(rows: Array, over: Array, epsilon: float) -> Array:
+    """One over the deviations of centred rows, also where their squares overflow."""
+    top = np.maximum.reduce(np.abs(rows), axis=1, keepdims=True, initial=0)
+    large = np.logical_and(over == 0, np.isfinite(top[:, 0]))
+    parts = rows[large] / top[large]
+    size = np.sqrt(np.vecdot(parts, parts) / rows.shape[1] + epsilon / top[large, 0] / top[large, 0])
+    over[large] = 1 / top[large, 0] / size
+    return over
 
 
 def _block(x: Array, block: slice) -> Array:
@@ -108,8 +122,15 @@ def _add_sums(total: Array, x: Array, factors: Array) -> None:
 def _standardize(x: Array, *, axis: tuple[int, ...], epsilon: float) -> Array:
     count = math.prod(x.shape[i] for i in axis)
     t = x - np.add.reduce(x, axis=axis, keepdims=True) / count
-    variance = np.add.reduce(np.square(t), axis=axis, keepdims=True) / count
-    return np.divide(t, np.sqrt(variance + epsilon), out=t)
+    with np.errstate(over="ignore"):
+        variance = np.add.reduce(np.square(t), axis=axis, keepdims=True) / count
+    deviation = np.sqrt(variance + epsilon)
+    if not np.isfinite(deviation).all():
+        top = np.maximum.reduce(np.abs(t), axis=axis, keepdims=True, initial=0)
+        top = np.where(np.isinf(deviation) & np.isfinite(top), top, x.dtype.type(1))
+        parts = np.add.reduce(np.square(t / top), axis=axis, keepdims=True) / count
+        deviation = np.sqrt(parts + epsilon / top / top) * top
+    return np.divide(t, deviation, out=t)
 
 
 IMPLEMENTATIONS: dict[str, Implementation] = {

@@ -56,15 +56,41 @@ def _log_softmax_pullback(g: Array, out: Array, *, axis: int) -> Array:
     return np.subtract(g, t, out=t)
 
 
+# sums of squares from which on none has lost digits, and none is infinite
+_SAFE = {np.dtype(t): (float(np.finfo(t).tiny / np.finfo(t).eps), float(np.finfo(t).max)) for t in ("f4", "f8")}
+
+
 def _vector_norm(x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
     if x.dtype.kind == "f" and x.dtype.itemsize > 2 and len(axis) == x.ndim > 0 and x.flags.c_contiguous:
-        out = np.sqrt(np.dot(line := x.reshape(-1), line))
+        with np.errstate(over="ignore"):
+            total = np.dot(line := x.reshape(-1), line)
+        least, most = _SAFE[total.dtype]
+        out = np.sqrt(total) if least <= total <= most else _scaled_norm(x, axis, False)
         return out.reshape((1,) * x.ndim) if keepdims else out
-    if x.dtype.kind == "f" and x.dtype.itemsize > 2 and axis == (x.ndim - 1,) and x.flags.c_contiguous:
-        out = np.sqrt(np.vecdot(x, x))
-        return out[..., None] if keepdims else out
-    squares = np.square(x) if x.dtype.kind != "c" else np.square(x.real) + np.square(x.imag)
-    return np.sqrt(np.add.reduce(squares, axis=axis, keepdims=keepdims))  # type: ignore[call-overload]
+    with np.errstate(over="ignore"):
+        if x.dtype.kind == "f" and x.dtype.itemsize > 2 and axis == (x.ndim - 1,) and x.flags.c_contiguous:
+            totals = np.vecdot(x, x)
+            totals = totals[..., None] if keepdims else totals
+        else:
+            squares = np.square(x) if x.dtype.kind != "c" else np.square(x.real) + np.square(x.imag)
+            totals = np.add.reduce(squares, axis=axis, keepdims=keepdims)  # type: ignore[call-overload]
+    if totals.size and x.dtype.itemsize > 2:
+        least, most = _SAFE[totals.dtype]
+        ends = totals.reshape(-1).tolist() if totals.size <= 32 else (totals.min(), totals.max())  # the faster way
+        if not (least <= min(ends) and max(ends) <= most):
+            return _scaled_norm(x, axis, keepdims)
+    return np.sqrt(totals)
+
+
+def _scaled_norm(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
+    """Of elements over the largest of them, whose squares neither overflow nor vanish."""
+    size = np.abs(x)
+    top = np.maximum.reduce(size, axis=axis, keepdims=True, initial=0)
+    top = np.where(np.isfinite(top) & (top > 0), top, size.dtype.type(1))
+    with np.errstate(under="ignore"):
+        total = np.add.reduce(np.square(size / top), axis=axis, keepdims=True)
+        out = np.sqrt(total) * top
+    return out if keepdims else out.reshape([n for i, n in enumerate(x.shape) if i not in axis])
 
 
 def _at_labels(x: Array, labels: Array) -> tuple[Array, tuple[Array, Array]]:
@@ -131,6 +157,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     "cumulative_sum": _cumulative_sum,
     "cumulative_prod": _cumulative_prod,
     "logsumexp": _logsumexp,
+    "logcumsumexp": lambda x, *, axis: np.logaddexp.accumulate(x, axis=axis),
     "softmax": _softmax,
     "softmax_pullback": _softmax_pullback,
     "log_softmax": _log_softmax,

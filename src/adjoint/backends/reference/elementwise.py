@@ -23,7 +23,7 @@ def _nextafter(B: Reference, x: Values, y: Values) -> Line:
     start, end = rounded(left, x.dtype), rounded(right, x.dtype)
     after = np.nextafter(start, end)
     steps = zip(left, start.tolist(), after.tolist(), strict=True)
-    return [v + (b - a) if math.isfinite(a) and math.isfinite(b) else b for v, a, b in steps]
+    return [v + (b - a) if math.isfinite(a) and math.isfinite(b) and (a or b) else b for v, a, b in steps]
 
 
 IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {

@@ -206,10 +206,43 @@ def expm(B: Scalars, a: Matrix) -> Matrix:
     while any(x != 0 for row in term for x in row) and (k == 0 or _largest(term) > B.epsilon * _largest(total) / 8):
         k += 1
         term = [[x / k for x in row] for row in times(term, small)]
-        total = [[x + y for x, y in zip(*pair, strict=True)] for pair in zip(total, term, strict=True)]
+        total = combined(total, term, 1)
     for _ in range(halvings):
         total = times(total, total)
     return total
+
+
+def sqrtm(B: Scalars, a: Matrix, inverse: Callable[[Matrix], Matrix]) -> Matrix:
+    """Denman and Beavers's iteration: the mean of each of two matrices and of the other one's inverse."""
+    root, other = a, identity(len(a))
+    for _ in range(_SWEEPS):
+        next_root, other = _mean(root, inverse(other)), _mean(other, inverse(root))
+        moved, root = _largest(combined(next_root, root, -1)), next_root
+        if moved <= 64 * len(a) * B.epsilon * _largest(root):
+            return root
+    raise errors.SingularError("sqrtm: an eigenvalue is zero or negative")
+
+
+def logm(B: Scalars, a: Matrix, inverse: Callable[[Matrix], Matrix]) -> Matrix:
+    """Twice the series of the inverse hyperbolic tangent, of the square roots that are near the identity."""
+    ones, roots = identity(len(a)), 0
+    while _largest(combined(a, ones, -1)) > 0.25 / len(a):
+        a, roots = sqrtm(B, a, inverse), roots + 1
+    power = times(combined(a, ones, -1), inverse(combined(a, ones, 1)))
+    square, total, k = times(power, power), power, 1
+    while _largest(power) > B.epsilon * _largest(total) / 8:
+        power, k = times(power, square), k + 2
+        total = combined(total, power, 1 / B.real_type(k))
+    return [[x * 2 ** (roots + 1) for x in row] for row in total]
+
+
+def combined(a: Matrix, b: Matrix, scale: Number) -> Matrix:
+    """a + scale b."""
+    return [[x + scale * y for x, y in zip(*pair, strict=True)] for pair in zip(a, b, strict=True)]
+
+
+def _mean(a: Matrix, b: Matrix) -> Matrix:
+    return [[x / 2 for x in row] for row in combined(a, b, 1)]
 
 
 def _largest(a: Matrix) -> Number:

@@ -58,10 +58,12 @@ def _solve(B: Reference, a: Values, b: Values) -> Line:
     return [v for m, right in zip(matrices(a), matrices(b), strict=True) for row in _eliminate(m, right) for v in row]
 
 
+def _inverse(matrix: Matrix) -> Matrix:
+    return _eliminate(matrix, factors.identity(len(matrix)))
+
+
 def _inv(B: Reference, x: Values) -> Line:
-    n = x.shape[-1]
-    identity: Matrix = [[int(i == j) for j in range(n)] for i in range(n)]
-    return [v for matrix in matrices(x) for row in _eliminate(matrix, identity) for v in row]
+    return [v for matrix in matrices(x) for row in _inverse(matrix) for v in row]
 
 
 def _cholesky(B: Reference, x: Values) -> Line:
@@ -85,6 +87,14 @@ def _cholesky(B: Reference, x: Values) -> Line:
 
 def _expm(B: Reference, x: Values) -> Line:
     return [v for matrix in matrices(x) for row in factors.expm(B.scalars, matrix) for v in row]
+
+
+def _iterated(name: str) -> Callable[[Reference, Values], Line]:
+    def run(B: Reference, x: Values) -> Line:
+        found = [getattr(factors, name)(B.scalars, matrix, _inverse) if matrix else [] for matrix in matrices(x)]
+        return [v for matrix in found for row in matrix for v in row]
+
+    return run
 
 
 def _eigh(B: Reference, x: Values) -> tuple[Line, ...]:
@@ -125,6 +135,8 @@ IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
     "solve": _solve,
     "cholesky": _cholesky,
     "expm": _expm,
+    "sqrtm": _iterated("sqrtm"),
+    "logm": _iterated("logm"),
     "eigh": _eigh,
     "eig": _eig,
     "svd": _svd,

@@ -86,7 +86,10 @@ def _log_softmax_pullback(B: Reference, g: Line, out: Line) -> Line:
 
 
 def _vector_norm(B: Reference, line: Line) -> Number:
-    return B.scalars.functions["sqrt"](sum([v.real**2 + v.imag**2 for v in line], B.scalars.real_type(0)))
+    parts = [part for v in line for part in (v.real, v.imag)]
+    if B.digits is None:
+        return math.hypot(*parts)
+    return B.scalars.functions["sqrt"](sum([part**2 for part in parts], B.scalars.real_type(0)))
 
 
 def _softmax_cross_entropy(B: Reference, x: Values, labels: Values) -> Line:
@@ -112,6 +115,7 @@ IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
     "vector_norm": _reduction(_vector_norm),
     "cumulative_sum": linewise(lambda B, line: list(itertools.accumulate(line))),
     "cumulative_prod": linewise(lambda B, line: list(itertools.accumulate(line, lambda x, y: x * y))),
+    "logcumsumexp": linewise(lambda B, line: list(itertools.accumulate(line, B.scalars.logaddexp))),
     "softmax": linewise(_softmax),
     "softmax_pullback": linewise(_softmax_pullback),
     "log_softmax": linewise(_log_softmax),

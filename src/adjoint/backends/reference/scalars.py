@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors
+from adjoint.backends.complex_numbers import REPAIRS
 from adjoint.backends.reference.exact import special_floats, special_numbers
 from adjoint.primitives import DType
 
@@ -88,9 +89,10 @@ class Scalars:
         def function(x: Number) -> Number:
             if isinstance(x, self.complex_type):
                 try:
-                    return other(x)  # type: ignore[misc]
+                    out = other(x)  # type: ignore[misc]
                 except (ValueError, OverflowError, ZeroDivisionError):
-                    return self.complex_type(self.nan, self.nan)
+                    out = self._pole(name, x) if x in poles else self.complex_type(self.nan, self.nan)
+                return out if self.isfinite(x) else self._repaired(name, x, out)
             if self.isnan(x):
                 return x
             if x in poles:
@@ -105,21 +107,43 @@ class Scalars:
 
         return function
 
+    def _pole(self, name: str, x: Number) -> Number:
+        """Where a function of a complex number is infinite: all but atanh are logarithms, and keep the angle."""
+        size, log = _POLES[name][x.real] * self.inf, self._real.log
+        if name == "atanh":
+            return self.complex_type(size, x.imag)
+        angle = self._real.atan2(x.imag, 1 + x.real if name == "log1p" else x.real)
+        return self.complex_type(size, angle / log({"log2": 2, "log10": 10}[name]) if name[3:].isdigit() else angle)
+
+    def _repaired(self, name: str, x: Number, out: Number) -> Number:
+        re, im = REPAIRS[name](np, *[np.float64(v) for v in (x.real, x.imag, out.real, out.imag)])
+        return self.complex_type(float(re), float(im))
+
     def _log2(self, x: Number) -> Number:
-        return self._complex.log(x) / self._real.log(2)
+        out, base = self._complex.log(x), self._real.log(2)
+        return out / base if isinstance(out, self.real_type) else self.complex_type(out.real / base, out.imag / base)
 
-    def _log1p(self, x: Number) -> Number:
-        return self._complex.log(1 + x)
+    # what cmath lacks, by parts
 
-    def _expm1(self, x: Number) -> Number:
-        return self._complex.exp(x) - 1
+    def _log1p(self, x: complex) -> complex:
+        a, b = x.real, x.imag
+        size = math.log1p(a * (2 + a) + b * b) / 2 if abs(x) < 0.5 else cmath.log(1 + x).real
+        return complex(size, math.atan2(b, 1 + a))
+
+    def _expm1(self, x: complex) -> complex:
+        a, b = x.real, x.imag
+        if not math.isfinite(a):
+            return cmath.exp(x) - 1
+        return complex(math.expm1(a) * math.cos(b) - 2 * math.sin(b / 2) ** 2 + 0.0, math.exp(a) * math.sin(b))
 
     # --- rounding and parts ---
 
     def _whole(self, x: Number, function: Callable[[Number], Number]) -> Number:
         if isinstance(x, self.complex_type):
             return self.complex_type(self._whole(x.real, function), self._whole(x.imag, function))
-        return function(x) if self.isfinite(x) else x
+        if not self.isfinite(x):
+            return x
+        return self.copysign(self.real_type(function(x)), x) if isinstance(x, self.real_type) else function(x)
 
     def floor(self, x: Number) -> Number:
         return self._whole(x, self._real.floor)
@@ -134,9 +158,11 @@ class Scalars:
         return self._whole(x, getattr(self._real, "nint", round))  # both: halves to even
 
     def sign(self, x: Number) -> Number:
-        if x == 0 or self.isnan(x):
-            return x
-        return x / abs(x) if isinstance(x, self.complex_type) else (1 if x > 0 else -1)
+        if isinstance(x, self.complex_type):
+            if self.isnan(x):
+                return self.complex_type(self.nan, self.nan)
+            return self.complex_type(x.real / abs(x), x.imag / abs(x)) if x else self.complex_type(0)
+        return x if self.isnan(x) else (x > 0) - (x < 0)
 
     def isnan(self, x: Number) -> bool:
         return any(self._real.isnan(part) for part in (x.real, x.imag))
@@ -207,6 +233,16 @@ class Scalars:
 
     def clip(self, x: Number, low: Number, high: Number) -> Number:
         return self.minimum(self.maximum(x, low), high)
+
+    def cbrt(self, x: Number) -> Number:
+        root = self._real.cbrt(abs(x)) if self.isfinite(x) else abs(x)
+        return self.copysign(root, x)
+
+    def gcd(self, x: int, y: int) -> int:
+        return math.gcd(x, y)
+
+    def lcm(self, x: int, y: int) -> int:
+        return math.lcm(x, y)
 
     def atan2(self, x: Number, y: Number) -> Number:
         return self._real.atan2(x, y)
@@ -282,8 +318,8 @@ _SMOOTH = (
 # methods above
 _OWN = (
     "floor ceil trunc round sign isnan isinf isfinite divide floor_divide remainder pow absorbing_multiply maximum "
-    "minimum clip atan2 hypot signbit copysign binary_exponent logaddexp less less_equal greater greater_equal expit "
-    "relu softplus silu gelu expit_pullback silu_pullback gelu_pullback"
+    "minimum clip cbrt gcd lcm atan2 hypot signbit copysign binary_exponent logaddexp less less_equal greater "
+    "greater_equal expit relu softplus silu gelu expit_pullback silu_pullback gelu_pullback"
 ).split()
 
 # what any numbers can do

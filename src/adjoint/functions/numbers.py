@@ -1,0 +1,65 @@
+"""Numbers by their digits and by their divisors."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from adjoint import dtypes, errors
+from adjoint.backend import Backend
+from adjoint.functions.arguments import inexact
+from adjoint.functions.elementwise import Numbers, elementwise_primitive
+from adjoint.operands import cast, operand, run
+from adjoint.tensor import Tensor
+
+B = TypeVar("B", bound=Backend)
+
+
+def ldexp(x: Tensor[B], exponent: Any, /) -> Tensor[B]:
+    """x times two to the power of integers; exact, also where that power overflows.
+
+    Raises DtypeError for other exponents than integers, or complex x.
+    """
+    first = x if isinstance(x, Tensor) or not isinstance(exponent, Tensor) else operand(x, exponent, "ldexp")
+    x = inexact(first, "ldexp")
+    exponent = operand(exponent, x, "ldexp")
+    if x.dtype.kind == "c" or exponent.dtype.kind not in "iu":
+        raise errors.DtypeError(f"ldexp: expected a real x and integers, received {x.dtype} and {exponent.dtype}")
+    return run("ldexp", (x, cast(exponent, dtypes.int64)))  # type: ignore[no-any-return]
+
+
+def frexp(x: Tensor[B], /) -> tuple[Tensor[B], Tensor[B]]:
+    """A mantissa of a size from a half to less than one, and the power of two (int32) that it is to be multiplied with.
+
+    Zeros, infinities and nan are themselves, with an exponent of 0. Raises DtypeError for complex x.
+
+    >>> import adjoint as ad
+    >>> mantissa, exponent = ad.frexp(ad.tensor([6.0, 0.25]))
+    >>> mantissa.tolist(), exponent.tolist()
+    ([0.75, 0.5], [3, -1])
+    """
+    x = inexact(x, "frexp")
+    if x.dtype.kind == "c":
+        raise errors.DtypeError(f"frexp: expected real numbers, received {x.dtype}")
+    return run("mantissa", (x,)), run("binary_exponent", (x,))
+
+
+@elementwise_primitive
+def gcd(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """The greatest common divisor of integers, not negative; 0 of two zeros. Raises DtypeError for other numbers.
+
+    >>> import adjoint as ad
+    >>> ad.gcd(ad.tensor([12, -4, 0]), 18).tolist()
+    [6, 2, 18]
+    """
+    ...
+
+
+@elementwise_primitive
+def lcm(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+    """The least common multiple of integers, not negative; 0 beside a zero. Raises DtypeError for other numbers.
+
+    >>> import adjoint as ad
+    >>> ad.lcm(ad.tensor([4, -6, 0]), 6).tolist()
+    [12, 6, 0]
+    """
+    ...
