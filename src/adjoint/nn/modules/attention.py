@@ -10,7 +10,8 @@ from adjoint import errors
 from adjoint.functions.arguments import as_integer, as_tensor, check_callable
 from adjoint.functions.creation import arange
 from adjoint.functions.elementwise import cos, exp, sin, where
-from adjoint.functions.shape import concat, moveaxis, reshape, split, stack
+from adjoint.functions.parts import split
+from adjoint.functions.shape import concat, moveaxis, reshape, stack
 from adjoint.module import Module
 from adjoint.nn.activations import relu
 from adjoint.nn.attention import scaled_dot_product_attention

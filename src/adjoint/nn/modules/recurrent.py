@@ -10,7 +10,8 @@ from adjoint.functions.contraction import matmul
 from adjoint.functions.creation import arange, zeros
 from adjoint.functions.elementwise import tanh, where
 from adjoint.functions.logic import less
-from adjoint.functions.shape import concat, expand_dims, moveaxis, split, stack, unstack
+from adjoint.functions.parts import split
+from adjoint.functions.shape import concat, expand_dims, moveaxis, stack, unstack
 from adjoint.module import Module
 from adjoint.nn.activations import relu, sigmoid
 from adjoint.nn.layers import dropout
