@@ -90,8 +90,8 @@ def odeint(
         `t` has other than one axis, is empty, or neither increases nor decreases; func gives another structure, shape
         or kind than the state's; y0 is not floating; "Radau" with "adjoint", which explodes where it goes backwards.
     TrackedError
-        With "adjoint" or "Radau", func uses a tensor whose derivative would be lost: one that is neither an argument nor
-        in func's closure.
+        With "adjoint" or "Radau", func uses a tensor whose derivative would be lost: one that is neither an argument
+        nor in its closure.
 
     Examples
     --------
