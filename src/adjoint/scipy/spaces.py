@@ -11,8 +11,8 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint import tree as trees
 from adjoint.functions.arguments import check_callable, is_numeric
-from adjoint.functions.connections import leaves_behind
 from adjoint.functions.shape import concat
+from adjoint.graph.nodes import leaves_behind
 from adjoint.operands import cast
 from adjoint.solvers.vectors import State
 from adjoint.tensor import Tensor, wrap
