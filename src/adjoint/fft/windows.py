@@ -69,7 +69,7 @@ def nuttall(n: int, /, *, periodic: bool = True, dtype: Any = None, device: Any 
     def shape(count: int) -> np.ndarray[Any, Any]:
         turns = 2 * np.pi * np.arange(count) / max(count - 1, 1)
         lobes = 0.3635819 - 0.4891775 * np.cos(turns) + 0.1365995 * np.cos(2 * turns) - 0.0106411 * np.cos(3 * turns)
-        return lobes if count != 1 else np.ones(1)  # type: ignore[no-any-return]
+        return lobes if count != 1 else np.ones(1)
 
     return _window("nuttall", n, periodic, dtype, device, shape)
 
@@ -86,7 +86,7 @@ def gaussian(n: int, /, std: Any = 1.0, *, periodic: bool = True, dtype: Any = N
     """
 
     def shape(count: int) -> np.ndarray[Any, Any]:
-        return np.arange(count) - (count - 1) / 2  # type: ignore[no-any-return]
+        return np.arange(count) - (count - 1) / 2
 
     if not isinstance(std, Tensor):
         width = as_positive(std, "gaussian", "std")
@@ -107,7 +107,7 @@ def kaiser(n: int, /, beta: Any = 12.0, *, periodic: bool = True, dtype: Any = N
 
     def shape(count: int) -> np.ndarray[Any, Any]:
         line = np.linspace(-1, 1, count) if count > 1 else np.zeros(count)
-        return np.sqrt(1 - line**2)  # type: ignore[no-any-return]
+        return np.sqrt(1 - line**2)
 
     if not isinstance(beta, Tensor):
         steepness = float(as_number(beta, "kaiser", "beta"))

@@ -79,16 +79,16 @@ def _vector_norm(x: Array, *, axis: tuple[int, ...], keepdims: bool) -> Array:
         ends = totals.reshape(-1).tolist() if totals.size <= 32 else (totals.min(), totals.max())  # the faster way
         if not (least <= min(ends) and max(ends) <= most):
             return _scaled_norm(x, axis, keepdims)
-    return np.sqrt(totals)  # type: ignore[no-any-return]
+    return np.sqrt(totals)
 
 
 def _scaled_norm(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
     """Of elements over the largest of them, whose squares neither overflow nor vanish."""
     size = np.abs(x)
-    top = np.maximum.reduce(size, axis=axis, keepdims=True, initial=0)  # type: ignore[call-overload]
+    top = np.maximum.reduce(size, axis=axis, keepdims=True, initial=0)
     top = np.where(np.isfinite(top) & (top > 0), top, size.dtype.type(1))
     with np.errstate(under="ignore"):
-        total = np.add.reduce(np.square(size / top), axis=axis, keepdims=True)  # type: ignore[call-overload]
+        total = np.add.reduce(np.square(size / top), axis=axis, keepdims=True)
         out = np.sqrt(total) * top
     return out if keepdims else out.reshape([n for i, n in enumerate(x.shape) if i not in axis])
 
