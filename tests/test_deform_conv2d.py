@@ -66,7 +66,7 @@ def test_it_is_samples_and_products(
     leaves = [ad.tensor(a).require_grad() for a in args]
     theirs = [torch.tensor(a, requires_grad=True) for a in args]
     how = {"stride": stride, "padding": padding, "dilation": dilation}
-    out = deform_conv2d(*leaves[:4], mask=leaves[4] if masked else None, **how)
+    out = ad.nn.deform_conv2d(*leaves[:4], mask=leaves[4] if masked else None, **how)
     other = composed(torch, *theirs[:4], theirs[4] if masked else None, stride, padding, dilation)
     np.testing.assert_allclose(out.numpy(), other.detach().numpy(), rtol=1e-11, atol=1e-12)
     w = rng.standard_normal(out.shape)
