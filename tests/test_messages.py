@@ -100,8 +100,8 @@ MESSAGES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "n += w": (lambda: np.add(n := np.zeros(3), leaf(), out=n), errors.ArgumentTypeError,
         ("np.add of a tensor: out= is an array of NumPy's, which takes no tensor in place; write u = u + x for u += x, "
         "and u is a tensor")),
-    "np.cbrt(w)": (lambda: np.cbrt(leaf()), errors.ArgumentTypeError,
-        ("np.cbrt does not take tensors: use ad.pow with 1/3 and ad.sign; np.cbrt(x.numpy()) computes with the values, "
+    "np.spacing(w)": (lambda: np.spacing(leaf()), errors.ArgumentTypeError,
+        ("np.spacing does not take tensors: use ad.nextafter; np.spacing(x.numpy()) computes with the values, "
         "without gradients")),
     "a tracked tensor on a device without gradients": (lambda: ad.full(2, leaf(1.0), device="numpy"),
         errors.TrackedError, ("to_device: the tensor is tracked on autodiff<numpy>, and numpy does not continue its "

@@ -363,7 +363,9 @@ def _written(w: Any, f: Callable[[Any], Any]) -> Any:
 def _embedding(name: str, d: Draw) -> Made:
     ours, theirs = constant(d.ints(0, 5, *d.pick((4,), (2, 3))))
     how = {"padding_idx": d.pick(None, 2, -1)}
-    if d.pick(True, False):
+    if d.pick(True, False):  # whose second derivative is none of the values that differences are taken of
+        how["scale_grad_by_freq"] = True
+    elif d.pick(True, False):
         how |= {"max_norm": d.pick(0.5, 1.5), "norm_type": d.pick(1.0, 2.0)}
         # theirs writes to the table: a copy of it, whose gradient is the table's
         return (

@@ -39,6 +39,7 @@ ORACLES = {
     "test_against_torch": "PyTorch",
     "test_arrays": "NumPy",
     "test_arrays_against_peers": "PyTorch, JAX",
+    "test_deform_conv2d": "PyTorch",
     "test_distributions": "SciPy",
     "test_fft": "PyTorch, SciPy, NumPy",
     "test_functions": "NumPy",

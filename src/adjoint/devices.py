@@ -29,12 +29,14 @@ _LIBRARIES = {  # optional
     "jax": "backends.jax.JAX",
     "torch": "backends.torch.Torch",
 }
+_TABLES = {"pandas", "polars", "xarray"}  # libraries whose tables hand out NumPy arrays
 _HARDWARE = {  # what other libraries call devices by
     "cpu": "'numpy', 'torch:cpu' or 'jax:cpu'",
     **dict.fromkeys(("cuda", "gpu"), "'torch:cuda', 'cupy' or 'jax:gpu'"),
     "mps": "'torch:mps'; on others 'torch:cuda' or 'jax:gpu'",
     "tpu": "'jax:tpu'; on others 'torch:cuda'",
 }
+_FOREIGN = _TABLES.union(_LIBRARIES)
 _DECORATORS = {
     "autodiff": "decorators.autodiff.Autodiff",
     "tangent": "decorators.tangent.Tangent",
@@ -60,8 +62,8 @@ def _class(word: str) -> Any:
 
 
 def libraries_imported() -> bool:
-    """Whether an optional library was imported, so that there may be arrays of it."""
-    return not sys.modules.keys().isdisjoint(_LIBRARIES)
+    """Whether an optional library was imported, so that there may be arrays or tables of it."""
+    return not sys.modules.keys().isdisjoint(_FOREIGN)
 
 
 def leaf_of(value: Any) -> Backend | None:

@@ -271,6 +271,8 @@ def values_of(values: Any, dtype: Any = None, name: str = "tensor", place: Any =
     except ValueError as error:
         raise errors.ShapeError(f"{name}: the nested lists do not form an array: {error}") from None
     except (TypeError, RuntimeError) as error:
+        if is_parameter(values):
+            return values_of(values.detach(), dtype, name, place)
         raise unreadable(values, name, error) from error
     if array.dtype.kind == "f" and isinstance(values, (list, tuple)) and array.size and abs(array).max() >= 2.0**63:
         array = _unrounded(values, array)
@@ -349,6 +351,16 @@ def holds(values: Any, kind: type) -> builtins.bool:
         level = list(itertools.chain(*[x for key, x in lists.items() if key not in seen]))
         seen.update(lists)
     return False
+
+
+def is_table(values: Any) -> builtins.bool:
+    """Whether it is a Series or a DataFrame, or the like: what has numbers with labels, and hands the numbers out."""
+    return hasattr(values, "to_numpy") and hasattr(values, "__array__")
+
+
+def is_parameter(array: Any) -> builtins.bool:
+    """Whether it is a leaf that PyTorch tracks, whose values are no result of a graph that would be lost."""
+    return builtins.bool(getattr(array, "requires_grad", False)) and getattr(array, "grad_fn", array) is None
 
 
 def unreadable(array: Any, name: str, error: Exception) -> errors.AdjointError:

@@ -166,6 +166,7 @@ def binary(name: str, x: Any, y: Any) -> Any:
             if (
                 not isinstance(value, (np.ndarray, np.generic, list, tuple))
                 and other._device.from_native(value) is None
+                and not dtypes.is_table(value)
             ):
                 return refuse_operand(value, other, name)
             value = operand(value, other, name)

@@ -1,4 +1,4 @@
-"""Special functions, under SciPy's names and with its signatures, of real numbers.
+"""Special functions, under SciPy's names and with its signatures, of real numbers; some of complex ones too.
 
 All work element by element or along axes, operands broadcast, and integers get the default dtype. Values are computed
 in double precision and rounded to the dtype of the operands; `docs/special.md` lists how accurate they are. Numbers of
@@ -14,7 +14,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_axes, as_axis, as_flag, as_tensor, real
+from adjoint.functions.arguments import as_axes, as_axis, as_flag, as_tensor, inexact, real
 from adjoint.functions.creation import asarray
 from adjoint.functions.elementwise import abs as absolute
 from adjoint.functions.elementwise import exp, floor, log, where
@@ -377,8 +377,15 @@ def sinc(x: Tensor[B], /) -> Tensor[B]:
 
 
 def expit(x: Tensor[B], /) -> Tensor[B]:
-    """The logistic function 1 / (1 + exp(-x)) of real x, without overflow."""
-    return _one("expit", x, "expit")
+    """The logistic function 1 / (1 + exp(-x)) of real or complex x, without overflow."""
+    x = as_tensor(x, "expit")
+    return _complex_expit(x) if x.dtype.kind == "c" else _one("expit", x, "expit")
+
+
+def _complex_expit(z: Tensor[Any]) -> Tensor[Any]:
+    falling = less(z.real, 0.0)
+    power = exp(where(falling, z, -z))
+    return where(falling, power, 1.0) / (power + 1.0)
 
 
 def log_expit(x: Tensor[B], /) -> Tensor[B]:
@@ -449,9 +456,10 @@ def logsumexp(
     """log(sum(b exp(a))) along axes, or all, without overflow; -inf where there is nothing to sum.
 
     `b` are factors, 1 if None; elements whose factor is 0 do not count. A negative sum has no real logarithm, so nan;
-    with `return_sign` the result is a pair, the logarithm of the sum's absolute value and the sum's sign.
+    with `return_sign` the result is a pair, the logarithm of the sum's absolute value and the sum's sign. Complex
+    elements are taken without factors and signs; their logarithm is the principal one.
 
-    Raises DtypeError for complex operands, AxisError for an axis that is not there.
+    Raises DtypeError for other complex operands, AxisError for an axis that is not there.
 
     >>> import adjoint as ad
     >>> value, sign = ad.special.logsumexp(ad.tensor([1000.0, 1000.0]), b=ad.tensor([1.0, -2.0]), return_sign=True)
@@ -461,7 +469,9 @@ def logsumexp(
     name = "logsumexp"
     keepdims, return_sign = as_flag(keepdims, name), as_flag(return_sign, name, "return_sign")
     if b is None and not return_sign:
-        x = real(a, name)
+        x = inexact(a, name)
+        if x.dtype.kind == "c":
+            return _complex_logsumexp(x, as_axes(axis, x.ndim, name), keepdims)
         axes = as_axes(axis, x.ndim, name)
         return cast(run(name, (cast(x, dtypes.summing(x.dtype)),), axis=axes, keepdims=keepdims), x.dtype)
     x, factor = _reals(name, a, 1.0 if b is None else b)
@@ -483,6 +493,17 @@ def logsumexp(
         kept = [n for i, n in enumerate(value.shape) if i not in axes]
         value, sign = value.reshape(kept), sign.reshape(kept)
     return (cast(value, dtype), cast(sign, dtype)) if return_sign else cast(value, dtype)
+
+
+def _complex_logsumexp(x: Tensor[Any], axes: tuple[int, ...], keepdims: bool) -> Tensor[Any]:
+    top: Any = 0.0
+    if all(x.shape[i] for i in axes):
+        top = largest(x.real.detach(), axis=axes, keepdims=True)
+        top = where(isfinite(top), top, 0.0)
+    total = total_of(exp(x - top), axis=axes, keepdims=True)
+    none = equal(total, 0.0)
+    value = where(none, -math.inf, log(where(none, 1.0, total)) + top)
+    return value if keepdims else value.reshape([n for i, n in enumerate(x.shape) if i not in axes])
 
 
 def softmax(x: Tensor[B], /, axis: int | tuple[int, ...] | None = None) -> Tensor[B]:

@@ -109,6 +109,26 @@ _each("fold", lambda f, d: (_bound(f, (3, 4), 2, padding=0), d.either((8, 6))))
 _each("rotary", lambda f, d: (f, d.either((2, d.pick(1, 3), 4))))
 _each("channel_shuffle", lambda f, d: (_bound(f, d.pick(1, 2)), d.either((2, 4, d.pick(1, 3)))))
 _each("pixel_shuffle pixel_unshuffle", lambda f, d: (_bound(f, 2), d.either((4, 2, 4))))
+
+
+def _deformed(d: Draw) -> Call:
+    """Places away from whole ones, where the samples have kinks."""
+    groups, parts = d.pick(1, 2), d.pick(1, 2)
+    how = {"stride": d.pick(1, 2), "padding": d.pick(0, 1), "dilation": d.pick(1, (2, 1))}
+    x, weight = d.real((d.pick(1, 2), 2, 4, 4)), d.real((2, 2 // groups, *d.pick((2, 2), (1, 2))))
+    size = nn.conv2d(ad.asarray(x), ad.asarray(weight), groups=groups, **how).shape[2:]
+    count = parts * weight.shape[2] * weight.shape[3]
+    offset = d.lay(
+        d.rng.integers(-2, 2, (len(x), 2 * count, *size)) + d.rng.uniform(0.2, 0.8, (len(x), 2 * count, *size))
+    )
+    mask, bias = d.positive((len(x), count, *size)), d.real((2,))
+    return d.pick(
+        (lambda a, o, w: nn.deform_conv2d(a, o, w, **how), x, offset, weight),
+        (lambda a, o, w, b, m: nn.deform_conv2d(a, o, w, b, mask=m, **how), x, offset, weight, bias, mask),
+    )
+
+
+FUNCTIONS["nn.deform_conv2d"] = _deformed
 FUNCTIONS["nn.pad"] = lambda d: (
     _bound(nn.pad, (1, 2, -1, 1), d.pick("constant", "reflect", "replicate", "circular")),
     d.either((3, 4)),

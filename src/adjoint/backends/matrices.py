@@ -263,10 +263,14 @@ def logm(xp: Any, x: Any, loop: Callable[..., Any] = loop) -> Any:
     _, times, root = loop(lambda state: xp.any(far(state)), halved, (xp.asarray(0), xp.zeros_like(norms), x))
     rest = root - identity
     failed = ~(norm(xp, rest) <= _SMALL)
-    nodes, weights = np.polynomial.legendre.leggauss(8)
-    out = xp.zeros_like(x)
-    for node, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
-        out = out + xp.linalg.solve(identity + rest * float(node), rest) * float(weight)
+    places, parts = np.polynomial.legendre.leggauss(8)  # between -1 and 1
+    nodes, weights = (
+        xp.reshape(xp.asarray(values.tolist(), dtype=norms.dtype), (8, *(1,) * len(x.shape)))
+        for values in ((places + 1) / 2, parts / 2)
+    )
+    systems = identity + rest * xp.astype(nodes, x.dtype)
+    terms = xp.linalg.solve(systems, xp.broadcast_to(rest, systems.shape)) * xp.astype(weights, x.dtype)
+    out = xp.sum(terms, axis=0)
     scale = xp.pow(xp.asarray(2.0, dtype=norms.dtype), times)[..., None, None]
     return _checked(xp, x, out * xp.astype(scale, x.dtype), failed, loop)
 

@@ -236,6 +236,8 @@ def as_tensor(x: Any, name: str, *beside: Any) -> Tensor[Any]:
         if place.leaf is not leaf:
             place = over_leaf(place, leaf) if current_level() is None else leaf
         return wrap(place.from_native(x), place)
+    if dtypes.is_table(x):
+        return as_tensor(x.to_numpy(), name)
     raise errors.DtypeError(f"{name}: expected a tensor or numbers, received {type(x).__name__}")
 
 

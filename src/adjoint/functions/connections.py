@@ -8,7 +8,7 @@ from typing import Any
 from adjoint import errors
 from adjoint.functions.gradients import as_autodiff
 from adjoint.graph.locations import SourceLocation
-from adjoint.graph.nodes import LeafNode, Node
+from adjoint.graph.nodes import Node, ancestors, leaves_behind
 from adjoint.tensor import Tensor
 
 
@@ -46,30 +46,13 @@ def why(x: Tensor[Any], loss: Tensor[Any]) -> str:
         for before, after in itertools.pairwise(path):
             if before not in (after.parents or ()):
                 return f"cut between {before.name!r} and {after.name!r}"
-    if any(node.parents is None for node in _ancestors(start)):
+    if any(node.parents is None for node in ancestors(start)):
         return "cut: the graph of the loss was freed by an earlier backward; call why before it, or retain_graph=True"
     hint = "" if level.records_locations() else "; compute it again under ad.testing.source_locations() to see where"
     if start is None:
         return f"cut: the loss is a constant{hint}"
     leaves = len(leaves_behind(start))
     return f"cut: the loss depends on {leaves} leaves, and x is not among what it was computed from{hint}"
-
-
-def leaves_behind(start: Node | None) -> list[LeafNode]:
-    """The leaves that a node was computed from, as far as its graph is there."""
-    return [node for node in _ancestors(start) if isinstance(node, LeafNode)]
-
-
-def _ancestors(start: Node | None) -> list[Node]:
-    found, pending, seen = [], [start] if start is not None else [], {start}
-    while pending:
-        node = pending.pop()
-        found.append(node)
-        for parent in node.parents or ():
-            if parent not in seen:
-                seen.add(parent)
-                pending.append(parent)
-    return found
 
 
 def _path(start: Node | SourceLocation, goal: Node, *, cuts: bool) -> list[Any] | None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from adjoint import errors
+from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.arguments import as_axis, as_tensors, integers
 from adjoint.functions.creation import arange
@@ -83,7 +83,7 @@ def _multiplies(value: Any, x: Tensor[Any]) -> bool:
     """Whether it has values; single numbers are refused by `matmul`, which says why."""
     if isinstance(value, (Tensor, np.ndarray, np.generic, list, tuple)) or is_weak(value):
         return True
-    return x.device.from_native(value) is not None
+    return x.device.from_native(value) is not None or dtypes.is_table(value)
 
 
 def __imatmul__(x: Tensor[Any], y: Any, /) -> Any:

@@ -13,6 +13,7 @@ from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator, LeafBackend
 from adjoint.concrete import Lazy
 from adjoint.counterparts import scipy_counterpart
+from adjoint.dtypes import is_table
 from adjoint.functions.gradients import Gradients
 from adjoint.lines import asked_by
 from adjoint.tensor import Tensor, wrap
@@ -278,7 +279,7 @@ def __array_ufunc__(x: Tensor[Any], ufunc: Any, method: str, *inputs: Any, **opt
 
     Raises ArgumentTypeError for what has no meaning there, such as `out=`.
     """
-    if not all(isinstance(value, _VALUES) for value in inputs):
+    if not all(isinstance(value, _VALUES) or is_table(value) for value in inputs):
         return NotImplemented
     return _numpy_protocols().array_ufunc(ufunc, method, inputs, options)
 

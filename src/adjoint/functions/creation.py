@@ -204,6 +204,8 @@ def from_dlpack(array: Any, /, *, device: Any = None, copy: bool | None = None) 
     except errors.AdjointError:
         raise
     except (BufferError, TypeError, RuntimeError, ValueError) as error:
+        if dtypes.is_parameter(array):
+            return from_dlpack(array.detach(), device=device, copy=copy)
         found = dtypes.unreadable(array, "from_dlpack", error)
         known = copy is not False or isinstance(found, errors.TrackedError)
         raise found if known else _unshared("from_dlpack", place) from error

@@ -267,3 +267,24 @@ def leading_to(wanted: set[Node], nodes: list[Node]) -> set[Node]:
         if not needed.isdisjoint(parents):
             needed.add(node)
     return needed
+
+
+# --- what a result was computed from ----------------------------------------------------------------
+
+
+def leaves_behind(start: Node | None) -> list[LeafNode]:
+    """The leaves that a node was computed from, as far as its graph is there."""
+    return [node for node in ancestors(start) if isinstance(node, LeafNode)]
+
+
+def ancestors(start: Node | None) -> list[Node]:
+    """The node and all that it was computed from, as far as the graph is there."""
+    found, pending, seen = [], [start] if start is not None else [], {start}
+    while pending:
+        node = pending.pop()
+        found.append(node)
+        for parent in node.parents or ():
+            if parent not in seen:
+                seen.add(parent)
+                pending.append(parent)
+    return found

@@ -41,7 +41,15 @@ from adjoint.nn.classification import (
     multilabel_soft_margin_loss,
     nll_loss,
 )
-from adjoint.nn.convolution import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
+from adjoint.nn.convolution import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+    deform_conv2d,
+)
 from adjoint.nn.distances import (
     cosine_embedding_loss,
     cosine_similarity,
@@ -375,6 +383,7 @@ __all__ = [
     "cosine_similarity",
     "cross_entropy",
     "ctc_loss",
+    "deform_conv2d",
     "dropout",
     "dropout1d",
     "dropout2d",

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from adjoint import errors, random, special
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_axis, as_choice, as_number, as_positive, real
+from adjoint.functions.arguments import as_axis, as_choice, as_number, as_positive, inexact, real
 from adjoint.functions.creation import arange
 from adjoint.functions.elementwise import abs as size_of
 from adjoint.functions.elementwise import log, tanh, where
@@ -93,8 +93,8 @@ def _elu(x: Tensor[Any], alpha: float, rate: float) -> Tensor[Any]:
 
 
 def sigmoid(x: Tensor[B], /) -> Tensor[B]:
-    """1 / (1 + exp(-x)), without overflow."""
-    return run("expit", (real(x, "sigmoid"),))  # type: ignore[no-any-return]
+    """1 / (1 + exp(-x)), without overflow; of complex x too."""
+    return special.expit(inexact(x, "sigmoid"))
 
 
 def logsigmoid(x: Tensor[B], /) -> Tensor[B]:
@@ -167,7 +167,7 @@ def softshrink(x: Tensor[B], lambd: float = 0.5) -> Tensor[B]:
 
 def tanhshrink(x: Tensor[B], /) -> Tensor[B]:
     """x - tanh(x)."""
-    x = real(x, "tanhshrink")
+    x = inexact(x, "tanhshrink")
     return x - tanh(x)
 
 
@@ -179,7 +179,7 @@ def threshold(x: Tensor[B], threshold: float, value: float) -> Tensor[B]:
 
 def softsign(x: Tensor[B], /) -> Tensor[B]:
     """x / (1 + |x|)."""
-    x = real(x, "softsign")
+    x = inexact(x, "softsign")
     return x / (size_of(x) + 1)
 
 

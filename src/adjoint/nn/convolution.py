@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+import numpy as np
+
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import Sizes, as_tensors, inexact, positive, sizes
+from adjoint.functions.arguments import Sizes, as_tensors, inexact, positive, real, sizes
+from adjoint.functions.contraction import matmul
 from adjoint.functions.padding import pad
 from adjoint.functions.shape import expand_dims, reshape, squeeze
-from adjoint.operands import cast, operand, run
+from adjoint.nn.images import bilinear
+from adjoint.operands import cast, constant_like, operand, run
 from adjoint.primitives import conv_shape
 from adjoint.tensor import Tensor
 
@@ -164,6 +168,97 @@ def conv_transpose3d(
 ) -> Tensor[B]:
     """The transpose of `conv3d`: `conv_transpose2d` of volumes (batch, channels, depth, height, width)."""
     return _conv_transpose("conv_transpose3d", 3, x, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def deform_conv2d(
+    x: Tensor[B],
+    offset: Any,
+    weight: Any,
+    bias: Any = None,
+    *,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    mask: Any = None,
+) -> Tensor[B]:
+    """`conv2d` whose kernel's elements are moved from their places, at each place by other steps.
+
+    J. Dai et al., Deformable convolutional networks (2017), and with a mask X. Zhu et al. (2019). Names and order are
+    those of torchvision.
+
+    Parameters
+    ----------
+    x
+        (batch, channels, height, width); between its elements values are bilinear, beyond them there are zeros.
+    offset
+        (batch, 2 offset groups kernel elements, rows, columns): for each group and each element of the kernel a step
+        down and a step to the right. Channels are split into so many groups that are moved alike.
+    weight
+        (outputs, channels / groups, kernel height, kernel width)
+    bias
+        (outputs,)
+    stride, padding, dilation
+        As those of `conv2d`.
+    mask
+        (batch, offset groups kernel elements, rows, columns): factors of what is sampled.
+
+    Returns
+    -------
+    (batch, outputs, rows, columns); differentiable in all tensors.
+
+    Raises
+    ------
+    ShapeError, ArgumentError, DtypeError
+        Shapes that do not fit; parameters out of range; complex numbers.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> image = ad.reshape(ad.arange(9.0), (1, 1, 3, 3))
+    >>> half_right = ad.tensor([0.0, 0.5]).reshape((1, 2, 1, 1)).broadcast_to((1, 2, 3, 3))
+    >>> ad.nn.deform_conv2d(image, half_right, ad.ones((1, 1, 1, 1)))[0, 0, 0].tolist()
+    [0.5, 1.5, 1.0]
+    """
+    name = "deform_conv2d"
+    x, offset, weight = as_tensors([real(v, name) for v in (x, offset, weight)], name)
+    how: dict[str, Any] = {
+        "stride": sizes(stride, 2, name, "stride", 1),
+        "padding": tuple([(p, p) for p in sizes(padding, 2, name, "padding", 0)]),
+        "dilation": sizes(dilation, 2, name, "dilation", 1),
+    }
+    channels, each = x.shape[1] if x.ndim == 4 else 0, weight.shape[1] if weight.ndim == 4 else 0
+    batch, outputs, *size = conv_shape(x.shape, weight.shape, **how, groups=max(1, channels // max(each, 1)), name=name)
+    count = weight.shape[2] * weight.shape[3]
+    parts = offset.shape[1] // (2 * count) if offset.ndim == 4 else 0
+    if offset.shape != (batch, 2 * parts * count, *size) or not parts or channels % parts:
+        raise errors.ShapeError(
+            f"{name}: expected an offset of shape ({batch}, 2 groups {count}, {size[0]}, {size[1]}) with groups that "
+            f"divide {channels} channels, received {offset.shape}"
+        )
+    dtype = x.dtype
+    wide = dtypes.summing(dtype)
+    x, weight = reshape(cast(x, wide), (batch * parts, channels // parts, *x.shape[2:])), cast(weight, wide)
+    steps = reshape(cast(offset, wide), (batch * parts, count, 2, *size))
+    at = []
+    for axis in (0, 1):
+        places = np.arange(size[axis]) * how["stride"][axis] - how["padding"][axis][0]
+        kernel = np.arange(weight.shape[2 + axis]) * how["dilation"][axis]
+        kernel = np.broadcast_to(kernel[:, None] if axis == 0 else kernel, weight.shape[2:]).reshape(-1, 1, 1)
+        grid = (kernel + (places[:, None] if axis == 0 else places)).astype(wide)
+        at.append(steps[:, :, axis] + constant_like(grid, x, name))
+    picked = bilinear(x, at)  # (batch groups, channels / groups, kernel elements, rows, columns)
+    if mask is not None:
+        factors = cast(real(operand(mask, x, name), name), wide)
+        if factors.shape != (batch, parts * count, *size):
+            raise errors.ShapeError(
+                f"{name}: expected a mask of shape {(batch, parts * count, *size)}, received {factors.shape}"
+            )
+        picked = picked * reshape(factors, (batch * parts, 1, count, *size))
+    groups = channels // each if each else 1
+    columns = reshape(picked, (batch, groups, each * count, size[0] * size[1]))
+    out = matmul(reshape(weight, (groups, outputs // groups, each * count)), columns)
+    out = cast(reshape(out, (batch, outputs, *size)), dtype)
+    return _finished(out, _bias(name, bias, outputs, out), 2, False)
 
 
 def _conv(

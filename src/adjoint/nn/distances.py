@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint import errors, linalg
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_axis, as_number, as_positive, as_tensors, real
+from adjoint.functions.arguments import as_axis, as_number, as_positive, as_tensors, inexact, real
 from adjoint.functions.contraction import vecdot
 from adjoint.functions.elementwise import divide, minimum, sqrt, where
 from adjoint.functions.shape import squeeze
@@ -22,9 +22,11 @@ from adjoint.tensor import Tensor
 B = TypeVar("B", bound=Backend)
 
 
-def _pair(x: Any, y: Any, name: str, *beside: Any) -> tuple[Tensor[Any], Tensor[Any]]:
-    x = real(x, name, y, *beside)
-    x, y = as_tensors([x, real(operand(y, x, name), name)], name)
+def _pair(
+    x: Any, y: Any, name: str, *beside: Any, read: Callable[..., Tensor[Any]] = real
+) -> tuple[Tensor[Any], Tensor[Any]]:
+    x = read(x, name, y, *beside)
+    x, y = as_tensors([x, read(operand(y, x, name), name)], name)
     try:
         broadcast_shapes(x.shape, y.shape)
     except errors.ShapeError as error:
@@ -38,7 +40,7 @@ def _raised(x: Tensor[Any], least: float) -> Tensor[Any]:
 
 
 def normalize(x: Tensor[B], p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Tensor[B]:
-    """x over its p-norm along an axis, or over eps where the norm is smaller.
+    """x, also complex, over its p-norm along an axis, or over eps where the norm is smaller.
 
     Raises AxisError for an axis that is not there.
 
@@ -46,7 +48,7 @@ def normalize(x: Tensor[B], p: float = 2.0, axis: int = 1, eps: float = 1e-12) -
     >>> [round(v, 6) for v in ad.nn.normalize(ad.tensor([3.0, 4.0]), axis=0).tolist()]
     [0.6, 0.8]
     """
-    x, eps = real(x, "normalize"), as_number(eps, "normalize", "eps")
+    x, eps = inexact(x, "normalize"), as_number(eps, "normalize", "eps")
     place = as_axis(axis, x.ndim, "normalize")
     size = linalg.vector_norm(x, axis=place, keepdims=True, ord=as_number(p, "normalize", "p"))
     return x / _raised(size, eps)
@@ -70,9 +72,12 @@ def cosine_similarity(x1: Tensor[B], x2: Any, axis: int = 1, eps: float = 1e-8) 
 
 
 def pairwise_distance(x1: Tensor[B], x2: Any, p: float = 2.0, eps: float = 1e-6, keepdims: bool = False) -> Tensor[B]:
-    """The p-norm of x1 - x2 + eps over the last axis. Raises ShapeError where shapes do not broadcast."""
+    """The p-norm of x1 - x2 + eps, also of complex numbers, over the last axis.
+
+    Raises ShapeError where shapes do not broadcast.
+    """
     name = "pairwise_distance"
-    x1, x2 = _pair(x1, x2, name)
+    x1, x2 = _pair(x1, x2, name, read=inexact)
     difference = x1 - x2 + as_number(eps, name, "eps")
     return linalg.vector_norm(difference, axis=-1, keepdims=keepdims, ord=as_number(p, name, "p"))
 

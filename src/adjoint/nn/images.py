@@ -446,7 +446,22 @@ def grid_sample(
     if mode != "bicubic":  # whose taps are moved inside one by one
         at = [_inside(g, n, padding_mode, align_corners) for g, n in zip(at, x.shape[2:], strict=True)]
     taps = [_sample_taps(g, mode) for g in at]  # per axis: (place, weight) pairs
-    rows = reshape(arange(x.shape[0], device=x.device), (-1, *[1] * axes))
+    if mode == "bicubic":
+        taps = [
+            [(nearest_integer(_inside(g, n, padding_mode, align_corners)), factor) for g, factor in line]
+            for line, n in zip(taps, x.shape[2:], strict=True)
+        ]
+    return _sampled(x, taps)
+
+
+def bilinear(x: Tensor[Any], at: Sequence[Tensor[Any]]) -> Tensor[Any]:
+    """Images (batch, channels, ...) between their elements, at places (batch, ...) in each axis; zeros are beyond."""
+    return _sampled(x, [_sample_taps(g, "bilinear") for g in at])
+
+
+def _sampled(x: Tensor[Any], taps: list[list[tuple[Any, Any]]]) -> Tensor[Any]:
+    """Sums of elements at whole places with weights, zeros for those outside: (batch, channels, ...)."""
+    rows = reshape(arange(x.shape[0], device=x.device), (-1, *[1] * (taps[0][0][0].ndim - 1)))
     values = moveaxis(x, 1, -1)
     total: Any = None
     for chosen in itertools.product(*taps):
@@ -454,8 +469,6 @@ def grid_sample(
         known: Any = None
         weight: Any = None
         for (place, factor), n in zip(chosen, x.shape[2:], strict=True):
-            if mode == "bicubic":
-                place = nearest_integer(_inside(place, n, padding_mode, align_corners))
             valid = (place >= 0) & (place <= n - 1)
             known = valid if known is None else known & valid
             places.append(clip(where(place == place, place, -1.0), 0, n - 1).astype(np.int64))  # nan is outside

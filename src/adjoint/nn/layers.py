@@ -9,11 +9,20 @@ import numpy as np
 
 from adjoint import errors, linalg
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_choice, as_integer, as_number, as_tensor, as_tensors, images, real
+from adjoint.functions.arguments import (
+    as_choice,
+    as_flag,
+    as_integer,
+    as_number,
+    as_tensor,
+    as_tensors,
+    images,
+    real,
+)
 from adjoint.functions.contraction import matmul
 from adjoint.functions.creation import arange, full
 from adjoint.functions.elementwise import where
-from adjoint.functions.scatter import segment_max, segment_mean, segment_sum
+from adjoint.functions.scatter import bincount, segment_max, segment_mean, segment_sum
 from adjoint.functions.shape import expand_dims
 from adjoint.operands import concrete_values, deferred_check, operand
 from adjoint.random import bernoulli
@@ -136,11 +145,14 @@ def embedding(
     padding_idx: int | None = None,
     max_norm: float | None = None,
     norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
 ) -> Tensor[B]:
     """The rows of a table at integers: indices of any shape, weight (rows, features); (..., features).
 
     The row at `padding_idx` gets no gradient. With `max_norm` rows of a larger norm, the `norm_type`-norm, are
-    shortened to it; gradients do not see that, and the table stays as it is. Raises DtypeError for other indices,
+    shortened to it; gradients do not see that, and the table stays as it is. With `scale_grad_by_freq` the gradient of
+    a row is divided by how often it is among the indices: that is no derivative of the result, and so in every mode
+    and order. Raises DtypeError for other indices,
     ShapeError for a weight of other axes, OutOfRangeError for rows that there are not.
 
     >>> import adjoint as ad
@@ -153,6 +165,10 @@ def embedding(
         padding = arange(weight.shape[0], device=weight.device).reshape((-1, 1)) == row
         weight = where(padding, weight.detach(), weight)
     rows = weight[places]
+    if as_flag(scale_grad_by_freq, "embedding", "scale_grad_by_freq") and weight.dtype.kind in "fc":
+        times = bincount(places.reshape((-1,)), length=weight.shape[0])[places].astype(weight.dtype)
+        fixed = rows.detach()
+        rows = fixed + (rows - fixed) / expand_dims(times, -1)
     if max_norm is None:
         return rows
     most, p = as_number(max_norm, "embedding", "max_norm"), as_number(norm_type, "embedding", "norm_type")

@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_number, as_positive, as_tensors, real
+from adjoint.functions.arguments import as_number, as_positive, as_tensors, inexact, real
 from adjoint.functions.elementwise import abs as size_of
 from adjoint.functions.elementwise import divide, exp, log, square, where
 from adjoint.nn.reduction import reduced
@@ -21,10 +21,12 @@ from adjoint.tensor import Tensor
 B = TypeVar("B", bound=Backend)
 
 
-def both(x: Any, target: Any, name: str, *beside: Any) -> tuple[Tensor[Any], Tensor[Any]]:
-    """Predictions and targets of one shape, in one real dtype. Raises ShapeError where shapes differ."""
-    x = real(x, name, target, *beside)
-    target = real(operand(target, x, name), name)
+def both(
+    x: Any, target: Any, name: str, *beside: Any, read: Callable[..., Tensor[Any]] = real
+) -> tuple[Tensor[Any], Tensor[Any]]:
+    """Predictions and targets of one shape, in one dtype, a real one. Raises ShapeError where shapes differ."""
+    x = read(x, name, target, *beside)
+    target = read(operand(target, x, name), name)
     if target.shape != x.shape:
         raise errors.ShapeError(f"{name}: x has shape {x.shape}, the target {target.shape}; broadcast them first")
     dtype = dtypes.promote(x.dtype, target.dtype)
@@ -46,11 +48,11 @@ def mse_loss(x: Tensor[B], target: Any, *, reduction: str = "mean", weight: Any 
 
 
 def l1_loss(x: Tensor[B], target: Any, *, reduction: str = "mean", weight: Any = None) -> Tensor[B]:
-    """The size of the difference, averaged, summed or as it is.
+    """The size of the difference, also of complex numbers, averaged, summed or as it is.
 
     `weight` multiplies the losses, whose mean then is over the weights. Raises ShapeError unless shapes are equal.
     """
-    x, target = both(x, target, "l1_loss", weight)
+    x, target = both(x, target, "l1_loss", weight, read=inexact)
     return _mean_by_weight(size_of(x - target), weight, reduction, "l1_loss")
 
 

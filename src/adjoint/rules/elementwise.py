@@ -336,7 +336,7 @@ RECORDS: dict[str, Record] = {
     "pow": Elementwise(x=_pow_x, y=_pow_y),
     "square": Elementwise(x=lambda B, g, x: B.multiply(g, B.multiply(x, 2.0))),
     "sqrt": Elementwise(x=lambda B, g, out: B.divide(B.multiply(g, 0.5), out)),
-    "cbrt": Elementwise(x=lambda B, g, out: B.divide(B.divide(g, B.square(out)), 3.0)),
+    "cbrt": Elementwise(x=lambda B, g, out: B.divide(B.divide(g, out), B.multiply(out, 3.0))),
     "abs": Elementwise(x=_abs, pushforward=_abs_forward),  # g is real, tangents need not be
     "maximum": Elementwise(
         x=lambda B, g, x, y: _share(B, g, x, y, B.greater), y=lambda B, g, x, y: _share(B, g, y, x, B.greater)

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from adjoint import errors
+from adjoint import dtypes, errors
 from adjoint import tree as trees
 from adjoint.functions.arguments import check_callable, is_numeric
-from adjoint.functions.connections import leaves_behind
 from adjoint.functions.shape import concat
+from adjoint.graph.nodes import leaves_behind
 from adjoint.operands import cast
 from adjoint.solvers.vectors import State
 from adjoint.tensor import Tensor, wrap
@@ -117,6 +117,7 @@ def _only_numbers(tree: Any) -> bool:
 
 
 def _as_float(x: Any) -> Any:
+    x = x.to_numpy() if dtypes.is_table(x) else x
     if isinstance(x, (bool, int)) or (isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "biu"):
         return np.asarray(x, np.float64)
     if isinstance(x, Tensor) and x.dtype.kind in "biu":

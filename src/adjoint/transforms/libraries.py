@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from adjoint import errors
+from adjoint import dtypes, errors
 from adjoint import tree as trees
 from adjoint.backend import Backend
 from adjoint.devices import current_level, leaf_of, libraries_imported, running_on
@@ -57,6 +57,9 @@ def _of_any_library(run: F, *, keep: bool) -> F:
 def _given_any(run: Callable[..., Any], args: Any, kwargs: Any, keep: bool) -> Any:
     """What a transformed function gives where there may be arrays of optional libraries."""
     leaves, structure = trees.flatten((args, kwargs))
+    if any([x.__class__ not in trees.ATOMS and dtypes.is_table(x) for x in leaves]):
+        leaves = [x.to_numpy() if dtypes.is_table(x) else x for x in leaves]
+        args, kwargs = trees.unflatten(structure, leaves)
     places = [None if x.__class__ in trees.ATOMS else leaf_of(x) for x in leaves]
     if not any(places):
         return run(*args, **kwargs)
