@@ -20,7 +20,7 @@ LAYERS = [
     {"methods", "renamed"},
     {"constants", "errors", "lines"},
     {"locks", "names", "scopes"},
-    {"tree"},
+    {"files", "tree"},
     {"dtypes"},
     {"primitives"},
     {"concrete", "random_keys", "transfer"},

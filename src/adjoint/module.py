@@ -23,10 +23,15 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, NamedTuple, Self, TypeVar, dataclass_transform
 
+import numpy as np
+
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.decorators.autodiff import Autodiff
+from adjoint.files import Record, read, write
 from adjoint.functions.arguments import check_callable, is_array
+from adjoint.functions.conversion import compute
+from adjoint.functions.creation import asarray
 from adjoint.tensor import Tensor
 
 M = TypeVar("M", bound="Module")
@@ -265,6 +270,59 @@ class Module(metaclass=_Meta):
         """
         return Place(self, path)
 
+    # --- records ---
+
+    def record(self) -> Record:
+        """The values of parameters and buffers as NumPy arrays, by their paths.
+
+        >>> import adjoint as ad
+        >>> {path: x.shape for path, x in ad.nn.Linear(3, 2).record().items()}
+        {'weight': (2, 3), 'bias': (2,)}
+        """
+        values: Any = compute({path: x.detach() for path, x in _kept(self).items()})
+        return values  # type: ignore[no-any-return]
+
+    def load_record(
+        self, record: Mapping[str, Any], *, strict: bool = True, rename: Callable[[str], str | None] | None = None
+    ) -> Any:
+        """The module with the values of a record; with `strict=False` a pair of it and of what did not meet.
+
+        `rename` gives the path for a name of the record, or None to leave it out: so come weights of other libraries.
+
+        Raises
+        ------
+        ArgumentError
+            Paths of the module are missing in the record, or the record has more.
+        ShapeError, DtypeError
+            A value does not fit its place.
+
+        Examples
+        --------
+        >>> import adjoint as ad
+        >>> import numpy as np
+        >>> layer = ad.nn.Linear(2, 1, bias=False).load_record({"weight": np.ones((1, 2), "float32")})
+        >>> layer.weight.tolist()
+        [[1.0, 1.0]]
+        >>> layer, loaded = layer.load_record({"gain": np.ones(1)}, strict=False)
+        >>> loaded
+        Loaded(missing=('weight',), unexpected=('gain',))
+        """
+        return _with_record(self, record, strict, rename, "load_record")
+
+    def save(self, path: Any) -> None:
+        """Write parameters and buffers to a file of safetensors. It appears whole, or what was there stays.
+
+        Raises MissingLibraryError without the library, FileError where it cannot be written.
+        """
+        write(path, self.record(), {"format": "adjoint", "class": type(self).__name__})
+
+    def load(self, path: Any, *, strict: bool = True, rename: Callable[[str], str | None] | None = None) -> Any:
+        """The module with the values of a file of safetensors, ours or PyTorch's; the rest is as in `load_record`.
+
+        Raises FileError for a file that is none of these, or is not whole.
+        """
+        return _with_record(self, read(path), strict, rename, str(path))
+
     # --- buffers ---
 
     def state(self) -> Self:
@@ -320,6 +378,58 @@ class Place(Generic[M]):
         return self.set(f(self.get()))
 
 
+# --- records -------------------------------------------------------------------------------------
+
+
+class Loaded(NamedTuple):
+    """What did not meet: paths of the module that a record has nothing for, and names of a record without a place."""
+
+    missing: tuple[str, ...]
+    unexpected: tuple[str, ...]
+
+
+def _kept(module: Module) -> dict[str, Tensor[Any]]:
+    """What a record has of a module."""
+    return {leaf.path: leaf.value for leaf in leaves_of(module) if leaf.kind != "constant"}
+
+
+def _with_record(
+    module: M, record: Mapping[str, Any], strict: bool, rename: Callable[[str], str | None] | None, where: str
+) -> Any:
+    named: dict[str, Any] = {}
+    for name, value in record.items():
+        path = name if rename is None else rename(name)
+        if path in named:
+            raise errors.ArgumentError(f"{where}: two entries of the record are renamed to {path}")
+        if path is not None:
+            named[path] = value
+    places = _kept(module)
+    loaded = Loaded(tuple(p for p in places if p not in named), tuple(p for p in named if p not in places))
+    if strict and any(loaded):
+        parts = [f"{what}: {errors.shown(', '.join(names))}" for what, names in loaded._asdict().items() if names]
+        raise errors.ArgumentError(
+            f"{where}: the record and the module do not have the same paths; {'; '.join(parts)}. With strict=False the "
+            "others are loaded"
+        )
+    values = {path: _loaded(named[path], x, f"{where}: {path}") for path, x in places.items() if path in named}
+    made = with_arrays(module, values)
+    return made if strict else (made, loaded)
+
+
+def _loaded(value: Any, like: Tensor[Any], what: str) -> Tensor[Any]:
+    """A value of a record in the place of a tensor: on its device, a leaf if it is one."""
+    found = np.asarray(value)
+    if found.shape != like.shape:
+        raise errors.ShapeError(f"{what} has shape {found.shape} in the record, and {like.shape} in the module")
+    if found.dtype != like.dtype:
+        raise errors.DtypeError(
+            f"{what} is {found.dtype} in the record, and {like.dtype} in the module; make the module in that dtype, or "
+            "change the record"
+        )
+    made = asarray(found, device=like.device, copy=True)
+    return made.require_grad() if like.is_require_grad() else made
+
+
 # --- trees of modules ----------------------------------------------------------------------------
 
 
@@ -338,7 +448,7 @@ def leaves_of(tree: Any, prefix: str = "", kind: str = "") -> Iterator[Leaf]:
             yield from leaves_of(child, _joined(prefix, name), kind)
 
 
-def with_parameters(module: M, values: Mapping[str, Any]) -> M:
+def with_arrays(module: M, values: Mapping[str, Any]) -> M:
     """The module with other values at some paths of arrays."""
     return _mapped(module, lambda leaf: values.get(leaf.path, leaf.value))
 

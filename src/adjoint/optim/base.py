@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from adjoint import errors
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.functions.gradients import Gradients
-from adjoint.module import Leaf, Module, leaves_of, with_parameters
+from adjoint.module import Leaf, Module, leaves_of, with_arrays
 from adjoint.tensor import Tensor
 
 M = TypeVar("M", bound=Module)
@@ -95,7 +95,7 @@ class Optimizer:
                 raise errors.ShapeError(f"step: {leaf.path} has shape {x.shape}, its gradient {g.shape}")
             value, slots[leaf.path] = self.update(x, g, slots[leaf.path], done, rate)
             values[leaf.path] = leaf.value.with_value(value) if leaf.value.is_require_grad() else value
-        return with_parameters(model, values), State(done, slots)
+        return with_arrays(model, values), State(done, slots)
 
 
 def gradients_by_path(grads: Any, model: Module) -> Mapping[str, Tensor[Any]]:
