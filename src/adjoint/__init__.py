@@ -83,6 +83,7 @@ _TABLE = {
         "average corrcoef cov median nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin "
         "nanpercentile nanprod nanquantile nanstd nansum nanvar percentile ptp quantile"
     ),
+    "solvers.events": "odeint_event",
     "solvers.ode": "odeint",
     "tensor": "Tensor",
     "transforms.batches": "apply_along_axis vmap",
