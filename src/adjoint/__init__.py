@@ -89,6 +89,7 @@ _TABLE = {
         "nanpercentile nanprod nanquantile nanstd nansum nanvar percentile ptp quantile"
     ),
     "linalg.distances": "cdist renorm",
+    "solvers.events": "odeint_event",
     "solvers.ode": "odeint",
     "tensor": "Tensor",
     "transforms.batches": "apply_along_axis vmap",
