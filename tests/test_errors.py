@@ -256,7 +256,6 @@ ROWS: dict[str, Row] = {
     "clip of complex numbers": (lambda: ad.clip(t(Z), 0, 1), None, errors.DtypeError, ["clip", "real", "complex128"]),
     "erf of complex numbers": (lambda: ad.special.erf(t(Z)), None, errors.DtypeError, ["erf", "real", "complex128"]),
     "relu of complex numbers": (lambda: ad.nn.relu(t(Z)), None, errors.DtypeError, ["relu", "real", "complex128"]),
-    "imaginary part of real numbers": (lambda: ad.imag(t(V)), None, errors.DtypeError, ["imag", "complex", "float64"]),
     "wider bounds": (lambda: ad.clip(ad.ones(3), V, None), None, errors.DtypeError,
         ["clip", "float64", "float32", "astype"]),
     "a condition of floats": (lambda: ad.where(t(V), t(V), t(V)), None, errors.DtypeError,

@@ -228,6 +228,14 @@ def test_real_and_imag_of_real_numbers() -> None:
     same(ad.real(x), np.array([1], "f4"))
     same(ad.positive(x), np.array([1], "f4"))
     same(ad.conj(x), np.array([1], "f4"))
+    for kind in ("?", "i2", "f2", "f4", "f8"):
+        values = np.array([[1, 0]], kind)
+        y = ad.asarray(values)
+        for found in (ad.imag(y), y.imag, np.imag(y), ad.asarray(ad.vmap(ad.imag)(values))):
+            same(found, np.imag(values))
+    leaf = ad.tensor([2.0, 3.0]).require_grad()
+    assert not leaf.imag.is_tracked()
+    same((leaf * leaf.imag).sum().backward()[leaf], np.zeros(2, "f4"))
 
 
 # --- indexing ---

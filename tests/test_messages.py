@@ -228,6 +228,8 @@ MESSAGES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "x.unsqueeze": (lambda: leaf().unsqueeze(0), AttributeError, "x.expand_dims(axis)"),
     "x in a dictionary": (lambda: {leaf(): 1},
         errors.ArgumentTypeError, "unhashable type: 'Tensor'...id(x)...grads[x]"),
+    "polygamma of a tracked order": (lambda: ad.special.polygamma(leaf(1.0), 2.0), errors.TrackedError,
+        "polygamma: orders are whole numbers, between which there is no derivative; pass n.detach()"),
     # --- Checked ---
     "a new nan under ad.Checked": (lambda: ad.log(ad.tensor([-1.0], device=ad.Checked(ad.NumPy()))),
         errors.NonFiniteError,

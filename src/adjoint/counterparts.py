@@ -305,6 +305,8 @@ SCIPY = {
     "scipy.signal.oaconvolve": "ad.convolve",
     "scipy.spatial.distance.cdist": "ad.linalg.norm of the differences x[:, None] - y",
 }
+# functions of other libraries that run on any array, and assign to parts of one: not to be noticed in any other way
+WRITE_TO_VIEWS = {"scipy.signal.oaconvolve": "scipy.signal.fftconvolve, or ad.convolve"}
 
 
 def scipy_counterpart(name: str) -> str | None:

@@ -119,8 +119,7 @@ def angle(z: Any, deg: bool = False) -> Any:
 
 
 def imag(val: Any) -> Any:
-    x = _tensor(val, "imag")
-    return x.imag if x.dtype.kind == "c" else creation.zeros_like(x)
+    return elementwise.imag(val)
 
 
 def isreal(x: Any) -> Any:

@@ -220,6 +220,10 @@ def polygamma(n: int | Numbers, x: Tensor[B], /) -> Tensor[B]:
     >>> round(ad.special.polygamma(1, ad.tensor(1.0)).item(), 5)
     1.64493
     """
+    if isinstance(n, Tensor) and n.is_tracked():
+        raise errors.TrackedError(
+            "polygamma: orders are whole numbers, between which there is no derivative; pass n.detach()"
+        )
     try:
         orders = concrete_values(n, "polygamma: a tensor of orders")
     except ValueError:
@@ -298,7 +302,7 @@ def beta(a: Tensor[B], b: Numbers, /) -> Tensor[B]:
 
 
 def _gamma_sign(x: Tensor[Any]) -> Tensor[Any]:
-    below = floor(x.detach())
+    below = floor(x.detach())  # constant between its jumps, which are at the poles
     return where(less(below, 0), 1.0 - 2.0 * (below - 2.0 * floor(below * 0.5)), 1.0)
 
 
@@ -481,7 +485,7 @@ def logsumexp(
     counted = where(equal(factor, 0.0), -math.inf, x + factor * 0.0)
     top: Any = 0.0
     if 0 not in counted.shape:
-        top = largest(counted.detach(), axis=axes, keepdims=True)
+        top = largest(counted.detach(), axis=axes, keepdims=True)  # taken off and added again: it cancels
         top = where(isfinite(top), top, 0.0)
     parts = factor * exp(where(equal(factor, 0.0), 0.0, x) - top)
     total = total_of(parts, axis=axes, keepdims=True)

@@ -226,6 +226,7 @@ def unwrap(p: Tensor[B], /, *, discont: float | None = None, axis: int = -1, per
     half = whole / 2
     wrapped = (step + half) % whole - half
     wrapped = where((wrapped == -half) & (step > 0), half, wrapped)
+    # a multiple of the period, constant between its jumps
     fix = where(abs(step) < least, 0.0, wrapped - step).detach()
     widths = tuple((1, 0) if i == place else (0, 0) for i in range(p.ndim))
     return p + run("pad", (run("cumulative_sum", (fix,), axis=place),), widths=widths, value=0)  # type: ignore[no-any-return]

@@ -12,11 +12,13 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.backends.numpy import NumPy
+from adjoint.counterparts import WRITE_TO_VIEWS
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import default_device
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
 from adjoint.functions.arguments import as_shape
+from adjoint.lines import asked_by
 from adjoint.operands import is_weak
 from adjoint.primitives import Shape, real_dtype
 from adjoint.primitives import broadcast_shapes as shapes_together
@@ -209,7 +211,9 @@ def __array_namespace_info__() -> NamespaceInfo:
 
 
 def __array_namespace__(x: Tensor[Any], /, *, api_version: str | None = None) -> ModuleType:
-    """The module whose functions work on this tensor: `adjoint` itself. Raises ArgumentError for another version.
+    """The module whose functions work on this tensor: `adjoint` itself.
+
+    Raises ArgumentError for another version, and to a function that is known to write to views: tensors have none.
 
     >>> import adjoint as ad
     >>> ad.tensor(1.0).__array_namespace__() is ad
@@ -219,5 +223,10 @@ def __array_namespace__(x: Tensor[Any], /, *, api_version: str | None = None) ->
         raise errors.ArgumentError(
             f"__array_namespace__: versions {', '.join(_VERSIONS)} of the array API standard are supported, received "
             f"{errors.shown(api_version)}"
+        )
+    if "scipy.signal" in sys.modules and (asked := asked_by()) in WRITE_TO_VIEWS:
+        raise errors.ArgumentError(
+            f"{asked} writes to views of its result, and tensors have none, so that what it writes would be lost; use "
+            f"{WRITE_TO_VIEWS[asked]}"
         )
     return sys.modules[__name__.partition(".")[0]]

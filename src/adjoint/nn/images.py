@@ -492,7 +492,7 @@ def _inside(g: Tensor[Any], n: int, padding_mode: str, corners: bool) -> Tensor[
         if span == 0:
             return g * 0.0
         away = where(g < low, low - g, g - low)
-        turns = floor(away.detach() / span)
+        turns = floor(away.detach() / span)  # constant between its jumps, as all floors here
         rest = away - turns * span
         g = where(turns % 2 == 0, rest + low, span - rest + low)
     return where(g > 0, where(g >= n - 1, float(n - 1), g), 0.0)  # 0 also for nan

@@ -412,6 +412,7 @@ def _largest_of(x: Tensor[Any], lines: list[np.ndarray[Any, Any]]) -> Tensor[Any
     for n, line in zip(shape, lines, strict=True):
         wide = places[:, None, :, None] * n + line[:, None, :]
         places = wide.reshape(len(places) * len(line), -1)
+    # places are integers
     flat = reshape(x.detach(), (*x.shape[: x.ndim - len(lines)], math.prod(shape)))
     best = argmax(flat[..., places], axis=-1)
     starts = np.arange(len(places)) * places.shape[1]
