@@ -131,7 +131,7 @@ class Density(Family):
             if function in ("pdf", "logpdf"):
                 power, value = self._end(i == 1, *shapes)
                 value = exp(value) / scale if function == "pdf" else value - log(scale)
-                limit = where(equal(power, 1.0), value, where(less(power, 1.0), math.inf, below))
+                limit: Any = where(equal(power, 1.0), value, where(less(power, 1.0), math.inf, below))
             else:
                 limit = (below, above)[i]
             out = where(end, limit, out)

@@ -95,7 +95,7 @@ class dirichlet_type:
 
     def pdf(self, x: Any, alpha: Any) -> Tensor[Any]:
         """The density of shares x; arguments are those of `logpdf`."""
-        return exp_or_nothing(self.logpdf(x, alpha))
+        return exp_or_nothing(self.logpdf(x, alpha))  # type: ignore[no-any-return]
 
 
 class multinomial_type:
@@ -128,7 +128,7 @@ class multinomial_type:
 
     def pmf(self, x: Any, n: Any, p: Any) -> Tensor[Any]:
         """The probability of counts x; arguments are those of `logpmf`."""
-        return exp_or_nothing(self.logpmf(x, n, p))
+        return exp_or_nothing(self.logpmf(x, n, p))  # type: ignore[no-any-return]
 
 
 multivariate_normal = multivariate_normal_type()
