@@ -592,7 +592,9 @@ def test_universal_functions_of_scipy_are_ours() -> None:
         if not isinstance(f, np.ufunc):
             continue
         args = values[: f.nin]
-        xs = [ad.asarray(v).require_grad() for v in args]
+        if name in ("jn", "jv", "yn", "yv", "kn", "iv", "ive", "expn"):  # of an order, by which there is no derivative
+            args = [np.array([1, 2]), values[0]]
+        xs = [ad.asarray(v) if v.dtype.kind == "i" else ad.asarray(v).require_grad() for v in args]
         out = f(*xs)
         assert isinstance(out, ad.Tensor), name
         assert out.is_tracked(), name

@@ -9,6 +9,7 @@ from adjoint import nn as nn
 from adjoint import random as random
 from adjoint import scipy as scipy
 from adjoint import special as special
+from adjoint import stats as stats
 from adjoint import testing as testing
 from adjoint import tree as tree
 from adjoint.backend import Backend as Backend

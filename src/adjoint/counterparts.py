@@ -114,6 +114,7 @@ COUNTERPARTS = {
         "numpy": "ad itself, which has these names, or NumPy's functions, which take tensors",
         "r_": "ad.concat",
         "c_": "ad.stack with axis=1",
+        "distributions": "ad.stats for densities and quantiles, ad.random for numbers",
         "rand": "ad.random.uniform",
         "randn": "ad.random.normal",
         "randint": "ad.random.integers",

@@ -21,7 +21,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend, Implementation, LeafBackend, computed_name
-from adjoint.backends import composed, needed
+from adjoint.backends import composed, needed, special
 from adjoint.backends.array_api import (
     convolution,
     creation,
@@ -112,9 +112,16 @@ class ArrayAPI(LeafBackend):
             run = functools.partial(_TYPED[name], self)
         elif name in _STANDARD:
             run = getattr(self.xp, name)
+        elif name in special.HOSTED:
+            run = functools.partial(self._in_main_memory, special.HOSTED[name])
         else:
             return composed(self, primitive)
         return self._also_bools(primitive, run) if name in _ORDERING else run
+
+    def _in_main_memory(self, function: Callable[..., Any], *operands: Array, **parameters: Any) -> Array:
+        """What a function of NumPy's arrays gives."""
+        values = [self.to_numpy(x) if hasattr(x, "dtype") else x for x in operands]
+        return self.from_numpy(function(*values, **parameters), copy=False)
 
     def _also_bools(self, primitive: Primitive, run: Implementation) -> Implementation:
         """The standard orders no bools: they are compared as integers."""

@@ -155,6 +155,17 @@ class JAX(Staged, ArrayAPI):
             return _in_double(self.jax, special.KERNELS[primitive.name], self.xp, primitive.parameters)
         return super().implement(primitive)
 
+    def _in_main_memory(self, function: Callable[..., Any], *operands: Array, **parameters: Any) -> Array:
+        """What a function of NumPy's arrays gives; of traced operands when the compiled function runs."""
+        if not self.traced(*operands):
+            return super()._in_main_memory(function, *operands, **parameters)
+        dtype = next(x.dtype for x in operands if hasattr(x, "dtype"))
+        arrays = self.jax.numpy.broadcast_arrays(*[self.jax.numpy.asarray(x, dtype) for x in operands])
+        result = self.jax.ShapeDtypeStruct(arrays[0].shape, dtype)
+        return self.jax.pure_callback(
+            lambda *values: function(*map(np.asarray, values), **parameters), result, *arrays, vmap_method="expand_dims"
+        )
+
 
 @functools.cache
 def _anywhere() -> JAX:

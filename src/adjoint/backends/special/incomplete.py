@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.backends.special.common import excess, kernel, log_ratio, small_excess, while_loop
+from adjoint.backends.special.error import erfc
 from adjoint.backends.special.gammas import betaln, correction, digamma, gamma, zeta
 
 _STEP = 0.12
@@ -281,3 +282,36 @@ def _weight_of_two(scores: dict[tuple[int, int], Any], i: int, j: int) -> Any:
         return known[m, n]
 
     return at(i, j)
+
+
+# --- Student's distribution ----------------------------------------------------------------------
+
+
+@kernel
+def stdtr(xp: Any, df: Any, t: Any, *, order: int) -> Any:
+    """Student's distribution function 1/2 + sign(t) I_y(1/2, b) / 2, b = df / 2 and y = t^2 / (df + t^2).
+
+    Of an order above 0 the derivative of I_y by b, for the same y. In the tails I_1-y(b, 1/2) / 2 is 1 minus that.
+    """
+    one = xp.ones_like(t)
+    inside = (df > 0.0) & (df < math.inf) & (xp.abs(t) < math.inf)
+    shape, size = xp.where(inside, df, one), xp.where(inside, xp.abs(t), one)
+    ratio = size / xp.sqrt(shape)
+    near = ratio < 1.0
+    small = xp.where(near, ratio, one)
+    share = small * small / (1.0 + small * small)
+    sign = xp.where(t < 0.0, -one, one)
+    half = 0.5 * one
+    if order:
+        large = xp.where(near, one, ratio)
+        middle = betainc(xp, half, 0.5 * shape, share, order=(0, order))
+        rest = 1.0 / large / large
+        tail = -betainc(xp, 0.5 * shape, half, rest / (1.0 + rest), order=(order, 0))
+        out = 0.5 * sign * xp.where(near, middle, tail)
+        return xp.where(inside, out, xp.where(df > 0.0, 0.0 * one, math.nan * one))
+    middle = 0.5 + 0.5 * sign * betainc(xp, half, 0.5 * shape, share, order=(0, 0))
+    rest = 1.0 / xp.where(near, one, ratio) ** 2
+    tail = 0.5 * betainc(xp, 0.5 * shape, half, rest / (1.0 + rest), order=(0, 0))
+    out = xp.where(near, middle, xp.where(t < 0.0, tail, 1.0 - tail))
+    ends = xp.where(xp.abs(t) == math.inf, 0.5 + 0.5 * sign, 0.5 * erfc(xp, -math.sqrt(0.5) * t))
+    return xp.where(inside, out, xp.where(df > 0.0, ends, math.nan * one))
