@@ -146,7 +146,7 @@ def masked_scatter(x: Tensor[B], mask: Any, source: Any, /) -> Tensor[B]:
     >>> ad.masked_scatter(ad.zeros(3), [True, False, True], ad.tensor([5.0, 6.0])).tolist()
     [5.0, 0.0, 6.0]
     """
-    x, source = as_tensors([x, source], "masked_scatter")
+    x, source = as_tensors([x, source], "masked_scatter", mask)
     mask = operand(mask, x, "masked_scatter")
     if mask.dtype.kind != "b":
         raise errors.DtypeError(f"masked_scatter: a mask is boolean, received {mask.dtype}")
