@@ -116,13 +116,15 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 def can_cast(from_: Any, to: Any, /) -> bool:
     """Whether a tensor or data type promotes to a data type without leaving its kind; real ones to complex ones too.
 
+    Of a tensor no data type counts that its device's library does not compute in.
+
     >>> import adjoint as ad
     >>> ad.can_cast(ad.int8, ad.int16), ad.can_cast(ad.float64, ad.float32), ad.can_cast(ad.int8, ad.float32)
     (True, False, False)
     """
     start, end = _dtype_of(from_), dtypes.as_dtype(to)
     within = {"b": "b", "i": "iu", "u": "iu", "f": "fc", "c": "c"}[start.kind]
-    if end.kind not in within:
+    if end.kind not in within or (isinstance(from_, Tensor) and not from_.device.leaf.computes_in(end)):
         return False
     try:
         return dtypes.promote(start, end) is end
@@ -180,24 +182,25 @@ class NamespaceInfo:
         return tuple(found)
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
-        """The data types of what is made without one, the same on all devices."""
-        _known(device)
+        """The data types of what is made without one: the next narrower ones where the device has fewer."""
+        place = _found(device)
+        whole = place.leaf.widest(dtypes.default_int)
         return {
-            "real floating": dtypes.default_dtype(),
-            "complex floating": dtypes.default_complex(),
-            "integral": dtypes.default_int,
-            "indexing": dtypes.default_int,
+            "real floating": dtypes.default_on(place),
+            "complex floating": dtypes.default_on(place, "c"),
+            "integral": whole,
+            "indexing": whole,
         }
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
-        """The standard's data types by name: all, or those of a kind as `isdtype` knows them."""
-        _known(device)
-        return {name: dtype for name, dtype in _STANDARD.items() if kind is None or isdtype(dtype, kind)}
+        """The standard's data types by name that a device computes in: all, or those of a kind as `isdtype` has it."""
+        place = _found(device)
+        there = {name: dtype for name, dtype in _STANDARD.items() if place.leaf.computes_in(dtype)}
+        return {name: dtype for name, dtype in there.items() if kind is None or isdtype(dtype, kind)}
 
 
-def _known(device: Any) -> None:
-    if device is not None:
-        find_device(device)
+def _found(device: Any) -> Backend:
+    return default_device() if device is None else find_device(device)
 
 
 def __array_namespace_info__() -> NamespaceInfo:

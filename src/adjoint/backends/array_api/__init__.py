@@ -152,6 +152,9 @@ class ArrayAPI(LeafBackend):
         except KeyError:
             raise errors.DtypeError(f"{self.name} has no dtype {dtype}") from None
 
+    def computes_in(self, dtype: DType) -> bool:
+        return dtype in self._theirs
+
     def from_native(self, value: Any) -> Array | None:
         """An array that says itself that it is of this namespace."""
         namespace = getattr(value, "__array_namespace__", None)

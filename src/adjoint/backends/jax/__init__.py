@@ -142,6 +142,9 @@ class JAX(Staged, ArrayAPI):
     def widest(self, dtype: DType) -> DType:
         return self.xp.allowed(dtype)  # type: ignore[no-any-return]
 
+    def computes_in(self, dtype: DType) -> bool:
+        return self.widest(dtype) == dtype
+
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
         if self.traced(array):
             raise errors.TrackedError(
