@@ -41,7 +41,8 @@ class UserPrimitive:
             raise errors.ArgumentTypeError(f"{name}: expected the operands {wanted}, received {len(operands)}")
         if set(parameters) != set(self.primitive.parameters):
             raise errors.ArgumentTypeError(
-                f"{name}: expected the parameters {self.primitive.parameters}, received {tuple(parameters)}"
+                f"{name}: expected the parameters {self.primitive.parameters}, received "
+                f"{errors.shown(tuple(parameters))}"
             )
         tensors = as_tensors(list(operands), name)
         dtype = known(self.primitive.promoted(tensors[0].dtype), tensors)
@@ -144,11 +145,13 @@ def primitive(
     np.float64(0.08333333333333333)
     """
     if not isinstance(name, str) or not name.isidentifier() or name.endswith("_into"):
-        raise errors.ArgumentError(f"primitive: a name is an identifier, received {name!r}")
+        raise errors.ArgumentError(f"primitive: a name is an identifier, received {errors.shown(name)}")
     if name in TABLE and name not in DECLARED:
         raise errors.ArgumentError(f"primitive: {name!r} is taken; choose another name")
-    if kind not in KINDS:
-        raise errors.ArgumentError(f"primitive {name}: a kind is one of {', '.join(KINDS)}; received {kind!r}")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise errors.ArgumentError(
+            f"primitive {name}: a kind is one of {', '.join(KINDS)}; received {errors.shown(kind)}"
+        )
     functions = {"shape": shape, "dtype": dtype, "definition": definition, "promotes": promotes}
     fields = {"batching": batching, "sparsity": sparsity, "taylor": taylor, "operations": operations}
     for option, function in {**functions, **fields}.items():
@@ -159,8 +162,10 @@ def primitive(
             raise errors.ArgumentTypeError(
                 f"primitive {name}: {option} are names with spaces between, received {errors.shown(names)}"
             )
-    if strong_zero not in (None, True, False):
-        raise errors.ArgumentError(f"primitive {name}: strong_zero is True or False, received {strong_zero!r}")
+    if not isinstance(strong_zero, (bool, type(None))):
+        raise errors.ArgumentError(
+            f"primitive {name}: strong_zero is True or False, received {errors.shown(strong_zero)}"
+        )
     if accepts is not None and (not isinstance(accepts, str) or not accepts or set(accepts) - set(_KINDS)):
         raise errors.ArgumentError(
             f"primitive {name}: accepts are letters of 'biufc', received {errors.shown(accepts)}"
@@ -180,7 +185,11 @@ def primitive(
         shape=shape or (lambda *shapes, **_: broadcast_shapes(*shapes)),
         dtype=dtype or same_dtype,
         accepts=ANY if accepts is None else Accepted(accepts, " or ".join(_KINDS[kind] for kind in accepts)),
-        promotes=_promoting(promotes) if promotes else floating if derivative or definition is not None else None,
+        promotes=_promoting(promotes)
+        if promotes
+        else floating
+        if _given(derivative) or definition is not None
+        else None,
     )
     made.implementations.update({leaf: _answering(made, function) for leaf, function in implementations.items()})
     if into is not None:
@@ -209,6 +218,10 @@ _KINDS = {
 }
 
 
+def _given(derivative: Any) -> bool:
+    return isinstance(derivative, Record) or (isinstance(derivative, Mapping) and bool(derivative))
+
+
 def _promoting(promotes: Callable[[Any], Any]) -> Callable[[DType], DType]:
     return lambda dtype: as_dtype(promotes(dtype))
 
@@ -220,7 +233,8 @@ def _implementations(name: str, given: Any) -> dict[Any, Callable[..., Any]]:
             function
         ):
             raise errors.ArgumentTypeError(
-                f"primitive {name}: implementations are functions by leaf backend; received {leaf!r}: {function!r}"
+                f"primitive {name}: implementations are functions by leaf backend; received {errors.shown(leaf)}: "
+                f"{errors.shown(function)}"
             )
     return found
 
@@ -274,7 +288,7 @@ def _record(made: Primitive, derivative: Any, pushforward: Any, definition: Any)
         record.rules.update(derivative or {})
     elif derivative is None:
         record = _refusing(made.name)
-    elif derivative == {}:
+    elif isinstance(derivative, Mapping) and not derivative:
         record = NotDifferentiable()
     elif isinstance(derivative, Mapping):
         simple = made.kind == ELEMENTWISE and pushforward is None
@@ -283,7 +297,7 @@ def _record(made: Primitive, derivative: Any, pushforward: Any, definition: Any)
     else:
         raise errors.ArgumentTypeError(
             f"primitive {made.name}: derivative is a mapping from operands to rules, or a record; received "
-            f"{derivative!r}"
+            f"{errors.shown(derivative)}"
         )
     if unknown := set(record.rules) - set(made.operands):
         raise errors.ArgumentError(f"primitive {made.name}: rules for {sorted(unknown)}, which are no operands")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.fft.frequencies import sampled
-from adjoint.functions.arguments import as_flag, as_number, as_shape
+from adjoint.functions.arguments import as_flag, as_number, as_size, computed
 from adjoint.tensor import Tensor
 
 
@@ -16,9 +16,10 @@ def _window(
     name: str, n: Any, periodic: Any, dtype: Any, device: Any, shape: Callable[[int], np.ndarray[Any, Any]]
 ) -> Tensor[Any]:
     """A window as NumPy has it: symmetric, or one longer without its last element."""
-    (count,) = as_shape(n, name)
+    count = as_size(n, name, "n")
     periodic = as_flag(periodic, name, "periodic")
-    values = shape(count + 1)[:-1] if periodic and count > 1 else shape(count)
+    longer = int(periodic and count > 1)
+    values = computed(name, shape, count + longer)[:count]
     return sampled(values, dtype, device, name)
 
 

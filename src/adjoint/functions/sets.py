@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.dtypes import int64
-from adjoint.functions.arguments import as_tensor, as_tensors
+from adjoint.functions.arguments import as_flag, as_tensor, as_tensors
 from adjoint.functions.creation import made
 from adjoint.functions.indexing import nonzero
 from adjoint.functions.reduction import cumulative_sum, diff
@@ -143,4 +143,4 @@ def isin(x: Tensor[B], values: Any, /, *, invert: bool = False) -> Tensor[B]:
     if x.dtype.kind == "c":
         raise errors.DtypeError(f"isin: complex numbers have no order to search by; received {x.dtype}")
     found = run("isin", (x, run("reshape", (among,), shape=(among.size,))))
-    return run("logical_not", (found,)) if invert else found  # type: ignore[no-any-return]
+    return run("logical_not", (found,)) if as_flag(invert, "isin", "invert") else found  # type: ignore[no-any-return]
