@@ -26,11 +26,11 @@ PAGE = (Path(__file__).parent.parent / "docs" / "special.md").read_text()
 BOUNDS = {name: float(bound) for name, bound in re.findall(r"^\| `(\w+)` \| ([0-9.e-]+) \|", PAGE, re.MULTILINE)}
 
 
-GAMMA_TINY = [5e-324, 1e-310, 1.1e-300, 1e-20, 1e-6, 1e-5, 0.3, 0.9, 1.0, 3.0]
+GAMMA_TINY = [5e-324, 1e-310, 1e-20, 1.1e-5, 9e-6, 0.3, 1.0]
 
 
 def test_incomplete_gamma_functions_of_the_smallest_numbers() -> None:
-    with mpmath.workdps(700):
+    with mpmath.workdps(340):
         for a in GAMMA_TINY:
             for x in (5e-324, 1e-310, 9e-301, 0.5):
                 shape, point = (ad.tensor(v, dtype=ad.float64) for v in (a, x))

@@ -36,6 +36,10 @@ class UserPrimitive:
 
     def __call__(self, *operands: Any, **parameters: Any) -> Any:
         name, wanted = self.primitive.name, self.primitive.operands
+        if TABLE[name] is not self.primitive:
+            raise errors.ArgumentError(
+                f"{name}: this function is of an earlier declaration of the name; call what the last ad.primitive gave"
+            )
         enough = len(operands) >= len(wanted) - 1 if self.primitive.variadic else len(operands) == len(wanted)
         if not enough or not operands:
             raise errors.ArgumentTypeError(f"{name}: expected the operands {wanted}, received {len(operands)}")
@@ -78,8 +82,11 @@ def primitive(
     Parameters
     ----------
     name
-        An identifier that no primitive has yet. Rules find the primitive as `B.name`, or as `B["name"]`, which is the
-        primitive also where backends have a method of that name.
+        An identifier that none of our primitives has. Rules find the primitive as `B.name`, or as `B["name"]`, which
+        is the primitive also where backends have a method of that name. So names are global: rules of other
+        primitives, graphs and other processes ask for them, whoever still has the function, and one stays with some
+        10 kB until the process ends. A name of one's own may be declared anew, as a loop does. That frees all that it
+        meant before: functions of the earlier declaration refuse calls, and graphs made by them keep their rules.
     implementation
         A function of NumPy arrays; or a mapping from leaf backends (`ad.NumPy`, `ad.ArrayAPI`, or a name such as
         "numpy") to functions of their arrays. Operands come by position, parameters by keyword.
@@ -130,7 +137,7 @@ def primitive(
     ------
     ArgumentError, ArgumentTypeError
         A name that is taken, an unknown kind, a rule for what is no operand, or one that needs what is not there. In a
-        call, an implementation that gives no array.
+        call, an implementation that gives no array, or a name that was declared anew since.
     ShapeError
         In a call, an implementation of an elementwise primitive that is not.
 

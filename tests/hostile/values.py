@@ -89,6 +89,7 @@ NAMES: dict[str, Callable[[], Any]] = {
     "F64": lambda: ad.float64,
     "F": lambda: lambda *xs: xs[0] * xs[0],
     "G": lambda: lambda *xs: (xs[0] * xs[0]).sum(),
+    "EACH": lambda: _patient(lambda x: x * x),
     "TWICE": lambda: _twice,
     "HALF": lambda: lambda x, *rest: 0.5 * x + 1.0,
     "BOWL": lambda: lambda x, *rest: ((x - 1.0) ** 2).sum(),

@@ -37,7 +37,7 @@ def is_integer(value: Any) -> TypeGuard[int]:
 
 def is_number(value: Any) -> TypeGuard[float]:
     """Whether it is one of Python's or NumPy's real numbers; True and False are none."""
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    return is_integer(value) or isinstance(value, (float, np.floating))
 
 
 def is_array(value: Any) -> TypeGuard[Any]:

@@ -528,7 +528,12 @@ def tri(rows: int, columns: int | None = None, /, *, k: int = 0, dtype: Any = No
     n, m = as_shape((rows, rows if columns is None else columns), "tri")
     diagonal = max(-n, min(as_integer(k, "tri", "k"), m))  # others are further out, whatever their number
     place = as_device(device)
-    return asarray(computed("tri", np.tri, n, m, diagonal, dtype=_dtype(dtype, place)), device=place)
+    return asarray(computed("tri", _tri, n, m, diagonal, _dtype(dtype, place)), device=place)
+
+
+def _tri(n: int, m: int, k: int, dtype: DType) -> np.ndarray[Any, Any]:
+    np.empty((n, m), dtype)  # raises before anything is written, where there is no room for the result
+    return np.tri(n, m, k, dtype)
 
 
 def logspace(

@@ -238,7 +238,8 @@ def pad(x: Tensor[B], /, pad_width: Any, *, mode: str = "constant", value: compl
         if before or after:
             if not x.shape[axis]:
                 raise errors.ShapeError(f"pad: mode {mode!r} has no elements to take along axis {axis} of {x.shape}")
-            places = computed("pad", np.pad, np.arange(x.shape[axis]), (before, after), mode=_BORDERS[mode])
+            line = computed("pad", np.arange, x.shape[axis])
+            places = computed("pad", np.pad, line, (before, after), mode=_BORDERS[mode])
             x = x[(*[slice(None)] * axis, places)]
     return x
 

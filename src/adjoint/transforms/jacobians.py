@@ -253,16 +253,17 @@ def _of_gradient(f: Function, call: Arguments, has_aux: bool) -> Any:
                 size = math.prod(x.shape)
                 unit = Batch(_basis(call, [x.value], 0, size, 0), True)
                 pulled = {} if g is None or g.node is None else level.pull([(g, unit)], retain_graph=True, on=batch)
-                blocks.append([_block(base, x, y, pulled.get(key_of(y))) for y in variables])
+                blocks.append([_block(call, x, y, pulled.get(key_of(y))) for y in variables])
         except errors.ForwardOnlyError:
             return None
     answer = trees.unflatten(structure, [call.structured([call.answer(row) for row in blocks])])
     return (answer, aux) if has_aux else answer
 
 
-def _block(base: Any, x: Var, y: Var, found: tuple[Any, Batch] | None) -> Array:
+def _block(call: Arguments, x: Var, y: Var, found: tuple[Any, Batch] | None) -> Array:
     """The derivative of x's gradient by y, of a batch with an example for each element of x."""
-    shape = (*x.shape, *y.shape)
+    base: Any = call.base
+    shape = check_shape((*x.shape, *y.shape), call.name)
     if found is None:
         return base.full(shape=shape, value=0, dtype=base.dtype_of(y.value))
     g = found[1]
