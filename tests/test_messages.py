@@ -108,8 +108,8 @@ MESSAGES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "chain; detach() makes it a constant, inner() takes off one level")),
     # --- SciPy's functions ---
     "scipy.special.struve(1, w)": (lambda: scipy("special.struve", 1, leaf()), errors.ArgumentTypeError,
-        ("scipy.special.struve does not take tensors: adjoint has no function of this name, and ad.primitive makes one of "
-        "it and of its derivative; scipy.special.struve(x.numpy()) computes with the values, without gradients")),
+        ("scipy.special.struve does not take tensors: adjoint has no function of this name, and ad.primitive makes one "
+        "of it and of its derivative; scipy.special.struve(x.numpy()) computes with the values, without gradients")),
     "scipy.special.softmax(w)": (lambda: scipy("special.softmax", leaf()), errors.TrackedError,
         (f"scipy.special.softmax {ELSEWHERE} (3,) out of its graph silently; for tensors there is ad.special.softmax; "
         "x.detach() leaves the graph")),

@@ -26,6 +26,21 @@ PAGE = (Path(__file__).parent.parent / "docs" / "special.md").read_text()
 BOUNDS = {name: float(bound) for name, bound in re.findall(r"^\| `(\w+)` \| ([0-9.e-]+) \|", PAGE, re.MULTILINE)}
 
 
+GAMMA_TINY = [5e-324, 1e-310, 1e-20, 1.1e-5, 9e-6, 0.3, 1.0]
+
+
+def test_incomplete_gamma_functions_of_the_smallest_numbers() -> None:
+    with mpmath.workdps(340):
+        for a in GAMMA_TINY:
+            for x in (5e-324, 1e-310, 9e-301, 0.5):
+                shape, point = (ad.tensor(v, dtype=ad.float64) for v in (a, x))
+                s, t = mpmath.mpf(a), mpmath.mpf(x)
+                lower = t**s / mpmath.gamma(s + 1) * mpmath.hyp1f1(s, s + 1, -t)  # DLMF 8.5.1
+                found = ad.special.gammainc(shape, point).item(), ad.special.gammaincc(shape, point).item()
+                expected = float(lower), float(1 - lower)
+                np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-322, err_msg=f"{a} {x}")
+
+
 def test_every_promise_is_measured() -> None:
     assert set(BOUNDS) == set(EXACT)
 

@@ -38,8 +38,8 @@ class Torch(ArrayAPI):
         torch = needed("torch", "torch")
         try:
             place = torch.empty(0, device=torch.device(device)).device  # of "cuda" the one that tensors show, "cuda:0"
-        except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
-            why = re.split(r"\.\s|\n", str(error))[0]  # more sentences follow, about PyTorch's own build
+        except (RuntimeError, AssertionError, TypeError, ValueError, NotImplementedError) as error:
+            why = re.split(r"\.\s|\n", errors.said(error))[0]  # more sentences follow, about PyTorch's own build
             why = "a device is named, as 'cpu' or 'cuda:0'" if isinstance(error, TypeError) else why
             raise errors.DeviceError(f"Torch: no device {errors.shown(device)}: {why}") from error
         super().__init__(torch, place)

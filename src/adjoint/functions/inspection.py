@@ -222,7 +222,7 @@ def __array_namespace__(x: Tensor[Any], /, *, api_version: str | None = None) ->
     >>> ad.tensor(1.0).__array_namespace__() is ad
     True
     """
-    if api_version is not None and api_version not in _VERSIONS:
+    if api_version is not None and (not isinstance(api_version, str) or api_version not in _VERSIONS):
         raise errors.ArgumentError(
             f"__array_namespace__: versions {', '.join(_VERSIONS)} of the array API standard are supported, received "
             f"{errors.shown(api_version)}"

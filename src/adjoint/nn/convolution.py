@@ -293,7 +293,7 @@ def _named_padding(name: str, padding: str, kernel: Any, stride: Any, dilation: 
         return ((0, 0),) * len(kernel)
     if padding != "same":
         raise errors.ArgumentError(
-            f"{name}: padding is a number, one for each axis, 'same' or 'valid', received {padding!r}"
+            f"{name}: padding is a number, one for each axis, 'same' or 'valid', received {errors.shown(padding)}"
         )
     if any(s > 1 for s in stride):
         raise errors.ArgumentError(f"{name}: padding 'same' needs stride 1, received {stride}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -59,18 +58,26 @@ def constant(x: Any, function: str, what: str) -> None:
         level, array = level.inner, level.unwrap(array)
 
 
+_HIGHEST = 1_000_000  # order: loops run to it, and factorials are multiplied with in parts
+
+
 def whole_numbers(n: Any, function: str, least: float = 0) -> np.ndarray[Any, Any]:
-    """Orders, of known values. Raises ArgumentError where they are none, TrackedError for tracked ones."""
+    """Orders, of known values. Raises ArgumentError where they are none, or not within a million, TrackedError for
+    tracked ones."""
     if isinstance(n, Tensor) and n.is_tracked():
         raise errors.TrackedError(
             f"{function}: orders are whole numbers, between which there is no derivative; pass n.detach()"
         )
-    wanted = f"{function}: orders are whole numbers" + (f" from {least}" if least > -math.inf else "")
+    lowest = max(least, -_HIGHEST)
+    wanted = f"{function}: orders are whole numbers from {lowest} to {_HIGHEST}"
     try:
         orders = concrete_values(n, f"{function}: a tensor of orders")
     except ValueError:
         raise errors.ArgumentError(f"{wanted}, received {errors.shown(n)}") from None
-    if orders.dtype.kind not in "iuf" or (orders < least).any() or (orders != np.floor(orders)).any():
+    valid = (
+        orders.dtype.kind in "iuf" and ((orders >= lowest) & (orders <= _HIGHEST) & (orders == np.floor(orders))).all()
+    )
+    if not valid:
         raise errors.ArgumentError(f"{wanted}, received {errors.shown(n)}")
     return orders
 

@@ -64,7 +64,9 @@ class ArrayAPI(LeafBackend):
     def __init__(self, xp: ModuleType, device: Any = None) -> None:
         super().__init__()
         if not isinstance(xp, ModuleType):
-            raise errors.DeviceError(f"ArrayAPI: expected a module such as array_api_strict, received {xp!r}")
+            raise errors.DeviceError(
+                f"ArrayAPI: expected a module such as array_api_strict, received {errors.shown(xp)}"
+            )
         if type(self) is ArrayAPI and xp.__name__ in _OWN:
             raise errors.DeviceError(f"ArrayAPI: {xp.__name__} has a backend of its own, {_OWN[xp.__name__]}")
         needed("array_api_extra", "array-api")
@@ -75,7 +77,9 @@ class ArrayAPI(LeafBackend):
         try:
             namespace.empty((0,), device=device)
         except (ValueError, TypeError, RuntimeError, AssertionError) as error:
-            raise errors.DeviceError(f"{xp.__name__} has no device {errors.shown(device)}: {error}") from error
+            raise errors.DeviceError(
+                f"{xp.__name__} has no device {errors.shown(device)}: {errors.said(error)}"
+            ) from error
         self.xp: Any = namespace if device is None else _Placed(namespace, device)
         # the standard leaves open whether `xp.float32` is the very dtype that arrays show
         self._theirs = {ours: getattr(namespace, ours.name) for ours in _DTYPES if hasattr(namespace, ours.name)}

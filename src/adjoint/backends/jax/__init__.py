@@ -179,15 +179,17 @@ def _device(jax: Any, name: Any) -> Any:
     """One of JAX's devices by its platform and number."""
     if name is None or isinstance(name, jax.Device):
         return name
-    platform, _, number = str(name).partition(":")
+    platform, _, number = name.partition(":") if isinstance(name, str) else ("", "", "")
     try:
+        if not platform:
+            raise ValueError("a device is named by its platform and number")
         if not number:
             return jax.local_devices(backend=platform)[0]
         return next(place for place in jax.devices(platform) if place.id == int(number))
     except (RuntimeError, ValueError, StopIteration) as error:
         known = ", ".join([f"{d.platform}:{d.id}" for d in jax.devices()])
         raise errors.DeviceError(
-            f"JAX: no device {name!r}; there are {known}, and jax.devices(...) shows others"
+            f"JAX: no device {errors.shown(name)}; there are {known}, and jax.devices(...) shows others"
         ) from error
 
 
