@@ -39,6 +39,25 @@ FUNCTIONS: dict[str, tuple[Function, tuple[float, float]]] = {
     "loggamma": (S.loggamma, POSITIVE),
     "digamma": (S.digamma, (-100.0, math.inf)),
     "polygamma": (lambda x: S.polygamma(1, x), (-30.0, math.inf)),
+    **{name: (getattr(S, name), (-1e4, 1e4)) for name in ("j0", "j1")},
+    "jv": (lambda x: S.jv(2.5, x), (0.0, 1e4)),
+    **{name: (getattr(S, name), (0.0, 1e4)) for name in ("y0", "y1")},
+    "yv": (lambda x: S.yv(2.5, x), (1e-30, 1e4)),
+    **{name: (getattr(S, name), (1e-60, math.inf)) for name in ("k0", "k1", "k0e", "k1e")},
+    "kv": (lambda x: S.kv(2.5, x), (1e-30, math.inf)),
+    "kve": (lambda x: S.kve(2.5, x), (1e-30, math.inf)),
+    "iv": (lambda x: S.iv(2.5, x), (0.0, 80.0)),
+    "ive": (lambda x: S.ive(2.5, x), POSITIVE),
+    "rgamma": (S.rgamma, (-30.0, 150.0)),
+    "multigammaln": (lambda x: S.multigammaln(x, 3), (1.0, math.inf)),
+    "dawsn": (S.dawsn, ALL),
+    "expi": (S.expi, (-80.0, 80.0)),
+    "exp1": (S.exp1, POSITIVE),
+    "expn": (lambda x: S.expn(3, x), POSITIVE),
+    "lambertw": (S.lambertw, (-math.exp(-1.0), math.inf)),
+    "ellipk": (S.ellipk, (-math.inf, 1.0)),
+    "ellipkm1": (S.ellipkm1, POSITIVE),
+    "ellipe": (S.ellipe, (-math.inf, 1.0)),
     "logit": (S.logit, (0.0, 1.0)),
     "entr": (S.entr, POSITIVE),
     **{
@@ -67,7 +86,8 @@ OTHERS = set(
     "huber astype mantissa bounded_log raise_to".split()
 )
 ALIASES = {
-    "bessel_i": "i0 i0e i1 i1e", "ierfcx": "erfcx", "log_ndtr_derivative": "log_ndtr", "i0e_derivative": "i0e",
+    "expn": "exp1 expn", "bessel_i": "i0 i0e i1 i1e", "ierfcx": "erfcx", "log_ndtr_derivative": "log_ndtr",
+    "i0e_derivative": "i0e",
 }  # fmt: skip
 
 
@@ -78,9 +98,13 @@ def test_every_function_of_one_number_is_compared() -> None:
         if primitive.kind is ELEMENTWISE and primitive.operands == ("x",) and RECORDS[name].differentiable(primitive):
             assert name in OTHERS or set(ALIASES.get(name, name).split()) <= set(FUNCTIONS), name
     # zeta's reference sums take seconds for a number; polygamma is zeta by its other operand
-    of_two = set("beta betainc betaln gammainc gammaincc kl_div rel_entr xlog1py xlogy".split())
+    of_several = set(
+        "beta betainc betaincc betaincinv betainccinv betaln chdtr chdtrc chdtri ellipeinc ellipkinc gammainc "
+        "gammaincc gammaincinv gammainccinv kl_div rel_entr stdtr stdtrit voigt_profile xlog1py xlogy".split()
+    )
     along_axes = {"log_softmax", "logsumexp", "softmax"}
-    assert set(S.__all__) - of_two - along_axes - {"psi", "zeta"} <= set(FUNCTIONS)  # psi is digamma
+    others = {"wofz", "zeta", "psi", "jn", "yn", "kn"}  # of complex numbers, and digamma, jv, yv and kv
+    assert set(S.__all__) - of_several - along_axes - others <= set(FUNCTIONS)
 
 
 # --- measurement ---------------------------------------------------------------------------------
@@ -152,7 +176,10 @@ def test_every_function_has_a_line_on_the_page() -> None:
 
 
 # whose exact values take long
-SLOW = {"polygamma", "gamma", "gammaln", "loggamma", "digamma", "gelu"}
+SLOW = set(
+    "polygamma gamma gammaln loggamma digamma gelu y0 y1 k0 k1 k0e k1e kve ellipk ellipkm1 ellipe rgamma multigammaln "
+    "dawsn ive".split()
+)
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in FUNCTIONS])

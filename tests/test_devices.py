@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from copy import copy, deepcopy
+from typing import Any
 
 import numpy as np
 import pytest
@@ -277,6 +278,23 @@ def test_chunks_are_positive() -> None:
             ad.Dask(chunks)
     with pytest.raises(errors.DeviceError):
         ad.device("dask[chunks=-3]")
+
+
+def test_a_chain_has_no_thousands_of_decorators() -> None:
+    def nested(decorator: Any, count: int) -> Any:
+        device = ad.NumPy()
+        for _ in range(count):
+            device = decorator(device)
+        return device
+
+    for decorator in (ad.Autodiff, ad.Tangent, ad.Batched, ad.Checked):
+        with pytest.raises(errors.DeviceError, match="a chain has at most 100 decorators"):
+            nested(decorator, 20_000)
+    deepest = nested(ad.Autodiff, 100)
+    x = ad.tensor(3.0, device=deepest).require_grad()
+    assert (x * x).backward()[x].numpy() == 6.0
+    assert len(list(deepest.chain())) == 101
+    assert repr(deepest).count("<") == 100
 
 
 def test_chains() -> None:

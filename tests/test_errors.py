@@ -254,9 +254,14 @@ ROWS: dict[str, Row] = {
     "max of complex numbers": (lambda: t(Z).max(), None, errors.DtypeError, ["max", "order", "complex128"]),
     "sort of complex numbers": (lambda: ad.sort(t(Z)), None, errors.DtypeError, ["sort", "order", "complex128"]),
     "clip of complex numbers": (lambda: ad.clip(t(Z), 0, 1), None, errors.DtypeError, ["clip", "real", "complex128"]),
-    "erf of complex numbers": (lambda: ad.special.erf(t(Z)), None, errors.DtypeError, ["erf", "real", "complex128"]),
+    "erfcx of complex numbers": (
+        lambda: ad.special.erfcx(t(Z)), None, errors.DtypeError, ["erfcx", "real", "complex128"]),
+    "a Bessel function by its order": (
+        lambda: ad.grad(lambda v: ad.special.jv(v, 2.0))(0.5), None, errors.TrackedError, ["jv", "order", "detach"]),
+    "a fractional order": (lambda: ad.special.kn(0.5, t(V)), None, errors.ArgumentError, ["kn", "whole", "0.5"]),
+    "a branch that is not real": (
+        lambda: ad.special.lambertw(t(V), 1), None, errors.ArgumentError, ["lambertw", "k=1"]),
     "relu of complex numbers": (lambda: ad.nn.relu(t(Z)), None, errors.DtypeError, ["relu", "real", "complex128"]),
-    "imaginary part of real numbers": (lambda: ad.imag(t(V)), None, errors.DtypeError, ["imag", "complex", "float64"]),
     "wider bounds": (lambda: ad.clip(ad.ones(3), V, None), None, errors.DtypeError,
         ["clip", "float64", "float32", "astype"]),
     "a condition of floats": (lambda: ad.where(t(V), t(V), t(V)), None, errors.DtypeError,

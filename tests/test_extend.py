@@ -178,6 +178,20 @@ def test_a_name_of_ones_own_may_be_declared_anew() -> None:
     second = ad.primitive("users_again", np.cos, derivative={"x": lambda B, g, x: B.negative(B.multiply(g, B.sin(x)))})
     assert second(x).tolist() == np.cos(np.float32([0.5])).tolist()
     assert second(x).backward()[x].tolist() == (-np.sin(np.float32([0.5]))).tolist()
+    with pytest.raises(ad.errors.ArgumentError, match="^users_again: this function is of an earlier declaration"):
+        first(x)
+    pending = second(x)
+    del second  # rules and graphs find it by its name
+    assert pending.backward()[x].tolist() == (-np.sin(np.float32([0.5]))).tolist()
+    assert ad.Autodiff(ad.NumPy()).users_again(np.float64(0.0)).value == 1.0
+
+
+def test_a_graph_keeps_the_rules_that_it_was_made_with() -> None:
+    x = ad.tensor([0.5]).require_grad()
+    twice = ad.primitive("users_anew", lambda x: 2 * x, derivative={"x": lambda B, g: B.multiply(g, 2.0)})
+    before = twice(x)
+    thrice = ad.primitive("users_anew", lambda x: 3 * x, derivative={"x": lambda B, g: B.multiply(g, 3.0)})
+    assert (before.backward()[x].item(), thrice(x).backward()[x].item()) == (2.0, 3.0)
 
 
 def test_names_that_look_like_something_else() -> None:

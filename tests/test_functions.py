@@ -122,6 +122,26 @@ def test_totals_of_small_integers_are_wide(name: str, dtype: str) -> None:
     assert getattr(ad, name)(ad.tensor(x), dtype=ad.float64).dtype is ad.float64
 
 
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u4", "i8"])
+@pytest.mark.parametrize("decimals", [-1, -2, -3, -4])
+def test_integers_of_few_bits_are_rounded_exactly(dtype: str, decimals: int) -> None:
+    info = np.iinfo(dtype)
+    x = np.unique(np.array([0, 4, 5, 15, 49, 50, 51, 99, 120, 127, 150, -50, -99, -128]).clip(info.min, info.max))
+    expected = [int(10**-decimals * round(int(v) / 10**-decimals)) for v in x]
+    held = [info.min <= v <= info.max for v in expected]
+    found = ad.round(ad.tensor(x.astype(dtype)), decimals)
+    assert found.dtype == dtype
+    same(found[np.array(held)], np.array(expected)[held].astype(dtype))
+
+
+def test_decimals_that_the_dtype_has_not() -> None:
+    x = ad.tensor([7.0, 0.5, 0.00012, np.inf, -np.inf], dtype=ad.float16)
+    same(ad.round(x, 4), np.array([7.0, 0.5, 0.0001, np.inf, -np.inf], "f2"))
+    y = ad.tensor(np.array([1e300, 0.126, np.nan, 1j]))
+    np.testing.assert_array_equal(ad.round(y, 2).numpy(), [1e300, 0.13, np.nan, 1j])
+    assert ad.grad(lambda x: ad.round(x, 300) * 2.0)(1.5) == 0.0
+
+
 def test_layer_norm_takes_arrays_and_lists() -> None:
     x, weight = np.array([[1.0, 2.0, 4.0]]), np.array([1.0, 2.0, 3.0])
     expected = ad.nn.layer_norm(ad.tensor(x), 3) * ad.tensor(weight) + 1
@@ -228,6 +248,14 @@ def test_real_and_imag_of_real_numbers() -> None:
     same(ad.real(x), np.array([1], "f4"))
     same(ad.positive(x), np.array([1], "f4"))
     same(ad.conj(x), np.array([1], "f4"))
+    for kind in ("?", "i2", "f2", "f4", "f8"):
+        values = np.array([[1, 0]], kind)
+        y = ad.asarray(values)
+        for found in (ad.imag(y), y.imag, np.imag(y), ad.asarray(ad.vmap(ad.imag)(values))):
+            same(found, np.imag(values))
+    leaf = ad.tensor([2.0, 3.0]).require_grad()
+    assert not leaf.imag.is_tracked()
+    same((leaf * leaf.imag).sum().backward()[leaf], np.zeros(2, "f4"))
 
 
 # --- indexing ---

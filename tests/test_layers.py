@@ -34,7 +34,7 @@ LAYERS = [
     {"operands"},
     {"functions"},
     {"extend", "fft", "linalg", "module", "special"},
-    {"numpy_functions", "random"},
+    {"numpy_functions", "random", "stats"},
     {"nn", "numpy_methods", "numpy_protocols"},
     {"transforms"},
     {"debug", "solvers"},

@@ -67,6 +67,22 @@ def test_a_seeded_leaf_stays() -> None:
     assert ad.random.uniform(2, device=ad.Reference(digits=55)).tolist() == first
 
 
+def test_a_primitive_that_is_declared_anew_frees_what_it_was() -> None:
+    def declare(n: int) -> weakref.ref[Any]:
+        def scaled(x: Any) -> Any:
+            return n * x
+
+        f = ad.primitive("lifetimes_scaled", scaled, derivative={"x": lambda B, g: B.multiply(g, float(n))})
+        assert ad.grad(f)(1.0) == n
+        assert ad.vmap(ad.grad(f))(np.ones(2)).tolist() == [n, n]
+        assert ad.jvp(f, (1.0,), (1.0,)) == (n, n)
+        return weakref.ref(scaled)
+
+    found = [declare(n) for n in range(5)]
+    gc.collect()
+    assert [ref() is None for ref in found] == [True] * 4 + [False]
+
+
 def _backends() -> int:
     gc.collect()
     return sum(n for cls, n in Counter(map(type, gc.get_objects())).items() if issubclass(cls, Backend))

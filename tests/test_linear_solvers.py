@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -157,7 +156,7 @@ def test_what_size_and_pattern_suggest(monkeypatch: pytest.MonkeyPatch) -> None:
     assert chosen(monkeypatch, lambda: batch(np.ones(2000))) == "_by_sparse_matrix"
     energy = lambda x: ((x[1:] - x[:-1]) ** 2).sum() + ((x - 1) ** 4).sum()
     assert chosen(monkeypatch, lambda: ad.implicit.minimize(energy, np.zeros(101))) == "_by_sparse_matrix"
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "scipy", None)
     assert chosen(monkeypatch, lambda: root(lambda x: diffusion(x, 1.0), np.zeros(501))) == "_by_products"
 
 
@@ -170,7 +169,7 @@ def test_dense_patterns_are_not_written_out(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_matrix_where_products_do_not_converge(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where SciPy is not installed."""
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "scipy", None)
     monkeypatch.setattr(linear, "_TRIED", 20)
     u, first, _ = by_hand(600, 5.0)
     value, slope = ad.jvp(lambda rate: ad.implicit.root(diffusion, np.zeros(600), rate), (5.0,), (1.0,))

@@ -107,9 +107,9 @@ MESSAGES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         errors.TrackedError, ("to_device: the tensor is tracked on autodiff<numpy>, and numpy does not continue its "
         "chain; detach() makes it a constant, inner() takes off one level")),
     # --- SciPy's functions ---
-    "scipy.special.jv(1, w)": (lambda: scipy("special.jv", 1, leaf()), errors.ArgumentTypeError,
-        ("scipy.special.jv does not take tensors: adjoint has no function of this name, and ad.primitive makes one of "
-        "it and of its derivative; scipy.special.jv(x.numpy()) computes with the values, without gradients")),
+    "scipy.special.struve(1, w)": (lambda: scipy("special.struve", 1, leaf()), errors.ArgumentTypeError,
+        ("scipy.special.struve does not take tensors: adjoint has no function of this name, and ad.primitive makes one "
+        "of it and of its derivative; scipy.special.struve(x.numpy()) computes with the values, without gradients")),
     "scipy.special.softmax(w)": (lambda: scipy("special.softmax", leaf()), errors.TrackedError,
         (f"scipy.special.softmax {ELSEWHERE} (3,) out of its graph silently; for tensors there is ad.special.softmax; "
         "x.detach() leaves the graph")),
@@ -228,6 +228,8 @@ MESSAGES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "x.unsqueeze": (lambda: leaf().unsqueeze(0), AttributeError, "x.expand_dims(axis)"),
     "x in a dictionary": (lambda: {leaf(): 1},
         errors.ArgumentTypeError, "unhashable type: 'Tensor'...id(x)...grads[x]"),
+    "polygamma of a tracked order": (lambda: ad.special.polygamma(leaf(1.0), 2.0), errors.TrackedError,
+        "polygamma: orders are whole numbers, between which there is no derivative; pass n.detach()"),
     # --- Checked ---
     "a new nan under ad.Checked": (lambda: ad.log(ad.tensor([-1.0], device=ad.Checked(ad.NumPy()))),
         errors.NonFiniteError,

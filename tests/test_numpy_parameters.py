@@ -99,6 +99,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "polyval": (LINE, V),
     "ravel_multi_index": ((I, I), (2, 3)),
     "reshape": (V, (3, 2)),
+    "resize": (V, (3, 3)),
     "searchsorted": (LINE, V),
     "select": ([V > 1], [V]),
     "take": (V, I),

@@ -315,7 +315,6 @@ def test_what_has_no_gradient_is_numpys_too(name: str) -> None:
         (lambda x: np.add.reduceat(x, [0, 1]), ["np.add.reduceat", "ad.segment_sum", "x.numpy()"]),
         (lambda x: np.copyto(np.zeros(3), x), ["np.copyto", "x[...] = v"]),
         (lambda x: np.unique(x, axis=1), ["unique", "axis 1"]),
-        (lambda x: np.roots(x), ["np.roots", "companion matrix", "without gradients"]),
         (lambda x: np.pad(x, 1, mode=lambda *a: None), ["pad", "constant", "mean"]),
         (lambda x: np.pad(x, 1, "reflect", reflect_type="off"), ["pad", "reflect_type", "odd"]),
         (lambda x: np.pad(x, -1, "edge"), ["pad", "non-negative"]),
@@ -593,7 +592,9 @@ def test_universal_functions_of_scipy_are_ours() -> None:
         if not isinstance(f, np.ufunc):
             continue
         args = values[: f.nin]
-        xs = [ad.asarray(v).require_grad() for v in args]
+        if name in ("jn", "jv", "yn", "yv", "kn", "iv", "ive", "expn"):  # of an order, by which there is no derivative
+            args = [np.array([1, 2]), values[0]]
+        xs = [ad.asarray(v) if v.dtype.kind == "i" else ad.asarray(v).require_grad() for v in args]
         out = f(*xs)
         assert isinstance(out, ad.Tensor), name
         assert out.is_tracked(), name

@@ -148,12 +148,18 @@ def _rooted(a: Any) -> Any:
     return ad.implicit.root(lambda x, a: x**3 + x * a - 2.0, ad.ones(a.shape, dtype=ad.float64), a)
 
 
-def _integrated(gradient: str) -> Callable[..., Any]:
+def _integrated(**options: Any) -> Callable[..., Any]:
     def f(y: Any, a: Any) -> Any:
         times = ad.linspace(0.0, 0.5, 3, dtype=ad.float64)
-        return ad.odeint(lambda y, t, a: -a * y * y, y, times, a, gradient=gradient, rtol=1e-10, atol=1e-10)
+        return ad.odeint(lambda y, t, a: -a * y * y, y, times, a, **{"rtol": 1e-10, "atol": 1e-10, **options})
 
     return f
+
+
+def _event(y: Any, a: Any) -> Any:
+    decay = lambda y, t, a: -a * y * y
+    t, y = ad.odeint_event(decay, y, (0.0, 5.0), a, event=lambda y, t, a: y.sum() - 2 * a, rtol=1e-10, atol=1e-10)
+    return t * y
 
 
 cubic = ad.primitive("one_level_cubic", lambda x, y: x**3 * y, derivative={
@@ -211,8 +217,10 @@ SELECTED: dict[str, tuple[Callable[..., Any], Arrays]] = {
     "scan in chunks": (_scanned(2), [X, Y[0]]),
     "fori_loop": (_looped, [X]),
     "root": (_rooted, [X + 2]),
-    "odeint, steps": (_integrated("direct"), [X + 1, Y[0]]),
-    "odeint, adjoint": (_integrated("adjoint"), [X + 1, Y[0]]),
+    "odeint, steps": (_integrated(gradient="direct"), [X + 1, Y[0]]),
+    "odeint, Radau": (_integrated(method="Radau", rtol=1e-3, atol=1e-3), [X + 1, Y[0]]),
+    "odeint_event": (_event, [X + 1, Y[0]]),
+    "odeint, adjoint": (_integrated(gradient="adjoint"), [X + 1, Y[0]]),
     "a primitive of users": (cubic, [X, Y]),
     "devices": (_there_and_back, [X, Y]),
     "complex": (_complex, [X, Y]),

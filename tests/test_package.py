@@ -42,7 +42,7 @@ SHARED = {
     "refuse_graphs",
     "refuse_many",
 }  # helpers that one topic has for the others, besides as_...
-ROOMS = [ad.fft, ad.implicit, ad.linalg, ad.nn, ad.random, ad.scipy, ad.special, ad.testing, ad.tree]
+ROOMS = [ad.fft, ad.implicit, ad.linalg, ad.nn, ad.random, ad.scipy, ad.special, ad.stats, ad.testing, ad.tree]
 PUBLIC = [ad, ad.errors, *ROOMS]
 
 

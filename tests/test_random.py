@@ -165,6 +165,13 @@ def test_bernoulli() -> None:
     assert not mask.is_tracked()
 
 
+def test_bounds_that_are_integers_of_few_bits() -> None:
+    low, high = np.array([-128], np.int8), np.array([127], np.int8)
+    for bounds in ((low, high), (ad.tensor(low), ad.tensor(high)), (-128, high), (low, 127.0)):
+        drawn = ad.random.uniform(2000, low=bounds[0], high=bounds[1])
+        assert (-128 <= drawn.min().item() < -120, 120 < drawn.max().item() < 127) == (True, True)
+
+
 def test_permutation() -> None:
     ad.random.seed(0)
     assert sorted(ad.random.permutation(50).tolist()) == list(range(50))

@@ -153,6 +153,8 @@ LOOKING = {
     "root": lambda x: ad.implicit.root(lambda y: y * y - 2 - x * x, x * 0 + 1),
     "linear_transpose": lambda x: ad.linear_transpose(lambda y: 2 * y, x)(x),
     "odeint": lambda x: ad.odeint(lambda y, t: -y, x, np.array([0.0, 1.0])),
+    "odeint, Radau": lambda x: ad.odeint(lambda y, t: -y, x, np.array([0.0, 1.0]), method="Radau"),
+    "odeint_event": lambda x: ad.odeint_event(lambda y, t: -y, x, (0.0, 1.0), event=lambda y, t: t - 0.5)[1],
 }
 
 

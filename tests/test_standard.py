@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import peer
+from test_leaf_backends import LEAVES, as_leaves_are, every_leaf  # noqa: F401 (a fixture)
 
 import adjoint as ad
 from adjoint import errors
@@ -298,6 +299,37 @@ def test_what_the_namespace_says_of_itself() -> None:
     assert list(info.dtypes()) == DTYPES
     assert list(info.dtypes(kind=("bool", "real floating"))) == ["bool", "float32", "float64"]
     assert ad.zeros((1,) * 64).ndim == 64
+
+
+@every_leaf
+def test_what_the_namespace_says_of_each_leaf(leaf: str) -> None:
+    place = LEAVES[leaf]()
+    info, narrow = ad.__array_namespace_info__(), ["uint16", "uint32", "uint64"] if leaf.startswith("torch") else []
+    assert list(info.dtypes(device=place)) == [name for name in DTYPES if name not in narrow]
+    x = ad.asarray(1, dtype="uint8", device=place)
+    assert [ad.can_cast(x, name) for name in narrow] == [False] * len(narrow)
+    assert ad.can_cast(x, "int16")
+    for kind, made in (("real floating", 0.5), ("complex floating", 1j), ("integral", 1)):
+        assert ad.asarray(made, device=place).dtype == info.default_dtypes(device=place)[kind]
+    for name in info.dtypes(device=place, kind="unsigned integer"):
+        ones = ad.ones(2, dtype=name, device=place)
+        assert (ad.maximum(ones + ones, ones) <= 2).tolist() == [True, True]
+
+
+def test_jax_without_64_bits_says_so() -> None:
+    jax = peer("jax")
+    place, info = ad.JAX(), ad.__array_namespace_info__()
+    with jax.enable_x64(False), ad.use_dtype(ad.float64):
+        assert [name for name in DTYPES if name not in info.dtypes(device=place)] == [
+            "int64", "uint64", "float64", "complex128",
+        ]  # fmt: skip
+        defaults = info.default_dtypes(device=place)
+        assert list(defaults.values()) == ["float32", "complex64", "int32", "int32"]
+        x = ad.ones(2, device=place)
+        assert (x.dtype, ad.argmax(x).dtype, ad.can_cast(x, ad.float64)) == ("float32", "int32", False)
+    with jax.enable_x64(True):
+        assert list(info.dtypes(device=place)) == DTYPES
+        assert ad.can_cast(ad.ones(2, dtype=ad.float32, device=place), ad.float64)
 
 
 # --- data types ----------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from adjoint.renamed import missing
 
 # The public names, by the modules they are in; first those that are modules themselves.
 _TABLE = {
-    "": "debug errors fft implicit linalg nn optim random scipy special testing tree",
+    "": "debug errors fft implicit linalg nn optim random scipy special stats testing tree",
     "backend": "Backend",
     "backends.array_api": "ArrayAPI",
     "backends.cupy": "CuPy",
@@ -89,6 +89,7 @@ _TABLE = {
         "nanpercentile nanprod nanquantile nanstd nansum nanvar percentile ptp quantile"
     ),
     "linalg.distances": "cdist renorm",
+    "solvers.events": "odeint_event",
     "solvers.ode": "odeint",
     "tensor": "Tensor",
     "transforms.batches": "apply_along_axis vmap",

@@ -10,6 +10,7 @@ from adjoint import optim as optim
 from adjoint import random as random
 from adjoint import scipy as scipy
 from adjoint import special as special
+from adjoint import stats as stats
 from adjoint import testing as testing
 from adjoint import tree as tree
 from adjoint.backend import Backend as Backend
@@ -332,6 +333,7 @@ from adjoint.functions.statistics import ptp as ptp
 from adjoint.functions.statistics import quantile as quantile
 from adjoint.linalg.distances import cdist as cdist
 from adjoint.linalg.distances import renorm as renorm
+from adjoint.solvers.events import odeint_event as odeint_event
 from adjoint.solvers.ode import odeint as odeint
 from adjoint.tensor import Tensor as Tensor
 from adjoint.transforms.batches import apply_along_axis as apply_along_axis

@@ -26,6 +26,7 @@ from adjoint.transfer import Array as Array
 from adjoint.transfer import InnerTransfer, Transfer
 
 Implementation = Callable[..., Any]
+DEEPEST = 100  # decorators in a chain; derivatives of such orders cost more than anybody has time for
 
 # True inside a backward pass: what runs there computes derivatives
 in_backward: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_walking", default=False)
@@ -45,9 +46,19 @@ class _Interned(type):
             made = super().__call__(*args, **options)
             with _Interned._lock:
                 if made.interned:
-                    made = made.registry().setdefault((cls, *made.configuration()), made)
+                    made = _Interned._known(made)
                 _Interned._made.add(made)
             return made
+
+    @staticmethod
+    def _known(made: Any) -> Any:
+        """The one object of its configuration, which this one is if there is none yet."""
+        try:
+            return made.registry().setdefault((type(made), *made.configuration()), made)
+        except TypeError:
+            raise errors.DeviceError(
+                f"{type(made).__name__}: options are hashable, received {errors.shown(made.configuration())}"
+            ) from None
 
 
 class computed_name:
@@ -80,6 +91,7 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
     is_fresh = False  # of one call of a transform, which ends it
     ended = False  # ... once the transform has returned
     observes = False  # only looks at what passes
+    depth = 0  # how many decorators are in the chain
     wants_locations = False  # whether an Autodiff over it records the user's source lines
 
     def configuration(self) -> tuple[Any, ...]:
@@ -302,9 +314,13 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
     def __init__(self, inner: J) -> None:
         if not isinstance(inner, Backend):
             raise errors.DeviceError(
-                f"{type(self).__name__} decorates a backend such as ad.NumPy(); received {inner!r}"
+                f"{type(self).__name__} decorates a backend such as ad.NumPy(); received {errors.shown(inner)}"
             )
-        self.inner = inner
+        if inner.depth >= DEEPEST:
+            raise errors.DeviceError(
+                f"{type(self).__name__}: a chain has at most {DEEPEST} decorators; its calls go through all of them"
+            )
+        self.inner, self.depth = inner, inner.depth + 1
         self.as_scalar = inner.as_scalar  # type: ignore[method-assign]
         self.wants_locations = inner.wants_locations
 

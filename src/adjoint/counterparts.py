@@ -113,6 +113,7 @@ COUNTERPARTS = {
         "numpy": "ad itself, which has these names, or NumPy's functions, which take tensors",
         "r_": "ad.concat",
         "c_": "ad.stack with axis=1",
+        "distributions": "ad.stats for densities and quantiles, ad.random for numbers",
         "rand": "ad.random.uniform",
         "randn": "ad.random.normal",
         "randint": "ad.random.integers",
@@ -144,6 +145,13 @@ COUNTERPARTS = {
         "cuda": "ad.Torch('cuda'), ad.JAX() or ad.CuPy(), as device=",
         "synchronize": "x.numpy(), which waits",
         "block_until_ready": "x.numpy(), which waits",
+        "solve_ivp": "ad.odeint, with method='Radau' where it is stiff, and ad.odeint_event for its events",
+        "ode": "ad.odeint",
+        "fsolve": "ad.implicit.root, or ad.scipy.root for the value alone",
+        "custom_root": "ad.implicit.root, which takes solver= and linear_solver=",
+        "minimize": "ad.scipy.minimize, or ad.implicit.minimize where the minimum is differentiated",
+        "curve_fit": "ad.scipy.curve_fit",
+        "least_squares": "ad.scipy.least_squares",
         "is_tensor": "isinstance(x, ad.Tensor)",
         "save": "pickle, or np.save(file, x.numpy())",
         "load": "pickle, or ad.asarray(np.load(file))",
@@ -289,6 +297,8 @@ SCIPY = {
     "scipy.signal.oaconvolve": "ad.convolve",
     "scipy.spatial.distance.cdist": "ad.linalg.norm of the differences x[:, None] - y",
 }
+# functions of other libraries that run on any array, and assign to parts of one: not to be noticed in any other way
+WRITE_TO_VIEWS = {"scipy.signal.oaconvolve": "scipy.signal.fftconvolve, or ad.convolve"}
 
 
 def scipy_counterpart(name: str) -> str | None:

@@ -117,7 +117,7 @@ def device(name: str | Backend) -> Backend:
     known = ", ".join([*_LEAVES, *_LIBRARIES, "array_api[module]", *(f"{word}<...>" for word in _DECORATORS)])
     library = _HARDWARE.get(name.strip().lower().partition(":")[0])
     hint = f"name the library too: {library}; " if library else ""
-    raise errors.DeviceError(f"no device is called {name!r}; {hint}known are {known}")
+    raise errors.DeviceError(f"no device is called {errors.shown(name)}; {hint}known are {known}")
 
 
 def _array_api(name: str, module: str) -> Backend:
@@ -129,8 +129,8 @@ def _array_api(name: str, module: str) -> Backend:
         return ArrayAPI(known)
     if module not in _NAMESPACES:
         raise errors.DeviceError(
-            f"device {name!r}: a name imports no module but {', '.join(sorted(_NAMESPACES))}; register another one, "
-            f"as in ad.register_namespace({module!r}, module), or pass ad.ArrayAPI(module)"
+            f"device {errors.shown(name)}: a name imports no module but {', '.join(sorted(_NAMESPACES))}; register "
+            f"another one, as in ad.register_namespace({errors.shown(module)}, module), or pass ad.ArrayAPI(module)"
         )
     try:
         return ArrayAPI(importlib.import_module(module))

@@ -14,6 +14,7 @@ import functools
 import itertools
 import operator
 import os
+import re
 import sys
 from typing import Any
 
@@ -38,6 +39,8 @@ ALL = (
 )  # fmt: skip
 _RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 
+_NAME = re.compile(r"[<>=|]?[?b-zB-Z]\w{0,20}")  # NumPy warns of names that begin with an a
+
 _PYTHONS: frozenset[type] = frozenset([builtins.bool, int, float, complex])
 
 _process: DType | None = None  # the default of the process, once it is set or asked for
@@ -46,22 +49,28 @@ _setting = lock()
 _chosen: Variable[DType | None] = contextvars.ContextVar("adjoint_dtype", default=None)  # by a user, if not None
 
 
-def as_dtype(dtype: Any) -> DType:
+def as_dtype(dtype: Any, name: str = "") -> DType:
     """The dtype that a user means: a dtype object, a NumPy or Python type, or a name.
 
-    Raises DtypeError for what no backend stores.
+    Raises DtypeError for what no backend stores, with the name of the function, if there is one.
 
     >>> as_dtype("float32"), as_dtype(float), as_dtype(np.int8)
     (dtype('float32'), dtype('float64'), dtype('int8'))
     """
-    try:
-        found = np.dtype(dtype).newbyteorder("=")
-    except (TypeError, ValueError):
-        found = None
+    found = None
+    if isinstance(dtype, (str, type, np.dtype)) or isinstance(getattr(dtype, "dtype", None), np.dtype):
+        try:
+            if not isinstance(dtype, str) or _NAME.fullmatch(dtype):
+                found = np.dtype(dtype).newbyteorder("=")
+        except (TypeError, ValueError):
+            pass
     for known in ALL:
-        if found is not None and found == known:  # NumPy takes None for float64
+        if found is not None and found == known:
             return known  # the one object, so that `is` compares
-    raise errors.DtypeError(f"dtype {dtype!r} is not supported; the dtypes are {', '.join(map(str, ALL))}")
+    where = f"{name}: " if name else ""
+    raise errors.DtypeError(
+        f"{where}dtype {errors.shown(dtype)} is not supported; the dtypes are {', '.join(map(str, ALL))}"
+    )
 
 
 def as_real(dtype: Any, name: str) -> DType:
@@ -263,17 +272,7 @@ def values_of(values: Any, dtype: Any = None, name: str = "tensor", place: Any =
     Raises ShapeError for ragged lists, RangeError for integers that are too large, DtypeError for what is no number,
     or has a mask, TrackedError for what another library tracks.
     """
-    refuse_masked(values, name)
-    try:
-        array = np.asarray(values)
-    except errors.AdjointError:
-        raise
-    except ValueError as error:
-        raise errors.ShapeError(f"{name}: the nested lists do not form an array: {error}") from None
-    except (TypeError, RuntimeError) as error:
-        if is_parameter(values):
-            return values_of(values.detach(), dtype, name, place)
-        raise unreadable(values, name, error) from error
+    array = array_of(values, name)
     if array.dtype.kind == "f" and isinstance(values, (list, tuple)) and array.size and abs(array).max() >= 2.0**63:
         array = _unrounded(values, array)
     if array.dtype.kind == "O" and all(isinstance(value, int) for value in array.flat):
@@ -287,7 +286,7 @@ def values_of(values: Any, dtype: Any = None, name: str = "tensor", place: Any =
         if array.dtype.kind == "c" and wanted.kind not in "cb":
             raise errors.DtypeError(f"{name}: complex values do not fit in {wanted}; take .real first")
     elif array.dtype.kind not in "fc" or hasattr(values, "dtype"):
-        wanted = as_dtype(array.dtype)
+        wanted = as_dtype(array.dtype, name)
     else:
         kinds = _kinds(values)
         met = as_dtype(np.result_type(*kinds)) if kinds else None
@@ -304,6 +303,25 @@ def values_of(values: Any, dtype: Any = None, name: str = "tensor", place: Any =
             raise errors.RangeError(f"{name}: the integer {low if low < least else high} does not fit in {wanted}")
     array = array.astype(wanted, copy=False)
     return array if array.dtype is wanted else array.view(wanted)  # other libraries have objects of their own
+
+
+def array_of(values: Any, name: str) -> np.ndarray[Any, Any]:
+    """What NumPy makes of values, of any dtype; raises as `values_of`, and OutOfMemoryError."""
+    refuse_masked(values, name)
+    try:
+        return np.asarray(values)
+    except errors.AdjointError:
+        raise
+    except ValueError as error:
+        raise errors.ShapeError(f"{name}: the nested lists do not form an array: {errors.said(error)}") from None
+    except MemoryError:
+        raise errors.OutOfMemoryError(
+            f"{name}: {errors.shown(values)} does not fit into memory as an array; pass fewer values"
+        ) from None
+    except (TypeError, RuntimeError) as error:
+        if is_parameter(values):
+            return array_of(values.detach(), name)
+        raise unreadable(values, name, error) from error
 
 
 def _unrounded(values: Any, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

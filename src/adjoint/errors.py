@@ -9,6 +9,7 @@
     ├── ArgumentError (ValueError)           any other argument with a value that makes no sense
     │   └── ArgumentTypeError (TypeError)    ... or of a type that makes none
     ├── RangeError (OverflowError)           an integer that the data type does not hold
+    ├── OutOfMemoryError (MemoryError)       a result that does not fit into memory
     ├── DeviceError (ValueError)             backends that do not meet, names that mean no backend
     ├── UnsupportedPrimitiveError (NotImplementedError)  a backend that cannot run a primitive
     ├── MissingLibraryError (ImportError)    an optional library that is not installed
@@ -47,10 +48,15 @@ def __dir__() -> list[str]:
 class _Short(reprlib.Repr):
     """Cuts long texts, and shows arrays and tensors by their dtype and shape."""
 
+    def repr_int(self, x: int, level: int) -> str:
+        if x.bit_length() > 1000:  # Python writes out no more than so many digits
+            return f"<int of {x.bit_length()} bits>"
+        return super().repr_int(x, level)
+
     def repr_instance(self, x: object, level: int) -> str:
         shape = getattr(x, "shape", None)
         if isinstance(shape, tuple) and shape:
-            return f"<{type(x).__name__} of {getattr(x, 'dtype', None)} and shape {shape}>"
+            return f"<{type(x).__name__} of {getattr(x, 'dtype', None)} and shape {self.repr1(shape, level)}>"
         return super().repr_instance(x, level)
 
 
@@ -65,7 +71,21 @@ def shown(value: object) -> str:
     >>> shown((1, "a", np.zeros((2, 3))))
     "(1, 'a', <ndarray of float64 and shape (2, 3)>)"
     """
-    return _short.repr(value)
+    try:
+        text = _short.repr(value)
+    except Exception:  # of a class that has the name of one of Python's, say
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= 200 else f"{text[:120]}...{text[-77:]}"
+
+
+def said(value: object) -> str:
+    """What an exception of another library says, or a structure is: a few lines of it.
+
+    >>> said(ValueError("a" * 1000)) == "a" * 250 + "..." + "a" * 147
+    True
+    """
+    text = str(value)
+    return text if len(text) <= 400 else f"{text[:250]}...{text[-147:]}"
 
 
 class AdjointError(Exception):
@@ -102,6 +122,10 @@ class ArgumentTypeError(ArgumentError, TypeError):
 
 class RangeError(AdjointError, OverflowError):
     """An integer that the data type does not hold."""
+
+
+class OutOfMemoryError(AdjointError, MemoryError):
+    """A result that does not fit into memory."""
 
 
 class DeviceError(AdjointError, ValueError):

@@ -36,12 +36,17 @@ class UserPrimitive:
 
     def __call__(self, *operands: Any, **parameters: Any) -> Any:
         name, wanted = self.primitive.name, self.primitive.operands
+        if TABLE[name] is not self.primitive:
+            raise errors.ArgumentError(
+                f"{name}: this function is of an earlier declaration of the name; call what the last ad.primitive gave"
+            )
         enough = len(operands) >= len(wanted) - 1 if self.primitive.variadic else len(operands) == len(wanted)
         if not enough or not operands:
             raise errors.ArgumentTypeError(f"{name}: expected the operands {wanted}, received {len(operands)}")
         if set(parameters) != set(self.primitive.parameters):
             raise errors.ArgumentTypeError(
-                f"{name}: expected the parameters {self.primitive.parameters}, received {tuple(parameters)}"
+                f"{name}: expected the parameters {self.primitive.parameters}, received "
+                f"{errors.shown(tuple(parameters))}"
             )
         tensors = as_tensors(list(operands), name)
         dtype = known(self.primitive.promoted(tensors[0].dtype), tensors)
@@ -77,8 +82,11 @@ def primitive(
     Parameters
     ----------
     name
-        An identifier that no primitive has yet. Rules find the primitive as `B.name`, or as `B["name"]`, which is the
-        primitive also where backends have a method of that name.
+        An identifier that none of our primitives has. Rules find the primitive as `B.name`, or as `B["name"]`, which
+        is the primitive also where backends have a method of that name. So names are global: rules of other
+        primitives, graphs and other processes ask for them, whoever still has the function, and one stays with some
+        10 kB until the process ends. A name of one's own may be declared anew, as a loop does. That frees all that it
+        meant before: functions of the earlier declaration refuse calls, and graphs made by them keep their rules.
     implementation
         A function of NumPy arrays; or a mapping from leaf backends (`ad.NumPy`, `ad.ArrayAPI`, or a name such as
         "numpy") to functions of their arrays. Operands come by position, parameters by keyword.
@@ -129,7 +137,7 @@ def primitive(
     ------
     ArgumentError, ArgumentTypeError
         A name that is taken, an unknown kind, a rule for what is no operand, or one that needs what is not there. In a
-        call, an implementation that gives no array.
+        call, an implementation that gives no array, or a name that was declared anew since.
     ShapeError
         In a call, an implementation of an elementwise primitive that is not.
 
@@ -144,11 +152,13 @@ def primitive(
     np.float64(0.08333333333333333)
     """
     if not isinstance(name, str) or not name.isidentifier() or name.endswith("_into"):
-        raise errors.ArgumentError(f"primitive: a name is an identifier, received {name!r}")
+        raise errors.ArgumentError(f"primitive: a name is an identifier, received {errors.shown(name)}")
     if name in TABLE and name not in DECLARED:
         raise errors.ArgumentError(f"primitive: {name!r} is taken; choose another name")
-    if kind not in KINDS:
-        raise errors.ArgumentError(f"primitive {name}: a kind is one of {', '.join(KINDS)}; received {kind!r}")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise errors.ArgumentError(
+            f"primitive {name}: a kind is one of {', '.join(KINDS)}; received {errors.shown(kind)}"
+        )
     functions = {"shape": shape, "dtype": dtype, "definition": definition, "promotes": promotes}
     fields = {"batching": batching, "sparsity": sparsity, "taylor": taylor, "operations": operations}
     for option, function in {**functions, **fields}.items():
@@ -159,8 +169,10 @@ def primitive(
             raise errors.ArgumentTypeError(
                 f"primitive {name}: {option} are names with spaces between, received {errors.shown(names)}"
             )
-    if strong_zero not in (None, True, False):
-        raise errors.ArgumentError(f"primitive {name}: strong_zero is True or False, received {strong_zero!r}")
+    if not isinstance(strong_zero, (bool, type(None))):
+        raise errors.ArgumentError(
+            f"primitive {name}: strong_zero is True or False, received {errors.shown(strong_zero)}"
+        )
     if accepts is not None and (not isinstance(accepts, str) or not accepts or set(accepts) - set(_KINDS)):
         raise errors.ArgumentError(
             f"primitive {name}: accepts are letters of 'biufc', received {errors.shown(accepts)}"
@@ -180,7 +192,11 @@ def primitive(
         shape=shape or (lambda *shapes, **_: broadcast_shapes(*shapes)),
         dtype=dtype or same_dtype,
         accepts=ANY if accepts is None else Accepted(accepts, " or ".join(_KINDS[kind] for kind in accepts)),
-        promotes=_promoting(promotes) if promotes else floating if derivative or definition is not None else None,
+        promotes=_promoting(promotes)
+        if promotes
+        else floating
+        if _given(derivative) or definition is not None
+        else None,
     )
     made.implementations.update({leaf: _answering(made, function) for leaf, function in implementations.items()})
     if into is not None:
@@ -209,6 +225,10 @@ _KINDS = {
 }
 
 
+def _given(derivative: Any) -> bool:
+    return isinstance(derivative, Record) or (isinstance(derivative, Mapping) and bool(derivative))
+
+
 def _promoting(promotes: Callable[[Any], Any]) -> Callable[[DType], DType]:
     return lambda dtype: as_dtype(promotes(dtype))
 
@@ -220,7 +240,8 @@ def _implementations(name: str, given: Any) -> dict[Any, Callable[..., Any]]:
             function
         ):
             raise errors.ArgumentTypeError(
-                f"primitive {name}: implementations are functions by leaf backend; received {leaf!r}: {function!r}"
+                f"primitive {name}: implementations are functions by leaf backend; received {errors.shown(leaf)}: "
+                f"{errors.shown(function)}"
             )
     return found
 
@@ -274,7 +295,7 @@ def _record(made: Primitive, derivative: Any, pushforward: Any, definition: Any)
         record.rules.update(derivative or {})
     elif derivative is None:
         record = _refusing(made.name)
-    elif derivative == {}:
+    elif isinstance(derivative, Mapping) and not derivative:
         record = NotDifferentiable()
     elif isinstance(derivative, Mapping):
         simple = made.kind == ELEMENTWISE and pushforward is None
@@ -283,7 +304,7 @@ def _record(made: Primitive, derivative: Any, pushforward: Any, definition: Any)
     else:
         raise errors.ArgumentTypeError(
             f"primitive {made.name}: derivative is a mapping from operands to rules, or a record; received "
-            f"{derivative!r}"
+            f"{errors.shown(derivative)}"
         )
     if unknown := set(record.rules) - set(made.operands):
         raise errors.ArgumentError(f"primitive {made.name}: rules for {sorted(unknown)}, which are no operands")

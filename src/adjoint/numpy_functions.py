@@ -53,7 +53,7 @@ def _as_operand(value: Any, like: Tensor[Any]) -> Any:
         first = dtypes.first_value(value)
         if isinstance(first, Tensor):
             return creation.asarray(value)
-        return operand(np.asarray(value), like, "operand") if isinstance(first, float) else value
+        return operand(dtypes.array_of(value, "operand"), like, "operand") if isinstance(first, float) else value
     return operand(np.asarray(value), like, "operand") if isinstance(value, (np.ndarray, np.generic)) else value
 
 
@@ -119,8 +119,7 @@ def angle(z: Any, deg: bool = False) -> Any:
 
 
 def imag(val: Any) -> Any:
-    x = _tensor(val, "imag")
-    return x.imag if x.dtype.kind == "c" else creation.zeros_like(x)
+    return elementwise.imag(val)
 
 
 def isreal(x: Any) -> Any:
@@ -210,7 +209,12 @@ def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
 
 def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
     as_choice(mode, "np.choose of a tensor", "the mode", ("raise", "wrap", "clip"))
-    options = arguments.as_tensors(as_operands([*choices, a])[:-1], "choose")
+    given = arguments.items(choices)
+    if not given:
+        raise errors.ArgumentTypeError(
+            f"np.choose of a tensor: choices are a list of at least one array, received {errors.shown(choices)}"
+        )
+    options = arguments.as_tensors(as_operands([*given, a])[:-1], "choose")
     which = operand(a, options[0], "np.choose")
     which, *options = shapes.broadcast_arrays(which, *options)
     if mode != "raise":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import reprlib
 from collections.abc import Callable, Sequence
 from typing import Any, TypeGuard
 
@@ -18,6 +17,7 @@ from adjoint.primitives import CAST, TABLE, Spec, result_spec
 from adjoint.tensor import Scalar, Tensor, allocate, raw_array, same, wrap
 
 _BOOL = dtypes.bool
+_LARGEST = int(np.finfo(np.float64).max)
 # by Python's operator: what has an answer for integers of any size
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     compare.__name__: compare
@@ -177,7 +177,7 @@ def binary(name: str, x: Any, y: Any) -> Any:
         x, y = (int(v != 0) if is_weak(v) and not isinstance(v, bool) else v for v in pair)
     if not isinstance(x, Tensor):
         if not isinstance(y, Tensor):
-            raise errors.ArgumentError(f"{name}: expected a tensor among {x!r} and {y!r}")
+            raise errors.ArgumentError(f"{name}: expected a tensor among {errors.shown(x)} and {errors.shown(y)}")
         dtype = dtypes.promote_scalar(y._dtype, x)
     elif not isinstance(y, Tensor):
         dtype = dtypes.promote_scalar(x._dtype, y)
@@ -216,20 +216,28 @@ def refuse_operand(value: Any, like: Tensor[Any], name: str) -> Any:
     if compare in (operator.eq, operator.ne) or type(value).__module__ not in ("builtins", "array", "collections"):
         return NotImplemented
     raise errors.DtypeError(
-        f"{name}: expected a tensor, an array or a number, received {reprlib.repr(value)} of type "
+        f"{name}: expected a tensor, an array or a number, received {errors.shown(value)} of type "
         f"{type(value).__name__}; convert it to numbers first"
     )
 
 
 def fitting(scalar: Any, dtype: DType, name: str) -> Any:
-    """A Python scalar that the dtype can hold; the standard knows Python's booleans among booleans only."""
+    """A Python scalar that the dtype can hold; the standard knows Python's booleans among booleans only.
+
+    Raises DtypeError for a complex number among integers, RangeError for an integer outside the dtype, or which no
+    float is near to.
+    """
     if scalar is True or scalar is False:
         return scalar if dtype.kind == "b" else int(scalar)
     if dtype.kind in "iu":
         if isinstance(scalar, complex):
             raise errors.DtypeError(f"{name}: {scalar} is no integer, for a tensor of {dtype}; convert it with astype")
         if not np.iinfo(dtype).min <= scalar <= np.iinfo(dtype).max:
-            raise errors.RangeError(f"{name}: {scalar} does not fit in {dtype}; convert the tensor with astype")
+            raise errors.RangeError(
+                f"{name}: {errors.shown(scalar)} does not fit in {dtype}; convert the tensor with astype"
+            )
+    elif scalar.__class__ is int and abs(scalar) > _LARGEST and dtype.kind in "fc":
+        raise errors.RangeError(f"{name}: {errors.shown(scalar)} is beyond all floats")
     return scalar
 
 
@@ -245,7 +253,7 @@ def concrete_values(x: Any, name: str) -> np.ndarray[Any, Any]:
     A lazy leaf computes them. Raises TrackedError, with the `name` of what asked, on a leaf that has none.
     """
     if not isinstance(x, Tensor):
-        return np.asarray(x)
+        return dtypes.array_of(x, name)
     device = x._device
     leaf = device.leaf
     if not isinstance(leaf, Lazy) and not device.is_concrete(x._array):
@@ -327,6 +335,10 @@ def explain(
     error: Exception, device: Backend, name: str, arrays: Sequence[Any], parameters: dict[str, Any]
 ) -> Exception:
     """The error a user should see for a primitive that failed: what the shape rule finds, or a wrap."""
+    if isinstance(error, MemoryError) and not isinstance(error, errors.AdjointError):
+        return errors.OutOfMemoryError(
+            f"{name}: {errors.said(error) or 'there is not enough memory'}; ask for fewer elements"
+        )
     vague = isinstance(error, (errors.ShapeError, errors.SingularError)) and not TABLE[name].dynamic
     if isinstance(error, errors.AdjointError) and not vague:
         return error
@@ -336,7 +348,7 @@ def explain(
             result_spec(TABLE[name], specs, parameters)
     except errors.ShapeError as found:
         return found if str(found).startswith(name) else type(found)(f"{name}: {found}")
-    received = ", ".join(f"{s.dtype} of shape {s.shape}" if isinstance(s, Spec) else repr(s) for s in specs)
+    received = ", ".join(f"{s.dtype} of shape {s.shape}" if isinstance(s, Spec) else errors.shown(s) for s in specs)
     if isinstance(error, np.linalg.LinAlgError):
         fault, advice = TABLE[name].failure
         return errors.SingularError(f"{name}: {fault}; received {received}; {advice}")
@@ -345,7 +357,7 @@ def explain(
     refused = type(error) is RuntimeError  # as PyTorch refuses dtypes, and by nothing else that has a type of its own
     if isinstance(error, NotImplementedError) or refused:
         return errors.UnsupportedPrimitiveError(
-            f"{device.leaf} cannot run the primitive {name!r} on {received}: {error}"
+            f"{device.leaf} cannot run the primitive {name!r} on {received}: {errors.said(error)}"
         )
     kinds: list[tuple[type[Exception], type[errors.AdjointError]]] = [
         (IndexError, errors.OutOfRangeError),
@@ -355,7 +367,7 @@ def explain(
     ]
     for builtin, ours in kinds:
         if isinstance(error, builtin):
-            return ours(f"{name}: {error}; received {received or parameters}")
+            return ours(f"{name}: {errors.said(error)}; received {received or errors.shown(parameters)}")
     return error
 
 

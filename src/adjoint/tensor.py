@@ -228,7 +228,7 @@ class Tensor(Generic[B]):
     def __invert__(self) -> Tensor[B]: ...
 
     def __round__(self, digits: int | None = None) -> Tensor[B]:
-        return self.round(digits or 0)
+        return self.round(0 if digits is None else digits)
 
     @bound
     def __matmul__(self, other: Any) -> Tensor[B]: ...

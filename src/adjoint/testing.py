@@ -22,7 +22,7 @@ from adjoint.decorators.batched import Batch, Batched
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import creating_on, current_level
 from adjoint.devices import device as find_device
-from adjoint.functions.arguments import as_positive, check_callable
+from adjoint.functions.arguments import as_flag, as_integer, as_positive, check_callable
 from adjoint.functions.creation import asarray, from_inner
 from adjoint.functions.gradients import backward, require_grad
 from adjoint.operands import lift_to
@@ -39,6 +39,7 @@ def __dir__() -> list[str]:
 
 Values = list[np.ndarray[Any, Any]]
 _MODES = ("reverse", "forward", "batched")
+_HIGHEST = 8  # order: each is checked in two ways of the one before
 
 
 class source_locations:
@@ -55,7 +56,7 @@ class source_locations:
     """
 
     def __init__(self, on: bool = True) -> None:
-        self._before = _trace(on)
+        self._before = _trace(as_flag(on, "source_locations", "on"))
 
     def __enter__(self) -> source_locations:
         return self
@@ -128,9 +129,13 @@ def check_grads(
     check_callable("check_grads", f)
     for name, tolerance in {"rtol": rtol, "atol": atol}.items():
         as_positive(tolerance, "check_grads", name, zero=True)
-    if order.__class__ is not int or order < 1:
-        raise errors.ArgumentError(f"check_grads: the order is 1 or more, received {errors.shown(order)}")
-    if not modes or not set(modes) <= set(_MODES):
+    if not 1 <= as_integer(order, "check_grads", "order") <= _HIGHEST:
+        raise errors.ArgumentError(f"check_grads: the order is from 1 to {_HIGHEST}, received {order}")
+    if (
+        not isinstance(modes, (tuple, list))
+        or not modes
+        or not all([isinstance(m, str) and m in _MODES for m in modes])
+    ):
         raise errors.ArgumentError(f"check_grads: modes are among {_MODES}, received {errors.shown(modes)}")
     place = NumPy() if device is None else find_device(device)
     level = place if isinstance(place, Autodiff) else Autodiff(place)
@@ -154,7 +159,7 @@ def check_grads(
                 raise errors.CheckError(f"check_grads: f returns tensors; received {type(result).__name__}")
         return [x for x in flat if x.dtype.kind in "fc"]
 
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(as_integer(seed, "check_grads", "seed", 0))
     derivatives = tuple(mode for mode in modes if mode != "batched")
     if derivatives:
         _check(of, point, order, level, derivatives, rng, (rtol, atol), 1)

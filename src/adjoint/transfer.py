@@ -46,6 +46,10 @@ class Transfer:
         """The dtype of Python's numbers and of other constants, or the next narrower one that the library has."""
         return dtype
 
+    def computes_in(self, dtype: DType) -> bool:
+        """Whether the library has arrays of a dtype, and arithmetic for them."""
+        return True
+
     def dump(self, array: Array) -> Any:
         """What of an array goes into a pickle."""
         return self.to_numpy(array)

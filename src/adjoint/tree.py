@@ -137,20 +137,27 @@ def opened(x: Any) -> tuple[list[Any], list[Any], Build] | None:
 
 
 def unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
-    """The tree of a structure with these leaves. Raises ArgumentError for another number of leaves."""
+    """The tree of a structure with these leaves.
+
+    Raises ArgumentError for another number of leaves, ArgumentTypeError for what is no structure.
+    """
+    try:
+        if len(leaves) != structure.num_leaves:
+            raise errors.ArgumentError(
+                f"unflatten: the structure {errors.said(structure)} has {structure.num_leaves} leaves, received "
+                f"{len(leaves)}"
+            )
+    except (AttributeError, TypeError):
+        raise errors.ArgumentTypeError(
+            f"unflatten: expected a structure, as ad.tree.structure gives, and a list of leaves; received "
+            f"{errors.shown(structure)} and {errors.shown(leaves)}"
+        ) from None
     if structure is _leaf() and len(leaves) == 1:
         return leaves[0]
     for cls in (tuple, list):
         if structure is _row(cls, len(leaves)):
             return cls(leaves)
-    try:
-        return structure.unflatten(leaves)
-    except ValueError:
-        if len(leaves) == structure.num_leaves:  # a class of the user's refused what it was given
-            raise
-        raise errors.ArgumentError(
-            f"unflatten: the structure {structure} has {structure.num_leaves} leaves, received {len(leaves)}"
-        ) from None
+    return structure.unflatten(leaves)
 
 
 def builder(structure: Any) -> Build:
@@ -190,7 +197,13 @@ def paths(structure: Any) -> list[str]:
     >>> ad.tree.paths(ad.tree.structure([1.0, {"w": 2.0}]))
     ['[0]', "[1]['w']"]
     """
-    return [accessor.codify("") for accessor in structure.accessors()]
+    try:
+        accessors = structure.accessors()
+    except AttributeError:
+        raise errors.ArgumentTypeError(
+            f"paths: expected a structure, as ad.tree.structure gives, received {errors.shown(structure)}"
+        ) from None
+    return [accessor.codify("") for accessor in accessors]
 
 
 def difference(found: Any, wanted: Any) -> str:
@@ -215,11 +228,15 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any) -> Any:
     >>> ad.tree.map(lambda p, g: p - 0.5 * g, {"w": 1.0, "b": (2.0,)}, {"w": 1.0, "b": (4.0,)})
     {'w': 0.5, 'b': (0.0,)}
     """
+    if not callable(f):
+        raise errors.ArgumentTypeError(f"map: expected a function, received {errors.shown(f)}")
     leaves, structure = flatten(tree)
     others = [flatten(other) for other in rest]
     for _, found in others:
         if found != structure:
-            raise errors.ArgumentError(f"trees of structures {structure} and {found} do not go together")
+            raise errors.ArgumentError(
+                f"map: trees of structures {errors.said(structure)} and {errors.said(found)} do not go together"
+            )
     return unflatten(structure, [f(*group) for group in zip(leaves, *[o[0] for o in others], strict=True)])
 
 
@@ -248,5 +265,7 @@ def spread(prefix: Any, structure: Any, what: str) -> list[Any]:
                 namespace=_NAMESPACE,
             )
         )
-    except ValueError as error:
-        raise errors.ArgumentError(f"{what} {prefix!r} does not fit the structure {structure}: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise errors.ArgumentError(
+            f"{what} {errors.shown(prefix)} does not fit the structure {errors.said(structure)}: {errors.said(error)}"
+        ) from None

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cases.values import PAIRS, Array, Case, between, either_sign, positive, real, unary, unit
+from cases.values import PAIRS, Array, Case, between, cplx, either_sign, positive, real, unary, unit
 
 _TRIPLES: list[tuple[tuple[int, ...], ...]] = [
     ((), (), ()), ((3,), (3,), (3,)), ((2, 1), (3,), ()), ((0,), (1,), (1,)), ((2,), (1,), (2, 2)),
@@ -58,4 +58,43 @@ CASES: dict[str, list[Case]] = {
         Case((positive(), positive(), _share()), {"order": (1, 0)}),
     ],
     "beta_density": _on(_TRIPLES, positive, positive, _share),
+    "rgamma": unary(positive),
+    **{
+        name: [
+            Case((v, positive(*shape)), {"order": order})  # no derivative by the order v
+            for v, order, shape in ((0.0, 0, (2,)), (1.0, 1, ()), (2.5, 2, (0,)), (2.5, 0, (2, 1)))
+        ]
+        for name in ("bessel_j", "bessel_y", "bessel_iv", "bessel_ive")
+    },
+    "bessel_k": [
+        *_on(_FEW, positive, positive, order=(0, 0), scaled=False),
+        *_on(_FEW[:1], positive, positive, order=(0, 1), scaled=True),
+        *_on(_FEW[:1], positive, positive, order=(1, 0), scaled=True),
+        Case((1.0, positive(2)), {"order": (0, 0), "scaled": True}),
+    ],
+    "expi": unary(real),
+    "expn": [case for order in (-1, 0, 1, 3) for case in _each(positive, order=order)],
+    "dawsn": [case for order in (0, 2) for case in _each(real, order=order)],
+    "lambertw": [*_each(positive, k=0), *_each(between(-0.3, -0.1), k=-1), Case((cplx(3),), {"k": 1})],
+    **{name: [Case((cplx(*shape),)) for shape in ((3,), (2, 2), (), (0,))] for name in ("erf_complex", "erfc_complex")},
+    "wofz": [Case((cplx(*shape),), {"order": order}) for shape in ((3,), (), (0,)) for order in (0, 1)],
+    "elliptic_complete": [
+        Case((positive(*shape),), {"kind": kind, "order": order})
+        for kind, order, shape in ((1, 0, (2,)), (2, 0, ()), (1, 1, (2, 1)), (2, 1, (0,)))
+    ],
+    "elliptic_incomplete": [
+        Case((positive(2, 1), _share(2)), {"kind": 1, "order": 0}),
+        Case((positive(), _share()), {"kind": 2, "order": 0}),
+        Case((positive(1), _share(2)), {"kind": 2, "order": 1}),
+    ],
+    **{name: _on(_FEW, positive, _share) for name in ("gammaincinv", "gammainccinv")},
+    **{
+        name: _on([((2, 1), (2,), ()), ((0,), (1,), (1,))], positive, positive, _share)
+        for name in (
+            "betaincinv",
+            "betainccinv",
+        )
+    },
+    "stdtr": [*_on(_FEW, positive, real, order=0), Case((positive(2), real(2)), {"order": 1})],
+    "stdtrit": _on(_FEW, positive, between(0.55, 0.9)),
 }

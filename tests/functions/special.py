@@ -19,7 +19,8 @@ def _each(names: str, maker: Callable[[Any, Draw], Call]) -> None:
         FUNCTIONS[f"special.{name}"] = lambda d, f=operator.attrgetter(name)(ad.special): maker(f, d)
 
 
-_each("erfc erfcx ndtr log_ndtr log_expit i0 i0e i1 i1e sinc", lambda f, d: (f, d.real(d.shape())))
+_each("erfc", lambda f, d: (f, d.either(d.shape())))
+_each("erfcx ndtr log_ndtr log_expit i0 i0e i1 i1e sinc", lambda f, d: (f, d.real(d.shape())))
 _each("erfinv", lambda f, d: (f, d.unit(d.shape())))
 _each("erfcinv", lambda f, d: (f, d.between(d.shape(), 0.1, 1.8)))
 _each("ndtri logit", lambda f, d: (f, d.between(d.shape(), 0.1, 0.9)))
@@ -61,6 +62,60 @@ def _few(d: Draw, count: int) -> list[Any]:
 _each("gammainc gammaincc", lambda f, d: (f, *[d.positive(s) for s in _few(d, 2)]))
 
 
+_each(
+    "j0 j1 y0 y1 k0 k0e k1 k1e expi exp1 rgamma ellipkm1",
+    lambda f, d: (f, d.positive(d.pick((2, 1), (3,), (0,), ()))),
+)
+_each("dawsn", lambda f, d: (f, d.real(d.shape())))
+_each("ellipk ellipe", lambda f, d: (f, d.pick(d.between((3,), 0.1, 0.8), -d.positive((2, 1)))))
+_each("kv kve", lambda f, d: (f, *[d.positive(s) for s in _few(d, 2)]))
+_each("ellipkinc ellipeinc", lambda f, d: (f, *[d.between(s, 0.1, 0.8) for s in _few(d, 2)]))
+_each("chdtr chdtrc stdtr", lambda f, d: (f, *[d.positive(s) for s in _few(d, 2)]))
+_each("voigt_profile", lambda f, d: (f, *[d.positive(s) for s in _few(d, 3)]))
+
+
+def _of_constant_order(orders: tuple[Any, ...]) -> Callable[[Any, Draw], Call]:
+    def call(f: Any, d: Draw) -> Call:
+        order = d.pick(*orders)
+        return (lambda x: f(order, x)), d.positive(d.pick((3,), (2, 1), (0,)))
+
+    return call
+
+
+_each("jn jv yv iv ive", _of_constant_order((0, 1, 2, 0.7, np.asarray([[0.5], [2.0]]))))
+_each("yn kn expn", _of_constant_order((0, 1, 3, np.asarray([[1], [2]]))))
+
+
+def _quantile(f: Any, d: Draw) -> Call:
+    a, y = _few(d, 2)
+    return f, d.positive(a), d.between(y, 0.2, 0.45)
+
+
+_each("gammaincinv gammainccinv chdtri stdtrit", _quantile)
+
+
+def _quantile_of_beta(f: Any, d: Draw) -> Call:
+    a, b, y = _few(d, 3)
+    return f, d.positive(a), d.positive(b), d.between(y, 0.2, 0.8)
+
+
+_each("betaincinv betainccinv", _quantile_of_beta)
+
+
+def _lambertw(d: Draw) -> Call:
+    shape = d.pick((3,), (2, 1), ())
+    return d.pick(
+        (ad.special.lambertw, d.positive(shape)),
+        (lambda x: ad.special.lambertw(x, -1), d.between(shape, -0.3, -0.1)),
+        (lambda z: ad.special.lambertw(z, 1), d.complex(shape)),
+    )
+
+
+FUNCTIONS["special.lambertw"] = _lambertw
+_each("wofz", lambda f, d: (f, d.complex(d.pick((3,), (2, 1), ()))))
+_each("multigammaln", lambda f, d: ((lambda a: f(a, 3)), 1.2 + d.positive(d.pick((3,), (2, 1), ()))))
+
+
 def _betainc(d: Draw) -> Call:
     a, b, x = _few(d, 3)
     p, q = d.positive(a), d.positive(b)
@@ -98,4 +153,5 @@ def _along(f: Any, d: Draw) -> Call:
 
 
 _each("softmax log_softmax", _along)
+_each("betaincc", lambda f, d: ((lambda a, b: f(a, b, 0.4)), *[d.positive(s) for s in _few(d, 2)]))
 FUNCTIONS |= {"special.betainc": _betainc, "special.zeta": _zeta, "special.logsumexp": _logsumexp}

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from adjoint import errors
+from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend, Implementation, LeafBackend
 from adjoint.backends import complex_numbers, composed, convolution, matrices, needed
 from adjoint.backends.array_api import ArrayAPI, elementwise, fft, indexing, scatter
 from adjoint.backends.array_api.reduction import labels_error
-from adjoint.primitives import ARRAY, TABLE, Key, Primitive, Shape, slices
+from adjoint.primitives import ARRAY, TABLE, DType, Key, Primitive, Shape, slices
 
 
 class Torch(ArrayAPI):
@@ -38,8 +38,8 @@ class Torch(ArrayAPI):
         torch = needed("torch", "torch")
         try:
             place = torch.empty(0, device=torch.device(device)).device  # of "cuda" the one that tensors show, "cuda:0"
-        except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
-            why = re.split(r"\.\s|\n", str(error))[0]  # more sentences follow, about PyTorch's own build
+        except (RuntimeError, AssertionError, TypeError, ValueError, NotImplementedError) as error:
+            why = re.split(r"\.\s|\n", errors.said(error))[0]  # more sentences follow, about PyTorch's own build
             why = "a device is named, as 'cpu' or 'cuda:0'" if isinstance(error, TypeError) else why
             raise errors.DeviceError(f"Torch: no device {errors.shown(device)}: {why}") from error
         super().__init__(torch, place)
@@ -84,6 +84,12 @@ class Torch(ArrayAPI):
         if copy or not values.flags.writeable or any(n < 0 for n in values.strides):
             values = values.copy()
         return self.torch.from_numpy(values).to(self.device)
+
+    def computes_in(self, dtype: DType) -> bool:
+        """PyTorch stores unsigned integers of more than 8 bits, and its device `mps` has no double precision."""
+        if dtype in (dtypes.uint16, dtypes.uint32, dtypes.uint64):
+            return False
+        return self.device.type != "mps" or dtype not in (dtypes.float64, dtypes.complex128)
 
     def transfer(self, array: Array, source: Backend) -> Array:
         backwards = not isinstance(array, self.torch.Tensor) and any([n < 0 for n in _strides(array)])
@@ -420,6 +426,11 @@ def _eig(name: str, finish: Callable[[Array], Array]) -> Callable[..., Array]:
     return run
 
 
+def _solve(B: Torch, a: Array, b: Array) -> Array:
+    """With matrices on the right, which PyTorch takes for a stack of vectors where the shapes allow both."""
+    return B.torch.linalg.solve(a, b[(None,) * (a.ndim - b.ndim)] if b.ndim < a.ndim else b)
+
+
 def _lu(B: Torch, x: Array) -> tuple[Array, Array, Array]:
     permutation, lower, upper = B.torch.linalg.lu(x)
     order = permutation.real.mT @ B.torch.arange(x.shape[-2], dtype=permutation.real.dtype, device=x.device)
@@ -547,7 +558,8 @@ Torch.deviations = {
     "index_add": _index_add,
     "searchsorted": _searchsorted,
     **{name: _fourier(name) for name in ("fft", "rfft", "hfft")},
-    **{name: _linalg(name) for name in "inv solve cholesky det eigvalsh svdvals".split()},
+    **{name: _linalg(name) for name in "inv cholesky det eigvalsh svdvals".split()},
+    "solve": _regular(_solve),
     **{name: _linalg(name, tuple) for name in ("slogdet", "eigh")},
     "eig": _eig("eig", tuple),
     "eigvals": _eig("eigvals", lambda out: out),

@@ -86,7 +86,8 @@ class Autodiff(Decorator[J]):
 
     def __init__(self, inner: J, checkpointing: str | Policy | None = None, strong_zero: bool = False) -> None:
         super().__init__(inner)
-        if checkpointing not in (None, "balanced") and not isinstance(checkpointing, Policy):
+        named = checkpointing is None or (isinstance(checkpointing, str) and checkpointing == "balanced")
+        if not named and not isinstance(checkpointing, Policy):
             raise errors.ArgumentError(
                 f"Autodiff: checkpointing is None or 'balanced', received {errors.shown(checkpointing)}"
             )

@@ -79,7 +79,7 @@ class Batched(Decorator[J]):
 
     def __init__(self, inner: J, size: int | None = None, randomness: str = "error") -> None:
         super().__init__(inner)
-        if randomness not in ("error", "split", "shared"):
+        if not isinstance(randomness, str) or randomness not in ("error", "split", "shared"):
             raise errors.ArgumentError(
                 f"Batched: randomness is 'error', 'split' or 'shared', received {errors.shown(randomness)}"
             )

@@ -9,7 +9,15 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_axis, as_device, as_integer, as_number, as_tensor, integers
+from adjoint.functions.arguments import (
+    as_axis,
+    as_device,
+    as_number,
+    as_size,
+    as_tensor,
+    computed,
+    integers,
+)
 from adjoint.functions.shape import roll
 from adjoint.tensor import Axis, Tensor, wrap
 
@@ -17,10 +25,10 @@ B = TypeVar("B", bound=Backend)
 
 
 def _spacing(n: Any, d: Any, name: str) -> tuple[int, float]:
-    n, d = as_integer(n, name, "n"), as_number(d, name, "d")
-    if n < 1 or d == 0:
-        raise errors.ArgumentError(f"{name}: n is one or more and d is not 0, received {n} and {d}")
-    return n, d
+    size, distance = as_size(n, name, "n"), float(as_number(d, name, "d"))
+    if size < 1 or distance == 0:
+        raise errors.ArgumentError(f"{name}: n is one or more and d is not 0, received {size} and {d}")
+    return size, distance
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor[Any]:
@@ -33,7 +41,7 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None)
     [0.0, 0.5, -1.0, -0.5]
     """
     n, d = _spacing(n, d, "fftfreq")
-    return sampled(np.fft.fftfreq(n, d), dtype, device, "fftfreq")
+    return sampled(computed("fftfreq", np.fft.fftfreq, n, d), dtype, device, "fftfreq")
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor[Any]:
@@ -44,7 +52,7 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None
     [0.0, 0.5, 1.0]
     """
     n, d = _spacing(n, d, "rfftfreq")
-    return sampled(np.fft.rfftfreq(n, d), dtype, device, "rfftfreq")
+    return sampled(computed("rfftfreq", np.fft.rfftfreq, n, d), dtype, device, "rfftfreq")
 
 
 def sampled(values: Any, dtype: Any, device: Any, name: str) -> Tensor[Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.fft.transforms import complex_of, fft, floating, ifft, irfft, rfft, sized
-from adjoint.functions.arguments import as_choice, as_flag, as_integer
+from adjoint.functions.arguments import as_choice, as_flag, as_integer, as_size, computed
 from adjoint.operands import deferred_check, run
 from adjoint.tensor import Tensor, wrap
 
@@ -17,7 +17,7 @@ B = TypeVar("B", bound=Backend)
 
 
 def _framing(name: str, n_fft: Any, hop_length: Any, win_length: Any) -> tuple[int, int, int]:
-    n = as_integer(n_fft, name, "n_fft")
+    n = as_size(n_fft, name, "n_fft")
     hop = n // 4 if hop_length is None else as_integer(hop_length, name, "hop_length")
     width = n if win_length is None else as_integer(win_length, name, "win_length")
     if n < 1 or hop < 1 or not 1 <= width <= n:
@@ -30,7 +30,9 @@ def _framing(name: str, n_fft: Any, hop_length: Any, win_length: Any) -> tuple[i
 def _filled_window(name: str, window: Any, n: int, width: int, like: Tensor[Any]) -> Tensor[Any]:
     """The window of a frame: with zeros on both sides, and ones where none is given."""
     if window is None:
-        values = np.ones(width, dtype=np.dtype(f"f{like.dtype.itemsize // (2 if like.dtype.kind == 'c' else 1)}"))
+        values = computed(
+            name, np.ones, width, dtype=np.dtype(f"f{like.dtype.itemsize // (2 if like.dtype.kind == 'c' else 1)}")
+        )
         window = wrap(like.device.from_numpy(values, copy=True), like.device)
     window = floating(window, name, like)
     if window.shape != (width,):

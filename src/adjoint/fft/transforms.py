@@ -12,8 +12,10 @@ from adjoint.functions.arguments import (
     as_choice,
     as_integer,
     axes_in_order,
+    check_shape,
     inexact,
     integers,
+    is_integer,
 )
 from adjoint.operands import cast, run
 from adjoint.primitives.linalg import complex_dtype
@@ -64,7 +66,7 @@ def _places(s: Any, axes: Any, x: Tensor[Any], name: str) -> tuple[list[int], li
 def _sizes(s: Any, name: str) -> list[int | None]:
     """The sizes that are given, None for what they are: NumPy and PyTorch write -1 for that."""
     given = list(s) if isinstance(s, (tuple, list)) else list(integers(s, name, "sizes s"))
-    return [None if n is None or (n == -1 and n is not True) else integers(n, name, "sizes s")[0] for n in given]
+    return [None if n is None or (is_integer(n) and n == -1) else integers((n,), name, "sizes s")[0] for n in given]
 
 
 def sized(x: Tensor[Any], axis: int, n: Any, name: str) -> Tensor[Any]:
@@ -76,6 +78,7 @@ def sized(x: Tensor[Any], axis: int, n: Any, name: str) -> Tensor[Any]:
     if size < have:
         return run("index", (x,), key=(*[slice(None)] * axis, slice(0, size, 1)))  # type: ignore[no-any-return]
     if size > have:
+        check_shape((*x.shape[:axis], size, *x.shape[axis + 1 :]), name)
         widths = tuple((0, size - have) if i == axis else (0, 0) for i in range(x.ndim))
         return run("pad", (x,), widths=widths, value=0)  # type: ignore[no-any-return]
     return x

@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.fft.frequencies import sampled
-from adjoint.functions.arguments import as_flag, as_number, as_positive, as_shape, real
+from adjoint.functions.arguments import as_flag, as_number, as_positive, as_size, computed, real
 from adjoint.functions.elementwise import abs as size_of
 from adjoint.functions.elementwise import exp, square
 from adjoint.operands import cast, run
@@ -20,9 +20,10 @@ def _window(
     name: str, n: Any, periodic: Any, dtype: Any, device: Any, shape: Callable[[int], np.ndarray[Any, Any]]
 ) -> Tensor[Any]:
     """A window as NumPy has it: symmetric, or one longer without its last element."""
-    (count,) = as_shape(n, name)
+    count = as_size(n, name, "n")
     periodic = as_flag(periodic, name, "periodic")
-    values = shape(count + 1)[:-1] if periodic and count > 1 else shape(count)
+    longer = int(periodic and count > 1)
+    values = computed(name, shape, count + longer)[:count]
     return sampled(values, dtype, device, name)
 
 

@@ -6,8 +6,10 @@ what trees of values and the functions that a transform runs have to be is in `t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeGuard
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -20,18 +22,22 @@ from adjoint.operands import cast, concrete_values, fitting, is_weak, known, ope
 from adjoint.primitives import Shape, real_dtype
 from adjoint.tensor import Axis, Scalar, Tensor, wrap
 
+T = TypeVar("T")
 Sizes = int | Sequence[int]
-_ALL = [tuple(range(ndim)) for ndim in range(65)]  # NumPy's limit is 64
+AXES = 64  # that an array of NumPy's has at most
+ELEMENTS = 2**59  # of sixteen bytes each are more than a machine has addresses for
+_ALL = [tuple(range(ndim)) for ndim in range(AXES + 1)]
+_MANY = 1_000_000  # numbers in a list of sizes, axes or places: nobody means more
 
 
 def is_integer(value: Any) -> TypeGuard[int]:
     """Whether it is one of Python's or NumPy's integers; True and False are none."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
 
 
 def is_number(value: Any) -> TypeGuard[float]:
     """Whether it is one of Python's or NumPy's real numbers; True and False are none."""
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    return is_integer(value) or isinstance(value, (float, np.floating))
 
 
 def is_array(value: Any) -> TypeGuard[Any]:
@@ -55,30 +61,66 @@ def kind_of(value: Any) -> str:
 
 
 def as_integer(value: Any, name: str, what: str, least: int | None = None) -> int:
-    """One integer; raises ArgumentTypeError for anything else, ArgumentError for one below the least, 0 or 1."""
+    """One integer.
+
+    Raises ArgumentTypeError for anything else, ArgumentError for one below the least, 0 or 1, RangeError for one of
+    hundreds of digits.
+    """
     if not is_integer(value):
         raise errors.ArgumentTypeError(f"{name}: {what} is an integer, received {errors.shown(value)}")
     if least is not None and value < least:
         kind = "a positive" if least else "a non-negative"
-        raise errors.ArgumentError(f"{name}: {what} is {kind} integer, received {value}")
-    return int(value)
+        raise errors.ArgumentError(f"{name}: {what} is {kind} integer, received {errors.shown(value)}")
+    return _short(int(value), name, what)
+
+
+def _short(value: int, name: str, what: str) -> int:
+    """The integer; raises RangeError for one that Python would not write out in a message."""
+    if value.bit_length() > 1000:
+        raise errors.RangeError(f"{name}: {what} is too large, an {errors.shown(value)[1:-1]}; pass a smaller integer")
+    return value
+
+
+def items(value: Any) -> tuple[Any, ...] | None:
+    """What is in a sequence; None for what is none, or is no end of one."""
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__") or not getattr(value, "ndim", 1):
+        return None
+    if is_array(value) and value.shape[0] > _MANY:
+        return None
+    try:
+        found = tuple(itertools.islice(value, _MANY + 1))
+    except TypeError:  # of a class, say
+        return None
+    return found if len(found) <= _MANY else None
 
 
 def integers(value: Any, name: str, what: str) -> tuple[int, ...]:
-    """Integers: one, or a sequence of them; raises ArgumentTypeError for other types."""
-    found = (value,) if isinstance(value, (int, np.integer)) else value
-    valid = not isinstance(found, str) and hasattr(found, "__iter__") and getattr(found, "ndim", 1) > 0
-    found = tuple(found) if valid else ()
-    if not valid or not all(is_integer(n) for n in found):
+    """Integers: one, or a sequence of them; raises ArgumentTypeError for other types, and as `as_integer`."""
+    found = (value,) if isinstance(value, (int, np.integer)) else items(value)
+    if found is None or not all(is_integer(n) for n in found):
         raise errors.ArgumentTypeError(f"{name}: {what} are integers; received {errors.shown(value)}")
-    return tuple(map(int, found))
+    return tuple([_short(int(n), name, what) for n in found])
 
 
 def as_number(value: Any, name: str, what: str) -> Any:
-    """A real number, NumPy's made Python's; raises ArgumentTypeError for anything else."""
+    """A real number, NumPy's made Python's.
+
+    Raises ArgumentTypeError for anything else, RangeError for an integer that no float is near to.
+    """
     if not is_number(value):
         raise errors.ArgumentTypeError(f"{name}: {what} is a number, received {errors.shown(value)}")
-    return value.item() if isinstance(value, np.generic) else value
+    return _as_python(value, name, what)
+
+
+def _as_python(value: Any, name: str, what: str) -> Any:
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        raise errors.RangeError(f"{name}: {what} is beyond all floats, received {errors.shown(value)}")
+    if isinstance(value, np.generic):
+        return float(value) if isinstance(value, np.floating) else int(value)
+    return value
+
+
+_LARGEST = int(np.finfo(np.float64).max)
 
 
 def as_positive(value: Any, name: str, what: str, *, zero: bool = False) -> Any:
@@ -87,8 +129,8 @@ def as_positive(value: Any, name: str, what: str, *, zero: bool = False) -> Any:
     if not is_number(value):
         raise errors.ArgumentTypeError(f"{wanted}, received {errors.shown(value)}")
     if not (value >= 0 if zero else value > 0):
-        raise errors.ArgumentError(f"{wanted}, received {value}")
-    return value.item() if isinstance(value, np.generic) else value
+        raise errors.ArgumentError(f"{wanted}, received {errors.shown(value)}")
+    return _as_python(value, name, what)
 
 
 def as_flag(value: Any, name: str, what: str = "keepdims") -> bool:
@@ -123,25 +165,53 @@ def check_tensor(name: str, x: Any) -> None:
 def as_shape(shape: Any, name: str = "shape") -> Shape:
     """A tuple of sizes, from an int or a sequence of them.
 
-    Raises ArgumentTypeError for other types, ShapeError for negative sizes.
+    Raises ArgumentTypeError for other types, ShapeError for negative sizes, and for more axes or elements than an
+    array has.
     """
     sizes = integers(shape, name, "sizes")
     if any(n < 0 for n in sizes):
         raise errors.ShapeError(f"{name}: sizes are not negative; received {errors.shown(shape)}")
-    return sizes
+    return check_shape(sizes, name)
+
+
+def check_shape(shape: Shape, name: str) -> Shape:
+    """The shape of a result; raises ShapeError for more axes or elements than an array has."""
+    if len(shape) > AXES:
+        raise errors.ShapeError(f"{name}: an array has at most {AXES} axes; received {len(shape)} sizes")
+    if math.prod([n or 1 for n in shape]) > ELEMENTS:
+        raise errors.ShapeError(f"{name}: an array has at most 2**59 elements; the shape is {errors.shown(shape)}")
+    return shape
+
+
+def as_size(value: Any, name: str, what: str) -> int:
+    """The size of one axis. Raises as `as_integer`, ShapeError below 0, and for more elements than an array has."""
+    size = as_integer(value, name, what)
+    if size < 0:
+        raise errors.ShapeError(f"{name}: sizes are not negative; {what} is {size}")
+    if size > ELEMENTS:
+        raise errors.ShapeError(f"{name}: an array has at most 2**59 elements; {what} is {errors.shown(size)}")
+    return size
+
+
+def computed(name: str, make: Callable[..., T], /, *args: Any, **options: Any) -> T:
+    """What NumPy makes of arguments that were checked; raises OutOfMemoryError where there is not enough memory."""
+    try:
+        return make(*args, **options)
+    except errors.AdjointError:
+        raise
+    except MemoryError as error:
+        raise errors.OutOfMemoryError(f"{name}: {error}; ask for fewer elements") from None
 
 
 def sizes(value: Any, axes: int, name: str, what: str, least: int) -> tuple[int, ...]:
-    """A number for each of so many axes, from one for all or a sequence."""
+    """A number for each of so many axes, from one for all or a sequence; raises as `as_size`."""
     if value.__class__ is int and value >= least:
-        return (value,) * axes
-    found = (value,) * axes if isinstance(value, (int, np.integer)) else value
-    valid = not isinstance(found, str) and hasattr(found, "__iter__")
-    given = tuple(found) if valid else ()
+        return (as_size(value, name, what),) * axes
+    given = (value,) * axes if isinstance(value, (int, np.integer)) else items(value) or ()
     if len(given) != axes or not all(is_integer(n) and n >= least for n in given):
         several = f"an integer of at least {least}" + (f" or {axes} of them" if axes > 1 else "")
         raise errors.ArgumentError(f"{name}: {what} is {several}, received {errors.shown(value)}")
-    return tuple([int(n) for n in given])
+    return tuple([as_size(n, name, what) for n in given])
 
 
 def positive(value: Any, name: str, what: str) -> int:
@@ -154,7 +224,7 @@ def as_axis(axis: Any, ndim: int, name: str) -> int:
     if axis.__class__ is not int and not is_integer(axis):
         raise errors.ArgumentTypeError(f"{name}: an axis is an integer, received {errors.shown(axis)}")
     if not -ndim <= axis < ndim:
-        raise errors.AxisError(f"{name}: axis {axis} is out of range for a tensor of {ndim} axes")
+        raise errors.AxisError(f"{name}: axis {errors.shown(axis)} is out of range for a tensor of {ndim} axes")
     return int(axis) % ndim if ndim else 0
 
 
@@ -346,9 +416,11 @@ def relative(rtol: Any, x: Tensor[Any], name: str) -> Any:
 
 
 def as_parameter(value: Any, name: str, what: str) -> Any:
-    """A parameter of a distribution: a number, a tensor, or values; raises ArgumentTypeError for anything else."""
+    """A parameter of a distribution: a number, a tensor, or values, all real; else raises ArgumentTypeError."""
     if isinstance(value, (list, tuple)):
-        return dtypes.values_of(value, None, name)
-    if not is_number(value) and not isinstance(value, (np.ndarray, Tensor)):
+        value = dtypes.values_of(value, None, name)
+    if is_number(value):
+        return _as_python(value, name, what) if value.__class__ is int else value
+    if not isinstance(value, (np.ndarray, Tensor)) or value.dtype.kind not in "biuf":
         raise errors.ArgumentTypeError(f"{name}: {what} is a number or a tensor, received {errors.shown(value)}")
     return value

@@ -9,7 +9,17 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_flag, as_number, as_ordered, as_tensor, as_tensors, inexact, is_integer
+from adjoint.functions.arguments import (
+    as_flag,
+    as_number,
+    as_ordered,
+    as_size,
+    as_tensor,
+    as_tensors,
+    inexact,
+    is_integer,
+    items,
+)
 from adjoint.functions.creation import made
 from adjoint.functions.elementwise import where
 from adjoint.functions.reduction import max, min, sum
@@ -83,6 +93,7 @@ def interp(x: Any, xp: Any, fp: Any, /, *, left: Any = None, right: Any = None, 
             f"interp: expected real x, and points as two vectors of one size, of at least one element; received "
             f"{x.dtype}, shapes {xp.shape} and {fp.shape}"
         )
+    left, right = (v if v is None or is_weak(v) else operand(v, fp, "interp") for v in (left, right))
     if period is not None:
         x, xp, fp, left, right = _periodic(x, xp, fp, period)
     zero, width = xp[:1] * 0, xp[1:] - xp[:-1]
@@ -155,7 +166,7 @@ def histogram(
             raise errors.ShapeError(f"histogram: weights of shape {weights.shape} for {x.size} values")
         weights = reshape(weights, -1)
     even = is_integer(bins)
-    edges = _bounds(x, int(bins), range) if even else _given(x, bins)
+    edges = _bounds(x, as_size(bins, "histogram", "bins"), range) if even else _given(x, bins)
     fixed = x.detach(), edges.detach()  # counts jump: their derivative is 0 wherever they have one
     counts = _counted(*fixed) if weights is None else _weighed(*fixed, weights, even)
     if as_flag(density, "histogram", "density"):
@@ -176,14 +187,16 @@ def _given(x: Tensor[Any], bins: Any) -> Tensor[Any]:
 
 def _bounds(x: Tensor[Any], count: int, range: Any) -> Tensor[Any]:
     """The bounds of intervals of one width."""
-    if count < 1:
-        raise errors.ArgumentError(f"histogram: expected at least one interval, received bins={count}")
+    if not count:
+        raise errors.ArgumentError("histogram: expected at least one interval, received bins=0")
     bounds: list[Any]
     if range is not None:
-        given = range if isinstance(range, (list, tuple, np.ndarray)) and np.ndim(range) else ()
+        given = items(range) or ()
         bounds = [as_number(v, "histogram", "a bound") for v in given]
         if len(bounds) != 2 or not bounds[0] <= bounds[1] or not np.isfinite(bounds).all():
-            raise errors.ArgumentError(f"histogram: range is two finite bounds, the lower one first; received {range}")
+            raise errors.ArgumentError(
+                f"histogram: range is two finite bounds, the lower one first; received {errors.shown(range)}"
+            )
     else:
         wrong: Callable[[Any], Exception] = lambda _: errors.ArgumentError(
             "histogram: the values are not all finite, so give range="

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from adjoint import errors
+from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.arguments import (
     as_axis,
@@ -72,7 +72,7 @@ def gradient(f: Tensor[B], /, *spacings: Any, axis: Axis = None, edge_order: int
     if as_integer(edge_order, "gradient", "edge_order") not in (1, 2):
         raise errors.ArgumentError(f"gradient: edge_order is 1 or 2, received {errors.shown(edge_order)}")
     given = list(spacings) or [1.0]
-    if len(given) == 1 and (is_weak(given[0]) or not np.ndim(given[0])):
+    if len(given) == 1 and (is_weak(given[0]) or not dtypes.array_of(given[0], "gradient").ndim):
         given *= len(axes)
     if len(given) != len(axes):
         raise errors.ArgumentError(f"gradient: {len(given)} spacings for {len(axes)} axes")
@@ -226,6 +226,7 @@ def unwrap(p: Tensor[B], /, *, discont: float | None = None, axis: int = -1, per
     half = whole / 2
     wrapped = (step + half) % whole - half
     wrapped = where((wrapped == -half) & (step > 0), half, wrapped)
+    # a multiple of the period, constant between its jumps
     fix = where(abs(step) < least, 0.0, wrapped - step).detach()
     widths = tuple((1, 0) if i == place else (0, 0) for i in range(p.ndim))
     return p + run("pad", (run("cumulative_sum", (fix,), axis=place),), widths=widths, value=0)  # type: ignore[no-any-return]

@@ -12,7 +12,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_axis, as_tensors, integers
+from adjoint.functions.arguments import as_axis, as_integer, as_tensors, integers
 from adjoint.functions.creation import arange
 from adjoint.functions.reduction import sum as total
 from adjoint.functions.shape import broadcast_to, expand_dims, permute_dims, reshape, squeeze
@@ -162,7 +162,7 @@ def tensordot(x: Tensor[B], y: Any, /, *, axes: int | tuple[Sequence[int], Seque
     """
     x, y = as_tensors([x, y], "tensordot")
     if isinstance(axes, (int, np.integer)):
-        if not 0 <= axes <= min(x.ndim, y.ndim):
+        if not 0 <= as_integer(axes, "tensordot", "axes") <= min(x.ndim, y.ndim):
             raise errors.AxisError(f"tensordot: {axes} axes of shapes {x.shape} and {y.shape}")
         pairs = [tuple(range(x.ndim - axes, x.ndim)), tuple(range(axes))]
     else:
@@ -239,21 +239,22 @@ def einsum(subscripts: str, /, *operands: Any) -> Tensor[Any]:
 @functools.lru_cache(512)
 def _parse(subscripts: str, ndims: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
     """Labels per operand and of the output, with `...` spelt out in capital labels that nobody typed."""
+    name = f"einsum {errors.shown(subscripts)}"
     text = subscripts.replace(" ", "")
     left, arrow, right = text.partition("->")
     inputs = left.split(",")
     if len(inputs) != len(ndims):
-        raise errors.ArgumentError(f"einsum {subscripts!r}: {len(inputs)} terms for {len(ndims)} operands")
+        raise errors.ArgumentError(f"{name}: {len(inputs)} terms for {len(ndims)} operands")
     spare = [chr(0x391 + i) for i in range(32)]  # Greek capitals
     most = 0
     spelt = []
     for term, ndim in zip(inputs, ndims, strict=True):
         named = term.replace("...", "")
         if not named.isalpha() and named:
-            raise errors.ArgumentError(f"einsum {subscripts!r}: indices are letters, received {term!r}")
+            raise errors.ArgumentError(f"{name}: indices are letters, received {errors.shown(term)}")
         extra = ndim - len(named)
         if extra < 0 or (extra and "..." not in term):
-            raise errors.ArgumentError(f"einsum {subscripts!r}: term {term!r} for an operand of {ndim} axes")
+            raise errors.ArgumentError(f"{name}: term {errors.shown(term)} for an operand of {ndim} axes")
         most = max(most, extra)
         spelt.append(term.replace("...", "".join(spare[:extra][::-1])))
     dots = "".join(spare[:most][::-1])
@@ -263,7 +264,7 @@ def _parse(subscripts: str, ndims: tuple[int, ...]) -> tuple[tuple[str, ...], st
         letters = sorted(set("".join(t.replace("...", "") for t in inputs)))
         output = dots + "".join(l for l in letters if left.count(l) == 1)
     if len(set(output)) < len(output) or not set(output) <= set("".join(spelt)):
-        raise errors.ArgumentError(f"einsum {subscripts!r}: output {right!r} repeats an index or names a new one")
+        raise errors.ArgumentError(f"{name}: output {errors.shown(right)} repeats an index or names a new one")
     return tuple(spelt), output
 
 

@@ -15,15 +15,19 @@ from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
 from adjoint.functions.arguments import (
+    ELEMENTS,
     as_choice,
     as_constant,
     as_device,
+    as_flag,
     as_integer,
     as_number,
     as_shape,
+    as_size,
     as_tensor,
     as_tensors,
     check_tensor,
+    computed,
     values_of,
 )
 from adjoint.operands import cast, explain, is_concrete, run
@@ -120,6 +124,7 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
     dtype('float64')
     """
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    copy = None if copy is None else as_flag(copy, "asarray", "copy")
     if copy is not False and dtypes.holds(values, Tensor):
         values, copy = _joined(values), None
     if isinstance(values, Tensor):
@@ -195,6 +200,7 @@ def from_dlpack(array: Any, /, *, device: Any = None, copy: bool | None = None) 
         raise errors.ArgumentTypeError(
             f"from_dlpack: expected an array with __dlpack__, received {type(array).__name__}"
         )
+    copy = None if copy is None else as_flag(copy, "from_dlpack", "copy")
     place = array.device if isinstance(array, Tensor) and device is None else as_device(device)
     taken = None if copy is False else _of_library(array, None, place)
     if taken is not None:  # also on a GPU, from which NumPy reads nothing
@@ -288,6 +294,7 @@ def astype(x: Tensor[Any], dtype: Any, /, *, copy: bool = True, device: Any = No
     Tensor([ 1, -1], dtype=int64, device=autodiff<numpy>)
     """
     wanted = dtypes.as_dtype(dtype)
+    copy = as_flag(copy, "astype", "copy")
     x = as_tensor(x, "astype")
     if device is not None and find_device(device) is not x.device:
         x, copy = to_device(x, device), False
@@ -435,11 +442,14 @@ def arange(
     """
     if stop is None:
         start, stop = 0, start
+    start, stop, step = (as_number(value, "arange", "a bound or step") for value in (start, stop, step))
     for value in (start, stop, step):
-        if as_number(value, "arange", "a bound or step") in (math.inf, -math.inf) or value != value:
+        if not math.isfinite(value):
             raise errors.ArgumentError(f"arange: a bound or step is finite, received {value}")
     if step == 0:
         raise errors.ArgumentError("arange: the step must not be zero")
+    if (float(stop) - float(start)) / float(step) > ELEMENTS:
+        raise errors.ShapeError(f"arange: from {start} to {stop} there are too many steps of {step}; take longer ones")
     ints = all(isinstance(v, (int, np.integer)) for v in (start, stop, step))
     place = as_device(device)
     wanted = dtypes.default_int if dtype is None and ints else _dtype(dtype, place)
@@ -469,7 +479,7 @@ def linspace(
     >>> ad.linspace(0, 1, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
-    (n,) = as_shape(as_integer(num, "linspace", "num"), "linspace")
+    n, endpoint = as_size(num, "linspace", "num"), as_flag(endpoint, "linspace", "endpoint")
     place = as_device(device)
     wanted = _dtype(dtype, place)
     first, last = as_constant(start, wanted, "linspace"), as_constant(stop, wanted, "linspace")
@@ -518,8 +528,14 @@ def meshgrid(*arrays: Tensor[D], indexing: str = "xy") -> tuple[Tensor[D], ...]:
 def tri(rows: int, columns: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """Ones at and below the k-th diagonal, zeros above, of the default dtype unless one is given."""
     n, m = as_shape((rows, rows if columns is None else columns), "tri")
+    diagonal = max(-n, min(as_integer(k, "tri", "k"), m))  # others are further out, whatever their number
     place = as_device(device)
-    return asarray(np.tri(n, m, as_integer(k, "tri", "k"), dtype=_dtype(dtype, place)), device=place)
+    return asarray(computed("tri", _tri, n, m, diagonal, _dtype(dtype, place)), device=place)
+
+
+def _tri(n: int, m: int, k: int, dtype: DType) -> np.ndarray[Any, Any]:
+    np.empty((n, m), dtype)  # raises before anything is written, where there is no room for the result
+    return np.tri(n, m, k, dtype)
 
 
 def logspace(
@@ -532,10 +548,10 @@ def logspace(
     >>> ad.logspace(0, 2, 3).tolist()
     [1.0, 10.0, 100.0]
     """
-    bounds = [as_number(v, "logspace", "a bound") for v in (start, stop, base)]
-    (count,) = as_shape(num, "logspace")
-    values = np.logspace(bounds[0], bounds[1], count, endpoint=endpoint, base=bounds[2])
+    first, last, factor = (float(as_number(v, "logspace", "a bound")) for v in (start, stop, base))
+    count, closed = as_size(num, "logspace", "num"), as_flag(endpoint, "logspace", "endpoint")
     place = as_device(device)
+    values = computed("logspace", np.logspace, first, last, count, endpoint=closed, base=factor)
     return asarray(values.astype(_dtype(dtype, place)), device=place)
 
 
@@ -551,10 +567,10 @@ def geomspace(
     >>> ad.geomspace(1, 8, 4).tolist()
     [1.0, 2.0, 4.0, 8.0]
     """
-    first, last = (as_number(v, "geomspace", "a bound") for v in (start, stop))
-    (count,) = as_shape(num, "geomspace")
+    first, last = (float(as_number(v, "geomspace", "a bound")) for v in (start, stop))
+    count, closed = as_size(num, "geomspace", "num"), as_flag(endpoint, "geomspace", "endpoint")
     if not first * last > 0:
         raise errors.ArgumentError(f"geomspace: bounds have one sign and are not zero; received {start} and {stop}")
     place = as_device(device)
-    values = np.geomspace(first, last, count, endpoint=endpoint)
+    values = computed("geomspace", np.geomspace, first, last, count, endpoint=closed)
     return asarray(values.astype(_dtype(dtype, place)), device=place)

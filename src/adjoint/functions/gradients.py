@@ -11,6 +11,7 @@ from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator, over_leaf
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.dtypes import DType
+from adjoint.functions.arguments import as_flag, items
 from adjoint.functions.creation import tensor as make
 from adjoint.graph.nodes import Key, LeafNode, Node, Var, living_leaf, new_leaf, remember
 from adjoint.operands import cast, lower
@@ -357,7 +358,7 @@ def require_grad(x: Tensor[Any], /) -> Tensor[Any]:
 
 def set_require_grad(x: Tensor[Any], require: bool, /) -> Tensor[Any]:
     """`require_grad()` for True; for False a constant of the outermost level with the same value."""
-    if require:
+    if as_flag(require, "set_require_grad", "require"):
         return require_grad(x)
     refuse_ended(x, "set_require_grad")
     level = x.device
@@ -501,9 +502,10 @@ def backward(
     nodes: list[Node] | None = None
     if wrt is not None:
         nodes = []
-        if not isinstance(wrt, Tensor) and (isinstance(wrt, str) or not hasattr(wrt, "__iter__")):
+        several = [wrt] if isinstance(wrt, Tensor) else items(wrt)
+        if several is None:
             raise errors.ArgumentTypeError(f"backward: wrt is a tensor or several, received {errors.shown(wrt)}")
-        for tensor in [wrt] if isinstance(wrt, Tensor) else wrt:
+        for tensor in several:
             if not isinstance(tensor, Tensor):
                 raise errors.ArgumentTypeError(f"backward: an entry of wrt is no tensor but {errors.shown(tensor)}")
             node = _node(tensor, "")
@@ -541,16 +543,24 @@ def _of_transform(level: Decorator[Any]) -> bool:
 def grad(x: Tensor[Any], grads: Gradients[Any], /) -> Tensor[Any] | None:
     """The gradient of x in a container, or None if there is none."""
     as_autodiff(x, "grad")
-    return grads.get(x)
+    return _container(grads, "grad").get(x)
 
 
 def grad_remove(x: Tensor[Any], grads: Gradients[Any], /) -> Tensor[Any] | None:
     """The gradient of x, taken out of the container, or None if there is none."""
     as_autodiff(x, "grad_remove")
-    return grads.pop(x, None)  # type: ignore[no-any-return]
+    return _container(grads, "grad_remove").pop(x, None)  # type: ignore[no-any-return]
 
 
 def grad_replace(x: Tensor[Any], grads: Gradients[Any], g: Any, /) -> None:
     """Put another gradient for x into a container. Errors as `grads[x] = g`."""
     as_autodiff(x, "grad_replace")
-    grads[x] = g
+    _container(grads, "grad_replace")[x] = g
+
+
+def _container(grads: Any, name: str) -> Gradients[Any]:
+    if not isinstance(grads, Gradients):
+        raise errors.ArgumentTypeError(
+            f"{name}: expected the gradients that backward gives, received {errors.shown(grads)}"
+        )
+    return grads

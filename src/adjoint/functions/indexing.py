@@ -16,11 +16,15 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend, Decorator
 from adjoint.functions.arguments import (
+    AXES,
     as_axis,
     as_integer,
     as_shape,
+    as_size,
     as_tensor,
     as_tensors,
+    check_shape,
+    computed,
     is_integer,
 )
 from adjoint.functions.creation import ShapeLike, asarray
@@ -54,7 +58,9 @@ def _places(entry: slice, size: int) -> range:
     try:
         return range(size)[entry] or _NONE  # which may start before the front
     except TypeError:
-        raise errors.OutOfRangeError(f"index: slice bounds are integers or None, received {entry}") from None
+        raise errors.OutOfRangeError(
+            f"index: slice bounds are integers or None, received {errors.shown(entry)}"
+        ) from None
     except ValueError:
         raise errors.OutOfRangeError("index: a slice's step must not be zero") from None
 
@@ -62,7 +68,7 @@ def _places(entry: slice, size: int) -> range:
 def _integer(entry: int, size: int, axis: int, shape: Shape) -> int:
     if not -size <= entry < size:
         raise errors.OutOfRangeError(
-            f"index {entry} is out of range for axis {axis} of size {size}, in a tensor of shape {shape}"
+            f"index {errors.shown(entry)} is out of range for axis {axis} of size {size}, in a tensor of shape {shape}"
         )
     return entry + size if entry < 0 else entry
 
@@ -361,7 +367,8 @@ def flatnonzero(x: Tensor[B], /) -> Tensor[B]:
 
 def _triangle(rows: Any, columns: Any, k: Any, device: Any, name: str) -> tuple[Tensor[Any], Tensor[Any]]:
     n, m = as_shape((rows, rows if columns is None else columns), name)
-    row, column = (np.tril_indices if name == "tril_indices" else np.triu_indices)(n, as_integer(k, name, "k"), m)
+    diagonal = max(-n, min(as_integer(k, name, "k"), m + 1))  # others are further out, whatever their number
+    row, column = computed(name, getattr(np, name), n, diagonal, m)
     return asarray(row, device=device), asarray(column, device=device)
 
 
@@ -377,9 +384,10 @@ def triu_indices(rows: int, columns: int | None = None, /, *, k: int = 0, device
 
 def diag_indices(n: int, /, ndim: int = 2, *, device: Any = None) -> Any:
     """The places on the diagonal of a cube of `ndim` axes of size n: for each axis a vector of int64."""
-    (count,) = as_shape(as_integer(n, "diag_indices", "n"), "diag_indices")
-    axes = as_integer(ndim, "diag_indices", "ndim")
-    return (asarray(np.arange(count), device=device),) * axes
+    count, axes = as_size(n, "diag_indices", "n"), as_integer(ndim, "diag_indices", "ndim", 0)
+    if axes > AXES:
+        raise errors.ArgumentError(f"diag_indices: a cube has at most {AXES} axes; ndim is {errors.shown(axes)}")
+    return (asarray(computed("diag_indices", np.arange, count), device=device),) * axes
 
 
 def unravel_index(places: Any, shape: ShapeLike, /) -> Any:
@@ -438,7 +446,9 @@ def _grid_places(value: Any, size: int, name: str) -> Tensor[Any]:
 def indices(shape: ShapeLike, /, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """The place of each element of a shape: along a first axis those in each axis; int64 unless a dtype is given."""
     wanted = dtypes.default_int if dtype is None else dtypes.as_dtype(dtype)
-    return asarray(np.indices(as_shape(shape, "indices"), dtype=wanted), device=device)
+    found = as_shape(shape, "indices")
+    check_shape((len(found), *found), "indices")
+    return asarray(computed("indices", np.indices, found), dtype=wanted, device=device)
 
 
 def delete(x: Tensor[B], places: Any, /, *, axis: int | None = None) -> Tensor[B]:
@@ -478,7 +488,7 @@ def insert(x: Tensor[B], places: Any, values: Any, /, *, axis: int | None = None
         values = reshape(values, (1,) * (x.ndim - values.ndim) + values.shape)
         if isinstance(places, (int, np.integer)):
             values = moveaxis(values, 0, place) if x.ndim == values.ndim and values.ndim > 1 else values
-    count = np.size(np.arange(x.shape[place])[places]) if isinstance(places, slice) else np.size(places)
+    count = len(_places(places, x.shape[place])) if isinstance(places, slice) else np.size(places)
     count = values.shape[place] if count == 1 else count
     values = broadcast_to(values, tuple(count if i == place else n for i, n in enumerate(x.shape)))
     n = x.shape[place]
@@ -496,15 +506,18 @@ def insert(x: Tensor[B], places: Any, values: Any, /, *, axis: int | None = None
 
 
 def _listed(places: Any, name: str) -> Any:
-    """Places with lists and tensors of them made arrays."""
+    """Places with lists and tensors of them made arrays; raises ArgumentTypeError for what are no places."""
     if isinstance(places, Tensor):
         return places.numpy()
     if not isinstance(places, (list, tuple)):
+        if not isinstance(places, (int, np.integer, slice, np.ndarray)) or isinstance(places, bool):
+            raise errors.ArgumentTypeError(f"{name}: places are integers or a slice, received {errors.shown(places)}")
         return places
     try:
-        return np.asarray(places, dtype=None if len(places) else np.int64)
-    except ValueError:
+        found = dtypes.array_of(places, name)
+    except errors.ShapeError:
         raise errors.ArgumentTypeError(f"{name}: places are integers, received {errors.shown(places)}") from None
+    return found if found.size else found.astype(np.int64)
 
 
 def _few(places: Any, n: int, size: int) -> list[int] | None:
@@ -530,11 +543,7 @@ def _part(x: Tensor[Any], axis: int, start: int, stop: int) -> Tensor[Any]:
 def _changed(change: Any, n: int, places: Any, name: str, *values: Any) -> Any:
     """The numbers from 0 to n after a change at places."""
     places = _listed(places, name)
-    if not isinstance(places, (int, np.integer, slice, list, tuple, np.ndarray)) or isinstance(places, bool):
-        raise errors.ArgumentTypeError(f"{name}: places are integers or a slice, received {errors.shown(places)}")
     try:
-        if isinstance(places, (list, tuple)):
-            places = np.asarray(places) if len(places) else np.zeros(0, dtype=np.int64)
         return change(np.arange(n), places, *values)
     except (IndexError, ValueError, TypeError) as error:
-        raise errors.OutOfRangeError(f"{name}: {error}") from None
+        raise errors.OutOfRangeError(f"{name}: {errors.said(error)}") from None

@@ -12,11 +12,13 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.backends.numpy import NumPy
+from adjoint.counterparts import WRITE_TO_VIEWS
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import default_device
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
 from adjoint.functions.arguments import as_shape
+from adjoint.lines import asked_by
 from adjoint.operands import is_weak
 from adjoint.primitives import Shape, real_dtype
 from adjoint.primitives import broadcast_shapes as shapes_together
@@ -114,13 +116,15 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 def can_cast(from_: Any, to: Any, /) -> bool:
     """Whether a tensor or data type promotes to a data type without leaving its kind; real ones to complex ones too.
 
+    Of a tensor no data type counts that its device's library does not compute in.
+
     >>> import adjoint as ad
     >>> ad.can_cast(ad.int8, ad.int16), ad.can_cast(ad.float64, ad.float32), ad.can_cast(ad.int8, ad.float32)
     (True, False, False)
     """
     start, end = _dtype_of(from_), dtypes.as_dtype(to)
     within = {"b": "b", "i": "iu", "u": "iu", "f": "fc", "c": "c"}[start.kind]
-    if end.kind not in within:
+    if end.kind not in within or (isinstance(from_, Tensor) and not from_.device.leaf.computes_in(end)):
         return False
     try:
         return dtypes.promote(start, end) is end
@@ -178,24 +182,25 @@ class NamespaceInfo:
         return tuple(found)
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
-        """The data types of what is made without one, the same on all devices."""
-        _known(device)
+        """The data types of what is made without one: the next narrower ones where the device has fewer."""
+        place = _found(device)
+        whole = place.leaf.widest(dtypes.default_int)
         return {
-            "real floating": dtypes.default_dtype(),
-            "complex floating": dtypes.default_complex(),
-            "integral": dtypes.default_int,
-            "indexing": dtypes.default_int,
+            "real floating": dtypes.default_on(place),
+            "complex floating": dtypes.default_on(place, "c"),
+            "integral": whole,
+            "indexing": whole,
         }
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
-        """The standard's data types by name: all, or those of a kind as `isdtype` knows them."""
-        _known(device)
-        return {name: dtype for name, dtype in _STANDARD.items() if kind is None or isdtype(dtype, kind)}
+        """The standard's data types by name that a device computes in: all, or those of a kind as `isdtype` has it."""
+        place = _found(device)
+        there = {name: dtype for name, dtype in _STANDARD.items() if place.leaf.computes_in(dtype)}
+        return {name: dtype for name, dtype in there.items() if kind is None or isdtype(dtype, kind)}
 
 
-def _known(device: Any) -> None:
-    if device is not None:
-        find_device(device)
+def _found(device: Any) -> Backend:
+    return default_device() if device is None else find_device(device)
 
 
 def __array_namespace_info__() -> NamespaceInfo:
@@ -209,15 +214,22 @@ def __array_namespace_info__() -> NamespaceInfo:
 
 
 def __array_namespace__(x: Tensor[Any], /, *, api_version: str | None = None) -> ModuleType:
-    """The module whose functions work on this tensor: `adjoint` itself. Raises ArgumentError for another version.
+    """The module whose functions work on this tensor: `adjoint` itself.
+
+    Raises ArgumentError for another version, and to a function that is known to write to views: tensors have none.
 
     >>> import adjoint as ad
     >>> ad.tensor(1.0).__array_namespace__() is ad
     True
     """
-    if api_version is not None and api_version not in _VERSIONS:
+    if api_version is not None and (not isinstance(api_version, str) or api_version not in _VERSIONS):
         raise errors.ArgumentError(
             f"__array_namespace__: versions {', '.join(_VERSIONS)} of the array API standard are supported, received "
             f"{errors.shown(api_version)}"
+        )
+    if "scipy.signal" in sys.modules and (asked := asked_by()) in WRITE_TO_VIEWS:
+        raise errors.ArgumentError(
+            f"{asked} writes to views of its result, and tensors have none, so that what it writes would be lost; use "
+            f"{WRITE_TO_VIEWS[asked]}"
         )
     return sys.modules[__name__.partition(".")[0]]

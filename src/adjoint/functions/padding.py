@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_axis, as_choice, as_constant, as_tensor, is_integer
+from adjoint.functions.arguments import as_axis, as_choice, as_constant, as_tensor, check_shape, computed, is_integer
 from adjoint.functions.creation import made
 from adjoint.functions.elementwise import where
 from adjoint.functions.reduction import max, mean, min
@@ -81,6 +81,7 @@ def pad(
     as_choice(mode, "pad", "mode", ("constant", *_PLACES, "linear_ramp", *_STATISTICS, "empty"))
     odd = as_choice(reflect_type, "pad", "reflect_type", ("even", "odd")) == "odd"
     border = [(int(a), int(b)) for a, b in pairs(pad_width, x.ndim, "pad_width", _is_width)]
+    check_shape(tuple([n + a + b for n, (a, b) in zip(x.shape, border, strict=True)]), "pad")
     if mode in ("constant", "empty"):
         fill = as_constant(value if mode == "constant" else 0, x.dtype, "pad")
         return run("pad", (x,), widths=tuple(border), value=fill)  # type: ignore[no-any-return]
@@ -99,7 +100,7 @@ def pad(
         elif odd and mode in ("reflect", "symmetric") and n > 1:
             sides = _turned(x, axis, widths, mode)
         else:
-            places = np.pad(np.arange(n), widths, mode=_PLACES[mode])
+            places = computed("pad", np.pad, computed("pad", np.arange, n), widths, mode=_PLACES[mode])
             x = x[(*[slice(None)] * axis, places)]
             continue
         x = run("concat", (sides[0], x, sides[1]), axis=axis)

@@ -35,6 +35,7 @@ def array_split(x: Tensor[B], sections: int | Sequence[int], /, *, axis: int = 0
         cuts = [i * (n // count) + min(i, n % count) for i in range(count + 1)]
     else:
         cuts = [0, *integers(sections, "array_split", "the places of cuts"), n]
+        refuse_many(len(cuts), x, "array_split")
     before = (slice(None),) * place
     return [x[(*before, slice(start, stop))] for start, stop in zip(cuts, cuts[1:], strict=False)]
 

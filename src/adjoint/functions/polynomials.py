@@ -8,7 +8,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_integer, as_tensor, as_tensors, inexact
+from adjoint.functions.arguments import as_integer, as_number, as_tensor, as_tensors, inexact
 from adjoint.functions.calculus import vander
 from adjoint.functions.convolution import convolve
 from adjoint.functions.creation import zeros_like
@@ -201,7 +201,7 @@ def polyfit(x: Tensor[B], y: Any, deg: int, /, *, w: Any = None, rcond: float | 
         left, right = left * reshape(v, (n, 1)), right * reshape(v, (n, 1))
     size = run("vector_norm", (left,), axis=(0,), keepdims=True)  # columns of one size lose fewer digits
     size = cast(where(size == 0, 1.0, size), left.dtype)
-    bound = n * float(np.finfo(real_dtype(left.dtype)).eps) if rcond is None else rcond
+    bound = n * float(np.finfo(real_dtype(left.dtype)).eps) if rcond is None else as_number(rcond, "polyfit", "rcond")
     solution, _ = run("lstsq", (left / size, right, bound))
     out = solution / reshape(size, (degree + 1, 1))
     return reshape(out, (degree + 1,)) if y.ndim == 1 else out

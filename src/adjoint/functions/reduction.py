@@ -98,7 +98,7 @@ def std(x: Tensor[B], /, axis: Axis = None, *, correction: float = 0, keepdims: 
 
 def _centred(name: str, x: Any, axis: Axis, correction: Any) -> tuple[Tensor[Any], tuple[int, ...], float, DType]:
     """x less its mean, float16 as float32; the axes, the count there less the correction, and the dtype of x."""
-    x, correction = inexact(x, name), as_number(correction, name, "correction")
+    x, correction = inexact(x, name), float(as_number(correction, name, "correction"))
     axes, dtype = as_axes(axis, x.ndim, name), x.dtype
     if dtype is dtypes.float16:
         x = cast(x, dtypes.float32)

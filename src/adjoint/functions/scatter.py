@@ -15,9 +15,10 @@ from adjoint.functions.arguments import (
     as_choice,
     as_flag,
     as_integer,
-    as_shape,
+    as_size,
     as_tensor,
     as_tensors,
+    check_shape,
     inexact,
 )
 from adjoint.functions.creation import made
@@ -146,7 +147,7 @@ def masked_scatter(x: Tensor[B], mask: Any, source: Any, /) -> Tensor[B]:
     >>> ad.masked_scatter(ad.zeros(3), [True, False, True], ad.tensor([5.0, 6.0])).tolist()
     [5.0, 0.0, 6.0]
     """
-    x, source = as_tensors([x, source], "masked_scatter")
+    x, source = as_tensors([x, source], "masked_scatter", mask)
     mask = operand(mask, x, "masked_scatter")
     if mask.dtype.kind != "b":
         raise errors.DtypeError(f"masked_scatter: a mask is boolean, received {mask.dtype}")
@@ -186,7 +187,7 @@ def _segments(x: Any, segments: Any, num_segments: Any, axis: int, name: str) ->
             f"{name}: expected an integer for each of {x.shape[0]} parts, received {segments.dtype} of shape "
             f"{segments.shape}"
         )
-    count = None if num_segments is None else as_integer(num_segments, name, "num_segments")
+    count = None if num_segments is None else as_size(num_segments, name, "num_segments")
     return x, *_counted(segments, count, name)
 
 
@@ -290,9 +291,9 @@ def bincount(x: Tensor[B], /, weights: Any = None, *, minlength: int = 0, length
     x = as_tensor(x, "bincount", weights)
     if x.ndim != 1 or (x.dtype.kind not in "iu" and x.size):
         raise errors.ShapeError(f"bincount: expected a vector of integers, received {x.dtype} of shape {x.shape}")
-    numbers, count = _counted(x, None if length is None else as_integer(length, "bincount", "length"), "bincount")
+    numbers, count = _counted(x, None if length is None else as_size(length, "bincount", "length"), "bincount")
     if length is None:
-        count = max(count, as_integer(minlength, "bincount", "minlength"))
+        count = max(count, as_size(minlength, "bincount", "minlength"))
     if weights is not None:
         if isinstance(weights, (list, tuple)):
             weights = constant_like(dtypes.values_of(weights, dtypes.float64, "bincount"), x, "bincount")
@@ -327,8 +328,8 @@ def one_hot(indices: Any, num_classes: int = -1, *, dtype: Any = None, axis: int
     )
     place = as_axis(axis, indices.ndim + 1, "one_hot")
     dtype = dtypes.int64 if dtype is None else dtypes.as_dtype(dtype)
-    (size,) = as_shape(count, "one_hot")
-    out = run("one_hot", (cast(indices, dtypes.int64),), count=size, dtype=dtype)
+    check_shape((*indices.shape, as_size(count, "one_hot", "num_classes")), "one_hot")
+    out = run("one_hot", (cast(indices, dtypes.int64),), count=count, dtype=dtype)
     return out if place == indices.ndim else moveaxis(out, -1, place)
 
 

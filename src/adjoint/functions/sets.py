@@ -245,4 +245,4 @@ def isin(x: Tensor[B], values: Any, /, *, invert: bool = False) -> Tensor[B]:
     if x.dtype.kind == "c":
         raise errors.DtypeError(f"isin: complex numbers have no order to search by; received {x.dtype}")
     found = run("isin", (x, run("reshape", (among,), shape=(among.size,))))
-    return run("logical_not", (found,)) if invert else found  # type: ignore[no-any-return]
+    return run("logical_not", (found,)) if as_flag(invert, "isin", "invert") else found  # type: ignore[no-any-return]

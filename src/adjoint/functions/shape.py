@@ -11,14 +11,18 @@ import numpy as np
 from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.functions.arguments import (
+    AXES,
     as_axes,
     as_axis,
     as_choice,
     as_integer,
     as_shape,
+    as_size,
     as_tensor,
     as_tensors,
     axes_in_order,
+    check_shape,
+    computed,
     integers,
 )
 from adjoint.functions.creation import made
@@ -50,7 +54,7 @@ def reshape(
     """
     x = as_tensor(x, "reshape")
     wanted = list(integers((shape, *sizes) if sizes else shape, "reshape", "sizes"))
-    if order != "C" and as_choice(order, "reshape", "order", _ORDERS) == "F":
+    if as_choice(order, "reshape", "order", _ORDERS) == "F":
         return _reversed(reshape(_reversed(x), wanted[::-1]))
     if wanted.count(-1) == 1:
         known = math.prod(n for n in wanted if n != -1)
@@ -153,6 +157,8 @@ def stack(arrays: Sequence[Tensor[B]], /, *, axis: int = 0) -> Tensor[B]:
 
 def stacked(tensors: Sequence[Tensor[B]], axis: int = 0) -> Tensor[B]:
     """Tensors that are known to be of one shape and dtype, joined along a new axis."""
+    if tensors[0].ndim >= AXES:
+        raise errors.ShapeError(f"stack: tensors of {AXES} axes have no room for another one")
     device = common_backend(*tensors)
     expand_dims = device.expand_dims
     return wrap(device.concat(*[expand_dims(lift_to(x, device), axis=(axis,)) for x in tensors], axis=axis), device)
@@ -161,13 +167,20 @@ def stacked(tensors: Sequence[Tensor[B]], axis: int = 0) -> Tensor[B]:
 def _some(arrays: Any, name: str) -> list[Any]:
     if not isinstance(arrays, (list, tuple, Tensor, np.ndarray)):
         raise errors.ArgumentTypeError(f"{name}: expected a list or tuple of tensors, received {type(arrays).__name__}")
-    given = list(arrays) if getattr(arrays, "ndim", 1) else []
+    given = _rows(arrays, name) if getattr(arrays, "ndim", 1) else []
     if not given:
         raise errors.ArgumentError(f"{name}: expected at least one tensor")
     return given
 
 
-def refuse_many(count: int, x: Tensor[Any], name: str) -> None:
+def _rows(arrays: Any, name: str) -> list[Any]:
+    """A list of tensors, or the parts of one along its first axis."""
+    if not isinstance(arrays, (list, tuple)):
+        refuse_many(arrays.shape[0], arrays, name)
+    return list(arrays)
+
+
+def refuse_many(count: int, x: Any, name: str) -> None:
     """Raises ArgumentError for more parts than anybody wants of so few elements: each of them is a tensor."""
     if count > max(x.size, 100_000):
         raise errors.ArgumentError(f"{name}: {errors.shown(count)} parts of {x.size} elements are too many")
@@ -215,6 +228,7 @@ def tile(x: Tensor[B], repetitions: Sequence[int], /) -> Tensor[B]:
     ndim = max(x.ndim, len(times))
     times = (1,) * (ndim - len(times)) + times
     shape = (1,) * (ndim - x.ndim) + x.shape
+    check_shape(tuple([n * m for n, m in zip(times, shape, strict=True)]), "tile")
     spread = [size for pair in zip((1,) * ndim, shape, strict=True) for size in pair]
     target = [size for pair in zip(times, shape, strict=True) for size in pair]
     wide = broadcast_to(reshape(x, spread), target)
@@ -239,9 +253,11 @@ def repeat(x: Tensor[B], repeats: Any, /, axis: int | None = None) -> Tensor[B]:
         counts = _counts(repeats, x.shape[place])
         if counts.size == 1:
             return repeat(x, int(counts[0]), axis=place)
-        places = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
+        check_shape((sum(map(int, counts)),), "repeat")
+        places = computed("repeat", np.repeat, np.arange(len(counts), dtype=np.int64), counts)
         return x[(*[slice(None)] * place, places)]
-    (times,) = as_shape(repeats, "repeat")
+    times = as_size(repeats, "repeat", "repeats")
+    check_shape((*x.shape, times), "repeat")
     wide = expand_dims(x, place + 1)
     wide = broadcast_to(wide, (*x.shape[: place + 1], times, *x.shape[place + 1 :]))
     return reshape(wide, (*x.shape[:place], x.shape[place] * times, *x.shape[place + 1 :]))
@@ -327,7 +343,7 @@ def swapaxes(x: Tensor[B], axis1: int, axis2: int, /) -> Tensor[B]:
 
 def ravel(x: Tensor[B], /, order: str | None = "C") -> Tensor[B]:
     """All elements along one axis: the last axis runs fastest, with `order="F"` the first."""
-    return reshape(x, -1, order="C" if order == "K" else order)
+    return reshape(x, -1, order="C" if as_choice(order, "ravel", "order", (*_ORDERS, "K")) == "K" else order)
 
 
 def _at_least(name: str, arrays: tuple[Any, ...], ndim: int) -> Any:
@@ -362,7 +378,7 @@ def atleast_3d(*arrays: Tensor[B]) -> Any:
 def _several(arrays: Any, name: str) -> list[Tensor[Any]]:
     if not isinstance(arrays, (list, tuple, Tensor, np.ndarray)) or not getattr(arrays, "ndim", 1) or not len(arrays):
         raise errors.ArgumentError(f"{name}: expected a list or tuple of at least one tensor")
-    return as_tensors(list(arrays), name)
+    return as_tensors(_rows(arrays, name), name)
 
 
 def hstack(arrays: Sequence[Tensor[B]], /) -> Tensor[B]:
@@ -415,13 +431,13 @@ def block(arrays: Any, /) -> Tensor[Any]:
     return joined(arrays, ndim - depth)
 
 
-def _depth(part: Any) -> int:
+def _depth(part: Any, outside: int = 0) -> int:
     if not isinstance(part, list):
         return 0
-    depths = {_depth(inner) for inner in part}
+    depths = {_depth(inner, outside + 1) for inner in part} if outside < AXES else ()
     if len(depths) != 1:
-        raise errors.ArgumentError("block: expected nested lists of one depth, none of them empty")
-    return 1 + depths.pop()
+        raise errors.ArgumentError("block: expected nested lists of one depth, up to 64, none of them empty")
+    return 1 + next(iter(depths))
 
 
 def _leaves(part: Any) -> list[Any]:
@@ -528,6 +544,7 @@ def _on_diagonal(x: Tensor[Any], k: int) -> Tensor[Any]:
     """The lines along the last axis as the k-th diagonals of square matrices."""
     count, rest = x.shape[-1], x.shape[:-1]
     n = count + abs(k)
+    check_shape((*rest, n, n), "diag")
     zeros = made(x.device, "full", shape=(*rest, n * n), value=0, dtype=x.dtype)
     start = max(0, -k) * n + max(0, k)
     every = slice(start, start + (count - 1) * (n + 1) + 1, n + 1) if count else slice(0, 0, 1)
@@ -555,7 +572,9 @@ def sliding_window_view(x: Tensor[B], window_shape: int | Sequence[int], /, *, a
     if len(axes) != len(sizes):
         raise errors.ShapeError(f"sliding_window_view: {len(sizes)} sizes of windows for {len(axes)} axes")
     if any(size < 1 for size in sizes):
-        raise errors.ShapeError(f"sliding_window_view: windows have at least one element; received sizes {sizes}")
+        raise errors.ShapeError(
+            f"sliding_window_view: windows have at least one element; received sizes {errors.shown(sizes)}"
+        )
     ndim = x.ndim
     for place, size in zip(axes, sizes, strict=True):
         x = run("windows", (x,), axis=as_axis(place, ndim, "sliding_window_view"), size=size)

@@ -71,13 +71,18 @@ def _line(x: Any, axis: int | None, name: str) -> tuple[Tensor[Any], int]:
 def sort(x: Tensor[B], /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Tensor[B]:
     """Sorted along an axis, or all for None; nan comes last, first if descending. Equal elements keep their order."""
     x, place = _line(x, axis, "sort")
-    return run("sort", (x,), axis=place, descending=descending)  # type: ignore[no-any-return]
+    return run("sort", (x,), axis=place, descending=_descending(descending, stable, "sort"))  # type: ignore[no-any-return]
+
+
+def _descending(descending: Any, stable: Any, name: str) -> bool:
+    as_flag(stable, name, "stable")  # all sorting is
+    return as_flag(descending, name, "descending")
 
 
 def argsort(x: Tensor[B], /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Tensor[B]:
     """The places of elements in the order of `sort`; int64. Equal elements keep their order."""
     x, place = _line(x, axis, "argsort")
-    return run("argsort", (x,), axis=place, descending=descending)  # type: ignore[no-any-return]
+    return run("argsort", (x,), axis=place, descending=_descending(descending, stable, "argsort"))  # type: ignore[no-any-return]
 
 
 def partition(x: Tensor[B], kth: int | Sequence[int], /, axis: int | None = -1) -> Tensor[B]:
@@ -122,7 +127,7 @@ def topk(x: Tensor[B], k: int, /, *, axis: int | None = -1, largest: bool = True
         raise errors.ArgumentError(
             f"topk: k is between 0 and the axis's size {x.shape[place]}, received {errors.shown(k)}"
         )
-    values, places = run("topk", (x,), k=int(k), axis=place, largest=largest)
+    values, places = run("topk", (x,), k=int(k), axis=place, largest=as_flag(largest, "topk", "largest"))
     return values, places
 
 

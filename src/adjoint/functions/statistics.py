@@ -99,10 +99,10 @@ def _probabilities(q: Any, scale: float, name: str) -> Any:
             raise wrong(q)
         q = deferred_check(q, lambda values: ((values >= 0) & (values <= scale)).all(), wrong)
         return cast(q, q.device.leaf.widest(dtypes.float64)) / scale
-    try:
-        values = np.asarray(q, dtype=np.float64) / scale
-    except (TypeError, ValueError):
-        raise wrong(q) from None
+    given = dtypes.array_of(q, name)
+    if given.dtype.kind not in "biuf":
+        raise wrong(q)
+    values = given.astype(np.float64) / scale
     if values.ndim > 1 or not np.all((values >= 0) & (values <= 1)):
         raise wrong(q)
     return values
@@ -166,7 +166,9 @@ def _weighted(
 ) -> Tensor[Any]:
     """The first element up to which the share q of all weight is: the inverse of the cumulative distribution."""
     if method != "inverted_cdf":
-        raise errors.ArgumentError(f"{name}: with weights the method is 'inverted_cdf', received {method!r}")
+        raise errors.ArgumentError(
+            f"{name}: with weights the method is 'inverted_cdf', received {errors.shown(method)}"
+        )
     weights = _lines(weights, axes)
     last = lines.ndim - 1
     order = run("argsort", (lines,), axis=last, descending=False)
@@ -457,7 +459,7 @@ def cov(
     [[1.0, -1.0], [-1.0, 1.0]]
     """
     x = _variables("cov", x, y, rowvar, fweights, aweights)
-    correction, n = as_number(correction, "cov", "correction"), x.shape[1]
+    correction, n = float(as_number(correction, "cov", "correction")), x.shape[1]
     weights: Any = None
     freedom: Any
     for given in (fweights, aweights):

@@ -28,7 +28,7 @@ def cdist(x: Tensor[B], y: Any, /, p: float = 2.0) -> Tensor[B]:
     >>> ad.cdist(ad.tensor([[0.0, 0.0], [3.0, 0.0]]), ad.tensor([[3.0, 4.0]])).tolist()
     [[5.0], [4.0]]
     """
-    x = inexact(x, "cdist")
+    x = inexact(x, "cdist", y)
     x, y = as_tensors([x, inexact(operand(y, x, "cdist"), "cdist")], "cdist")
     order = as_positive(p, "cdist", "p", zero=True)
     if x.ndim < 2 or y.ndim < 2 or x.shape[-1] != y.shape[-1]:

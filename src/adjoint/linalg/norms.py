@@ -13,6 +13,7 @@ from adjoint.functions.arguments import (
     as_number,
     axes_in_order,
     inexact,
+    is_array,
     matrices_of,
     relative,
     square,
@@ -73,6 +74,8 @@ def matrix_norm(x: Tensor[B], /, *, keepdims: bool = False, ord: float | str = "
     """
     x = matrices_of(x, "matrix_norm")
     rows, columns, keepdims = x.ndim - 2, x.ndim - 1, as_flag(keepdims, "matrix_norm")
+    if is_array(ord):
+        ord = as_number(ord, "matrix_norm", "ord")
     if ord == "fro":
         return vector_norm(x, axis=(rows, columns), keepdims=keepdims)
     if ord in (2, -2, "nuc"):
@@ -103,10 +106,12 @@ def norm(x: Tensor[B], /, ord: float | str | None = None, *, axis: Axis = None, 
         return vector_norm(x, axis=axes, keepdims=keepdims)
     if len(axes) == 1:
         if isinstance(ord, str):
-            raise errors.ArgumentError(f"norm: ord={ord!r} is for matrices, not for vectors along axis {axes[0]}")
+            raise errors.ArgumentError(
+                f"norm: ord={errors.shown(ord)} is for matrices, not for vectors along axis {axes[0]}"
+            )
         return vector_norm(x, axis=axes, keepdims=keepdims, ord=ord)
     if len(axes) != 2:
-        raise errors.ArgumentError(f"norm: ord={ord!r} needs one axis or two, received {len(axes)}")
+        raise errors.ArgumentError(f"norm: ord={errors.shown(ord)} needs one axis or two, received {len(axes)}")
     rows_columns = axes_in_order(axis, x.ndim, "norm")
     rest = [i for i in range(x.ndim) if i not in axes]
     out = matrix_norm(x.permute_dims((*rest, *rows_columns)), ord=ord)
@@ -124,6 +129,8 @@ def cond(x: Tensor[B], /, p: float | str | None = None) -> Tensor[B]:
     4.0
     """
     x = matrices_of(x, "cond")
+    if is_array(p):
+        p = as_number(p, "cond", "p")
     if p is None or p in (2, -2):
         values = svdvals(x)
         if not values.shape[-1]:

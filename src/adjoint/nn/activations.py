@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from adjoint import errors, random, special
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_axis, as_choice, as_number, as_positive, inexact, real
+from adjoint.functions.arguments import as_axis, as_choice, as_flag, as_number, as_positive, inexact, real
 from adjoint.functions.creation import arange
 from adjoint.functions.elementwise import abs as size_of
 from adjoint.functions.elementwise import log, tanh, where
@@ -63,7 +63,7 @@ def rrelu(x: Tensor[B], lower: float = 1 / 8, upper: float = 1 / 3, training: bo
     low, high = as_number(lower, "rrelu", "lower"), as_number(upper, "rrelu", "upper")
     if low > high:
         raise errors.ArgumentError(f"rrelu: lower is at most upper, received {low} and {high}")
-    if not training:
+    if not as_flag(training, "rrelu", "training"):
         return leaky_relu(x, (low + high) / 2)
     slope = random.uniform(x.shape, low=low, high=high, dtype=x.dtype, device=x.device)
     return where(x > 0, x, x * slope)
@@ -225,7 +225,7 @@ def gumbel_softmax(x: Tensor[B], tau: float = 1.0, hard: bool = False, axis: int
     Raises ArgumentError unless tau is positive, AxisError for an axis that is not there.
     """
     x, tau = real(x, "gumbel_softmax"), as_positive(tau, "gumbel_softmax", "tau")
-    place = as_axis(axis, x.ndim, "gumbel_softmax")
+    place, hard = as_axis(axis, x.ndim, "gumbel_softmax"), as_flag(hard, "gumbel_softmax", "hard")
     noise = -log(-log(random.uniform(x.shape, low=1e-30, dtype=x.dtype, device=x.device)))
     soft = special.softmax((x + noise) / tau, place)
     if not hard:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_number, as_tensors, real
+from adjoint.functions.arguments import as_flag, as_number, as_tensors, real
 from adjoint.functions.contraction import matmul
 from adjoint.functions.creation import made, ones
 from adjoint.functions.elementwise import where
@@ -70,9 +70,10 @@ def scaled_dot_product_attention(
     """
     given = query, key, value
     q, k, v = as_tensors([real(x, NAME, *given, attn_mask) for x in given], NAME)
+    is_causal, dropout_p = as_flag(is_causal, NAME, "is_causal"), as_number(dropout_p, NAME, "dropout_p")
     if min(x.ndim for x in (q, k, v)) < 2:
         raise errors.ShapeError(f"{NAME}: expected (..., length, features), received {q.shape}, {k.shape}, {v.shape}")
-    if enable_gqa:
+    if as_flag(enable_gqa, NAME, "enable_gqa"):
         k, v = (_shared(q, x) for x in (k, v))
     try:
         lead = broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
@@ -91,7 +92,7 @@ def scaled_dot_product_attention(
     bias = [] if attn_mask is None else [_bias(attn_mask, q, (*lead, q.shape[-2], k.shape[-2]), is_causal)]
     if dropout_p:
         return cast(_dropped(q, k, v, bias, dropout_p, is_causal, factor), dtype)
-    return cast(run("attention", (q, k, v, *bias), scale=float(factor), causal=bool(is_causal)), dtype)
+    return cast(run("attention", (q, k, v, *bias), scale=float(factor), causal=is_causal), dtype)
 
 
 def _shared(q: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint import dtypes, errors, special
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_integer, as_number, as_tensors, real
+from adjoint.functions.arguments import as_flag, as_integer, as_number, as_tensors, is_number, real
 from adjoint.functions.creation import arange, made
 from adjoint.functions.elementwise import divide, where
 from adjoint.functions.indexing import take_along_axis
@@ -17,7 +17,7 @@ from adjoint.functions.scatter import put_along_axis
 from adjoint.functions.shape import broadcast_to, concat, expand_dims, moveaxis, reshape, squeeze, stack
 from adjoint.nn.activations import logsigmoid
 from adjoint.nn.losses import above, both
-from adjoint.nn.reduction import reduced
+from adjoint.nn.reduction import is_mean, reduced
 from adjoint.operands import cast, concrete_values, deferred_check, operand, run
 from adjoint.primitives import ARRAY
 from adjoint.tensor import Tensor
@@ -142,7 +142,7 @@ def _averaged(
     losses: Tensor[Any], labels: Tensor[Any], weights: Tensor[Any] | None, ignored: int, reduction: str, name: str
 ) -> Tensor[Any]:
     """Weighted losses, 0 for labels that count nothing; their mean is over the weights of those that count."""
-    if reduction != "mean":
+    if not is_mean(reduction):
         return reduced(losses, reduction, name)
     if weights is None:
         return run("labelled_mean", (losses, labels), axis=tuple(range(losses.ndim)), ignore=ignored)  # type: ignore[no-any-return]
@@ -174,7 +174,7 @@ def nll_loss(
     picked = run("take_along_axis", (rows, expand_dims(classes, -1)), axis=rows.ndim - 1)
     losses = -squeeze(picked, -1)
     weights = _weights(factors, labels, ignored)
-    if weights is not None or reduction != "mean":  # which leaves out itself what counts nothing
+    if weights is not None or not is_mean(reduction):  # which leaves out itself what counts nothing
         losses = _counted(losses, labels, ignored)
     losses = losses if weights is None else losses * weights
     return cast(_averaged(losses, labels, weights, ignored, reduction, name), x.dtype)
@@ -216,7 +216,7 @@ def multi_margin_loss(
     Raises ShapeError, OutOfRangeError, or ArgumentError unless p is 1 or 2.
     """
     name = "multi_margin_loss"
-    if p not in (1, 2):
+    if not is_number(p) or p not in (1, 2):
         raise errors.ArgumentError(f"{name}: p is 1 or 2, received {errors.shown(p)}")
     x, labels, single = _rows(x, target, name, weight, labels=True)
     factors = _class_weights(weight, x, x.shape[1], name)
@@ -339,11 +339,11 @@ def ctc_loss(
     if (steps == 0).any():  # no time: only the empty sequence is possible
         alone = np.where(sizes == 0, 0.0, math.inf).astype(x.dtype)
         losses = where(operand(steps == 0, x, name), operand(alone, x, name), losses)
-    if zero_infinity:
+    if as_flag(zero_infinity, name, "zero_infinity"):
         losses = where(losses == math.inf, 0.0, losses)
     if single:
         losses = squeeze(losses, 0)
-    if reduction == "mean":
+    if is_mean(reduction):
         lengths = np.maximum(sizes, 1).astype(x.dtype)
         return divide(losses, operand(lengths[0] if single else lengths, x, name)).mean()
     return reduced(losses, reduction, name)
@@ -364,6 +364,8 @@ def _labels(targets: Any, sizes: np.ndarray[Any, Any], batch: int, classes: int)
     if given.size and given.dtype.kind not in "iu":
         raise errors.DtypeError(f"ctc_loss: targets are integers, received {errors.shown(targets)}")
     longest = int(sizes.max(initial=0))
+    if longest > given.size:
+        raise errors.ShapeError(f"ctc_loss: targets of shape {given.shape}, and lengths up to {longest}")
     inside = np.arange(longest) < sizes[:, None]
     labels = np.zeros((batch, longest), np.int64)
     if given.ndim == 2 and given.shape[0] == batch and given.shape[1] >= longest:

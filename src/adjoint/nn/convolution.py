@@ -220,7 +220,8 @@ def deform_conv2d(
     [0.5, 1.5, 1.0]
     """
     name = "deform_conv2d"
-    x, offset, weight = as_tensors([real(v, name) for v in (x, offset, weight)], name)
+    given = (x, offset, weight, bias, mask)
+    x, offset, weight = as_tensors([real(v, name, *given) for v in given[:3]], name)
     how: dict[str, Any] = {
         "stride": sizes(stride, 2, name, "stride", 1),
         "padding": tuple([(p, p) for p in sizes(padding, 2, name, "padding", 0)]),
@@ -292,7 +293,7 @@ def _named_padding(name: str, padding: str, kernel: Any, stride: Any, dilation: 
         return ((0, 0),) * len(kernel)
     if padding != "same":
         raise errors.ArgumentError(
-            f"{name}: padding is a number, one for each axis, 'same' or 'valid', received {padding!r}"
+            f"{name}: padding is a number, one for each axis, 'same' or 'valid', received {errors.shown(padding)}"
         )
     if any(s > 1 for s in stride):
         raise errors.ArgumentError(f"{name}: padding 'same' needs stride 1, received {stride}")

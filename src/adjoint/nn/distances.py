@@ -9,7 +9,18 @@ import numpy as np
 
 from adjoint import errors, linalg
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_axis, as_number, as_positive, as_tensors, inexact, real
+from adjoint.functions.arguments import (
+    as_axis,
+    as_flag,
+    as_number,
+    as_positive,
+    as_tensors,
+    check_callable,
+    check_shape,
+    computed,
+    inexact,
+    real,
+)
 from adjoint.functions.contraction import vecdot
 from adjoint.functions.elementwise import divide, minimum, sqrt, where
 from adjoint.functions.shape import squeeze
@@ -94,7 +105,8 @@ def pdist(x: Tensor[B], p: float = 2.0) -> Tensor[B]:
     x, p = real(x, "pdist"), as_positive(p, "pdist", "p", zero=True)
     if x.ndim != 2:
         raise errors.ShapeError(f"pdist: expected (n, features), received {x.shape}")
-    first, second = np.triu_indices(x.shape[0], 1)
+    check_shape((x.shape[0], x.shape[0]), "pdist")
+    first, second = computed("pdist", np.triu_indices, x.shape[0], 1)
     return linalg.vector_norm(x[first] - x[second], axis=-1, ord=p)
 
 
@@ -192,7 +204,8 @@ def _triplet(
 ) -> Tensor[Any]:
     anchor, positive = both(anchor, positive, name, negative)
     anchor, negative = both(anchor, negative, name)
+    check_callable(name, distance, "distance_function")
     near, far = distance(anchor, positive), distance(anchor, negative)
-    if swap:
+    if as_flag(swap, name, "swap"):
         far = minimum(far, distance(positive, negative))
     return reduced(above(near - far + as_number(margin, name, "margin")), reduction, name)

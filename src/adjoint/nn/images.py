@@ -11,7 +11,19 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import Sizes, as_choice, as_number, as_tensors, integers, real, sizes
+from adjoint.functions.arguments import (
+    ELEMENTS,
+    Sizes,
+    as_choice,
+    as_flag,
+    as_number,
+    as_tensors,
+    check_shape,
+    computed,
+    integers,
+    real,
+    sizes,
+)
 from adjoint.functions.creation import arange, asarray
 from adjoint.functions.elementwise import clip, floor, where
 from adjoint.functions.elementwise import round as nearest_integer
@@ -270,11 +282,15 @@ def interpolate(
     axes = x.ndim - 2
     if axes not in (1, 2, 3):
         raise errors.ShapeError(f"{name}: expected (batch, channels, ...) with one to three axes, received {x.shape}")
-    if mode not in _MODES or axes not in _MODES[mode]:
+    if not isinstance(mode, str) or mode not in _MODES or axes not in _MODES[mode]:
         raise errors.ArgumentError(
             f"{name}: mode is one of {', '.join(m for m, n in _MODES.items() if axes in n)} for x of shape {x.shape}, "
             f"received {errors.shown(mode)}"
         )
+    antialias = as_flag(antialias, name, "antialias")
+    if recompute_scale_factor is not None:
+        recompute_scale_factor = as_flag(recompute_scale_factor, name, "recompute_scale_factor")
+    corners = align_corners is not None and as_flag(align_corners, name, "align_corners")
     smooth = mode.endswith(("linear", "cubic"))
     if align_corners is not None and not smooth:
         raise errors.ArgumentError(f"{name}: align_corners is for linear and cubic modes, not for {mode!r}")
@@ -288,7 +304,7 @@ def interpolate(
     else:
         each = list(scale_factor) if isinstance(scale_factor, (tuple, list)) else [scale_factor] * axes
         factors = [float(as_number(f, name, "scale_factor")) for f in each]
-        if len(factors) != axes or not all(f is not None and f > 0 for f in factors):
+        if len(factors) != axes or not all(f is not None and 0 < f <= ELEMENTS for f in factors):
             raise errors.ArgumentError(
                 f"{name}: scale_factor is a positive number or {axes} of them, received {errors.shown(scale_factor)}"
             )
@@ -298,11 +314,12 @@ def interpolate(
         factors = [None] * axes if recompute_scale_factor else factors
     if min(x.shape[2:]) < 1:
         raise errors.ShapeError(f"{name}: x of shape {x.shape} has no elements to take values from")
+    check_shape((*x.shape[:2], *wanted), name)
     if mode == "area":
-        return adaptive_average(x, wanted)
+        return adaptive_average(name, x, wanted)
     for i, (m, factor) in enumerate(zip(wanted, factors, strict=True)):
         taps = _wide_taps if antialias else _taps
-        places, weights = taps(x.shape[2 + i], m, factor, mode, bool(align_corners))
+        places, weights = computed(name, taps, x.shape[2 + i], m, factor, mode, corners)
         key = (slice(None),) * (2 + i)
         if weights is None:
             x = x[(*key, places)]
@@ -375,14 +392,16 @@ def affine_grid(theta: Tensor[B], size: Sequence[int], align_corners: bool = Fal
     if axes not in (2, 3) or theta.shape != (shape[0], axes, axes + 1):
         raise errors.ShapeError(
             f"affine_grid: expected theta (batch, 2, 3) for a size of 4 numbers, or (batch, 3, 4) for one of 5; "
-            f"received {theta.shape} and {shape}"
+            f"received {theta.shape} and {errors.shown(shape)}"
         )
     lines = []
     if min(shape, default=0) < 1:
         raise errors.ShapeError(f"affine_grid: sizes are at least 1, received {shape}")
+    check_shape((axes + 1, *shape[2:]), "affine_grid")
+    corners = as_flag(align_corners, "affine_grid", "align_corners")
     for n in shape[2:]:
-        line = np.linspace(-1, 1, n) if n > 1 else np.zeros(1)
-        lines.append(line if align_corners else line * (n - 1) / n)
+        line = computed("affine_grid", np.linspace, -1, 1, n) if n > 1 else np.zeros(1)
+        lines.append(line if corners else line * (n - 1) / n)
     grid = np.stack([*np.meshgrid(*lines, indexing="ij")[::-1], np.ones(shape[2:])], axis=-1).reshape(-1, axes + 1)
     out = asarray(grid, dtype=theta.dtype, device=theta.device) @ theta.mT
     return reshape(out, (shape[0], *shape[2:], axes))
@@ -434,8 +453,8 @@ def grid_sample(
             f"{name}: expected x (batch, channels, height, width) and grid (batch, rows, columns, 2), or one axis more "
             f"and 3; received {x.shape} and {grid.shape}"
         )
-    if mode not in ("bilinear", "nearest", "bicubic") or (mode == "bicubic" and axes == 3):
-        raise errors.ArgumentError(f"{name}: mode is 'bilinear', 'nearest' or for images 'bicubic', received {mode!r}")
+    align_corners = as_flag(align_corners, name, "align_corners")
+    as_choice(mode, name, "mode", ("bilinear", "nearest", "bicubic") if axes == 2 else ("bilinear", "nearest"))
     as_choice(padding_mode, name, "padding_mode", ("zeros", "border", "reflection"))
     if min(x.shape[2:]) < 1:
         raise errors.ShapeError(f"{name}: x of shape {x.shape} has no elements to sample")
@@ -492,7 +511,7 @@ def _inside(g: Tensor[Any], n: int, padding_mode: str, corners: bool) -> Tensor[
         if span == 0:
             return g * 0.0
         away = where(g < low, low - g, g - low)
-        turns = floor(away.detach() / span)
+        turns = floor(away.detach() / span)  # constant between its jumps, as all floors here
         rest = away - turns * span
         g = where(turns % 2 == 0, rest + low, span - rest + low)
     return where(g > 0, where(g >= n - 1, float(n - 1), g), 0.0)  # 0 also for nan

@@ -9,16 +9,7 @@ import numpy as np
 
 from adjoint import errors, linalg
 from adjoint.backend import Backend
-from adjoint.functions.arguments import (
-    as_choice,
-    as_flag,
-    as_integer,
-    as_number,
-    as_tensor,
-    as_tensors,
-    images,
-    real,
-)
+from adjoint.functions.arguments import as_choice, as_flag, as_integer, as_number, as_tensor, as_tensors, images, real
 from adjoint.functions.contraction import matmul
 from adjoint.functions.creation import arange, full
 from adjoint.functions.elementwise import where
@@ -61,7 +52,7 @@ def dropout(x: Tensor[B], p: float = 0.5, training: bool = True) -> Tensor[B]:
     [1.0, 1.0]
     """
     x, p = real(x, "dropout"), _probability(p, "dropout")
-    return _dropped(x, x.shape, p) if training and p > 0 else x
+    return _dropped(x, x.shape, p) if as_flag(training, "dropout", "training") and p > 0 else x
 
 
 def _dropped(x: Tensor[Any], shape: tuple[int, ...], p: float) -> Tensor[Any]:
@@ -96,7 +87,7 @@ def dropout3d(x: Tensor[B], p: float = 0.5, training: bool = True) -> Tensor[B]:
 
 def _channels_dropped(name: str, axes: int, x: Any, p: Any, training: bool) -> Tensor[Any]:
     given, p = images(name, axes, x), _probability(p, name)
-    if not training or p == 0:
+    if not as_flag(training, name, "training") or p == 0:
         return given
     return _dropped(given, given.shape[: given.ndim - axes] + (1,) * axes, p)
 
@@ -111,12 +102,13 @@ def alpha_dropout(x: Tensor[B], p: float = 0.5, training: bool = False) -> Tenso
     [1.0, 1.0]
     """
     x, p = real(x, "alpha_dropout"), _probability(p, "alpha_dropout")
-    return _saturated(x, x.shape, p) if training and p > 0 else x
+    return _saturated(x, x.shape, p) if as_flag(training, "alpha_dropout", "training") and p > 0 else x
 
 
 def feature_alpha_dropout(x: Tensor[B], p: float = 0.5, training: bool = False) -> Tensor[B]:
     """`alpha_dropout` of whole channels: x is (batch, channels, ...). Raises ShapeError for fewer axes."""
     x, p = real(x, "feature_alpha_dropout"), _probability(p, "feature_alpha_dropout")
+    training = as_flag(training, "feature_alpha_dropout", "training")
     if x.ndim < 2:
         raise errors.ShapeError(f"feature_alpha_dropout: expected (batch, channels, ...), received {x.shape}")
     return _saturated(x, x.shape[:2] + (1,) * (x.ndim - 2), p) if training and p > 0 else x
@@ -246,7 +238,7 @@ def embedding_bag(
     name = "embedding_bag"
     weight, places = _table(name, indices, weight, per_sample_weights, offsets)
     as_choice(mode, name, "mode", ("sum", "mean", "max"))
-    bags, count = _bags(places, offsets, include_last_offset, name)
+    bags, count = _bags(places, offsets, as_flag(include_last_offset, name, "include_last_offset"), name)
     line = places.reshape((places.size,))
     rows = weight[line]
     if per_sample_weights is not None:

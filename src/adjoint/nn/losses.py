@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_number, as_positive, as_tensors, inexact, real
+from adjoint.functions.arguments import as_flag, as_number, as_positive, as_tensors, inexact, real
 from adjoint.functions.elementwise import abs as size_of
 from adjoint.functions.elementwise import divide, exp, log, square, where
 from adjoint.nn.reduction import reduced
@@ -161,8 +161,9 @@ def poisson_nll_loss(
     Raises ShapeError unless shapes are equal.
     """
     x, target = both(x, target, "poisson_nll_loss")
+    log_input = as_flag(log_input, "poisson_nll_loss", "log_input")
     losses = exp(x) - target * x if log_input else x - target * log(x + as_number(eps, "poisson_nll_loss", "eps"))
-    if full:
+    if as_flag(full, "poisson_nll_loss", "full"):
         large = where(target > 1, target, 1.0)
         stirling = large * log(large) - large + log(large * (2 * math.pi)) * 0.5
         losses = losses + where(target > 1, stirling, 0.0)
@@ -179,8 +180,8 @@ def gaussian_nll_loss(
     """
     name = "gaussian_nll_loss"
     x, target = both(x, target, name, var)
-    eps = as_positive(eps, name, "eps")
-    given = var if isinstance(var, (int, float)) else real(operand(var, x, name), name)
+    eps, full = as_positive(eps, name, "eps"), as_flag(full, name, "full")
+    given = as_number(var, name, "var") if isinstance(var, (int, float)) else real(operand(var, x, name), name)
     shape = given.shape if isinstance(given, Tensor) else ()
     try:
         fits = broadcast_shapes(shape, x.shape) == x.shape
@@ -208,13 +209,13 @@ def kl_div(x: Tensor[B], target: Any, *, reduction: str = "mean", log_target: bo
     the first axis' size, "mean" by the number of elements. Raises ShapeError unless shapes are equal.
     """
     x, target = both(x, target, "kl_div")
-    if log_target:
+    if as_flag(log_target, "kl_div", "log_target"):
         none = target == -math.inf
         losses = where(none, 0.0, exp(target) * (where(none, 0.0, target) - x))
     else:
         inside = run("replace_where_equal", (target, target), target=0, value=1.0)
         losses = run("replace_where_equal", (target * (log(inside) - x), target), target=0, value=0.0)
-    if reduction == "batchmean":
+    if isinstance(reduction, str) and reduction == "batchmean":
         return divide(losses.sum(), max(1, x.shape[0] if x.ndim else 1))
     return reduced(losses, reduction, "kl_div")
 

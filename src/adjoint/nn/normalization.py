@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_number, integers, positive, real
+from adjoint.functions.arguments import as_flag, as_number, integers, positive, real
 from adjoint.functions.creation import ones, zeros
 from adjoint.functions.elementwise import sqrt
 from adjoint.functions.shape import moveaxis, reshape
@@ -38,7 +38,7 @@ def layer_norm(
     found |= {name: given.shape for name, given in (("weight", scale), ("bias", shift)) if given is not None}
     for name, sizes in found.items():
         if sizes != shape or not shape:
-            raise errors.ShapeError(f"layer_norm: normalized_shape is {shape}, {name} has shape {sizes}")
+            raise errors.ShapeError(f"layer_norm: normalized_shape is {errors.shown(shape)}, {name} has shape {sizes}")
     axes = tuple(range(x.ndim - len(shape), x.ndim))
     return _normalized(x, axes, eps, scale, shift, shape)
 
@@ -79,7 +79,7 @@ def rms_norm(
         ("weight", None if scale is None else scale.shape),
     ):
         if sizes is not None and (sizes != shape or not shape):
-            raise errors.ShapeError(f"rms_norm: normalized_shape is {shape}, {name} has shape {sizes}")
+            raise errors.ShapeError(f"rms_norm: normalized_shape is {errors.shown(shape)}, {name} has shape {sizes}")
     least = float(np.finfo(x.dtype).eps) if eps is None else as_number(eps, "rms_norm", "eps")
     wide = cast(x, dtypes.summing(x.dtype))
     square = (wide * wide).mean(axis=tuple(range(x.ndim - len(shape), x.ndim)), keepdims=True)
@@ -127,7 +127,7 @@ def batch_norm(
     eps = as_number(eps, name, "eps")
     shape = (x.shape[1], *[1] * (x.ndim - 2))
     scale, shift = (_of_channels(v, x, name, what) for v, what in ((weight, "weight"), (bias, "bias")))
-    if training:
+    if as_flag(training, name, "training"):
         if x.size == x.shape[1]:
             raise errors.ArgumentError(
                 f"{name}: one value per channel, of shape {x.shape}, has no variance in training"
@@ -220,7 +220,7 @@ def instance_norm(
     if x.ndim < 3:
         raise errors.ShapeError(f"{name}: expected (batch, channels, ...) with axes behind, received {x.shape}")
     scale, shift = (_of_channels(v, x, name, what) for v, what in ((weight, "weight"), (bias, "bias")))
-    if not use_input_stats:
+    if not as_flag(use_input_stats, name, "use_input_stats"):
         return _by_statistics(x, running_mean, running_var, scale, shift, eps, name)
     return _normalized(x, tuple(range(2, x.ndim)), eps, scale, shift, (x.shape[1], *[1] * (x.ndim - 2)))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import Sizes, as_number, as_positive, images, sizes
+from adjoint.functions.arguments import Sizes, as_flag, as_number, as_positive, check_shape, computed, images, sizes
 from adjoint.functions.creation import asarray, made
 from adjoint.functions.elementwise import sqrt, where
 from adjoint.functions.indexing import take_along_axis
@@ -361,6 +361,7 @@ def _windows(
     kernel = sizes(kernel, axes, name, "kernel_size", 1)
     stride = kernel if stride is None else sizes(stride, axes, name, "stride", 1)
     border, dilation = sizes(padding, axes, name, "padding", 0), sizes(dilation, axes, name, "dilation", 1)
+    ceil_mode = as_flag(ceil_mode, name, "ceil_mode")
     if any(2 * p > d * (k - 1) + 1 for p, k, d in zip(border, kernel, dilation, strict=True)):
         raise errors.ArgumentError(f"{name}: padding {border} is more than half of the window {kernel}")
     pads = []
@@ -383,23 +384,23 @@ def _windows(
 def _max_pool(
     name: str, axes: int, x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: bool
 ) -> Any:
-    x = images(name, axes, x)
+    x, indices = images(name, axes, x), as_flag(indices, name, "return_indices")
     how = _windows(name, axes, x, kernel, stride, padding, dilation, ceil_mode)
     out = run("max_pool", (x,), **how)
     if not indices:
         return out
-    return out, _max_places(x.detach(), out.shape[x.ndim - axes :], how)
+    return out, _max_places(name, x.detach(), out.shape[x.ndim - axes :], how)
 
 
-def _max_places(x: Tensor[Any], counts: Any, how: dict[str, Any]) -> Tensor[Any]:
+def _max_places(name: str, x: Tensor[Any], counts: Any, how: dict[str, Any]) -> Tensor[Any]:
     """Where in its flattened image the largest element of each window is."""
-    lines, given = [], [how[name] for name in ("kernel", "stride", "dilation", "padding")]
+    lines, given = [], [how[what] for what in ("kernel", "stride", "dilation", "padding")]
     for n, count, k, s, d, (p, _) in zip(x.shape[x.ndim - len(counts) :], counts, *given, strict=True):
         line = (np.arange(count) * s - p)[:, None] + np.arange(k) * d
         inside = (line >= 0) & (line < n)
         first = np.take_along_axis(line, inside.argmax(axis=1)[:, None], axis=1)
         lines.append(np.clip(np.where(inside, line, first), 0, n - 1))  # another element in the border's place
-    return reshape(_largest_of(x, lines), (*x.shape[: x.ndim - len(counts)], *counts))
+    return reshape(computed(name, _largest_of, x, lines), (*x.shape[: x.ndim - len(counts)], *counts))
 
 
 def _largest_of(x: Tensor[Any], lines: list[np.ndarray[Any, Any]]) -> Tensor[Any]:
@@ -412,6 +413,7 @@ def _largest_of(x: Tensor[Any], lines: list[np.ndarray[Any, Any]]) -> Tensor[Any
     for n, line in zip(shape, lines, strict=True):
         wide = places[:, None, :, None] * n + line[:, None, :]
         places = wide.reshape(len(places) * len(line), -1)
+    # places are integers
     flat = reshape(x.detach(), (*x.shape[: x.ndim - len(lines)], math.prod(shape)))
     best = argmax(flat[..., places], axis=-1)
     starts = np.arange(len(places)) * places.shape[1]
@@ -429,7 +431,7 @@ def _avg_pool(
     zeros: bool,
     divisor: Any,
 ) -> Tensor[Any]:
-    x = images(name, axes, x)
+    x, zeros = images(name, axes, x), as_flag(zeros, name, "count_include_pad")
     how = _windows(name, axes, x, kernel, stride, padding, 1, ceil_mode)
     total: Tensor[Any] = run("window_sum", (cast(x, dtypes.summing(x.dtype)),), **how)
     if divisor is not None:
@@ -495,6 +497,7 @@ def _adaptive(name: str, axes: int, x: Tensor[Any], output_size: Any) -> tuple[i
     wanted = sizes(shape if output_size is None else output_size, axes, name, "output_size", 1)
     if 0 in shape:
         raise errors.ShapeError(f"{name}: x of shape {x.shape} has no elements to pool")
+    check_shape((*x.shape[: x.ndim - axes], *wanted), name)
     return wanted
 
 
@@ -506,10 +509,10 @@ def _borders(n: int, m: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]
 
 def _adaptive_avg(name: str, axes: int, x: Any, output_size: Any) -> Tensor[Any]:
     x = images(name, axes, x)
-    return adaptive_average(x, _adaptive(name, axes, x, output_size))
+    return adaptive_average(name, x, _adaptive(name, axes, x, output_size))
 
 
-def adaptive_average(x: Tensor[Any], wanted: tuple[int, ...]) -> Tensor[Any]:
+def adaptive_average(name: str, x: Tensor[Any], wanted: tuple[int, ...]) -> Tensor[Any]:
     """Means of so many windows along each of the last axes."""
     axes, out = len(wanted), cast(x, dtypes.summing(x.dtype))
     for i, m in enumerate(wanted):
@@ -519,7 +522,7 @@ def adaptive_average(x: Tensor[Any], wanted: tuple[int, ...]) -> Tensor[Any]:
             if n > m:
                 out = reshape(out, (*out.shape[:axis], m, n // m, *out.shape[axis + 1 :])).mean(axis=axis + 1)
             continue
-        starts, stops = _borders(n, m)
+        starts, stops = computed(name, _borders, n, m)
         longest = int((stops - starts).max())  # windows are of this size or one less
         places = np.minimum(starts[:, None] + np.arange(longest), stops[:, None] - 1)
         inside = starts[:, None] + np.arange(longest) < stops[:, None]
@@ -532,14 +535,14 @@ def adaptive_average(x: Tensor[Any], wanted: tuple[int, ...]) -> Tensor[Any]:
 
 
 def _adaptive_max(name: str, axes: int, x: Any, output_size: Any, indices: bool) -> Any:
-    x = images(name, axes, x)
+    x, indices = images(name, axes, x), as_flag(indices, name, "return_indices")
     wanted, shape = _adaptive(name, axes, x, output_size), x.shape[x.ndim - axes :]
     lines = []
     for n, m in zip(shape, wanted, strict=True):
-        starts, stops = _borders(n, m)
+        starts, stops = computed(name, _borders, n, m)
         longest = int((stops - starts).max())
         lines.append(np.minimum(starts[:, None] + np.arange(longest), stops[:, None] - 1))
-    found = _largest_of(x, lines)
+    found = computed(name, _largest_of, x, lines)
     flat = reshape(x, (*x.shape[: x.ndim - axes], math.prod(shape)))
     out = reshape(take_along_axis(flat, found, axis=-1), (*x.shape[: x.ndim - axes], *wanted))
     return (out, reshape(found, out.shape)) if indices else out

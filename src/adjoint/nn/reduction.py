@@ -8,6 +8,11 @@ from adjoint.functions.arguments import as_choice
 from adjoint.tensor import Tensor
 
 
+def is_mean(reduction: Any) -> bool:
+    """Whether losses are averaged; what else there is `reduced` says."""
+    return isinstance(reduction, str) and reduction == "mean"
+
+
 def reduced(losses: Tensor[Any], reduction: str, name: str) -> Tensor[Any]:
     """Losses as they are, their sum, or their mean."""
     as_choice(reduction, name, "reduction", ("mean", "sum", "none"))

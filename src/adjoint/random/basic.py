@@ -10,12 +10,20 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_device, as_drawn_dtype, as_integer, as_parameter, as_shape, is_integer
-from adjoint.functions.creation import Default
+from adjoint.functions.arguments import (
+    as_device,
+    as_drawn_dtype,
+    as_integer,
+    as_parameter,
+    as_shape,
+    as_size,
+    is_integer,
+)
+from adjoint.functions.creation import Default, made
 from adjoint.functions.indexing import take
 from adjoint.operands import deferred_check
 from adjoint.random.parameters import place_of
-from adjoint.tensor import Tensor, wrap
+from adjoint.tensor import Tensor
 
 __all__ = ["bernoulli", "integers", "normal", "permutation", "seed", "uniform"]
 
@@ -59,11 +67,18 @@ def uniform(
     low, high = as_parameter(low, "uniform", "low"), as_parameter(high, "uniform", "high")
     place = place_of(device, low, high)
     how = {"shape": as_shape(shape, "uniform"), "dtype": as_drawn_dtype(dtype, "uniform", place)}
-    draw = place.random_uniform(key=place.next_key(), **how)
-    unit = wrap(draw, place)
+    unit = made(place, "random_uniform", key=place.next_key(), **how)
     if _is(low, 0) and _is(high, 1):
         return unit
+    low, high = _as_real(low, unit), _as_real(high, unit)
     return unit * (high - low) + low  # type: ignore[no-any-return]  # bounds are anything
+
+
+def _as_real(bound: Any, like: Tensor[Any]) -> Any:
+    """A bound whose differences do not leave its dtype, as those of integers would."""
+    if not isinstance(bound, (Tensor, np.ndarray)) or bound.dtype.kind == "f":
+        return bound
+    return bound.astype(like.dtype)
 
 
 @overload
@@ -88,8 +103,7 @@ def normal(
     std = _within(std, 0, math.inf, "normal: the standard deviation must not be negative")
     place = place_of(device, mean, std)
     how = {"shape": as_shape(shape, "normal"), "dtype": as_drawn_dtype(dtype, "normal", place)}
-    draw = place.random_normal(key=place.next_key(), **how)
-    unit = wrap(draw, place)
+    unit = made(place, "random_normal", key=place.next_key(), **how)
     if _is(mean, 0) and _is(std, 1):
         return unit
     return unit * std + mean  # type: ignore[no-any-return]
@@ -164,7 +178,7 @@ def integers(
         raise errors.ArgumentError(f"integers: [{low}, {high}) is empty or does not fit in {found}")
     place = as_device(device)
     how = {"low": low, "high": high, "shape": as_shape(shape, "integers"), "dtype": found}
-    return wrap(place.random_integers(key=place.next_key(), **how), place)
+    return made(place, "random_integers", key=place.next_key(), **how)
 
 
 @overload
@@ -188,6 +202,5 @@ def permutation(x: Any, *, device: Any = None) -> Tensor[Any]:
         raise errors.ArgumentTypeError(
             f"permutation: expected a tensor or an int, received {errors.shown(x)}; see ad.tensor"
         )
-    (size,) = as_shape(x, "permutation")
-    place = as_device(device)
-    return wrap(place.random_permutation(key=place.next_key(), size=size, dtype=dtypes.default_int), place)
+    size, place = as_size(x, "permutation", "x"), as_device(device)
+    return made(place, "random_permutation", key=place.next_key(), size=size, dtype=dtypes.default_int)

@@ -12,7 +12,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_axis, as_shape, check_tensor
+from adjoint.functions.arguments import as_axis, as_flag, as_shape, as_size, check_shape, check_tensor
 from adjoint.functions.elementwise import floor, log, log1p, minimum, where
 from adjoint.functions.indexing import take
 from adjoint.functions.reduction import argmax
@@ -112,7 +112,7 @@ def categorical(logits: Any, shape: ShapeLike | None = None, *, axis: int = -1, 
     full.insert(len(full) + from_end + 1, x.shape[place])
     if len(outer) < len(own) or not fits(x.shape, tuple(full)):
         raise errors.ShapeError(f"{name}: logits of shape {own} do not broadcast to classes of shape {outer}")
-    return argmax(x - log(-log(draw.uniform(tuple(full)))), axis=from_end)
+    return argmax(x - log(-log(draw.uniform(check_shape(tuple(full), name)))), axis=from_end)
 
 
 def choice(
@@ -145,7 +145,8 @@ def choice(
     if isinstance(x, Tensor):
         size, device = x.shape[as_axis(axis, x.ndim, name)], x.device if device is None else device
     else:
-        (size,) = as_shape(x, name)
+        size = as_size(x, name, "x")
+    replace = as_flag(replace, name, "replace")
     wanted = as_shape(shape, name)
     count = math.prod(wanted)
     if count and not size:

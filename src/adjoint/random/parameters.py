@@ -13,6 +13,7 @@ from adjoint.backend import Backend
 from adjoint.devices import current_level
 from adjoint.dtypes import DType
 from adjoint.functions.arguments import as_device, as_drawn_dtype, as_parameter, as_shape
+from adjoint.functions.creation import made
 from adjoint.functions.elementwise import maximum
 from adjoint.operands import cast, common_backend, deferred_check, explain, lift_to
 from adjoint.primitives import Shape, broadcast_shapes
@@ -93,7 +94,7 @@ class Draw:
     ) -> Tensor[Any]:
         """Numbers that depend on no parameters."""
         how = {"shape": self.shape if shape is None else shape, "dtype": self.dtype if dtype is None else dtype}
-        return wrap(getattr(self.place, name)(key=self.place.next_key(), **how), self.place)
+        return made(self.place, name, key=self.place.next_key(), **how)
 
     def sampled(self, name: str, *parameters: Tensor[Any], **options: Any) -> Tensor[Any]:
         """Run a random primitive whose operands are parameters, where they meet the place of the draw."""

@@ -131,6 +131,89 @@ def _bessel_ie(B: Any, g: Any, x: Any, order: Any) -> Any:
     return B.multiply(g, B.add(first, B.i0e_derivative(x, order=2)))
 
 
+def _gauss_of_complex(B: Any, g: Any, z: Any) -> Any:
+    """g times 2 exp(-z^2) / sqrt(pi), 7.10.1."""
+    return B.multiply(g, B.divide(B.exp(B.negative(B.square(z))), B.multiply(B.sqrt(pi(B, z)), 0.5)))
+
+
+def _cylinder(name: str) -> Elementwise:
+    """A Bessel function of real order, of which no derivative by the order is known here."""
+    return Elementwise(x=lambda B, g, v, x, order: B.multiply(g, B[name](v, x, order=order + 1)))
+
+
+# --- exponential integrals and inverse functions -------------------------------------------------
+
+
+def _expi(B: Any, g: Any, x: Any) -> Any:
+    """exp(x) / x, 6.2.5, which is a generalised exponential integral."""
+    return B.negative(B.multiply(g, B.expn(B.negative(x), order=0)))
+
+
+def _lambertw(B: Any, g: Any, x: Any, out: Any) -> Any:
+    """1 / (x + exp(W)), 4.13.4, which needs no division by x = 0."""
+    return B.divide(g, B.add(x, B.exp(out)))
+
+
+def _wave_slope(B: Any, phi: Any, m: Any, kind: Any, order: Any) -> Any:
+    """The integrand (1 - m sin^2)^(-1/2), 19.2.8, or its reciprocal, or its derivative of an order by m."""
+    square = B.square(B.sin(phi))
+    depth = B.subtract(1.0, B.multiply(m, square))
+    first = 0.5 if kind == 1 else -0.5
+    slope = B.pow(depth, -first - order)
+    for k in range(order):
+        slope = B.multiply(slope, B.multiply(square, first + k))
+    return slope
+
+
+def _quantile(B: Any, g: Any, out: Any, density: Any, slope: Any) -> Any:
+    """By the implicit function theorem; at the ends of the interval, which stay there, 0."""
+    inside = B.logical_and(B.greater(out, 0.0), B.greater(density, 0.0))
+    return B.where(inside, B.negative(B.divide(B.multiply(g, slope), B.where(inside, density, 1.0))), 0.0)
+
+
+def _beta_quantile_y(B: Any, g: Any, a: Any, b: Any, out: Any) -> Any:
+    return B.divide(g, B.beta_density(a, b, out))
+
+
+def _beta_quantile_from_above_y(B: Any, g: Any, a: Any, b: Any, out: Any) -> Any:
+    return B.negative(_beta_quantile_y(B, g, a, b, out))
+
+
+def _student_mass(B: Any, df: Any, t: Any) -> Any:
+    """The density of Student's t distribution."""
+    half = B.multiply(df, 0.5)
+    log = B.multiply(B.add(half, 0.5), B.log1p(B.divide(B.square(t), df)))
+    front = B.add(B.betaln(half, 0.5), B.multiply(B.log(df), 0.5))
+    return B.exp(B.negative(B.add(log, front)))
+
+
+def _student_quantile(B: Any, g: Any, df: Any, out: Any) -> Any:
+    density = _student_mass(B, df, out)
+    inside = B.greater(density, 0.0)
+    t = B.where(inside, out, 0.0)
+    slope = _student_df(B, 1.0, df, t, 0)
+    return B.where(inside, B.negative(B.divide(B.multiply(g, slope), B.where(inside, density, 1.0))), 0.0)
+
+
+def _student_t(B: Any, g: Any, df: Any, t: Any, order: Any) -> Any:
+    """The density, and its derivatives by b = df / 2 where t^2 / df stays, as for betainc."""
+    density = _student_mass(B, df, t)
+    if order:
+        b = B.multiply(df, 0.5)
+        scores = {
+            (k, 0): B.subtract(polygamma(B, k - 1, B.add(b, 0.5)), polygamma(B, k - 1, b)) for k in range(1, order + 1)
+        }
+        scores[1, 0] = B.subtract(scores[1, 0], B.log1p(B.divide(B.square(t), df)))
+        density = B.multiply(density, _bell(B, scores, order, 0))
+    return B.multiply(g, density)
+
+
+def _student_df(B: Any, g: Any, df: Any, t: Any, order: Any) -> Any:
+    """By b = df / 2, and by t / sqrt(df) where that stays."""
+    along = B.divide(_student_t(B, t, df, t, order), B.multiply(df, 2.0))
+    return B.multiply(g, B.subtract(B.multiply(B.stdtr(df, t, order=order + 1), 0.5), along))
+
+
 # --- entropies -----------------------------------------------------------------------------------
 
 
@@ -152,6 +235,8 @@ RECORDS: dict[str, Record] = {
         x=lambda B, g, x, order: B.multiply(g, B.log_ndtr_derivative(x, order=order + 1))
     ),
     "gamma": Elementwise(x=lambda B, g, x, out: B.multiply(g, B.multiply(out, B.digamma(x)))),
+    # of numbers from 1/2 on: elsewhere digamma is infinite where this is 0
+    "rgamma": Elementwise(x=lambda B, g, x, out: B.negative(B.multiply(g, B.multiply(out, B.digamma(x))))),
     "gammaln": Elementwise(x=lambda B, g, x: B.multiply(g, B.digamma(x))),
     "digamma": Elementwise(x=lambda B, g, x: B.multiply(g, B.zeta(2.0, x, order=0))),
     "betaln": Elementwise(
@@ -183,6 +268,58 @@ RECORDS: dict[str, Record] = {
     "bessel_i": Elementwise(x=_bessel_i),
     "i0e_derivative": Elementwise(
         x=lambda B, g, x, order: B.multiply(g, B.multiply(B.sign(x), B.i0e_derivative(x, order=order + 1)))
+    ),
+    "bessel_j": _cylinder("bessel_j"),
+    "bessel_y": _cylinder("bessel_y"),
+    "bessel_iv": _cylinder("bessel_iv"),
+    "bessel_ive": _cylinder("bessel_ive"),
+    "bessel_k": Elementwise(
+        v=lambda B, g, v, x, order, scaled: B.multiply(
+            g, B.bessel_k(v, x, order=(order[0] + 1, order[1]), scaled=scaled)
+        ),
+        x=lambda B, g, v, x, order, scaled: B.multiply(
+            g, B.bessel_k(v, x, order=(order[0], order[1] + 1), scaled=scaled)
+        ),
+    ),
+    "expi": Elementwise(x=_expi),
+    # 8.19.13
+    "expn": Elementwise(x=lambda B, g, x, order: B.negative(B.multiply(g, B.expn(x, order=order - 1)))),
+    "lambertw": Elementwise(x=_lambertw),
+    "dawsn": Elementwise(x=lambda B, g, x, order: B.multiply(g, B.dawsn(x, order=order + 1))),
+    "wofz": Elementwise(z=lambda B, g, z, order: B.multiply(g, B.wofz(z, order=order + 1))),
+    "erf_complex": Elementwise(z=_gauss_of_complex),
+    "erfc_complex": Elementwise(z=lambda B, g, z: B.negative(_gauss_of_complex(B, g, z))),
+    "elliptic_complete": Elementwise(
+        p=lambda B, g, p, kind, order: B.negative(B.multiply(g, B.elliptic_complete(p, kind=kind, order=order + 1)))
+    ),
+    "elliptic_incomplete": Elementwise(
+        phi=lambda B, g, phi, m, kind, order: B.multiply(g, _wave_slope(B, phi, m, kind, order)),
+        m=lambda B, g, phi, m, kind, order: B.multiply(g, B.elliptic_incomplete(phi, m, kind=kind, order=order + 1)),
+    ),
+    "gammaincinv": Elementwise(
+        a=lambda B, g, a, out: _quantile(B, g, out, B.gamma_density(a, out), B.gammainc(a, out, order=1)),
+        y=lambda B, g, a, out: B.divide(g, B.gamma_density(a, out)),
+    ),
+    "gammainccinv": Elementwise(
+        a=lambda B, g, a, out: _quantile(B, g, out, B.gamma_density(a, out), B.gammainc(a, out, order=1)),
+        y=lambda B, g, a, out: B.negative(B.divide(g, B.gamma_density(a, out))),
+    ),
+    **{
+        name: Elementwise(
+            a=lambda B, g, a, b, out: _quantile(
+                B, g, out, B.beta_density(a, b, out), B.betainc(a, b, out, order=(1, 0))
+            ),
+            b=lambda B, g, a, b, out: _quantile(
+                B, g, out, B.beta_density(a, b, out), B.betainc(a, b, out, order=(0, 1))
+            ),
+            y=rule,
+        )
+        for name, rule in (("betaincinv", _beta_quantile_y), ("betainccinv", _beta_quantile_from_above_y))
+    },
+    "stdtr": Elementwise(df=_student_df, t=_student_t),
+    "stdtrit": Elementwise(
+        df=lambda B, g, df, out: _student_quantile(B, g, df, out),
+        p=lambda B, g, df, out: B.divide(g, _student_mass(B, df, out)),
     ),
     "sinc": Elementwise(x=lambda B, g, x, order: B.multiply(g, B.sinc(x, order=order + 1))),
     "entr": Elementwise(x=lambda B, g, x: B.negative(B.multiply(g, B.add(B.log(x), 1.0)))),

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint import errors
-from adjoint.functions.arguments import check_callable
+from adjoint import dtypes, errors
+from adjoint.functions.arguments import as_flag, check_callable
 from adjoint.scipy.limits import check_inside, vector_limits
 from adjoint.scipy.searches import check_solver, refuse_derivatives
 from adjoint.scipy.spaces import Space, Vector, flat_of, float64, optimizers, values_of
@@ -87,7 +87,7 @@ def curve_fit(
     elif bounds is not None:
         check_inside(space, limits)
     (inputs,) = space.args
-    measured = np.asarray(values_of(ydata))
+    measured = dtypes.array_of(values_of(ydata), "curve_fit")
     if measured.dtype.kind not in "biuf":
         raise errors.DtypeError(f"curve_fit: ydata is real numbers, received {errors.shown(ydata)}")
     if not measured.size:
@@ -102,10 +102,12 @@ def curve_fit(
             )
         return y
 
-    deviations = values_of(sigma)
+    deviations = None if sigma is None else dtypes.array_of(values_of(sigma), "curve_fit")
     n = measured.size
     if deviations is not None:
-        shape = np.shape(deviations)
+        if deviations.dtype.kind not in "biuf":
+            raise errors.DtypeError(f"curve_fit: sigma is real numbers, received {errors.shown(sigma)}")
+        shape = deviations.shape
         if shape in ((), measured.shape):
             deviations = np.broadcast_to(deviations, measured.shape).ravel()
         elif shape != (n, n):
@@ -118,7 +120,7 @@ def curve_fit(
         measured.ravel(),
         p0=space.start,
         sigma=deviations,
-        absolute_sigma=absolute_sigma,
+        absolute_sigma=as_flag(absolute_sigma, "curve_fit", "absolute_sigma"),
         bounds=limits,
         jac=lambda rows, *p: float64(jacobian(model)(space.tensor(np.asarray(p))))[rows.astype(int)],
         **kw,

@@ -38,7 +38,7 @@ def vector_bounds(space: Space, bounds: Any) -> Any:
         return _ordered("minimize", bounds)
     if one_array and not _is_pair(bounds):
         if isinstance(bounds, (np.ndarray, Tensor)):
-            bounds = np.asarray(values_of(bounds)).tolist()
+            bounds = bounds if bounds.size != 2 * state.size else np.asarray(values_of(bounds)).tolist()
         pairs = bounds if isinstance(bounds, Sequence) else []
         if len(pairs) != state.size or any([np.shape(pair) != (2,) for pair in pairs]):
             raise errors.ArgumentError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 import numpy as np
@@ -113,7 +113,7 @@ def minimize(
     known = method.lower() if isinstance(method, str) else method
     if isinstance(known, str) and known not in _GRADIENTS | _VALUES:
         raise errors.ArgumentError(
-            f"minimize: there is no method {method!r}; SciPy has {', '.join(sorted(_GRADIENTS | _VALUES))}"
+            f"minimize: there is no method {errors.shown(method)}; SciPy has {', '.join(sorted(_GRADIENTS | _VALUES))}"
         )
     if known is not None and not isinstance(known, str) and not callable(known):
         raise errors.ArgumentTypeError(f"minimize: method is a name or a callable, received {errors.shown(method)}")
@@ -161,6 +161,10 @@ def _scalar(y: Any) -> float:
 
 
 def _answer(space: Space, found: Any, *names: str) -> Any:
+    if not isinstance(found, MutableMapping):  # of a method of the user's
+        raise errors.ArgumentTypeError(
+            f"{space.name}: a method gives an OptimizeResult, received {errors.shown(found)}"
+        )
     for name in ("x", *names):
         if isinstance(found.get(name), np.ndarray) and found[name].size == space.state.size:
             found[name] = space.tree(found[name])

@@ -10,10 +10,10 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint import tree as trees
-from adjoint.functions.arguments import check_callable, is_numeric
+from adjoint.functions.arguments import AXES, check_callable, is_numeric
 from adjoint.functions.shape import concat
 from adjoint.graph.nodes import leaves_behind
-from adjoint.operands import cast
+from adjoint.operands import cast, fitting
 from adjoint.solvers.vectors import State
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.arguments import Function, array_of, base_of, constants, to_numpy
@@ -38,7 +38,7 @@ class Space:
 
     def __init__(self, name: str, x0: Any, args: Any) -> None:
         self.name = name
-        x0 = _as_floats(x0)
+        x0 = _as_floats(f"{name}: x0", x0)
         leaves = [*trees.flatten(x0)[0], *trees.flatten(args)[0]]
         for x in leaves:
             if isinstance(x, Tensor) and x.is_tracked():
@@ -102,22 +102,24 @@ def keep_name(f: Function) -> Callable[[Function], Function]:
     return rename
 
 
-def _as_floats(tree: Any) -> Any:
+def _as_floats(name: str, tree: Any) -> Any:
     """Rows of Python numbers as arrays, and integers as float64, as SciPy reads them."""
     if isinstance(tree, (list, tuple)) and tree and _only_numbers(tree):
-        with contextlib.suppress(ValueError):  # rows of different lengths are a tree
-            tree = np.asarray(tree)
-    return trees.map(_as_float, tree)
+        with contextlib.suppress(errors.ShapeError):  # rows of different lengths are a tree
+            tree = dtypes.array_of(tree, name)
+    return trees.map(lambda x: _as_float(name, x), tree)
 
 
-def _only_numbers(tree: Any) -> bool:
+def _only_numbers(tree: Any, depth: int = 0) -> bool:
     if isinstance(tree, (list, tuple)) and not hasattr(tree, "_fields"):
-        return all([_only_numbers(x) for x in tree])
+        return depth < AXES and all([_only_numbers(x, depth + 1) for x in tree])
     return isinstance(tree, (bool, int, float, complex))
 
 
-def _as_float(x: Any) -> Any:
+def _as_float(name: str, x: Any) -> Any:
     x = x.to_numpy() if dtypes.is_table(x) else x
+    if isinstance(x, int):
+        x = fitting(x, dtypes.float64, name)
     if isinstance(x, (bool, int)) or (isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "biu"):
         return np.asarray(x, np.float64)
     if isinstance(x, Tensor) and x.dtype.kind in "biu":

@@ -63,7 +63,7 @@ class DormandPrince:
     def __init__(self, slope: Slope, y: Vector, times: np.ndarray[Any, Any], control: Control) -> None:
         self.slope, self.control = slope, control
         self.begin, self.end = float(times[0]), float(times[-1])
-        self.start, self.k = started(self.f, y, self.begin)
+        self.start, self.k = started(self.f, y, self.begin, control)
 
     def f(self, y: Vector, s: Vector) -> Vector:  # values are compared example by example
         return with_examples_of(self.slope(y, s), y)
@@ -72,23 +72,24 @@ class DormandPrince:
         f, end, control = self.f, self.end, self.control
         y, k, now = self.start, self.k, self.begin
         h = first_step(f, y, k, now, end, control)
-        count, most = 0, 10.0
+        count, most, asked = 0, 10.0, False
         while now != end:
             count += 1
-            if abs(h) >= 0.999 * abs(end - now):
+            if not asked and abs(h) >= 0.999 * abs(end - now):
                 h = end - now
             if now + h == now:
-                raise too_short(now, count)
+                raise too_short(now, count, control)
             after, slopes = stepped(f, y, k, now, h)
             slopes.append(f(after, constant(now + h, y)))
             error = _error([values_of(x) for x in slopes], h, values_of(y), values_of(after), control)
             longer = 0.9 * error**-0.2 if 0 < error < math.inf else math.inf if error == 0 else 0.0
             if not error <= 1:  # or it is nan
-                h, most = h * max(0.2, longer), 1.0
+                h, most, asked = h * max(0.2, longer), 1.0, False
                 yield None
                 continue
             ahead = end if h == end - now else now + h
             shorter = yield Step(now, h, ahead, after, functools.partial(_interpolated, y, slopes, h))
+            asked = shorter is not None
             if shorter is not None:  # it is taken back
                 h = shorter
                 continue

@@ -6,7 +6,6 @@ Sparse matrices are found and coloured as `ad.sparse_jacobian` does, and factore
 from __future__ import annotations
 
 import builtins
-import importlib.util
 import math
 from collections.abc import Callable
 from typing import Any
@@ -91,7 +90,7 @@ class LinearSolver:
         if choice == "sparse":
             scipy_sparse()  # or say now that there is none
         self.colouring: Colouring | None = None
-        self.may_be_sparse: bool | None = None if importlib.util.find_spec("scipy") else False
+        self.may_be_sparse: bool | None = None
 
     def __call__(
         self, f: Function, x: Vector, b: Vector, tol: float, *, symmetric: bool = False, transposed: bool = False
@@ -127,9 +126,13 @@ class LinearSolver:
     def _is_sparse(self, f: Function, x: Vector) -> bool:
         """Whether the Jacobian has so few entries, and so well apart, that its matrix is cheap. Known from then on."""
         if self.may_be_sparse is None:
-            self.may_be_sparse = (
-                x.dtype.itemsize >= 4 and _has_zeros(f, x) and self._coloured(f, x).products <= (x.size // 10)
-            )
+            try:
+                scipy_sparse()
+            except errors.MissingLibraryError:
+                self.may_be_sparse = False
+            else:
+                few = x.dtype.itemsize >= 4 and _has_zeros(f, x)
+                self.may_be_sparse = few and self._coloured(f, x).products <= x.size // 10
         return self.may_be_sparse
 
     def _coloured(self, f: Function, x: Vector) -> Colouring:

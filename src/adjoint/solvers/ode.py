@@ -104,65 +104,92 @@ def odeint(
     array([ 0.      , -0.606531, -0.735759])
     """
     as_choice(gradient, "odeint", "gradient", ("direct", "adjoint"))
-    control = Control(
-        float(as_positive(rtol, "odeint", "rtol", zero=True)),
-        float(as_positive(atol, "odeint", "atol", zero=True)),
-        float(as_positive(mxstep, "odeint", "mxstep")),
-        float(as_positive(hmax, "odeint", "hmax")),
-        as_choice(method, "odeint", "method", ("RK45", "Radau")),
-    )
-    if method == "Radau" and gradient == "adjoint":
-        raise errors.ArgumentError(
-            "odeint: the adjoint equation goes backwards in time, where the solution of a stiff equation explodes; "
-            "take gradient='direct' with method='Radau'"
-        )
-    if not control.rtol and not control.atol:
-        raise errors.ArgumentError("odeint: rtol and atol are both zero, which no step can reach")
-    numbers = not isinstance(t, (Tensor, np.ndarray))
-    t = t if isinstance(t, Tensor) else dtypes.values_of(t, dtypes.float64, "odeint: t")
-    parameters = Parameters("odeint", func, args, y0, t)
-    base = parameters.base
-    t = t.astype(base.leaf.widest(t.dtype)) if numbers else t
-    state = State("odeint", "y0", y0, base)
-    times = wrap(array_of(t, base), base)
-    _check_times(times)
-    times = cast(times, state.dtype)
-
-    def slope(y: Vector, s: Vector, theta: Tensors) -> Vector:
-        with state.precise():
-            return state.ravel(parameters.call(theta, state.unravel(y), s))
-
+    equation = Equation("odeint", func, y0, t, args, rtol, atol, mxstep, hmax, method)
     if gradient == "adjoint":
-        ys = applied(_Continuous(slope, control), [state.vector, times, *parameters.tensors])
+        ys = equation.by_adjoint()
     else:
+        ys = equation.by_steps()
+    return equation.parameters.answer(equation.state.unravel(ys))
+
+
+class Equation:
+    """What is to be solved, on vectors."""
+
+    def __init__(
+        self,
+        name: str,
+        func: Function,
+        y0: Any,
+        t: Any,
+        args: Any,
+        rtol: float,
+        atol: float,
+        mxstep: int,
+        hmax: float,
+        method: str,
+    ) -> None:
+        self.name, self.func = name, func
+        self.control = Control(
+            float(as_positive(rtol, name, "rtol", zero=True)),
+            float(as_positive(atol, name, "atol", zero=True)),
+            float(as_positive(mxstep, name, "mxstep")),
+            float(as_positive(hmax, name, "hmax")),
+            as_choice(method, name, "method", ("RK45", "Radau")),
+            name,
+        )
+        if not self.control.rtol and not self.control.atol:
+            raise errors.ArgumentError(f"{name}: rtol and atol are both zero, which no step can reach")
+        numbers = not isinstance(t, (Tensor, np.ndarray))
+        t = t if isinstance(t, Tensor) else dtypes.values_of(t, dtypes.float64, f"{name}: t")
+        self.parameters = Parameters(name, func, args, y0, t)
+        base = self.parameters.base
+        t = t.astype(base.leaf.widest(t.dtype)) if numbers else t
+        self.state = State(name, "y0", y0, base)
+        times = wrap(array_of(t, base), base)
+        _check_times(name, times)
+        self.times = cast(times, self.state.dtype)
+
+    def slope(self, y: Vector, s: Vector, theta: Tensors) -> Vector:
+        with self.state.precise():
+            return self.state.ravel(self.parameters.call(theta, self.state.unravel(y), s))
+
+    def by_adjoint(self) -> Vector:
+        if self.control.method == "Radau":
+            raise errors.ArgumentError(
+                "odeint: the adjoint equation goes backwards in time, where the solution of a stiff equation explodes; "
+                "take gradient='direct' with method='Radau'"
+            )
+        rules = _Continuous(self.slope, self.control)
+        return applied(rules, [self.state.vector, self.times, *self.parameters.tensors])
+
+    def by_steps(self) -> Vector:
+        state, parameters = self.state, self.parameters
 
         def f(y: Vector, s: Vector) -> Vector:
             with state.precise():
-                return state.ravel(func(state.unravel(y), s, *parameters.arguments()))
+                return state.ravel(self.func(state.unravel(y), s, *parameters.arguments()))
 
-        solver = (
-            functools.partial(Radau, slope, parameters.tensors)
-            if method == "Radau"
-            else functools.partial(DormandPrince, f)
-        )
-        ys = _integrated(f, state.vector, times, control, solver)
-    return parameters.answer(state.unravel(ys))
+        if self.control.method == "Radau":
+            method: Callable[..., Method] = functools.partial(Radau, self.slope, parameters.tensors)
+        else:
+            method = functools.partial(DormandPrince, f)
+        return _integrated(f, state.vector, self.times, self.control, method)
 
 
-def _check_times(t: Vector) -> None:
+def _check_times(name: str, t: Vector) -> None:
     if t.ndim != 1 or not t.size:
-        raise errors.ShapeError(f"odeint: t has shape {t.shape}, expected times along one axis")
+        raise errors.ShapeError(f"{name}: t has shape {t.shape}, expected times along one axis")
     if t.dtype.kind == "c":
-        raise errors.DtypeError(f"odeint: t is {t.dtype}, expected real times")
+        raise errors.DtypeError(f"{name}: t is {t.dtype}, expected real times")
     values = values_of(t)
     if values.ndim != 1:
         raise errors.ArgumentError(
-            "odeint: in vmap all examples share the times t; for other durations scale time: solve "
+            f"{name}: in vmap all examples share the times t; for other durations scale time: solve "
             "dy/ds = T * func(y, s * T) over the same s"
         )
     steps = np.diff(values.astype(np.float64))
     if not np.isfinite(values).all() or not ((steps >= 0).all() or (steps <= 0).all()):
-        raise errors.ArgumentError(f"odeint: t neither increases nor decreases: {values.tolist()[:10]}")
+        raise errors.ArgumentError(f"{name}: t neither increases nor decreases: {values.tolist()[:10]}")
 
 
 # --- the steps -----------------------------------------------------------------------------------

@@ -65,17 +65,17 @@ class Radau:
         self.plain = [_peeled(x) for x in theta]
         low = _peeled(y)
         self.device = common_backend(low, *self.plain)
-        self.low, self.k = started(self.f, wrap(lift_to(low, self.device), self.device), float(times[0]))
+        self.low, self.k = started(self.f, wrap(lift_to(low, self.device), self.device), float(times[0]), control)
         self.start = with_examples_of(y, self.k)
-        self.linear = LinearSolver("odeint", None)
-        self.systems = Systems("odeint", None, float(np.finfo(y.dtype).eps) ** (2 / 3))
+        self.linear = LinearSolver(control.name, None)
+        self.systems = Systems(control.name, None, float(np.finfo(y.dtype).eps) ** (2 / 3))
 
     def f(self, y: Vector, s: Vector) -> Vector:
         """The slope, without derivatives by theta."""
         if y.device is not self.device:  # the level of its Jacobian
             return self.slope(y, s, self.plain)
         with running_on(self.device):
-            return with_examples_of(lifted_result(self.slope(y, s, self.plain), self.device, "odeint"), y)
+            return with_examples_of(lifted_result(self.slope(y, s, self.plain), self.device, self.control.name), y)
 
     def tensor(self, values: Values) -> Vector:
         """Values of states, those of all examples of a batch, without derivatives."""
@@ -97,17 +97,17 @@ class Radau:
         h = first_step(self.f, self.low, self.k, now, stops[-1], control)
         matrix, fresh = self.jacobian(v, now), True
         solves: tuple[Solve, Solve] | None = None
-        count, first, factored = 0, True, h
+        count, first, asked, factored = 0, True, False, h
         guess = np.zeros((*v.shape[:-1], 3, v.shape[-1]))
         before: tuple[Values, float] | None = None  # the stages of the last step, and its length
         while stops:
             count += 1
             free, stop = h, stops[0]
-            clipped = abs(h) >= 0.999 * abs(stop - now)
+            clipped = not asked and abs(h) >= 0.999 * abs(stop - now)
             if clipped:
                 h = stop - now
             if now + h == now:
-                raise too_short(now, count)
+                raise too_short(now, count, control)
             if before is not None:
                 guess = _between(before[0], 1 + NODES * h / before[1]) - before[0][..., 2:, :]
             if solves is None or abs(h / factored - 1) > 1e-3:
@@ -119,6 +119,7 @@ class Radau:
                     h = h / 2
                 else:
                     matrix, fresh, solves = self.jacobian(v, now), True, None
+                asked = False
                 yield None
                 continue
             z, iterations, rate = found
@@ -132,13 +133,14 @@ class Radau:
             safety = 0.9 * (2 * _ITERATIONS + 1) / (2 * _ITERATIONS + iterations)
             longer = safety * error**-0.25 if 0 < error < math.inf else math.inf if error == 0 else 0.0
             if not error <= 1:  # or it is nan
-                h, first = h * max(0.2, longer), True
+                h, first, asked = h * max(0.2, longer), True, False
                 yield None
                 continue
             ahead = stop if h == stop - now else now + h
             stages = self._tracked(z, y, now, h)
             y_after = y + stages[2 * v.shape[-1] :]
             shorter = yield Step(now, h, ahead, y_after)
+            asked = shorter is not None
             if shorter is not None:  # it is taken back
                 h, first = shorter, True
                 continue

@@ -28,6 +28,7 @@ class Control:
     mxstep: float
     hmax: float
     method: str = "RK45"
+    name: str = "odeint"  # of the function that was called
     parts: tuple[int, ...] | None = None
 
 
@@ -64,13 +65,13 @@ def constant(value: Any, like: Vector) -> Vector:
     return wrap(like.device.from_numpy(np.asarray(value, dtype=like.dtype), copy=False), like.device)
 
 
-def started(f: Slope, y: Vector, begin: float) -> tuple[Vector, Vector]:
+def started(f: Slope, y: Vector, begin: float, control: Control) -> tuple[Vector, Vector]:
     """The state and its slope where the solution starts, on one backend, each example with a copy of its own."""
     k = f(y, constant(begin, y))
     device = common_backend(y, k)
     y, k = (wrap(lift_to(x, device), device) for x in (y, k))
     if not np.isfinite(values_of(k)).all():
-        raise errors.ConvergenceError(f"odeint: the derivative is not finite at the start, t = {begin:.6g}")
+        raise errors.ConvergenceError(f"{control.name}: the derivative is not finite at the start, t = {begin:.6g}")
     return with_examples_of(y, k), k
 
 
@@ -86,12 +87,7 @@ def states_at(method: Method, times: np.ndarray[Any, Any], control: Control) -> 
     for step in method.steps():
         count += 1
         if count > control.mxstep:
-            stiff = " a stiff equation wants method='Radau';" if control.method == "RK45" else ""
-            raise errors.ConvergenceError(
-                f"odeint: {count - 1} steps lead to t = {now:.6g} and not to {times[i]:.6g};{stiff} allow more with "
-                "mxstep, or ask for less with rtol and atol",
-                iterations=count - 1,
-            )
+            raise too_many(count - 1, now, times[i], control)
         if step is None:
             continue
         now, last = step.now, i
@@ -109,10 +105,19 @@ def states_at(method: Method, times: np.ndarray[Any, Any], control: Control) -> 
     return concat(rows)
 
 
-def too_short(now: float, count: int) -> errors.ConvergenceError:
+def too_many(count: int, now: float, wanted: float, control: Control) -> errors.ConvergenceError:
+    stiff = " a stiff equation wants method='Radau';" if control.method == "RK45" else ""
     return errors.ConvergenceError(
-        f"odeint: the step at t = {now:.6g} became too short: the derivative is not finite, or the solution has a "
-        "singularity there",
+        f"{control.name}: {count} steps lead to t = {now:.6g} and not to {wanted:.6g};{stiff} allow more with mxstep, "
+        "or ask for less with rtol and atol",
+        iterations=count,
+    )
+
+
+def too_short(now: float, count: int, control: Control) -> errors.ConvergenceError:
+    return errors.ConvergenceError(
+        f"{control.name}: the step at t = {now:.6g} became too short: the derivative is not finite, or the solution "
+        "has a singularity there",
         iterations=count,
     )
 

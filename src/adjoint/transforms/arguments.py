@@ -22,7 +22,7 @@ from adjoint.backend import Array, Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
 from adjoint.devices import chosen_device, current_level, default_device, observed_leaf
-from adjoint.functions.arguments import check_callable, is_array, is_integer, is_numeric, is_value, kind_of
+from adjoint.functions.arguments import check_callable, is_array, is_integer, is_numeric, is_value, items, kind_of
 from adjoint.module import FLATTENED, parted
 from adjoint.operands import lift_to, lower
 from adjoint.tensor import Tensor, refuse_ended, wrap
@@ -266,8 +266,8 @@ def _keys(name: str, f: Function, argnums: Argnums, args: Any, kwargs: Any) -> l
     """Positions, or names of keyword arguments, of what is differentiated by."""
     if isinstance(argnums, (int, str, np.integer)):
         entries: list[Any] = [argnums]
-    elif hasattr(argnums, "__iter__"):
-        entries = list(argnums)
+    elif (several := items(argnums)) is not None:
+        entries = list(several)
     else:
         raise errors.ArgumentTypeError(
             f"{name}: argnums is a position, a name or a sequence of them, not {errors.shown(argnums)}"
@@ -282,21 +282,21 @@ def _keys(name: str, f: Function, argnums: Argnums, args: Any, kwargs: Any) -> l
             names = _positional(f)
             if entry not in names:
                 raise errors.ArgumentError(
-                    f"{name}: argnums names {entry!r}, which is no name in the call and none of {names}"
+                    f"{name}: argnums names {errors.shown(entry)}, which is no name in the call and none of {names}"
                 )
             place = names.index(entry)
         if not is_integer(place):
             raise errors.ArgumentTypeError(f"{name}: argnums are positions or names, received {errors.shown(entry)}")
         if not -len(args) <= place < len(args):
             raise errors.ArgumentError(
-                f"{name}: argnums is {entry!r}, but the call has {len(args)} positional arguments"
-                + (f" and no {entry!r} by name" if isinstance(entry, str) else "")
+                f"{name}: argnums is {errors.shown(entry)}, but the call has {len(args)} positional arguments"
+                + (f" and no {errors.shown(entry)} by name" if isinstance(entry, str) else "")
             )
         keys.append(int(place) % len(args))
     if not keys:
         raise errors.ArgumentError(f"{name}: there is nothing to differentiate by")
     if len(set(keys)) < len(keys):
-        raise errors.ArgumentError(f"{name}: argnums {argnums!r} names an argument twice")
+        raise errors.ArgumentError(f"{name}: argnums {errors.shown(argnums)} names an argument twice")
     return keys
 
 
@@ -397,12 +397,13 @@ def matching(
     if found != structure:
         raise errors.ArgumentError(
             f"{name}: the {what}s do not have the structure of the {'result' if what == 'cotangent' else 'primals'}, "
-            f"{trees.difference(found, structure)}; received {found}, expected {structure}"
+            f"{trees.difference(found, structure)}; received {errors.said(found)}, "
+            f"expected {errors.said(structure)}"
         )
     fitting: list[Array | None] = []
-    for i, (x, like) in enumerate(zip(leaves, arrays, strict=True)):
+    for x, like, path in zip(leaves, arrays, trees.paths(structure), strict=True):
         dtype = base.dtype_of(like)
-        place = f"{name}: the {what}{trees.paths(structure)[i]}"
+        place = f"{name}: the {what}{path}"
         if dtype.kind not in "fc":
             fitting.append(None)
             continue

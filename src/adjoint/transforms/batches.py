@@ -14,7 +14,7 @@ from adjoint import tree as trees
 from adjoint.backend import Array
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.devices import current_level, transform_level
-from adjoint.functions.arguments import as_axis, as_choice, as_integer, as_tensor, is_numeric
+from adjoint.functions.arguments import as_axis, as_choice, as_integer, as_tensor, check_callable, is_numeric
 from adjoint.functions.shape import moveaxis, reshape
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.arguments import (
@@ -123,7 +123,9 @@ def _in_axes(in_axes: Any, args: Any, structure: Any) -> list[int | None]:
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
-        raise errors.ArgumentError(f"vmap: in_axes {in_axes} has {len(in_axes)} entries for {len(args)} arguments")
+        raise errors.ArgumentError(
+            f"vmap: in_axes {errors.shown(in_axes)} has {len(in_axes)} entries for {len(args)} arguments"
+        )
     if not isinstance(in_axes, (int, np.integer, tuple, type(None))):
         raise errors.ArgumentTypeError(
             f"vmap: in_axes is an integer, None or a tuple, received {errors.shown(in_axes)}"
@@ -204,6 +206,7 @@ def apply_along_axis(f: Callable[..., Any], axis: int, x: Any, /, *args: Any, **
     >>> ad.apply_along_axis(ad.median, 1, ad.tensor([[3.0, 1.0, 2.0], [6.0, 4.0, 5.0]])).tolist()
     [2.0, 5.0]
     """
+    check_callable("apply_along_axis", f)
     x = as_tensor(x, "apply_along_axis")
     place = as_axis(axis, x.ndim, "apply_along_axis")
     lines = moveaxis(x, place, -1)

@@ -48,6 +48,7 @@ class TreeType:
     def __init__(self, what: str, tree: Any, base: Backend) -> None:
         self.what, self.base = what, base
         given, self.structure = trees.flatten(tree)
+        self._paths: list[str] | None = None
         self.tree = trees.builder(self.structure)
         leaves = [x if isinstance(x, Tensor) else self._made(i, x, None) for i, x in enumerate(given)]
         self.specs: list[tuple[Shape, DType]] = [(x.shape, x.dtype) for x in leaves]
@@ -59,8 +60,14 @@ class TreeType:
         elif tree.__class__ in (tuple, list) and len(given) == len(tree) and all(map(operator.is_, given, tree)):
             self.simple = tree.__class__
 
+    def place(self, i: int) -> str:
+        """What a leaf is called."""
+        if self._paths is None:
+            self._paths = trees.paths(self.structure)
+        return self.what + self._paths[i]
+
     def _made(self, i: int, x: Any, dtype: DType | None) -> Tensor[Any]:
-        return _tensor(x, dtype, current_level() or self.base, self.what + trees.paths(self.structure)[i])
+        return _tensor(x, dtype, current_level() or self.base, self.place(i))
 
     def fit(self, tree: Any) -> Tensors:
         """The leaves of a tree of this kind; raises where it is of another."""
@@ -78,7 +85,7 @@ class TreeType:
         if structure is not self.structure and structure != self.structure:
             raise errors.ArgumentError(
                 f"{self.what} changed its structure{_first_difference(self.structure, structure)}: it was "
-                f"{self.structure}, and became {structure}"
+                f"{errors.said(self.structure)}, and became {errors.said(structure)}"
             )
         for i, (shape, dtype) in enumerate(self.specs):
             x = leaves[i]
@@ -99,10 +106,7 @@ class TreeType:
 
     def refuse(self, error: type[errors.AdjointError], i: int, x: Tensor[Any], hint: str) -> None:
         shape, dtype = self.specs[i]
-        raise error(
-            f"{self.what}{trees.paths(self.structure)[i]} was {dtype} of shape {shape}, and became {x.dtype} of shape "
-            f"{x.shape}; {hint}"
-        )
+        raise error(f"{self.place(i)} was {dtype} of shape {shape}, and became {x.dtype} of shape {x.shape}; {hint}")
 
 
 def _first_difference(old: Any, new: Any) -> str:

@@ -15,7 +15,7 @@ from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import current_level, running_on
-from adjoint.functions.arguments import check_tensor, is_integer
+from adjoint.functions.arguments import as_integer, check_tensor, is_integer
 from adjoint.graph.remat import MATMULS, NOTHING, Budget, Policy
 from adjoint.operands import common_backend, lift_to
 from adjoint.tensor import Tensor, refuse_ended, wrap
@@ -93,7 +93,7 @@ def _policy(policy: Any) -> Any:
     if isinstance(policy, str) and policy in _BY_NAME:
         return lambda: _BY_NAME[policy]
     if is_integer(policy) and policy >= 0:
-        return lambda: Budget(int(policy))  # each call has the budget anew
+        return lambda: Budget(as_integer(policy, "checkpoint", "policy"))  # each call has the budget anew
     if isinstance(policy, (list, tuple, set, frozenset)) and all(isinstance(name, str) for name in policy):
         keeping = _keeping(tuple(sorted(policy)))
         return lambda: keeping

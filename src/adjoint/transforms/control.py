@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import creating_on, current_level
-from adjoint.functions.arguments import as_integer, check_callable, is_array, is_value, kind_of
+from adjoint.functions.arguments import as_flag, as_integer, check_callable, is_array, is_value, kind_of
 from adjoint.functions.creation import zeros
 from adjoint.functions.elementwise import clip
 from adjoint.functions.indexing import along
@@ -126,7 +127,9 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
     array([ 0.,  1., -0., -0.])
     """
     if not isinstance(branches, (list, tuple)):
-        raise errors.ArgumentTypeError(f"switch: branches are a list or tuple of functions, received {branches!r}")
+        raise errors.ArgumentTypeError(
+            f"switch: branches are a list or tuple of functions, received {errors.shown(branches)}"
+        )
     if not branches:
         raise errors.ArgumentError("switch: branches is empty; there is nothing to choose from")
     for i, branch in enumerate(branches):
@@ -426,7 +429,7 @@ def _in_reverse(x: Tensor[Any]) -> bool:
 def _refuse_reverse(carry: Carry, leaves: Sequence[Tensor[Any]]) -> None:
     for i, x in enumerate(leaves):
         if _in_reverse(x):
-            _refuse(f"{carry.what}{trees.paths(carry.structure)[i]}")
+            _refuse(carry.place(i))
 
 
 def _refuse(what: str) -> None:
@@ -444,7 +447,7 @@ def _scan(
     name: str, base: Backend, f: Function, init: Any, xs: Any, length: int | None, reverse: bool, every: int | None
 ) -> tuple[Any, Any]:
     rows, layout = trees.flatten(xs)
-    steps = _steps(name, rows, layout, length)
+    steps, reverse = _steps(name, rows, layout, length), as_flag(reverse, name, "reverse")
     if every is not None:
         every = as_integer(every, name, "checkpoint_every", 1)
     carry = Carry(name, init, base)
@@ -457,7 +460,7 @@ def _scan(
         leaves = [assignable(x) for x in leaves]  # f may assign to its own, those given are kept
         collected: Tensors = []  # in one list: one for each step would be work for the garbage collector
         order = range(size - 1, -1, -1) if reverse else range(size)
-        for parts in zip(*[along(row, order) for row in rows], strict=True) if rows else [()] * size:
+        for parts in zip(*[along(row, order) for row in rows], strict=True) if rows else itertools.repeat((), size):
             out = f(carry.tree(leaves), slices(parts))
             check_pair(name, out, "f", "(carry, y)")
             leaves = carry.fit(out[0])
@@ -524,13 +527,13 @@ class _Again:
 def _steps(name: str, rows: Sequence[Any], layout: Any, length: int | None) -> int:
     """How many steps there are; raises where arrays disagree."""
     steps, source = None if length is None else as_integer(length, name, "length", 0), "length"
-    for i, x in enumerate(rows):
-        path = "xs" + trees.paths(layout)[i]
+    for x, place in zip(rows, trees.paths(layout), strict=True):
+        path = "xs" + place
         if not isinstance(x, Tensor) or not x.ndim:
             error = errors.ShapeError if isinstance(x, Tensor) else errors.ArgumentTypeError
             raise error(
-                f"{name}: {path} is {x!r}, which has no first axis to go along; lists and tuples are trees of arrays, "
-                "ad.tensor makes one array of them"
+                f"{name}: {path} is {errors.shown(x)}, which has no first axis to go along; lists and tuples are trees "
+                "of arrays, ad.tensor makes one array of them"
             )
         if steps is None:
             steps, source = x.shape[0], path

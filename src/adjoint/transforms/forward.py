@@ -9,7 +9,7 @@ from adjoint import tree as trees
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import transform_level
 from adjoint.dtypes import choosing, chosen_dtype, creating_in, default_dtype
-from adjoint.functions.arguments import check_callable
+from adjoint.functions.arguments import as_flag, check_callable
 from adjoint.graph.nodes import key_of, new_leaf
 from adjoint.random_keys import Replay, replayed
 from adjoint.transforms.arguments import (
@@ -41,7 +41,7 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
     (np.float64(8.0), np.float64(12.0))
     """
     check_tuples("jvp", primals=primals, tangents=tangents)
-    return _jvp("jvp", f, primals, tangents, has_aux)
+    return _jvp("jvp", f, primals, tangents, as_flag(has_aux, "jvp", "has_aux"))
 
 
 def _jvp(name: str, f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool) -> Any:
@@ -76,6 +76,7 @@ def linearize(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     >>> along(1.0), along(0.5)
     (np.float64(12.0), np.float64(6.0))
     """
+    has_aux = as_flag(has_aux, "linearize", "has_aux")
     call = Arguments("linearize", f, range(len(primals)), primals, {}, keep=True)
     lower = reverse_level(call.base)
     level = reverse_level(lower)

@@ -12,7 +12,7 @@ from adjoint.backend import Array, Backend
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import transform_level
-from adjoint.functions.arguments import as_choice
+from adjoint.functions.arguments import as_choice, as_flag, check_shape, computed
 from adjoint.graph.nodes import Var, key_of, new_leaf
 from adjoint.random_keys import Replay, replayed
 from adjoint.transforms.arguments import (
@@ -73,6 +73,8 @@ def jacobian(
 
 
 def _jacobian(name: str, f: Function, argnums: Argnums, mode: str, has_aux: bool, holomorphic: bool) -> Function:
+    has_aux, holomorphic = as_flag(has_aux, name, "has_aux"), as_flag(holomorphic, name, "holomorphic")
+
     @named(name, f)
     def run(*args: Any, **kwargs: Any) -> Any:
         call = Arguments(name, f, argnums, args, kwargs)
@@ -103,12 +105,13 @@ def _jacobian(name: str, f: Function, argnums: Argnums, mode: str, has_aux: bool
     return run
 
 
-def _basis(base: Any, arrays: Sequence[Array], i: int, total: int, start: int) -> Array:
+def _basis(call: Arguments, arrays: Sequence[Array], i: int, total: int, start: int) -> Array:
     """For the i-th array, its part of the unit vectors of all: of shape (total, *its shape)."""
     x = arrays[i]
-    size = math.prod(x.shape)
-    unit = base.eye(rows=total, columns=size, k=-start, dtype=base.dtype_of(x))
-    return base.reshape(unit, shape=(total, *x.shape))
+    base: Any = call.base
+    size, shape = math.prod(x.shape), check_shape((total, *x.shape), call.name)
+    unit = computed(call.name, base.eye, rows=total, columns=size, k=-start, dtype=base.dtype_of(x))
+    return base.reshape(unit, shape=shape)
 
 
 def _rows(f: Function, call: Arguments, has_aux: bool, holomorphic: bool, at_most: int | None) -> Any:
@@ -130,11 +133,11 @@ def _rows(f: Function, call: Arguments, has_aux: bool, holomorphic: bool, at_mos
         blocks = []
         for root in roots:
             size = math.prod(root.shape)
-            unit = Batch(_basis(base, [root.value.value], 0, size, 0), True)
+            unit = Batch(_basis(call, [root.value.value], 0, size, 0), True)
             found = level.pull([(root, unit)], retain_graph=True) if root.node is not None else {}
             row = []
             for x in variables:
-                shape = (*root.shape, *x.shape)
+                shape = check_shape((*root.shape, *x.shape), call.name)
                 g = found[key_of(x)][1] if key_of(x) in found else None
                 if g is None:
                     row.append(base.full(shape=shape, value=0, dtype=base.dtype_of(x.value.value)))
@@ -156,7 +159,7 @@ def _columns(f: Function, call: Arguments, has_aux: bool, holomorphic: bool) -> 
     level: Tangent[Any] = Tangent.fresh(batch)
     with transform_level(level, batch, dtype=call.dtype):
         duals = [
-            Dual(batch.wrap(x), Batch(_basis(base, call.arrays, i, total, starts[i]), True))
+            Dual(batch.wrap(x), Batch(_basis(call, call.arrays, i, total, starts[i]), True))
             for i, x in enumerate(call.arrays)
         ]
         out, aux = split_aux(call.name, call.run(f, level, duals), has_aux)
@@ -176,7 +179,7 @@ def _columns(f: Function, call: Arguments, has_aux: bool, holomorphic: bool) -> 
             for i, x in enumerate(call.arrays):
                 part = slice(starts[i], starts[i] + math.prod(x.shape), 1)
                 piece = base.index(whole, key=(*[slice(0, n, 1) for n in result.shape], part))
-                column.append(base.reshape(piece, shape=(*result.shape, *x.shape)))
+                column.append(base.reshape(piece, shape=check_shape((*result.shape, *x.shape), call.name)))
             blocks.append(call.answer(column))
     answer = trees.unflatten(structure, blocks)
     return (answer, aux) if has_aux else answer
@@ -248,18 +251,19 @@ def _of_gradient(f: Function, call: Arguments, has_aux: bool) -> Any:
             for x in variables:
                 g = found[key_of(x)][1] if key_of(x) in found else None
                 size = math.prod(x.shape)
-                unit = Batch(_basis(base, [x.value], 0, size, 0), True)
+                unit = Batch(_basis(call, [x.value], 0, size, 0), True)
                 pulled = {} if g is None or g.node is None else level.pull([(g, unit)], retain_graph=True, on=batch)
-                blocks.append([_block(base, x, y, pulled.get(key_of(y))) for y in variables])
+                blocks.append([_block(call, x, y, pulled.get(key_of(y))) for y in variables])
         except errors.ForwardOnlyError:
             return None
     answer = trees.unflatten(structure, [call.structured([call.answer(row) for row in blocks])])
     return (answer, aux) if has_aux else answer
 
 
-def _block(base: Any, x: Var, y: Var, found: tuple[Any, Batch] | None) -> Array:
+def _block(call: Arguments, x: Var, y: Var, found: tuple[Any, Batch] | None) -> Array:
     """The derivative of x's gradient by y, of a batch with an example for each element of x."""
-    shape = (*x.shape, *y.shape)
+    base: Any = call.base
+    shape = check_shape((*x.shape, *y.shape), call.name)
     if found is None:
         return base.full(shape=shape, value=0, dtype=base.dtype_of(y.value))
     g = found[1]

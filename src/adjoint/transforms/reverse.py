@@ -12,6 +12,7 @@ from adjoint.backend import Array
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import transform_level
 from adjoint.dtypes import choosing, chosen_dtype, creating_in, default_dtype
+from adjoint.functions.arguments import as_flag
 from adjoint.graph.nodes import Var, key_of, new_leaf
 from adjoint.operands import concrete_values
 from adjoint.random_keys import Replay, replayed
@@ -74,6 +75,9 @@ def value_and_gradient(
     name: str, f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Function:
     """`value_and_grad`, whose errors name what it is a part of."""
+
+    has_aux = as_flag(has_aux, name, "has_aux")
+    holomorphic = as_flag(holomorphic, name, "holomorphic")
 
     @named(name, f)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -149,6 +153,7 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: 
 
 def gradient(name: str, f: Function, argnums: Argnums, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """`grad`, whose errors name the transform that it is a part of."""
+    has_aux, holomorphic = as_flag(has_aux, name, "has_aux"), as_flag(holomorphic, name, "holomorphic")
 
     @named(name, f)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -184,7 +189,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     array([[3., 0.],
            [0., 4.]])
     """
-    return _vjp("vjp", f, primals, has_aux)
+    return _vjp("vjp", f, primals, as_flag(has_aux, "vjp", "has_aux"))
 
 
 def _vjp(name: str, f: Function, primals: tuple[Any, ...], has_aux: bool, replay: Replay | None = None) -> Any:

@@ -18,7 +18,7 @@ from adjoint.decorators.batched import Batch, Batched
 from adjoint.decorators.dependence import Dependence, Dependent
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import transform_level
-from adjoint.functions.arguments import is_integer
+from adjoint.functions.arguments import check_shape, is_integer
 from adjoint.graph.nodes import key_of, new_leaf
 from adjoint.random_keys import Replay, replayed
 from adjoint.rules.sparsity import scipy_sparse
@@ -330,7 +330,7 @@ def _jvps(f: Function, call: Arguments, colouring: Colouring, seeds: Values) -> 
     batch: Batched[Any] = Batched.fresh(call.base, None, "shared")  # of directions: there is one example
     level: Tangent[Any] = Tangent.fresh(batch)
     with transform_level(level, batch, dtype=call.dtype):
-        out = _result(call, call.run(f, level, [Dual(batch.wrap(x), _batch(call.base, seeds, x))]), level)
+        out = _result(call, call.run(f, level, [Dual(batch.wrap(x), _batch(call, seeds, x))]), level)
         return _read(call, colouring, out, out.value.value, out.tangent, seeds)
 
 
@@ -343,14 +343,15 @@ def _vjps(f: Function, call: Arguments, colouring: Colouring, seeds: Values) -> 
         variable = new_leaf(batch.wrap(x))
         out = _result(call, call.run(f, level, [variable]), level)
         _check_rows(call, colouring, out)
-        pairs = [(out, _batch(call.base, seeds, out.value.value))] if out.node is not None else []
+        pairs = [(out, _batch(call, seeds, out.value.value))] if out.node is not None else []
         g = level.pull(pairs).get(key_of(variable), (None, None))[1] if pairs else None
         return _read(call, colouring, out, x, g, seeds)
 
 
-def _batch(base: Any, seeds: Values, like: Array) -> Batch:
-    dtype = base.dtype_of(like)
-    values = base.from_numpy(seeds.reshape(len(seeds), *like.shape).astype(dtype), copy=True)
+def _batch(call: Arguments, seeds: Values, like: Array) -> Batch:
+    base: Any = call.base
+    shape = check_shape((len(seeds), *like.shape), call.name)
+    values = base.from_numpy(seeds.reshape(shape).astype(base.dtype_of(like)), copy=True)
     return Batch(values, True)
 
 

@@ -11,7 +11,7 @@ from adjoint import tree as trees
 from adjoint.backend import Array
 from adjoint.decorators.taylor import Series, Taylor
 from adjoint.devices import transform_level
-from adjoint.functions.arguments import is_value, kind_of
+from adjoint.functions.arguments import as_flag, is_value, kind_of
 from adjoint.transforms.arguments import (
     Arguments,
     Function,
@@ -64,9 +64,10 @@ def jet(
     8.0 12.0 12.0 6.0
     """
     check_tuples("jet", primals=primals, series=series)
+    factorial_scaled = as_flag(factorial_scaled, "jet", "factorial_scaled")
     for i, terms in enumerate(series):
         if not isinstance(terms, (tuple, list)):
-            raise errors.ArgumentTypeError(f"jet: the series of argument {i} is a list, received {terms!r}")
+            raise errors.ArgumentTypeError(f"jet: the series of argument {i} is a list, received {errors.shown(terms)}")
     lengths = [len(terms) for terms in series]
     if len(series) != len(primals) or len(set(lengths)) > 1:
         raise errors.ArgumentError(

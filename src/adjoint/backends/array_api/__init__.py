@@ -21,7 +21,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend, Implementation, LeafBackend, computed_name
-from adjoint.backends import composed, needed
+from adjoint.backends import composed, needed, special
 from adjoint.backends.array_api import (
     convolution,
     creation,
@@ -64,7 +64,9 @@ class ArrayAPI(LeafBackend):
     def __init__(self, xp: ModuleType, device: Any = None) -> None:
         super().__init__()
         if not isinstance(xp, ModuleType):
-            raise errors.DeviceError(f"ArrayAPI: expected a module such as array_api_strict, received {xp!r}")
+            raise errors.DeviceError(
+                f"ArrayAPI: expected a module such as array_api_strict, received {errors.shown(xp)}"
+            )
         if type(self) is ArrayAPI and xp.__name__ in _OWN:
             raise errors.DeviceError(f"ArrayAPI: {xp.__name__} has a backend of its own, {_OWN[xp.__name__]}")
         needed("array_api_extra", "array-api")
@@ -75,7 +77,9 @@ class ArrayAPI(LeafBackend):
         try:
             namespace.empty((0,), device=device)
         except (ValueError, TypeError, RuntimeError, AssertionError) as error:
-            raise errors.DeviceError(f"{xp.__name__} has no device {errors.shown(device)}: {error}") from error
+            raise errors.DeviceError(
+                f"{xp.__name__} has no device {errors.shown(device)}: {errors.said(error)}"
+            ) from error
         self.xp: Any = namespace if device is None else _Placed(namespace, device)
         # the standard leaves open whether `xp.float32` is the very dtype that arrays show
         self._theirs = {ours: getattr(namespace, ours.name) for ours in _DTYPES if hasattr(namespace, ours.name)}
@@ -112,9 +116,16 @@ class ArrayAPI(LeafBackend):
             run = functools.partial(_TYPED[name], self)
         elif name in _STANDARD:
             run = getattr(self.xp, name)
+        elif name in special.HOSTED:
+            run = functools.partial(self._in_main_memory, special.HOSTED[name])
         else:
             return composed(self, primitive)
         return self._also_bools(primitive, run) if name in _ORDERING else run
+
+    def _in_main_memory(self, function: Callable[..., Any], *operands: Array, **parameters: Any) -> Array:
+        """What a function of NumPy's arrays gives."""
+        values = [self.to_numpy(x) if hasattr(x, "dtype") else x for x in operands]
+        return self.from_numpy(function(*values, **parameters), copy=False)
 
     def _also_bools(self, primitive: Primitive, run: Implementation) -> Implementation:
         """The standard orders no bools: they are compared as integers."""
@@ -144,6 +155,9 @@ class ArrayAPI(LeafBackend):
             return self._theirs[dtype]
         except KeyError:
             raise errors.DtypeError(f"{self.name} has no dtype {dtype}") from None
+
+    def computes_in(self, dtype: DType) -> bool:
+        return dtype in self._theirs
 
     def from_native(self, value: Any) -> Array | None:
         """An array that says itself that it is of this namespace."""

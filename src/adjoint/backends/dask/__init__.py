@@ -44,7 +44,7 @@ class Dask(Lazy, LeafBackend):
         super().__init__()
         self.da = needed("dask.array", "dask")
         self.dask = needed("dask", "dask")
-        self.many = chunks != "auto"
+        self.many = not (isinstance(chunks, str) and chunks == "auto")
         self.chunks = chunks.lower() if isinstance(chunks, str) else chunks  # "64MiB" as names have it
         try:
             if not isinstance(chunks, str) and (chunks.__class__ is not int or chunks < 1):

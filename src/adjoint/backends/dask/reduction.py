@@ -33,6 +33,9 @@ def _place_of(name: str) -> Callable[..., Array]:
     def run(B: Dask, x: Array, *, axis: int | None, keepdims: bool) -> Array:
         if not x.ndim or not x.size:
             return gathered(B, TABLE[name], [x], {"axis": axis, "keepdims": keepdims})
+        if axis is None and x.ndim > 1:  # of equal ones the first by rows, where Dask has the first by chunks
+            out = getattr(B.da, name)(B.reshape(x, shape=(x.size,)), axis=0)
+            return out.reshape((1,) * x.ndim) if keepdims else out
         return getattr(B.da, name)(x, axis=axis, keepdims=keepdims)
 
     return run

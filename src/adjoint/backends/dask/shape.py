@@ -61,7 +61,7 @@ def _triangle(name: str) -> Callable[..., Array]:
     def run(B: Dask, x: Array, *, k: int) -> Array:
         rows, columns = (B.da.arange(n, chunks=(c,)) for n, c in zip(x.shape[-2:], x.chunks[-2:], strict=True))
         kept = getattr(B, name)(columns, B.add(B.expand_dims(rows, axis=(1,)), k))
-        return B.where(kept, x, 0)
+        return B.where(kept, x, x.dtype.type(0).item())  # a zero of its kind
 
     return run
 

@@ -142,6 +142,9 @@ class JAX(Staged, ArrayAPI):
     def widest(self, dtype: DType) -> DType:
         return self.xp.allowed(dtype)  # type: ignore[no-any-return]
 
+    def computes_in(self, dtype: DType) -> bool:
+        return self.widest(dtype) == dtype
+
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
         if self.traced(array):
             raise errors.TrackedError(
@@ -155,6 +158,17 @@ class JAX(Staged, ArrayAPI):
             return _in_double(self.jax, special.KERNELS[primitive.name], self.xp, primitive.parameters)
         return super().implement(primitive)
 
+    def _in_main_memory(self, function: Callable[..., Any], *operands: Array, **parameters: Any) -> Array:
+        """What a function of NumPy's arrays gives; of traced operands when the compiled function runs."""
+        if not self.traced(*operands):
+            return super()._in_main_memory(function, *operands, **parameters)
+        dtype = next(x.dtype for x in operands if hasattr(x, "dtype"))
+        arrays = self.jax.numpy.broadcast_arrays(*[self.jax.numpy.asarray(x, dtype) for x in operands])
+        result = self.jax.ShapeDtypeStruct(arrays[0].shape, dtype)
+        return self.jax.pure_callback(
+            lambda *values: function(*map(np.asarray, values), **parameters), result, *arrays, vmap_method="expand_dims"
+        )
+
 
 @functools.cache
 def _anywhere() -> JAX:
@@ -165,15 +179,17 @@ def _device(jax: Any, name: Any) -> Any:
     """One of JAX's devices by its platform and number."""
     if name is None or isinstance(name, jax.Device):
         return name
-    platform, _, number = str(name).partition(":")
+    platform, _, number = name.partition(":") if isinstance(name, str) else ("", "", "")
     try:
+        if not platform:
+            raise ValueError("a device is named by its platform and number")
         if not number:
             return jax.local_devices(backend=platform)[0]
         return next(place for place in jax.devices(platform) if place.id == int(number))
     except (RuntimeError, ValueError, StopIteration) as error:
         known = ", ".join([f"{d.platform}:{d.id}" for d in jax.devices()])
         raise errors.DeviceError(
-            f"JAX: no device {name!r}; there are {known}, and jax.devices(...) shows others"
+            f"JAX: no device {errors.shown(name)}; there are {known}, and jax.devices(...) shows others"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Special functions on NumPy: the kernels of all array libraries, block by block to stay in the cache.
+"""Special functions on NumPy: SciPy's, and the kernels of all array libraries, block by block to stay in the cache.
 
 Where a formula is right for most arguments, it runs for all, and the kernel for the elements that it leaves.
 """
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.backend import Array, Implementation
-from adjoint.backends.special import KERNELS
+from adjoint.backends.special import HOSTED, KERNELS
 from adjoint.backends.special.common import horner
 
 _BLOCK = 4096  # elements: the kernels hold about ten arrays at a time
@@ -167,6 +167,7 @@ def _sinc_or_derivative(x: Array, *, order: int) -> Array:
 _sinc_of_doubles = _on_numpy(KERNELS["sinc"])
 
 IMPLEMENTATIONS: dict[str, Implementation] = {
+    **HOSTED,
     **{name: _on_numpy(kernel) for name, kernel in KERNELS.items()},
     "sinc": _sinc_or_derivative,
     "rel_entr": _by_formula("rel_entr", _rel_entr, 0.0),

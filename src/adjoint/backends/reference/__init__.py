@@ -54,6 +54,9 @@ _IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
 }
 
 
+_MOST_DIGITS = 100_000  # of pi alone are a tenth of a second
+
+
 class Reference(LeafBackend):
     """Pure Python on the CPU, with `digits` decimal digits (through mpmath) or Python's own floats.
 
@@ -71,6 +74,8 @@ class Reference(LeafBackend):
             raise errors.DeviceError(
                 f"Reference: digits is a positive integer or None, received {errors.shown(digits)}"
             )
+        if digits is not None and digits > _MOST_DIGITS:
+            raise errors.DeviceError(f"Reference: digits is at most {_MOST_DIGITS}, received {errors.shown(digits)}")
         self.digits = digits
         self.many = digits is not None
         self.scalars = Scalars(digits)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from adjoint.backends.special import KERNELS
+from adjoint.backends.reference import exact_hosted
+from adjoint.backends.special import HOSTED, KERNELS
 
 Function = Callable[..., Any]
 
@@ -16,13 +18,15 @@ def special_floats() -> dict[str, Function]:
     """Of Python's floats."""
 
     def of(kernel: Function) -> Function:
-        def function(*numbers: float, **parameters: Any) -> float:
+        def function(*numbers: complex, **parameters: Any) -> complex:
+            kind = np.complex128 if any(isinstance(x, complex) for x in numbers) else np.float64
             with np.errstate(all="ignore"):
-                return float(kernel(np, *[np.asarray(x, np.float64) for x in numbers], **parameters))
+                return kernel(*[np.asarray(x, kind) for x in numbers], **parameters).item()  # type: ignore[no-any-return]
 
         return function
 
-    return {name: of(kernel) for name, kernel in KERNELS.items()}
+    kernels: dict[str, Function] = {name: functools.partial(kernel, np) for name, kernel in KERNELS.items()}
+    return {name: of(kernel) for name, kernel in {**kernels, **HOSTED}.items()}
 
 
 def special_numbers(mp: Any) -> dict[str, Function]:
@@ -137,6 +141,7 @@ def special_numbers(mp: Any) -> dict[str, Function]:
         "log_ndtr": log_ndtr,
         "log_ndtr_derivative": log_ndtr_derivative,
         "gamma": mp.gamma,
+        "rgamma": mp.rgamma,
         "gammaln": lambda x: mp.log(abs(mp.gamma(x))),
         "digamma": mp.digamma,
         "betaln": lambda a, b: mp.log(abs(mp.beta(a, b))),
@@ -153,11 +158,13 @@ def special_numbers(mp: Any) -> dict[str, Function]:
         "rel_entr": rel_entr,
         "kl_div": kl_div,
         "logit": lambda x: mp.log(x / (1 - x)),
+        **exact_hosted.definitions(mp),
     }
 
     def precise(definition: Function) -> Function:
         def function(*numbers: Any, **parameters: Any) -> Any:
-            numbers = tuple([mp.mpf(x) for x in numbers])
+            numbers = tuple([mp.convert(x) for x in numbers])
+            complex_numbers = any(isinstance(x, mp.mpc) for x in numbers)
             if any(mp.isnan(x) for x in numbers):
                 return mp.nan
             try:
@@ -165,7 +172,7 @@ def special_numbers(mp: Any) -> dict[str, Function]:
                     out = definition(*numbers, **parameters)
             except (ValueError, ZeroDivisionError, OverflowError):  # outside the domain, or at a pole
                 return mp.nan
-            return mp.nan if isinstance(out, mp.mpc) else +out
+            return mp.nan if isinstance(out, mp.mpc) and not complex_numbers else +out
 
         return function
 

@@ -128,6 +128,12 @@ def gamma(xp: Any, x: Any) -> Any:
 
 
 @kernel
+def rgamma(xp: Any, x: Any) -> Any:
+    """1 over the gamma function, which is 0 at its poles."""
+    return xp.where(_pole(xp, x), xp.zeros_like(x), 1.0 / gamma(xp, x))
+
+
+@kernel
 def digamma(xp: Any, x: Any) -> Any:
     """The derivative of log(gamma(x)); for negative x by DLMF 5.5.4. nan at negative integers."""
     one = xp.ones_like(x)

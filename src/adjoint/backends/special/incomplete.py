@@ -14,11 +14,15 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.backends.special.common import excess, kernel, log_ratio, small_excess, while_loop
+from adjoint.backends.special.error import erfc
 from adjoint.backends.special.gammas import betaln, correction, digamma, gamma, zeta
 
 _STEP = 0.12
 _START = -3.7  # exp(-exp(3.7)) is nothing
 _ELEMENTS = 8192
+_FARTHEST = 1e300  # in scales: parameters next to the smallest number would reach for infinity
+_TINY = 1e-300
+_EULER, _SECOND = 0.5772156649015329, math.pi**2 / 12.0  # log gamma(1 + a) = -_EULER a + _SECOND a^2 - ...
 
 
 def _polygamma(xp: Any, n: int, x: Any) -> Any:
@@ -30,7 +34,7 @@ def _outward(xp: Any, reach: Any, scale: Any, integrand: Callable[[Any], Any]) -
     """The integral from 0 to infinity of what is nothing from `reach` on, and smooth on `scale` and below."""
     if 0 in scale.shape:
         return scale
-    end = (xp.log(xp.max(reach / scale)) - _START) / _STEP + 1.0
+    end = (xp.log(xp.max(xp.minimum(reach / scale, _FARTHEST * xp.ones_like(scale)))) - _START) / _STEP + 1.0
     at_once = max(1, min(128, _ELEMENTS // math.prod(scale.shape)))  # points of a small array go together
     steps = xp.reshape(xp.arange(at_once, dtype=xp.float64), (-1, *[1] * len(scale.shape)))
 
@@ -115,6 +119,9 @@ def gammainc(xp: Any, a: Any, x: Any, *, order: int) -> Any:
     """The regularised lower incomplete gamma function, DLMF 8.2.4, or its derivative of an order by a."""
     inside, shape, point = _gamma_inside(xp, a, x)
     one = xp.ones_like(a)
+    tiny = inside & (shape < _TINY)  # it is 1 there, and the integral would go on to 1 / a
+    if not order:
+        shape = xp.where(tiny, one, shape)
     left = point <= xp.maximum(shape, one)
     if order:  # with a near 0, on the left the parts of the score would cancel
         left = left & ((shape >= 1.0) | (shape * (2.0 - xp.log(point)) >= 1.0))
@@ -123,6 +130,7 @@ def gammainc(xp: Any, a: Any, x: Any, *, order: int) -> Any:
     if order:
         ends = xp.where((a > 0.0) & (x >= 0.0), 0.0 * one, math.nan * one)
     else:
+        out = xp.where(tiny, one, out)
         ends = _gamma_ends(xp, a, x)
     return xp.where(inside, out, ends)
 
@@ -131,8 +139,17 @@ def gammainc(xp: Any, a: Any, x: Any, *, order: int) -> Any:
 def gammaincc(xp: Any, a: Any, x: Any) -> Any:
     """1 - gammainc(a, x), without cancellation."""
     inside, shape, point = _gamma_inside(xp, a, x)
+    one = xp.ones_like(a)
+    tiny = (point < _TINY) & (shape < 1.0)  # the first term of DLMF 8.7.1 is all there, x^a / gamma(a + 1)
+    bounded = xp.where(tiny, shape, one)
+    near = bounded < 1e-5
+    log_gamma = xp.where(
+        near, bounded * (_SECOND * bounded - _EULER), xp.log(gamma(xp, 1.0 + xp.where(near, one, bounded)))
+    )
+    first = -xp.expm1(bounded * xp.log(point) - log_gamma)
+    point = xp.where(tiny, one, point)
     left = (point < shape) & (shape >= 1.0)
-    part = _gamma_side(xp, shape, point, left, 0)
+    part = xp.where(tiny, first, _gamma_side(xp, shape, point, left, 0))
     return xp.where(inside, xp.where(left, 1.0 - part, part), 1.0 - _gamma_ends(xp, a, x))
 
 
@@ -281,3 +298,36 @@ def _weight_of_two(scores: dict[tuple[int, int], Any], i: int, j: int) -> Any:
         return known[m, n]
 
     return at(i, j)
+
+
+# --- Student's distribution ----------------------------------------------------------------------
+
+
+@kernel
+def stdtr(xp: Any, df: Any, t: Any, *, order: int) -> Any:
+    """Student's distribution function 1/2 + sign(t) I_y(1/2, b) / 2, b = df / 2 and y = t^2 / (df + t^2).
+
+    Of an order above 0 the derivative of I_y by b, for the same y. In the tails I_1-y(b, 1/2) / 2 is 1 minus that.
+    """
+    one = xp.ones_like(t)
+    inside = (df > 0.0) & (df < math.inf) & (xp.abs(t) < math.inf)
+    shape, size = xp.where(inside, df, one), xp.where(inside, xp.abs(t), one)
+    ratio = size / xp.sqrt(shape)
+    near = ratio < 1.0
+    small = xp.where(near, ratio, one)
+    share = small * small / (1.0 + small * small)
+    sign = xp.where(t < 0.0, -one, one)
+    half = 0.5 * one
+    if order:
+        large = xp.where(near, one, ratio)
+        middle = betainc(xp, half, 0.5 * shape, share, order=(0, order))
+        rest = 1.0 / large / large
+        tail = -betainc(xp, 0.5 * shape, half, rest / (1.0 + rest), order=(order, 0))
+        out = 0.5 * sign * xp.where(near, middle, tail)
+        return xp.where(inside, out, xp.where(df > 0.0, 0.0 * one, math.nan * one))
+    middle = 0.5 + 0.5 * sign * betainc(xp, half, 0.5 * shape, share, order=(0, 0))
+    rest = 1.0 / xp.where(near, one, ratio) ** 2
+    tail = 0.5 * betainc(xp, 0.5 * shape, half, rest / (1.0 + rest), order=(0, 0))
+    out = xp.where(near, middle, xp.where(t < 0.0, tail, 1.0 - tail))
+    ends = xp.where(xp.abs(t) == math.inf, 0.5 + 0.5 * sign, 0.5 * erfc(xp, -math.sqrt(0.5) * t))
+    return xp.where(inside, out, xp.where(df > 0.0, ends, math.nan * one))

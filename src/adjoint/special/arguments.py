@@ -1,0 +1,93 @@
+"""What special functions read their arguments with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from adjoint import dtypes, errors
+from adjoint.backend import Decorator
+from adjoint.functions.arguments import as_tensor, real
+from adjoint.functions.creation import asarray
+from adjoint.functions.elementwise import where
+from adjoint.operands import cast, concrete_values, is_weak, known, operand, run
+from adjoint.primitives import TABLE
+from adjoint.tensor import Tensor
+
+Numbers = Any  # a tensor, a Python number, or a NumPy array
+
+
+def reals(name: str, *values: object) -> list[Tensor[Any]]:
+    """Operands as tensors of one real floating dtype; Python's numbers take that of the tensors."""
+    first = next((v for v in values if isinstance(v, Tensor)), None)
+    given = [v if is_weak(v) else as_tensor(v, name) if first is None else operand(v, first, name) for v in values]
+    tensors = [v for v in given if isinstance(v, Tensor)]
+    if not tensors:
+        return [real(v, name) for v in given]
+    dtype = tensors[0].dtype
+    for v in given:
+        dtype = dtypes.promote(dtype, v.dtype) if isinstance(v, Tensor) else dtypes.promote_scalar(dtype, v)
+    dtype = known(dtypes.floating(dtype), tensors)
+    if dtype.kind == "c":
+        raise errors.DtypeError(f"{name}: expected real values, received {dtype}")
+    device = tensors[0].device
+    return [cast(v, dtype) if isinstance(v, Tensor) else asarray(v, dtype=dtype, device=device) for v in given]
+
+
+def wide(x: Tensor[Any]) -> Tensor[Any]:
+    """In double precision, for what is composed of several functions: rounded once, at the end."""
+    return cast(x, x.device.leaf.widest(dtypes.float64))
+
+
+def one(name: str, x: Any, function: str, **parameters: Any) -> Tensor[Any]:
+    tensor = as_tensor(x, function)
+    return run(name, (cast(tensor, known(TABLE[name].promoted(tensor.dtype, function), [tensor])),), **parameters)  # type: ignore[no-any-return]
+
+
+def constant(x: Any, function: str, what: str) -> None:
+    """Raises TrackedError where a derivative by x is asked for: there is none."""
+    level, array = (x.device, x._array) if isinstance(x, Tensor) else (None, None)
+    while isinstance(level, Decorator):
+        if level.differentiates and level.is_active(array):
+            raise errors.TrackedError(
+                f"{function}: no derivative by {what} is known, and that of shape {x.shape} is tracked; take its "
+                "detach(), or ad.stop_gradient of it, for a constant"
+            )
+        level, array = level.inner, level.unwrap(array)
+
+
+_HIGHEST = 1_000_000  # order: loops run to it, and factorials are multiplied with in parts
+
+
+def whole_numbers(n: Any, function: str, least: float = 0) -> np.ndarray[Any, Any]:
+    """Orders, of known values. Raises ArgumentError where they are none, or not within a million, TrackedError for
+    tracked ones."""
+    if isinstance(n, Tensor) and n.is_tracked():
+        raise errors.TrackedError(
+            f"{function}: orders are whole numbers, between which there is no derivative; pass n.detach()"
+        )
+    lowest = max(least, -_HIGHEST)
+    wanted = f"{function}: orders are whole numbers from {lowest} to {_HIGHEST}"
+    try:
+        orders = concrete_values(n, f"{function}: a tensor of orders")
+    except ValueError:
+        raise errors.ArgumentError(f"{wanted}, received {errors.shown(n)}") from None
+    valid = (
+        orders.dtype.kind in "iuf" and ((orders >= lowest) & (orders <= _HIGHEST) & (orders == np.floor(orders))).all()
+    )
+    if not valid:
+        raise errors.ArgumentError(f"{wanted}, received {errors.shown(n)}")
+    return orders
+
+
+def for_each_order(orders: np.ndarray[Any, Any], f: Callable[[int, Tensor[Any]], Tensor[Any]], x: Tensor[Any]) -> Any:
+    """f(n, x) of an array of orders, one order after the other, each for all of x."""
+    if orders.ndim == 0:
+        return f(int(orders), x)
+    out = x * 0.0
+    for order in np.unique(orders):
+        chosen = asarray(orders == order, device=x.device)
+        out = where(chosen, f(int(order), x), out)
+    return out

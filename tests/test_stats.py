@@ -1,0 +1,309 @@
+"""Distributions beside SciPy's, PyTorch's and JAX's: values with extremes, gradients, what is outside of supports."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import peer
+from each import Each
+
+import adjoint as ad
+
+stats = peer("scipy.stats")
+D = ad.stats
+Array = np.ndarray[Any, Any]
+
+# typical parameters of each, in their order
+CONTINUOUS: dict[str, list[float]] = {
+    "norm": [], "halfnorm": [], "lognorm": [0.7], "skewnorm": [1.2], "truncnorm": [-1.0, 2.0], "t": [3.0], "cauchy": [],
+    "laplace": [], "logistic": [], "gumbel_r": [], "uniform": [], "expon": [], "pareto": [1.5], "weibull_min": [1.5],
+    "gamma": [2.5], "chi2": [3.0], "invgamma": [2.0], "beta": [2.0, 3.0], "f": [3.0, 4.0], "vonmises": [2.0],
+}  # fmt: skip
+DISCRETE: dict[str, list[float]] = {
+    "poisson": [2.5], "bernoulli": [0.3], "binom": [9.0, 0.3], "geom": [0.3], "nbinom": [2.5, 0.4],
+}  # fmt: skip
+OF_CONTINUOUS = "logpdf pdf cdf sf logcdf logsf ppf isf".split()
+OF_DISCRETE = "logpmf pmf cdf sf logcdf logsf".split()
+
+
+def methods(name: str) -> list[str]:
+    return [m for m in (OF_CONTINUOUS if name in CONTINUOUS else OF_DISCRETE) if hasattr(getattr(D, name), m)]
+
+
+def call(name: str, method: str, *arrays: Any) -> Array:
+    with np.errstate(all="ignore"):
+        return np.asarray(getattr(getattr(D, name), method)(*[ad.asarray(x) for x in arrays]).numpy())
+
+
+def test_all_are_here() -> None:
+    vectors = {"multivariate_normal", "dirichlet", "multinomial"}
+    assert set(D.__all__) == set(CONTINUOUS) | set(DISCRETE) | vectors
+    assert repr(D.norm) == "adjoint.stats.norm"
+    assert repr(D.dirichlet) == "adjoint.stats.dirichlet"
+
+
+# --- values ---
+
+
+def drawn(name: str, rng: Any, count: int) -> list[Array]:
+    """Parameters of many sizes."""
+    if name == "truncnorm":
+        a = rng.normal(size=count) * 3
+        b = a + np.exp(rng.normal(size=count))
+        a[::7], b[::5] = -np.inf, np.inf
+        return [a, b]
+    if name in DISCRETE:
+        p = rng.uniform(size=count)
+        whole = rng.integers(1, 60, count).astype(float)
+        wide = np.exp(rng.normal(size=count) * 2)
+        return {"poisson": [wide], "binom": [whole, p], "nbinom": [wide, p]}.get(name, [p])
+    return [np.exp(rng.normal(size=count) * 1.5) for _ in CONTINUOUS[name]]
+
+
+def assert_as_in_scipy(ours: Array, theirs: Array, rtol: float) -> None:
+    """To a relative error; what is smaller than the spacing of numbers near 1 may be 0 in theirs."""
+    tiny = (np.abs(ours) < 1e-16) & (np.abs(theirs) < 1e-16)
+    np.testing.assert_allclose(np.where(tiny, 0.0, ours), np.where(tiny, 0.0, theirs), rtol=rtol)
+
+
+# where SciPy has nan, or less of the tail
+BEYOND = {("halfnorm", "logsf"), ("pareto", "logcdf"), ("truncnorm", "logcdf"), ("truncnorm", "logsf")}
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_continuous_distributions_are_scipys(name: str) -> None:
+    rng, theirs = np.random.default_rng(3), getattr(stats, name)
+    shapes, loc, scale = drawn(name, rng, 200), rng.normal(size=200), np.exp(rng.normal(size=200))
+    q = rng.uniform(size=200)
+    x = (
+        theirs.ppf(q, *shapes, loc, scale)
+        if name not in ("vonmises", "skewnorm")
+        else loc + scale * rng.normal(size=200)
+    )
+    x[::11] = (loc + scale * rng.normal(size=200) * 20)[::11]
+    x[5], x[6], x[7] = np.inf, -np.inf, np.nan
+    x[8::50], x[9::50] = loc[8::50], (loc + scale)[9::50]  # ends of many supports
+    scale[12] = -1.0
+    q[:4] = [0.0, 1.0, -0.1, np.nan]
+    with Each() as each:
+        for method in methods(name):
+            with each(method), np.errstate(all="ignore"):
+                at = q if method in ("ppf", "isf") else x
+                ours = call(name, method, at, *shapes, loc, scale)
+                exact = getattr(theirs, method)(at, *shapes, loc, scale)
+                better = np.isinf(at) & np.isnan(exact) & method.endswith("pdf")
+                if (name, method) in BEYOND:
+                    better |= np.isinf(exact)
+                if name == "pareto" and method in ("cdf", "logcdf", "logsf"):  # theirs is 1 - z^-b
+                    size = shapes[0] * np.log(np.maximum((at - loc) / np.abs(scale), 1.0))
+                    share = -np.expm1(-size)
+                    log_share = np.where(size > 0.7, np.log1p(-np.exp(-size)), np.log(share))
+                    exact = {"cdf": share, "logcdf": log_share, "logsf": -size}[method]
+                    better |= (scale <= 0) | np.isnan(at)
+                assert not np.isnan(ours[better & (scale > 0) & ~np.isnan(at)]).any()
+                assert_as_in_scipy(ours[~better], exact[~better], 1e-11)
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_discrete_distributions_are_scipys(name: str) -> None:
+    rng, theirs = np.random.default_rng(3), getattr(stats, name)
+    shapes, loc = drawn(name, rng, 200), rng.integers(-2, 3, 200).astype(float)
+    k = loc + rng.integers(-1, 20, 200)
+    k[::9] += 0.5
+    k[3], k[4], k[5] = np.inf, -np.inf, np.nan
+    with Each() as each:
+        for method in methods(name):
+            with each(method), np.errstate(all="ignore"):
+                ours, exact = call(name, method, k, *shapes, loc), getattr(theirs, method)(k, *shapes, loc)
+                if method in ("logcdf", "logsf"):  # theirs is the logarithm of numbers near 1
+                    rest = getattr(theirs, "sf" if method == "logcdf" else "cdf")(k, *shapes, loc)
+                    exact = np.where(rest < 0.5, np.log1p(-rest), exact)
+                better = np.isinf(k) & np.isnan(exact)
+                assert not np.isnan(ours[better]).any()
+                assert_as_in_scipy(ours[~better], exact[~better], 1e-11)
+
+
+def test_tails_keep_their_digits() -> None:
+    mpmath = peer("mpmath")
+    with mpmath.workdps(40):
+        upper = lambda z: mpmath.erfc(z / mpmath.sqrt(2)) / 2
+        exact = {
+            ("norm", "logsf", 40.0): mpmath.log(upper(40)),
+            ("norm", "sf", 20.0): upper(20),
+            ("truncnorm", "logpdf", 31.0, 30.0, 32.0): mpmath.log(mpmath.npdf(31) / (upper(30) - upper(32))),
+            ("truncnorm", "cdf", 30.01, 30.0, 32.0): (upper(30) - upper(mpmath.mpf(30.01))) / (upper(30) - upper(32)),
+            ("cauchy", "sf", 1e20): 1 / (mpmath.pi * mpmath.mpf(1e20)),
+            ("gumbel_r", "logsf", 80.0): -mpmath.mpf(80),
+            ("expon", "logcdf", 50.0): mpmath.log1p(-mpmath.exp(-50)),
+            ("logistic", "logcdf", -900.0): -mpmath.mpf(900),
+            ("t", "sf", 1e5, 3.0): mpmath.betainc(1.5, 0.5, 0, 3 / (3 + mpmath.mpf(1e10)), regularized=True) / 2,
+            ("t", "logpdf", 1e200, 3.0): mpmath.log(mpmath.mpf(6) * mpmath.sqrt(3) / mpmath.pi) - 4 * mpmath.log(1e200),
+            ("gamma", "logcdf", 200.0, 3.0): mpmath.log1p(-mpmath.gammainc(3, 200, regularized=True)),
+        }
+        for (name, method, *numbers), wanted in exact.items():
+            ours = call(name, method, *map(np.float64, numbers))
+            assert abs(float(ours) - float(wanted)) <= 1e-12 * abs(float(wanted)), (name, method)
+
+
+# --- derivatives ---
+
+
+@pytest.mark.parametrize("name", [*CONTINUOUS, *DISCRETE])
+def test_derivatives(name: str) -> None:
+    """Of first and second order by all parameters, in all modes, beside differences."""
+    shapes = np.asarray(CONTINUOUS.get(name, DISCRETE.get(name)))
+    point = np.concatenate([shapes, [0.2, 1.7]]) if name in CONTINUOUS else shapes
+    with Each() as each:
+        for method in methods(name):
+            with each(method):
+                f = getattr(getattr(D, name), method)
+                if name in DISCRETE:
+                    g = lambda p, f=f: f(0.0 if name == "bernoulli" else 1.0, *[p[i] for i in range(p.size)])
+                    ad.testing.check_grads(g, (point,), order=2 if method == "logpmf" else 1)
+                elif method in ("ppf", "isf"):
+                    g = lambda q, p, f=f: f(q, *[p[i] for i in range(p.size)])
+                    ad.testing.check_grads(g, (np.asarray([0.3, 0.8]), point), order=1)
+                else:
+                    x = np.asarray([0.9, 1.4]) if name != "pareto" else np.asarray([2.4, 4.0])
+                    g = lambda x, p, f=f: f(x, *[p[i] for i in range(p.size)])
+                    ad.testing.check_grads(g, (x, point), order=2 if method == "logpdf" else 1)
+
+
+@pytest.mark.parametrize("name", ["norm", "t", "cauchy", "laplace", "gumbel_r", "beta", "gamma", "poisson", "binom"])
+def test_gradients_equal_those_of_torch(name: str) -> None:
+    torch = peer("torch")
+    T = torch.distributions
+    made, numbers, x = {
+        "norm": (T.Normal, [0.3, 1.7], 0.9),
+        "t": (T.StudentT, [2.5, 0.3, 1.7], 0.9),
+        "cauchy": (T.Cauchy, [0.3, 1.7], 0.9),
+        "laplace": (T.Laplace, [0.3, 1.7], 0.9),
+        "gumbel_r": (T.Gumbel, [0.3, 1.7], 0.9),
+        "beta": (T.Beta, [0.6, 1.7], 0.3),
+        "gamma": (lambda a: T.Gamma(a, torch.ones((), dtype=torch.float64)), [1.7], 0.9),
+        "poisson": (T.Poisson, [1.7], 3.0),
+        "binom": (lambda p: T.Binomial(7, p), [0.3], 3.0),
+    }[name]
+    leaves = [torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in numbers]
+    value = made(*leaves).log_prob(torch.tensor(x, dtype=torch.float64))
+    exact = [float(g) for g in torch.autograd.grad(value, leaves)]
+    f = getattr(D, name).logpmf if name in DISCRETE else getattr(D, name).logpdf
+    first = [7.0] if name == "binom" else []
+    ours = ad.value_and_grad(lambda p: f(x, *first, *[p[i] for i in range(len(numbers))]))(np.asarray(numbers))
+    np.testing.assert_allclose(ours[0], value.item(), rtol=1e-13)
+    np.testing.assert_allclose(ours[1], exact, rtol=1e-12)
+
+
+@pytest.mark.slow  # JAX compiles each
+@pytest.mark.parametrize("name", ["t", "gamma", "beta", "logistic", "chi2", "pareto"])
+def test_hessians_equal_those_of_jax(name: str) -> None:
+    jax = peer("jax")
+    numbers = np.asarray([2.4, *CONTINUOUS[name], 0.3, 1.7] if name != "beta" else [0.9, 2.0, 3.0, 0.3, 1.7])
+    with jax.enable_x64(True):
+        theirs = getattr(jax.scipy.stats, name)
+        exact = jax.hessian(lambda p: theirs.logpdf(*[p[i] for i in range(numbers.size)]))(numbers)
+    ours = ad.hessian(lambda p: getattr(D, name).logpdf(*[p[i] for i in range(numbers.size)]))(numbers)
+    np.testing.assert_allclose(ours, exact, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [*CONTINUOUS, *DISCRETE])
+def test_no_derivative_is_nan(name: str) -> None:
+    """At the ends of supports, beyond them, and at infinity, to second order; outside they are 0."""
+    shapes = CONTINUOUS.get(name, DISCRETE.get(name)) or []
+    places = [-np.inf, -1e50, -50.0, 0.3 - 1e-9, 0.3, 0.3 + 1e-9, 2.0, 50.0, 1e50, np.inf]
+    rest = [*shapes, 0.3, 1.7] if name in CONTINUOUS else [*shapes, 0.0]
+    points = np.asarray([[x if name in CONTINUOUS else np.floor(x), *rest] for x in places])
+    with Each() as each, np.errstate(all="ignore"):
+        for method in methods(name):
+            if method in ("ppf", "isf"):
+                continue
+            with each(method):
+                f = lambda p, m=method: getattr(getattr(D, name), m)(*[p[i] for i in range(p.size)])
+                slopes, curves = ad.vmap(lambda p, f=f: (ad.grad(f)(p), ad.hessian(f)(p)))(points)
+                assert not np.isnan(slopes).any(), slopes
+                assert not np.isnan(curves).any()
+                below = points[:, 0] < (stats.__dict__[name].support(*rest)[0])
+                assert not slopes[below].any()
+                assert not curves[below].any()
+
+
+# --- vectors ---
+
+
+def test_vectors_are_scipys() -> None:
+    rng = np.random.default_rng(5)
+    a = rng.normal(size=(4, 3, 3))
+    cov, x, mean = a @ np.swapaxes(a, 1, 2) + np.eye(3), rng.normal(size=(4, 3)), rng.normal(size=3)
+    normal, theirs = D.multivariate_normal, stats.multivariate_normal
+    A = ad.asarray
+    exact = [theirs.logpdf(v, mean, c) for v, c in zip(x, cov, strict=True)]
+    np.testing.assert_allclose(normal.logpdf(A(x), A(mean), A(cov)).numpy(), exact, rtol=1e-13)
+    for c in (2.0, np.asarray([1.0, 2.0, 3.0]), cov[0]):
+        np.testing.assert_allclose(normal.pdf(A(x), A(mean), c).numpy(), theirs.pdf(x, mean, c), rtol=1e-13)
+    shares, alpha = rng.dirichlet([0.5, 2.0, 3.0], 5).T, np.asarray([0.5, 2.0, 3.0])
+    np.testing.assert_allclose(D.dirichlet.logpdf(A(shares), alpha).numpy(), stats.dirichlet.logpdf(shares, alpha))
+    np.testing.assert_allclose(D.dirichlet.pdf(A(shares), alpha).numpy(), stats.dirichlet.pdf(shares, alpha))
+    assert D.dirichlet.pdf(A(np.asarray([0.5, 0.2, 0.2])), alpha).item() == 0.0
+    counts, p = rng.multinomial(7, [0.2, 0.3, 0.5], 5), np.asarray([0.2, 0.3, 0.5])
+    np.testing.assert_allclose(D.multinomial.logpmf(A(counts), 7, p).numpy(), stats.multinomial.logpmf(counts, 7, p))
+    assert D.multinomial.pmf(A(counts), 8, p).tolist() == [0.0] * 5
+    assert ad.grad(lambda p: D.multinomial.pmf(counts[0], 8, p))(p).tolist() == [0.0] * 3
+    ad.testing.check_grads(lambda x, m, c: normal.logpdf(x, m, c @ c.mT + ad.eye(3)), (x, mean, a))
+    ad.testing.check_grads(lambda p: D.multinomial.logpmf(counts, 7.0, p), (p,))
+    ad.testing.check_grads(lambda a: D.dirichlet.logpdf(shares, a), (alpha,))
+
+
+def test_vectors_have_gradients_of_torch() -> None:
+    torch = peer("torch")
+    rng = np.random.default_rng(6)
+    a, x = rng.normal(size=(3, 3)), rng.normal(size=3)
+    cov = a @ a.T + np.eye(3)
+    leaf = torch.from_numpy(cov).requires_grad_()
+    theirs = torch.distributions.MultivariateNormal(torch.zeros(3, dtype=torch.float64), leaf).log_prob(
+        torch.from_numpy(x)
+    )
+    (exact,) = torch.autograd.grad(theirs, leaf)
+    ours = ad.grad(lambda c: D.multivariate_normal.logpdf(x, 0.0, c))(cov)
+    np.testing.assert_allclose(ours + ours.T, (exact + exact.T).numpy(), rtol=1e-12)
+
+
+# --- arguments ---
+
+
+def test_parameters_are_read_as_in_scipy() -> None:
+    x = np.asarray([0.5, 2.0])
+    np.testing.assert_allclose(D.t.logpdf(x, 3.0, 0.1, 2.0).numpy(), D.t.logpdf(x, scale=2.0, df=3.0, loc=0.1).numpy())
+    assert D.norm.logpdf(1).dtype is ad.float32
+    assert D.norm.logpdf(ad.tensor([1.0], dtype=ad.float16), 0.0, 2.0).dtype is ad.float16
+    assert D.gamma.cdf(x[:, None], np.asarray([1.0, 2.0, 3.0])).shape == (2, 3)
+    for call_, word in [
+        (lambda: D.t.logpdf(x), "df is missing"),
+        (lambda: D.norm.logpdf(x, 0.0, 1.0, 2.0), "received 3"),
+        (lambda: D.norm.logpdf(x, 0.0, loc=1.0), "given twice"),
+        (lambda: D.norm.logpdf(x, sigma=1.0), "sigma is none"),
+    ]:
+        with pytest.raises(ad.errors.ArgumentTypeError, match=word):
+            call_()
+    with pytest.raises(ad.errors.DtypeError, match="stats.norm.pdf"):
+        D.norm.pdf(1j)
+    for wrong in ((x, 0.0, np.eye(3)), (1.0,)):
+        with pytest.raises(ad.errors.ShapeError, match="multivariate_normal"):
+            D.multivariate_normal.logpdf(*wrong)
+    with pytest.raises(ad.errors.ShapeError, match="dirichlet"):
+        D.dirichlet.logpdf(x, np.ones(3))
+    assert math.isnan(D.gamma.logpdf(1.0, -1.0).item())
+
+
+@pytest.mark.parametrize("leaf", ["torch:cpu", pytest.param("jax", marks=pytest.mark.slow), "reference"])
+def test_other_leaves(leaf: str) -> None:
+    if leaf != "reference":
+        peer(leaf.partition(":")[0])
+    x = np.asarray([0.4, 0.9], np.float32)
+    for name, method in (("t", "cdf"), ("gamma", "logpdf"), ("beta", "sf"), ("truncnorm", "logcdf"), ("f", "ppf")):
+        shapes = CONTINUOUS[name]
+        ours = getattr(getattr(D, name), method)(ad.asarray(x, device=leaf), *shapes)
+        assert ours.device.leaf.name == leaf
+        np.testing.assert_allclose(ours.numpy(), getattr(getattr(D, name), method)(x, *shapes).numpy(), rtol=2e-6)
