@@ -10,7 +10,7 @@ import pytest
 from conftest import peer
 
 import adjoint as ad
-from adjoint.module import leaves_of
+from adjoint.module.fields import leaves_of
 
 pytestmark = pytest.mark.peers
 

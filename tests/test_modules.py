@@ -14,7 +14,7 @@ from conftest import peer
 
 import adjoint as ad
 from adjoint import errors
-from adjoint.module import leaves_of
+from adjoint.module.fields import leaves_of
 
 Tensor = ad.Tensor[Any]
 

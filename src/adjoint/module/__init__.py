@@ -17,79 +17,39 @@
 from __future__ import annotations
 
 import fnmatch
-import functools
-import inspect
-import itertools
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, NamedTuple, Self, TypeVar, dataclass_transform
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from adjoint import errors
-from adjoint import tree as trees
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.files import Record, read, write
 from adjoint.functions.arguments import check_callable, is_array
 from adjoint.functions.conversion import compute
 from adjoint.functions.creation import asarray
+from adjoint.module.fields import (
+    Buffer,
+    Fields,
+    Leaf,
+    closed,
+    each_module,
+    is_setting,
+    joined,
+    leaves_of,
+    mapped,
+    opened,
+    rebuilt,
+    with_arrays,
+)
 from adjoint.tensor import Tensor
+
+__all__ = ["Buffer", "Loaded", "Module"]
 
 M = TypeVar("M", bound="Module")
 
-Buffer = Annotated[Tensor[Any], "buffer"]
-"""Annotates a field whose tensor is not trained: a running mean. `Module.apply` gives new ones."""
 
-
-class Leaf(NamedTuple):
-    """An array of a module: where it is, its value, and what it is."""
-
-    path: str
-    value: Any
-    kind: str  # "parameter", "frozen", "buffer", or "constant": a NumPy array, integers
-
-
-class _Setting:
-    """What is no array, as a part of the structure."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-class _Constant:
-    """An array as a part of the structure, which is equal to itself alone."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-@functools.cache
-def _register_parts() -> None:
-    trees.register(_Setting, lambda x: ((), x.value), lambda _, value: value)
-    trees.register(_Constant, lambda x: ((), x), lambda _, x: x.value)
-
-
-FLATTENED = itertools.count()  # how many modules were flattened: who asks before and after knows whether one was
-
-
-# --- the class -----------------------------------------------------------------------------------
-
-
-@dataclass_transform()
-class _Meta(type):
-    """Makes an object a value once `__init__` has run: all fields are there, and nothing can be assigned any more."""
-
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        made = super().__call__(*args, **kwargs)
-        values = vars(made)
-        for name in cls._fields:  # type: ignore[attr-defined]
-            if name not in values and not hasattr(cls, name):
-                raise errors.ArgumentError(f"{cls.__name__}: the field {name!r} has no value; assign it in __init__")
-            values[name] = _closed(getattr(made, name))
-        values["_made"] = True
-        return made
-
-
-class Module(metaclass=_Meta):
+class Module(Fields):
     """A model or a part of one: a class with annotated fields, a pytree, and a value.
 
     Tensors in fields, and in tuples and dictionaries of fields, are parameters; those of fields that are annotated as
@@ -120,44 +80,6 @@ class Module(metaclass=_Meta):
     >>> scale(ad.tensor(2.0)).item(), scale.at("factor").set(ad.tensor(1.0))(ad.tensor(2.0)).item()
     (12.0, 4.0)
     """
-
-    # Of a class:
-    _fields: ClassVar[tuple[str, ...]] = ()
-    _buffers: ClassVar[frozenset[str]] = frozenset()  # the fields that are annotated so
-    # Of an object, which has them beside its fields, but not as fields:
-    _made: ClassVar[bool] = False
-    _frozen: ClassVar[frozenset[str]] = frozenset()  # fields whose parameters are not trained
-    _training: ClassVar[bool] = True
-    if TYPE_CHECKING:
-        __call__: ClassVar[Callable[..., Any]]
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        own = {name: note for name, note in inspect.get_annotations(cls).items() if not _is_class_var(note)}
-        for name in own:
-            if hasattr(Module, name):
-                raise errors.ArgumentError(f"{cls.__name__}: the field {name!r} would hide Module.{name}; rename it")
-        cls._fields = (*[name for name in cls._fields if name not in own], *own)
-        cls._buffers = cls._buffers.difference(own) | {name for name, note in own.items() if _is_buffer(note)}
-        if (own and "__init__" not in cls.__dict__) or cls.__init__ is object.__init__:
-            cls.__init__ = _fields_init(cls)  # type: ignore[method-assign]
-        _register_parts()
-        trees.register(cls, _flatten, lambda parts, static: _rebuilt(cls, parts, *static), names=True)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if self._made:
-            raise errors.FrozenModuleError(
-                f"{type(self).__name__} is a value, and its {name} cannot be assigned; "
-                f"model.at({name!r}).set(...) is another module"
-            )
-        if name not in self._fields:
-            raise errors.ArgumentError(
-                f"{type(self).__name__} has no field {name!r}; annotate it in the class, as in `{name}: ad.Tensor`"
-            )
-        vars(self)[name] = value
-
-    def __delattr__(self, name: str) -> None:
-        raise errors.FrozenModuleError(f"{type(self).__name__} is a value, and its {name} cannot be deleted")
 
     def __repr__(self) -> str:
         return "\n".join(_lines(self, type(self).__name__))
@@ -197,7 +119,7 @@ class Module(metaclass=_Meta):
         0.0
         """
         check_callable("Module.map", f)
-        return _mapped(self, lambda leaf: f(leaf.value) if leaf.kind in ("parameter", "frozen") else leaf.value)
+        return mapped(self, lambda leaf: f(leaf.value) if leaf.kind in ("parameter", "frozen") else leaf.value)
 
     def require_grad(self) -> Self:
         """The module with leaves for parameters, of which `backward` gives gradients; not for frozen ones.
@@ -207,13 +129,11 @@ class Module(metaclass=_Meta):
         >>> layer(ad.tensor([[2.0]])).sum().backward()[layer.weight].item()
         2.0
         """
-        return _mapped(self, lambda leaf: leaf.value.require_grad() if leaf.kind == "parameter" else leaf.value)
+        return mapped(self, lambda leaf: leaf.value.require_grad() if leaf.kind == "parameter" else leaf.value)
 
     def to_device(self, device: Any) -> Self:
         """The module with all its arrays on a device, tracked as they are."""
-        return _mapped(
-            self, lambda leaf: leaf.value.to_device(device) if isinstance(leaf.value, Tensor) else leaf.value
-        )
+        return mapped(self, lambda leaf: leaf.value.to_device(device) if isinstance(leaf.value, Tensor) else leaf.value)
 
     def fork(self, device: Any) -> Self:
         """A copy on a device that shares no leaf with this one: its parameters are fresh leaves there."""
@@ -224,7 +144,7 @@ class Module(metaclass=_Meta):
             x = leaf.value.detach().to_device(device)
             return x.require_grad() if leaf.kind == "parameter" else x
 
-        return _mapped(self, moved)
+        return mapped(self, moved)
 
     def valid(self) -> Self:
         """The module as it is used: without gradients, on the backend below the autodiff, and not training."""
@@ -233,7 +153,7 @@ class Module(metaclass=_Meta):
             x = leaf.value
             return x.inner() if isinstance(x, Tensor) and isinstance(x.device, Autodiff) else x
 
-        return _set_training(_mapped(self, below), False)
+        return _set_training(mapped(self, below), False)
 
     def train(self, training: bool = True) -> Self:
         """The module with `training` set in all its parts."""
@@ -327,7 +247,7 @@ class Module(metaclass=_Meta):
 
     def state(self) -> Self:
         """The buffers: a module with None in the place of everything else."""
-        return _mapped(self, lambda leaf: leaf.value if leaf.kind == "buffer" else None)
+        return mapped(self, lambda leaf: leaf.value if leaf.kind == "buffer" else None)
 
     def with_state(self, state: Self) -> Self:
         """The module with the buffers of a state. Raises ArgumentError where one is missing."""
@@ -335,7 +255,7 @@ class Module(metaclass=_Meta):
         missing = [leaf.path for leaf in leaves_of(self) if leaf.kind == "buffer" and leaf.path not in found]
         if missing:
             raise errors.ArgumentError(f"with_state: the state has nothing at {', '.join(missing)}")
-        return _mapped(self, lambda leaf: found[leaf.path] if leaf.kind == "buffer" else leaf.value)
+        return mapped(self, lambda leaf: found[leaf.path] if leaf.kind == "buffer" else leaf.value)
 
     def apply(self, x: Any, state: Any, key: int | None = None) -> tuple[Any, Any]:
         """`self(x)` and the next state. A class whose parts have buffers defines it, and hands each part its own."""
@@ -430,95 +350,11 @@ def _loaded(value: Any, like: Tensor[Any], what: str) -> Tensor[Any]:
     return made.require_grad() if like.is_require_grad() else made
 
 
-# --- trees of modules ----------------------------------------------------------------------------
-
-
-def leaves_of(tree: Any, prefix: str = "", kind: str = "") -> Iterator[Leaf]:
-    """The arrays of a module, or of a tree of modules, in the order of the pytree's leaves."""
-    if isinstance(tree, Module):
-        for name in tree._fields:
-            role = kind or ("buffer" if name in tree._buffers else "frozen" if name in tree._frozen else "")
-            yield from leaves_of(vars(tree)[name], _joined(prefix, name), role)
-    elif is_array(tree):
-        trained = isinstance(tree, Tensor) and tree.dtype.kind in "fc"
-        yield Leaf(prefix, tree, "constant" if kind != "buffer" and not trained else kind or "parameter")
-    elif not _is_setting(tree):
-        children, names, _ = _opened(tree)
-        for name, child in zip(names, children, strict=True):
-            yield from leaves_of(child, _joined(prefix, name), kind)
-
-
-def with_arrays(module: M, values: Mapping[str, Any]) -> M:
-    """The module with other values at some paths of arrays."""
-    return _mapped(module, lambda leaf: values.get(leaf.path, leaf.value))
-
-
-def parted(tree: Any) -> tuple[Any, Any]:
-    """A tree in which all but parameters of modules are parts of the structure, and one with None in their places.
-
-    A parameter that is a leaf of `require_grad` is its value: transforms differentiate by values.
-    """
-    held = _each_module_whole(
-        tree, lambda leaf: _value(leaf.value) if leaf.kind == "parameter" else _Constant(leaf.value)
-    )
-    return held, _each_module_whole(tree, lambda leaf: _value(leaf.value) if leaf.kind == "parameter" else None)
-
-
-def _each_module_whole(tree: Any, f: Callable[[Leaf], Any]) -> Any:
-    """The tree with f of each array of the modules in it."""
-    if isinstance(tree, Module):
-        return _mapped(tree, f)
-    children, _, build = _opened(tree)
-    return build([_each_module_whole(child, f) for child in children])
-
-
-def _value(x: Tensor[Any]) -> Tensor[Any]:
-    return x.inner() if x.is_require_grad() else x
-
-
-def _mapped(module: M, f: Callable[[Leaf], Any]) -> M:
-    """The module with f of each of its arrays."""
-    return _rebuilt_with(module, map(f, leaves_of(module)))  # type: ignore[no-any-return]
-
-
-def _rebuilt_with(tree: Any, values: Iterator[Any]) -> Any:
-    if is_array(tree):
-        return next(values)
-    children, _, build = _opened(tree)
-    return build([_rebuilt_with(child, values) for child in children])
-
-
-def _is_setting(x: Any) -> bool:
-    """Whether it is neither a module, nor an array, nor a container."""
-    if x is None or isinstance(x, (str, int, float, complex, _Constant, _Setting)):
-        return True
-    return not is_array(x) and trees.opened(x) is None
-
-
-def _flatten(module: Module) -> tuple[list[Any], tuple[frozenset[str], bool], tuple[str, ...]]:
-    next(FLATTENED)
-    children = [_part(vars(module)[name]) for name in module._fields]
-    return children, (module._frozen, module._training), module._fields
-
-
-def _part(x: Any) -> Any:
-    """What a field has, with settings wrapped, so that they belong to the structure."""
-    if x is None or is_array(x) or isinstance(x, (Module, _Constant, _Setting)):
-        return x
-    if _is_setting(x):
-        return _Setting(x)
-    children, _, build = _opened(x)
-    return build(list(map(_part, children)))
-
-
-def _rebuilt(cls: type[Any], children: Any, frozen: frozenset[str], training: bool) -> Any:
-    made = object.__new__(cls)
-    vars(made).update(zip(cls._fields, children, strict=True), _frozen=frozen, _training=training, _made=True)
-    return made
+# --- parts ---------------------------------------------------------------------------------------
 
 
 def _set_training(tree: M, training: bool) -> M:
-    return _each_module(tree, lambda part, children, _: _rebuilt(type(part), children, part._frozen, training))  # type: ignore[no-any-return]
+    return each_module(tree, lambda part, children, _: rebuilt(type(part), children, part._frozen, training))  # type: ignore[no-any-return]
 
 
 def _marked(module: M, frozen: set[str]) -> M:
@@ -527,7 +363,7 @@ def _marked(module: M, frozen: set[str]) -> M:
     def mark(part: Any, children: list[Any], prefix: str) -> Any:
         names = set()
         for name in part._fields:
-            path = _joined(prefix, name)
+            path = joined(prefix, name)
             inside = [leaf.path for leaf in _own_leaves(vars(part)[name], path)]
             chosen = [p for p in inside if p in frozen]
             if chosen and chosen != inside:
@@ -536,9 +372,9 @@ def _marked(module: M, frozen: set[str]) -> M:
                     f"{next(p for p in inside if p not in frozen)}"
                 )
             names |= {name} if chosen else set()
-        return _rebuilt(type(part), children, frozenset(names), part._training)
+        return rebuilt(type(part), children, frozenset(names), part._training)
 
-    return _each_module(module, mark)  # type: ignore[no-any-return]
+    return each_module(module, mark)  # type: ignore[no-any-return]
 
 
 def _own_leaves(tree: Any, path: str) -> Iterator[Leaf]:
@@ -546,16 +382,9 @@ def _own_leaves(tree: Any, path: str) -> Iterator[Leaf]:
     if is_array(tree):
         yield from leaves_of(tree, path)
     elif not isinstance(tree, Module):
-        children, names, _ = _opened(tree)
+        children, names, _ = opened(tree)
         for name, child in zip(names, children, strict=True):
-            yield from _own_leaves(child, _joined(path, name))
-
-
-def _each_module(tree: Any, f: Callable[[Any, list[Any], str], Any], prefix: str = "") -> Any:
-    """The tree with f of each module, its new children and its path, from the innermost on."""
-    children, names, build = _opened(tree)
-    children = [_each_module(child, f, _joined(prefix, name)) for child, name in zip(children, names, strict=True)]
-    return f(tree, children, prefix) if isinstance(tree, Module) else build(children)
+            yield from _own_leaves(child, joined(path, name))
 
 
 def _chosen(module: Module, where: tuple[Any, ...], name: str) -> set[str]:
@@ -575,102 +404,35 @@ def _chosen(module: Module, where: tuple[Any, ...], name: str) -> set[str]:
     return found
 
 
-def _joined(prefix: str, name: str) -> str:
-    return f"{prefix}.{name}" if prefix else name
-
-
 def _child(parent: Any, key: str) -> Any:
     """The part of a module or container with a name. Raises KeyError where there is none."""
-    children, names, _ = _opened(parent)
+    children, names, _ = opened(parent)
     return dict(zip(names, children, strict=True))[key]
 
 
 def _with(parent: Any, keys: list[str], value: Any) -> Any:
     """The parent with a value at the end of a path, which exists."""
     if not keys:
-        return _closed(value)
-    children, names, build = _opened(parent)
+        return closed(value)
+    children, names, build = opened(parent)
     return build([_with(x, keys[1:], value) if name == keys[0] else x for x, name in zip(children, names, strict=True)])
-
-
-def _opened(x: Any) -> tuple[list[Any], list[str], trees.Build]:
-    """The parts of a module or container, their names, and what builds it again; nothing of what has no parts."""
-    if isinstance(x, Module):
-        build = functools.partial(_rebuilt, type(x), frozen=x._frozen, training=x._training)
-        return [vars(x)[name] for name in x._fields], list(x._fields), build
-    found = None if is_array(x) or isinstance(x, (_Constant, _Setting)) else trees.opened(x)
-    if found is None:
-        return [], [], lambda _: x
-    children, names, rebuild = found
-    return children, list(map(str, names)), rebuild
-
-
-def _closed(value: Any) -> Any:
-    """A field's value with tuples for lists, so that it stays as it is."""
-    if isinstance(value, list) or value.__class__ is tuple:
-        return tuple(map(_closed, value))
-    if value.__class__ is dict:
-        return {key: _closed(part) for key, part in value.items()}
-    trees.flatten(value)  # from here on a dataclass is known to be a container
-    return value
-
-
-def _fields_init(cls: type[Module]) -> Callable[..., None]:
-    """An `__init__` that takes the fields, in order or by name."""
-    empty = inspect.Parameter.empty
-    given = [hasattr(cls, name) for name in cls._fields]
-    if given != sorted(given):
-        raise errors.ArgumentTypeError(
-            f"{cls.__name__}: fields without a default come first, and it has {', '.join(cls._fields)} in this order; "
-            "give the later ones defaults, or define __init__"
-        )
-    signature = inspect.Signature(
-        [
-            inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=getattr(cls, name, empty))
-            for name in cls._fields
-        ]
-    )
-
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        try:
-            given = signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise errors.ArgumentTypeError(
-                f"{cls.__name__}: {error}; its fields are {', '.join(cls._fields) or 'none'}"
-            ) from None
-        given.apply_defaults()
-        vars(self).update(given.arguments)
-
-    __init__.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY), *signature.parameters.values()]
-    )
-    return __init__
-
-
-def _is_buffer(note: Any) -> bool:
-    return note is Buffer or (isinstance(note, str) and note.split("[")[0].rpartition(".")[2] == "Buffer")
-
-
-def _is_class_var(note: Any) -> bool:
-    text = note if isinstance(note, str) else repr(note)
-    return text.rpartition("typing.")[2].startswith("ClassVar")
 
 
 def _lines(tree: Any, label: str) -> Iterator[str]:
     """The lines of a module's text: what it has, with shapes and counts."""
-    children, names, _ = _opened(tree)
+    children, names, _ = opened(tree)
     if is_array(tree):
         yield f"{label}: {tree.dtype}{list(tree.shape)}"
         return
     parts = list(zip(names, children, strict=True))
     if isinstance(tree, Module):
-        settings = [f"{name}={_short(x)}" for name, x in parts if x is not None and _is_setting(x)]
+        settings = [f"{name}={_short(x)}" for name, x in parts if x is not None and is_setting(x)]
         yield f"{label}({', '.join(settings)})  # {tree.num_params():,} parameters"
-        parts = [(name, x) for name, x in parts if not _is_setting(x)]
+        parts = [(name, x) for name, x in parts if not is_setting(x)]
     else:
         yield f"{label}:"
     for name, x in parts:
-        if _is_setting(x):
+        if is_setting(x):
             yield f"  {name}: {_short(x)}"
         else:
             head = f"{name}: {type(x).__name__}" if isinstance(x, Module) else name

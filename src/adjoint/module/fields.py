@@ -1,0 +1,274 @@
+"""Classes whose annotated fields are a pytree: which of their arrays are parameters, and how another is made of one."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeVar, dataclass_transform
+
+from adjoint import errors
+from adjoint import tree as trees
+from adjoint.functions.arguments import is_array
+from adjoint.tensor import Tensor
+
+M = TypeVar("M", bound="Fields")
+
+Buffer = Annotated[Tensor[Any], "buffer"]
+"""Annotates a field whose tensor is not trained: a running mean. `Module.apply` gives new ones."""
+
+
+class Leaf(NamedTuple):
+    """An array of a module: where it is, its value, and what it is."""
+
+    path: str
+    value: Any
+    kind: str  # "parameter", "frozen", "buffer", or "constant": a NumPy array, integers
+
+
+class _Setting:
+    """What is no array, as a part of the structure."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class _Constant:
+    """An array as a part of the structure, which is equal to itself alone."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+@functools.cache
+def _register_parts() -> None:
+    trees.register(_Setting, lambda x: ((), x.value), lambda _, value: value)
+    trees.register(_Constant, lambda x: ((), x), lambda _, x: x.value)
+
+
+FLATTENED = itertools.count()  # how many modules were flattened: who asks before and after knows whether one was
+
+
+# --- the class -----------------------------------------------------------------------------------
+
+
+@dataclass_transform()
+class _Meta(type):
+    """Makes an object a value once `__init__` has run: all fields are there, and nothing can be assigned any more."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = super().__call__(*args, **kwargs)
+        values = vars(made)
+        for name in cls._fields:  # type: ignore[attr-defined]
+            if name not in values and not hasattr(cls, name):
+                raise errors.ArgumentError(f"{cls.__name__}: the field {name!r} has no value; assign it in __init__")
+            values[name] = closed(getattr(made, name))
+        values["_made"] = True
+        return made
+
+
+class Fields(metaclass=_Meta):
+    """What `ad.nn.Module` is made of: fields, and that nothing is assigned to them."""
+
+    # Of a class:
+    _fields: ClassVar[tuple[str, ...]] = ()
+    _buffers: ClassVar[frozenset[str]] = frozenset()  # the fields that are annotated so
+    # Of an object, which has them beside its fields, but not as fields:
+    _made: ClassVar[bool] = False
+    _frozen: ClassVar[frozenset[str]] = frozenset()  # fields whose parameters are not trained
+    _training: ClassVar[bool] = True
+    if TYPE_CHECKING:
+        __call__: ClassVar[Callable[..., Any]]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = {name: note for name, note in inspect.get_annotations(cls).items() if not _is_class_var(note)}
+        for name in own:
+            hidden = next((base for base in cls.__mro__[1:] if name in vars(base)), None)
+            if hidden is not None and name not in cls._fields:
+                raise errors.ArgumentError(
+                    f"{cls.__name__}: the field {name!r} would hide {hidden.__name__}.{name}; rename it"
+                )
+        cls._fields = (*[name for name in cls._fields if name not in own], *own)
+        cls._buffers = cls._buffers.difference(own) | {name for name, note in own.items() if _is_buffer(note)}
+        if (own and "__init__" not in cls.__dict__) or cls.__init__ is object.__init__:
+            cls.__init__ = _fields_init(cls)  # type: ignore[method-assign]
+        _register_parts()
+        trees.register(cls, _flatten, lambda parts, static: rebuilt(cls, parts, *static), names=True)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._made:
+            raise errors.FrozenModuleError(
+                f"{type(self).__name__} is a value, and its {name} cannot be assigned; "
+                f"model.at({name!r}).set(...) is another module"
+            )
+        if name not in self._fields:
+            raise errors.ArgumentError(
+                f"{type(self).__name__} has no field {name!r}; annotate it in the class, as in `{name}: ad.Tensor`"
+            )
+        vars(self)[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        raise errors.FrozenModuleError(f"{type(self).__name__} is a value, and its {name} cannot be deleted")
+
+
+def _flatten(module: Fields) -> tuple[list[Any], tuple[frozenset[str], bool], tuple[str, ...]]:
+    next(FLATTENED)
+    children = [_part(vars(module)[name]) for name in module._fields]
+    return children, (module._frozen, module._training), module._fields
+
+
+def _part(x: Any) -> Any:
+    """What a field has, with settings wrapped, so that they belong to the structure."""
+    if x is None or is_array(x) or isinstance(x, (Fields, _Constant, _Setting)):
+        return x
+    if is_setting(x):
+        return _Setting(x)
+    children, _, build = opened(x)
+    return build(list(map(_part, children)))
+
+
+def rebuilt(cls: type[Any], children: Any, frozen: frozenset[str], training: bool) -> Any:
+    made = object.__new__(cls)
+    vars(made).update(zip(cls._fields, children, strict=True), _frozen=frozen, _training=training, _made=True)
+    return made
+
+
+def closed(value: Any) -> Any:
+    """A field's value with tuples for lists, so that it stays as it is."""
+    if isinstance(value, list) or value.__class__ is tuple:
+        return tuple(map(closed, value))
+    if value.__class__ is dict:
+        return {key: closed(part) for key, part in value.items()}
+    trees.flatten(value)  # from here on a dataclass is known to be a container
+    return value
+
+
+def _fields_init(cls: type[Fields]) -> Callable[..., None]:
+    """An `__init__` that takes the fields, in order or by name."""
+    empty = inspect.Parameter.empty
+    given = [hasattr(cls, name) for name in cls._fields]
+    if given != sorted(given):
+        raise errors.ArgumentTypeError(
+            f"{cls.__name__}: fields without a default come first, and it has {', '.join(cls._fields)} in this order; "
+            "give the later ones defaults, or define __init__"
+        )
+    signature = inspect.Signature(
+        [
+            inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=getattr(cls, name, empty))
+            for name in cls._fields
+        ]
+    )
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            given = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise errors.ArgumentTypeError(
+                f"{cls.__name__}: {error}; its fields are {', '.join(cls._fields) or 'none'}"
+            ) from None
+        given.apply_defaults()
+        vars(self).update(given.arguments)
+
+    __init__.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY), *signature.parameters.values()]
+    )
+    return __init__
+
+
+def _is_buffer(note: Any) -> bool:
+    return note is Buffer or (isinstance(note, str) and note.split("[")[0].rpartition(".")[2] == "Buffer")
+
+
+def _is_class_var(note: Any) -> bool:
+    text = note if isinstance(note, str) else repr(note)
+    return text.rpartition("typing.")[2].startswith("ClassVar")
+
+
+# --- trees of modules ----------------------------------------------------------------------------
+
+
+def leaves_of(tree: Any, prefix: str = "", kind: str = "") -> Iterator[Leaf]:
+    """The arrays of a module, or of a tree of modules, in the order of the pytree's leaves."""
+    if isinstance(tree, Fields):
+        for name in tree._fields:
+            role = kind or ("buffer" if name in tree._buffers else "frozen" if name in tree._frozen else "")
+            yield from leaves_of(vars(tree)[name], joined(prefix, name), role)
+    elif is_array(tree):
+        trained = isinstance(tree, Tensor) and tree.dtype.kind in "fc"
+        yield Leaf(prefix, tree, "constant" if kind != "buffer" and not trained else kind or "parameter")
+    elif not is_setting(tree):
+        children, names, _ = opened(tree)
+        for name, child in zip(names, children, strict=True):
+            yield from leaves_of(child, joined(prefix, name), kind)
+
+
+def with_arrays(module: M, values: Mapping[str, Any]) -> M:
+    """The module with other values at some paths of arrays."""
+    return mapped(module, lambda leaf: values.get(leaf.path, leaf.value))
+
+
+def parted(tree: Any) -> tuple[Any, Any]:
+    """A tree in which all but parameters of modules are parts of the structure, and one with None in their places.
+
+    A parameter that is a leaf of `require_grad` is its value: transforms differentiate by values.
+    """
+    held = _each_module_whole(
+        tree, lambda leaf: _value(leaf.value) if leaf.kind == "parameter" else _Constant(leaf.value)
+    )
+    return held, _each_module_whole(tree, lambda leaf: _value(leaf.value) if leaf.kind == "parameter" else None)
+
+
+def _each_module_whole(tree: Any, f: Callable[[Leaf], Any]) -> Any:
+    """The tree with f of each array of the modules in it."""
+    if isinstance(tree, Fields):
+        return mapped(tree, f)
+    children, _, build = opened(tree)
+    return build([_each_module_whole(child, f) for child in children])
+
+
+def _value(x: Tensor[Any]) -> Tensor[Any]:
+    return x.inner() if x.is_require_grad() else x
+
+
+def mapped(module: M, f: Callable[[Leaf], Any]) -> M:
+    """The module with f of each of its arrays."""
+    return _rebuilt_with(module, map(f, leaves_of(module)))  # type: ignore[no-any-return]
+
+
+def _rebuilt_with(tree: Any, values: Iterator[Any]) -> Any:
+    if is_array(tree):
+        return next(values)
+    children, _, build = opened(tree)
+    return build([_rebuilt_with(child, values) for child in children])
+
+
+def each_module(tree: Any, f: Callable[[Any, list[Any], str], Any], prefix: str = "") -> Any:
+    """The tree with f of each module, its new children and its path, from the innermost on."""
+    children, names, build = opened(tree)
+    children = [each_module(child, f, joined(prefix, name)) for child, name in zip(children, names, strict=True)]
+    return f(tree, children, prefix) if isinstance(tree, Fields) else build(children)
+
+
+def opened(x: Any) -> tuple[list[Any], list[str], trees.Build]:
+    """The parts of a module or container, their names, and what builds it again; nothing of what has no parts."""
+    if isinstance(x, Fields):
+        build = functools.partial(rebuilt, type(x), frozen=x._frozen, training=x._training)
+        return [vars(x)[name] for name in x._fields], list(x._fields), build
+    found = None if is_array(x) or isinstance(x, (_Constant, _Setting)) else trees.opened(x)
+    if found is None:
+        return [], [], lambda _: x
+    children, names, rebuild = found
+    return children, list(map(str, names)), rebuild
+
+
+def is_setting(x: Any) -> bool:
+    """Whether it is neither a module, nor an array, nor a container."""
+    if x is None or isinstance(x, (str, int, float, complex, _Constant, _Setting)):
+        return True
+    return not is_array(x) and trees.opened(x) is None
+
+
+def joined(prefix: str, name: str) -> str:
+    return f"{prefix}.{name}" if prefix else name
