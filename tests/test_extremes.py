@@ -32,8 +32,6 @@ SCALED: dict[str, tuple[Callable[[Any], Any], int]] = {
     "abs, complex": (lambda x: ad.abs(x * (1 + 1j)), 1),
     "cdist": (lambda x: ad.cdist(x[None], -x.detach()[None]), 1),
     "pairwise_distance": (lambda x: F.pairwise_distance(x, -x.detach(), eps=0), 1),
-    "atan2": (lambda x: ad.atan2(x[0], x[1]), 0),
-    "angle": (lambda x: ad.angle(x * (1 + 2j) + ad.flip(x)), 0),
     "normalize": (lambda x: F.normalize(x, axis=0, eps=0.0), 0),
     "layer_norm": (lambda x: F.layer_norm(x, (3,), eps=0.0) * [1, 5, 2], 0),
     "group_norm": (lambda x: F.group_norm(x[None, None], 1, eps=0.0) * [1, 5, 2], 0),
@@ -111,7 +109,7 @@ def test_the_tightest_norms_beside_usual_ones() -> None:
 # whose values or first derivatives overflow or vanish before they have to, and why
 KNOWN: dict[str, str] = {
     **dict.fromkeys(
-        "corrcoef cov nn.rms_norm nn.gaussian_nll_loss nn.local_response_norm nn.cosine_similarity "
+        "angle corrcoef cov nn.rms_norm nn.gaussian_nll_loss nn.local_response_norm nn.cosine_similarity "
         "nn.cosine_embedding_loss "
         "nn.scaled_dot_product_attention nn.batch_norm nn.layer_norm nn.group_norm nn.instance_norm".split(),
         "products of two such numbers, as the definition has them and as in PyTorch",
