@@ -23,7 +23,6 @@ from adjoint.functions.arguments import (
 )
 from adjoint.functions.contraction import vecdot
 from adjoint.functions.elementwise import divide, minimum, sqrt, where
-from adjoint.functions.shape import squeeze
 from adjoint.nn.losses import above, both
 from adjoint.nn.reduction import reduced
 from adjoint.operands import operand
@@ -77,9 +76,8 @@ def cosine_similarity(x1: Tensor[B], x2: Any, axis: int = 1, eps: float = 1e-8) 
     eps = as_number(eps, name, "eps")
     shape = broadcast_shapes(x1.shape, x2.shape)
     x1, x2 = (x if x.shape == shape else x + x1 * 0 + x2 * 0 for x in (x1, x2))
-    lengths = [_raised(linalg.vector_norm(x, axis=place, keepdims=True), eps) for x in (x1, x2)]
-    # no product of lengths, nor one of large vectors: they overflow
-    return divide(vecdot(x1 / lengths[0], x2, axis=place), squeeze(lengths[1], place))
+    lengths = [_raised(linalg.vector_norm(x, axis=place), eps) for x in (x1, x2)]
+    return divide(vecdot(x1, x2, axis=place), lengths[0] * lengths[1])
 
 
 def pairwise_distance(x1: Tensor[B], x2: Any, p: float = 2.0, eps: float = 1e-6, keepdims: bool = False) -> Tensor[B]:
