@@ -50,6 +50,7 @@ class Tensor(Generic[B]):
 
     __slots__ = ("__weakref__", "_array", "_device", "_dtype")
     __array_priority__ = 1000
+    __pandas_priority__ = 5000  # above DataFrame's, so that pandas asks tensors what they do with it
     if TYPE_CHECKING:
         __hash__ = None  # type: ignore[assignment]
     else:
