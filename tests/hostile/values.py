@@ -127,6 +127,11 @@ class Unhashable:
     __hash__ = None  # type: ignore[assignment]
 
 
+def returning(value: Any) -> Callable[..., Any]:
+    """A function that returns this, whatever it is called with."""
+    return lambda *args, **options: value
+
+
 def _ended() -> Any:
     kept = []
     ad.grad(lambda x: kept.append(x) or (x * x).sum())(np.ones(4))

@@ -203,7 +203,7 @@ def _triplet(
     anchor, positive = both(anchor, positive, name, negative)
     anchor, negative = both(anchor, negative, name)
     check_callable(name, distance, "distance_function")
-    near, far = distance(anchor, positive), distance(anchor, negative)
+    near, far = (real(distance(anchor, other), name) for other in (positive, negative))
     if as_flag(swap, name, "swap"):
-        far = minimum(far, distance(positive, negative))
+        far = minimum(far, real(distance(positive, negative), name))
     return reduced(above(near - far + as_number(margin, name, "margin")), reduction, name)
