@@ -161,8 +161,8 @@ class Counting(ad.NumPy):
 # Derivatives by a parameter are primitives of their own, one for each order: of two operands at once 2^n of order n,
 # and the incomplete gamma functions multiply by polynomials of n terms besides.
 BRANCHING = set(
-    "zeta betainc gammainc gammaincc stdtr bessel_k elliptic_incomplete gammaincinv gammainccinv betaincinv betainccinv "
-    "stdtrit".split()
+    "zeta betainc gammainc gammaincc stdtr bessel_k elliptic_incomplete gammaincinv gammainccinv betaincinv "
+    "betainccinv stdtrit".split()
 )
 
 
