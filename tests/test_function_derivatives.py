@@ -53,7 +53,8 @@ def test_every_transform_is_in_a_test() -> None:
 # quadratures: test_special has derivatives of these at points
 SLOW = set(
     "special.stdtr special.stdtrit special.betaincc special.betaincinv special.betainccinv special.gammainccinv "
-    "special.chdtr special.chdtrc special.chdtri special.ellipk special.ellipe special.ellipkinc special.ellipeinc".split()
+    "special.chdtr special.chdtrc special.chdtri special.ellipk special.ellipe special.ellipkinc "
+    "special.ellipeinc".split()
 )
 EACH = [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in FUNCTIONS]
 

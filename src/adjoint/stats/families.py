@@ -27,6 +27,9 @@ from adjoint.tensor import Tensor
 Number = Any  # a tensor in double precision
 _MISSING: Any = object()
 
+# What distributions state takes a number z, or k or q, and the shapes. Bases say `*at: Any, **_: Any`, which type
+# checkers take for any parameters, and distributions name theirs.
+
 
 class Family:
     """A distribution by the names of its parameters, in SciPy's order; `loc` and `scale` are the last ones."""
@@ -87,7 +90,7 @@ class Density(Family):
     def support(self, *shapes: Number) -> tuple[Any, Any]:
         return self.low, self.high
 
-    def _logpdf(self, z: Number, *shapes: Number) -> Number:
+    def _logpdf(self, *at: Any, **_: Any) -> Number:
         raise NotImplementedError
 
     def _end(self, high: bool, *shapes: Number) -> tuple[Number, Number]:
@@ -182,29 +185,27 @@ class Continuous(Density):
 
     symmetric = False
 
-    def _cdf(self, z: Number, *shapes: Number) -> Number:
+    def _cdf(self, *at: Any, **_: Any) -> Number:
         raise NotImplementedError
 
-    def _sf(self, z: Number, *shapes: Number) -> Number:
+    def _sf(self, *at: Any, **_: Any) -> Number:
         if not self.symmetric:
             raise NotImplementedError
-        return self._cdf(-z, *shapes)
+        return self._cdf(-at[0], *at[1:])
 
-    def _ppf(self, q: Number, *shapes: Number) -> Number:
+    def _ppf(self, *at: Any, **_: Any) -> Number:
         raise NotImplementedError
 
-    def _isf(self, q: Number, *shapes: Number) -> Number:
+    def _isf(self, *at: Any, **_: Any) -> Number:
         if not self.symmetric:
             raise NotImplementedError
-        return -self._ppf(q, *shapes)
+        return -self._ppf(*at)
 
-    def _logcdf(self, z: Number, *shapes: Number) -> Number:
-        return log_of_share(self._cdf(z, *shapes), self._sf(z, *shapes))
+    def _logcdf(self, *at: Any, **_: Any) -> Number:
+        return log_of_share(self._cdf(*at), self._sf(*at))
 
-    def _logsf(self, z: Number, *shapes: Number) -> Number:
-        if self.symmetric:
-            return self._logcdf(-z, *shapes)
-        return log_of_share(self._sf(z, *shapes), self._cdf(z, *shapes))
+    def _logsf(self, *at: Any, **_: Any) -> Number:
+        return self._logcdf(-at[0], *at[1:]) if self.symmetric else log_of_share(self._sf(*at), self._cdf(*at))
 
     def cdf(self, x: Any, *parameters: Any, **named: Any) -> Tensor[Any]:
         """The probability of numbers up to x."""
@@ -278,13 +279,13 @@ class Discrete(Family):
     def usual(self) -> tuple[float, ...]:
         return (0.5,) * len(self.shapes)
 
-    def _logpmf(self, k: Number, *shapes: Number) -> Number:
+    def _logpmf(self, *at: Any, **_: Any) -> Number:
         raise NotImplementedError
 
-    def _cdf(self, k: Number, *shapes: Number) -> Number:
+    def _cdf(self, *at: Any, **_: Any) -> Number:
         raise NotImplementedError
 
-    def _sf(self, k: Number, *shapes: Number) -> Number:
+    def _sf(self, *at: Any, **_: Any) -> Number:
         raise NotImplementedError
 
     def _standard(
