@@ -312,64 +312,6 @@ def test_root(method: str) -> None:
     assert_allclose([found.x["a"], found.x["b"]], [1, 1], atol=1e-4)
 
 
-# --- columns of tables ---
-
-
-class Column:
-    """As a Series of pandas: no array, but there is one of it."""
-
-    def __init__(self, values: Any) -> None:
-        self.values = np.asarray(values)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return self.values if dtype is None else self.values.astype(dtype)
-
-
-class Table(Column):
-    ndim, columns = 2, ("t", "y")
-
-
-def columns() -> list[Any]:
-    try:
-        import pandas
-    except ModuleNotFoundError:
-        return [Column]
-    return [Column, pandas.Series]
-
-
-@pytest.mark.parametrize("column", columns())
-def test_columns_are_arrays(column: Any) -> None:
-    t, y = column(T), column(2.5 * np.exp(-1.3 * T))
-    model = lambda t, a, k: a * ad.exp(-k * t)
-    for found in (
-        ad.scipy.curve_fit(model, t, y)[0],
-        ad.scipy.curve_fit(lambda x, a, k: model(x["t"], a, k), {"t": t}, y, column([1.0, 1.0]))[0],
-        ad.scipy.curve_fit(model, t, y, sigma=column(np.ones(30)))[0],
-        ad.scipy.least_squares(lambda p, t, y: model(t, *p) - y, np.ones(2), args=(t, y)).x,
-        ad.scipy.minimize(lambda p, t, y: ((model(t, *p) - y) ** 2).sum(), column(np.ones(2)), (t, y), tol=1e-9).x,
-        ad.scipy.root(lambda p, y: p - y, np.ones(2), args=(column([2.5, 1.3]),)).x,
-    ):
-        assert_allclose(found, [2.5, 1.3], rtol=1e-5)
-
-
-def test_a_table_is_a_tree_of_columns() -> None:
-    with pytest.raises(
-        ad.errors.ArgumentTypeError, match=r"curve_fit: a Table is a table of columns; give dict\(table\)"
-    ):
-        ad.scipy.curve_fit(lambda t, a: a * t, Table(np.ones((30, 2))), T)
-
-
-def test_pandas() -> None:
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"t": T, "y": 3.0 * T})
-    assert_allclose(ad.scipy.curve_fit(lambda x, a: a * x["t"], dict(frame), frame["y"])[0], [3.0])
-    with pytest.raises(ad.errors.ArgumentTypeError, match="give dict"):
-        ad.scipy.curve_fit(lambda x, a: a * x["t"], frame, frame["y"])
-    for closes in (lambda p: p[0] * frame["t"] - frame["y"], lambda p: frame["t"] * p[0] - frame["y"]):
-        with pytest.raises(ad.errors.DtypeError, match=r"a Series of pandas.* write .to_numpy\(\)"):
-            ad.scipy.least_squares(closes, np.ones(1))
-
-
 # --- wrong input ---
 
 

@@ -12,7 +12,7 @@ from adjoint import dtypes, errors
 from adjoint.functions.arguments import as_flag, check_callable
 from adjoint.scipy.limits import check_inside, vector_limits
 from adjoint.scipy.searches import check_solver, refuse_derivatives
-from adjoint.scipy.spaces import Space, Vector, as_arrays, flat_of, float64, optimizers, values_of
+from adjoint.scipy.spaces import Space, Vector, flat_of, float64, optimizers, values_of
 from adjoint.tensor import Tensor
 from adjoint.transforms.arguments import Function
 from adjoint.transforms.jacobians import jacobian
@@ -37,7 +37,7 @@ def curve_fit(
         The model: `f(xdata, *p)` for a sequence or an array of parameters, `f(xdata, **p)` for a dictionary,
         `f(xdata, p)` for any other tree. Gives a real array of ydata's shape.
     xdata
-        What the model gets: any pytree; its arrays, and columns of pandas, become tensors.
+        What the model gets: any pytree; its arrays become tensors.
     ydata
         A real array of any shape.
     p0
@@ -79,7 +79,7 @@ def curve_fit(
     if kw.get("method") is not None:
         check_solver("curve_fit", kw["method"], ("lm", "trf", "dogbox"), bounds)
     anywhere = p0 is None
-    p0 = _ones_for(f) if p0 is None else as_arrays("curve_fit", p0)
+    p0 = _ones_for(f) if p0 is None else p0.to_numpy() if dtypes.is_table(p0) else p0
     space = Space("curve_fit", p0, (xdata,))
     limits: Any = (-np.inf, np.inf) if bounds is None else vector_limits(space, bounds)
     if bounds is not None and anywhere:

@@ -10,8 +10,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint import tree as trees
-from adjoint.devices import leaf_of
-from adjoint.functions.arguments import AXES, check_callable, is_array, is_numeric
+from adjoint.functions.arguments import AXES, check_callable, is_numeric
 from adjoint.functions.shape import concat
 from adjoint.graph.nodes import leaves_behind
 from adjoint.operands import cast, fitting
@@ -39,7 +38,7 @@ class Space:
 
     def __init__(self, name: str, x0: Any, args: Any) -> None:
         self.name = name
-        x0, args = _as_floats(f"{name}: x0", as_arrays(name, x0)), as_arrays(name, args)
+        x0 = _as_floats(f"{name}: x0", x0)
         leaves = [*trees.flatten(x0)[0], *trees.flatten(args)[0]]
         for x in leaves:
             if isinstance(x, Tensor) and x.is_tracked():
@@ -93,22 +92,6 @@ class Space:
         return np.concatenate(parts)
 
 
-def as_arrays(name: str, tree: Any) -> Any:
-    """Columns of a table, which are no arrays themselves, as such; raises ArgumentTypeError for a whole table."""
-
-    def convert(x: Any) -> Any:
-        if not hasattr(x, "__array__") or is_array(x) or leaf_of(x) is not None:
-            return x
-        if getattr(x, "ndim", 1) == 2 and hasattr(x, "columns"):
-            raise errors.ArgumentTypeError(
-                f"{name}: a {type(x).__name__} is a table of columns; give dict(table), which has an array for each, "
-                "or table.to_numpy()"
-            )
-        return np.asarray(x)
-
-    return trees.map(convert, tree)
-
-
 def keep_name(f: Function) -> Callable[[Function], Function]:
     """Keeps a function's name for messages, but not its signature."""
 
@@ -146,7 +129,7 @@ def _as_float(name: str, x: Any) -> Any:
 
 def values_of(x: Any) -> Any:
     if not isinstance(x, Tensor):
-        return as_arrays("ad.scipy", x)
+        return x
     if x.is_tracked():
         leaves = leaves_behind(getattr(x._array, "node", None))
         what = f"a leaf of shape {leaves[0].shape} that require_grad tracks" if leaves else "a tensor that is tracked"
@@ -183,7 +166,7 @@ def flat_of(name: str, tree: Any) -> Tensor[Any]:
 def flat_function(space: Space, f: Function, args: tuple[Any, ...] = ()) -> Function:
     """A function of trees as one from vectors to vectors."""
     check_callable(space.name, f)
-    args = tuple([constants(x, space.base) for x in as_arrays(space.name, args)])
+    args = tuple([constants(x, space.base) for x in args])
     return keep_name(f)(lambda x: flat_of(space.name, space.call(f, space.state.unravel(x), *args)))
 
 
