@@ -28,8 +28,8 @@ MEMORY = 3 * 2**30  # that calls may take beside what there is
 
 # options that are functions: others in their place raise what they raise
 _FUNCTIONS = set(
-    "solver callback method distance_function shape dtype definition batching sparsity taylor operations into promotes "
-    "pushforward implementation".split()
+    "solver linear_solver callback method distance_function shape dtype definition batching sparsity taylor operations "
+    "into promotes pushforward implementation".split()
 )
 
 # Errors that are not ours: of what Python and NumPy call, which have read the arguments themselves, or of print.

@@ -240,7 +240,7 @@ def svd_lowrank(x: Tensor[B], /, q: int = 6, niter: int = 2, M: Any = None) -> S
     N. Halko, P. Martinsson and J. Tropp, Finding structure with randomness (2011), algorithms 4.4 and 5.1, as
     PyTorch's: `niter` products with x x^H make small values smaller. Right to all digits where the rank is at most q.
     Gradients are those of what is computed, and need a rank of at least q. Raises ShapeError for fewer than two axes,
-    ArgumentError for a q of less than one or more than rows or columns, or a negative niter.
+    ArgumentError for a q of less than one or more than rows or columns, or a niter below zero or above 1000.
 
     >>> import adjoint as ad
     >>> ad.linalg.svd_lowrank(ad.tensor([[3.0, 0.0], [0.0, 4.0]]), q=2).S.round(3).tolist()
@@ -252,6 +252,8 @@ def svd_lowrank(x: Tensor[B], /, q: int = 6, niter: int = 2, M: Any = None) -> S
         x = matrices_of(x - as_tensors([x, M], name)[1], name)
     m, n = x.shape[-2:]
     q, niter = as_integer(q, name, "q", 1), as_integer(niter, name, "niter", 0)
+    if niter > 1000:  # some are enough
+        raise errors.ArgumentError(f"{name}: niter is at most 1000, received {niter}")
     if q > min(m, n):
         raise errors.ArgumentError(f"{name}: q is at most {min(m, n)} for matrices of shape {x.shape}, received {q}")
     device, dtype = x.device, x.real.dtype

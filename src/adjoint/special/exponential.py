@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from adjoint import errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import inexact, real
+from adjoint.functions.arguments import as_integer, inexact, real
 from adjoint.operands import run
 from adjoint.special.arguments import Numbers, constant, for_each_order, one, whole_numbers
 from adjoint.tensor import Tensor
@@ -59,9 +59,10 @@ def lambertw(z: Tensor[B], /, k: int = 0) -> Tensor[B]:
     (0.56714329, 0.36189626)
     """
     tensor = inexact(z, "lambertw")
+    k = as_integer(k, "lambertw", "k")
     if tensor.dtype.kind == "f" and k not in (0, -1):
         raise errors.ArgumentError(
             f"lambertw: of real numbers the branches 0 and -1 are real, received k={errors.shown(k)}; for others make "
             "the argument complex"
         )
-    return run("lambertw", (tensor,), k=int(k))  # type: ignore[no-any-return]
+    return run("lambertw", (tensor,), k=k)  # type: ignore[no-any-return]

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any, TypeVar
 
+import numpy as np
+
 from adjoint import dtypes
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_integer, real
+from adjoint.functions.arguments import as_integer, check_shape, computed, real
 from adjoint.functions.creation import asarray
 from adjoint.functions.elementwise import exp, floor, where
 from adjoint.functions.logic import greater, isfinite, less
-from adjoint.operands import cast, run
+from adjoint.operands import cast, constant_like, run
 from adjoint.special.arguments import Numbers, for_each_order, one, reals, whole_numbers, wide
 from adjoint.special.bessel import sinc
 from adjoint.tensor import Tensor
@@ -63,9 +65,10 @@ def multigammaln(a: Tensor[B], d: int, /) -> Tensor[B]:
     given = real(a, "multigammaln")
     inside = greater(wide(given), (d - 1) / 2)
     tensor = where(inside, wide(given), float(d))
-    total = d * (d - 1) / 4 * math.log(math.pi) + gammaln(tensor)
-    for j in range(1, d):
-        total = total + gammaln(tensor - j / 2)
+    check_shape((*tensor.shape, d), "multigammaln")
+    halves = constant_like(computed("multigammaln", np.arange, d) / 2, tensor, "multigammaln")
+    terms = gammaln(run("expand_dims", (tensor,), axis=(tensor.ndim,)) - halves)
+    total = d * (d - 1) / 4 * math.log(math.pi) + run("sum", (terms,), axis=(tensor.ndim,), keepdims=False)
     return cast(where(inside, total, math.nan), given.dtype)
 
 
