@@ -247,7 +247,7 @@ def svd_lowrank(x: Operand[B], /, q: int = 6, niter: int = 2, M: Any = None) -> 
     [4.0, 3.0]
     """
     name = "svd_lowrank"
-    x = matrices_of(x, name)
+    x = matrices_of(x, name, M)
     if M is not None:
         x = matrices_of(x - as_tensors([x, M], name)[1], name)
     m, n = x.shape[-2:]

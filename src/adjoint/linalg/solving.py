@@ -120,7 +120,7 @@ def lu_solve(lu_and_order: tuple[Tensor[B], Any], b: Any, /, *, trans: int = 0) 
         raise errors.ArgumentTypeError(f"{name}: expected what lu_factor gives, received {errors.shown(lu_and_order)}")
     both, order = lu_and_order
     square(both, name)
-    both, b, vector = _system(both, b, name)
+    both, b, vector = _system(both, b, name, order)
     order = operand(order, both, name)
     if order.dtype.kind not in "iu" or order.shape != both.shape[:-1]:
         raise errors.ShapeError(

@@ -42,7 +42,7 @@ def expn(n: int | Numbers, x: Operand[B], /) -> Tensor[B]:
     0.1485
     """
     constant(n, "expn", "the order n")
-    orders, tensor = whole_numbers(n, "expn"), real(x, "expn")
+    orders, tensor = whole_numbers(n, "expn"), real(x, "expn", n)
     return for_each_order(orders, lambda order, t: run("expn", (t,), order=order), tensor)  # type: ignore[no-any-return]
 
 
