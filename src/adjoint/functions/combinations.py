@@ -15,7 +15,7 @@ from adjoint.functions.creation import meshgrid
 from adjoint.functions.shape import reshape, stack
 from adjoint.operands import constant_like, run
 from adjoint.primitives import ARRAY
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
@@ -42,7 +42,7 @@ def cartesian_prod(*lines: Any) -> Tensor[Any]:
     )
 
 
-def combinations(x: Tensor[B], /, r: int = 2, with_replacement: bool = False) -> Tensor[B]:
+def combinations(x: Operand[B], /, r: int = 2, with_replacement: bool = False) -> Tensor[B]:
     """All ways to pick r elements of a vector, one in each row, in its order, an element once or any number of times.
 
     Raises ShapeError for what is no vector, ArgumentError for a negative r.
