@@ -53,9 +53,12 @@ def gradients(name: str, case: Case, leaf: Any) -> tuple[list[Any], list[Any]] |
     return leaves, found
 
 
+_SLOW = {"zeta", "elliptic_complete", "elliptic_incomplete", "bessel_y", "bessel_k"}  # whose exact values take long
+
+
 def slowly(names: Iterable[str]) -> list[Any]:
-    """Names as parameters: the sums of zeta take seconds for each case."""
-    return [pytest.param(name, marks=pytest.mark.slow) if name == "zeta" else name for name in names]
+    """Names as parameters."""
+    return [pytest.param(name, marks=pytest.mark.slow) if name in _SLOW else name for name in names]
 
 
 @pytest.mark.parametrize("name", slowly(DIFFERENTIABLE))

@@ -153,6 +153,8 @@ def test_arrays_come_to_the_tensors(name: str) -> None:
                     found = outcome(f, arguments, set(tensors), device)
                     assert {x.device for x in found if isinstance(x, ad.Tensor)} <= {device}
                     for x, y in zip(found, wanted, strict=True):
+                        if function == "linalg.svd_lowrank":  # signs of singular vectors are the library's
+                            x, y = abs(x), abs(y)
                         both = [v.numpy() if isinstance(v, ad.Tensor) else v for v in (x, y)]
                         np.testing.assert_allclose(*both, rtol=1e-6, atol=1e-9)
                     count += 1

@@ -76,7 +76,12 @@ def checked_cases(name: str) -> list[Case]:
     ]
 
 
-@pytest.mark.parametrize("name", DIFFERENTIABLE)
+# whose rules are quadratures, and are those of others too
+SLOW = {"betainccinv", "gammainccinv", "stdtr", "stdtrit"}
+EACH = [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in DIFFERENTIABLE]
+
+
+@pytest.mark.parametrize("name", EACH)
 def test_derivatives_of_every_case(name: str) -> None:
     """All choices of tracked operands at order 1; at order 2, where modes nest in four ways, all of them tracked."""
     with Each() as each:
@@ -89,7 +94,7 @@ def test_derivatives_of_every_case(name: str) -> None:
                     ad.testing.check_grads(f, tuple(operands[i] for i in tracked), order=order)
 
 
-@pytest.mark.parametrize("name", DIFFERENTIABLE)
+@pytest.mark.parametrize("name", EACH)
 def test_options_do_not_change_derivatives(name: str) -> None:
     """Of every case, for all choices of tracked operands; at order 2 where all are."""
     with Each() as each:
@@ -102,7 +107,7 @@ def test_options_do_not_change_derivatives(name: str) -> None:
                     assert_same_under_options(f, [operands[i] for i in tracked], order)
 
 
-@pytest.mark.parametrize("name", DIFFERENTIABLE)
+@pytest.mark.parametrize("name", EACH)
 @settings(max_examples=5)
 @given(data=st.data())
 def test_derivatives_at_other_values_and_layouts(name: str, data: Any) -> None:

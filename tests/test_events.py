@@ -130,7 +130,7 @@ def lotka(y: Any, t: Any, p: Any) -> Any:
 RATES = np.array([1.1, 0.4, 0.4, 0.1])
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["RK45", pytest.param("Radau", marks=pytest.mark.slow)])
 def test_numerically_and_as_scipy(method: str) -> None:
     """The first time that as many foxes as rabbits are there, of a start, a beginning and rates."""
 
@@ -187,6 +187,7 @@ def test_the_way_to_the_event() -> None:
     assert_allclose(ad.jacobian(highest)(3.0), 3.0 / G * (2 * parts - parts**2), rtol=1e-7, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_stiff_equation() -> None:
     k = np.array([0.04, 1e4, 3e7])
 

@@ -155,6 +155,68 @@ def test_constraints_have_exact_derivatives() -> None:
     assert_allclose(found.x["w"], np.full((2, 2), 0.75), atol=1e-6)
 
 
+# --- constraints, of which the solutions are known ---
+
+
+def hs71(x: Any) -> Any:
+    return x[0] * x[3] * (x[0] + x[1] + x[2]) + x[2]
+
+
+PRODUCT = {"type": "ineq", "fun": lambda x: x[0] * x[1] * x[2] * x[3] - 25}
+SPHERE = {"type": "eq", "fun": lambda x: (x**2).sum() - 40}
+PAIR = [
+    scipy.optimize.NonlinearConstraint(lambda x: {"product": x[0] * x[1] * x[2] * x[3]}, 25, np.inf),
+    scipy.optimize.NonlinearConstraint(lambda x: (x**2).sum(), 40, 40),
+]
+
+
+@pytest.mark.parametrize("constraints", [[PRODUCT, SPHERE], PAIR], ids=["dictionaries", "NonlinearConstraint"])
+@pytest.mark.parametrize(("method", "close"), [("SLSQP", 1e-5), ("trust-constr", 1e-4), ("COBYLA", 1e-2), (None, 1e-5)])
+def test_problem_71(method: Any, close: float, constraints: Any) -> None:
+    """W. Hock and K. Schittkowski, Test examples for nonlinear programming codes (1981)."""
+    found = ad.scipy.minimize(
+        hs71, [1.0, 5.0, 5.0, 1.0], method=method, bounds=(1.0, 5.0), constraints=constraints, options={"maxiter": 500}
+    )
+    assert_allclose(found.x, [1.0, 4.74299963, 3.82114998, 1.37940829], atol=close)
+    assert_allclose(found.fun, 17.0140173, rtol=close)
+
+
+def test_as_many_evaluations_as_with_derivatives_by_hand() -> None:
+    by_hand = {
+        "fun": lambda x: x[0] * x[3] * (x[0] + x[1] + x[2]) + x[2],
+        "jac": lambda x: np.array(
+            [x[3] * (2 * x[0] + x[1] + x[2]), x[0] * x[3], x[0] * x[3] + 1, x[0] * (x[0] + x[1] + x[2])]
+        ),
+    }
+    product = {**PRODUCT, "jac": lambda x: np.prod(x) / x}
+    sphere = {**SPHERE, "jac": lambda x: 2 * x}
+    start, bounds = np.array([1.0, 5.0, 5.0, 1.0]), [(1.0, 5.0)] * 4
+    theirs = scipy.optimize.minimize(x0=start, method="SLSQP", bounds=bounds, constraints=[product, sphere], **by_hand)
+    ours = ad.scipy.minimize(hs71, start, method="SLSQP", bounds=bounds, constraints=[PRODUCT, SPHERE])
+    assert (ours.nfev, ours.njev, ours.nit) == (theirs.nfev, theirs.njev, theirs.nit)
+    assert_allclose(ours.x, theirs.x, rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["SLSQP", "trust-constr", "COBYLA", "COBYQA"])
+def test_rosenbrocks_valley_in_a_disc(method: str) -> None:
+    """At the rim, where the gradient points to the centre."""
+    disc = scipy.optimize.NonlinearConstraint(lambda x: (x**2).sum(), -np.inf, 1)
+    found = ad.scipy.minimize(rosenbrock, [0.0, 0.0], method=method, constraints=disc)
+    assert_allclose(found.x, [0.78641515, 0.61769831], atol=1e-3 if method == "COBYLA" else 1e-5)
+    slope = scipy.optimize.rosen_der(found.x)
+    assert abs(slope[0] * found.x[1] - slope[1] * found.x[0]) < (0.1 if method == "COBYLA" else 1e-3)
+
+
+def test_the_hessian_of_a_constraint_is_exact() -> None:
+    f = scipy.optimize.NonlinearConstraint(lambda x: ad.stack([x[0] ** 3 * x[1], ad.sin(x[0])]), 0, 1)
+    limits = ad.scipy.searches.vector_constraints
+    space = ad.scipy.searches.Space("minimize", np.array([0.5, 2.0]), ())
+    (constraint,) = limits(space, [f], second=True)
+    x, v = np.array([0.5, 2.0]), np.array([2.0, -1.0])
+    assert_allclose(constraint.jac(x), [[3 * 0.25 * 2, 0.125], [np.cos(0.5), 0]])
+    assert_allclose(constraint.hess(x, v) @ np.eye(2), [[2 * 6 + np.sin(0.5), 2 * 0.75], [2 * 0.75, 0]])
+
+
 def test_callbacks_get_trees() -> None:
     seen: list[Any] = []
     ad.scipy.minimize(bowl, {"w": np.zeros(2), "b": 0.0}, method="BFGS", callback=lambda x: seen.append(x["w"].shape))
@@ -304,6 +366,40 @@ def test_root(method: str) -> None:
             lambda s: s.minimize(rosenbrock, START, constraints=scipy.optimize.LinearConstraint([[1, 1]], 0, 1)),
             ad.errors.ShapeError,
             "2 columns",
+        ),
+        (
+            lambda s: s.minimize(rosenbrock, START, method="BFGS", constraints=SPHERE),
+            ad.errors.ArgumentError,
+            "'BFGS' has no constraints; take SLSQP",
+        ),
+        (
+            lambda s: s.minimize(rosenbrock, START, method="CG", bounds=(0, 1)),
+            ad.errors.ArgumentError,
+            "'CG' has no bounds; take L-BFGS-B",
+        ),
+        (
+            lambda s: s.minimize(rosenbrock, START, constraints={**SPHERE, "jac": lambda x: 2 * x}),
+            ad.errors.ArgumentError,
+            "leave out their jac= and hess=",
+        ),
+        (
+            lambda s: s.minimize(
+                rosenbrock, START, constraints=scipy.optimize.NonlinearConstraint(lambda x: x, 0, 1, jac=np.eye)
+            ),
+            ad.errors.ArgumentError,
+            "leave out their jac= and hess=",
+        ),
+        (
+            lambda s: s.minimize(
+                rosenbrock, START, constraints=scipy.optimize.NonlinearConstraint(lambda x: x, np.zeros(3), 1)
+            ),
+            ad.errors.ShapeError,
+            r"limits of shape \(3,\), and its function gives 4",
+        ),
+        (
+            lambda s: s.minimize(rosenbrock, START, constraints={"type": "eq", "fun": 3}),
+            ad.errors.ArgumentTypeError,
+            "function",
         ),
         (lambda s: s.root(lambda x: x, START, method="foo"), ad.errors.ArgumentError, "'hybr', 'lm'.* 'foo'"),
         (lambda s: s.root(lambda x: x, START, method=3), ad.errors.ArgumentError, "received 3"),

@@ -429,7 +429,7 @@ def test_gradients_equal_those_of_jax(name: str) -> None:
                 np.testing.assert_allclose(second, float(jax.grad(jax.grad(f))(x)), rtol=1e-10)
 
 
-@pytest.mark.parametrize(("v", "x"), [(0.5, 0.01), (0.0, 2.0), (2.5, 3.0), (-1.5, 0.4), (12.0, 30.0)])
+@pytest.mark.parametrize(("v", "x"), [(0.5, 0.01), (2.5, 3.0), (-1.5, 0.4)])
 def test_derivatives_of_kv_by_its_order(v: float, x: float) -> None:
     ours = gradient(S.kv, v, x)
     scaled = gradient(S.kve, v, x)
@@ -532,6 +532,7 @@ def test_branches_of_lambert() -> None:
             f = ad.grad(f)
 
 
+@pytest.mark.slow  # JAX compiles each
 def test_functions_of_other_libraries() -> None:
     torch, jax = peer("torch"), peer("jax")
     x = uniform(0.2, 8.0)

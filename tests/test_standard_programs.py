@@ -44,6 +44,10 @@ class Program(Draw):
     def dtype(self, *kinds: Any) -> str:
         return str(self.pick(*(kinds or DTYPES)))
 
+    def wider(self, x: Any) -> str:
+        """A dtype to sum in: what unsigned integers negative floating numbers become is open."""
+        return self.dtype(*FLOATING, *(INTEGERS if x.dtype.kind in "iu" else []))
+
     def one(self, *kinds: Any, least: int = 0, finite: bool = False, sizes: tuple[int, ...] = (3, 1, 2, 0)) -> Any:
         return self.values(self.shape(least, sizes=sizes), self.dtype(*kinds), finite)
 
@@ -111,7 +115,7 @@ def _reduced(p: Program) -> Call:
 def _total(p: Program) -> Call:
     x = p.one(finite=True)  # of infinities there are no integers
     how = {"axis": p.axes(x.shape), "keepdims": p.pick(False, True)}
-    return (x,), how | p.pick({}, {}, {"dtype": p.dtype(*FLOATING, *INTEGERS)})
+    return (x,), how | p.pick({}, {}, {"dtype": p.wider(x)})
 
 
 def _spread(p: Program) -> Call:
@@ -132,7 +136,7 @@ def _arg(p: Program) -> Call:
 def _cumulative(p: Program) -> Call:
     x = p.one(*INTEGERS, *FLOATING, least=1, finite=True)
     how = {"axis": p.axis(x.shape)}
-    return (x,), how | {"include_initial": p.pick(False, True)} | p.pick({}, {"dtype": p.dtype(*FLOATING, *INTEGERS)})
+    return (x,), how | {"include_initial": p.pick(False, True)} | p.pick({}, {"dtype": p.wider(x)})
 
 
 def _sort(p: Program) -> Call:

@@ -115,6 +115,24 @@ def test_transforms(series: Any) -> None:
     assert_allclose(ad.scipy.minimize(lambda x: f(x - 1), series(V)).x, np.ones(3), atol=1e-6)
 
 
+def test_fits(series: Any) -> None:
+    """Data, starts, deviations and arguments, also what a function closes over."""
+    pytest.importorskip("scipy")
+    t = np.linspace(0, 4, 20)
+    x, y = series(t), series(2.5 * np.exp(-1.3 * t))
+    model = lambda t, a, k: a * ad.exp(-k * t)
+    for found in (
+        ad.scipy.curve_fit(model, x, y)[0],
+        ad.scipy.curve_fit(lambda d, a, k: model(d["t"], a, k), {"t": x}, y, series(np.ones(2)))[0],
+        ad.scipy.curve_fit(model, x, y, sigma=series(np.ones(20)))[0],
+        ad.scipy.least_squares(lambda p, x, y: model(x, *p) - y, np.ones(2), args=(x, y)).x,
+        ad.scipy.least_squares(lambda p: y - model(x, *p), np.ones(2)).x,
+        ad.scipy.minimize(lambda p, x, y: ((model(x, *p) - y) ** 2).sum(), series(np.ones(2)), (x, y), tol=1e-9).x,
+        ad.scipy.root(lambda p, y: p - y, np.ones(2), args=(series(np.array([2.5, 1.3])),)).x,
+    ):
+        assert_allclose(found, [2.5, 1.3], rtol=1e-5)
+
+
 def test_parameters_of_torch_are_their_values() -> None:
     torch = peer("torch")
     p = torch.nn.Parameter(torch.tensor([1.0, 2.0]))

@@ -140,6 +140,8 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
             self.implementations[name] = known
         return known
 
+    __iter__: ClassVar[None] = None  # by __getitem__ Python would ask for a first primitive
+
     def __getattr__(self, name: str) -> Implementation:
         base = name.removesuffix("_into")
         if base not in TABLE:

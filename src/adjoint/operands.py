@@ -212,6 +212,11 @@ def refuse_operand(value: Any, like: Tensor[Any], name: str) -> Any:
             f"{name}: an array on {leaf} meets a tensor on {like._device}; move the tensor with "
             f"to_device({leaf.name!r}), or take the array over with ad.asarray(array, device={like._device.name!r})"
         )
+    if type(value).__module__.partition(".")[0] == "pandas":
+        raise errors.DtypeError(
+            f"{name}: a {type(value).__name__} of pandas, which has an index, meets a tensor, which has none; write "
+            ".to_numpy() behind it"
+        )
     compare = _COMPARISONS.get(TABLE[name].operator)
     if compare in (operator.eq, operator.ne) or type(value).__module__ not in ("builtins", "array", "collections"):
         return NotImplemented

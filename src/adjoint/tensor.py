@@ -577,6 +577,9 @@ class UniqueTensor(Tensor[B]):
         return len(raw_array(self).shape)
 
 
+# what functions take beside tensors: their values are copied to where the tensors are
+Operand: TypeAlias = Tensor[B] | np.ndarray[Any, Any] | np.generic | complex
+
 trees.ATOMS.update((Tensor, UniqueTensor))
 _slot: Any = Tensor.__dict__["_array"]
 

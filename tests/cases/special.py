@@ -87,14 +87,12 @@ CASES: dict[str, list[Case]] = {
         Case((positive(), _share()), {"kind": 2, "order": 0}),
         Case((positive(1), _share(2)), {"kind": 2, "order": 1}),
     ],
-    **{name: _on(_FEW, positive, _share) for name in ("gammaincinv", "gammainccinv")},
+    # two cases of each: their rules are quadratures
+    **{name: _on([((), (2,)), ((0,), (1,))], positive, _share) for name in ("gammaincinv", "gammainccinv")},
     **{
-        name: _on([((2, 1), (2,), ()), ((0,), (1,), (1,))], positive, positive, _share)
-        for name in (
-            "betaincinv",
-            "betainccinv",
-        )
+        name: _on([((), (2,), ()), ((0,), (1,), (1,))], positive, positive, _share)
+        for name in ("betaincinv", "betainccinv")
     },
-    "stdtr": [*_on(_FEW, positive, real, order=0), Case((positive(2), real(2)), {"order": 1})],
-    "stdtrit": _on(_FEW, positive, between(0.55, 0.9)),
+    "stdtr": [Case((positive(2), real(2, 1)), {"order": 0}), Case((positive(), real()), {"order": 1})],
+    "stdtrit": _on([((), (2,)), ((0,), (1,))], positive, between(0.55, 0.9)),
 }

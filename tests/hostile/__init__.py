@@ -19,6 +19,7 @@ import adjoint as ad
 from adjoint import errors
 from adjoint.decorators import autodiff
 from adjoint.devices import here
+from adjoint.primitives import ELEMENTWISE, TABLE
 from hostile import calls, values
 
 LONGEST = 1000  # characters of a message
@@ -27,8 +28,8 @@ MEMORY = 3 * 2**30  # that calls may take beside what there is
 
 # options that are functions: others in their place raise what they raise
 _FUNCTIONS = set(
-    "solver callback method distance_function shape dtype definition batching sparsity taylor operations into promotes "
-    "pushforward implementation".split()
+    "solver linear_solver callback method distance_function shape dtype definition batching sparsity taylor operations "
+    "into promotes pushforward implementation".split()
 )
 
 # Errors that are not ours: of what Python and NumPy call, which have read the arguments themselves, or of print.
@@ -82,13 +83,11 @@ class Call(NamedTuple):
             found.remove((0, 0))
         return found
 
-    def fits(self, place: tuple[int, int | str], value: Any) -> bool:
-        """Whether the value may stand there: a function is replaced by none, whose errors would be its own."""
+    def takes_function(self, place: tuple[int, int | str]) -> bool:
+        """Whether a function stands there. Others raise what they raise, but one that returns a value may do."""
         stage, key = place
         args, options = self.stages()[stage]
-        before = args[key] if isinstance(key, int) else options.get(key)
-        function = callable(before) or key in _FUNCTIONS
-        return not function or isinstance(value, ad.Tensor) or not callable(value)
+        return key in _FUNCTIONS or callable(args[key] if isinstance(key, int) else options.get(key))
 
     def run(self, changed: dict[tuple[int, int | str], Any]) -> Any:
         """The call with other arguments in some places."""
@@ -139,6 +138,10 @@ def _calls() -> list[Call]:
     for line in calls.OTHERS.strip().splitlines():
         name, _, rest = line.partition("(")
         found.append(Call(name, f"_({rest}"))
+    known = {call.name for call in found}
+    for name, primitive in TABLE.items():  # what was added since
+        if primitive.kind is ELEMENTWISE and not primitive.parameters and name in ad.__all__ and name not in known:
+            found.append(Call(name, f"_({', '.join('V' for _ in primitive.operands)})"))
     return found
 
 
@@ -165,6 +168,8 @@ def judged(call: Call, error: BaseException) -> str | None:
     origin = "" if trace is None else trace.tb_frame.f_code.co_filename
     if origin == values.__file__ or (call.name.startswith("scipy.") and "/adjoint/" not in origin):
         return None  # the second: SciPy says of a search what it says without us
+    if isinstance(error, Slow):
+        return f"no answer in {SECONDS} seconds"
     if isinstance(error, OTHERS.get(call.name, ())):
         return None
     if not isinstance(error, errors.AdjointError):
@@ -202,16 +207,13 @@ def state() -> Any:
     return ad.default_device(), ad.default_dtype(), here.get(), np.geterr(), autodiff._tracing
 
 
-def tried(call: Call, changed: dict[tuple[int, int | str], Any]) -> str | None:
-    """What is wrong with what a call does; None for a result, and for errors as they should be."""
+def answered(call: Call, changed: dict[tuple[int, int | str], Any]) -> BaseException | None:
+    """The error of a call, None if it gives a result."""
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
-    found: BaseException | None = None
     try:
         call.run(changed)
-    except Exception as error:
-        found = error
-    except Slow:
-        return f"no answer in {SECONDS} seconds"
+    except (Exception, Slow) as error:
+        return error
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-    return None if found is None else judged(call, found)
+    return None

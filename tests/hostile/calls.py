@@ -6,7 +6,10 @@ log log10 log1p log2 logical_not negative positive rad2deg real reciprocal round
 tanh trunc nan_to_num stop_gradient
 special.digamma special.entr special.erf special.erfc special.erfcinv special.erfcx special.erfinv special.expit
 special.gamma special.gammaln special.i0 special.i0e special.i1 special.i1e special.log_expit special.log_ndtr
-special.loggamma special.logit special.ndtr special.ndtri special.psi special.sinc special.zeta
+special.loggamma special.logit special.ndtr special.ndtri special.psi special.sinc special.zeta special.dawsn
+special.ellipe special.ellipk special.ellipkm1 special.exp1 special.expi special.j0 special.j1 special.k0 special.k0e
+special.k1 special.k1e special.lambertw special.rgamma special.wofz special.y0 special.y1
+rsqrt mode logcumsumexp poly roots trim_zeros unique unique_consecutive
 nn.celu nn.elu nn.gelu nn.hardshrink nn.hardsigmoid nn.hardswish nn.hardtanh nn.leaky_relu nn.logsigmoid nn.mish nn.relu
 nn.relu6 nn.selu nn.sigmoid nn.silu nn.softplus nn.softshrink nn.softsign nn.tanhshrink nn.alpha_dropout nn.dropout
 nn.rrelu
@@ -22,7 +25,9 @@ add atan2 copysign divide equal floor_divide fmax fmin fmod greater greater_equa
 logaddexp logical_and logical_or logical_xor maximum minimum multiply nextafter not_equal pow remainder subtract
 isclose allclose array_equal dot outer vdot vecdot polyadd polymul convolve correlate append isin
 special.beta special.betaln special.kl_div special.rel_entr special.xlog1py special.xlogy special.gammainc
-special.gammaincc linalg.kron linalg.outer linalg.vecdot
+special.gammaincc special.chdtr special.chdtrc special.chdtri special.ellipeinc special.ellipkinc special.gammainccinv
+special.gammaincinv special.iv special.ive special.jv special.kv special.kve special.stdtr special.stdtrit special.yv
+linalg.kron linalg.outer linalg.vecdot linalg.toeplitz polydiv
 Tensor.dot Tensor.__add__ Tensor.__radd__ Tensor.__sub__ Tensor.__rsub__ Tensor.__mul__ Tensor.__rmul__
 Tensor.__truediv__ Tensor.__rtruediv__ Tensor.__floordiv__ Tensor.__rfloordiv__ Tensor.__mod__ Tensor.__rmod__
 Tensor.__divmod__ Tensor.__rdivmod__ Tensor.__pow__ Tensor.__rpow__ Tensor.__lt__ Tensor.__le__ Tensor.__gt__
@@ -32,7 +37,7 @@ Tensor.__ipow__ Tensor.__contains__ Tensor.with_value Tensor.fill
 
 REDUCTIONS = """
 all any argmax argmin average count_nonzero max mean median min nanargmax nanargmin nanmax nanmean nanmedian nanmin
-nanprod nanstd nansum nanvar prod ptp std sum var
+nanprod nanstd nansum nanvar prod ptp std std_mean sum var var_mean
 argsort sort flip linalg.vector_norm linalg.norm special.logsumexp special.softmax special.log_softmax nn.softmax
 nn.log_softmax nn.softmin nn.normalize nn.gumbel_softmax
 Tensor.sum Tensor.mean Tensor.prod Tensor.max Tensor.min Tensor.var Tensor.std Tensor.argmax Tensor.argmin Tensor.any
@@ -40,7 +45,7 @@ Tensor.all Tensor.cumsum Tensor.cumprod Tensor.argsort Tensor.flip
 """
 
 INTEGERS = """
-bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor
+bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor gcd lcm
 Tensor.__and__ Tensor.__rand__ Tensor.__or__ Tensor.__xor__ Tensor.__lshift__ Tensor.__rlshift__ Tensor.__rshift__
 Tensor.__iand__ Tensor.__ilshift__
 """
@@ -50,6 +55,8 @@ linalg.cholesky linalg.cond linalg.det linalg.eig linalg.eigh linalg.eigvals lin
 linalg.lu linalg.matrix_norm linalg.matrix_rank linalg.matrix_transpose linalg.pinv linalg.qr linalg.slogdet linalg.svd
 linalg.svdvals linalg.trace linalg.diagonal matrix_transpose diag diagonal tril triu fliplr flipud rot90 corrcoef cov
 argwhere flatnonzero nonzero ravel squeeze unique_all unique_counts unique_inverse unique_values unstack
+linalg.logdet linalg.logm linalg.lu_factor linalg.sqrtm
+fft.hfft2 fft.hfftn fft.ihfft2 fft.ihfftn
 nn.pdist fft.fft fft.fft2 fft.fftn fft.fftshift fft.hfft fft.ifft fft.ifft2 fft.ifftn fft.ifftshift fft.ihfft fft.irfft
 fft.irfft2 fft.irfftn fft.rfft fft.rfft2 fft.rfftn nn.feature_alpha_dropout
 Tensor.ravel Tensor.squeeze Tensor.transpose Tensor.trace Tensor.diagonal
@@ -58,7 +65,41 @@ Tensor.ravel Tensor.squeeze Tensor.transpose Tensor.trace Tensor.diagonal
 TREES = "tree.flatten tree.leaves tree.structure compute persist stop_gradient"
 
 OTHERS = """
+addmm(M, M, M)
 append(V, V, axis=0)
+cartesian_prod(V, V)
+cdist(M, M)
+chunk(V, 2)
+combinations(V, 2)
+diag_embed(V)
+kthvalue(V, 1)
+masked_scatter(V, V > 0, [1.0, 2.0, 3.0])
+narrow(V, 0, 1, 2)
+odeint_event(ODE, V, (0.0, 1.0), event=EVENT, mxstep=200)
+renorm(M, 2.0, 0, 1.0)
+resize(V, (2, 3))
+split_with_sizes(V, (1, 3))
+unflatten(V, 0, (2, 2))
+linalg.block_diag(M, V)
+linalg.circulant(V)
+linalg.lu_solve((M, CLASSES), ROW)
+linalg.solve_banded((1, 1), M, ROW)
+linalg.solve_sylvester(M, M, M)
+linalg.svd_lowrank(M, 2)
+linalg.solveh_banded(M, ROW)
+fft.cosine(5)
+fft.gaussian(5)
+fft.nuttall(5)
+special.betaincc(POSITIVE, POSITIVE, 0.5)
+special.betaincinv(POSITIVE, POSITIVE, 0.5)
+special.betainccinv(POSITIVE, POSITIVE, 0.5)
+special.expn(2, POSITIVE)
+special.jn(2, POSITIVE)
+special.kn(2, POSITIVE)
+special.yn(2, POSITIVE)
+special.multigammaln(POSITIVE + 2, 2)
+special.voigt_profile(V, 1.0, 0.5)
+nn.deform_conv2d(IMAGE, OFFSETS, KERNEL2)
 apply_along_axis(F, 0, M)
 apply_where(V > 0, V, F, F)
 apply_where(V > 0, V, F, fill_value=0.0)
@@ -147,7 +188,7 @@ nancumprod(V)
 nancumsum(M, axis=0)
 nanpercentile(V, 50.0)
 nanquantile(V, 0.5)
-odeint(ODE, V, TIMES)
+odeint(ODE, V, TIMES, mxstep=200)
 nn.one_hot(I, 3)
 one_hot(I, 3)
 ones((2, 3))
@@ -217,7 +258,7 @@ vjp(F, V)
 vmap(F)(V)
 vstack([V, V])
 where(V > 0, V, 1.0)
-while_loop(STOP, F, V)
+while_loop(STOP, EACH, V)
 why(TRACKED, TRACKED)
 zeros((2, 3))
 zeros_like(V)

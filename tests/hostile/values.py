@@ -62,6 +62,8 @@ NAMES: dict[str, Callable[[], Any]] = {
     "UNIT": lambda: ad.tensor([0.5, 0.25, 0.75, 0.1], dtype=ad.float64),
     "SIGNS": lambda: ad.tensor([1.0, -1.0, 1.0], dtype=ad.float64),
     "CLASSES": lambda: ad.tensor([0, 2, 1]),
+    "OFFSETS": lambda: _random(1, 8, 3, 3),
+    "EVENT": lambda: lambda y, t, *rest: y.sum() - 1.0,
     "TIMES": lambda: np.array([0.0, 0.1, 0.2]),
     "SEQUENCE": lambda: _random(1, 2, 6),
     "IMAGE": lambda: _random(1, 2, 4, 4),
@@ -125,6 +127,11 @@ class Pretending:
 
 class Unhashable:
     __hash__ = None  # type: ignore[assignment]
+
+
+def returning(value: Any) -> Callable[..., Any]:
+    """A function that returns this, whatever it is called with."""
+    return lambda *args, **options: value
 
 
 def _ended() -> Any:

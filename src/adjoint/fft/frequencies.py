@@ -19,7 +19,7 @@ from adjoint.functions.arguments import (
     integers,
 )
 from adjoint.functions.shape import roll
-from adjoint.tensor import Axis, Tensor, wrap
+from adjoint.tensor import Axis, Operand, Tensor, wrap
 
 B = TypeVar("B", bound=Backend)
 
@@ -62,7 +62,7 @@ def sampled(values: Any, dtype: Any, device: Any, name: str) -> Tensor[Any]:
     return wrap(place.from_numpy(np.asarray(values).astype(wanted), copy=True), place)
 
 
-def fftshift(x: Tensor[B], /, *, axes: Axis = None) -> Tensor[B]:
+def fftshift(x: Operand[B], /, *, axes: Axis = None) -> Tensor[B]:
     """The coefficient of frequency 0 in the middle of axes, or all, instead of at the beginning.
 
     >>> import adjoint as ad
@@ -72,7 +72,7 @@ def fftshift(x: Tensor[B], /, *, axes: Axis = None) -> Tensor[B]:
     return _shifted("fftshift", x, axes, lambda n: n // 2)
 
 
-def ifftshift(x: Tensor[B], /, *, axes: Axis = None) -> Tensor[B]:
+def ifftshift(x: Operand[B], /, *, axes: Axis = None) -> Tensor[B]:
     """The inverse of `fftshift`."""
     return _shifted("ifftshift", x, axes, lambda n: -(n // 2))
 

@@ -11,7 +11,7 @@ from adjoint.backend import Backend
 from adjoint.fft.transforms import complex_of, fft, floating, ifft, irfft, rfft, sized
 from adjoint.functions.arguments import as_choice, as_flag, as_integer, as_size, computed
 from adjoint.operands import deferred_check, run
-from adjoint.tensor import Tensor, wrap
+from adjoint.tensor import Operand, Tensor, wrap
 
 B = TypeVar("B", bound=Backend)
 
@@ -83,7 +83,7 @@ def _bordered(x: Tensor[Any], width: int, mode: Any) -> Tensor[Any]:
 
 
 def stft(
-    x: Tensor[B],
+    x: Operand[B],
     /,
     n_fft: int,
     *,
@@ -142,7 +142,7 @@ def stft(
 
 
 def istft(
-    x: Tensor[B],
+    x: Operand[B],
     /,
     n_fft: int,
     *,

@@ -27,7 +27,7 @@ from adjoint.functions.shape import flip, reshape
 from adjoint.functions.sorting import searchsorted
 from adjoint.operands import cast, deferred_check, is_weak, operand, run
 from adjoint.primitives import ARRAY
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
@@ -39,7 +39,7 @@ def _real_line(value: Any, name: str, what: str) -> Tensor[Any]:
     return x
 
 
-def digitize(x: Tensor[B], bins: Any, /, *, right: bool = False) -> Tensor[B]:
+def digitize(x: Operand[B], bins: Any, /, *, right: bool = False) -> Tensor[B]:
     """The number of the interval each value is in, between increasing or decreasing bounds; int64.
 
     Interval i has bins[i - 1] <= x < bins[i], or with `right` bins[i - 1] < x <= bins[i]; for decreasing bounds it is
@@ -123,7 +123,13 @@ def _periodic(x: Tensor[Any], xp: Tensor[Any], fp: Tensor[Any], period: Any) -> 
 
 
 def histogram(
-    x: Tensor[B], /, bins: Any = 10, *, range: Sequence[float] | None = None, weights: Any = None, density: bool = False
+    x: Operand[B],
+    /,
+    bins: Any = 10,
+    *,
+    range: Sequence[float] | None = None,
+    weights: Any = None,
+    density: bool = False,
 ) -> tuple[Tensor[B], Tensor[B]]:
     """How many values lie in each of several intervals, and the bounds of the intervals.
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any, TypeVar
 
-import numpy as np
-
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.arguments import (
@@ -23,8 +21,8 @@ from adjoint.functions.creation import made
 from adjoint.functions.elementwise import where
 from adjoint.functions.reduction import sum
 from adjoint.functions.shape import broadcast_to, concat, expand_dims, flip, reshape
-from adjoint.operands import is_weak, operand, run
-from adjoint.tensor import Axis, Tensor
+from adjoint.operands import cast, is_weak, operand, run
+from adjoint.tensor import Axis, Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
@@ -37,7 +35,7 @@ def _along(line: Tensor[Any], axis: int, ndim: int) -> Tensor[Any]:
     return reshape(line, tuple(-1 if i == axis else 1 for i in range(ndim)))
 
 
-def gradient(f: Tensor[B], /, *spacings: Any, axis: Axis = None, edge_order: int = 1) -> Any:
+def gradient(f: Operand[B], /, *spacings: Any, axis: Axis = None, edge_order: int = 1) -> Any:
     """The derivatives of sampled values along axes, by central differences inside and one-sided ones at the ends.
 
     Parameters
@@ -141,7 +139,7 @@ def _panels(name: str, y: Any, x: Any, dx: Any, axis: Any) -> tuple[Tensor[Any],
     return (_cut(y, place, 1, None) + _cut(y, place, None, -1)) * widths, place
 
 
-def trapezoid(y: Tensor[B], x: Any = None, /, *, dx: Any = 1.0, axis: int = -1) -> Tensor[B]:
+def trapezoid(y: Operand[B], x: Any = None, /, *, dx: Any = 1.0, axis: int = -1) -> Tensor[B]:
     """The integral of samples along an axis by the trapezoidal rule.
 
     `x` has the samples' coordinates, as a vector or for all of them; without it they are `dx` apart. Gradients flow to
@@ -156,7 +154,7 @@ def trapezoid(y: Tensor[B], x: Any = None, /, *, dx: Any = 1.0, axis: int = -1) 
 
 
 def cumulative_trapezoid(
-    y: Tensor[B], x: Any = None, /, *, dx: Any = 1.0, axis: int = -1, initial: float | None = None
+    y: Operand[B], x: Any = None, /, *, dx: Any = 1.0, axis: int = -1, initial: float | None = None
 ) -> Tensor[B]:
     """The integrals up to each sample but the first, or with `initial` as its value also that. As `trapezoid`."""
     panels, place = _panels("cumulative_trapezoid", y, x, dx, axis)
@@ -195,7 +193,7 @@ def polyval(p: Any, x: Any, /) -> Any:
     return out
 
 
-def vander(x: Tensor[B], n: int | None = None, /, *, increasing: bool = False) -> Tensor[B]:
+def vander(x: Operand[B], n: int | None = None, /, *, increasing: bool = False) -> Tensor[B]:
     """The powers of a vector's elements as columns, the highest first, or last if `increasing`; n of them.
 
     As many as elements if n is None. Raises ShapeError for other than a vector, or a negative n.
@@ -205,7 +203,7 @@ def vander(x: Tensor[B], n: int | None = None, /, *, increasing: bool = False) -
     if x.ndim != 1 or count < 0:
         raise errors.ShapeError(f"vander: expected a vector and n from 0, received shape {x.shape} and {n}")
     if x.dtype.kind == "b":
-        x = run("astype", (x,), dtype=np.dtype(np.int64))
+        x = cast(x, dtypes.int64)
     factors = run("broadcast_to", (expand_dims(x, 1),), shape=(x.size, max(0, count - 1)))
     powers = run("cumulative_prod", (factors,), axis=1)
     ones = made(x.device, "full", shape=(x.size, min(count, 1)), value=1, dtype=x.dtype)
@@ -213,7 +211,7 @@ def vander(x: Tensor[B], n: int | None = None, /, *, increasing: bool = False) -
     return out if as_flag(increasing, "vander", "increasing") else flip(out, axis=1)
 
 
-def unwrap(p: Tensor[B], /, *, discont: float | None = None, axis: int = -1, period: float = 2 * math.pi) -> Tensor[B]:
+def unwrap(p: Operand[B], /, *, discont: float | None = None, axis: int = -1, period: float = 2 * math.pi) -> Tensor[B]:
     """Phases along an axis without jumps: wherever neighbours differ by more than half a period, periods are added.
 
     `discont`, if larger than half a period, is the least jump that is one. The gradient is that of p.

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any, TypeVar
 
 import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_flag, as_integer, as_tensor, as_tensors
+from adjoint.functions.arguments import as_flag, as_integer, as_tensor, as_tensors, check_shape, computed
 from adjoint.functions.creation import meshgrid
 from adjoint.functions.shape import reshape, stack
 from adjoint.operands import constant_like, run
 from adjoint.primitives import ARRAY
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
@@ -41,7 +42,7 @@ def cartesian_prod(*lines: Any) -> Tensor[Any]:
     )
 
 
-def combinations(x: Tensor[B], /, r: int = 2, with_replacement: bool = False) -> Tensor[B]:
+def combinations(x: Operand[B], /, r: int = 2, with_replacement: bool = False) -> Tensor[B]:
     """All ways to pick r elements of a vector, one in each row, in its order, an element once or any number of times.
 
     Raises ShapeError for what is no vector, ArgumentError for a negative r.
@@ -55,6 +56,8 @@ def combinations(x: Tensor[B], /, r: int = 2, with_replacement: bool = False) ->
         raise errors.ShapeError(f"combinations: expected a vector, received shape {x.shape}")
     again = as_flag(with_replacement, "combinations", "with_replacement")
     pick = itertools.combinations_with_replacement if again else itertools.combinations
-    picked = list(pick(range(x.size), count))
-    places = np.asarray(picked, dtype=np.int64).reshape(len(picked), count)
+    total = math.comb(x.size + count - 1, count) if again and count else math.comb(x.size, count)
+    shape = check_shape((total, count), "combinations")
+    flat = itertools.chain.from_iterable(pick(range(x.size), count)) if total else ()
+    places = computed("combinations", np.fromiter, flat, np.int64, total * count).reshape(shape)
     return run("index", (x, constant_like(places, x, "combinations")), key=(ARRAY,))  # type: ignore[no-any-return]

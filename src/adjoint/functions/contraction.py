@@ -18,12 +18,12 @@ from adjoint.functions.reduction import sum as total
 from adjoint.functions.shape import broadcast_to, expand_dims, permute_dims, reshape, squeeze
 from adjoint.operands import change, is_weak, operand, refuse_leaf, refuse_operand, run
 from adjoint.primitives import Shape, broadcast_shapes
-from adjoint.tensor import Tensor, same
+from adjoint.tensor import Operand, Tensor, same
 
 B = TypeVar("B", bound=Backend)
 
 
-def matmul(x: Tensor[B], y: Any, /) -> Tensor[B]:
+def matmul(x: Operand[B], y: Any, /) -> Tensor[B]:
     """The matrix product over the last two axes, with broadcasting over the others.
 
     A vector counts as a row on the left and a column on the right. Raises ShapeError where sizes do
@@ -47,7 +47,7 @@ def matmul(x: Tensor[B], y: Any, /) -> Tensor[B]:
     return squeeze(out, tuple(drop))
 
 
-def addmm(c: Tensor[B], x: Any, y: Any, /, *, beta: complex = 1, alpha: complex = 1) -> Tensor[B]:
+def addmm(c: Operand[B], x: Any, y: Any, /, *, beta: complex = 1, alpha: complex = 1) -> Tensor[B]:
     """beta c + alpha x @ y, which broadcast; x and y are whatever `matmul` takes, also vectors and stacks.
 
     A c that is infinite or nan does not count where beta is 0. Raises ShapeError where sizes do not fit.
@@ -96,7 +96,7 @@ def __imatmul__(x: Tensor[Any], y: Any, /) -> Any:
     return out
 
 
-def vecdot(x: Tensor[B], y: Any, /, *, axis: int = -1) -> Tensor[B]:
+def vecdot(x: Operand[B], y: Any, /, *, axis: int = -1) -> Tensor[B]:
     """The sum of conj(x) * y along an axis, which has one size in both; the other axes broadcast.
 
     Raises ShapeError for sizes that do not fit, AxisError for an axis that is not in both.
@@ -124,7 +124,7 @@ def vecdot(x: Tensor[B], y: Any, /, *, axis: int = -1) -> Tensor[B]:
     return total(products, axis=place, dtype=products.dtype)
 
 
-def outer(x: Tensor[B], y: Any, /) -> Tensor[B]:
+def outer(x: Operand[B], y: Any, /) -> Tensor[B]:
     """The products of all pairs of elements of two vectors."""
     x, y = as_tensors([x, y], "outer")
     return reshape(x, (-1, 1)) * reshape(y, (1, -1))
@@ -154,7 +154,7 @@ def vdot(x: Any, y: Any, /) -> Any:
     return vecdot(reshape(x, -1), reshape(y, -1))
 
 
-def tensordot(x: Tensor[B], y: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor[B]:
+def tensordot(x: Operand[B], y: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor[B]:
     """The sum of products over pairs of axes.
 
     An int takes the last axes of x with the first of y; else two sequences of axes that go together.

@@ -16,7 +16,7 @@ from adjoint.functions.arguments import as_floating, as_integer, as_number, as_t
 from adjoint.functions.creation import made
 from adjoint.operands import assigning, binary, cast, fitting, infix, is_weak, known, operand, run, unary
 from adjoint.primitives import TABLE
-from adjoint.tensor import Tensor, same
+from adjoint.tensor import Operand, Tensor, same
 
 B = TypeVar("B", bound=Backend)
 F = TypeVar("F", bound=Callable[..., Any])
@@ -50,43 +50,43 @@ def elementwise_primitive(function: F) -> F:
 
 
 @elementwise_primitive
-def add(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def add(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """x + y."""
     ...
 
 
 @elementwise_primitive
-def subtract(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def subtract(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """x - y."""
     ...
 
 
 @elementwise_primitive
-def multiply(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def multiply(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """x * y."""
     ...
 
 
 @elementwise_primitive
-def divide(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def divide(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """x / y; integers give the default dtype."""
     ...
 
 
 @elementwise_primitive
-def floor_divide(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def floor_divide(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """The largest integer not above x / y; its derivative is zero."""
     ...
 
 
 @elementwise_primitive
-def remainder(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def remainder(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """x - floor(x / y) * y, with the sign of y."""
     ...
 
 
 @elementwise_primitive
-def pow(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def pow(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """x to the power of y. The derivative of x**0 is 0, also at 0."""
     ...
 
@@ -101,94 +101,94 @@ OPERATORS = {"__pow__": _power, "__rpow__": infix("pow", reflected=True), "__ipo
 
 
 @elementwise_primitive
-def atan2(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def atan2(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """The angle of the point (y, x): the arc tangent of x / y in the right quadrant, in radians."""
     ...
 
 
 @elementwise_primitive
-def hypot(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def hypot(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """The length of the vector (x, y), sqrt(x^2 + y^2) without overflow; the gradient at the origin is 0."""
     ...
 
 
 @elementwise_primitive
-def copysign(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def copysign(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """The size of x with the sign of y, also of a zero. Its derivative is 0 for y, and for x at 0."""
     ...
 
 
 @elementwise_primitive
-def nextafter(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def nextafter(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """The number next to x towards y among those of the dtype. It moves with x: the derivative is 1, for y it is 0."""
     ...
 
 
 @elementwise_primitive
-def logaddexp(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def logaddexp(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """log(exp(x) + exp(y)) without overflow."""
     ...
 
 
 @elementwise_primitive
-def maximum(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def maximum(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """The larger of x and y; ties share the gradient equally."""
     ...
 
 
 @elementwise_primitive
-def minimum(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def minimum(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """The smaller of x and y; ties share the gradient equally."""
     ...
 
 
 @elementwise_primitive
-def negative(x: Tensor[B], /) -> Tensor[B]:
+def negative(x: Operand[B], /) -> Tensor[B]:
     """-x."""
     ...
 
 
-def positive(x: Tensor[B], /) -> Tensor[B]:
+def positive(x: Operand[B], /) -> Tensor[B]:
     """+x: the tensor itself."""
     return same(as_tensor(x, "positive"))
 
 
-def reciprocal(x: Tensor[B], /) -> Tensor[B]:
+def reciprocal(x: Operand[B], /) -> Tensor[B]:
     """1 / x."""
     return binary("divide", 1.0, inexact(x, "reciprocal"))  # type: ignore[no-any-return]
 
 
 @elementwise_primitive
-def abs(x: Tensor[B], /) -> Tensor[B]:
+def abs(x: Operand[B], /) -> Tensor[B]:
     """The absolute value, real also for complex x; its derivative at 0 is 0."""
     ...
 
 
 @elementwise_primitive
-def sign(x: Tensor[B], /) -> Tensor[B]:
+def sign(x: Operand[B], /) -> Tensor[B]:
     """-1, 0 or 1 by the sign of x; x / abs(x) for complex x."""
     ...
 
 
 @elementwise_primitive
-def floor(x: Tensor[B], /) -> Tensor[B]:
+def floor(x: Operand[B], /) -> Tensor[B]:
     """Rounded down; the derivative is zero."""
     ...
 
 
 @elementwise_primitive
-def ceil(x: Tensor[B], /) -> Tensor[B]:
+def ceil(x: Operand[B], /) -> Tensor[B]:
     """Rounded up; the derivative is zero."""
     ...
 
 
 @elementwise_primitive
-def trunc(x: Tensor[B], /) -> Tensor[B]:
+def trunc(x: Operand[B], /) -> Tensor[B]:
     """Rounded towards zero; the derivative is zero."""
     ...
 
 
-def round(x: Tensor[B], /, decimals: int = 0) -> Tensor[B]:
+def round(x: Operand[B], /, decimals: int = 0) -> Tensor[B]:
     """Rounded to so many decimals, or for -1 to tens, halves to even; the derivative is zero."""
     x = as_tensor(x, "round")
     if decimals.__class__ is int and not decimals:
@@ -220,12 +220,12 @@ def _rounded_to_zeros(x: Tensor[Any], zeros: int) -> Tensor[Any]:
 
 
 @elementwise_primitive
-def square(x: Tensor[B], /) -> Tensor[B]:
+def square(x: Operand[B], /) -> Tensor[B]:
     """x * x."""
     ...
 
 
-def clip(x: Tensor[B], /, min: Numbers = None, max: Numbers = None) -> Tensor[B]:
+def clip(x: Operand[B], /, min: Numbers = None, max: Numbers = None) -> Tensor[B]:
     """x held between `min` and `max`, either of which may be None.
 
     The gradient passes at the bounds. Bounds broadcast with x but do not widen its dtype.
@@ -261,7 +261,7 @@ def clip(x: Tensor[B], /, min: Numbers = None, max: Numbers = None) -> Tensor[B]
     return run("clip", (x, *bounds))  # type: ignore[no-any-return]
 
 
-def where(condition: Tensor[B], x: Numbers, y: Numbers, /) -> Tensor[B]:
+def where(condition: Operand[B], x: Numbers, y: Numbers, /) -> Tensor[B]:
     """Elements of x where the condition holds, of y elsewhere.
 
     The gradient flows to what was chosen. Raises DtypeError unless the condition is boolean.
@@ -296,13 +296,13 @@ def _scalar_dtype(x: complex, y: complex) -> dtypes.DType:
 
 
 @elementwise_primitive
-def sqrt(x: Tensor[B], /) -> Tensor[B]:
+def sqrt(x: Operand[B], /) -> Tensor[B]:
     """The square root."""
     ...
 
 
 @elementwise_primitive
-def cbrt(x: Tensor[B], /) -> Tensor[B]:
+def cbrt(x: Operand[B], /) -> Tensor[B]:
     """The cube root, of negative numbers too; its derivative at 0 is infinite.
 
     >>> import adjoint as ad
@@ -312,7 +312,7 @@ def cbrt(x: Tensor[B], /) -> Tensor[B]:
     ...
 
 
-def rsqrt(x: Tensor[B], /) -> Tensor[B]:
+def rsqrt(x: Operand[B], /) -> Tensor[B]:
     """1 / sqrt(x).
 
     >>> import adjoint as ad
@@ -323,37 +323,37 @@ def rsqrt(x: Tensor[B], /) -> Tensor[B]:
 
 
 @elementwise_primitive
-def exp(x: Tensor[B], /) -> Tensor[B]:
+def exp(x: Operand[B], /) -> Tensor[B]:
     """e to the power of x."""
     ...
 
 
 @elementwise_primitive
-def expm1(x: Tensor[B], /) -> Tensor[B]:
+def expm1(x: Operand[B], /) -> Tensor[B]:
     """exp(x) - 1, accurate for small x."""
     ...
 
 
 @elementwise_primitive
-def log(x: Tensor[B], /) -> Tensor[B]:
+def log(x: Operand[B], /) -> Tensor[B]:
     """The natural logarithm."""
     ...
 
 
 @elementwise_primitive
-def log1p(x: Tensor[B], /) -> Tensor[B]:
+def log1p(x: Operand[B], /) -> Tensor[B]:
     """log(1 + x), accurate for small x."""
     ...
 
 
 @elementwise_primitive
-def log2(x: Tensor[B], /) -> Tensor[B]:
+def log2(x: Operand[B], /) -> Tensor[B]:
     """The logarithm to base 2."""
     ...
 
 
 @elementwise_primitive
-def log10(x: Tensor[B], /) -> Tensor[B]:
+def log10(x: Operand[B], /) -> Tensor[B]:
     """The logarithm to base 10."""
     ...
 
@@ -362,7 +362,7 @@ def log10(x: Tensor[B], /) -> Tensor[B]:
 
 
 @elementwise_primitive
-def sin(x: Tensor[B], /) -> Tensor[B]:
+def sin(x: Operand[B], /) -> Tensor[B]:
     """The sine.
 
     >>> import adjoint as ad
@@ -373,67 +373,67 @@ def sin(x: Tensor[B], /) -> Tensor[B]:
 
 
 @elementwise_primitive
-def cos(x: Tensor[B], /) -> Tensor[B]:
+def cos(x: Operand[B], /) -> Tensor[B]:
     """The cosine."""
     ...
 
 
 @elementwise_primitive
-def tan(x: Tensor[B], /) -> Tensor[B]:
+def tan(x: Operand[B], /) -> Tensor[B]:
     """The tangent."""
     ...
 
 
 @elementwise_primitive
-def asin(x: Tensor[B], /) -> Tensor[B]:
+def asin(x: Operand[B], /) -> Tensor[B]:
     """The arc sine."""
     ...
 
 
 @elementwise_primitive
-def acos(x: Tensor[B], /) -> Tensor[B]:
+def acos(x: Operand[B], /) -> Tensor[B]:
     """The arc cosine."""
     ...
 
 
 @elementwise_primitive
-def atan(x: Tensor[B], /) -> Tensor[B]:
+def atan(x: Operand[B], /) -> Tensor[B]:
     """The arc tangent."""
     ...
 
 
 @elementwise_primitive
-def sinh(x: Tensor[B], /) -> Tensor[B]:
+def sinh(x: Operand[B], /) -> Tensor[B]:
     """The hyperbolic sine."""
     ...
 
 
 @elementwise_primitive
-def cosh(x: Tensor[B], /) -> Tensor[B]:
+def cosh(x: Operand[B], /) -> Tensor[B]:
     """The hyperbolic cosine."""
     ...
 
 
 @elementwise_primitive
-def tanh(x: Tensor[B], /) -> Tensor[B]:
+def tanh(x: Operand[B], /) -> Tensor[B]:
     """The hyperbolic tangent."""
     ...
 
 
 @elementwise_primitive
-def asinh(x: Tensor[B], /) -> Tensor[B]:
+def asinh(x: Operand[B], /) -> Tensor[B]:
     """The inverse hyperbolic sine."""
     ...
 
 
 @elementwise_primitive
-def acosh(x: Tensor[B], /) -> Tensor[B]:
+def acosh(x: Operand[B], /) -> Tensor[B]:
     """The inverse hyperbolic cosine."""
     ...
 
 
 @elementwise_primitive
-def atanh(x: Tensor[B], /) -> Tensor[B]:
+def atanh(x: Operand[B], /) -> Tensor[B]:
     """The inverse hyperbolic tangent."""
     ...
 
@@ -442,18 +442,18 @@ def atanh(x: Tensor[B], /) -> Tensor[B]:
 
 
 @elementwise_primitive
-def conj(x: Tensor[B], /) -> Tensor[B]:
+def conj(x: Operand[B], /) -> Tensor[B]:
     """The complex conjugate."""
     ...
 
 
 @elementwise_primitive
-def real(x: Tensor[B], /) -> Tensor[B]:
+def real(x: Operand[B], /) -> Tensor[B]:
     """The real part; of real numbers they themselves."""
     ...
 
 
-def imag(x: Tensor[B], /) -> Tensor[B]:
+def imag(x: Operand[B], /) -> Tensor[B]:
     """The imaginary part; of real numbers zeros of the same dtype, as NumPy's, which depend on nothing.
 
     >>> import adjoint as ad
@@ -493,7 +493,7 @@ def select(conditions: Sequence[Any], choices: Sequence[Any], default: Any = 0, 
     return out
 
 
-def piecewise(x: Tensor[B], conditions: Sequence[Any], functions: Sequence[Any], /, *args: Any) -> Tensor[B]:
+def piecewise(x: Operand[B], conditions: Sequence[Any], functions: Sequence[Any], /, *args: Any) -> Tensor[B]:
     """Functions of x, each where its condition holds; where several do the last one counts.
 
     A function may be a number. One more function than conditions is for where none holds, else zero. Each is called
@@ -527,7 +527,7 @@ def _cast(value: Any, x: Tensor[Any]) -> Tensor[Any]:
     return cast(operand(value, x, "piecewise"), x.dtype)
 
 
-def lerp(x: Tensor[B], y: Any, weight: Any, /) -> Tensor[B]:
+def lerp(x: Operand[B], y: Any, weight: Any, /) -> Tensor[B]:
     """x + weight (y - x): x at weight 0, y at weight 1. Operands broadcast; gradients flow to all.
 
     >>> import adjoint as ad
@@ -548,12 +548,12 @@ def fmod(x: Any, y: Any, /) -> Any:
     return run("fmod", (x, y))
 
 
-def exp2(x: Tensor[B], /) -> Tensor[B]:
+def exp2(x: Operand[B], /) -> Tensor[B]:
     """Two to the power of x."""
     return 2.0 ** inexact(x, "exp2")
 
 
-def angle(z: Tensor[B], /) -> Tensor[B]:
+def angle(z: Operand[B], /) -> Tensor[B]:
     """The angle of complex numbers, from -pi to pi: 0 or pi for real ones, to which no gradient flows."""
     z = inexact(z, "angle")
     if z.dtype.kind == "c":
@@ -585,17 +585,17 @@ def _beside_nan(primitive: str, name: str, x: Any, y: Any) -> Any:
     return run(primitive, (where(x != x, y, x), where(y != y, x, y)))
 
 
-def deg2rad(x: Tensor[B], /) -> Tensor[B]:
+def deg2rad(x: Operand[B], /) -> Tensor[B]:
     """Degrees as radians."""
     return inexact(x, "deg2rad") * (math.pi / 180)
 
 
-def rad2deg(x: Tensor[B], /) -> Tensor[B]:
+def rad2deg(x: Operand[B], /) -> Tensor[B]:
     """Radians as degrees."""
     return inexact(x, "rad2deg") * (180 / math.pi)
 
 
-def heaviside(x: Tensor[B], h0: Any, /) -> Tensor[B]:
+def heaviside(x: Operand[B], h0: Any, /) -> Tensor[B]:
     """0 for negative x, 1 for positive, and h0 at zero, to which the gradient flows there."""
     x, h0 = as_floating([x, h0], "heaviside")
     if x.dtype.kind == "c":
@@ -603,7 +603,7 @@ def heaviside(x: Tensor[B], h0: Any, /) -> Tensor[B]:
     return where(x == 0, h0, run("maximum", (run("sign", (x,)), 0.0)))
 
 
-def nan_to_num(x: Tensor[B], /, *, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
+def nan_to_num(x: Operand[B], /, *, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
     """Numbers in the place of nan and of the infinities: the largest of the dtype if None. No gradient goes there.
 
     >>> import adjoint as ad

@@ -44,7 +44,7 @@ from adjoint.operands import (
     run,
 )
 from adjoint.primitives import ARRAY, Key, Shape, broadcast_shapes, index_shape
-from adjoint.tensor import Tensor, allocate, is_unique, make_unique, raw_array, refuse_ended, unique_lock, wrap
+from adjoint.tensor import Operand, Tensor, allocate, is_unique, make_unique, raw_array, refuse_ended, unique_lock, wrap
 
 B = TypeVar("B", bound=Backend)
 
@@ -301,7 +301,7 @@ def _without_leading_ones(value: Array, target: Shape, device: Backend) -> Array
     return value if shape == tuple(value.shape) else device.reshape(value, shape=shape)
 
 
-def take(x: Tensor[B], indices: Any, /, *, axis: int | None = None) -> Tensor[B]:
+def take(x: Operand[B], indices: Any, /, *, axis: int | None = None) -> Tensor[B]:
     """Slices at integer places along an axis; negative places count from the end.
 
     The axis may be left out for one axis. Raises OutOfRangeError for places outside.
@@ -321,7 +321,7 @@ def take(x: Tensor[B], indices: Any, /, *, axis: int | None = None) -> Tensor[B]
     return x[(*[_WHOLE] * as_axis(axis, x.ndim, "take"), indices)]
 
 
-def take_along_axis(x: Tensor[B], indices: Any, /, *, axis: int = -1) -> Tensor[B]:
+def take_along_axis(x: Operand[B], indices: Any, /, *, axis: int = -1) -> Tensor[B]:
     """Elements picked along an axis by an integer tensor that broadcasts with x elsewhere.
 
     Raises ShapeError where other axes do not broadcast, OutOfRangeError for places outside.
@@ -336,7 +336,7 @@ def take_along_axis(x: Tensor[B], indices: Any, /, *, axis: int = -1) -> Tensor[
     return run("take_along_axis", (x, indices), axis=place)  # type: ignore[no-any-return]
 
 
-def nonzero(x: Tensor[B], /) -> tuple[Tensor[B], ...]:
+def nonzero(x: Operand[B], /) -> tuple[Tensor[B], ...]:
     """The places of elements that are not zero, an int64 tensor per axis.
 
     The shape depends on the values. Raises ShapeError for a 0-d tensor.
@@ -348,7 +348,7 @@ def nonzero(x: Tensor[B], /) -> tuple[Tensor[B], ...]:
     return tuple([run("index", (places,), key=(i,)) for i in range(x.ndim)])
 
 
-def argwhere(x: Tensor[B], /) -> Tensor[B]:
+def argwhere(x: Operand[B], /) -> Tensor[B]:
     """The places of elements that are not zero, one in each row; int64. The shape depends on the values.
 
     >>> import adjoint as ad
@@ -359,7 +359,7 @@ def argwhere(x: Tensor[B], /) -> Tensor[B]:
     return run("nonzero", (x,)).mT if x.ndim else run("nonzero", (x[None],)).mT[:, :0]  # type: ignore[no-any-return]
 
 
-def flatnonzero(x: Tensor[B], /) -> Tensor[B]:
+def flatnonzero(x: Operand[B], /) -> Tensor[B]:
     """The places of elements that are not zero in the flattened tensor; int64. The shape depends on the values."""
     x = as_tensor(x, "flatnonzero")
     return nonzero(run("reshape", (x,), shape=(x.size,)))[0]
@@ -451,7 +451,7 @@ def indices(shape: ShapeLike, /, *, dtype: Any = None, device: Any = None) -> Te
     return asarray(computed("indices", np.indices, found), dtype=wanted, device=device)
 
 
-def delete(x: Tensor[B], places: Any, /, *, axis: int | None = None) -> Tensor[B]:
+def delete(x: Operand[B], places: Any, /, *, axis: int | None = None) -> Tensor[B]:
     """Without the elements at places along an axis, or of the flat tensor: integers, booleans or a slice.
 
     The places are values, the same for all examples of a batch. Raises OutOfRangeError for places outside.
@@ -467,7 +467,7 @@ def delete(x: Tensor[B], places: Any, /, *, axis: int | None = None) -> Tensor[B
     return take(x, _changed(np.delete, x.shape[place], places, "delete"), axis=place)
 
 
-def insert(x: Tensor[B], places: Any, values: Any, /, *, axis: int | None = None) -> Tensor[B]:
+def insert(x: Operand[B], places: Any, values: Any, /, *, axis: int | None = None) -> Tensor[B]:
     """With values before places along an axis, or of the flat tensor; both are differentiable.
 
     One place takes all the values, several take one each, or all the same. The places are values, the same for all

@@ -9,12 +9,12 @@ from adjoint.functions.arguments import as_flag, as_floating, as_number, as_tens
 from adjoint.functions.elementwise import Numbers, elementwise_primitive
 from adjoint.functions.reduction import all as every
 from adjoint.operands import operand, run
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
 
-def isclose(x: Tensor[B], y: Any, /, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor[B]:
+def isclose(x: Operand[B], y: Any, /, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor[B]:
     """Whether |x - y| <= atol + rtol |y|, or both are the same infinity, or with `equal_nan` both nan."""
     x, y = as_floating([x, y], "isclose")
     rtol, atol = (as_number(v, "isclose", "a tolerance") for v in (rtol, atol))
@@ -23,12 +23,12 @@ def isclose(x: Tensor[B], y: Any, /, *, rtol: float = 1e-5, atol: float = 1e-8, 
     return close | ((x != x) & (y != y)) if as_flag(equal_nan, "isclose", "equal_nan") else close  # type: ignore[no-any-return]
 
 
-def allclose(x: Tensor[B], y: Any, /, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor[B]:
+def allclose(x: Operand[B], y: Any, /, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor[B]:
     """Whether all elements are close: a 0-d boolean. As `isclose`."""
     return every(isclose(x, y, rtol=rtol, atol=atol, equal_nan=equal_nan))
 
 
-def array_equal(x: Tensor[B], y: Any, /, *, equal_nan: bool = False) -> Tensor[B]:
+def array_equal(x: Operand[B], y: Any, /, *, equal_nan: bool = False) -> Tensor[B]:
     """Whether shapes and all elements are equal: a 0-d boolean."""
     x, y = as_tensors([x, y], "array_equal")
     if x.shape != y.shape:
@@ -38,120 +38,120 @@ def array_equal(x: Tensor[B], y: Any, /, *, equal_nan: bool = False) -> Tensor[B
 
 
 @elementwise_primitive
-def equal(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def equal(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """x == y."""
     ...
 
 
 @elementwise_primitive
-def not_equal(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def not_equal(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """x != y."""
     ...
 
 
 @elementwise_primitive
-def less(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def less(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """x < y."""
     ...
 
 
 @elementwise_primitive
-def less_equal(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def less_equal(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """x <= y."""
     ...
 
 
 @elementwise_primitive
-def greater(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def greater(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """x > y."""
     ...
 
 
 @elementwise_primitive
-def greater_equal(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def greater_equal(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """x >= y."""
     ...
 
 
 @elementwise_primitive
-def logical_and(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def logical_and(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """Whether both are true."""
     ...
 
 
 @elementwise_primitive
-def logical_or(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def logical_or(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """Whether one or both are true."""
     ...
 
 
 @elementwise_primitive
-def logical_xor(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def logical_xor(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """Whether one and only one is true."""
     ...
 
 
 @elementwise_primitive
-def logical_not(x: Tensor[B], /) -> Tensor[B]:
+def logical_not(x: Operand[B], /) -> Tensor[B]:
     """Whether it is false."""
     ...
 
 
 @elementwise_primitive
-def isnan(x: Tensor[B], /) -> Tensor[B]:
+def isnan(x: Operand[B], /) -> Tensor[B]:
     """Whether it is not a number."""
     ...
 
 
 @elementwise_primitive
-def isinf(x: Tensor[B], /) -> Tensor[B]:
+def isinf(x: Operand[B], /) -> Tensor[B]:
     """Whether it is infinite."""
     ...
 
 
 @elementwise_primitive
-def signbit(x: Tensor[B], /) -> Tensor[B]:
+def signbit(x: Operand[B], /) -> Tensor[B]:
     """Whether the sign is minus, which it is for -0 too."""
     ...
 
 
 @elementwise_primitive
-def isfinite(x: Tensor[B], /) -> Tensor[B]:
+def isfinite(x: Operand[B], /) -> Tensor[B]:
     """Whether it is neither infinite nor nan."""
     ...
 
 
 @elementwise_primitive
-def bitwise_and(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def bitwise_and(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """x & y, of integers or booleans."""
     ...
 
 
 @elementwise_primitive
-def bitwise_or(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def bitwise_or(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """x | y, of integers or booleans."""
     ...
 
 
 @elementwise_primitive
-def bitwise_xor(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def bitwise_xor(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """x ^ y, of integers or booleans."""
     ...
 
 
 @elementwise_primitive
-def bitwise_left_shift(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def bitwise_left_shift(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """x << y, of integers."""
     ...
 
 
 @elementwise_primitive
-def bitwise_right_shift(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def bitwise_right_shift(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """x >> y, of integers."""
     ...
 
 
 @elementwise_primitive
-def bitwise_invert(x: Tensor[B], /) -> Tensor[B]:
+def bitwise_invert(x: Operand[B], /) -> Tensor[B]:
     """~x, of integers or booleans."""
     ...

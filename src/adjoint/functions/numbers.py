@@ -9,12 +9,12 @@ from adjoint.backend import Backend
 from adjoint.functions.arguments import inexact
 from adjoint.functions.elementwise import Numbers, elementwise_primitive
 from adjoint.operands import cast, operand, run
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
 
-def ldexp(x: Tensor[B], exponent: Any, /) -> Tensor[B]:
+def ldexp(x: Operand[B], exponent: Any, /) -> Tensor[B]:
     """x times two to the power of integers; exact, also where that power overflows.
 
     Raises DtypeError for other exponents than integers, or complex x.
@@ -27,7 +27,7 @@ def ldexp(x: Tensor[B], exponent: Any, /) -> Tensor[B]:
     return run("ldexp", (x, cast(exponent, dtypes.int64)))  # type: ignore[no-any-return]
 
 
-def frexp(x: Tensor[B], /) -> tuple[Tensor[B], Tensor[B]]:
+def frexp(x: Operand[B], /) -> tuple[Tensor[B], Tensor[B]]:
     """A mantissa of a size from a half to less than one, and the power of two (int32) that it is to be multiplied with.
 
     Zeros, infinities and nan are themselves, with an exponent of 0. Raises DtypeError for complex x.
@@ -44,7 +44,7 @@ def frexp(x: Tensor[B], /) -> tuple[Tensor[B], Tensor[B]]:
 
 
 @elementwise_primitive
-def gcd(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def gcd(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """The greatest common divisor of integers, not negative; 0 of two zeros. Raises DtypeError for other numbers.
 
     >>> import adjoint as ad
@@ -55,7 +55,7 @@ def gcd(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
 
 
 @elementwise_primitive
-def lcm(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def lcm(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """The least common multiple of integers, not negative; 0 beside a zero. Raises DtypeError for other numbers.
 
     >>> import adjoint as ad

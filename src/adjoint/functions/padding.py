@@ -16,14 +16,14 @@ from adjoint.functions.reduction import max, mean, min
 from adjoint.functions.shape import flip
 from adjoint.functions.statistics import median
 from adjoint.operands import cast, constant_like, run
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 Side = tuple[Any, Any]
 
 
 def pad(
-    x: Tensor[B],
+    x: Operand[B],
     /,
     pad_width: Any,
     *,
@@ -87,6 +87,7 @@ def pad(
         return run("pad", (x,), widths=tuple(border), value=fill)  # type: ignore[no-any-return]
     ends = pairs(end_values, x.ndim, "end_values", _is_number) if mode == "linear_ramp" else border
     lengths = pairs(stat_length, x.ndim, "stat_length", _is_length) if mode in _STATISTICS else border
+    out: Tensor[Any] = x
     for axis, widths in enumerate(border):
         if not any(widths):
             continue
@@ -94,17 +95,17 @@ def pad(
         if not n:
             raise errors.ShapeError(f"pad: mode {mode!r} has no elements to take along axis {axis} of {x.shape}")
         if mode == "linear_ramp":
-            sides = _ramps(x, axis, widths, ends[axis])
+            sides = _ramps(out, axis, widths, ends[axis])
         elif mode in _STATISTICS:
-            sides = _statistics(x, axis, widths, lengths[axis], mode)
+            sides = _statistics(out, axis, widths, lengths[axis], mode)
         elif odd and mode in ("reflect", "symmetric") and n > 1:
-            sides = _turned(x, axis, widths, mode)
+            sides = _turned(out, axis, widths, mode)
         else:
             places = computed("pad", np.pad, computed("pad", np.arange, n), widths, mode=_PLACES[mode])
-            x = x[(*[slice(None)] * axis, places)]
+            out = out[(*[slice(None)] * axis, places)]
             continue
-        x = run("concat", (sides[0], x, sides[1]), axis=axis)
-    return x
+        out = run("concat", (sides[0], out, sides[1]), axis=axis)
+    return out
 
 
 _PLACES: dict[str, Any] = {mode: mode for mode in ("edge", "reflect", "symmetric", "wrap")}

@@ -12,12 +12,12 @@ from adjoint.backend import Backend
 from adjoint.functions.arguments import as_axes, as_axis, as_integer, as_shape, as_tensor, integers, own_values
 from adjoint.functions.shape import refuse_many
 from adjoint.operands import run
-from adjoint.tensor import Axis, Tensor
+from adjoint.tensor import Axis, Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
 
-def array_split(x: Tensor[B], sections: int | Sequence[int], /, *, axis: int = 0) -> list[Tensor[B]]:
+def array_split(x: Operand[B], sections: int | Sequence[int], /, *, axis: int = 0) -> list[Tensor[B]]:
     """Consecutive parts along an axis: so many, of which the first are longer by one where they must; or cut at places.
 
     Raises ArgumentError for less than one part, and for more than 100 000 of fewer elements.
@@ -40,7 +40,7 @@ def array_split(x: Tensor[B], sections: int | Sequence[int], /, *, axis: int = 0
     return [x[(*before, slice(start, stop))] for start, stop in zip(cuts, cuts[1:], strict=False)]
 
 
-def split(x: Tensor[B], sections: int | Sequence[int], /, *, axis: int = 0) -> list[Tensor[B]]:
+def split(x: Operand[B], sections: int | Sequence[int], /, *, axis: int = 0) -> list[Tensor[B]]:
     """Equal parts along an axis, so many; or parts cut at places. Raises ShapeError where parts cannot be equal."""
     x = as_tensor(x, "split")
     if isinstance(sections, (int, np.integer)) and sections > 0:
@@ -52,7 +52,7 @@ def split(x: Tensor[B], sections: int | Sequence[int], /, *, axis: int = 0) -> l
     return array_split(x, sections, axis=axis)
 
 
-def split_with_sizes(x: Tensor[B], sizes: Sequence[int], /, *, axis: int = 0) -> list[Tensor[B]]:
+def split_with_sizes(x: Operand[B], sizes: Sequence[int], /, *, axis: int = 0) -> list[Tensor[B]]:
     """Consecutive parts along an axis, of these sizes, as PyTorch's; NumPy's `split` takes the places of cuts.
 
     Raises ShapeError for sizes that are negative or do not sum up to that of the axis.
@@ -69,7 +69,7 @@ def split_with_sizes(x: Tensor[B], sizes: Sequence[int], /, *, axis: int = 0) ->
     return [_slice(x, axis, start, stop) for start, stop in zip(cuts, cuts[1:], strict=False)]
 
 
-def chunk(x: Tensor[B], chunks: int, /, *, axis: int = 0) -> list[Tensor[B]]:
+def chunk(x: Operand[B], chunks: int, /, *, axis: int = 0) -> list[Tensor[B]]:
     """At most so many parts along an axis, all but the last of one size, as PyTorch's.
 
     They may be fewer: 6 elements in 4 chunks are 3 of 2. `array_split` gives as many as are asked for. Raises
@@ -87,7 +87,7 @@ def chunk(x: Tensor[B], chunks: int, /, *, axis: int = 0) -> list[Tensor[B]]:
     return [_slice(x, axis, start, min(start + size, n)) for start in starts]
 
 
-def narrow(x: Tensor[B], axis: int, start: int, length: int, /) -> Tensor[B]:
+def narrow(x: Operand[B], axis: int, start: int, length: int, /) -> Tensor[B]:
     """So many elements along an axis from a place on, which may count from the end: a slice, by PyTorch's name.
 
     Raises OutOfRangeError for what is not inside.
@@ -113,7 +113,7 @@ def _slice(x: Tensor[Any], axis: int, start: int, stop: int) -> Tensor[Any]:
     return run("index", (x,), key=(*before, slice(start, stop, 1)))  # type: ignore[no-any-return]
 
 
-def trim_zeros(x: Tensor[B], /, trim: str = "fb", *, axis: Axis = None) -> Tensor[B]:
+def trim_zeros(x: Operand[B], /, trim: str = "fb", *, axis: Axis = None) -> Tensor[B]:
     """Without the zeros in front ("f" in `trim`) and behind ("b"), along each of the axes, or of all.
 
     A slice along an axis is left out if all its elements are zero; of nothing but zeros nothing is left. The shape

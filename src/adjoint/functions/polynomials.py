@@ -17,7 +17,7 @@ from adjoint.functions.padding import pad
 from adjoint.functions.shape import concat, reshape
 from adjoint.operands import cast, constant_like, operand, run
 from adjoint.primitives import real_dtype
-from adjoint.tensor import Tensor, wrap
+from adjoint.tensor import Operand, Tensor, wrap
 
 B = TypeVar("B", bound=Backend)
 
@@ -82,7 +82,7 @@ def polydiv(u: Any, v: Any, /) -> tuple[Any, Any]:
     return quotient, (u - convolve(quotient, v))[count:]
 
 
-def roots(p: Tensor[B], /) -> Tensor[B]:
+def roots(p: Operand[B], /) -> Tensor[B]:
     """The roots of a polynomial whose first coefficient is not zero: complex, in no order.
 
     By the eigenvalues of its companion matrix. Gradients are those of simple roots; a multiple one has none, and what
@@ -105,7 +105,7 @@ def roots(p: Tensor[B], /) -> Tensor[B]:
         ) from None
 
 
-def poly(roots: Tensor[B], /) -> Tensor[B]:
+def poly(roots: Operand[B], /) -> Tensor[B]:
     """The polynomial of which these are the roots, or the characteristic one of a square matrix; it begins with 1.
 
     Real for real roots and for real matrices, whose eigenvalues are taken, and so are their gradients.
@@ -125,7 +125,7 @@ def poly(roots: Tensor[B], /) -> Tensor[B]:
     return out.real if x.ndim == 2 and x.dtype.kind == "f" else out
 
 
-def polyder(p: Tensor[B], /, m: int = 1) -> Tensor[B]:
+def polyder(p: Operand[B], /, m: int = 1) -> Tensor[B]:
     """The m-th derivative of a polynomial: m coefficients less, none for a constant. m is not negative.
 
     >>> import adjoint as ad
@@ -139,7 +139,7 @@ def polyder(p: Tensor[B], /, m: int = 1) -> Tensor[B]:
     return p
 
 
-def polyint(p: Tensor[B], /, m: int = 1, *, k: float = 0) -> Tensor[B]:
+def polyint(p: Operand[B], /, m: int = 1, *, k: float = 0) -> Tensor[B]:
     """The m-th integral of a polynomial: m coefficients more, of which each integration adds the constant k.
 
     Integers give the default dtype. Raises ArgumentError for a negative m, and for one of more than 10 000.
@@ -157,7 +157,7 @@ def polyint(p: Tensor[B], /, m: int = 1, *, k: float = 0) -> Tensor[B]:
     return p
 
 
-def polyfit(x: Tensor[B], y: Any, deg: int, /, *, w: Any = None, rcond: float | None = None) -> Tensor[B]:
+def polyfit(x: Operand[B], y: Any, deg: int, /, *, w: Any = None, rcond: float | None = None) -> Tensor[B]:
     """The polynomial of a degree that fits points best, by least squares: its coefficients, the highest power first.
 
     Parameters

@@ -21,7 +21,7 @@ from adjoint.functions.arguments import (
     inexact,
 )
 from adjoint.operands import cast, run
-from adjoint.tensor import Axis, Tensor
+from adjoint.tensor import Axis, Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
@@ -43,7 +43,7 @@ def _summable(x: Tensor[Any], dtype: Any) -> Tensor[Any]:
     return cast(x, dtypes.uint64) if x.dtype.kind == "u" else x
 
 
-def sum(x: Tensor[B], /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor[B]:
+def sum(x: Operand[B], /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor[B]:
     """The sum of elements along one, several or (None) all axes.
 
     Integers and booleans are summed as 64-bit integers unless `dtype` says otherwise. Raises
@@ -59,12 +59,12 @@ def sum(x: Tensor[B], /, axis: Axis = None, *, dtype: Any = None, keepdims: bool
     return _reduce("sum", x, axis, keepdims)  # type: ignore[no-any-return]
 
 
-def prod(x: Tensor[B], /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor[B]:
+def prod(x: Operand[B], /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor[B]:
     """The product of elements along axes; its gradient is right with zeros among them."""
     return _reduce("prod", _summable(as_tensor(x, "prod"), dtype), axis, keepdims)  # type: ignore[no-any-return]
 
 
-def mean(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+def mean(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
     """The arithmetic mean along axes; of nothing nan. Integers give the default dtype, float16 is summed in float32."""
     x = inexact(x, "mean")
     shape = x.shape
@@ -74,7 +74,7 @@ def mean(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tenso
     return cast(total / count if count else total * math.nan, x.dtype)
 
 
-def var(x: Tensor[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
+def var(x: Operand[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
     """The variance along axes, divided by the count less `correction` (1 gives the unbiased one).
 
     Real also for complex x. nan where the count does not exceed the correction. float16 is summed in float32.
@@ -89,7 +89,7 @@ def var(x: Tensor[B], /, axis: Axis = None, *, correction: float = 0, keepdims: 
     return _narrowed(total / freedom if freedom > 0 else total * math.nan, dtype)
 
 
-def std(x: Tensor[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
+def std(x: Operand[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
     """The standard deviation along axes: the square root of `var`. Its derivative at 0 is 0."""
     centred, axes, freedom, dtype = _centred("std", x, axis, correction)
     length = run("vector_norm", (centred,), axis=axes, keepdims=as_flag(keepdims, "std"))
@@ -110,7 +110,7 @@ def _narrowed(x: Tensor[Any], dtype: DType) -> Tensor[Any]:
 
 
 def var_mean(
-    x: Tensor[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False
+    x: Operand[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False
 ) -> tuple[Tensor[B], Tensor[B]]:
     """`var` and `mean`. The correction is 0 unless given, as there; PyTorch has 1.
 
@@ -122,7 +122,7 @@ def var_mean(
 
 
 def std_mean(
-    x: Tensor[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False
+    x: Operand[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False
 ) -> tuple[Tensor[B], Tensor[B]]:
     """`std` and `mean`. The correction is 0 unless given, as there; PyTorch has 1.
 
@@ -135,13 +135,13 @@ def std_mean(
 
 @overload
 def max(
-    x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False, return_indices: Literal[False] = False
+    x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False, return_indices: Literal[False] = False
 ) -> Tensor[B]: ...
 @overload
 def max(
-    x: Tensor[B], /, axis: int | None = None, *, keepdims: bool = False, return_indices: Literal[True]
+    x: Operand[B], /, axis: int | None = None, *, keepdims: bool = False, return_indices: Literal[True]
 ) -> tuple[Tensor[B], Tensor[B]]: ...
-def max(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False, return_indices: bool = False) -> Any:
+def max(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False, return_indices: bool = False) -> Any:
     """The largest element along axes; ties share the gradient equally.
 
     With `return_indices` also where it is: as `argmax`, along one axis or in the flattened tensor, the first of equal
@@ -161,13 +161,13 @@ def max(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False, return_in
 
 @overload
 def min(
-    x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False, return_indices: Literal[False] = False
+    x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False, return_indices: Literal[False] = False
 ) -> Tensor[B]: ...
 @overload
 def min(
-    x: Tensor[B], /, axis: int | None = None, *, keepdims: bool = False, return_indices: Literal[True]
+    x: Operand[B], /, axis: int | None = None, *, keepdims: bool = False, return_indices: Literal[True]
 ) -> tuple[Tensor[B], Tensor[B]]: ...
-def min(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False, return_indices: bool = False) -> Any:
+def min(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False, return_indices: bool = False) -> Any:
     """The smallest element along axes; ties share the gradient equally. Arguments and errors as `max`."""
     x = as_ordered(x, "min")
     if as_flag(return_indices, "min", "return_indices"):
@@ -196,22 +196,22 @@ def _place(name: str, x: Any, axis: int | None, keepdims: bool) -> Any:
     return run(name, (x,), axis=place, keepdims=as_flag(keepdims, name))
 
 
-def argmax(x: Tensor[B], /, axis: int | None = None, *, keepdims: bool = False) -> Tensor[B]:
+def argmax(x: Operand[B], /, axis: int | None = None, *, keepdims: bool = False) -> Tensor[B]:
     """The place of the first largest element along an axis, or in the flattened tensor; int64."""
     return _place("argmax", x, axis, keepdims)  # type: ignore[no-any-return]
 
 
-def argmin(x: Tensor[B], /, axis: int | None = None, *, keepdims: bool = False) -> Tensor[B]:
+def argmin(x: Operand[B], /, axis: int | None = None, *, keepdims: bool = False) -> Tensor[B]:
     """The place of the first smallest element along an axis, or in the flattened tensor; int64."""
     return _place("argmin", x, axis, keepdims)  # type: ignore[no-any-return]
 
 
-def any(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+def any(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
     """Whether some element along axes is true, that is not zero."""
     return _reduce("any", as_tensor(x, "any"), axis, keepdims)  # type: ignore[no-any-return]
 
 
-def all(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+def all(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
     """Whether all elements along axes are true, that is not zero."""
     return _reduce("all", as_tensor(x, "all"), axis, keepdims)  # type: ignore[no-any-return]
 
@@ -233,7 +233,7 @@ def _cumulative(name: str, x: Any, axis: int | None, dtype: Any, include_initial
 
 
 def cumulative_sum(
-    x: Tensor[B], /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
+    x: Operand[B], /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
 ) -> Tensor[B]:
     """Running sums along an axis, which may be left out for one axis; `include_initial` starts at 0.
 
@@ -245,13 +245,13 @@ def cumulative_sum(
 
 
 def cumulative_prod(
-    x: Tensor[B], /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
+    x: Operand[B], /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
 ) -> Tensor[B]:
     """Running products along an axis; `include_initial` starts at 1. Right gradients at zeros."""
     return _cumulative("cumulative_prod", x, axis, dtype, include_initial)  # type: ignore[no-any-return]
 
 
-def logcumsumexp(x: Tensor[B], /, *, axis: int | None = None) -> Tensor[B]:
+def logcumsumexp(x: Operand[B], /, *, axis: int | None = None) -> Tensor[B]:
     """The logarithms of the running sums of exp(x) along an axis, which may be left out for one axis; no overflow.
 
     Raises DtypeError for complex numbers, AxisError for an axis that is not there.
@@ -263,7 +263,7 @@ def logcumsumexp(x: Tensor[B], /, *, axis: int | None = None) -> Tensor[B]:
     return _cumulative("logcumsumexp", as_ordered(inexact(x, "logcumsumexp"), "logcumsumexp"), axis, None, False)  # type: ignore[no-any-return]
 
 
-def count_nonzero(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+def count_nonzero(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
     """How many elements along axes are not zero, that is true; int64.
 
     >>> import adjoint as ad
@@ -275,7 +275,7 @@ def count_nonzero(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False)
     return _reduce("sum", cast(true, dtypes.int64), axis, keepdims)  # type: ignore[no-any-return]
 
 
-def diff(x: Tensor[B], /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Tensor[B]:
+def diff(x: Operand[B], /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Tensor[B]:
     """The differences of neighbours along an axis, n times over; `prepend` and `append` are joined to x before.
 
     Raises AxisError for an axis that is not there, ArgumentError for a negative n, ShapeError for what does not join.
@@ -298,7 +298,7 @@ def diff(x: Tensor[B], /, *, axis: int = -1, n: int = 1, prepend: Any = None, ap
     return out
 
 
-def cummax(x: Tensor[B], /, *, axis: int | None = None) -> tuple[Tensor[B], Tensor[B]]:
+def cummax(x: Operand[B], /, *, axis: int | None = None) -> tuple[Tensor[B], Tensor[B]]:
     """The largest element so far along an axis, and its place, the last one of equal ones; nan from the first nan on.
 
     The axis may be left out for one axis. The gradient goes to that place. Raises DtypeError for complex numbers.
@@ -311,7 +311,7 @@ def cummax(x: Tensor[B], /, *, axis: int | None = None) -> tuple[Tensor[B], Tens
     return _running("cummax", x, axis)
 
 
-def cummin(x: Tensor[B], /, *, axis: int | None = None) -> tuple[Tensor[B], Tensor[B]]:
+def cummin(x: Operand[B], /, *, axis: int | None = None) -> tuple[Tensor[B], Tensor[B]]:
     """The smallest element so far along an axis, and its place. As `cummax`."""
     return _running("cummin", x, axis)
 

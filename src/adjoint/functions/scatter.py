@@ -28,7 +28,7 @@ from adjoint.functions.reduction import cumulative_sum
 from adjoint.functions.shape import broadcast_to, moveaxis, reshape
 from adjoint.operands import cast, concrete_values, constant_like, deferred_check, operand, run
 from adjoint.primitives import ARRAY, index_shape
-from adjoint.tensor import Tensor, same
+from adjoint.tensor import Operand, Tensor, same
 
 B = TypeVar("B", bound=Backend)
 
@@ -56,7 +56,7 @@ def _refuse_mode(mode: Any, x: Tensor[Any], name: str) -> None:
         raise errors.DtypeError(f"{name}: {mode!r} does not go with {x.dtype}; convert it with astype")
 
 
-def scatter(x: Tensor[B], key: Any, values: Any, /, *, mode: str = "set", include_self: bool = True) -> Tensor[B]:
+def scatter(x: Operand[B], key: Any, values: Any, /, *, mode: str = "set", include_self: bool = True) -> Tensor[B]:
     """x with the elements at a key replaced by values, or joined with them.
 
     `key` is whatever x[key] takes, and `values` broadcast to its shape. With "add", "multiply", "max", "min" and "mean"
@@ -84,7 +84,7 @@ def scatter(x: Tensor[B], key: Any, values: Any, /, *, mode: str = "set", includ
 
 
 def put_along_axis(
-    x: Tensor[B], indices: Any, values: Any, /, *, axis: int = -1, mode: str = "set", include_self: bool = True
+    x: Operand[B], indices: Any, values: Any, /, *, axis: int = -1, mode: str = "set", include_self: bool = True
 ) -> Tensor[B]:
     """x with elements along an axis replaced by values, or joined with them: the inverse of `take_along_axis`.
 
@@ -137,7 +137,7 @@ def _written(mode: str, x: Tensor[Any], values: Tensor[Any], arrays: Any, key: A
     return out / count if x.dtype.kind in "fc" else out // count  # type: ignore[no-any-return]
 
 
-def masked_scatter(x: Tensor[B], mask: Any, source: Any, /) -> Tensor[B]:
+def masked_scatter(x: Operand[B], mask: Any, source: Any, /) -> Tensor[B]:
     """x with the elements at true places of a mask replaced by those of a source, in order; the mask broadcasts to x.
 
     In PyTorch's words; x[mask] = source is NumPy's. Raises DtypeError for a mask that is not boolean or another kind of
@@ -219,7 +219,7 @@ def _joined(name: str, mode: str, x: Any, segments: Any, num_segments: Any, axis
     return moveaxis(out, 0, place) if place else out
 
 
-def segment_sum(x: Tensor[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:
+def segment_sum(x: Operand[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:
     """The sums of the parts along an axis that belong to one segment; zero for a segment without any.
 
     `segments` has the number of the segment of each part, in any order. Inside `vmap` and other transforms
@@ -233,12 +233,12 @@ def segment_sum(x: Tensor[B], segments: Any, /, num_segments: int | None = None,
     return _joined("segment_sum", "add", x, segments, num_segments, axis)  # type: ignore[no-any-return]
 
 
-def segment_prod(x: Tensor[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:
+def segment_prod(x: Operand[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:
     """The products of the parts of each segment, one for a segment without any. Arguments as `segment_sum`."""
     return _joined("segment_prod", "multiply", x, segments, num_segments, axis)  # type: ignore[no-any-return]
 
 
-def segment_max(x: Tensor[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:
+def segment_max(x: Operand[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:
     """The largest of each segment; -inf, or the least integer, for a segment without any. Ties share the gradient.
 
     Arguments as `segment_sum`.
@@ -246,7 +246,7 @@ def segment_max(x: Tensor[B], segments: Any, /, num_segments: int | None = None,
     return _joined("segment_max", "max", x, segments, num_segments, axis)  # type: ignore[no-any-return]
 
 
-def segment_min(x: Tensor[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:
+def segment_min(x: Operand[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:
     """The smallest of each segment; inf, or the largest integer, for a segment without any. Ties share the gradient.
 
     Arguments as `segment_sum`.
@@ -254,7 +254,7 @@ def segment_min(x: Tensor[B], segments: Any, /, num_segments: int | None = None,
     return _joined("segment_min", "min", x, segments, num_segments, axis)  # type: ignore[no-any-return]
 
 
-def segment_mean(x: Tensor[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:
+def segment_mean(x: Operand[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:
     """The means of the parts of each segment, zero for a segment without any. Arguments as `segment_sum`."""
     x = inexact(x, "segment_mean", segments)
     _, segments, count = _segments(x, segments, num_segments, axis, "segment_mean")
@@ -276,7 +276,7 @@ def _counts(numbers: Tensor[Any], count: int, weights: Tensor[Any] | None = None
     return run("index_add", (initial, weights, numbers), key=(ARRAY,))  # type: ignore[no-any-return]
 
 
-def bincount(x: Tensor[B], /, weights: Any = None, *, minlength: int = 0, length: int | None = None) -> Tensor[B]:
+def bincount(x: Operand[B], /, weights: Any = None, *, minlength: int = 0, length: int | None = None) -> Tensor[B]:
     """How often each number from 0 occurs in a vector of integers, or the sums of the weights of its occurrences.
 
     There are as many counts as the largest number needs, and at least `minlength`; or `length`, which transforms such

@@ -17,7 +17,7 @@ from adjoint.functions.reduction import count_nonzero, cumulative_sum, diff, sum
 from adjoint.functions.shape import moveaxis
 from adjoint.operands import constant_like, run
 from adjoint.primitives import ARRAY
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
@@ -81,7 +81,7 @@ def _inverse(x: Tensor[Any], order: Tensor[Any], new: Tensor[Any]) -> Tensor[Any
     return run("reshape", (run("index_set", (zeros, number, order), key=(ARRAY,)),), shape=x.shape)  # type: ignore[no-any-return]
 
 
-def unique_all(x: Tensor[B], /) -> UniqueAll:
+def unique_all(x: Operand[B], /) -> UniqueAll:
     """The distinct elements in order, where each is found first in the flat x, which one each element of x is, and
     how often each occurs.
 
@@ -102,20 +102,20 @@ def unique_all(x: Tensor[B], /) -> UniqueAll:
     return UniqueAll(_at(flat, first), first, _inverse(x, order, new), _counts(starts, x.size))
 
 
-def unique_counts(x: Tensor[B], /) -> UniqueCounts:
+def unique_counts(x: Operand[B], /) -> UniqueCounts:
     """The distinct elements in order, and how often each occurs. See `unique_all`."""
     line = _sorted(x, "unique_counts")
     starts = _starts(line)
     return UniqueCounts(_at(line, starts), _counts(starts, line.size))
 
 
-def unique_inverse(x: Tensor[B], /) -> UniqueInverse:
+def unique_inverse(x: Operand[B], /) -> UniqueInverse:
     """The distinct elements in order, and which one each element of x is. See `unique_all`."""
     found = unique_all(as_tensor(x, "unique_inverse"))
     return UniqueInverse(found.values, found.inverse_indices)
 
 
-def unique_values(x: Tensor[B], /) -> Tensor[B]:
+def unique_values(x: Operand[B], /) -> Tensor[B]:
     """The distinct elements in order. See `unique_all`.
 
     >>> import adjoint as ad
@@ -127,7 +127,7 @@ def unique_values(x: Tensor[B], /) -> Tensor[B]:
 
 
 def unique(
-    x: Tensor[B],
+    x: Operand[B],
     /,
     return_index: bool = False,
     return_inverse: bool = False,
@@ -194,7 +194,7 @@ def _one_nan(values: Tensor[Any], places: Tensor[Any], inverse: Tensor[Any], cou
 
 
 def unique_consecutive(
-    x: Tensor[B], /, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None
+    x: Operand[B], /, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None
 ) -> Any:
     """The elements of the flat tensor, or slices along an axis, that differ from the one before, as PyTorch's.
 
@@ -232,7 +232,7 @@ def _sorted(value: Any, name: str) -> Tensor[Any]:
     return run("sort", (flat,), axis=0, descending=False)  # type: ignore[no-any-return]
 
 
-def isin(x: Tensor[B], values: Any, /, *, invert: bool = False) -> Tensor[B]:
+def isin(x: Operand[B], values: Any, /, *, invert: bool = False) -> Tensor[B]:
     """Whether each element of x is among the values, or with `invert` whether it is not. nan is among none.
 
     Raises DtypeError for complex numbers.

@@ -28,7 +28,7 @@ from adjoint.functions.arguments import (
 from adjoint.functions.creation import made
 from adjoint.operands import common_backend, concrete_values, lift_to, operand, run
 from adjoint.primitives import ARRAY, broadcast_shapes
-from adjoint.tensor import Axis, Tensor, same, wrap
+from adjoint.tensor import Axis, Operand, Tensor, same, wrap
 
 B = TypeVar("B", bound=Backend)
 
@@ -40,7 +40,7 @@ def _one_tuple(name: str, first: Any, rest: tuple[Any, ...]) -> None:
 
 
 def reshape(
-    x: Tensor[B], /, shape: int | Sequence[int], *sizes: int, order: str | None = "C", copy: bool | None = None
+    x: Operand[B], /, shape: int | Sequence[int], *sizes: int, order: str | None = "C", copy: bool | None = None
 ) -> Tensor[B]:
     """The same elements, in order, in another shape, also as `x.reshape(2, 3)`; one size may be -1 and is worked out.
 
@@ -71,7 +71,7 @@ def _reversed(x: Tensor[B]) -> Tensor[B]:
     return permute_dims(x, range(x.ndim)[::-1])
 
 
-def permute_dims(x: Tensor[B], /, axes: Sequence[int], *rest: Never) -> Tensor[B]:
+def permute_dims(x: Operand[B], /, axes: Sequence[int], *rest: Never) -> Tensor[B]:
     """The axes in another order: axis i of the result is axis `axes[i]` of x.
 
     Raises AxisError unless every axis is named once.
@@ -84,12 +84,12 @@ def permute_dims(x: Tensor[B], /, axes: Sequence[int], *rest: Never) -> Tensor[B
     return run("permute_dims", (x,), axes=order)  # type: ignore[no-any-return]
 
 
-def matrix_transpose(x: Tensor[B], /) -> Tensor[B]:
+def matrix_transpose(x: Operand[B], /) -> Tensor[B]:
     """The transposes of a stack of matrices."""
     return as_tensor(x, "matrix_transpose").mT
 
 
-def moveaxis(x: Tensor[B], source: int | Sequence[int], destination: int | Sequence[int], /) -> Tensor[B]:
+def moveaxis(x: Operand[B], source: int | Sequence[int], destination: int | Sequence[int], /) -> Tensor[B]:
     """Axes moved to other places, the rest in their order."""
     x = as_tensor(x, "moveaxis")
     pairs = [axes_in_order(end, x.ndim, "moveaxis") for end in (source, destination)]
@@ -101,21 +101,21 @@ def moveaxis(x: Tensor[B], source: int | Sequence[int], destination: int | Seque
     return permute_dims(x, order)
 
 
-def expand_dims(x: Tensor[B], /, axis: int | Sequence[int] = 0) -> Tensor[B]:
+def expand_dims(x: Operand[B], /, axis: int | Sequence[int] = 0) -> Tensor[B]:
     """New axes of size one, at these places of the result."""
     x = as_tensor(x, "expand_dims")
     count = len(integers(axis, "expand_dims", "axes"))
     return run("expand_dims", (x,), axis=as_axes(axis, x.ndim + count, "expand_dims"))  # type: ignore[no-any-return]
 
 
-def squeeze(x: Tensor[B], /, axis: Axis = None) -> Tensor[B]:
+def squeeze(x: Operand[B], /, axis: Axis = None) -> Tensor[B]:
     """Without the given axes, or all, of size one. Raises ShapeError for an axis of another size."""
     x = as_tensor(x, "squeeze")
     axes = [i for i, n in enumerate(x.shape) if n == 1] if axis is None else as_axes(axis, x.ndim, "squeeze")
     return run("squeeze", (x,), axis=tuple(axes))  # type: ignore[no-any-return]
 
 
-def broadcast_to(x: Tensor[B], /, shape: int | Sequence[int], *rest: Never) -> Tensor[B]:
+def broadcast_to(x: Operand[B], /, shape: int | Sequence[int], *rest: Never) -> Tensor[B]:
     """Repeated along axes of size one and new leading ones, without a copy.
 
     Raises ShapeError where the shape cannot be reached.
@@ -124,7 +124,7 @@ def broadcast_to(x: Tensor[B], /, shape: int | Sequence[int], *rest: Never) -> T
     return run("broadcast_to", (as_tensor(x, "broadcast_to"),), shape=as_shape(shape, "broadcast_to"))  # type: ignore[no-any-return]
 
 
-def broadcast_arrays(*arrays: Tensor[B]) -> tuple[Tensor[B], ...]:
+def broadcast_arrays(*arrays: Operand[B]) -> tuple[Tensor[B], ...]:
     """The tensors, each broadcast to their common shape."""
     tensors = [as_tensor(x, "broadcast_arrays", *arrays) for x in arrays]
     try:
@@ -134,7 +134,7 @@ def broadcast_arrays(*arrays: Tensor[B]) -> tuple[Tensor[B], ...]:
     return tuple([broadcast_to(x, shape) for x in tensors])
 
 
-def concat(arrays: Sequence[Tensor[B]], /, *, axis: int | None = 0) -> Tensor[B]:
+def concat(arrays: Sequence[Operand[B]], /, *, axis: int | None = 0) -> Tensor[B]:
     """Tensors joined along an axis, or flattened and joined for None.
 
     Raises ShapeError where other axes differ, ArgumentError for no tensors.
@@ -145,7 +145,7 @@ def concat(arrays: Sequence[Tensor[B]], /, *, axis: int | None = 0) -> Tensor[B]
     return run("concat", tensors, axis=as_axis(axis, tensors[0].ndim, "concat"))  # type: ignore[no-any-return]
 
 
-def stack(arrays: Sequence[Tensor[B]], /, *, axis: int = 0) -> Tensor[B]:
+def stack(arrays: Sequence[Operand[B]], /, *, axis: int = 0) -> Tensor[B]:
     """Tensors of one shape joined along a new axis. Errors as `concat`."""
     tensors = as_tensors(_some(arrays, "stack"), "stack")
     shape = tensors[0].shape
@@ -186,7 +186,7 @@ def refuse_many(count: int, x: Any, name: str) -> None:
         raise errors.ArgumentError(f"{name}: {errors.shown(count)} parts of {x.size} elements are too many")
 
 
-def unstack(x: Tensor[B], /, *, axis: int = 0) -> tuple[Tensor[B], ...]:
+def unstack(x: Operand[B], /, *, axis: int = 0) -> tuple[Tensor[B], ...]:
     """The slices along an axis, as a tuple."""
     x = as_tensor(x, "unstack")
     place = as_axis(axis, x.ndim, "unstack")
@@ -195,13 +195,13 @@ def unstack(x: Tensor[B], /, *, axis: int = 0) -> tuple[Tensor[B], ...]:
     return tuple([wrap(device.index(array, key=(*before, i)), device) for i in range(x.shape[place])])
 
 
-def flip(x: Tensor[B], /, *, axis: Axis = None) -> Tensor[B]:
+def flip(x: Operand[B], /, *, axis: Axis = None) -> Tensor[B]:
     """The elements in reverse order along axes, or all."""
     x = as_tensor(x, "flip")
     return run("flip", (x,), axis=as_axes(axis, x.ndim, "flip"))  # type: ignore[no-any-return]
 
 
-def roll(x: Tensor[B], /, shift: int | Sequence[int], *, axis: Axis = None) -> Tensor[B]:
+def roll(x: Operand[B], /, shift: int | Sequence[int], *, axis: Axis = None) -> Tensor[B]:
     """Elements shifted along axes; those pushed out come in again at the other end."""
     x = as_tensor(x, "roll")
     if axis is None:
@@ -211,17 +211,18 @@ def roll(x: Tensor[B], /, shift: int | Sequence[int], *, axis: Axis = None) -> T
         shifts *= len(axes)
     if len(shifts) != len(axes):
         raise errors.ArgumentError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
+    out: Tensor[Any] = x
     for by, i in zip(shifts, axes, strict=True):
         place = as_axis(i, x.ndim, "roll")
         n = x.shape[place]
         cut = (-by) % n if n else 0
         if cut:
             before = (slice(None),) * place
-            x = run("concat", (x[(*before, slice(cut, None))], x[(*before, slice(None, cut))]), axis=place)
-    return x
+            out = run("concat", (out[(*before, slice(cut, None))], out[(*before, slice(None, cut))]), axis=place)
+    return out
 
 
-def tile(x: Tensor[B], repetitions: Sequence[int], /) -> Tensor[B]:
+def tile(x: Operand[B], repetitions: Sequence[int], /) -> Tensor[B]:
     """The tensor repeated, so many times along each axis, counted from the last."""
     x = as_tensor(x, "tile")
     times = as_shape(repetitions, "tile")
@@ -235,7 +236,7 @@ def tile(x: Tensor[B], repetitions: Sequence[int], /) -> Tensor[B]:
     return reshape(wide, tuple(n * m for n, m in zip(times, shape, strict=True)))
 
 
-def repeat(x: Tensor[B], repeats: Any, /, axis: int | None = None) -> Tensor[B]:
+def repeat(x: Operand[B], repeats: Any, /, axis: int | None = None) -> Tensor[B]:
     """Each element repeated in place along an axis, or in the flattened tensor.
 
     `repeats` is one number for all, or integers for each place along the axis, whose values the result's shape follows.
@@ -279,7 +280,7 @@ def _counts(repeats: Any, size: int) -> np.ndarray[Any, Any]:
     return given.reshape(-1)
 
 
-def unflatten(x: Tensor[B], axis: int, sizes: int | Sequence[int], /) -> Tensor[B]:
+def unflatten(x: Operand[B], axis: int, sizes: int | Sequence[int], /) -> Tensor[B]:
     """An axis made several, of these sizes; one of them may be -1 and is worked out.
 
     Raises AxisError for an axis that is not there, ShapeError for sizes that do not fill it.
@@ -298,7 +299,7 @@ def unflatten(x: Tensor[B], axis: int, sizes: int | Sequence[int], /) -> Tensor[
     return reshape(x, (*x.shape[:place], *wanted, *x.shape[place + 1 :]))
 
 
-def resize(x: Tensor[B], shape: int | Sequence[int], /) -> Tensor[B]:
+def resize(x: Operand[B], shape: int | Sequence[int], /) -> Tensor[B]:
     """As many elements as the shape has room for, in order, from the first again after the last; zeros of none.
 
     Raises ShapeError for negative sizes.
@@ -314,12 +315,12 @@ def resize(x: Tensor[B], shape: int | Sequence[int], /) -> Tensor[B]:
     return reshape(tile(x, (-(-count // x.size),))[:count], sizes)
 
 
-def tril(x: Tensor[B], /, *, k: int = 0) -> Tensor[B]:
+def tril(x: Operand[B], /, *, k: int = 0) -> Tensor[B]:
     """Matrices with zeros above the k-th diagonal."""
     return _triangle("tril", x, k)
 
 
-def triu(x: Tensor[B], /, *, k: int = 0) -> Tensor[B]:
+def triu(x: Operand[B], /, *, k: int = 0) -> Tensor[B]:
     """Matrices with zeros below the k-th diagonal."""
     return _triangle("triu", x, k)
 
@@ -332,7 +333,7 @@ def _triangle(name: str, x: Any, k: int) -> Tensor[Any]:
     return run(name, (x,), k=diagonal)  # type: ignore[no-any-return]
 
 
-def swapaxes(x: Tensor[B], axis1: int, axis2: int, /) -> Tensor[B]:
+def swapaxes(x: Operand[B], axis1: int, axis2: int, /) -> Tensor[B]:
     """Two axes in each other's place. Raises AxisError for an axis that is not there."""
     x = as_tensor(x, "swapaxes")
     first, second = (as_axis(i, x.ndim, "swapaxes") for i in (axis1, axis2))
@@ -341,7 +342,7 @@ def swapaxes(x: Tensor[B], axis1: int, axis2: int, /) -> Tensor[B]:
     return permute_dims(x, order)
 
 
-def ravel(x: Tensor[B], /, order: str | None = "C") -> Tensor[B]:
+def ravel(x: Operand[B], /, order: str | None = "C") -> Tensor[B]:
     """All elements along one axis: the last axis runs fastest, with `order="F"` the first."""
     return reshape(x, -1, order="C" if as_choice(order, "ravel", "order", (*_ORDERS, "K")) == "K" else order)
 
@@ -360,17 +361,17 @@ def _at_least(name: str, arrays: tuple[Any, ...], ndim: int) -> Any:
     return out[0] if len(out) == 1 else tuple(out)
 
 
-def atleast_1d(*arrays: Tensor[B]) -> Any:
+def atleast_1d(*arrays: Operand[B]) -> Any:
     """The tensors with at least one axis; one for one, else a tuple. Raises ArgumentError for none."""
     return _at_least("atleast_1d", arrays, 1)
 
 
-def atleast_2d(*arrays: Tensor[B]) -> Any:
+def atleast_2d(*arrays: Operand[B]) -> Any:
     """The tensors with at least two axes, new ones in front; one for one, else a tuple."""
     return _at_least("atleast_2d", arrays, 2)
 
 
-def atleast_3d(*arrays: Tensor[B]) -> Any:
+def atleast_3d(*arrays: Operand[B]) -> Any:
     """The tensors with at least three axes: (n,) becomes (1, n, 1) and (n, m) becomes (n, m, 1)."""
     return _at_least("atleast_3d", arrays, 3)
 
@@ -381,7 +382,7 @@ def _several(arrays: Any, name: str) -> list[Tensor[Any]]:
     return as_tensors(_rows(arrays, name), name)
 
 
-def hstack(arrays: Sequence[Tensor[B]], /) -> Tensor[B]:
+def hstack(arrays: Sequence[Operand[B]], /) -> Tensor[B]:
     """Tensors joined along their second axis, or along the first if they have one.
 
     Raises ShapeError where other axes differ, ArgumentError for no tensors; so do the other stacks.
@@ -394,17 +395,17 @@ def hstack(arrays: Sequence[Tensor[B]], /) -> Tensor[B]:
     return concat(tensors, axis=0 if tensors[0].ndim == 1 else 1)
 
 
-def vstack(arrays: Sequence[Tensor[B]], /) -> Tensor[B]:
+def vstack(arrays: Sequence[Operand[B]], /) -> Tensor[B]:
     """Tensors joined along their first axis; vectors are rows."""
     return concat([atleast_2d(x) for x in _several(arrays, "vstack")], axis=0)
 
 
-def dstack(arrays: Sequence[Tensor[B]], /) -> Tensor[B]:
+def dstack(arrays: Sequence[Operand[B]], /) -> Tensor[B]:
     """Tensors joined along their third axis, after `atleast_3d`."""
     return concat([atleast_3d(x) for x in _several(arrays, "dstack")], axis=2)
 
 
-def column_stack(arrays: Sequence[Tensor[B]], /) -> Tensor[B]:
+def column_stack(arrays: Sequence[Operand[B]], /) -> Tensor[B]:
     """Vectors as the columns of a matrix, and matrices beside them."""
     tensors = _several(arrays, "column_stack")
     return concat([reshape(x, (-1, 1)) if x.ndim < 2 else x for x in tensors], axis=1)
@@ -444,22 +445,22 @@ def _leaves(part: Any) -> list[Any]:
     return [leaf for inner in part for leaf in _leaves(inner)] if isinstance(part, list) else [part]
 
 
-def append(x: Tensor[B], values: Any, /, *, axis: int | None = None) -> Tensor[B]:
+def append(x: Operand[B], values: Any, /, *, axis: int | None = None) -> Tensor[B]:
     """With values behind along an axis, or both flat and joined. Errors as `concat`."""
     return concat([x, values], axis=axis)
 
 
-def fliplr(x: Tensor[B], /) -> Tensor[B]:
+def fliplr(x: Operand[B], /) -> Tensor[B]:
     """The second axis in reverse order. Raises AxisError for fewer than two axes."""
     return flip(x, axis=1)
 
 
-def flipud(x: Tensor[B], /) -> Tensor[B]:
+def flipud(x: Operand[B], /) -> Tensor[B]:
     """The first axis in reverse order. Raises AxisError for a 0-d tensor."""
     return flip(x, axis=0)
 
 
-def rot90(x: Tensor[B], /, k: int = 1, *, axes: Sequence[int] = (0, 1)) -> Tensor[B]:
+def rot90(x: Operand[B], /, k: int = 1, *, axes: Sequence[int] = (0, 1)) -> Tensor[B]:
     """Turned by 90 degrees k times, from the first of two axes towards the second.
 
     Raises AxisError unless there are two different axes.
@@ -478,7 +479,7 @@ def rot90(x: Tensor[B], /, k: int = 1, *, axes: Sequence[int] = (0, 1)) -> Tenso
     return flip(swapaxes(x, first, second), axis=second)
 
 
-def diagonal(x: Tensor[B], /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor[B]:
+def diagonal(x: Operand[B], /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor[B]:
     """The elements whose place along `axis2` is that along `axis1` plus an offset, along a new last axis.
 
     Raises AxisError unless the axes are two of the tensor's.
@@ -504,7 +505,7 @@ def diagonal(x: Tensor[B], /, offset: int = 0, axis1: int = 0, axis2: int = 1) -
 _TWO = (ARRAY, ARRAY)
 
 
-def diag(x: Tensor[B], /, *, k: int = 0) -> Tensor[B]:
+def diag(x: Operand[B], /, *, k: int = 0) -> Tensor[B]:
     """The k-th diagonal of a matrix, or the matrix that has a vector there and zeros elsewhere.
 
     Raises ShapeError for other than one or two axes.
@@ -521,7 +522,7 @@ def diag(x: Tensor[B], /, *, k: int = 0) -> Tensor[B]:
     return _on_diagonal(x, place)
 
 
-def diag_embed(x: Tensor[B], /, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Tensor[B]:
+def diag_embed(x: Operand[B], /, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Tensor[B]:
     """Matrices that have the lines along the last axis on a diagonal, and zeros elsewhere: the inverse of `diagonal`.
 
     The matrices' axes are two of the result's. Raises AxisError for others, or for a 0-d x.
@@ -551,12 +552,12 @@ def _on_diagonal(x: Tensor[Any], k: int) -> Tensor[Any]:
     return reshape(run("index_add", (zeros, x), key=(*[slice(None)] * len(rest), every)), (*rest, n, n))
 
 
-def diagflat(x: Tensor[B], /, *, k: int = 0) -> Tensor[B]:
+def diagflat(x: Operand[B], /, *, k: int = 0) -> Tensor[B]:
     """The matrix that has all elements, in order, on its k-th diagonal."""
     return diag(ravel(x), k=k)
 
 
-def sliding_window_view(x: Tensor[B], window_shape: int | Sequence[int], /, *, axis: Axis = None) -> Tensor[B]:
+def sliding_window_view(x: Operand[B], window_shape: int | Sequence[int], /, *, axis: Axis = None) -> Tensor[B]:
     """All windows of a shape, along given axes or all: their places stay where the axes were, they come last.
 
     Where the leaf has views nothing is copied, and x[..., ::step, :] then takes every so many. The gradient adds up
@@ -575,7 +576,7 @@ def sliding_window_view(x: Tensor[B], window_shape: int | Sequence[int], /, *, a
         raise errors.ShapeError(
             f"sliding_window_view: windows have at least one element; received sizes {errors.shown(sizes)}"
         )
-    ndim = x.ndim
+    out: Tensor[Any] = x
     for place, size in zip(axes, sizes, strict=True):
-        x = run("windows", (x,), axis=as_axis(place, ndim, "sliding_window_view"), size=size)
-    return x
+        out = run("windows", (out,), axis=as_axis(place, x.ndim, "sliding_window_view"), size=size)
+    return out

@@ -22,13 +22,13 @@ from adjoint.functions.indexing import take, take_along_axis
 from adjoint.functions.reduction import argmax, cumulative_sum
 from adjoint.functions.shape import ravel, squeeze
 from adjoint.operands import run
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
 
 def searchsorted(
-    x: Tensor[B], values: Any, /, side: Literal["left", "right"] = "left", sorter: Any = None
+    x: Operand[B], values: Any, /, side: Literal["left", "right"] = "left", sorter: Any = None
 ) -> Tensor[B]:
     """Where each value goes in the sorted line x so that it stays sorted: before its equals, or on the right after.
 
@@ -68,7 +68,7 @@ def _line(x: Any, axis: int | None, name: str) -> tuple[Tensor[Any], int]:
     return x, as_axis(axis, x.ndim, name)
 
 
-def sort(x: Tensor[B], /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Tensor[B]:
+def sort(x: Operand[B], /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Tensor[B]:
     """Sorted along an axis, or all for None; nan comes last, first if descending. Equal elements keep their order."""
     x, place = _line(x, axis, "sort")
     return run("sort", (x,), axis=place, descending=_descending(descending, stable, "sort"))  # type: ignore[no-any-return]
@@ -79,13 +79,13 @@ def _descending(descending: Any, stable: Any, name: str) -> bool:
     return as_flag(descending, name, "descending")
 
 
-def argsort(x: Tensor[B], /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Tensor[B]:
+def argsort(x: Operand[B], /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Tensor[B]:
     """The places of elements in the order of `sort`; int64. Equal elements keep their order."""
     x, place = _line(x, axis, "argsort")
     return run("argsort", (x,), axis=place, descending=_descending(descending, stable, "argsort"))  # type: ignore[no-any-return]
 
 
-def partition(x: Tensor[B], kth: int | Sequence[int], /, axis: int | None = -1) -> Tensor[B]:
+def partition(x: Operand[B], kth: int | Sequence[int], /, axis: int | None = -1) -> Tensor[B]:
     """The k-th smallest element along an axis, or of all for None, at place k, what is not larger before it.
 
     NumPy leaves open how the others are ordered; here all are sorted. `kth` may name several places, also from the end.
@@ -99,7 +99,7 @@ def partition(x: Tensor[B], kth: int | Sequence[int], /, axis: int | None = -1) 
     return sort(x, axis=axis)
 
 
-def argpartition(x: Tensor[B], kth: int | Sequence[int], /, axis: int | None = -1) -> Tensor[B]:
+def argpartition(x: Operand[B], kth: int | Sequence[int], /, axis: int | None = -1) -> Tensor[B]:
     """The places of elements in the order of `partition`; int64."""
     _kth(x, kth, axis, "argpartition")
     return argsort(x, axis=axis)
@@ -112,7 +112,7 @@ def _kth(x: Any, kth: Any, axis: int | None, name: str) -> None:
             raise errors.OutOfRangeError(f"{name}: kth {k} is out of range for an axis of size {x.shape[place]}")
 
 
-def topk(x: Tensor[B], k: int, /, *, axis: int | None = -1, largest: bool = True) -> tuple[Tensor[B], Tensor[B]]:
+def topk(x: Operand[B], k: int, /, *, axis: int | None = -1, largest: bool = True) -> tuple[Tensor[B], Tensor[B]]:
     """The k largest (or smallest) elements along an axis, or of all for None, best first, and their places.
 
     Raises ArgumentError unless 0 <= k <= the axis's size.
@@ -131,7 +131,7 @@ def topk(x: Tensor[B], k: int, /, *, axis: int | None = -1, largest: bool = True
     return values, places
 
 
-def kthvalue(x: Tensor[B], k: int, /, *, axis: int | None = -1, keepdims: bool = False) -> tuple[Tensor[B], Tensor[B]]:
+def kthvalue(x: Operand[B], k: int, /, *, axis: int | None = -1, keepdims: bool = False) -> tuple[Tensor[B], Tensor[B]]:
     """The k-th smallest element along an axis, or of all for None, counted from 1, and its place; nan comes last.
 
     The gradient goes to that place. Raises OutOfRangeError unless 1 <= k <= the axis's size, DtypeError for complex
@@ -152,7 +152,7 @@ def kthvalue(x: Tensor[B], k: int, /, *, axis: int | None = -1, keepdims: bool =
     return values, places
 
 
-def mode(x: Tensor[B], /, *, axis: int | None = -1, keepdims: bool = False) -> tuple[Tensor[B], Tensor[B]]:
+def mode(x: Operand[B], /, *, axis: int | None = -1, keepdims: bool = False) -> tuple[Tensor[B], Tensor[B]]:
     """The most frequent element along an axis, or of all for None, the least of them that tie, and its last place.
 
     A nan is another one each time. The gradient goes to that place. Raises ShapeError for an empty axis, DtypeError for

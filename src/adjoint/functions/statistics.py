@@ -30,7 +30,7 @@ from adjoint.functions.shape import broadcast_to, concat, moveaxis, permute_dims
 from adjoint.functions.sorting import sort
 from adjoint.operands import cast, constant_like, deferred_check, operand, run
 from adjoint.primitives import ARRAY
-from adjoint.tensor import Axis, Tensor
+from adjoint.tensor import Axis, Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
@@ -199,7 +199,7 @@ def _as_weights(name: str, x: Tensor[Any], weights: Any, axis: Axis) -> Tensor[A
 
 
 def quantile(
-    x: Tensor[B], q: Any, /, axis: Axis = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
+    x: Operand[B], q: Any, /, axis: Axis = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Tensor[B]:
     """The elements, or what is between two, below which a share q of all elements along axes lies.
 
@@ -234,27 +234,27 @@ def quantile(
 
 
 def percentile(
-    x: Tensor[B], q: Any, /, axis: Axis = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
+    x: Operand[B], q: Any, /, axis: Axis = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Tensor[B]:
     """`quantile` with q from 0 to 100."""
     return _quantile("percentile", x, _probabilities(q, 100, "percentile"), axis, method, keepdims, weights, False)  # type: ignore[no-any-return]
 
 
 def nanquantile(
-    x: Tensor[B], q: Any, /, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+    x: Operand[B], q: Any, /, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
 ) -> Tensor[B]:
     """`quantile` of the elements that are not nan; nan where there are none."""
     return _quantile("nanquantile", x, _probabilities(q, 1, "nanquantile"), axis, method, keepdims, None, True)  # type: ignore[no-any-return]
 
 
 def nanpercentile(
-    x: Tensor[B], q: Any, /, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+    x: Operand[B], q: Any, /, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
 ) -> Tensor[B]:
     """`percentile` of the elements that are not nan; nan where there are none."""
     return _quantile("nanpercentile", x, _probabilities(q, 100, "nanpercentile"), axis, method, keepdims, None, True)  # type: ignore[no-any-return]
 
 
-def median(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+def median(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
     """The middle element along axes, or the mean of the two in the middle; nan where one of them is nan.
 
     >>> import adjoint as ad
@@ -264,7 +264,7 @@ def median(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Ten
     return _quantile("median", x, np.asarray(0.5), axis, "averaged_inverted_cdf", keepdims, None, False)  # type: ignore[no-any-return]
 
 
-def nanmedian(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+def nanmedian(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
     """`median` of the elements that are not nan; nan where there are none."""
     return _quantile("nanmedian", x, np.asarray(0.5), axis, "averaged_inverted_cdf", keepdims, None, True)  # type: ignore[no-any-return]
 
@@ -288,7 +288,7 @@ def _kept(x: Tensor[Any], axes: tuple[int, ...], keepdims: bool) -> Tensor[Any]:
     return x if keepdims or not axes else run("squeeze", (x,), axis=axes)
 
 
-def nansum(x: Tensor[B], /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor[B]:
+def nansum(x: Operand[B], /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor[B]:
     """`sum` of the elements that are not nan.
 
     >>> import adjoint as ad
@@ -298,12 +298,12 @@ def nansum(x: Tensor[B], /, axis: Axis = None, *, dtype: Any = None, keepdims: b
     return sum(_without(as_tensor(x, "nansum"), 0.0), axis, dtype=dtype, keepdims=keepdims)
 
 
-def nanprod(x: Tensor[B], /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor[B]:
+def nanprod(x: Operand[B], /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor[B]:
     """`prod` of the elements that are not nan."""
     return prod(_without(as_tensor(x, "nanprod"), 1.0), axis, dtype=dtype, keepdims=keepdims)
 
 
-def nancumsum(x: Tensor[B], /, *, axis: int | None = None, dtype: Any = None) -> Tensor[B]:
+def nancumsum(x: Operand[B], /, *, axis: int | None = None, dtype: Any = None) -> Tensor[B]:
     """`cumulative_sum` in which nan counts as 0.
 
     >>> import adjoint as ad
@@ -313,12 +313,12 @@ def nancumsum(x: Tensor[B], /, *, axis: int | None = None, dtype: Any = None) ->
     return cumulative_sum(_without(as_tensor(x, "nancumsum"), 0.0), axis=axis, dtype=dtype)
 
 
-def nancumprod(x: Tensor[B], /, *, axis: int | None = None, dtype: Any = None) -> Tensor[B]:
+def nancumprod(x: Operand[B], /, *, axis: int | None = None, dtype: Any = None) -> Tensor[B]:
     """`cumulative_prod` in which nan counts as 1."""
     return cumulative_prod(_without(as_tensor(x, "nancumprod"), 1.0), axis=axis, dtype=dtype)
 
 
-def nanmean(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+def nanmean(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
     """`mean` of the elements that are not nan; nan where there are none."""
     x = inexact(x, "nanmean")
     return _mean("nanmean", x, isnan(x), axis, keepdims)
@@ -336,13 +336,13 @@ def _nanmean(x: Tensor[Any], missing: Tensor[Any], axes: tuple[int, ...]) -> tup
     return where(count == 0, math.nan, total / where(count == 0, 1.0, count)), count
 
 
-def nanvar(x: Tensor[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
+def nanvar(x: Operand[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
     """`var` of the elements that are not nan; nan where they are no more than the correction."""
     x = inexact(x, "nanvar")
     return _spread("nanvar", x, isnan(x), axis, correction, keepdims)  # type: ignore[no-any-return]
 
 
-def nanstd(x: Tensor[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
+def nanstd(x: Operand[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
     """`std` of the elements that are not nan; nan where they are no more than the correction."""
     x = inexact(x, "nanstd")
     return _spread("nanstd", x, isnan(x), axis, correction, keepdims)  # type: ignore[no-any-return]
@@ -385,12 +385,12 @@ def _nanextreme(name: str, x: Any, axis: Axis, keepdims: Any, pick: Callable[...
     return run(name, (x,), axis=as_axes(axis, x.ndim, name), keepdims=as_flag(keepdims, name))
 
 
-def nanmax(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+def nanmax(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
     """`max` of the elements that are not nan; nan where there are none."""
     return _nanextreme("nanmax", x, axis, keepdims, max)  # type: ignore[no-any-return]
 
 
-def nanmin(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+def nanmin(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
     """`min` of the elements that are not nan; nan where there are none."""
     return _nanextreme("nanmin", x, axis, keepdims, min)  # type: ignore[no-any-return]
 
@@ -404,12 +404,12 @@ def _nanplace(name: str, x: Any, axis: int | None, keepdims: Any, pick: Callable
     return where(every(missing, axis, keepdims=keepdims), -1, place)
 
 
-def nanargmax(x: Tensor[B], /, axis: int | None = None, *, keepdims: bool = False) -> Tensor[B]:
+def nanargmax(x: Operand[B], /, axis: int | None = None, *, keepdims: bool = False) -> Tensor[B]:
     """`argmax` of the elements that are not nan; -1 where there are none."""
     return _nanplace("nanargmax", x, axis, keepdims, argmax, -math.inf)  # type: ignore[no-any-return]
 
 
-def nanargmin(x: Tensor[B], /, axis: int | None = None, *, keepdims: bool = False) -> Tensor[B]:
+def nanargmin(x: Operand[B], /, axis: int | None = None, *, keepdims: bool = False) -> Tensor[B]:
     """`argmin` of the elements that are not nan; -1 where there are none."""
     return _nanplace("nanargmin", x, axis, keepdims, argmin, math.inf)  # type: ignore[no-any-return]
 
@@ -417,7 +417,7 @@ def nanargmin(x: Tensor[B], /, axis: int | None = None, *, keepdims: bool = Fals
 # --- averages and covariances ---
 
 
-def average(x: Tensor[B], /, axis: Axis = None, *, weights: Any = None, keepdims: bool = False) -> Tensor[B]:
+def average(x: Operand[B], /, axis: Axis = None, *, weights: Any = None, keepdims: bool = False) -> Tensor[B]:
     """The mean along axes, with weights of the shape of x or of these axes; gradients flow to both.
 
     >>> import adjoint as ad
@@ -433,13 +433,13 @@ def average(x: Tensor[B], /, axis: Axis = None, *, weights: Any = None, keepdims
     return sum(x * weights, axes, keepdims=keepdims) / total
 
 
-def ptp(x: Tensor[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+def ptp(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
     """The largest element less the smallest along axes. Errors as `max`."""
     return max(x, axis, keepdims=keepdims) - min(x, axis, keepdims=keepdims)
 
 
 def cov(
-    x: Tensor[B],
+    x: Operand[B],
     y: Any = None,
     /,
     *,
@@ -506,7 +506,7 @@ def _real_dtype(x: Tensor[Any]) -> Any:
     return x.real.dtype
 
 
-def corrcoef(x: Tensor[B], y: Any = None, /, *, rowvar: bool = True) -> Tensor[B]:
+def corrcoef(x: Operand[B], y: Any = None, /, *, rowvar: bool = True) -> Tensor[B]:
     """The correlations of variables, a matrix: covariances over the products of deviations. Arguments as `cov`."""
     c = cov(x, y, rowvar=rowvar)
     if not c.ndim:

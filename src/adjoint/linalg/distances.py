@@ -12,12 +12,12 @@ from adjoint.functions.shape import expand_dims
 from adjoint.linalg.norms import vector_norm
 from adjoint.operands import operand
 from adjoint.primitives import broadcast_shapes
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
 
-def cdist(x: Tensor[B], y: Any, /, p: float = 2.0) -> Tensor[B]:
+def cdist(x: Operand[B], y: Any, /, p: float = 2.0) -> Tensor[B]:
     """The p-norms of the differences of all pairs of a row of x and a row of y.
 
     x is (..., n, features), y (..., m, features), the result (..., n, m); leading axes broadcast. Differences are taken
@@ -42,7 +42,7 @@ def cdist(x: Tensor[B], y: Any, /, p: float = 2.0) -> Tensor[B]:
     return vector_norm(expand_dims(x, -2) - expand_dims(y, -3), axis=-1, ord=order)
 
 
-def renorm(x: Tensor[B], p: float, axis: int, maxnorm: float, /) -> Tensor[B]:
+def renorm(x: Operand[B], p: float, axis: int, maxnorm: float, /) -> Tensor[B]:
     """x with each slice along an axis shortened to a p-norm of `maxnorm`, where it is longer.
 
     Raises ShapeError for fewer than two axes, AxisError for an axis that is not there, ArgumentError for a p that is

@@ -13,7 +13,7 @@ from adjoint.backend import Backend
 from adjoint.functions.arguments import as_choice, as_flag, as_integer, as_tensors, matrices_of, square
 from adjoint.operands import run
 from adjoint.primitives import broadcast_shapes
-from adjoint.tensor import Tensor, wrap
+from adjoint.tensor import Operand, Tensor, wrap
 
 B = TypeVar("B", bound=Backend)
 
@@ -88,7 +88,7 @@ def _lower(x: Any, triangle: Any, name: str) -> Tensor[Any]:
     return x if as_choice(triangle, name, "UPLO", ("L", "U", "l", "u")) in "Ll" else adjoint(x)
 
 
-def cholesky(x: Tensor[B], /, *, upper: bool = False) -> Tensor[B]:
+def cholesky(x: Operand[B], /, *, upper: bool = False) -> Tensor[B]:
     """The lower triangular L with x = L L^H of positive definite matrices, or L^H if `upper`.
 
     Only the Hermitian part of x counts, and its lower triangle is read. The gradient is Hermitian.
@@ -103,12 +103,12 @@ def cholesky(x: Tensor[B], /, *, upper: bool = False) -> Tensor[B]:
 
 
 @overload
-def qr(x: Tensor[B], /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult: ...
+def qr(x: Operand[B], /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult: ...
 @overload
-def qr(x: Tensor[B], /, *, mode: Literal["r"]) -> Tensor[B]: ...
+def qr(x: Operand[B], /, *, mode: Literal["r"]) -> Tensor[B]: ...
 @overload
-def qr(x: Tensor[B], /, *, mode: str) -> Any: ...
-def qr(x: Tensor[B], /, *, mode: str = "reduced") -> Any:
+def qr(x: Operand[B], /, *, mode: str) -> Any: ...
+def qr(x: Operand[B], /, *, mode: str = "reduced") -> Any:
     """x = Q R, with Q of as many columns as x has rows or columns ("reduced", the fewer), or square ("complete").
 
     R alone, a tensor, for the mode "r".
@@ -128,7 +128,7 @@ def qr(x: Tensor[B], /, *, mode: str = "reduced") -> Any:
     return found.R if mode == "r" else found
 
 
-def eigh(x: Tensor[B], /, *, UPLO: str = "L") -> EighResult:
+def eigh(x: Operand[B], /, *, UPLO: str = "L") -> EighResult:
     """The eigenvalues of Hermitian (or real symmetric) matrices, rising, and their orthonormal vectors in columns.
 
     Only the Hermitian part of x counts; its lower triangle is read, or the upper one for UPLO="U". The gradient is
@@ -141,7 +141,7 @@ def eigh(x: Tensor[B], /, *, UPLO: str = "L") -> EighResult:
     return EighResult(*run("eigh", (_lower(x, UPLO, "eigh"),)))
 
 
-def eigvalsh(x: Tensor[B], /, *, UPLO: str = "L") -> Tensor[B]:
+def eigvalsh(x: Operand[B], /, *, UPLO: str = "L") -> Tensor[B]:
     """The eigenvalues of Hermitian matrices, rising. Reads, gradient and errors as `eigh`.
 
     >>> import adjoint as ad
@@ -151,7 +151,7 @@ def eigvalsh(x: Tensor[B], /, *, UPLO: str = "L") -> Tensor[B]:
     return run("eigvalsh", (_lower(x, UPLO, "eigvalsh"),))  # type: ignore[no-any-return]
 
 
-def eig(x: Tensor[B], /) -> EigResult:
+def eig(x: Operand[B], /) -> EigResult:
     """The eigenvalues of square matrices, in LAPACK's order, and vectors of length one in columns; both complex.
 
     Gradients need as many independent vectors as there are values. Raises NotSquareError for other than square
@@ -164,7 +164,7 @@ def eig(x: Tensor[B], /) -> EigResult:
     return EigResult(*run("eig", (square(x, "eig"),)))
 
 
-def eigvals(x: Tensor[B], /) -> Tensor[B]:
+def eigvals(x: Operand[B], /) -> Tensor[B]:
     """The complex eigenvalues of square matrices, in LAPACK's order. Gradient and errors as `eig`.
 
     >>> import adjoint as ad
@@ -174,7 +174,7 @@ def eigvals(x: Tensor[B], /) -> Tensor[B]:
     return run("eigvals", (square(x, "eigvals"),))  # type: ignore[no-any-return]
 
 
-def svd(x: Tensor[B], /, *, full_matrices: bool = True) -> SVDResult:
+def svd(x: Operand[B], /, *, full_matrices: bool = True) -> SVDResult:
     """x = U diag(S) Vh: orthonormal vectors, and singular values in falling order.
 
     U and Vh are square if `full_matrices`, else they have min(m, n) columns and rows. What completes the bases turns
@@ -189,7 +189,7 @@ def svd(x: Tensor[B], /, *, full_matrices: bool = True) -> SVDResult:
     return SVDResult(*run("svd", (x,), full_matrices=as_flag(full_matrices, "svd", "full_matrices")))
 
 
-def svdvals(x: Tensor[B], /) -> Tensor[B]:
+def svdvals(x: Operand[B], /) -> Tensor[B]:
     """The singular values, falling. Errors as `svd`.
 
     >>> import adjoint as ad
@@ -199,7 +199,7 @@ def svdvals(x: Tensor[B], /) -> Tensor[B]:
     return run("svdvals", (matrices_of(x, "svdvals"),))  # type: ignore[no-any-return]
 
 
-def lu(x: Tensor[B], /) -> LUResult:
+def lu(x: Operand[B], /) -> LUResult:
     """x = P L U by Gaussian elimination with partial pivoting: of shapes (m, m), (m, k) and (k, n), k = min(m, n).
 
     NumPy has none of LAPACK's, so it loops over the columns, for all matrices and rows at once.
@@ -219,7 +219,7 @@ def lu(x: Tensor[B], /) -> LUResult:
     return LUResult(run("astype", (where,), dtype=x.dtype), lower, upper)
 
 
-def lu_factor(x: Tensor[B], /) -> LUFactorResult:
+def lu_factor(x: Operand[B], /) -> LUFactorResult:
     """The factors of `lu` of square matrices in one matrix, with the order of rows, for `lu_solve`.
 
     The order is the permutation itself, of shape (..., n), and not LAPACK's list of swaps. Gradients are those of `lu`.
@@ -234,24 +234,26 @@ def lu_factor(x: Tensor[B], /) -> LUFactorResult:
     return LUFactorResult(run("tril", (lower,), k=-1) + upper, order)
 
 
-def svd_lowrank(x: Tensor[B], /, q: int = 6, niter: int = 2, M: Any = None) -> SVDLowRankResult:
+def svd_lowrank(x: Operand[B], /, q: int = 6, niter: int = 2, M: Any = None) -> SVDLowRankResult:
     """The q largest singular values of x - M, or what is near to them, and their vectors, from random products.
 
     N. Halko, P. Martinsson and J. Tropp, Finding structure with randomness (2011), algorithms 4.4 and 5.1, as
     PyTorch's: `niter` products with x x^H make small values smaller. Right to all digits where the rank is at most q.
     Gradients are those of what is computed, and need a rank of at least q. Raises ShapeError for fewer than two axes,
-    ArgumentError for a q of less than one or more than rows or columns, or a negative niter.
+    ArgumentError for a q of less than one or more than rows or columns, or a niter below zero or above 1000.
 
     >>> import adjoint as ad
     >>> ad.linalg.svd_lowrank(ad.tensor([[3.0, 0.0], [0.0, 4.0]]), q=2).S.round(3).tolist()
     [4.0, 3.0]
     """
     name = "svd_lowrank"
-    x = matrices_of(x, name)
+    x = matrices_of(x, name, M)
     if M is not None:
         x = matrices_of(x - as_tensors([x, M], name)[1], name)
     m, n = x.shape[-2:]
     q, niter = as_integer(q, name, "q", 1), as_integer(niter, name, "niter", 0)
+    if niter > 1000:  # some are enough
+        raise errors.ArgumentError(f"{name}: niter is at most 1000, received {niter}")
     if q > min(m, n):
         raise errors.ArgumentError(f"{name}: q is at most {min(m, n)} for matrices of shape {x.shape}, received {q}")
     device, dtype = x.device, x.real.dtype
@@ -265,7 +267,7 @@ def svd_lowrank(x: Tensor[B], /, q: int = 6, niter: int = 2, M: Any = None) -> S
     return SVDLowRankResult(run("matmul", (basis, u)), s, adjoint(vh))
 
 
-def householder_product(h: Tensor[B], tau: Any, /) -> Tensor[B]:
+def householder_product(h: Operand[B], tau: Any, /) -> Tensor[B]:
     """The first n columns of H_1 H_2 ... H_k, with H_i = 1 - tau_i v_i v_i^H and v_i in the i-th column of h.
 
     Of a column the elements above the diagonal count as zeros and that on it as one, as LAPACK's `geqrf` leaves them:

@@ -23,12 +23,12 @@ from adjoint.functions.shape import expand_dims, squeeze
 from adjoint.linalg.factors import by_lower, svdvals
 from adjoint.linalg.products import inv
 from adjoint.operands import cast, run
-from adjoint.tensor import Axis, Tensor
+from adjoint.tensor import Axis, Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
 
-def vector_norm(x: Tensor[B], /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Tensor[B]:
+def vector_norm(x: Operand[B], /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Tensor[B]:
     """The norm of vectors along axes, or of all elements: (sum |x|^ord)^(1/ord); max for inf, count for 0.
 
     The gradient at the origin is 0. Raises AxisError for an axis that is not there.
@@ -61,7 +61,7 @@ def _off_zero(x: Tensor[Any], exponent: float, at_zero: float) -> Tensor[Any]:
     return run("replace_where_equal", (power, x), target=0, value=at_zero)  # type: ignore[no-any-return]
 
 
-def matrix_norm(x: Tensor[B], /, *, keepdims: bool = False, ord: float | str = "fro") -> Tensor[B]:
+def matrix_norm(x: Operand[B], /, *, keepdims: bool = False, ord: float | str = "fro") -> Tensor[B]:
     """The norm of matrices: of their elements ("fro"), column sums (1, -1), row sums (inf, -inf), or singular values.
 
     Of these 2 is the largest, -2 the smallest, and "nuc" the sum. Where singular values are equal, the largest or
@@ -93,7 +93,7 @@ def matrix_norm(x: Tensor[B], /, *, keepdims: bool = False, ord: float | str = "
     return out if keepdims else squeeze(out, (rows, columns))
 
 
-def norm(x: Tensor[B], /, ord: float | str | None = None, *, axis: Axis = None, keepdims: bool = False) -> Tensor[B]:
+def norm(x: Operand[B], /, ord: float | str | None = None, *, axis: Axis = None, keepdims: bool = False) -> Tensor[B]:
     """As NumPy's: of all elements without `ord`, of vectors along one axis, of matrices over two.
 
     >>> import adjoint as ad
@@ -118,7 +118,7 @@ def norm(x: Tensor[B], /, ord: float | str | None = None, *, axis: Axis = None, 
     return expand_dims(out, axes) if keepdims else out
 
 
-def cond(x: Tensor[B], /, p: float | str | None = None) -> Tensor[B]:
+def cond(x: Operand[B], /, p: float | str | None = None) -> Tensor[B]:
     """The condition numbers: by singular values, the largest over the smallest (None or 2) or the other way (-2).
 
     For other orders, those of `matrix_norm`, the norm times the norm of the inverse. Infinite for a singular matrix, of
@@ -142,7 +142,7 @@ def cond(x: Tensor[B], /, p: float | str | None = None) -> Tensor[B]:
 
 
 def matrix_rank(
-    x: Tensor[B],
+    x: Operand[B],
     /,
     tol: float | Tensor[Any] | None = None,
     hermitian: bool = False,

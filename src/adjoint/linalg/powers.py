@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 from adjoint.backend import Backend
 from adjoint.functions.arguments import as_integer, square
 from adjoint.operands import run
-from adjoint.tensor import Tensor, same, wrap
+from adjoint.tensor import Operand, Tensor, same, wrap
 
 B = TypeVar("B", bound=Backend)
 
 
-def matrix_power(x: Tensor[B], n: int, /) -> Tensor[B]:
+def matrix_power(x: Operand[B], n: int, /) -> Tensor[B]:
     """The n-th powers of square matrices: products of squares, of the inverse for a negative n.
 
     Raises NotSquareError for other than square matrices, SingularError for the inverse of a singular one.
@@ -25,20 +25,19 @@ def matrix_power(x: Tensor[B], n: int, /) -> Tensor[B]:
     if n == 0:
         ones = wrap(x.device.eye(rows=x.shape[-1], columns=x.shape[-1], k=0, dtype=x.dtype), x.device)
         return run("broadcast_to", (ones,), shape=x.shape)  # type: ignore[no-any-return]
-    if n < 0:
-        x, n = run("inv", (x,)), -n
-    out: Tensor[Any] | None = None
+    power: Tensor[Any] = run("inv", (x,)) if n < 0 else x
+    n, out = abs(n), None
     while True:
         if n % 2:
-            out = x if out is None else run("matmul", (out, x))
+            out = power if out is None else run("matmul", (out, power))
         n //= 2
         if not n:
             assert out is not None
             return same(out)
-        x = run("matmul", (x, x))
+        power = run("matmul", (power, power))
 
 
-def expm(x: Tensor[B], /) -> Tensor[B]:
+def expm(x: Operand[B], /) -> Tensor[B]:
     """The exponentials of square matrices, 1 + x + x x / 2 + ..., by scaling and squaring.
 
     Raises NotSquareError for other than square matrices.
@@ -50,7 +49,7 @@ def expm(x: Tensor[B], /) -> Tensor[B]:
     return run("expm", (square(x, "expm"),))  # type: ignore[no-any-return]
 
 
-def sqrtm(x: Tensor[B], /) -> Tensor[B]:
+def sqrtm(x: Operand[B], /) -> Tensor[B]:
     """The principal square roots of square matrices: those r with r r = x whose eigenvalues have positive real parts.
 
     Of matrices without eigenvalues that are zero or negative; real for real x. By Denman and Beavers's iteration,
@@ -64,7 +63,7 @@ def sqrtm(x: Tensor[B], /) -> Tensor[B]:
     return run("sqrtm", (square(x, "sqrtm"),))  # type: ignore[no-any-return]
 
 
-def logm(x: Tensor[B], /) -> Tensor[B]:
+def logm(x: Operand[B], /) -> Tensor[B]:
     """The principal logarithms of square matrices: those with expm(l) = x and eigenvalues between -pi i and pi i.
 
     By square roots until these are near the identity. Matrices and errors are those of `sqrtm`.

@@ -15,7 +15,7 @@ from adjoint.functions.shape import diagonal as diagonal_of
 from adjoint.functions.shape import moveaxis, reshape, stack, unstack
 from adjoint.operands import run
 from adjoint.primitives import broadcast_shapes
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
@@ -27,7 +27,7 @@ class SlogdetResult(NamedTuple):
     logabsdet: Tensor[Any]
 
 
-def inv(x: Tensor[B], /) -> Tensor[B]:
+def inv(x: Operand[B], /) -> Tensor[B]:
     """The inverses. Raises NotSquareError for other than square matrices, SingularError for a singular one.
 
     >>> import adjoint as ad
@@ -37,7 +37,7 @@ def inv(x: Tensor[B], /) -> Tensor[B]:
     return run("inv", (square(x, "inv"),))  # type: ignore[no-any-return]
 
 
-def logdet(x: Tensor[B], /) -> Tensor[B]:
+def logdet(x: Operand[B], /) -> Tensor[B]:
     """The logarithms of determinants: nan for a negative one, -inf of a singular matrix; complex for complex x.
 
     As PyTorch's `logdet`. Of a singular matrix `backward` raises BackwardError. Raises NotSquareError for other than
@@ -53,7 +53,7 @@ def logdet(x: Tensor[B], /) -> Tensor[B]:
     return run("where", (sign < 0, math.nan, size))  # type: ignore[no-any-return]
 
 
-def det(x: Tensor[B], /) -> Tensor[B]:
+def det(x: Operand[B], /) -> Tensor[B]:
     """The determinants; the first and second derivatives are right also for singular matrices.
 
     Raises NotSquareError for other than square matrices.
@@ -61,7 +61,7 @@ def det(x: Tensor[B], /) -> Tensor[B]:
     return run("det", (square(x, "det"),))  # type: ignore[no-any-return]
 
 
-def slogdet(x: Tensor[B], /) -> SlogdetResult:
+def slogdet(x: Operand[B], /) -> SlogdetResult:
     """The sign (or phase) of the determinants and the logarithm of their size, which does not overflow.
 
     Of a singular matrix they are 0 and -inf, and `backward` raises BackwardError. Raises NotSquareError for other
@@ -74,7 +74,7 @@ def slogdet(x: Tensor[B], /) -> SlogdetResult:
     return SlogdetResult(*run("slogdet", (square(x, "slogdet"),)))
 
 
-def multi_dot(arrays: Sequence[Tensor[B]], /) -> Tensor[B]:
+def multi_dot(arrays: Sequence[Operand[B]], /) -> Tensor[B]:
     """The product of two or more matrices, in the order of fewest multiplications; the first and last may be vectors.
 
     Stacks broadcast. Raises ArgumentError for fewer than two, ShapeError where sizes do not fit.
@@ -118,7 +118,7 @@ def _multiplied(tensors: list[Tensor[Any]], splits: dict[tuple[int, int], int], 
     return matmul(_multiplied(tensors, splits, i, k), _multiplied(tensors, splits, k + 1, j))
 
 
-def kron(x: Tensor[B], y: Any, /) -> Tensor[B]:
+def kron(x: Operand[B], y: Any, /) -> Tensor[B]:
     """The Kronecker product: every element of x times all of y, in blocks, over all axes.
 
     >>> import adjoint as ad
@@ -133,7 +133,7 @@ def kron(x: Tensor[B], y: Any, /) -> Tensor[B]:
     return reshape(left * right, [a * b for a, b in zip(*shapes, strict=True)])
 
 
-def cross(x: Tensor[B], y: Any, /, *, axis: int = -1) -> Tensor[B]:
+def cross(x: Operand[B], y: Any, /, *, axis: int = -1) -> Tensor[B]:
     """The cross products of vectors of three elements along an axis, which counts from the end; the rest broadcasts.
 
     Raises ShapeError where the axis has another size or the others do not broadcast, AxisError for one that is not
@@ -161,7 +161,7 @@ def cross(x: Tensor[B], y: Any, /, *, axis: int = -1) -> Tensor[B]:
     return moveaxis(parts, 0, place)
 
 
-def diagonal(x: Tensor[B], /, *, offset: int = 0) -> Tensor[B]:
+def diagonal(x: Operand[B], /, *, offset: int = 0) -> Tensor[B]:
     """The diagonals of matrices, or those `offset` places above, along the last axis.
 
     Raises ShapeError for fewer than two axes.
@@ -176,7 +176,7 @@ def diagonal(x: Tensor[B], /, *, offset: int = 0) -> Tensor[B]:
     return diagonal_of(x, k, -2, -1)
 
 
-def trace(x: Tensor[B], /, *, offset: int = 0, dtype: Any = None) -> Tensor[B]:
+def trace(x: Operand[B], /, *, offset: int = 0, dtype: Any = None) -> Tensor[B]:
     """The sums of the diagonals of matrices, of the dtype that `sum` gives. Errors as `diagonal`.
 
     >>> import adjoint as ad

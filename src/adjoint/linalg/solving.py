@@ -25,7 +25,7 @@ from adjoint.functions.sorting import argsort
 from adjoint.linalg.factors import adjoint, by_lower
 from adjoint.operands import operand, run
 from adjoint.primitives import broadcast_shapes
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
@@ -52,7 +52,7 @@ def _system(a: Any, b: Any, name: str, *beside: Any) -> tuple[Tensor[Any], Tenso
     return (a, expand_dims(b, 1), True) if b.ndim == 1 else (a, b, False)
 
 
-def solve(a: Tensor[B], b: Any, /) -> Tensor[B]:
+def solve(a: Operand[B], b: Any, /) -> Tensor[B]:
     """The x of a x = b: for a vector b if it has one axis, else for stacks of matrices.
 
     Raises NotSquareError for an a of other than square matrices, ShapeError where sizes do not fit,
@@ -68,7 +68,7 @@ def solve(a: Tensor[B], b: Any, /) -> Tensor[B]:
     return squeeze(out, -1) if vector else out
 
 
-def solve_triangular(a: Tensor[B], b: Any, /, *, upper: bool, unitriangular: bool = False) -> Tensor[B]:
+def solve_triangular(a: Operand[B], b: Any, /, *, upper: bool, unitriangular: bool = False) -> Tensor[B]:
     """The x of a x = b for a triangle: of a the other half is not read, nor the diagonal if it is of ones.
 
     For a vector b if it has one axis, else for stacks of matrices. The gradient of what is not read is 0. Errors as
@@ -86,7 +86,7 @@ def solve_triangular(a: Tensor[B], b: Any, /, *, upper: bool, unitriangular: boo
     return squeeze(out, -1) if vector else out
 
 
-def cholesky_solve(b: Tensor[B], factor: Any, /, *, upper: bool = False) -> Tensor[B]:
+def cholesky_solve(b: Operand[B], factor: Any, /, *, upper: bool = False) -> Tensor[B]:
     """The x of a x = b with a = L L^H, from the factor L, or L^H if `upper`. Errors as `solve`.
 
     >>> import adjoint as ad
@@ -120,7 +120,7 @@ def lu_solve(lu_and_order: tuple[Tensor[B], Any], b: Any, /, *, trans: int = 0) 
         raise errors.ArgumentTypeError(f"{name}: expected what lu_factor gives, received {errors.shown(lu_and_order)}")
     both, order = lu_and_order
     square(both, name)
-    both, b, vector = _system(both, b, name)
+    both, b, vector = _system(both, b, name, order)
     order = operand(order, both, name)
     if order.dtype.kind not in "iu" or order.shape != both.shape[:-1]:
         raise errors.ShapeError(
@@ -141,7 +141,7 @@ def lu_solve(lu_and_order: tuple[Tensor[B], Any], b: Any, /, *, trans: int = 0) 
     return squeeze(out, -1) if vector else out
 
 
-def solve_sylvester(a: Tensor[B], b: Any, q: Any, /) -> Tensor[B]:
+def solve_sylvester(a: Operand[B], b: Any, q: Any, /) -> Tensor[B]:
     """The x of a x + x b = q: of shape (..., m, n) for an a of m rows and a b of n.
 
     On the NumPy leaf with SciPy it takes the time of m^3 + n^3 (Bartels and Stewart); elsewhere one system of m n
@@ -158,7 +158,7 @@ def solve_sylvester(a: Tensor[B], b: Any, q: Any, /) -> Tensor[B]:
     return run(name, (square(a, name), square(b, name), matrices_of(q, name)))  # type: ignore[no-any-return]
 
 
-def solve_banded(l_and_u: tuple[int, int], ab: Tensor[B], b: Any, /) -> Tensor[B]:
+def solve_banded(l_and_u: tuple[int, int], ab: Operand[B], b: Any, /) -> Tensor[B]:
     """The x of a x = b for a matrix of few diagonals: l of them below the main one, u above it.
 
     Row i of ab, of shape (..., l + u + 1, n), is diagonal u - i, each element in its column of a, as SciPy has them;
@@ -179,7 +179,7 @@ def solve_banded(l_and_u: tuple[int, int], ab: Tensor[B], b: Any, /) -> Tensor[B
     return squeeze(out, -1) if vector else out
 
 
-def solveh_banded(ab: Tensor[B], b: Any, /, *, lower: bool = False) -> Tensor[B]:
+def solveh_banded(ab: Operand[B], b: Any, /, *, lower: bool = False) -> Tensor[B]:
     """The x of a x = b for a Hermitian matrix of few diagonals: those above are given, or those below if `lower`.
 
     Rows of ab are as in `solve_banded`: the main diagonal is the last one, or the first if `lower`. Cost and errors as
@@ -215,7 +215,7 @@ def _banded(ab: Any, b: Any, name: str) -> tuple[Tensor[Any], Tensor[Any], bool]
     return (ab, expand_dims(b, 1), True) if b.ndim == 1 else (ab, b, False)
 
 
-def pinv(x: Tensor[B], /, *, rtol: float | Tensor[Any] | None = None, hermitian: bool = False) -> Tensor[B]:
+def pinv(x: Operand[B], /, *, rtol: float | Tensor[Any] | None = None, hermitian: bool = False) -> Tensor[B]:
     """The Moore-Penrose inverses, in which singular values of at most `rtol` times the largest count as zeros.
 
     `rtol` is a number, or a tensor of numbers for each matrix; the larger of rows and columns times the dtype's
@@ -231,7 +231,7 @@ def pinv(x: Tensor[B], /, *, rtol: float | Tensor[Any] | None = None, hermitian:
     return run("pinv", (x, relative(rtol, x, "pinv")))  # type: ignore[no-any-return]
 
 
-def lstsq(a: Tensor[B], b: Any, /, *, rtol: float | Tensor[Any] | None = None) -> LstsqResult:
+def lstsq(a: Operand[B], b: Any, /, *, rtol: float | Tensor[Any] | None = None) -> LstsqResult:
     """The shortest x that makes a x - b shortest: for a vector b if it has one axis, else for stacks of matrices.
 
     `rtol` is that of `pinv`. Residuals are the sums of the squares of a x - b, whatever the rank. The rank is

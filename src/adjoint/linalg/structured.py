@@ -13,7 +13,7 @@ from adjoint.functions.padding import pad
 from adjoint.functions.shape import broadcast_to, concat, flip, reshape
 from adjoint.operands import constant_like, run
 from adjoint.primitives import ARRAY, broadcast_shapes
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
@@ -42,7 +42,7 @@ def block_diag(*arrays: Any) -> Tensor[Any]:
     return concat(rows, axis=-2)
 
 
-def toeplitz(c: Tensor[B], r: Any = None, /) -> Tensor[B]:
+def toeplitz(c: Operand[B], r: Any = None, /) -> Tensor[B]:
     """The matrix with the first column c, the first row r, and the same element all along each diagonal.
 
     r is the conjugate of c if None, and its first element is not read. Of shapes (..., m) and (..., n) a stack of m x
@@ -66,7 +66,7 @@ def toeplitz(c: Tensor[B], r: Any = None, /) -> Tensor[B]:
     return _spread(concat(parts, axis=-1), np.arange(m)[::-1, None] + np.arange(n), "toeplitz")
 
 
-def circulant(c: Tensor[B], /) -> Tensor[B]:
+def circulant(c: Operand[B], /) -> Tensor[B]:
     """The square matrix with the first column c, each further one turned down by one place; a stack for (..., n).
 
     Raises ShapeError for a 0-d tensor.

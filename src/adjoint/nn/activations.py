@@ -14,12 +14,12 @@ from adjoint.functions.elementwise import log, tanh, where
 from adjoint.functions.reduction import argmax
 from adjoint.functions.shape import reshape
 from adjoint.operands import operand, run
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
 
-def relu(x: Tensor[B], /) -> Tensor[B]:
+def relu(x: Operand[B], /) -> Tensor[B]:
     """max(x, 0); its derivative at 0 is 0.
 
     >>> import adjoint as ad
@@ -29,18 +29,18 @@ def relu(x: Tensor[B], /) -> Tensor[B]:
     return run("relu", (real(x, "relu"),))  # type: ignore[no-any-return]
 
 
-def relu6(x: Tensor[B], /) -> Tensor[B]:
+def relu6(x: Operand[B], /) -> Tensor[B]:
     """min(max(x, 0), 6); the derivative at 0 and 6 is 0."""
     return hardtanh(real(x, "relu6"), 0.0, 6.0)
 
 
-def leaky_relu(x: Tensor[B], negative_slope: float = 0.01) -> Tensor[B]:
+def leaky_relu(x: Operand[B], negative_slope: float = 0.01) -> Tensor[B]:
     """x where it is positive, else x times a slope."""
     x, slope = real(x, "leaky_relu"), as_number(negative_slope, "leaky_relu", "negative_slope")
     return run("leaky_relu", (x,), slope=slope)  # type: ignore[no-any-return]
 
 
-def prelu(x: Tensor[B], weight: Tensor[B]) -> Tensor[B]:
+def prelu(x: Operand[B], weight: Operand[B]) -> Tensor[B]:
     """x where it is positive, else x times a slope that is learnt.
 
     `weight` has one element, or one for each channel: axis 1 of x. Raises ShapeError where it has another shape.
@@ -54,7 +54,7 @@ def prelu(x: Tensor[B], weight: Tensor[B]) -> Tensor[B]:
     return where(x > 0, x, x * slope)
 
 
-def rrelu(x: Tensor[B], lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor[B]:
+def rrelu(x: Operand[B], lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor[B]:
     """`leaky_relu` with slopes drawn evenly from lower to upper in training, with their mean otherwise.
 
     Raises ArgumentError for a lower bound above the upper one.
@@ -69,13 +69,13 @@ def rrelu(x: Tensor[B], lower: float = 1 / 8, upper: float = 1 / 3, training: bo
     return where(x > 0, x, x * slope)
 
 
-def elu(x: Tensor[B], alpha: float = 1.0) -> Tensor[B]:
+def elu(x: Operand[B], alpha: float = 1.0) -> Tensor[B]:
     """x where it is positive, else alpha (exp(x) - 1). D.-A. Clevert et al. (2015)."""
     x = real(x, "elu")
     return _elu(x, as_number(alpha, "elu", "alpha"), 1.0)
 
 
-def celu(x: Tensor[B], alpha: float = 1.0) -> Tensor[B]:
+def celu(x: Operand[B], alpha: float = 1.0) -> Tensor[B]:
     """x where it is positive, else alpha (exp(x / alpha) - 1). J. Barron (2017). Raises ArgumentError for alpha 0."""
     x, alpha = real(x, "celu"), as_number(alpha, "celu", "alpha")
     if alpha == 0:
@@ -83,7 +83,7 @@ def celu(x: Tensor[B], alpha: float = 1.0) -> Tensor[B]:
     return _elu(x, alpha, 1 / alpha)
 
 
-def selu(x: Tensor[B], /) -> Tensor[B]:
+def selu(x: Operand[B], /) -> Tensor[B]:
     """`elu` scaled so that mean 0 and variance 1 stay. G. Klambauer et al., Self-Normalizing Neural Networks (2017)."""
     return _elu(real(x, "selu"), 1.6732632423543772, 1.0) * 1.0507009873554805
 
@@ -92,28 +92,28 @@ def _elu(x: Tensor[Any], alpha: float, rate: float) -> Tensor[Any]:
     return run("elu", (x,), alpha=alpha, rate=rate)  # type: ignore[no-any-return]
 
 
-def sigmoid(x: Tensor[B], /) -> Tensor[B]:
+def sigmoid(x: Operand[B], /) -> Tensor[B]:
     """1 / (1 + exp(-x)), without overflow; of complex x too."""
     return special.expit(inexact(x, "sigmoid"))
 
 
-def logsigmoid(x: Tensor[B], /) -> Tensor[B]:
+def logsigmoid(x: Operand[B], /) -> Tensor[B]:
     """The logarithm of `sigmoid`, accurate also where that underflows."""
     return -softplus(-real(x, "logsigmoid"))
 
 
-def silu(x: Tensor[B], /) -> Tensor[B]:
+def silu(x: Operand[B], /) -> Tensor[B]:
     """x * sigmoid(x)."""
     return run("silu", (real(x, "silu"),))  # type: ignore[no-any-return]
 
 
-def mish(x: Tensor[B], /) -> Tensor[B]:
+def mish(x: Operand[B], /) -> Tensor[B]:
     """x * tanh(softplus(x)). D. Misra (2019)."""
     x = real(x, "mish")
     return x * tanh(softplus(x))
 
 
-def gelu(x: Tensor[B], /, approximate: str = "none") -> Tensor[B]:
+def gelu(x: Operand[B], /, approximate: str = "none") -> Tensor[B]:
     """x times the standard normal distribution function at x, exact. D. Hendrycks, K. Gimpel (2016).
 
     With approximate="tanh" their equation with a hyperbolic tangent. Raises ArgumentError for other names.
@@ -124,7 +124,7 @@ def gelu(x: Tensor[B], /, approximate: str = "none") -> Tensor[B]:
     return x * 0.5 * (tanh((x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)) + 1)
 
 
-def softplus(x: Tensor[B], /, beta: float = 1.0) -> Tensor[B]:
+def softplus(x: Operand[B], /, beta: float = 1.0) -> Tensor[B]:
     """log(1 + exp(beta x)) / beta, without overflow, and exact everywhere."""
     x, beta = real(x, "softplus"), as_number(beta, "softplus", "beta")
     if beta == 1:
@@ -132,7 +132,7 @@ def softplus(x: Tensor[B], /, beta: float = 1.0) -> Tensor[B]:
     return run("softplus", (x * beta,)) / beta  # type: ignore[no-any-return]
 
 
-def hardtanh(x: Tensor[B], min_val: float = -1.0, max_val: float = 1.0) -> Tensor[B]:
+def hardtanh(x: Operand[B], min_val: float = -1.0, max_val: float = 1.0) -> Tensor[B]:
     """x between two bounds; the derivative at the bounds is 0. Raises ArgumentError unless the first is smaller."""
     x = real(x, "hardtanh")
     low, high = as_number(min_val, "hardtanh", "min_val"), as_number(max_val, "hardtanh", "max_val")
@@ -141,49 +141,49 @@ def hardtanh(x: Tensor[B], min_val: float = -1.0, max_val: float = 1.0) -> Tenso
     return run("hardtanh", (x,), low=low, high=high)  # type: ignore[no-any-return]
 
 
-def hardsigmoid(x: Tensor[B], /) -> Tensor[B]:
+def hardsigmoid(x: Operand[B], /) -> Tensor[B]:
     """x / 6 + 1 / 2 between 0 and 1; the derivative at -3 and 3 is 0."""
     x = real(x, "hardsigmoid")
     return run("hardtanh", (x,), low=-3.0, high=3.0) / 6 + 0.5  # type: ignore[no-any-return]
 
 
-def hardswish(x: Tensor[B], /) -> Tensor[B]:
+def hardswish(x: Operand[B], /) -> Tensor[B]:
     """x times `hardsigmoid`. A. Howard et al., Searching for MobileNetV3 (2019)."""
     x = real(x, "hardswish")
     return run("hardswish", (x,))  # type: ignore[no-any-return]
 
 
-def hardshrink(x: Tensor[B], lambd: float = 0.5) -> Tensor[B]:
+def hardshrink(x: Operand[B], lambd: float = 0.5) -> Tensor[B]:
     """x, but 0 from -lambd to lambd."""
     x, bound = real(x, "hardshrink"), as_number(lambd, "hardshrink", "lambd")
     return where((x >= -bound) & (x <= bound), 0.0, x)
 
 
-def softshrink(x: Tensor[B], lambd: float = 0.5) -> Tensor[B]:
+def softshrink(x: Operand[B], lambd: float = 0.5) -> Tensor[B]:
     """x moved towards 0 by lambd, and 0 from -lambd to lambd. Raises ArgumentError for a negative lambd."""
     x, bound = real(x, "softshrink"), as_positive(lambd, "softshrink", "lambd", zero=True)
     return run("softshrink", (x,), bound=bound)  # type: ignore[no-any-return]
 
 
-def tanhshrink(x: Tensor[B], /) -> Tensor[B]:
+def tanhshrink(x: Operand[B], /) -> Tensor[B]:
     """x - tanh(x)."""
     x = inexact(x, "tanhshrink")
     return x - tanh(x)
 
 
-def threshold(x: Tensor[B], threshold: float, value: float) -> Tensor[B]:
+def threshold(x: Operand[B], threshold: float, value: float) -> Tensor[B]:
     """x where it is above a threshold, else the value."""
     x, bound = real(x, "threshold"), as_number(threshold, "threshold", "threshold")
     return where(x <= bound, as_number(value, "threshold", "value"), x)
 
 
-def softsign(x: Tensor[B], /) -> Tensor[B]:
+def softsign(x: Operand[B], /) -> Tensor[B]:
     """x / (1 + |x|)."""
     x = inexact(x, "softsign")
     return x / (size_of(x) + 1)
 
 
-def glu(x: Tensor[B], axis: int = -1) -> Tensor[B]:
+def glu(x: Operand[B], axis: int = -1) -> Tensor[B]:
     """The first half along an axis times the sigmoid of the second. Y. Dauphin et al. (2016).
 
     Raises ShapeError for an axis of odd size, AxisError for one that is not there.
@@ -197,7 +197,7 @@ def glu(x: Tensor[B], axis: int = -1) -> Tensor[B]:
     return x[(*before, slice(0, half))] * sigmoid(x[(*before, slice(half, None))])
 
 
-def softmax(x: Tensor[B], axis: int = -1) -> Tensor[B]:
+def softmax(x: Operand[B], axis: int = -1) -> Tensor[B]:
     """exp(x) over its sum along an axis. Raises AxisError for one that is not there.
 
     >>> import adjoint as ad
@@ -207,17 +207,17 @@ def softmax(x: Tensor[B], axis: int = -1) -> Tensor[B]:
     return special.softmax(x, axis)
 
 
-def softmin(x: Tensor[B], axis: int = -1) -> Tensor[B]:
+def softmin(x: Operand[B], axis: int = -1) -> Tensor[B]:
     """`softmax` of -x."""
     return special.softmax(-real(x, "softmin"), axis)
 
 
-def log_softmax(x: Tensor[B], axis: int = -1) -> Tensor[B]:
+def log_softmax(x: Operand[B], axis: int = -1) -> Tensor[B]:
     """The logarithm of `softmax`, accurate also where that underflows."""
     return special.log_softmax(x, axis)
 
 
-def gumbel_softmax(x: Tensor[B], tau: float = 1.0, hard: bool = False, axis: int = -1) -> Tensor[B]:
+def gumbel_softmax(x: Operand[B], tau: float = 1.0, hard: bool = False, axis: int = -1) -> Tensor[B]:
     """A random choice among logits along an axis, made differentiable: softmax((x + Gumbel noise) / tau).
 
     With `hard` the value is one at the largest and zero elsewhere, and the gradient that of the softmax. E. Jang et

@@ -15,16 +15,16 @@ from adjoint.functions.shape import broadcast_to, repeat, tril
 from adjoint.nn.layers import dropout
 from adjoint.operands import cast, operand, run
 from adjoint.primitives import broadcast_shapes
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 NAME = "scaled_dot_product_attention"
 
 
 def scaled_dot_product_attention(
-    query: Tensor[B],
-    key: Tensor[B],
-    value: Tensor[B],
+    query: Operand[B],
+    key: Operand[B],
+    value: Operand[B],
     attn_mask: Any = None,
     *,
     dropout_p: float = 0.0,

@@ -20,13 +20,13 @@ from adjoint.nn.losses import above, both
 from adjoint.nn.reduction import is_mean, reduced
 from adjoint.operands import cast, concrete_values, deferred_check, operand, run
 from adjoint.primitives import ARRAY
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
 
 def cross_entropy(
-    logits: Tensor[B],
+    logits: Operand[B],
     target: Any,
     *,
     weight: Any = None,
@@ -150,7 +150,7 @@ def _averaged(
 
 
 def nll_loss(
-    x: Tensor[B], target: Any, *, weight: Any = None, ignore_index: int = -100, reduction: str = "mean"
+    x: Operand[B], target: Any, *, weight: Any = None, ignore_index: int = -100, reduction: str = "mean"
 ) -> Tensor[B]:
     """Minus the element of x at the class: the `cross_entropy` where x are logarithms of probabilities.
 
@@ -208,7 +208,7 @@ def _rows(x: Any, target: Any, name: str, *beside: Any, labels: bool) -> tuple[T
 
 
 def multi_margin_loss(
-    x: Tensor[B], target: Any, *, p: int = 1, margin: float = 1.0, weight: Any = None, reduction: str = "mean"
+    x: Operand[B], target: Any, *, p: int = 1, margin: float = 1.0, weight: Any = None, reduction: str = "mean"
 ) -> Tensor[B]:
     """The mean over classes i of max(0, margin - x_y + x_i)^p for all but the target y.
 
@@ -230,7 +230,7 @@ def multi_margin_loss(
     return reduced(squeeze(losses, 0) if single else losses, reduction, name)
 
 
-def multilabel_margin_loss(x: Tensor[B], target: Any, *, reduction: str = "mean") -> Tensor[B]:
+def multilabel_margin_loss(x: Operand[B], target: Any, *, reduction: str = "mean") -> Tensor[B]:
     """The sum over targets y and other classes i of max(0, 1 - x_y + x_i), over the number of classes.
 
     x is (classes,) or (batch, classes); targets are class numbers up to the first -1, of x's shape.
@@ -250,7 +250,9 @@ def multilabel_margin_loss(x: Tensor[B], target: Any, *, reduction: str = "mean"
     return reduced(squeeze(losses, 0) if single else losses, reduction, name)
 
 
-def multilabel_soft_margin_loss(x: Tensor[B], target: Any, *, weight: Any = None, reduction: str = "mean") -> Tensor[B]:
+def multilabel_soft_margin_loss(
+    x: Operand[B], target: Any, *, weight: Any = None, reduction: str = "mean"
+) -> Tensor[B]:
     """The mean over the last axis of the binary cross entropy of logits, one for each class.
 
     `weight` is a factor for each class. Raises ShapeError unless x and targets have one shape.
@@ -264,7 +266,7 @@ def multilabel_soft_margin_loss(x: Tensor[B], target: Any, *, weight: Any = None
 
 
 def ctc_loss(
-    log_probs: Tensor[B],
+    log_probs: Operand[B],
     targets: Any,
     input_lengths: Any,
     target_lengths: Any,

@@ -15,15 +15,15 @@ from adjoint.functions.shape import expand_dims, reshape, squeeze
 from adjoint.nn.images import bilinear
 from adjoint.operands import cast, constant_like, operand, run
 from adjoint.primitives import conv_shape
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
 
 def conv1d(
-    x: Tensor[B],
-    weight: Tensor[B],
-    bias: Tensor[B] | None = None,
+    x: Operand[B],
+    weight: Operand[B],
+    bias: Operand[B] | None = None,
     *,
     stride: Sizes = 1,
     padding: Sizes | str = 0,
@@ -35,9 +35,9 @@ def conv1d(
 
 
 def conv2d(
-    x: Tensor[B],
-    weight: Tensor[B],
-    bias: Tensor[B] | None = None,
+    x: Operand[B],
+    weight: Operand[B],
+    bias: Operand[B] | None = None,
     *,
     stride: Sizes = 1,
     padding: Sizes | str = 0,
@@ -81,9 +81,9 @@ def conv2d(
 
 
 def conv3d(
-    x: Tensor[B],
-    weight: Tensor[B],
-    bias: Tensor[B] | None = None,
+    x: Operand[B],
+    weight: Operand[B],
+    bias: Operand[B] | None = None,
     *,
     stride: Sizes = 1,
     padding: Sizes | str = 0,
@@ -95,9 +95,9 @@ def conv3d(
 
 
 def conv_transpose1d(
-    x: Tensor[B],
-    weight: Tensor[B],
-    bias: Tensor[B] | None = None,
+    x: Operand[B],
+    weight: Operand[B],
+    bias: Operand[B] | None = None,
     *,
     stride: Sizes = 1,
     padding: Sizes = 0,
@@ -110,9 +110,9 @@ def conv_transpose1d(
 
 
 def conv_transpose2d(
-    x: Tensor[B],
-    weight: Tensor[B],
-    bias: Tensor[B] | None = None,
+    x: Operand[B],
+    weight: Operand[B],
+    bias: Operand[B] | None = None,
     *,
     stride: Sizes = 1,
     padding: Sizes = 0,
@@ -156,9 +156,9 @@ def conv_transpose2d(
 
 
 def conv_transpose3d(
-    x: Tensor[B],
-    weight: Tensor[B],
-    bias: Tensor[B] | None = None,
+    x: Operand[B],
+    weight: Operand[B],
+    bias: Operand[B] | None = None,
     *,
     stride: Sizes = 1,
     padding: Sizes = 0,
@@ -171,7 +171,7 @@ def conv_transpose3d(
 
 
 def deform_conv2d(
-    x: Tensor[B],
+    x: Operand[B],
     offset: Any,
     weight: Any,
     bias: Any = None,

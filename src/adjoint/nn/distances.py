@@ -23,12 +23,11 @@ from adjoint.functions.arguments import (
 )
 from adjoint.functions.contraction import vecdot
 from adjoint.functions.elementwise import divide, minimum, sqrt, where
-from adjoint.functions.shape import squeeze
 from adjoint.nn.losses import above, both
 from adjoint.nn.reduction import reduced
 from adjoint.operands import operand
 from adjoint.primitives import broadcast_shapes
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
@@ -50,7 +49,7 @@ def _raised(x: Tensor[Any], least: float) -> Tensor[Any]:
     return where(x < least, least, x)
 
 
-def normalize(x: Tensor[B], p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Tensor[B]:
+def normalize(x: Operand[B], p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Tensor[B]:
     """x, also complex, over its p-norm along an axis, or over eps where the norm is smaller.
 
     Raises AxisError for an axis that is not there.
@@ -65,7 +64,7 @@ def normalize(x: Tensor[B], p: float = 2.0, axis: int = 1, eps: float = 1e-12) -
     return x / _raised(size, eps)
 
 
-def cosine_similarity(x1: Tensor[B], x2: Any, axis: int = 1, eps: float = 1e-8) -> Tensor[B]:
+def cosine_similarity(x1: Operand[B], x2: Any, axis: int = 1, eps: float = 1e-8) -> Tensor[B]:
     """The cosine of the angle between vectors along an axis; lengths are at least eps.
 
     Raises ShapeError where shapes do not broadcast, AxisError for an axis that is not there.
@@ -77,12 +76,11 @@ def cosine_similarity(x1: Tensor[B], x2: Any, axis: int = 1, eps: float = 1e-8) 
     eps = as_number(eps, name, "eps")
     shape = broadcast_shapes(x1.shape, x2.shape)
     x1, x2 = (x if x.shape == shape else x + x1 * 0 + x2 * 0 for x in (x1, x2))
-    lengths = [_raised(linalg.vector_norm(x, axis=place, keepdims=True), eps) for x in (x1, x2)]
-    # no product of lengths, nor one of large vectors: they overflow
-    return divide(vecdot(x1 / lengths[0], x2, axis=place), squeeze(lengths[1], place))
+    lengths = [_raised(linalg.vector_norm(x, axis=place), eps) for x in (x1, x2)]
+    return divide(vecdot(x1, x2, axis=place), lengths[0] * lengths[1])
 
 
-def pairwise_distance(x1: Tensor[B], x2: Any, p: float = 2.0, eps: float = 1e-6, keepdims: bool = False) -> Tensor[B]:
+def pairwise_distance(x1: Operand[B], x2: Any, p: float = 2.0, eps: float = 1e-6, keepdims: bool = False) -> Tensor[B]:
     """The p-norm of x1 - x2 + eps, also of complex numbers, over the last axis.
 
     Raises ShapeError where shapes do not broadcast.
@@ -93,7 +91,7 @@ def pairwise_distance(x1: Tensor[B], x2: Any, p: float = 2.0, eps: float = 1e-6,
     return linalg.vector_norm(difference, axis=-1, keepdims=keepdims, ord=as_number(p, name, "p"))
 
 
-def pdist(x: Tensor[B], p: float = 2.0) -> Tensor[B]:
+def pdist(x: Operand[B], p: float = 2.0) -> Tensor[B]:
     """The p-norms of the differences of all pairs of rows, n (n - 1) / 2: of the first with the others, and so on.
 
     x is (n, features). Raises ShapeError for other axes, ArgumentError for a negative p.
@@ -111,7 +109,7 @@ def pdist(x: Tensor[B], p: float = 2.0) -> Tensor[B]:
 
 
 def cosine_embedding_loss(
-    x1: Tensor[B], x2: Any, target: Any, *, margin: float = 0.0, reduction: str = "mean"
+    x1: Operand[B], x2: Any, target: Any, *, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor[B]:
     """1 - cosine where the target is 1, max(0, cosine - margin) where it is -1.
 
@@ -133,7 +131,7 @@ def cosine_embedding_loss(
 
 
 def margin_ranking_loss(
-    x1: Tensor[B], x2: Any, target: Any, *, margin: float = 0.0, reduction: str = "mean"
+    x1: Operand[B], x2: Any, target: Any, *, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor[B]:
     """max(0, margin - target (x1 - x2)): x1 should be larger where the target is 1, smaller where it is -1.
 
@@ -147,7 +145,7 @@ def margin_ranking_loss(
 
 
 def triplet_margin_loss(
-    anchor: Tensor[B],
+    anchor: Operand[B],
     positive: Any,
     negative: Any,
     *,
@@ -170,7 +168,7 @@ def triplet_margin_loss(
 
 
 def triplet_margin_with_distance_loss(
-    anchor: Tensor[B],
+    anchor: Operand[B],
     positive: Any,
     negative: Any,
     *,
@@ -205,7 +203,7 @@ def _triplet(
     anchor, positive = both(anchor, positive, name, negative)
     anchor, negative = both(anchor, negative, name)
     check_callable(name, distance, "distance_function")
-    near, far = distance(anchor, positive), distance(anchor, negative)
+    near, far = (real(distance(anchor, other), name) for other in (positive, negative))
     if as_flag(swap, name, "swap"):
-        far = minimum(far, distance(positive, negative))
+        far = minimum(far, real(distance(positive, negative), name))
     return reduced(above(near - far + as_number(margin, name, "margin")), reduction, name)

@@ -33,12 +33,12 @@ from adjoint.functions.shape import moveaxis, permute_dims, reshape
 from adjoint.nn.pooling import adaptive_average
 from adjoint.operands import run
 from adjoint.primitives import conv_size
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
 
-def pad(x: Tensor[B], widths: Sequence[int], mode: str = "constant", value: complex = 0) -> Tensor[B]:
+def pad(x: Operand[B], widths: Sequence[int], mode: str = "constant", value: complex = 0) -> Tensor[B]:
     """A border around the last axes.
 
     Parameters
@@ -111,7 +111,7 @@ def _patch_parameters(
 
 
 def unfold(
-    x: Tensor[B], kernel_size: Sizes, *, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1
+    x: Operand[B], kernel_size: Sizes, *, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1
 ) -> Tensor[B]:
     """The patches of images under a window, as columns.
 
@@ -123,28 +123,29 @@ def unfold(
     [[[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]]]
     """
     kernel, steps, border, stride = _patch_parameters("unfold", kernel_size, dilation, padding, stride)
-    (x,) = as_tensors([x], "unfold")
-    if x.ndim not in (3, 4):
-        raise errors.ShapeError(f"unfold: expected (batch, channels, height, width), received {x.shape}")
-    lead = x.shape[:-2]
+    y: Tensor[Any]
+    (y,) = as_tensors([x], "unfold")
+    if y.ndim not in (3, 4):
+        raise errors.ShapeError(f"unfold: expected (batch, channels, height, width), received {y.shape}")
+    lead = y.shape[:-2]
     pairs = [(0, 0)] * len(lead) + [(p, p) for p in border]
-    counts = [conv_size(x.shape[i - 2], kernel[i], stride[i], (border[i], border[i]), steps[i]) for i in range(2)]
+    counts = [conv_size(y.shape[i - 2], kernel[i], stride[i], (border[i], border[i]), steps[i]) for i in range(2)]
     if min(counts) < 1:
         raise errors.ShapeError(
-            f"unfold: a window of {kernel} does not fit images of {x.shape[-2:]} padded by {border}"
+            f"unfold: a window of {kernel} does not fit images of {y.shape[-2:]} padded by {border}"
         )
-    x = padded_by_constant(x, pairs) if any(border) else x
+    y = padded_by_constant(y, pairs) if any(border) else y
     for axis, (k, d, s) in enumerate(zip(kernel, steps, stride, strict=True)):
         place = len(lead) + axis
-        x = run("windows", (x,), axis=place, size=d * (k - 1) + 1)[(*[slice(None)] * place, slice(None, None, s))]
-        x = x[..., ::d] if d > 1 else x
+        y = run("windows", (y,), axis=place, size=d * (k - 1) + 1)[(*[slice(None)] * place, slice(None, None, s))]
+        y = y[..., ::d] if d > 1 else y
     n = len(lead)  # from (..., rows, columns, kernel, kernel)
-    patches = permute_dims(x, (*range(n), n + 2, n + 3, n, n + 1))
+    patches = permute_dims(y, (*range(n), n + 2, n + 3, n, n + 1))
     return reshape(patches, (*lead[:-1], lead[-1] * math.prod(kernel), math.prod(counts)))
 
 
 def fold(
-    x: Tensor[B],
+    x: Operand[B],
     output_size: Sizes,
     kernel_size: Sizes,
     *,
@@ -183,7 +184,7 @@ def fold(
     return reshape(out, (*lead, *size))
 
 
-def pixel_shuffle(x: Tensor[B], upscale_factor: int) -> Tensor[B]:
+def pixel_shuffle(x: Operand[B], upscale_factor: int) -> Tensor[B]:
     """(..., channels r^2, height, width) to (..., channels, height r, width r). W. Shi et al. (2016).
 
     Raises ShapeError where r^2 does not divide the channels.
@@ -199,7 +200,7 @@ def pixel_shuffle(x: Tensor[B], upscale_factor: int) -> Tensor[B]:
     return reshape(moved, (*lead, c // r**2, h * r, w * r))
 
 
-def pixel_unshuffle(x: Tensor[B], downscale_factor: int) -> Tensor[B]:
+def pixel_unshuffle(x: Operand[B], downscale_factor: int) -> Tensor[B]:
     """The inverse of `pixel_shuffle`. Raises ShapeError where r does not divide height and width."""
     r = sizes(downscale_factor, 1, "pixel_unshuffle", "downscale_factor", 1)[0]
     (x,) = as_tensors([x], "pixel_unshuffle")
@@ -212,7 +213,7 @@ def pixel_unshuffle(x: Tensor[B], downscale_factor: int) -> Tensor[B]:
     return reshape(moved, (*lead, c * r**2, h // r, w // r))
 
 
-def channel_shuffle(x: Tensor[B], groups: int) -> Tensor[B]:
+def channel_shuffle(x: Operand[B], groups: int) -> Tensor[B]:
     """Channels of groups in turn: (batch, channels, ...), the first of each group, then the second ones.
 
     X. Zhang et al., ShuffleNet (2017). Raises ShapeError where the number of groups does not divide the channels.
@@ -240,7 +241,7 @@ _MODES = {
 
 
 def interpolate(
-    x: Tensor[B],
+    x: Operand[B],
     size: Any = None,
     scale_factor: Any = None,
     mode: str = "nearest",
@@ -317,20 +318,21 @@ def interpolate(
     check_shape((*x.shape[:2], *wanted), name)
     if mode == "area":
         return adaptive_average(name, x, wanted)
+    out: Tensor[Any] = x
     for i, (m, factor) in enumerate(zip(wanted, factors, strict=True)):
         taps = _wide_taps if antialias else _taps
         places, weights = computed(name, taps, x.shape[2 + i], m, factor, mode, corners)
         key = (slice(None),) * (2 + i)
         if weights is None:
-            x = x[(*key, places)]
+            out = out[(*key, places)]
             continue
         total: Any = None
         tail = (1,) * (axes - i - 1)
         for place, weight in zip(places, weights, strict=True):
-            part = x[(*key, place)] * asarray(weight.reshape(-1, *tail), dtype=x.dtype, device=x.device)
+            part = out[(*key, place)] * asarray(weight.reshape(-1, *tail), dtype=x.dtype, device=x.device)
             total = part if total is None else total + part
-        x = total
-    return x
+        out = total
+    return out
 
 
 def _taps(n: int, m: int, factor: float | None, mode: str, corners: bool) -> tuple[Any, Any]:
@@ -381,7 +383,7 @@ def _cubic(t: Any, a: float = -0.75) -> Any:
 # --- samples at any place ------------------------------------------------------------------------
 
 
-def affine_grid(theta: Tensor[B], size: Sequence[int], align_corners: bool = False) -> Tensor[B]:
+def affine_grid(theta: Operand[B], size: Sequence[int], align_corners: bool = False) -> Tensor[B]:
     """Where `grid_sample` looks for images that are moved by affine maps. M. Jaderberg et al. (2015).
 
     theta is (batch, 2, 3) for images of size (batch, channels, height, width), or (batch, 3, 4) for volumes; the grid
@@ -408,8 +410,8 @@ def affine_grid(theta: Tensor[B], size: Sequence[int], align_corners: bool = Fal
 
 
 def grid_sample(
-    x: Tensor[B],
-    grid: Tensor[B],
+    x: Operand[B],
+    grid: Operand[B],
     mode: str = "bilinear",
     padding_mode: str = "zeros",
     align_corners: bool = False,

@@ -17,12 +17,12 @@ from adjoint.functions.scatter import bincount, segment_max, segment_mean, segme
 from adjoint.functions.shape import expand_dims
 from adjoint.operands import concrete_values, deferred_check, operand
 from adjoint.random import bernoulli
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
 
-def linear(x: Tensor[B], weight: Tensor[B], bias: Tensor[B] | None = None) -> Tensor[B]:
+def linear(x: Operand[B], weight: Operand[B], bias: Operand[B] | None = None) -> Tensor[B]:
     """x @ weight.mT + bias: x (..., inputs), weight (outputs, inputs), bias (outputs,).
 
     Raises ShapeError where sizes do not fit.
@@ -41,7 +41,7 @@ def linear(x: Tensor[B], weight: Tensor[B], bias: Tensor[B] | None = None) -> Te
     return out if bias is None else out + bias
 
 
-def dropout(x: Tensor[B], p: float = 0.5, training: bool = True) -> Tensor[B]:
+def dropout(x: Operand[B], p: float = 0.5, training: bool = True) -> Tensor[B]:
     """Zeros in place of elements, each with probability p, and the others divided by 1 - p. Unchanged if not training.
 
     Which ones `ad.random` draws: `ad.random.seed` starts the sequence. Raises ArgumentError unless p is from 0 to 1,
@@ -61,12 +61,12 @@ def _dropped(x: Tensor[Any], shape: tuple[int, ...], p: float) -> Tensor[Any]:
     return where(keep, x / (1 - p) if p < 1 else x, 0.0)
 
 
-def dropout1d(x: Tensor[B], p: float = 0.5, training: bool = True) -> Tensor[B]:
+def dropout1d(x: Operand[B], p: float = 0.5, training: bool = True) -> Tensor[B]:
     """`dropout2d` of signals (batch, channels, length)."""
     return _channels_dropped("dropout1d", 1, x, p, training)
 
 
-def dropout2d(x: Tensor[B], p: float = 0.5, training: bool = True) -> Tensor[B]:
+def dropout2d(x: Operand[B], p: float = 0.5, training: bool = True) -> Tensor[B]:
     """`dropout` of whole channels: x is (batch, channels, height, width), or one image without batch.
 
     J. Tompson et al., Efficient Object Localization Using Convolutional Networks (2015). Raises ShapeError for other
@@ -80,7 +80,7 @@ def dropout2d(x: Tensor[B], p: float = 0.5, training: bool = True) -> Tensor[B]:
     return _channels_dropped("dropout2d", 2, x, p, training)
 
 
-def dropout3d(x: Tensor[B], p: float = 0.5, training: bool = True) -> Tensor[B]:
+def dropout3d(x: Operand[B], p: float = 0.5, training: bool = True) -> Tensor[B]:
     """`dropout2d` of volumes (batch, channels, depth, height, width)."""
     return _channels_dropped("dropout3d", 3, x, p, training)
 
@@ -92,7 +92,7 @@ def _channels_dropped(name: str, axes: int, x: Any, p: Any, training: bool) -> T
     return _dropped(given, given.shape[: given.ndim - axes] + (1,) * axes, p)
 
 
-def alpha_dropout(x: Tensor[B], p: float = 0.5, training: bool = False) -> Tensor[B]:
+def alpha_dropout(x: Operand[B], p: float = 0.5, training: bool = False) -> Tensor[B]:
     """`dropout` for `selu`: of numbers of mean 0 and variance 1 it keeps both. G. Klambauer et al. (2017), section 3.
 
     What is dropped becomes the least value of `selu`, and all are scaled and shifted. Raises as `dropout`.
@@ -105,7 +105,7 @@ def alpha_dropout(x: Tensor[B], p: float = 0.5, training: bool = False) -> Tenso
     return _saturated(x, x.shape, p) if as_flag(training, "alpha_dropout", "training") and p > 0 else x
 
 
-def feature_alpha_dropout(x: Tensor[B], p: float = 0.5, training: bool = False) -> Tensor[B]:
+def feature_alpha_dropout(x: Operand[B], p: float = 0.5, training: bool = False) -> Tensor[B]:
     """`alpha_dropout` of whole channels: x is (batch, channels, ...). Raises ShapeError for fewer axes."""
     x, p = real(x, "feature_alpha_dropout"), _probability(p, "feature_alpha_dropout")
     training = as_flag(training, "feature_alpha_dropout", "training")
@@ -132,7 +132,7 @@ def _probability(p: Any, name: str) -> Any:
 
 def embedding(
     indices: Any,
-    weight: Tensor[B],
+    weight: Operand[B],
     *,
     padding_idx: int | None = None,
     max_norm: float | None = None,
@@ -197,7 +197,7 @@ def _padding_row(padding_idx: Any, weight: Tensor[Any], name: str) -> int:
 
 def embedding_bag(
     indices: Any,
-    weight: Tensor[B],
+    weight: Operand[B],
     offsets: Any = None,
     *,
     mode: str = "mean",
@@ -282,7 +282,7 @@ def _bags(places: Tensor[Any], offsets: Any, last: bool, name: str) -> tuple[Any
     return operand(np.where(np.arange(places.size) < ends, bags, count), places, name), count
 
 
-def bilinear(x1: Tensor[B], x2: Tensor[B], weight: Tensor[B], bias: Tensor[B] | None = None) -> Tensor[B]:
+def bilinear(x1: Operand[B], x2: Operand[B], weight: Operand[B], bias: Operand[B] | None = None) -> Tensor[B]:
     """x1 @ weight[o] @ x2 for each output o: x1 (..., n), x2 (..., m), weight (outputs, n, m), bias (outputs,).
 
     Raises ShapeError where sizes do not fit.

@@ -16,7 +16,7 @@ from adjoint.functions.elementwise import divide, exp, log, square, where
 from adjoint.nn.reduction import reduced
 from adjoint.operands import cast, deferred_check, operand, run
 from adjoint.primitives import broadcast_shapes
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
@@ -38,7 +38,7 @@ def above(x: Tensor[Any]) -> Tensor[Any]:
     return run("hinge", (x,))  # type: ignore[no-any-return]
 
 
-def mse_loss(x: Tensor[B], target: Any, *, reduction: str = "mean", weight: Any = None) -> Tensor[B]:
+def mse_loss(x: Operand[B], target: Any, *, reduction: str = "mean", weight: Any = None) -> Tensor[B]:
     """The squared difference, averaged, summed or as it is.
 
     `weight` multiplies the losses, whose mean then is over the weights. Raises ShapeError unless shapes are equal.
@@ -47,7 +47,7 @@ def mse_loss(x: Tensor[B], target: Any, *, reduction: str = "mean", weight: Any 
     return _mean_by_weight(square(x - target), weight, reduction, "mse_loss")
 
 
-def l1_loss(x: Tensor[B], target: Any, *, reduction: str = "mean", weight: Any = None) -> Tensor[B]:
+def l1_loss(x: Operand[B], target: Any, *, reduction: str = "mean", weight: Any = None) -> Tensor[B]:
     """The size of the difference, also of complex numbers, averaged, summed or as it is.
 
     `weight` multiplies the losses, whose mean then is over the weights. Raises ShapeError unless shapes are equal.
@@ -72,7 +72,7 @@ def _of_shape(weight: Any, losses: Tensor[Any], name: str) -> Tensor[Any]:
 
 
 def huber_loss(
-    x: Tensor[B], target: Any, *, reduction: str = "mean", delta: float = 1.0, weight: Any = None
+    x: Operand[B], target: Any, *, reduction: str = "mean", delta: float = 1.0, weight: Any = None
 ) -> Tensor[B]:
     """Half the squared difference d up to |d| = delta, and delta (|d| - delta / 2) beyond. P. Huber (1964).
 
@@ -87,7 +87,7 @@ def huber_loss(
     return reduced(losses, reduction, "huber_loss")
 
 
-def smooth_l1_loss(x: Tensor[B], target: Any, *, reduction: str = "mean", beta: float = 1.0) -> Tensor[B]:
+def smooth_l1_loss(x: Operand[B], target: Any, *, reduction: str = "mean", beta: float = 1.0) -> Tensor[B]:
     """`huber_loss` over its delta, here beta; with beta 0 the `l1_loss`. R. Girshick, Fast R-CNN (2015).
 
     Raises ShapeError unless shapes are equal, ArgumentError for a negative beta.
@@ -103,7 +103,7 @@ def smooth_l1_loss(x: Tensor[B], target: Any, *, reduction: str = "mean", beta: 
     return reduced(losses, reduction, "smooth_l1_loss")
 
 
-def binary_cross_entropy(x: Tensor[B], target: Any, *, weight: Any = None, reduction: str = "mean") -> Tensor[B]:
+def binary_cross_entropy(x: Operand[B], target: Any, *, weight: Any = None, reduction: str = "mean") -> Tensor[B]:
     """-target log(x) - (1 - target) log(1 - x) of probabilities, each logarithm at least -100.
 
     `weight` multiplies the losses. Where x is 0 or 1 the bound holds, and has no gradient.
@@ -122,7 +122,7 @@ def _weighted(losses: Tensor[Any], weight: Any, name: str) -> Tensor[Any]:
 
 
 def binary_cross_entropy_with_logits(
-    logits: Tensor[B], target: Any, *, weight: Any = None, pos_weight: Any = None, reduction: str = "mean"
+    logits: Operand[B], target: Any, *, weight: Any = None, pos_weight: Any = None, reduction: str = "mean"
 ) -> Tensor[B]:
     """-target log(p) - (1 - target) log(1 - p) with p = sigmoid(logits), without overflow or cancellation.
 
@@ -147,7 +147,7 @@ def binary_cross_entropy_with_logits(
 
 
 def poisson_nll_loss(
-    x: Tensor[B],
+    x: Operand[B],
     target: Any,
     *,
     log_input: bool = True,
@@ -171,7 +171,7 @@ def poisson_nll_loss(
 
 
 def gaussian_nll_loss(
-    x: Tensor[B], target: Any, var: Any, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+    x: Operand[B], target: Any, var: Any, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor[B]:
     """(log(var) + (x - target)^2 / var) / 2: normal numbers of mean x and a variance of at least eps.
 
@@ -202,7 +202,7 @@ def gaussian_nll_loss(
     return reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction, name)
 
 
-def kl_div(x: Tensor[B], target: Any, *, reduction: str = "mean", log_target: bool = False) -> Tensor[B]:
+def kl_div(x: Operand[B], target: Any, *, reduction: str = "mean", log_target: bool = False) -> Tensor[B]:
     """target (log(target) - x): how far probabilities are from those whose logarithms are x.
 
     With `log_target` the target is logarithms too. Where a target is 0 so is the loss. "batchmean" divides the sum by
@@ -220,13 +220,13 @@ def kl_div(x: Tensor[B], target: Any, *, reduction: str = "mean", log_target: bo
     return reduced(losses, reduction, "kl_div")
 
 
-def soft_margin_loss(x: Tensor[B], target: Any, *, reduction: str = "mean") -> Tensor[B]:
+def soft_margin_loss(x: Operand[B], target: Any, *, reduction: str = "mean") -> Tensor[B]:
     """log(1 + exp(-target x)) for targets 1 and -1. Raises ShapeError unless shapes are equal."""
     x, target = both(x, target, "soft_margin_loss")
     return reduced(run("softplus", (-(target * x),)), reduction, "soft_margin_loss")
 
 
-def hinge_embedding_loss(x: Tensor[B], target: Any, *, margin: float = 1.0, reduction: str = "mean") -> Tensor[B]:
+def hinge_embedding_loss(x: Operand[B], target: Any, *, margin: float = 1.0, reduction: str = "mean") -> Tensor[B]:
     """x where the target is 1, max(0, margin - x) where it is -1. Raises ShapeError unless shapes are equal."""
     x, target = both(x, target, "hinge_embedding_loss")
     apart = above(as_number(margin, "hinge_embedding_loss", "margin") - x)

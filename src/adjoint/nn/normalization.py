@@ -14,16 +14,16 @@ from adjoint.functions.creation import ones, zeros
 from adjoint.functions.elementwise import sqrt
 from adjoint.functions.shape import moveaxis, reshape
 from adjoint.operands import cast, operand, run
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
 
 def layer_norm(
-    x: Tensor[B],
+    x: Operand[B],
     normalized_shape: int | Sequence[int],
-    weight: Tensor[B] | None = None,
-    bias: Tensor[B] | None = None,
+    weight: Operand[B] | None = None,
+    bias: Operand[B] | None = None,
     eps: float = 1e-5,
 ) -> Tensor[B]:
     """x with mean 0 and variance 1 over its last axes, then scaled and shifted. J. Ba et al. (2016).
@@ -62,9 +62,9 @@ def _normalized(
 
 
 def rms_norm(
-    x: Tensor[B],
+    x: Operand[B],
     normalized_shape: int | Sequence[int],
-    weight: Tensor[B] | None = None,
+    weight: Operand[B] | None = None,
     eps: float | None = None,
 ) -> Tensor[B]:
     """x over the root of its mean square over its last axes, then scaled. B. Zhang, R. Sennrich (2019).
@@ -88,7 +88,7 @@ def rms_norm(
 
 
 def batch_norm(
-    x: Tensor[B],
+    x: Operand[B],
     running_mean: Any = None,
     running_var: Any = None,
     weight: Any = None,
@@ -154,7 +154,7 @@ def _by_statistics(
 
 
 def running_statistics(
-    x: Tensor[B], running_mean: Any, running_var: Any, momentum: float = 0.1
+    x: Operand[B], running_mean: Any, running_var: Any, momentum: float = 0.1
 ) -> tuple[Tensor[B], Tensor[B]]:
     """The next running mean and variance of `batch_norm`: moved towards the batch's by `momentum`, as constants.
 
@@ -180,7 +180,7 @@ def running_statistics(
     return first, second
 
 
-def group_norm(x: Tensor[B], num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor[B]:
+def group_norm(x: Operand[B], num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor[B]:
     """Groups of channels of each example with mean 0 and variance 1, then scaled and shifted. Y. Wu, K. He (2018).
 
     x is (batch, channels, ...), weight and bias (channels,). Raises ShapeError where the number of groups does not
@@ -199,7 +199,7 @@ def group_norm(x: Tensor[B], num_groups: int, weight: Any = None, bias: Any = No
 
 
 def instance_norm(
-    x: Tensor[B],
+    x: Operand[B],
     *,
     running_mean: Any = None,
     running_var: Any = None,
@@ -225,7 +225,7 @@ def instance_norm(
     return _normalized(x, tuple(range(2, x.ndim)), eps, scale, shift, (x.shape[1], *[1] * (x.ndim - 2)))
 
 
-def local_response_norm(x: Tensor[B], size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor[B]:
+def local_response_norm(x: Operand[B], size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor[B]:
     """x / (k + alpha m)^beta with m the mean square over so many neighbouring channels, zeros beyond the last ones.
 
     A. Krizhevsky et al. (2012), section 3.3, with a mean in place of a sum, as PyTorch has it. x is

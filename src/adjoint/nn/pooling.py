@@ -19,23 +19,23 @@ from adjoint.functions.scatter import put_along_axis
 from adjoint.functions.shape import reshape
 from adjoint.operands import cast, deferred_check, operand, run
 from adjoint.primitives import Shape, window_shape
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
 
 @overload
 def max_pool1d(
-    x: Tensor[B], kernel_size: Sizes, stride: Sizes | None = None, *, padding: Sizes = 0, dilation: Sizes = 1,
+    x: Operand[B], kernel_size: Sizes, stride: Sizes | None = None, *, padding: Sizes = 0, dilation: Sizes = 1,
     ceil_mode: bool = False, return_indices: Literal[False] = False,
 ) -> Tensor[B]: ...  # fmt: skip
 @overload
 def max_pool1d(
-    x: Tensor[B], kernel_size: Sizes, stride: Sizes | None = None, *, padding: Sizes = 0, dilation: Sizes = 1,
+    x: Operand[B], kernel_size: Sizes, stride: Sizes | None = None, *, padding: Sizes = 0, dilation: Sizes = 1,
     ceil_mode: bool = False, return_indices: Literal[True],
 ) -> tuple[Tensor[B], Tensor[B]]: ...  # fmt: skip
 def max_pool1d(
-    x: Tensor[B],
+    x: Operand[B],
     kernel_size: Sizes,
     stride: Sizes | None = None,
     *,
@@ -50,16 +50,16 @@ def max_pool1d(
 
 @overload
 def max_pool2d(
-    x: Tensor[B], kernel_size: Sizes, stride: Sizes | None = None, *, padding: Sizes = 0, dilation: Sizes = 1,
+    x: Operand[B], kernel_size: Sizes, stride: Sizes | None = None, *, padding: Sizes = 0, dilation: Sizes = 1,
     ceil_mode: bool = False, return_indices: Literal[False] = False,
 ) -> Tensor[B]: ...  # fmt: skip
 @overload
 def max_pool2d(
-    x: Tensor[B], kernel_size: Sizes, stride: Sizes | None = None, *, padding: Sizes = 0, dilation: Sizes = 1,
+    x: Operand[B], kernel_size: Sizes, stride: Sizes | None = None, *, padding: Sizes = 0, dilation: Sizes = 1,
     ceil_mode: bool = False, return_indices: Literal[True],
 ) -> tuple[Tensor[B], Tensor[B]]: ...  # fmt: skip
 def max_pool2d(
-    x: Tensor[B],
+    x: Operand[B],
     kernel_size: Sizes,
     stride: Sizes | None = None,
     *,
@@ -104,16 +104,16 @@ def max_pool2d(
 
 @overload
 def max_pool3d(
-    x: Tensor[B], kernel_size: Sizes, stride: Sizes | None = None, *, padding: Sizes = 0, dilation: Sizes = 1,
+    x: Operand[B], kernel_size: Sizes, stride: Sizes | None = None, *, padding: Sizes = 0, dilation: Sizes = 1,
     ceil_mode: bool = False, return_indices: Literal[False] = False,
 ) -> Tensor[B]: ...  # fmt: skip
 @overload
 def max_pool3d(
-    x: Tensor[B], kernel_size: Sizes, stride: Sizes | None = None, *, padding: Sizes = 0, dilation: Sizes = 1,
+    x: Operand[B], kernel_size: Sizes, stride: Sizes | None = None, *, padding: Sizes = 0, dilation: Sizes = 1,
     ceil_mode: bool = False, return_indices: Literal[True],
 ) -> tuple[Tensor[B], Tensor[B]]: ...  # fmt: skip
 def max_pool3d(
-    x: Tensor[B],
+    x: Operand[B],
     kernel_size: Sizes,
     stride: Sizes | None = None,
     *,
@@ -127,7 +127,7 @@ def max_pool3d(
 
 
 def avg_pool1d(
-    x: Tensor[B],
+    x: Operand[B],
     kernel_size: Sizes,
     stride: Sizes | None = None,
     *,
@@ -140,7 +140,7 @@ def avg_pool1d(
 
 
 def avg_pool2d(
-    x: Tensor[B],
+    x: Operand[B],
     kernel_size: Sizes,
     stride: Sizes | None = None,
     *,
@@ -181,7 +181,7 @@ def avg_pool2d(
 
 
 def avg_pool3d(
-    x: Tensor[B],
+    x: Operand[B],
     kernel_size: Sizes,
     stride: Sizes | None = None,
     *,
@@ -195,14 +195,14 @@ def avg_pool3d(
 
 
 def lp_pool1d(
-    x: Tensor[B], norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, *, ceil_mode: bool = False
+    x: Operand[B], norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, *, ceil_mode: bool = False
 ) -> Tensor[B]:
     """`lp_pool2d` of signals (batch, channels, length)."""
     return _lp_pool("lp_pool1d", 1, x, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool2d(
-    x: Tensor[B], norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, *, ceil_mode: bool = False
+    x: Operand[B], norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, *, ceil_mode: bool = False
 ) -> Tensor[B]:
     """(sum of x^p)^(1/p) over a window that moves over (batch, channels, height, width), with p = `norm_type`.
 
@@ -218,18 +218,18 @@ def lp_pool2d(
 
 
 def lp_pool3d(
-    x: Tensor[B], norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, *, ceil_mode: bool = False
+    x: Operand[B], norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, *, ceil_mode: bool = False
 ) -> Tensor[B]:
     """`lp_pool2d` of volumes (batch, channels, depth, height, width)."""
     return _lp_pool("lp_pool3d", 3, x, norm_type, kernel_size, stride, ceil_mode)
 
 
-def adaptive_avg_pool1d(x: Tensor[B], output_size: Any) -> Tensor[B]:
+def adaptive_avg_pool1d(x: Operand[B], output_size: Any) -> Tensor[B]:
     """`adaptive_avg_pool2d` of signals (batch, channels, length)."""
     return _adaptive_avg("adaptive_avg_pool1d", 1, x, output_size)
 
 
-def adaptive_avg_pool2d(x: Tensor[B], output_size: Any) -> Tensor[B]:
+def adaptive_avg_pool2d(x: Operand[B], output_size: Any) -> Tensor[B]:
     """Means of so many windows: place i of m over an axis of n elements has those from i n / m to (i + 1) n / m.
 
     The first is rounded down, the last up, so that windows may overlap. `output_size` is one number or
@@ -243,17 +243,17 @@ def adaptive_avg_pool2d(x: Tensor[B], output_size: Any) -> Tensor[B]:
     return _adaptive_avg("adaptive_avg_pool2d", 2, x, output_size)
 
 
-def adaptive_avg_pool3d(x: Tensor[B], output_size: Any) -> Tensor[B]:
+def adaptive_avg_pool3d(x: Operand[B], output_size: Any) -> Tensor[B]:
     """`adaptive_avg_pool2d` of volumes (batch, channels, depth, height, width)."""
     return _adaptive_avg("adaptive_avg_pool3d", 3, x, output_size)
 
 
-def adaptive_max_pool1d(x: Tensor[B], output_size: Any, *, return_indices: bool = False) -> Any:
+def adaptive_max_pool1d(x: Operand[B], output_size: Any, *, return_indices: bool = False) -> Any:
     """`adaptive_max_pool2d` of signals (batch, channels, length)."""
     return _adaptive_max("adaptive_max_pool1d", 1, x, output_size, return_indices)
 
 
-def adaptive_max_pool2d(x: Tensor[B], output_size: Any, *, return_indices: bool = False) -> Any:
+def adaptive_max_pool2d(x: Operand[B], output_size: Any, *, return_indices: bool = False) -> Any:
     """The largest elements of the windows of `adaptive_avg_pool2d`, the first of equal ones.
 
     With `return_indices` also where in its flattened image each one is, int64. Raises as `adaptive_avg_pool2d`.
@@ -265,13 +265,13 @@ def adaptive_max_pool2d(x: Tensor[B], output_size: Any, *, return_indices: bool 
     return _adaptive_max("adaptive_max_pool2d", 2, x, output_size, return_indices)
 
 
-def adaptive_max_pool3d(x: Tensor[B], output_size: Any, *, return_indices: bool = False) -> Any:
+def adaptive_max_pool3d(x: Operand[B], output_size: Any, *, return_indices: bool = False) -> Any:
     """`adaptive_max_pool2d` of volumes (batch, channels, depth, height, width)."""
     return _adaptive_max("adaptive_max_pool3d", 3, x, output_size, return_indices)
 
 
 def max_unpool1d(
-    x: Tensor[B], indices: Any, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
+    x: Operand[B], indices: Any, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
     output_size: Any = None,
 ) -> Tensor[B]:  # fmt: skip
     """`max_unpool2d` of signals (batch, channels, length)."""
@@ -279,7 +279,7 @@ def max_unpool1d(
 
 
 def max_unpool2d(
-    x: Tensor[B], indices: Any, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
+    x: Operand[B], indices: Any, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
     output_size: Any = None,
 ) -> Tensor[B]:  # fmt: skip
     """Images with elements back where `max_pool2d` found them, and zeros elsewhere.
@@ -311,7 +311,7 @@ def max_unpool2d(
 
 
 def max_unpool3d(
-    x: Tensor[B], indices: Any, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
+    x: Operand[B], indices: Any, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
     output_size: Any = None,
 ) -> Tensor[B]:  # fmt: skip
     """`max_unpool2d` of volumes (batch, channels, depth, height, width)."""

@@ -439,8 +439,6 @@ def _difference(B: Any, x: Any, y: Any) -> Any:
 
 
 def _atan2_slope(B: Any, x: Any, y: Any) -> Any:
-    """x / (x^2 + y^2), and 0 at the origin: two quotients by a length, whose square may overflow or vanish."""
-    size = B.hypot(x, y)
-    origin = B.equal(size, 0.0)
-    size = B.where(origin, 1.0, size)
-    return B.where(origin, 0.0, B.divide(B.divide(x, size), size))
+    """x / (x^2 + y^2), and 0 at the origin, where either may be a Python scalar."""
+    squares = [v * v if _scalar(v) else B.square(v) for v in (x, y)]
+    return safe_divide(B, x, B.add(*squares))

@@ -79,7 +79,7 @@ def curve_fit(
     if kw.get("method") is not None:
         check_solver("curve_fit", kw["method"], ("lm", "trf", "dogbox"), bounds)
     anywhere = p0 is None
-    p0 = _ones_for(f) if p0 is None else p0
+    p0 = _ones_for(f) if p0 is None else p0.to_numpy() if dtypes.is_table(p0) else p0
     space = Space("curve_fit", p0, (xdata,))
     limits: Any = (-np.inf, np.inf) if bounds is None else vector_limits(space, bounds)
     if bounds is not None and anywhere:

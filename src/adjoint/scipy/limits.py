@@ -149,7 +149,10 @@ def _constraint(space: Space, constraint: Any, second: bool) -> Any:
             )
         return constraint
     if isinstance(constraint, optimize.NonlinearConstraint):
+        if callable(constraint.jac) or callable(constraint.hess):
+            raise _derivatives_given()
         flat = flat_function(space, constraint.fun)
+        _check_sides(space, flat, constraint)
 
         def hess(x: Vector, v: Vector) -> Any:
             weights = np.asarray(v)
@@ -174,6 +177,8 @@ def _constraint(space: Space, constraint: Any, second: bool) -> Any:
         raise errors.ArgumentError(
             f"minimize: a constraint's type is 'eq' or 'ineq', received {errors.shown(constraint['type'])}"
         )
+    if constraint.get("jac") is not None:
+        raise _derivatives_given()
     extra = as_tuple("minimize", constraint.get("args", ()))
     flat = flat_function(space, constraint["fun"], extra)
     return {
@@ -181,3 +186,22 @@ def _constraint(space: Space, constraint: Any, second: bool) -> Any:
         "fun": lambda x: float64(flat(space.tensor(x))),
         "jac": lambda x: float64(jacobian(flat)(space.tensor(x))),
     }
+
+
+def _derivatives_given() -> errors.ArgumentError:
+    return errors.ArgumentError(
+        "minimize: derivatives of constraints are exact and made here; leave out their jac= and hess="
+    )
+
+
+def _check_sides(space: Space, flat: Any, constraint: Any) -> None:
+    """Raises ShapeError for limits that are not as many as the function gives numbers."""
+    shape = flat(space.tensor(space.start)).shape
+    for side in (constraint.lb, constraint.ub):
+        try:
+            np.broadcast_to(side, shape)
+        except ValueError:
+            raise errors.ShapeError(
+                f"minimize: a NonlinearConstraint has limits of shape {np.shape(side)}, and its function gives "
+                f"{shape[0]} numbers"
+            ) from None

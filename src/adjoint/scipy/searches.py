@@ -38,6 +38,9 @@ _ROOTS = (
     "df-sane",
 )  # fmt: skip
 _VALUES = {"nelder-mead", "powell", "cobyla", "cobyqa"}
+# those that heed bounds and constraints; of others SciPy warns and goes on without
+_CONSTRAINED = ("SLSQP", "trust-constr", "COBYLA", "COBYQA")
+_BOUNDED = ("L-BFGS-B", "TNC", *_CONSTRAINED, "Nelder-Mead", "Powell")
 
 
 def minimize(
@@ -90,8 +93,8 @@ def minimize(
     ShapeError, DtypeError
         f is no real scalar; x0 has leaves without derivatives.
     ArgumentError, ArgumentTypeError
-        SciPy has no such method; bounds or constraints do not fit; derivatives (`jac`, `hess`, `hessp`) are given,
-        which are made here.
+        SciPy has no such method, or that has no bounds or constraints; these do not fit; derivatives (`jac`, `hess`,
+        `hessp`) are given, also of a constraint, which are made here.
     TrackedError
         x0, an argument, or the value of f is tracked: a search leaves the graph.
 
@@ -117,6 +120,10 @@ def minimize(
         )
     if known is not None and not isinstance(known, str) and not callable(known):
         raise errors.ArgumentTypeError(f"minimize: method is a name or a callable, received {errors.shown(method)}")
+    free = isinstance(constraints, (list, tuple)) and not constraints
+    for what, given, able in (("bounds", bounds is not None, _BOUNDED), ("constraints", not free, _CONSTRAINED)):
+        if given and isinstance(known, str) and known not in [name.lower() for name in able]:
+            raise errors.ArgumentError(f"minimize: the method {method!r} has no {what}; take {', '.join(able)}")
     space = Space("minimize", x0, as_tuple("minimize", args))
     whole = space.on_vectors(f)
 

@@ -193,6 +193,8 @@ class LinearSolver:
                 raise errors.ArgumentTypeError(
                     f"{self.name}: the linear solver gives {kind_of(found)}, expected a vector{hint}"
                 )
+            if found.dtype.kind == "c" and right.dtype.kind != "c":
+                raise errors.DtypeError(f"{self.name}: the linear solver gives {found.dtype}, expected {right.dtype}")
             u = np.asarray(found, dtype=right.dtype)
             if u.shape != right.shape:
                 raise errors.ShapeError(

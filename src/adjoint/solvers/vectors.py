@@ -67,7 +67,8 @@ class State:
         leaves, structure = trees.flatten(tree)
         if structure != self.structure:
             raise errors.ArgumentError(
-                f"{self.name}: {what} has the structure {structure}, expected that of the state, {self.structure}"
+                f"{self.name}: {what} has the structure {errors.said(structure)}, expected that of the state, "
+                f"{errors.said(self.structure)}"
             )
         tensors = []
         for i, (x, shape, dtype) in enumerate(zip(leaves, self.shapes, self.dtypes, strict=True)):

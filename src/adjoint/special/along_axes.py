@@ -16,13 +16,13 @@ from adjoint.functions.reduction import max as largest
 from adjoint.functions.reduction import sum as total_of
 from adjoint.operands import cast, run
 from adjoint.special.arguments import Numbers, reals
-from adjoint.tensor import Axis, Tensor
+from adjoint.tensor import Axis, Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
 
 def logsumexp(
-    a: Tensor[B],
+    a: Operand[B],
     /,
     axis: Axis = None,
     b: Numbers = None,
@@ -82,17 +82,17 @@ def _complex_logsumexp(x: Tensor[Any], axes: tuple[int, ...], keepdims: bool) ->
     return value if keepdims else value.reshape([n for i, n in enumerate(x.shape) if i not in axes])
 
 
-def softmax(x: Tensor[B], /, axis: int | tuple[int, ...] | None = None) -> Tensor[B]:
+def softmax(x: Operand[B], /, axis: int | tuple[int, ...] | None = None) -> Tensor[B]:
     """exp(x) over its sum along axes, of all elements if None, as in SciPy."""
     return _along("softmax", x, axis)
 
 
-def log_softmax(x: Tensor[B], /, axis: int | tuple[int, ...] | None = None) -> Tensor[B]:
+def log_softmax(x: Operand[B], /, axis: int | tuple[int, ...] | None = None) -> Tensor[B]:
     """The logarithm of `softmax`, accurate also where that underflows."""
     return _along("log_softmax", x, axis)
 
 
-def _along(name: str, x: Tensor[B], axis: Any) -> Tensor[B]:
+def _along(name: str, x: Operand[B], axis: Any) -> Tensor[B]:
     x = real(x, name)
     if axis is None or isinstance(axis, (tuple, list)):
         axes = as_axes(axis, x.ndim, name)

@@ -10,7 +10,7 @@ from adjoint.functions.arguments import as_tensor
 from adjoint.operands import cast, is_weak, known, run
 from adjoint.primitives import TABLE
 from adjoint.special.arguments import Numbers, constant, one, reals, whole_numbers
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
@@ -31,7 +31,7 @@ def _of_fixed_order(name: str, function: str, v: float, x: Any, **parameters: An
 # --- of the first and second kind ---
 
 
-def j0(x: Tensor[B], /) -> Tensor[B]:
+def j0(x: Operand[B], /) -> Tensor[B]:
     """The Bessel function of the first kind of order 0.
 
     This and the functions below of names with j, y, k, iv and ive have SciPy's values and need it; their derivatives
@@ -46,7 +46,7 @@ def j0(x: Tensor[B], /) -> Tensor[B]:
     return _of_fixed_order("bessel_j", "j0", 0.0, x, order=0)
 
 
-def j1(x: Tensor[B], /) -> Tensor[B]:
+def j1(x: Operand[B], /) -> Tensor[B]:
     """The Bessel function of the first kind of order 1.
 
     >>> import adjoint as ad
@@ -56,7 +56,7 @@ def j1(x: Tensor[B], /) -> Tensor[B]:
     return _of_fixed_order("bessel_j", "j1", 1.0, x, order=0)
 
 
-def jv(v: Numbers, x: Tensor[B], /) -> Tensor[B]:
+def jv(v: Numbers, x: Operand[B], /) -> Tensor[B]:
     """The Bessel function of the first kind of real order v; nan for negative x, unless v is whole.
 
     Derivatives go to x. Raises TrackedError where one by v is asked for.
@@ -71,7 +71,7 @@ def jv(v: Numbers, x: Tensor[B], /) -> Tensor[B]:
 jn = jv
 
 
-def y0(x: Tensor[B], /) -> Tensor[B]:
+def y0(x: Operand[B], /) -> Tensor[B]:
     """The Bessel function of the second kind of order 0: -inf at 0, nan for negative x.
 
     >>> import adjoint as ad
@@ -81,12 +81,12 @@ def y0(x: Tensor[B], /) -> Tensor[B]:
     return _of_fixed_order("bessel_y", "y0", 0.0, x, order=0)
 
 
-def y1(x: Tensor[B], /) -> Tensor[B]:
+def y1(x: Operand[B], /) -> Tensor[B]:
     """The Bessel function of the second kind of order 1: -inf at 0, nan for negative x."""
     return _of_fixed_order("bessel_y", "y1", 1.0, x, order=0)
 
 
-def yv(v: Numbers, x: Tensor[B], /) -> Tensor[B]:
+def yv(v: Numbers, x: Operand[B], /) -> Tensor[B]:
     """The Bessel function of the second kind of real order v; nan for negative x.
 
     Derivatives go to x. Raises TrackedError where one by v is asked for.
@@ -94,7 +94,7 @@ def yv(v: Numbers, x: Tensor[B], /) -> Tensor[B]:
     return _of_order("bessel_y", "yv", v, x)
 
 
-def yn(n: int | Numbers, x: Tensor[B], /) -> Tensor[B]:
+def yn(n: int | Numbers, x: Operand[B], /) -> Tensor[B]:
     """The Bessel function of the second kind of whole orders n. Raises ArgumentError for others."""
     return _of_order("bessel_y", "yn", _whole(n, "yn"), x)
 
@@ -108,7 +108,7 @@ def _whole(n: Any, function: str) -> Any:
 # --- modified ---
 
 
-def k0(x: Tensor[B], /) -> Tensor[B]:
+def k0(x: Operand[B], /) -> Tensor[B]:
     """The modified Bessel function of the second kind of order 0: inf at 0, nan for negative x.
 
     >>> import adjoint as ad
@@ -118,22 +118,22 @@ def k0(x: Tensor[B], /) -> Tensor[B]:
     return _of_fixed_order("bessel_k", "k0", 0.0, x, order=(0, 0), scaled=False)
 
 
-def k0e(x: Tensor[B], /) -> Tensor[B]:
+def k0e(x: Operand[B], /) -> Tensor[B]:
     """exp(x) k0(x), which does not underflow."""
     return _of_fixed_order("bessel_k", "k0e", 0.0, x, order=(0, 0), scaled=True)
 
 
-def k1(x: Tensor[B], /) -> Tensor[B]:
+def k1(x: Operand[B], /) -> Tensor[B]:
     """The modified Bessel function of the second kind of order 1: inf at 0, nan for negative x."""
     return _of_fixed_order("bessel_k", "k1", 1.0, x, order=(0, 0), scaled=False)
 
 
-def k1e(x: Tensor[B], /) -> Tensor[B]:
+def k1e(x: Operand[B], /) -> Tensor[B]:
     """exp(x) k1(x), which does not underflow."""
     return _of_fixed_order("bessel_k", "k1e", 1.0, x, order=(0, 0), scaled=True)
 
 
-def kv(v: Numbers, x: Tensor[B], /) -> Tensor[B]:
+def kv(v: Numbers, x: Operand[B], /) -> Tensor[B]:
     """The modified Bessel function of the second kind of real order v, as in Matérn's covariance.
 
     Derivatives of any order go to both: those by v are integrals, 10.32.9, under which they are taken.
@@ -147,17 +147,17 @@ def kv(v: Numbers, x: Tensor[B], /) -> Tensor[B]:
     return run("bessel_k", reals("kv", v, x), order=(0, 0), scaled=False)  # type: ignore[no-any-return]
 
 
-def kve(v: Numbers, x: Tensor[B], /) -> Tensor[B]:
+def kve(v: Numbers, x: Operand[B], /) -> Tensor[B]:
     """exp(x) kv(v, x), which does not underflow."""
     return run("bessel_k", reals("kve", v, x), order=(0, 0), scaled=True)  # type: ignore[no-any-return]
 
 
-def kn(n: int | Numbers, x: Tensor[B], /) -> Tensor[B]:
+def kn(n: int | Numbers, x: Operand[B], /) -> Tensor[B]:
     """The modified Bessel function of the second kind of whole orders n. Raises ArgumentError for others."""
     return kv(_whole(n, "kn"), x)
 
 
-def iv(v: Numbers, x: Tensor[B], /) -> Tensor[B]:
+def iv(v: Numbers, x: Operand[B], /) -> Tensor[B]:
     """The modified Bessel function of the first kind of real order v; nan for negative x, unless v is whole.
 
     Derivatives go to x. Raises TrackedError where one by v is asked for.
@@ -167,14 +167,14 @@ def iv(v: Numbers, x: Tensor[B], /) -> Tensor[B]:
     return _of_order("bessel_iv", "iv", v, x)
 
 
-def ive(v: Numbers, x: Tensor[B], /) -> Tensor[B]:
+def ive(v: Numbers, x: Operand[B], /) -> Tensor[B]:
     """exp(-|x|) iv(v, x), which does not overflow."""
     if is_weak(v) and v in (0, 1):
         return i1e(x) if v else i0e(x)
     return _of_order("bessel_ive", "ive", v, x)
 
 
-def i0(x: Tensor[B], /) -> Tensor[B]:
+def i0(x: Operand[B], /) -> Tensor[B]:
     """The modified Bessel function of the first kind of order 0.
 
     >>> import adjoint as ad
@@ -184,22 +184,22 @@ def i0(x: Tensor[B], /) -> Tensor[B]:
     return one("bessel_i", x, "i0", order=0, scaled=False, reduced=False)
 
 
-def i0e(x: Tensor[B], /) -> Tensor[B]:
+def i0e(x: Operand[B], /) -> Tensor[B]:
     """exp(-|x|) i0(x), which does not overflow."""
     return one("bessel_i", x, "i0e", order=0, scaled=True, reduced=False)
 
 
-def i1(x: Tensor[B], /) -> Tensor[B]:
+def i1(x: Operand[B], /) -> Tensor[B]:
     """The modified Bessel function of the first kind of order 1."""
     return one("bessel_i", x, "i1", order=1, scaled=False, reduced=False)
 
 
-def i1e(x: Tensor[B], /) -> Tensor[B]:
+def i1e(x: Operand[B], /) -> Tensor[B]:
     """exp(-|x|) i1(x), which does not overflow."""
     return one("bessel_i", x, "i1e", order=1, scaled=True, reduced=False)
 
 
-def sinc(x: Tensor[B], /) -> Tensor[B]:
+def sinc(x: Operand[B], /) -> Tensor[B]:
     """sin(pi x) / (pi x), normalised as NumPy's: 1 at 0, and exactly 0 at other integers.
 
     Derivatives of any order are right at 0 too.

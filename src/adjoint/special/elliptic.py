@@ -8,12 +8,12 @@ from adjoint.backend import Backend
 from adjoint.functions.arguments import real
 from adjoint.operands import cast, run
 from adjoint.special.arguments import Numbers, reals, wide
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
 
-def ellipk(m: Tensor[B], /) -> Tensor[B]:
+def ellipk(m: Operand[B], /) -> Tensor[B]:
     """The complete elliptic integral of the first kind, 19.2.8; infinite at m = 1, nan beyond.
 
     Values of elliptic integrals are SciPy's, derivatives of any order integrals. Raises MissingLibraryError where SciPy
@@ -29,12 +29,12 @@ def ellipk(m: Tensor[B], /) -> Tensor[B]:
     return cast(ellipkm1(1.0 - wide(given)), given.dtype)
 
 
-def ellipkm1(p: Tensor[B], /) -> Tensor[B]:
+def ellipkm1(p: Operand[B], /) -> Tensor[B]:
     """`ellipk` of m = 1 - p, accurate near m = 1."""
     return run("elliptic_complete", (real(p, "ellipkm1"),), kind=1, order=0)  # type: ignore[no-any-return]
 
 
-def ellipe(m: Tensor[B], /) -> Tensor[B]:
+def ellipe(m: Operand[B], /) -> Tensor[B]:
     """The complete elliptic integral of the second kind, 19.2.8; nan for m > 1.
 
     >>> import adjoint as ad
@@ -45,7 +45,7 @@ def ellipe(m: Tensor[B], /) -> Tensor[B]:
     return cast(run("elliptic_complete", (1.0 - wide(given),), kind=2, order=0), given.dtype)
 
 
-def ellipkinc(phi: Tensor[B], m: Numbers, /) -> Tensor[B]:
+def ellipkinc(phi: Operand[B], m: Numbers, /) -> Tensor[B]:
     """The incomplete elliptic integral of the first kind, 19.2.4, of the amplitude phi; nan for m > 1.
 
     Derivatives of any order go to both.
@@ -57,6 +57,6 @@ def ellipkinc(phi: Tensor[B], m: Numbers, /) -> Tensor[B]:
     return run("elliptic_incomplete", reals("ellipkinc", phi, m), kind=1, order=0)  # type: ignore[no-any-return]
 
 
-def ellipeinc(phi: Tensor[B], m: Numbers, /) -> Tensor[B]:
+def ellipeinc(phi: Operand[B], m: Numbers, /) -> Tensor[B]:
     """The incomplete elliptic integral of the second kind, 19.2.5, of the amplitude phi; nan for m > 1."""
     return run("elliptic_incomplete", reals("ellipeinc", phi, m), kind=2, order=0)  # type: ignore[no-any-return]

@@ -10,12 +10,12 @@ from adjoint.functions.elementwise import exp, where
 from adjoint.functions.logic import less
 from adjoint.operands import run
 from adjoint.special.arguments import Numbers, one, reals
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
 
-def expit(x: Tensor[B], /) -> Tensor[B]:
+def expit(x: Operand[B], /) -> Tensor[B]:
     """The logistic function 1 / (1 + exp(-x)) of real or complex x, without overflow."""
     x = as_tensor(x, "expit")
     return _complex_expit(x) if x.dtype.kind == "c" else one("expit", x, "expit")
@@ -27,12 +27,12 @@ def _complex_expit(z: Tensor[Any]) -> Tensor[Any]:
     return where(falling, power, 1.0) / (power + 1.0)
 
 
-def log_expit(x: Tensor[B], /) -> Tensor[B]:
+def log_expit(x: Operand[B], /) -> Tensor[B]:
     """The logarithm of `expit`, also where that is 0 or 1 in floating point."""
     return -run("softplus", (-real(x, "log_expit"),))  # type: ignore[no-any-return]
 
 
-def logit(p: Tensor[B], /) -> Tensor[B]:
+def logit(p: Operand[B], /) -> Tensor[B]:
     """log(p / (1 - p)), the inverse of `expit`; infinite at 0 and 1, nan outside.
 
     >>> import adjoint as ad
@@ -42,7 +42,7 @@ def logit(p: Tensor[B], /) -> Tensor[B]:
     return one("logit", p, "logit")
 
 
-def xlogy(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def xlogy(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """x log(y), and 0 for x = 0 whatever y is.
 
     The gradient is log(y) and x / y, and 0 to both where the value is 0 by convention: x = 0 with y <= 0 or infinite.
@@ -55,23 +55,23 @@ def xlogy(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
     return a * run("log", (run("inside_log", (b, a), pole=0.0),))  # type: ignore[no-any-return]
 
 
-def xlog1py(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def xlog1py(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """x log(1 + y), accurate for small y, and 0 for x = 0 whatever y is; the gradient is as for `xlogy`."""
     a, b = reals("xlog1py", x, y)
     return a * run("log1p", (run("inside_log", (b, a), pole=-1.0),))  # type: ignore[no-any-return]
 
 
-def entr(x: Tensor[B], /) -> Tensor[B]:
+def entr(x: Operand[B], /) -> Tensor[B]:
     """-x log(x), 0 at 0 with an infinite derivative, and -inf for negative x."""
     return one("entr", x, "entr")
 
 
-def rel_entr(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def rel_entr(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """x log(x / y); 0 at x = 0 for y >= 0, and infinite elsewhere."""
     return run("rel_entr", reals("rel_entr", x, y))  # type: ignore[no-any-return]
 
 
-def kl_div(x: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def kl_div(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """x log(x / y) - x + y, without cancellation where x is near y; y at x = 0, infinite for negative numbers.
 
     >>> import adjoint as ad

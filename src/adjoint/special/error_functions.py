@@ -10,12 +10,12 @@ from adjoint.functions.arguments import as_tensor, real
 from adjoint.functions.elementwise import real as real_part
 from adjoint.operands import cast, run
 from adjoint.special.arguments import Numbers, one, reals, wide
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
 
-def erf(x: Tensor[B], /) -> Tensor[B]:
+def erf(x: Operand[B], /) -> Tensor[B]:
     """The error function: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x.
 
     That of complex numbers has SciPy's values. Raises MissingLibraryError for these where SciPy is not installed.
@@ -27,7 +27,7 @@ def erf(x: Tensor[B], /) -> Tensor[B]:
     return _also_complex("erf", x)
 
 
-def erfc(x: Tensor[B], /) -> Tensor[B]:
+def erfc(x: Operand[B], /) -> Tensor[B]:
     """1 - erf(x), accurate also where that is small.
 
     >>> import adjoint as ad
@@ -44,22 +44,22 @@ def _also_complex(name: str, x: Any) -> Tensor[Any]:
     return one(name, tensor, name)
 
 
-def erfcx(x: Tensor[B], /) -> Tensor[B]:
+def erfcx(x: Operand[B], /) -> Tensor[B]:
     """exp(x^2) erfc(x), which falls as slowly as 1 / x."""
     return one("erfcx", x, "erfcx")
 
 
-def erfinv(y: Tensor[B], /) -> Tensor[B]:
+def erfinv(y: Operand[B], /) -> Tensor[B]:
     """The inverse of `erf` on [-1, 1], infinite at the ends; nan outside."""
     return one("erfinv", y, "erfinv")
 
 
-def erfcinv(y: Tensor[B], /) -> Tensor[B]:
+def erfcinv(y: Operand[B], /) -> Tensor[B]:
     """The inverse of `erfc` on [0, 2], accurate also for small y; nan outside."""
     return one("erfcinv", y, "erfcinv")
 
 
-def ndtr(x: Tensor[B], /) -> Tensor[B]:
+def ndtr(x: Operand[B], /) -> Tensor[B]:
     """The distribution function of the standard normal distribution.
 
     >>> import adjoint as ad
@@ -70,7 +70,7 @@ def ndtr(x: Tensor[B], /) -> Tensor[B]:
     return cast(erfc(wide(tensor) * -math.sqrt(0.5)) * 0.5, tensor.dtype)
 
 
-def log_ndtr(x: Tensor[B], /) -> Tensor[B]:
+def log_ndtr(x: Operand[B], /) -> Tensor[B]:
     """The logarithm of `ndtr`, also where that is zero in floating point.
 
     >>> import adjoint as ad
@@ -80,7 +80,7 @@ def log_ndtr(x: Tensor[B], /) -> Tensor[B]:
     return one("log_ndtr", x, "log_ndtr")
 
 
-def ndtri(y: Tensor[B], /) -> Tensor[B]:
+def ndtri(y: Operand[B], /) -> Tensor[B]:
     """The inverse of `ndtr`: the quantiles of the standard normal distribution; nan outside [0, 1]."""
     tensor = real(y, "ndtri")
     return cast(erfcinv(wide(tensor) * 2.0) * -math.sqrt(2.0), tensor.dtype)
@@ -89,7 +89,7 @@ def ndtri(y: Tensor[B], /) -> Tensor[B]:
 # --- Dawson's integral and the Faddeeva function ---
 
 
-def dawsn(x: Tensor[B], /) -> Tensor[B]:
+def dawsn(x: Operand[B], /) -> Tensor[B]:
     """Dawson's integral of real x: exp(-x^2) times the integral of exp(t^2) from 0 to x.
 
     >>> import adjoint as ad
@@ -99,7 +99,7 @@ def dawsn(x: Tensor[B], /) -> Tensor[B]:
     return one("dawsn", x, "dawsn", order=0)
 
 
-def wofz(z: Tensor[B], /) -> Tensor[B]:
+def wofz(z: Operand[B], /) -> Tensor[B]:
     """The Faddeeva function exp(-z^2) erfc(-i z) of complex numbers; real ones are made complex.
 
     Values are SciPy's. Raises MissingLibraryError where SciPy is not installed.
@@ -114,7 +114,7 @@ def wofz(z: Tensor[B], /) -> Tensor[B]:
     return run("wofz", (tensor,), order=0)  # type: ignore[no-any-return]
 
 
-def voigt_profile(x: Tensor[B], sigma: Numbers, gamma: Numbers, /) -> Tensor[B]:
+def voigt_profile(x: Operand[B], sigma: Numbers, gamma: Numbers, /) -> Tensor[B]:
     """The density at x of a normal number of deviation sigma plus a Cauchy number of half width gamma.
 
     Derivatives of any order go to all three. Both widths are positive: with one of them 0 it is the density of

@@ -6,15 +6,15 @@ from typing import TypeVar
 
 from adjoint import errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import inexact, real
+from adjoint.functions.arguments import as_integer, inexact, real
 from adjoint.operands import run
 from adjoint.special.arguments import Numbers, constant, for_each_order, one, whole_numbers
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
 
-def expi(x: Tensor[B], /) -> Tensor[B]:
+def expi(x: Operand[B], /) -> Tensor[B]:
     """The exponential integral Ei(x): -inf at 0. Its derivative is exp(x) / x.
 
     Values of the functions of this kind are SciPy's. Raises MissingLibraryError where SciPy is not installed.
@@ -26,12 +26,12 @@ def expi(x: Tensor[B], /) -> Tensor[B]:
     return one("expi", x, "expi")
 
 
-def exp1(x: Tensor[B], /) -> Tensor[B]:
+def exp1(x: Operand[B], /) -> Tensor[B]:
     """The exponential integral E_1(x): infinite at 0, nan for negative x."""
     return one("expn", x, "exp1", order=1)
 
 
-def expn(n: int | Numbers, x: Tensor[B], /) -> Tensor[B]:
+def expn(n: int | Numbers, x: Operand[B], /) -> Tensor[B]:
     """The generalised exponential integral E_n(x) of whole orders n from 0, 8.19.3; nan for negative x.
 
     n may be an array of known values. Derivatives of any order go to x. Raises ArgumentError for other orders,
@@ -42,11 +42,11 @@ def expn(n: int | Numbers, x: Tensor[B], /) -> Tensor[B]:
     0.1485
     """
     constant(n, "expn", "the order n")
-    orders, tensor = whole_numbers(n, "expn"), real(x, "expn")
+    orders, tensor = whole_numbers(n, "expn"), real(x, "expn", n)
     return for_each_order(orders, lambda order, t: run("expn", (t,), order=order), tensor)  # type: ignore[no-any-return]
 
 
-def lambertw(z: Tensor[B], /, k: int = 0) -> Tensor[B]:
+def lambertw(z: Operand[B], /, k: int = 0) -> Tensor[B]:
     """The branch k of the solution w of w exp(w) = z.
 
     Of real numbers the branches 0, from -1/e on, and -1, from -1/e to 0, in real numbers; nan elsewhere. Of complex
@@ -59,9 +59,10 @@ def lambertw(z: Tensor[B], /, k: int = 0) -> Tensor[B]:
     (0.56714329, 0.36189626)
     """
     tensor = inexact(z, "lambertw")
+    k = as_integer(k, "lambertw", "k")
     if tensor.dtype.kind == "f" and k not in (0, -1):
         raise errors.ArgumentError(
             f"lambertw: of real numbers the branches 0 and -1 are real, received k={errors.shown(k)}; for others make "
             "the argument complex"
         )
-    return run("lambertw", (tensor,), k=int(k))  # type: ignore[no-any-return]
+    return run("lambertw", (tensor,), k=k)  # type: ignore[no-any-return]

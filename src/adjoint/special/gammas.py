@@ -5,21 +5,23 @@ from __future__ import annotations
 import math
 from typing import Any, TypeVar
 
+import numpy as np
+
 from adjoint import dtypes
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_integer, real
+from adjoint.functions.arguments import as_integer, check_shape, computed, real
 from adjoint.functions.creation import asarray
 from adjoint.functions.elementwise import exp, floor, where
 from adjoint.functions.logic import greater, isfinite, less
-from adjoint.operands import cast, run
+from adjoint.operands import cast, constant_like, run
 from adjoint.special.arguments import Numbers, for_each_order, one, reals, whole_numbers, wide
 from adjoint.special.bessel import sinc
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
 
-def gamma(x: Tensor[B], /) -> Tensor[B]:
+def gamma(x: Operand[B], /) -> Tensor[B]:
     """The gamma function; infinite at 0, with its sign, and nan at negative integers.
 
     >>> import adjoint as ad
@@ -29,7 +31,7 @@ def gamma(x: Tensor[B], /) -> Tensor[B]:
     return one("gamma", x, "gamma")
 
 
-def rgamma(x: Tensor[B], /) -> Tensor[B]:
+def rgamma(x: Operand[B], /) -> Tensor[B]:
     """1 / gamma(x), which is 0 at the poles of gamma, with derivatives of any order there too.
 
     >>> import adjoint as ad
@@ -49,7 +51,7 @@ def rgamma(x: Tensor[B], /) -> Tensor[B]:
     return cast(where(below, other, direct), given.dtype)
 
 
-def multigammaln(a: Tensor[B], d: int, /) -> Tensor[B]:
+def multigammaln(a: Operand[B], d: int, /) -> Tensor[B]:
     """The logarithm of the gamma function of d x d positive definite matrices; nan for a <= (d - 1) / 2.
 
     Raises ArgumentTypeError, ArgumentError if d is no positive integer. Source: R. J. Muirhead, Aspects of
@@ -63,13 +65,14 @@ def multigammaln(a: Tensor[B], d: int, /) -> Tensor[B]:
     given = real(a, "multigammaln")
     inside = greater(wide(given), (d - 1) / 2)
     tensor = where(inside, wide(given), float(d))
-    total = d * (d - 1) / 4 * math.log(math.pi) + gammaln(tensor)
-    for j in range(1, d):
-        total = total + gammaln(tensor - j / 2)
+    check_shape((*tensor.shape, d), "multigammaln")
+    halves = constant_like(computed("multigammaln", np.arange, d) / 2, tensor, "multigammaln")
+    terms = gammaln(run("expand_dims", (tensor,), axis=(tensor.ndim,)) - halves)
+    total = d * (d - 1) / 4 * math.log(math.pi) + run("sum", (terms,), axis=(tensor.ndim,), keepdims=False)
     return cast(where(inside, total, math.nan), given.dtype)
 
 
-def gammaln(x: Tensor[B], /) -> Tensor[B]:
+def gammaln(x: Operand[B], /) -> Tensor[B]:
     """The logarithm of the absolute value of the gamma function; infinite at its poles.
 
     >>> import adjoint as ad
@@ -81,14 +84,14 @@ def gammaln(x: Tensor[B], /) -> Tensor[B]:
     return one("gammaln", x, "gammaln")
 
 
-def loggamma(x: Tensor[B], /) -> Tensor[B]:
+def loggamma(x: Operand[B], /) -> Tensor[B]:
     """The logarithm of the gamma function of positive x, as SciPy's of real numbers; nan for negative x."""
     tensor = real(x, "loggamma")
     negative = less(tensor, 0)
     return where(negative, math.nan, gammaln(where(negative, 1.0, tensor)))
 
 
-def digamma(x: Tensor[B], /) -> Tensor[B]:
+def digamma(x: Operand[B], /) -> Tensor[B]:
     """The derivative of `gammaln`; at 0 infinite, against its sign, and nan at negative integers.
 
     >>> import adjoint as ad
@@ -101,7 +104,7 @@ def digamma(x: Tensor[B], /) -> Tensor[B]:
 psi = digamma
 
 
-def polygamma(n: int | Numbers, x: Tensor[B], /) -> Tensor[B]:
+def polygamma(n: int | Numbers, x: Operand[B], /) -> Tensor[B]:
     """The derivative of `digamma` of an order n, which may be an array of integers of known values.
 
     The derivative is with respect to x alone. It loops over the orders that are different, for all of x at once.
@@ -112,7 +115,7 @@ def polygamma(n: int | Numbers, x: Tensor[B], /) -> Tensor[B]:
     1.64493
     """
     orders = whole_numbers(n, "polygamma")
-    return for_each_order(orders, _polygamma, real(x, "polygamma"))  # type: ignore[no-any-return]
+    return for_each_order(orders, _polygamma, real(x, "polygamma", n))  # type: ignore[no-any-return]
 
 
 def _polygamma(n: int, x: Tensor[Any]) -> Tensor[Any]:
@@ -130,7 +133,7 @@ def _polygamma(n: int, x: Tensor[Any]) -> Tensor[Any]:
     return cast(value, x.dtype)
 
 
-def zeta(x: Tensor[B], /, q: Numbers = None) -> Tensor[B]:
+def zeta(x: Operand[B], /, q: Numbers = None) -> Tensor[B]:
     """The Hurwitz zeta function, the sum of (q + k)^-x over k from 0, for x > 1; without q Riemann's, of any real x.
 
     Infinite at x = 1 and for q = 0, -1, ...; nan for x < 1 beside q, and for negative q unless x is whole. Derivatives
@@ -157,7 +160,7 @@ def zeta(x: Tensor[B], /, q: Numbers = None) -> Tensor[B]:
     return cast(where(negative, reflected, direct), dtype)
 
 
-def betaln(a: Tensor[B], b: Numbers, /) -> Tensor[B]:
+def betaln(a: Operand[B], b: Numbers, /) -> Tensor[B]:
     """The logarithm of the absolute value of the beta function, accurate for large and small arguments.
 
     >>> import adjoint as ad
@@ -167,7 +170,7 @@ def betaln(a: Tensor[B], b: Numbers, /) -> Tensor[B]:
     return run("betaln", reals("betaln", a, b))  # type: ignore[no-any-return]
 
 
-def beta(a: Tensor[B], b: Numbers, /) -> Tensor[B]:
+def beta(a: Operand[B], b: Numbers, /) -> Tensor[B]:
     """The beta function gamma(a) gamma(b) / gamma(a + b)."""
     a, b = reals("beta", a, b)
     dtype = a.dtype

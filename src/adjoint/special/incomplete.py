@@ -9,12 +9,12 @@ from adjoint.functions.elementwise import where
 from adjoint.functions.logic import less
 from adjoint.operands import cast, run
 from adjoint.special.arguments import Numbers, reals, wide
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
 
 
-def gammainc(a: Tensor[B], x: Numbers, /) -> Tensor[B]:
+def gammainc(a: Operand[B], x: Numbers, /) -> Tensor[B]:
     """The regularised lower incomplete gamma function, which is the distribution function of the gamma distribution.
 
     Derivatives of any order go to both. nan for negative arguments.
@@ -28,12 +28,12 @@ def gammainc(a: Tensor[B], x: Numbers, /) -> Tensor[B]:
     return run("gammainc", reals("gammainc", a, x), order=0)  # type: ignore[no-any-return]
 
 
-def gammaincc(a: Tensor[B], x: Numbers, /) -> Tensor[B]:
+def gammaincc(a: Operand[B], x: Numbers, /) -> Tensor[B]:
     """The regularised upper incomplete gamma function, 1 - gammainc(a, x), accurate also where that is small."""
     return run("gammaincc", reals("gammaincc", a, x))  # type: ignore[no-any-return]
 
 
-def betainc(a: Tensor[B], b: Numbers, x: Numbers, /) -> Tensor[B]:
+def betainc(a: Operand[B], b: Numbers, x: Numbers, /) -> Tensor[B]:
     """The regularised incomplete beta function, which is the distribution function of the beta distribution.
 
     Derivatives of any order go to all three. nan for negative parameters and for x outside [0, 1].
@@ -45,7 +45,7 @@ def betainc(a: Tensor[B], b: Numbers, x: Numbers, /) -> Tensor[B]:
     return run("betainc", reals("betainc", a, b, x), order=(0, 0))  # type: ignore[no-any-return]
 
 
-def betaincc(a: Tensor[B], b: Numbers, x: Numbers, /) -> Tensor[B]:
+def betaincc(a: Operand[B], b: Numbers, x: Numbers, /) -> Tensor[B]:
     """1 - betainc(a, b, x), accurate also where that is small."""
     given = reals("betaincc", a, b, x)
     a, b, x = (wide(v) for v in given)
@@ -64,7 +64,7 @@ def beta_share(a: Tensor[Any], b: Tensor[Any], x: Tensor[Any], y: Tensor[Any]) -
 # --- inverses ---
 
 
-def gammaincinv(a: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def gammaincinv(a: Operand[B], y: Numbers, /) -> Tensor[B]:
     """The inverse of `gammainc` by x: quantiles of the gamma distribution; nan outside [0, 1].
 
     Values of the inverses are SciPy's; their derivatives of any order are those of implicit functions. Raises
@@ -79,17 +79,17 @@ def gammaincinv(a: Tensor[B], y: Numbers, /) -> Tensor[B]:
     return _inverse("gammaincinv", a, y)
 
 
-def gammainccinv(a: Tensor[B], y: Numbers, /) -> Tensor[B]:
+def gammainccinv(a: Operand[B], y: Numbers, /) -> Tensor[B]:
     """The inverse of `gammaincc` by x, accurate also for small y."""
     return _inverse("gammainccinv", a, y)
 
 
-def betaincinv(a: Tensor[B], b: Numbers, y: Numbers, /) -> Tensor[B]:
+def betaincinv(a: Operand[B], b: Numbers, y: Numbers, /) -> Tensor[B]:
     """The inverse of `betainc` by x: quantiles of the beta distribution; nan outside [0, 1]."""
     return _inverse("betaincinv", a, b, y)
 
 
-def betainccinv(a: Tensor[B], b: Numbers, y: Numbers, /) -> Tensor[B]:
+def betainccinv(a: Operand[B], b: Numbers, y: Numbers, /) -> Tensor[B]:
     """The inverse of `betaincc` by x, accurate also for small y."""
     return _inverse("betainccinv", a, b, y)
 
@@ -102,25 +102,25 @@ def _inverse(name: str, *operands: Any) -> Tensor[Any]:
 # --- distribution functions of statistics ---
 
 
-def chdtr(v: Tensor[B], x: Numbers, /) -> Tensor[B]:
+def chdtr(v: Operand[B], x: Numbers, /) -> Tensor[B]:
     """The distribution function of the chi-square distribution with v degrees of freedom."""
     v, x = reals("chdtr", v, x)
     return gammainc(v * 0.5, x * 0.5)
 
 
-def chdtrc(v: Tensor[B], x: Numbers, /) -> Tensor[B]:
+def chdtrc(v: Operand[B], x: Numbers, /) -> Tensor[B]:
     """1 - chdtr(v, x), accurate also where that is small."""
     v, x = reals("chdtrc", v, x)
     return gammaincc(v * 0.5, x * 0.5)
 
 
-def chdtri(v: Tensor[B], p: Numbers, /) -> Tensor[B]:
+def chdtri(v: Operand[B], p: Numbers, /) -> Tensor[B]:
     """The inverse of `chdtrc` by x."""
     v, p = reals("chdtri", v, p)
     return gammainccinv(v * 0.5, p) * 2.0
 
 
-def stdtr(df: Tensor[B], t: Numbers, /) -> Tensor[B]:
+def stdtr(df: Operand[B], t: Numbers, /) -> Tensor[B]:
     """The distribution function of Student's t distribution, of which derivatives of any order go to both.
 
     nan for df that is not positive; for infinite df that of the normal distribution.
@@ -133,7 +133,7 @@ def stdtr(df: Tensor[B], t: Numbers, /) -> Tensor[B]:
     return cast(run("stdtr", [wide(v) for v in given], order=0), given[0].dtype)
 
 
-def stdtrit(df: Tensor[B], p: Numbers, /) -> Tensor[B]:
+def stdtrit(df: Operand[B], p: Numbers, /) -> Tensor[B]:
     """The inverse of `stdtr` by t: the quantiles of Student's t distribution.
 
     >>> import adjoint as ad

@@ -45,6 +45,8 @@ _LOG_ROOT = 0.5 * math.log(2.0 * math.pi)
 
 
 class norm(Continuous):
+    """The normal distribution: exp(-z^2 / 2) / sqrt(2 pi)."""
+
     symmetric = True
     reach = 1e150
 
@@ -62,6 +64,8 @@ class norm(Continuous):
 
 
 class halfnorm(Continuous):
+    """The absolute value of a normal number: sqrt(2 / pi) exp(-z^2 / 2) for z >= 0."""
+
     low = 0.0
     reach = 1e150
 
@@ -85,6 +89,8 @@ class halfnorm(Continuous):
 
 
 class lognorm(Continuous):
+    """The exponential of a normal number of deviation s, whose mean is log(scale)."""
+
     shapes = ("s",)
     low, open_low = 0.0, True
 
@@ -112,6 +118,8 @@ class lognorm(Continuous):
 
 
 class skewnorm(Density):
+    """The skew normal distribution: 2 times the normal density times ndtr(a z) (A. Azzalini, 1985)."""
+
     shapes = ("a",)
     reach = 1e150
 
@@ -123,7 +131,7 @@ class skewnorm(Density):
 
 
 class truncnorm(Continuous):
-    """The normal distribution between a and b, in units of `scale` from `loc`, which may be infinite."""
+    """The normal distribution between a and b, in units of `scale` from `loc`: either may be infinite."""
 
     shapes = ("a", "b")
 
@@ -198,6 +206,8 @@ def _log1p_square(z: Number) -> Number:
 
 
 class t(Continuous):
+    """Student's t distribution with df degrees of freedom, which may be infinite."""
+
     shapes = ("df",)
     symmetric = True
 
@@ -215,6 +225,8 @@ class t(Continuous):
 
 
 class cauchy(Continuous):
+    """The Cauchy distribution: 1 / (pi (1 + z^2))."""
+
     symmetric = True
 
     def _logpdf(self, z: Number) -> Number:
@@ -229,6 +241,8 @@ class cauchy(Continuous):
 
 
 class laplace(Continuous):
+    """The Laplace distribution: exp(-|z|) / 2."""
+
     symmetric = True
 
     def _logpdf(self, z: Number) -> Number:
@@ -248,6 +262,8 @@ class laplace(Continuous):
 
 
 class logistic(Continuous):
+    """The logistic distribution, of which `expit` is the distribution function."""
+
     symmetric = True
 
     def _logpdf(self, z: Number) -> Number:
@@ -270,6 +286,8 @@ def _exp_minus(z: Number) -> Number:
 
 
 class gumbel_r(Continuous):
+    """The Gumbel distribution of maxima: exp(-z - exp(-z))."""
+
     def _logpdf(self, z: Number) -> Number:
         return -z - _exp_minus(z)
 
@@ -294,6 +312,8 @@ class gumbel_r(Continuous):
 
 
 class uniform(Continuous):
+    """The uniform distribution from loc to loc + scale."""
+
     low, high = 0.0, 1.0
 
     def _logpdf(self, z: Number) -> Number:
@@ -313,6 +333,8 @@ class uniform(Continuous):
 
 
 class expon(Continuous):
+    """The exponential distribution: exp(-z) for z >= 0."""
+
     low = 0.0
 
     def _logpdf(self, z: Number) -> Number:
@@ -338,6 +360,8 @@ class expon(Continuous):
 
 
 class pareto(Continuous):
+    """The Pareto distribution: b / z^(b + 1) for z >= 1."""
+
     shapes = ("b",)
     low, point = 1.0, 2.0
 
@@ -364,6 +388,8 @@ class pareto(Continuous):
 
 
 class weibull_min(Continuous):
+    """The Weibull distribution: c z^(c - 1) exp(-z^c) for z >= 0."""
+
     shapes = ("c",)
     low = 0.0
     steep = True
@@ -402,6 +428,8 @@ def _power(z: Number, c: Number) -> Number:
 
 
 class gamma(Continuous):
+    """The gamma distribution: z^(a - 1) exp(-z) / gamma(a) for z >= 0."""
+
     shapes = ("a",)
     low = 0.0
     steep = True
@@ -427,6 +455,8 @@ class gamma(Continuous):
 
 
 class chi2(Continuous):
+    """The chi-square distribution with df degrees of freedom: that of gamma with a = df / 2, twice as wide."""
+
     shapes = ("df",)
     low = 0.0
     steep = True
@@ -453,6 +483,8 @@ class chi2(Continuous):
 
 
 class invgamma(Continuous):
+    """The inverse of a gamma distributed number: z^(-a - 1) exp(-1 / z) / gamma(a) for z > 0."""
+
     shapes = ("a",)
     low, open_low = 0.0, True
 
@@ -473,6 +505,8 @@ class invgamma(Continuous):
 
 
 class beta(Continuous):
+    """The beta distribution: z^(a - 1) (1 - z)^(b - 1) / B(a, b) for z from 0 to 1."""
+
     shapes = ("a", "b")
     low, high = 0.0, 1.0
     steep = True
@@ -498,6 +532,8 @@ class beta(Continuous):
 
 
 class f(Continuous):
+    """The F distribution with dfn and dfd degrees of freedom."""
+
     shapes = ("dfn", "dfd")
     low = 0.0
     steep = True
@@ -527,7 +563,7 @@ class f(Continuous):
 
 
 class vonmises(Density):
-    """Of angles: periodic, so that it counts for all x."""
+    """The von Mises distribution of angles: exp(kappa cos(z)) / (2 pi I_0(kappa)), periodic, so that all x count."""
 
     shapes = ("kappa",)
 

@@ -15,6 +15,8 @@ def _probability(p: Number) -> Any:
 
 
 class poisson(Discrete):
+    """The Poisson distribution of mean mu, which may be 0."""
+
     shapes = ("mu",)
 
     def valid(self, *shapes: Number) -> Any:
@@ -31,6 +33,8 @@ class poisson(Discrete):
 
 
 class bernoulli(Discrete):
+    """1 with probability p, else 0."""
+
     shapes = ("p",)
     high = 1.0
 
@@ -48,7 +52,7 @@ class bernoulli(Discrete):
 
 
 class binom(Discrete):
-    """Of n trials; the gradient goes to p, and to n as a real number."""
+    """The number of successes among n trials, of probability p each; the gradient goes to n as a real number."""
 
     shapes = ("n", "p")
 
@@ -71,6 +75,8 @@ class binom(Discrete):
 
 
 class geom(Discrete):
+    """The number of trials up to the first success, of probability p each: 1, 2, ..."""
+
     shapes = ("p",)
     low = 1.0
 
@@ -90,6 +96,8 @@ class geom(Discrete):
 
 
 class nbinom(Discrete):
+    """The number of failures before the n-th success, of probability p each; n may be any positive number."""
+
     shapes = ("n", "p")
 
     def valid(self, *shapes: Number) -> Any:

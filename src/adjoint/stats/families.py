@@ -27,6 +27,9 @@ from adjoint.tensor import Tensor
 Number = Any  # a tensor in double precision
 _MISSING: Any = object()
 
+# What distributions state takes a number z, or k or q, and the shapes. Bases say `*at: Any, **_: Any`, which type
+# checkers take for any parameters, and distributions name theirs.
+
 
 class Family:
     """A distribution by the names of its parameters, in SciPy's order; `loc` and `scale` are the last ones."""
@@ -87,7 +90,7 @@ class Density(Family):
     def support(self, *shapes: Number) -> tuple[Any, Any]:
         return self.low, self.high
 
-    def _logpdf(self, z: Number, *shapes: Number) -> Number:
+    def _logpdf(self, *at: Any, **_: Any) -> Number:
         raise NotImplementedError
 
     def _end(self, high: bool, *shapes: Number) -> tuple[Number, Number]:
@@ -146,7 +149,19 @@ class Density(Family):
         return self.point
 
     def logpdf(self, x: Any, *parameters: Any, **named: Any) -> Tensor[Any]:
-        """The logarithm of the density at x; -inf outside of the support. Parameters are SciPy's, in its order."""
+        """The logarithm of the density at x; -inf outside of the support, with gradients of 0.
+
+        Parameters are SciPy's: those of the distribution, then loc and scale, in order or by name. They are numbers, or
+        arrays that broadcast with x, and may be tracked; nan where the distribution has no such ones. The dtype is
+        that of operands which are floating, else the default. Raises ArgumentTypeError for parameters that are missing,
+        unknown or given twice, DtypeError for complex numbers, ShapeError where shapes do not broadcast.
+
+        >>> import adjoint as ad
+        >>> scale = ad.tensor(2.0, dtype=ad.float64).require_grad()
+        >>> y = ad.stats.norm.logpdf(ad.tensor([1.0, 3.0], dtype=ad.float64), scale=scale)
+        >>> y.numpy().round(6).tolist(), round(y.sum().backward()[scale].item(), 6)
+        ([-1.737086, -2.737086], 0.25)
+        """
 
         def f(z: Number, scale: Number, *shapes: Number) -> Number:
             return self._logpdf(z, *shapes) - log(scale)
@@ -170,29 +185,27 @@ class Continuous(Density):
 
     symmetric = False
 
-    def _cdf(self, z: Number, *shapes: Number) -> Number:
+    def _cdf(self, *at: Any, **_: Any) -> Number:
         raise NotImplementedError
 
-    def _sf(self, z: Number, *shapes: Number) -> Number:
+    def _sf(self, *at: Any, **_: Any) -> Number:
         if not self.symmetric:
             raise NotImplementedError
-        return self._cdf(-z, *shapes)
+        return self._cdf(-at[0], *at[1:])
 
-    def _ppf(self, q: Number, *shapes: Number) -> Number:
+    def _ppf(self, *at: Any, **_: Any) -> Number:
         raise NotImplementedError
 
-    def _isf(self, q: Number, *shapes: Number) -> Number:
+    def _isf(self, *at: Any, **_: Any) -> Number:
         if not self.symmetric:
             raise NotImplementedError
-        return -self._ppf(q, *shapes)
+        return -self._ppf(*at)
 
-    def _logcdf(self, z: Number, *shapes: Number) -> Number:
-        return log_of_share(self._cdf(z, *shapes), self._sf(z, *shapes))
+    def _logcdf(self, *at: Any, **_: Any) -> Number:
+        return log_of_share(self._cdf(*at), self._sf(*at))
 
-    def _logsf(self, z: Number, *shapes: Number) -> Number:
-        if self.symmetric:
-            return self._logcdf(-z, *shapes)
-        return log_of_share(self._sf(z, *shapes), self._cdf(z, *shapes))
+    def _logsf(self, *at: Any, **_: Any) -> Number:
+        return self._logcdf(-at[0], *at[1:]) if self.symmetric else log_of_share(self._sf(*at), self._cdf(*at))
 
     def cdf(self, x: Any, *parameters: Any, **named: Any) -> Tensor[Any]:
         """The probability of numbers up to x."""
@@ -211,7 +224,14 @@ class Continuous(Density):
         return self._standard("logsf", lambda z, _, *s: self._logsf(z, *s), 0.0, -math.inf, x, parameters, named)
 
     def ppf(self, q: Any, *parameters: Any, **named: Any) -> Tensor[Any]:
-        """The number up to which the probability is q, the inverse of `cdf`; nan for q outside [0, 1]."""
+        """The number up to which the probability is q, the inverse of `cdf`; nan for q outside [0, 1].
+
+        Of t, chi2, f, gamma, invgamma and beta values are SciPy's: raises MissingLibraryError where that is missing.
+
+        >>> import adjoint as ad
+        >>> round(ad.stats.norm.ppf(ad.tensor(0.975)).item(), 5)
+        1.95996
+        """
         return self._quantile("ppf", self._ppf, False, q, parameters, named)
 
     def isf(self, q: Any, *parameters: Any, **named: Any) -> Tensor[Any]:
@@ -259,13 +279,13 @@ class Discrete(Family):
     def usual(self) -> tuple[float, ...]:
         return (0.5,) * len(self.shapes)
 
-    def _logpmf(self, k: Number, *shapes: Number) -> Number:
+    def _logpmf(self, *at: Any, **_: Any) -> Number:
         raise NotImplementedError
 
-    def _cdf(self, k: Number, *shapes: Number) -> Number:
+    def _cdf(self, *at: Any, **_: Any) -> Number:
         raise NotImplementedError
 
-    def _sf(self, k: Number, *shapes: Number) -> Number:
+    def _sf(self, *at: Any, **_: Any) -> Number:
         raise NotImplementedError
 
     def _standard(
@@ -287,7 +307,17 @@ class Discrete(Family):
         return cast(where(logical_and(valid, equal(place, place)), out, math.nan), dtype)
 
     def logpmf(self, k: Any, *parameters: Any, **named: Any) -> Tensor[Any]:
-        """The logarithm of the probability of k; -inf for what is no whole number of the support."""
+        """The logarithm of the probability of k; -inf for what is no whole number of the support.
+
+        Parameters are SciPy's: those of the distribution, then loc, in order or by name, and read as those of the
+        continuous distributions; k has no gradient.
+
+        >>> import adjoint as ad
+        >>> mu = ad.tensor(2.0, dtype=ad.float64).require_grad()
+        >>> y = ad.stats.poisson.logpmf(3, mu)
+        >>> round(y.item(), 6), y.backward()[mu].item()
+        (-1.712318, 0.5)
+        """
         return self._standard("logpmf", self._logpmf, -math.inf, -math.inf, k, parameters, named)
 
     def pmf(self, k: Any, *parameters: Any, **named: Any) -> Tensor[Any]:

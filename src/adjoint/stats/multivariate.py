@@ -33,6 +33,11 @@ class multivariate_normal_type:
         `mean` is a vector, shape (..., d), or a number for all; `cov` a number for a multiple of the identity, the
         diagonal, shape (d,), or matrices, shape (..., d, d), of which the lower triangle counts. Raises ShapeError for
         an x without axes or where shapes do not fit, SingularError where a matrix is not positive definite.
+
+        >>> import adjoint as ad
+        >>> x = ad.tensor([[1.0, 0.0], [0.0, 2.0]], dtype=ad.float64)
+        >>> ad.stats.multivariate_normal.logpdf(x, 0.0, ad.eye(2, dtype=ad.float64)).numpy().round(4).tolist()
+        [-2.3379, -3.8379]
         """
         x, mean, cov = reals("stats.multivariate_normal.logpdf", x, mean, cov)
         dtype = x.dtype

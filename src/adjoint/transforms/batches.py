@@ -14,7 +14,15 @@ from adjoint import tree as trees
 from adjoint.backend import Array
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.devices import current_level, transform_level
-from adjoint.functions.arguments import as_axis, as_choice, as_integer, as_tensor, check_callable, is_numeric
+from adjoint.functions.arguments import (
+    as_axis,
+    as_choice,
+    as_integer,
+    as_tensor,
+    check_callable,
+    check_shape,
+    is_numeric,
+)
 from adjoint.functions.shape import moveaxis, reshape
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.arguments import (
@@ -192,7 +200,8 @@ def _placed(base: Any, out: Batch, axis: int | None, size: int, what: Callable[[
         raise errors.AxisError(f"{what()} has {rank} axes with that of the examples, and out_axes says {axis}")
     value = out.value
     if not out.batched:
-        value = base.broadcast_to(base.expand_dims(value, axis=(0,)), shape=(size, *out.shape))
+        shape = check_shape((size, *out.shape), "vmap")
+        value = base.broadcast_to(base.expand_dims(value, axis=(0,)), shape=shape)
     return _moved(base, value, 0, axis)
 
 

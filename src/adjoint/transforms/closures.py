@@ -61,7 +61,10 @@ def closed_over(f: Function) -> dict[int, Tensor[Any]]:
 
 def substituted(f: Function, values: dict[int, Any]) -> Function:
     """The function with other tensors in the place of those it closes over, by id."""
-    return _rebuilt(f, values, {}) if values else f
+    try:
+        return _rebuilt(f, values, {}) if values else f
+    except RecursionError:
+        raise errors.ArgumentError("what the function closes over is nested too deep; pass it as an argument") from None
 
 
 def _contents(x: Any) -> list[Any]:
@@ -89,14 +92,16 @@ def _filled(cell: Any) -> bool:
 
 
 def _gather(x: Any, found: dict[int, Tensor[Any]], seen: set[int]) -> None:
-    if id(x) in seen:
-        return
-    seen.add(id(x))
-    if isinstance(x, Tensor):
-        found[id(x)] = x
-        return
-    for content in _contents(x):
-        _gather(content, found, seen)
+    waiting = [x]  # and not recursion: lists may be nested deep
+    while waiting:
+        x = waiting.pop()
+        if id(x) in seen:
+            continue
+        seen.add(id(x))
+        if isinstance(x, Tensor):
+            found[id(x)] = x
+        else:
+            waiting += reversed(_contents(x))
 
 
 def _rebuilt(x: Any, values: dict[int, Any], made: dict[int, Any]) -> Any:

@@ -5,24 +5,17 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
-from adjoint.backends.special import (
-    bessel,
-    cylinder,
-    elliptic,
-    entropy,
-    error,
-    exponential,
-    gammas,
-    incomplete,
-    quantiles,
-)
+from adjoint.backends.special import bessel, entropy, error, gammas, incomplete
 from adjoint.backends.special.error import erf
 
+Functions = dict[str, Callable[..., Any]]
 
-def _of(topics: list[tuple[Any, str]]) -> dict[str, Callable[..., Any]]:
+
+def _of(topics: list[tuple[Any, str]]) -> Functions:
     return {name: getattr(module, name) for module, names in topics for name in names.split()}
 
 
@@ -35,13 +28,27 @@ KERNELS = _of(
         (entropy, "entr rel_entr kl_div logit"),
     ]
 )
-HOSTED = _of(
-    [
-        (cylinder, "bessel_j bessel_y bessel_iv bessel_ive bessel_k"),
-        (elliptic, "elliptic_complete elliptic_incomplete"),
-        (exponential, "expi expn lambertw dawsn wofz erf_complex erfc_complex"),
-        (quantiles, "gammaincinv gammainccinv betaincinv betainccinv stdtrit"),
-    ]
-)
+
+_CYLINDER = "bessel_j bessel_y bessel_iv bessel_ive bessel_k"
+_ELLIPTIC = "elliptic_complete elliptic_incomplete"
+_EXPONENTIAL = "expi expn lambertw dawsn wofz erf_complex erfc_complex"
+_QUANTILES = "gammaincinv gammainccinv betaincinv betainccinv stdtrit"
+
+
+@functools.cache
+def _hosted() -> Functions:
+    """Imported when one is first asked for: few programs do."""
+    from adjoint.backends.special import cylinder, elliptic, exponential, quantiles
+
+    return _of([(cylinder, _CYLINDER), (elliptic, _ELLIPTIC), (exponential, _EXPONENTIAL), (quantiles, _QUANTILES)])
+
+
+def _run(name: str, *operands: Any, **parameters: Any) -> Any:
+    return _hosted()[name](*operands, **parameters)
+
+
+HOSTED: Functions = {
+    name: functools.partial(_run, name) for name in f"{_CYLINDER} {_ELLIPTIC} {_EXPONENTIAL} {_QUANTILES}".split()
+}
 
 __all__ = ["HOSTED", "KERNELS", "erf"]

@@ -15,11 +15,26 @@ Array = Any
 _FAR = 1e6  # from where SciPy's functions of scaled values lose digits, or give nan
 
 
-def _neighbours(values: Any, v: Array, x: Array, order: int, sign: float) -> Array:
-    """A derivative from functions of the orders around v, 10.6.7 and 10.29.5."""
-    total = 0.0 * x
+def _neighbours(values: Any, low: tuple[Any, Any], v: Array, x: Array, order: int, sign: float) -> Array:
+    """A derivative from functions of the orders around v, 10.6.7 and 10.29.5.
+
+    `low` are those of the orders 0 and 1, which are faster; where all v are one of these, orders below 0 have the
+    values of those above, 10.4.1 and 10.27.1 to 3.
+    """
+    factors: dict[Any, float] = {}
+    first = 0.0 if not np.any(v) else 1.0 if np.all(v == 1.0) else None
     for k in range(order + 1):
-        total = total + sign**k * math.comb(order, k) * values(v - order + 2 * k, x)
+        place, factor = -order + 2 * k, sign**k * math.comb(order, k)
+        if first is not None:
+            place += int(first)
+            place, factor = abs(place), factor * (sign**place if place < 0 else 1.0)
+        factors[place] = factors.get(place, 0.0) + factor
+    total = 0.0 * x
+    for place, factor in factors.items():
+        if first is None:
+            total = total + factor * values(v + place, x)
+        elif factor:
+            total = total + factor * (low[place](x) if place < 2 else values(np.full_like(x, place), x))
     return total / 2.0**order
 
 
@@ -34,7 +49,9 @@ def _near_zero(v: Array, order: int) -> Array:
     return np.where(whole, math.nan, out)
 
 
-def _first_kind(function: Any, v: Array, x: Array, order: int, sign: float, rate: float = 0.0) -> Array:
+def _first_kind(
+    function: Any, low: tuple[Any, Any], v: Array, x: Array, order: int, sign: float, rate: float = 0.0
+) -> Array:
     special = scipy_special()
 
     def values(v: Array, x: Array) -> Array:
@@ -47,7 +64,7 @@ def _first_kind(function: Any, v: Array, x: Array, order: int, sign: float, rate
         turned = np.where((v < 0.0) & (v != size), sign**size, 1.0)  # 10.4.1 and 10.27.1
         return np.where(small & (x != 0.0), turned * first, out)
 
-    out = _neighbours(values, v, x, order, sign)
+    out = _neighbours(values, low, v, x, order, sign)
     origin = (x == 0.0) & (v != np.floor(v))
     return np.where(origin, _near_zero(v, order), out) if origin.any() else out
 
@@ -55,24 +72,14 @@ def _first_kind(function: Any, v: Array, x: Array, order: int, sign: float, rate
 @hosted
 def bessel_j(v: Array, x: Array, *, order: int) -> Array:
     special = scipy_special()
-    if not order and not np.any(v):
-        out = special.j0(x)
-    elif not order and np.all(v == 1.0):
-        out = special.j1(x)
-    else:
-        out = _first_kind(special.jv, v, x, order, -1.0)
+    out = _first_kind(special.jv, (special.j0, special.j1), v, x, order, -1.0)
     return np.where(np.isinf(x) & ((x > 0.0) | (v == np.floor(v))), 0.0 * v, out)
 
 
 @hosted
 def bessel_y(v: Array, x: Array, *, order: int) -> Array:
     special = scipy_special()
-    if not order and not np.any(v):
-        out = special.y0(x)
-    elif not order and np.all(v == 1.0):
-        out = special.y1(x)
-    else:
-        out = _neighbours(special.yv, v, x, order, -1.0)
+    out = _neighbours(special.yv, (special.y0, special.y1), v, x, order, -1.0)
     if order:
         out = np.where((x == 0.0) & (v >= 0.0), -((-1.0) ** order) * math.inf, out)
     return np.where(x == math.inf, 0.0 * v, out)
@@ -80,7 +87,8 @@ def bessel_y(v: Array, x: Array, *, order: int) -> Array:
 
 @hosted
 def bessel_iv(v: Array, x: Array, *, order: int) -> Array:
-    out = _first_kind(scipy_special().iv, v, x, order, 1.0)
+    special = scipy_special()
+    out = _first_kind(special.iv, (special.i0, special.i1), v, x, order, 1.0)
     whole = v == np.floor(v)
     odd = np.mod(v + order, 2.0) == 1.0
     out = np.where(x == math.inf, math.inf + 0.0 * v, out)
@@ -95,7 +103,8 @@ def bessel_ive(v: Array, x: Array, *, order: int) -> Array:
     sign = np.where(x < 0.0, -1.0, 1.0)
     near = 0.0 * x
     for k in range(order + 1):  # by Leibniz, from the right of 0 and from the left
-        near = near + math.comb(order, k) * (-sign) ** (order - k) * _first_kind(special.ive, v, x, k, 1.0, 1.0)
+        part = _first_kind(special.ive, (special.i0e, special.i1e), v, x, k, 1.0, 1.0)
+        near = near + math.comb(order, k) * (-sign) ** (order - k) * part
     far = size > 18.0 + 0.5 * v * v
     z = np.where(far, size, 100.0)
     term = 1.0 / np.sqrt(2.0 * math.pi * z)
@@ -120,11 +129,8 @@ def bessel_k(v: Array, x: Array, *, order: tuple[int, int], scaled: bool) -> Arr
     by_v, by_x = order
     inside = (x > 0.0) & (x < math.inf)
     if not by_v and not (scaled and (by_x or np.any(x > _FAR))):
-        if not by_x and not np.any(v):
-            return (special.k0e if scaled else special.k0)(x)
-        if not by_x and np.all(v == 1.0):
-            return (special.k1e if scaled else special.k1)(x)
-        out = (-1.0) ** by_x * _neighbours(special.kve if scaled else special.kv, v, x, by_x, 1.0)
+        values, *low = (special.kve, special.k0e, special.k1e) if scaled else (special.kv, special.k0, special.k1)
+        out = (-1.0) ** by_x * _neighbours(values, (low[0], low[1]), v, x, by_x, 1.0)
     else:
         known = inside & np.isfinite(v)
         point, size = np.where(known, x, 1.0), np.where(known, np.abs(v), 1.0)
