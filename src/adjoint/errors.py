@@ -124,7 +124,7 @@ class RangeError(AdjointError, OverflowError):
     """An integer that the data type does not hold."""
 
 
-class OutOfMemoryError(AdjointError, MemoryError):
+class OutOfMemoryError(MemoryError, AdjointError):  # in this order: Dask's workers make it by MemoryError.__new__
     """A result that does not fit into memory."""
 
 

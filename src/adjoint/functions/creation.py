@@ -442,13 +442,14 @@ def arange(
     """
     if stop is None:
         start, stop = 0, start
-    start, stop, step = (as_number(value, "arange", "a bound or step") for value in (start, stop, step))
-    for value in (start, stop, step):
+    bounds: list[Any] = [as_number(value, "arange", "a bound or step") for value in (start, stop, step)]
+    start, stop, step = bounds
+    for value in bounds:
         if not math.isfinite(value):
             raise errors.ArgumentError(f"arange: a bound or step is finite, received {value}")
     if step == 0:
         raise errors.ArgumentError("arange: the step must not be zero")
-    if (float(stop) - float(start)) / float(step) > ELEMENTS:
+    if (float(bounds[1]) - float(bounds[0])) / float(step) > ELEMENTS:
         raise errors.ShapeError(f"arange: from {start} to {stop} there are too many steps of {step}; take longer ones")
     ints = all(isinstance(v, (int, np.integer)) for v in (start, stop, step))
     place = as_device(device)
