@@ -89,7 +89,7 @@ def test_eye_and_meshgrid() -> None:
             strict=True,
         ):
             same(ours, theirs)
-    assert ad.meshgrid() == []
+    assert ad.meshgrid() == ()
 
 
 def test_created_tensors_are_constants(device: Any) -> None:

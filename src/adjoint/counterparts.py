@@ -184,10 +184,10 @@ COUNTERPARTS = {
         "InstanceNorm2d": "ad.nn.InstanceNorm, for any number of axes",
         "InstanceNorm3d": "ad.nn.InstanceNorm, for any number of axes",
         "MultiheadAttention": "ad.nn.MultiHeadAttention",
-        "ModuleList": "a field with a tuple of modules",
-        "ModuleDict": "a field with a dictionary of modules",
+        "ModuleList": "a tuple of modules in a field of an ad.nn.Module",
+        "ModuleDict": "a dictionary of modules in a field of an ad.nn.Module",
         "Upsample": "ad.nn.Interpolate",
-        "Parameter": "a field with a tensor, in a class that is an ad.nn.Module",
+        "Parameter": "a tensor in a field of an ad.nn.Module",
         "tanh": "ad.tanh",
     },
     "Tensor": {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,8 @@ def write(path: Any, record: Mapping[str, np.ndarray[Any, Any]], about: Mapping[
 
 def replace(path: Any, content: bytes) -> None:
     """Write a file beside the old one, wait until it is on the disk, then give it the name. Raises FileError."""
+    import tempfile  # here, because it imports much
+
     target = Path(path)
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")

@@ -70,7 +70,10 @@ def gradient(f: Operand[B], /, *spacings: Any, axis: Axis = None, edge_order: in
     if as_integer(edge_order, "gradient", "edge_order") not in (1, 2):
         raise errors.ArgumentError(f"gradient: edge_order is 1 or 2, received {errors.shown(edge_order)}")
     given = list(spacings) or [1.0]
-    if len(given) == 1 and (is_weak(given[0]) or not dtypes.array_of(given[0], "gradient").ndim):
+    if len(given) == 1 and (
+        is_weak(given[0])
+        or not (given[0].ndim if isinstance(given[0], Tensor) else dtypes.array_of(given[0], "gradient").ndim)
+    ):
         given *= len(axes)
     if len(given) != len(axes):
         raise errors.ArgumentError(f"gradient: {len(given)} spacings for {len(axes)} axes")

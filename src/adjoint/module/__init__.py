@@ -314,7 +314,7 @@ def _kept(module: Module) -> dict[str, Tensor[Any]]:
 
 
 def _with_record(
-    module: M, record: Mapping[str, Any], strict: bool, rename: Callable[[str], str | None] | None, where: str
+    module: Module, record: Mapping[str, Any], strict: bool, rename: Callable[[str], str | None] | None, where: str
 ) -> Any:
     named: dict[str, Any] = {}
     for name, value in record.items():

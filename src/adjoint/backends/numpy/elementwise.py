@@ -49,7 +49,8 @@ def _expm1(x: Array) -> Array:
     if not (finite := np.isfinite(x.real)).all():
         out = np.where(finite, out, np.exp(x) - 1)
     out = np.asarray(out)
-    out.real += 0.0
+    real = np.real(out)
+    np.add(real, 0.0, out=real)
     return out
 
 
@@ -59,7 +60,7 @@ def _log1p(x: Array) -> Array:
     if out.dtype.kind == "c" and (small := np.abs(x) < 0.5).any():
         out = np.asarray(out)
         with np.errstate(all="ignore"):
-            np.copyto(out.real, complex_numbers.log1p_size(np, x.real, x.imag), where=small)
+            np.copyto(np.real(out), complex_numbers.log1p_size(np, np.real(x), np.imag(x)), where=small)
     return out
 
 

@@ -198,8 +198,8 @@ class _Recurrent(Module):
             after += [last for _, last in found]
             if self.dropout and place + directions < len(self.cells):
                 x = dropout(x, self.dropout, self.training)
-        last = tuple(stack(parts) for parts in zip(*after, strict=True))
-        return moveaxis(x, 0, 1) if turned else x, last if len(last) > 1 else last[0]
+        last = [stack(parts) for parts in zip(*after, strict=True)]
+        return moveaxis(x, 0, 1) if turned else x, tuple(last) if len(last) > 1 else last[0]
 
     def _run(self, place: int, x: Tensor[Any], state: State, mask: Any, *, backward: bool) -> tuple[Tensor[Any], State]:
         """One cell over all steps: its outputs and its last state."""
