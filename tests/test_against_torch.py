@@ -427,7 +427,7 @@ def test_tracked_tensors_do_not_leave_through_dlpack() -> None:
 
 
 def test_tensors_of_a_torch_graph_are_not_taken_silently() -> None:
-    theirs = torch.ones(2, requires_grad=True)
+    theirs = 2 * torch.ones(2, requires_grad=True)  # of a leaf, as a parameter is, the values come
     for make in (ad.asarray, ad.from_dlpack, ad.tensor):
         with pytest.raises(ad.errors.TrackedError, match=r"tracked by torch.*detach\(\)"):
             make(theirs)

@@ -305,7 +305,9 @@ def test_a_wrong_primitive_of_a_user_is_found() -> None:
         p = ad.Profiled(ad.NumPy())
         double(ad.ones(2, device=p))
         assert counts(p)[("observed_double", "forward")] == (1, 8 + 16, 2)
-        ad.primitive("observed_double", lambda x: np.concatenate([x, x]), kind="contraction", shape=lambda s: (4,))
+        double = ad.primitive(
+            "observed_double", lambda x: np.concatenate([x, x]), kind="contraction", shape=lambda s: (4,)
+        )
         assert double(x).tolist() == [1.0] * 4  # declared anew, for observers as well
         assert double(ad.ones(2, device=p)).tolist() == [1.0] * 4
         assert counts(p)[("observed_double", "forward")] == (2, 8 + 16 + 8 + 16, 2)

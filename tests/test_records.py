@@ -95,7 +95,7 @@ def test_functions_take_what_the_declaration_accepts(name: str) -> None:
         x = ad.ones(2, dtype=dtype)
         promoted = dtype if primitive.promotes is None else primitive.promotes(dtype)
         operands = [x] * len(primitive.operands)
-        if promoted.kind in primitive.accepts.kinds:
+        if promoted.kind in primitive.accepts.kinds or name == "imag":  # which is zero of real numbers
             with np.errstate(all="ignore"):
                 found = f(*operands).dtype
             assert found in (promoted, np.dtype(bool), np.empty(0, promoted).real.dtype)

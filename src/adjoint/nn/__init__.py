@@ -1,7 +1,7 @@
 """Neural networks: modules, and functions with PyTorch's names, argument orders and conventions."""
 
 from adjoint.functions.scatter import one_hot
-from adjoint.module import Buffer, Module
+from adjoint.module.base import Buffer, Module
 from adjoint.nn import init
 from adjoint.nn.activations import (
     celu,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from adjoint import errors
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.functions.gradients import Gradients
-from adjoint.module import Module
+from adjoint.module.base import Module
 from adjoint.module.fields import Leaf, leaves_of, with_arrays
 from adjoint.tensor import Tensor
 

@@ -9,7 +9,7 @@ from adjoint import errors
 from adjoint.functions.arguments import as_positive, check_callable
 from adjoint.functions.elementwise import clip, maximum, sqrt
 from adjoint.functions.reduction import sum as total
-from adjoint.module import Module
+from adjoint.module.base import Module
 from adjoint.optim.base import gradients_by_path
 from adjoint.tensor import Tensor
 

@@ -12,7 +12,7 @@ from adjoint.functions.creation import arange
 from adjoint.functions.elementwise import cos, exp, sin, where
 from adjoint.functions.parts import split
 from adjoint.functions.shape import concat, moveaxis, reshape, stack
-from adjoint.module import Module
+from adjoint.module.base import Module
 from adjoint.nn.activations import relu
 from adjoint.nn.attention import scaled_dot_product_attention
 from adjoint.nn.layers import dropout

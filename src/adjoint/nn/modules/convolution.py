@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from adjoint import errors
 from adjoint.functions.arguments import as_integer
-from adjoint.module import Module
+from adjoint.module.base import Module
 from adjoint.nn import convolution as functions
 from adjoint.nn.modules.linear import Key, within
 from adjoint.tensor import Tensor

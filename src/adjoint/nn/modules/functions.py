@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.functions.elementwise import tanh
-from adjoint.module import Buffer, Module
+from adjoint.module.base import Buffer, Module
 from adjoint.nn import activations as act
 from adjoint.nn import classification, distances, images, layers, losses, normalization, pooling
 

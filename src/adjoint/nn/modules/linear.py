@@ -10,7 +10,7 @@ from adjoint import errors
 from adjoint.functions.arguments import as_integer, check_callable
 from adjoint.functions.creation import full
 from adjoint.functions.shape import reshape
-from adjoint.module import Module
+from adjoint.module.base import Module
 from adjoint.nn.activations import prelu
 from adjoint.nn.layers import bilinear, embedding, linear
 from adjoint.random import normal, uniform

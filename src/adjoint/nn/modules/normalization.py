@@ -8,7 +8,7 @@ from typing import Any
 from adjoint import errors
 from adjoint.functions.arguments import as_integer, integers
 from adjoint.functions.creation import ones, zeros
-from adjoint.module import Buffer, Module
+from adjoint.module.base import Buffer, Module
 from adjoint.nn import normalization as functions
 from adjoint.nn.modules.linear import Key
 from adjoint.tensor import Tensor

@@ -12,7 +12,7 @@ from adjoint.functions.elementwise import tanh, where
 from adjoint.functions.logic import less
 from adjoint.functions.parts import split
 from adjoint.functions.shape import concat, expand_dims, moveaxis, stack, unstack
-from adjoint.module import Module
+from adjoint.module.base import Module
 from adjoint.nn.activations import relu, sigmoid
 from adjoint.nn.layers import dropout
 from adjoint.nn.modules.linear import Key, within

@@ -1,0 +1,443 @@
+"""Modules: classes whose fields are parameters, other modules and settings. They are values, as tensors are.
+
+>>> import adjoint as ad
+>>> class Line(ad.nn.Module):
+...     slope: ad.Tensor
+...     offset: ad.Tensor
+...
+...     def __call__(self, x):
+...         return self.slope * x + self.offset
+>>> line = Line(ad.tensor(2.0), ad.tensor(1.0))
+>>> line(3.0).item()
+7.0
+>>> ad.grad(lambda line: line(3.0) ** 2)(line).slope.item()
+42.0
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Generic, NamedTuple, Self, TypeVar
+
+import numpy as np
+
+from adjoint import errors
+from adjoint.decorators.autodiff import Autodiff
+from adjoint.files import Record, read, write
+from adjoint.functions.arguments import check_callable, is_array
+from adjoint.functions.conversion import compute
+from adjoint.functions.creation import asarray
+from adjoint.module.fields import (
+    Buffer,
+    Fields,
+    Leaf,
+    closed,
+    each_module,
+    is_setting,
+    joined,
+    leaves_of,
+    mapped,
+    opened,
+    rebuilt,
+    with_arrays,
+)
+from adjoint.tensor import Tensor
+
+__all__ = ["Buffer", "Loaded", "Module"]
+
+M = TypeVar("M", bound="Module")
+
+
+class Module(Fields):
+    """A model or a part of one: a class with annotated fields, a pytree, and a value.
+
+    Tensors in fields, and in tuples and dictionaries of fields, are parameters; those of fields that are annotated as
+    `ad.nn.Buffer` are buffers; NumPy arrays and integer tensors are constants; other modules are parts; everything else
+    is a setting. `__init__` takes the fields in order, as a dataclass's does, unless the class defines its own. Nothing
+    can be assigned afterwards: `at`, `map` and their like give another module.
+
+    A transform such as `ad.grad` takes a module as an argument, differentiates by its parameters, and gives a module of
+    gradients in which everything else is None.
+
+    Raises
+    ------
+    ArgumentError
+        A field is given no value, or has the name of a method; a name that is no field is assigned.
+    FrozenModuleError
+        A field is assigned when the module is made.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> class Scale(ad.nn.Module):
+    ...     factor: ad.Tensor
+    ...     power: int = 2
+    ...
+    ...     def __call__(self, x):
+    ...         return self.factor * x**self.power
+    >>> scale = Scale(ad.tensor(3.0))
+    >>> scale(ad.tensor(2.0)).item(), scale.at("factor").set(ad.tensor(1.0))(ad.tensor(2.0)).item()
+    (12.0, 4.0)
+    """
+
+    def __repr__(self) -> str:
+        return "\n".join(_lines(self, type(self).__name__))
+
+    # --- what is in it ---
+
+    @property
+    def training(self) -> bool:
+        """Whether it is to be trained: dropout drops then, and batch normalisation takes the batch's statistics."""
+        return self._training
+
+    def named_parameters(self) -> dict[str, Tensor[Any]]:
+        """The parameters by their paths, such as `layers.0.weight`; also those that are frozen.
+
+        >>> import adjoint as ad
+        >>> sorted(ad.nn.Linear(3, 2).named_parameters())
+        ['bias', 'weight']
+        """
+        return {leaf.path: leaf.value for leaf in leaves_of(self) if leaf.kind in ("parameter", "frozen")}
+
+    def num_params(self) -> int:
+        """How many numbers its parameters have.
+
+        >>> import adjoint as ad
+        >>> ad.nn.Linear(3, 2).num_params()
+        8
+        """
+        return sum(x.size for x in self.named_parameters().values())
+
+    # --- other modules, made of this one ---
+
+    def map(self, f: Callable[[Any], Any]) -> Self:
+        """The module with f of each parameter in its place.
+
+        >>> import adjoint as ad
+        >>> ad.nn.Linear(3, 2).map(lambda x: x * 0).weight.sum().item()
+        0.0
+        """
+        check_callable("Module.map", f)
+        return mapped(self, lambda leaf: f(leaf.value) if leaf.kind in ("parameter", "frozen") else leaf.value)
+
+    def require_grad(self) -> Self:
+        """The module with leaves for parameters, of which `backward` gives gradients; not for frozen ones.
+
+        >>> import adjoint as ad
+        >>> layer = ad.nn.Linear(1, 1).require_grad()
+        >>> layer(ad.tensor([[2.0]])).sum().backward()[layer.weight].item()
+        2.0
+        """
+        return mapped(self, lambda leaf: leaf.value.require_grad() if leaf.kind == "parameter" else leaf.value)
+
+    def to_device(self, device: Any) -> Self:
+        """The module with all its arrays on a device, tracked as they are."""
+        return mapped(self, lambda leaf: leaf.value.to_device(device) if isinstance(leaf.value, Tensor) else leaf.value)
+
+    def fork(self, device: Any) -> Self:
+        """A copy on a device that shares no leaf with this one: its parameters are fresh leaves there."""
+
+        def moved(leaf: Leaf) -> Any:
+            if not isinstance(leaf.value, Tensor):
+                return leaf.value
+            x = leaf.value.detach().to_device(device)
+            return x.require_grad() if leaf.kind == "parameter" else x
+
+        return mapped(self, moved)
+
+    def valid(self) -> Self:
+        """The module as it is used: without gradients, on the backend below the autodiff, and not training."""
+
+        def below(leaf: Leaf) -> Any:
+            x = leaf.value
+            return x.inner() if isinstance(x, Tensor) and isinstance(x.device, Autodiff) else x
+
+        return _set_training(mapped(self, below), False)
+
+    def train(self, training: bool = True) -> Self:
+        """The module with `training` set in all its parts."""
+        return _set_training(self, training)
+
+    def freeze(self, *where: str | Callable[[str, Any], bool]) -> Self:
+        """The module with parameters frozen: no gradients are taken by them, and no optimizer changes them.
+
+        `where` are paths of parameters or parts, patterns such as `layers.*.bias`, or functions of path and value; all
+        parameters if none is given. Raises ArgumentError where one fits nothing.
+
+        >>> import adjoint as ad
+        >>> layer = ad.nn.Linear(1, 1).freeze("weight")
+        >>> print(ad.grad(lambda layer: layer(ad.ones((1, 1))).sum())(layer).weight)
+        None
+        """
+        found = _chosen(self, where, "freeze")
+        return _marked(self, found | {leaf.path for leaf in leaves_of(self) if leaf.kind == "frozen"})
+
+    def unfreeze(self, *where: str | Callable[[str, Any], bool]) -> Self:
+        """The module with parameters that are trained again; `where` as in `freeze`."""
+        found = _chosen(self, where, "unfreeze")
+        return _marked(self, {leaf.path for leaf in leaves_of(self) if leaf.kind == "frozen"} - found)
+
+    def at(self, path: str) -> Place[Self]:
+        """A place in the module: `at("layers.0.weight").set(value)` is a module with another value there.
+
+        Raises ArgumentError where there is none of that name.
+
+        >>> import adjoint as ad
+        >>> layer = ad.nn.Linear(2, 1)
+        >>> layer.at("bias").set(ad.ones(1)).bias.item(), layer.at("bias").apply(lambda b: b + 5).bias.item() > 4
+        (1.0, True)
+        """
+        return Place(self, path)
+
+    # --- records ---
+
+    def record(self) -> Record:
+        """The values of parameters and buffers as NumPy arrays, by their paths.
+
+        >>> import adjoint as ad
+        >>> {path: x.shape for path, x in ad.nn.Linear(3, 2).record().items()}
+        {'weight': (2, 3), 'bias': (2,)}
+        """
+        values: Any = compute({path: x.detach() for path, x in _kept(self).items()})
+        return values  # type: ignore[no-any-return]
+
+    def load_record(
+        self, record: Mapping[str, Any], *, strict: bool = True, rename: Callable[[str], str | None] | None = None
+    ) -> Any:
+        """The module with the values of a record; with `strict=False` a pair of it and of what did not meet.
+
+        `rename` gives the path for a name of the record, or None to leave it out: so come weights of other libraries.
+
+        Raises
+        ------
+        ArgumentError
+            Paths of the module are missing in the record, or the record has more.
+        ShapeError, DtypeError
+            A value does not fit its place.
+
+        Examples
+        --------
+        >>> import adjoint as ad
+        >>> import numpy as np
+        >>> layer = ad.nn.Linear(2, 1, bias=False).load_record({"weight": np.ones((1, 2), "float32")})
+        >>> layer.weight.tolist()
+        [[1.0, 1.0]]
+        >>> layer, loaded = layer.load_record({"gain": np.ones(1)}, strict=False)
+        >>> loaded
+        Loaded(missing=('weight',), unexpected=('gain',))
+        """
+        return _with_record(self, record, strict, rename, "load_record")
+
+    def save(self, path: Any) -> None:
+        """Write parameters and buffers to a file of safetensors. It appears whole, or what was there stays.
+
+        Raises MissingLibraryError without the library, FileError where it cannot be written.
+        """
+        write(path, self.record(), {"format": "adjoint", "class": type(self).__name__})
+
+    def load(self, path: Any, *, strict: bool = True, rename: Callable[[str], str | None] | None = None) -> Any:
+        """The module with the values of a file of safetensors, ours or PyTorch's; the rest is as in `load_record`.
+
+        Raises FileError for a file that is none of these, or is not whole.
+        """
+        return _with_record(self, read(path), strict, rename, str(path))
+
+    # --- buffers ---
+
+    def state(self) -> Self:
+        """The buffers: a module with None in the place of everything else."""
+        return mapped(self, lambda leaf: leaf.value if leaf.kind == "buffer" else None)
+
+    def with_state(self, state: Self) -> Self:
+        """The module with the buffers of a state. Raises ArgumentError where one is missing."""
+        found = {leaf.path: leaf.value for leaf in leaves_of(state)}
+        missing = [leaf.path for leaf in leaves_of(self) if leaf.kind == "buffer" and leaf.path not in found]
+        if missing:
+            raise errors.ArgumentError(f"with_state: the state has nothing at {', '.join(missing)}")
+        return mapped(self, lambda leaf: found[leaf.path] if leaf.kind == "buffer" else leaf.value)
+
+    def apply(self, x: Any, state: Any, key: int | None = None) -> tuple[Any, Any]:
+        """`self(x)` and the next state. A class whose parts have buffers defines it, and hands each part its own."""
+        if any(leaf.kind == "buffer" for leaf in leaves_of(self)):
+            path = next(leaf.path for leaf in leaves_of(self) if leaf.kind == "buffer")
+            name = type(self).__name__
+            raise errors.ArgumentError(
+                f"{name}.apply: there is a buffer at {path}; define apply(self, x, state, key=None) in {name}, which "
+                "gives the result and state.at(...).set(...) with what the part's own apply gave"
+            )
+        return self(x, key=key), state
+
+
+class Place(Generic[M]):
+    """A place in a module, of which `at` makes another module."""
+
+    def __init__(self, module: M, path: str) -> None:
+        self._module, self._path = module, path
+        self.get()
+
+    def get(self) -> Any:
+        """What is there."""
+        found: Any = self._module
+        for key in self._path.split("."):
+            try:
+                found = _child(found, key)
+            except KeyError:
+                raise errors.ArgumentError(
+                    f"at: {type(self._module).__name__} has nothing at {self._path!r}: there is no {key!r} in "
+                    f"{errors.shown(found) if not isinstance(found, Module) else type(found).__name__}"
+                ) from None
+        return found
+
+    def set(self, value: Any) -> M:
+        """The module with a value there."""
+        return _with(self._module, self._path.split("."), value)  # type: ignore[no-any-return]
+
+    def apply(self, f: Callable[[Any], Any]) -> M:
+        """The module with f of what is there."""
+        return self.set(f(self.get()))
+
+
+# --- records -------------------------------------------------------------------------------------
+
+
+class Loaded(NamedTuple):
+    """What did not meet: paths of the module that a record has nothing for, and names of a record without a place."""
+
+    missing: tuple[str, ...]
+    unexpected: tuple[str, ...]
+
+
+def _kept(module: Module) -> dict[str, Tensor[Any]]:
+    """What a record has of a module."""
+    return {leaf.path: leaf.value for leaf in leaves_of(module) if leaf.kind != "constant"}
+
+
+def _with_record(
+    module: Module, record: Mapping[str, Any], strict: bool, rename: Callable[[str], str | None] | None, where: str
+) -> Any:
+    named: dict[str, Any] = {}
+    for name, value in record.items():
+        path = name if rename is None else rename(name)
+        if path in named:
+            raise errors.ArgumentError(f"{where}: two entries of the record are renamed to {path}")
+        if path is not None:
+            named[path] = value
+    places = _kept(module)
+    loaded = Loaded(tuple(p for p in places if p not in named), tuple(p for p in named if p not in places))
+    if strict and any(loaded):
+        parts = [f"{what}: {errors.shown(', '.join(names))}" for what, names in loaded._asdict().items() if names]
+        raise errors.ArgumentError(
+            f"{where}: the record and the module do not have the same paths; {'; '.join(parts)}. With strict=False the "
+            "others are loaded"
+        )
+    values = {path: _loaded(named[path], x, f"{where}: {path}") for path, x in places.items() if path in named}
+    made = with_arrays(module, values)
+    return made if strict else (made, loaded)
+
+
+def _loaded(value: Any, like: Tensor[Any], what: str) -> Tensor[Any]:
+    """A value of a record in the place of a tensor: on its device, a leaf if it is one."""
+    found = np.asarray(value)
+    if found.shape != like.shape:
+        raise errors.ShapeError(f"{what} has shape {found.shape} in the record, and {like.shape} in the module")
+    if found.dtype != like.dtype:
+        raise errors.DtypeError(
+            f"{what} is {found.dtype} in the record, and {like.dtype} in the module; make the module in that dtype, or "
+            "change the record"
+        )
+    made = asarray(found, device=like.device, copy=True)
+    return made.require_grad() if like.is_require_grad() else made
+
+
+# --- parts ---------------------------------------------------------------------------------------
+
+
+def _set_training(tree: M, training: bool) -> M:
+    return each_module(tree, lambda part, children, _: rebuilt(type(part), children, part._frozen, training))  # type: ignore[no-any-return]
+
+
+def _marked(module: M, frozen: set[str]) -> M:
+    """The module with the parameters at these paths frozen, and no others. Raises ArgumentError within a field."""
+
+    def mark(part: Any, children: list[Any], prefix: str) -> Any:
+        names = set()
+        for name in part._fields:
+            path = joined(prefix, name)
+            inside = [leaf.path for leaf in _own_leaves(vars(part)[name], path)]
+            chosen = [p for p in inside if p in frozen]
+            if chosen and chosen != inside:
+                raise errors.ArgumentError(
+                    f"freeze: the field {path} is frozen as a whole, or not at all; that leaves out "
+                    f"{next(p for p in inside if p not in frozen)}"
+                )
+            names |= {name} if chosen else set()
+        return rebuilt(type(part), children, frozenset(names), part._training)
+
+    return each_module(module, mark)  # type: ignore[no-any-return]
+
+
+def _own_leaves(tree: Any, path: str) -> Iterator[Leaf]:
+    """The arrays in a field that belong to no module in it."""
+    if is_array(tree):
+        yield from leaves_of(tree, path)
+    elif not isinstance(tree, Module):
+        children, names, _ = opened(tree)
+        for name, child in zip(names, children, strict=True):
+            yield from _own_leaves(child, joined(path, name))
+
+
+def _chosen(module: Module, where: tuple[Any, ...], name: str) -> set[str]:
+    """The paths of the parameters that paths, patterns or functions choose; all for none of these."""
+    known = module.named_parameters()
+    found: set[str] = set()
+    for choice in where or ("*",):
+        if callable(choice):
+            found |= {path for path, value in known.items() if choice(path, value)}
+            continue
+        fitting = {p for p in known if fnmatch.fnmatchcase(p, choice) or p.startswith(f"{choice}.")}
+        if not fitting and where:
+            raise errors.ArgumentError(
+                f"{name}: nothing fits {choice!r}; parameters are {errors.shown(', '.join(known))}"
+            )
+        found |= fitting
+    return found
+
+
+def _child(parent: Any, key: str) -> Any:
+    """The part of a module or container with a name. Raises KeyError where there is none."""
+    children, names, _ = opened(parent)
+    return dict(zip(names, children, strict=True))[key]
+
+
+def _with(parent: Any, keys: list[str], value: Any) -> Any:
+    """The parent with a value at the end of a path, which exists."""
+    if not keys:
+        return closed(value)
+    children, names, build = opened(parent)
+    return build([_with(x, keys[1:], value) if name == keys[0] else x for x, name in zip(children, names, strict=True)])
+
+
+def _lines(tree: Any, label: str) -> Iterator[str]:
+    """The lines of a module's text: what it has, with shapes and counts."""
+    children, names, _ = opened(tree)
+    if is_array(tree):
+        yield f"{label}: {tree.dtype}{list(tree.shape)}"
+        return
+    parts = list(zip(names, children, strict=True))
+    if isinstance(tree, Module):
+        settings = [f"{name}={_short(x)}" for name, x in parts if x is not None and is_setting(x)]
+        yield f"{label}({', '.join(settings)})  # {tree.num_params():,} parameters"
+        parts = [(name, x) for name, x in parts if not is_setting(x)]
+    else:
+        yield f"{label}:"
+    for name, x in parts:
+        if is_setting(x):
+            yield f"  {name}: {_short(x)}"
+        else:
+            head = f"{name}: {type(x).__name__}" if isinstance(x, Module) else name
+            yield from (f"  {line}" for line in _lines(x, head))
+
+
+def _short(x: Any) -> str:
+    return getattr(x, "__name__", None) or errors.shown(x)
