@@ -74,7 +74,7 @@ COMPLEX = {
     "hfft",
     "rfft",
     "wofz",
-}  # never from real numbers to real ones
+}
 
 
 @pytest.mark.parametrize("name", [name for name in DIFFERENTIABLE if name not in COMPLEX])
