@@ -127,6 +127,7 @@ def test_draws_under_normal_noise_have_the_closed_form_mean_and_covariance() -> 
     assert_allclose(np.cov(whitened), np.eye(11), atol=0.1)
 
 
+@pytest.mark.slow
 def test_draws_under_students_noise_have_the_mean_of_importance_sampling() -> None:
     """Draws from a wide distribution around the mode, weighted by SciPy's density."""
     data = hmc.load()
@@ -242,6 +243,7 @@ def test_parameters_are_scipys_and_the_published_ones() -> None:
         assert low < value < high
 
 
+@pytest.mark.slow
 def test_intervals_of_simulated_records_are_the_published_ones() -> None:
     fit = lynx_hare.fit(lynx_hare.PELTS[None], lynx_hare.first_guess(lynx_hare.PELTS), "")
     again = lynx_hare.fit(lynx_hare.simulated(fit, 200, np.random.default_rng(0)), fit.q[0], "")

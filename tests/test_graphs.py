@@ -232,6 +232,10 @@ def chain(x: Any, length: int) -> Any:
     return y
 
 
+MODES = pytest.mark.parametrize("device", ["keep", pytest.param("balanced", marks=pytest.mark.slow)], indirect=True)
+
+
+@MODES
 def test_a_million_operations_forward_and_backward(device: Any, no_collector: None) -> None:
     x = ad.tensor(1.0, dtype=ad.float64).require_grad()
     y = chain(x, LONG)
@@ -240,6 +244,7 @@ def test_a_million_operations_forward_and_backward(device: Any, no_collector: No
     del y
 
 
+@MODES
 def test_a_million_operations_are_freed_without_backward(device: Any, no_collector: None) -> None:
     x = ad.tensor(1.0, dtype=ad.float64).require_grad()
     y = chain(x, LONG)

@@ -200,7 +200,9 @@ def test_checks_are_left_out_where_nobody_collects_them() -> None:
 
 
 @pytest.mark.parametrize("backend", [Recorder(NUMPY), OnDemand()], ids=["decorator", "leaf"])
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=pytest.mark.slow) if "ode" in page else page for page in PAGES]
+)
 def test_examples_on_pages_are_as_on_numpy(page: str, backend: Any, capsys: pytest.CaptureFixture[str]) -> None:
     first, *sections = [blocks_of(text) for text in (ROOT / page).read_text().split("\n## ")]
     if need_missing(first):

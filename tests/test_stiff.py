@@ -37,6 +37,7 @@ def reactions_of_scipy(k: Any) -> Any:
     return solved.y.T
 
 
+@pytest.mark.slow
 def test_robertson() -> None:
     """Rates that differ by nine powers of ten, the usual example; H. Robertson (1966)."""
     ys = reactions(RATES)
