@@ -413,3 +413,35 @@ def test_text() -> None:
         "    1: relu",
         "    2: Dropout(p=0.1)  # 0 parameters",
     ]
+
+
+def test_keys() -> None:
+    model = ad.nn.Sequential(ad.nn.Dropout(0.5), ad.nn.Linear(40, 40), ad.nn.Dropout(0.5), ad.nn.BatchNorm(40))
+    x = ad.ones((3, 40))
+    first = model(x, key=7).numpy()
+    ad.random.normal(5)
+    np.testing.assert_array_equal(model(x, key=7).numpy(), first)
+    np.testing.assert_array_equal(model.apply(x, model.state(), key=7)[0].numpy(), first)
+    np.testing.assert_array_equal(ad.checkpoint(lambda x: model(x, key=7))(x).numpy(), first)
+    assert not (model(x, key=8).numpy() == first).all()
+    assert not (model(x).numpy() == model(x).numpy()).all()
+    drop = ad.nn.Dropout(0.5)
+    assert not (ad.nn.Sequential(drop, drop)(x, key=7).numpy() == drop(x, key=7).numpy() * 2).all()  # one mask each
+    ad.random.seed(3)
+    alone = ad.random.normal(4).numpy()
+    ad.random.seed(3)
+    model(x, key=7)
+    np.testing.assert_array_equal(ad.random.normal(4).numpy(), alone)  # other sequences do not move
+
+    class Own(ad.nn.Module):
+        inside: ad.nn.Dropout  # type: ignore[valid-type]
+
+        def __call__(self, x: Any) -> Any:
+            return self.inside(x)
+
+    np.testing.assert_array_equal(Own(drop)(x, key=1).numpy(), drop(x, key=1).numpy())
+    slope = ad.grad(lambda x: (model(x, key=7) ** 2).sum())
+    np.testing.assert_array_equal(slope(x).numpy(), slope(x).numpy())
+    for key in (-1, 1.5, "a"):
+        with pytest.raises(errors.ArgumentError, match="key: a non-negative integer, received"):
+            model(x, key=key)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextvars
 import itertools
 import os
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,29 @@ _run: Variable[_Run] = contextvars.ContextVar("adjoint_replay", default=None)
 
 def replayed(known: Replay) -> Block[_Run]:
     """In this block the known random keys are handed out again, then new ones, which become known."""
+    outer = innermost(_run)
+    return Block(_run, _Run(known, None if outer is None else outer.value))
+
+
+class _Sequence(Sequence[RandomKey]):
+    """The keys of a seed, which has no end of them."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def __getitem__(self, i: Any) -> Any:
+        return self.seed, i
+
+    def __len__(self) -> int:
+        return sys.maxsize
+
+
+def seeded(seed: int) -> Block[_Run]:
+    """In this block random keys are those of a seed, from the first on; other sequences do not move."""
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise errors.ArgumentError(f"key: a non-negative integer, received {errors.shown(seed)}")
+    known: Any = Replay()
+    known.keys = _Sequence(int(seed))
     outer = innermost(_run)
     return Block(_run, _Run(known, None if outer is None else outer.value))
 

@@ -58,7 +58,8 @@ class Module(Fields):
     can be assigned afterwards: `at`, `map` and their like give another module.
 
     A transform such as `ad.grad` takes a module as an argument, differentiates by its parameters, and gives a module of
-    gradients in which everything else is None.
+    gradients in which everything else is None. `model(x, key=3)` draws what it draws, such as what dropout drops, by this
+    seed, whatever was drawn before.
 
     Raises
     ------
@@ -257,16 +258,16 @@ class Module(Fields):
             raise errors.ArgumentError(f"with_state: the state has nothing at {', '.join(missing)}")
         return mapped(self, lambda leaf: found[leaf.path] if leaf.kind == "buffer" else leaf.value)
 
-    def apply(self, x: Any, state: Any, key: int | None = None) -> tuple[Any, Any]:
+    def apply(self, x: Any, state: Any, *, key: int | None = None) -> tuple[Any, Any]:
         """`self(x)` and the next state. A class whose parts have buffers defines it, and hands each part its own."""
         if any(leaf.kind == "buffer" for leaf in leaves_of(self)):
             path = next(leaf.path for leaf in leaves_of(self) if leaf.kind == "buffer")
             name = type(self).__name__
             raise errors.ArgumentError(
-                f"{name}.apply: there is a buffer at {path}; define apply(self, x, state, key=None) in {name}, which "
+                f"{name}.apply: there is a buffer at {path}; define apply(self, x, state) in {name}, which "
                 "gives the result and state.at(...).set(...) with what the part's own apply gave"
             )
-        return self(x, key=key), state
+        return self(x), state
 
 
 class Place(Generic[M]):

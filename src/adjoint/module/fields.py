@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeVar,
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.functions.arguments import is_array
+from adjoint.random_keys import seeded
 from adjoint.tensor import Tensor
 
 M = TypeVar("M", bound="Fields")
@@ -94,6 +95,9 @@ class Fields(metaclass=_Meta):
         cls._buffers = cls._buffers.difference(own) | {name for name, note in own.items() if _is_buffer(note)}
         if (own and "__init__" not in cls.__dict__) or cls.__init__ is object.__init__:
             cls.__init__ = _fields_init(cls)  # type: ignore[method-assign]
+        for name in ("__call__", "apply"):
+            if name in cls.__dict__:
+                setattr(cls, name, _keyed(cls.__dict__[name]))
         _register_parts()
         trees.register(cls, _flatten, lambda parts, static: rebuilt(cls, parts, *static), names=True)
 
@@ -111,6 +115,19 @@ class Fields(metaclass=_Meta):
 
     def __delattr__(self, name: str) -> None:
         raise errors.FrozenModuleError(f"{type(self).__name__} is a value, and its {name} cannot be deleted")
+
+
+def _keyed(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that also takes `key=`, a seed, from which all that is drawn in it follows."""
+
+    @functools.wraps(f)
+    def run(*args: Any, key: int | None = None, **kwargs: Any) -> Any:
+        if key is None:
+            return f(*args, **kwargs)
+        with seeded(key):
+            return f(*args, **kwargs)
+
+    return run
 
 
 def _flatten(module: Fields) -> tuple[list[Any], tuple[frozenset[str], bool], tuple[str, ...]]:

@@ -146,13 +146,13 @@ class Sequential(Module):
 
     def __call__(self, x: Any, *, key: Key = None) -> Any:
         for layer in self.layers:
-            x = layer(x, key=key) if isinstance(layer, Module) else layer(x)
+            x = layer(x)
         return x
 
-    def apply(self, x: Any, state: Any, key: Key = None) -> tuple[Any, Any]:
+    def apply(self, x: Any, state: Any, *, key: Key = None) -> tuple[Any, Any]:
         after = []
         for layer, before in zip(self.layers, state.layers, strict=True):
-            x, new = layer.apply(x, before, key) if isinstance(layer, Module) else (layer(x), before)
+            x, new = layer.apply(x, before) if isinstance(layer, Module) else (layer(x), before)
             after.append(new)
         return x, state.at("layers").set(tuple(after))
 
@@ -168,12 +168,12 @@ class Residual(Module):
     inside: Any
 
     def __call__(self, x: Any, *, key: Key = None) -> Any:
-        return x + (self.inside(x, key=key) if isinstance(self.inside, Module) else self.inside(x))
+        return x + self.inside(x)
 
-    def apply(self, x: Any, state: Any, key: Key = None) -> tuple[Any, Any]:
+    def apply(self, x: Any, state: Any, *, key: Key = None) -> tuple[Any, Any]:
         if not isinstance(self.inside, Module):
             return self(x), state
-        y, after = self.inside.apply(x, state.inside, key)
+        y, after = self.inside.apply(x, state.inside)
         return x + y, state.at("inside").set(after)
 
 

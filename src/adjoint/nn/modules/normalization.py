@@ -47,7 +47,7 @@ class BatchNorm(Module):
     def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
         return self._normalized(x, self)
 
-    def apply(self, x: Tensor[Any], state: Any, key: Key = None) -> tuple[Tensor[Any], Any]:
+    def apply(self, x: Tensor[Any], state: Any, *, key: Key = None) -> tuple[Tensor[Any], Any]:
         out = self._normalized(x, state)
         if not self.training:
             return out, state
