@@ -58,8 +58,8 @@ class Module(Fields):
     can be assigned afterwards: `at`, `map` and their like give another module.
 
     A transform such as `ad.grad` takes a module as an argument, differentiates by its parameters, and gives a module of
-    gradients in which everything else is None. `model(x, key=3)` draws what it draws, such as what dropout drops, by this
-    seed, whatever was drawn before.
+    gradients in which everything else is None. `model(x, key=3)` draws by this seed
+    what it draws, such as what dropout drops.
 
     Raises
     ------
