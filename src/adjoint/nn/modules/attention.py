@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from adjoint import errors
-from adjoint.functions.arguments import as_integer, as_tensor, check_callable
+from adjoint import dtypes, errors
+from adjoint.functions.arguments import as_integer, as_positive, as_size, as_tensor, check_callable, check_shape, real
 from adjoint.functions.creation import arange
 from adjoint.functions.elementwise import cos, exp, sin, where
 from adjoint.functions.parts import split
@@ -39,8 +39,9 @@ def sinusoids(steps: int, width: int, base: float = 10000.0, *, dtype: Any = Non
     >>> ad.nn.sinusoids(2, 4).round(2).tolist()[0]
     [0.0, 1.0, 0.0, 1.0]
     """
-    angles = _angles(arange(as_integer(steps, "sinusoids", "steps", 0), device=device), width, base, "sinusoids")
-    found = reshape(stack([sin(angles), cos(angles)], axis=-1), (steps, width))
+    shape = check_shape((as_size(steps, "sinusoids", "steps"), as_size(width, "sinusoids", "the width")), "sinusoids")
+    angles = _angles(arange(shape[0], device=device), shape[1], base, "sinusoids")
+    found = reshape(stack([sin(angles), cos(angles)], axis=-1), shape)
     return found if dtype is None else found.astype(dtype)
 
 
@@ -54,8 +55,10 @@ def rotary(x: Tensor[Any], positions: Any = None, base: float = 10000.0) -> Tens
     >>> ad.nn.rotary(ad.ones((2, 2))).round(2).tolist()[0]
     [1.0, 1.0]
     """
-    x = as_tensor(x, "rotary")
-    steps = arange(x.shape[-2], device=x.device) if positions is None else as_tensor(positions, "rotary")
+    x = real(x, "rotary")
+    if x.ndim < 2:
+        raise errors.ShapeError(f"rotary: x is (..., steps, size), received {x.shape}")
+    steps = arange(x.shape[-2], device=x.device) if positions is None else real(positions, "rotary", x)
     angles = _angles(steps, x.shape[-1], base, "rotary").astype(x.dtype)
     first, second = split(x, 2, axis=-1)
     return concat([first * cos(angles) - second * sin(angles), second * cos(angles) + first * sin(angles)], axis=-1)
@@ -64,8 +67,10 @@ def rotary(x: Tensor[Any], positions: Any = None, base: float = 10000.0) -> Tens
 def _angles(positions: Tensor[Any], width: int, base: float, name: str) -> Tensor[Any]:
     if as_integer(width, name, "the width", 1) % 2:
         raise errors.ArgumentError(f"{name}: the width is even, received {width}")
-    rates = exp(arange(0, width, 2, dtype="float64", device=positions.device) * (-math.log(base) / width))
-    return positions.astype("float64")[..., None] * rates
+    base = float(as_positive(base, name, "base"))
+    wide = positions.device.leaf.widest(dtypes.float64)  # XLA may have no more than 32 bits
+    rates = exp(arange(0, width, 2, dtype=wide, device=positions.device) * (-math.log(base) / width))
+    return positions.astype(wide)[..., None] * rates
 
 
 class MultiHeadAttention(Module):
