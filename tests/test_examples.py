@@ -281,6 +281,7 @@ def test_ctrl_c_stops_with_what_was_learnt(tmp_path: Path) -> None:
 
 @needs_extras
 @needs_signals
+@pytest.mark.slow
 def test_ctrl_c_twice_ends_with_one_line(tmp_path: Path) -> None:
     (tmp_path / "digits.png").write_bytes(b"an older picture")
     with _training(tmp_path) as process:

@@ -7,7 +7,16 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from adjoint import dtypes, errors
-from adjoint.functions.arguments import as_integer, as_positive, as_size, as_tensor, check_callable, check_shape, real
+from adjoint.functions.arguments import (
+    as_integer,
+    as_positive,
+    as_size,
+    as_tensor,
+    check_callable,
+    check_shape,
+    inexact,
+    real,
+)
 from adjoint.functions.creation import arange
 from adjoint.functions.elementwise import cos, exp, sin, where
 from adjoint.functions.parts import split
@@ -55,7 +64,7 @@ def rotary(x: Tensor[Any], positions: Any = None, base: float = 10000.0) -> Tens
     >>> ad.nn.rotary(ad.ones((2, 2))).round(2).tolist()[0]
     [1.0, 1.0]
     """
-    x = real(x, "rotary")
+    x = inexact(x, "rotary", positions)
     if x.ndim < 2:
         raise errors.ShapeError(f"rotary: x is (..., steps, size), received {x.shape}")
     steps = arange(x.shape[-2], device=x.device) if positions is None else real(positions, "rotary", x)
