@@ -88,7 +88,7 @@ def _log_softmax_pullback(B: Reference, g: Line, out: Line) -> Line:
 def _vector_norm(B: Reference, line: Line) -> Number:
     parts = [part for v in line for part in (v.real, v.imag)]
     if B.digits is None:
-        return math.hypot(*parts)
+        return math.nan if any(p != p for p in parts) else math.hypot(*parts)  # which is inf of inf and nan
     return B.scalars.functions["sqrt"](sum([part**2 for part in parts], B.scalars.real_type(0)))
 
 
