@@ -295,6 +295,7 @@ def test_arithmetic_of_every_dtype(leaf: str, dtype: str, request: pytest.Fixtur
         ("where", [x != y, x, y], {}),
         *[("matmul", [x, y.T], {})] * (kind != "b"),
         *[(name, [x], every) for name in ("any", "all")],
+        *[(name, [1j * x], every) for name in ("any", "all") if kind == "c"],
         *[(name, [x], every) for name in ("sum", "prod") if kind != "b"],
         *[(name, [x], every) for name in ("max", "min") if kind != "c"],
         *[(name, [x], {"axis": 1, "descending": False}) for name in ("sort", "argsort") if kind != "c"],

@@ -445,3 +445,9 @@ def test_keys() -> None:
     for key in (-1, 1.5, "a"):
         with pytest.raises(errors.ArgumentError, match="key: a non-negative integer, received"):
             model(x, key=key)
+
+
+def test_arrays_of_other_libraries_are_no_fields() -> None:
+    torch = peer("torch")
+    with pytest.raises(errors.ArgumentTypeError, match=r"a torch\.Tensor, which would not be trained; ad\.asarray"):
+        Part(torch.ones(2), ad.zeros(2))

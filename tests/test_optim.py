@@ -79,6 +79,28 @@ def compare_with(torch: Any, name: str, settings: dict[str, Any]) -> None:
         np.testing.assert_allclose(x, p.detach().numpy(), rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.peers
+@pytest.mark.parametrize(("name", "settings"), [case for case in CASES if case[0] != "NAdam"])  # of single precision
+def test_complex_parameters_are_pairs_as_in_pytorch(name: str, settings: dict[str, Any]) -> None:
+    torch = peer("torch")
+    start = RNG.normal(size=3) + 1j * RNG.normal(size=3)
+    theirs = torch.nn.Parameter(torch.from_numpy(start.copy()))
+    rule = getattr(torch.optim, name)([theirs], **settings)
+    optimizer = getattr(ad.optim, name)(**settings)
+
+    class Point(ad.nn.Module):
+        at_: ad.Tensor[Any]
+
+    made = Point(ad.asarray(start))
+    state = optimizer.init(made)
+    for t in range(10):
+        g = made.at_.numpy() * (1 + 0.3j) - t
+        theirs.grad = torch.from_numpy(g.copy())
+        rule.step()
+        made, state = optimizer.step(made, {"at_": ad.asarray(g)}, state)
+        np.testing.assert_allclose(made.at_.numpy(), theirs.detach().numpy(), rtol=1e-9, atol=1e-12)
+
+
 def test_lion_is_the_papers() -> None:
     optimizer = ad.optim.Lion(lr=0.1, betas=(0.9, 0.99), weight_decay=0.3)
     x, m = np.array([0.5, -2.0]), np.zeros(2)

@@ -75,6 +75,13 @@ def test_files(tmp_path: Path) -> None:
     assert same(model().load(str(path)), made)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="rights are POSIX's")
+def test_files_have_the_rights_of_any_new_file(tmp_path: Path) -> None:
+    model().save(tmp_path / "model.safetensors")
+    (tmp_path / "other").write_bytes(b"")
+    assert (tmp_path / "model.safetensors").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
 @pytest.mark.parametrize("cut", [0, 7, 8, 100, -1])
 def test_files_that_are_not_whole(cut: int, tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"

@@ -22,28 +22,26 @@ def write(path: Any, record: Mapping[str, np.ndarray[Any, Any]], about: Mapping[
 
 def replace(path: Any, content: bytes) -> None:
     """Write a file beside the old one, wait until it is on the disk, then give it the name. Raises FileError."""
-    import tempfile  # here, because it imports much
-
     target = Path(path)
+    beside = target.with_name(f".{target.name}.{os.urandom(4).hex()}")
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         try:
-            with os.fdopen(handle, "wb") as file:
+            with beside.open("xb") as file:  # with the rights that any new file has
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(name, target)
+            os.replace(beside, target)
         except BaseException:
-            Path(name).unlink(missing_ok=True)
+            beside.unlink(missing_ok=True)
             raise
-        if os.name == "posix":  # the directory says which file has the name
-            folder = os.open(target.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
     except OSError as error:
         raise errors.FileError(f"{target}: {error.strerror or error}; what was there before is unchanged") from error
+    if os.name == "posix":  # the directory says which file has the name
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def read(path: Any) -> Record:

@@ -58,13 +58,15 @@ class Module(Fields):
     can be assigned afterwards: `at`, `map` and their like give another module.
 
     A transform such as `ad.grad` takes a module as an argument, differentiates by its parameters, and gives a module of
-    gradients in which everything else is None. `model(x, key=3)` draws by this seed
-    what it draws, such as what dropout drops.
+    gradients in which everything else is None. `model(x, key=3)` draws by this seed what it draws, such as what dropout
+    drops.
 
     Raises
     ------
     ArgumentError
         A field is given no value, or has the name of a method; a name that is no field is assigned.
+    ArgumentTypeError
+        A field has an array of another library, which would not be trained.
     FrozenModuleError
         A field is assigned when the module is made.
 
@@ -260,8 +262,8 @@ class Module(Fields):
 
     def apply(self, x: Any, state: Any, *, key: int | None = None) -> tuple[Any, Any]:
         """`self(x)` and the next state. A class whose parts have buffers defines it, and hands each part its own."""
-        if any(leaf.kind == "buffer" for leaf in leaves_of(self)):
-            path = next(leaf.path for leaf in leaves_of(self) if leaf.kind == "buffer")
+        path = next((leaf.path for leaf in leaves_of(self) if leaf.kind == "buffer"), None)
+        if path is not None:
             name = type(self).__name__
             raise errors.ArgumentError(
                 f"{name}.apply: there is a buffer at {path}; define apply(self, x, state) in {name}, which "

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeVar,
 
 from adjoint import errors
 from adjoint import tree as trees
+from adjoint.devices import leaf_of
 from adjoint.functions.arguments import is_array
 from adjoint.random_keys import seeded
 from adjoint.tensor import Tensor
@@ -158,7 +159,13 @@ def closed(value: Any) -> Any:
         return tuple(map(closed, value))
     if value.__class__ is dict:
         return {key: closed(part) for key, part in value.items()}
-    trees.flatten(value)  # from here on a dataclass is known to be a container
+    leaves, _ = trees.flatten(value)  # from here on a dataclass is known to be a container
+    for x in leaves:
+        if not is_array(x) and leaf_of(x) is not None:
+            raise errors.ArgumentTypeError(
+                f"a field of a module has a {type(x).__module__}.{type(x).__name__}, which would not be trained; "
+                "ad.asarray makes a tensor of it"
+            )
     return value
 
 

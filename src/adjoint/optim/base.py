@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from adjoint import errors
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.functions.gradients import Gradients
+from adjoint.functions.shape import stack
 from adjoint.module.base import Module
 from adjoint.module.fields import Leaf, leaves_of, with_arrays
 from adjoint.tensor import Tensor
@@ -58,7 +59,7 @@ class Optimizer:
 
     def init(self, model: Module) -> State:
         """The state before the first step."""
-        return State(0, {leaf.path: self.begin(_value(leaf.value)) for leaf in _trained(model)})
+        return State(0, {leaf.path: self.begin(_parts(_value(leaf.value))) for leaf in _trained(model)})
 
     def step(self, model: M, grads: Any, state: State, *, lr: Any = None) -> tuple[M, State]:
         """The next model and the next state.
@@ -94,7 +95,8 @@ class Optimizer:
             x = _value(leaf.value)
             if g.shape != x.shape:
                 raise errors.ShapeError(f"step: {leaf.path} has shape {x.shape}, its gradient {g.shape}")
-            value, slots[leaf.path] = self.update(x, g, slots[leaf.path], done, rate)
+            value, slots[leaf.path] = self.update(_parts(x), _parts(g), slots[leaf.path], done, rate)
+            value = _whole(value, x)
             values[leaf.path] = leaf.value.with_value(value) if leaf.value.is_require_grad() else value
         return with_arrays(model, values), State(done, slots)
 
@@ -128,3 +130,12 @@ def _trained(model: Module) -> list[Leaf]:
 def _value(x: Tensor[Any]) -> Tensor[Any]:
     """A parameter as a constant, where its gradient is: below the level that it is a leaf of."""
     return x.inner() if isinstance(x.device, Autodiff) and x.is_require_grad() else x
+
+
+def _parts(x: Tensor[Any]) -> Tensor[Any]:
+    """Complex numbers as pairs of real ones along a last axis, each of which is updated by itself, as in PyTorch."""
+    return stack([x.real, x.imag], axis=-1) if x.dtype.kind == "c" else x
+
+
+def _whole(x: Tensor[Any], like: Tensor[Any]) -> Tensor[Any]:
+    return (x[..., 0] + 1j * x[..., 1]).astype(like.dtype) if like.dtype.kind == "c" else x

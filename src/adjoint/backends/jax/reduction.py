@@ -26,7 +26,18 @@ def _cross_entropy(B: JAX, x: Array, labels: Array) -> Array:
     return reduction.logsumexp(xp, x, axis=(x.ndim - 1,), keepdims=False) - xp.squeeze(picked, axis=-1)
 
 
+def _truth(name: str) -> Callable[..., Any]:
+    """JAX's own looks at the real part of a complex number alone: `jnp.any(jnp.asarray([3j]))` is False."""
+
+    def reduced(B: JAX, x: Array, *, axis: Any, keepdims: bool) -> Array:
+        return getattr(B.xp, name)(x != 0 if x.dtype.kind == "c" else x, axis=axis, keepdims=keepdims)
+
+    return reduced
+
+
 IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
+    "all": _truth("all"),
+    "any": _truth("any"),
     "logcumsumexp": lambda B, x, *, axis: B.jax.lax.cumlogsumexp(x, axis),
     "softmax_cross_entropy": _cross_entropy,
 }
