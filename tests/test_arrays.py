@@ -149,6 +149,7 @@ SAME: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("ravel_multi_index", ((np.array([2, 0]), np.array([3, 1])), (3, 4)), {}),
     *[("tri", a, {"k": k}) for a in ((3,), (2, 4)) for k in (0, 1, -1)],
     *[(f, a, {"k": k}) for f in ("tril_indices", "triu_indices") for k in (0, 1, -1) for a in ((3,),)],
+    *[(f, a, {}) for f in ("tril_indices", "triu_indices") for a in ((3, 1), (3, -1, 5), (4, 0, 2))],
     ("indices", ((2, 3),), {}),
     *[("logspace", (0, 3, n), {"endpoint": e, "base": b}) for n in (0, 1, 4) for e in (True, False)
       for b in (10.0, 2.0)],

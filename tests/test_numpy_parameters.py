@@ -200,3 +200,53 @@ def refusal(call: Callable[[], Any]) -> str | None:
     except errors.AdjointError as error:
         return str(error)
     return None
+
+
+def in_numpys_order(ours: list[inspect.Parameter], theirs: list[inspect.Parameter]) -> str | None:
+    """Why a call by position that NumPy takes means something else here, or is refused though the parameter exists."""
+    if any(p.kind is p.VAR_POSITIONAL for p in ours):
+        return None
+    by_place = [p for p in ours if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    named = {p.name for p in ours}
+    operands = sum(p.default is p.empty for p in by_place)
+    for place, p in enumerate(theirs):
+        if p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) or p.name == "device":
+            return None  # the leaf's own
+        if place < len(by_place):
+            if place >= operands and by_place[place].name != p.name and p.name in named:
+                return f"{by_place[place].name} stands where NumPy has {p.name}"
+        elif p.name in named:
+            return f"{p.name} is taken by keyword only"
+        else:
+            return None
+    return None
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"), [(ad, np), (ad.fft, np.fft), (ad.linalg, np.linalg)], ids=lambda m: m.__name__
+)
+def test_parameters_stand_in_numpys_order(ours: Any, theirs: Any) -> None:
+    names = [name for name in dir(ours) if callable(getattr(theirs, name, None))]
+    complaints, compared = {}, 0
+    for name in names:
+        try:
+            signatures = [inspect.signature(getattr(module, name)) for module in (ours, theirs)]
+        except (TypeError, ValueError):  # NumPy's dtypes have none
+            continue
+        compared += 1
+        why = in_numpys_order(*[list(s.parameters.values()) for s in signatures])
+        if why is not None:
+            complaints[name] = why
+    assert compared >= {ad: 150, ad.fft: 15, ad.linalg: 15}[ours]
+    assert complaints == {}
+
+
+def test_the_comparison_of_orders_sees_differences() -> None:
+    def f(x: Any, axis: Any = None, *, n: int = 1) -> None: ...
+    def g(a: Any, n: int = 1, axis: Any = None) -> None: ...
+    def h(a: Any, axis: Any = None, n: int = 1) -> None: ...
+
+    ours, other, more = ([*inspect.signature(one).parameters.values()] for one in (f, g, h))
+    assert in_numpys_order(ours, other) == "axis stands where NumPy has n"
+    assert in_numpys_order(ours, more) == "n is taken by keyword only"
+    assert in_numpys_order(more, more) is None

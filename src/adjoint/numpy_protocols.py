@@ -200,7 +200,7 @@ _INSTEAD = {
     "minimum.at": "ad.scatter with mode 'min'",
     "save": "np.save(file, x.numpy()) or pickle", "savez": "np.savez(file, x.numpy()) or pickle",
     "savetxt": "np.savetxt(file, x.numpy())",
-    "tril_indices_from": "ad.tril_indices(*x.shape)", "triu_indices_from": "ad.triu_indices(*x.shape)",
+    "tril_indices_from": "ad.tril_indices(len(x))", "triu_indices_from": "ad.triu_indices(len(x))",
     "diag_indices_from": "ad.arange", "ix_": "x[i[:, None], j]", "histogram2d": "ad.scatter with mode 'add'",
     "histogramdd": "ad.scatter with mode 'add'", "apply_over_axes": "the function with a tuple of axes",
     "common_type": "ad.result_type",

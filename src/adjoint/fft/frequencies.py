@@ -31,7 +31,7 @@ def _spacing(n: Any, d: Any, name: str) -> tuple[int, float]:
     return size, distance
 
 
-def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor[Any]:
+def fftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """The frequencies of the coefficients that `fft` gives of n samples `d` apart: 0, 1, ..., -2, -1 over n d.
 
     Of the default dtype unless a real one is given. Raises ArgumentError for an n below 1 or a d of 0.
@@ -44,7 +44,7 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None)
     return sampled(computed("fftfreq", np.fft.fftfreq, n, d), dtype, device, "fftfreq")
 
 
-def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor[Any]:
+def rfftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """The frequencies of the coefficients that `rfft` gives: 0, 1, ..., n // 2 over n d. Else as `fftfreq`.
 
     >>> import adjoint as ad
@@ -62,7 +62,7 @@ def sampled(values: Any, dtype: Any, device: Any, name: str) -> Tensor[Any]:
     return wrap(place.from_numpy(np.asarray(values).astype(wanted), copy=True), place)
 
 
-def fftshift(x: Operand[B], /, *, axes: Axis = None) -> Tensor[B]:
+def fftshift(x: Operand[B], /, axes: Axis = None) -> Tensor[B]:
     """The coefficient of frequency 0 in the middle of axes, or all, instead of at the beginning.
 
     >>> import adjoint as ad
@@ -72,7 +72,7 @@ def fftshift(x: Operand[B], /, *, axes: Axis = None) -> Tensor[B]:
     return _shifted("fftshift", x, axes, lambda n: n // 2)
 
 
-def ifftshift(x: Operand[B], /, *, axes: Axis = None) -> Tensor[B]:
+def ifftshift(x: Operand[B], /, axes: Axis = None) -> Tensor[B]:
     """The inverse of `fftshift`."""
     return _shifted("ifftshift", x, axes, lambda n: -(n // 2))
 

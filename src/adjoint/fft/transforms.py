@@ -101,7 +101,7 @@ def _over(name: str, x: Any, s: Any, axes: Any, norm: Any, inverse: bool) -> Ten
     return run("fft", (x,), axis=tuple(sorted(places)), inverse=inverse, norm=_norm(norm, name))  # type: ignore[no-any-return]
 
 
-def fft(x: Operand[B], /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor[B]:
+def fft(x: Operand[B], /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor[B]:
     """The discrete Fourier transform along an axis: out_k is the sum of x_j exp(-2 pi i j k / n).
 
     x is real or complex, the result complex. `n` elements are taken: x is cut, or filled with zeros at its end.
@@ -114,7 +114,7 @@ def fft(x: Operand[B], /, *, n: int | None = None, axis: int = -1, norm: str = "
     return _along("fft", x, n, axis, norm, False)
 
 
-def ifft(x: Operand[B], /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor[B]:
+def ifft(x: Operand[B], /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor[B]:
     """The inverse of `fft`. Arguments and errors are the same.
 
     >>> import adjoint as ad
@@ -125,7 +125,7 @@ def ifft(x: Operand[B], /, *, n: int | None = None, axis: int = -1, norm: str = 
 
 
 def fftn(
-    x: Operand[B], /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+    x: Operand[B], /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
 ) -> Tensor[B]:
     """The transform along several axes, or all: the last len(s) where sizes `s` are given without axes.
 
@@ -141,27 +141,27 @@ def fftn(
 
 
 def ifftn(
-    x: Operand[B], /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+    x: Operand[B], /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
 ) -> Tensor[B]:
     """The inverse of `fftn`. Arguments and errors are the same."""
     return _over("ifftn", x, s, axes, norm, True)
 
 
 def fft2(
-    x: Operand[B], /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str = "backward"
+    x: Operand[B], /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str = "backward"
 ) -> Tensor[B]:
     """`fftn` along two axes, the last ones."""
     return _over("fft2", x, s, axes, norm, False)
 
 
 def ifft2(
-    x: Operand[B], /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str = "backward"
+    x: Operand[B], /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str = "backward"
 ) -> Tensor[B]:
     """`ifftn` along two axes, the last ones."""
     return _over("ifft2", x, s, axes, norm, True)
 
 
-def rfft(x: Operand[B], /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor[B]:
+def rfft(x: Operand[B], /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor[B]:
     """The first n // 2 + 1 coefficients of the `fft` of real numbers; the others are their conjugates.
 
     Raises DtypeError for complex x, else as `fft`.
@@ -173,7 +173,7 @@ def rfft(x: Operand[B], /, *, n: int | None = None, axis: int = -1, norm: str = 
     return _half("rfft", x, n, axis, norm, False)
 
 
-def ihfft(x: Operand[B], /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor[B]:
+def ihfft(x: Operand[B], /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor[B]:
     """The inverse of `hfft`: the first n // 2 + 1 coefficients of the `ifft` of real numbers. Errors as `rfft`."""
     return _half("ihfft", x, n, axis, norm, True)
 
@@ -184,7 +184,7 @@ def _half(name: str, x: Any, n: Any, axis: Any, norm: Any, inverse: bool) -> Ten
     return run("rfft", (sized(x, place, n, name),), axis=place, inverse=inverse, norm=_norm(norm, name))  # type: ignore[no-any-return]
 
 
-def irfft(x: Operand[B], /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor[B]:
+def irfft(x: Operand[B], /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor[B]:
     """The inverse of `rfft`: `n` real numbers, 2 (m - 1) for m coefficients if None.
 
     Of the first coefficient, and of the middle one of an even n, the real part counts. Errors as `fft`.
@@ -196,7 +196,7 @@ def irfft(x: Operand[B], /, *, n: int | None = None, axis: int = -1, norm: str =
     return _whole("irfft", x, n, axis, norm, True)
 
 
-def hfft(x: Operand[B], /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor[B]:
+def hfft(x: Operand[B], /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor[B]:
     """The `fft` of numbers whose second half are the conjugates of the first, which are given: `n` real numbers.
 
     That is 2 (m - 1) for m given numbers if None. Errors as `fft`.
@@ -219,7 +219,7 @@ def _whole(name: str, x: Any, n: Any, axis: Any, norm: Any, inverse: bool) -> Te
 
 
 def rfftn(
-    x: Operand[B], /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+    x: Operand[B], /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
 ) -> Tensor[B]:
     """`rfft` along the last of the axes, then `fftn` along the others. Errors as these.
 
@@ -231,7 +231,7 @@ def rfftn(
 
 
 def rfft2(
-    x: Operand[B], /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str = "backward"
+    x: Operand[B], /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str = "backward"
 ) -> Tensor[B]:
     """`rfftn` along two axes, the last ones."""
     return _half_over("rfft2", x, s, axes, norm, False)
@@ -263,14 +263,14 @@ def _known(sizes: list[int | None], x: Tensor[Any], places: list[int]) -> list[i
 
 
 def irfftn(
-    x: Operand[B], /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+    x: Operand[B], /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
 ) -> Tensor[B]:
     """The inverse of `rfftn`; the last of the sizes `s` is 2 (m - 1) for m coefficients if None. Errors as `irfft`."""
     return _whole_over("irfftn", x, s, axes, norm, True)
 
 
 def irfft2(
-    x: Operand[B], /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str = "backward"
+    x: Operand[B], /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str = "backward"
 ) -> Tensor[B]:
     """`irfftn` along two axes, the last ones."""
     return _whole_over("irfft2", x, s, axes, norm, True)

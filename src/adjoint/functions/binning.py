@@ -39,7 +39,7 @@ def _real_line(value: Any, name: str, what: str) -> Tensor[Any]:
     return x
 
 
-def digitize(x: Operand[B], bins: Any, /, *, right: bool = False) -> Tensor[B]:
+def digitize(x: Operand[B], bins: Any, /, right: bool = False) -> Tensor[B]:
     """The number of the interval each value is in, between increasing or decreasing bounds; int64.
 
     Interval i has bins[i - 1] <= x < bins[i], or with `right` bins[i - 1] < x <= bins[i]; for decreasing bounds it is
@@ -55,7 +55,7 @@ def digitize(x: Operand[B], bins: Any, /, *, right: bool = False) -> Tensor[B]:
     return where(bins[0] <= bins[-1], up, down)
 
 
-def interp(x: Any, xp: Any, fp: Any, /, *, left: Any = None, right: Any = None, period: float | None = None) -> Any:
+def interp(x: Any, xp: Any, fp: Any, /, left: Any = None, right: Any = None, period: float | None = None) -> Any:
     """The piecewise linear function through the points (xp, fp), at x.
 
     Parameters
@@ -123,13 +123,7 @@ def _periodic(x: Tensor[Any], xp: Tensor[Any], fp: Tensor[Any], period: Any) -> 
 
 
 def histogram(
-    x: Operand[B],
-    /,
-    bins: Any = 10,
-    *,
-    range: Sequence[float] | None = None,
-    weights: Any = None,
-    density: bool = False,
+    x: Operand[B], /, bins: Any = 10, range: Sequence[float] | None = None, density: bool = False, weights: Any = None
 ) -> tuple[Tensor[B], Tensor[B]]:
     """How many values lie in each of several intervals, and the bounds of the intervals.
 

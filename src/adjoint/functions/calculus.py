@@ -142,7 +142,7 @@ def _panels(name: str, y: Any, x: Any, dx: Any, axis: Any) -> tuple[Tensor[Any],
     return (_cut(y, place, 1, None) + _cut(y, place, None, -1)) * widths, place
 
 
-def trapezoid(y: Operand[B], x: Any = None, /, *, dx: Any = 1.0, axis: int = -1) -> Tensor[B]:
+def trapezoid(y: Operand[B], x: Any = None, /, dx: Any = 1.0, axis: int = -1) -> Tensor[B]:
     """The integral of samples along an axis by the trapezoidal rule.
 
     `x` has the samples' coordinates, as a vector or for all of them; without it they are `dx` apart. Gradients flow to
@@ -196,7 +196,7 @@ def polyval(p: Any, x: Any, /) -> Any:
     return out
 
 
-def vander(x: Operand[B], n: int | None = None, /, *, increasing: bool = False) -> Tensor[B]:
+def vander(x: Operand[B], n: int | None = None, /, increasing: bool = False) -> Tensor[B]:
     """The powers of a vector's elements as columns, the highest first, or last if `increasing`; n of them.
 
     As many as elements if n is None. Raises ShapeError for other than a vector, or a negative n.
@@ -214,7 +214,7 @@ def vander(x: Operand[B], n: int | None = None, /, *, increasing: bool = False) 
     return out if as_flag(increasing, "vander", "increasing") else flip(out, axis=1)
 
 
-def unwrap(p: Operand[B], /, *, discont: float | None = None, axis: int = -1, period: float = 2 * math.pi) -> Tensor[B]:
+def unwrap(p: Operand[B], /, discont: float | None = None, axis: int = -1, *, period: float = 2 * math.pi) -> Tensor[B]:
     """Phases along an axis without jumps: wherever neighbours differ by more than half a period, periods are added.
 
     `discont`, if larger than half a period, is the least jump that is one. The gradient is that of p.

@@ -154,7 +154,7 @@ def vdot(x: Any, y: Any, /) -> Any:
     return vecdot(reshape(x, -1), reshape(y, -1))
 
 
-def tensordot(x: Operand[B], y: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor[B]:
+def tensordot(x: Operand[B], y: Any, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor[B]:
     """The sum of products over pairs of axes.
 
     An int takes the last axes of x with the first of y; else two sequences of axes that go together.

@@ -24,7 +24,7 @@ def _vectors(name: str, a: Any, v: Any, mode: Any) -> list[Tensor[Any]]:
     return [run("astype", (x,), dtype=np.dtype(np.int64)) if x.dtype.kind == "b" else x for x in (a, v)]
 
 
-def convolve(a: Operand[B], v: Any, /, *, mode: str = "full") -> Tensor[B]:
+def convolve(a: Operand[B], v: Any, /, mode: str = "full") -> Tensor[B]:
     """The sums of a[k - j] v[j] over j, for all k where they have terms.
 
     "full" gives all n + m - 1 of them, "same" as many as the longer vector has, from the middle, and "valid" those
@@ -49,7 +49,7 @@ def _convolved(a: Tensor[Any], v: Tensor[Any], mode: str) -> Any:
     return out
 
 
-def correlate(a: Operand[B], v: Any, /, *, mode: str = "valid") -> Tensor[B]:
+def correlate(a: Operand[B], v: Any, /, mode: str = "valid") -> Tensor[B]:
     """The sums of a[k + j] conj(v[j]) over j; modes and errors are those of `convolve`.
 
     >>> import adjoint as ad

@@ -59,12 +59,12 @@ def _joined(values: Sequence[Any]) -> Tensor[Any]:
 
 
 @overload
-def tensor(values: Any, *, dtype: Any = None, device: None = None) -> Default: ...
+def tensor(values: Any, dtype: Any = None, *, device: None = None) -> Default: ...
 @overload
-def tensor(values: Any, *, dtype: Any = None, device: D) -> Tensor[D]: ...
+def tensor(values: Any, dtype: Any = None, *, device: D) -> Tensor[D]: ...
 @overload
-def tensor(values: Any, *, dtype: Any = None, device: str) -> Tensor[Any]: ...
-def tensor(values: Any, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
+def tensor(values: Any, dtype: Any = None, *, device: str) -> Tensor[Any]: ...
+def tensor(values: Any, dtype: Any = None, *, device: Any = None) -> Tensor[Any]:
     """A tensor with a copy of the values.
 
     Parameters
@@ -102,15 +102,15 @@ def tensor(values: Any, *, dtype: Any = None, device: Any = None) -> Tensor[Any]
 
 @overload
 def asarray(  # pyright: ignore[reportOverlappingOverload]  # a tensor is among Any, and keeps its backend
-    values: Tensor[D], /, *, dtype: Any = None, device: None = None, copy: bool | None = None
+    values: Tensor[D], /, dtype: Any = None, *, device: None = None, copy: bool | None = None
 ) -> Tensor[D]: ...
 @overload
-def asarray(values: Any, /, *, dtype: Any = None, device: None = None, copy: bool | None = None) -> Default: ...
+def asarray(values: Any, /, dtype: Any = None, *, device: None = None, copy: bool | None = None) -> Default: ...
 @overload
-def asarray(values: Any, /, *, dtype: Any = None, device: D, copy: bool | None = None) -> Tensor[D]: ...
+def asarray(values: Any, /, dtype: Any = None, *, device: D, copy: bool | None = None) -> Tensor[D]: ...
 @overload
-def asarray(values: Any, /, *, dtype: Any = None, device: str, copy: bool | None = None) -> Tensor[Any]: ...
-def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Tensor[Any]:
+def asarray(values: Any, /, dtype: Any = None, *, device: str, copy: bool | None = None) -> Tensor[Any]: ...
+def asarray(values: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | None = None) -> Tensor[Any]:
     """A tensor with these values, sharing memory where it can: then do not write to the array.
 
     A tensor is lifted into `device` where that decorates the tensor's own backend, differentiably
@@ -320,34 +320,34 @@ def _dtype(dtype: Any, place: Backend) -> DType:
 
 
 @overload
-def zeros(shape: ShapeLike, *, dtype: Any = None, device: None = None) -> Default: ...
+def zeros(shape: ShapeLike, dtype: Any = None, *, device: None = None) -> Default: ...
 @overload
-def zeros(shape: ShapeLike, *, dtype: Any = None, device: D) -> Tensor[D]: ...
+def zeros(shape: ShapeLike, dtype: Any = None, *, device: D) -> Tensor[D]: ...
 @overload
-def zeros(shape: ShapeLike, *, dtype: Any = None, device: str) -> Tensor[Any]: ...
-def zeros(shape: ShapeLike, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
+def zeros(shape: ShapeLike, dtype: Any = None, *, device: str) -> Tensor[Any]: ...
+def zeros(shape: ShapeLike, dtype: Any = None, *, device: Any = None) -> Tensor[Any]:
     """Zeros of a shape, of the default dtype unless one is given."""
     return _full(as_shape(shape, "zeros"), 0, dtype, device)
 
 
 @overload
-def ones(shape: ShapeLike, *, dtype: Any = None, device: None = None) -> Default: ...
+def ones(shape: ShapeLike, dtype: Any = None, *, device: None = None) -> Default: ...
 @overload
-def ones(shape: ShapeLike, *, dtype: Any = None, device: D) -> Tensor[D]: ...
+def ones(shape: ShapeLike, dtype: Any = None, *, device: D) -> Tensor[D]: ...
 @overload
-def ones(shape: ShapeLike, *, dtype: Any = None, device: str) -> Tensor[Any]: ...
-def ones(shape: ShapeLike, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
+def ones(shape: ShapeLike, dtype: Any = None, *, device: str) -> Tensor[Any]: ...
+def ones(shape: ShapeLike, dtype: Any = None, *, device: Any = None) -> Tensor[Any]:
     """Ones of a shape, of the default dtype unless one is given."""
     return _full(as_shape(shape, "ones"), 1, dtype, device)
 
 
 @overload
-def empty(shape: ShapeLike, *, dtype: Any = None, device: None = None) -> Default: ...
+def empty(shape: ShapeLike, dtype: Any = None, *, device: None = None) -> Default: ...
 @overload
-def empty(shape: ShapeLike, *, dtype: Any = None, device: D) -> Tensor[D]: ...
+def empty(shape: ShapeLike, dtype: Any = None, *, device: D) -> Tensor[D]: ...
 @overload
-def empty(shape: ShapeLike, *, dtype: Any = None, device: str) -> Tensor[Any]: ...
-def empty(shape: ShapeLike, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
+def empty(shape: ShapeLike, dtype: Any = None, *, device: str) -> Tensor[Any]: ...
+def empty(shape: ShapeLike, dtype: Any = None, *, device: Any = None) -> Tensor[Any]:
     """A tensor to be assigned to; its values are zeros, so that programs stay deterministic."""
     return _full(as_shape(shape, "empty"), 0, dtype, device)
 
@@ -365,14 +365,14 @@ def _filled(shape: Shape, value: Any, dtype: DType, device: Any, name: str) -> T
 
 
 @overload
-def full(shape: ShapeLike, fill_value: Tensor[D], *, dtype: Any = None, device: None = None) -> Tensor[D]: ...
+def full(shape: ShapeLike, fill_value: Tensor[D], dtype: Any = None, *, device: None = None) -> Tensor[D]: ...
 @overload
-def full(shape: ShapeLike, fill_value: complex, *, dtype: Any = None, device: None = None) -> Default: ...
+def full(shape: ShapeLike, fill_value: complex, dtype: Any = None, *, device: None = None) -> Default: ...
 @overload
-def full(shape: ShapeLike, fill_value: complex | Tensor[Any], *, dtype: Any = None, device: D) -> Tensor[D]: ...
+def full(shape: ShapeLike, fill_value: complex | Tensor[Any], dtype: Any = None, *, device: D) -> Tensor[D]: ...
 @overload
-def full(shape: ShapeLike, fill_value: complex | Tensor[Any], *, dtype: Any = None, device: str) -> Tensor[Any]: ...
-def full(shape: ShapeLike, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
+def full(shape: ShapeLike, fill_value: complex | Tensor[Any], dtype: Any = None, *, device: str) -> Tensor[Any]: ...
+def full(shape: ShapeLike, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Tensor[Any]:
     """A tensor with one value everywhere, of the dtype that the value has.
 
     `fill_value` is a number or a tensor of one element, on whose device the result is unless one is given; gradients
@@ -392,7 +392,7 @@ def full(shape: ShapeLike, fill_value: Any, *, dtype: Any = None, device: Any = 
     return _filled(as_shape(shape, "full"), fill_value, wanted, device, "full")
 
 
-def full_like(x: Tensor[D], /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor[D]:
+def full_like(x: Tensor[D], /, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Tensor[D]:
     """One value everywhere, in the shape of `x`, and in its dtype and on its device unless given.
 
     `fill_value` and errors are those of `full`.
@@ -402,17 +402,17 @@ def full_like(x: Tensor[D], /, fill_value: Any, *, dtype: Any = None, device: An
     return _filled(x.shape, fill_value, x.dtype if dtype is None else dtypes.as_dtype(dtype), device, "full_like")
 
 
-def zeros_like(x: Tensor[D], /, *, dtype: Any = None, device: Any = None) -> Tensor[D]:
+def zeros_like(x: Tensor[D], /, dtype: Any = None, *, device: Any = None) -> Tensor[D]:
     """Zeros of the shape of `x`, a tensor or anything with values, and its dtype and device unless given."""
     return full_like(as_tensor(x, "zeros_like"), 0, dtype=dtype, device=device)
 
 
-def ones_like(x: Tensor[D], /, *, dtype: Any = None, device: Any = None) -> Tensor[D]:
+def ones_like(x: Tensor[D], /, dtype: Any = None, *, device: Any = None) -> Tensor[D]:
     """Ones of the shape of `x`, and its dtype and device unless given."""
     return full_like(as_tensor(x, "ones_like"), 1, dtype=dtype, device=device)
 
 
-def empty_like(x: Tensor[D], /, *, dtype: Any = None, device: Any = None) -> Tensor[D]:
+def empty_like(x: Tensor[D], /, dtype: Any = None, *, device: Any = None) -> Tensor[D]:
     """As `zeros_like`: a tensor to be assigned to."""
     return full_like(as_tensor(x, "empty_like"), 0, dtype=dtype, device=device)
 
@@ -459,18 +459,18 @@ def arange(
 
 @overload
 def linspace(
-    start: float, stop: float, /, num: int, *, dtype: Any = None, device: None = None, endpoint: bool = True
+    start: float, stop: float, /, num: int, endpoint: bool = True, *, dtype: Any = None, device: None = None
 ) -> Default: ...
 @overload
 def linspace(
-    start: float, stop: float, /, num: int, *, dtype: Any = None, device: D, endpoint: bool = True
+    start: float, stop: float, /, num: int, endpoint: bool = True, *, dtype: Any = None, device: D
 ) -> Tensor[D]: ...
 @overload
 def linspace(
-    start: float, stop: float, /, num: int, *, dtype: Any = None, device: str, endpoint: bool = True
+    start: float, stop: float, /, num: int, endpoint: bool = True, *, dtype: Any = None, device: str
 ) -> Tensor[Any]: ...
 def linspace(
-    start: float, stop: float, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True
+    start: float, stop: float, /, num: int, endpoint: bool = True, *, dtype: Any = None, device: Any = None
 ) -> Tensor[Any]:
     """`num` evenly spaced values from `start` to `stop`, which is among them if `endpoint`.
 
@@ -489,13 +489,13 @@ def linspace(
 
 @overload
 def eye(
-    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: None = None
+    n_rows: int, n_cols: int | None = None, /, k: int = 0, dtype: Any = None, *, device: None = None
 ) -> Default: ...
 @overload
-def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: D) -> Tensor[D]: ...
+def eye(n_rows: int, n_cols: int | None = None, /, k: int = 0, dtype: Any = None, *, device: D) -> Tensor[D]: ...
 @overload
-def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: str) -> Tensor[Any]: ...
-def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor[Any]:
+def eye(n_rows: int, n_cols: int | None = None, /, k: int = 0, dtype: Any = None, *, device: str) -> Tensor[Any]: ...
+def eye(n_rows: int, n_cols: int | None = None, /, k: int = 0, dtype: Any = None, *, device: Any = None) -> Tensor[Any]:
     """Ones on a diagonal, zeros elsewhere, of the default dtype unless one is given; `k` counts diagonals upwards.
 
     >>> import adjoint as ad
@@ -526,7 +526,7 @@ def meshgrid(*arrays: Tensor[D], indexing: str = "xy") -> tuple[Tensor[D], ...]:
     return tuple(out)
 
 
-def tri(rows: int, columns: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor[Any]:
+def tri(rows: int, columns: int | None = None, /, k: int = 0, dtype: Any = None, *, device: Any = None) -> Tensor[Any]:
     """Ones at and below the k-th diagonal, zeros above, of the default dtype unless one is given."""
     n, m = as_shape((rows, rows if columns is None else columns), "tri")
     diagonal = max(-n, min(as_integer(k, "tri", "k"), m))  # others are further out, whatever their number
@@ -540,7 +540,7 @@ def _tri(n: int, m: int, k: int, dtype: DType) -> np.ndarray[Any, Any]:
 
 
 def logspace(
-    start: float, stop: float, /, num: int = 50, *, endpoint: bool = True, base: float = 10.0, dtype: Any = None,
+    start: float, stop: float, /, num: int = 50, endpoint: bool = True, base: float = 10.0, dtype: Any = None, *,
     device: Any = None,
 ) -> Tensor[Any]:  # fmt: skip
     """Powers of a base with evenly spaced exponents from `start` to `stop`, of the default dtype unless one is given.
@@ -557,7 +557,7 @@ def logspace(
 
 
 def geomspace(
-    start: float, stop: float, /, num: int = 50, *, endpoint: bool = True, dtype: Any = None, device: Any = None
+    start: float, stop: float, /, num: int = 50, endpoint: bool = True, dtype: Any = None, *, device: Any = None
 ) -> Tensor[Any]:
     """Values from `start` to `stop` of which each is the same multiple of the one before.
 

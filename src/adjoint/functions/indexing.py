@@ -301,7 +301,7 @@ def _without_leading_ones(value: Array, target: Shape, device: Backend) -> Array
     return value if shape == tuple(value.shape) else device.reshape(value, shape=shape)
 
 
-def take(x: Operand[B], indices: Any, /, *, axis: int | None = None) -> Tensor[B]:
+def take(x: Operand[B], indices: Any, /, axis: int | None = None) -> Tensor[B]:
     """Slices at integer places along an axis; negative places count from the end.
 
     The axis may be left out for one axis. Raises OutOfRangeError for places outside.
@@ -321,7 +321,7 @@ def take(x: Operand[B], indices: Any, /, *, axis: int | None = None) -> Tensor[B
     return x[(*[_WHOLE] * as_axis(axis, x.ndim, "take"), indices)]
 
 
-def take_along_axis(x: Operand[B], indices: Any, /, *, axis: int = -1) -> Tensor[B]:
+def take_along_axis(x: Operand[B], indices: Any, /, axis: int = -1) -> Tensor[B]:
     """Elements picked along an axis by an integer tensor that broadcasts with x elsewhere.
 
     Raises ShapeError where other axes do not broadcast, OutOfRangeError for places outside.
@@ -372,12 +372,12 @@ def _triangle(rows: Any, columns: Any, k: Any, device: Any, name: str) -> tuple[
     return asarray(row, device=device), asarray(column, device=device)
 
 
-def tril_indices(rows: int, columns: int | None = None, /, *, k: int = 0, device: Any = None) -> Any:
+def tril_indices(rows: int, k: int = 0, columns: int | None = None, *, device: Any = None) -> Any:
     """The rows and the columns of the elements at and below the k-th diagonal of a matrix: two vectors of int64."""
     return _triangle(rows, columns, k, device, "tril_indices")
 
 
-def triu_indices(rows: int, columns: int | None = None, /, *, k: int = 0, device: Any = None) -> Any:
+def triu_indices(rows: int, k: int = 0, columns: int | None = None, *, device: Any = None) -> Any:
     """The rows and the columns of the elements at and above the k-th diagonal of a matrix: two vectors of int64."""
     return _triangle(rows, columns, k, device, "triu_indices")
 
@@ -443,7 +443,7 @@ def _grid_places(value: Any, size: int, name: str) -> Tensor[Any]:
     return cast(x, dtypes.int64)
 
 
-def indices(shape: ShapeLike, /, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
+def indices(shape: ShapeLike, /, dtype: Any = None, *, device: Any = None) -> Tensor[Any]:
     """The place of each element of a shape: along a first axis those in each axis; int64 unless a dtype is given."""
     wanted = dtypes.default_int if dtype is None else dtypes.as_dtype(dtype)
     found = as_shape(shape, "indices")
@@ -451,7 +451,7 @@ def indices(shape: ShapeLike, /, *, dtype: Any = None, device: Any = None) -> Te
     return asarray(computed("indices", np.indices, found), dtype=wanted, device=device)
 
 
-def delete(x: Operand[B], places: Any, /, *, axis: int | None = None) -> Tensor[B]:
+def delete(x: Operand[B], places: Any, /, axis: int | None = None) -> Tensor[B]:
     """Without the elements at places along an axis, or of the flat tensor: integers, booleans or a slice.
 
     The places are values, the same for all examples of a batch. Raises OutOfRangeError for places outside.
@@ -467,7 +467,7 @@ def delete(x: Operand[B], places: Any, /, *, axis: int | None = None) -> Tensor[
     return take(x, _changed(np.delete, x.shape[place], places, "delete"), axis=place)
 
 
-def insert(x: Operand[B], places: Any, values: Any, /, *, axis: int | None = None) -> Tensor[B]:
+def insert(x: Operand[B], places: Any, values: Any, /, axis: int | None = None) -> Tensor[B]:
     """With values before places along an axis, or of the flat tensor; both are differentiable.
 
     One place takes all the values, several take one each, or all the same. The places are values, the same for all

@@ -14,7 +14,7 @@ from adjoint.tensor import Operand, Tensor
 B = TypeVar("B", bound=Backend)
 
 
-def isclose(x: Operand[B], y: Any, /, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor[B]:
+def isclose(x: Operand[B], y: Any, /, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor[B]:
     """Whether |x - y| <= atol + rtol |y|, or both are the same infinity, or with `equal_nan` both nan."""
     x, y = as_floating([x, y], "isclose")
     rtol, atol = (as_number(v, "isclose", "a tolerance") for v in (rtol, atol))
@@ -23,12 +23,12 @@ def isclose(x: Operand[B], y: Any, /, *, rtol: float = 1e-5, atol: float = 1e-8,
     return close | ((x != x) & (y != y)) if as_flag(equal_nan, "isclose", "equal_nan") else close  # type: ignore[no-any-return]
 
 
-def allclose(x: Operand[B], y: Any, /, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor[B]:
+def allclose(x: Operand[B], y: Any, /, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor[B]:
     """Whether all elements are close: a 0-d boolean. As `isclose`."""
     return every(isclose(x, y, rtol=rtol, atol=atol, equal_nan=equal_nan))
 
 
-def array_equal(x: Operand[B], y: Any, /, *, equal_nan: bool = False) -> Tensor[B]:
+def array_equal(x: Operand[B], y: Any, /, equal_nan: bool = False) -> Tensor[B]:
     """Whether shapes and all elements are equal: a 0-d boolean."""
     x, y = as_tensors([x, y], "array_equal")
     if x.shape != y.shape:

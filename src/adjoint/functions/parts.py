@@ -17,7 +17,7 @@ from adjoint.tensor import Axis, Operand, Tensor
 B = TypeVar("B", bound=Backend)
 
 
-def array_split(x: Operand[B], sections: int | Sequence[int], /, *, axis: int = 0) -> list[Tensor[B]]:
+def array_split(x: Operand[B], sections: int | Sequence[int], /, axis: int = 0) -> list[Tensor[B]]:
     """Consecutive parts along an axis: so many, of which the first are longer by one where they must; or cut at places.
 
     Raises ArgumentError for less than one part, and for more than 100 000 of fewer elements.
@@ -40,7 +40,7 @@ def array_split(x: Operand[B], sections: int | Sequence[int], /, *, axis: int = 
     return [x[(*before, slice(start, stop))] for start, stop in zip(cuts, cuts[1:], strict=False)]
 
 
-def split(x: Operand[B], sections: int | Sequence[int], /, *, axis: int = 0) -> list[Tensor[B]]:
+def split(x: Operand[B], sections: int | Sequence[int], /, axis: int = 0) -> list[Tensor[B]]:
     """Equal parts along an axis, so many; or parts cut at places. Raises ShapeError where parts cannot be equal."""
     x = as_tensor(x, "split")
     if isinstance(sections, (int, np.integer)) and sections > 0:
@@ -113,7 +113,7 @@ def _slice(x: Tensor[Any], axis: int, start: int, stop: int) -> Tensor[Any]:
     return run("index", (x,), key=(*before, slice(start, stop, 1)))  # type: ignore[no-any-return]
 
 
-def trim_zeros(x: Operand[B], /, trim: str = "fb", *, axis: Axis = None) -> Tensor[B]:
+def trim_zeros(x: Operand[B], /, trim: str = "fb", axis: Axis = None) -> Tensor[B]:
     """Without the zeros in front ("f" in `trim`) and behind ("b"), along each of the axes, or of all.
 
     A slice along an axis is left out if all its elements are zero; of nothing but zeros nothing is left. The shape

@@ -139,7 +139,7 @@ def polyder(p: Operand[B], /, m: int = 1) -> Tensor[B]:
     return p
 
 
-def polyint(p: Operand[B], /, m: int = 1, *, k: float = 0) -> Tensor[B]:
+def polyint(p: Operand[B], /, m: int = 1, k: float = 0) -> Tensor[B]:
     """The m-th integral of a polynomial: m coefficients more, of which each integration adds the constant k.
 
     Integers give the default dtype. Raises ArgumentError for a negative m, and for one of more than 10 000.
@@ -157,7 +157,7 @@ def polyint(p: Operand[B], /, m: int = 1, *, k: float = 0) -> Tensor[B]:
     return p
 
 
-def polyfit(x: Operand[B], y: Any, deg: int, /, *, w: Any = None, rcond: float | None = None) -> Tensor[B]:
+def polyfit(x: Operand[B], y: Any, deg: int, /, rcond: float | None = None, *, w: Any = None) -> Tensor[B]:
     """The polynomial of a degree that fits points best, by least squares: its coefficients, the highest power first.
 
     Parameters

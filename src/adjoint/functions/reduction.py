@@ -43,7 +43,7 @@ def _summable(x: Tensor[Any], dtype: Any) -> Tensor[Any]:
     return cast(x, dtypes.uint64) if x.dtype.kind == "u" else x
 
 
-def sum(x: Operand[B], /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor[B]:
+def sum(x: Operand[B], /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor[B]:
     """The sum of elements along one, several or (None) all axes.
 
     Integers and booleans are summed as 64-bit integers unless `dtype` says otherwise. Raises
@@ -59,7 +59,7 @@ def sum(x: Operand[B], /, axis: Axis = None, *, dtype: Any = None, keepdims: boo
     return _reduce("sum", x, axis, keepdims)  # type: ignore[no-any-return]
 
 
-def prod(x: Operand[B], /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor[B]:
+def prod(x: Operand[B], /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor[B]:
     """The product of elements along axes; its gradient is right with zeros among them."""
     return _reduce("prod", _summable(as_tensor(x, "prod"), dtype), axis, keepdims)  # type: ignore[no-any-return]
 
@@ -275,7 +275,7 @@ def count_nonzero(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False
     return _reduce("sum", cast(true, dtypes.int64), axis, keepdims)  # type: ignore[no-any-return]
 
 
-def diff(x: Operand[B], /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Tensor[B]:
+def diff(x: Operand[B], /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor[B]:
     """The differences of neighbours along an axis, n times over; `prepend` and `append` are joined to x before.
 
     Raises AxisError for an axis that is not there, ArgumentError for a negative n, ShapeError for what does not join.

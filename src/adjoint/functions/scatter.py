@@ -84,7 +84,7 @@ def scatter(x: Operand[B], key: Any, values: Any, /, *, mode: str = "set", inclu
 
 
 def put_along_axis(
-    x: Operand[B], indices: Any, values: Any, /, *, axis: int = -1, mode: str = "set", include_self: bool = True
+    x: Operand[B], indices: Any, values: Any, /, axis: int = -1, *, mode: str = "set", include_self: bool = True
 ) -> Tensor[B]:
     """x with elements along an axis replaced by values, or joined with them: the inverse of `take_along_axis`.
 
@@ -276,7 +276,7 @@ def _counts(numbers: Tensor[Any], count: int, weights: Tensor[Any] | None = None
     return run("index_add", (initial, weights, numbers), key=(ARRAY,))  # type: ignore[no-any-return]
 
 
-def bincount(x: Operand[B], /, weights: Any = None, *, minlength: int = 0, length: int | None = None) -> Tensor[B]:
+def bincount(x: Operand[B], /, weights: Any = None, minlength: int = 0, *, length: int | None = None) -> Tensor[B]:
     """How often each number from 0 occurs in a vector of integers, or the sums of the weights of its occurrences.
 
     There are as many counts as the largest number needs, and at least `minlength`; or `length`, which transforms such

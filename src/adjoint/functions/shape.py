@@ -134,7 +134,7 @@ def broadcast_arrays(*arrays: Operand[B]) -> tuple[Tensor[B], ...]:
     return tuple([broadcast_to(x, shape) for x in tensors])
 
 
-def concat(arrays: Sequence[Operand[B]], /, *, axis: int | None = 0) -> Tensor[B]:
+def concat(arrays: Sequence[Operand[B]], /, axis: int | None = 0) -> Tensor[B]:
     """Tensors joined along an axis, or flattened and joined for None.
 
     Raises ShapeError where other axes differ, ArgumentError for no tensors.
@@ -145,7 +145,7 @@ def concat(arrays: Sequence[Operand[B]], /, *, axis: int | None = 0) -> Tensor[B
     return run("concat", tensors, axis=as_axis(axis, tensors[0].ndim, "concat"))  # type: ignore[no-any-return]
 
 
-def stack(arrays: Sequence[Operand[B]], /, *, axis: int = 0) -> Tensor[B]:
+def stack(arrays: Sequence[Operand[B]], /, axis: int = 0) -> Tensor[B]:
     """Tensors of one shape joined along a new axis. Errors as `concat`."""
     tensors = as_tensors(_some(arrays, "stack"), "stack")
     shape = tensors[0].shape
@@ -195,13 +195,13 @@ def unstack(x: Operand[B], /, *, axis: int = 0) -> tuple[Tensor[B], ...]:
     return tuple([wrap(device.index(array, key=(*before, i)), device) for i in range(x.shape[place])])
 
 
-def flip(x: Operand[B], /, *, axis: Axis = None) -> Tensor[B]:
+def flip(x: Operand[B], /, axis: Axis = None) -> Tensor[B]:
     """The elements in reverse order along axes, or all."""
     x = as_tensor(x, "flip")
     return run("flip", (x,), axis=as_axes(axis, x.ndim, "flip"))  # type: ignore[no-any-return]
 
 
-def roll(x: Operand[B], /, shift: int | Sequence[int], *, axis: Axis = None) -> Tensor[B]:
+def roll(x: Operand[B], /, shift: int | Sequence[int], axis: Axis = None) -> Tensor[B]:
     """Elements shifted along axes; those pushed out come in again at the other end."""
     x = as_tensor(x, "roll")
     if axis is None:
@@ -315,12 +315,12 @@ def resize(x: Operand[B], shape: int | Sequence[int], /) -> Tensor[B]:
     return reshape(tile(x, (-(-count // x.size),))[:count], sizes)
 
 
-def tril(x: Operand[B], /, *, k: int = 0) -> Tensor[B]:
+def tril(x: Operand[B], /, k: int = 0) -> Tensor[B]:
     """Matrices with zeros above the k-th diagonal."""
     return _triangle("tril", x, k)
 
 
-def triu(x: Operand[B], /, *, k: int = 0) -> Tensor[B]:
+def triu(x: Operand[B], /, k: int = 0) -> Tensor[B]:
     """Matrices with zeros below the k-th diagonal."""
     return _triangle("triu", x, k)
 
@@ -445,7 +445,7 @@ def _leaves(part: Any) -> list[Any]:
     return [leaf for inner in part for leaf in _leaves(inner)] if isinstance(part, list) else [part]
 
 
-def append(x: Operand[B], values: Any, /, *, axis: int | None = None) -> Tensor[B]:
+def append(x: Operand[B], values: Any, /, axis: int | None = None) -> Tensor[B]:
     """With values behind along an axis, or both flat and joined. Errors as `concat`."""
     return concat([x, values], axis=axis)
 
@@ -460,7 +460,7 @@ def flipud(x: Operand[B], /) -> Tensor[B]:
     return flip(x, axis=0)
 
 
-def rot90(x: Operand[B], /, k: int = 1, *, axes: Sequence[int] = (0, 1)) -> Tensor[B]:
+def rot90(x: Operand[B], /, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor[B]:
     """Turned by 90 degrees k times, from the first of two axes towards the second.
 
     Raises AxisError unless there are two different axes.
@@ -505,7 +505,7 @@ def diagonal(x: Operand[B], /, offset: int = 0, axis1: int = 0, axis2: int = 1) 
 _TWO = (ARRAY, ARRAY)
 
 
-def diag(x: Operand[B], /, *, k: int = 0) -> Tensor[B]:
+def diag(x: Operand[B], /, k: int = 0) -> Tensor[B]:
     """The k-th diagonal of a matrix, or the matrix that has a vector there and zeros elsewhere.
 
     Raises ShapeError for other than one or two axes.
@@ -552,7 +552,7 @@ def _on_diagonal(x: Tensor[Any], k: int) -> Tensor[Any]:
     return reshape(run("index_add", (zeros, x), key=(*[slice(None)] * len(rest), every)), (*rest, n, n))
 
 
-def diagflat(x: Operand[B], /, *, k: int = 0) -> Tensor[B]:
+def diagflat(x: Operand[B], /, k: int = 0) -> Tensor[B]:
     """The matrix that has all elements, in order, on its k-th diagonal."""
     return diag(ravel(x), k=k)
 

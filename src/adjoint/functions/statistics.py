@@ -288,7 +288,7 @@ def _kept(x: Tensor[Any], axes: tuple[int, ...], keepdims: bool) -> Tensor[Any]:
     return x if keepdims or not axes else run("squeeze", (x,), axis=axes)
 
 
-def nansum(x: Operand[B], /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor[B]:
+def nansum(x: Operand[B], /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor[B]:
     """`sum` of the elements that are not nan.
 
     >>> import adjoint as ad
@@ -298,12 +298,12 @@ def nansum(x: Operand[B], /, axis: Axis = None, *, dtype: Any = None, keepdims: 
     return sum(_without(as_tensor(x, "nansum"), 0.0), axis, dtype=dtype, keepdims=keepdims)
 
 
-def nanprod(x: Operand[B], /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor[B]:
+def nanprod(x: Operand[B], /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor[B]:
     """`prod` of the elements that are not nan."""
     return prod(_without(as_tensor(x, "nanprod"), 1.0), axis, dtype=dtype, keepdims=keepdims)
 
 
-def nancumsum(x: Operand[B], /, *, axis: int | None = None, dtype: Any = None) -> Tensor[B]:
+def nancumsum(x: Operand[B], /, axis: int | None = None, dtype: Any = None) -> Tensor[B]:
     """`cumulative_sum` in which nan counts as 0.
 
     >>> import adjoint as ad
@@ -313,7 +313,7 @@ def nancumsum(x: Operand[B], /, *, axis: int | None = None, dtype: Any = None) -
     return cumulative_sum(_without(as_tensor(x, "nancumsum"), 0.0), axis=axis, dtype=dtype)
 
 
-def nancumprod(x: Operand[B], /, *, axis: int | None = None, dtype: Any = None) -> Tensor[B]:
+def nancumprod(x: Operand[B], /, axis: int | None = None, dtype: Any = None) -> Tensor[B]:
     """`cumulative_prod` in which nan counts as 1."""
     return cumulative_prod(_without(as_tensor(x, "nancumprod"), 1.0), axis=axis, dtype=dtype)
 
@@ -417,7 +417,7 @@ def nanargmin(x: Operand[B], /, axis: int | None = None, *, keepdims: bool = Fal
 # --- averages and covariances ---
 
 
-def average(x: Operand[B], /, axis: Axis = None, *, weights: Any = None, keepdims: bool = False) -> Tensor[B]:
+def average(x: Operand[B], /, axis: Axis = None, weights: Any = None, *, keepdims: bool = False) -> Tensor[B]:
     """The mean along axes, with weights of the shape of x or of these axes; gradients flow to both.
 
     >>> import adjoint as ad
@@ -442,8 +442,8 @@ def cov(
     x: Operand[B],
     y: Any = None,
     /,
-    *,
     rowvar: bool = True,
+    *,
     correction: float = 1,
     fweights: Any = None,
     aweights: Any = None,
@@ -506,7 +506,7 @@ def _real_dtype(x: Tensor[Any]) -> Any:
     return x.real.dtype
 
 
-def corrcoef(x: Operand[B], y: Any = None, /, *, rowvar: bool = True) -> Tensor[B]:
+def corrcoef(x: Operand[B], y: Any = None, /, rowvar: bool = True) -> Tensor[B]:
     """The correlations of variables, a matrix: covariances over the products of deviations. Arguments as `cov`."""
     c = cov(x, y, rowvar=rowvar)
     if not c.ndim:

@@ -103,12 +103,12 @@ def cholesky(x: Operand[B], /, *, upper: bool = False) -> Tensor[B]:
 
 
 @overload
-def qr(x: Operand[B], /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult: ...
+def qr(x: Operand[B], /, mode: Literal["reduced", "complete"] = "reduced") -> QRResult: ...
 @overload
-def qr(x: Operand[B], /, *, mode: Literal["r"]) -> Tensor[B]: ...
+def qr(x: Operand[B], /, mode: Literal["r"]) -> Tensor[B]: ...
 @overload
-def qr(x: Operand[B], /, *, mode: str) -> Any: ...
-def qr(x: Operand[B], /, *, mode: str = "reduced") -> Any:
+def qr(x: Operand[B], /, mode: str) -> Any: ...
+def qr(x: Operand[B], /, mode: str = "reduced") -> Any:
     """x = Q R, with Q of as many columns as x has rows or columns ("reduced", the fewer), or square ("complete").
 
     R alone, a tensor, for the mode "r".
@@ -128,7 +128,7 @@ def qr(x: Operand[B], /, *, mode: str = "reduced") -> Any:
     return found.R if mode == "r" else found
 
 
-def eigh(x: Operand[B], /, *, UPLO: str = "L") -> EighResult:
+def eigh(x: Operand[B], /, UPLO: str = "L") -> EighResult:
     """The eigenvalues of Hermitian (or real symmetric) matrices, rising, and their orthonormal vectors in columns.
 
     Only the Hermitian part of x counts; its lower triangle is read, or the upper one for UPLO="U". The gradient is
@@ -141,7 +141,7 @@ def eigh(x: Operand[B], /, *, UPLO: str = "L") -> EighResult:
     return EighResult(*run("eigh", (_lower(x, UPLO, "eigh"),)))
 
 
-def eigvalsh(x: Operand[B], /, *, UPLO: str = "L") -> Tensor[B]:
+def eigvalsh(x: Operand[B], /, UPLO: str = "L") -> Tensor[B]:
     """The eigenvalues of Hermitian matrices, rising. Reads, gradient and errors as `eigh`.
 
     >>> import adjoint as ad
@@ -174,7 +174,7 @@ def eigvals(x: Operand[B], /) -> Tensor[B]:
     return run("eigvals", (square(x, "eigvals"),))  # type: ignore[no-any-return]
 
 
-def svd(x: Operand[B], /, *, full_matrices: bool = True) -> SVDResult:
+def svd(x: Operand[B], /, full_matrices: bool = True) -> SVDResult:
     """x = U diag(S) Vh: orthonormal vectors, and singular values in falling order.
 
     U and Vh are square if `full_matrices`, else they have min(m, n) columns and rows. What completes the bases turns

@@ -93,7 +93,7 @@ def matrix_norm(x: Operand[B], /, *, keepdims: bool = False, ord: float | str = 
     return out if keepdims else squeeze(out, (rows, columns))
 
 
-def norm(x: Operand[B], /, ord: float | str | None = None, *, axis: Axis = None, keepdims: bool = False) -> Tensor[B]:
+def norm(x: Operand[B], /, ord: float | str | None = None, axis: Axis = None, keepdims: bool = False) -> Tensor[B]:
     """As NumPy's: of all elements without `ord`, of vectors along one axis, of matrices over two.
 
     >>> import adjoint as ad
