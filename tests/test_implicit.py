@@ -462,3 +462,27 @@ def test_functions_may_assign_to_what_they_are_given() -> None:
 def test_numbers_of_numpy_are_options() -> None:
     found = ad.implicit.root(lambda x: x * x - 2, 1.0, tol=np.float32(1e-9), maxiter=np.int64(20))
     assert abs(found - np.sqrt(2)) < 1e-9
+
+
+@pytest.mark.parametrize("solve", [ad.implicit.root, ad.implicit.fixed_point, ad.implicit.minimize])
+def test_callbacks_see_how_far_the_search_is(solve: Callable[..., Any]) -> None:
+    f = {
+        "root": lambda x, a: x * x - a,
+        "fixed_point": lambda x, a: ad.cos(x) + 0 * a,
+        "minimize": lambda x, a: (x - a) ** 4,
+    }
+    seen: list[tuple[int, float]] = []
+    of = lambda a, **how: solve(f[solve.__name__], a + 2, a, **how)
+    found = of(2.0, callback=lambda *at: seen.append(at))
+    assert found == of(2.0)
+    assert [count for count, _ in seen] == list(range(1, len(seen) + 1))
+    assert all(type(size) is float for _, size in seen)
+    assert seen[-1][1] < 1e-3 * seen[0][1]
+    seen.clear()
+    slopes = ad.vmap(ad.grad(lambda a: of(a, callback=lambda *at: seen.append(at))))(np.array([1.0, 2.0]))
+    np.testing.assert_allclose(slopes, ad.vmap(ad.grad(of))(np.array([1.0, 2.0])))
+    assert seen
+    with pytest.raises(ad.errors.ArgumentTypeError, match="callback"):
+        of(2.0, callback=3)
+    with pytest.raises(ZeroDivisionError):
+        of(2.0, callback=lambda *at: 1 / 0)

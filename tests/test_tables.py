@@ -84,7 +84,13 @@ def series(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 def test_operators(series: Any, name: str) -> None:
     function = getattr(operator, name)
     w = ad.tensor(W, dtype=ad.float64).require_grad()
-    for found, wanted in ((function(series(V), w), function(V, w)), (function(w, series(V)), function(w, V))):
+    pairs = [(function(w, series(V)), function(w, V))]
+    if name == "matmul" and series is not Series:  # which does not give way there
+        with pytest.raises(errors.TrackedError, match=r"^pandas\.Series\.dot computes with .* there is ad\.dot;"):
+            function(series(V), w)
+    else:
+        pairs.append((function(series(V), w), function(V, w)))
+    for found, wanted in pairs:
         assert isinstance(found, ad.Tensor)
         assert_allclose(found.numpy(), wanted.numpy())
         if found.dtype is ad.float64:

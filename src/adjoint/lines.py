@@ -28,8 +28,8 @@ class Line:
 
 
 def asked_by() -> str | None:
-    """What outside of this package asks, for a message: a function of SciPy's, such as `scipy.linalg.solve`, or
-    "assignment" where Python assigns to an element; None for anything else.
+    """What outside of this package asks, for a message: a function of SciPy's, such as `scipy.linalg.solve`, a method
+    of a table of pandas, or "assignment" where Python assigns to an element; None for anything else.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
@@ -39,8 +39,8 @@ def asked_by() -> str | None:
         if operation in ("STORE_SUBSCR", "STORE_SLICE"):
             return "assignment"
     found: str | None = None
-    while frame is not None and (library := _library(frame)) in ("numpy", "scipy"):
-        found = (_public_name(frame) or found) if library == "scipy" else found
+    while frame is not None and (library := _library(frame)) in ("numpy", "scipy", "pandas"):
+        found = (_public_name(frame) or found) if library != "numpy" else found
         frame = frame.f_back
     return found
 
@@ -51,9 +51,11 @@ def _library(frame: FrameType) -> str:
 
 
 def _public_name(frame: FrameType) -> str | None:
-    """What users call a function of SciPy's by, or a class, or a method of one of its distributions."""
+    """What users call a function of SciPy's by, or a class, or a method of a distribution or of a table."""
     module, local = frame.f_globals["__name__"], frame.f_locals
     names = [frame.f_code.co_name]
+    if module.startswith("pandas."):
+        return f"pandas.{type(local['self']).__name__}.{names[0]}" if "self" in local and names[0][0] != "_" else None
     if names == ["wrapper"] and "f" in local:  # which stands for another one
         names, module = [local["f"].__name__], local["f"].__module__
     package = ".".join(module.split(".")[:2])

@@ -39,6 +39,7 @@ def root(
     maxiter: int = 50,
     solver: Function | None = None,
     linear_solver: str | Function | None = None,
+    callback: Callable[[int, float], Any] | None = None,
 ) -> Any:
     """The x with f(x, *args) = 0, differentiable by `args` and by the tensors that f closes over.
 
@@ -65,6 +66,9 @@ def root(
         a symmetric positive definite Jacobian: by products alone. A function `linear_solver(matvec, b)` gives the u
         with `matvec(u) = b`, to three digits at least; all are NumPy vectors of the entries of x0, leaf after leaf,
         complex ones as real and imaginary parts. None chooses, see the notes.
+    callback
+        Called after each step with how many there were and the largest entry of f, of all examples in `vmap`:
+        `callback=print` shows progress.
 
     Returns
     -------
@@ -102,7 +106,7 @@ def root(
     >>> root_of(2.0), ad.grad(root_of)(2.0)
     (np.float64(1.41421356237...), np.float64(0.35355339059...))
     """
-    problem = _Problem("root", f, x0, args, tol, maxiter, solver, linear_solver)
+    problem = _Problem("root", f, x0, args, tol, maxiter, solver, linear_solver, callback)
     return problem.solution(problem.result, _newton, problem.result)
 
 
@@ -115,18 +119,19 @@ def fixed_point(
     maxiter: int = 1000,
     solver: Function | None = None,
     linear_solver: str | Function | None = None,
+    callback: Callable[[int, float], Any] | None = None,
 ) -> Any:
     """The x with f(x, *args) = x, found by iterating f, differentiable by `args` and by what f closes over.
 
     x is found where f changes no entry by more than `tol` times the largest entry, or times 1. Linear systems, with the
-    Jacobian of f(x) - x, are those of derivatives alone. Everything else is as in `root`, which finds fixed points of
-    functions that are no contractions: those are roots of f(x) - x.
+    Jacobian of f(x) - x, are those of derivatives alone; `callback` gets the largest change. Everything else is as in
+    `root`, which finds fixed points of functions that are no contractions: those are roots of f(x) - x.
 
     >>> import adjoint as ad
     >>> ad.implicit.fixed_point(lambda x: ad.cos(x), 1.0)
     np.float64(0.7390851332...)
     """
-    problem = _Problem("fixed_point", f, x0, args, tol, maxiter, solver, linear_solver)
+    problem = _Problem("fixed_point", f, x0, args, tol, maxiter, solver, linear_solver, callback)
     return problem.solution(lambda x, theta: problem.result(x, theta) - x, _iterated, problem.result)
 
 
@@ -139,14 +144,15 @@ def minimize(
     maxiter: int = 200,
     solver: Function | None = None,
     linear_solver: str | Function | None = None,
+    callback: Callable[[int, float], Any] | None = None,
 ) -> Any:
     """A local minimum x of a scalar f(x, *args), differentiable by `args` and by what f closes over.
 
     f is twice differentiable, and x is found where the gradient by x is zero, in the sense of `root`. Newton's method
     with conjugate gradients and a line search, algorithm 7.1 of J. Nocedal and S. Wright, Numerical Optimization
     (2006), finds it; derivatives solve systems with the Hessian at x. With a `linear_solver` steps are the solutions
-    that it gives, where they go down; so they are of more than 100 unknowns with a sparse Hessian. Everything else is
-    as in `root`.
+    that it gives, where they go down; so they are of more than 100 unknowns with a sparse Hessian. `callback` gets the
+    largest entry of the gradient. Everything else is as in `root`.
 
     >>> import adjoint as ad
     >>> import numpy as np
@@ -157,7 +163,7 @@ def minimize(
     array([[1.      , 0.      ],
            [0.      , 0.142857]])
     """
-    problem = _Problem("minimize", f, x0, args, tol, maxiter, solver, linear_solver)
+    problem = _Problem("minimize", f, x0, args, tol, maxiter, solver, linear_solver, callback)
 
     def gradient(x: Vector, theta: Tensors) -> Vector:
         return grad(lambda x: problem.scalar(x, theta))(x)  # type: ignore[no-any-return]
@@ -178,8 +184,9 @@ class _Problem(Systems):
         maxiter: Any,
         solver: Function | None,
         linear_solver: Any,
+        callback: Callable[[int, float], Any] | None,
     ) -> None:
-        self.maxiter, self.solver = maxiter, solver
+        self.maxiter, self.solver, self.callback = maxiter, solver, callback
         self.parameters = Parameters(name, f, args, x0)
         self.state = State(name, "x0", x0, self.parameters.base)
         eps = float(np.finfo(self.state.dtype).eps)
@@ -189,6 +196,8 @@ class _Problem(Systems):
         as_integer(maxiter, name, "maxiter", 1)
         if solver is not None:
             check_callable(name, solver, "solver")
+        if callback is not None:
+            check_callable(name, callback, "callback")
         self.tol = float(tol)
         # residuals of systems are no smaller than that, if rounded
         super().__init__(name, linear_solver, builtins.max(self.tol, eps ** (2 / 3)))
@@ -220,6 +229,11 @@ class _Problem(Systems):
     def is_last(self, step: Vector, x: Vector) -> Tensor[Any]:
         """Whether a step of Newton's method, which squares relative errors, leaves no more than tol; zeros aside."""
         return all((abs(step) <= self.tol**0.5 * abs(x)) | (abs(step) <= self.tol * max(abs(x))))
+
+    def report(self, count: int, sizes: Tensor[Any]) -> None:
+        """Tells the user how far the search is."""
+        if self.callback is not None:
+            self.callback(count, float(np.max(concrete_values(sizes, self.name))))
 
     def failed(self, count: int, sizes: Tensor[Any], found: Tensor[Any], what: str) -> errors.ConvergenceError:
         """The error for examples that were not found."""
@@ -306,6 +320,7 @@ def _newton(problem: _Problem, f: Function, x: Vector) -> Vector:
         moved, better = _line_search(lambda x: vector_norm(f(x)), x, step, size, -size)
         x = where(found, x, where(last, x + step, moved))
         value = f(x)
+        problem.report(count, max(abs(value)))
         found = found | last | (max(abs(value)) == 0)
         if for_all_examples(found | ~better):  # those that are not found are stuck
             break
@@ -322,6 +337,7 @@ def _iterated(problem: _Problem, f: Function, x: Vector) -> Vector:
     while count < problem.maxiter and not for_all_examples(found):
         count += 1
         change = max(abs(value - x))
+        problem.report(count, change)
         size = max(abs(x))
         x = where(found, x, value)
         found = found | (change <= problem.tol * where(size > 1, size, 1.0))
@@ -346,6 +362,7 @@ def _newton_cg(problem: _Problem, f: Function, x: Vector) -> Vector:
         moved, better = _line_search(f, x, step, value, vecdot(slope, step))
         x = where(found, x, where(last, x + step, moved))
         value, slope = value_and_grad(f)(x)
+        problem.report(count, max(abs(slope)))
         found = found | last | (max(abs(slope)) == 0)
         if for_all_examples(found | ~better):
             break
