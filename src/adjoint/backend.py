@@ -168,9 +168,11 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
         """Drop what was answered for a primitive, or for all; `implement` is asked again."""
         known = vars(self)
         if name is None:
-            known = {other: known[other] for other in known.keys() - self._attributes}
-            known["implementations"] = {}  # fresh levels share that of their prototype
-            self.__dict__ = known  # pyright: ignore[reportGeneralTypeIssues, reportAttributeAccessIssue]
+            kept = known.copy()
+            for attribute in self._attributes:
+                kept.pop(attribute, None)
+            kept["implementations"] = {}  # fresh levels share that of their prototype
+            self.__dict__ = kept  # pyright: ignore[reportGeneralTypeIssues, reportAttributeAccessIssue]
             return
         for attribute in (name, f"{name}_into"):
             if attribute in self._attributes:

@@ -600,12 +600,12 @@ def make_unique(x: Tensor[Any], array: Array) -> None:
     _slot.__set__(x, array)
 
 
-def wrap(array: Array, device: Backend) -> Tensor[Any]:
-    """The tensor of an array of a backend."""
+def wrap(array: Array, device: Backend, dtype: DType | None = None) -> Tensor[Any]:
+    """The tensor of an array of a backend; `dtype` is the array's, where the caller has it at hand."""
     out: Tensor[Any] = allocate(Tensor)
     out._array = array
     out._device = device
-    out._dtype = device.dtype_of(array)
+    out._dtype = device.dtype_of(array) if dtype is None else dtype
     return out
 
 

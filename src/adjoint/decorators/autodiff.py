@@ -495,7 +495,7 @@ def _lift_constant(run: Implementation) -> Implementation:
     return lifted
 
 
-def _root_cotangents(roots: list[tuple[Var, Array]], inner: Backend, level: Backend) -> dict[Node, Any]:
+def _root_cotangents(roots: list[tuple[Var, Array]], inner: Backend, level: Autodiff[Any]) -> dict[Node, Any]:
     """The cotangents of the roots, conjugated, ones for None, by node. Empties the list: nothing else holds them."""
     cotangents: dict[Node, Any] = {}
     while roots:
@@ -503,7 +503,7 @@ def _root_cotangents(roots: list[tuple[Var, Array]], inner: Backend, level: Back
         if root.node is None:
             raise errors.GraphError("backward: the root is a constant; ad.why(x, root) tells where the path is cut")
         if g is None:
-            g = inner.full(shape=tuple(root.value.shape), value=1, dtype=level.dtype_of(root))
+            g = inner.full(shape=tuple(root.value.shape), value=1, dtype=level.inner.dtype_of(root.value))
         elif inner.dtype_of(g).kind == "c":
             g = inner.conj(g)
         known = cotangents.get(root.node)

@@ -30,7 +30,9 @@ _ALL = [tuple(range(ndim)) for ndim in range(65)]  # NumPy's limit is 64
 
 
 def _reduce(name: str, x: Tensor[Any], axis: Axis, keepdims: bool) -> Any:
-    ndim, keepdims = len(x._array.shape), as_flag(keepdims, name)
+    ndim = len(x._array.shape)
+    if keepdims is not False:
+        keepdims = as_flag(keepdims, name)
     return run(name, (x,), axis=_ALL[ndim] if axis is None else as_axes(axis, ndim, name), keepdims=keepdims)
 
 
@@ -53,7 +55,8 @@ def sum(x: Operand[B], /, axis: Axis = None, dtype: Any = None, *, keepdims: boo
     >>> ad.sum(ad.tensor([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
     [4.0, 6.0]
     """
-    x = as_tensor(x, "sum")
+    if not isinstance(x, Tensor):
+        x = as_tensor(x, "sum")
     if dtype is not None or x._dtype.kind not in "fc":
         x = _summable(x, dtype)
     return _reduce("sum", x, axis, keepdims)  # type: ignore[no-any-return]

@@ -26,7 +26,7 @@ from adjoint.functions.arguments import check_callable, is_array, is_integer, is
 from adjoint.module.fields import FLATTENED, parted
 from adjoint.operands import lift_to, lower
 from adjoint.tensor import Tensor, refuse_ended, wrap
-from adjoint.transforms.libraries import of_any_library
+from adjoint.transforms.libraries import of_libraries
 
 Function = Callable[..., Any]
 _FLOATING = {d: d for d in (dtypes.float16, dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)}
@@ -126,16 +126,17 @@ class Arguments:
         highest = _highest(others, name)
         self.as_numpy = highest is None
         self.base = highest or observed_leaf(default_device())
-        self.arrays = []
+        self.arrays, self.dtypes = [], []
         kinds: set[dtypes.DType | None] = set()
         for i, x in enumerate(self.leaves):
             if x.__class__ is np.ndarray and _FLOATING.get(x.dtype) is x.dtype:
-                array = self.base.from_numpy(x, copy=keep)
-                kinds.add(x.dtype)
+                array, dtype = self.base.from_numpy(x, copy=keep), x.dtype
             else:
                 array = self._array(i, x, keep)
-                kinds.add(None if isinstance(x, Tensor) else self.base.dtype_of(array))
+                dtype = self.base.dtype_of(array)
+            kinds.add(None if isinstance(x, Tensor) else dtype)
             self.arrays.append(array)
+            self.dtypes.append(dtype)
         self.dtype = dtypes.precision(frozenset(kinds))
 
     def path(self, i: int) -> str:
@@ -178,7 +179,7 @@ class Arguments:
 
     def run(self, f: Function, level: Backend, arrays: Sequence[Array]) -> Any:
         """f of the arguments, with these arrays of a level in the place of the selected leaves."""
-        chosen = trees.unflatten(self.held, list(map(wrap, arrays, itertools.repeat(level))))
+        chosen = trees.unflatten(self.held, list(map(wrap, arrays, itertools.repeat(level), self.dtypes)))
         keys, base = self.keys, self.base
         if self.all:
             return f(*chosen)
@@ -218,7 +219,8 @@ class Arguments:
 
     def answer(self, arrays: Sequence[Array]) -> Any:
         """Results per selected leaf in the structure of the arguments."""
-        return self.structured(list(map(self.result, arrays)))
+        chosen = trees.unflatten(self.structure, list(map(self.result, arrays)))
+        return chosen[0] if self.single else tuple(chosen)
 
     def structured(self, results: Sequence[Any]) -> Any:
         """What there is per selected leaf, in the structure of the arguments."""
@@ -264,6 +266,8 @@ def to_numpy(array: Array, base: Backend) -> Any:
 
 def _keys(name: str, f: Function, argnums: Argnums, args: Any, kwargs: Any) -> list[int | str]:
     """Positions, or names of keyword arguments, of what is differentiated by."""
+    if isinstance(argnums, int) and not isinstance(argnums, bool) and 0 <= argnums < len(args):
+        return [argnums]
     if isinstance(argnums, (int, str, np.integer)):
         entries: list[Any] = [argnums]
     elif (several := items(argnums)) is not None:
@@ -375,12 +379,13 @@ def zeros_like(base: Any, array: Array) -> Array:
 def named(transform: str, f: Function) -> Callable[[Function], Function]:
     """Gives a transformed function the name, signature and documentation of the original."""
 
-    check_callable(transform, f)
+    if not callable(f):
+        check_callable(transform, f)
 
     def rename(run: Function) -> Function:
-        functools.update_wrapper(run, f)
-        run.__name__ = f"{transform}({getattr(f, '__name__', repr(f))})"
-        return of_any_library(run)
+        either = of_libraries(run, f)
+        either.__name__ = f"{transform}({getattr(f, '__name__', repr(f))})"
+        return either
 
     return rename
 

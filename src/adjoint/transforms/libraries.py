@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from adjoint import dtypes, errors
 from adjoint import tree as trees
@@ -28,19 +28,20 @@ def of_any_library(run: F) -> F:
     Beside tensors, and inside of other transforms, they are constants, and results are tensors; otherwise results are
     arrays of the same library, also those of functions among the results.
     """
-    return _of_any_library(run, keep=False)
+    return of_libraries(run, run)
 
 
 def kept_of_any_library(run: F) -> F:
     """The same for a transform whose results are called later: arrays are copied where the caller may write to them."""
-    return _of_any_library(run, keep=True)
+    return of_libraries(run, run, keep=True)
 
 
-def _of_any_library(run: F, *, keep: bool) -> F:
-    @functools.wraps(run)
+def of_libraries(run: F, like: Callable[..., Any], keep: bool = False) -> F:
+    """`of_any_library`, with the name, signature and documentation of another function."""
+
     def either(*args: Any, **kwargs: Any) -> Any:
         try:
-            if not libraries_imported() or (not kwargs and trees.ATOMS.issuperset(map(type, args))):
+            if (not kwargs and trees.ATOMS.issuperset(map(type, args))) or not libraries_imported():
                 return run(*args, **kwargs)
             return _given_any(run, args, kwargs, keep)
         except errors.DeviceError as error:
@@ -48,10 +49,9 @@ def _of_any_library(run: F, *, keep: bool) -> F:
             if place is None or not _may_run_on(place, args, kwargs):
                 raise
         with running_on(place):
-            return _of_any_library(run, keep=keep)(*args, **kwargs)  # `either` would hold itself, for the collector
+            return of_libraries(run, like, keep)(*args, **kwargs)  # `either` would hold itself, for the collector
 
-    vars(either).update(vars(run))  # of a transformed function the user's is the one that was wrapped
-    return cast(F, either)
+    return functools.update_wrapper(either, like)  # type: ignore[return-value]
 
 
 def _given_any(run: Callable[..., Any], args: Any, kwargs: Any, keep: bool) -> Any:

@@ -153,7 +153,8 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: 
 
 def gradient(name: str, f: Function, argnums: Argnums, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """`grad`, whose errors name the transform that it is a part of."""
-    has_aux, holomorphic = as_flag(has_aux, name, "has_aux"), as_flag(holomorphic, name, "holomorphic")
+    if has_aux is not False or holomorphic is not False:
+        has_aux, holomorphic = as_flag(has_aux, name, "has_aux"), as_flag(holomorphic, name, "holomorphic")
 
     @named(name, f)
     def run(*args: Any, **kwargs: Any) -> Any:
