@@ -261,6 +261,31 @@ def test_buffers_that_a_users_primitive_reuses(users: None) -> None:
     assert level.inner.users_times_into(buffer, 3.0) is buffer
 
 
+def test_a_buffer_that_a_users_primitive_adds_into(users: None) -> None:
+    added = []
+
+    def accumulate(B: Any, sink: Any, g: Any, factor: Any) -> Any:
+        added.append(sink.shape)
+        return B.add_into(sink, B.multiply(g, factor))
+
+    f = ad.primitive(
+        "users_scaled", lambda x, *, factor: x * factor,
+        derivative={"x": lambda B, g, factor: B.multiply(g, factor)}, accumulate=accumulate,
+    )  # fmt: skip
+    x = np.array([1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(ad.grad(lambda x: (f(x, factor=3.0) + f(x * x, factor=2.0)).sum())(x), 3 + 4 * x)
+    assert added == [(3,), (3,)]
+    g = ad.grad(lambda x: (ad.grad(lambda x: (f(x, factor=3.0) ** 2).sum())(x) ** 2).sum())
+    np.testing.assert_array_equal(g(x), 2 * 18**2 * x)
+
+
+def test_a_primitive_of_forward_mode_alone(users: None) -> None:
+    f = ad.primitive("users_forward", np.sin, pushforward=lambda B, tangents, x: B.multiply(tangents[0], B.cos(x)))
+    assert ad.jvp(f, (0.5,), (1.0,))[1] == np.cos(0.5)
+    with pytest.raises(ad.errors.BackwardError, match="has no derivative"):
+        ad.grad(f)(0.5)
+
+
 def test_data_types_of_a_users_primitive(users: None) -> None:
     bits = ad.primitive("users_bits", np.bitwise_count, accepts="iu", dtype=lambda *_: np.dtype(np.uint8))
     assert bits(ad.tensor([7, 8])).tolist() == [3, 1]
@@ -285,12 +310,42 @@ def test_a_record_given_is_not_changed_and_operands_may_be_called_as_fields(user
     assert (shared.operations, RECORDS["users_first"].operations is not None) == (None, True)
 
 
+into: Any = lambda B, sink, g: B.add_into(sink, g)
+
+
 @pytest.mark.parametrize(
     ("error", "match", "options"),
     [
         ("ArgumentTypeError", "sparsity is a function, received 3", {"sparsity": 3}),
         ("ArgumentTypeError", "taylor is a function, received 'x'", {"taylor": "x"}),
         ("ArgumentTypeError", "operations is a function, received 12", {"operations": 12}),
+        ("ArgumentTypeError", "accumulate is a function, received 'x'", {"accumulate": "x"}),
+        ("ArgumentTypeError", "operations is a function, received 12", {"derivative": Linear(operations=12)}),
+        (
+            "ArgumentError",
+            "accumulate is for one operand with a rule, and there are rules for []",
+            {"accumulate": into},
+        ),
+        (
+            "ArgumentError",
+            "accumulate is for what the rule is for: after B, sink and g its parameters are ('x',), too",
+            {"accumulate": into, "derivative": {"x": lambda B, g, x: g}},
+        ),
+        (
+            "ArgumentError",
+            "accumulate is for operands that do not broadcast",
+            {"accumulate": into, "derivative": {"x": lambda B, g: g}, "operands": "x y"},
+        ),
+        (
+            "ArgumentError",
+            "derivative is a record, which says its pushforward",
+            {"derivative": Linear(x=lambda B, g: g), "pushforward": lambda B, tangents: tangents[0]},
+        ),
+        (
+            "ArgumentError",
+            "derivative is a record, which says its pushforward and its definition itself",
+            {"derivative": Linear(x=lambda B, g: g), "definition": lambda B, x: B.sin(x)},
+        ),
         ("ArgumentTypeError", "promotes is a function, received 'float32'", {"promotes": "float32"}),
         ("ArgumentTypeError", "implementations are functions by leaf backend", {"into": 3}),
         ("ArgumentError", "strong_zero is True or False, received 'yes'", {"strong_zero": "yes"}),
@@ -300,7 +355,7 @@ def test_a_record_given_is_not_changed_and_operands_may_be_called_as_fields(user
     ],
 )
 def test_wrong_fields(error: str, match: str, options: Any) -> None:
-    with pytest.raises(getattr(ad.errors, error), match=match):
+    with pytest.raises(getattr(ad.errors, error), match=re.escape(match)):
         ad.primitive("users_wrong", np.sin, **options)
     assert "users_wrong" not in TABLE
 

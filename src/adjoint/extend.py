@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -72,6 +72,7 @@ def primitive(
     sparsity: Callable[..., Any] | None = None,
     taylor: Callable[..., Any] | None = None,
     operations: Callable[..., Any] | None = None,
+    accumulate: Callable[..., Any] | None = None,
     strong_zero: bool | None = None,
     into: Callable[..., Any] | Mapping[type[LeafBackend] | str, Callable[..., Any]] | None = None,
     accepts: str | None = None,
@@ -121,6 +122,10 @@ def primitive(
         how), where it is to be faster than what follows from the derivative.
     operations
         `rule(operands, result, parameters)`, the floating-point operations of a call, from shapes, for `ad.Profiled`.
+    accumulate
+        `rule(B, sink, g, ...)`, the sum of `sink`, an array of the operand's shape, and the operand's cotangent, written
+        into `sink` where that is cheaper, as it is for a few elements of many. For one operand with a rule in
+        `derivative`; further parameters are as there.
     strong_zero
         True says that elementwise rules give zero for a zero cotangent as they are, also where the derivative is
         infinite. Otherwise `Autodiff(strong_zero=True)` sees to it.
@@ -160,7 +165,13 @@ def primitive(
             f"primitive {name}: a kind is one of {', '.join(KINDS)}; received {errors.shown(kind)}"
         )
     functions = {"shape": shape, "dtype": dtype, "definition": definition, "promotes": promotes}
-    fields = {"batching": batching, "sparsity": sparsity, "taylor": taylor, "operations": operations}
+    fields = {
+        "batching": batching,
+        "sparsity": sparsity,
+        "taylor": taylor,
+        "operations": operations,
+        "accumulate": accumulate,
+    }
     for option, function in {**functions, **fields}.items():
         if function is not None:
             check_callable(f"primitive {name}", function, option)
@@ -205,6 +216,7 @@ def primitive(
     for field, value in {**fields, "strong_zero": strong_zero}.items():
         if value is not None:
             setattr(record, field, value)
+    _check_fields(made, record, fields)
     if kind != ELEMENTWISE:  # what follows from the kinds of our own is more than is known of these
         record.batching = _fitting(record.batching or _batching(made))
         record.sparsity = record.sparsity or (by_definition if isinstance(record, Composed) else everything)
@@ -289,12 +301,17 @@ def _record(made: Primitive, derivative: Any, pushforward: Any, definition: Any)
     """The record, checked: a rule names an operand, and needs what there is."""
     record: Record
     if isinstance(derivative, Record):
+        if pushforward is not None or definition is not None:
+            raise errors.ArgumentError(
+                f"primitive {made.name}: derivative is a record, which says its pushforward and its definition itself; "
+                "give them to the record"
+            )
         record = copy.copy(derivative)
     elif definition is not None:
         record = Composed(definition, pushforward=pushforward)
         record.rules.update(derivative or {})
     elif derivative is None:
-        record = _refusing(made.name)
+        record = _refusing(made.name, pushforward)
     elif isinstance(derivative, Mapping) and not derivative:
         record = NotDifferentiable()
     elif isinstance(derivative, Mapping):
@@ -323,7 +340,25 @@ def _record(made: Primitive, derivative: Any, pushforward: Any, definition: Any)
     return record
 
 
-def _refusing(name: str) -> Record:
+def _check_fields(made: Primitive, record: Record, fields: Iterable[str]) -> None:
+    """Raises for fields that are no functions, also of a record that was given, and for an `accumulate` that cannot be."""
+    for field in fields:
+        if (function := getattr(record, field)) is not None:
+            check_callable(f"primitive {made.name}", function, field)
+    if record.accumulate is None:
+        return
+    rules, wanted = list(record.rules.values()), f"primitive {made.name}: accumulate is for"
+    if record.pullback is not None or len(rules) != 1 or made.variadic:
+        raise errors.ArgumentError(f"{wanted} one operand with a rule, and there are rules for {list(record.rules)}")
+    if made.kind == ELEMENTWISE and len(made.operands) > 1:
+        raise errors.ArgumentError(f"{wanted} operands that do not broadcast: give another kind, or leave it out")
+    if not hasattr(record.accumulate, "__code__") or names_of(record.accumulate, 3) != names_of(rules[0], 2):
+        raise errors.ArgumentError(
+            f"{wanted} what the rule is for: after B, sink and g its parameters are {names_of(rules[0], 2)}, too"
+        )
+
+
+def _refusing(name: str, pushforward: Callable[..., Any] | None) -> Record:
     """A record that says, where a derivative is asked for, that none was given."""
 
     def refuse(*_: Any) -> Any:
@@ -334,7 +369,7 @@ def _refusing(name: str) -> Record:
 
     return Custom(
         pullback=lambda B, g, wanted: refuse(),
-        pushforward=lambda B, tangents, out: refuse() if B.dtype_of(out).kind in "fc" else None,
+        pushforward=pushforward or (lambda B, tangents, out: refuse() if B.dtype_of(out).kind in "fc" else None),
     )
 
 
