@@ -42,7 +42,8 @@ SHARED = {
     "refuse_graphs",
     "refuse_many",
 }  # helpers that one topic has for the others, besides as_...
-ROOMS = [ad.fft, ad.implicit, ad.linalg, ad.nn, ad.random, ad.scipy, ad.special, ad.stats, ad.testing, ad.tree]
+NAMESPACES = [getattr(ad, name) for name, module in ad._MODULES.items() if not module]
+ROOMS = [*[module for module in NAMESPACES if module is not ad.errors], ad.nn.init]
 PUBLIC = [ad, ad.errors, *ROOMS]
 
 
