@@ -110,6 +110,13 @@ SQUARE = ad.custom_vjp(lambda x: x * x)
 SQUARE.defvjp(lambda x: (x * x, x), lambda x, g: (2 * x * g,))
 CUBE = ad.custom_jvp(lambda x: x**3)
 CUBE.defjvp(lambda primals, tangents: (primals[0] ** 3, 3 * primals[0] ** 2 * tangents[0]))
+BATCHED = ad.custom_batching(lambda x: ad.sin(x) * x)
+BATCHED.def_batching(lambda size, batched, x: (ad.sin(x) * x, True))
+
+
+def CONVERTED(x: Any) -> Any:
+    f, *kept = ad.closure_convert(lambda y: ad.sin(y) * x, x)
+    return f(x, *kept[0])
 
 
 def total(x: Any) -> Any:
@@ -136,6 +143,13 @@ TRANSFORMS: dict[str, Any] = {
     "custom_jvp": lambda x: [ad.jvp(CUBE, (x,), (x,)), ad.grad(lambda x: CUBE(x).sum())(x), ad.vmap(CUBE)(x)],
     "jet of a rule": lambda x: ad.jet(CUBE, (x,), ([ad.ones_like(x), x],)),
     "custom and vmap": lambda x: ad.grad(lambda x: ad.vmap(SQUARE)(x).sum())(x),
+    "vjp": lambda x: ad.vjp(lambda x: ad.sin(x) * x, x)[1](x),
+    "closure_convert": lambda x: ad.grad(lambda x: CONVERTED(x).sum())(x),
+    "apply_where": lambda x: ad.grad(lambda x: ad.apply_where(x > 0, x, ad.sqrt, fill_value=0.0).sum())(x),
+    "apply_along_axis": lambda x: ad.apply_along_axis(lambda v: v * v.sum(), 0, ad.outer(x, x)),
+    "custom_batching": lambda x: ad.vmap(ad.grad(BATCHED))(x),
+    "checkpoint_name": lambda x: ad.grad(ad.checkpoint(lambda x: ad.checkpoint_name(ad.sin(x), "a").sum()))(x),
+    "backward": lambda x: ad.grad(lambda x: (((x**3).sum().backward()[x]) ** 2).sum())(x),
     "stop_gradient": lambda x: ad.grad(lambda x: (x * ad.stop_gradient(x)).sum())(x),
 }
 
@@ -164,6 +178,149 @@ def test_control_flow_and_solvers_look_at_values(name: str) -> None:
     alike(on_recorder(f, X), f(ad.tensor(X, device=NUMPY)))
     with pytest.raises(errors.TrackedError, match="recording"):
         on_recording(f, X, fold=False)
+
+
+# --- modules, optimizers, distributions ---
+
+N, RNG = ad.nn, np.random.default_rng(5)
+ROWS, SERIES, IMAGES = (RNG.normal(size=shape) for shape in ((4, 3), (2, 5, 4), (2, 3, 5, 5)))
+MODULES: dict[str, Any] = {
+    "Linear": (lambda: N.Linear(3, 2), ROWS),
+    "Bilinear": (lambda: N.Bilinear(3, 3, 2), ROWS, ROWS),
+    "Conv2d": (lambda: N.Conv2d(3, 2, 2), IMAGES),
+    "ConvTranspose2d": (lambda: N.ConvTranspose2d(3, 2, 2), IMAGES),
+    "BatchNorm": (lambda: N.BatchNorm(3), IMAGES),
+    "LayerNorm": (lambda: N.LayerNorm(3), ROWS),
+    "RMSNorm": (lambda: N.RMSNorm(3), ROWS),
+    "GroupNorm": (lambda: N.GroupNorm(1, 3), IMAGES),
+    "InstanceNorm": (lambda: N.InstanceNorm(3), IMAGES),
+    "Embedding": (lambda: N.Embedding(5, 3), np.array([0, 3, 1])),
+    "PositionalEncoding": (lambda: N.PositionalEncoding(4), SERIES),
+    "PReLU": (lambda: N.PReLU(), ROWS),
+    "RReLU": (lambda: N.RReLU(), ROWS),
+    "Dropout": (lambda: N.Dropout(0.5), ROWS),
+    "FeatureAlphaDropout": (lambda: N.FeatureAlphaDropout(0.5), IMAGES),
+    "Dropout2d": (lambda: N.Dropout2d(0.5), IMAGES),
+    "AlphaDropout": (lambda: N.AlphaDropout(0.5), ROWS),
+    "Flatten": (lambda: N.Flatten(), IMAGES),
+    "Identity": (lambda: N.Identity(), ROWS),
+    "Lambda": (lambda: N.Lambda(ad.sin), ROWS),
+    "Residual": (lambda: N.Residual(N.Linear(3, 3)), ROWS),
+    "Sequential": (lambda: N.Sequential(N.Linear(3, 2), N.ReLU()), ROWS),
+    "RNN": (lambda: N.RNN(4, 3), SERIES),
+    "LSTM": (lambda: N.LSTM(4, 3), SERIES),
+    "GRU": (lambda: N.GRU(4, 3), SERIES),
+    "RNNCell": (lambda: N.RNNCell(3, 2), ROWS),
+    "LSTMCell": (lambda: N.LSTMCell(3, 2), ROWS),
+    "GRUCell": (lambda: N.GRUCell(3, 2), ROWS),
+    "PositionalEmbedding": (lambda: N.PositionalEmbedding(5, 4), SERIES),
+    "MultiHeadAttention": (lambda: N.MultiHeadAttention(4, 2), SERIES),
+    "TransformerEncoderLayer": (lambda: N.TransformerEncoderLayer(4, 2, 8), SERIES),
+    "TransformerDecoderLayer": (lambda: N.TransformerDecoderLayer(4, 2, 8), SERIES, SERIES),
+}
+
+
+def test_every_module_is_in_a_case() -> None:
+    """But for functions as modules, which have cases of their own."""
+    kinds = [getattr(N, name) for name in N.__all__]
+    kinds = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, N.Module)]
+    own = {kind.__name__ for kind in kinds if " as a module, with its settings." not in kind.__doc__}
+    assert {re.sub("[13]d$", "2d", name) for name in own} <= {*MODULES, "Module"}
+
+
+def on(model: Any, like: Any) -> Any:
+    """The module with its arrays where another tensor is."""
+    return trees.map(lambda p: ad.asarray(p.numpy(), device=like.device), model)
+
+
+def sum_of_squares(out: Any) -> Any:
+    return sum((y * y).sum() for y in trees.leaves(out) if isinstance(y, ad.Tensor) and y.dtype.kind == "f")
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_modules_are_recorded(name: str) -> None:
+    make, *args = MODULES[name]
+    model = make()
+
+    def slopes(*xs: Any) -> Any:
+        return trees.leaves(ad.grad(lambda model: sum_of_squares(model(*xs)))(on(model, xs[0])))
+
+    compared(slopes if trees.leaves(model) else lambda *xs: trees.leaves(model(*xs)), args)
+
+
+LINEAR = N.Linear(3, 2, dtype=ad.float64)
+OPTIMIZERS = [kind for kind in map(ad.optim.__dict__.get, ad.optim.__all__) if isinstance(kind, type)]
+OPTIMIZERS = [kind for kind in OPTIMIZERS if issubclass(kind, ad.optim.Optimizer) and kind is not ad.optim.Optimizer]
+SETTINGS = {"SGD": {"momentum": 0.9, "dampening": 0.3}, "Adam": {"amsgrad": True}, "RMSprop": {"centered": True}}
+RATES = {
+    "cosine": ad.optim.cosine(0.1, 10),
+    "warmup": ad.optim.warmup(ad.optim.polynomial(0.1, 0.0, 6, 2.0), 2),
+    "one_cycle": ad.optim.one_cycle(0.1, 10),
+    "stairs": ad.optim.joined([ad.optim.stairs(0.1, 2), ad.optim.noam(4, 3)], [2]),
+}
+
+
+def trained(optimizer: Any, x: Any) -> Any:
+    """The parameters after seven steps of a loop, in which the number of steps done may have no value."""
+    model = on(LINEAR, x)
+
+    def step(carry: Any, _: Any) -> Any:
+        model, state = carry
+        return optimizer.step(model, ad.grad(lambda model: (model(x) ** 2).sum())(model), state), None
+
+    return trees.leaves(ad.scan(step, (model, optimizer.init(model)), None, length=7)[0])
+
+
+@pytest.mark.parametrize("kind", OPTIMIZERS, ids=lambda kind: kind.__name__)
+def test_optimizers_are_recorded(kind: Any) -> None:
+    compared(lambda x: trained(kind(lr=0.1, **SETTINGS.get(kind.__name__, {})), x), [ROWS])
+
+
+@pytest.mark.parametrize("name", RATES)
+def test_rates_are_recorded(name: str) -> None:
+    compared(lambda x: trained(ad.optim.SGD(lr=RATES[name]), x), [ROWS])
+
+
+SEVERAL: dict[str, Any] = {
+    "dirichlet": ([0.2, 0.3, 0.5], [2.0, 1.5, 3.0]),
+    "multinomial": ([1.0, 0.0, 2.0], 3.0, [0.2, 0.3, 0.5]),
+    "multivariate_normal": ([1.0, 2.0], [0.5, 0.0], [[2.0, 0.3], [0.3, 1.0]]),
+}
+METHODS = "pdf logpdf pmf logpmf cdf sf logcdf logsf ppf isf".split()
+
+
+@pytest.mark.slow  # six seconds
+@pytest.mark.parametrize("name", ad.stats.__all__)
+def test_distributions_are_recorded(name: str) -> None:
+    distribution = getattr(ad.stats, name)
+    if name in SEVERAL:
+        args = [np.array(x) for x in SEVERAL[name]]
+        f = getattr(distribution, "logpmf" if name == "multinomial" else "logpdf")
+        compared(f, args)
+        compared(lambda *args: ad.grad(f, argnums=len(args) - 1)(*args), args)
+        return
+    shapes = [np.full(3, 0.45) if name in ("bernoulli", "geom") else np.array([2.0, 2.5, 3.0])]
+    shapes *= len(distribution.shapes)
+    found = [method for method in METHODS if hasattr(distribution, method)]
+    assert found
+    for method in found:
+        f = getattr(distribution, method)
+        x = np.array([1.0, 2.0, 0.0]) if "pmf" in method else np.array([0.3, 0.6, 0.8])
+        compared(f, [x, *shapes])
+        compared(lambda x, *shapes, f=f: ad.grad(lambda x: f(x, *shapes).sum())(x), [x, *shapes])
+
+
+def test_functions_that_need_values_say_who_asks() -> None:
+    for name, f, x in [
+        ("full", lambda x: ad.full((2,), x[0]), X),
+        ("full_like", lambda x: ad.full_like(x, x[0]), X),
+        ("bincount", lambda x: ad.bincount(x), np.array([0, 1])),
+        ("delete", lambda x: ad.delete(ad.ones(3), x), np.array([0, 1])),
+    ]:
+        with pytest.raises(
+            errors.TrackedError, match=f"^{name} asks for the values of a tensor of shape .* on recording"
+        ):
+            on_recording(f, x)
 
 
 def test_levels_of_a_recording_end_with_it() -> None:

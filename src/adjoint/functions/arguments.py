@@ -259,7 +259,8 @@ def as_constant(value: Any, dtype: DType, name: str) -> Any:
             "silently; pass x.detach() for its value, or do the arithmetic with the tensor that comes out"
         )
     if isinstance(value, (Tensor, np.ndarray, np.generic)) and value.size == 1:
-        value = value.item()
+        values = concrete_values(value, name) if isinstance(value, Tensor) else value
+        value = (values if values.shape == value.shape else value).item()  # of a batch the tensor's, which raises
     if not isinstance(value, (int, float, complex)):
         raise errors.ArgumentTypeError(f"{name}: expected one number, received {errors.shown(value)}")
     if isinstance(value, complex) and dtype.kind not in "cb":

@@ -26,6 +26,7 @@ from adjoint.functions.arguments import (
     check_shape,
     computed,
     is_integer,
+    own_values,
 )
 from adjoint.functions.creation import ShapeLike, asarray
 from adjoint.functions.elementwise import where
@@ -508,7 +509,7 @@ def insert(x: Operand[B], places: Any, values: Any, /, axis: int | None = None) 
 def _listed(places: Any, name: str) -> Any:
     """Places with lists and tensors of them made arrays; raises ArgumentTypeError for what are no places."""
     if isinstance(places, Tensor):
-        return places.numpy()
+        return own_values(places, name)
     if not isinstance(places, (list, tuple)):
         if not isinstance(places, (int, np.integer, slice, np.ndarray)) or isinstance(places, bool):
             raise errors.ArgumentTypeError(f"{name}: places are integers or a slice, received {errors.shown(places)}")

@@ -20,6 +20,7 @@ from adjoint.functions.arguments import (
     as_tensors,
     check_shape,
     inexact,
+    own_values,
 )
 from adjoint.functions.creation import made
 from adjoint.functions.elementwise import where
@@ -199,7 +200,7 @@ def _above(values: np.ndarray[Any, Any]) -> int:
 def _counted(numbers: Tensor[Any], count: int | None, name: str) -> tuple[Tensor[Any], int]:
     """Numbers from 0, and one more than the largest, or as many as is said."""
     upto = "" if count is None else f" to {count - 1}"
-    size = _above(numbers.numpy()) if count is None else count
+    size = _above(own_values(numbers, name)) if count is None else count
     numbers = deferred_check(
         numbers,
         lambda values: (values.min() >= 0) & (values.max() < size),

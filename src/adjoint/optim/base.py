@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from adjoint import errors
 from adjoint.decorators.autodiff import Autodiff
+from adjoint.functions.elementwise import where
 from adjoint.functions.gradients import Gradients
 from adjoint.functions.shape import stack
 from adjoint.module.base import Module
@@ -121,6 +122,11 @@ def gradients_by_path(grads: Any, model: Module) -> Mapping[str, Tensor[Any]]:
             "model that the loss was computed with"
         )
     return found
+
+
+def chosen(condition: Any, x: Any, y: Any) -> Any:
+    """x if the condition holds, else y: by Python's own truth, and in a step that is compiled by tensors."""
+    return where(condition, x, y) if isinstance(condition, Tensor) else (x if condition else y)
 
 
 def _trained(model: Module) -> list[Leaf]:

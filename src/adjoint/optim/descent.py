@@ -8,7 +8,7 @@ from typing import Any
 from adjoint.functions.creation import zeros_like
 from adjoint.functions.elementwise import abs as magnitude
 from adjoint.functions.elementwise import maximum, sign, sqrt
-from adjoint.optim.base import Optimizer, Slots
+from adjoint.optim.base import Optimizer, Slots, chosen
 from adjoint.tensor import Tensor
 
 Stepped = tuple[Tensor[Any], Slots]
@@ -33,7 +33,8 @@ class SGD(Optimizer):
         g = _decayed(g, x, self.weight_decay)
         if not self.momentum:
             return x - lr * g, slots
-        v = self.momentum * slots["velocity"] + (g if step == 1 else (1 - self.dampening) * g)
+        new = chosen(step == 1, g, (1 - self.dampening) * g) if self.dampening else g
+        v = self.momentum * slots["velocity"] + new
         return x - lr * (g + self.momentum * v if self.nesterov else v), {"velocity": v}
 
 
@@ -189,8 +190,8 @@ class RAdam(Adam):
         length = longest - 2 * step * b2**step / (1 - b2**step)
         mean, root = m / (1 - b1**step), sqrt(v) + self.eps
         bound = ((length - 4) * (length - 2) * longest) / ((longest - 4) * (longest - 2) * length)
-        tamed = mean * (bound * (1 - b2**step)) ** 0.5 / root if length > 5 else mean
-        return x - lr * tamed, {"mean": m, "square": v}
+        divided = (chosen(length > 5, bound, 1.0) * (1 - b2**step)) ** 0.5 / root
+        return x - lr * mean * chosen(length > 5, divided, 1.0), {"mean": m, "square": v}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

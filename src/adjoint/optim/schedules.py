@@ -14,7 +14,8 @@ from typing import Any
 
 from adjoint import errors
 from adjoint.functions.arguments import as_integer, as_number, check_callable
-from adjoint.functions.elementwise import cos, floor, maximum, minimum, where
+from adjoint.functions.elementwise import cos, floor, maximum, minimum
+from adjoint.optim.base import chosen
 from adjoint.tensor import Tensor
 
 Schedule = Callable[[Any], Any]
@@ -86,7 +87,7 @@ def one_cycle(peak: float, steps: int, *, rising: float = 0.3, first: float = 25
     def rate(step: Any) -> Any:
         up = start + (peak - start) * (1 - _cos(math.pi * step / turn)) / 2
         t = (_least(step, count - 1) - turn) / (count - 1 - turn)
-        return _where(step <= turn, up, end + (peak - end) * (1 + _cos(math.pi * t)) / 2)
+        return chosen(step <= turn, up, end + (peak - end) * (1 + _cos(math.pi * t)) / 2)
 
     return rate
 
@@ -108,7 +109,7 @@ def joined(schedules: Sequence[Schedule], boundaries: Sequence[int]) -> Schedule
     def rate(step: Any) -> Any:
         found = schedules[0](step)
         for begin, schedule in zip(ends, schedules[1:], strict=True):
-            found = _where(step < begin, found, schedule(_most(step - begin, 0)))
+            found = chosen(step < begin, found, schedule(_most(step - begin, 0)))
         return found
 
     return rate
@@ -142,7 +143,3 @@ def _cos(x: Any) -> Any:
 
 def _floor(x: Any) -> Any:
     return floor(x) if isinstance(x, Tensor) else math.floor(x)
-
-
-def _where(condition: Any, x: Any, y: Any) -> Any:
-    return where(condition, x, y) if isinstance(condition, Tensor) else (x if condition else y)
