@@ -29,7 +29,7 @@ Implementation = Callable[..., Any]
 DEEPEST = 100  # decorators in a chain; derivatives of such orders cost more than anybody has time for
 
 # True inside a backward pass: what runs there computes derivatives
-in_backward: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_walking", default=False)
+in_backward: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_in_backward", default=False)
 
 
 class _Interned(type):

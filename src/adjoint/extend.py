@@ -123,8 +123,8 @@ def primitive(
     operations
         `rule(operands, result, parameters)`, the floating-point operations of a call, from shapes, for `ad.Profiled`.
     accumulate
-        `rule(B, sink, g, ...)`, the sum of `sink`, an array of the operand's shape, and the operand's cotangent, written
-        into `sink` where that is cheaper, as it is for a few elements of many. For one operand with a rule in
+        `rule(B, sink, g, ...)`, the sum of `sink`, an array of the operand's shape, and the operand's cotangent,
+        written into `sink` where that is cheaper, as it is for a few elements of many. For one operand with a rule in
         `derivative`; further parameters are as there.
     strong_zero
         True says that elementwise rules give zero for a zero cotangent as they are, also where the derivative is
@@ -341,7 +341,7 @@ def _record(made: Primitive, derivative: Any, pushforward: Any, definition: Any)
 
 
 def _check_fields(made: Primitive, record: Record, fields: Iterable[str]) -> None:
-    """Raises for fields that are no functions, also of a record that was given, and for an `accumulate` that cannot be."""
+    """Raises for fields that are no functions, also of a given record, and for an `accumulate` that cannot be."""
     for field in fields:
         if (function := getattr(record, field)) is not None:
             check_callable(f"primitive {made.name}", function, field)

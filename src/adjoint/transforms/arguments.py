@@ -7,7 +7,6 @@ functions of tensors give tensors. Names and signatures of transforms are JAX's.
 
 from __future__ import annotations
 
-import functools
 import inspect
 import itertools
 import math
