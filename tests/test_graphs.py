@@ -23,7 +23,7 @@ LONG = 1_000_000
 
 
 def alive() -> int:
-    """How many nodes, arrays and recipes of graphs there are."""
+    """How many nodes, arrays and rematerialisations of graphs there are."""
     return sum(issubclass(type(thing), (Node, Var, Remat)) for thing in gc.get_objects())  # isinstance asks __class__
 
 

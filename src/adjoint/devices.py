@@ -36,7 +36,7 @@ _HARDWARE = {  # what other libraries call devices by
     "mps": "'torch:mps'; on others 'torch:cuda' or 'jax:gpu'",
     "tpu": "'jax:tpu'; on others 'torch:cuda'",
 }
-_FOREIGN = _TABLES.union(_LIBRARIES)
+_OPTIONAL = _TABLES.union(_LIBRARIES)
 _DECORATORS = {
     "autodiff": "decorators.autodiff.Autodiff",
     "tangent": "decorators.tangent.Tangent",
@@ -63,7 +63,7 @@ def _class(word: str) -> Any:
 
 def libraries_imported() -> bool:
     """Whether an optional library was imported, so that there may be arrays or tables of it."""
-    return not sys.modules.keys().isdisjoint(_FOREIGN)
+    return not sys.modules.keys().isdisjoint(_OPTIONAL)
 
 
 def leaf_of(value: Any) -> Backend | None:

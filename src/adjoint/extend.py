@@ -16,7 +16,7 @@ from adjoint.backends.numpy import NumPy
 from adjoint.dtypes import DType, as_dtype, floating
 from adjoint.functions.arguments import as_tensors, check_callable
 from adjoint.graph.codegen import saved_source
-from adjoint.operands import cast, known, run
+from adjoint.operands import available_dtype, cast, run
 from adjoint.primitives import ANY, ELEMENTWISE, KINDS, LINALG, TABLE, Accepted, Primitive, broadcast_shapes, same_dtype
 from adjoint.rules import RECORDS, Composed, Custom, Elementwise, NotDifferentiable, Record, names_of
 from adjoint.rules.batching import BatchingRule, along_axes, count_of, each_alone, in_stacks, one_of
@@ -49,7 +49,7 @@ class UserPrimitive:
                 f"{errors.shown(tuple(parameters))}"
             )
         tensors = as_tensors(list(operands), name)
-        dtype = known(self.primitive.promoted(tensors[0].dtype), tensors)
+        dtype = available_dtype(self.primitive.promoted(tensors[0].dtype), tensors)
         return run(name, [cast(x, dtype) for x in tensors], **parameters)
 
     def __repr__(self) -> str:

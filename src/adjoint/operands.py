@@ -147,7 +147,7 @@ def cast(x: Tensor[Any], dtype: DType) -> Tensor[Any]:
     return x if x._dtype is dtype else run(CAST.name, (x,), dtype=dtype)
 
 
-def known(dtype: DType, tensors: Sequence[Tensor[Any]]) -> DType:
+def available_dtype(dtype: DType, tensors: Sequence[Tensor[Any]]) -> DType:
     """What tensors are promoted to: where integers become floating, no wider than their library has it."""
     if dtype.kind not in "fc" or any([x._dtype.kind in "fc" for x in tensors]):
         return dtype
@@ -186,7 +186,7 @@ def binary(name: str, x: Any, y: Any) -> Any:
             dtype = dtypes.promote(x._dtype, y._dtype)
         except errors.DtypeError as error:
             raise errors.DtypeError(f"{name}: {error}") from None
-    dtype = known(primitive.promoted(dtype), [v for v in (x, y) if isinstance(v, Tensor)])
+    dtype = available_dtype(primitive.promoted(dtype), [v for v in (x, y) if isinstance(v, Tensor)])
     try:
         pair = [cast(v, dtype) if isinstance(v, Tensor) else fitting(v, dtype, name) for v in (x, y)]
     except errors.RangeError:
@@ -297,7 +297,7 @@ def unary(name: str, x: Tensor[Any]) -> Tensor[Any]:
     """An elementwise primitive of one operand, with promotion."""
     primitive = TABLE[name]
     if x._dtype.kind not in primitive.direct:
-        x = cast(x, known(primitive.promoted(x._dtype), [x]))
+        x = cast(x, available_dtype(primitive.promoted(x._dtype), [x]))
         if x._dtype.kind in primitive.identity:
             return same(x)
     return run(name, (x,))  # type: ignore[no-any-return]

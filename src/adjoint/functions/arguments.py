@@ -18,7 +18,7 @@ from adjoint.backend import Backend, over_leaf
 from adjoint.devices import current_level, default_device, leaf_of, libraries_imported
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
-from adjoint.operands import cast, concrete_values, fitting, is_weak, known, operand
+from adjoint.operands import available_dtype, cast, concrete_values, fitting, is_weak, operand
 from adjoint.primitives import Shape, real_dtype
 from adjoint.tensor import Axis, Scalar, Tensor, wrap
 
@@ -335,7 +335,7 @@ def as_tensors(xs: Sequence[Any], name: str, *beside: Any) -> list[Tensor[Any]]:
     for x in tensors:
         if not isinstance(x, Tensor):
             dtype = dtypes.promote_scalar(dtype, x)
-    dtype = known(dtype, given)
+    dtype = available_dtype(dtype, given)
     for i, x in enumerate(tensors):
         if not isinstance(x, Tensor):
             tensors[i] = operand(np.asarray(fitting(x, dtype, name), dtype), given[0], name)

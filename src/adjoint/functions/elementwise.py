@@ -14,7 +14,7 @@ from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.arguments import as_floating, as_integer, as_number, as_tensor, as_tensors, inexact
 from adjoint.functions.creation import made
-from adjoint.operands import assigning, binary, cast, fitting, infix, is_weak, known, operand, run, unary
+from adjoint.operands import assigning, available_dtype, binary, cast, fitting, infix, is_weak, operand, run, unary
 from adjoint.primitives import TABLE
 from adjoint.tensor import Operand, Tensor, same
 
@@ -275,13 +275,13 @@ def where(condition: Operand[B], x: Numbers, y: Numbers, /) -> Tensor[B]:
     if condition.dtype is not dtypes.bool:
         raise errors.DtypeError(f"where: the condition must be boolean, received {condition.dtype}; write x != 0")
     if isinstance(x, Tensor) and is_weak(y):
-        x = cast(x, known(dtypes.promote_scalar(x.dtype, y), [x]))
+        x = cast(x, available_dtype(dtypes.promote_scalar(x.dtype, y), [x]))
         y = fitting(y, x.dtype, "where")
     elif isinstance(y, Tensor) and is_weak(x):
-        y = cast(y, known(dtypes.promote_scalar(y.dtype, x), [y]))
+        y = cast(y, available_dtype(dtypes.promote_scalar(y.dtype, x), [y]))
         x = fitting(x, y.dtype, "where")
     elif is_weak(x) and is_weak(y):
-        x = cast(as_tensors([condition, x], "where")[1], known(_scalar_dtype(x, y), [condition]))
+        x = cast(as_tensors([condition, x], "where")[1], available_dtype(_scalar_dtype(x, y), [condition]))
     else:
         x, y = (operand(v, condition, "where") for v in (x, y))
         x, y = as_tensors([x, y], "where")

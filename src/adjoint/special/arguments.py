@@ -12,7 +12,7 @@ from adjoint.backend import Decorator
 from adjoint.functions.arguments import as_tensor, real
 from adjoint.functions.creation import asarray
 from adjoint.functions.elementwise import where
-from adjoint.operands import cast, concrete_values, is_weak, known, operand, run
+from adjoint.operands import available_dtype, cast, concrete_values, is_weak, operand, run
 from adjoint.primitives import TABLE
 from adjoint.tensor import Tensor
 
@@ -29,7 +29,7 @@ def reals(name: str, *values: object) -> list[Tensor[Any]]:
     dtype = tensors[0].dtype
     for v in given:
         dtype = dtypes.promote(dtype, v.dtype) if isinstance(v, Tensor) else dtypes.promote_scalar(dtype, v)
-    dtype = known(dtypes.floating(dtype), tensors)
+    dtype = available_dtype(dtypes.floating(dtype), tensors)
     if dtype.kind == "c":
         raise errors.DtypeError(f"{name}: expected real values, received {dtype}")
     device = tensors[0].device
@@ -43,7 +43,8 @@ def wide(x: Tensor[Any]) -> Tensor[Any]:
 
 def one(name: str, x: Any, function: str, **parameters: Any) -> Tensor[Any]:
     tensor = as_tensor(x, function)
-    return run(name, (cast(tensor, known(TABLE[name].promoted(tensor.dtype, function), [tensor])),), **parameters)  # type: ignore[no-any-return]
+    dtype = available_dtype(TABLE[name].promoted(tensor.dtype, function), [tensor])
+    return run(name, (cast(tensor, dtype),), **parameters)  # type: ignore[no-any-return]
 
 
 def constant(x: Any, function: str, what: str) -> None:

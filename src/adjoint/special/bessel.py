@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from adjoint.backend import Backend
 from adjoint.functions.arguments import as_tensor
-from adjoint.operands import cast, is_weak, known, run
+from adjoint.operands import available_dtype, cast, is_weak, run
 from adjoint.primitives import TABLE
 from adjoint.special.arguments import Numbers, constant, one, reals, whole_numbers
 from adjoint.tensor import Operand, Tensor
@@ -24,7 +24,7 @@ def _of_order(name: str, function: str, v: Any, x: Any) -> Tensor[Any]:
 
 def _of_fixed_order(name: str, function: str, v: float, x: Any, **parameters: Any) -> Tensor[Any]:
     tensor = as_tensor(x, function)
-    tensor = cast(tensor, known(TABLE[name].promoted(tensor.dtype, function), [tensor]))
+    tensor = cast(tensor, available_dtype(TABLE[name].promoted(tensor.dtype, function), [tensor]))
     return run(name, (v, tensor), **parameters)  # type: ignore[no-any-return]
 
 
