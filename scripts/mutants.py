@@ -7,7 +7,8 @@
 Arguments name primitives, or a part of one's record; those behind `--` are pytest's. A mutant is a record in memory
 with one part changed: a wrong sign, a wrong or missing factor or term, a wrong axis or order along one. Tests, without
 the slow ones, are collected once; for each mutant a forked process runs those whose id names the primitive, then the
-others, until one fails, which must pass without the mutant. The exit status is 1 if a mutant lived.
+others, until one fails that passes without the mutant. The exit status is 1 if a mutant lived, or if a test failed
+without any.
 """
 
 from __future__ import annotations
@@ -184,6 +185,7 @@ class Run:
     def __init__(self, mutants: list[Mutant]) -> None:
         self.mutants = mutants
         self.lived: list[Mutant] = []
+        self.broken: list[pytest.Item] = []  # tests that fail without any mutant
         self._out = os.fdopen(os.dup(1), "w", buffering=1)  # pytest captures what is printed
         self._failed = False
 
@@ -191,16 +193,24 @@ class Run:
         for mutant in self.mutants:
             named = _naming(session.items, mutant.names)
             others = [item for item in session.items if item not in set(named)]
-            if (failed := self._first_failure(session, mutant, [*named, *others])) is None:
+            if (failed := self._found_by(session, mutant, [*named, *others])) is None:
                 self.lived.append(mutant)
-            elif self._first_failure(session, None, [failed]) is not None:
-                raise pytest.UsageError(f"a test fails without any mutant: {failed.nodeid}")
             print("found" if failed else "LIVES", mutant, failed.nodeid if failed else "", sep="  ", file=self._out)
         self._summarise()
         return True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._failed |= report.failed
+
+    def _found_by(self, session: pytest.Session, mutant: Mutant, items: list[pytest.Item]) -> pytest.Item | None:
+        """The first test that fails with the mutant and passes without; tests that fail all the same are left out."""
+        items = [item for item in items if item not in self.broken]
+        while (failed := self._first_failure(session, mutant, items)) is not None:
+            if self._first_failure(session, None, [failed]) is None:
+                return failed
+            self.broken.append(failed)
+            items = items[items.index(failed) + 1 :]
+        return None
 
     def _first_failure(
         self, session: pytest.Session, mutant: Mutant | None, items: list[pytest.Item]
@@ -236,6 +246,8 @@ class Run:
             found = [mutant for mutant in mutants if mutant not in self.lived]
             print(f"wrong {kind}: {len(found)} of {len(mutants)}", file=self._out)
         print(f"{len(self.mutants) - len(self.lived)} of {len(self.mutants)} mutants were found", file=self._out)
+        for item in self.broken:
+            print(f"fails without any mutant: {item.nodeid}", file=self._out)
 
 
 def _naming(items: list[pytest.Item], names: set[str]) -> list[pytest.Item]:
@@ -256,7 +268,7 @@ def main(arguments: list[str]) -> int:
     run = Run([m for m in MUTANTS if not wanted or {m.primitive, f"{m.primitive} {m.part}"} & wanted])
     os.chdir(ROOT)
     status = pytest.main(["-q", "--tb=short", "-p", "no:cacheprovider", "-p", "no:xdist", *options], plugins=[run])
-    return int(status) or int(bool(run.lived))
+    return int(status) or int(bool(run.lived or run.broken))
 
 
 if __name__ == "__main__":
