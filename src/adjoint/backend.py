@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 from adjoint import errors, names
 from adjoint.concrete import InnerValues, Values
 from adjoint.locks import lock
-from adjoint.primitives import TABLE, DType, Primitive
+from adjoint.primitives import TABLE, Primitive
 from adjoint.random_keys import InnerKeys, RandomKeys
 from adjoint.transfer import Array as Array
 from adjoint.transfer import InnerTransfer, Transfer
@@ -243,10 +243,6 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
     def is_active(self, array: Array) -> bool:
         """Whether this level knows more of the array than the inner one; if not, it is a constant here."""
         return False
-
-    def as_scalar(self, value: complex, dtype: DType) -> Any:
-        """A Python scalar, not zero, in the form in which it meets arrays of this dtype fastest."""
-        return value
 
 
 class LeafBackend(Backend):

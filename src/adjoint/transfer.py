@@ -46,6 +46,10 @@ class Transfer:
         """The dtype of Python's numbers and of other constants, or the next narrower one that the library has."""
         return dtype
 
+    def as_scalar(self, value: complex, dtype: DType) -> Any:
+        """A Python number, not zero, in the form in which it meets arrays of this dtype fastest."""
+        return value
+
     def computes_in(self, dtype: DType) -> bool:
         """Whether the library has arrays of a dtype, and arithmetic for them."""
         return True
