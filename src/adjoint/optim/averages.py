@@ -1,0 +1,178 @@
+"""Optimizers that evaluate at an average of the points they pass: `averaged` gives the model there."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, TypeVar
+
+from adjoint import errors
+from adjoint.functions.creation import zeros_like
+from adjoint.functions.elementwise import maximum, sqrt, where
+from adjoint.module.base import Module
+from adjoint.optim.base import Optimizer, Slots, State
+from adjoint.optim.parameters import parameters, with_parameters
+from adjoint.optim.schedules import _most
+from adjoint.optim.settings import check_fractions, check_not_negative, check_rate
+from adjoint.tensor import Tensor
+
+M = TypeVar("M", bound=Module)
+Stepped = tuple[Tensor[Any], Slots]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AveragingOptimizer(Optimizer):
+    """An optimizer with a model to evaluate and keep, `averaged`, beside the one that it trains.
+
+    A subclass says what the average of a parameter is (`average`).
+    """
+
+    def average(self, x: Tensor[Any], slots: Slots) -> Tensor[Any]:
+        """The average of a parameter, from its value and its slots."""
+        raise NotImplementedError
+
+    def averaged(self, model: M, state: State) -> M:
+        """The model to evaluate: the one trained, with averages in the place of its parameters.
+
+        Parameters
+        ----------
+        model, state
+            What the last `step` gave. Training goes on from these, not from what this gives.
+
+        Raises
+        ------
+        ArgumentError
+            The state is not of this model.
+        """
+        found = {}
+        for path, x in parameters(model).items():
+            if path not in state.slots:
+                raise errors.ArgumentError(f"averaged: the state knows nothing of {path}; pass what step() gave")
+            found[path] = self.average(x, state.slots[path])
+        return with_parameters(model, found)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ASGD(AveragingOptimizer):
+    """Gradient descent whose average converges faster than it does. B. Polyak, A. Juditsky (1992).
+
+    With rate e = lr / (1 + lambd lr (t - 1))^alpha: x = x (1 - lambd e) - e g;  the average is of all x after t0 steps,
+    and the last x before. Settings and defaults are PyTorch's. Raises ArgumentError for settings out of range.
+
+    >>> import adjoint as ad
+    >>> model = ad.nn.Linear(1, 1, bias=False).at("weight").set(ad.zeros((1, 1)))
+    >>> optimizer = ad.optim.ASGD(lr=1.0, lambd=0.0, t0=0)
+    >>> state = optimizer.init(model)
+    >>> for gradient in (-1.0, -2.0, 1.0):
+    ...     model, state = optimizer.step(model, {"weight": ad.full((1, 1), gradient)}, state)
+    >>> model.weight.item(), optimizer.averaged(model, state).weight.item()  # of 1, 3 and 2
+    (2.0, 2.5)
+    """
+
+    lr: Any = 1e-2
+    lambd: float = 1e-4
+    alpha: float = 0.75
+    t0: float = 1e6
+    weight_decay: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_rate(self)
+        check_not_negative(self, "lambd", "alpha", "t0", "weight_decay")
+
+    def begin(self, x: Tensor[Any]) -> Slots:
+        return {"average": x}
+
+    def update(self, x: Tensor[Any], g: Tensor[Any], slots: Slots, step: Any, lr: Any) -> Stepped:
+        g = g + self.weight_decay * x if self.weight_decay else g
+        rate = lr / (1 + self.lambd * lr * (step - 1)) ** self.alpha
+        x = x * (1 - self.lambd * rate) - rate * g
+        return x, {"average": slots["average"] + (x - slots["average"]) / _most(step - 1 - self.t0, 1)}
+
+    def average(self, x: Tensor[Any], slots: Slots) -> Tensor[Any]:
+        return slots["average"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ScheduleFreeSGD(AveragingOptimizer):
+    """Gradient descent that needs no falling rate: it averages instead. A. Defazio et al. (2024).
+
+    The model that is trained is at y, where gradients are taken; z = z - lr (g + weight_decay y);
+    x = (1 - c) x + c z with c = w / (sum of all w), w = (the largest rate so far)^weight_lr_power;
+    y = b1 x + (1 - b1) z. `averaged` gives the model at x, which is what to evaluate and to keep. x is not stored, but
+    found from y and z, so memory is that of momentum. A rate that rises at first (`warmup(constant(lr), steps)`) is
+    advised. Defaults are Optax's. Raises ArgumentError for settings out of range.
+
+    >>> import adjoint as ad
+    >>> model = ad.nn.Linear(1, 1, bias=False).at("weight").set(ad.ones((1, 1)))
+    >>> optimizer = ad.optim.ScheduleFreeSGD(lr=0.5)
+    >>> state = optimizer.init(model)
+    >>> for _ in range(2):
+    ...     model, state = optimizer.step(model, {"weight": ad.ones((1, 1))}, state)
+    >>> round(model.weight.item(), 4), round(optimizer.averaged(model, state).weight.item(), 4)  # z is 0
+    (0.225, 0.25)
+    """
+
+    lr: Any = 1.0
+    b1: float = 0.9
+    weight_decay: float = 0.0
+    weight_lr_power: float = 2.0
+
+    def __post_init__(self) -> None:
+        check_rate(self)
+        check_fractions(self, "b1")
+        check_not_negative(self, "weight_decay", "weight_lr_power")
+        if not self.b1:
+            raise errors.ArgumentError(f"{type(self).__name__}: b1 is more than 0, as x is found from y = b1 x + ...")
+
+    def begin(self, x: Tensor[Any]) -> Slots:
+        number = zeros_like(x.sum())
+        return {"z": x, "rate": number, "weights": number}
+
+    def update(self, x: Tensor[Any], g: Tensor[Any], slots: Slots, step: Any, lr: Any) -> Stepped:
+        change, new = self.scaled(g, slots, step)
+        new["rate"] = largest = maximum(slots["rate"], lr)
+        weight = largest**self.weight_lr_power
+        new["weights"] = total = slots["weights"] + weight
+        c = weight / where(total == 0, 1.0, total)
+        new["z"] = z = slots["z"] - lr * (change + self.weight_decay * x)
+        average = (1 - c) * self.average(x, slots) + c * z
+        return self.b1 * average + (1 - self.b1) * z, new
+
+    def scaled(self, g: Tensor[Any], slots: Slots, step: Any) -> tuple[Tensor[Any], Slots]:
+        """The direction of z, and the new slots it needs."""
+        return g, {}
+
+    def average(self, x: Tensor[Any], slots: Slots) -> Tensor[Any]:
+        return (x - (1 - self.b1) * slots["z"]) / self.b1
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ScheduleFreeAdamW(ScheduleFreeSGD):
+    """`ScheduleFreeSGD` whose gradients are divided as in `AdamW`, without its momentum. A. Defazio et al. (2024).
+
+    v = b2 v + (1 - b2) g^2, and g / (sqrt(v / (1 - b2^t)) + eps) is in the place of g. Defaults are Optax's.
+
+    >>> import adjoint as ad
+    >>> model = ad.nn.Linear(1, 1, bias=False).at("weight").set(ad.ones((1, 1)))
+    >>> optimizer = ad.optim.ScheduleFreeAdamW(lr=0.5)
+    >>> state = optimizer.init(model)
+    >>> for _ in range(2):
+    ...     model, state = optimizer.step(model, {"weight": ad.full((1, 1), 9.0)}, state)
+    >>> round(optimizer.averaged(model, state).weight.item(), 4)
+    0.25
+    """
+
+    lr: Any = 2.5e-3
+    b2: float = 0.999
+    eps: float = 1e-8
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_fractions(self, "b2")
+        check_not_negative(self, "eps")
+
+    def begin(self, x: Tensor[Any]) -> Slots:
+        return {**super().begin(x), "square": zeros_like(x)}
+
+    def scaled(self, g: Tensor[Any], slots: Slots, step: Any) -> tuple[Tensor[Any], Slots]:
+        v = self.b2 * slots["square"] + (1 - self.b2) * g * g
+        return g / (sqrt(v / (1 - self.b2**step)) + self.eps), {"square": v}
