@@ -32,8 +32,8 @@ OPTAXS: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
     ("Adan", {"betas": (0.9, 0.8, 0.95), "eps": 1e-3, "eps_root": 1e-4, "weight_decay": 0.1}, "adan",
      {"b1": 0.9, "b2": 0.8, "b3": 0.95, "eps": 1e-3, "eps_root": 1e-4, "weight_decay": 0.1}),
     ("Muon", {"lr": 0.1}, "contrib.muon", {}),
-    ("Muon", {"momentum": 0.8, "nesterov": False, "weight_decay": 0.1, "ns_coefficients": (2.0, -1.5, 0.5), "ns_steps": 3,
-              "eps": 1e-3, "betas": (0.8, 0.9), "adam_weight_decay": 0.2}, "contrib.muon",
+    ("Muon", {"momentum": 0.8, "nesterov": False, "weight_decay": 0.1, "ns_coefficients": (2.0, -1.5, 0.5),
+              "ns_steps": 3, "eps": 1e-3, "betas": (0.8, 0.9), "adam_weight_decay": 0.2}, "contrib.muon",
      {"beta": 0.8, "nesterov": False, "weight_decay": 0.1, "ns_coeffs": (2.0, -1.5, 0.5), "ns_steps": 3,
       "eps": 1e-3, "adam_b1": 0.8, "adam_b2": 0.9, "adam_weight_decay": 0.2}),
     ("ScheduleFreeSGD", {"lr": 0.3}, "contrib.schedule_free_sgd", {"weight_decay": 0.0}),
@@ -45,7 +45,8 @@ OPTAXS: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
 ]  # fmt: skip
 
 # every shape a parameter may have, and what gradients are pulled from
-STARTS = {"number": (), "vector": (3,), "wide": (2, 4), "tall": (5, 2), "kernel": (2, 3, 2), "row": (1, 3), "square": (3, 3)}
+STARTS = {"number": (), "vector": (3,), "wide": (2, 4), "tall": (5, 2), "kernel": (2, 3, 2), "row": (1, 3)}
+STARTS["square"] = (3, 3)
 PULLS = {name: (RNG.normal(size=shape), RNG.normal(size=shape)) for name, shape in STARTS.items()}
 
 
@@ -55,18 +56,24 @@ class Parts(ad.nn.Module):
     of: dict[str, Any]
 
 
-def gradient(name: str, x: Any, t: int) -> Any:
-    """Of a step, different at each, and a function of where it is taken."""
+def gradient(name: str, x: Any, t: int, spoilt: float | None = None) -> Any:
+    """Of a step, different at each, and a function of where it is taken; of the seventh, one number may be spoilt."""
     a, b = PULLS[name]
-    return a * np.cos(3 * t) + b * x - 0.1
+    found = np.asarray(a * np.cos(3 * t) + b * x - 0.1)
+    if spoilt is not None and t == 7:
+        found.flat[-1] = spoilt
+    return found
 
 
-def steps(optimizer: Any, count: int = 10, shapes: Any = STARTS, dtype: Any = np.float64) -> tuple[Any, Any]:
+def steps(
+    optimizer: Any, count: int = 10, shapes: Any = STARTS, dtype: Any = np.float64, spoilt: float | None = None
+) -> tuple[Any, Any]:
     """The model and the state after some steps."""
     made = Parts({name: ad.asarray(np.asarray(0.5 * PULLS[name][1], dtype)) for name in shapes})
     state = optimizer.init(made)
     for t in range(count):
-        grads = {f"of.{name}": ad.asarray(gradient(name, x.numpy(), t).astype(dtype)) for name, x in made.of.items()}
+        found = {name: gradient(name, x.numpy(), t, spoilt).astype(dtype) for name, x in made.of.items()}
+        grads = {f"of.{name}": ad.asarray(g) for name, g in found.items()}
         made, state = optimizer.step(made, grads, state)
     return made, state
 
@@ -95,33 +102,83 @@ def test_ten_steps_are_pytorchs(name: str, settings: dict[str, Any]) -> None:
             np.testing.assert_allclose(average.of[n].numpy(), rule.state[p]["ax"].numpy(), rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.peers
-@pytest.mark.parametrize(("name", "settings", "function", "options"), OPTAXS)
-def test_ten_steps_are_optaxs(name: str, settings: dict[str, Any], function: str, options: dict[str, Any]) -> None:
+def optaxs(name: str, settings: dict[str, Any], function: str, options: dict[str, Any], spoilt: Any = None) -> Any:
+    """Optax's parameters after ten steps, and its averages where it has any."""
     jax, optax = peer("jax"), peer("optax")
     place, _, last = function.rpartition(".")
-    optimizer = getattr(ad.optim, name)(**settings)
+    rate = getattr(ad.optim, name)(**settings).lr
+    # Optax's matrices have inputs first, ours have outputs first, as PyTorch's
+    turned = lambda x: np.asarray(x).T if name == "Muon" and np.ndim(x) == 2 else np.asarray(x)
     with jax.enable_x64(True):
-        rule = getattr(getattr(optax, place) if place else optax, last)(optimizer.lr, **options)
-        # Optax's matrices have inputs first, ours have outputs first, as PyTorch's
-        turned = lambda x: x.T if name == "Muon" and np.ndim(x) == 2 else x
+        rule = getattr(getattr(optax, place) if place else optax, last)(rate, **options)
         theirs = {n: jax.numpy.asarray(turned(0.5 * PULLS[n][1])) for n in STARTS}
         memory, update = rule.init(theirs), jax.jit(rule.update)
         for t in range(10):
-            grads = {n: jax.numpy.asarray(turned(gradient(n, np.asarray(turned(x)), t))) for n, x in theirs.items()}
+            grads = {n: jax.numpy.asarray(turned(gradient(n, turned(x), t, spoilt))) for n, x in theirs.items()}
             updates, memory = update(grads, memory, theirs)
             theirs = optax.apply_updates(theirs, updates)
-        found = {n: np.asarray(turned(x)) for n, x in theirs.items()}
-        if name.startswith("ScheduleFree"):
-            averages = optax.contrib.schedule_free_eval_params(memory, theirs)
-            averages = {n: np.asarray(x) for n, x in averages.items()}
+        free = name.startswith("ScheduleFree")
+        averages = optax.contrib.schedule_free_eval_params(memory, theirs) if free else theirs
+        return [{n: turned(x) for n, x in found.items()} for found in (theirs, averages)]
+
+
+# The others take a second each to compile.
+OPTAXS_TESTED = [case if case[0] in ("LAMB", "Adan") and not case[3] else pytest.param(*case, marks=pytest.mark.slow)
+                 for case in OPTAXS]  # fmt: skip
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize(("name", "settings", "function", "options"), OPTAXS_TESTED)
+def test_ten_steps_are_optaxs(name: str, settings: dict[str, Any], function: str, options: dict[str, Any]) -> None:
+    found, averages = optaxs(name, settings, function, options)
+    optimizer = getattr(ad.optim, name)(**settings)
     made, state = steps(optimizer)
     for n, x in found.items():
         assert x.dtype == np.float64
         np.testing.assert_allclose(made.of[n].numpy(), x, rtol=1e-10, atol=1e-12, err_msg=n)
-    if name.startswith("ScheduleFree"):
+    if isinstance(optimizer, ad.optim.AveragingOptimizer):
         for n, x in averages.items():
             np.testing.assert_allclose(optimizer.averaged(made, state).of[n].numpy(), x, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.peers
+@pytest.mark.parametrize("spoilt", [np.nan, np.inf])
+@pytest.mark.parametrize(("name", "settings", "function", "options"), OPTAXS[::2])
+def test_a_gradient_that_is_not_finite_spoils_what_it_spoils_in_optax(
+    name: str, settings: dict[str, Any], function: str, options: dict[str, Any], spoilt: float
+) -> None:
+    found, _ = optaxs(name, settings, function, options, spoilt)
+    with np.errstate(all="ignore"):
+        made, _ = steps(getattr(ad.optim, name)(**settings), spoilt=spoilt)
+    assert not np.isfinite(made.of["vector"].numpy()[-1])
+    for n, x in found.items():
+        np.testing.assert_allclose(made.of[n].numpy(), x, rtol=1e-10, atol=1e-12, err_msg=n)
+
+
+@pytest.mark.slow
+@pytest.mark.peers
+@pytest.mark.parametrize("name", ["Adafactor", "Rprop", "ASGD", "LAMB", "Adan", "Muon", "Shampoo", "SOAP",
+                                  "ScheduleFreeSGD", "ScheduleFreeAdamW"])  # fmt: skip
+def test_a_step_can_be_compiled(name: str) -> None:
+    """The count of steps is an argument of the program, too."""
+    jax, optimizer = peer("jax"), getattr(ad.optim, name)(lr=0.1)
+    with jax.enable_x64(True), ad.use_device("jax"):
+        made = Parts({n: ad.asarray(0.5 * PULLS[n][1]) for n in ("vector", "square")})
+
+        def step(xs: Any, gradients: Any, state: Any) -> Any:
+            after, state = optimizer.step(Parts(xs), {f"of.{n}": g for n, g in gradients.items()}, state)
+            return after.of, state
+
+        compiled = jax.jit(step)
+        found = xs = made.of
+        memory = state = optimizer.init(made)
+        for t in range(4):
+            gradients = {n: ad.asarray(gradient(n, PULLS[n][1], t)) for n in xs}
+            found, memory = compiled(found, gradients, memory)
+            xs, state = step(xs, gradients, state)
+        for n, x in xs.items():
+            np.testing.assert_allclose(found[n].numpy(), x.numpy(), rtol=1e-10)
 
 
 # --- the papers' algorithms in NumPy -------------------------------------------------------------

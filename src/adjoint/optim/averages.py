@@ -6,12 +6,12 @@ import dataclasses
 from typing import Any, TypeVar
 
 from adjoint import errors
+from adjoint.functions.arguments import is_number
 from adjoint.functions.creation import zeros_like
 from adjoint.functions.elementwise import maximum, sqrt, where
 from adjoint.module.base import Module
 from adjoint.optim.base import Optimizer, Slots, State
 from adjoint.optim.parameters import parameters, with_parameters
-from adjoint.optim.schedules import _most
 from adjoint.optim.settings import check_fractions, check_not_negative, check_rate
 from adjoint.tensor import Tensor
 
@@ -85,7 +85,9 @@ class ASGD(AveragingOptimizer):
         g = g + self.weight_decay * x if self.weight_decay else g
         rate = lr / (1 + self.lambd * lr * (step - 1)) ** self.alpha
         x = x * (1 - self.lambd * rate) - rate * g
-        return x, {"average": slots["average"] + (x - slots["average"]) / _most(step - 1 - self.t0, 1)}
+        count = step - 1 - self.t0
+        count = max(count, 1) if is_number(count) else maximum(count, 1)  # a tensor in a step that is compiled
+        return x, {"average": slots["average"] + (x - slots["average"]) / count}
 
     def average(self, x: Tensor[Any], slots: Slots) -> Tensor[Any]:
         return slots["average"]

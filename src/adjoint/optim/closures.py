@@ -152,13 +152,14 @@ class LBFGS(ClosureOptimizer):
         x = _flat(xs)
         if not slots or slots["gradient"].shape != x.shape:
             raise errors.ArgumentError("step: the state is not of this model; init(model) makes a new one")
-        rate = float((self.lr(state.step) if callable(self.lr) else self.lr) if lr is None else lr)
+        rate: Any = self.lr if lr is None else lr
+        rate = float(rate(state.step) if callable(rate) else rate)
 
         def at(x: Tensor[Any]) -> tuple[np.float64, Tensor[Any]]:
             there = with_parameters(model, _pieces(x, xs))
             loss, found = _evaluated(self, grads, there)
             known = gradients(found, there)
-            return np.float64(loss), _flat({path: known.get(path, 0 * piece) for path, piece in xs.items()})
+            return np.float64(float(loss)), _flat({path: known.get(path, 0 * piece) for path, piece in xs.items()})
 
         x, slots = self._iterated(x, slots, rate, at)
         return with_parameters(model, _pieces(x, xs)), State(state.step + 1, {_ALL: slots})
@@ -169,7 +170,8 @@ class LBFGS(ClosureOptimizer):
         """The vector of parameters after a step, and its slots."""
         loss, g = at(x)
         evaluations, most = 1, self.max_iter * 5 // 4 if self.max_eval is None else self.max_eval
-        steps, changes = list(slots["steps"]), list(slots["changes"])
+        steps: list[Tensor[Any]] = list(slots["steps"])
+        changes: list[Tensor[Any]] = list(slots["changes"])
         d, length, scale, before = slots["direction"], slots["length"], slots["scale"], slots["gradient"]
         iterations = slots["iterations"]
         for iteration in range(1, self.max_iter + 1):

@@ -12,14 +12,13 @@ from adjoint import errors
 from adjoint.functions.arguments import as_integer, as_number, as_positive
 from adjoint.functions.contraction import tensordot
 from adjoint.functions.creation import eye, ones, zeros_like
-from adjoint.functions.elementwise import maximum, rsqrt, sqrt, where
+from adjoint.functions.elementwise import maximum, minimum, rsqrt, sqrt, where
 from adjoint.functions.shape import matrix_transpose, moveaxis, reshape
 from adjoint.linalg.factors import eigh, qr
 from adjoint.linalg.norms import vector_norm
 from adjoint.module.base import Module
 from adjoint.optim.base import Optimizer, Slots, State
 from adjoint.optim.parameters import parameters
-from adjoint.optim.schedules import _least, _most
 from adjoint.optim.settings import check_fractions, check_not_negative, check_rate, numbers
 from adjoint.tensor import Tensor
 from adjoint.transforms.control import cond
@@ -84,11 +83,12 @@ class Adafactor(MatrixOptimizer):
         return {"rows": zeros_like(x[..., :1]), "columns": zeros_like(x[..., :1, :])}
 
     def update(self, x: Tensor[Any], g: Tensor[Any], slots: Slots, step: Any, lr: Any) -> Stepped:
-        least, small = self.eps
-        least = float(np.finfo(x.dtype).eps) if least is None else least
+        tiny, small = self.eps
+        tiny = float(np.finfo(x.dtype).eps) if tiny is None else tiny
         weight = step**self.beta2_decay
         new, length = {}, _rms(x)
-        alpha = where(length > small, length, small) * _least(lr, step**-0.5)
+        scale = where(length > small, length, small)
+        alpha = minimum(scale * lr, scale * step**-0.5)
         x = x * (1 - lr * self.weight_decay) if self.weight_decay else x
         if x.ndim < 2:
             new["square"] = v = slots["square"] + weight * (g * g - slots["square"])
@@ -97,15 +97,15 @@ class Adafactor(MatrixOptimizer):
                 squares = vector_norm(g, axis=axis, keepdims=True) ** 2 / max(g.shape[axis], 1)
                 new[name] = slots[name] + weight * (squares - slots[name])
             mean = new["rows"].sum(axis=-2, keepdims=True) / max(g.shape[-2], 1)
-            v = new["rows"] * new["columns"] / maximum(mean, least)
-        u = g * rsqrt(maximum(v, least * least))
+            v = new["rows"] * new["columns"] / maximum(mean, tiny)
+        u = g * rsqrt(maximum(v, tiny * tiny))
         size = _rms(u) / self.d
         return x - alpha / where(size > 1, size, 1.0) * u, new
 
 
 def _rms(x: Tensor[Any]) -> Tensor[Any]:
-    norm = vector_norm(x)
-    return norm / max(x.size, 1) ** 0.5
+    root: Tensor[Any] = vector_norm(x) / max(x.size, 1) ** 0.5
+    return root
 
 
 # --- orthogonal steps ----------------------------------------------------------------------------
@@ -166,7 +166,8 @@ class Muon(MatrixOptimizer):
         return x - lr * change, {"mean": m, "square": v}
 
     def _ahead(self, m: Tensor[Any], g: Tensor[Any], b: float, step: Any) -> Tensor[Any]:
-        return b * m / (1 - b ** (step + 1)) + (1 - b) * g / (1 - b**step) if self.nesterov else m / (1 - b**step)
+        mean: Tensor[Any] = m / (1 - b**step)
+        return b * m / (1 - b ** (step + 1)) + (1 - b) * g / (1 - b**step) if self.nesterov else mean
 
     def _orthogonal(self, m: Tensor[Any]) -> Tensor[Any]:
         if m.shape[0] > m.shape[1]:
@@ -232,10 +233,10 @@ class Shampoo(MatrixOptimizer):
         return x - lr * reshape(g, x.shape), new
 
 
-def _power(x: Tensor[Any], power: float, least: float) -> Tensor[Any]:
-    """A power of a symmetric matrix, none of whose eigenvalues is below the least but by rounding."""
+def _power(x: Tensor[Any], power: float, lowest: float) -> Tensor[Any]:
+    """A power of a symmetric matrix, none of whose eigenvalues is below the lowest but by rounding."""
     values, vectors = eigh(x)
-    return (vectors * maximum(values, least) ** power) @ matrix_transpose(vectors)
+    return (vectors * maximum(values, lowest) ** power) @ matrix_transpose(vectors)
 
 
 def _along(x: Tensor[Any], matrix: Tensor[Any], axis: int) -> Tensor[Any]:
@@ -252,8 +253,8 @@ class SOAP(MatrixOptimizer):
     `Adam`; then L = b2 L + (1 - b2) g g^T and R likewise, and every `precondition_frequency` steps P and Q are those of
     the QR decompositions of L P and R Q. The first step changes no parameter: P and Q become the eigenvectors of its L
     and R, and t counts from the next. A parameter of more axes has a matrix for each, one of fewer than two axes none,
-    and an axis longer than `max_size` none either: there it is `AdamW`. Of a first gradient of low rank eigenvectors are
-    not unique, and then devices and precisions differ. Raises ArgumentError for settings out of range, DtypeError for
+    and an axis longer than `max_size` none either: there it is `AdamW`. A first gradient of low rank has no unique
+    eigenvectors, and then devices and precisions differ. Raises ArgumentError for settings out of range, DtypeError for
     complex parameters.
 
     >>> import adjoint as ad
@@ -289,7 +290,8 @@ class SOAP(MatrixOptimizer):
 
     def update(self, x: Tensor[Any], g: Tensor[Any], slots: Slots, step: Any, lr: Any) -> Stepped:
         axes, (b1, b2) = self._axes(x), self.betas
-        first, t = step == 1, _most(step - 1, 1)
+        first = step == 1
+        t = step - 1 + first  # 0 has no average
         bases = {axis: slots[f"basis {axis}"] for axis in axes}
 
         def turned(y: Tensor[Any], of: Callable[[Tensor[Any]], Tensor[Any]]) -> Tensor[Any]:
