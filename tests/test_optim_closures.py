@@ -285,6 +285,8 @@ def test_wrong_input() -> None:
         ad.optim.LBFGS().step(made, ad.value_and_grad(loss), ad.optim.LBFGS().init(point()))
     with pytest.raises(errors.ArgumentError, match="step: the state is not of this model"):
         ad.optim.LBFGS().step(made, ad.value_and_grad(loss), ad.optim.SGD().init(made))
+    with pytest.raises(errors.ArgumentError, match="LBFGS: the model has no parameters to train"):
+        ad.optim.LBFGS().init(made.freeze())
     with pytest.raises(errors.ArgumentTypeError, match="SAM: optimizer is one that takes gradients, such as"):
         ad.optim.SAM(optimizer=ad.optim.LBFGS())
     for settings, message in (

@@ -424,6 +424,17 @@ def test_complex_parameters_are_pairs(name: str) -> None:
         np.testing.assert_allclose(pair(found), optimizer.averaged(pairs, other).of["x"].numpy(), rtol=1e-12)
 
 
+def test_averages_in_half_precision_move() -> None:
+    """Though the squares of rates, which weigh them, are 0 there."""
+    made, optimizer = Parts({"x": ad.ones(2, dtype=ad.float16)}), ad.optim.ScheduleFreeSGD(lr=1e-4)
+    state = optimizer.init(made)
+    for _ in range(3):
+        made, state = optimizer.step(made, {"of.x": ad.full(2, 1000.0, dtype=ad.float16)}, state)
+    found = optimizer.averaged(made, state).of["x"]
+    assert found.dtype == ad.float16
+    np.testing.assert_allclose(found.numpy(), 1 - 0.2, rtol=5e-3)  # of 0.9, 0.8 and 0.7
+
+
 def test_averages_of_leaves_are_leaves_and_frozen_ones_stay() -> None:
     made = model().freeze("layers.0").require_grad()
     optimizer = ad.optim.ScheduleFreeSGD(lr=0.1)

@@ -6,12 +6,12 @@ import dataclasses
 from typing import Any, TypeVar
 
 from adjoint import errors
+from adjoint.dtypes import float32
 from adjoint.functions.arguments import is_number
 from adjoint.functions.creation import zeros_like
 from adjoint.functions.elementwise import maximum, sqrt, where
 from adjoint.module.base import Module
-from adjoint.optim.base import Optimizer, Slots, State
-from adjoint.optim.parameters import parameters, with_parameters
+from adjoint.optim.base import Optimizer, Slots, State, parameters, with_parameters
 from adjoint.optim.settings import check_fractions, check_not_negative, check_rate
 from adjoint.tensor import Tensor
 
@@ -127,6 +127,9 @@ class ScheduleFreeSGD(AveragingOptimizer):
 
     def begin(self, x: Tensor[Any]) -> Slots:
         number = zeros_like(x.sum())
+        number = (
+            number.astype(float32) if number.dtype.itemsize < 4 else number
+        )  # squares of rates are too small for less
         return {"z": x, "rate": number, "weights": number}
 
     def update(self, x: Tensor[Any], g: Tensor[Any], slots: Slots, step: Any, lr: Any) -> Stepped:
@@ -134,7 +137,7 @@ class ScheduleFreeSGD(AveragingOptimizer):
         new["rate"] = largest = maximum(slots["rate"], lr)
         weight = largest**self.weight_lr_power
         new["weights"] = total = slots["weights"] + weight
-        c = weight / where(total == 0, 1.0, total)
+        c = (weight / where(total == 0, 1.0, total)).astype(x.dtype)
         new["z"] = z = slots["z"] - lr * (change + self.weight_decay * x)
         average = (1 - c) * self.average(x, slots) + c * z
         return self.b1 * average + (1 - self.b1) * z, new

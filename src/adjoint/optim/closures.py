@@ -16,9 +16,8 @@ from adjoint.functions.reduction import max as largest
 from adjoint.functions.reduction import sum as total
 from adjoint.functions.shape import concat, ravel, reshape, stack
 from adjoint.module.base import Module
-from adjoint.optim.base import Optimizer, State
+from adjoint.optim.base import Optimizer, Rate, State, gradients, parameters, with_parameters
 from adjoint.optim.gradients import GradientsParams
-from adjoint.optim.parameters import gradients, parameters, with_parameters
 from adjoint.optim.settings import check_not_negative, check_rate
 from adjoint.optim.wolfe import Point, strong_wolfe
 from adjoint.tensor import Tensor
@@ -33,7 +32,19 @@ class ClosureOptimizer(Optimizer):
 
     `step(model, loss_and_gradients, state)` calls `loss_and_gradients(model)` for (loss, gradients), first at the model
     itself. `ad.value_and_grad(loss)` is such a function; so is one that calls `backward`. It should give the same loss
-    for the same model: within a step the batch, and the key of what is drawn, stay.
+    for the same model: within a step the batch, and the key of what is drawn, stay. `step` raises ArgumentTypeError for
+    what is no such function, and what other optimizers raise for the gradients that it gives.
+
+    >>> import adjoint as ad
+    >>> model = ad.nn.Linear(1, 1, bias=False).at("weight").set(ad.ones((1, 1))).require_grad()
+    >>> def loss_and_gradients(model):
+    ...     loss = (model.weight**2).sum()
+    ...     print("loss", loss.item())
+    ...     return loss, loss.backward()
+    >>> optimizer = ad.optim.SAM(optimizer=ad.optim.SGD(lr=0.1), rho=0.5)
+    >>> model, state = optimizer.step(model, loss_and_gradients, optimizer.init(model))
+    loss 1.0
+    loss 2.25
     """
 
 
@@ -152,8 +163,8 @@ class LBFGS(ClosureOptimizer):
         x = _flat(xs)
         if not slots or slots["gradient"].shape != x.shape:
             raise errors.ArgumentError("step: the state is not of this model; init(model) makes a new one")
-        rate: Any = self.lr if lr is None else lr
-        rate = float(rate(state.step) if callable(rate) else rate)
+        given: Rate = self.lr if lr is None else lr
+        rate = float(given(state.step) if callable(given) else given)
 
         def at(x: Tensor[Any]) -> tuple[np.float64, Tensor[Any]]:
             there = with_parameters(model, _pieces(x, xs))
@@ -170,8 +181,7 @@ class LBFGS(ClosureOptimizer):
         """The vector of parameters after a step, and its slots."""
         loss, g = at(x)
         evaluations, most = 1, self.max_iter * 5 // 4 if self.max_eval is None else self.max_eval
-        steps: list[Tensor[Any]] = list(slots["steps"])
-        changes: list[Tensor[Any]] = list(slots["changes"])
+        pairs = [(s, y, float(y @ s)) for s, y in zip(slots["steps"], slots["changes"], strict=True)]
         d, length, scale, before = slots["direction"], slots["length"], slots["scale"], slots["gradient"]
         iterations = slots["iterations"]
         for iteration in range(1, self.max_iter + 1):
@@ -183,9 +193,9 @@ class LBFGS(ClosureOptimizer):
                 s, y = length * d, g - before
                 product = float(y @ s)
                 if product > 1e-10:
-                    steps, changes = [*steps, s][-self.history_size :], [*changes, y][-self.history_size :]
+                    pairs = [*pairs, (s, y, product)][-self.history_size :]
                     scale = product / float(y @ y)
-                d, length = _direction(g, steps, changes, scale), rate
+                d, length = _direction(g, pairs, scale), rate
             iterations, before, last = iterations + 1, g, loss
             slope = np.float64(g @ d)
             if slope > -self.tolerance_change:
@@ -206,10 +216,9 @@ class LBFGS(ClosureOptimizer):
                 break
             if abs(loss - last) < self.tolerance_change:
                 break
-        rows = {"steps": steps, "changes": changes}
-        stacks = {name: stack(found) if found else slots[name] for name, found in rows.items()}
         kept = {"direction": d, "length": length, "gradient": before, "scale": scale, "iterations": iterations}
-        return x, {**kept, **stacks}
+        rows = {"steps": [s for s, _, _ in pairs], "changes": [y for _, y, _ in pairs]}
+        return x, {**kept, **{name: stack(found) if found else slots[name] for name, found in rows.items()}}
 
     def _searched(self, x: Any, d: Any, first: float, start: Point, at: Any, most: int) -> tuple[Point, int]:
         def along(length: np.float64) -> Point:
@@ -220,20 +229,21 @@ class LBFGS(ClosureOptimizer):
         return strong_wolfe(along, start, first, most=most, change=change, c1=1e-4, c2=0.9)
 
 
-def _direction(g: Tensor[Any], steps: list[Any], changes: list[Any], scale: float) -> Tensor[Any]:
-    """-H g by the two loops of algorithm 7.4."""
-    products = [float(y @ s) for s, y in zip(steps, changes, strict=True)]
+def _direction(g: Tensor[Any], pairs: list[tuple[Any, Any, float]], scale: float) -> Tensor[Any]:
+    """-H g by the two loops of algorithm 7.4. A pair is (s, y), with its product."""
     q, factors = -g, []
-    for s, y, product in reversed(list(zip(steps, changes, products, strict=True))):
+    for s, y, product in reversed(pairs):
         factors.append(float(s @ q) / product)
         q = q - factors[-1] * y
     q = scale * q
-    for s, y, product, factor in zip(steps, changes, products, reversed(factors), strict=True):
+    for (s, y, product), factor in zip(pairs, reversed(factors), strict=True):
         q = q + (factor - float(y @ q) / product) * s
     return q
 
 
 def _flat(xs: dict[str, Tensor[Any]]) -> Tensor[Any]:
+    if not xs:
+        raise errors.ArgumentError("LBFGS: the model has no parameters to train")
     return concat([ravel(x) for x in xs.values()])
 
 
