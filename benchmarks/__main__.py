@@ -16,11 +16,11 @@ from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
-from benchmarks import arrays, leaves, transforms, vocabulary
+from benchmarks import arrays, leaves, loading, transforms, vocabulary
 from benchmarks import cases as training
 from benchmarks.harness import MODULES, installed, peak_bytes, resident_bytes, times
 
-CASES = [*training.CASES, *transforms.CASES, *arrays.CASES, *vocabulary.CASES, *leaves.CASES]
+CASES = [*training.CASES, *transforms.CASES, *arrays.CASES, *vocabulary.CASES, *leaves.CASES, *loading.CASES]
 DOCS = Path(__file__).parent.parent / "docs"
 # the cases of README's picture: two that we win, two that a compiler wins, two on large arrays
 SHORT = [

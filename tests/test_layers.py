@@ -38,7 +38,7 @@ LAYERS = [
     {"nn", "numpy_methods", "numpy_protocols"},
     {"transforms"},
     {"debug", "solvers"},
-    {"implicit", "optim", "scipy"},
+    {"data", "implicit", "optim", "scipy"},
     {"testing"},
     {""},  # adjoint/__init__.py
 ]

@@ -25,8 +25,9 @@ from adjoint.renamed import RENAMED
 
 ROOT = Path(__file__).resolve().parent.parent
 OPTIONAL = [
-    "array_api_compat", "array_api_extra", "array_api_strict", "autograd", "cupy", "dask", "distributed", "hypothesis",
-    "jax", "matplotlib", "mpmath", "opt_einsum", "pandas", "pytest", "rich", "scipy", "sklearn", "tensorflow", "torch",
+    "PIL", "array_api_compat", "array_api_extra", "array_api_strict", "autograd", "cupy", "dask", "datasets",
+    "distributed", "hypothesis", "jax", "matplotlib", "mpmath", "opt_einsum", "pandas", "pyarrow", "pytest", "rich",
+    "scipy", "sklearn", "tensorflow", "torch",
 ]  # fmt: skip
 LIGHT = "counterparts errors locks methods renamed tensor tree".split()  # what `import adjoint` brings
 SHARED = {

@@ -1,5 +1,6 @@
 # Written by scripts/stubs.py from the table in __init__.py.
 
+from adjoint import data as data
 from adjoint import debug as debug
 from adjoint import errors as errors
 from adjoint import fft as fft

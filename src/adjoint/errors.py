@@ -25,7 +25,8 @@
     │   └── BackwardError                    a pullback failed; the cause is chained
     ├── NoGradientError (KeyError)           `Gradients` has no entry, and why
     ├── FrozenModuleError (AttributeError)   a field of a module was assigned: modules are values
-    ├── FileError (OSError)                  a file that cannot be written
+    ├── FileError (OSError)                  a file that cannot be read or written
+    ├── WorkerError (RuntimeError)           a process that reads batches ended
     └── CheckError (AssertionError)          `check_grads` found a wrong derivative, `Checked` a wrong result
 
 Each is also the built-in that NumPy would raise, so that `except ValueError` keeps its meaning.
@@ -199,7 +200,11 @@ class FrozenModuleError(AdjointError, AttributeError):
 
 
 class FileError(AdjointError, OSError):
-    """A file that cannot be written."""
+    """A file that cannot be read or written."""
+
+
+class WorkerError(AdjointError, RuntimeError):
+    """A process that reads batches ended, cannot be started, or raised what cannot be sent."""
 
 
 class CheckError(AdjointError, AssertionError):
