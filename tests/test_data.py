@@ -27,7 +27,7 @@ X, Y = np.arange(22.0).reshape(11, 2), np.arange(11)
 
 def handed(loader: Any, kept: list[Any], last: int | None = None) -> None:
     """Keep what each batch has of its reader; fail behind the last batch."""
-    for index, pid in loader:
+    for _, pid in loader:
         kept.append(pid)
         if last is not None and len(kept) == last:
             raise ZeroDivisionError

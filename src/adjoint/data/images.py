@@ -73,6 +73,7 @@ class ImageFolder:
         except (OSError, SyntaxError, ValueError) as error:  # what Pillow raises of broken files
             raise errors.FileError(f"ImageFolder: {file} is no image: {error}") from error
         if self._size is not None:
-            image = image.resize(self._size[::-1], Image.Resampling.BILINEAR)
+            height, width = self._size
+            image = image.resize((width, height), Image.Resampling.BILINEAR)
         pixels = np.asarray(image, np.float32) / 255
         return np.ascontiguousarray(np.moveaxis(np.atleast_3d(pixels), -1, 0)), number

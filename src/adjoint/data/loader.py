@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from adjoint.data.workers import Pool
 
 AHEAD = 100  # the most batches that one worker is asked for in advance: their numbers fit into a pipe, so no one waits
-Task = tuple[Any, ...]  # epoch, number, and the records of a source that is iterated
+Task = tuple[int, int, list[Any] | None]  # epoch, number, and the records of a source that is iterated
 
 
 class DataLoader:
@@ -191,7 +191,7 @@ class DataLoader:
     def _run(self, epoch: int, first: int, loaded: bool) -> Iterator[Any]:
         count = self._count()
         if count is not None:
-            tasks: Iterator[Task] = ((epoch, number) for number in range(first, count))
+            tasks: Iterator[Task] = ((epoch, number, None) for number in range(first, count))
         else:
             tasks = self._read(epoch, first, loaded)
         pool = self._pool() if self._workers and first != count else None
@@ -263,7 +263,7 @@ def _answers(pool: Pool, tasks: Iterator[Task], prefetch: int) -> Iterator[tuple
                 break
             if task is None:
                 break
-            if len(task) > 2:  # records, which a worker must be ready to take
+            if task[2] is not None:  # records, which a worker must be ready to take
                 ahead = pool.size
             pool.ask(task[1] % pool.size, task)
             waiting.append(task[1])

@@ -84,7 +84,7 @@ class Arrays(Source):
 
 def _read(arrays: Any, name: str, path: str = "") -> Any:
     """A tree of NumPy arrays: tensors, tables and lists are made these, and tables dictionaries of their columns."""
-    if hasattr(arrays, "column_names") and hasattr(arrays, "column"):  # a table of pyarrow
+    if _is_arrow(arrays):
         from adjoint.data.tables import chosen
 
         return chosen(arrays, None, name)
@@ -104,6 +104,11 @@ def _read(arrays: Any, name: str, path: str = "") -> Any:
             "sequence of records is a list"
         )
     return array
+
+
+def _is_arrow(x: Any) -> bool:
+    """Whether it is a table of pyarrow; a `datasets.Dataset` is none."""
+    return hasattr(x, "column_names") and hasattr(x, "combine_chunks")
 
 
 def _is_mapped(x: Array) -> bool:
@@ -276,9 +281,8 @@ def as_source(source: Any, name: str) -> Source | None:
     """
     if isinstance(source, Source):
         return source
-    if isinstance(source, (Tensor, np.ndarray, tuple, dict)) or is_table(source) or hasattr(source, "column_names"):
-        if not hasattr(source, "__getitems__"):  # `datasets` has column names too
-            return Arrays(source, name)
+    if isinstance(source, (Tensor, np.ndarray, tuple, dict)) or is_table(source) or _is_arrow(source):
+        return Arrays(source, name)
     if isinstance(source, (str, bytes, type)):
         raise errors.ArgumentTypeError(
             f"{name}: a source has records, received {errors.shown(source)}; ad.data.read_csv and its like read files"

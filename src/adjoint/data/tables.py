@@ -227,16 +227,15 @@ def _column(column: Any, label: str, name: str) -> Array:
 
 def _matrix(column: Any, label: str, name: str) -> Array:
     """A column of lists, one row each."""
-    import pyarrow.compute
-
-    lengths = pyarrow.compute.list_value_length(column).to_numpy()
+    compute = library("pyarrow.compute", name)
+    lengths = compute.list_value_length(column).to_numpy()
     for row, length in enumerate(lengths):
         if length != lengths[0]:
             raise errors.ShapeError(
                 f"{name}: the lists of column {label!r} differ in length: row 0 has {lengths[0]}, row {row} {length}; "
                 "leave the column out, or read records one by one and pad them in transform"
             )
-    inner = _column(pyarrow.compute.list_flatten(column), label, name)
+    inner = _column(compute.list_flatten(column), label, name)
     return inner.reshape(len(lengths), int(lengths[0]) if len(lengths) else 0, *inner.shape[1:])
 
 
