@@ -126,6 +126,17 @@ def test_batches_of_arrays() -> None:
     assert X.max() == 21
 
 
+def doubled(record: Any, rng: np.random.Generator) -> Any:
+    record[0][:] *= 2
+    return record
+
+
+def test_a_record_may_be_changed_in_place() -> None:
+    loader = DataLoader((X.copy(), Y), 11, transform=doubled)
+    for _ in range(2):
+        np.testing.assert_array_equal(next(iter(loader))[0], 2 * X)
+
+
 @pytest.mark.parametrize(
     ("size", "batch", "drop", "sizes"),
     [(6, 3, False, [3, 3]), (7, 3, True, [3, 3]), (2, 5, False, [2]), (1, 1, True, [1]), (5, 5, True, [5])],

@@ -73,7 +73,7 @@ class Arrays(Source):
         return self._build([np.asarray(x[indices]) for x in self._leaves])
 
     def __getitem__(self, index: int) -> Any:
-        return self._build([x[index] for x in self._leaves])
+        return self._build([x[index] if x.ndim == 1 else np.array(x[index]) for x in self._leaves])  # to be changed
 
     def __getstate__(self) -> Any:  # arrays in files go to other processes as the names of the files
         return self._build([_Mapped(x) if _is_mapped(x) else x for x in self._leaves])
