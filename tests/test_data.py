@@ -9,6 +9,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,17 +52,18 @@ class Noted:
 
     def __getitem__(self, index: int) -> tuple[int, int]:
         if index == self.bad:
-            raise OddError("a", "b")
+            raise OddError("ab")
         if index == self.deadly:
             os.kill(os.getpid(), signal.SIGKILL)
         return index, os.getpid()
 
 
 class OddError(Exception):
-    """An error that pickle writes and does not read."""
+    """An error that cannot be pickled."""
 
-    def __init__(self, one: str, other: str) -> None:
-        super().__init__(one + other)
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.lock = threading.Lock()
 
 
 def refuse(record: Any, rng: np.random.Generator) -> Any:
