@@ -254,23 +254,27 @@ def _answers(pool: Pool, tasks: Iterator[Task], prefetch: int) -> Iterator[tuple
     waiting: deque[int] = deque()
     failed: Exception | None = None
     ahead = pool.size * prefetch
-    while True:
-        while len(waiting) < ahead and failed is None:
+
+    def ask() -> None:
+        nonlocal tasks, failed, ahead
+        while len(waiting) < ahead:
             try:
                 task = next(tasks, None)
-            except Exception as error:  # of the source, which comes after the batches before
-                failed = error
-                break
+            except Exception as error:  # of the source: it comes after the batches before
+                failed, task = error, None
             if task is None:
-                break
-            if task[2] is not None:  # records, which a worker must be ready to take
+                tasks = iter(())
+                return
+            if task[2] is not None:  # records, which may fill a pipe: a worker gets them when it waits for them
                 ahead = pool.size
             pool.ask(task[1] % pool.size, task)
             waiting.append(task[1])
-        if waiting:
-            number = waiting.popleft()
-            yield number, pool.answer(number % pool.size)
-        elif failed is not None:
-            raise failed
-        else:
-            return
+
+    ask()
+    while waiting:
+        number = waiting.popleft()
+        batch = pool.answer(number % pool.size)
+        ask()
+        yield number, batch
+    if failed is not None:
+        raise failed
