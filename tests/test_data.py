@@ -110,7 +110,9 @@ def alive(pids: Any) -> list[int]:
             os.kill(pid, 0)
         except ProcessLookupError:
             continue
-        found.append(pid)
+        status = Path(f"/proc/{pid}/stat")  # where there is one, it knows those that only wait to be forgotten
+        if not (status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z"):
+            found.append(pid)
     return found
 
 
