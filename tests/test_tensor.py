@@ -557,6 +557,14 @@ def test_gradients_of_leaves_with_one_key_add_up(device: Any) -> None:
     same(grads[x], np.array([5, 5], "f4"))
 
 
+def test_pickles_keep_the_very_dtype() -> None:
+    x = pickle.loads(pickle.dumps(ad.ones(2, dtype=ad.float64).require_grad()))
+    assert x.dtype is ad.float64
+    assert x.with_value(ad.ones(2, dtype=ad.float64)).tolist() == [1, 1]
+    y = pickle.loads(pickle.dumps(ad.ones(2, dtype=ad.float64)))
+    assert ad.zeros(2, dtype=ad.float64).require_grad().with_value(y).tolist() == [1, 1]
+
+
 @pytest.mark.parametrize("take_along", [pickle.dumps, deepcopy])
 def test_results_of_a_graph_neither_pickle_nor_deepcopy(device: Any, take_along: Any) -> None:
     x = ad.tensor([1.0]).require_grad()

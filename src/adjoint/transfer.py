@@ -60,6 +60,9 @@ class Transfer:
 
     def load(self, state: Any, *, keys: dict[Any, Any] | None) -> Array:
         """The array of a `dump`. Leaf tensors keep their keys, or for a copy get new ones, noted in `keys`."""
+        state = state.view(
+            np.dtype(state.dtype.type)
+        )  # a dtype in a pickle is equal to NumPy's own, not the same object
         return self.from_numpy(state, copy=keys is not None)
 
 
