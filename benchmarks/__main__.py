@@ -16,11 +16,11 @@ from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
-from benchmarks import arrays, leaves, loading, transforms, vocabulary
-from benchmarks import cases as training
+from benchmarks import arrays, cases, leaves, loading, training, transforms, vocabulary
 from benchmarks.harness import MODULES, installed, peak_bytes, resident_bytes, times
 
-CASES = [*training.CASES, *transforms.CASES, *arrays.CASES, *vocabulary.CASES, *leaves.CASES, *loading.CASES]
+_TOPICS = (cases, training, transforms, arrays, vocabulary, leaves, loading)
+CASES = [case for topic in _TOPICS for case in topic.CASES]
 DOCS = Path(__file__).parent.parent / "docs"
 # the cases of README's picture: two that we win, two that a compiler wins, two on large arrays
 SHORT = [
@@ -44,13 +44,13 @@ def main() -> int:
     if options.draw:
         _draw(json.loads((options.out / "benchmarks.json").read_text())["rows"], options.out)
         return 0
-    cases = [case for case in CASES if not options.only or options.only in case.name]
-    if not cases:
+    chosen = [case for case in CASES if not options.only or options.only in case.name]
+    if not chosen:
         parser.error(f"no case contains {options.only!r}; there are: {'; '.join(c.name for c in CASES)}")
     rows = []
     with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=len(cases))
-        for case in cases:
+        task = progress.add_task("", total=len(chosen))
+        for case in chosen:
             seconds, first = times(case, lambda text: progress.update(task, description=text))
             memory = resident_bytes() if case.resident else peak_bytes(case.memory) if case.memory else {}
             rows.append(

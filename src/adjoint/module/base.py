@@ -16,7 +16,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
@@ -34,10 +33,13 @@ from adjoint.module.fields import (
     Leaf,
     closed,
     each_module,
+    fits,
     is_setting,
     joined,
     leaves_of,
     mapped,
+    mapped_once,
+    once_each,
     opened,
     rebuilt,
     with_arrays,
@@ -97,11 +99,13 @@ class Module(Fields):
     def named_parameters(self) -> dict[str, Tensor[Any]]:
         """The parameters by their paths, such as `layers.0.weight`; also those that are frozen.
 
+        A tensor that is in several places is one parameter, with the first path.
+
         >>> import adjoint as ad
         >>> sorted(ad.nn.Linear(3, 2).named_parameters())
         ['bias', 'weight']
         """
-        return {leaf.path: leaf.value for leaf in leaves_of(self) if leaf.kind in ("parameter", "frozen")}
+        return {leaf.path: leaf.value for leaf in once_each(leaves_of(self)) if leaf.kind in ("parameter", "frozen")}
 
     def num_params(self) -> int:
         """How many numbers its parameters have.
@@ -122,21 +126,25 @@ class Module(Fields):
         0.0
         """
         check_callable("Module.map", f)
-        return mapped(self, lambda leaf: f(leaf.value) if leaf.kind in ("parameter", "frozen") else leaf.value)
+        return mapped_once(self, lambda leaf: f(leaf.value) if leaf.kind in ("parameter", "frozen") else leaf.value)
 
     def require_grad(self) -> Self:
         """The module with leaves for parameters, of which `backward` gives gradients; not for frozen ones.
+
+        A tensor that is in several places of the module is one leaf, as weights that two layers share.
 
         >>> import adjoint as ad
         >>> layer = ad.nn.Linear(1, 1).require_grad()
         >>> layer(ad.tensor([[2.0]])).sum().backward()[layer.weight].item()
         2.0
         """
-        return mapped(self, lambda leaf: leaf.value.require_grad() if leaf.kind == "parameter" else leaf.value)
+        return mapped_once(self, lambda leaf: leaf.value.require_grad() if leaf.kind == "parameter" else leaf.value)
 
     def to_device(self, device: Any) -> Self:
         """The module with all its arrays on a device, tracked as they are."""
-        return mapped(self, lambda leaf: leaf.value.to_device(device) if isinstance(leaf.value, Tensor) else leaf.value)
+        return mapped_once(
+            self, lambda leaf: leaf.value.to_device(device) if isinstance(leaf.value, Tensor) else leaf.value
+        )
 
     def fork(self, device: Any) -> Self:
         """A copy on a device that shares no leaf with this one: its parameters are fresh leaves there."""
@@ -147,7 +155,7 @@ class Module(Fields):
             x = leaf.value.detach().to_device(device)
             return x.require_grad() if leaf.kind == "parameter" else x
 
-        return mapped(self, moved)
+        return mapped_once(self, moved)
 
     def valid(self) -> Self:
         """The module as it is used: without gradients, on the backend below the autodiff, and not training."""
@@ -156,7 +164,7 @@ class Module(Fields):
             x = leaf.value
             return x.inner() if isinstance(x, Tensor) and isinstance(x.device, Autodiff) else x
 
-        return _set_training(mapped(self, below), False)
+        return _set_training(mapped_once(self, below), False)
 
     def train(self, training: bool = True) -> Self:
         """The module with `training` set in all its parts."""
@@ -327,14 +335,25 @@ def _with_record(
         if path is not None:
             named[path] = value
     places = _kept(module)
-    loaded = Loaded(tuple(p for p in places if p not in named), tuple(p for p in named if p not in places))
+    first: dict[int, str] = {}  # the path of a tensor that is in several places
+    for path, x in places.items():
+        first.setdefault(id(x), path)
+    for path, x in places.items():
+        other = first[id(x)]
+        if path in named and other in named and not np.array_equal(named[path], named[other], equal_nan=True):
+            raise errors.ArgumentError(f"{where}: {other} and {path} are one tensor, and have two values in the record")
+        if path in named:
+            named.setdefault(other, named[path])
+    loaded = Loaded(
+        tuple(p for p, x in places.items() if first[id(x)] not in named), tuple(p for p in named if p not in places)
+    )
     if strict and any(loaded):
         parts = [f"{what}: {errors.shown(', '.join(names))}" for what, names in loaded._asdict().items() if names]
         raise errors.ArgumentError(
             f"{where}: the record and the module do not have the same paths; {'; '.join(parts)}. With strict=False the "
             "others are loaded"
         )
-    values = {path: _loaded(named[path], x, f"{where}: {path}") for path, x in places.items() if path in named}
+    values = {path: _loaded(named[path], places[path], f"{where}: {path}") for path in first.values() if path in named}
     made = with_arrays(module, values)
     return made if strict else (made, loaded)
 
@@ -391,20 +410,19 @@ def _own_leaves(tree: Any, path: str) -> Iterator[Leaf]:
 
 
 def _chosen(module: Module, where: tuple[Any, ...], name: str) -> set[str]:
-    """The paths of the parameters that paths, patterns or functions choose; all for none of these."""
-    known = module.named_parameters()
-    found: set[str] = set()
+    """The paths of the parameters that paths, patterns or functions choose; all for none of these.
+
+    Of a tensor that is in several places all are chosen, or none.
+    """
+    leaves = [leaf for leaf in leaves_of(module) if leaf.kind in ("parameter", "frozen")]
+    shared: set[int] = set()
     for choice in where or ("*",):
-        if callable(choice):
-            found |= {path for path, value in known.items() if choice(path, value)}
-            continue
-        fitting = {p for p in known if fnmatch.fnmatchcase(p, choice) or p.startswith(f"{choice}.")}
-        if not fitting and where:
-            raise errors.ArgumentError(
-                f"{name}: nothing fits {choice!r}; parameters are {errors.shown(', '.join(known))}"
-            )
-        found |= fitting
-    return found
+        fitting = {id(leaf.value) for leaf in leaves if fits(choice, leaf)}
+        if not fitting and where and not callable(choice):
+            known = ", ".join([leaf.path for leaf in leaves])
+            raise errors.ArgumentError(f"{name}: nothing fits {choice!r}; parameters are {errors.shown(known)}")
+        shared |= fitting
+    return {leaf.path for leaf in leaves if id(leaf.value) in shared}
 
 
 def _child(parent: Any, key: str) -> Any:

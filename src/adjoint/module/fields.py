@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 import inspect
 import itertools
+import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeVar, dataclass_transform
 
@@ -210,27 +212,67 @@ def _is_class_var(note: Any) -> bool:
     return text.rpartition("typing.")[2].startswith("ClassVar")
 
 
+_PLAIN = {bool, int, float, complex, str, types.FunctionType}  # classes of the most frequent settings
+
 # --- trees of modules ----------------------------------------------------------------------------
 
 
-def leaves_of(tree: Any, prefix: str = "", kind: str = "") -> Iterator[Leaf]:
+def leaves_of(tree: Any, prefix: str = "", kind: str = "") -> list[Leaf]:
     """The arrays of a module, or of a tree of modules, in the order of the pytree's leaves."""
-    if isinstance(tree, Fields):
+    found: list[Leaf] = []
+    _gather(tree, prefix, kind, found)
+    return found
+
+
+def _gather(tree: Any, prefix: str, kind: str, found: list[Leaf]) -> None:
+    cls = tree.__class__
+    if cls is Tensor:
+        role = kind or "parameter"
+        found.append(Leaf(prefix, tree, role if kind == "buffer" or tree._dtype.kind in "fc" else "constant"))
+    elif cls is tuple:
+        for k, child in enumerate(tree):
+            _gather(child, f"{prefix}.{k}" if prefix else str(k), kind, found)
+    elif isinstance(tree, Fields):
+        values, start = vars(tree), f"{prefix}." if prefix else ""
         for name in tree._fields:
-            role = kind or ("buffer" if name in tree._buffers else "frozen" if name in tree._frozen else "")
-            yield from leaves_of(vars(tree)[name], joined(prefix, name), role)
+            value = values[name]
+            if value is not None and value.__class__ not in _PLAIN:
+                role = kind or ("buffer" if name in tree._buffers else "frozen" if name in tree._frozen else "")
+                _gather(value, start + name, role, found)
     elif is_array(tree):
         trained = isinstance(tree, Tensor) and tree.dtype.kind in "fc"
-        yield Leaf(prefix, tree, "constant" if kind != "buffer" and not trained else kind or "parameter")
+        found.append(Leaf(prefix, tree, "constant" if kind != "buffer" and not trained else kind or "parameter"))
     elif not is_setting(tree):
         children, names, _ = opened(tree)
         for name, child in zip(names, children, strict=True):
-            yield from leaves_of(child, joined(prefix, name), kind)
+            _gather(child, joined(prefix, name), kind, found)
 
 
-def with_arrays(module: M, values: Mapping[str, Any]) -> M:
-    """The module with other values at some paths of arrays."""
-    return mapped(module, lambda leaf: values.get(leaf.path, leaf.value))
+def fits(choice: str | Callable[[str, Any], bool], leaf: Leaf) -> bool:
+    """Whether a path of an array or a part, a pattern such as `layers.*.bias`, or a function of path and value fits."""
+    if callable(choice):
+        return bool(choice(leaf.path, leaf.value))
+    return fnmatch.fnmatchcase(leaf.path, choice) or leaf.path.startswith(f"{choice}.")
+
+
+def once_each(leaves: list[Leaf]) -> list[Leaf]:
+    """Those with a tensor that none before them has."""
+    found: dict[int, Leaf] = {}
+    for leaf in leaves:
+        found.setdefault(id(leaf.value), leaf)
+    return list(found.values())
+
+
+def with_arrays(module: M, values: Mapping[str, Any], leaves: list[Leaf] | None = None) -> M:
+    """The module with other values at some paths of arrays. An array that is in several places stays one array.
+
+    `leaves` are those of the module, for who has them.
+    """
+    leaves = leaves_of(module) if leaves is None else leaves
+    shared = {id(leaf.value): values[leaf.path] for leaf in reversed(leaves) if leaf.path in values}
+    return _rebuilt_with(  # type: ignore[no-any-return]
+        module, iter([values.get(leaf.path, shared.get(id(leaf.value), leaf.value)) for leaf in leaves])
+    )
 
 
 def parted(tree: Any) -> tuple[Any, Any]:
@@ -261,7 +303,29 @@ def mapped(module: M, f: Callable[[Leaf], Any]) -> M:
     return _rebuilt_with(module, map(f, leaves_of(module)))  # type: ignore[no-any-return]
 
 
+def mapped_once(module: M, f: Callable[[Leaf], Any]) -> M:
+    """The same, where f makes new arrays: of one that is in several places it makes one, in all of them."""
+    made: dict[tuple[int, str], Any] = {}
+
+    def once(leaf: Leaf) -> Any:
+        key = id(leaf.value), leaf.kind
+        if key not in made:
+            made[key] = f(leaf)
+        return made[key]
+
+    return mapped(module, once)
+
+
 def _rebuilt_with(tree: Any, values: Iterator[Any]) -> Any:
+    cls = tree.__class__
+    if cls is tuple:
+        return tuple([_rebuilt_with(child, values) for child in tree])
+    if tree is None or cls in _PLAIN:
+        return tree
+    if isinstance(tree, Fields):
+        held = vars(tree)
+        children = [_rebuilt_with(held[name], values) for name in tree._fields]
+        return rebuilt(cls, children, tree._frozen, tree._training)
     if is_array(tree):
         return next(values)
     children, _, build = opened(tree)
@@ -280,6 +344,8 @@ def opened(x: Any) -> tuple[list[Any], list[str], trees.Build]:
     if isinstance(x, Fields):
         build = functools.partial(rebuilt, type(x), frozen=x._frozen, training=x._training)
         return [vars(x)[name] for name in x._fields], list(x._fields), build
+    if x.__class__ is tuple:  # the most frequent container, and no question for optree
+        return list(x), list(map(str, range(len(x)))), tuple
     found = None if is_array(x) or isinstance(x, (_Constant, _Setting)) else trees.opened(x)
     if found is None:
         return [], [], lambda _: x
@@ -289,7 +355,7 @@ def opened(x: Any) -> tuple[list[Any], list[str], trees.Build]:
 
 def is_setting(x: Any) -> bool:
     """Whether it is neither a module, nor an array, nor a container."""
-    if x is None or isinstance(x, (str, int, float, complex, _Constant, _Setting)):
+    if x is None or isinstance(x, (str, int, float, complex, types.FunctionType, _Constant, _Setting)):
         return True
     return not is_array(x) and trees.opened(x) is None
 

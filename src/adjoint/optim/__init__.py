@@ -2,12 +2,16 @@
 
 from adjoint.optim.adaptive import LAMB, Adan, Rprop
 from adjoint.optim.averages import ASGD, AveragingOptimizer, ScheduleFreeAdamW, ScheduleFreeSGD
+from adjoint.optim.averaging import EMA, SWA, Average, AverageState, batch_statistics
 from adjoint.optim.base import Optimizer, State
 from adjoint.optim.closures import LBFGS, SAM, ClosureOptimizer
 from adjoint.optim.descent import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, Lion, NAdam, RAdam, RMSprop
 from adjoint.optim.gradients import GradientsAccumulator, GradientsParams
 from adjoint.optim.matrices import SOAP, Adafactor, Muon, Shampoo
+from adjoint.optim.scaling import GradScaler, ScaleState
 from adjoint.optim.schedules import (
+    Plateau,
+    PlateauState,
     constant,
     cosine,
     exponential,
@@ -22,11 +26,13 @@ from adjoint.optim.schedules import (
 
 __all__ = [
     "ASGD",
+    "EMA",
     "LAMB",
     "LBFGS",
     "SAM",
     "SGD",
     "SOAP",
+    "SWA",
     "Adadelta",
     "Adafactor",
     "Adagrad",
@@ -34,21 +40,28 @@ __all__ = [
     "AdamW",
     "Adamax",
     "Adan",
+    "Average",
+    "AverageState",
     "AveragingOptimizer",
     "ClosureOptimizer",
+    "GradScaler",
     "GradientsAccumulator",
     "GradientsParams",
     "Lion",
     "Muon",
     "NAdam",
     "Optimizer",
+    "Plateau",
+    "PlateauState",
     "RAdam",
     "RMSprop",
     "Rprop",
+    "ScaleState",
     "ScheduleFreeAdamW",
     "ScheduleFreeSGD",
     "Shampoo",
     "State",
+    "batch_statistics",
     "constant",
     "cosine",
     "exponential",

@@ -9,7 +9,8 @@ from adjoint import errors
 from adjoint.functions.creation import full_like, zeros_like
 from adjoint.functions.elementwise import clip, sqrt, where
 from adjoint.linalg.norms import vector_norm
-from adjoint.optim.base import Optimizer, Slots
+from adjoint.optim.base import Optimizer
+from adjoint.optim.fused import Slots
 from adjoint.optim.settings import check_fractions, check_not_negative, check_rate
 from adjoint.tensor import Tensor
 

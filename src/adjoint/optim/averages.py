@@ -11,7 +11,8 @@ from adjoint.functions.arguments import is_number
 from adjoint.functions.creation import zeros_like
 from adjoint.functions.elementwise import maximum, sqrt, where
 from adjoint.module.base import Module
-from adjoint.optim.base import Optimizer, Slots, State, parameters, with_parameters
+from adjoint.optim.base import Optimizer, State, parameters, with_parameters
+from adjoint.optim.fused import Slots
 from adjoint.optim.settings import check_fractions, check_not_negative, check_rate
 from adjoint.tensor import Tensor
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from adjoint import errors
 from adjoint.decorators.autodiff import Autodiff
@@ -12,12 +13,13 @@ from adjoint.functions.elementwise import where
 from adjoint.functions.gradients import Gradients
 from adjoint.functions.shape import stack
 from adjoint.module.base import Module
-from adjoint.module.fields import Leaf, leaves_of, with_arrays
+from adjoint.module.fields import Leaf, fits, leaves_of, once_each, with_arrays
+from adjoint.optim.fused import Job, Slots, updated
 from adjoint.tensor import Tensor
 
 M = TypeVar("M", bound=Module)
-Slots = dict[str, Tensor[Any]]
 Rate = float | Callable[[Any], Any]  # a number, or a schedule: a function of the number of steps done
+Where = str | Callable[[str, Any], bool]  # parameters by path, pattern, or function of path and value
 
 
 class State(NamedTuple):
@@ -25,6 +27,15 @@ class State(NamedTuple):
 
     step: Any
     slots: dict[str, Slots]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Group:
+    """Parameters, and their optimizer, which has a rate of its own or takes that of the others."""
+
+    where: tuple[Where, ...]
+    optimizer: Optimizer
+    has_rate: bool
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,6 +46,10 @@ class Optimizer:
 
     A subclass says what it remembers of a parameter (`begin`) and how it makes the next one (`update`). The rate is a
     number, or a schedule: a function of the number of steps that were done.
+
+    With `donate` a step writes the next model and state over those it is given, which halves the time of large
+    parameters on NumPy. Use neither of the two afterwards, nor other models with the same tensors;
+    `copy.deepcopy(model)` is one to keep. Arrays that no step has made stay as they are.
 
     Examples
     --------
@@ -49,6 +64,58 @@ class Optimizer:
     """
 
     lr: Rate = 1e-3
+    donate: bool = False
+    groups: tuple[Group, ...] = ()
+
+    def group(self, *where: Where, use: Optimizer | None = None, **settings: Any) -> Self:
+        """The optimizer with other settings for some parameters, or with another one for them.
+
+        Parameters
+        ----------
+        *where
+            Paths of parameters or parts, patterns such as `layers.*.bias`, or functions of path and value.
+        use
+            The optimizer of these parameters; this one if it is left out.
+        **settings
+            What to change in it. A rate given here is that of the group, whatever `lr` a step is given.
+
+        Of several groups with a parameter the last one counts.
+
+        Raises
+        ------
+        ArgumentError
+            There is no setting of that name; from `init`, nothing in the model fits.
+        ArgumentTypeError
+            `use` is no optimizer that goes by parameters; `where` is missing.
+
+        Examples
+        --------
+        >>> import adjoint as ad
+        >>> model = ad.nn.Linear(1, 1, bias=True).map(ad.ones_like)
+        >>> optimizer = ad.optim.SGD(lr=0.5, weight_decay=1.0).group("bias", weight_decay=0.0)
+        >>> grads = {"weight": ad.zeros((1, 1)), "bias": ad.zeros(1)}
+        >>> model, _ = optimizer.step(model, grads, optimizer.init(model))
+        >>> model.weight.item(), model.bias.item()
+        (0.5, 1.0)
+        """
+        for choice in where or (None,):
+            if not isinstance(choice, str) and not callable(choice):
+                raise errors.ArgumentTypeError(
+                    f"group: a path, a pattern or a function says which parameters, received {errors.shown(choice)}"
+                )
+        other = dataclasses.replace(self, groups=()) if use is None else use
+        if not isinstance(other, Optimizer) or type(other).step is not Optimizer.step:
+            raise errors.ArgumentTypeError(
+                f"group: use is an optimizer that goes parameter by parameter, received {errors.shown(use)}"
+            )
+        known = {field.name for field in dataclasses.fields(other)} - {"groups"}
+        if unknown := settings.keys() - known:
+            raise errors.ArgumentError(
+                f"group: {type(other).__name__} has no setting {', '.join(sorted(unknown))}; there are "
+                f"{', '.join(sorted(known))}"
+            )
+        made = Group(where, dataclasses.replace(other, **settings), use is not None or "lr" in settings)
+        return dataclasses.replace(self, groups=(*self.groups, made))
 
     def begin(self, x: Tensor[Any]) -> Slots:
         """What is remembered of a parameter before the first step."""
@@ -59,8 +126,22 @@ class Optimizer:
         raise NotImplementedError
 
     def init(self, model: Module) -> State:
-        """The state before the first step."""
-        return State(0, {leaf.path: self.begin(_parts(_value(leaf.value))) for leaf in _trained(model)})
+        """The state before the first step. Raises ArgumentError if a group fits nothing in the model."""
+        leaves = _trained(model)
+        for each in self.groups:
+            for choice in each.where:
+                if not any(fits(choice, leaf) for leaf in leaves):
+                    known = ", ".join([leaf.path for leaf in leaves])
+                    raise errors.ArgumentError(f"group: nothing fits {choice!r}; parameters are {errors.shown(known)}")
+        slots = {}
+        for leaf in leaves:
+            group = self._group_of(leaf)
+            slots[leaf.path] = (group.optimizer if group else self).begin(_parts(_value(leaf.value)))
+        return State(0, slots)
+
+    def _group_of(self, leaf: Leaf) -> Group | None:
+        """The last group that a parameter is in."""
+        return next((g for g in reversed(self.groups) if any(fits(choice, leaf) for choice in g.where)), None)
 
     def step(self, model: M, grads: Any, state: State, *, lr: Any = None) -> tuple[M, State]:
         """The next model and the next state.
@@ -75,48 +156,63 @@ class Optimizer:
         state
             What `init` or the last `step` gave.
         lr
-            The rate of this step, in the place of the optimizer's.
+            The rate of this step, in the place of the optimizer's: a number, or a schedule.
 
         Raises
         ------
         ArgumentError, ArgumentTypeError, ShapeError
             The state is not of this model; there is no gradient at all; one does not fit its parameter.
         """
-        found = gradients_by_path(grads, model)
+        leaves = leaves_of(model)
+        own = _once(leaves)
+        found = _found(grads, leaves, own)
         done = state.step + 1
-        rate = (self.lr(state.step) if callable(self.lr) else self.lr) if lr is None else lr
-        values: dict[str, Tensor[Any]] = {}
-        slots = dict(state.slots)
-        for leaf in _trained(model):
+        jobs: dict[Group | None, list[tuple[Leaf, Job]]] = {}
+        for leaf in own:
             g = found.get(leaf.path)
             if g is None:
                 continue
-            if leaf.path not in slots:
+            if leaf.path not in state.slots:
                 raise errors.ArgumentError(f"step: the state knows nothing of {leaf.path}; init(model) makes a new one")
             x = _value(leaf.value)
             if g.shape != x.shape:
                 raise errors.ShapeError(f"step: {leaf.path} has shape {x.shape}, its gradient {g.shape}")
-            value, slots[leaf.path] = self.update(_parts(x), _parts(g), slots[leaf.path], done, rate)
-            value = _whole(value, x)
-            values[leaf.path] = leaf.value.with_value(value) if leaf.value.is_require_grad() else value
-        return with_arrays(model, values), State(done, slots)
+            job = Job(_parts(x), _parts(g), state.slots[leaf.path])
+            jobs.setdefault(self._group_of(leaf) if self.groups else None, []).append((leaf, job))
+        values, slots = {}, dict(state.slots)
+        for of, pairs in jobs.items():
+            optimizer = of.optimizer if of else self
+            rate = optimizer.lr if lr is None or (of and of.has_rate) else lr
+            rate = rate(state.step) if callable(rate) else rate
+            update = functools.partial(optimizer.update, step=done, lr=rate)
+            results = updated(update, [job for _, job in pairs], self.donate)
+            for (leaf, _), (value, slots[leaf.path]) in zip(pairs, results, strict=True):
+                old = leaf.value
+                value = _whole(value, old)
+                values[leaf.path] = old.with_value(value) if old.is_require_grad() else value
+        return with_arrays(model, values, leaves), State(done, slots)
 
 
 def gradients_by_path(grads: Any, model: Module) -> Mapping[str, Tensor[Any]]:
     """The gradients of a model's parameters, by their paths. Raises ArgumentError where there is none."""
+    leaves = leaves_of(model)
+    return _found(grads, leaves, _once(leaves))
+
+
+def _found(grads: Any, leaves: list[Leaf], own: list[Leaf]) -> Mapping[str, Tensor[Any]]:
+    found: Mapping[str, Tensor[Any]]
     if isinstance(grads, Gradients):
-        pairs = ((leaf.path, grads.get(leaf.value)) for leaf in _trained(model))
-        found: Mapping[str, Tensor[Any]] = {path: g for path, g in pairs if g is not None}
+        found = {leaf.path: g for leaf in own if (g := grads.get(leaf.value)) is not None}
     elif isinstance(grads, Module):
-        found = {leaf.path: leaf.value for leaf in leaves_of(grads)}
+        found = _added({leaf.path: leaf.value for leaf in leaves_of(grads)}, leaves, own)
     elif isinstance(grads, Mapping):
-        found = grads
+        found = _added(grads, leaves, own)
     else:
         raise errors.ArgumentTypeError(
             f"step: grads are what backward() gave, a module of gradients, or a mapping from paths, received "
             f"{errors.shown(grads)}"
         )
-    if not any(leaf.path in found for leaf in _trained(model)):
+    if not any(leaf.path in found for leaf in own):
         raise errors.ArgumentError(
             "step: there is no gradient of a parameter of this model; gradients of backward() are those of the very "
             "model that the loss was computed with"
@@ -129,8 +225,25 @@ def chosen(condition: Any, x: Any, y: Any) -> Any:
     return where(condition, x, y) if isinstance(condition, Tensor) else (x if condition else y)
 
 
+def _added(found: Mapping[str, Tensor[Any]], leaves: list[Leaf], own: list[Leaf]) -> Mapping[str, Tensor[Any]]:
+    """The gradients with those of the places of one tensor added up at the first."""
+    first = {id(leaf.value): leaf.path for leaf in own}
+    sums = dict(found)
+    for leaf in leaves:
+        path = first.get(id(leaf.value), leaf.path)
+        if path != leaf.path and leaf.path in sums:
+            g = sums.pop(leaf.path)
+            sums[path] = sums[path] + g if path in sums else g
+    return sums
+
+
 def _trained(model: Module) -> list[Leaf]:
-    return [leaf for leaf in leaves_of(model) if leaf.kind == "parameter"]
+    return _once(leaves_of(model))
+
+
+def _once(leaves: list[Leaf]) -> list[Leaf]:
+    """What an optimizer changes. A tensor that is in several places of the model is one parameter."""
+    return once_each([leaf for leaf in leaves if leaf.kind == "parameter"])
 
 
 def _value(x: Tensor[Any]) -> Tensor[Any]:

@@ -8,7 +8,8 @@ from typing import Any
 from adjoint.functions.creation import zeros_like
 from adjoint.functions.elementwise import abs as magnitude
 from adjoint.functions.elementwise import maximum, sign, sqrt
-from adjoint.optim.base import Optimizer, Slots, chosen
+from adjoint.optim.base import Optimizer, chosen
+from adjoint.optim.fused import Slots
 from adjoint.tensor import Tensor
 
 Stepped = tuple[Tensor[Any], Slots]
@@ -43,7 +44,8 @@ class Adam(Optimizer):
     """Adam: steps of about the rate, by averages of the gradient and of its square. D. Kingma, J. Ba (2015).
 
     m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  x = x - lr m' / (sqrt(v') + eps), where m' and v' are divided by
-    1 - b1^t and 1 - b2^t. With `amsgrad` v' is the largest so far (S. Reddi et al., 2018). Decay is added to gradients.
+    1 - b1^t and 1 - b2^t, which numbers take in (section 2). With `amsgrad` v' is the largest so far (S. Reddi et al.,
+    2018). Decay is added to gradients.
     """
 
     betas: tuple[float, float] = (0.9, 0.999)
@@ -56,13 +58,16 @@ class Adam(Optimizer):
         return {name: zeros_like(x) for name in names}
 
     def update(self, x: Tensor[Any], g: Tensor[Any], slots: Slots, step: Any, lr: Any) -> Stepped:
-        g = _decayed(g, x, self.weight_decay)
+        return self._moved(x, _decayed(g, x, self.weight_decay), slots, step, lr)
+
+    def _moved(self, x: Tensor[Any], g: Tensor[Any], slots: Slots, step: Any, lr: Any) -> Stepped:
         (b1, b2), new = self.betas, {}
         new["mean"] = m = b1 * slots["mean"] + (1 - b1) * g
         new["square"] = v = b2 * slots["square"] + (1 - b2) * g * g
         if self.amsgrad:
             new["largest"] = v = maximum(slots["largest"], v)
-        return x - lr / (1 - b1**step) * m / (sqrt(v) / (1 - b2**step) ** 0.5 + self.eps), new
+        root = (1 - b2**step) ** 0.5
+        return x - lr * root / (1 - b1**step) * (m / (sqrt(v) + self.eps * root)), new
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -72,8 +77,7 @@ class AdamW(Adam):
     weight_decay: float = 1e-2
 
     def update(self, x: Tensor[Any], g: Tensor[Any], slots: Slots, step: Any, lr: Any) -> Stepped:
-        plain = dataclasses.replace(self, weight_decay=0.0)
-        return Adam.update(plain, x * (1 - lr * self.weight_decay), g, slots, step, lr)
+        return self._moved(x * (1 - lr * self.weight_decay), g, slots, step, lr)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,8 @@ from adjoint.functions.shape import matrix_transpose, moveaxis, reshape
 from adjoint.linalg.factors import eigh, qr
 from adjoint.linalg.norms import vector_norm
 from adjoint.module.base import Module
-from adjoint.optim.base import Optimizer, Slots, State, parameters
+from adjoint.optim.base import Optimizer, State, parameters
+from adjoint.optim.fused import Slots
 from adjoint.optim.settings import check_fractions, check_not_negative, check_rate, numbers
 from adjoint.tensor import Tensor
 from adjoint.transforms.control import cond

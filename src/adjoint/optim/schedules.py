@@ -8,12 +8,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from adjoint import errors
-from adjoint.functions.arguments import as_integer, as_number, check_callable
+from adjoint.functions.arguments import as_choice, as_integer, as_number, as_positive, check_callable
 from adjoint.functions.elementwise import cos, floor, maximum, minimum
 from adjoint.optim.base import chosen
 from adjoint.tensor import Tensor
@@ -90,6 +91,77 @@ def one_cycle(peak: float, steps: int, *, rising: float = 0.3, first: float = 25
         return chosen(step <= turn, up, end + (peak - end) * (1 + _cos(math.pi * t)) / 2)
 
     return rate
+
+
+class PlateauState(NamedTuple):
+    """The present rate, the best value so far, how many were no better since, and how many more are not looked at."""
+
+    rate: float
+    best: float
+    bad: int
+    waiting: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Plateau:
+    """A rate that falls when a value, such as the loss on other data, stops to become better.
+
+    It is multiplied by `factor`, down to `min_lr`, after more than `patience` values that are no better than the best
+    by `threshold`, a part of its size (`threshold_mode="rel"`) or a number ("abs"). Then `cooldown` values are not
+    counted. With `mode="max"` larger values are better. Names and values are those of PyTorch's ReduceLROnPlateau.
+
+    Raises ArgumentError for a factor of 1 or more, another mode, or numbers below 0.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> plateau = ad.optim.Plateau(patience=1)
+    >>> state = plateau.init(0.1)
+    >>> for loss in (3.0, 2.0, 2.0, 2.0):
+    ...     state = plateau.update(state, loss)  # and then optimizer.step(..., lr=state.rate)
+    >>> round(state.rate, 3), state.best
+    (0.01, 2.0)
+    """
+
+    mode: str = "min"
+    factor: float = 0.1
+    patience: int = 10
+    threshold: float = 1e-4
+    threshold_mode: str = "rel"
+    cooldown: int = 0
+    min_lr: float = 0.0
+    eps: float = 1e-8
+
+    def __post_init__(self) -> None:
+        as_choice(self.mode, "Plateau", "mode", ["min", "max"])
+        as_choice(self.threshold_mode, "Plateau", "threshold_mode", ["rel", "abs"])
+        for name in ("patience", "cooldown"):
+            as_integer(getattr(self, name), "Plateau", name, 0)
+        for name in ("factor", "threshold", "min_lr", "eps"):
+            as_positive(getattr(self, name), "Plateau", name, zero=True)
+        if self.factor >= 1:
+            raise errors.ArgumentError(f"Plateau: factor is less than 1, received {errors.shown(self.factor)}")
+
+    def init(self, rate: float) -> PlateauState:
+        """The state at a first rate."""
+        rate = as_number(rate, "Plateau.init", "the rate")
+        return PlateauState(rate, math.inf if self.mode == "min" else -math.inf, 0, 0)
+
+    def update(self, state: PlateauState, value: Any) -> PlateauState:
+        """The state after one more value, a number or a tensor of one; nan is no better than anything."""
+        value = float(value)
+        rate, best, bad, waiting = state
+        best, bad = (value, 0) if self._is_better(value, best) else (best, bad + 1)
+        if waiting:
+            waiting, bad = waiting - 1, 0
+        if bad > self.patience:
+            lower = max(rate * self.factor, self.min_lr)
+            rate, bad, waiting = lower if rate - lower > self.eps else rate, 0, self.cooldown
+        return PlateauState(rate, best, bad, waiting)
+
+    def _is_better(self, value: float, best: float) -> bool:
+        margin = self.threshold * (abs(best) if self.threshold_mode == "rel" else 1.0) if math.isfinite(best) else 0.0
+        return value < best - margin if self.mode == "min" else value > best + margin
 
 
 def joined(schedules: Sequence[Schedule], boundaries: Sequence[int]) -> Schedule:

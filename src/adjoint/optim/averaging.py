@@ -1,0 +1,135 @@
+"""Averages of the models that training goes through, which are often better than the last one.
+
+>>> import adjoint as ad
+>>> model = ad.nn.Linear(1, 1, bias=False).map(ad.zeros_like)
+>>> average = ad.optim.SWA()
+>>> state = average.init(model)
+>>> for k in range(3):
+...     state = average.update(state, model.map(lambda w: w + k))
+>>> average.model(state, model).weight.item()
+1.0
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any, NamedTuple, TypeVar
+
+from adjoint import errors
+from adjoint.module.base import Module
+from adjoint.module.fields import each_module, rebuilt
+from adjoint.optim.base import Rate, chosen, parameters, with_parameters
+from adjoint.optim.fused import Done, Job, Slots, updated
+from adjoint.tensor import Tensor
+
+M = TypeVar("M", bound=Module)
+
+
+class AverageState(NamedTuple):
+    """An average so far: of how many models, and its parameters by path."""
+
+    count: Any
+    values: dict[str, Tensor[Any]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Average:
+    """An average of models. What it remembers is a state, a pytree; nothing is kept in it.
+
+    A subclass says with which weight a model comes in, after so many of them. Buffers are not averaged.
+    """
+
+    def weight(self, count: Any) -> Any:
+        """The weight of the next model, beside 1 less it of the average; 1 at first."""
+        raise NotImplementedError
+
+    def init(self, model: Module) -> AverageState:
+        """The state before the first model, of which the shapes are."""
+        # times 1, as arrays of its own: a step that donates writes over the model's
+        return AverageState(0, {path: x * 1.0 for path, x in parameters(model).items()})
+
+    def update(self, state: AverageState, model: Module) -> AverageState:
+        """The state after one more model. Raises ArgumentError if the state is of another one."""
+        weight, now = self.weight(state.count), parameters(model)
+        jobs = [Job(x, y, {}) for x, y in zip(_known(state, now), now.values(), strict=True)]
+
+        def moved(x: Tensor[Any], y: Tensor[Any], slots: Slots) -> Done:
+            return x + weight * (y - x), slots
+
+        return AverageState(state.count + 1, dict(zip(now, [x for x, _ in updated(moved, jobs)], strict=True)))
+
+    def model(self, state: AverageState, model: M) -> M:
+        """The model with the averages for parameters; leaves of `require_grad` are leaves again."""
+        now = parameters(model)
+        return with_parameters(model, dict(zip(now, _known(state, now), strict=True)))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EMA(Average):
+    """The exponential moving average: average = decay average + (1 - decay) model, from the first model on.
+
+    `decay` is a number from 0 to 1, or a function of how many models there were. B. Polyak, A. Juditsky (1992) on why
+    averages are good; the values are those of PyTorch's `swa_utils.get_ema_multi_avg_fn`.
+    """
+
+    decay: Rate = 0.999
+
+    def __post_init__(self) -> None:
+        if not callable(self.decay) and not 0 <= self.decay <= 1:
+            raise errors.ArgumentError(f"EMA: decay is a number from 0 to 1, received {errors.shown(self.decay)}")
+
+    def weight(self, count: Any) -> Any:
+        w = 1 - (self.decay(count) if callable(self.decay) else self.decay)
+        return chosen(count == 0, 1.0, w)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SWA(Average):
+    """The mean of all models: stochastic weight averaging. P. Izmailov et al. (2018), algorithm 1.
+
+    Call `update` at the end of an epoch of the last quarter or so, at a rate that stays high. A model with batch
+    normalisation then needs `batch_statistics`.
+    """
+
+    def weight(self, count: Any) -> Any:
+        return 1 / (count + 1)
+
+
+def batch_statistics(model: M, batches: Iterable[Any]) -> M:
+    """The model with running statistics of batch normalisation that are the means over these batches of inputs.
+
+    An average of models has seen no batch itself. P. Izmailov et al. (2018), section 3.2; PyTorch's `update_bn`.
+    Raises ArgumentError if there are no batches.
+
+    >>> import adjoint as ad
+    >>> model = ad.optim.batch_statistics(ad.nn.BatchNorm(1), [ad.tensor([[1.0], [3.0]]), ad.tensor([[5.0], [7.0]])])
+    >>> model.running_mean.tolist(), model.running_var.tolist()
+    ([4.0], [2.0])
+    """
+
+    state, count = model.state(), 0
+    for batch in batches:
+        count += 1
+        _, state = _with_momentum(model, 1 / count).apply(batch, state)
+    if not count:
+        raise errors.ArgumentError("batch_statistics: there are no batches")
+    return model.with_state(state)
+
+
+def _with_momentum(model: M, momentum: float) -> M:
+    """The model in training, with this weight of a batch in all its batch normalisations."""
+
+    def changed(part: Any, children: list[Any], _: str) -> Any:
+        if {"running_mean", "momentum"} <= set(part._fields):
+            children = [momentum if n == "momentum" else x for n, x in zip(part._fields, children, strict=True)]
+        return rebuilt(type(part), children, part._frozen, True)
+
+    return each_module(model, changed)  # type: ignore[no-any-return]
+
+
+def _known(state: AverageState, paths: Iterable[str]) -> list[Tensor[Any]]:
+    for path in paths:
+        if path not in state.values:
+            raise errors.ArgumentError(f"the average knows nothing of {path}; init(model) makes a new state")
+    return [state.values[path] for path in paths]

@@ -1,0 +1,336 @@
+"""What all optimizers share: rules run in blocks, memory that is written over, groups, parameters in several places."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import peer
+from each import Each
+from test_optim import CASES
+
+import adjoint as ad
+from adjoint import errors
+from adjoint.optim import fused
+
+RNG = np.random.default_rng(5)
+
+
+class Point(ad.nn.Module):
+    a: ad.Tensor[Any]
+    b: ad.Tensor[Any]
+
+
+def large(dtype: str = "float32") -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """A vector that is no whole number of blocks, and a matrix."""
+    return RNG.normal(size=2 * fused._BLOCK + 17).astype(dtype), RNG.normal(size=(200, 180)).astype(dtype)
+
+
+def steps(optimizer: Any, model: Any, gradients: list[dict[str, Any]]) -> tuple[Any, Any]:
+    state = optimizer.init(model)
+    for grads in gradients:
+        model, state = optimizer.step(model, grads, state)
+    return model, state
+
+
+def arrays(model: Any, state: Any) -> list[np.ndarray[Any, Any]]:
+    slots = [y for slots in state.slots.values() for y in slots.values()]
+    return [y.numpy() for y in (model.a, model.b, *slots)]
+
+
+# --- rules in blocks -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("device", ["numpy", "autodiff<numpy>"])
+def test_blocks_give_what_the_rule_gives(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Each() as each:
+        for name, settings in [*CASES, ("Lion", {"weight_decay": 0.1})]:
+            with each(f"{name} {settings}"):
+                a, b = large()
+                model = Point(ad.asarray(a, device=device), ad.asarray(b, device=device))
+                gradients = [
+                    {"a": ad.asarray(g, device=device), "b": ad.asarray(np.asfortranarray(h), device=device)}
+                    for g, h in (large() for _ in range(3))
+                ]
+                optimizer = getattr(ad.optim, name)(**settings)
+                found = arrays(*steps(optimizer, model, gradients))
+                over = arrays(*steps(dataclasses.replace(optimizer, donate=True), model, gradients))
+                with monkeypatch.context() as patch:
+                    patch.setattr(fused, "_MANY", 10**9)
+                    wanted = arrays(*steps(optimizer, model, gradients))
+                for x, y, z in zip(found, over, wanted, strict=True):
+                    np.testing.assert_array_equal(x, z)
+                    np.testing.assert_array_equal(y, z)
+
+
+def test_programs_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All but NAdam's, which remembers a single number, run in blocks."""
+    ran: list[str] = []
+    run = fused._Program.run
+    monkeypatch.setattr(fused._Program, "run", lambda self, *args: ran.append(name) or run(self, *args))
+    names = [*dict.fromkeys([name for name, _ in CASES]), "Lion"]
+    for name in names:
+        a, b = large()
+        model = Point(ad.asarray(a), ad.asarray(b))
+        steps(getattr(ad.optim, name)(), model, [{"a": model.a}])
+    assert ran == [name for name in names if name != "NAdam"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Strange(ad.optim.Optimizer):
+    """A rule with everything that blocks could get wrong."""
+
+    kind: str = "norm"
+
+    def begin(self, x: Any) -> Any:
+        return {"old": ad.zeros_like(x), "same": ad.ones_like(x)}
+
+    def update(self, x: Any, g: Any, slots: Any, step: Any, lr: Any) -> Any:
+        old, same = slots["old"], slots["same"]
+        if self.kind == "norm":
+            return x - lr * g / ad.sqrt((g * g).sum()), slots
+        if self.kind == "shape":
+            return x - lr * g / x.ndim, {"old": g, "same": same}
+        if self.kind == "where":  # of a condition, which is of another dtype
+            return ad.where(g > 0, x - lr, x + 0.0 * old), {"old": ad.where(old < g, g, old), "same": same}
+        if self.kind == "exchanged":  # what is written is read again
+            return old + g, {"old": x, "same": old}
+        if self.kind == "twice":
+            y = x - lr * g
+            return y, {"old": y, "same": same + y}
+        return x - lr * ad.clip(g, -0.5, 0.5) ** 3, {"old": abs(g), "same": ad.exp(-same)}
+
+
+def test_rules_of_all_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in ("norm", "shape", "where", "exchanged", "twice", "functions"):
+        a, b = large("float64")
+        model = Point(ad.asarray(a), ad.asarray(b))
+        gradients = [dict(zip("ab", map(ad.asarray, large("float64")), strict=True)) for _ in range(3)]
+        found = arrays(*steps(Strange(kind=kind), model, gradients))
+        over = arrays(*steps(Strange(kind=kind, donate=True), model, gradients))
+        with monkeypatch.context() as patch:
+            patch.setattr(fused, "_MANY", 10**9)
+            wanted = arrays(*steps(Strange(kind=kind), model, gradients))
+        for x, y, z in zip(found, over, wanted, strict=True):
+            np.testing.assert_array_equal(x, z, kind)
+            np.testing.assert_array_equal(y, z, kind)
+
+
+def test_errors_of_a_rule_are_its_own() -> None:
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Wrong(ad.optim.Optimizer):
+        def update(self, x: Any, g: Any, slots: Any, step: Any, lr: Any) -> Any:
+            raise ValueError("of the rule")
+
+    a, b = large()
+    model = Point(ad.asarray(a), ad.asarray(b))
+    with pytest.raises(ValueError, match="of the rule"):
+        steps(Wrong(), model, [{"a": model.a}])
+
+
+def test_donated_memory() -> None:
+    a, b = large()
+    kept = a.copy(), b.copy()
+    model = Point(ad.asarray(a), ad.asarray(b))
+    optimizer = ad.optim.Adam(donate=True)
+    first, state = steps(optimizer, model, [{"a": model.a, "b": model.b}])
+    again = pickle.loads(pickle.dumps((first, state)))
+    average = ad.optim.EMA().init(first)
+    kept_model, values = copy.deepcopy(first), first.a.numpy().copy()
+    second, _ = optimizer.step(first, {"a": model.a, "b": model.b}, state)
+    np.testing.assert_array_equal(a, kept[0])  # a user's arrays stay
+    np.testing.assert_array_equal(b, kept[1])
+    assert np.shares_memory(first.a.numpy(), second.a.numpy())
+    np.testing.assert_array_equal(average.values["a"].numpy(), values)
+    np.testing.assert_array_equal(kept_model.a.numpy(), values)
+    third, _ = optimizer.step(again[0], {"a": model.a, "b": model.b}, again[1])
+    np.testing.assert_array_equal(third.b.numpy(), second.b.numpy())
+    plain, state = steps(ad.optim.Adam(), model, [{"a": model.a}] * 2)
+    later, _ = ad.optim.Adam().step(plain, {"a": model.a}, state)
+    assert not np.shares_memory(plain.a.numpy(), later.a.numpy())
+
+
+# --- groups ----------------------------------------------------------------------------------------
+
+
+def network() -> Any:
+    ad.random.seed(1)
+    layer = lambda *sizes: ad.nn.Linear(*sizes, dtype=ad.float64)
+    return ad.nn.Sequential(layer(3, 4), ad.tanh, layer(4, 2))
+
+
+X, Y = RNG.normal(size=(16, 3)), RNG.normal(size=(16, 2))
+
+
+def loss(model: Any) -> Any:
+    return ((model(ad.asarray(X)) - ad.asarray(Y)) ** 2).mean()
+
+
+def trained(optimizer: Any, model: Any, count: int = 5, **options: Any) -> dict[str, Any]:
+    state = optimizer.init(model)
+    for _ in range(count):
+        model, state = optimizer.step(model, loss(model).backward(), state, **options)
+        state = pickle.loads(pickle.dumps(state))
+    return {path: x.numpy() for path, x in model.named_parameters().items()}
+
+
+def torch_twin(torch: Any) -> Any:
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2)).double()
+    with torch.no_grad():
+        for p, x in zip(net.parameters(), network().named_parameters().values(), strict=True):
+            p.copy_(torch.from_numpy(x.numpy().copy()))
+    return net
+
+
+@pytest.mark.peers
+def test_groups_are_pytorchs() -> None:
+    torch = peer("torch")
+    net = torch_twin(torch)
+    theirs = torch.optim.AdamW(
+        [
+            {"params": [net[0].weight], "lr": 0.01, "betas": (0.5, 0.6)},
+            {"params": [net[0].bias, net[2].bias], "weight_decay": 0.0},
+            {"params": [net[2].weight]},
+        ],
+        lr=0.1,
+    )
+    for _ in range(5):
+        theirs.zero_grad()
+        ((net(torch.from_numpy(X)) - torch.from_numpy(Y)) ** 2).mean().backward()
+        theirs.step()
+    optimizer = ad.optim.AdamW(lr=0.1).group("*.bias", weight_decay=0.0)
+    optimizer = optimizer.group(lambda path, x: path == "layers.0.weight", lr=0.01, betas=(0.5, 0.6))
+    found = trained(optimizer, network().require_grad())
+    for p, x in zip(net.parameters(), found.values(), strict=True):
+        np.testing.assert_allclose(x, p.detach().numpy(), rtol=1e-10)
+
+
+def test_groups_have_rates_and_rules_of_their_own() -> None:
+    model = network().require_grad()
+    plain, slow = trained(ad.optim.SGD(lr=0.1), model), trained(ad.optim.SGD(lr=0.02), model)
+    fixed = ad.optim.SGD(lr=0.1).group("layers", lr=lambda step: 0.02)
+    for path, x in trained(fixed, model, lr=0.3).items():  # a rate of its own stays
+        np.testing.assert_array_equal(x, slow[path])
+    same = ad.optim.SGD(lr=0.7).group("layers.2", momentum=0.0)
+    for path, x in trained(same, model, lr=0.1).items():  # and that of the step is all others'
+        np.testing.assert_array_equal(x, plain[path])
+    other = ad.optim.Adam(lr=0.5).group("*", use=ad.optim.SGD(lr=0.3), lr=0.1)
+    for path, x in trained(other, model).items():
+        np.testing.assert_array_equal(x, plain[path])
+    state = ad.optim.SGD().group("layers.0", use=ad.optim.Adam()).init(model)
+    assert [list(slots) for slots in state.slots.values()] == [["mean", "square"]] * 2 + [[]] * 2
+
+
+def test_wrong_groups() -> None:
+    optimizer = ad.optim.SGD()
+    with pytest.raises(errors.ArgumentError, match=r"group: SGD has no setting beta; there are dampening, donate, lr"):
+        optimizer.group("bias", beta=1)
+    with pytest.raises(errors.ArgumentTypeError, match="group: a path, a pattern or a function .* received None"):
+        optimizer.group(weight_decay=1)
+    with pytest.raises(errors.ArgumentTypeError, match="group: use is an optimizer .* received 3"):
+        optimizer.group("bias", use=3)
+    with pytest.raises(errors.ArgumentError, match=r"group: nothing fits 'gain'; parameters are 'layers\.0\.weight"):
+        optimizer.group("*.bias", "gain", lr=1).init(network())
+
+
+# --- tensors in several places -----------------------------------------------------------------------
+
+
+class Tied(ad.nn.Module):
+    """Words to next words, with one matrix before and after."""
+
+    embedding: ad.nn.Embedding
+    hidden: ad.nn.Linear
+    output: ad.nn.Linear
+
+    def __call__(self, words: Any) -> Any:
+        return self.output(ad.tanh(self.hidden(self.embedding(words))))
+
+
+def tied() -> Tied:
+    ad.random.seed(2)
+    f64 = {"dtype": ad.float64}
+    model = Tied(ad.nn.Embedding(7, 4, **f64), ad.nn.Linear(4, 4, **f64), ad.nn.Linear(4, 7, **f64))
+    return model.at("output.weight").set(model.embedding.weight)
+
+
+WORDS, NEXT = RNG.integers(0, 7, 20), RNG.integers(0, 7, 20)
+
+
+def word_loss(model: Tied) -> Any:
+    return ad.nn.cross_entropy(model(ad.asarray(WORDS)), ad.asarray(NEXT))
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("kind", ["backward", "grad", "by path", "container"])
+def test_shared_weights_are_trained_as_in_pytorch(kind: str) -> None:
+    torch = peer("torch")
+
+    class Net(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding, self.hidden = torch.nn.Embedding(7, 4), torch.nn.Linear(4, 4)
+            self.output = torch.nn.Linear(4, 7)
+            self.output.weight = self.embedding.weight
+
+        def forward(self, words: Any) -> Any:
+            return self.output(torch.tanh(self.hidden(self.embedding(words))))
+
+    net, model = Net().double(), tied()
+    with torch.no_grad():
+        for path, p in net.named_parameters():
+            p.copy_(torch.from_numpy(model.at(path).get().numpy().copy()))
+    assert [path for path, _ in net.named_parameters()] == list(model.named_parameters())
+    theirs = torch.optim.Adam(net.parameters(), lr=0.05)
+    optimizer = ad.optim.Adam(lr=0.05)
+    model = model.require_grad() if kind in ("backward", "container") else model
+    state = optimizer.init(model)
+    assert list(state.slots) == list(model.named_parameters())
+    for _ in range(10):
+        theirs.zero_grad()
+        torch.nn.functional.cross_entropy(net(torch.from_numpy(WORDS)), torch.from_numpy(NEXT)).backward()
+        theirs.step()
+        grads: Any = word_loss(model).backward() if kind in ("backward", "container") else ad.grad(word_loss)(model)
+        if kind == "by path":
+            grads = grads.named_parameters()
+        if kind == "container":
+            grads = ad.optim.GradientsParams.from_grads(grads, model)
+        model, state = optimizer.step(model, grads, state)
+        assert model.output.weight is model.embedding.weight
+    for path, p in net.named_parameters():
+        np.testing.assert_allclose(model.at(path).get().numpy(), p.detach().numpy(), rtol=1e-9)
+
+
+def test_shared_tensors_stay_shared() -> None:
+    model = tied()
+    whole = model.num_params()
+    assert whole == 28 + 20 + 7
+    for made in (
+        model.require_grad(),
+        model.fork("autodiff<numpy>"),
+        model.to_device("numpy"),
+        model.require_grad().valid(),
+        model.map(lambda x: x * 2),
+        model.load_record(model.record()),
+        pickle.loads(pickle.dumps(model.require_grad())),
+    ):
+        assert made.embedding.weight is made.output.weight
+        assert made.num_params() == whole
+    frozen = model.freeze("output.weight")
+    assert ad.grad(word_loss)(frozen).embedding.weight is None
+    assert list(ad.optim.SGD().init(frozen).slots) == ["hidden.weight", "hidden.bias", "output.bias"]
+
+
+def test_records_of_shared_tensors() -> None:
+    model = tied()
+    record = model.record()
+    once = {path: x for path, x in record.items() if path != "embedding.weight"}  # as other libraries write it
+    np.testing.assert_array_equal(model.load_record(once).embedding.weight.numpy(), record["output.weight"])
+    with pytest.raises(
+        errors.ArgumentError, match=r"embedding\.weight and output\.weight are one tensor, and have two"
+    ):
+        model.load_record({**record, "output.weight": record["output.weight"] + 1})
