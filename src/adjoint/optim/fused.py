@@ -106,8 +106,6 @@ class _Step(NamedTuple):
 class _Formula(LeafBackend):
     """Notes elementwise primitives."""
 
-    name = "formula"
-
     def implement(self, primitive: Primitive) -> Implementation:
         if primitive.kind is not ELEMENTWISE or primitive.results > 1:
             raise errors.UnsupportedPrimitiveError(f"{primitive.name} is not elementwise")
