@@ -1,8 +1,8 @@
 """Optimizers: from gradients to the next model. What they remember is a state, which is handed on."""
 
 from adjoint.optim.adaptive import LAMB, Adan, Rprop
-from adjoint.optim.averages import ASGD, AveragingOptimizer, ScheduleFreeAdamW, ScheduleFreeSGD
 from adjoint.optim.averaging import EMA, SWA, Average, AverageState, batch_statistics
+from adjoint.optim.averaging_optimizers import ASGD, AveragingOptimizer, ScheduleFreeAdamW, ScheduleFreeSGD
 from adjoint.optim.base import Optimizer, State
 from adjoint.optim.closures import LBFGS, SAM, ClosureOptimizer
 from adjoint.optim.descent import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, Lion, NAdam, RAdam, RMSprop
