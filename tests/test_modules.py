@@ -209,6 +209,37 @@ def test_backward_gives_the_same() -> None:
         np.testing.assert_allclose(found[x].numpy(), slope.numpy(), rtol=1e-12)
 
 
+def test_gradients_of_gradients() -> None:
+    """Parameters are values to a transform, but what an outer one differentiates by stays tracked in an inner one."""
+    model = Whole()
+
+    def steep(model: Any) -> Any:
+        slopes = ad.grad(loss)(model)
+        return sum((slopes.at(path).get() ** 2).sum() for path in PARAMETERS)
+
+    run, values = of_values(model)
+    every = tuple(range(len(values)))
+    slopes, blocks = ad.grad(run, every)(*values), ad.hessian(run, every)(*values)
+    flat = np.concatenate([np.ravel(g) for g in slopes])
+    matrix = np.block([[np.reshape(b, (np.size(g), -1)) for b in row] for g, row in zip(slopes, blocks, strict=True)])
+    leaves = model.require_grad()
+    stacked = ad.tree.map(lambda x: ad.stack([ad.asarray(x), ad.asarray(x)]), model)
+    for found in (
+        ad.grad(steep)(model),
+        ad.grad(steep)(leaves),
+        ad.jacobian(steep, mode="forward")(model),
+        ad.tree.map(lambda x: x[1], ad.vmap(ad.grad(steep))(stacked)),
+    ):
+        vector = np.concatenate([np.ravel(found.at(path).get().numpy()) for path in PARAMETERS])
+        np.testing.assert_allclose(vector, 2 * matrix @ flat, rtol=1e-9, atol=1e-11)
+    with pytest.raises(errors.GraphError, match="depends on no leaf"):
+        steep(leaves).backward()
+    grads = loss(leaves).backward(create_graph=True)
+    recorded = sum((grads[x] ** 2).sum() for x in leaves.named_parameters().values()).backward()
+    vector = np.concatenate([np.ravel(recorded[x].numpy()) for x in leaves.named_parameters().values()])
+    np.testing.assert_allclose(vector, 2 * matrix @ flat, rtol=1e-9, atol=1e-11)
+
+
 def test_other_derivatives() -> None:
     model = Whole()
     run, values = of_values(model)

@@ -36,7 +36,7 @@ class _Setting:
         self.value = value
 
 
-class _Constant:
+class Constant:
     """An array as a part of the structure, which is equal to itself alone."""
 
     def __init__(self, value: Any) -> None:
@@ -44,9 +44,10 @@ class _Constant:
 
 
 @functools.cache
-def _register_parts() -> None:
+def register_parts() -> None:
+    """Tell `ad.tree` of both."""
     trees.register(_Setting, lambda x: ((), x.value), lambda _, value: value)
-    trees.register(_Constant, lambda x: ((), x), lambda _, x: x.value)
+    trees.register(Constant, lambda x: ((), x), lambda _, x: x.value)
 
 
 FLATTENED = itertools.count()  # how many modules were flattened: who asks before and after knows whether one was
@@ -99,7 +100,7 @@ class Fields(metaclass=_Meta):
         for name in ("__call__", "apply"):
             if name in cls.__dict__:
                 setattr(cls, name, _keyed(cls.__dict__[name]))
-        _register_parts()
+        register_parts()
         trees.register(cls, _flatten, lambda parts, static: rebuilt(cls, parts, *static), names=True)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -139,7 +140,7 @@ def _flatten(module: Fields) -> tuple[list[Any], tuple[frozenset[str], bool], tu
 
 def _part(x: Any) -> Any:
     """What a field has, with settings wrapped, so that they belong to the structure."""
-    if x is None or is_array(x) or isinstance(x, (Fields, _Constant, _Setting)):
+    if x is None or is_array(x) or isinstance(x, (Fields, Constant, _Setting)):
         return x
     if is_setting(x):
         return _Setting(x)
@@ -239,9 +240,9 @@ def parted(tree: Any) -> tuple[Any, Any]:
     A parameter that is a leaf of `require_grad` is its value: transforms differentiate by values.
     """
     held = _each_module_whole(
-        tree, lambda leaf: _value(leaf.value) if leaf.kind == "parameter" else _Constant(leaf.value)
+        tree, lambda leaf: value_of(leaf.value) if leaf.kind == "parameter" else Constant(leaf.value)
     )
-    return held, _each_module_whole(tree, lambda leaf: _value(leaf.value) if leaf.kind == "parameter" else None)
+    return held, _each_module_whole(tree, lambda leaf: value_of(leaf.value) if leaf.kind == "parameter" else None)
 
 
 def _each_module_whole(tree: Any, f: Callable[[Leaf], Any]) -> Any:
@@ -252,8 +253,9 @@ def _each_module_whole(tree: Any, f: Callable[[Leaf], Any]) -> Any:
     return build([_each_module_whole(child, f) for child in children])
 
 
-def _value(x: Tensor[Any]) -> Tensor[Any]:
-    return x.inner() if x.is_require_grad() else x
+def value_of(x: Tensor[Any]) -> Tensor[Any]:
+    """A leaf of `require_grad` as its value; what a running transform differentiates by stays tracked."""
+    return x.inner() if x.is_require_grad() and not x.device.is_fresh else x
 
 
 def mapped(module: M, f: Callable[[Leaf], Any]) -> M:
@@ -280,7 +282,7 @@ def opened(x: Any) -> tuple[list[Any], list[str], trees.Build]:
     if isinstance(x, Fields):
         build = functools.partial(rebuilt, type(x), frozen=x._frozen, training=x._training)
         return [vars(x)[name] for name in x._fields], list(x._fields), build
-    found = None if is_array(x) or isinstance(x, (_Constant, _Setting)) else trees.opened(x)
+    found = None if is_array(x) or isinstance(x, (Constant, _Setting)) else trees.opened(x)
     if found is None:
         return [], [], lambda _: x
     children, names, rebuild = found
@@ -289,7 +291,7 @@ def opened(x: Any) -> tuple[list[Any], list[str], trees.Build]:
 
 def is_setting(x: Any) -> bool:
     """Whether it is neither a module, nor an array, nor a container."""
-    if x is None or isinstance(x, (str, int, float, complex, _Constant, _Setting)):
+    if x is None or isinstance(x, (str, int, float, complex, Constant, _Setting)):
         return True
     return not is_array(x) and trees.opened(x) is None
 

@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from adjoint import errors
-from adjoint.decorators.autodiff import Autodiff
 from adjoint.functions.elementwise import where
 from adjoint.functions.gradients import Gradients
 from adjoint.functions.shape import stack
 from adjoint.module.base import Module
-from adjoint.module.fields import Leaf, leaves_of, with_arrays
+from adjoint.module.fields import Leaf, leaves_of, value_of, with_arrays
 from adjoint.tensor import Tensor
 
 M = TypeVar("M", bound=Module)
@@ -60,7 +59,7 @@ class Optimizer:
 
     def init(self, model: Module) -> State:
         """The state before the first step."""
-        return State(0, {leaf.path: self.begin(_parts(_value(leaf.value))) for leaf in _trained(model)})
+        return State(0, {leaf.path: self.begin(_parts(value_of(leaf.value))) for leaf in _trained(model)})
 
     def step(self, model: M, grads: Any, state: State, *, lr: Any = None) -> tuple[M, State]:
         """The next model and the next state.
@@ -93,12 +92,12 @@ class Optimizer:
                 continue
             if leaf.path not in slots:
                 raise errors.ArgumentError(f"step: the state knows nothing of {leaf.path}; init(model) makes a new one")
-            x = _value(leaf.value)
+            x = value_of(leaf.value)
             if g.shape != x.shape:
                 raise errors.ShapeError(f"step: {leaf.path} has shape {x.shape}, its gradient {g.shape}")
             value, slots[leaf.path] = self.update(_parts(x), _parts(g), slots[leaf.path], done, rate)
             value = _whole(value, x)
-            values[leaf.path] = leaf.value.with_value(value) if leaf.value.is_require_grad() else value
+            values[leaf.path] = value if x is leaf.value else leaf.value.with_value(value)
         return with_arrays(model, values), State(done, slots)
 
 
@@ -131,11 +130,6 @@ def chosen(condition: Any, x: Any, y: Any) -> Any:
 
 def _trained(model: Module) -> list[Leaf]:
     return [leaf for leaf in leaves_of(model) if leaf.kind == "parameter"]
-
-
-def _value(x: Tensor[Any]) -> Tensor[Any]:
-    """A parameter as a constant, where its gradient is: below the level that it is a leaf of."""
-    return x.inner() if isinstance(x.device, Autodiff) and x.is_require_grad() else x
 
 
 def _parts(x: Tensor[Any]) -> Tensor[Any]:
