@@ -186,7 +186,37 @@ COUNTERPARTS = {
         "MultiheadAttention": "ad.nn.MultiHeadAttention",
         "ModuleList": "a tuple of modules in a field of an ad.nn.Module",
         "ModuleDict": "a dictionary of modules in a field of an ad.nn.Module",
+        "ParameterList": "a tuple of tensors in a field of an ad.nn.Module",
+        "ParameterDict": "a dictionary of tensors in a field of an ad.nn.Module",
+        **{
+            f"{kind}Pad{n}d": "ad.nn.Pad"
+            for kind in ("Circular", "Constant", "Reflection", "Replication", "Zero")
+            for n in (1, 2, 3)
+        },
+        **{
+            f"Lazy{kind}": f"ad.nn.{kind}, which is told the sizes"
+            for kind in ("Linear", *(f"Conv{of}{n}d" for of in ("", "Transpose") for n in (1, 2, 3)))
+        },
+        **{
+            f"Lazy{kind}Norm{n}d": f"ad.nn.{kind}Norm, which is told the size"
+            for kind in ("Batch", "Instance")
+            for n in (1, 2, 3)
+        },
+        "AdaptiveLogSoftmaxWithLoss": "ad.nn.CrossEntropyLoss after an ad.nn.Linear",
+        "Container": "ad.nn.Module",
+        "CrossMapLRN2d": "ad.nn.LocalResponseNorm",
+        "DataParallel": "model.fork(device) for each part of a batch",
+        "FractionalMaxPool2d": "ad.nn.AdaptiveMaxPool2d",
+        "FractionalMaxPool3d": "ad.nn.AdaptiveMaxPool3d",
+        "LinearCrossEntropyLoss": "ad.nn.CrossEntropyLoss after an ad.nn.Linear",
+        "NLLLoss2d": "ad.nn.NLLLoss, for any number of axes",
+        "RNNBase": "ad.nn.RNN, ad.nn.LSTM or ad.nn.GRU",
+        "RNNCellBase": "ad.nn.RNNCell, ad.nn.LSTMCell or ad.nn.GRUCell",
+        "Softmax2d": "ad.nn.Softmax(-3)",
+        "SyncBatchNorm": "ad.nn.BatchNorm",
         "Upsample": "ad.nn.Interpolate",
+        "UpsamplingNearest2d": "ad.nn.Interpolate",
+        "UpsamplingBilinear2d": 'ad.nn.Interpolate(scale_factor=2, mode="bilinear", align_corners=True)',
         "Parameter": "a tensor in a field of an ad.nn.Module",
         "tanh": "ad.tanh",
     },

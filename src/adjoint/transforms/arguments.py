@@ -146,7 +146,7 @@ class Arguments:
         self.dtype = dtypes.precision(frozenset(kinds))
 
     def _hold_integers(self) -> bool:
-        """Make integers and booleans parts of the structure where an argument has other leaves; whether there are any."""
+        """Make integers parts of the structure where an argument has other leaves, and say whether there were any."""
         register_parts()
         held, structure = trees.unflatten(self.held, self.leaves), trees.unflatten(self.structure, self.leaves)
         for k, tree in enumerate(held):

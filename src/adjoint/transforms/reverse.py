@@ -234,8 +234,9 @@ def _vjp(name: str, f: Function, primals: tuple[Any, ...], has_aux: bool, replay
 def linear_transpose(f: Function, *primals: Any) -> Function:
     """The transpose of a linear function: cotangents of its result to a tuple of cotangents of its arguments.
 
-    Of `primals` only structures, shapes and dtypes count, and the integers in trees, which are constants. Nothing is conjugated. Raises ArgumentError if f is not
-    linear: it is run at zero, where it has to be zero, and once at random values, where it has to be its derivative.
+    Of `primals` only structures, shapes and dtypes count, and the integers in trees, which are constants. Nothing is
+    conjugated. Raises ArgumentError if f is not linear: it is run at zero, where it has to be zero, and once at random
+    values, where it has to be its derivative.
 
     >>> import adjoint as ad
     >>> import numpy as np
