@@ -192,6 +192,7 @@ def test_every_module_has_a_case() -> None:
              "MultiLabelMarginLoss", "TripletMarginWithDistanceLoss",
              "MultiHeadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer", "TransformerEncoder",
              "TransformerDecoder", "Transformer", "PositionalEmbedding", "PositionalEncoding", "DeformConv2d", "Pad",
+             "LowRank",
              "RNN", "RNNCell", "LSTM", "LSTMCell", "GRU", "GRUCell"}  # fmt: skip
     kinds = {name for name in ad.nn.__all__ if isinstance(getattr(ad.nn, name), type(ad.nn.Module))}
     assert kinds - apart <= {case[0].partition(":")[0] for case in LAYERS}, kinds - apart

@@ -345,6 +345,9 @@ def test_freezing() -> None:
     assert list(ad.grad(loss)(some.unfreeze()).named_parameters()) == PARAMETERS
     large = model.freeze(lambda path, value: value.ndim == 0 and path == "scale")
     assert [leaf.path for leaf in leaves_of(large) if leaf.kind == "frozen"] == ["scale"]
+    leaves = model.require_grad()
+    assert len(loss(leaves.freeze("parts")).backward()) == len(PARAMETERS) - 2
+    assert len(loss(leaves.freeze("parts").unfreeze("parts.0")).backward()) == len(PARAMETERS) - 1
     with pytest.raises(errors.ArgumentError, match="freeze: nothing fits 'layer'; parameters are 'scale"):
         model.freeze("layer")
     with pytest.raises(errors.ArgumentError, match="the field named is frozen as a whole, or not at all"):

@@ -33,6 +33,7 @@ from adjoint.module.fields import (
     Fields,
     Leaf,
     closed,
+    constant_of,
     each_module,
     is_setting,
     joined,
@@ -165,21 +166,29 @@ class Module(Fields):
     def freeze(self, *where: str | Callable[[str, Any], bool]) -> Self:
         """The module with parameters frozen: no gradients are taken by them, and no optimizer changes them.
 
-        `where` are paths of parameters or parts, patterns such as `layers.*.bias`, or functions of path and value; all
-        parameters if none is given. Raises ArgumentError where one fits nothing.
+        `where` are paths of parameters or parts, patterns of these such as `*.bias`, or functions of path and value;
+        all parameters if none is given. Leaves of `require_grad` become constants. Raises ArgumentError where one fits
+        nothing.
 
         >>> import adjoint as ad
         >>> layer = ad.nn.Linear(1, 1).freeze("weight")
         >>> print(ad.grad(lambda layer: layer(ad.ones((1, 1))).sum())(layer).weight)
         None
         """
-        found = _chosen(self, where, "freeze")
-        return _marked(self, found | {leaf.path for leaf in leaves_of(self) if leaf.kind == "frozen"})
+        found = chosen(self, where, "freeze")
+        values = {path: constant_of(x) for path, x in self.named_parameters().items() if path in found}
+        return _marked(
+            with_arrays(self, values), found | {leaf.path for leaf in leaves_of(self) if leaf.kind == "frozen"}
+        )
 
     def unfreeze(self, *where: str | Callable[[str, Any], bool]) -> Self:
-        """The module with parameters that are trained again; `where` as in `freeze`."""
-        found = _chosen(self, where, "unfreeze")
-        return _marked(self, {leaf.path for leaf in leaves_of(self) if leaf.kind == "frozen"} - found)
+        """The module with parameters that are trained again; `where` as in `freeze`.
+
+        In a model of leaves they are leaves again.
+        """
+        found = chosen(self, where, "unfreeze")
+        free = _marked(self, {leaf.path for leaf in leaves_of(self) if leaf.kind == "frozen"} - found)
+        return free.require_grad() if any(x.is_require_grad() for x in self.named_parameters().values()) else free
 
     def at(self, path: str) -> Place[Self]:
         """A place in the module: `at("layers.0.weight").set(value)` is a module with another value there.
@@ -390,7 +399,7 @@ def _own_leaves(tree: Any, path: str) -> Iterator[Leaf]:
             yield from _own_leaves(child, joined(path, name))
 
 
-def _chosen(module: Module, where: tuple[Any, ...], name: str) -> set[str]:
+def chosen(module: Module, where: tuple[Any, ...], name: str) -> set[str]:
     """The paths of the parameters that paths, patterns or functions choose; all for none of these."""
     known = module.named_parameters()
     found: set[str] = set()
@@ -398,7 +407,7 @@ def _chosen(module: Module, where: tuple[Any, ...], name: str) -> set[str]:
         if callable(choice):
             found |= {path for path, value in known.items() if choice(path, value)}
             continue
-        fitting = {p for p in known if fnmatch.fnmatchcase(p, choice) or p.startswith(f"{choice}.")}
+        fitting = {p for p in known if fnmatch.fnmatchcase(p, choice) or fnmatch.fnmatchcase(p, f"{choice}.*")}
         if not fitting and where:
             raise errors.ArgumentError(
                 f"{name}: nothing fits {choice!r}; parameters are {errors.shown(', '.join(known))}"

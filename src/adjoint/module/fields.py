@@ -218,7 +218,8 @@ def leaves_of(tree: Any, prefix: str = "", kind: str = "") -> Iterator[Leaf]:
     """The arrays of a module, or of a tree of modules, in the order of the pytree's leaves."""
     if isinstance(tree, Fields):
         for name in tree._fields:
-            role = kind or ("buffer" if name in tree._buffers else "frozen" if name in tree._frozen else "")
+            frozen = "frozen" if kind == "frozen" or name in tree._frozen else ""
+            role = "buffer" if kind == "buffer" or name in tree._buffers else frozen
             yield from leaves_of(vars(tree)[name], joined(prefix, name), role)
     elif is_array(tree):
         trained = isinstance(tree, Tensor) and tree.dtype.kind in "fc"
@@ -255,7 +256,16 @@ def _each_module_whole(tree: Any, f: Callable[[Leaf], Any]) -> Any:
 
 def value_of(x: Tensor[Any]) -> Tensor[Any]:
     """A leaf of `require_grad` as its value; what a running transform differentiates by stays tracked."""
-    return x.inner() if x.is_require_grad() and not x.device.is_fresh else x
+    return x.inner() if _is_leaf(x) else x
+
+
+def constant_of(x: Tensor[Any]) -> Tensor[Any]:
+    """A leaf of `require_grad` as a constant on the same device."""
+    return x.set_require_grad(False) if _is_leaf(x) else x
+
+
+def _is_leaf(x: Tensor[Any]) -> bool:
+    return x.is_require_grad() and not x.device.is_fresh
 
 
 def mapped(module: M, f: Callable[[Leaf], Any]) -> M:

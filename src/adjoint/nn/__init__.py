@@ -202,6 +202,7 @@ from adjoint.nn.modules.linear import (
     Sequential,
     Unflatten,
 )
+from adjoint.nn.modules.low_rank import LowRank
 from adjoint.nn.modules.normalization import BatchNorm, GroupNorm, InstanceNorm, LayerNorm, RMSNorm
 from adjoint.nn.modules.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from adjoint.nn.modules.transformer import (
@@ -312,6 +313,7 @@ __all__ = [
     "LocalResponseNorm",
     "LogSigmoid",
     "LogSoftmax",
+    "LowRank",
     "MSELoss",
     "MarginRankingLoss",
     "MaxPool1d",
