@@ -43,6 +43,7 @@ from adjoint.module.fields import (
     rebuilt,
     with_arrays,
 )
+from adjoint.module.summary import Summary, summary_of
 from adjoint.tensor import Tensor
 
 __all__ = ["Buffer", "Loaded", "Module"]
@@ -112,6 +113,25 @@ class Module(Fields):
         8
         """
         return sum(x.size for x in self.named_parameters().values())
+
+    def summary(self, *args: Any, **kwargs: Any) -> Summary:
+        """A table of the modules in it: the shapes of what they give, and their parameters, operations and bytes.
+
+        The model is called with the arguments once, without gradients, and what it draws moves no other sequence. A
+        shape, a tuple of sizes, stands for zeros of that shape where it is the only argument. Operations and bytes are
+        those of `ad.Profiled`; functions between modules count in what calls them.
+
+        >>> import adjoint as ad
+        >>> model = ad.nn.Sequential(ad.nn.Linear(3, 8), ad.nn.relu, ad.nn.Linear(8, 1))
+        >>> print(model.summary((10, 3)))
+        layer               results  parameters  operations   bytes
+        -----------------------------------------------------------
+        Sequential          (10, 1)          41         810  2.6 kB
+          layers.0: Linear  (10, 8)          32         560  1.4 kB
+          layers.2: Linear  (10, 1)           9         170   540 B
+        41 parameters, 41 of them trained, 164 B
+        """
+        return summary_of(self, args, kwargs)
 
     # --- other modules, made of this one ---
 
