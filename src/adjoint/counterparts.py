@@ -220,6 +220,33 @@ COUNTERPARTS = {
         "Parameter": "a tensor in a field of an ad.nn.Module",
         "tanh": "ad.tanh",
     },
+    "Module": {
+        "parameters": "model.named_parameters(), a dictionary by path",
+        "named_buffers": "model.state()",
+        "buffers": "model.state()",
+        "state_dict": "model.record()",
+        "load_state_dict": "model.load_record(record)",
+        "children": "the fields of the model, or ad.tree.leaves(model)",
+        "modules": "the fields of the model, or print(model)",
+        "forward": "model(x); a class of your own defines __call__",
+        "eval": "model.train(False), or model.valid(), which has no gradients either",
+        "requires_grad_": "model = model.require_grad()",
+        "zero_grad": "each loss.backward() gives new gradients: nothing of model is to be zeroed",
+        "to": "model.to_device(device)",
+        "cpu": "model.to_device('numpy')",
+        "cuda": "model.to_device('torch:cuda'), or 'cupy', or 'jax'",
+        "double": "dtype=ad.float64 for its layers, or model.map(lambda w: w.astype(ad.float64))",
+        "float": "model.map(lambda w: w.astype(ad.float32))",
+        "half": "model.map(lambda w: w.astype(ad.float16))",
+        "get_submodule": "model.at(path).get()",
+        "get_parameter": "model.at(path).get()",
+        "get_buffer": "model.at(path).get()",
+        "register_parameter": "a field of the class of the model, annotated as ad.Tensor",
+        "register_buffer": "a field of the class of the model, annotated as ad.nn.Buffer",
+        "add_module": "a field of the class of the model",
+        "register_forward_hook": "model.summary(x), or ad.debug.print in __call__",
+        "append": "ad.nn.Sequential(*model.layers, layer)",
+    },
     "Tensor": {
         **{
             f"{name}_": "x[...] = v, or x += y and its like: methods do not change tensors, which are values"
@@ -358,6 +385,6 @@ def _ours(path: list[str]) -> str | None:
 
 
 def counterpart(owner: str, name: str) -> str:
-    """What to write instead of a name that a module, or a `Tensor`, does not have: the end of a message, or nothing."""
+    """What to write instead of a name that a module, a `Tensor` or an `ad.nn.Module` does not have: the end of a message, or nothing."""
     use = COUNTERPARTS.get(owner, {}).get(name)
     return f": use {use}" if use else ""

@@ -25,7 +25,7 @@ import numpy as np
 from adjoint import errors
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.files import Record, read, write
-from adjoint.functions.arguments import check_callable, is_array
+from adjoint.functions.arguments import as_flag, check_callable, is_array, is_value
 from adjoint.functions.conversion import compute
 from adjoint.functions.creation import asarray
 from adjoint.module.fields import (
@@ -135,15 +135,29 @@ class Module(Fields):
 
     # --- other modules, made of this one ---
 
-    def map(self, f: Callable[[Any], Any]) -> Self:
+    def map(self, f: Callable[..., Any], *others: Any) -> Self:
         """The module with f of each parameter in its place.
+
+        `others` are modules of the same shape, such as gradients: f gets what they have there, too. Where one has None,
+        the parameter stays as it is. Raises ArgumentTypeError where one is no module.
 
         >>> import adjoint as ad
         >>> ad.nn.Linear(3, 2).map(lambda x: x * 0).weight.sum().item()
         0.0
+        >>> layer = ad.nn.Linear(1, 1).at("weight").set(ad.ones((1, 1)))
+        >>> slopes = ad.grad(lambda layer: layer(ad.ones((1, 1))).sum())(layer)
+        >>> round(layer.map(lambda w, g: w - 0.1 * g, slopes).weight.item(), 4)
+        0.9
         """
         check_callable("Module.map", f)
-        return mapped(self, lambda leaf: f(leaf.value) if leaf.kind in ("parameter", "frozen") else leaf.value)
+        beside = [_by_path(other) for other in others]
+
+        def image(leaf: Leaf) -> Any:
+            if leaf.kind not in ("parameter", "frozen") or not all(leaf.path in values for values in beside):
+                return leaf.value
+            return f(leaf.value, *[values[leaf.path] for values in beside])
+
+        return mapped(self, image)
 
     def require_grad(self) -> Self:
         """The module with leaves for parameters, of which `backward` gives gradients; not for frozen ones.
@@ -181,7 +195,7 @@ class Module(Fields):
 
     def train(self, training: bool = True) -> Self:
         """The module with `training` set in all its parts."""
-        return _set_training(self, training)
+        return _set_training(self, as_flag(training, "Module.train", "training"))
 
     def freeze(self, *where: str | Callable[[str, Any], bool]) -> Self:
         """The module with parameters frozen: no gradients are taken by them, and no optimizer changes them.
@@ -213,7 +227,8 @@ class Module(Fields):
     def at(self, path: str) -> Place[Self]:
         """A place in the module: `at("layers.0.weight").set(value)` is a module with another value there.
 
-        Raises ArgumentError where there is none of that name.
+        In the place of a tensor, arrays and numbers become tensors on its device. Raises ArgumentError where there is
+        nothing of that name, ArgumentTypeError for what is no tensor's value.
 
         >>> import adjoint as ad
         >>> layer = ad.nn.Linear(2, 1)
@@ -282,11 +297,16 @@ class Module(Fields):
         return mapped(self, lambda leaf: leaf.value if leaf.kind == "buffer" else None)
 
     def with_state(self, state: Self) -> Self:
-        """The module with the buffers of a state. Raises ArgumentError where one is missing."""
+        """The module with the buffers of a state. Raises ArgumentError where one is missing, ShapeError for others."""
         found = {leaf.path: leaf.value for leaf in leaves_of(state)}
-        missing = [leaf.path for leaf in leaves_of(self) if leaf.kind == "buffer" and leaf.path not in found]
-        if missing:
+        buffers = {leaf.path: leaf.value for leaf in leaves_of(self) if leaf.kind == "buffer"}
+        if missing := [path for path in buffers if path not in found]:
             raise errors.ArgumentError(f"with_state: the state has nothing at {', '.join(missing)}")
+        for path, x in buffers.items():
+            if found[path].shape != x.shape:
+                raise errors.ShapeError(
+                    f"with_state: {path} has shape {found[path].shape} in the state, and {x.shape} in the module"
+                )
         return mapped(self, lambda leaf: found[leaf.path] if leaf.kind == "buffer" else leaf.value)
 
     def apply(self, x: Any, state: Any, *, key: int | None = None) -> tuple[Any, Any]:
@@ -305,6 +325,10 @@ class Place(Generic[M]):
     """A place in a module, of which `at` makes another module."""
 
     def __init__(self, module: M, path: str) -> None:
+        if not isinstance(path, str):
+            raise errors.ArgumentTypeError(
+                f"at: a place is a path such as 'layers.0.weight', received {errors.shown(path)}"
+            )
         self._module, self._path = module, path
         self.get()
 
@@ -315,18 +339,30 @@ class Place(Generic[M]):
             try:
                 found = _child(found, key)
             except KeyError:
+                names = opened(found)[1]
                 raise errors.ArgumentError(
                     f"at: {type(self._module).__name__} has nothing at {self._path!r}: there is no {key!r} in "
-                    f"{errors.shown(found) if not isinstance(found, Module) else type(found).__name__}"
+                    f"{type(found).__name__}, which has {errors.shown(', '.join(names)) if names else 'no parts'}"
                 ) from None
         return found
 
     def set(self, value: Any) -> M:
         """The module with a value there."""
+        before = self.get()
+        if isinstance(before, Tensor) and not (value is None or isinstance(value, (Tensor, Fields))):
+            value = self._tensor(value, before)
         return _with(self._module, self._path.split("."), value)  # type: ignore[no-any-return]
+
+    def _tensor(self, value: Any, before: Tensor[Any]) -> Tensor[Any]:
+        """What is to be a parameter or buffer as a tensor, which an array would not be; numbers have its dtype."""
+        if not is_value(value):
+            closed(value)  # has its own error for arrays of other libraries
+            raise errors.ArgumentTypeError(f"at: a tensor stands at {self._path}, received {errors.shown(value)}")
+        return asarray(value, dtype=None if is_array(value) else before.dtype, device=before.device, copy=True)
 
     def apply(self, f: Callable[[Any], Any]) -> M:
         """The module with f of what is there."""
+        check_callable("apply", f)
         return self.set(f(self.get()))
 
 
@@ -348,6 +384,10 @@ def _kept(module: Module) -> dict[str, Tensor[Any]]:
 def _with_record(
     module: Module, record: Mapping[str, Any], strict: bool, rename: Callable[[str], str | None] | None, where: str
 ) -> Any:
+    if not isinstance(record, Mapping):
+        raise errors.ArgumentTypeError(f"{where}: a record maps paths to arrays, received {errors.shown(record)}")
+    if rename is not None:
+        check_callable(where, rename, "rename")
     named: dict[str, Any] = {}
     for name, value in record.items():
         path = name if rename is None else rename(name)
@@ -409,6 +449,21 @@ def _marked(module: M, frozen: set[str]) -> M:
     return each_module(module, mark)  # type: ignore[no-any-return]
 
 
+def check_state(module: Module, state: Any) -> None:
+    """Raises ArgumentTypeError for what is no state of a module."""
+    if not isinstance(state, Module) or not isinstance(module, type(state)):
+        raise errors.ArgumentTypeError(
+            f"{type(module).__name__}.apply: the state is what state() of this module gave, or its part of one; received "
+            f"{type(state).__name__ if isinstance(state, Module) else errors.shown(state)}"
+        )
+
+
+def _by_path(other: Any) -> dict[str, Any]:
+    if not isinstance(other, Module):
+        raise errors.ArgumentTypeError(f"Module.map: expected another module, received {errors.shown(other)}")
+    return {leaf.path: leaf.value for leaf in leaves_of(other)}
+
+
 def _own_leaves(tree: Any, path: str) -> Iterator[Leaf]:
     """The arrays in a field that belong to no module in it."""
     if is_array(tree):
@@ -427,6 +482,10 @@ def chosen(module: Module, where: tuple[Any, ...], name: str) -> set[str]:
         if callable(choice):
             found |= {path for path, value in known.items() if choice(path, value)}
             continue
+        if not isinstance(choice, str):
+            raise errors.ArgumentTypeError(
+                f"{name}: paths, patterns or functions of path and value, received {errors.shown(choice)}"
+            )
         fitting = {p for p in known if fnmatch.fnmatchcase(p, choice) or fnmatch.fnmatchcase(p, f"{choice}.*")}
         if not fitting and where:
             raise errors.ArgumentError(

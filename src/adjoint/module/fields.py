@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeVar,
 
 from adjoint import errors
 from adjoint import tree as trees
+from adjoint.counterparts import counterpart
 from adjoint.devices import leaf_of
 from adjoint.functions.arguments import is_array
 from adjoint.random_keys import seeded
@@ -114,6 +115,10 @@ class Fields(metaclass=_Meta):
                 f"{type(self).__name__} has no field {name!r}; annotate it in the class, as in `{name}: ad.Tensor`"
             )
         vars(self)[name] = value
+
+    def __getattr__(self, name: str) -> Any:
+        hint = counterpart("Module", name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=self)
 
     def __delattr__(self, name: str) -> None:
         raise errors.FrozenModuleError(f"{type(self).__name__} is a value, and its {name} cannot be deleted")

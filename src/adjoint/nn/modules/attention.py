@@ -138,6 +138,8 @@ class MultiHeadAttention(Module):
             Keys and values of earlier steps; `empty_cache` starts one.
         """
         x = as_tensor(x, "MultiHeadAttention")
+        if x.ndim < 2:
+            raise errors.ShapeError(f"MultiHeadAttention: x is (batch, steps, embed_dim), received {x.shape}")
         source = x if context is None else context
         query = self._heads(self.queries(x), self.num_heads)
         keys, values = (self._heads(f(source), self.num_kv_heads) for f in (self.keys, self.values))

@@ -10,7 +10,7 @@ from adjoint import errors
 from adjoint.functions.arguments import as_axis, as_choice, as_flag, as_integer, as_tensor, check_callable
 from adjoint.functions.creation import full
 from adjoint.functions.shape import reshape, unflatten
-from adjoint.module.base import Module
+from adjoint.module.base import Module, check_state
 from adjoint.nn.activations import prelu
 from adjoint.nn.layers import bilinear, embedding, embedding_bag, linear
 from adjoint.random import normal, uniform
@@ -138,6 +138,10 @@ class Lambda(Module):
 
     function: Callable[..., Any]
 
+    def __init__(self, function: Callable[..., Any]) -> None:
+        check_callable("Lambda", function)
+        self.function = function
+
     def __call__(self, x: Any, *, key: Key = None) -> Any:
         return self.function(x)
 
@@ -212,6 +216,7 @@ class Sequential(Module):
         return Sequential(*self.layers[place]) if isinstance(place, slice) else self.layers[place]
 
     def apply(self, x: Any, state: Any, *, key: Key = None) -> tuple[Any, Any]:
+        check_state(self, state)
         after = []
         for layer, before in zip(self.layers, state.layers, strict=True):
             x, new = layer.apply(x, before) if isinstance(layer, Module) else (layer(x), before)
@@ -229,12 +234,17 @@ class Residual(Module):
 
     inside: Any
 
+    def __init__(self, inside: Callable[..., Any]) -> None:
+        check_callable("Residual", inside)
+        self.inside = inside
+
     def __call__(self, x: Any, *, key: Key = None) -> Any:
         return x + self.inside(x)
 
     def apply(self, x: Any, state: Any, *, key: Key = None) -> tuple[Any, Any]:
         if not isinstance(self.inside, Module):
             return self(x), state
+        check_state(self, state)
         y, after = self.inside.apply(x, state.inside)
         return x + y, state.at("inside").set(after)
 
