@@ -146,6 +146,19 @@ def test_fields_of_base_classes_come_first() -> None:
     assert [leaf.kind for leaf in leaves_of(made)][1] == "buffer"
 
 
+def test_a_class_may_keep_the_init_of_its_base() -> None:
+    class Steep(ad.nn.Linear, init=False):
+        factor: float = 2.0
+
+        def __call__(self, x: Any, *, key: int | None = None) -> Any:
+            return self.factor * super().__call__(x)
+
+    layer = Steep(3, 2, bias=False)
+    assert layer.factor == 2.0
+    x = ad.ones((1, 3))
+    np.testing.assert_allclose(layer(x).numpy(), 2 * (x @ layer.weight.mT).numpy(), rtol=1e-6)
+
+
 def test_wrong_classes_and_assignments() -> None:
     with pytest.raises(errors.ArgumentError, match=r"Bad: the field 'map' would hide Module\.map; rename it"):
 
@@ -371,9 +384,7 @@ def test_places() -> None:
             model.at(path)
     with pytest.raises(errors.ArgumentError, match="there is no '9' in tuple, which has '0, 1, 2'"):
         model.at("parts.9")
-    with pytest.raises(
-        errors.ArgumentTypeError, match="at: a place is a path such as .*, received 3"
-    ):
+    with pytest.raises(errors.ArgumentTypeError, match="at: a place is a path such as .*, received 3"):
         model.at(3)  # type: ignore[arg-type]
 
 

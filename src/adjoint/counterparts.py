@@ -385,6 +385,6 @@ def _ours(path: list[str]) -> str | None:
 
 
 def counterpart(owner: str, name: str) -> str:
-    """What to write instead of a name that a module, a `Tensor` or an `ad.nn.Module` does not have: the end of a message, or nothing."""
+    """What to write for a name that a module, a `Tensor` or a `Module` lacks: the end of a message, or nothing."""
     use = COUNTERPARTS.get(owner, {}).get(name)
     return f": use {use}" if use else ""

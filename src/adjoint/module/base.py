@@ -56,8 +56,9 @@ class Module(Fields):
 
     Tensors in fields, and in tuples and dictionaries of fields, are parameters; those of fields that are annotated as
     `ad.nn.Buffer` are buffers; NumPy arrays and integer tensors are constants; other modules are parts; everything else
-    is a setting. `__init__` takes the fields in order, as a dataclass's does, unless the class defines its own. Nothing
-    can be assigned afterwards: `at`, `map` and their like give another module.
+    is a setting. `__init__` takes the fields in order, as a dataclass's does, unless the class defines its own, or
+    keeps that of its base, as in `class Mine(ad.nn.Linear, init=False)`. Nothing can be assigned afterwards: `at`,
+    `map` and their like give another module.
 
     A transform such as `ad.grad` takes a module as an argument, differentiates by its parameters, and gives a module of
     gradients in which everything else is None. `model(x, key=3)` draws by this seed what it draws, such as what dropout
@@ -453,8 +454,8 @@ def check_state(module: Module, state: Any) -> None:
     """Raises ArgumentTypeError for what is no state of a module."""
     if not isinstance(state, Module) or not isinstance(module, type(state)):
         raise errors.ArgumentTypeError(
-            f"{type(module).__name__}.apply: the state is what state() of this module gave, or its part of one; received "
-            f"{type(state).__name__ if isinstance(state, Module) else errors.shown(state)}"
+            f"{type(module).__name__}.apply: the state is what state() of this module gave, or its part of one; "
+            f"received {type(state).__name__ if isinstance(state, Module) else errors.shown(state)}"
         )
 
 

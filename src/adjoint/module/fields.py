@@ -85,7 +85,8 @@ class Fields(metaclass=_Meta):
     if TYPE_CHECKING:
         __call__: ClassVar[Callable[..., Any]]
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, *, init: bool = True, **kwargs: Any) -> None:
+        """With `init=False` a class keeps the `__init__` of its base, and type checkers know it."""
         super().__init_subclass__(**kwargs)
         own = {name: note for name, note in inspect.get_annotations(cls).items() if not _is_class_var(note)}
         for name in own:
@@ -96,7 +97,7 @@ class Fields(metaclass=_Meta):
                 )
         cls._fields = (*[name for name in cls._fields if name not in own], *own)
         cls._buffers = cls._buffers.difference(own) | {name for name, note in own.items() if _is_buffer(note)}
-        if (own and "__init__" not in cls.__dict__) or cls.__init__ is object.__init__:
+        if (own and init and "__init__" not in cls.__dict__) or cls.__init__ is object.__init__:
             cls.__init__ = _fields_init(cls)  # type: ignore[method-assign]
         for name in ("__call__", "apply"):
             if name in cls.__dict__:

@@ -57,7 +57,7 @@ class _Conv(_Convolution):
         self.stride, self.padding, self.dilation = stride, padding, dilation
 
 
-class Conv1d(_Conv):
+class Conv1d(_Conv, init=False):
     """`ad.nn.conv1d` of (batch, in_channels, length), with a weight (out_channels, in_channels / groups, size).
 
     Weight and bias start uniform within 1 / sqrt(in_channels / groups * size).
@@ -70,7 +70,7 @@ class Conv1d(_Conv):
     axes, convolve = 1, staticmethod(functions.conv1d)
 
 
-class Conv2d(_Conv):
+class Conv2d(_Conv, init=False):
     """`Conv1d` of images (batch, in_channels, height, width).
 
     >>> import adjoint as ad
@@ -81,7 +81,7 @@ class Conv2d(_Conv):
     axes, convolve = 2, staticmethod(functions.conv2d)
 
 
-class Conv3d(_Conv):
+class Conv3d(_Conv, init=False):
     """`Conv1d` of volumes (batch, in_channels, depth, height, width)."""
 
     axes, convolve = 3, staticmethod(functions.conv3d)
@@ -104,7 +104,7 @@ class _ConvTranspose(_Convolution):
         self.stride, self.padding, self.output_padding, self.dilation = stride, padding, output_padding, dilation
 
 
-class ConvTranspose1d(_ConvTranspose):
+class ConvTranspose1d(_ConvTranspose, init=False):
     """`ad.nn.conv_transpose1d`, with a weight (in_channels, out_channels / groups, size).
 
     Weight and bias start uniform within 1 / sqrt(out_channels / groups * size).
@@ -117,13 +117,13 @@ class ConvTranspose1d(_ConvTranspose):
     axes, convolve = 1, staticmethod(functions.conv_transpose1d)
 
 
-class ConvTranspose2d(_ConvTranspose):
+class ConvTranspose2d(_ConvTranspose, init=False):
     """`ConvTranspose1d` of images."""
 
     axes, convolve = 2, staticmethod(functions.conv_transpose2d)
 
 
-class ConvTranspose3d(_ConvTranspose):
+class ConvTranspose3d(_ConvTranspose, init=False):
     """`ConvTranspose1d` of volumes."""
 
     axes, convolve = 3, staticmethod(functions.conv_transpose3d)

@@ -129,7 +129,7 @@ class _Stack(Module):
         return x if self.norm is None else self.norm(x)
 
 
-class TransformerEncoder(_Stack):
+class TransformerEncoder(_Stack, init=False):
     """`num_layers` of `TransformerEncoderLayer`, each with weights of its own; it is called as they are.
 
     A last norm follows if `norm`, or where it is None, with `norm_first`.
@@ -142,7 +142,7 @@ class TransformerEncoder(_Stack):
     layer = TransformerEncoderLayer
 
 
-class TransformerDecoder(_Stack):
+class TransformerDecoder(_Stack, init=False):
     """`num_layers` of `TransformerDecoderLayer`; the rest is as in `TransformerEncoder`.
 
     >>> import adjoint as ad
@@ -172,13 +172,11 @@ class Transformer(Module):
         dim_feedforward: int = 2048, dropout: float = 0.1, activation: Callable[..., Any] = relu, *,
         norm_first: bool = False, bias: bool = True, rotary: bool = False, dtype: Any = None, device: Any = None,
     ) -> None:  # fmt: skip
-        how: dict[str, Any] = {
-            "norm": True, "norm_first": norm_first, "bias": bias, "rotary": rotary, "dtype": dtype, "device": device,
-        }  # fmt: skip
-        self.encoder, self.decoder = (
-            kind(d_model, nhead, layers, dim_feedforward, dropout, activation, **how)
-            for kind, layers in ((TransformerEncoder, num_encoder_layers), (TransformerDecoder, num_decoder_layers))
-        )
+        sizes = (dim_feedforward, dropout, activation)
+        how: dict[str, Any] = {"norm_first": norm_first, "bias": bias, "dtype": dtype, "device": device}
+        how |= {"norm": True, "rotary": rotary}
+        self.encoder = TransformerEncoder(d_model, nhead, num_encoder_layers, *sizes, **how)
+        self.decoder = TransformerDecoder(d_model, nhead, num_decoder_layers, *sizes, **how)
 
     def __call__(
         self, source: Tensor[Any], target: Tensor[Any], *, source_mask: Any = None, mask: Any = None,
