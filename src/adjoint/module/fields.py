@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
+import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeVar, dataclass_transform
 
@@ -51,6 +52,7 @@ def register_parts() -> None:
     trees.register(Constant, lambda x: ((), x), lambda _, x: x.value)
 
 
+_SETTINGS = (str, int, float, complex, Constant, _Setting, types.FunctionType)  # what is never a container
 FLATTENED = itertools.count()  # how many modules were flattened: who asks before and after knows whether one was
 
 
@@ -61,7 +63,7 @@ FLATTENED = itertools.count()  # how many modules were flattened: who asks befor
 class _Meta(type):
     """Makes an object a value once `__init__` has run: all fields are there, and nothing can be assigned any more."""
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def _make(cls, *args: Any, **kwargs: Any) -> Any:
         made = super().__call__(*args, **kwargs)
         values = vars(made)
         for name in cls._fields:  # type: ignore[attr-defined]
@@ -70,6 +72,9 @@ class _Meta(type):
             values[name] = closed(getattr(made, name))
         values["_made"] = True
         return made
+
+    if not TYPE_CHECKING:  # to whom a call gives an object of the class, as of any other
+        __call__ = _make
 
 
 class Fields(metaclass=_Meta):
@@ -148,6 +153,8 @@ def _part(x: Any) -> Any:
     """What a field has, with settings wrapped, so that they belong to the structure."""
     if x is None or is_array(x) or isinstance(x, (Fields, Constant, _Setting)):
         return x
+    if x.__class__ is tuple:
+        return tuple(map(_part, x))
     if is_setting(x):
         return _Setting(x)
     children, _, build = opened(x)
@@ -224,16 +231,25 @@ def leaves_of(tree: Any, prefix: str = "", kind: str = "") -> Iterator[Leaf]:
     """The arrays of a module, or of a tree of modules, in the order of the pytree's leaves."""
     if isinstance(tree, Fields):
         for name in tree._fields:
-            frozen = "frozen" if kind == "frozen" or name in tree._frozen else ""
-            role = "buffer" if kind == "buffer" or name in tree._buffers else frozen
-            yield from leaves_of(vars(tree)[name], joined(prefix, name), role)
+            yield from leaves_of(vars(tree)[name], joined(prefix, name), _role(tree, name, kind))
     elif is_array(tree):
-        trained = isinstance(tree, Tensor) and tree.dtype.kind in "fc"
-        yield Leaf(prefix, tree, "constant" if kind != "buffer" and not trained else kind or "parameter")
+        constant = kind != "buffer" and not _is_trained(tree)
+        yield Leaf(prefix, tree, "constant" if constant else kind or "parameter")
     elif not is_setting(tree):
         children, names, _ = opened(tree)
         for name, child in zip(names, children, strict=True):
             yield from leaves_of(child, joined(prefix, name), kind)
+
+
+def _role(module: Fields, name: str, kind: str) -> str:
+    """What the arrays of a field are, in a module that is in a field of some kind."""
+    if kind == "buffer" or name in module._buffers:
+        return "buffer"
+    return "frozen" if kind == "frozen" or name in module._frozen else ""
+
+
+def _is_trained(x: Any) -> bool:
+    return isinstance(x, Tensor) and x.dtype.kind in "fc"
 
 
 def with_arrays(module: M, values: Mapping[str, Any]) -> M:
@@ -241,23 +257,27 @@ def with_arrays(module: M, values: Mapping[str, Any]) -> M:
     return mapped(module, lambda leaf: values.get(leaf.path, leaf.value))
 
 
-def parted(tree: Any) -> tuple[Any, Any]:
+def parted(tree: Any, module: Any = None, kind: str = "") -> tuple[Any, Any]:
     """A tree in which all but parameters of modules are parts of the structure, and one with None in their places.
 
     A parameter that is a leaf of `require_grad` is its value: transforms differentiate by values.
     """
-    held = _each_module_whole(
-        tree, lambda leaf: value_of(leaf.value) if leaf.kind == "parameter" else Constant(leaf.value)
-    )
-    return held, _each_module_whole(tree, lambda leaf: value_of(leaf.value) if leaf.kind == "parameter" else None)
-
-
-def _each_module_whole(tree: Any, f: Callable[[Leaf], Any]) -> Any:
-    """The tree with f of each array of the modules in it."""
+    if is_array(tree):
+        if module is None:
+            return tree, tree
+        if kind == "" and _is_trained(tree):
+            value = value_of(tree)
+            return value, value
+        return Constant(tree), None
+    if is_setting(tree):
+        return tree, tree
     if isinstance(tree, Fields):
-        return mapped(tree, f)
-    children, _, build = opened(tree)
-    return build([_each_module_whole(child, f) for child in children])
+        pairs = [parted(vars(tree)[name], tree, _role(tree, name, kind)) for name in tree._fields]
+        build: Any = functools.partial(rebuilt, type(tree), frozen=tree._frozen, training=tree._training)
+    else:
+        children, _, build = opened(tree)
+        pairs = [parted(child, module, kind) for child in children]
+    return build([held for held, _ in pairs]), build([hole for _, hole in pairs])
 
 
 def value_of(x: Tensor[Any]) -> Tensor[Any]:
@@ -298,6 +318,8 @@ def opened(x: Any) -> tuple[list[Any], list[str], trees.Build]:
     if isinstance(x, Fields):
         build = functools.partial(rebuilt, type(x), frozen=x._frozen, training=x._training)
         return [vars(x)[name] for name in x._fields], list(x._fields), build
+    if x.__class__ is tuple:
+        return list(x), list(map(str, range(len(x)))), tuple
     found = None if is_array(x) or isinstance(x, (Constant, _Setting)) else trees.opened(x)
     if found is None:
         return [], [], lambda _: x
@@ -307,8 +329,10 @@ def opened(x: Any) -> tuple[list[Any], list[str], trees.Build]:
 
 def is_setting(x: Any) -> bool:
     """Whether it is neither a module, nor an array, nor a container."""
-    if x is None or isinstance(x, (str, int, float, complex, Constant, _Setting)):
+    if x is None or isinstance(x, _SETTINGS):
         return True
+    if x.__class__ is tuple or isinstance(x, (Tensor, Fields)):
+        return False
     return not is_array(x) and trees.opened(x) is None
 
 
