@@ -22,7 +22,7 @@ from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
 from adjoint.devices import chosen_device, current_level, default_device, observed_leaf
 from adjoint.functions.arguments import check_callable, is_array, is_integer, is_numeric, is_value, items, kind_of
-from adjoint.module.fields import FLATTENED, Constant, parted, register_parts
+from adjoint.module.fields import FLATTENED, Constant, Fields, parted, register_parts
 from adjoint.operands import lift_to, lower
 from adjoint.tensor import Tensor, refuse_ended, wrap
 from adjoint.transforms.libraries import of_libraries
@@ -114,8 +114,10 @@ class Arguments:
         self.all = not kwargs and len(self.keys) == len(args) and self.keys == sorted(self.keys)
         chosen = list(args) if self.all else [args[k] if isinstance(k, int) else kwargs[k] for k in self.keys]
         before, holes = next(FLATTENED), None
-        self.leaves, self.held = trees.flatten(chosen)
-        if next(FLATTENED) > before + 1:  # there are modules
+        within = any([isinstance(x, Fields) for x in chosen])
+        if not within:
+            self.leaves, self.held = trees.flatten(chosen)
+        if within or next(FLATTENED) > before + 1:  # there are modules
             held, holes = parted(chosen)
             self.leaves, self.held = trees.flatten(held)
         if not self.leaves and any([x is None for x in chosen]):
