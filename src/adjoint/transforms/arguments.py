@@ -114,7 +114,7 @@ class Arguments:
         self.all = not kwargs and len(self.keys) == len(args) and self.keys == sorted(self.keys)
         chosen = list(args) if self.all else [args[k] if isinstance(k, int) else kwargs[k] for k in self.keys]
         before, holes = next(FLATTENED), None
-        within = any([isinstance(x, Fields) for x in chosen])
+        within = isinstance(chosen[0], Fields)  # as a loss of a model has it first
         if not within:
             self.leaves, self.held = trees.flatten(chosen)
         if within or next(FLATTENED) > before + 1:  # there are modules
