@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from typing import Any
 
 import numpy as np
@@ -192,7 +193,7 @@ def test_every_module_has_a_case() -> None:
              "MultiLabelMarginLoss", "TripletMarginWithDistanceLoss",
              "MultiHeadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer", "TransformerEncoder",
              "TransformerDecoder", "Transformer", "PositionalEmbedding", "PositionalEncoding", "DeformConv2d", "Pad",
-             "LowRank",
+             "LowRank", "AdaptiveLogSoftmaxWithLoss",
              "RNN", "RNNCell", "LSTM", "LSTMCell", "GRU", "GRUCell"}  # fmt: skip
     kinds = {name for name in ad.nn.__all__ if isinstance(getattr(ad.nn, name), type(ad.nn.Module))}
     assert kinds - apart <= {case[0].partition(":")[0] for case in LAYERS}, kinds - apart
@@ -271,3 +272,38 @@ def test_layers_of_a_sequence() -> None:
     assert isinstance(model[:2], ad.nn.Sequential)
     assert model[:2](ad.ones((4, 2))).shape == (4, 3)
     assert [layer for layer in model] == list(model.layers)  # noqa: C416
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_adaptive_softmax_is_pytorchs(bias: bool) -> None:
+    torch = peer("torch")
+    rng = np.random.default_rng(7)
+    other = torch.nn.AdaptiveLogSoftmaxWithLoss(12, 20, [5, 11], 2.0, bias).double()
+    layer = ad.nn.AdaptiveLogSoftmaxWithLoss(12, 20, [5, 11], 2.0, bias, dtype=ad.float64)
+    named = {name: p.detach().numpy() for name, p in other.named_parameters()}
+    to_ours = lambda name: re.sub(r"^tail\.(\d)\.", r"tail.\1.layers.", name)
+    layer = layer.load_record({name: x.copy() for name, x in named.items()}, rename=to_ours)
+    x, target = rng.normal(size=(6, 12)), np.array([0, 4, 5, 10, 11, 19])
+    given = torch.from_numpy(x).requires_grad_()
+    wanted = other(given, torch.from_numpy(target))
+    found = layer(ad.asarray(x), ad.asarray(target))
+    np.testing.assert_allclose(found.output.numpy(), wanted.output.detach().numpy(), rtol=1e-10)
+    np.testing.assert_allclose(found.loss.item(), wanted.loss.item(), rtol=1e-10)
+    logs = layer.log_prob(ad.asarray(x)).numpy()
+    np.testing.assert_allclose(logs, other.log_prob(given).detach().numpy(), rtol=1e-10)
+    np.testing.assert_allclose(np.exp(logs).sum(1), 1)
+    np.testing.assert_array_equal(layer.predict(ad.asarray(x)).numpy(), other.predict(given).numpy())
+    wanted.loss.backward()
+    slopes, slope = ad.grad(lambda layer, x: layer(x, target).loss, (0, 1))(layer, ad.asarray(x))
+    np.testing.assert_allclose(slope.numpy(), given.grad.numpy(), rtol=1e-9, atol=1e-12)
+    for name, p in other.named_parameters():
+        np.testing.assert_allclose(slopes.at(to_ours(name)).get().numpy(), p.grad.numpy(), rtol=1e-8, atol=1e-12)
+    one = layer(ad.asarray(x[2]), target[2])
+    np.testing.assert_allclose(one.output.item(), found.output[2].item())
+    for cutoffs in ([], [5, 5], [0, 4], [20]):
+        with pytest.raises(ad.errors.ArgumentError, match="AdaptiveLogSoftmaxWithLoss: cutoffs grow, from 1 or more"):
+            ad.nn.AdaptiveLogSoftmaxWithLoss(12, 20, cutoffs)
+    with pytest.raises(ad.errors.ArgumentError, match="nothing is left of 12 features in cluster 1"):
+        ad.nn.AdaptiveLogSoftmaxWithLoss(12, 20, [5, 11], 4.0)
+    with pytest.raises(ad.errors.OutOfRangeError, match="targets from 20 to 20"):
+        layer(ad.asarray(x[:1]), [20])

@@ -202,7 +202,6 @@ COUNTERPARTS = {
             for kind in ("Batch", "Instance")
             for n in (1, 2, 3)
         },
-        "AdaptiveLogSoftmaxWithLoss": "ad.nn.CrossEntropyLoss after an ad.nn.Linear",
         "Container": "ad.nn.Module",
         "CrossMapLRN2d": "ad.nn.LocalResponseNorm",
         "DataParallel": "model.fork(device) for each part of a batch",

@@ -96,6 +96,7 @@ from adjoint.nn.losses import (
     smooth_l1_loss,
     soft_margin_loss,
 )
+from adjoint.nn.modules.adaptive import AdaptiveLogSoftmaxWithLoss
 from adjoint.nn.modules.attention import MultiHeadAttention, PositionalEmbedding, PositionalEncoding, rotary, sinusoids
 from adjoint.nn.modules.convolution import (
     Conv1d,
@@ -255,6 +256,7 @@ __all__ = [
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
     "AdaptiveAvgPool3d",
+    "AdaptiveLogSoftmaxWithLoss",
     "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d",
     "AdaptiveMaxPool3d",
