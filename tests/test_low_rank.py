@@ -167,6 +167,16 @@ def test_buffers_and_leaves() -> None:
     assert ad.vmap(loss)(models).shape == (2,)
 
 
+def test_other_layers_and_dtypes() -> None:
+    table = ad.nn.LowRank(ad.nn.Embedding(10, 4), 2)
+    np.testing.assert_array_equal(table(ad.tensor([1, 2])).numpy(), table.base.weight.numpy()[1:3])
+    turned = ad.nn.LowRank(ad.nn.Linear(400, 300).map(lambda w: w.astype(ad.complex64)), 100)
+    down = turned.factors.weight.down.numpy()
+    assert down.dtype == np.complex64
+    assert np.sqrt((abs(down) ** 2).mean()) == pytest.approx(1 / 20, rel=0.05)
+    assert turned(ad.ones((1, 400))).dtype == ad.complex64
+
+
 def test_wrong_input() -> None:
     model = ad.nn.Sequential(ad.nn.Linear(8, 6), ad.nn.Linear(6, 1))
     for call, error, message in (

@@ -129,8 +129,12 @@ def _started(model: M, places: set[str], rank: int) -> M:
                 f"LowRank: rank {rank} is more than the {min(rows, columns)} of {leaf.path}, which is {rows} by "
                 f"{columns}; take a smaller one, or leave it out by `where`"
             )
-        made: dict[str, Any] = {"dtype": x.dtype, "device": x.device}
-        down = normal((rank, columns), std=1 / math.sqrt(columns), **made)
-        return Factors(zeros((rows, rank), **made), down)
+        parts = 2 if x.dtype.kind == "c" else 1
+        drawn = [
+            normal((rank, columns), std=1 / math.sqrt(parts * columns), dtype=x.real.dtype, device=x.device)
+            for _ in range(parts)
+        ]
+        down = drawn[0] if parts == 1 else (drawn[0] + 1j * drawn[1]).astype(x.dtype)
+        return Factors(zeros((rows, rank), dtype=x.dtype, device=x.device), down)
 
     return mapped(model, start)
