@@ -155,6 +155,19 @@ def test_ensembles_are_trained_at_once(kind: Any) -> None:
             np.testing.assert_allclose(together.at(path).get()[k].numpy(), x.numpy(), rtol=1e-10)
 
 
+def test_slots_hold_no_graph() -> None:
+    """Gradients of leaves may be tracked, as those inside of `vmap` and recorded ones are; a step ends that."""
+    start = ad.tree.map(lambda *xs: ad.stack(xs), model(), model()).require_grad()
+    optimizer = ad.optim.Adam(lr=0.05)
+    by_vmap = ad.vmap(ad.grad(loss))(start)
+    recorded = ad.vmap(loss)(start).sum().backward(create_graph=True)
+    assert by_vmap.at(next(iter(start.named_parameters()))).get().is_tracked()
+    for grads in (by_vmap, recorded):
+        made, state = optimizer.step(start, grads, optimizer.init(start))
+        assert all(x.is_require_grad() for x in made.named_parameters().values())
+        assert not any(x.is_tracked() for slots in state.slots.values() for x in slots.values())
+
+
 def test_rates() -> None:
     seen: list[int] = []
 

@@ -93,6 +93,8 @@ class Optimizer:
             if leaf.path not in slots:
                 raise errors.ArgumentError(f"step: the state knows nothing of {leaf.path}; init(model) makes a new one")
             x = value_of(leaf.value)
+            if x is not leaf.value and g.device is leaf.value.device:
+                g = g.inner()  # a leaf becomes a leaf: what its gradient was computed of would be held in the slots
             if g.shape != x.shape:
                 raise errors.ShapeError(f"step: {leaf.path} has shape {x.shape}, its gradient {g.shape}")
             value, slots[leaf.path] = self.update(_parts(x), _parts(g), slots[leaf.path], done, rate)
