@@ -93,13 +93,11 @@ class Optimizer:
             if leaf.path not in slots:
                 raise errors.ArgumentError(f"step: the state knows nothing of {leaf.path}; init(model) makes a new one")
             x = value_of(leaf.value)
-            if x is not leaf.value and g.device is leaf.value.device:
-                g = g.inner()  # a leaf becomes a leaf: what its gradient was computed of would be held in the slots
             if g.shape != x.shape:
                 raise errors.ShapeError(f"step: {leaf.path} has shape {x.shape}, its gradient {g.shape}")
-            value, slots[leaf.path] = self.update(_parts(x), _parts(g), slots[leaf.path], done, rate)
-            value = _whole(value, x)
-            values[leaf.path] = value if x is leaf.value else leaf.value.with_value(value)
+            g = _parts(_gradient(g, leaf.value))
+            value, slots[leaf.path] = self.update(_parts(x), g, slots[leaf.path], done, rate)
+            values[leaf.path] = _again(leaf.value, _whole(value, x))
         return with_arrays(model, values), State(done, slots)
 
 
@@ -134,6 +132,16 @@ def _trained(model: Module) -> list[Leaf]:
     return [leaf for leaf in leaves_of(model) if leaf.kind == "parameter"]
 
 
+def _gradient(g: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
+    """A gradient by a parameter. That by a leaf is a value: what it was computed of would be held in the slots."""
+    return g.inner() if value_of(x) is not x and g.device is x.device else g
+
+
+def _again(x: Tensor[Any], value: Tensor[Any]) -> Tensor[Any]:
+    """The next value of a parameter: a leaf where it was one of `require_grad`."""
+    return value if value_of(x) is x else x.with_value(value)
+
+
 def _parts(x: Tensor[Any]) -> Tensor[Any]:
     """Complex numbers as pairs of real ones along a last axis, each of which is updated by itself, as in PyTorch."""
     return stack([x.real, x.imag], axis=-1) if x.dtype.kind == "c" else x
@@ -148,7 +156,7 @@ def _whole(x: Tensor[Any], like: Tensor[Any]) -> Tensor[Any]:
 
 def parameters(model: Module) -> dict[str, Tensor[Any]]:
     """By path, what rules compute with. Frozen parameters are left out."""
-    return {leaf.path: _parts(_value(leaf.value)) for leaf in _trained(model)}
+    return {leaf.path: _parts(value_of(leaf.value)) for leaf in _trained(model)}
 
 
 def gradients(grads: Any, model: Module) -> dict[str, Tensor[Any]]:
@@ -160,7 +168,7 @@ def gradients(grads: Any, model: Module) -> dict[str, Tensor[Any]]:
         if g is not None:
             if g.shape != leaf.value.shape:
                 raise errors.ShapeError(f"step: {leaf.path} has shape {leaf.value.shape}, its gradient {g.shape}")
-            pairs[leaf.path] = _parts(g)
+            pairs[leaf.path] = _parts(_gradient(g, leaf.value))
     return pairs
 
 
@@ -169,6 +177,5 @@ def with_parameters(model: M, values: Mapping[str, Tensor[Any]]) -> M:
     made = {}
     for leaf in _trained(model):
         if leaf.path in values:
-            value = _whole(values[leaf.path], leaf.value)
-            made[leaf.path] = leaf.value.with_value(value) if leaf.value.is_require_grad() else value
+            made[leaf.path] = _again(leaf.value, _whole(values[leaf.path], leaf.value))
     return with_arrays(model, made)
