@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,13 @@ LAYERS: list[Case] = [
     ("Bilinear", (3, 4, 2), {}, [(5, 3), (5, 4)]),
     ("Embedding", (7, 3), {}, [("int", 7, (2, 4))]),
     ("Embedding", (7, 3, 2), {}, [("int", 7, (2, 4))]),
+    ("EmbeddingBag", (7, 3), {}, [("int", 7, (2, 4))]),
+    ("EmbeddingBag", (7, 3), {"mode": "sum", "padding_idx": 2}, [("int", 7, (2, 4))]),
     ("PReLU", (), {}, X1),
     ("PReLU", (4, 0.1), {}, X2),
     ("Flatten", (), {}, X2),
+    ("Flatten", (0, 2), {}, X2),
+    ("Unflatten", (1, (2, -1)), {}, X1),
     ("Identity", (), {}, X1),
     ("Conv1d", (4, 6, 3), {"stride": 2, "padding": 1, "groups": 2}, X1),
     ("Conv2d", (4, 6, (3, 2)), {"padding": "same", "dilation": 2}, X2),
@@ -186,8 +191,10 @@ def test_every_module_has_a_case() -> None:
     apart = {"Module", "Lambda", "Sequential", "Residual", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "RReLU",
              "AlphaDropout", "FeatureAlphaDropout", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "CTCLoss",
              "MultiLabelMarginLoss", "TripletMarginWithDistanceLoss",
-             "MultiHeadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer", "PositionalEmbedding",
-             "PositionalEncoding", "RNN", "RNNCell", "LSTM", "LSTMCell", "GRU", "GRUCell"}  # fmt: skip
+             "MultiHeadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer", "TransformerEncoder",
+             "TransformerDecoder", "Transformer", "PositionalEmbedding", "PositionalEncoding", "DeformConv2d", "Pad",
+             "LowRank", "AdaptiveLogSoftmaxWithLoss",
+             "RNN", "RNNCell", "LSTM", "LSTMCell", "GRU", "GRUCell"}  # fmt: skip
     kinds = {name for name in ad.nn.__all__ if isinstance(getattr(ad.nn, name), type(ad.nn.Module))}
     assert kinds - apart <= {case[0].partition(":")[0] for case in LAYERS}, kinds - apart
 
@@ -203,3 +210,100 @@ def test_what_is_random_is_so_in_training_alone(name: str) -> None:
 def test_weights_of_losses_are_no_parameters() -> None:
     layer = ad.nn.CrossEntropyLoss(weight=ad.ones(3))
     assert [leaf.kind for leaf in leaves_of(layer)] == ["buffer"]
+
+
+def test_deformable_convolutions_without_offsets_are_convolutions() -> None:
+    torch = peer("torch")
+    settings: dict[str, Any] = {"stride": 2, "padding": 1, "dilation": 2, "groups": 2}
+    case: Case = ("Conv2d", (4, 6, 3), settings, X2)
+    rng = np.random.default_rng(7)
+    plain, other = pair(torch, case, rng)
+    layer = ad.nn.DeformConv2d(4, 6, 3, **settings, dtype=ad.float64)
+    for name, p in plain.named_parameters().items():
+        layer = layer.at(name).set(p)
+    x = rng.normal(size=X2[0])
+    wanted = other(torch.from_numpy(x)).detach().numpy()
+    offset = ad.zeros((2, 18, *wanted.shape[2:]), dtype=ad.float64)
+    np.testing.assert_allclose(layer(ad.asarray(x), offset).numpy(), wanted, rtol=1e-10)
+    half = ad.full((2, 9, *wanted.shape[2:]), 0.5, dtype=ad.float64)
+    bias = layer.bias.reshape((6, 1, 1)).numpy()
+    np.testing.assert_allclose(layer(ad.asarray(x), offset, half).numpy(), (wanted + bias) / 2, rtol=1e-10)
+    with pytest.raises(ad.errors.ArgumentError, match="DeformConv2d: 4 and 6 channels do not fall into 3 equal"):
+        ad.nn.DeformConv2d(4, 6, 3, groups=3)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "args"),
+    [("ReflectionPad1d", ("reflect",)), ("ReplicationPad2d", ("replicate",)), ("CircularPad1d", ("circular",)),
+     ("ConstantPad2d", ("constant", 3.0)), ("ZeroPad1d", ())],
+)  # fmt: skip
+def test_borders_are_pytorchs(theirs: str, args: tuple[Any, ...]) -> None:
+    torch = peer("torch")
+    widths = (1, 2) if theirs.endswith("1d") else (1, 2, 0, 3)
+    x = np.random.default_rng(7).normal(size=(2, 4, 5) if theirs.endswith("1d") else (2, 4, 5, 6))
+    other = getattr(torch.nn, theirs)(widths, *args[1:])
+    found = ad.nn.Pad(widths, *args)(ad.asarray(x))
+    np.testing.assert_array_equal(found.numpy(), other(torch.from_numpy(x)).numpy())
+
+
+def test_all_of_pytorchs_modules_are_here_or_named() -> None:
+    """A name of torch.nn is one of ours, or its error says what is here for it."""
+    torch = peer("torch")
+    for name in vars(torch.nn):
+        kind = getattr(torch.nn, name)
+        if isinstance(kind, type) and issubclass(kind, torch.nn.Module) and not hasattr(ad.nn, name):
+            with pytest.raises(AttributeError, match="use "):
+                getattr(ad.nn, name)
+
+
+def test_wrong_input() -> None:
+    with pytest.raises(ad.errors.AdjointError, match="Flatten"):
+        ad.nn.Flatten(3)(ad.ones((2, 3)))
+    with pytest.raises(ad.errors.ArgumentError, match=r"Flatten: axis 2 comes after axis 1 in shape \(2, 3, 4\)"):
+        ad.nn.Flatten(2, 1)(ad.ones((2, 3, 4)))
+    with pytest.raises(ad.errors.ArgumentError, match="EmbeddingBag: padding_idx 7 is none of 7 rows"):
+        ad.nn.EmbeddingBag(7, 3, padding_idx=7)
+
+
+def test_layers_of_a_sequence() -> None:
+    model = ad.nn.Sequential(ad.nn.Linear(2, 3), ad.tanh, ad.nn.Linear(3, 1))
+    assert len(model) == 3
+    assert model[2] is model.layers[2]
+    assert isinstance(model[:2], ad.nn.Sequential)
+    assert model[:2](ad.ones((4, 2))).shape == (4, 3)
+    assert [layer for layer in model] == list(model.layers)  # noqa: C416
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_adaptive_softmax_is_pytorchs(bias: bool) -> None:
+    torch = peer("torch")
+    rng = np.random.default_rng(7)
+    other = torch.nn.AdaptiveLogSoftmaxWithLoss(12, 20, [5, 11], 2.0, bias).double()
+    layer = ad.nn.AdaptiveLogSoftmaxWithLoss(12, 20, [5, 11], 2.0, bias, dtype=ad.float64)
+    named = {name: p.detach().numpy() for name, p in other.named_parameters()}
+    to_ours = lambda name: re.sub(r"^tail\.(\d)\.", r"tail.\1.layers.", name)
+    layer = layer.load_record({name: x.copy() for name, x in named.items()}, rename=to_ours)
+    x, target = rng.normal(size=(6, 12)), np.array([0, 4, 5, 10, 11, 19])
+    given = torch.from_numpy(x).requires_grad_()
+    wanted = other(given, torch.from_numpy(target))
+    found = layer(ad.asarray(x), ad.asarray(target))
+    np.testing.assert_allclose(found.output.numpy(), wanted.output.detach().numpy(), rtol=1e-10)
+    np.testing.assert_allclose(found.loss.item(), wanted.loss.item(), rtol=1e-10)
+    logs = layer.log_prob(ad.asarray(x)).numpy()
+    np.testing.assert_allclose(logs, other.log_prob(given).detach().numpy(), rtol=1e-10)
+    np.testing.assert_allclose(np.exp(logs).sum(1), 1)
+    np.testing.assert_array_equal(layer.predict(ad.asarray(x)).numpy(), other.predict(given).numpy())
+    wanted.loss.backward()
+    slopes, slope = ad.grad(lambda layer, x: layer(x, target).loss, (0, 1))(layer, ad.asarray(x))
+    np.testing.assert_allclose(slope.numpy(), given.grad.numpy(), rtol=1e-9, atol=1e-12)
+    for name, p in other.named_parameters():
+        np.testing.assert_allclose(slopes.at(to_ours(name)).get().numpy(), p.grad.numpy(), rtol=1e-8, atol=1e-12)
+    one = layer(ad.asarray(x[2]), target[2])
+    np.testing.assert_allclose(one.output.item(), found.output[2].item())
+    for cutoffs in ([], [5, 5], [0, 4], [20]):
+        with pytest.raises(ad.errors.ArgumentError, match="AdaptiveLogSoftmaxWithLoss: cutoffs grow, from 1 or more"):
+            ad.nn.AdaptiveLogSoftmaxWithLoss(12, 20, cutoffs)
+    with pytest.raises(ad.errors.ArgumentError, match="nothing is left of 12 features in cluster 1"):
+        ad.nn.AdaptiveLogSoftmaxWithLoss(12, 20, [5, 11], 4.0)
+    with pytest.raises(ad.errors.OutOfRangeError, match="targets from 20 to 20"):
+        layer(ad.asarray(x[:1]), [20])

@@ -146,6 +146,19 @@ def test_fields_of_base_classes_come_first() -> None:
     assert [leaf.kind for leaf in leaves_of(made)][1] == "buffer"
 
 
+def test_a_class_may_keep_the_init_of_its_base() -> None:
+    class Steep(ad.nn.Linear, init=False):
+        factor: float = 2.0
+
+        def __call__(self, x: Any, *, key: int | None = None) -> Any:
+            return self.factor * super().__call__(x)
+
+    layer = Steep(3, 2, bias=False)
+    assert layer.factor == 2.0
+    x = ad.ones((1, 3))
+    np.testing.assert_allclose(layer(x).numpy(), 2 * (x @ layer.weight.mT).numpy(), rtol=1e-6)
+
+
 def test_wrong_classes_and_assignments() -> None:
     with pytest.raises(errors.ArgumentError, match=r"Bad: the field 'map' would hide Module\.map; rename it"):
 
@@ -207,6 +220,37 @@ def test_backward_gives_the_same() -> None:
         slope = wanted.at(path).get()
         assert not slope.is_tracked()  # parameters are values to a transform
         np.testing.assert_allclose(found[x].numpy(), slope.numpy(), rtol=1e-12)
+
+
+def test_gradients_of_gradients() -> None:
+    """Parameters are values to a transform, but what an outer one differentiates by stays tracked in an inner one."""
+    model = Whole()
+
+    def steep(model: Any) -> Any:
+        slopes = ad.grad(loss)(model)
+        return sum((slopes.at(path).get() ** 2).sum() for path in PARAMETERS)
+
+    run, values = of_values(model)
+    every = tuple(range(len(values)))
+    slopes, blocks = ad.grad(run, every)(*values), ad.hessian(run, every)(*values)
+    flat = np.concatenate([np.ravel(g) for g in slopes])
+    matrix = np.block([[np.reshape(b, (np.size(g), -1)) for b in row] for g, row in zip(slopes, blocks, strict=True)])
+    leaves = model.require_grad()
+    stacked = ad.tree.map(lambda x: ad.stack([ad.asarray(x), ad.asarray(x)]), model)
+    for found in (
+        ad.grad(steep)(model),
+        ad.grad(steep)(leaves),
+        ad.jacobian(steep, mode="forward")(model),
+        ad.tree.map(lambda x: x[1], ad.vmap(ad.grad(steep))(stacked)),
+    ):
+        vector = np.concatenate([np.ravel(found.at(path).get().numpy()) for path in PARAMETERS])
+        np.testing.assert_allclose(vector, 2 * matrix @ flat, rtol=1e-9, atol=1e-11)
+    with pytest.raises(errors.GraphError, match="depends on no leaf"):
+        steep(leaves).backward()
+    grads = loss(leaves).backward(create_graph=True)
+    recorded = sum((grads[x] ** 2).sum() for x in leaves.named_parameters().values()).backward()
+    vector = np.concatenate([np.ravel(recorded[x].numpy()) for x in leaves.named_parameters().values()])
+    np.testing.assert_allclose(vector, 2 * matrix @ flat, rtol=1e-9, atol=1e-11)
 
 
 def test_other_derivatives() -> None:
@@ -314,6 +358,9 @@ def test_freezing() -> None:
     assert list(ad.grad(loss)(some.unfreeze()).named_parameters()) == PARAMETERS
     large = model.freeze(lambda path, value: value.ndim == 0 and path == "scale")
     assert [leaf.path for leaf in leaves_of(large) if leaf.kind == "frozen"] == ["scale"]
+    leaves = model.require_grad()
+    assert len(loss(leaves.freeze("parts")).backward()) == len(PARAMETERS) - 2
+    assert len(loss(leaves.freeze("parts").unfreeze("parts.0")).backward()) == len(PARAMETERS) - 1
     with pytest.raises(errors.ArgumentError, match="freeze: nothing fits 'layer'; parameters are 'scale"):
         model.freeze("layer")
     with pytest.raises(errors.ArgumentError, match="the field named is frozen as a whole, or not at all"):
@@ -335,6 +382,67 @@ def test_places() -> None:
     for path, key in (("part.0", "part"), ("parts.9", "9"), ("parts.x", "x"), ("scale.weight", "weight")):
         with pytest.raises(errors.ArgumentError, match=f"at: Whole has nothing at '{path}': there is no '{key}'"):
             model.at(path)
+    with pytest.raises(errors.ArgumentError, match="there is no '9' in tuple, which has '0, 1, 2'"):
+        model.at("parts.9")
+    with pytest.raises(errors.ArgumentTypeError, match="at: a place is a path such as .*, received 3"):
+        model.at(3)  # type: ignore[arg-type]
+
+
+def test_what_takes_the_place_of_a_tensor_is_one() -> None:
+    """An array would be a constant, and a number a setting: neither would be trained."""
+    model = Whole()
+    for value in (np.ones(2, "float32"), 3, 2.5):
+        made = model.at("parts.0.weight").set(value).parts[0]
+        assert [leaf.kind for leaf in leaves_of(made)] == ["parameter", "buffer"]
+        assert made.weight.device is model.scale.device
+        assert made.weight.dtype == (ad.float32 if isinstance(value, np.ndarray) else ad.float64)
+    assert model.at("parts.0.weight").set(None).parts[0].weight is None
+    for wrong in ("text", [1.0], ad.tanh):
+        with pytest.raises(errors.ArgumentTypeError, match=r"at: a tensor stands at parts\.0\.weight, received"):
+            model.at("parts.0.weight").set(wrong)
+    assert isinstance(model.at("table").set(np.ones(2)).table, np.ndarray)
+
+
+def test_maps_of_several() -> None:
+    model = Whole().freeze("named")
+    grads = ad.grad(loss)(model)
+    stepped = model.map(lambda w, g, h: w - 0.1 * g * h, grads, grads)
+    for path, x in model.named_parameters().items():
+        new = stepped.at(path).get()
+        if path.startswith("named"):
+            assert new is x  # there is no gradient
+        else:
+            np.testing.assert_allclose(new.numpy(), (x - 0.1 * grads.at(path).get() ** 2).numpy())
+    with pytest.raises(errors.ArgumentTypeError, match="Module.map: expected another module, received 3"):
+        model.map(lambda w, g: w, 3)
+
+
+def test_wrong_arguments() -> None:
+    model, x = Whole(), ad.ones((4, 2))
+    net = ad.nn.Sequential(ad.nn.Linear(2, 3), ad.nn.BatchNorm(3))
+    moved = net.state().at("layers.1.running_mean").set(ad.ones(9))
+    for call, error, message in (
+        (lambda: model.freeze(3), errors.ArgumentTypeError, "freeze: paths, patterns or functions of path and value"),
+        (lambda: model.unfreeze(["scale"]), errors.ArgumentTypeError, "unfreeze: paths, patterns or functions"),
+        (lambda: model.train("no"), errors.AdjointError, "Module.train: training is True or False"),
+        (lambda: model.load_record([1, 2]), errors.ArgumentTypeError, "load_record: a record maps paths to arrays"),
+        (lambda: model.load_record({}, rename=3), errors.ArgumentTypeError, "load_record: rename is a function"),
+        (lambda: model.at("scale").apply(3), errors.ArgumentTypeError, "apply: expected a function, received 3"),
+        (lambda: net.apply(x, None), errors.ArgumentTypeError, "Sequential.apply: the state is what"),
+        (lambda: net.apply(x, model.state()), errors.ArgumentTypeError, "or its part of one; received Whole"),
+        (lambda: net.layers[1].apply(x, None), errors.ArgumentTypeError, "BatchNorm.apply: the state is what"),
+        (lambda: net.with_state(moved), errors.ShapeError,
+         r"with_state: layers.1.running_mean has shape \(9,\) in the state, and \(3,\) in the module"),
+        (lambda: ad.nn.Residual(3), errors.ArgumentTypeError, "Residual: expected a function, received 3"),
+        (lambda: ad.nn.Lambda(3), errors.ArgumentTypeError, "Lambda: expected a function, received 3"),
+        (lambda: ad.nn.MultiHeadAttention(4, 2)(ad.ones(4)), errors.ShapeError, "MultiHeadAttention: x is"),
+    ):  # fmt: skip
+        with pytest.raises(error, match=message):
+            call()
+    with pytest.raises(AttributeError, match=r"'Whole' object has no attribute 'state_dict': use model.record\(\)"):
+        model.state_dict
+    with pytest.raises(AttributeError, match="'Whole' object has no attribute 'other'$"):
+        model.other
 
 
 def test_training_and_not() -> None:

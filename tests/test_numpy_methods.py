@@ -273,7 +273,13 @@ def test_T_of_more_axes_names_what_reverses_them() -> None:
 
 # --- names of other libraries --------------------------------------------------------------------
 
-OWNERS: dict[str, Any] = {"adjoint": ad, "adjoint.linalg": ad.linalg, "adjoint.nn": ad.nn, "Tensor": ad.tensor(V)}
+OWNERS: dict[str, Any] = {
+    "adjoint": ad,
+    "adjoint.linalg": ad.linalg,
+    "adjoint.nn": ad.nn,
+    "Tensor": ad.tensor(V),
+    "Module": ad.nn.Sequential(),
+}
 
 
 def exists(text: str) -> bool:
@@ -281,6 +287,7 @@ def exists(text: str) -> bool:
     found = [(ad, name) for name in re.findall(r"\bad\.([a-zA-Z_0-9.]*[a-zA-Z_0-9])", text)]
     found += [(ad.Tensor, name.partition(".")[0]) for name in re.findall(r"\b[xy]\.([a-zA-Z_0-9.]*[a-zA-Z_0-9])", text)]
     found += [(np, name) for name in re.findall(r"\bnp\.([a-zA-Z_0-9.]*[a-zA-Z_0-9])", text)]
+    found += [(ad.nn.Sequential(), name) for name in re.findall(r"\bmodel\.([a-zA-Z_0-9]*)", text)]
     return all(
         hasattr(functools.reduce(getattr, name.split(".")[:-1], owner), name.split(".")[-1]) for owner, name in found
     )
@@ -295,7 +302,7 @@ def test_names_of_other_libraries_say_what_is_here(owner: str) -> None:
         assert caught.value.name == name
         assert caught.value.obj is thing
         assert exists(use), (name, use)
-        assert re.search(r"\b(ad|x|y|np|jax|w)\b", use), (name, use)
+        assert re.search(r"\b(ad|x|y|np|jax|w|model)\b", use), (name, use)
 
 
 def test_names_that_are_not_there_are_not_listed() -> None:

@@ -155,6 +155,19 @@ def test_ensembles_are_trained_at_once(kind: Any) -> None:
             np.testing.assert_allclose(together.at(path).get()[k].numpy(), x.numpy(), rtol=1e-10)
 
 
+def test_slots_hold_no_graph() -> None:
+    """Gradients of leaves may be tracked, as those inside of `vmap` and recorded ones are; a step ends that."""
+    start = ad.tree.map(lambda *xs: ad.stack(xs), model(), model()).require_grad()
+    optimizer = ad.optim.Adam(lr=0.05)
+    by_vmap = ad.vmap(ad.grad(loss))(start)
+    recorded = ad.vmap(loss)(start).sum().backward(create_graph=True)
+    assert by_vmap.at(next(iter(start.named_parameters()))).get().is_tracked()
+    for grads in (by_vmap, recorded):
+        made, state = optimizer.step(start, grads, optimizer.init(start))
+        assert all(x.is_require_grad() for x in made.named_parameters().values())
+        assert not any(x.is_tracked() for slots in state.slots.values() for x in slots.values())
+
+
 def test_rates() -> None:
     seen: list[int] = []
 
@@ -184,6 +197,31 @@ def test_a_step_is_differentiable_in_the_rate() -> None:
 
     slope = ad.grad(after)(0.1)
     np.testing.assert_allclose(slope, (after(0.1 + 1e-6) - after(0.1 - 1e-6)).item() / 2e-6, rtol=1e-6)
+
+
+def test_a_step_is_differentiable_in_the_model() -> None:
+    """C. Finn et al. (2017): the loss after a step, by the parameters before it."""
+    model = ad.nn.Linear(2, 1, dtype=ad.float64)
+    x = ad.random.normal((5, 2), dtype=ad.float64)
+    optimizer = ad.optim.SGD(lr=0.01)
+
+    def loss(model: Any) -> Any:
+        return (ad.sin(model(x)) ** 2).sum()
+
+    def by_optimizer(model: Any) -> Any:
+        return loss(optimizer.step(model, ad.grad(loss)(model), optimizer.init(model))[0])
+
+    values = [v.numpy() for v in model.named_parameters().values()]
+
+    def by_hand(weight: Any, bias: Any) -> Any:
+        run = lambda w, b: (ad.sin(x @ w.mT + b) ** 2).sum()
+        slopes = ad.grad(run, (0, 1))(weight, bias)
+        return run(weight - 0.01 * slopes[0], bias - 0.01 * slopes[1])
+
+    wanted = ad.grad(by_hand, (0, 1))(*values)
+    for start in (model, model.require_grad()):
+        for mine, theirs in zip(ad.grad(by_optimizer)(start).named_parameters().values(), wanted, strict=True):
+            np.testing.assert_allclose(mine.numpy(), theirs, rtol=1e-10)
 
 
 def test_frozen_and_unreached_parameters_stay() -> None:

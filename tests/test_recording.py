@@ -217,6 +217,14 @@ MODULES: dict[str, Any] = {
     "MultiHeadAttention": (lambda: N.MultiHeadAttention(4, 2), SERIES),
     "TransformerEncoderLayer": (lambda: N.TransformerEncoderLayer(4, 2, 8), SERIES),
     "TransformerDecoderLayer": (lambda: N.TransformerDecoderLayer(4, 2, 8), SERIES, SERIES),
+    "TransformerEncoder": (lambda: N.TransformerEncoder(4, 2, 1, 8), SERIES),
+    "TransformerDecoder": (lambda: N.TransformerDecoder(4, 2, 1, 8), SERIES, SERIES),
+    "Transformer": (lambda: N.Transformer(4, 2, 1, 1, 8), SERIES, SERIES),
+    "DeformConv2d": (lambda: N.DeformConv2d(3, 2, 2), IMAGES, RNG.normal(size=(2, 8, 4, 4))),
+    "EmbeddingBag": (lambda: N.EmbeddingBag(5, 3), np.array([[0, 3], [1, 1]])),
+    "Unflatten": (lambda: N.Unflatten(1, (3, 1)), ROWS),
+    "LowRank": (lambda: N.LowRank(N.Linear(3, 2), 1), ROWS),
+    "AdaptiveLogSoftmaxWithLoss": (lambda: N.AdaptiveLogSoftmaxWithLoss(3, 4, [2], 2.0), ROWS, np.array([0, 3, 1, 2])),
 }
 
 

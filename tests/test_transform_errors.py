@@ -15,7 +15,7 @@ from adjoint import devices, errors
 X = np.array([1.0, 2.0, 3.0])
 M = np.ones((2, 3))
 I = np.arange(3)
-W = {"w": X, "b": [X, {"n": I}]}
+W = {"w": X, "b": [X, {"n": np.array(["a"])}]}
 
 
 @dataclasses.dataclass
@@ -106,8 +106,9 @@ BAD_LEAVES: dict[str, tuple[Any, str]] = {
     "text": ("abc", "argument 0 is str 'abc'"),
     "texts": (np.array(["a"]), "argument 0 is <U1, which has no derivatives"),
     "objects": (np.array([None]), "argument 0 is object"),
-    "in a tree": (W, r"argument 0\['b'\]\[1\]\['n'\] is int64"),
-    "in a list": ([X, I], r"argument 0\[1\] is int64"),
+    "in a tree": (W, r"argument 0\['b'\]\[1\]\['n'\] is <U1"),
+    "in a list": ([X, np.array([None])], r"argument 0\[1\] is object"),
+    "integers alone": ([I, {"n": 3}], r"argument 0\[0\] is int64"),
     "in a dataclass": (
         Layer(X),
         r"argument 0.name is str 'first', .*; make it another argument, or in a dataclass a field\(metadata=\{'static'",

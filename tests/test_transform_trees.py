@@ -153,3 +153,39 @@ def test_what_a_class_refuses_is_its_own_error() -> None:
     with pytest.raises(ValueError, match="not negative") as caught:
         ad.tree.unflatten(structure, [-1.0])
     assert not isinstance(caught.value, ad.errors.AdjointError)
+
+
+def test_integers_in_trees_are_constants() -> None:
+    """What has no derivative stands beside what has: its gradient is None."""
+    n = np.array([2, 3])
+    tree = {"x": X[:2], "n": n, "deep": [3, (ad.asarray(n), True)]}
+    none = {"x": X[:2], "n": None, "deep": [None, (None, None)]}
+
+    def f(tree: Any) -> Any:
+        assert isinstance(tree["n"], ad.Tensor)  # as other arguments' arrays are
+        power, (factor, flag) = tree["deep"]
+        return (tree["x"] ** power * tree["n"] * factor).sum() if flag else 0.0
+
+    def alone(x: Any) -> Any:
+        return (x**3 * n * n).sum()
+
+    wanted = ad.grad(alone)(X[:2])
+
+    def same(found: Any, values: Any = wanted) -> None:
+        assert (found["n"], found["deep"]) == (None, [None, (None, None)])
+        np.testing.assert_allclose(np.asarray(ad.stop_gradient(found["x"])), values, rtol=1e-12)
+
+    same(ad.grad(f)(tree))
+    same(ad.value_and_grad(f)(tree)[1])
+    same(ad.jacobian(f, mode="forward")(tree))
+    same(ad.vjp(f, tree)[1](1.0)[0])
+    same(ad.vmap(ad.grad(f), in_axes=({"x": 0, "n": None, "deep": None},))({**tree, "x": X[None, :2]}), wanted[None])
+    same(ad.hvp(f, (tree,), (none,)), ad.hvp(alone, (X[:2],), (X[:2],)))
+    same(ad.hessian(f)(tree)["x"], ad.hessian(alone)(X[:2]))
+    same(ad.grad(lambda tree: (ad.grad(f)(tree)["x"] ** 2).sum())(tree), ad.hessian(alone)(X[:2]) @ (2 * wanted))
+    along = wanted @ X[:2]
+    for tangent in (ad.jvp(f, (tree,), (none,))[1], ad.linearize(f, tree)[1](none)):
+        np.testing.assert_allclose(np.asarray(tangent), along)
+    same(ad.linear_transpose(lambda tree: tree["x"] * tree["n"] * tree["deep"][0], tree)(X[:2])[0], X[:2] * n * 3)
+    leaf = {**tree, "x": ad.tensor(X[:2]).require_grad()}
+    same(ad.grad(f)(leaf))

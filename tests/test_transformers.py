@@ -26,6 +26,20 @@ def attention_of(other: Any, layer: Any, width: int) -> Any:
     return layer if biases is None else layer.at("out.bias").set(ad.asarray(other.out_proj.bias.detach().numpy()))
 
 
+def layer_of(other: Any, layer: Any, decodes: bool) -> Any:
+    """Our layer with the weights of PyTorch's."""
+    layer = layer.at("attention").set(attention_of(other.self_attn, layer.attention, 8))
+    if decodes:
+        layer = layer.at("across").set(attention_of(other.multihead_attn, layer.across, 8))
+    for name, its in {"first": "linear1", "second": "linear2", "norm1": "norm1", "norm2": "norm2"}.items():
+        layer = layer.at(name).set(weights_of(getattr(other, its), getattr(layer, name)))
+    return layer.at("norm3").set(weights_of(other.norm3, layer.norm3)) if decodes else layer
+
+
+def weights_of(other: Any, layer: Any) -> Any:
+    return layer.load_record({name: p.detach().numpy().copy() for name, p in other.named_parameters()})
+
+
 def randomised(torch: Any, other: Any) -> Any:
     for p in other.parameters():
         p.data = torch.from_numpy(RNG.normal(size=tuple(p.shape)) / 2)
@@ -64,14 +78,7 @@ def test_layers_are_pytorchs(kind: str, norm_first: bool) -> None:
     make = getattr(torch.nn, f"Transformer{kind}Layer")
     other = randomised(torch, make(8, 2, 16, 0.0, batch_first=True, norm_first=norm_first).double())
     layer = getattr(ad.nn, f"Transformer{kind}Layer")(8, 2, 16, 0.0, norm_first=norm_first, dtype=ad.float64)
-    parts = [("attention", other.self_attn), *([("across", other.multihead_attn)] if kind == "Decoder" else [])]
-    for name, theirs in parts:
-        layer = layer.at(name).set(attention_of(theirs, getattr(layer, name), 8))
-    pairs = {"first": "linear1", "second": "linear2", "norm1": "norm1", "norm2": "norm2", "norm3": "norm3"}
-    for name, its in pairs.items():
-        for part in ("weight", "bias") if hasattr(other, its) else ():
-            value = getattr(getattr(other, its), part).detach().numpy()
-            layer = layer.at(f"{name}.{part}").set(ad.asarray(value.copy()))
+    layer = layer_of(other, layer, kind == "Decoder")
     x, memory = RNG.normal(size=(3, 5, 8)), RNG.normal(size=(3, 6, 8))
     causal = torch.nn.Transformer.generate_square_subsequent_mask(5).double()
     extra = (memory,) if kind == "Decoder" else ()
@@ -79,6 +86,49 @@ def test_layers_are_pytorchs(kind: str, norm_first: bool) -> None:
     wanted = other(*[torch.from_numpy(v) for v in (x, *extra)], **options).detach().numpy()
     found = layer(*[ad.asarray(v) for v in (x, *extra)], is_causal=True).numpy()
     np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.peers
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_whole_transformers_are_pytorchs(norm_first: bool) -> None:
+    torch = peer("torch")
+    how: dict[str, Any] = {"norm_first": norm_first}
+    other = randomised(torch, torch.nn.Transformer(8, 2, 2, 2, 16, 0.0, batch_first=True, **how).double())
+    model = ad.nn.Transformer(8, 2, 2, 2, 16, 0.0, dtype=ad.float64, **how)
+    for part, decodes in (("encoder", False), ("decoder", True)):
+        theirs = getattr(other, part)
+        for k in range(2):
+            place = model.at(f"{part}.layers.{k}")
+            model = place.set(layer_of(theirs.layers[k], place.get(), decodes))
+        model = model.at(f"{part}.norm").set(weights_of(theirs.norm, getattr(model, part).norm))
+    x, y = RNG.normal(size=(3, 6, 8)), RNG.normal(size=(3, 5, 8))
+    causal = torch.nn.Transformer.generate_square_subsequent_mask(5).double()
+    wanted = other(torch.from_numpy(x), torch.from_numpy(y), tgt_mask=causal)
+    found = model(ad.asarray(x), ad.asarray(y), is_causal=True)
+    np.testing.assert_allclose(found.numpy(), wanted.detach().numpy(), rtol=1e-8, atol=1e-9)
+    wanted.square().sum().backward()
+    slopes = ad.grad(lambda m: (m(ad.asarray(x), ad.asarray(y), is_causal=True) ** 2).sum())(model)
+    for mine, its in (
+        (slopes.encoder.layers[0].first.weight, other.encoder.layers[0].linear1.weight),
+        (slopes.decoder.layers[1].norm3.bias, other.decoder.layers[1].norm3.bias),
+        (slopes.decoder.norm.weight, other.decoder.norm.weight),
+    ):
+        np.testing.assert_allclose(mine.numpy(), its.grad.numpy(), rtol=1e-7, atol=1e-8)
+
+
+def test_stacks_of_layers() -> None:
+    model = ad.nn.TransformerEncoder(8, 2, 3, 16, dtype=ad.float64).train(False)
+    assert model.norm is None
+    assert ad.nn.TransformerEncoder(8, 2, 1, norm_first=True).norm is not None
+    assert not (model.layers[0].first.weight == model.layers[1].first.weight).any()
+    x = ad.random.normal((2, 5, 8), dtype=ad.float64)
+    y = x
+    for layer in model.layers:
+        y = layer(y, is_causal=True)
+    np.testing.assert_array_equal(model(x, is_causal=True).numpy(), y.numpy())
+    with pytest.raises(errors.ArgumentError, match="TransformerDecoder: num_layers is a positive integer, received 0"):
+        ad.nn.TransformerDecoder(8, 2, 0)
 
 
 @pytest.mark.parametrize("rotary", [False, True])

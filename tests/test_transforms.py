@@ -236,3 +236,19 @@ def test_stop_gradient() -> None:
         (lambda x: ad.vmap(ours)(x[:, None]), lambda x: jax.vmap(theirs)(x[:, None])),
     ):
         agree(transform(X), jax.jit(other)(X))
+
+
+def test_the_gradient_by_a_leaf_is_tracked_by_it() -> None:
+    """A leaf of `require_grad` as an argument: second derivatives flow into it, none is lost silently."""
+    w = ad.tensor([1.0, 2.0]).require_grad()
+
+    def cube(w: Any) -> Any:
+        return (w**3).sum()
+
+    assert ad.grad(cube)(w).is_tracked()
+    penalty = cube(w) + (ad.grad(cube)(w) ** 2).sum()
+    np.testing.assert_allclose(penalty.backward()[w].numpy(), [3 + 36, 12 + 288])
+    for value in (w.inner(), w.detach()):  # the way out
+        assert not ad.grad(cube)(value).is_tracked()
+        assert not (value - 0.1 * ad.grad(cube)(value)).is_tracked()
+    assert (w - 0.1 * ad.grad(cube)(w.inner())).is_tracked()  # by w itself

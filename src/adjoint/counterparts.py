@@ -186,9 +186,65 @@ COUNTERPARTS = {
         "MultiheadAttention": "ad.nn.MultiHeadAttention",
         "ModuleList": "a tuple of modules in a field of an ad.nn.Module",
         "ModuleDict": "a dictionary of modules in a field of an ad.nn.Module",
+        "ParameterList": "a tuple of tensors in a field of an ad.nn.Module",
+        "ParameterDict": "a dictionary of tensors in a field of an ad.nn.Module",
+        **{
+            f"{kind}Pad{n}d": "ad.nn.Pad"
+            for kind in ("Circular", "Constant", "Reflection", "Replication", "Zero")
+            for n in (1, 2, 3)
+        },
+        **{
+            f"Lazy{kind}": f"ad.nn.{kind}, which is told the sizes"
+            for kind in ("Linear", *(f"Conv{of}{n}d" for of in ("", "Transpose") for n in (1, 2, 3)))
+        },
+        **{
+            f"Lazy{kind}Norm{n}d": f"ad.nn.{kind}Norm, which is told the size"
+            for kind in ("Batch", "Instance")
+            for n in (1, 2, 3)
+        },
+        "Container": "ad.nn.Module",
+        "CrossMapLRN2d": "ad.nn.LocalResponseNorm",
+        "DataParallel": "model.fork(device) for each part of a batch",
+        "FractionalMaxPool2d": "ad.nn.AdaptiveMaxPool2d",
+        "FractionalMaxPool3d": "ad.nn.AdaptiveMaxPool3d",
+        "LinearCrossEntropyLoss": "ad.nn.CrossEntropyLoss after an ad.nn.Linear",
+        "NLLLoss2d": "ad.nn.NLLLoss, for any number of axes",
+        "RNNBase": "ad.nn.RNN, ad.nn.LSTM or ad.nn.GRU",
+        "RNNCellBase": "ad.nn.RNNCell, ad.nn.LSTMCell or ad.nn.GRUCell",
+        "Softmax2d": "ad.nn.Softmax(-3)",
+        "SyncBatchNorm": "ad.nn.BatchNorm",
         "Upsample": "ad.nn.Interpolate",
+        "UpsamplingNearest2d": "ad.nn.Interpolate",
+        "UpsamplingBilinear2d": 'ad.nn.Interpolate(scale_factor=2, mode="bilinear", align_corners=True)',
         "Parameter": "a tensor in a field of an ad.nn.Module",
         "tanh": "ad.tanh",
+    },
+    "Module": {
+        "parameters": "model.named_parameters(), a dictionary by path",
+        "named_buffers": "model.state()",
+        "buffers": "model.state()",
+        "state_dict": "model.record()",
+        "load_state_dict": "model.load_record(record)",
+        "children": "the fields of the model, or ad.tree.leaves(model)",
+        "modules": "the fields of the model, or print(model)",
+        "forward": "model(x); a class of your own defines __call__",
+        "eval": "model.train(False), or model.valid(), which has no gradients either",
+        "requires_grad_": "model = model.require_grad()",
+        "zero_grad": "each loss.backward() gives new gradients: nothing of model is to be zeroed",
+        "to": "model.to_device(device)",
+        "cpu": "model.to_device('numpy')",
+        "cuda": "model.to_device('torch:cuda'), or 'cupy', or 'jax'",
+        "double": "dtype=ad.float64 for its layers, or model.map(lambda w: w.astype(ad.float64))",
+        "float": "model.map(lambda w: w.astype(ad.float32))",
+        "half": "model.map(lambda w: w.astype(ad.float16))",
+        "get_submodule": "model.at(path).get()",
+        "get_parameter": "model.at(path).get()",
+        "get_buffer": "model.at(path).get()",
+        "register_parameter": "a field of the class of the model, annotated as ad.Tensor",
+        "register_buffer": "a field of the class of the model, annotated as ad.nn.Buffer",
+        "add_module": "a field of the class of the model",
+        "register_forward_hook": "model.summary(x), or ad.debug.print in __call__",
+        "append": "ad.nn.Sequential(*model.layers, layer)",
     },
     "Tensor": {
         **{
@@ -328,6 +384,6 @@ def _ours(path: list[str]) -> str | None:
 
 
 def counterpart(owner: str, name: str) -> str:
-    """What to write instead of a name that a module, or a `Tensor`, does not have: the end of a message, or nothing."""
+    """What to write for a name that a module, a `Tensor` or a `Module` lacks: the end of a message, or nothing."""
     use = COUNTERPARTS.get(owner, {}).get(name)
     return f": use {use}" if use else ""

@@ -125,6 +125,13 @@ def register(
     make(cls, flatten, lambda known, parts: unflatten(parts, known), path_entry_type=entry, namespace=_NAMESPACE)
 
 
+def unregister(cls: type) -> None:
+    """Make a class no container any more: the registry would keep it."""
+    import optree
+
+    optree.unregister_pytree_node(cls, namespace=_NAMESPACE)
+
+
 def opened(x: Any) -> tuple[list[Any], list[Any], Build] | None:
     """The parts of a container, their names or places, and what makes one of other parts; None of a leaf."""
     import optree

@@ -139,3 +139,19 @@ assert_type(ad.nn.linear(array, ad.eye(2, device=numpy)), ad.Tensor[ad.NumPy])
 assert_type(ad.nn.scaled_dot_product_attention(array, x, x), ad.Tensor[Single])
 joined: list[ad.Tensor[Single] | np.ndarray[Any, Any]] = [x, array]
 assert_type(ad.stack(joined), ad.Tensor[Single])
+
+# modules
+assert_type(ad.nn.Conv2d(1, 8, 3).bias, ad.Tensor[Any] | None)
+ad.nn.ConvTranspose1d(1, 8, 3, output_padding=0)
+ad.nn.LSTM(3, 4, num_layers=2)
+ad.nn.GRUCell(3, 4)
+ad.nn.TransformerDecoder(8, 2, 3)
+assert_type(ad.nn.LowRank(ad.nn.Linear(3, 4), 2).merged(), ad.nn.Linear)
+
+
+class Scaled(ad.nn.Module):
+    factor: ad.Tensor[Any]
+    power: int = 2
+
+
+Scaled(x, power=3)

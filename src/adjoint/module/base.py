@@ -24,7 +24,7 @@ import numpy as np
 from adjoint import errors
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.files import Record, read, write
-from adjoint.functions.arguments import check_callable, is_array
+from adjoint.functions.arguments import as_flag, check_callable, is_array, is_value
 from adjoint.functions.conversion import compute
 from adjoint.functions.creation import asarray
 from adjoint.module.fields import (
@@ -32,6 +32,7 @@ from adjoint.module.fields import (
     Fields,
     Leaf,
     closed,
+    constant_of,
     each_module,
     fits,
     is_setting,
@@ -44,6 +45,7 @@ from adjoint.module.fields import (
     rebuilt,
     with_arrays,
 )
+from adjoint.module.summary import Summary, summary_of
 from adjoint.tensor import Tensor
 
 __all__ = ["Buffer", "Loaded", "Module"]
@@ -56,8 +58,9 @@ class Module(Fields):
 
     Tensors in fields, and in tuples and dictionaries of fields, are parameters; those of fields that are annotated as
     `ad.nn.Buffer` are buffers; NumPy arrays and integer tensors are constants; other modules are parts; everything else
-    is a setting. `__init__` takes the fields in order, as a dataclass's does, unless the class defines its own. Nothing
-    can be assigned afterwards: `at`, `map` and their like give another module.
+    is a setting. `__init__` takes the fields in order, as a dataclass's does, unless the class defines its own, or
+    keeps that of its base, as in `class Mine(ad.nn.Linear, init=False)`. Nothing can be assigned afterwards: `at`,
+    `map` and their like give another module.
 
     A transform such as `ad.grad` takes a module as an argument, differentiates by its parameters, and gives a module of
     gradients in which everything else is None. `model(x, key=3)` draws by this seed what it draws, such as what dropout
@@ -116,17 +119,52 @@ class Module(Fields):
         """
         return sum(x.size for x in self.named_parameters().values())
 
+    def summary(self, *args: Any, **kwargs: Any) -> Summary:
+        """A table of the modules in it: the shapes of what they give, and their parameters, operations and bytes.
+
+        The model is called with the arguments once, without gradients, and what it draws moves no other sequence. A
+        shape, a tuple of sizes, stands for zeros of that shape where it is the only argument. Operations and bytes are
+        those of `ad.Profiled`; functions between modules count in what calls them.
+
+        >>> import adjoint as ad
+        >>> model = ad.nn.Sequential(ad.nn.Linear(3, 8), ad.nn.relu, ad.nn.Linear(8, 1))
+        >>> print(model.summary((10, 3)))
+        layer               results  parameters  operations   bytes
+        -----------------------------------------------------------
+        Sequential          (10, 1)          41         810  2.6 kB
+          layers.0: Linear  (10, 8)          32         560  1.4 kB
+          layers.2: Linear  (10, 1)           9         170   540 B
+        41 parameters, 41 of them trained, 164 B
+        """
+        return summary_of(self, args, kwargs)
+
     # --- other modules, made of this one ---
 
-    def map(self, f: Callable[[Any], Any]) -> Self:
+    def map(self, f: Callable[..., Any], *others: Any) -> Self:
         """The module with f of each parameter in its place.
+
+        `others` are modules of the same shape, such as gradients: f gets what they have there, too. Where one has None,
+        the parameter stays as it is. Raises ArgumentTypeError where one is no module.
 
         >>> import adjoint as ad
         >>> ad.nn.Linear(3, 2).map(lambda x: x * 0).weight.sum().item()
         0.0
+        >>> layer = ad.nn.Linear(1, 1).at("weight").set(ad.ones((1, 1)))
+        >>> slopes = ad.grad(lambda layer: layer(ad.ones((1, 1))).sum())(layer)
+        >>> round(layer.map(lambda w, g: w - 0.1 * g, slopes).weight.item(), 4)
+        0.9
         """
         check_callable("Module.map", f)
-        return mapped_once(self, lambda leaf: f(leaf.value) if leaf.kind in ("parameter", "frozen") else leaf.value)
+        if not others:
+            return mapped_once(self, lambda leaf: f(leaf.value) if leaf.kind in ("parameter", "frozen") else leaf.value)
+        beside = [_by_path(other) for other in others]
+
+        def image(leaf: Leaf) -> Any:
+            if leaf.kind not in ("parameter", "frozen") or not all(leaf.path in values for values in beside):
+                return leaf.value
+            return f(leaf.value, *[values[leaf.path] for values in beside])
+
+        return mapped(self, image)
 
     def require_grad(self) -> Self:
         """The module with leaves for parameters, of which `backward` gives gradients; not for frozen ones.
@@ -168,31 +206,40 @@ class Module(Fields):
 
     def train(self, training: bool = True) -> Self:
         """The module with `training` set in all its parts."""
-        return _set_training(self, training)
+        return _set_training(self, as_flag(training, "Module.train", "training"))
 
     def freeze(self, *where: str | Callable[[str, Any], bool]) -> Self:
         """The module with parameters frozen: no gradients are taken by them, and no optimizer changes them.
 
-        `where` are paths of parameters or parts, patterns such as `layers.*.bias`, or functions of path and value; all
-        parameters if none is given. Raises ArgumentError where one fits nothing.
+        `where` are paths of parameters or parts, patterns of these such as `*.bias`, or functions of path and value;
+        all parameters if none is given. Leaves of `require_grad` become constants. Raises ArgumentError where one fits
+        nothing.
 
         >>> import adjoint as ad
         >>> layer = ad.nn.Linear(1, 1).freeze("weight")
         >>> print(ad.grad(lambda layer: layer(ad.ones((1, 1))).sum())(layer).weight)
         None
         """
-        found = _chosen(self, where, "freeze")
-        return _marked(self, found | {leaf.path for leaf in leaves_of(self) if leaf.kind == "frozen"})
+        found = chosen(self, where, "freeze")
+        values = {path: constant_of(x) for path, x in self.named_parameters().items() if path in found}
+        return _marked(
+            with_arrays(self, values), found | {leaf.path for leaf in leaves_of(self) if leaf.kind == "frozen"}
+        )
 
     def unfreeze(self, *where: str | Callable[[str, Any], bool]) -> Self:
-        """The module with parameters that are trained again; `where` as in `freeze`."""
-        found = _chosen(self, where, "unfreeze")
-        return _marked(self, {leaf.path for leaf in leaves_of(self) if leaf.kind == "frozen"} - found)
+        """The module with parameters that are trained again; `where` as in `freeze`.
+
+        In a model of leaves they are leaves again.
+        """
+        found = chosen(self, where, "unfreeze")
+        free = _marked(self, {leaf.path for leaf in leaves_of(self) if leaf.kind == "frozen"} - found)
+        return free.require_grad() if any(x.is_require_grad() for x in self.named_parameters().values()) else free
 
     def at(self, path: str) -> Place[Self]:
         """A place in the module: `at("layers.0.weight").set(value)` is a module with another value there.
 
-        Raises ArgumentError where there is none of that name.
+        In the place of a tensor, arrays and numbers become tensors on its device. Raises ArgumentError where there is
+        nothing of that name, ArgumentTypeError for what is no tensor's value.
 
         >>> import adjoint as ad
         >>> layer = ad.nn.Linear(2, 1)
@@ -261,11 +308,16 @@ class Module(Fields):
         return mapped(self, lambda leaf: leaf.value if leaf.kind == "buffer" else None)
 
     def with_state(self, state: Self) -> Self:
-        """The module with the buffers of a state. Raises ArgumentError where one is missing."""
+        """The module with the buffers of a state. Raises ArgumentError where one is missing, ShapeError for others."""
         found = {leaf.path: leaf.value for leaf in leaves_of(state)}
-        missing = [leaf.path for leaf in leaves_of(self) if leaf.kind == "buffer" and leaf.path not in found]
-        if missing:
+        buffers = {leaf.path: leaf.value for leaf in leaves_of(self) if leaf.kind == "buffer"}
+        if missing := [path for path in buffers if path not in found]:
             raise errors.ArgumentError(f"with_state: the state has nothing at {', '.join(missing)}")
+        for path, x in buffers.items():
+            if found[path].shape != x.shape:
+                raise errors.ShapeError(
+                    f"with_state: {path} has shape {found[path].shape} in the state, and {x.shape} in the module"
+                )
         return mapped(self, lambda leaf: found[leaf.path] if leaf.kind == "buffer" else leaf.value)
 
     def apply(self, x: Any, state: Any, *, key: int | None = None) -> tuple[Any, Any]:
@@ -284,6 +336,10 @@ class Place(Generic[M]):
     """A place in a module, of which `at` makes another module."""
 
     def __init__(self, module: M, path: str) -> None:
+        if not isinstance(path, str):
+            raise errors.ArgumentTypeError(
+                f"at: a place is a path such as 'layers.0.weight', received {errors.shown(path)}"
+            )
         self._module, self._path = module, path
         self.get()
 
@@ -294,18 +350,30 @@ class Place(Generic[M]):
             try:
                 found = _child(found, key)
             except KeyError:
+                names = opened(found)[1]
                 raise errors.ArgumentError(
                     f"at: {type(self._module).__name__} has nothing at {self._path!r}: there is no {key!r} in "
-                    f"{errors.shown(found) if not isinstance(found, Module) else type(found).__name__}"
+                    f"{type(found).__name__}, which has {errors.shown(', '.join(names)) if names else 'no parts'}"
                 ) from None
         return found
 
     def set(self, value: Any) -> M:
         """The module with a value there."""
+        before = self.get()
+        if isinstance(before, Tensor) and not (value is None or isinstance(value, (Tensor, Fields))):
+            value = self._tensor(value, before)
         return _with(self._module, self._path.split("."), value)  # type: ignore[no-any-return]
+
+    def _tensor(self, value: Any, before: Tensor[Any]) -> Tensor[Any]:
+        """What is to be a parameter or buffer as a tensor, which an array would not be; numbers have its dtype."""
+        if not is_value(value):
+            closed(value)  # has its own error for arrays of other libraries
+            raise errors.ArgumentTypeError(f"at: a tensor stands at {self._path}, received {errors.shown(value)}")
+        return asarray(value, dtype=None if is_array(value) else before.dtype, device=before.device, copy=True)
 
     def apply(self, f: Callable[[Any], Any]) -> M:
         """The module with f of what is there."""
+        check_callable("apply", f)
         return self.set(f(self.get()))
 
 
@@ -327,6 +395,10 @@ def _kept(module: Module) -> dict[str, Tensor[Any]]:
 def _with_record(
     module: Module, record: Mapping[str, Any], strict: bool, rename: Callable[[str], str | None] | None, where: str
 ) -> Any:
+    if not isinstance(record, Mapping):
+        raise errors.ArgumentTypeError(f"{where}: a record maps paths to arrays, received {errors.shown(record)}")
+    if rename is not None:
+        check_callable(where, rename, "rename")
     named: dict[str, Any] = {}
     for name, value in record.items():
         path = name if rename is None else rename(name)
@@ -399,6 +471,21 @@ def _marked(module: M, frozen: set[str]) -> M:
     return each_module(module, mark)  # type: ignore[no-any-return]
 
 
+def check_state(module: Module, state: Any) -> None:
+    """Raises ArgumentTypeError for what is no state of a module."""
+    if not isinstance(state, Module) or not isinstance(module, type(state)):
+        raise errors.ArgumentTypeError(
+            f"{type(module).__name__}.apply: the state is what state() of this module gave, or its part of one; "
+            f"received {type(state).__name__ if isinstance(state, Module) else errors.shown(state)}"
+        )
+
+
+def _by_path(other: Any) -> dict[str, Any]:
+    if not isinstance(other, Module):
+        raise errors.ArgumentTypeError(f"Module.map: expected another module, received {errors.shown(other)}")
+    return {leaf.path: leaf.value for leaf in leaves_of(other)}
+
+
 def _own_leaves(tree: Any, path: str) -> Iterator[Leaf]:
     """The arrays in a field that belong to no module in it."""
     if is_array(tree):
@@ -409,7 +496,7 @@ def _own_leaves(tree: Any, path: str) -> Iterator[Leaf]:
             yield from _own_leaves(child, joined(path, name))
 
 
-def _chosen(module: Module, where: tuple[Any, ...], name: str) -> set[str]:
+def chosen(module: Module, where: tuple[Any, ...], name: str) -> set[str]:
     """The paths of the parameters that paths, patterns or functions choose; all for none of these.
 
     Of a tensor that is in several places all are chosen, or none.
@@ -417,6 +504,10 @@ def _chosen(module: Module, where: tuple[Any, ...], name: str) -> set[str]:
     leaves = [leaf for leaf in leaves_of(module) if leaf.kind in ("parameter", "frozen")]
     shared: set[int] = set()
     for choice in where or ("*",):
+        if not callable(choice) and not isinstance(choice, str):
+            raise errors.ArgumentTypeError(
+                f"{name}: paths, patterns or functions of path and value, received {errors.shown(choice)}"
+            )
         fitting = {id(leaf.value) for leaf in leaves if fits(choice, leaf)}
         if not fitting and where and not callable(choice):
             known = ", ".join([leaf.path for leaf in leaves])

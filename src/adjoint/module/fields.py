@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeVar,
 
 from adjoint import errors
 from adjoint import tree as trees
+from adjoint.counterparts import counterpart
 from adjoint.devices import leaf_of
 from adjoint.functions.arguments import is_array
 from adjoint.random_keys import seeded
@@ -38,7 +39,7 @@ class _Setting:
         self.value = value
 
 
-class _Constant:
+class Constant:
     """An array as a part of the structure, which is equal to itself alone."""
 
     def __init__(self, value: Any) -> None:
@@ -46,11 +47,13 @@ class _Constant:
 
 
 @functools.cache
-def _register_parts() -> None:
+def register_parts() -> None:
+    """Tell `ad.tree` of both."""
     trees.register(_Setting, lambda x: ((), x.value), lambda _, value: value)
-    trees.register(_Constant, lambda x: ((), x), lambda _, x: x.value)
+    trees.register(Constant, lambda x: ((), x), lambda _, x: x.value)
 
 
+_SETTINGS = (str, int, float, complex, Constant, _Setting, types.FunctionType)  # what is never a container
 FLATTENED = itertools.count()  # how many modules were flattened: who asks before and after knows whether one was
 
 
@@ -61,7 +64,7 @@ FLATTENED = itertools.count()  # how many modules were flattened: who asks befor
 class _Meta(type):
     """Makes an object a value once `__init__` has run: all fields are there, and nothing can be assigned any more."""
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def _make(cls, *args: Any, **kwargs: Any) -> Any:
         made = super().__call__(*args, **kwargs)
         values = vars(made)
         for name in cls._fields:  # type: ignore[attr-defined]
@@ -70,6 +73,9 @@ class _Meta(type):
             values[name] = closed(getattr(made, name))
         values["_made"] = True
         return made
+
+    if not TYPE_CHECKING:  # to whom a call gives an object of the class, as of any other
+        __call__ = _make
 
 
 class Fields(metaclass=_Meta):
@@ -85,7 +91,8 @@ class Fields(metaclass=_Meta):
     if TYPE_CHECKING:
         __call__: ClassVar[Callable[..., Any]]
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, *, init: bool = True, **kwargs: Any) -> None:
+        """With `init=False` a class keeps the `__init__` of its base, and type checkers know it."""
         super().__init_subclass__(**kwargs)
         own = {name: note for name, note in inspect.get_annotations(cls).items() if not _is_class_var(note)}
         for name in own:
@@ -96,12 +103,12 @@ class Fields(metaclass=_Meta):
                 )
         cls._fields = (*[name for name in cls._fields if name not in own], *own)
         cls._buffers = cls._buffers.difference(own) | {name for name, note in own.items() if _is_buffer(note)}
-        if (own and "__init__" not in cls.__dict__) or cls.__init__ is object.__init__:
+        if (own and init and "__init__" not in cls.__dict__) or cls.__init__ is object.__init__:
             cls.__init__ = _fields_init(cls)  # type: ignore[method-assign]
         for name in ("__call__", "apply"):
             if name in cls.__dict__:
                 setattr(cls, name, _keyed(cls.__dict__[name]))
-        _register_parts()
+        register_parts()
         trees.register(cls, _flatten, lambda parts, static: rebuilt(cls, parts, *static), names=True)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -115,6 +122,10 @@ class Fields(metaclass=_Meta):
                 f"{type(self).__name__} has no field {name!r}; annotate it in the class, as in `{name}: ad.Tensor`"
             )
         vars(self)[name] = value
+
+    def __getattr__(self, name: str) -> Any:
+        hint = counterpart("Module", name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=self)
 
     def __delattr__(self, name: str) -> None:
         raise errors.FrozenModuleError(f"{type(self).__name__} is a value, and its {name} cannot be deleted")
@@ -141,8 +152,10 @@ def _flatten(module: Fields) -> tuple[list[Any], tuple[frozenset[str], bool], tu
 
 def _part(x: Any) -> Any:
     """What a field has, with settings wrapped, so that they belong to the structure."""
-    if x is None or is_array(x) or isinstance(x, (Fields, _Constant, _Setting)):
+    if x is None or is_array(x) or isinstance(x, (Fields, Constant, _Setting)):
         return x
+    if x.__class__ is tuple:
+        return tuple(map(_part, x))
     if is_setting(x):
         return _Setting(x)
     children, _, build = opened(x)
@@ -237,22 +250,32 @@ def _gather(tree: Any, prefix: str, kind: str, found: list[Leaf]) -> None:
         for name in tree._fields:
             value = values[name]
             if value is not None and value.__class__ not in _PLAIN:
-                role = kind or ("buffer" if name in tree._buffers else "frozen" if name in tree._frozen else "")
-                _gather(value, start + name, role, found)
+                _gather(value, start + name, _role(tree, name, kind), found)
     elif is_array(tree):
-        trained = isinstance(tree, Tensor) and tree.dtype.kind in "fc"
-        found.append(Leaf(prefix, tree, "constant" if kind != "buffer" and not trained else kind or "parameter"))
+        constant = kind != "buffer" and not _is_trained(tree)
+        found.append(Leaf(prefix, tree, "constant" if constant else kind or "parameter"))
     elif not is_setting(tree):
         children, names, _ = opened(tree)
         for name, child in zip(names, children, strict=True):
             _gather(child, joined(prefix, name), kind, found)
 
 
+def _role(module: Fields, name: str, kind: str) -> str:
+    """What the arrays of a field are, in a module that is in a field of some kind."""
+    if kind == "buffer" or name in module._buffers:
+        return "buffer"
+    return "frozen" if kind == "frozen" or name in module._frozen else ""
+
+
+def _is_trained(x: Any) -> bool:
+    return isinstance(x, Tensor) and x.dtype.kind in "fc"
+
+
 def fits(choice: str | Callable[[str, Any], bool], leaf: Leaf) -> bool:
     """Whether a path of an array or a part, a pattern such as `layers.*.bias`, or a function of path and value fits."""
     if callable(choice):
         return bool(choice(leaf.path, leaf.value))
-    return fnmatch.fnmatchcase(leaf.path, choice) or leaf.path.startswith(f"{choice}.")
+    return fnmatch.fnmatchcase(leaf.path, choice) or fnmatch.fnmatchcase(leaf.path, f"{choice}.*")
 
 
 def once_each(leaves: list[Leaf]) -> list[Leaf]:
@@ -275,27 +298,41 @@ def with_arrays(module: M, values: Mapping[str, Any], leaves: list[Leaf] | None 
     )
 
 
-def parted(tree: Any) -> tuple[Any, Any]:
+def parted(tree: Any, module: Any = None, kind: str = "") -> tuple[Any, Any]:
     """A tree in which all but parameters of modules are parts of the structure, and one with None in their places.
 
     A parameter that is a leaf of `require_grad` is its value: transforms differentiate by values.
     """
-    held = _each_module_whole(
-        tree, lambda leaf: _value(leaf.value) if leaf.kind == "parameter" else _Constant(leaf.value)
-    )
-    return held, _each_module_whole(tree, lambda leaf: _value(leaf.value) if leaf.kind == "parameter" else None)
-
-
-def _each_module_whole(tree: Any, f: Callable[[Leaf], Any]) -> Any:
-    """The tree with f of each array of the modules in it."""
+    if is_array(tree):
+        if module is None:
+            return tree, tree
+        if kind == "" and _is_trained(tree):
+            value = value_of(tree)
+            return value, value
+        return Constant(tree), None
+    if is_setting(tree):
+        return tree, tree
     if isinstance(tree, Fields):
-        return mapped(tree, f)
-    children, _, build = opened(tree)
-    return build([_each_module_whole(child, f) for child in children])
+        pairs = [parted(vars(tree)[name], tree, _role(tree, name, kind)) for name in tree._fields]
+        build: Any = functools.partial(rebuilt, type(tree), frozen=tree._frozen, training=tree._training)
+    else:
+        children, _, build = opened(tree)
+        pairs = [parted(child, module, kind) for child in children]
+    return build([held for held, _ in pairs]), build([hole for _, hole in pairs])
 
 
-def _value(x: Tensor[Any]) -> Tensor[Any]:
-    return x.inner() if x.is_require_grad() else x
+def value_of(x: Tensor[Any]) -> Tensor[Any]:
+    """A leaf of `require_grad` as its value; what a running transform differentiates by stays tracked."""
+    return x.inner() if _is_leaf(x) else x
+
+
+def constant_of(x: Tensor[Any]) -> Tensor[Any]:
+    """A leaf of `require_grad` as a constant on the same device."""
+    return x.set_require_grad(False) if _is_leaf(x) else x
+
+
+def _is_leaf(x: Tensor[Any]) -> bool:
+    return x.is_require_grad() and not x.device.is_fresh
 
 
 def mapped(module: M, f: Callable[[Leaf], Any]) -> M:
@@ -346,7 +383,7 @@ def opened(x: Any) -> tuple[list[Any], list[str], trees.Build]:
         return [vars(x)[name] for name in x._fields], list(x._fields), build
     if x.__class__ is tuple:  # the most frequent container, and no question for optree
         return list(x), list(map(str, range(len(x)))), tuple
-    found = None if is_array(x) or isinstance(x, (_Constant, _Setting)) else trees.opened(x)
+    found = None if is_array(x) or isinstance(x, (Constant, _Setting)) else trees.opened(x)
     if found is None:
         return [], [], lambda _: x
     children, names, rebuild = found
@@ -355,8 +392,10 @@ def opened(x: Any) -> tuple[list[Any], list[str], trees.Build]:
 
 def is_setting(x: Any) -> bool:
     """Whether it is neither a module, nor an array, nor a container."""
-    if x is None or isinstance(x, (str, int, float, complex, types.FunctionType, _Constant, _Setting)):
+    if x is None or isinstance(x, _SETTINGS):
         return True
+    if x.__class__ is tuple or isinstance(x, (Tensor, Fields)):
+        return False
     return not is_array(x) and trees.opened(x) is None
 
 

@@ -31,7 +31,10 @@ def __dir__() -> list[str]:
     return __all__
 
 
-GAINS = {"linear": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": math.sqrt(2), "selu": 0.75}
+GAINS = {
+    "linear": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": math.sqrt(2), "leaky_relu": math.sqrt(2 / (1 + 0.01**2)),
+    "selu": 0.75,
+}  # fmt: skip
 
 
 def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
@@ -91,7 +94,8 @@ def kaiming_uniform(
 ) -> Tensor[Any]:
     """Uniform within gain sqrt(3 / fan), in or out. K. He et al. (2015).
 
-    The gain is that of the nonlinearity: "linear", "sigmoid", "tanh", "relu" or "selu".
+    The gain is that of the nonlinearity: "linear", "sigmoid", "tanh", "relu", "leaky_relu" (with slope 0.01)
+    or "selu".
     """
     bound = math.sqrt(3) * _kaiming(shape, nonlinearity, fan, "kaiming_uniform")
     return draw_uniform(shape, low=-bound, high=bound, dtype=dtype, device=device)

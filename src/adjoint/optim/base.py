@@ -8,12 +8,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Self, TypeVar
 
 from adjoint import errors
-from adjoint.decorators.autodiff import Autodiff
 from adjoint.functions.elementwise import where
 from adjoint.functions.gradients import Gradients
 from adjoint.functions.shape import stack
 from adjoint.module.base import Module
-from adjoint.module.fields import Leaf, fits, leaves_of, once_each, with_arrays
+from adjoint.module.fields import Leaf, fits, leaves_of, once_each, value_of, with_arrays
 from adjoint.optim.fused import Job, Slots, updated
 from adjoint.tensor import Tensor
 
@@ -136,7 +135,7 @@ class Optimizer:
         slots = {}
         for leaf in leaves:
             group = self._group_of(leaf)
-            slots[leaf.path] = (group.optimizer if group else self).begin(_parts(_value(leaf.value)))
+            slots[leaf.path] = (group.optimizer if group else self).begin(_parts(value_of(leaf.value)))
         return State(0, slots)
 
     def _group_of(self, leaf: Leaf) -> Group | None:
@@ -174,10 +173,10 @@ class Optimizer:
                 continue
             if leaf.path not in state.slots:
                 raise errors.ArgumentError(f"step: the state knows nothing of {leaf.path}; init(model) makes a new one")
-            x = _value(leaf.value)
+            x = value_of(leaf.value)
             if g.shape != x.shape:
                 raise errors.ShapeError(f"step: {leaf.path} has shape {x.shape}, its gradient {g.shape}")
-            job = Job(_parts(x), _parts(g), state.slots[leaf.path])
+            job = Job(_parts(x), _parts(_gradient(g, leaf.value)), state.slots[leaf.path])
             jobs.setdefault(self._group_of(leaf) if self.groups else None, []).append((leaf, job))
         values, slots = {}, dict(state.slots)
         for of, pairs in jobs.items():
@@ -187,9 +186,7 @@ class Optimizer:
             update = functools.partial(optimizer.update, step=done, lr=rate)
             results = updated(update, [job for _, job in pairs], self.donate)
             for (leaf, _), (value, slots[leaf.path]) in zip(pairs, results, strict=True):
-                old = leaf.value
-                value = _whole(value, old)
-                values[leaf.path] = old.with_value(value) if old.is_require_grad() else value
+                values[leaf.path] = _again(leaf.value, _whole(value, leaf.value))
         return with_arrays(model, values, leaves), State(done, slots)
 
 
@@ -246,9 +243,14 @@ def _once(leaves: list[Leaf]) -> list[Leaf]:
     return once_each([leaf for leaf in leaves if leaf.kind == "parameter"])
 
 
-def _value(x: Tensor[Any]) -> Tensor[Any]:
-    """A parameter as a constant, where its gradient is: below the level that it is a leaf of."""
-    return x.inner() if isinstance(x.device, Autodiff) and x.is_require_grad() else x
+def _gradient(g: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
+    """A gradient by a parameter. That by a leaf is a value: what it was computed of would be held in the slots."""
+    return g.inner() if value_of(x) is not x and g.device is x.device else g
+
+
+def _again(x: Tensor[Any], value: Tensor[Any]) -> Tensor[Any]:
+    """The next value of a parameter: a leaf where it was one of `require_grad`."""
+    return value if value_of(x) is x else x.with_value(value)
 
 
 def _parts(x: Tensor[Any]) -> Tensor[Any]:
@@ -265,7 +267,7 @@ def _whole(x: Tensor[Any], like: Tensor[Any]) -> Tensor[Any]:
 
 def parameters(model: Module) -> dict[str, Tensor[Any]]:
     """By path, what rules compute with. Frozen parameters are left out."""
-    return {leaf.path: _parts(_value(leaf.value)) for leaf in _trained(model)}
+    return {leaf.path: _parts(value_of(leaf.value)) for leaf in _trained(model)}
 
 
 def gradients(grads: Any, model: Module) -> dict[str, Tensor[Any]]:
@@ -277,7 +279,7 @@ def gradients(grads: Any, model: Module) -> dict[str, Tensor[Any]]:
         if g is not None:
             if g.shape != leaf.value.shape:
                 raise errors.ShapeError(f"step: {leaf.path} has shape {leaf.value.shape}, its gradient {g.shape}")
-            pairs[leaf.path] = _parts(g)
+            pairs[leaf.path] = _parts(_gradient(g, leaf.value))
     return pairs
 
 
@@ -286,6 +288,5 @@ def with_parameters(model: M, values: Mapping[str, Tensor[Any]]) -> M:
     made = {}
     for leaf in _trained(model):
         if leaf.path in values:
-            value = _whole(values[leaf.path], leaf.value)
-            made[leaf.path] = leaf.value.with_value(value) if leaf.value.is_require_grad() else value
+            made[leaf.path] = _again(leaf.value, _whole(values[leaf.path], leaf.value))
     return with_arrays(model, made)

@@ -22,7 +22,7 @@ from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
 from adjoint.devices import chosen_device, current_level, default_device, observed_leaf
 from adjoint.functions.arguments import check_callable, is_array, is_integer, is_numeric, is_value, items, kind_of
-from adjoint.module.fields import FLATTENED, parted
+from adjoint.module.fields import FLATTENED, Constant, Fields, parted, register_parts
 from adjoint.operands import lift_to, lower
 from adjoint.tensor import Tensor, refuse_ended, wrap
 from adjoint.transforms.libraries import of_libraries
@@ -87,7 +87,8 @@ def array_of(x: Any, base: Backend, *, keep: bool = False) -> Array:
 class Arguments:
     """The arguments of a call, and which of them a transform differentiates by.
 
-    Of modules the leaves are parameters; `held` is the structure with all else in it, `structure` has None there.
+    Of modules the leaves are parameters, of other trees all but integers; `held` is the structure with all else in it,
+    `structure` has None there.
     `arrays` are those of the selected leaves, on the base, and `dtype` the one in which the function makes what has no
     dtype: theirs, unless there are tensors among them. `beside` are leaves of other arguments, such as tangents,
     which count for where the base is.
@@ -113,8 +114,10 @@ class Arguments:
         self.all = not kwargs and len(self.keys) == len(args) and self.keys == sorted(self.keys)
         chosen = list(args) if self.all else [args[k] if isinstance(k, int) else kwargs[k] for k in self.keys]
         before, holes = next(FLATTENED), None
-        self.leaves, self.held = trees.flatten(chosen)
-        if next(FLATTENED) > before + 1:  # there are modules
+        within = isinstance(chosen[0], Fields)  # as a loss of a model has it first
+        if not within:
+            self.leaves, self.held = trees.flatten(chosen)
+        if within or next(FLATTENED) > before + 1:  # there are modules
             held, holes = parted(chosen)
             self.leaves, self.held = trees.flatten(held)
         if not self.leaves and any([x is None for x in chosen]):
@@ -125,18 +128,37 @@ class Arguments:
         highest = _highest(others, name)
         self.as_numpy = highest is None
         self.base = highest or observed_leaf(default_device())
-        self.arrays, self.dtypes = [], []
-        kinds: set[dtypes.DType | None] = set()
-        for i, x in enumerate(self.leaves):
-            if x.__class__ is np.ndarray and _FLOATING.get(x.dtype) is x.dtype:
-                array, dtype = self.base.from_numpy(x, copy=keep), x.dtype
-            else:
-                array = self._array(i, x, keep)
-                dtype = self.base.dtype_of(array)
-            kinds.add(None if isinstance(x, Tensor) else dtype)
-            self.arrays.append(array)
-            self.dtypes.append(dtype)
+        for again in (False, True):
+            self.arrays, self.dtypes = [], []
+            kinds: set[dtypes.DType | None] = set()
+            try:
+                for i, x in enumerate(self.leaves):
+                    if x.__class__ is np.ndarray and _FLOATING.get(x.dtype) is x.dtype:
+                        array, dtype = self.base.from_numpy(x, copy=keep), x.dtype
+                    else:
+                        array = self._array(i, x, keep)
+                        dtype = self.base.dtype_of(array)
+                    kinds.add(None if isinstance(x, Tensor) else dtype)
+                    self.arrays.append(array)
+                    self.dtypes.append(dtype)
+                break
+            except errors.DtypeError:
+                if again or not self._hold_integers():
+                    raise
         self.dtype = dtypes.precision(frozenset(kinds))
+
+    def _hold_integers(self) -> bool:
+        """Make integers parts of the structure where an argument has other leaves, and say whether there were any."""
+        register_parts()
+        held, structure = trees.unflatten(self.held, self.leaves), trees.unflatten(self.structure, self.leaves)
+        for k, tree in enumerate(held):
+            if not all(map(has_no_slope, trees.flatten(tree)[0])):
+                held[k] = trees.map(lambda x: Constant(constants(x, self.base)) if has_no_slope(x) else x, tree)
+                structure[k] = trees.map(lambda x: None if has_no_slope(x) else x, structure[k])
+        before = len(self.leaves)
+        self.leaves, self.held = trees.flatten(held)
+        self.structure = trees.structure(structure)
+        return len(self.leaves) < before
 
     def path(self, i: int) -> str:
         """How the i-th selected leaf is written: `argument 0['w']`."""
@@ -255,6 +277,12 @@ def constants(tree: Any, base: Backend) -> Any:
     return trees.unflatten(
         structure, [wrap(array_of(x, base), base) if n else x for x, n in zip(leaves, found, strict=True)]
     )
+
+
+def has_no_slope(x: Any) -> bool:
+    """Whether it is an integer or a boolean, or an array of them."""
+    dtype = getattr(x, "dtype", None)
+    return x.__class__ in (int, bool) if dtype is None else is_array(x) and dtype.kind in "iub"
 
 
 def to_numpy(array: Array, base: Backend) -> Any:

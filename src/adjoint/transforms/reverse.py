@@ -22,6 +22,7 @@ from adjoint.transforms.arguments import (
     Arguments,
     Function,
     below,
+    has_no_slope,
     matching,
     named,
     on_level,
@@ -44,8 +45,8 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, hol
     f
         A function with a scalar result: a tensor of shape (), or a number.
     argnums
-        The positions or names of the arguments to differentiate by, pytrees of floating arrays. For a sequence of
-        them the gradient is a tuple.
+        The positions or names of the arguments to differentiate by, pytrees of floating arrays; integers beside them
+        are constants, and None in the gradient. For a sequence of arguments the gradient is a tuple.
     has_aux
         f returns a pair (result, aux), and the value is that pair; aux is not differentiated.
     holomorphic
@@ -233,8 +234,9 @@ def _vjp(name: str, f: Function, primals: tuple[Any, ...], has_aux: bool, replay
 def linear_transpose(f: Function, *primals: Any) -> Function:
     """The transpose of a linear function: cotangents of its result to a tuple of cotangents of its arguments.
 
-    Of `primals` only structures, shapes and dtypes count. Nothing is conjugated. Raises ArgumentError if f is not
-    linear: it is run at zero, where it has to be zero, and once at random values, where it has to be its derivative.
+    Of `primals` only structures, shapes and dtypes count, and the integers in trees, which are constants. Nothing is
+    conjugated. Raises ArgumentError if f is not linear: it is run at zero, where it has to be zero, and once at random
+    values, where it has to be its derivative.
 
     >>> import adjoint as ad
     >>> import numpy as np
@@ -253,7 +255,8 @@ def linear_transpose(f: Function, *primals: Any) -> Function:
     rng = np.random.default_rng(0)
     probe, weights = trees.map(lambda x: _drawn(x, rng), primals), trees.map(lambda x: _drawn(x, rng), value)
     reached, _ = _vjp("linear_transpose", f, probe, False, replay)
-    (forth, most, eps), (back, other, _) = paired(weights, reached), paired(transposed(weights), probe)
+    moved = [x for x in trees.flatten(probe)[0] if not has_no_slope(x)]
+    (forth, most, eps), (back, other, _) = paired(weights, reached), paired(transposed(weights), moved)
     if concrete_values(
         abs(forth - back) > eps**0.4 * (most + other), "linear_transpose"
     ).any():  # of linear functions it is a rounding error
@@ -264,7 +267,9 @@ def linear_transpose(f: Function, *primals: Any) -> Function:
 
 
 def _zeros(x: Any) -> Any:
-    """Zeros of the same kind; what is no array stays, and is refused where it is met."""
+    """Zeros of the same kind; integers stay, and so does what is no array, which is refused where it is met."""
+    if has_no_slope(x):
+        return x
     if isinstance(x, Tensor):
         return wrap(zeros_like(x.device, x._array), x.device)
     return np.zeros_like(x) if isinstance(x, (np.ndarray, np.generic, float, complex)) else x
@@ -272,6 +277,8 @@ def _zeros(x: Any) -> Any:
 
 def _drawn(x: Any, rng: np.random.Generator) -> Any:
     """Random numbers of the same kind, between 1 and 2 in size."""
+    if has_no_slope(x):
+        return x
     values = np.asarray(rng.uniform(1, 2, np.shape(x)) * rng.choice([-1, 1], np.shape(x)))
     if not isinstance(x, Tensor):
         return values.astype(np.asarray(x).dtype)

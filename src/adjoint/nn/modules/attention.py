@@ -1,9 +1,8 @@
-"""Attention, transformers, and where things stand in a sequence."""
+"""Attention, and where things stand in a sequence."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from adjoint import dtypes, errors
@@ -12,7 +11,6 @@ from adjoint.functions.arguments import (
     as_positive,
     as_size,
     as_tensor,
-    check_callable,
     check_shape,
     inexact,
     real,
@@ -22,11 +20,8 @@ from adjoint.functions.elementwise import cos, exp, sin, where
 from adjoint.functions.parts import split
 from adjoint.functions.shape import concat, moveaxis, reshape, stack
 from adjoint.module.base import Module
-from adjoint.nn.activations import relu
 from adjoint.nn.attention import scaled_dot_product_attention
-from adjoint.nn.layers import dropout
 from adjoint.nn.modules.linear import Key, Linear
-from adjoint.nn.modules.normalization import LayerNorm
 from adjoint.operands import operand
 from adjoint.random import normal
 from adjoint.tensor import Tensor
@@ -143,6 +138,8 @@ class MultiHeadAttention(Module):
             Keys and values of earlier steps; `empty_cache` starts one.
         """
         x = as_tensor(x, "MultiHeadAttention")
+        if x.ndim < 2:
+            raise errors.ShapeError(f"MultiHeadAttention: x is (batch, steps, embed_dim), received {x.shape}")
         source = x if context is None else context
         query = self._heads(self.queries(x), self.num_heads)
         keys, values = (self._heads(f(source), self.num_kv_heads) for f in (self.keys, self.values))
@@ -175,101 +172,6 @@ class MultiHeadAttention(Module):
 
     def _heads(self, x: Tensor[Any], heads: int) -> Tensor[Any]:
         return moveaxis(reshape(x, (*x.shape[:-1], heads, x.shape[-1] // heads)), -2, -3)
-
-
-class TransformerEncoderLayer(Module):
-    """Attention among the steps, then a network of two layers at each, both residual and normalised.
-
-    Normalisation comes after the sums, as in A. Vaswani et al. (2017), or with `norm_first` before what is added.
-
-    >>> import adjoint as ad
-    >>> ad.nn.TransformerEncoderLayer(8, 2, 16)(ad.ones((3, 5, 8))).shape
-    (3, 5, 8)
-    """
-
-    attention: MultiHeadAttention
-    first: Linear
-    second: Linear
-    norm1: LayerNorm
-    norm2: LayerNorm
-    activation: Callable[..., Any]
-    dropout: float
-    norm_first: bool
-
-    def __init__(
-        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
-        activation: Callable[..., Any] = relu, *, norm_first: bool = False, bias: bool = True, rotary: bool = False,
-        dtype: Any = None, device: Any = None,
-    ) -> None:  # fmt: skip
-        check_callable("TransformerEncoderLayer", activation, "activation")
-        made = {"dtype": dtype, "device": device}
-        self.attention = MultiHeadAttention(d_model, nhead, bias=bias, dropout=dropout, rotary=rotary, **made)
-        self.first = Linear(d_model, dim_feedforward, bias, **made)
-        self.second = Linear(dim_feedforward, d_model, bias, **made)
-        self.norm1, self.norm2 = LayerNorm(d_model, bias=bias, **made), LayerNorm(d_model, bias=bias, **made)
-        self.activation, self.dropout, self.norm_first = activation, dropout, norm_first
-
-    def __call__(self, x: Tensor[Any], *, mask: Any = None, is_causal: bool = False, key: Key = None) -> Tensor[Any]:
-        def gather(x: Tensor[Any]) -> Tensor[Any]:
-            return self._drop(self.attention(x, mask=mask, is_causal=is_causal))
-
-        x = x + gather(self.norm1(x)) if self.norm_first else self.norm1(x + gather(x))
-        return x + self._think(self.norm2(x)) if self.norm_first else self.norm2(x + self._think(x))
-
-    def _think(self, x: Tensor[Any]) -> Tensor[Any]:
-        return self._drop(self.second(self._drop(self.activation(self.first(x)))))
-
-    def _drop(self, x: Tensor[Any]) -> Tensor[Any]:
-        return dropout(x, self.dropout, self.training)
-
-
-class TransformerDecoderLayer(TransformerEncoderLayer):
-    """`TransformerEncoderLayer` that looks at another sequence in between.
-
-    >>> import adjoint as ad
-    >>> ad.nn.TransformerDecoderLayer(8, 2, 16)(ad.ones((3, 5, 8)), ad.ones((3, 7, 8))).shape
-    (3, 5, 8)
-    """
-
-    across: MultiHeadAttention
-    norm3: LayerNorm
-
-    def __init__(
-        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
-        activation: Callable[..., Any] = relu, *, norm_first: bool = False, bias: bool = True, rotary: bool = False,
-        dtype: Any = None, device: Any = None,
-    ) -> None:  # fmt: skip
-        made = {"dtype": dtype, "device": device}
-        super().__init__(
-            d_model,
-            nhead,
-            dim_feedforward,
-            dropout,
-            activation,
-            norm_first=norm_first,
-            bias=bias,
-            rotary=rotary,
-            **made,
-        )
-        self.across = MultiHeadAttention(d_model, nhead, bias=bias, dropout=dropout, **made)
-        self.norm3 = LayerNorm(d_model, bias=bias, **made)
-
-    def __call__(  # type: ignore[override]
-        self, x: Tensor[Any], memory: Tensor[Any], *, mask: Any = None, memory_mask: Any = None,
-        is_causal: bool = False, key: Key = None,
-    ) -> Tensor[Any]:  # fmt: skip
-        def gather(x: Tensor[Any]) -> Tensor[Any]:
-            return self._drop(self.attention(x, mask=mask, is_causal=is_causal))
-
-        def look(x: Tensor[Any]) -> Tensor[Any]:
-            return self._drop(self.across(x, memory, mask=memory_mask))
-
-        if self.norm_first:
-            x = x + gather(self.norm1(x))
-            x = x + look(self.norm2(x))
-            return x + self._think(self.norm3(x))
-        x = self.norm2((x := self.norm1(x + gather(x))) + look(x))
-        return self.norm3(x + self._think(x))
 
 
 class PositionalEmbedding(Module):

@@ -16,34 +16,48 @@ from adjoint.tensor import Tensor
 Sizes = int | tuple[int, ...]
 
 
-class _Conv(Module):
+class _Convolution(Module):
+    """Weight, bias and settings of a convolution, which the function takes by the names of the fields."""
+
     weight: Tensor[Any]
     bias: Tensor[Any] | None
+    axes: ClassVar[int]
+    convolve: ClassVar[Callable[..., Any]]
+    transposed: ClassVar[bool] = False  # the weight has inputs before outputs
+
+    def _start(
+        self, in_channels: int, out_channels: int, kernel_size: Sizes, groups: int, bias: bool, dtype: Any, device: Any
+    ) -> int:
+        """Draw weight and bias; the number of groups."""
+        name = type(self).__name__
+        inputs, outputs, parts = _channels(name, in_channels, out_channels, groups)
+        first, second = (inputs, outputs) if self.transposed else (outputs, inputs)
+        shape = (first, second // parts, *_kernel(name, kernel_size, self.axes))
+        fan = math.prod(shape[1:])
+        self.weight = within(fan, shape, dtype, device)
+        self.bias = within(fan, (outputs,), dtype, device) if bias else None
+        return parts
+
+    def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
+        how = {name: getattr(self, name) for name in self._fields[2:]}
+        return type(self).convolve(x, self.weight, self.bias, **how)  # type: ignore[no-any-return]
+
+
+class _Conv(_Convolution):
     stride: Sizes
     padding: Sizes | str
     dilation: Sizes
     groups: int
-    axes: ClassVar[int]
-    convolve: ClassVar[Callable[..., Any]]
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes = 1, padding: Sizes | str = 0,
         dilation: Sizes = 1, groups: int = 1, bias: bool = True, *, dtype: Any = None, device: Any = None,
     ) -> None:  # fmt: skip
-        name = type(self).__name__
-        inputs, outputs, parts = _channels(name, in_channels, out_channels, groups)
-        kernel = _kernel(name, kernel_size, self.axes)
-        fan = inputs // parts * math.prod(kernel)
-        self.weight = within(fan, (outputs, inputs // parts, *kernel), dtype, device)
-        self.bias = within(fan, (outputs,), dtype, device) if bias else None
-        self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, parts
-
-    def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
-        how = {"stride": self.stride, "padding": self.padding, "dilation": self.dilation, "groups": self.groups}
-        return type(self).convolve(x, self.weight, self.bias, **how)  # type: ignore[no-any-return]
+        self.groups = self._start(in_channels, out_channels, kernel_size, groups, bias, dtype, device)
+        self.stride, self.padding, self.dilation = stride, padding, dilation
 
 
-class Conv1d(_Conv):
+class Conv1d(_Conv, init=False):
     """`ad.nn.conv1d` of (batch, in_channels, length), with a weight (out_channels, in_channels / groups, size).
 
     Weight and bias start uniform within 1 / sqrt(in_channels / groups * size).
@@ -56,7 +70,7 @@ class Conv1d(_Conv):
     axes, convolve = 1, staticmethod(functions.conv1d)
 
 
-class Conv2d(_Conv):
+class Conv2d(_Conv, init=False):
     """`Conv1d` of images (batch, in_channels, height, width).
 
     >>> import adjoint as ad
@@ -67,44 +81,30 @@ class Conv2d(_Conv):
     axes, convolve = 2, staticmethod(functions.conv2d)
 
 
-class Conv3d(_Conv):
+class Conv3d(_Conv, init=False):
     """`Conv1d` of volumes (batch, in_channels, depth, height, width)."""
 
     axes, convolve = 3, staticmethod(functions.conv3d)
 
 
-class _ConvTranspose(Module):
-    weight: Tensor[Any]
-    bias: Tensor[Any] | None
+class _ConvTranspose(_Convolution):
     stride: Sizes
     padding: Sizes
     output_padding: Sizes
     groups: int
     dilation: Sizes
-    axes: ClassVar[int]
-    convolve: ClassVar[Callable[..., Any]]
+    transposed = True
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes = 1, padding: Sizes = 0,
         output_padding: Sizes = 0, groups: int = 1, bias: bool = True, dilation: Sizes = 1, *, dtype: Any = None,
         device: Any = None,
     ) -> None:  # fmt: skip
-        name = type(self).__name__
-        inputs, outputs, parts = _channels(name, in_channels, out_channels, groups)
-        kernel = _kernel(name, kernel_size, self.axes)
-        fan = outputs // parts * math.prod(kernel)
-        self.weight = within(fan, (inputs, outputs // parts, *kernel), dtype, device)
-        self.bias = within(fan, (outputs,), dtype, device) if bias else None
-        self.stride, self.padding, self.output_padding = stride, padding, output_padding
-        self.groups, self.dilation = parts, dilation
-
-    def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
-        names = ("stride", "padding", "output_padding", "groups", "dilation")
-        how = {name: getattr(self, name) for name in names}
-        return type(self).convolve(x, self.weight, self.bias, **how)  # type: ignore[no-any-return]
+        self.groups = self._start(in_channels, out_channels, kernel_size, groups, bias, dtype, device)
+        self.stride, self.padding, self.output_padding, self.dilation = stride, padding, output_padding, dilation
 
 
-class ConvTranspose1d(_ConvTranspose):
+class ConvTranspose1d(_ConvTranspose, init=False):
     """`ad.nn.conv_transpose1d`, with a weight (in_channels, out_channels / groups, size).
 
     Weight and bias start uniform within 1 / sqrt(out_channels / groups * size).
@@ -117,16 +117,45 @@ class ConvTranspose1d(_ConvTranspose):
     axes, convolve = 1, staticmethod(functions.conv_transpose1d)
 
 
-class ConvTranspose2d(_ConvTranspose):
+class ConvTranspose2d(_ConvTranspose, init=False):
     """`ConvTranspose1d` of images."""
 
     axes, convolve = 2, staticmethod(functions.conv_transpose2d)
 
 
-class ConvTranspose3d(_ConvTranspose):
+class ConvTranspose3d(_ConvTranspose, init=False):
     """`ConvTranspose1d` of volumes."""
 
     axes, convolve = 3, staticmethod(functions.conv_transpose3d)
+
+
+class DeformConv2d(_Convolution):
+    """`ad.nn.deform_conv2d`, whose offsets and mask are given with x, as in torchvision; another layer makes them.
+
+    >>> import adjoint as ad
+    >>> offset = ad.nn.Conv2d(3, 2 * 3 * 3, 3)
+    >>> x = ad.ones((1, 3, 8, 8))
+    >>> ad.nn.DeformConv2d(3, 5, 3)(x, offset(x)).shape
+    (1, 5, 6, 6)
+    """
+
+    stride: Sizes
+    padding: Sizes
+    dilation: Sizes
+    axes, convolve = 2, staticmethod(functions.deform_conv2d)
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes = 1, padding: Sizes = 0,
+        dilation: Sizes = 1, groups: int = 1, bias: bool = True, *, dtype: Any = None, device: Any = None,
+    ) -> None:  # fmt: skip
+        self._start(in_channels, out_channels, kernel_size, groups, bias, dtype, device)
+        self.stride, self.padding, self.dilation = stride, padding, dilation
+
+    def __call__(  # type: ignore[override]
+        self, x: Tensor[Any], offset: Tensor[Any], mask: Tensor[Any] | None = None, *, key: Key = None
+    ) -> Tensor[Any]:
+        how = {"stride": self.stride, "padding": self.padding, "dilation": self.dilation, "mask": mask}
+        return functions.deform_conv2d(x, offset, self.weight, self.bias, **how)  # type: ignore[arg-type]
 
 
 def _channels(name: str, inputs: Any, outputs: Any, groups: Any) -> tuple[int, int, int]:

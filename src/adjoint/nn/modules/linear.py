@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint import errors
-from adjoint.functions.arguments import as_integer, check_callable
+from adjoint.functions.arguments import as_axis, as_choice, as_flag, as_integer, as_tensor, check_callable
 from adjoint.functions.creation import full
-from adjoint.functions.shape import reshape
-from adjoint.module.base import Module
+from adjoint.functions.shape import reshape, unflatten
+from adjoint.module.base import Module, check_state
 from adjoint.nn.activations import prelu
-from adjoint.nn.layers import bilinear, embedding, linear
+from adjoint.nn.layers import bilinear, embedding, embedding_bag, linear
 from adjoint.random import normal, uniform
 from adjoint.tensor import Tensor
 
@@ -83,23 +83,64 @@ class Embedding(Module):
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, *, dtype: Any = None,
         device: Any = None,
     ) -> None:  # fmt: skip
-        shape = tuple(as_integer(n, "Embedding", "a size", 0) for n in (num_embeddings, embedding_dim))
-        self.weight = normal(shape, dtype=dtype, device=device)
+        self.weight = _rows("Embedding", num_embeddings, embedding_dim, padding_idx, dtype, device)
         self.padding_idx = padding_idx
-        if padding_idx is not None:
-            place = as_integer(padding_idx, "Embedding", "padding_idx")
-            if not -shape[0] <= place < shape[0]:
-                raise errors.ArgumentError(f"Embedding: padding_idx {place} is none of {shape[0]} rows")
-            self.weight[place] = 0.0
 
     def __call__(self, indices: Any, *, key: Key = None) -> Tensor[Any]:
         return embedding(indices, self.weight, padding_idx=self.padding_idx)
+
+
+class EmbeddingBag(Module):
+    """`ad.nn.embedding_bag` with a weight (num_embeddings, embedding_dim), which starts as that of `Embedding`.
+
+    >>> import adjoint as ad
+    >>> ad.nn.EmbeddingBag(10, 3)(ad.tensor([[1, 2], [3, 4]])).shape
+    (2, 3)
+    """
+
+    weight: Tensor[Any]
+    mode: str
+    include_last_offset: bool
+    padding_idx: int | None
+
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, *, mode: str = "mean", include_last_offset: bool = False,
+        padding_idx: int | None = None, dtype: Any = None, device: Any = None,
+    ) -> None:  # fmt: skip
+        self.weight = _rows("EmbeddingBag", num_embeddings, embedding_dim, padding_idx, dtype, device)
+        self.mode = as_choice(mode, "EmbeddingBag", "mode", ("sum", "mean", "max"))
+        self.include_last_offset = as_flag(include_last_offset, "EmbeddingBag", "include_last_offset")
+        self.padding_idx = padding_idx
+
+    def __call__(
+        self, indices: Any, offsets: Any = None, per_sample_weights: Any = None, *, key: Key = None
+    ) -> Tensor[Any]:
+        return embedding_bag(
+            indices, self.weight, offsets, mode=self.mode, per_sample_weights=per_sample_weights,
+            include_last_offset=self.include_last_offset, padding_idx=self.padding_idx,
+        )  # fmt: skip
+
+
+def _rows(name: str, rows: Any, width: Any, padding: Any, dtype: Any, device: Any) -> Tensor[Any]:
+    """A table of normal numbers, with zeros in the row that stands for padding."""
+    shape = tuple(as_integer(n, name, "a size", 0) for n in (rows, width))
+    weight = normal(shape, dtype=dtype, device=device)
+    if padding is not None:
+        place = as_integer(padding, name, "padding_idx")
+        if not -shape[0] <= place < shape[0]:
+            raise errors.ArgumentError(f"{name}: padding_idx {place} is none of {shape[0]} rows")
+        weight[place] = 0.0
+    return weight
 
 
 class Lambda(Module):
     """A function as a module: `Lambda(lambda x: x.mean(axis=1))`."""
 
     function: Callable[..., Any]
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        check_callable("Lambda", function)
+        self.function = function
 
     def __call__(self, x: Any, *, key: Key = None) -> Any:
         return self.function(x)
@@ -124,8 +165,26 @@ class Flatten(Module):
     end: int = -1
 
     def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
-        first, last = self.start % x.ndim, self.end % x.ndim
+        x = as_tensor(x, "Flatten")
+        first, last = (as_axis(axis, x.ndim, "Flatten") for axis in (self.start, self.end))
+        if first > last:
+            raise errors.ArgumentError(f"Flatten: axis {self.start} comes after axis {self.end} in shape {x.shape}")
         return reshape(x, (*x.shape[:first], math.prod(x.shape[first : last + 1]), *x.shape[last + 1 :]))
+
+
+class Unflatten(Module):
+    """One axis as several: `shape` are their sizes, of which one may be -1.
+
+    >>> import adjoint as ad
+    >>> ad.nn.Unflatten(1, (3, -1))(ad.ones((2, 12))).shape
+    (2, 3, 4)
+    """
+
+    axis: int
+    shape: tuple[int, ...]
+
+    def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
+        return unflatten(x, self.axis, self.shape)
 
 
 class Sequential(Module):
@@ -149,7 +208,15 @@ class Sequential(Module):
             x = layer(x)
         return x
 
+    def __len__(self) -> int:
+        return len(self.layers)
+
+    def __getitem__(self, place: int | slice) -> Any:
+        """One layer, or those of a slice as another `Sequential`."""
+        return Sequential(*self.layers[place]) if isinstance(place, slice) else self.layers[place]
+
     def apply(self, x: Any, state: Any, *, key: Key = None) -> tuple[Any, Any]:
+        check_state(self, state)
         after = []
         for layer, before in zip(self.layers, state.layers, strict=True):
             x, new = layer.apply(x, before) if isinstance(layer, Module) else (layer(x), before)
@@ -167,12 +234,17 @@ class Residual(Module):
 
     inside: Any
 
+    def __init__(self, inside: Callable[..., Any]) -> None:
+        check_callable("Residual", inside)
+        self.inside = inside
+
     def __call__(self, x: Any, *, key: Key = None) -> Any:
         return x + self.inside(x)
 
     def apply(self, x: Any, state: Any, *, key: Key = None) -> tuple[Any, Any]:
         if not isinstance(self.inside, Module):
             return self(x), state
+        check_state(self, state)
         y, after = self.inside.apply(x, state.inside)
         return x + y, state.at("inside").set(after)
 

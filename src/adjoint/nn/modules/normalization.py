@@ -8,7 +8,7 @@ from typing import Any
 from adjoint import errors
 from adjoint.functions.arguments import as_integer, integers
 from adjoint.functions.creation import ones, zeros
-from adjoint.module.base import Buffer, Module
+from adjoint.module.base import Buffer, Module, check_state
 from adjoint.nn import normalization as functions
 from adjoint.nn.modules.linear import Key
 from adjoint.tensor import Tensor
@@ -48,6 +48,7 @@ class BatchNorm(Module):
         return self._normalized(x, self)
 
     def apply(self, x: Tensor[Any], state: Any, *, key: Key = None) -> tuple[Tensor[Any], Any]:
+        check_state(self, state)
         out = self._normalized(x, state)
         if not self.training:
             return out, state

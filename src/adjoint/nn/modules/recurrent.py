@@ -99,7 +99,7 @@ class RNNCell(_Cell):
         return (tanh(total) if self.nonlinearity == "tanh" else relu(total),)
 
 
-class LSTMCell(_Cell):
+class LSTMCell(_Cell, init=False):
     """Long short-term memory: the state is (h, c). S. Hochreiter, J. Schmidhuber (1997); F. Gers et al. (2000).
 
     The four gates stand below each other in the weights: input, forget, cell, output.
@@ -119,7 +119,7 @@ class LSTMCell(_Cell):
         return sigmoid(o) * tanh(c), c
 
 
-class GRUCell(_Cell):
+class GRUCell(_Cell, init=False):
     """Gated recurrent unit. K. Cho et al. (2014), with the reset gate after the product, as in cuDNN and PyTorch.
 
     The three gates stand below each other in the weights: reset, update, new.
@@ -243,7 +243,7 @@ class _Recurrent(Module):
         return expand_dims(less(expand_dims(steps, axis=-1), counts), axis=-1)
 
 
-class RNN(_Recurrent):
+class RNN(_Recurrent, init=False):
     """Layers of `RNNCell` over a sequence.
 
     >>> import adjoint as ad
@@ -255,7 +255,7 @@ class RNN(_Recurrent):
     cell = RNNCell
 
 
-class LSTM(_Recurrent):
+class LSTM(_Recurrent, init=False):
     """Layers of `LSTMCell` over a sequence; the state is a pair.
 
     >>> import adjoint as ad
@@ -267,7 +267,7 @@ class LSTM(_Recurrent):
     cell = LSTMCell
 
 
-class GRU(_Recurrent):
+class GRU(_Recurrent, init=False):
     """Layers of `GRUCell` over a sequence.
 
     >>> import adjoint as ad
