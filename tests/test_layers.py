@@ -40,6 +40,8 @@ LAYERS = [
     {"debug", "solvers"},
     {"data", "implicit", "optim", "scipy"},
     {"testing"},
+    {"implicit", "optim", "scipy"},
+    {"testing", "train"},
     {""},  # adjoint/__init__.py
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
