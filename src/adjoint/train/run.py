@@ -12,7 +12,18 @@ KEPT = 2000  # the most points of a curve by steps that a history keeps
 
 
 class Callback:
-    """What is done beside training. Each method does nothing unless a subclass says what; each is given the `Run`."""
+    """What is done beside training. Each method does nothing unless a subclass says what; each is given the `Run`.
+
+    >>> import adjoint as ad
+    >>> class Print(ad.train.Callback):
+    ...     def epoch(self, run):
+    ...         print(run.epoch, run.step)
+    >>> pairs = [(ad.ones((4, 2)), ad.ones((4, 1)))] * 3
+    >>> learner = ad.train.Learner(ad.nn.Linear(2, 1), ad.nn.mse_loss, ad.optim.SGD(lr=0.1), callbacks=[Print()])
+    >>> model, history = learner.fit(pairs, epochs=2)
+    1 3
+    2 6
+    """
 
     def start(self, run: Run) -> None:
         """Before the first step, or before the first after a checkpoint."""
