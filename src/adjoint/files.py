@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import errno
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,10 +20,11 @@ _PAIRS = "complex128"  # names of arrays that the format has no dtype for: real 
 
 def write(path: Any, record: Mapping[str, np.ndarray[Any, Any]], about: Mapping[str, str]) -> None:
     """A file of safetensors. It is there as a whole or not at all: a file of that name stays until this one is safe."""
+    import json  # here, so that `import adjoint` need not wait for it
+
     pairs = [name for name, x in record.items() if x.dtype == np.complex128]
-    arrays = {
-        name: np.ascontiguousarray(np.stack([x.real, x.imag], -1) if name in pairs else x) for name, x in record.items()
-    }
+    split = {name: np.stack([record[name].real, record[name].imag], -1) for name in pairs}
+    arrays = {name: np.asarray(split.get(name, x), order="C") for name, x in record.items()}
     replace(path, _library("save").save(arrays, {**about, **({_PAIRS: json.dumps(pairs)} if pairs else {})}))
 
 
@@ -43,17 +44,26 @@ def replace(path: Any, content: bytes) -> None:
             raise
     except OSError as error:
         raise errors.FileError(f"{target}: {error.strerror or error}; what was there before is unchanged") from error
-    sync_folder(target.parent)
+    try:
+        sync_folder(target.parent)
+    except OSError as error:
+        raise errors.FileError(
+            f"{target}: {error.strerror or error}; it is written, but its name may not outlast a loss of power"
+        ) from error
 
 
 def sync_folder(path: Path) -> None:
     """Wait until the names in a folder are on the disk."""
-    if os.name == "posix":  # elsewhere a folder is no file
-        folder = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    if os.name != "posix":  # elsewhere a folder is no file
+        return
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # from file systems that have nothing to wait for
+            raise
+    finally:
+        os.close(folder)
 
 
 def read(path: Any) -> Record:
@@ -63,6 +73,8 @@ def read(path: Any) -> Record:
 
 def read_all(path: Any) -> tuple[Record, dict[str, str]]:
     """The arrays of a file of safetensors, and what it says about them. Raises FileError as `read`."""
+    import json
+
     library = _library("load")
     try:
         content = Path(path).read_bytes()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -219,8 +218,7 @@ class Content:
         may differ if `free`.
         """
         wanted = [path for path, _ in _places(like, part)]
-        within = lambda path: not part or path.startswith(f"{part}.") or path == part
-        known = [path for path in (*self.arrays, *self.numbers) if within(path)]
+        known = [p for p in (*self.arrays, *self.numbers) if not part or p == part or p.startswith(f"{part}.")]
         apart = {
             "missing": [path for path in wanted if path not in self.arrays and path not in self.numbers],
             "unexpected": [path for path in known if path not in set(wanted)],
@@ -254,6 +252,8 @@ def is_better(score: float, best: float | None, mode: str) -> bool:
 
 
 def _write(path: Any, tree: Any, about: Mapping[str, Any], extra: Mapping[str, Any]) -> None:
+    import json  # here, so that `import adjoint` need not wait for it
+
     places = list(_places(tree, ""))
     arrays = {name: x.detach() if isinstance(x, Tensor) else x for name, x in places if is_array(x)}
     numbers = {name: x for name, x in places if not is_array(x)}
@@ -268,6 +268,8 @@ def _write(path: Any, tree: Any, about: Mapping[str, Any], extra: Mapping[str, A
 
 
 def _read(path: Any) -> Content:
+    import json
+
     arrays, about = files.read_all(path)
     if about.get("format") != FORMAT:
         raise errors.FileError(

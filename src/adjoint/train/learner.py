@@ -13,6 +13,7 @@ import numpy as np
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.functions.arguments import as_integer, as_positive, check_callable, is_array
+from adjoint.functions.creation import asarray
 from adjoint.module.base import Module
 from adjoint.module.fields import leaves_of
 from adjoint.optim.base import Optimizer
@@ -215,18 +216,19 @@ class Learner:
         for number, batch in enumerate(batches):
             seed = seed_of(self.seed, at.batches + number)
             with seeded(seed):
-                (loss, parts), grads = self._gradients(model, batch)
+                (loss, auxes), grads = self._gradients(model, batch)
             if not (math.isfinite(loss.item()) and all_finite(grads)):
                 raise self._not_finite(model, batch, seed, loss.item())
-            model = _with_buffers(model, [buffers for *_, buffers in parts], self._place)
+            model = _with_buffers(model, [buffers for *_, buffers in auxes], self._place)
             sums.append((grads, loss.item(), _weight(batch)))
-            for prediction, target, _ in parts:
+            for prediction, target, _ in auxes:
                 states = [m.update(s, prediction, target) for m, s in zip(self.metrics, states, strict=True)]
         weight = sum(w for *_, w in sums)
-        grads = sums[0][0] if len(sums) == 1 else sum(g * (w / weight) for g, _, w in sums)
+        parts = [g * (w / weight) for g, _, w in sums] if len(sums) > 1 else [sums[0][0]]
+        grads = sum(parts[1:], parts[0])
         if self.clip is not None:
             grads = self.clip(grads) if callable(self.clip) else grads.clip_by_global_norm(self.clip)
-        rate = self.optimizer.lr if self.lr_by_epoch is None else self.lr_by_epoch(run.epoch)
+        rate: Any = self.optimizer.lr if self.lr_by_epoch is None else self.lr_by_epoch(run.epoch)
         run.lr = float(rate(run.state.step) if callable(rate) else rate)
         given = None if self.lr_by_epoch is None else rate
         run.model, run.state = self.optimizer.step(model, grads, run.state, lr=given)
@@ -243,16 +245,17 @@ class Learner:
     def _not_finite(self, model: Any, batch: Any, seed: int, loss: float) -> errors.NonFiniteError:
         """The error that says where it came from: the step is made again, with an eye on each layer."""
 
-        def forward(model: Any) -> None:
+        def forward(model: Any) -> Any:
             with seeded(seed), seeded(seed_of(self._place.next_key(), 0)):
-                self._loss(model, batch)
+                return self._loss(model, batch)[0]
 
         def backward(model: Any) -> Mapping[str, Any]:
             device = next(leaf.value.device for leaf in leaves_of(model) if isinstance(leaf.value, Tensor))
             with seeded(seed):
                 return data_parallel(self._loss, [device], has_aux=True)(model, batch)[1]
 
-        where, cause = find_layer(values(model), batch, forward, backward)
+        with self._place.leaf.quiet():
+            where, cause = find_layer(values(model), batch, forward, backward)
         what = f"the loss is {loss}" if not math.isfinite(loss) else "a gradient is not finite"
         error = errors.NonFiniteError(
             f"fit: step {self.run.step + 1}, epoch {self.run.epoch + 1}: {what}, {where}; learner.model is that of the "
@@ -462,12 +465,16 @@ def _with_buffers(model: Any, found: list[Any], place: Any) -> Any:
     """The model with the buffers that a batch gave; those of several devices' parts are averaged."""
     if found[0] is None:
         return model
-    new = found[0] if len(found) == 1 else trees.map(lambda *xs: sum(x.to_device(place) for x in xs) / len(xs), *found)
+    new = (
+        found[0]
+        if len(found) == 1
+        else trees.map(lambda *xs: sum(asarray(x, device=place) for x in xs) / len(xs), *found)
+    )
     by_path = {leaf.path: leaf.value for leaf in leaves_of(new)}
     like = {leaf.path: leaf.value for leaf in leaves_of(model) if leaf.kind == "buffer"}
     state = model.state()
     for path, x in like.items():
-        state = state.at(path).set(by_path[path].to_device(x.device).astype(x.dtype))
+        state = state.at(path).set(asarray(by_path[path], device=x.device, dtype=x.dtype))
     return model.with_state(state)
 
 

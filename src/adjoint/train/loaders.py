@@ -24,7 +24,8 @@ class Loader:
             raise errors.ArgumentTypeError(
                 f"{name}: batches come from an iterable, or a function that gives one; received {errors.shown(source)}"
             )
-        self.source, self.name = source, name
+        self.source: Any = source
+        self.name = name
         self.keeps_position = hasattr(source, "record") and hasattr(source, "load_record")
 
     def __len__(self) -> int:

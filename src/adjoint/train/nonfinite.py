@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -24,13 +25,17 @@ Run = Callable[[Any], Any]  # what is done with a model
 
 def all_finite(grads: Mapping[str, Tensor[Any]]) -> bool:
     """Whether all numbers are finite. Of what is, mostly, one pass over the gradients finds that."""
-    return all(np.isfinite(g.sum().item()) or bool(every(isfinite(g)).item()) for g in grads.values())
+    for g in grads.values():
+        with g.device.leaf.quiet():  # a sum of finite numbers may be none
+            if not np.isfinite(g.sum().item()) and not every(isfinite(g)).item():
+                return False
+    return True
 
 
 def find_layer(model: Module, batch: Any, forward: Run, backward: Run) -> tuple[str, Exception | None]:
     """What gave the first value that is not finite, in words, and the primitive that did, as an exception.
 
-    `forward` of a model computes predictions and loss, `backward` of one gives its gradients by path. Both run again.
+    `forward` of a model gives the loss, `backward` of one its gradients by path. Both run again.
     """
     bad = [leaf.path for leaf in leaves_of(model) if isinstance(leaf.value, Tensor) and not _finite(leaf.value)]
     if bad:
@@ -41,16 +46,18 @@ def find_layer(model: Module, batch: Any, forward: Run, backward: Run) -> tuple[
         return f"in the batch, at batch{bad[0]}", None
     cause = _primitive(model, backward)
     found: list[str] = []
-    _quietly(forward, _watched(model, "", found))
+    loss = _quietly(forward, _watched(model, "", found))
     if found:
         return f"first in the output of {found[0]}", cause
+    if loss is not None and not _finite(loss):
+        return "in the loss, of finite predictions", cause
     grads = _quietly(backward, model) or {}
     bad = [path for path, g in grads.items() if not _finite(g)]
     if bad:
         later = [path for path in grads if path not in bad]
         after = f"; those of {errors.shown(', '.join(later))} are finite" if later else ""
-        return f"in gradients, last in the order of the model in that of {bad[-1]}{after}", cause
-    return "in the loss, of finite predictions", cause
+        return f"on the way back first in the gradient of {bad[-1]}{after}", cause
+    return "which a second run does not show", cause
 
 
 def _primitive(model: Module, run: Run) -> Exception | None:
@@ -89,11 +96,11 @@ def _watched(tree: Any, path: str, found: list[str]) -> Any:
     return build([_watched(x, joined(path, name), found) for x, name in zip(children, names, strict=True)])
 
 
-def _watching(cls: type[Any], path: str, found: list[str]) -> type[Any]:
+def _watching(cls: type[Any], path: str, found: list[str]) -> Any:
     """A subclass whose calls note."""
     label = f"{path} ({cls.__name__})" if path else f"the model ({cls.__name__})"
     own = {name: _noting(getattr(cls, name), label, found) for name in ("__call__", "apply") if hasattr(cls, name)}
-    return type(cls)(cls.__name__, (cls,), {**own, "__module__": cls.__module__})
+    return types.new_class(cls.__name__, (cls,), exec_body=lambda body: body.update(own, __module__=cls.__module__))
 
 
 def _noting(f: Callable[..., Any], label: str, found: list[str]) -> Callable[..., Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextvars
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -79,16 +78,19 @@ def data_parallel(f: Loss, devices: Sequence[Any], has_aux: bool = False) -> Gra
         if len(calls) == 1:
             found = [on(*calls[0][1:])]
         else:
+            from concurrent.futures import ThreadPoolExecutor  # here, because it brings twenty modules
+
             contexts = [contextvars.copy_context() for _ in calls]  # the default device and its like, of this thread
             with ThreadPoolExecutor(len(calls)) as pool:
                 found = list(pool.map(lambda context, call: context.run(*call), contexts, calls))
         losses, auxes, grads = map(list, zip(*found, strict=True))
         if len(calls) > 1:
             weights = [size / sum(size for *_, size in parts) for *_, size in parts]
-            losses = [v.to_device(home) * w for v, w in zip(losses, weights, strict=True)]
-            grads = [g.to_device(home) * w for g, w in zip(grads, weights, strict=True)]
+            losses = [asarray(v, device=home) * w for v, w in zip(losses, weights, strict=True)]
+            grads = [g.map(lambda g: asarray(g, device=home)) * w for g, w in zip(grads, weights, strict=True)]
         mean = sum(losses[1:], losses[0])
-        return ((mean, auxes) if has_aux else mean), sum(grads[1:], grads[0])
+        slopes: GradientsParams = sum(grads[1:], grads[0])  # pyright: ignore[reportAssignmentType]
+        return ((mean, auxes) if has_aux else mean), slopes
 
     return run
 

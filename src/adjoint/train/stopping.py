@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 from collections.abc import Mapping
 from typing import Any, Self
@@ -65,6 +64,7 @@ class EarlyStopping(Callback):
 class Interrupts:
     """In this block the first Ctrl-C only asks to stop, and the next one interrupts. Of the main thread alone.
 
+    >>> import signal
     >>> with Interrupts() as interrupts:
     ...     signal.raise_signal(signal.SIGINT)
     ...     interrupts.asked
@@ -75,6 +75,8 @@ class Interrupts:
         self.asked = False
 
     def __enter__(self) -> Self:
+        import signal
+
         handled = threading.current_thread() is threading.main_thread()
         # A handler of somebody else, or none, as of a process in the background, stays.
         self._ours = handled and signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -83,6 +85,8 @@ class Interrupts:
         return self
 
     def __exit__(self, *_: object) -> None:
+        import signal
+
         if self._ours:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
