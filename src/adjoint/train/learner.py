@@ -229,7 +229,8 @@ class Learner:
         if self.clip is not None:
             grads = self.clip(grads) if callable(self.clip) else grads.clip_by_global_norm(self.clip)
         rate: Any = self.optimizer.lr if self.lr_by_epoch is None else self.lr_by_epoch(run.epoch)
-        run.lr = float(rate(run.state.step) if callable(rate) else rate)
+        now: Any = rate(run.state.step) if callable(rate) else rate
+        run.lr = float(now)
         given = None if self.lr_by_epoch is None else rate
         run.model, run.state = self.optimizer.step(model, grads, run.state, lr=given)
         run.loss = sum(x * w for _, x, w in sums) / weight
@@ -319,7 +320,7 @@ class _Training:
         """Go to where the last checkpoint is, or where this learner has stopped."""
         if self.saver is not None and self.run.step == 0 and self.saver.steps():
             self._restore(self.saver.content())
-        elif self.at.in_epoch and not self.at.ended:
+        elif self.at.in_epoch:
             self.loader.load_record(self.at.loader)
         if self.saver is not None:
             self.saver.prepare(self.run.step)
