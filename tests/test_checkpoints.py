@@ -147,6 +147,28 @@ def test_arguments() -> None:
     assert ad.train.Checkpoints("nowhere").steps() == []
 
 
+def test_loaders_of_ours_go_on_from_any_step(tmp_path: Path) -> None:
+    data = pytest.importorskip("adjoint.data")
+    make = lambda: data.DataLoader((X, X[:, :2]), 4, shuffle=True, seed=1)
+    wanted, history = learner(accumulate=4).fit(make(), make(), epochs=3)
+    assert history["step"] == [2, 4, 6]
+
+    class Stop(ad.train.Callback):
+        def __init__(self, at: int) -> None:
+            self.at = at
+
+        def step(self, run: Any) -> None:
+            if run.step == self.at:
+                run.stop("for now")
+
+    for at in range(1, 6):
+        stopped = learner(accumulate=4, callbacks=[Stop(at)])
+        stopped.fit(make(), make(), epochs=3, checkpoints=tmp_path / str(at))
+        model, _ = learner(accumulate=4).fit(make(), make(), epochs=3, checkpoints=tmp_path / str(at))
+        assert same(model, wanted)
+        assert same(stopped.fit(make(), make(), epochs=3)[0], wanted)  # of the same learner, and a fresh loader
+
+
 # --- what does not fit ---
 
 

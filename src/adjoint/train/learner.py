@@ -12,6 +12,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
+from adjoint.dtypes import as_real
 from adjoint.functions.arguments import as_integer, as_positive, check_callable, is_array
 from adjoint.functions.creation import asarray
 from adjoint.module.base import Module
@@ -63,6 +64,12 @@ class Learner:
         A schedule by epochs, from 0, in the place of the optimizer's rate by steps.
     devices
         Backends or their names among which each batch is divided, see `data_parallel`.
+    precision
+        A dtype such as "float16" in which the model computes while it is trained; its parameters, the loss and the
+        optimizer keep theirs. The inputs of pairs are brought to it, those of `forward=` are yours to bring.
+    scaler
+        Scales the loss for it, so that small gradients do not vanish, and leaves out steps whose gradients are not
+        finite: an object with the methods `init`, `scale`, `unscale` and `step_unscaled`.
 
     Raises
     ------
@@ -86,7 +93,8 @@ class Learner:
         self, model: Any, loss: Callable[..., Any] | None, optimizer: Optimizer, metrics: Sequence[Any] = (),
         callbacks: Sequence[Callback] = (), *, forward: Forward | None = None, seed: int = 0, accumulate: int = 1,
         clip: float | Callable[[GradientsParams], GradientsParams] | None = None,
-        lr_by_epoch: Callable[[int], Any] | None = None, devices: Sequence[Any] | None = None,
+        lr_by_epoch: Callable[[int], Any] | None = None, devices: Sequence[Any] | None = None, precision: Any = None,
+        scaler: Any = None,
     ) -> None:  # fmt: skip
         if not isinstance(model, Module):
             raise errors.ArgumentTypeError(f"Learner: the model is an ad.nn.Module, received {errors.shown(model)}")
@@ -114,11 +122,14 @@ class Learner:
         if lr_by_epoch is not None:
             check_callable("Learner", lr_by_epoch, "lr_by_epoch")
         self.lr_by_epoch = lr_by_epoch
-        self._forward = forward if forward is not None else _paired(loss)
+        self.precision = None if precision is None else as_real(precision, "Learner")
+        self.scaler = scaler
+        self._scaling: Any = None if scaler is None else scaler.init()
+        self._forward = forward if forward is not None else _paired(loss, self.precision)
         self._gives_forward = forward is not None
         self._place = place_of(model)
         first = next(leaf.value.device for leaf in leaves_of(model) if isinstance(leaf.value, Tensor))
-        self._gradients = data_parallel(self._loss, [first] if devices is None else devices, has_aux=True)
+        self._gradients = data_parallel(self._scaled, [first] if devices is None else devices, has_aux=True)
         self.run = Run(self, model, optimizer.init(model), 0)
         self._at = _Position(metrics=[metric.init() for metric in self.metrics])
 
@@ -196,7 +207,7 @@ class Learner:
         for number, (batch, _, _) in enumerate(Loader(_one_batch(data), "predict").batches(0, 0, self._place)):
             with seeded(seed_of(self.seed, number)):
                 if self._gives_forward:
-                    found = self._forward(model, batch, seed_of(self._place.next_key()))[1]
+                    found = self._loss(model, batch)[1][0]
                 else:
                     found = model(batch[0] if isinstance(batch, (tuple, list)) and len(batch) == 2 else batch)
             parts.append(trees.map(_as_array, found))
@@ -206,22 +217,32 @@ class Learner:
 
     def _loss(self, model: Any, batch: Any) -> tuple[Any, Any]:
         """The loss of a batch, and beside it prediction, target, and the next buffers or None."""
-        loss, prediction, target, *buffers = self._forward(model, batch, seed_of(place_of(model).next_key()))
+        key = seed_of(place_of(model).next_key())
+        if self.precision is not None and model.training:
+            model = model.map(lambda x: _cast(x, self.precision))
+        loss, prediction, target, *buffers = self._forward(model, batch, key)
         return loss, (prediction, target, buffers[0] if buffers else None)
 
-    def _step(self, batches: list[Any]) -> None:
-        """One step of the optimizer, by some batches."""
+    def _scaled(self, model: Any, batch: Any) -> tuple[Any, Any]:
+        loss, beside = self._loss(model, batch)
+        return (loss if self.scaler is None else self.scaler.scale(loss, self._scaling)), (loss, *beside)
+
+    def _step(self, batches: list[Any]) -> bool:
+        """One step of the optimizer, by some batches; False where the scaler left it out."""
         run, at = self.run, self._at
         model, sums, states = run.model, [], list(at.metrics)
         for number, batch in enumerate(batches):
             seed = seed_of(self.seed, at.batches + number)
             with seeded(seed):
                 (loss, auxes), grads = self._gradients(model, batch)
-            if not (math.isfinite(loss.item()) and all_finite(grads)):
-                raise self._not_finite(model, batch, seed, loss.item())
+            value = loss.item()
+            if self.scaler is not None:
+                value, grads = value / self._scaling.scale, self.scaler.unscale(grads, model, self._scaling)
+            if not (math.isfinite(value) and all_finite(grads)) and (self.scaler is None or self._scaling.scale < 1):
+                raise self._not_finite(model, batch, seed, value)
             model = _with_buffers(model, [buffers for *_, buffers in auxes], self._place)
-            sums.append((grads, loss.item(), _weight(batch)))
-            for prediction, target, _ in auxes:
+            sums.append((grads, value, _weight(batch)))
+            for _, prediction, target, _ in auxes:
                 states = [m.update(s, prediction, target) for m, s in zip(self.metrics, states, strict=True)]
         weight = sum(w for *_, w in sums)
         parts = [g * (w / weight) for g, _, w in sums] if len(sums) > 1 else [sums[0][0]]
@@ -230,14 +251,24 @@ class Learner:
             grads = self.clip(grads) if callable(self.clip) else grads.clip_by_global_norm(self.clip)
         rate: Any = self.optimizer.lr if self.lr_by_epoch is None else self.lr_by_epoch(run.epoch)
         now: Any = rate(run.state.step) if callable(rate) else rate
-        run.lr = float(now)
         given = None if self.lr_by_epoch is None else rate
-        run.model, run.state = self.optimizer.step(model, grads, run.state, lr=given)
-        run.loss = sum(x * w for _, x, w in sums) / weight
+        at.batches, at.in_epoch = at.batches + len(batches), at.in_epoch + len(batches)
+        if self.scaler is not None:
+            before = run.state.step
+            made, run.state, self._scaling = self.scaler.step_unscaled(
+                self.optimizer, model, grads, run.state, self._scaling, lr=given
+            )
+            if run.state.step == before:
+                return False  # with the buffers of before, too
+            run.model = made
+        else:
+            run.model, run.state = self.optimizer.step(model, grads, run.state, lr=given)
+        run.lr, run.loss = float(now), sum(x * w for _, x, w in sums) / weight
         run.step += 1
         run.history.add_step(run.step, run.loss)
-        at.add(len(batches), run.loss * weight, weight, states)
+        at.loss, at.weight, at.metrics = at.loss + run.loss * weight, at.weight + weight, states
         run.metrics = self._values(states)
+        return True
 
     def _values(self, states: Sequence[Any]) -> dict[str, Any]:
         pairs = zip(self.metrics, states, strict=True)
@@ -253,7 +284,7 @@ class Learner:
         def backward(model: Any) -> Mapping[str, Any]:
             device = next(leaf.value.device for leaf in leaves_of(model) if isinstance(leaf.value, Tensor))
             with seeded(seed):
-                return data_parallel(self._loss, [device], has_aux=True)(model, batch)[1]
+                return data_parallel(self._scaled, [device], has_aux=True)(model, batch)[1]
 
         with self._place.leaf.quiet():
             where, cause = find_layer(values(model), batch, forward, backward)
@@ -292,9 +323,10 @@ class _Position:
     weight: float = 0.0
     loader: Any = None  # the loader's own record
 
-    def add(self, batches: int, loss: float, weight: float, metrics: list[Any]) -> None:
-        self.batches, self.in_epoch = self.batches + batches, self.in_epoch + batches
-        self.loss, self.weight, self.metrics = self.loss + loss, self.weight + weight, metrics
+    @property
+    def mean(self) -> float:
+        """The mean loss of the epoch; nan where every step was left out."""
+        return self.loss / self.weight if self.weight else math.nan
 
     def next_epoch(self, metrics: list[Any]) -> None:
         self.in_epoch, self.ended, self.loss, self.weight, self.metrics = 0, False, 0.0, 0.0, metrics
@@ -335,7 +367,7 @@ class _Training:
         if not at.ended or run.reason is not None or interrupts.asked:
             self._stopped(interrupts)
             return
-        row = {"epoch": run.epoch + 1, "step": run.step, "seconds": self._seconds(), "loss": at.loss / at.weight}
+        row = {"epoch": run.epoch + 1, "step": run.step, "seconds": self._seconds(), "loss": at.mean}
         row |= {"lr": run.lr, **learner._values(at.metrics)}
         if self.valid is not None:
             before = self.valid.record()
@@ -364,13 +396,14 @@ class _Training:
                 group.append(batch)
                 if len(group) < self.learner.accumulate and not last:
                     continue
-                self.learner._step(group)
+                stepped = self.learner._step(group)
                 at.ended, at.loader, group = last, position, []
                 run.seconds = self._seconds()
-                self._call("step")
+                if stepped:
+                    self._call("step")
                 if run.reason is not None or interrupts.asked:
                     return
-                if self.saver is not None and self.saver.is_due(run):
+                if stepped and self.saver is not None and self.saver.is_due(run):
                     self._save()
             at.ended = True  # also where a checkpoint was of the last batch, and none came
         finally:
@@ -418,7 +451,12 @@ class _Training:
             "callbacks": [[type(c).__name__, c.record()] for c in self.learner.callbacks],
             "valid": None if self.valid is None else self.valid.record(),
         }
-        tree = {"model": run.model, "optimizer": run.state, "metrics": self.at.metrics}
+        tree = {
+            "model": run.model,
+            "optimizer": run.state,
+            "metrics": self.at.metrics,
+            "scaling": self.learner._scaling,
+        }
         return saver.save(run.step, tree, about, score=score)
 
     def _restore(self, content: Content) -> None:
@@ -426,6 +464,7 @@ class _Training:
         learner, run, about = self.learner, self.run, content.about
         model = content.fill(run.model, "model")
         state = content.fill(run.state, "optimizer")
+        scaling = content.fill(learner._scaling, "scaling")
         metrics = content.fill(self.at.metrics, "metrics", free=True)
         self.loader.load_record(about["position"]["loader"])
         if self.valid is not None:
@@ -437,14 +476,14 @@ class _Training:
             record = next(records[type(callback).__name__], None)
             if record is not None:
                 callback.load_record(record)
-        run.model, run.state = model, state
+        run.model, run.state, learner._scaling = model, state, scaling
         for name, value in about["run"].items():
             setattr(run, name, value)
         run.history.load_record(about["history"])
         learner._at = _Position(metrics=metrics, **about["position"])
 
 
-def _paired(loss: Any) -> Forward:
+def _paired(loss: Any, precision: Any) -> Forward:
     """The forward of batches that are pairs."""
 
     def forward(model: Any, batch: Any, key: int) -> Sequence[Any]:
@@ -453,13 +492,25 @@ def _paired(loss: Any) -> Forward:
                 f"Learner: a batch is a pair (input, target), received {errors.shown(batch)}; for others give forward="
             )
         x, target = batch
+        half = precision is not None and model.training
+        if half:
+            x = trees.map(lambda x: _cast(x, precision), x)
+        buffers: tuple[Any, ...] = ()
         if model.training and any(leaf.kind == "buffer" for leaf in leaves_of(model)):
-            prediction, buffers = model.apply(x, model.state(), key=key)
-            return loss(prediction, target), prediction, target, buffers
-        prediction = model(x, key=key)
-        return loss(prediction, target), prediction, target
+            prediction, state = model.apply(x, model.state(), key=key)
+            buffers = (state,)
+        else:
+            prediction = model(x, key=key)
+        if half:  # sums of many half numbers are no good
+            prediction = trees.map(lambda x: _cast(x, np.promote_types(precision, np.float32)), prediction)
+        return loss(prediction, target), prediction, target, *buffers
 
     return forward
+
+
+def _cast(x: Any, dtype: Any) -> Any:
+    """A real tensor in another floating dtype; anything else as it is."""
+    return x.astype(dtype) if isinstance(x, Tensor) and x.dtype.kind == "f" else x
 
 
 def _with_buffers(model: Any, found: list[Any], place: Any) -> Any:
