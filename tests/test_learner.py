@@ -333,6 +333,8 @@ def test_any_iterable_of_batches() -> None:
     assert seen == [0, 1]
     with pytest.raises(errors.ArgumentError, match="no batch in epoch 2; an iterator gives its batches once"):
         learner().fit(function(), epochs=2)
+    with pytest.raises(errors.ArgumentError, match="fit: valid: there is no batch in epoch 2; an iterator"):
+        learner().fit(pairs(), function(), epochs=2)
     with pytest.raises(errors.ArgumentError, match="fit: train: there is no batch in epoch 1"):
         learner().fit([])
     with pytest.raises(errors.ArgumentError, match="fit: valid: there is no batch"):

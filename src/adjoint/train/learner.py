@@ -125,7 +125,7 @@ class Learner:
         self.precision = None if precision is None else as_real(precision, "Learner")
         self.scaler = scaler
         self._scaling: Any = None if scaler is None else scaler.init()
-        self._forward = forward if forward is not None else _paired(loss, self.precision)
+        self._forward = forward if forward is not None else _paired(loss, _has_buffers(model), self.precision)
         self._gives_forward = forward is not None
         self._place = place_of(model)
         first = next(leaf.value.device for leaf in leaves_of(model) if isinstance(leaf.value, Tensor))
@@ -194,7 +194,7 @@ class Learner:
 
     def evaluate(self, data: Any) -> dict[str, Any]:
         """The mean loss and the metrics over batches, without training."""
-        found = self._evaluated(Loader(_one_batch(data), "evaluate"), lambda: False)
+        found = self._evaluated(Loader(_one_batch(data), "evaluate"), 0, lambda: False)
         assert found is not None  # nobody asked it to stop
         return found
 
@@ -217,7 +217,7 @@ class Learner:
 
     def _loss(self, model: Any, batch: Any) -> tuple[Any, Any]:
         """The loss of a batch, and beside it prediction, target, and the next buffers or None."""
-        key = seed_of(place_of(model).next_key())
+        key = seed_of(self._place.next_key())
         if self.precision is not None and model.training:
             model = model.map(lambda x: _cast(x, self.precision))
         loss, prediction, target, *buffers = self._forward(model, batch, key)
@@ -296,11 +296,11 @@ class Learner:
         error.__cause__ = cause
         return error
 
-    def _evaluated(self, loader: Loader, asked: Callable[[], bool]) -> dict[str, Any] | None:
+    def _evaluated(self, loader: Loader, epoch: int, asked: Callable[[], bool]) -> dict[str, Any] | None:
         """The mean loss and the metrics over batches; None where somebody asked to stop meanwhile."""
         model, states = self.model.valid(), [metric.init() for metric in self.metrics]
         total = weight = 0.0
-        for number, (batch, _, _) in enumerate(loader.batches(0, 0, self._place)):
+        for number, (batch, _, _) in enumerate(loader.batches(epoch, 0, self._place)):
             if asked():
                 return None
             with seeded(seed_of(self.seed, number)):
@@ -371,7 +371,7 @@ class _Training:
         row |= {"lr": run.lr, **learner._values(at.metrics)}
         if self.valid is not None:
             before = self.valid.record()
-            found = learner._evaluated(self.valid, lambda: interrupts.asked)
+            found = learner._evaluated(self.valid, run.epoch, lambda: interrupts.asked)
             if found is None:
                 self.valid.load_record(before)
                 self._stopped(interrupts)
@@ -483,7 +483,11 @@ class _Training:
         learner._at = _Position(metrics=metrics, **about["position"])
 
 
-def _paired(loss: Any, precision: Any) -> Forward:
+def _has_buffers(model: Module) -> bool:
+    return any(leaf.kind == "buffer" for leaf in leaves_of(model))
+
+
+def _paired(loss: Any, has_buffers: bool, precision: Any) -> Forward:
     """The forward of batches that are pairs."""
 
     def forward(model: Any, batch: Any, key: int) -> Sequence[Any]:
@@ -496,7 +500,7 @@ def _paired(loss: Any, precision: Any) -> Forward:
         if half:
             x = trees.map(lambda x: _cast(x, precision), x)
         buffers: tuple[Any, ...] = ()
-        if model.training and any(leaf.kind == "buffer" for leaf in leaves_of(model)):
+        if model.training and has_buffers:
             prediction, state = model.apply(x, model.state(), key=key)
             buffers = (state,)
         else:
