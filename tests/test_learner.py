@@ -286,6 +286,28 @@ def test_devices_of_several_libraries() -> None:
         assert g.device is ad.NumPy()
 
 
+@pytest.mark.parametrize(
+    "device",
+    [
+        "reference",
+        "checked<numpy>",
+        pytest.param("torch", marks=pytest.mark.peers),
+        pytest.param("jax", marks=[pytest.mark.peers, pytest.mark.slow]),
+        pytest.param("dask", marks=[pytest.mark.peers, pytest.mark.slow]),
+    ],
+)
+def test_models_on_other_devices(device: str, tmp_path: Any) -> None:
+    if (library := device.partition("<")[0]) in ("torch", "jax", "dask"):
+        peer(library)
+    wanted, history = learner(clip=1.0).fit(pairs()[:3], pairs()[:1], epochs=2)
+    for epochs in (1, 2):  # the second goes on from a file
+        model = network().to_device(device)
+        found, others = learner(model, clip=1.0).fit(pairs()[:3], pairs()[:1], epochs, checkpoints=tmp_path)
+    close(found, wanted, 1e-4)
+    np.testing.assert_allclose(others["valid_loss"], history["valid_loss"], rtol=1e-4)
+    assert found.layers[0].weight.device is model.layers[0].weight.device
+
+
 def test_parts_of_a_batch() -> None:
     loss = lambda model, batch: (ad.nn.mse_loss(model(batch[0]), batch[1]), len(batch[0]))
     value, _ = ad.train.data_parallel(loss, ["numpy"] * 4, has_aux=True)(network(), (X[:3], Y[:3]))
@@ -486,6 +508,29 @@ def test_the_layer_that_gives_a_nan_is_named() -> None:
         made.fit(pairs())
     assert "log" in str(caught.value.__cause__)
     assert made.model is model
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_layers_with_buffers_and_classes_of_ones_own_are_named() -> None:
+    class Block(ad.nn.Module):
+        inside: Any
+        scale: ad.Tensor
+
+        def __call__(self, x: Any) -> Any:
+            return ad.sqrt(self.inside(x) + self.inside.layers[1].bias) * self.scale
+
+        def apply(self, x: Any, state: Any) -> Any:
+            y, inside = self.inside.apply(x, state.inside)
+            return ad.sqrt(y + self.inside.layers[1].bias) * self.scale, state.at("inside").set(inside)
+
+    ad.random.seed(1)
+    inside = ad.nn.Sequential(ad.nn.Linear(3, 5), ad.nn.BatchNorm(5))
+    model = ad.nn.Sequential(Block(inside, ad.ones(5)), ad.nn.Dropout(0.5), ad.nn.Linear(5, 1))
+    made = learner(model)
+    with pytest.raises(errors.NonFiniteError, match=r"first in the output of layers\.0 \(Block\)") as caught:
+        made.fit(pairs())
+    assert "sqrt" in str(caught.value.__cause__)
+    assert same(made.model, model)  # buffers, too
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
