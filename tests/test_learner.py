@@ -190,6 +190,31 @@ def test_what_is_dropped_follows_from_seed_and_batch() -> None:
     assert loss[0][0] != loss[0][1]
 
 
+def test_optimizers_that_ask_again_and_that_average(tmp_path: Any) -> None:
+    sam = ad.optim.SAM(optimizer=ad.optim.SGD(lr=0.1), rho=0.05)
+    model, state = network(), sam.init(network())
+    for _ in range(2):
+        for x, y in pairs():
+            loss = ad.value_and_grad(lambda m, x=x, y=y: ad.nn.mse_loss(m(ad.asarray(x)), y))
+            model, state = sam.step(model, loss, state)
+    close(learner(optimizer=sam).fit(pairs(), epochs=2)[0], model)
+    _, history = learner(optimizer=ad.optim.LBFGS()).fit([(X, Y)], epochs=20)
+    assert history["loss"][-1] < 1e-3
+
+    free = ad.optim.ScheduleFreeSGD(lr=0.1)
+    model, state = network(), free.init(network())
+    for x, y in [*pairs(), *pairs()]:
+        grads = ad.grad(lambda m, x=x, y=y: ad.nn.mse_loss(m(ad.asarray(x)), y))(model)
+        model, state = free.step(model, grads, state)
+    for epochs in (1, 2):
+        made = learner(optimizer=free)
+        found, history = made.fit(pairs(), pairs(), epochs, checkpoints=tmp_path)
+    close(made.run.model, model)
+    close(found, free.averaged(model, state))
+    gaps = found(ad.asarray(X)).numpy() - Y
+    np.testing.assert_allclose(history["valid_loss"][-1], (gaps**2).mean(), rtol=1e-5)
+
+
 # --- precision ---
 
 

@@ -6,7 +6,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,9 @@ from adjoint.functions.arguments import as_integer, as_positive, check_callable,
 from adjoint.functions.creation import asarray
 from adjoint.module.base import Module
 from adjoint.module.fields import leaves_of
+from adjoint.optim.averages import AveragingOptimizer
 from adjoint.optim.base import Optimizer
+from adjoint.optim.closures import ClosureOptimizer
 from adjoint.optim.gradients import GradientsParams
 from adjoint.random_keys import seeded
 from adjoint.tensor import Tensor
@@ -122,6 +124,10 @@ class Learner:
         if lr_by_epoch is not None:
             check_callable("Learner", lr_by_epoch, "lr_by_epoch")
         self.lr_by_epoch = lr_by_epoch
+        if scaler is not None and isinstance(optimizer, ClosureOptimizer):
+            raise errors.ArgumentError(
+                f"Learner: {type(optimizer).__name__} asks for gradients itself, without scaler="
+            )
         self.precision = None if precision is None else as_real(precision, "Learner")
         self.scaler = scaler
         self._scaling: Any = None if scaler is None else scaler.init()
@@ -135,7 +141,9 @@ class Learner:
 
     @property
     def model(self) -> Any:
-        """The model of the last step."""
+        """The model of the last step, averaged if its optimizer averages; `run.model` is the one that is trained."""
+        if isinstance(self.optimizer, AveragingOptimizer):
+            return self.optimizer.averaged(self.run.model, self.run.state)
         return self.run.model
 
     def fit(self, train: Any, valid: Any = None, epochs: int = 1, *, checkpoints: Any = None) -> tuple[Any, History]:
@@ -190,7 +198,7 @@ class Learner:
             finally:
                 for callback in self.callbacks:
                     callback.end(run)
-        return run.model, run.history
+        return self.model, run.history
 
     def evaluate(self, data: Any) -> dict[str, Any]:
         """The mean loss and the metrics over batches, without training."""
@@ -227,43 +235,57 @@ class Learner:
         loss, beside = self._loss(model, batch)
         return (loss if self.scaler is None else self.scaler.scale(loss, self._scaling)), (loss, *beside)
 
+    def _gathered(self, model: Any, batches: list[Any], check: bool) -> _Gathered:
+        """Loss and gradients of some batches, weighed by their sizes, and clipped. Raises NonFiniteError if `check`."""
+        losses, slopes, sizes, states = [], [], [], list(self._at.metrics)
+        for number, batch in enumerate(batches):
+            seed = seed_of(self.seed, self._at.batches + number)
+            with seeded(seed):
+                (loss, auxes), grads = self._gradients(model, batch)
+            if self.scaler is not None:
+                loss, grads = loss / self._scaling.scale, self.scaler.unscale(grads, model, self._scaling)
+            bound = check and (self.scaler is None or self._scaling.scale < 1)  # else such a step is left out
+            if bound and not (math.isfinite(loss.item()) and all_finite(grads)):
+                raise self._not_finite(model, batch, seed, loss.item())
+            model = _with_buffers(model, [buffers for *_, buffers in auxes], self._place)
+            losses.append(loss)
+            slopes.append(grads)
+            sizes.append(_weight(batch))
+            for _, prediction, target, _ in auxes:
+                states = [m.update(s, prediction, target) for m, s in zip(self.metrics, states, strict=True)]
+        weight = sum(sizes)
+        if len(batches) > 1:
+            losses = [x * (w / weight) for x, w in zip(losses, sizes, strict=True)]
+            slopes = [g * (w / weight) for g, w in zip(slopes, sizes, strict=True)]
+        grads = sum(slopes[1:], slopes[0])
+        if self.clip is not None:
+            grads = self.clip(grads) if callable(self.clip) else grads.clip_by_global_norm(self.clip)
+        return _Gathered(model, sum(losses[1:], losses[0]), grads, weight, states)
+
     def _step(self, batches: list[Any]) -> bool:
         """One step of the optimizer, by some batches; False where the scaler left it out."""
         run, at = self.run, self._at
-        model, sums, states = run.model, [], list(at.metrics)
-        for number, batch in enumerate(batches):
-            seed = seed_of(self.seed, at.batches + number)
-            with seeded(seed):
-                (loss, auxes), grads = self._gradients(model, batch)
-            value = loss.item()
-            if self.scaler is not None:
-                value, grads = value / self._scaling.scale, self.scaler.unscale(grads, model, self._scaling)
-            if not (math.isfinite(value) and all_finite(grads)) and (self.scaler is None or self._scaling.scale < 1):
-                raise self._not_finite(model, batch, seed, value)
-            model = _with_buffers(model, [buffers for *_, buffers in auxes], self._place)
-            sums.append((grads, value, _weight(batch)))
-            for _, prediction, target, _ in auxes:
-                states = [m.update(s, prediction, target) for m, s in zip(self.metrics, states, strict=True)]
-        weight = sum(w for *_, w in sums)
-        parts = [g * (w / weight) for g, _, w in sums] if len(sums) > 1 else [sums[0][0]]
-        grads = sum(parts[1:], parts[0])
-        if self.clip is not None:
-            grads = self.clip(grads) if callable(self.clip) else grads.clip_by_global_norm(self.clip)
+        model, loss, grads, weight, states = self._gathered(run.model, batches, True)
+        if isinstance(self.optimizer, ClosureOptimizer):  # which asks again, at other points
+            first = [(loss, grads)]
+            grads = lambda model: first.pop() if first else self._gathered(model, batches, False)[1:3]
         rate: Any = self.optimizer.lr if self.lr_by_epoch is None else self.lr_by_epoch(run.epoch)
         now: Any = rate(run.state.step) if callable(rate) else rate
         given = None if self.lr_by_epoch is None else rate
-        at.batches, at.in_epoch = at.batches + len(batches), at.in_epoch + len(batches)
         if self.scaler is not None:
             before = run.state.step
             made, run.state, self._scaling = self.scaler.step_unscaled(
                 self.optimizer, model, grads, run.state, self._scaling, lr=given
             )
-            if run.state.step == before:
-                return False  # with the buffers of before, too
-            run.model = made
+            stepped = run.state.step != before
+            run.model = made if stepped else run.model  # with the buffers of before, too
         else:
+            stepped = True
             run.model, run.state = self.optimizer.step(model, grads, run.state, lr=given)
-        run.lr, run.loss = float(now), sum(x * w for _, x, w in sums) / weight
+        at.batches, at.in_epoch = at.batches + len(batches), at.in_epoch + len(batches)
+        if not stepped:
+            return False
+        run.lr, run.loss = float(now), loss.item()
         run.step += 1
         run.history.add_step(run.step, run.loss)
         at.loss, at.weight, at.metrics = at.loss + run.loss * weight, at.weight + weight, states
@@ -309,6 +331,16 @@ class Learner:
             total, weight = total + loss.item() * size, weight + size
             states = [m.update(s, prediction, target) for m, s in zip(self.metrics, states, strict=True)]
         return {"loss": total / weight, **self._values(states)}
+
+
+class _Gathered(NamedTuple):
+    """What some batches gave: the model with the next buffers, means of loss and gradients, examples, metrics."""
+
+    model: Any
+    loss: Any
+    grads: Any
+    weight: float
+    metrics: list[Any]
 
 
 @dataclasses.dataclass
