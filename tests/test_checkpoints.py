@@ -148,8 +148,7 @@ def test_arguments() -> None:
 
 
 def test_loaders_of_ours_go_on_from_any_step(tmp_path: Path) -> None:
-    data = pytest.importorskip("adjoint.data")
-    make = lambda: data.DataLoader((X, X[:, :2]), 4, shuffle=True, seed=1)
+    make = lambda: ad.data.DataLoader((X, X[:, :2]), 4, shuffle=True, seed=1)
     wanted, history = learner(accumulate=4).fit(make(), make(), epochs=3)
     assert history["step"] == [2, 4, 6]
 

@@ -39,8 +39,6 @@ LAYERS = [
     {"transforms"},
     {"debug", "solvers"},
     {"data", "implicit", "optim", "scipy"},
-    {"testing"},
-    {"implicit", "optim", "scipy"},
     {"testing", "train"},
     {""},  # adjoint/__init__.py
 ]
