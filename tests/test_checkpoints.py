@@ -77,6 +77,17 @@ def test_trees_come_back_bit_by_bit(tmp_path: Path) -> None:
     assert same(ad.train.load(path, network(), part="model")[0], part)  # which has left the file alone
 
 
+def test_a_parameter_in_two_places_stays_one(tmp_path: Path) -> None:
+    layer = ad.nn.Linear(3, 3)
+    make = lambda: ad.train.Learner(ad.nn.Sequential(layer, ad.tanh, layer), ad.nn.mse_loss, ad.optim.Adam(lr=0.01))
+    batches = [(x, x) for x, _ in BATCHES]
+    wanted, _ = make().fit(batches, epochs=2)
+    make().fit(batches, epochs=1, checkpoints=tmp_path)
+    found, _ = make().fit(batches, epochs=2, checkpoints=tmp_path)
+    assert found.layers[0].weight is found.layers[2].weight
+    assert same(found, wanted)
+
+
 def test_a_loop_of_ones_own_goes_on(tmp_path: Path) -> None:
     def train(steps: int) -> Any:
         ad.random.seed(0)

@@ -13,7 +13,7 @@ from adjoint import errors, files
 from adjoint.functions.arguments import as_choice, as_integer, is_array, is_number
 from adjoint.functions.conversion import compute
 from adjoint.module.base import Module, in_place
-from adjoint.module.fields import joined, leaves_of, mapped, opened
+from adjoint.module.fields import Leaf, joined, leaves_of, mapped, opened
 from adjoint.tensor import Tensor
 
 FORMAT = "adjoint checkpoint 1"
@@ -293,9 +293,16 @@ def _places(tree: Any, path: str) -> Iterator[tuple[str, Any]]:
 def _replaced(tree: Any, path: str, f: Callable[[str, Any], Any]) -> Any:
     """The tree with other values in these places."""
     if isinstance(tree, Module):
-        return mapped(
-            tree, lambda leaf: leaf.value if leaf.kind == "constant" else f(joined(path, leaf.path), leaf.value)
-        )
+        made: dict[int, Any] = {}  # a tensor in several places of a module stays one
+
+        def new(leaf: Leaf) -> Any:
+            if leaf.kind == "constant":
+                return leaf.value
+            if id(leaf.value) not in made:
+                made[id(leaf.value)] = f(joined(path, leaf.path), leaf.value)
+            return made[id(leaf.value)]
+
+        return mapped(tree, new)
     if is_array(tree) or is_number(tree) or isinstance(tree, bool):
         return f(path, tree)
     children, names, build = opened(tree)

@@ -17,7 +17,7 @@ from adjoint.functions.arguments import as_integer, as_positive, check_callable,
 from adjoint.functions.creation import asarray
 from adjoint.module.base import Module
 from adjoint.module.fields import leaves_of
-from adjoint.optim.averages import AveragingOptimizer
+from adjoint.optim.averaging_optimizers import AveragingOptimizer
 from adjoint.optim.base import Optimizer
 from adjoint.optim.closures import ClosureOptimizer
 from adjoint.optim.gradients import GradientsParams
@@ -71,7 +71,7 @@ class Learner:
         optimizer keep theirs. The inputs of pairs are brought to it, those of `forward=` are yours to bring.
     scaler
         Scales the loss for it, so that small gradients do not vanish, and leaves out steps whose gradients are not
-        finite: an object with the methods `init`, `scale`, `unscale` and `step_unscaled`.
+        finite: an `ad.optim.GradScaler`.
 
     Raises
     ------
