@@ -39,7 +39,7 @@ LAYERS = [
     {"transforms"},
     {"debug", "solvers"},
     {"data", "implicit", "optim", "scipy"},
-    {"testing"},
+    {"testing", "train"},
     {""},  # adjoint/__init__.py
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -75,6 +75,19 @@ def test_files(tmp_path: Path) -> None:
     assert same(model().load(str(path)), made)
 
 
+def test_numbers_and_complex_numbers_in_files(tmp_path: Path) -> None:
+    class Scale(ad.nn.Module):
+        factor: ad.Tensor
+        turn: ad.Tensor
+
+    made = Scale(ad.tensor(2.5), ad.tensor([[1 + 2j, complex(-0.0, np.inf)]] * 2, dtype=ad.complex128))
+    made.save(tmp_path / "a")
+    found = made.map(ad.zeros_like).load(tmp_path / "a")
+    assert found.factor.shape == ()
+    assert same(found, made)
+    assert found.turn.numpy().tobytes() == made.turn.numpy().tobytes()
+
+
 @pytest.mark.skipif(os.name != "posix", reason="rights are POSIX's")
 def test_files_have_the_rights_of_any_new_file(tmp_path: Path) -> None:
     model().save(tmp_path / "model.safetensors")

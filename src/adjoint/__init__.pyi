@@ -13,6 +13,7 @@ from adjoint import scipy as scipy
 from adjoint import special as special
 from adjoint import stats as stats
 from adjoint import testing as testing
+from adjoint import train as train
 from adjoint import tree as tree
 from adjoint.backend import Backend as Backend
 from adjoint.backends.array_api import ArrayAPI as ArrayAPI

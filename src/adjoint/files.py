@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,10 +15,17 @@ from adjoint import errors
 Record = dict[str, np.ndarray[Any, Any]]
 
 
+_PAIRS = "complex128"  # names of arrays that the format has no dtype for: real and imaginary parts along a last axis
+
+
 def write(path: Any, record: Mapping[str, np.ndarray[Any, Any]], about: Mapping[str, str]) -> None:
     """A file of safetensors. It is there as a whole or not at all: a file of that name stays until this one is safe."""
-    content = _library("save").save({name: np.ascontiguousarray(x) for name, x in record.items()}, dict(about))
-    replace(path, content)
+    import json  # here, so that `import adjoint` need not wait for it
+
+    pairs = [name for name, x in record.items() if x.dtype == np.complex128]
+    split = {name: np.stack([record[name].real, record[name].imag], -1) for name in pairs}
+    arrays = {name: np.asarray(split.get(name, x), order="C") for name, x in record.items()}
+    replace(path, _library("save").save(arrays, {**about, **({_PAIRS: json.dumps(pairs)} if pairs else {})}))
 
 
 def replace(path: Any, content: bytes) -> None:
@@ -36,25 +44,51 @@ def replace(path: Any, content: bytes) -> None:
             raise
     except OSError as error:
         raise errors.FileError(f"{target}: {error.strerror or error}; what was there before is unchanged") from error
-    if os.name == "posix":  # the directory says which file has the name
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    try:
+        sync_folder(target.parent)
+    except OSError as error:
+        raise errors.FileError(
+            f"{target}: {error.strerror or error}; it is written, but its name may not outlast a loss of power"
+        ) from error
+
+
+def sync_folder(path: Path) -> None:
+    """Wait until the names in a folder are on the disk."""
+    if os.name != "posix":  # elsewhere a folder is no file
+        return
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # from file systems that have nothing to wait for
+            raise
+    finally:
+        os.close(folder)
 
 
 def read(path: Any) -> Record:
     """The arrays of a file of safetensors, by name. Raises FileError for a file that is none, or not whole."""
+    return read_all(path)[0]
+
+
+def read_all(path: Any) -> tuple[Record, dict[str, str]]:
+    """The arrays of a file of safetensors, and what it says about them. Raises FileError as `read`."""
+    import json
+
     library = _library("load")
     try:
         content = Path(path).read_bytes()
     except OSError as error:
         raise errors.FileError(f"{path}: {error.strerror or error}") from error
     try:
-        return dict(library.load(content))
+        record = dict(library.load(content))
+        size = int.from_bytes(content[:8], "little")
+        about = json.loads(content[8 : 8 + size]).get("__metadata__", {})
+        for name in json.loads(about.pop(_PAIRS, "[]")):
+            record[name] = record[name].view(np.complex128)[..., 0]
     except Exception as error:  # of the library's own kinds
         raise errors.FileError(f"{path}: this is no whole file of safetensors: {error}") from error
+    return record, about
 
 
 def _library(what: str) -> Any:

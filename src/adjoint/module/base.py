@@ -425,12 +425,12 @@ def _with_record(
             f"{where}: the record and the module do not have the same paths; {'; '.join(parts)}. With strict=False the "
             "others are loaded"
         )
-    values = {path: _loaded(named[path], places[path], f"{where}: {path}") for path in first.values() if path in named}
+    values = {path: in_place(named[path], places[path], f"{where}: {path}") for path in first.values() if path in named}
     made = with_arrays(module, values)
     return made if strict else (made, loaded)
 
 
-def _loaded(value: Any, like: Tensor[Any], what: str) -> Tensor[Any]:
+def in_place(value: Any, like: Tensor[Any], what: str) -> Tensor[Any]:
     """A value of a record in the place of a tensor: on its device, a leaf if it is one."""
     found = np.asarray(value)
     if found.shape != like.shape:

@@ -1,0 +1,595 @@
+"""The training loop: `Learner`."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adjoint import errors
+from adjoint import tree as trees
+from adjoint.dtypes import as_real
+from adjoint.functions.arguments import as_integer, as_positive, check_callable, is_array
+from adjoint.functions.creation import asarray
+from adjoint.module.base import Module
+from adjoint.module.fields import leaves_of
+from adjoint.optim.averaging_optimizers import AveragingOptimizer
+from adjoint.optim.base import Optimizer
+from adjoint.optim.closures import ClosureOptimizer
+from adjoint.optim.gradients import GradientsParams
+from adjoint.random_keys import seeded
+from adjoint.tensor import Tensor
+from adjoint.train.checkpoints import Checkpoints, Content
+from adjoint.train.loaders import Loader
+from adjoint.train.nonfinite import all_finite, find_layer
+from adjoint.train.parallel import data_parallel, place_of, seed_of, size_of, values
+from adjoint.train.run import Callback, History, Run
+from adjoint.train.stopping import Interrupts
+
+Forward = Callable[[Any, Any, int], Sequence[Any]]  # of a model, a batch and a seed
+
+
+class Learner:
+    """A model, its loss and its optimizer, and the loop that trains it.
+
+    `fit` trains, `evaluate` measures, `predict` applies. The learner is the only thing here that changes: its `model`
+    and its `run` are those of the last step. None of it is needed to train: `docs/training.md` has the same loop
+    written out.
+
+    Parameters
+    ----------
+    model
+        An `ad.nn.Module`, of leaves or not. Its buffers, such as running statistics, are handed on.
+    loss
+        `loss(prediction, target)`, a mean over examples, for batches that are pairs (input, target).
+    optimizer
+        One of `ad.optim`.
+    metrics
+        Metrics of training and validation, such as `ad.train.Accuracy()`.
+    callbacks
+        What is done beside training: objects of `ad.train.Callback`.
+    forward
+        In the place of `loss` (which is then None), for batches of any other kind: `forward(model, batch, key)` gives
+        (loss, prediction, target), or these and the next buffers, as `model.apply` gives them. `key` is a seed.
+    seed
+        From it and the number of the batch follows what the model draws, such as what dropout drops.
+    accumulate
+        How many batches make one step, of the mean of their gradients, weighed by their sizes. At the end of an epoch
+        there may be fewer.
+    clip
+        A limit to the global norm of gradients, or a function of `GradientsParams` that gives others.
+    lr_by_epoch
+        A schedule by epochs, from 0, in the place of the optimizer's rate by steps.
+    devices
+        Backends or their names among which each batch is divided, see `data_parallel`.
+    precision
+        A dtype such as "float16" in which the model computes while it is trained; its parameters, the loss and the
+        optimizer keep theirs. The inputs of pairs are brought to it, those of `forward=` are yours to bring.
+    scaler
+        Scales the loss for it, so that small gradients do not vanish, and leaves out steps whose gradients are not
+        finite: an `ad.optim.GradScaler`.
+
+    Raises
+    ------
+    ArgumentTypeError, ArgumentError
+        An argument is none of these.
+
+    Examples
+    --------
+    >>> import adjoint as ad
+    >>> x = ad.random.normal((64, 2))
+    >>> batches = [(x[i : i + 16], x[i : i + 16].sum(axis=1, keepdims=True)) for i in range(0, 64, 16)]
+    >>> learner = ad.train.Learner(ad.nn.Linear(2, 1), ad.nn.mse_loss, ad.optim.Adam(lr=0.1))
+    >>> model, history = learner.fit(batches, epochs=40)
+    >>> len(history), history["loss"][-1] < 0.01
+    (40, True)
+    >>> learner.predict(x).shape
+    (64, 1)
+    """
+
+    def __init__(
+        self, model: Any, loss: Callable[..., Any] | None, optimizer: Optimizer, metrics: Sequence[Any] = (),
+        callbacks: Sequence[Callback] = (), *, forward: Forward | None = None, seed: int = 0, accumulate: int = 1,
+        clip: float | Callable[[GradientsParams], GradientsParams] | None = None,
+        lr_by_epoch: Callable[[int], Any] | None = None, devices: Sequence[Any] | None = None, precision: Any = None,
+        scaler: Any = None,
+    ) -> None:  # fmt: skip
+        if not isinstance(model, Module):
+            raise errors.ArgumentTypeError(f"Learner: the model is an ad.nn.Module, received {errors.shown(model)}")
+        if not isinstance(optimizer, Optimizer):
+            raise errors.ArgumentTypeError(
+                f"Learner: the optimizer is one of ad.optim, received {errors.shown(optimizer)}"
+            )
+        if (loss is None) == (forward is None):
+            raise errors.ArgumentError("Learner: give a loss, or None and forward=, a function of model, batch and key")
+        check_callable("Learner", loss if forward is None else forward, "the loss" if forward is None else "forward")
+        for metric in metrics:
+            if not hasattr(metric, "update"):
+                raise errors.ArgumentTypeError(
+                    f"Learner: a metric is an object such as ad.train.Accuracy(), received {errors.shown(metric)}"
+                )
+        for callback in callbacks:
+            if not isinstance(callback, Callback):
+                raise errors.ArgumentTypeError(
+                    f"Learner: a callback is an object of ad.train.Callback, received {errors.shown(callback)}"
+                )
+        self.optimizer, self.metrics, self.callbacks = optimizer, tuple(metrics), tuple(callbacks)
+        self.seed = as_integer(seed, "Learner", "the seed", 0)
+        self.accumulate = as_integer(accumulate, "Learner", "accumulate", 1)
+        self.clip = clip if clip is None or callable(clip) else as_positive(clip, "Learner", "clip")
+        if lr_by_epoch is not None:
+            check_callable("Learner", lr_by_epoch, "lr_by_epoch")
+        self.lr_by_epoch = lr_by_epoch
+        if scaler is not None and isinstance(optimizer, ClosureOptimizer):
+            raise errors.ArgumentError(
+                f"Learner: {type(optimizer).__name__} asks for gradients itself, without scaler="
+            )
+        self.precision = None if precision is None else as_real(precision, "Learner")
+        self.scaler = scaler
+        self._scaling: Any = None if scaler is None else scaler.init()
+        self._forward = forward if forward is not None else _paired(loss, _has_buffers(model), self.precision)
+        self._gives_forward = forward is not None
+        self._place = place_of(model)
+        first = next(leaf.value.device for leaf in leaves_of(model) if isinstance(leaf.value, Tensor))
+        self._gradients = data_parallel(self._scaled, [first] if devices is None else devices, has_aux=True)
+        self.run = Run(self, model, optimizer.init(model), 0)
+        self._at = _Position(metrics=[metric.init() for metric in self.metrics])
+
+    @property
+    def model(self) -> Any:
+        """The model of the last step, averaged if its optimizer averages; `run.model` is the one that is trained."""
+        if isinstance(self.optimizer, AveragingOptimizer):
+            return self.optimizer.averaged(self.run.model, self.run.state)
+        return self.run.model
+
+    def fit(self, train: Any, valid: Any = None, epochs: int = 1, *, checkpoints: Any = None) -> tuple[Any, History]:
+        """Train until so many epochs are done in all, and give the model and the history.
+
+        Called again, with a larger number or after Ctrl-C, it goes on. The first Ctrl-C finishes the step, saves, and
+        says how to go on; a second one interrupts at once.
+
+        Parameters
+        ----------
+        train
+            The batches of an epoch: a list, an `ad.data.DataLoader`, PyTorch's, any iterable, or a function that gives
+            one, with the number of the epoch, from 0, if it takes an argument.
+        valid
+            The batches of a validation after each epoch, likewise.
+        epochs
+            How many epochs there are to be in all.
+        checkpoints
+            A folder, or `ad.train.Checkpoints`. If there is one of this training in it, `fit` goes on from there: after
+            a crash the same command, started again, gives the same parameters as a run without one, bit by bit. The
+            batches must be the same again, which an `ad.data.DataLoader` sees to; of another loader those that were
+            done are drawn and dropped.
+
+        Raises
+        ------
+        NonFiniteError
+            A loss or a gradient is not finite. The message names the layer; the model is that of the step before.
+        FileError, ArgumentError, ShapeError, DtypeError
+            A checkpoint cannot be written or read, or is one of another model; there are no batches.
+        """
+        loader = Loader(train, "fit: train")
+        others = None if valid is None else Loader(valid, "fit: valid")
+        run = self.run
+        run.epochs = as_integer(epochs, "fit", "epochs", 0)
+        run.reason, run.steps_per_epoch = None, _steps(loader, self.accumulate)
+        saver = checkpoints if checkpoints is None or isinstance(checkpoints, Checkpoints) else Checkpoints(checkpoints)
+        training = _Training(self, run, loader, others, saver)
+        training.begin()
+        with Interrupts() as interrupts:
+            try:
+                for callback in self.callbacks:
+                    callback.start(run)
+                while run.reason is None and run.epoch < run.epochs:
+                    training.epoch(interrupts)
+                run.reason = run.reason or "done"
+            except KeyboardInterrupt:
+                run.reason = "interrupted"
+                raise
+            except BaseException:
+                run.reason = "error"
+                raise
+            finally:
+                for callback in self.callbacks:
+                    callback.end(run)
+        return self.model, run.history
+
+    def evaluate(self, data: Any) -> dict[str, Any]:
+        """The mean loss and the metrics over batches, without training."""
+        found = self._evaluated(Loader(_one_batch(data), "evaluate"), 0, lambda: False)
+        assert found is not None  # nobody asked it to stop
+        return found
+
+    def predict(self, data: Any) -> Any:
+        """Predictions for batches or one array, joined along the first axis, as NumPy arrays.
+
+        Of a batch that is a pair the first part is the input. A model with `forward=` is given whole batches.
+        """
+        model, parts = self.model.valid(), []
+        for number, (batch, _, _) in enumerate(Loader(_one_batch(data), "predict").batches(0, 0, self._place)):
+            with seeded(seed_of(self.seed, number)):
+                if self._gives_forward:
+                    found = self._loss(model, batch)[1][0]
+                else:
+                    found = model(batch[0] if isinstance(batch, (tuple, list)) and len(batch) == 2 else batch)
+            parts.append(trees.map(_as_array, found))
+        return trees.map(lambda *xs: np.concatenate(xs), *parts)
+
+    # --- one step ---
+
+    def _loss(self, model: Any, batch: Any) -> tuple[Any, Any]:
+        """The loss of a batch, and beside it prediction, target, and the next buffers or None."""
+        key = seed_of(self._place.next_key())
+        if self.precision is not None and model.training:
+            model = model.map(lambda x: _cast(x, self.precision))
+        loss, prediction, target, *buffers = self._forward(model, batch, key)
+        return loss, (prediction, target, buffers[0] if buffers else None)
+
+    def _scaled(self, model: Any, batch: Any) -> tuple[Any, Any]:
+        loss, beside = self._loss(model, batch)
+        return (loss if self.scaler is None else self.scaler.scale(loss, self._scaling)), (loss, *beside)
+
+    def _gathered(self, model: Any, batches: list[Any], check: bool) -> _Gathered:
+        """Loss and gradients of some batches, weighed by their sizes, and clipped. Raises NonFiniteError if `check`."""
+        losses, slopes, sizes, states = [], [], [], list(self._at.metrics)
+        for number, batch in enumerate(batches):
+            seed = seed_of(self.seed, self._at.batches + number)
+            with seeded(seed):
+                (loss, auxes), grads = self._gradients(model, batch)
+            if self.scaler is not None:
+                loss, grads = loss / self._scaling.scale, self.scaler.unscale(grads, model, self._scaling)
+            bound = check and (self.scaler is None or self._scaling.scale < 1)  # else such a step is left out
+            if bound and not (math.isfinite(loss.item()) and all_finite(grads)):
+                raise self._not_finite(model, batch, seed, loss.item())
+            model = _with_buffers(model, [buffers for *_, buffers in auxes], self._place)
+            losses.append(loss)
+            slopes.append(grads)
+            sizes.append(_weight(batch))
+            for _, prediction, target, _ in auxes:
+                states = [m.update(s, prediction, target) for m, s in zip(self.metrics, states, strict=True)]
+        weight = sum(sizes)
+        if len(batches) > 1:
+            losses = [x * (w / weight) for x, w in zip(losses, sizes, strict=True)]
+            slopes = [g * (w / weight) for g, w in zip(slopes, sizes, strict=True)]
+        grads = sum(slopes[1:], slopes[0])
+        if self.clip is not None:
+            grads = self.clip(grads) if callable(self.clip) else grads.clip_by_global_norm(self.clip)
+        return _Gathered(model, sum(losses[1:], losses[0]), grads, weight, states)
+
+    def _step(self, batches: list[Any]) -> bool:
+        """One step of the optimizer, by some batches; False where the scaler left it out."""
+        run, at = self.run, self._at
+        model, loss, grads, weight, states = self._gathered(run.model, batches, True)
+        if isinstance(self.optimizer, ClosureOptimizer):  # which asks again, at other points
+            first = [(loss, grads)]
+            grads = lambda model: first.pop() if first else self._gathered(model, batches, False)[1:3]
+        rate: Any = self.optimizer.lr if self.lr_by_epoch is None else self.lr_by_epoch(run.epoch)
+        now: Any = rate(run.state.step) if callable(rate) else rate
+        given = None if self.lr_by_epoch is None else rate
+        if self.scaler is not None:
+            before = run.state.step
+            made, run.state, self._scaling = self.scaler.step_unscaled(
+                self.optimizer, model, grads, run.state, self._scaling, lr=given
+            )
+            stepped = run.state.step != before
+            run.model = made if stepped else run.model  # with the buffers of before, too
+        else:
+            stepped = True
+            run.model, run.state = self.optimizer.step(model, grads, run.state, lr=given)
+        at.batches, at.in_epoch = at.batches + len(batches), at.in_epoch + len(batches)
+        if not stepped:
+            return False
+        run.lr, run.loss = float(now), loss.item()
+        run.step += 1
+        run.history.add_step(run.step, run.loss)
+        at.loss, at.weight, at.metrics = at.loss + run.loss * weight, at.weight + weight, states
+        run.metrics = self._values(states)
+        return True
+
+    def _values(self, states: Sequence[Any]) -> dict[str, Any]:
+        pairs = zip(self.metrics, states, strict=True)
+        return {metric.name: _plain(metric.value(state)) for metric, state in pairs}
+
+    def _not_finite(self, model: Any, batch: Any, seed: int, loss: float) -> errors.NonFiniteError:
+        """The error that says where it came from: the step is made again, with an eye on each layer."""
+
+        def forward(model: Any) -> Any:
+            with seeded(seed), seeded(seed_of(self._place.next_key(), 0)):
+                return self._loss(model, batch)[0]
+
+        def backward(model: Any) -> Mapping[str, Any]:
+            device = next(leaf.value.device for leaf in leaves_of(model) if isinstance(leaf.value, Tensor))
+            with seeded(seed):
+                return data_parallel(self._scaled, [device], has_aux=True)(model, batch)[1]
+
+        with self._place.leaf.quiet():
+            where, cause = find_layer(values(model), batch, forward, backward)
+        what = f"the loss is {loss}" if not math.isfinite(loss) else "a gradient is not finite"
+        error = errors.NonFiniteError(
+            f"fit: step {self.run.step + 1}, epoch {self.run.epoch + 1}: {what}, {where}; learner.model is that of the "
+            "step before"
+        )
+        error.__cause__ = cause
+        return error
+
+    def _evaluated(self, loader: Loader, epoch: int, asked: Callable[[], bool]) -> dict[str, Any] | None:
+        """The mean loss and the metrics over batches; None where somebody asked to stop meanwhile."""
+        model, states = self.model.valid(), [metric.init() for metric in self.metrics]
+        total = weight = 0.0
+        for number, (batch, _, _) in enumerate(loader.batches(epoch, 0, self._place)):
+            if asked():
+                return None
+            with seeded(seed_of(self.seed, number)):
+                loss, (prediction, target, _) = self._loss(model, batch)
+            size = _weight(batch)
+            total, weight = total + loss.item() * size, weight + size
+            states = [m.update(s, prediction, target) for m, s in zip(self.metrics, states, strict=True)]
+        return {"loss": total / weight, **self._values(states)}
+
+
+class _Gathered(NamedTuple):
+    """What some batches gave: the model with the next buffers, means of loss and gradients, examples, metrics."""
+
+    model: Any
+    loss: Any
+    grads: Any
+    weight: float
+    metrics: list[Any]
+
+
+@dataclasses.dataclass
+class _Position:
+    """Where in the epoch a training is, and what it has gathered there."""
+
+    metrics: list[Any]
+    batches: int = 0  # of the whole run: seeds follow from it
+    in_epoch: int = 0
+    ended: bool = False  # all batches of the epoch are done, and only the validation is not
+    loss: float = 0.0
+    weight: float = 0.0
+    loader: Any = None  # the loader's own record
+
+    @property
+    def mean(self) -> float:
+        """The mean loss of the epoch; nan where every step was left out."""
+        return self.loss / self.weight if self.weight else math.nan
+
+    def next_epoch(self, metrics: list[Any]) -> None:
+        self.in_epoch, self.ended, self.loss, self.weight, self.metrics = 0, False, 0.0, 0.0, metrics
+
+    def record(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "metrics"}
+
+
+class _Training:
+    """One call of `fit`: epochs, and the checkpoints between."""
+
+    def __init__(
+        self, learner: Learner, run: Run, loader: Loader, valid: Loader | None, saver: Checkpoints | None
+    ) -> None:
+        self.learner, self.run, self.loader, self.valid, self.saver = learner, run, loader, valid, saver
+        self.started = time.perf_counter()
+
+    @property
+    def at(self) -> _Position:
+        return self.learner._at
+
+    def begin(self) -> None:
+        """Go to where the last checkpoint is, or where this learner has stopped."""
+        if self.saver is not None and self.run.step == 0 and self.saver.steps():
+            self._restore(self.saver.content())
+        elif self.at.in_epoch:
+            self.loader.load_record(self.at.loader)
+        if self.saver is not None:
+            self.saver.prepare(self.run.step)
+        self.at.loader = self.loader.record()
+        self.started = time.perf_counter() - self.run.seconds
+
+    def epoch(self, interrupts: Interrupts) -> None:
+        """The rest of an epoch, its validation, and its row in the history."""
+        learner, run, at = self.learner, self.run, self.at
+        if not at.ended:
+            self._steps(interrupts)
+        if not at.ended or run.reason is not None or interrupts.asked:
+            self._stopped(interrupts)
+            return
+        row = {"epoch": run.epoch + 1, "step": run.step, "seconds": self._seconds(), "loss": at.mean}
+        row |= {"lr": run.lr, **learner._values(at.metrics)}
+        if self.valid is not None:
+            before = self.valid.record()
+            found = learner._evaluated(self.valid, run.epoch, lambda: interrupts.asked)
+            if found is None:
+                self.valid.load_record(before)
+                self._stopped(interrupts)
+                return
+            row |= {f"valid_{name}": value for name, value in found.items()}
+        row["seconds"] = self._seconds()
+        run.history.rows.append(row)
+        run.epoch += 1
+        at.next_epoch([metric.init() for metric in learner.metrics])
+        self._call("epoch")
+        self._save(row)
+        if interrupts.asked:
+            self._stopped(interrupts)
+
+    def _steps(self, interrupts: Interrupts) -> None:
+        """The steps of an epoch that are not done yet."""
+        run, at = self.run, self.at
+        batches: Any = self.loader.batches(run.epoch, at.in_epoch, self.learner._place)
+        group: list[Any] = []
+        try:
+            for batch, last, position in batches:
+                group.append(batch)
+                if len(group) < self.learner.accumulate and not last:
+                    continue
+                stepped = self.learner._step(group)
+                at.ended, at.loader, group = last, position, []
+                run.seconds = self._seconds()
+                if stepped:
+                    self._call("step")
+                if run.reason is not None or interrupts.asked:
+                    return
+                if stepped and self.saver is not None and self.saver.is_due(run):
+                    self._save()
+            at.ended = True  # also where a checkpoint was of the last batch, and none came
+        finally:
+            batches.close()
+            if not at.ended:
+                self.loader.load_record(at.loader)
+
+    def _stopped(self, interrupts: Interrupts) -> None:
+        """Save in the midst of an epoch, and say how to go on."""
+        run = self.run
+        path = self._save()
+        if interrupts.asked:
+            run.reason = run.reason or "interrupted"
+            saved = "" if path is None else f", saved in {path}"
+            print(
+                f"Interrupted after step {run.step}, in epoch {min(run.epoch + 1, run.epochs)} of {run.epochs}{saved}; "
+                f"the same call of fit{'' if path is None else ', or the same command,'} goes on from there."
+            )
+
+    def _call(self, name: str) -> None:
+        for callback in self.learner.callbacks:
+            getattr(callback, name)(self.run)
+
+    def _seconds(self) -> float:
+        return time.perf_counter() - self.started
+
+    # --- checkpoints ---
+
+    def _save(self, row: Mapping[str, Any] | None = None) -> Any:
+        run, saver = self.run, self.saver
+        if saver is None:
+            return None
+        score = None
+        if saver.best is not None and row is not None:
+            score = row.get(saver.best)
+            if score is None:
+                raise errors.ArgumentError(
+                    f"Checkpoints: the history has no column {saver.best!r} to choose the best by; there are "
+                    f"{errors.shown(', '.join(row))}"
+                )
+        about = {
+            "run": {name: getattr(run, name) for name in ("step", "epoch", "loss", "lr", "seconds")},
+            "position": self.at.record(),
+            "history": run.history.record(),
+            "callbacks": [[type(c).__name__, c.record()] for c in self.learner.callbacks],
+            "valid": None if self.valid is None else self.valid.record(),
+        }
+        tree = {
+            "model": run.model,
+            "optimizer": run.state,
+            "metrics": self.at.metrics,
+            "scaling": self.learner._scaling,
+        }
+        return saver.save(run.step, tree, about, score=score)
+
+    def _restore(self, content: Content) -> None:
+        """Go on from a checkpoint: first all is read, then it becomes that of the learner."""
+        learner, run, about = self.learner, self.run, content.about
+        model = content.fill(run.model, "model")
+        state = content.fill(run.state, "optimizer")
+        scaling = content.fill(learner._scaling, "scaling")
+        metrics = content.fill(self.at.metrics, "metrics", free=True)
+        self.loader.load_record(about["position"]["loader"])
+        if self.valid is not None:
+            self.valid.load_record(about["valid"])
+        records: dict[str, Iterator[Any]] = {}
+        for name in {type(callback).__name__ for callback in learner.callbacks}:
+            records[name] = iter([record for kind, record in about["callbacks"] if kind == name])
+        for callback in learner.callbacks:  # one that was not there before starts anew
+            record = next(records[type(callback).__name__], None)
+            if record is not None:
+                callback.load_record(record)
+        run.model, run.state, learner._scaling = model, state, scaling
+        for name, value in about["run"].items():
+            setattr(run, name, value)
+        run.history.load_record(about["history"])
+        learner._at = _Position(metrics=metrics, **about["position"])
+
+
+def _has_buffers(model: Module) -> bool:
+    return any(leaf.kind == "buffer" for leaf in leaves_of(model))
+
+
+def _paired(loss: Any, has_buffers: bool, precision: Any) -> Forward:
+    """The forward of batches that are pairs."""
+
+    def forward(model: Any, batch: Any, key: int) -> Sequence[Any]:
+        if not isinstance(batch, (tuple, list)) or len(batch) != 2:
+            raise errors.ArgumentError(
+                f"Learner: a batch is a pair (input, target), received {errors.shown(batch)}; for others give forward="
+            )
+        x, target = batch
+        half = precision is not None and model.training
+        if half:
+            x = trees.map(lambda x: _cast(x, precision), x)
+        buffers: tuple[Any, ...] = ()
+        if model.training and has_buffers:
+            prediction, state = model.apply(x, model.state(), key=key)
+            buffers = (state,)
+        else:
+            prediction = model(x, key=key)
+        if half:  # sums of many half numbers are no good
+            prediction = trees.map(lambda x: _cast(x, np.promote_types(precision, np.float32)), prediction)
+        return loss(prediction, target), prediction, target, *buffers
+
+    return forward
+
+
+def _cast(x: Any, dtype: Any) -> Any:
+    """A real tensor in another floating dtype; anything else as it is."""
+    return x.astype(dtype) if isinstance(x, Tensor) and x.dtype.kind == "f" else x
+
+
+def _with_buffers(model: Any, found: list[Any], place: Any) -> Any:
+    """The model with the buffers that a batch gave; those of several devices' parts are averaged."""
+    if found[0] is None:
+        return model
+    new = (
+        found[0]
+        if len(found) == 1
+        else trees.map(lambda *xs: sum(asarray(x, device=place) for x in xs) / len(xs), *found)
+    )
+    by_path = {leaf.path: leaf.value for leaf in leaves_of(new)}
+    like = {leaf.path: leaf.value for leaf in leaves_of(model) if leaf.kind == "buffer"}
+    state = model.state()
+    for path, x in like.items():
+        state = state.at(path).set(asarray(by_path[path], device=x.device, dtype=x.dtype))
+    return model.with_state(state)
+
+
+def _weight(batch: Any) -> float:
+    """How much a batch counts in means: its examples, or 1 where its arrays do not say."""
+    try:
+        return float(size_of(batch))
+    except errors.ArgumentError:
+        return 1.0
+
+
+def _steps(loader: Loader, accumulate: int) -> int | None:
+    try:
+        return math.ceil(len(loader) / accumulate)
+    except TypeError:
+        return None
+
+
+def _one_batch(data: Any) -> Any:
+    """Batches, also of what is one array."""
+    return [data] if hasattr(data, "shape") else data
+
+
+def _as_array(x: Any) -> Any:
+    return x.numpy() if isinstance(x, Tensor) else x
+
+
+def _plain(value: Any) -> Any:
+    """A metric's value as plain JSON."""
+    return value.tolist() if is_array(value) else value

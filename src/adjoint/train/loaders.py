@@ -1,0 +1,73 @@
+"""Any iterable of batches, with a position that is kept in checkpoints."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from adjoint import errors
+from adjoint.backend import Backend
+from adjoint.train.parallel import on_device
+
+
+class Loader:
+    """The batches of an iterable, or of a function that gives one for an epoch, from a position on.
+
+    A loader with `record()` and `load_record(record)` keeps its position itself. Of another one the batches before
+    the position are drawn and dropped.
+    """
+
+    def __init__(self, source: Any, name: str) -> None:
+        if not hasattr(source, "__iter__") and not callable(source):
+            raise errors.ArgumentTypeError(
+                f"{name}: batches come from an iterable, or a function that gives one; received {errors.shown(source)}"
+            )
+        self.source: Any = source
+        self.name = name
+        self.keeps_position = hasattr(source, "record") and hasattr(source, "load_record")
+
+    def __len__(self) -> int:
+        """How many batches an epoch has. Raises TypeError where that is not known."""
+        return len(self.source)
+
+    def record(self) -> Any:
+        """Its position, of a loader that keeps it; None of another."""
+        return self.source.record() if self.keeps_position else None
+
+    def load_record(self, record: Any) -> None:
+        """Go to a position."""
+        if self.keeps_position and record is not None:
+            self.source.load_record(record)
+
+    def batches(self, epoch: int, done: int, place: Backend) -> Iterator[tuple[Any, bool, Any]]:
+        """The batches of an epoch after the first `done`: each with whether it is the last, and the position after it.
+
+        Raises ArgumentError where there is none.
+        """
+        batches = iter(self.source if hasattr(self.source, "__iter__") else _called(self.source, epoch))
+        if not self.keeps_position:
+            batches = itertools.islice(batches, done, None)
+        end = object()
+        batch, position = next(batches, end), self.record()
+        if batch is end and not done:
+            hint = "; an iterator gives its batches once, so pass the function that makes it" if epoch else ""
+            raise errors.ArgumentError(f"{self.name}: there is no batch in epoch {epoch + 1}{hint}")
+        while batch is not end:
+            held = on_device(batch, place, copy=True)  # before the next is drawn, maybe into the same arrays
+            batch, after = next(batches, end), self.record()
+            yield held, batch is end, after if batch is end else position
+            position = after
+
+
+def _called(f: Any, epoch: int) -> Any:
+    """What a function gives, which may take the number of the epoch, from 0."""
+    takes_one = any(
+        p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL) and p.default is p.empty
+        for p in inspect.signature(f).parameters.values()
+    )
+    found = f(epoch) if takes_one else f()
+    if not hasattr(found, "__iter__"):
+        raise errors.ArgumentTypeError(f"fit: a function of batches gives an iterable, this one {errors.shown(found)}")
+    return found

@@ -1,0 +1,96 @@
+"""When training ends early: no more progress, or Ctrl-C."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any, Self
+
+from adjoint import errors
+from adjoint.functions.arguments import as_choice, as_integer, as_positive
+from adjoint.train.checkpoints import is_better
+from adjoint.train.run import Callback, Run
+
+
+class EarlyStopping(Callback):
+    """Stops when a column of the history was not better for `patience` epochs, by more than `least`.
+
+    Raises ArgumentError for another mode than "min" or "max", a patience below 1, a column that there is not.
+
+    >>> import adjoint as ad
+    >>> pairs = [(ad.ones((4, 2)), ad.ones((4, 1)))]
+    >>> stopping = ad.train.EarlyStopping("loss", patience=2, least=0.1)
+    >>> learner = ad.train.Learner(
+    ...     ad.nn.Linear(2, 1), ad.nn.mse_loss, ad.optim.SGD(lr=0.1), callbacks=[stopping]
+    ... )
+    >>> model, history = learner.fit(pairs, epochs=1000)
+    >>> len(history) < 100, learner.run.reason
+    (True, 'stopped: loss was not better for 2 epochs')
+    """
+
+    def __init__(self, column: str = "valid_loss", patience: int = 5, mode: str = "min", least: float = 0.0) -> None:
+        self.column = column
+        self.patience = as_integer(patience, "EarlyStopping", "patience", 1)
+        self.mode = as_choice(mode, "EarlyStopping", "mode", ["min", "max"])
+        self.least = as_positive(least, "EarlyStopping", "least", zero=True)
+        self.best: float | None = None
+        self.waited = 0
+
+    def start(self, run: Run) -> None:
+        self._stop_if_done(run)
+
+    def epoch(self, run: Run) -> None:
+        value = run.history[self.column][-1]
+        if value is None:
+            raise errors.ArgumentError(f"EarlyStopping: the last epoch has no {self.column}")
+        limit = None if self.best is None else self.best + (-self.least if self.mode == "min" else self.least)
+        if is_better(value, limit, self.mode):
+            self.best, self.waited = value, 0
+        else:
+            self.waited += 1
+        self._stop_if_done(run)
+
+    def _stop_if_done(self, run: Run) -> None:
+        if self.waited >= self.patience:
+            run.stop(f"{self.column} was not better for {self.patience} epochs")
+
+    def record(self) -> dict[str, Any]:
+        return {"best": self.best, "waited": self.waited}
+
+    def load_record(self, record: Mapping[str, Any]) -> None:
+        self.best, self.waited = record["best"], record["waited"]
+
+
+class Interrupts:
+    """In this block the first Ctrl-C only asks to stop, and the next one interrupts. Of the main thread alone.
+
+    >>> import signal
+    >>> with Interrupts() as interrupts:
+    ...     signal.raise_signal(signal.SIGINT)
+    ...     interrupts.asked
+    True
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def __enter__(self) -> Self:
+        import signal
+
+        handled = threading.current_thread() is threading.main_thread()
+        # A handler of somebody else, or none, as of a process in the background, stays.
+        self._ours = handled and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if self._ours:
+            signal.signal(signal.SIGINT, self._ask)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        import signal
+
+        if self._ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def _ask(self, *_: object) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
