@@ -190,3 +190,22 @@ def test_wrong_input() -> None:
     ):  # fmt: skip
         with pytest.raises(error, match=message):
             call()
+
+
+class Tied(ad.nn.Module):
+    first: ad.Tensor[Any]
+    second: ad.Tensor[Any]
+
+    def __call__(self, x: Any, *, key: Any = None) -> Any:
+        return x @ self.first @ self.second.mT
+
+
+@pytest.mark.parametrize("where", ["*", "first", "second"])
+def test_a_tensor_in_two_places_has_one_change(where: str) -> None:
+    weight = ad.ones((4, 3))
+    model = ad.nn.LowRank(Tied(weight, weight), 2, where=where, key=0).at("factors.first.up").set(ad.ones((4, 2)))
+    assert model.factors.num_params() == 2 * (4 + 3)
+    made = model.merged()
+    assert made.first is made.second
+    assert float(abs(made.first - 1).max().item()) > 0
+    assert model.summary((2, 4)).rows[0].parameters == 12 + 14

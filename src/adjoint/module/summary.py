@@ -12,7 +12,7 @@ from adjoint.decorators.observed import Profiled
 from adjoint.devices import default_device, use_device
 from adjoint.functions.arguments import is_array, is_integer, is_numeric
 from adjoint.functions.creation import asarray, zeros
-from adjoint.module.fields import Fields, Leaf, each_module, joined, leaves_of, mapped, once_each, opened, rebuilt
+from adjoint.module.fields import Fields, Leaf, each_module, joined, leaves_of, mapped_once, once_each, opened, rebuilt
 from adjoint.random_keys import seeded
 from adjoint.tensor import Tensor
 
@@ -124,7 +124,7 @@ def summary_of(model: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Summa
     try:
         with use_device(place), seeded(0):
             given = trees.map(moved, (tuple(args), kwargs))
-            there = mapped(model, lambda leaf: moved(leaf.value) if isinstance(leaf.value, Tensor) else leaf.value)
+            there = mapped_once(model, lambda leaf: moved(leaf.value) if isinstance(leaf.value, Tensor) else leaf.value)
             each_module(there, watched)(*given[0], **given[1])
     finally:
         for cls in classes:

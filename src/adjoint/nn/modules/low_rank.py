@@ -83,7 +83,7 @@ class LowRank(Module, Generic[M]):
         size = as_integer(rank, "LowRank", "rank", 1)
         self.scale = 1.0 if alpha is None else float(as_positive(alpha, "LowRank", "alpha")) / size
         found = chosen(model, tuple(where) if isinstance(where, (tuple, list)) else (where,), "LowRank")
-        places = {path for path in found if model.named_parameters()[path].ndim > 1}
+        places = {path for path, x in model.named_parameters().items() if path in found and x.ndim > 1}
         if not places:
             raise errors.ArgumentError(
                 f"LowRank: no parameter of two axes or more at {errors.shown(where)}; there are "
@@ -99,13 +99,14 @@ class LowRank(Module, Generic[M]):
 
     def merged(self) -> M:
         """The model with the changed weights, which has no other parameters than before."""
-        values = {leaf.path: leaf.value for leaf in leaves_of(self.base)}
+        before = {leaf.path: leaf.value for leaf in leaves_of(self.base)}
+        values = {}
         for leaf in leaves_of(self.factors):
             path, _, name = leaf.path.rpartition(".")
             if name == "up":
                 factors = self.factors.at(path).get()
                 change = matmul(factors.up, factors.down)
-                values[path] = values[path] + self.scale * reshape(change, values[path].shape)
+                values[path] = before[path] + self.scale * reshape(change, before[path].shape)
         return with_arrays(self.base, values)
 
     def __call__(self, *args: Any, key: Key = None, **kwargs: Any) -> Any:
