@@ -2,11 +2,57 @@
 
 from adjoint.train.checkpoints import Checkpoints, load, save
 from adjoint.train.learner import Learner
+from adjoint.train.metrics import (
+    AUROC,
+    MAE,
+    R2,
+    RMSE,
+    Accuracy,
+    Calibration,
+    CalibrationError,
+    ConfusionMatrix,
+    FBeta,
+    Mean,
+    Memory,
+    Metric,
+    Perplexity,
+    Precision,
+    Rate,
+    Recall,
+    TopK,
+)
 from adjoint.train.parallel import data_parallel
 from adjoint.train.run import Callback, History, Run
 from adjoint.train.stopping import EarlyStopping
 
-__all__ = ["Callback", "Checkpoints", "EarlyStopping", "History", "Learner", "Run", "data_parallel", "load", "save"]
+__all__ = [
+    "AUROC",
+    "MAE",
+    "R2",
+    "RMSE",
+    "Accuracy",
+    "Calibration",
+    "CalibrationError",
+    "Callback",
+    "Checkpoints",
+    "ConfusionMatrix",
+    "EarlyStopping",
+    "FBeta",
+    "History",
+    "Learner",
+    "Mean",
+    "Memory",
+    "Metric",
+    "Perplexity",
+    "Precision",
+    "Rate",
+    "Recall",
+    "Run",
+    "TopK",
+    "data_parallel",
+    "load",
+    "save",
+]
 
 
 def __dir__() -> list[str]:
