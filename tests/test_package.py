@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 OPTIONAL = [
     "PIL", "array_api_compat", "array_api_extra", "array_api_strict", "autograd", "cupy", "dask", "datasets",
     "distributed", "hypothesis", "jax", "matplotlib", "mpmath", "opt_einsum", "pandas", "pyarrow", "pytest", "rich",
-    "scipy", "sklearn", "tensorflow", "torch",
+    "scipy", "sklearn", "tensorboardX", "tensorflow", "torch",
 ]  # fmt: skip
 LIGHT = "counterparts errors locks methods renamed tensor tree".split()  # what `import adjoint` brings
 SHARED = {

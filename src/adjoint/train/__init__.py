@@ -22,8 +22,11 @@ from adjoint.train.metrics import (
     TopK,
 )
 from adjoint.train.parallel import data_parallel
+from adjoint.train.progress import Progress
+from adjoint.train.report import Report
 from adjoint.train.run import Callback, History, Run
 from adjoint.train.stopping import EarlyStopping
+from adjoint.train.tensorboard import TensorBoard
 
 __all__ = [
     "AUROC",
@@ -45,9 +48,12 @@ __all__ = [
     "Metric",
     "Perplexity",
     "Precision",
+    "Progress",
     "Rate",
     "Recall",
+    "Report",
     "Run",
+    "TensorBoard",
     "TopK",
     "data_parallel",
     "load",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import time
@@ -118,6 +119,7 @@ class Learner:
                     f"Learner: a callback is an object of ad.train.Callback, received {errors.shown(callback)}"
                 )
         self.optimizer, self.metrics, self.callbacks = optimizer, tuple(metrics), tuple(callbacks)
+        self.loss, self.forward = loss, forward
         self.seed = as_integer(seed, "Learner", "the seed", 0)
         self.accumulate = as_integer(accumulate, "Learner", "accumulate", 1)
         self.clip = clip if clip is None or callable(clip) else as_positive(clip, "Learner", "clip")
@@ -196,8 +198,9 @@ class Learner:
                 run.reason = "error"
                 raise
             finally:
-                for callback in self.callbacks:
-                    callback.end(run)
+                with contextlib.ExitStack() as ends:  # each one ends, whatever another raises
+                    for callback in self.callbacks[::-1]:
+                        ends.callback(callback.end, run)
         return self.model, run.history
 
     def evaluate(self, data: Any) -> dict[str, Any]:
@@ -287,9 +290,10 @@ class Learner:
             return False
         run.lr, run.loss = float(now), loss.item()
         run.step += 1
+        run.examples += int(weight)
         run.history.add_step(run.step, run.loss)
         at.loss, at.weight, at.metrics = at.loss + run.loss * weight, at.weight + weight, states
-        run.metrics = self._values(states)
+        run.measure = lambda: self._values(states)
         return True
 
     def _values(self, states: Sequence[Any]) -> dict[str, Any]:
@@ -477,7 +481,7 @@ class _Training:
                     f"{errors.shown(', '.join(row))}"
                 )
         about = {
-            "run": {name: getattr(run, name) for name in ("step", "epoch", "loss", "lr", "seconds")},
+            "run": {name: getattr(run, name) for name in ("step", "examples", "epoch", "loss", "lr", "seconds")},
             "position": self.at.record(),
             "history": run.history.record(),
             "callbacks": [[type(c).__name__, c.record()] for c in self.learner.callbacks],

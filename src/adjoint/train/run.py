@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from adjoint import errors
@@ -118,8 +118,8 @@ class History:
 class Run:
     """A training while it runs, as callbacks read it; `stop` ends it.
 
-    `step` and `epoch` count what is done. `steps_per_epoch` is None where the loader has no length; `metrics` are those
-    of the running epoch so far; `reason` is None while it runs, then "done", "interrupted", "stopped: ..." or "error".
+    `step`, `examples` and `epoch` count what is done. `steps_per_epoch` is None where the loader has no length;
+    `reason` is None while it runs, then "done", "interrupted", "stopped: ..." or "error".
     """
 
     learner: Any
@@ -128,13 +128,19 @@ class Run:
     epochs: int
     steps_per_epoch: int | None = None
     step: int = 0
+    examples: int = 0
     epoch: int = 0
     loss: float = float("nan")
     lr: float = float("nan")
-    metrics: dict[str, Any] = dataclasses.field(default_factory=dict)
+    measure: Callable[[], dict[str, Any]] = dict
     history: History = dataclasses.field(default_factory=History)
     seconds: float = 0.0
     reason: str | None = None
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """The metrics of the running epoch so far, computed now: some take a while, as an area under a curve."""
+        return self.measure()
 
     def stop(self, reason: str) -> None:
         """End after this step."""
