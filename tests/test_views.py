@@ -217,7 +217,7 @@ def test_svg_is_well_formed_and_escaped() -> None:
 # --- the dashboard ---
 
 
-def drawn(run: Run, width: int) -> list[str]:
+def drawn(run: Run, width: int, height: int = 50) -> list[str]:
     from rich.console import Console
 
     from adjoint.train.dashboard import view
@@ -227,7 +227,7 @@ def drawn(run: Run, width: int) -> list[str]:
     pace.start(a_run(step=0, examples=0))
     clock.now += 2.0
     pace.mark(run)
-    console = Console(width=width, file=io.StringIO(), force_terminal=False, color_system=None)
+    console = Console(width=width, height=height, file=io.StringIO(), force_terminal=False, color_system=None)
     console.print(view(run, pace))
     return console.file.getvalue().replace("\u00a0", " ").splitlines()  # type: ignore[attr-defined]
 
@@ -261,6 +261,10 @@ def test_the_dashboard_fits(width: int) -> None:
         lines = drawn(run, width)
         assert max(map(len, lines)) <= width
         assert 5 <= len(lines) < 40
+
+
+def test_the_dashboard_fits_low_terminals() -> None:
+    assert [len(drawn(a_run(), 100, height)) for height in (18, 20, 24, 60)] == [17, 19, 23, 23]
 
 
 # --- which view ---

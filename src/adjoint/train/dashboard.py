@@ -20,7 +20,6 @@ from adjoint.train.run import Run
 from adjoint.train.system import gpu_memory, memory
 
 _COLOURS = ("bright_blue", "yellow")  # of training and validation
-_LOW = 9  # rows of a chart
 
 
 class _Console(Console):
@@ -59,10 +58,10 @@ class Dashboard:
 def view(run: Run, pace: Pace) -> Panel:
     """All of it, for one moment."""
     parts: list[Any] = [_heading(run), _facts(run, pace)]
-    found = charts(run.history)
+    found, rows = charts(run.history), _rows(run)
     if found:
-        parts += [Text(""), _Charts(found)]
-    if rows := _rows(run):
+        parts += [Text(""), _Charts(found, len(rows))]
+    if rows:
         parts += [_table(rows)]
     reason = run.reason or "training"
     colour = {"training": "blue", "done": "green", "error": "red"}.get(reason, "magenta")
@@ -105,26 +104,27 @@ def _facts(run: Run, pace: Pace) -> Text:
 
 
 class _Charts:
-    """The loss, and beside it the first metric where there is room."""
+    """The loss, and beside it the first metric where there is room; as high as fits with the rows of a table."""
 
-    def __init__(self, found: list[Chart]) -> None:
-        self._found = found
+    def __init__(self, found: list[Chart], rows: int) -> None:
+        self._found, self._rows = found, rows
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         shown = self._found[: 2 if options.max_width >= 90 else 1]
         width = (options.max_width - 3 * (len(shown) - 1)) // len(shown)
         grid = Table.grid(padding=(0, 3))
         end = max(x for chart in shown for series in chart.series for x, _ in series.points)
-        grid.add_row(*[_drawn(chart, width, end) for chart in shown])
+        height = max(3, min(9, console.height - 13 - self._rows))  # 13 lines are of all the rest
+        grid.add_row(*[_drawn(chart, width, height, end) for chart in shown])
         yield grid
 
 
-def _drawn(chart: Chart, width: int, end: float) -> Text:
+def _drawn(chart: Chart, width: int, height: int, end: float) -> Text:
     text = Text(no_wrap=True)
     text.append(chart.title, "bold")
     for series, colour in zip(chart.series, _COLOURS, strict=False):
         text.append(f"  ━ {series.name}" if series.name else "", colour)
-    for row in braille(chart, width, _LOW, end):
+    for row in braille(chart, width, height, end):
         text.append("\n")
         for cell, k in row:
             text.append(cell, "dim" if k < 0 else _COLOURS[k])
