@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sklearn.metrics
+from conftest import peer
 from each import Each
 from sklearn.calibration import calibration_curve
 
@@ -388,8 +389,15 @@ def test_what_makes_no_sense_is_refused() -> None:
                 call()
 
 
-def test_values_of_tracked_tensors_and_of_other_leaves() -> None:
-    scores = ad.tensor([[0.9, 0.1], [0.2, 0.8]]).require_grad()
-    assert train.Accuracy().compute(scores * 2, ad.tensor([0, 0])) == 0.5
-    wide = ad.tensor([[0.9, 0.1], [0.2, 0.8]], device="reference")
-    assert train.Accuracy().compute(wide, ad.tensor([0, 0], device="reference")) == 0.5
+@pytest.mark.parametrize("name", ["numpy", "reference", "torch", "jax", "dask"])
+def test_values_of_tracked_tensors_and_of_other_leaves(name: str) -> None:
+    if name not in ("numpy", "reference"):
+        peer(name)
+    scores = ad.tensor([[0.9, 0.1], [0.2, 0.8]], dtype=ad.float32, device=name)
+    labels = ad.tensor([0, 0], dtype=ad.int32, device=name)
+    for x in (scores, scores.require_grad() * 1):
+        assert train.Accuracy().compute(x, labels) == 0.5
+        assert train.TopK(2).compute(x, labels) == 1.0
+        np.testing.assert_allclose(train.MAE().compute(x, ad.zeros_like(x)), 0.5, rtol=1e-6)
+        loss = train.Mean(ad.nn.cross_entropy).compute(x, labels)
+        np.testing.assert_allclose(np.exp(loss), train.Perplexity().compute(x, labels), rtol=1e-6)

@@ -290,6 +290,7 @@ CURSOR = "\x1b[?25h"
 def test_the_view_fits_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = "epoch 2/2  step 4  loss"
     assert lines in shown(monkeypatch, io.StringIO())
+    assert lines in shown(monkeypatch, io.StringIO(), FORCE_COLOR="1")
     assert lines in shown(monkeypatch, Terminal(), TERM="dumb")
     assert lines in shown(monkeypatch, Terminal(), "lines")
     text = re.sub(r"\x1b\[[\d;]*m", "", shown(monkeypatch, Terminal()))

@@ -129,7 +129,8 @@ def _fitting(file: Any) -> str:
         console = _rich().Console(file=file)
     except errors.MissingLibraryError:
         return "lines"
-    return "dashboard" if console.is_terminal and not console.is_dumb_terminal else "lines"
+    terminal = file.isatty() and console.is_terminal and not console.is_dumb_terminal  # not where colours are forced
+    return "dashboard" if terminal else "lines"
 
 
 def _rich() -> Any:
