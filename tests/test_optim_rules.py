@@ -159,10 +159,17 @@ def test_a_gradient_that_is_not_finite_spoils_what_it_spoils_in_optax(
 @pytest.mark.slow
 @pytest.mark.peers
 @pytest.mark.parametrize("name", ["Adafactor", "Rprop", "ASGD", "LAMB", "Adan", "Muon", "Shampoo", "SOAP",
-                                  "ScheduleFreeSGD", "ScheduleFreeAdamW"])  # fmt: skip
+                                  "ScheduleFreeSGD", "ScheduleFreeAdamW", "SGD", "RAdam", "NAdam", "Adam"])  # fmt: skip
 def test_a_step_can_be_compiled(name: str) -> None:
-    """The count of steps is an argument of the program, too."""
-    jax, optimizer = peer("jax"), getattr(ad.optim, name)(lr=0.1)
+    """The count of steps is an argument of the program, too, and rates are functions of it."""
+    rates = {
+        "SGD": ad.optim.cosine(0.1, 3),
+        "RAdam": ad.optim.warmup(ad.optim.one_cycle(0.1, 4), 2),
+        "NAdam": ad.optim.stairs(0.1, 2),
+        "Adam": ad.optim.polynomial(0.1, 0.0, 3),
+    }
+    more = {"momentum": 0.9, "dampening": 0.1} if name == "SGD" else {}
+    jax, optimizer = peer("jax"), getattr(ad.optim, name)(lr=rates.get(name, 0.1), **more)
     with jax.enable_x64(True), ad.use_device("jax"):
         made = Parts({n: ad.asarray(0.5 * PULLS[n][1]) for n in ("vector", "square")})
 

@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Self, TypeVar
 
 from adjoint import errors
+from adjoint.devices import leaf_of
+from adjoint.functions.arguments import is_integer
+from adjoint.functions.creation import asarray
 from adjoint.functions.elementwise import where
 from adjoint.functions.gradients import Gradients
 from adjoint.functions.shape import stack
@@ -165,8 +168,7 @@ class Optimizer:
         leaves = leaves_of(model)
         own = _once(leaves)
         found = _found(grads, leaves, own)
-        done = state.step + 1
-        jobs: dict[Group | None, list[tuple[Leaf, Job]]] = {}
+        jobs: dict[tuple[Group | None, Any], list[tuple[Leaf, Job]]] = {}
         for leaf in own:
             g = found.get(leaf.path)
             if g is None:
@@ -177,17 +179,23 @@ class Optimizer:
             if g.shape != x.shape:
                 raise errors.ShapeError(f"step: {leaf.path} has shape {x.shape}, its gradient {g.shape}")
             job = Job(_parts(x), _parts(_gradient(g, leaf.value)), state.slots[leaf.path])
-            jobs.setdefault(self._group_of(leaf) if self.groups else None, []).append((leaf, job))
+            # a count that is a tensor, as in a step that is compiled, is as exact as the parameter
+            dtype = None if is_integer(state.step) else job.x.dtype
+            jobs.setdefault((self._group_of(leaf) if self.groups else None, dtype), []).append((leaf, job))
         values, slots = {}, dict(state.slots)
-        for of, pairs in jobs.items():
+        for (of, dtype), pairs in jobs.items():
+            count = state.step
+            if dtype is not None:
+                place = count.device if isinstance(count, Tensor) else leaf_of(count)
+                count = asarray(count, dtype=dtype, device=place)
             optimizer = of.optimizer if of else self
             rate = optimizer.lr if lr is None or (of and of.has_rate) else lr
-            rate = rate(state.step) if callable(rate) else rate
-            update = functools.partial(optimizer.update, step=done, lr=rate)
+            rate = rate(count) if callable(rate) else rate
+            update = functools.partial(optimizer.update, step=count + 1, lr=rate)
             results = updated(update, [job for _, job in pairs], self.donate)
             for (leaf, _), (value, slots[leaf.path]) in zip(pairs, results, strict=True):
                 values[leaf.path] = _again(leaf.value, _whole(value, leaf.value))
-        return with_arrays(model, values, leaves), State(done, slots)
+        return with_arrays(model, values, leaves), State(state.step + 1, slots)
 
 
 def gradients_by_path(grads: Any, model: Module) -> Mapping[str, Tensor[Any]]:
