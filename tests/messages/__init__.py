@@ -107,9 +107,7 @@ def given() -> dict[str, Any]:
 
 def met(row: Row) -> BaseException | None:
     """The error that a row's code ends with."""
-    names = given()
-    import os,sys
-    if os.environ.get("V"): print(row.code,file=sys.stderr,flush=True)
+    names = given(); import os,sys; os.environ.get("V") and print(row.code,file=sys.stderr,flush=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -130,21 +128,24 @@ def says(row: Row, error: BaseException) -> bool:
 def recorded() -> Iterator[None]:
     """Errors know meanwhile the line of this package that made them, as `made_at`."""
     kinds = [errors.AdjointError, errors.OutOfMemoryError]  # the second has MemoryError's before the first's
-    old = [kind.__init__ for kind in kinds]
+    for kind in kinds:
+        kind.__init__ = _initializer(kind)  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        for kind in kinds:
+            del kind.__init__
 
+
+def _initializer(kind: type[Exception]) -> Any:
     def init(self: Any, *args: Any, **options: Any) -> None:
         frame = sys._getframe(1)
         while frame.f_code.co_filename == errors.__file__ and frame.f_back is not None:
             frame = frame.f_back
         self.made_at = (frame.f_code.co_filename, frame.f_lineno)
+        super(kind, self).__init__(*args, **options)
 
-    for kind in kinds:
-        kind.__init__ = init
-    try:
-        yield
-    finally:
-        for kind, was in zip(kinds, old, strict=True):
-            kind.__init__ = was
+    return init
 
 
 def lines_of(error: BaseException) -> Iterator[tuple[str, int]]:
