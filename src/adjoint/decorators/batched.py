@@ -215,7 +215,7 @@ class Batched(Decorator[J]):
 
             def refuse(*_: Any, **__: Any) -> Any:
                 raise errors.ArgumentError(
-                    f"{primitive.name} inside vmap: say whether examples draw numbers of their own, "
+                    f"{primitive.name.replace('_', '.', 1)} inside vmap: say whether examples draw numbers of their own, "
                     "vmap(..., randomness='split'), or share one draw, randomness='shared'"
                 )
 
@@ -245,7 +245,7 @@ def _shared(primitive: Primitive, run: Implementation) -> Implementation:
     def lifted(*operands: Batch, **parameters: Any) -> Batch:
         if any(o.batched for o in operands):
             raise errors.ArgumentError(
-                f"{primitive.name} inside vmap: its parameters differ from example to example, which cannot share one "
+                f"{primitive.name.replace('_', '.', 1)} inside vmap: its parameters differ from example to example, which cannot share one "
                 "draw then; write randomness='split'"
             )
         return Batch(run(*[o.value for o in operands], **parameters), False)
