@@ -345,7 +345,9 @@ def _of_large_integers(array: np.ndarray[Any, Any], wanted: DType, name: str) ->
             return array.astype(float64)
         except OverflowError:
             pass
-    raise errors.RangeError(f"{name}: the integer {errors.shown(largest)} overflows {wanted}; take a smaller one or a wider dtype")
+    raise errors.RangeError(
+        f"{name}: the integer {errors.shown(largest)} overflows {wanted}; take a smaller one or a wider dtype"
+    )
 
 
 def refuse_masked(values: Any, name: str) -> None:

@@ -13,7 +13,6 @@ import dataclasses
 import importlib.util
 import re
 import sys
-import traceback
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -150,7 +149,7 @@ def _initializer(kind: type[Exception]) -> Any:
 
 
 def lines_of(error: BaseException) -> Iterator[tuple[str, int]]:
-    """The lines of this package that made this error, or one whose text it repeats, and that raised it."""
+    """The lines of this package that made this error, and one whose text it repeats."""
     text = str(error)
     chain: list[BaseException | None] = [None]
     ahead = [error]
@@ -161,6 +160,4 @@ def lines_of(error: BaseException) -> Iterator[tuple[str, int]]:
         chain.append(found)
         if hasattr(found, "made_at"):
             yield found.made_at
-        *_, last = traceback.walk_tb(found.__traceback__)
-        yield last[0].f_code.co_filename, last[1]
         ahead += [other for other in (found.__cause__, found.__context__) if other is not None]

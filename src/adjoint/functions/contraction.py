@@ -40,8 +40,8 @@ def matmul(x: Operand[B], y: Any, /) -> Tensor[B]:
         raise errors.ShapeError(f"matmul: shapes {x.shape} and {y.shape}; scalars are multiplied with *")
     if x.shape[-1] != y.shape[-2 if y.ndim > 1 else -1]:
         raise errors.ShapeError(
-            f"matmul: shapes {x.shape} and {y.shape} do not fit: {x.shape[-1]} elements along the last axis of the left "
-            f"one meet {y.shape[-2 if y.ndim > 1 else -1]}"
+            f"matmul: shapes {x.shape} and {y.shape} do not fit: {x.shape[-1]} elements along the last axis of the "
+            f"left one meet {y.shape[-2 if y.ndim > 1 else -1]}"
         )
     left = expand_dims(x, 0) if x.ndim == 1 else x
     right = expand_dims(y, 1) if y.ndim == 1 else y

@@ -279,8 +279,9 @@ def count_nonzero(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False
 
 
 def diff(x: Operand[B], /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor[B]:
-    """The differences of neighbours along an axis, n times over; `prepend` and `append`, tensors or numbers, are joined to x before.
+    """The differences of neighbours along an axis, n times over.
 
+    `prepend` and `append`, tensors or numbers, are joined to x before.
     Raises AxisError for an axis that is not there, ArgumentError for a negative n, ShapeError for what does not join.
 
     >>> import adjoint as ad

@@ -150,7 +150,9 @@ class Primitive:
         if dtype.kind not in self.accepts.kinds:
             parts = dtype.kind == "c" and "f" in self.accepts.kinds
             advice = "take abs, real or imag" if parts else self.accepts.advice
-            raise errors.DtypeError(f"{function or self.name}: expected {self.accepts.words}, received {dtype}; {advice}")
+            raise errors.DtypeError(
+                f"{function or self.name}: expected {self.accepts.words}, received {dtype}; {advice}"
+            )
         return dtype
 
 

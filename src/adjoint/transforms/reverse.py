@@ -247,7 +247,8 @@ def linear_transpose(f: Function, *primals: Any) -> Function:
     value, pullback = _vjp("linear_transpose", f, trees.map(_zeros, primals), False, replay)
     if any([concrete_values(x, "linear_transpose").any() for x in trees.flatten(value)[0]]):
         raise errors.ArgumentError(
-            "linear_transpose: the function is not zero where its arguments are, so not linear; ad.vjp is for any function"
+            "linear_transpose: the function is not zero where its arguments are, so not linear; ad.vjp is for any "
+            "function"
         )
 
     def transposed(cotangents: Any) -> tuple[Any, ...]:
