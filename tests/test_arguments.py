@@ -75,7 +75,7 @@ REFUSED: list[tuple[Callable[..., Any], tuple[Any, ...], type[Exception], str]] 
     (arguments.axes_in_order, ((0, -3), 3, "f"), errors.AxisError, "f: axis (0, -3) names an axis twice"),
     (arguments.as_axes, ((0, -3), 3, "f"), errors.AxisError, "f: axis (0, -3) names an axis twice"),
     (arguments.real, (1j, "f"), errors.DtypeError, "f: expected real values, received complex"),
-    (arguments.as_ordered, ([1j], "f"), errors.DtypeError, "f: complex numbers have no order; received complex"),
+    (arguments.as_ordered, ([1j], "f"), errors.DtypeError, "f: complex numbers have no order, received complex"),
     (arguments.square, (np.ones((2, 3)), "f"), errors.NotSquareError, "f: expected square matrices"),
     (arguments.matrices_of, (np.ones(3), "f"), errors.ShapeError, "f: expected matrices, shape (..., m, n)"),
     (arguments.as_parameter, (None, "f", "rate"), errors.ArgumentTypeError, "f: rate is a number or a tensor"),

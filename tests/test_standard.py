@@ -514,6 +514,12 @@ def test_differences_of_neighbours() -> None:
     np.testing.assert_array_equal(
         ad.diff(ad.tensor(x), prepend=ad.tensor(ends), append=ends).numpy(), np.diff(x, prepend=ends, append=ends)
     )
+    for axis in (0, 1):
+        np.testing.assert_array_equal(
+            ad.diff(ad.tensor(x), axis=axis, prepend=7, append=ad.tensor(8)).numpy(),
+            np.diff(x, axis=axis, prepend=7, append=8),
+        )
+    assert ad.grad(lambda a: (ad.diff(ad.tensor([1.0, 2.0]), prepend=a) ** 2).sum())(3.0) == 4.0
     with pytest.raises(errors.ArgumentError, match="diff"):
         ad.diff(ad.tensor(x), n=-1)
     with pytest.raises(errors.AxisError, match="diff"):

@@ -279,7 +279,7 @@ def values_of(values: Any, dtype: Any = None, name: str = "tensor", place: Any =
         array = _of_large_integers(array, default_int if dtype is None else as_dtype(dtype), name)
     if array.dtype.kind in "OUSmMV":
         raise errors.DtypeError(
-            f"{name}: expected numbers or booleans, received {type(values).__name__} of {array.dtype}"
+            f"{name}: expected numbers or booleans, received {errors.shown(values)} of type {type(values).__name__}"
         )
     if dtype is not None:
         wanted = as_dtype(dtype)
@@ -300,7 +300,9 @@ def values_of(values: Any, dtype: Any = None, name: str = "tensor", place: Any =
         low, high = int(array.min()), int(array.max())
         least, most = limits(wanted)
         if low < least or high > most:
-            raise errors.RangeError(f"{name}: the integer {low if low < least else high} does not fit in {wanted}")
+            raise errors.RangeError(
+                f"{name}: the integer {low if low < least else high} does not fit in {wanted}; take a wider dtype"
+            )
     array = array.astype(wanted, copy=False)
     return array if array.dtype is wanted else array.view(wanted)  # other libraries have objects of their own
 
@@ -343,7 +345,9 @@ def _of_large_integers(array: np.ndarray[Any, Any], wanted: DType, name: str) ->
             return array.astype(float64)
         except OverflowError:
             pass
-    raise errors.RangeError(f"{name}: the integer {errors.shown(largest)} overflows {wanted}")
+    raise errors.RangeError(
+        f"{name}: the integer {errors.shown(largest)} overflows {wanted}; take a smaller one or a wider dtype"
+    )
 
 
 def refuse_masked(values: Any, name: str) -> None:

@@ -339,17 +339,14 @@ def nancumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
 
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = _given, append: Any = _given) -> Any:
     x = _tensor(a, "diff")
-    before, after = (_as_line(v, x, axis) for v in (prepend, append))
+    before, after = (_beside_x(v, x) for v in (prepend, append))
     return reduction.diff(x, axis=axis, n=n, prepend=before, append=after)
 
 
-def _as_line(value: Any, x: Tensor[Any], axis: int) -> Any:
-    """A number as an element for each line along the axis."""
-    if value is _given or value is None or np.ndim(value):
-        return None if value is _given else as_operands([x, value])[1]
-    place = as_axis(axis, x.ndim, "np.diff")
-    line = (*x.shape[:place], 1, *x.shape[place + 1 :])
-    return shapes.broadcast_to(arguments.as_tensors([x, value], "diff")[1], line)
+def _beside_x(value: Any, x: Tensor[Any]) -> Any:
+    if value is _given:
+        return None
+    return as_operands([x, value])[1] if value is None or np.ndim(value) else value
 
 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:

@@ -176,8 +176,7 @@ def binary(name: str, x: Any, y: Any) -> Any:
     if primitive.truth:  # numbers may be of any size
         x, y = (int(v != 0) if is_weak(v) and not isinstance(v, bool) else v for v in pair)
     if not isinstance(x, Tensor):
-        if not isinstance(y, Tensor):
-            raise errors.ArgumentError(f"{name}: expected a tensor among {errors.shown(x)} and {errors.shown(y)}")
+        assert isinstance(y, Tensor)
         dtype = dtypes.promote_scalar(y._dtype, x)
     elif not isinstance(y, Tensor):
         dtype = dtypes.promote_scalar(x._dtype, y)
@@ -212,11 +211,6 @@ def refuse_operand(value: Any, like: Tensor[Any], name: str) -> Any:
             f"{name}: an array on {leaf} meets a tensor on {like._device}; move the tensor with "
             f"to_device({leaf.name!r}), or take the array over with ad.asarray(array, device={like._device.name!r})"
         )
-    if type(value).__module__.partition(".")[0] == "pandas":
-        raise errors.DtypeError(
-            f"{name}: a {type(value).__name__} of pandas, which has an index, meets a tensor, which has none; write "
-            ".to_numpy() behind it"
-        )
     compare = _COMPARISONS.get(TABLE[name].operator)
     if compare in (operator.eq, operator.ne) or type(value).__module__ not in ("builtins", "array", "collections"):
         return NotImplemented
@@ -229,14 +223,11 @@ def refuse_operand(value: Any, like: Tensor[Any], name: str) -> Any:
 def fitting(scalar: Any, dtype: DType, name: str) -> Any:
     """A Python scalar that the dtype can hold; the standard knows Python's booleans among booleans only.
 
-    Raises DtypeError for a complex number among integers, RangeError for an integer outside the dtype, or which no
-    float is near to.
+    Raises RangeError for an integer outside the dtype, or which no float is near to.
     """
     if scalar is True or scalar is False:
         return scalar if dtype.kind == "b" else int(scalar)
     if dtype.kind in "iu":
-        if isinstance(scalar, complex):
-            raise errors.DtypeError(f"{name}: {scalar} is no integer, for a tensor of {dtype}; convert it with astype")
         if not np.iinfo(dtype).min <= scalar <= np.iinfo(dtype).max:
             raise errors.RangeError(
                 f"{name}: {errors.shown(scalar)} does not fit in {dtype}; convert the tensor with astype"
@@ -370,6 +361,8 @@ def explain(
         (TypeError, errors.DtypeError),
         (ValueError, errors.ArgumentError),
     ]
+    if isinstance(error, OverflowError) and (large := [a for a in arrays if isinstance(a, int) and abs(a) > _LARGEST]):
+        return errors.RangeError(f"{name}: {errors.shown(large[0])} is beyond all floats")
     for builtin, ours in kinds:
         if isinstance(error, builtin):
             return ours(f"{name}: {errors.said(error)}; received {received or errors.shown(parameters)}")

@@ -215,7 +215,7 @@ class Batched(Decorator[J]):
 
             def refuse(*_: Any, **__: Any) -> Any:
                 raise errors.ArgumentError(
-                    f"{primitive.name} inside vmap: say whether examples draw numbers of their own, "
+                    f"{_drawing(primitive)} inside vmap: say whether examples draw numbers of their own, "
                     "vmap(..., randomness='split'), or share one draw, randomness='shared'"
                 )
 
@@ -239,14 +239,19 @@ class Batched(Decorator[J]):
         return permutation
 
 
+def _drawing(primitive: Primitive) -> str:
+    """What users call it: `random.normal` runs random_normal."""
+    return primitive.name.replace("_", ".", 1)
+
+
 def _shared(primitive: Primitive, run: Implementation) -> Implementation:
     """One draw for all examples, which parameters that differ between them do not have."""
 
     def lifted(*operands: Batch, **parameters: Any) -> Batch:
         if any(o.batched for o in operands):
             raise errors.ArgumentError(
-                f"{primitive.name} inside vmap: its parameters differ from example to example, which cannot share one "
-                "draw then; write randomness='split'"
+                f"{_drawing(primitive)} inside vmap: its parameters differ from example to example, which cannot share "
+                "one draw then; write randomness='split'"
             )
         return Batch(run(*[o.value for o in operands], **parameters), False)
 

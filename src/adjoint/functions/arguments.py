@@ -108,7 +108,8 @@ def as_number(value: Any, name: str, what: str) -> Any:
     Raises ArgumentTypeError for anything else, RangeError for an integer that no float is near to.
     """
     if not is_number(value):
-        raise errors.ArgumentTypeError(f"{name}: {what} is a number, received {errors.shown(value)}")
+        hint = "; x.detach().item() is its value" if isinstance(value, Tensor) and value.size == 1 else ""
+        raise errors.ArgumentTypeError(f"{name}: {what} is a number, received {errors.shown(value)}{hint}")
     return _as_python(value, name, what)
 
 
@@ -309,7 +310,9 @@ def as_tensor(x: Any, name: str, *beside: Any) -> Tensor[Any]:
         return wrap(place.from_native(x), place)
     if dtypes.is_table(x):
         return as_tensor(x.to_numpy(), name)
-    raise errors.DtypeError(f"{name}: expected a tensor or numbers, received {type(x).__name__}")
+    raise errors.DtypeError(
+        f"{name}: expected a tensor or numbers, received {errors.shown(x)} of type {type(x).__name__}"
+    )
 
 
 def as_tensors(xs: Sequence[Any], name: str, *beside: Any) -> list[Tensor[Any]]:
@@ -359,7 +362,7 @@ def real(value: Any, name: str, *beside: Any) -> Tensor[Any]:
     if x.dtype.kind == "f":
         return x
     if x.dtype.kind == "c":
-        raise errors.DtypeError(f"{name}: expected real values, received {x.dtype}")
+        raise errors.DtypeError(f"{name}: expected real values, received {x.dtype}; take abs, real or imag")
     return inexact(x, name)
 
 
@@ -367,7 +370,7 @@ def as_ordered(value: Any, name: str, *beside: Any) -> Tensor[Any]:
     """An argument as a tensor whose elements have an order; raises DtypeError for complex numbers."""
     x = as_tensor(value, name, *beside)
     if x.dtype.kind == "c":
-        raise errors.DtypeError(f"{name}: complex numbers have no order; received {x.dtype}")
+        raise errors.DtypeError(f"{name}: complex numbers have no order, received {x.dtype}; take abs, real or imag")
     return x
 
 

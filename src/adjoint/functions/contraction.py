@@ -39,7 +39,10 @@ def matmul(x: Operand[B], y: Any, /) -> Tensor[B]:
     if not x.ndim or not y.ndim:
         raise errors.ShapeError(f"matmul: shapes {x.shape} and {y.shape}; scalars are multiplied with *")
     if x.shape[-1] != y.shape[-2 if y.ndim > 1 else -1]:
-        raise errors.ShapeError(f"matmul: shapes {x.shape} and {y.shape} do not fit: {x.shape[-1]} columns on the left")
+        raise errors.ShapeError(
+            f"matmul: shapes {x.shape} and {y.shape} do not fit: {x.shape[-1]} elements along the last axis of the "
+            f"left one meet {y.shape[-2 if y.ndim > 1 else -1]}"
+        )
     left = expand_dims(x, 0) if x.ndim == 1 else x
     right = expand_dims(y, 1) if y.ndim == 1 else y
     out = run("matmul", (left, right))

@@ -420,7 +420,8 @@ def refuse_graphs(x: Tensor[Any], what: str) -> None:
             )
         if level.is_active(array) and (node is None or level.is_fresh):
             raise errors.TrackedError(
-                f"{what}: a transform of {level} follows the tensor of shape {x.shape}, and cannot go with it"
+                f"{what}: a transform on {level} follows the tensor of shape {x.shape}, and cannot go with it; return "
+                "it from the function, or take ad.stop_gradient(x).numpy()"
             )
         level, array = level.inner, level.unwrap(array)
 

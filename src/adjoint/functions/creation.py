@@ -236,7 +236,8 @@ def from_inner(x: Tensor[Any], device: Any = None) -> Tensor[Any]:
     place = Autodiff(x.device) if device is None else find_device(device)
     if not isinstance(place, Decorator) or place.inner is not x.device:
         raise errors.DeviceError(
-            f"from_inner: {place} is no decorator over {x.device}; asarray lifts over several levels"
+            f"from_inner: {place} is no decorator over {x.device}; ad.asarray(x, device=...) lifts over several "
+            "levels, and x.to_device(...) goes to another library"
         )
     return wrap(place.wrap(x._array), place)
 

@@ -579,7 +579,7 @@ def fmin(x: Any, y: Any, /) -> Any:
 def _beside_nan(primitive: str, name: str, x: Any, y: Any) -> Any:
     x, y = as_tensors([x, y], name)
     if x.dtype.kind in "bc":
-        raise errors.DtypeError(f"{name}: expected real numbers, received {x.dtype}")
+        raise errors.DtypeError(f"{name}: expected real numbers, received {x.dtype}; take abs, real or imag")
     if x.dtype.kind != "f":
         return run(primitive, (x, y))
     return run(primitive, (where(x != x, y, x), where(y != y, x, y)))
@@ -599,7 +599,7 @@ def heaviside(x: Operand[B], h0: Any, /) -> Tensor[B]:
     """0 for negative x, 1 for positive, and h0 at zero, to which the gradient flows there."""
     x, h0 = as_floating([x, h0], "heaviside")
     if x.dtype.kind == "c":
-        raise errors.DtypeError(f"heaviside: expected real numbers, received {x.dtype}")
+        raise errors.DtypeError(f"heaviside: expected real numbers, received {x.dtype}; take abs, real or imag")
     return where(x == 0, h0, run("maximum", (run("sign", (x,)), 0.0)))
 
 

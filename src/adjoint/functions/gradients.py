@@ -308,8 +308,9 @@ def _inner_array(value: Any, inner: Backend, what: str) -> Array:
         raise errors.DeviceError(f"{what} is a tensor of {inner}, received {type(value).__name__}")
     found = lower(value._array, value.device, inner)
     if found is None:
+        way = "inner()" if value.device.leaf is inner.leaf else f"to_device({inner.name!r})"
         raise errors.DeviceError(
-            f"{what} is a tensor of {inner} or a constant, received one on {value.device}; take its inner()"
+            f"{what} is a tensor of {inner} or a constant, received one on {value.device}; take its {way}"
         )
     return inner.lift(*found)
 
@@ -318,8 +319,8 @@ def as_autodiff(x: Tensor[Any], what: str) -> Autodiff[Any]:
     level = x.device
     if not isinstance(level, Autodiff):
         raise errors.NoAutodiffError(
-            f"{what}: {level} computes without gradients; make the tensor on ad.Autodiff({level}), or lift it with "
-            "ad.from_inner(x)"
+            f"{what}: {level} computes without gradients; make the tensor with device='autodiff<{level}>', or lift it "
+            "with ad.from_inner(x)"
         )
     return level
 
@@ -492,6 +493,8 @@ def backward(
         )
     start = None
     if cotangent is not None:
+        if isinstance(cotangent, complex) and x.dtype.kind != "c":
+            raise errors.DtypeError(f"backward: the root is {x.dtype}, the cotangent is complex; take its .real")
         given = cotangent if isinstance(cotangent, Tensor) else make(cotangent, dtype=x.dtype, device=backend)
         if given.shape != x.shape:
             raise errors.ShapeError(f"backward: the root has shape {x.shape}, the cotangent {given.shape}")

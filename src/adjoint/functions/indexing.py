@@ -544,6 +544,8 @@ def _part(x: Tensor[Any], axis: int, start: int, stop: int) -> Tensor[Any]:
 def _changed(change: Any, n: int, places: Any, name: str, *values: Any) -> Any:
     """The numbers from 0 to n after a change at places."""
     places = _listed(places, name)
+    if isinstance(places, np.ndarray) and places.dtype.kind not in "biu":
+        raise errors.ArgumentTypeError(f"{name}: places are integers, received {errors.shown(places)}")
     try:
         return change(np.arange(n), places, *values)
     except (IndexError, ValueError, TypeError) as error:

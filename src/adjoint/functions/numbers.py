@@ -39,7 +39,7 @@ def frexp(x: Operand[B], /) -> tuple[Tensor[B], Tensor[B]]:
     """
     x = inexact(x, "frexp")
     if x.dtype.kind == "c":
-        raise errors.DtypeError(f"frexp: expected real numbers, received {x.dtype}")
+        raise errors.DtypeError(f"frexp: expected real numbers, received {x.dtype}; take abs, real or imag")
     return run("mantissa", (x,)), run("binary_exponent", (x,))
 
 

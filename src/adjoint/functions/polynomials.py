@@ -41,6 +41,12 @@ def polyadd(a: Any, b: Any, /) -> Any:
     return pad(a, (longer - a.size, 0)) + pad(b, (longer - b.size, 0))
 
 
+def _filled(name: str, a: Tensor[Any], b: Tensor[Any]) -> None:
+    """Raises ShapeError for a polynomial without coefficients."""
+    if not a.size or not b.size:
+        raise errors.ShapeError(f"{name}: expected polynomials of one coefficient or more, received {a.size}, {b.size}")
+
+
 def polymul(a: Any, b: Any, /) -> Any:
     """The product of two polynomials of at least one coefficient each.
 
@@ -49,6 +55,7 @@ def polymul(a: Any, b: Any, /) -> Any:
     [1.0, 0.0, -1.0]
     """
     a, b = (_coefficients(p, "polymul") for p in as_tensors([a, b], "polymul"))
+    _filled("polymul", a, b)
     return convolve(a, b)
 
 
@@ -66,8 +73,7 @@ def polydiv(u: Any, v: Any, /) -> tuple[Any, Any]:
     """
     name = "polydiv"
     u, v = (inexact(_coefficients(p, name), name) for p in as_tensors([u, v], name))
-    if not u.size or not v.size:
-        raise errors.ShapeError(f"{name}: expected polynomials of one coefficient or more, received {u.size}, {v.size}")
+    _filled(name, u, v)
     count = u.size - v.size + 1
     if count < 1:
         return zeros_like(u[:1]), u

@@ -279,19 +279,21 @@ def count_nonzero(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False
 
 
 def diff(x: Operand[B], /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor[B]:
-    """The differences of neighbours along an axis, n times over; `prepend` and `append` are joined to x before.
+    """The differences of neighbours along an axis, n times over.
 
+    `prepend` and `append`, tensors or numbers, are joined to x before.
     Raises AxisError for an axis that is not there, ArgumentError for a negative n, ShapeError for what does not join.
 
     >>> import adjoint as ad
     >>> ad.diff(ad.tensor([1.0, 4.0, 9.0, 16.0]), n=2).tolist()
     [2.0, 2.0]
     """
-    joined = as_tensors([t for t in (prepend, x, append) if t is not None], "diff")
-    place = as_axis(axis, as_tensor(x, "diff").ndim, "diff")
+    parts = as_tensors([t for t in (prepend, x, append) if t is not None], "diff")
+    shape = parts[prepend is not None].shape
+    place = as_axis(axis, len(shape), "diff")
+    one = (*shape[:place], 1, *shape[place + 1 :])
+    joined = [t if t.ndim else run("broadcast_to", (t,), shape=one) for t in parts]
     n = as_integer(n, "diff", "n", 0)
-    if not joined[0].ndim:
-        raise errors.AxisError("diff: a 0-d tensor has no neighbours")
     if n == 0:
         return as_tensor(x, "diff")
     out = joined[0] if len(joined) == 1 else run("concat", joined, axis=place)
@@ -322,10 +324,12 @@ def cummin(x: Operand[B], /, *, axis: int | None = None) -> tuple[Tensor[B], Ten
 def _running(name: str, x: Any, axis: int | None) -> tuple[Tensor[Any], Tensor[Any]]:
     x = as_tensor(x, name)
     if x.dtype.kind in "bc":
-        raise errors.DtypeError(f"{name}: expected real numbers, received {x.dtype}")
+        raise errors.DtypeError(f"{name}: expected real numbers, received {x.dtype}; take abs, real or imag")
     if axis is None:
-        if x.ndim != 1:
+        if x.ndim > 1:
             raise errors.AxisError(f"{name}: a tensor of {x.ndim} axes needs axis=")
         axis = 0
+    if not x.ndim:
+        raise errors.AxisError(f"{name}: a 0-d tensor has no axis to go along")
     values, places = run(name, (x,), axis=as_axis(axis, x.ndim, name))
     return values, places

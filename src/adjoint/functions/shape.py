@@ -56,7 +56,9 @@ def reshape(
     wanted = list(integers((shape, *sizes) if sizes else shape, "reshape", "sizes"))
     if as_choice(order, "reshape", "order", _ORDERS) == "F":
         return _reversed(reshape(_reversed(x), wanted[::-1]))
-    if wanted.count(-1) == 1:
+    if wanted.count(-1) > 1:
+        raise errors.ShapeError(f"reshape: one size may be -1, received {errors.shown(tuple(wanted))}")
+    if -1 in wanted:
         known = math.prod(n for n in wanted if n != -1)
         if not known or x.size % known:
             raise errors.ShapeError(f"reshape: {x.size} elements of shape {x.shape} do not fill shape {tuple(wanted)}")
@@ -578,5 +580,10 @@ def sliding_window_view(x: Operand[B], window_shape: int | Sequence[int], /, *, 
         )
     out: Tensor[Any] = x
     for place, size in zip(axes, sizes, strict=True):
-        out = run("windows", (out,), axis=as_axis(place, x.ndim, "sliding_window_view"), size=size)
+        place = as_axis(place, x.ndim, "sliding_window_view")
+        if size > out.shape[place]:
+            raise errors.ShapeError(
+                f"sliding_window_view: windows of {size} elements do not fit axis {place} of shape {x.shape}"
+            )
+        out = run("windows", (out,), axis=place, size=size)
     return out

@@ -34,7 +34,7 @@ def layer_norm(
     x, eps = real(x, "layer_norm", weight, bias), as_number(eps, "layer_norm", "eps")
     shape = integers(normalized_shape, "layer_norm", "the sizes in normalized_shape")
     scale, shift = (None if given is None else operand(given, x, "layer_norm") for given in (weight, bias))
-    found = {"x's last axes": x.shape[x.ndim - len(shape) :]}
+    found = {"what x ends with": x.shape[x.ndim - len(shape) :]}
     found |= {name: given.shape for name, given in (("weight", scale), ("bias", shift)) if given is not None}
     for name, sizes in found.items():
         if sizes != shape or not shape:
@@ -75,7 +75,7 @@ def rms_norm(
     shape = integers(normalized_shape, "rms_norm", "the sizes in normalized_shape")
     scale = None if weight is None else operand(weight, x, "rms_norm")
     for name, sizes in (
-        ("x's last axes", x.shape[x.ndim - len(shape) :]),
+        ("what x ends with", x.shape[x.ndim - len(shape) :]),
         ("weight", None if scale is None else scale.shape),
     ):
         if sizes is not None and (sizes != shape or not shape):

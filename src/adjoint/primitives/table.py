@@ -148,8 +148,10 @@ class Primitive:
         if self.promotes is not None:
             dtype = self.promotes(dtype)
         if dtype.kind not in self.accepts.kinds:
+            parts = dtype.kind == "c" and "f" in self.accepts.kinds
+            advice = "take abs, real or imag" if parts else self.accepts.advice
             raise errors.DtypeError(
-                f"{function or self.name}: expected {self.accepts.words}, received {dtype}; {self.accepts.advice}"
+                f"{function or self.name}: expected {self.accepts.words}, received {dtype}; {advice}"
             )
         return dtype
 

@@ -31,7 +31,7 @@ def reals(name: str, *values: object) -> list[Tensor[Any]]:
         dtype = dtypes.promote(dtype, v.dtype) if isinstance(v, Tensor) else dtypes.promote_scalar(dtype, v)
     dtype = available_dtype(dtypes.floating(dtype), tensors)
     if dtype.kind == "c":
-        raise errors.DtypeError(f"{name}: expected real values, received {dtype}")
+        raise errors.DtypeError(f"{name}: expected real values, received {dtype}; take abs, real or imag")
     device = tensors[0].device
     return [cast(v, dtype) if isinstance(v, Tensor) else asarray(v, dtype=dtype, device=device) for v in given]
 

@@ -122,6 +122,10 @@ class multinomial_type:
                 "stats.multinomial.logpmf: expected counts and probabilities along the last axis, received shapes "
                 f"{x.shape} and {p.shape}"
             )
+        if x.shape[-1] != p.shape[-1]:
+            raise errors.ShapeError(
+                f"stats.multinomial.logpmf: {x.shape[-1]} counts along the last axis, and {p.shape[-1]} probabilities"
+            )
         x, n, p = wide(x), wide(n), wide(p)
         valid = every(greater_equal(p, 0.0), axis=-1)
         p = where(expand_dims(valid, axis=-1), p, 1.0)

@@ -92,7 +92,7 @@ class TreeType:
             if not isinstance(x, Tensor):
                 x = leaves[i] = self._made(i, x, dtype)
             if x.shape != shape:
-                self.refuse(errors.ShapeError, i, x, "shapes stay")
+                self.refuse(errors.ShapeError, i, x, "shapes stay, so start with the one that it becomes")
             if x.dtype is not dtype:
                 self.other_dtype(i, x)
         return self.settled(leaves) if self.numbers else leaves

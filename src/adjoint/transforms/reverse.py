@@ -123,10 +123,10 @@ def _scalar(name: str, out: Any, level: Autodiff[Any], holomorphic: bool) -> Var
         leaves, _ = results_of(name, out)
         if len(leaves) != 1 or leaves[0].shape != ():
             what = f"a result of shape {leaves[0].shape}" if len(leaves) == 1 else f"{len(leaves) or 'no'} results"
-            raise errors.ShapeError(
-                f"{name}: the function gives {what}; gradients are of one scalar, so sum it, or take ad.jacobian or "
-                "ad.vjp"
-            )
+            wanted = "gradients are of one scalar, so sum it, or take ad.jacobian or ad.vjp"
+            if name == "minimize":
+                wanted = "what is minimised is one real scalar"
+            raise errors.ShapeError(f"{name}: the function gives {what}; {wanted}")
         root = on_level(leaves[0], level)
         dtype = level.dtype_of(root)
     kind = dtype.kind
@@ -246,7 +246,10 @@ def linear_transpose(f: Function, *primals: Any) -> Function:
     replay = Replay()
     value, pullback = _vjp("linear_transpose", f, trees.map(_zeros, primals), False, replay)
     if any([concrete_values(x, "linear_transpose").any() for x in trees.flatten(value)[0]]):
-        raise errors.ArgumentError("linear_transpose: the function is not zero where its arguments are, so not linear")
+        raise errors.ArgumentError(
+            "linear_transpose: the function is not zero where its arguments are, so not linear; ad.vjp is for any "
+            "function"
+        )
 
     def transposed(cotangents: Any) -> tuple[Any, ...]:
         answer = pullback(trees.map(conjugate, cotangents))

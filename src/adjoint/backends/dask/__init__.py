@@ -53,7 +53,7 @@ class Dask(Lazy, LeafBackend):
         except (ValueError, TypeError) as error:
             raise errors.DeviceError(
                 f"Dask: chunks are 'auto', a number of elements, or bytes such as '64MiB'; received "
-                f"{errors.shown(chunks)}: {errors.shown(str(error))}"
+                f"{errors.shown(chunks)}: {errors.said(error)}"
             ) from error
 
     def configuration(self) -> tuple[Any, ...]:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from adjoint import errors
 from adjoint.backend import Array, Implementation
 from adjoint.backends import complex_numbers, special
 from adjoint.primitives import DType
@@ -84,7 +85,13 @@ def _floor_divide(x: Array, y: Array) -> Array:
 
 def _pow(x: Array, y: Array) -> Array:
     """NumPy takes the square root for exponents 0.5 that broadcast, which differs from the power at -0 and -inf."""
-    out = np.power(x, y)
+    try:
+        out = np.power(x, y)
+    except ValueError:
+        raise errors.ArgumentError(
+            f"pow: integers to negative powers are no integers, received {np.result_type(x)} to the power of "
+            f"{errors.shown(y)}; convert one with astype(ad.float64)"
+        ) from None
     if out.dtype.kind != "f" or not np.count_nonzero(np.equal(y, 0.5)):
         return out
     rooted = np.logical_and(np.equal(y, 0.5), np.logical_or(np.isneginf(x), np.equal(x, 0)))
