@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -218,33 +218,6 @@ def test_optimizers_that_ask_again_and_that_average(tmp_path: Any) -> None:
 # --- precision ---
 
 
-class Scaler:
-    """A scaler of the simplest kind: half of the scale after gradients that are not finite."""
-
-    def __init__(self, first: float = 2.0**17) -> None:
-        self.first = first
-
-    def init(self) -> Scale:
-        return Scale(self.first)
-
-    def scale(self, loss: Any, scaling: Scale) -> Any:
-        return loss * scaling.scale
-
-    def unscale(self, grads: Any, model: Any, scaling: Scale) -> Any:
-        return ad.optim.GradientsParams.from_grads(grads, model) / scaling.scale
-
-    def step_unscaled(
-        self, optimizer: Any, model: Any, grads: Any, state: Any, scaling: Scale, *, lr: Any = None
-    ) -> Any:
-        if not all(bool(ad.all(ad.isfinite(g))) for g in grads.values()):
-            return model, state, Scale(scaling.scale / 2)
-        return *optimizer.step(model, grads, state, lr=lr), scaling
-
-
-class Scale(NamedTuple):
-    scale: float
-
-
 def test_half_precision(tmp_path: Any) -> None:
     seen = set()
 
@@ -254,12 +227,12 @@ def test_half_precision(tmp_path: Any) -> None:
 
     first = network()
     model = ad.nn.Sequential(*first.layers, ad.nn.Lambda(look))
-    found, _ = learner(model, precision="float16", scaler=Scaler(2.0**8)).fit(pairs(), epochs=3)
+    found, _ = learner(model, precision="float16", scaler=ad.optim.GradScaler(init_scale=2.0**8)).fit(pairs(), epochs=3)
     assert seen == {"float16"}
     close(found, learner().fit(pairs(), epochs=3)[0], 5e-3)
     assert found.layers[0].weight.dtype == ad.float32
 
-    make = lambda: learner(model, precision="float16", scaler=Scaler())
+    make = lambda: learner(model, precision="float16", scaler=ad.optim.GradScaler(init_scale=2.0**17))
     made = make()
     found, history = made.fit(pairs(), pairs(), epochs=3)
     assert made.run.step == history["step"][-1] < 15  # some steps were left out, until the scale was small enough
@@ -273,6 +246,8 @@ def test_half_precision(tmp_path: Any) -> None:
     resumed, _ = again.fit(pairs(), pairs(), epochs=3, checkpoints=tmp_path)
     assert same(resumed, found)
     assert again._scaling == made._scaling
+    assert isinstance(learner(model, precision="float16").scaler, ad.optim.GradScaler)
+    assert learner(model, precision="float32").scaler is None
     with pytest.raises(errors.DtypeError, match="a real floating dtype"):
         learner(precision="int8")
 
@@ -280,7 +255,9 @@ def test_half_precision(tmp_path: Any) -> None:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_half_precision_without_end() -> None:
     with pytest.raises(errors.NonFiniteError, match="first in the output of"):
-        learner(lossy(lambda x: ad.log(x - x)), precision="float16", scaler=Scaler()).fit(pairs(), epochs=10)
+        learner(
+            lossy(lambda x: ad.log(x - x)), precision="float16", scaler=ad.optim.GradScaler(init_scale=2.0**17)
+        ).fit(pairs(), epochs=10)
 
 
 # --- devices ---

@@ -13,7 +13,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
-from adjoint.dtypes import as_real
+from adjoint.dtypes import as_real, float16
 from adjoint.functions.arguments import as_integer, as_positive, check_callable, is_array
 from adjoint.functions.creation import asarray
 from adjoint.module.base import Module
@@ -22,6 +22,7 @@ from adjoint.optim.averaging_optimizers import AveragingOptimizer
 from adjoint.optim.base import Optimizer
 from adjoint.optim.closures import ClosureOptimizer
 from adjoint.optim.gradients import GradientsParams
+from adjoint.optim.scaling import GradScaler
 from adjoint.random_keys import seeded
 from adjoint.tensor import Tensor
 from adjoint.train.checkpoints import Checkpoints, Content
@@ -72,7 +73,7 @@ class Learner:
         optimizer keep theirs. The inputs of pairs are brought to it, those of `forward=` are yours to bring.
     scaler
         Scales the loss for it, so that small gradients do not vanish, and leaves out steps whose gradients are not
-        finite: an `ad.optim.GradScaler`.
+        finite: an `ad.optim.GradScaler`, which is there by itself in float16.
 
     Raises
     ------
@@ -131,6 +132,8 @@ class Learner:
                 f"Learner: {type(optimizer).__name__} asks for gradients itself, without scaler="
             )
         self.precision = None if precision is None else as_real(precision, "Learner")
+        if scaler is None and self.precision is float16 and not isinstance(optimizer, ClosureOptimizer):
+            scaler = GradScaler()
         self.scaler = scaler
         self._scaling: Any = None if scaler is None else scaler.init()
         self._forward = forward if forward is not None else _paired(loss, _has_buffers(model), self.precision)
