@@ -38,6 +38,7 @@ def changes(text: str) -> list[tuple[str, str, str]]:
     return found
 
 
+@pytest.mark.slow
 def test_the_worked_example(tmp_path: Path) -> None:
     page = (ROOT / "CONTRIBUTING.md").read_text()
     for name in ("src", "tests", "pyproject.toml"):

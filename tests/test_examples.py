@@ -226,6 +226,7 @@ def refused(script: Path, *arguments: str, output: int, folder: Path, **variable
 
 
 @needs_extras
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
 @pytest.mark.parametrize(("script", "arguments"), [(DIGITS, ["--epochs", "1"]), (DIGITS, ["--help"]), (TOUR, [])])
 def test_output_that_cannot_be_written_is_said_in_one_line(script: Path, arguments: list[str], tmp_path: Path) -> None:
@@ -268,6 +269,7 @@ needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="signals are 
 
 @needs_extras
 @needs_signals
+@pytest.mark.slow
 def test_ctrl_c_stops_with_what_was_learnt(tmp_path: Path) -> None:
     with _training(tmp_path) as process:
         process.send_signal(signal.SIGINT)

@@ -111,6 +111,7 @@ def diagnoses(draws: hmc.Draws) -> tuple[np.ndarray, np.ndarray]:
     return np.array([r for r, _ in found]), np.array([n for _, n in found])
 
 
+@pytest.mark.slow
 def test_draws_under_normal_noise_have_the_closed_form_mean_and_covariance() -> None:
     data = hmc.load()
     draws = hmc.sample(hmc.normal(data), start(data), 1000, np.random.default_rng(0), "")
@@ -193,6 +194,7 @@ def test_the_minimiser_finds_scipys_minimum() -> None:
     assert fit.losses == sorted(fit.losses, reverse=True)
 
 
+@pytest.mark.slow
 def test_the_equation_is_solved() -> None:
     fit = heat.solve(np.random.default_rng(0), 400)
     assert fit.losses[-1] < 1e-6
@@ -278,6 +280,7 @@ def numbers_and_picture(module: ModuleType, seed: str, folder: Path) -> tuple[st
 
 
 @MODULES
+@pytest.mark.slow
 def test_numbers_are_printed_and_a_picture_is_drawn(module: ModuleType, tmp_path: Path) -> None:
     out, picture = numbers_and_picture(module, "3", tmp_path)
     assert re.search(r"\d", out)
@@ -324,6 +327,7 @@ def test_help(module: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     assert all(option in out for option in ("--seed", "--out", *SMALL[module][:1]))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are not sent like this there")
 @pytest.mark.parametrize(
     ("module", "option", "shown"),

@@ -590,6 +590,14 @@ def test_a_report_of_many_epochs_and_classes_stays_small() -> None:
     assert 'class="matrix small"' in text
 
 
+def test_a_report_shows_the_model_layer_by_layer(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    run = trained(ad.train.Report(path, example=(1, 2)))
+    assert str(run.model.summary((1, 2)).rows[0].parameters) in read(path.read_text()).said["td"]
+    trained(ad.train.Report(path, example=(1, 5)))
+    assert "summary: " in path.read_text()  # and all else stands there
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs Chromium")
 def test_a_browser_draws_the_report(tmp_path: Path) -> None:

@@ -56,8 +56,12 @@ class Summary:
     def _repr_html_(self) -> str:
         lines = []
         for tag, (name, *others) in zip(["th", *["td"] * len(self.rows)], self._table(), strict=True):
-            cells = [f'<{tag} style="text-align:left;white-space:pre">{html.escape(name)}</{tag}>']
-            cells += [f'<{tag} style="text-align:right">{html.escape(text)}</{tag}>' for text in others]
+            cells = [
+                f'<{tag} style="text-align:left;white-space:pre;padding:2px 12px 2px 0">{html.escape(name)}</{tag}>'
+            ]
+            cells += [
+                f'<{tag} style="text-align:right;padding:2px 0 2px 12px">{html.escape(text)}</{tag}>' for text in others
+            ]
             lines.append(f"<tr>{''.join(cells)}</tr>")
         return f"<table>{''.join(lines)}</table><div>{html.escape(self._foot())}</div>"
 

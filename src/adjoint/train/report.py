@@ -40,6 +40,8 @@ class Report(Callback):
         What the run is called.
     labels
         The names of the classes, for the confusion matrix.
+    example
+        An input of the model, or its shape: then the page has the model's `summary` of it, layer by layer.
 
     Raises
     ------
@@ -60,7 +62,9 @@ class Report(Callback):
     >>> folder.cleanup()
     """
 
-    def __init__(self, path: Any, *, title: str = "Training", labels: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, path: Any, *, title: str = "Training", labels: Sequence[str] | None = None, example: Any = None
+    ) -> None:
         try:
             self.path = os.fspath(path)
         except TypeError:
@@ -71,12 +75,13 @@ class Report(Callback):
         if labels is not None and names is None:
             raise errors.ArgumentTypeError(f"Report: labels are the names of classes, received {errors.shown(labels)}")
         self.title, self.labels = title, None if names is None else [str(name) for name in names]
+        self.example = example
 
     def end(self, run: Run) -> None:
-        files.replace(self.path, page(run, self.title, self.labels).encode())
+        files.replace(self.path, page(run, self.title, self.labels, self.example).encode())
 
 
-def page(run: Run, title: str, labels: list[str] | None) -> str:
+def page(run: Run, title: str, labels: list[str] | None, example: Any = None) -> str:
     """The whole page."""
     reason = run.reason or "running"
     state = {"done": "good", "error": "bad"}.get(reason, "partly")
@@ -87,7 +92,7 @@ def page(run: Run, title: str, labels: list[str] | None) -> str:
         *_pictures(run, labels),
         ("Epochs", _history(run)),
         ("Settings", _table(_settings(run))),
-        ("Model", f"<pre>{html.escape(repr(run.model))}</pre>"),
+        ("Model", _model(run.model, example)),
         ("Environment", _table({**environment(), "memory at the end": size(memory())})),
     ]
     body = "".join(f"<section><h2>{head}</h2>{text}</section>" for head, text in sections if text)
@@ -97,6 +102,16 @@ def page(run: Run, title: str, labels: list[str] | None) -> str:
         f'<body><header><h1>{html.escape(title)}</h1><p><span class="state {state}">{html.escape(reason)}</span> {now}'
         f"</p></header>{_cards(run)}{body}</body></html>\n"
     )
+
+
+def _model(model: Any, example: Any) -> str:
+    shown = f"<pre>{html.escape(repr(model))}</pre>"
+    if example is None:
+        return shown
+    try:
+        return f"{model.summary(example)._repr_html_()}{shown}"
+    except Exception as error:  # a page without it is better than none after hours
+        return f"<p>summary: {html.escape(errors.said(str(error)))}</p>{shown}"
 
 
 def _cards(run: Run) -> str:
