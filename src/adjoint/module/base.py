@@ -23,6 +23,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.decorators.autodiff import Autodiff
+from adjoint.devices import leaf_of
 from adjoint.files import Record, read, write
 from adjoint.functions.arguments import as_flag, check_callable, is_array, is_value
 from adjoint.functions.conversion import compute
@@ -432,7 +433,8 @@ def _with_record(
 
 def in_place(value: Any, like: Tensor[Any], what: str) -> Tensor[Any]:
     """A value of a record in the place of a tensor: on its device, a leaf if it is one."""
-    found = np.asarray(value)
+    leaf = None if is_array(value) else leaf_of(value)
+    found = np.asarray(value) if leaf is None else leaf.to_numpy(leaf.from_native(value))
     if found.shape != like.shape:
         raise errors.ShapeError(f"{what} has shape {found.shape} in the record, and {like.shape} in the module")
     if found.dtype != like.dtype:
