@@ -406,7 +406,8 @@ def _with_record(
         if path in named:
             raise errors.ArgumentError(f"{where}: two entries of the record are renamed to {path}")
         if path is not None:
-            named[path] = value
+            leaf = None if is_array(value) else leaf_of(value)
+            named[path] = value if leaf is None else leaf.to_numpy(leaf.from_native(value))
     places = _kept(module)
     first: dict[int, str] = {}  # the path of a tensor that is in several places
     for path, x in places.items():
@@ -433,8 +434,7 @@ def _with_record(
 
 def in_place(value: Any, like: Tensor[Any], what: str) -> Tensor[Any]:
     """A value of a record in the place of a tensor: on its device, a leaf if it is one."""
-    leaf = None if is_array(value) else leaf_of(value)
-    found = np.asarray(value) if leaf is None else leaf.to_numpy(leaf.from_native(value))
+    found = np.asarray(value)
     if found.shape != like.shape:
         raise errors.ShapeError(f"{what} has shape {found.shape} in the record, and {like.shape} in the module")
     if found.dtype != like.dtype:
