@@ -436,7 +436,7 @@ def test_tensors_of_a_torch_graph_are_not_taken_silently() -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: torch.ones(2, dtype=torch.bfloat16),
+        lambda: torch.ones(2, dtype=torch.float8_e5m2),
         lambda: torch.eye(2).to_sparse(),
         lambda: torch.ones(2, device="meta"),
         lambda: torch.ones(2, dtype=torch.complex64).conj(),

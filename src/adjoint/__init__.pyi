@@ -42,6 +42,7 @@ from adjoint.devices import device as device
 from adjoint.devices import register_namespace as register_namespace
 from adjoint.devices import set_default_device as set_default_device
 from adjoint.devices import use_device as use_device
+from adjoint.dtypes import bfloat16 as bfloat16
 from adjoint.dtypes import bool as bool
 from adjoint.dtypes import complex64 as complex64
 from adjoint.dtypes import complex128 as complex128

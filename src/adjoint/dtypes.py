@@ -11,6 +11,7 @@ from __future__ import annotations
 import builtins
 import contextvars
 import functools
+import importlib
 import itertools
 import operator
 import os
@@ -37,7 +38,10 @@ default_int = int64
 ALL = (
     bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, float32, float64, complex64, complex128,
 )  # fmt: skip
-_RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+# NumPy's letters for kinds. V is what it says of ml_dtypes' bfloat16; no structured dtype, which has it too, gets in
+FLOATING = "fV"
+INEXACT = "fcV"
+_RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "V": 2, "c": 3}
 
 _NAME = re.compile(r"[<>=|]?[?b-zB-Z]\w{0,20}")  # NumPy warns of names that begin with an a
 
@@ -52,31 +56,68 @@ _chosen: Variable[DType | None] = contextvars.ContextVar("adjoint_dtype", defaul
 def as_dtype(dtype: Any, name: str = "") -> DType:
     """The dtype that a user means: a dtype object, a NumPy or Python type, or a name.
 
-    Raises DtypeError for what no backend stores, with the name of the function, if there is one.
+    Raises DtypeError for what no backend stores, with the name of the function, if there is one; MissingLibraryError
+    for bfloat16 without ml_dtypes.
 
     >>> as_dtype("float32"), as_dtype(float), as_dtype(np.int8)
     (dtype('float32'), dtype('float64'), dtype('int8'))
     """
     found = None
+    if isinstance(dtype, str) and dtype == "bfloat16":
+        return bfloat16_dtype()
     if isinstance(dtype, (str, type, np.dtype)) or isinstance(getattr(dtype, "dtype", None), np.dtype):
         try:
             if not isinstance(dtype, str) or _NAME.fullmatch(dtype):
-                found = np.dtype(dtype).newbyteorder("=")
+                found = np.dtype(dtype)
+                found = found if is_bfloat16(found) else found.newbyteorder("=")
         except (TypeError, ValueError):
             pass
     for known in ALL:
         if found is not None and found == known:
             return known  # the one object, so that `is` compares
+    if found is not None and is_bfloat16(found):
+        return bfloat16_dtype()
     where = f"{name}: " if name else ""
     raise errors.DtypeError(
-        f"{where}dtype {errors.shown(dtype)} is not supported; the dtypes are {', '.join(map(str, ALL))}"
+        f"{where}dtype {errors.shown(dtype)} is not supported; the dtypes are {', '.join(map(str, ALL))}, and "
+        "bfloat16 with ml_dtypes"
     )
+
+
+@functools.cache
+def bfloat16_dtype() -> DType:
+    """NumPy's object for bfloat16, which ml_dtypes has. Raises MissingLibraryError where that is not installed."""
+    try:
+        found: DType = np.dtype(importlib.import_module("ml_dtypes").bfloat16)
+        return found
+    except ImportError as error:
+        raise errors.MissingLibraryError(
+            "bfloat16: NumPy has it through ml_dtypes; pip install 'adjoint[bfloat16]'"
+        ) from error
+
+
+def is_bfloat16(dtype: DType) -> builtins.bool:
+    """Whether a dtype of NumPy's is ml_dtypes' bfloat16: of those here it is the only one of the kind V."""
+    return dtype.kind == "V" and dtype.name == "bfloat16"
+
+
+def no_bfloat16(where: str) -> errors.DtypeError:
+    """The error of a leaf whose library stores bfloat16 at most, and does not compute in it."""
+    return errors.DtypeError(
+        f"{where} has no bfloat16; device='torch' and device='jax' have it: write x.astype(ad.float32) for this one"
+    )
+
+
+def __getattr__(name: str) -> Any:
+    if name != "bfloat16":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return bfloat16_dtype()
 
 
 def as_real(dtype: Any, name: str) -> DType:
     """A real floating dtype; raises DtypeError for others."""
     found = as_dtype(dtype)
-    if found.kind != "f":
+    if found.kind not in FLOATING:
         raise errors.DtypeError(f"{name}: expected a real floating dtype, received {found}")
     return found
 
@@ -200,15 +241,18 @@ class use_dtype(Using[DType]):
 def promote(x: DType, y: DType) -> DType:
     """The dtype in which two tensors meet.
 
+    bfloat16 with another floating dtype is at least float32, which holds both.
     Raises DtypeError for uint64 with a signed integer, which no integer dtype holds.
 
     >>> promote(int8, uint8), promote(int64, float32), promote(float64, complex64)
     (dtype('int16'), dtype('float32'), dtype('complex128'))
     """
+    if x is y:
+        return x
     high, low = (x, y) if _RANK[x.kind] >= _RANK[y.kind] else (y, x)
-    if _RANK[high.kind] == _RANK[low.kind] or (high.kind == "c" and low.kind == "f"):
-        joined = np.promote_types(x, y)
-        if joined.kind == "f" and high.kind != "f":
+    if _RANK[high.kind] == _RANK[low.kind] or (high.kind == "c" and low.kind in FLOATING):
+        joined = np.promote_types(*[float32 if dtype.kind == "V" else dtype for dtype in (x, y)])
+        if joined.kind == "f" and high.kind not in FLOATING:
             raise errors.DtypeError(f"{x} and {y} have no common integer dtype; convert one with astype")
         return as_dtype(joined)
     return high
@@ -221,9 +265,9 @@ def promote_scalar(dtype: DType, scalar: complex) -> DType:
     (dtype('float32'), dtype('float64'), dtype('complex64'))
     """
     if isinstance(scalar, complex):
-        return promote(dtype, complex64) if dtype.kind in "fc" else default_complex()
+        return promote(dtype, complex64) if dtype.kind in INEXACT else default_complex()
     if isinstance(scalar, float):
-        return dtype if dtype.kind in "fc" else default_dtype()
+        return dtype if dtype.kind in INEXACT else default_dtype()
     if dtype.kind == "b" and scalar is not True and scalar is not False:
         return default_int
     return dtype
@@ -231,7 +275,7 @@ def promote_scalar(dtype: DType, scalar: complex) -> DType:
 
 def floating(dtype: DType) -> DType:
     """The dtype itself if it is real or complex floating, else the default."""
-    return dtype if dtype.kind in "fc" else default_dtype()
+    return dtype if dtype.kind in INEXACT else default_dtype()
 
 
 @functools.cache
@@ -243,7 +287,8 @@ def precision(kinds: frozenset[DType | None]) -> DType | None:
     """
     if None in kinds or not kinds:
         return None
-    return as_dtype(np.finfo(np.result_type(*[kind for kind in kinds if kind is not None])).dtype)
+    joined = functools.reduce(promote, [kind for kind in kinds if kind is not None])
+    return as_dtype(f"f{joined.itemsize // 2}") if joined.kind == "c" else joined
 
 
 def counting(dtype: DType) -> DType:
@@ -252,8 +297,13 @@ def counting(dtype: DType) -> DType:
 
 
 def summing(dtype: DType) -> DType:
-    """The dtype that elements are summed in: float32 for float16, whose sums soon overflow, else the same."""
-    return float32 if dtype is float16 else dtype
+    """The dtype that elements are summed in: float32 for float16 and bfloat16, whose sums soon overflow or round."""
+    return float32 if dtype is float16 or dtype.kind == "V" else dtype
+
+
+def finfo(dtype: DType) -> Any:
+    """NumPy's `finfo` of a floating dtype, for bfloat16 that of ml_dtypes."""
+    return importlib.import_module("ml_dtypes").finfo(dtype) if dtype.kind == "V" else np.finfo(dtype)
 
 
 def limits(dtype: DType) -> tuple[float, float]:
@@ -277,7 +327,7 @@ def values_of(values: Any, dtype: Any = None, name: str = "tensor", place: Any =
         array = _unrounded(values, array)
     if array.dtype.kind == "O" and all(isinstance(value, int) for value in array.flat):
         array = _of_large_integers(array, default_int if dtype is None else as_dtype(dtype), name)
-    if array.dtype.kind in "OUSmMV":
+    if array.dtype.kind in "OUSmMV" and not is_bfloat16(array.dtype):
         raise errors.DtypeError(
             f"{name}: expected numbers or booleans, received {errors.shown(values)} of type {type(values).__name__}"
         )
@@ -285,12 +335,12 @@ def values_of(values: Any, dtype: Any = None, name: str = "tensor", place: Any =
         wanted = as_dtype(dtype)
         if array.dtype.kind == "c" and wanted.kind not in "cb":
             raise errors.DtypeError(f"{name}: complex values do not fit in {wanted}; take .real first")
-    elif array.dtype.kind not in "fc" or hasattr(values, "dtype"):
+    elif array.dtype.kind not in INEXACT or hasattr(values, "dtype"):
         wanted = as_dtype(array.dtype, name)
     else:
         kinds = _kinds(values)
         met = as_dtype(np.result_type(*kinds)) if kinds else None
-        if met is not None and met.kind in "fc":
+        if met is not None and met.kind in INEXACT:
             wanted = promote_scalar(met, 1j) if array.dtype.kind == "c" else met
         elif place is not None:
             wanted = default_on(place, array.dtype.kind)
@@ -340,7 +390,7 @@ def _of_large_integers(array: np.ndarray[Any, Any], wanted: DType, name: str) ->
     largest = max(array.flat, key=abs, default=0)
     if abs(largest) < 2**63:
         return array  # of objects, as the user made it
-    if wanted.kind in "fc":
+    if wanted.kind in INEXACT:
         try:
             return array.astype(float64)
         except OverflowError:
@@ -398,6 +448,8 @@ def unreadable(array: Any, name: str, error: Exception) -> errors.AdjointError:
             f"{name}: JAX traces the array of shape {array.shape}, which has no values to read before the compiled "
             "function runs; device='jax' takes it as it is"
         )
+    if str(dtype).endswith("bfloat16"):
+        return no_bfloat16(f"{name}: NumPy")
     return errors.DtypeError(
         f"{name}: a {kind} of {dtype} cannot be read: {error}; make it a plain array in main memory, of a dtype that "
         "NumPy has too, such as float32"

@@ -13,7 +13,7 @@ import numpy as np
 from adjoint import errors
 from adjoint.backend import LeafBackend, forget
 from adjoint.backends.numpy import NumPy
-from adjoint.dtypes import DType, as_dtype, floating
+from adjoint.dtypes import FLOATING, INEXACT, DType, as_dtype, floating
 from adjoint.functions.arguments import as_tensors, check_callable
 from adjoint.graph.codegen import saved_source
 from adjoint.operands import available_dtype, cast, run
@@ -202,7 +202,9 @@ def primitive(
         parameters,
         shape=shape or (lambda *shapes, **_: broadcast_shapes(*shapes)),
         dtype=dtype or same_dtype,
-        accepts=ANY if accepts is None else Accepted(accepts, " or ".join(_KINDS[kind] for kind in accepts)),
+        accepts=ANY
+        if accepts is None
+        else Accepted(accepts.replace("f", FLOATING), " or ".join(_KINDS[kind] for kind in accepts)),
         promotes=_promoting(promotes)
         if promotes
         else floating
@@ -369,7 +371,7 @@ def _refusing(name: str, pushforward: Callable[..., Any] | None) -> Record:
 
     return Custom(
         pullback=lambda B, g, wanted: refuse(),
-        pushforward=pushforward or (lambda B, tangents, out: refuse() if B.dtype_of(out).kind in "fc" else None),
+        pushforward=pushforward or (lambda B, tangents, out: refuse() if B.dtype_of(out).kind in INEXACT else None),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors
+from adjoint.dtypes import as_dtype
 
 Record = dict[str, np.ndarray[Any, Any]]
 
@@ -25,7 +26,7 @@ def write(path: Any, record: Mapping[str, np.ndarray[Any, Any]], about: Mapping[
     pairs = [name for name, x in record.items() if x.dtype == np.complex128]
     split = {name: np.stack([record[name].real, record[name].imag], -1) for name in pairs}
     arrays = {name: np.asarray(split.get(name, x), order="C") for name, x in record.items()}
-    replace(path, _library("save").save(arrays, {**about, **({_PAIRS: json.dumps(pairs)} if pairs else {})}))
+    replace(path, _library("save").numpy.save(arrays, {**about, **({_PAIRS: json.dumps(pairs)} if pairs else {})}))
 
 
 def replace(path: Any, content: bytes) -> None:
@@ -81,14 +82,25 @@ def read_all(path: Any) -> tuple[Record, dict[str, str]]:
     except OSError as error:
         raise errors.FileError(f"{path}: {error.strerror or error}") from error
     try:
-        record = dict(library.load(content))
+        record = {name: _array(**entry) for name, entry in library.deserialize(content)}
         size = int.from_bytes(content[:8], "little")
         about = json.loads(content[8 : 8 + size]).get("__metadata__", {})
         for name in json.loads(about.pop(_PAIRS, "[]")):
             record[name] = record[name].view(np.complex128)[..., 0]
+    except errors.AdjointError:
+        raise
     except Exception as error:  # of the library's own kinds
         raise errors.FileError(f"{path}: this is no whole file of safetensors: {error}") from error
     return record, about
+
+
+def _array(dtype: str, shape: list[int], data: bytes) -> np.ndarray[Any, Any]:
+    """An entry of a file. Raises MissingLibraryError for bfloat16 without ml_dtypes."""
+    if dtype in ("BF16", "BOOL"):
+        found = as_dtype({"BF16": "bfloat16", "BOOL": "bool"}[dtype])
+    else:  # a letter and bits, as F32
+        found = as_dtype(f"{dtype[0].lower()}{int(dtype[1:]) // 8}")
+    return np.frombuffer(data, found).reshape(shape)
 
 
 def _library(what: str) -> Any:
@@ -96,4 +108,4 @@ def _library(what: str) -> Any:
         import safetensors.numpy
     except ImportError as error:
         raise errors.MissingLibraryError(f"{what}: needs safetensors; pip install adjoint[train]") from error
-    return safetensors.numpy
+    return safetensors

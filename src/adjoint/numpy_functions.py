@@ -287,7 +287,7 @@ def reduced(
     x = _tensor(a, name)
     if dtype is not None:
         wanted = dtypes.as_dtype(dtype)
-        if wanted.kind not in "fc":
+        if wanted.kind not in dtypes.INEXACT:
             raise errors.DtypeError(f"np.{name} of a tensor: dtype= is a floating one, received {wanted}")
         x = cast(x, wanted)
     if where is not True:
@@ -371,7 +371,7 @@ def _steps(
 ) -> Any:
     ends = as_operands([start, stop])
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
-    if wanted is not None and wanted.kind in "fc":
+    if wanted is not None and wanted.kind in dtypes.INEXACT:
         ends = [cast(v, dtypes.promote(v.dtype, wanted)) if isinstance(v, Tensor) else v for v in ends]
     x, y = (inexact(v, name) for v in arguments.as_tensors(ends, name))
     x, y = shapes.broadcast_arrays(x, y)
@@ -390,7 +390,7 @@ def logspace(
 ) -> Any:
     if not any(isinstance(v, Tensor) for v in (start, stop)):
         start = arguments.as_tensor(start, "np.logspace") + creation.zeros_like(base)
-    exact = None if dtype is None or dtypes.as_dtype(dtype).kind not in "fc" else dtype
+    exact = None if dtype is None or dtypes.as_dtype(dtype).kind not in dtypes.INEXACT else dtype
     line = base ** linspace(start, stop, num, endpoint, exact, axis)
     return line if dtype is None else cast(line, dtypes.as_dtype(dtype))
 

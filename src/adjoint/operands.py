@@ -149,7 +149,7 @@ def cast(x: Tensor[Any], dtype: DType) -> Tensor[Any]:
 
 def available_dtype(dtype: DType, tensors: Sequence[Tensor[Any]]) -> DType:
     """What tensors are promoted to: where integers become floating, no wider than their library has it."""
-    if dtype.kind not in "fc" or any([x._dtype.kind in "fc" for x in tensors]):
+    if dtype.kind not in dtypes.INEXACT or any([x._dtype.kind in dtypes.INEXACT for x in tensors]):
         return dtype
     return tensors[0]._device.leaf.widest(dtype)
 
@@ -232,7 +232,7 @@ def fitting(scalar: Any, dtype: DType, name: str) -> Any:
             raise errors.RangeError(
                 f"{name}: {errors.shown(scalar)} does not fit in {dtype}; convert the tensor with astype"
             )
-    elif scalar.__class__ is int and abs(scalar) > _LARGEST and dtype.kind in "fc":
+    elif scalar.__class__ is int and abs(scalar) > _LARGEST and dtype.kind in dtypes.INEXACT:
         raise errors.RangeError(f"{name}: {errors.shown(scalar)} is beyond all floats")
     return scalar
 
@@ -409,7 +409,8 @@ def infix(name: str, *, reflected: bool = False) -> Callable[..., Any]:
     primitive = TABLE[name]
     comparison = not primitive.keeps_dtype
     direct = primitive.direct  # of other kinds the dtype may change, or be refused
-    beside_numbers = "".join([kind for kind in direct if kind in "fc"])  # where Python's numbers change no dtype
+    # where Python's numbers change no dtype
+    beside_numbers = "".join([kind for kind in direct if kind in dtypes.INEXACT])
 
     def body(self: Tensor[Any], other: Any) -> Any:
         backend, dtype = self._device, self._dtype

@@ -157,7 +157,7 @@ def check_grads(
         for result in flat:
             if not isinstance(result, Tensor):
                 raise errors.CheckError(f"check_grads: f returns tensors; received {type(result).__name__}")
-        return [x for x in flat if x.dtype.kind in "fc"]
+        return [x for x in flat if x.dtype.kind in dtypes.INEXACT]
 
     rng = np.random.default_rng(as_integer(seed, "check_grads", "seed", 0))
     derivatives = tuple(mode for mode in modes if mode != "batched")

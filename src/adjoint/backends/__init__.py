@@ -5,6 +5,7 @@ from typing import Any
 
 from adjoint import errors
 from adjoint.backend import Implementation, LeafBackend
+from adjoint.dtypes import DType, no_bfloat16
 from adjoint.primitives import Primitive
 from adjoint.rules import RECORDS
 
@@ -20,6 +21,19 @@ def composed(leaf: LeafBackend, primitive: Primitive) -> Implementation:
     if definition is None:
         raise errors.UnsupportedPrimitiveError(f"{leaf.name} cannot run the primitive {primitive.name!r}")
     return lambda *operands, **parameters: definition(leaf, *operands, **parameters)
+
+
+def without_bfloat16(leaf: LeafBackend, primitive: Primitive, run: Implementation) -> Implementation:
+    """What runs a primitive on a leaf without bfloat16: raises DtypeError where that is the dtype of the result."""
+    if "dtype" not in primitive.parameters:
+        return run
+
+    def checked(*operands: Any, dtype: DType, **parameters: Any) -> Any:
+        if dtype.kind == "V":
+            raise no_bfloat16(leaf.name)
+        return run(*operands, dtype=dtype, **parameters)
+
+    return checked
 
 
 def needed(module: str, extra: str) -> Any:

@@ -43,7 +43,7 @@ class Torch(ArrayAPI):
             why = "a device is named, as 'cpu' or 'cuda:0'" if isinstance(error, TypeError) else why
             raise errors.DeviceError(f"Torch: no device {errors.shown(device)}: {why}") from error
         super().__init__(torch, place)
-        self.torch = torch
+        self.torch, self.bfloat16 = torch, torch.bfloat16
 
     def configuration(self) -> tuple[Any, ...]:
         return (str(self.device),)
@@ -83,6 +83,8 @@ class Torch(ArrayAPI):
         self.dtype(values.dtype)
         if copy or not values.flags.writeable or any(n < 0 for n in values.strides):
             values = values.copy()
+        if values.dtype.kind == "V":  # which PyTorch does not exchange with NumPy: as the same bits
+            return self.torch.from_numpy(values.view(np.int16)).view(self.bfloat16).to(self.device)
         return self.torch.from_numpy(values).to(self.device)
 
     def computes_in(self, dtype: DType) -> bool:
@@ -92,12 +94,18 @@ class Torch(ArrayAPI):
         return self.device.type != "mps" or dtype not in (dtypes.float64, dtypes.complex128)
 
     def transfer(self, array: Array, source: Backend) -> Array:
-        backwards = not isinstance(array, self.torch.Tensor) and any([n < 0 for n in _strides(array)])
+        known = (
+            isinstance(array, self.torch.Tensor) or source.dtype_of(array).kind == "V"
+        )  # NumPy exchanges no bfloat16
+        backwards = not known and any([n < 0 for n in _strides(array)])
         # from_dlpack ends the process where an array goes backwards
         return LeafBackend.transfer(self, array, source) if backwards else super().transfer(array, source)
 
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
-        return array.resolve_conj().resolve_neg().cpu().numpy()  # type: ignore[no-any-return]
+        array = array.resolve_conj().resolve_neg().cpu()
+        if array.dtype is self.bfloat16:
+            return array.view(self.torch.int16).numpy().view(self.dtype_of(array))  # type: ignore[no-any-return]
+        return array.numpy()  # type: ignore[no-any-return]
 
     def implement(self, primitive: Primitive) -> Implementation:
         native = _NATIVE.get(primitive.name)
@@ -285,11 +293,11 @@ def _sign(B: Torch, x: Array) -> Array:
 
 
 def _in_single(name: str) -> Callable[..., Array]:
-    """A special function that PyTorch does not have for float16."""
+    """A special function that PyTorch does not have for float16 and bfloat16."""
 
     def run(B: Torch, x: Array) -> Array:
         function = getattr(B.torch.special, name)
-        return function(x.float()).half() if x.dtype is B.torch.float16 else function(x)
+        return function(x.float()).to(x.dtype) if x.dtype.itemsize == 2 else function(x)
 
     return run
 
@@ -431,6 +439,12 @@ def _solve(B: Torch, a: Array, b: Array) -> Array:
     return B.torch.linalg.solve(a, b[(None,) * (a.ndim - b.ndim)] if b.ndim < a.ndim else b)
 
 
+def _expm(B: Torch, x: Array) -> Array:
+    """PyTorch's bounds are those of single precision and more: in half precision its powers overflow."""
+    wide = x.float() if x.dtype.itemsize == 2 else x
+    return B.torch.linalg.matrix_exp(wide).to(x.dtype)
+
+
 def _lu(B: Torch, x: Array) -> tuple[Array, Array, Array]:
     permutation, lower, upper = B.torch.linalg.lu(x)
     order = permutation.real.mT @ B.torch.arange(x.shape[-2], dtype=permutation.real.dtype, device=x.device)
@@ -564,7 +578,7 @@ Torch.deviations = {
     "eig": _eig("eig", tuple),
     "eigvals": _eig("eigvals", lambda out: out),
     "svd": _linalg("svd", tuple),
-    "expm": _linalg("matrix_exp"),
+    "expm": _expm,
     "lu": _lu,
     "sqrtm": _regular(lambda B, x: matrices.sqrtm(B.xp, x)),
     "logm": _regular(lambda B, x: matrices.logm(B.xp, x)),

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator, Implementation, in_backward, interned_backends, over_leaf
+from adjoint.dtypes import INEXACT
 from adjoint.graph import codegen
 from adjoint.graph.codegen import make_vjp
 from adjoint.graph.locations import SourceLocation, sources_of, with_location
@@ -271,7 +272,7 @@ class Autodiff(Decorator[J]):
             out = run(*values, **parameters)
             places = eligible if tail is None else [*eligible, *range(tail, len(operands))]
             tracked = tuple([i for i in places if operands[i].__class__ is Var and operands[i].node is not None])
-            if "dtype" in parameters and parameters["dtype"].kind not in "fc":
+            if "dtype" in parameters and parameters["dtype"].kind not in INEXACT:
                 tracked = ()
             slots: Sequence[Any] = values
             remat: Remat | None = None
@@ -308,7 +309,7 @@ class Autodiff(Decorator[J]):
     def _result(self, maker: Node, i: int, value: Array) -> Var:
         """One of several results: a node whose cotangent fills a slot of the maker's."""
         constant = var_of(value, None)
-        return result_of(maker, i, value) if self.dtype_of(constant).kind in "fc" else constant
+        return result_of(maker, i, value) if self.dtype_of(constant).kind in INEXACT else constant
 
     def record(
         self,

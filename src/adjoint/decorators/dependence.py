@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from adjoint.backend import Array, Backend, Decorator, Implementation
+from adjoint.dtypes import INEXACT
 from adjoint.primitives import CREATION, ELEMENTWISE, LINALG, RANDOM, REDUCTION, STRUCTURAL, Kind, Primitive, Shape
 from adjoint.rules import Composed, NotDifferentiable, Record, record_of
 from adjoint.rules.sparsity import (
@@ -89,7 +90,8 @@ class Dependence(Decorator[J]):
             patterns = [x._array.pattern for x in xs if x._array.pattern is not None]
             return [
                 rules.tensor(
-                    Dependent(y, whole(patterns, math.prod(y.shape)) if inner.dtype_of(y).kind in "fc" else None), self
+                    Dependent(y, whole(patterns, math.prod(y.shape)) if inner.dtype_of(y).kind in INEXACT else None),
+                    self,
                 )
                 for y in values
             ]
@@ -124,7 +126,7 @@ class Dependence(Decorator[J]):
             results = []
             for value in out if several else (out,):
                 pattern = None
-                if active and inner.dtype_of(value).kind in "fc":
+                if active and inner.dtype_of(value).kind in INEXACT:
                     pattern = rule(Call(primitive, values, patterns, parameters, tuple(value.shape), inner, through))
                 results.append(Dependent(value, pattern))
             return tuple(results) if several else results[0]

@@ -20,6 +20,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator, Implementation, LeafBackend, in_backward
+from adjoint.dtypes import INEXACT
 from adjoint.lines import Line
 from adjoint.locks import lock
 from adjoint.primitives import ELEMENTWISE, LINALG, REDUCTION, Primitive, Shape, Spec, result_spec
@@ -140,7 +141,7 @@ class Checked(_Observed[J]):
     def _nonfinite(self, result: Array, inputs: Sequence[Any]) -> str | None:
         """What is said of the first nan or infinity of a result, if no input has one."""
         inner = self.inner
-        if inner.dtype_of(result).kind not in "fc":
+        if inner.dtype_of(result).kind not in INEXACT:
             return None
         finite = inner.isfinite(result)
         if inner.concrete_values(inner.all(finite, axis=tuple(range(len(finite.shape))), keepdims=False)).all():
@@ -165,7 +166,7 @@ class Checked(_Observed[J]):
         """The indices of what is nan, or infinite."""
         if isinstance(x, (float, complex, np.inexact)):
             return np.argwhere(getattr(np, f"is{sort}")(x))
-        if isinstance(x, np.dtype) or not hasattr(x, "shape") or self.inner.dtype_of(x).kind not in "fc":
+        if isinstance(x, np.dtype) or not hasattr(x, "shape") or self.inner.dtype_of(x).kind not in INEXACT:
             return ()
         return np.argwhere(self.inner.concrete_values(getattr(self.inner, f"is{sort}")(x)))
 

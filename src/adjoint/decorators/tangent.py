@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from adjoint.backend import Array, Backend, Decorator, Implementation
+from adjoint.dtypes import INEXACT
 from adjoint.graph.jvp import JVP, definition_of, make_jvp, or_zeros
 from adjoint.primitives import CREATION, RANDOM, Primitive, Shape
 from adjoint.rules import record_of
@@ -70,7 +71,9 @@ class Tangent(Decorator[J]):
         with rules.running_on(inner):
             ys, moved = rules.push(below, tangents)
         return [
-            rules.tensor(Dual(rules.lift_to(y, inner), rules.lift_to(t, inner) if t.dtype.kind in "fc" else None), self)
+            rules.tensor(
+                Dual(rules.lift_to(y, inner), rules.lift_to(t, inner) if t.dtype.kind in INEXACT else None), self
+            )
             for y, t in zip(ys, moved, strict=True)
         ]
 

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator, Implementation
+from adjoint.dtypes import INEXACT
 from adjoint.graph.jvp import definition_of, make_jvp, or_zeros
 from adjoint.primitives import CREATION, RANDOM, Primitive, Shape
 from adjoint.rules import Bilinear, Linear, NotDifferentiable, Record, record_of
@@ -164,7 +165,7 @@ class Taylor(Decorator[J]):
         answers = []
         for y, t in zip(ys, moved, strict=True):
             derivative: Series = rules.lift_to(t, lower)
-            known = [derivative.term(k) for k in range(order)] if t.dtype.kind in "fc" else []
+            known = [derivative.term(k) for k in range(order)] if t.dtype.kind in INEXACT else []
             answers.append(rules.tensor(Series(rules.lift_to(y, lower).value, known, None), self))
         return answers
 
@@ -199,7 +200,7 @@ class Taylor(Decorator[J]):
             out = run(*[_value(o) for o in operands], **parameters)
             results = [self.wrap(value) for value in (out if several else (out,))]
             if active and rule is not None:
-                moved = [x for x in results if dtype_of(x.value).kind in "fc"]  # all others are constant
+                moved = [x for x in results if dtype_of(x.value).kind in INEXACT]  # all others are constant
                 known = [Series(x.value, x.terms, _not_yet) if x in moved else x for x in results]
                 followings = rule(operands, known, parameters)
                 if several:

@@ -1,6 +1,6 @@
 """Fourier transforms: the array API standard's extension, and beyond it short-time transforms and windows.
 
-What is real becomes complex as it must; integers count as the default dtype, and float16 as float32. Of every
+What is real becomes complex as it must; integers count as the default dtype, float16 and bfloat16 as float32. Of every
 transform `norm` says which direction is divided by the number n of elements: the inverse one ("backward"), the
 other one ("forward"), or each by the square root of n ("ortho").
 """

@@ -11,6 +11,7 @@ from adjoint.backend import Backend
 from adjoint.fft.transforms import complex_of, fft, floating, ifft, irfft, rfft, sized
 from adjoint.functions.arguments import as_choice, as_flag, as_integer, as_size, computed
 from adjoint.operands import deferred_check, run
+from adjoint.primitives import real_dtype
 from adjoint.tensor import Operand, Tensor, wrap
 
 B = TypeVar("B", bound=Backend)
@@ -30,9 +31,7 @@ def _framing(name: str, n_fft: Any, hop_length: Any, win_length: Any) -> tuple[i
 def _filled_window(name: str, window: Any, n: int, width: int, like: Tensor[Any]) -> Tensor[Any]:
     """The window of a frame: with zeros on both sides, and ones where none is given."""
     if window is None:
-        values = computed(
-            name, np.ones, width, dtype=np.dtype(f"f{like.dtype.itemsize // (2 if like.dtype.kind == 'c' else 1)}")
-        )
+        values = computed(name, np.ones, width, dtype=real_dtype(like.dtype))
         window = wrap(like.device.from_numpy(values, copy=True), like.device)
     window = floating(window, name, like)
     if window.shape != (width,):

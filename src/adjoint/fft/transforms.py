@@ -30,7 +30,7 @@ def floating(value: Any, name: str, *beside: Any, real: bool = False) -> Tensor[
     x = inexact(value, name, *beside)
     if real and x.dtype.kind == "c":
         raise errors.DtypeError(f"{name}: expected real numbers, received {x.dtype}; take .real, or fft for both parts")
-    return cast(x, dtypes.float32) if x.dtype is dtypes.float16 else x
+    return cast(x, dtypes.summing(x.dtype))
 
 
 def complex_of(value: Any, name: str, *beside: Any) -> Tensor[Any]:

@@ -47,7 +47,7 @@ def is_array(value: Any) -> TypeGuard[Any]:
 
 def is_numeric(value: Any) -> TypeGuard[Any]:
     """Whether it is an array of numbers or booleans: NumPy has others too."""
-    return is_array(value) and value.dtype.kind in "biufc"
+    return is_array(value) and value.dtype.kind in "biu" + dtypes.INEXACT
 
 
 def is_value(value: Any) -> bool:
@@ -348,7 +348,7 @@ def as_tensors(xs: Sequence[Any], name: str, *beside: Any) -> list[Tensor[Any]]:
 def inexact(x: Any, name: str, *beside: Any) -> Tensor[Any]:
     """An argument as a tensor of a floating dtype: integers and booleans get the default one."""
     tensor = as_tensor(x, name, *beside)
-    return tensor if tensor.dtype.kind in "fc" else cast(tensor, dtypes.default_on(tensor.device))
+    return tensor if tensor.dtype.kind in dtypes.INEXACT else cast(tensor, dtypes.default_on(tensor.device))
 
 
 def as_floating(values: Sequence[Any], name: str) -> list[Tensor[Any]]:
@@ -359,7 +359,7 @@ def as_floating(values: Sequence[Any], name: str) -> list[Tensor[Any]]:
 def real(value: Any, name: str, *beside: Any) -> Tensor[Any]:
     """A tensor of a real floating dtype; integers get the default one. Raises DtypeError for complex numbers."""
     x = value if value.__class__ is Tensor else as_tensor(value, name, *beside)
-    if x.dtype.kind == "f":
+    if x.dtype.kind in dtypes.FLOATING:
         return x
     if x.dtype.kind == "c":
         raise errors.DtypeError(f"{name}: expected real values, received {x.dtype}; take abs, real or imag")
@@ -413,7 +413,7 @@ def relative(rtol: Any, x: Tensor[Any], name: str) -> Any:
     """The tolerance for singular values of x: a number, or a tensor of shape (..., 1, 1)."""
     dtype = real_dtype(x.dtype)
     if rtol is None:
-        return max(x.shape[-2:]) * float(np.finfo(dtype).eps)
+        return max(x.shape[-2:]) * float(dtypes.finfo(dtype).eps)
     if isinstance(rtol, (Tensor, np.ndarray)):
         return cast(operand(rtol, x, name), dtype)[..., None, None]
     return as_number(rtol, name, "rtol")
@@ -425,6 +425,6 @@ def as_parameter(value: Any, name: str, what: str) -> Any:
         value = dtypes.values_of(value, None, name)
     if is_number(value):
         return _as_python(value, name, what) if value.__class__ is int else value
-    if not isinstance(value, (np.ndarray, Tensor)) or value.dtype.kind not in "biuf":
+    if not isinstance(value, (np.ndarray, Tensor)) or value.dtype.kind not in "biu" + dtypes.FLOATING:
         raise errors.ArgumentTypeError(f"{name}: {what} is a number or a tensor, received {errors.shown(value)}")
     return value

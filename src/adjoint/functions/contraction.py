@@ -120,7 +120,7 @@ def vecdot(x: Operand[B], y: Any, /, *, axis: int = -1) -> Tensor[B]:
             f"vecdot: shapes {x.shape} and {y.shape} have sizes {x.shape[place]} and {y.shape[place]} along axis "
             f"{place}, which is summed; they must be equal"
         )
-    if place == -1 and x.dtype.kind == "f" and x.dtype.itemsize > 2:
+    if place == -1 and x.dtype.kind in dtypes.FLOATING and x.dtype.itemsize > 2:
         return squeeze(run("matmul", (expand_dims(x, -2), expand_dims(y, -1))), (-2, -1))
     left = run("conj", (x,)) if x.dtype.kind == "c" else x
     products = left * y

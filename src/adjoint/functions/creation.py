@@ -13,6 +13,7 @@ from adjoint.backend import Backend, Decorator, over_leaf
 from adjoint.backends.numpy import NumPy
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import device as find_device
+from adjoint.devices import leaf_of
 from adjoint.dtypes import DType
 from adjoint.functions.arguments import (
     ELEMENTS,
@@ -212,9 +213,12 @@ def from_dlpack(array: Any, /, *, device: Any = None, copy: bool | None = None) 
     except (BufferError, TypeError, RuntimeError, ValueError) as error:
         if dtypes.is_parameter(array):
             return from_dlpack(array.detach(), device=device, copy=copy)
-        found = dtypes.unreadable(array, "from_dlpack", error)
-        known = copy is not False or isinstance(found, errors.TrackedError)
-        raise found if known else _unshared("from_dlpack", place) from error
+        leaf = leaf_of(array) if str(getattr(array, "dtype", "")).endswith("bfloat16") else None
+        if leaf is None or copy is False:
+            found = dtypes.unreadable(array, "from_dlpack", error)
+            known = copy is not False or isinstance(found, errors.TrackedError)
+            raise found if known else _unshared("from_dlpack", place) from error
+        values = leaf.to_numpy(leaf.from_native(array))  # NumPy does not exchange it
     return _held("from_dlpack", values, values_of(values, None, "from_dlpack"), place, copy)
 
 

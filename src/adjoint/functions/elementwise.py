@@ -92,7 +92,7 @@ def pow(x: Operand[B], y: Numbers, /) -> Tensor[B]:
 
 
 def _power(x: Tensor[Any], exponent: Any) -> Any:
-    if exponent.__class__ in (int, float) and exponent == 2 and x._dtype.kind in "fc":
+    if exponent.__class__ in (int, float) and exponent == 2 and x._dtype.kind in dtypes.INEXACT:
         return run("square", (x,))
     return binary("pow", x, exponent)
 
@@ -200,7 +200,7 @@ def round(x: Operand[B], /, decimals: int = 0) -> Tensor[B]:
     if whole:
         return _rounded_to_zeros(x, -digits)
     x = inexact(x, "round")
-    largest = float(np.finfo(x.dtype).max)
+    largest = float(dtypes.finfo(x.dtype).max)
     scale = 10.0 ** builtins.min(builtins.abs(digits), int(math.log10(largest)))
     if digits < 0:
         return unary("round", x / scale) * scale
@@ -248,7 +248,7 @@ def clip(x: Operand[B], /, min: Numbers = None, max: Numbers = None) -> Tensor[B
         elif is_weak(bound):
             if isinstance(bound, complex):
                 raise errors.DtypeError(f"clip: complex numbers have no order, received the bound {bound}")
-            if isinstance(bound, float) and x.dtype.kind != "f":
+            if isinstance(bound, float) and x.dtype.kind not in dtypes.FLOATING:
                 return clip(inexact(x, "clip"), min, max)
             bounds.append(none if beyond(bound, none) else fitting(bound, x.dtype, "clip"))
         else:
@@ -580,7 +580,7 @@ def _beside_nan(primitive: str, name: str, x: Any, y: Any) -> Any:
     x, y = as_tensors([x, y], name)
     if x.dtype.kind in "bc":
         raise errors.DtypeError(f"{name}: expected real numbers, received {x.dtype}; take abs, real or imag")
-    if x.dtype.kind != "f":
+    if x.dtype.kind not in dtypes.FLOATING:
         return run(primitive, (x, y))
     return run(primitive, (where(x != x, y, x), where(y != y, x, y)))
 
@@ -615,9 +615,9 @@ def nan_to_num(x: Operand[B], /, *, nan: float = 0.0, posinf: float | None = Non
         parts = [nan_to_num(part, nan=nan, posinf=posinf, neginf=neginf) for part in (x.real, x.imag)]
         real, imag = (cast(part, x.dtype) for part in parts)
         return real + imag * 1j
-    if x.dtype.kind != "f":
+    if x.dtype.kind not in dtypes.FLOATING:
         return x + 0 if x.dtype.kind in "iu" else x
-    top = float(np.finfo(x.dtype).max)
+    top = float(dtypes.finfo(x.dtype).max)
     chosen = (nan, top if posinf is None else posinf, -top if neginf is None else neginf)
     values = [as_number(v, "nan_to_num", "a value") for v in chosen]
     out = where(x != x, values[0], x)

@@ -10,7 +10,7 @@ import numpy as np
 from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator, over_leaf
 from adjoint.decorators.autodiff import Autodiff
-from adjoint.dtypes import DType
+from adjoint.dtypes import INEXACT, DType
 from adjoint.functions.arguments import as_flag, items
 from adjoint.functions.creation import tensor as make
 from adjoint.graph.nodes import Key, LeafNode, Node, Var, living_leaf, new_leaf, remember
@@ -342,7 +342,7 @@ def require_grad(x: Tensor[Any], /) -> Tensor[Any]:
     level = x.device
     if not isinstance(level, Autodiff):
         return x
-    if x.dtype.kind not in "fc":
+    if x.dtype.kind not in INEXACT:
         raise errors.DtypeError(
             f"require_grad: {x.dtype} has no derivatives, its values cannot change a little; use astype(ad.float32)"
         )

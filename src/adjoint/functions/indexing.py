@@ -266,7 +266,7 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
     if is_weak(value):
         # in full precision: the tensor's may be wider
         value = constant_like(np.asarray(fitting(value, x._dtype, "assignment")), x, "assignment")
-    elif isinstance(value, (list, tuple)) and x._dtype.kind in "fc":
+    elif isinstance(value, (list, tuple)) and x._dtype.kind in dtypes.INEXACT:
         wide = dtypes.promote(x._dtype, dtypes.float64)
         value = constant_like(dtypes.values_of(value, wide, "assignment"), x, "assignment")
     value = operand(value, x, "assignment")

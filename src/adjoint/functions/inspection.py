@@ -32,9 +32,9 @@ _KINDS: dict[str, str] = {
     "signed integer": "i",
     "unsigned integer": "u",
     "integral": "iu",
-    "real floating": "f",
+    "real floating": dtypes.FLOATING,
     "complex floating": "c",
-    "numeric": "iufc",
+    "numeric": "iu" + dtypes.INEXACT,
 }
 
 
@@ -72,9 +72,9 @@ def finfo(type: Any, /) -> FloatInfo:
     1.1920928955078125e-07
     """
     dtype = real_dtype(_dtype_of(type))
-    if dtype.kind != "f":
+    if dtype.kind not in dtypes.FLOATING:
         raise errors.DtypeError(f"finfo: expected a floating data type, received {dtype}; of integers there is iinfo")
-    info: Any = np.finfo(dtype)
+    info = dtypes.finfo(dtype)
     eps, largest, smallest, normal = [float(v) for v in (info.eps, info.max, info.min, info.smallest_normal)]
     return FloatInfo(int(info.bits), eps, largest, smallest, normal, dtypes.as_dtype(dtype))
 
@@ -123,7 +123,7 @@ def can_cast(from_: Any, to: Any, /) -> bool:
     (True, False, False)
     """
     start, end = _dtype_of(from_), dtypes.as_dtype(to)
-    within = {"b": "b", "i": "iu", "u": "iu", "f": "fc", "c": "c"}[start.kind]
+    within = {"b": "b", "i": "iu", "u": "iu", "f": dtypes.INEXACT, "V": dtypes.INEXACT, "c": "c"}[start.kind]
     if end.kind not in within or (isinstance(from_, Tensor) and not from_.device.leaf.computes_in(end)):
         return False
     try:
@@ -145,7 +145,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     found = [_dtype_of(v) for v in arrays_and_dtypes if not is_weak(v)]
     if not found:
         raise errors.ArgumentError("result_type: expected a tensor or a data type among the arguments")
-    found.sort(key=lambda dtype: "biufc".index(dtype.kind), reverse=True)  # then no order of the arguments matters
+    found.sort(key=lambda dtype: "biufVc".index(dtype.kind), reverse=True)  # then no order of the arguments matters
     out = functools.reduce(dtypes.promote, found)
     for scalar in scalars:
         out = dtypes.promote_scalar(out, scalar)

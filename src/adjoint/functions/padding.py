@@ -172,7 +172,7 @@ def _ramps(x: Tensor[Any], axis: int, widths: Side, ends: Side) -> list[Tensor[A
     for edge, width, end in zip((_part(x, axis, 0, 1), _part(x, axis, n - 1, n)), widths, ends, strict=True):
         end = made(x.device, "full", shape=(), value=as_constant(end, x.dtype, "pad"), dtype=x.dtype)
         steps = np.arange(width)
-        if x.dtype.kind in "fc":
+        if x.dtype.kind in dtypes.INEXACT:
             side = end + (edge - end) * _along(steps / np.maximum(width, 1), axis, x)
         else:
             end, edge = cast(end, dtypes.int64), cast(edge, dtypes.int64)

@@ -128,7 +128,7 @@ def poly(roots: Operand[B], /) -> Tensor[B]:
     out = wrap(values.device.full(shape=(1,), value=1, dtype=values.dtype), values.device)
     for i in range(values.size):
         out = pad(out, (0, 1)) - pad(out, (1, 0)) * values[i]
-    return out.real if x.ndim == 2 and x.dtype.kind == "f" else out
+    return out.real if x.ndim == 2 and x.dtype.kind in dtypes.FLOATING else out
 
 
 def polyder(p: Operand[B], /, m: int = 1) -> Tensor[B]:
@@ -207,7 +207,9 @@ def polyfit(x: Operand[B], y: Any, deg: int, /, rcond: float | None = None, *, w
         left, right = left * reshape(v, (n, 1)), right * reshape(v, (n, 1))
     size = run("vector_norm", (left,), axis=(0,), keepdims=True)  # columns of one size lose fewer digits
     size = cast(where(size == 0, 1.0, size), left.dtype)
-    bound = n * float(np.finfo(real_dtype(left.dtype)).eps) if rcond is None else as_number(rcond, "polyfit", "rcond")
+    bound = (
+        n * float(dtypes.finfo(real_dtype(left.dtype)).eps) if rcond is None else as_number(rcond, "polyfit", "rcond")
+    )
     solution, _ = run("lstsq", (left / size, right, bound))
     out = solution / reshape(size, (degree + 1, 1))
     return reshape(out, (degree + 1,)) if y.ndim == 1 else out

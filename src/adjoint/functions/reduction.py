@@ -57,7 +57,7 @@ def sum(x: Operand[B], /, axis: Axis = None, dtype: Any = None, *, keepdims: boo
     """
     if not isinstance(x, Tensor):
         x = as_tensor(x, "sum")
-    if dtype is not None or x._dtype.kind not in "fc":
+    if dtype is not None or x._dtype.kind not in dtypes.INEXACT:
         x = _summable(x, dtype)
     return _reduce("sum", x, axis, keepdims)  # type: ignore[no-any-return]
 
@@ -68,7 +68,10 @@ def prod(x: Operand[B], /, axis: Axis = None, dtype: Any = None, *, keepdims: bo
 
 
 def mean(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
-    """The arithmetic mean along axes; of nothing nan. Integers give the default dtype, float16 is summed in float32."""
+    """The arithmetic mean along axes; of nothing nan. Integers give the default dtype.
+
+    float16 and bfloat16 are summed in float32.
+    """
     x = inexact(x, "mean")
     shape = x.shape
     axes, keepdims = as_axes(axis, len(shape), "mean"), as_flag(keepdims, "mean")
@@ -80,8 +83,8 @@ def mean(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tens
 def var(x: Operand[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
     """The variance along axes, divided by the count less `correction` (1 gives the unbiased one).
 
-    Real also for complex x. nan where the count does not exceed the correction. float16 is summed in float32.
-    Raises ArgumentTypeError for a correction that is no number.
+    Real also for complex x. nan where the count does not exceed the correction. float16 and bfloat16 are summed in
+    float32. Raises ArgumentTypeError for a correction that is no number.
     """
     centred, axes, freedom, dtype = _centred("var", x, axis, correction)
     if dtype.kind == "c":
@@ -100,16 +103,15 @@ def std(x: Operand[B], /, axis: Axis = None, *, correction: float = 0, keepdims:
 
 
 def _centred(name: str, x: Any, axis: Axis, correction: Any) -> tuple[Tensor[Any], tuple[int, ...], float, DType]:
-    """x less its mean, float16 as float32; the axes, the count there less the correction, and the dtype of x."""
+    """x less its mean, in what sums are made in; the axes, the count there less the correction, and the dtype of x."""
     x, correction = inexact(x, name), float(as_number(correction, name, "correction"))
     axes, dtype = as_axes(axis, x.ndim, name), x.dtype
-    if dtype is dtypes.float16:
-        x = cast(x, dtypes.float32)
+    x = cast(x, dtypes.summing(dtype))
     return x - mean(x, axes, keepdims=True), axes, math.prod(x.shape[i] for i in axes) - correction, dtype
 
 
 def _narrowed(x: Tensor[Any], dtype: DType) -> Tensor[Any]:
-    return cast(x, dtype) if dtype is dtypes.float16 else x
+    return cast(x, dtype) if x.dtype is dtypes.summing(dtype) else x
 
 
 def var_mean(

@@ -135,7 +135,7 @@ def _written(mode: str, x: Tensor[Any], values: Tensor[Any], arrays: Any, key: A
     if mode != "mean":
         return out  # type: ignore[no-any-return]
     count = cast(times + 1 if own else run("maximum", (times, 1)), x.dtype)
-    return out / count if x.dtype.kind in "fc" else out // count  # type: ignore[no-any-return]
+    return out / count if x.dtype.kind in dtypes.INEXACT else out // count  # type: ignore[no-any-return]
 
 
 def masked_scatter(x: Operand[B], mask: Any, source: Any, /) -> Tensor[B]:

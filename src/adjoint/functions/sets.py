@@ -8,7 +8,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Backend
-from adjoint.dtypes import int64
+from adjoint.dtypes import INEXACT, int64
 from adjoint.functions.arguments import as_axis, as_flag, as_tensor, as_tensors, own_values
 from adjoint.functions.creation import made
 from adjoint.functions.indexing import nonzero
@@ -185,7 +185,7 @@ def unique(
 
 def _one_nan(values: Tensor[Any], places: Tensor[Any], inverse: Tensor[Any], counts: Tensor[Any]) -> tuple[Any, ...]:
     """What `unique_all` found, all nans made one; they stand at the end."""
-    absent = int(count_nonzero(isnan(values))) if values.dtype.kind in "fc" else 0
+    absent = int(count_nonzero(isnan(values))) if values.dtype.kind in INEXACT else 0
     if absent < 2:
         return values, places, inverse, counts
     last = values.size - absent

@@ -95,12 +95,12 @@ def _probabilities(q: Any, scale: float, name: str) -> Any:
         )
 
     if isinstance(q, Tensor):
-        if q.ndim > 1 or q.dtype.kind not in "iuf":
+        if q.ndim > 1 or q.dtype.kind not in "iu" + dtypes.FLOATING:
             raise wrong(q)
         q = deferred_check(q, lambda values: ((values >= 0) & (values <= scale)).all(), wrong)
         return cast(q, q.device.leaf.widest(dtypes.float64)) / scale
     given = dtypes.array_of(q, name)
-    if given.dtype.kind not in "biuf":
+    if given.dtype.kind not in "biu" + dtypes.FLOATING:
         raise wrong(q)
     values = given.astype(np.float64) / scale
     if values.ndim > 1 or not np.all((values >= 0) & (values <= 1)):
@@ -273,7 +273,7 @@ def nanmedian(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False) ->
 
 
 def _without(x: Tensor[Any], value: Any) -> Tensor[Any]:
-    return where(isnan(x), value, x) if x.dtype.kind in "fc" else x
+    return where(isnan(x), value, x) if x.dtype.kind in dtypes.INEXACT else x
 
 
 def _known(missing: Tensor[Any], axes: tuple[int, ...]) -> Tensor[Any]:
@@ -364,7 +364,7 @@ def _spread(name: str, x: Tensor[Any], missing: Tensor[Any], axis: Axis, correct
     else:
         out = run("vector_norm", (centred,), axis=axes, keepdims=True) / run("sqrt", (freedom,))
     out = where(known, out, math.nan)
-    return _kept(cast(out, x.dtype) if x.dtype is dtypes.float16 else out, axes, keepdims)
+    return _kept(cast(out, x.dtype) if dtypes.summing(x.dtype) is not x.dtype else out, axes, keepdims)
 
 
 def selected(
@@ -380,7 +380,7 @@ def selected(
 
 def _nanextreme(name: str, x: Any, axis: Axis, keepdims: Any, pick: Callable[..., Any]) -> Any:
     x = as_ordered(x, name)
-    if x.dtype.kind != "f":
+    if x.dtype.kind not in dtypes.FLOATING:
         return pick(x, axis, keepdims=keepdims)
     return run(name, (x,), axis=as_axes(axis, x.ndim, name), keepdims=as_flag(keepdims, name))
 
@@ -397,7 +397,7 @@ def nanmin(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False) -> Te
 
 def _nanplace(name: str, x: Any, axis: int | None, keepdims: Any, pick: Callable[..., Any], beyond: float) -> Any:
     x = as_ordered(x, name)
-    if x.dtype.kind != "f":
+    if x.dtype.kind not in dtypes.FLOATING:
         return pick(x, axis, keepdims=keepdims)
     missing = isnan(x)
     place = pick(where(missing, beyond, x), axis, keepdims=keepdims)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint import errors
+from adjoint.dtypes import INEXACT
 from adjoint.graph.codegen import saved_getter, saved_source, shape_of
 from adjoint.primitives import ELEMENTWISE, Primitive
 from adjoint.rules import Bilinear, Composed, Linear, NotDifferentiable, Record, names_of
@@ -34,7 +35,7 @@ def make_jvp(primitive: Primitive, record: Record, inner: Any) -> JVP | None:
         return lambda v, t, out, p: declared(inner, tuple(t), *get(v, v, out, p))
     if isinstance(record, Linear) and len(primitive.operands) == 1 and not primitive.variadic:
         run = inner[primitive]
-        return lambda v, t, out, p: run(t[0], **p) if inner.dtype_of(out).kind in "fc" else None
+        return lambda v, t, out, p: run(t[0], **p) if inner.dtype_of(out).kind in INEXACT else None
     if primitive.kind is ELEMENTWISE and record.rules:
         return _diagonal(primitive, record, inner)
     if isinstance(record, Bilinear):

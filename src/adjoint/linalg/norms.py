@@ -36,9 +36,9 @@ def vector_norm(x: Operand[B], /, *, axis: Axis = None, keepdims: bool = False, 
     x = inexact(x, "vector_norm")
     axes, keepdims = as_axes(axis, x.ndim, "vector_norm"), as_flag(keepdims, "vector_norm")
     ord = as_number(ord, "vector_norm", "ord")
-    if x.dtype is dtypes.float16:  # powers and sums overflow long before the norm does
-        wide = vector_norm(cast(x, dtypes.float32), axis=axes, keepdims=keepdims, ord=ord)
-        return cast(wide, dtypes.float16)
+    wide = dtypes.summing(x.dtype)
+    if wide is not x.dtype:  # powers and sums overflow, or round, long before the norm does
+        return cast(vector_norm(cast(x, wide), axis=axes, keepdims=keepdims, ord=ord), x.dtype)
     if ord == 2:
         return run("vector_norm", (x,), axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
     size = run("abs", (x,))

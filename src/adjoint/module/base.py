@@ -23,6 +23,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.decorators.autodiff import Autodiff
+from adjoint.devices import leaf_of
 from adjoint.files import Record, read, write
 from adjoint.functions.arguments import as_flag, check_callable, is_array, is_value
 from adjoint.functions.conversion import compute
@@ -405,7 +406,8 @@ def _with_record(
         if path in named:
             raise errors.ArgumentError(f"{where}: two entries of the record are renamed to {path}")
         if path is not None:
-            named[path] = value
+            leaf = None if is_array(value) else leaf_of(value)
+            named[path] = value if leaf is None else leaf.to_numpy(leaf.from_native(value))
     places = _kept(module)
     first: dict[int, str] = {}  # the path of a tensor that is in several places
     for path, x in places.items():

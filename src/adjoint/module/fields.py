@@ -14,6 +14,7 @@ from adjoint import errors
 from adjoint import tree as trees
 from adjoint.counterparts import counterpart
 from adjoint.devices import leaf_of
+from adjoint.dtypes import INEXACT
 from adjoint.functions.arguments import is_array
 from adjoint.random_keys import seeded
 from adjoint.tensor import Tensor
@@ -241,7 +242,7 @@ def _gather(tree: Any, prefix: str, kind: str, found: list[Leaf]) -> None:
     cls = tree.__class__
     if cls is Tensor:
         role = kind or "parameter"
-        found.append(Leaf(prefix, tree, role if kind == "buffer" or tree._dtype.kind in "fc" else "constant"))
+        found.append(Leaf(prefix, tree, role if kind == "buffer" or tree._dtype.kind in INEXACT else "constant"))
     elif cls is tuple:
         for k, child in enumerate(tree):
             _gather(child, f"{prefix}.{k}" if prefix else str(k), kind, found)
@@ -268,7 +269,7 @@ def _role(module: Fields, name: str, kind: str) -> str:
 
 
 def _is_trained(x: Any) -> bool:
-    return isinstance(x, Tensor) and x.dtype.kind in "fc"
+    return isinstance(x, Tensor) and x.dtype.kind in INEXACT
 
 
 def fits(choice: str | Callable[[str, Any], bool], leaf: Leaf) -> bool:

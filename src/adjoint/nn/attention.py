@@ -118,7 +118,7 @@ def _bias(mask: Any, q: Tensor[Any], scores: tuple[int, ...], causal: bool) -> T
         raise errors.ShapeError(f"{NAME}: a mask of shape {mask.shape} does not broadcast to the scores {scores}")
     if mask.dtype.kind == "b":
         mask = where(mask, 0.0, -math.inf)
-    elif mask.dtype.kind != "f":
+    elif mask.dtype.kind not in dtypes.FLOATING:
         raise errors.DtypeError(f"{NAME}: a mask is of booleans or real floating numbers, received {mask.dtype}")
     return cast(mask, q.dtype).reshape((1,) * (len(scores) - mask.ndim) + mask.shape)
 

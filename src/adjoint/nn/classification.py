@@ -73,7 +73,7 @@ def cross_entropy(
     if not x.ndim:
         raise errors.ShapeError(f"{name}: 0-d logits have no class axis")
     factors = _class_weights(weight, x, x.shape[min(1, x.ndim - 1)], name)
-    if labels.dtype.kind == "f" and labels.shape == x.shape:
+    if labels.dtype.kind in dtypes.FLOATING and labels.shape == x.shape:
         return _of_probabilities(x, labels, factors, smoothing, reduction)
     if labels.dtype.kind not in "iu":
         raise errors.DtypeError(

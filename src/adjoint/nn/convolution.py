@@ -365,7 +365,7 @@ def _bias(name: str, bias: Any, outputs: int, x: Tensor[Any]) -> Tensor[Any] | N
 
 
 def _wide(primitive: str, x: Tensor[Any], weight: Tensor[Any], **how: Any) -> Tensor[Any]:
-    """The primitive, with sums of float16 in float32."""
+    """The primitive, with sums of float16 and bfloat16 in float32."""
     dtype = dtypes.summing(x.dtype)
     return cast(run(primitive, (cast(x, dtype), cast(weight, dtype)), **how), x.dtype)
 

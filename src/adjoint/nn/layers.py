@@ -9,6 +9,7 @@ import numpy as np
 
 from adjoint import errors, linalg
 from adjoint.backend import Backend
+from adjoint.dtypes import INEXACT
 from adjoint.functions.arguments import as_choice, as_flag, as_integer, as_number, as_tensor, as_tensors, images, real
 from adjoint.functions.contraction import matmul
 from adjoint.functions.creation import arange, full
@@ -157,7 +158,7 @@ def embedding(
         padding = arange(weight.shape[0], device=weight.device).reshape((-1, 1)) == row
         weight = where(padding, weight.detach(), weight)
     rows = weight[places]
-    if as_flag(scale_grad_by_freq, "embedding", "scale_grad_by_freq") and weight.dtype.kind in "fc":
+    if as_flag(scale_grad_by_freq, "embedding", "scale_grad_by_freq") and weight.dtype.kind in INEXACT:
         times = bincount(places.reshape((-1,)), length=weight.shape[0])[places].astype(weight.dtype)
         fixed = rows.detach()
         rows = fixed + (rows - fixed) / expand_dims(times, -1)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-import numpy as np
-
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.arguments import as_flag, as_number, integers, positive, real
@@ -80,7 +78,7 @@ def rms_norm(
     ):
         if sizes is not None and (sizes != shape or not shape):
             raise errors.ShapeError(f"rms_norm: normalized_shape is {errors.shown(shape)}, {name} has shape {sizes}")
-    least = float(np.finfo(x.dtype).eps) if eps is None else as_number(eps, "rms_norm", "eps")
+    least = float(dtypes.finfo(x.dtype).eps) if eps is None else as_number(eps, "rms_norm", "eps")
     wide = cast(x, dtypes.summing(x.dtype))
     square = (wide * wide).mean(axis=tuple(range(x.ndim - len(shape), x.ndim)), keepdims=True)
     out = cast(wide / sqrt(square + least), x.dtype)

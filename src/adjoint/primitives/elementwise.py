@@ -45,7 +45,7 @@ _one(
 _one("cbrt expit erf relu softplus silu gelu", accepts=REAL, promotes=floating)
 _one("bitwise_invert", operator="invert", accepts=BITS)
 _one("abs", dtype=real_part_dtype, operator="abs", identity="b")
-_one("real", dtype=real_part_dtype, identity="biuf")
+_one("real", dtype=real_part_dtype, identity=REAL.kinds)
 _one("imag", dtype=real_part_dtype, accepts=COMPLEX)
 _one("logical_not isnan isinf isfinite", dtype=bool_dtype)
 _one("signbit", dtype=bool_dtype, accepts=REAL, promotes=floating)

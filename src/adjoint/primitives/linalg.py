@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from adjoint import errors
+from adjoint.dtypes import FLOATING
 from adjoint.primitives.table import INDEX, LINALG, DType, Shape, broadcast_shapes, declare, real_dtype, same_dtype
 
 
 def complex_dtype(dtype: DType) -> DType:
     """The complex dtype of the same precision: complex64 for float32, complex128 for float64."""
-    if dtype == np.float16:
-        raise errors.DtypeError("float16 has no complex dtype, and no LAPACK; convert it with astype(ad.float32)")
+    if dtype.kind in FLOATING and dtype.itemsize == 2:
+        raise errors.DtypeError(f"{dtype} has no complex dtype, and no LAPACK; convert it with astype(ad.float32)")
     return dtype if dtype.kind == "c" else np.dtype(f"c{2 * dtype.itemsize}")
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoint import errors
+from adjoint.dtypes import FLOATING, INEXACT
 
 Shape = tuple[int, ...]
 DType = np.dtype[Any]
@@ -45,10 +46,10 @@ class Accepted(NamedTuple):
     advice: str = "convert with astype"
 
 
-ANY = Accepted("biufc", "numbers or booleans")
-NUMBERS = Accepted("iufc", "numbers; of booleans there is ~")
-REAL = Accepted("biuf", "real numbers", "take abs, real or imag")
-ORDERED = Accepted("iuf", "real numbers")
+ANY = Accepted("biu" + INEXACT, "numbers or booleans")
+NUMBERS = Accepted("iu" + INEXACT, "numbers; of booleans there is ~")
+REAL = Accepted("biu" + FLOATING, "real numbers", "take abs, real or imag")
+ORDERED = Accepted("iu" + FLOATING, "real numbers")
 COMPLEX = Accepted("c", "complex numbers", "the imaginary part of real ones is zero")
 INTEGERS = Accepted("iu", "integers")
 BITS = Accepted("biu", "integers or booleans")
@@ -120,7 +121,7 @@ class Primitive:
         self.promotes = promotes
         self.identity = identity
         # kinds that go to the primitive as they are: promotion leaves real and complex numbers alone
-        unchanged = "biufc" if promotes is None else "fc"
+        unchanged = ANY.kinds if promotes is None else INEXACT
         self.direct = "".join([kind for kind in unchanged if kind in accepts.kinds and kind not in identity])
         self.truth = truth
         self.operator = operator

@@ -76,7 +76,7 @@ def uniform(
 
 def _as_real(bound: Any, like: Tensor[Any]) -> Any:
     """A bound whose differences do not leave its dtype, as those of integers would."""
-    if not isinstance(bound, (Tensor, np.ndarray)) or bound.dtype.kind == "f":
+    if not isinstance(bound, (Tensor, np.ndarray)) or bound.dtype.kind in dtypes.FLOATING:
         return bound
     return bound.astype(like.dtype)
 

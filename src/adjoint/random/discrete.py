@@ -36,7 +36,7 @@ B = TypeVar("B", bound=Backend)
 
 def _integer(dtype: Any, name: str) -> dtypes.DType:
     found = dtypes.default_int if dtype is None else dtypes.as_dtype(dtype)
-    if found.kind not in "iuf":
+    if found.kind not in "iu" + dtypes.FLOATING:
         raise errors.DtypeError(f"{name}: expected an integer or real dtype, received {found}")
     return found
 

@@ -86,7 +86,7 @@ class Draw:
     def uniform(self, shape: Shape | None = None, dtype: DType | None = None) -> Tensor[Any]:
         """Uniform numbers strictly between 0 and 1: the 0 that a generator gives becomes half its step."""
         dtype = self.dtype if dtype is None else dtype
-        step = {2: 2.0**-11, 4: 2.0**-24, 8: 2.0**-53}[dtype.itemsize]
+        step = float(dtypes.finfo(dtype).eps) / 2
         return maximum(self.noise("random_uniform", shape, dtype), step / 2)
 
     def noise(
@@ -118,7 +118,7 @@ def fits(shape: Shape, whole: Shape) -> bool:
 
 def _floating(dtype: Any, values: Sequence[Any], name: str, place: Backend) -> DType:
     """The given dtype, or that of the parameters: the default one beside Python's numbers and integers."""
-    kinds = [v.dtype for v in values if isinstance(v, (Tensor, np.ndarray)) and v.dtype.kind in "fc"]
+    kinds = [v.dtype for v in values if isinstance(v, (Tensor, np.ndarray)) and v.dtype.kind in dtypes.INEXACT]
     if dtype is None and kinds:
         dtype = functools.reduce(dtypes.promote, kinds)
     return as_drawn_dtype(dtype, name, place)

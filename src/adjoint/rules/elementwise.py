@@ -11,8 +11,7 @@ import cmath
 import math
 from typing import Any
 
-import numpy as np
-
+from adjoint.dtypes import FLOATING, INEXACT, finfo
 from adjoint.primitives import INDEX
 from adjoint.rules.records import Bilinear, Composed, Custom, Elementwise, Linear, NotDifferentiable, Record
 from adjoint.rules.taylor import leibniz, quotient
@@ -41,7 +40,7 @@ def _pow_x(B: Any, g: Any, x: Any, y: Any) -> Any:
     if _scalar(y):
         return _zero(B, g) if y == 0 else B.multiply(g, B.multiply(B.pow(x, y - 1), y))
     size = B.abs(x)
-    invertible = B.logical_and(B.isfinite(size), B.greater_equal(size, np.finfo(B.dtype_of(x)).tiny.item()))
+    invertible = B.logical_and(B.isfinite(size), B.greater_equal(size, finfo(B.dtype_of(x)).tiny.item()))
     flat = B.logical_and(B.equal(y, 0), B.logical_not(invertible))
     slope = B.multiply(y, B.pow(x, B.subtract(B.where(flat, 1.0, y), 1.0)))
     return B.multiply(g, B.where(flat, 0.0, slope))
@@ -106,9 +105,9 @@ def _copysign(B: Any, g: Any, x: Any, out: Any) -> Any:
 
 def _astype(B: Any, g: Any, x_dtype: Any) -> Any:
     """The transpose casts back; to a real dtype only the real part carries."""
-    if x_dtype.kind not in "fc":
+    if x_dtype.kind not in INEXACT:
         return None
-    if x_dtype.kind == "f" and B.dtype_of(g).kind == "c":
+    if x_dtype.kind in FLOATING and B.dtype_of(g).kind == "c":
         g = B.real(g)
     return B.astype(g, dtype=x_dtype)
 

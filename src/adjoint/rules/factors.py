@@ -16,8 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from adjoint.dtypes import FLOATING, finfo
 from adjoint.rules.matrices import (
     C,
     H,
@@ -42,7 +41,7 @@ def _tolerance(B: Any, values: Any, size: int) -> Any:
     """Up to where values along the last axis count as equal, or as zero: what rounding makes of them."""
     last = len(values.shape) - 1
     largest = B.max(B.abs(B.detach(values)), axis=(last,), keepdims=True)
-    return B.multiply(largest, 8 * size * np.finfo(B.dtype_of(values)).eps.item())
+    return B.multiply(largest, 8 * size * finfo(B.dtype_of(values)).eps.item())
 
 
 def _inverse(B: Any, x: Any, tolerance: Any) -> Any:
@@ -110,7 +109,7 @@ def _eig(B: Any, g: Any, wanted: Any, x_dtype: Any, outs: Any) -> tuple[Any]:
         inner = B.multiply(B.matmul(turned, _unit(B, B.conj(v), gv)), gaps)
         inner = with_diagonal(B, inner, gw)
     out = B.solve(turned, B.matmul(inner, turned))
-    return (B.astype(B.real(out), dtype=x_dtype) if x_dtype.kind == "f" else out,)
+    return (B.astype(B.real(out), dtype=x_dtype) if x_dtype.kind in FLOATING else out,)
 
 
 def _real_tolerance(B: Any, w: Any) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 from adjoint import errors
 from adjoint.backend import Decorator
 from adjoint.decorators.batched import Batched
+from adjoint.dtypes import FLOATING, finfo
 from adjoint.functions.arguments import as_number, check_callable
 from adjoint.functions.elementwise import where
 from adjoint.operands import cast
@@ -118,7 +119,7 @@ class _Event:
         self.equation, self.watched, self.sign = equation, watched, sign
         self.name, self.control, self.state = equation.name, equation.control, equation.state
         self.theta, self.watch = equation.parameters.tensors, watched.tensors
-        eps = float(np.finfo(self.state.dtype).eps)
+        eps = float(finfo(self.state.dtype).eps)
         self.close = 4 * eps
         self.systems = Systems(self.name, None, eps ** (2 / 3))
 
@@ -131,7 +132,7 @@ class _Event:
             raise errors.ShapeError(f"{self.name}: the event gives {what}, expected a number")
         if not isinstance(out, Tensor):
             out = wrap(array_of(out, y.device), y.device)
-        if out.dtype.kind != "f":
+        if out.dtype.kind not in FLOATING:
             raise errors.DtypeError(f"{self.name}: the event gives {out.dtype}, expected a real floating number")
         return cast(out, y.dtype)
 

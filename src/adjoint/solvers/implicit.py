@@ -11,6 +11,7 @@ import numpy as np
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.decorators.batched import Batched
+from adjoint.dtypes import FLOATING, finfo
 from adjoint.functions.arguments import as_integer, as_positive, check_callable
 from adjoint.functions.contraction import vecdot
 from adjoint.functions.elementwise import abs, where
@@ -189,7 +190,7 @@ class _Problem(Systems):
         self.maxiter, self.solver, self.callback = maxiter, solver, callback
         self.parameters = Parameters(name, f, args, x0)
         self.state = State(name, "x0", x0, self.parameters.base)
-        eps = float(np.finfo(self.state.dtype).eps)
+        eps = float(finfo(self.state.dtype).eps)
         if tol is None:
             tol = eps**0.75
         as_positive(tol, name, "tol")
@@ -222,7 +223,7 @@ class _Problem(Systems):
             raise errors.ShapeError(f"minimize: the function gives {what}, expected a scalar")
         if not isinstance(out, Tensor):
             out = wrap(array_of(out, x.device), x.device)
-        if out.dtype.kind != "f":
+        if out.dtype.kind not in FLOATING:
             raise errors.DtypeError(f"minimize: the function gives {out.dtype}, expected a real floating result")
         return out
 
@@ -395,7 +396,7 @@ def _line_search(
 
     It falls enough where it follows a small part of the slope (L. Armijo 1966), up to rounding.
     """
-    slack = 10 * float(np.finfo(x.dtype).eps) * abs(start)
+    slack = 10 * float(finfo(x.dtype).eps) * abs(start)
     alpha, trial = start * 0 + 1, x + step
     better = merit(trial) <= start + 1e-4 * slope + slack
     for _ in range(40):

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.dtypes import finfo
 from adjoint.functions.contraction import vecdot
 from adjoint.functions.elementwise import where
 from adjoint.functions.shape import stack
@@ -69,7 +70,7 @@ def gmres(product: Product, b: Tensor[Any], tol: float, maxiter: int) -> Solutio
     smaller the last image, so that it does not break down. It starts again when the directions fill the memory.
     """
     restart = max(40, _MEMORY // b.size)
-    eps = float(np.finfo(b.dtype).eps)
+    eps = float(finfo(b.dtype).eps)
     x, r = b * 0, b
     bound = tol * vector_norm(b)
     count = 0

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors
+from adjoint.dtypes import finfo
 from adjoint.functions.arguments import as_choice, is_numeric, kind_of
 from adjoint.functions.elementwise import abs
 from adjoint.functions.logic import isfinite
@@ -254,7 +255,7 @@ def _has_zeros(f: Function, x: Vector) -> bool:
     columns = rng.choice(x.size, min(4, x.size), replace=False)
     units = np.zeros((len(columns), x.size), dtype=x.dtype)
     units[np.arange(len(columns)), columns] = 1
-    shift = np.finfo(x.dtype).eps ** 0.5 * rng.standard_normal(x.size)  # because at zero more is zero
+    shift = finfo(x.dtype).eps ** 0.5 * rng.standard_normal(x.size)  # because at zero more is zero
     moved = x + (abs(x) + 1) * wrap(x.device.from_numpy(shift.astype(x.dtype), copy=False), x.device)
     rows = wrap(x.device.from_numpy(units, copy=False), x.device)
     with x.device.leaf.quiet():

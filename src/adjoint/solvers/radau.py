@@ -20,6 +20,7 @@ import numpy as np
 from adjoint import errors
 from adjoint.backend import Decorator
 from adjoint.devices import running_on
+from adjoint.dtypes import finfo
 from adjoint.functions.shape import concat, stack
 from adjoint.operands import common_backend, lift_to
 from adjoint.solvers.linear import LinearSolver, Matrix
@@ -68,7 +69,7 @@ class Radau:
         self.low, self.k = started(self.f, wrap(lift_to(low, self.device), self.device), float(times[0]), control)
         self.start = with_examples_of(y, self.k)
         self.linear = LinearSolver(control.name, None)
-        self.systems = Systems(control.name, None, float(np.finfo(y.dtype).eps) ** (2 / 3))
+        self.systems = Systems(control.name, None, float(finfo(y.dtype).eps) ** (2 / 3))
 
     def f(self, y: Vector, s: Vector) -> Vector:
         """The slope, without derivatives by theta."""
@@ -161,7 +162,7 @@ class Radau:
     ) -> tuple[Values, int, float] | None:
         """The stages, after how many iterations, and how fast they converge; None if they do not, IV.8."""
         w = _TO @ z
-        rounding = 10 * float(np.finfo(self.low.dtype).eps) * _largest(v / allowed, self.control)
+        rounding = 10 * float(finfo(self.low.dtype).eps) * _largest(v / allowed, self.control)
         last = rate = math.inf
         for i in range(_ITERATIONS):
             slopes = np.stack([self.slopes(v + z[..., j, :], now + NODES[j] * h) for j in range(3)], axis=-2)

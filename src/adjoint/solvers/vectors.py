@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable
 from contextlib import nullcontext
 from typing import Any
-
-import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint import tree as trees
@@ -16,6 +15,7 @@ from adjoint.decorators.dependence import Dependence
 from adjoint.devices import current_level, default_device
 from adjoint.functions.arguments import check_callable, is_numeric, is_value, kind_of
 from adjoint.operands import cast, common_backend, lift_to, run
+from adjoint.primitives import real_dtype
 from adjoint.tensor import Tensor, same, wrap
 from adjoint.transforms.arguments import Function, array_of, base_of, to_numpy
 from adjoint.transforms.closures import closed_over, substituted
@@ -37,7 +37,7 @@ class State:
             if not is_value(x):
                 raise errors.ArgumentTypeError(f"{name}: {what}{path} is {kind_of(x)}, expected an array of numbers")
             tensors.append(wrap(array_of(x, base, keep=True), base))
-            if tensors[-1].dtype.kind not in "fc":
+            if tensors[-1].dtype.kind not in dtypes.INEXACT:
                 raise errors.DtypeError(
                     f"{name}: {what}{path} is {tensors[-1].dtype}, which has no derivatives; use floats, or astype"
                 )
@@ -47,8 +47,10 @@ class State:
         self.size = sum(self.sizes)
         if not self.size:
             raise errors.ArgumentError(f"{name}: {what} has no elements")
-        self.dtype = dtypes.as_dtype(np.result_type(*[np.finfo(dtype).dtype for dtype in self.dtypes]))
-        self.is_vector = self.structure.num_nodes == 1 and self.dtypes[0].kind == "f" and len(self.shapes[0]) == 1
+        self.dtype = functools.reduce(dtypes.promote, [real_dtype(dtype) for dtype in self.dtypes])
+        self.is_vector = (
+            self.structure.num_nodes == 1 and self.dtypes[0].kind in dtypes.FLOATING and len(self.shapes[0]) == 1
+        )
         self.vector = self._joined(tensors)
         given = [None if isinstance(x, Tensor) else y.dtype for x, y in zip(leaves, tensors, strict=True)]
         self.precision = dtypes.precision(frozenset(given))
@@ -80,7 +82,7 @@ class State:
                 x = wrap(array_of(x, device), device)
             if x.shape != shape:
                 raise errors.ShapeError(f"{self._place(what, i)} has shape {x.shape}, the state {shape}")
-            if x.dtype.kind == "c" and dtype.kind == "f":
+            if x.dtype.kind == "c" and dtype.kind in dtypes.FLOATING:
                 raise errors.DtypeError(
                     f"{self._place(what, i)} is {x.dtype}, the state {dtype}; start from a complex one"
                 )
@@ -161,13 +163,13 @@ class Parameters:
 
 def floats_of(xs: Tensors) -> Tensors:
     """Those that have derivatives."""
-    return [x for x in xs if x.dtype.kind in "fc"]
+    return [x for x in xs if x.dtype.kind in dtypes.INEXACT]
 
 
 def with_floats(xs: Tensors, floats: Iterable[Tensor[Any]]) -> Tensors:
     """The list with other tensors in the place of those that have derivatives."""
     given = iter(floats)
-    return [next(given) if x.dtype.kind in "fc" else x for x in xs]
+    return [next(given) if x.dtype.kind in dtypes.INEXACT else x for x in xs]
 
 
 def applied(rules: CustomRules, xs: Tensors) -> Tensor[Any]:

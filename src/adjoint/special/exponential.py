@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from adjoint import errors
 from adjoint.backend import Backend
+from adjoint.dtypes import FLOATING
 from adjoint.functions.arguments import as_integer, inexact, real
 from adjoint.operands import run
 from adjoint.special.arguments import Numbers, constant, for_each_order, one, whole_numbers
@@ -60,7 +61,7 @@ def lambertw(z: Operand[B], /, k: int = 0) -> Tensor[B]:
     """
     tensor = inexact(z, "lambertw")
     k = as_integer(k, "lambertw", "k")
-    if tensor.dtype.kind == "f" and k not in (0, -1):
+    if tensor.dtype.kind in FLOATING and k not in (0, -1):
         raise errors.ArgumentError(
             f"lambertw: of real numbers the branches 0 and -1 are real, received k={errors.shown(k)}; for others make "
             "the argument complex"

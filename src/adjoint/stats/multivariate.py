@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from adjoint import errors
+from adjoint.dtypes import finfo
 from adjoint.functions.elementwise import exp, floor, log, where
 from adjoint.functions.logic import equal, greater_equal, less_equal, logical_and
 from adjoint.functions.reduction import all as every
@@ -86,7 +85,7 @@ class dirichlet_type:
                 "stats.dirichlet.logpdf: expected shares and parameters along the first axis, as many of one as of the "
                 f"other; received {x.shape} and {alpha.shape}"
             )
-        tolerance = 1e-9 if dtype.itemsize == 8 else 10.0 * float(np.finfo(np.dtype(dtype.name)).eps)
+        tolerance = 1e-9 if dtype.itemsize == 8 else 10.0 * float(finfo(dtype).eps)
         x, alpha = wide(x), wide(alpha)
         alpha = alpha.reshape((*alpha.shape, *(1,) * (x.ndim - alpha.ndim)))
         valid = every(greater_equal(alpha, 1e-300), axis=0)

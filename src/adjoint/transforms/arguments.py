@@ -166,7 +166,7 @@ class Arguments:
         return f"argument {self.keys[int(first[1:])]}{rest}"
 
     def _array(self, i: int, x: Any, keep: bool) -> Array:
-        if x.__class__ is Tensor and x._dtype.kind in "fc":
+        if x.__class__ is Tensor and x._dtype.kind in dtypes.INEXACT:
             return lift_to(x, self.base)
         fault, dtype = None, getattr(x, "dtype", None) if is_array(x) else None
         if dtype is None and not isinstance(x, (float, complex)):
@@ -176,7 +176,7 @@ class Arguments:
                 if x.__class__ is int and abs(x) < 2**53
                 else "; make it another argument, or in a dataclass a field(metadata={'static': True})"
             )
-        elif dtype is not None and dtype.kind not in "fc":
+        elif dtype is not None and dtype.kind not in dtypes.INEXACT:
             fault = f"is {dtype}, which has no derivatives"
             fault += "; use astype(ad.float32)" if is_numeric(x) else ""
         if fault is None:
@@ -436,7 +436,7 @@ def matching(
     for x, like, path in zip(leaves, arrays, trees.paths(structure), strict=True):
         dtype = base.dtype_of(like)
         place = f"{name}: the {what}{path}"
-        if dtype.kind not in "fc":
+        if dtype.kind not in dtypes.INEXACT:
             fitting.append(None)
             continue
         if not is_value(x):

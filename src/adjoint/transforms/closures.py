@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from adjoint import errors
+from adjoint.dtypes import INEXACT
 from adjoint.functions.arguments import check_callable
 from adjoint.tensor import Tensor
 from adjoint.transforms.arguments import Function
@@ -33,7 +34,7 @@ def closure_convert(f: Function, *args: Any) -> tuple[Function, list[Tensor[Any]
     2.0
     """
     check_callable("closure_convert", f)
-    return opened(f, {key: x for key, x in closed_over(f).items() if x.dtype.kind in "fc"})
+    return opened(f, {key: x for key, x in closed_over(f).items() if x.dtype.kind in INEXACT})
 
 
 def opened(f: Function, found: dict[int, Tensor[Any]]) -> tuple[Function, list[Tensor[Any]]]:

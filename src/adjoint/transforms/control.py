@@ -349,7 +349,7 @@ def _called(name: str, f: Function, *args: Any) -> Any:
     base = base_of(leaves, name)
     outside = current_level() is None and not _inside.get() and not any([isinstance(x, Tensor) for x in leaves])
     arrays: tuple[type, ...] = (np.ndarray, np.generic)
-    if outside and not any([is_array(x) and x.dtype.kind in "fc" for x in leaves]):
+    if outside and not any([is_array(x) and x.dtype.kind in dtypes.INEXACT for x in leaves]):
         arrays = (*arrays, float, complex)
     leaves = [wrap(array_of(x, base, keep=True), base) if isinstance(x, arrays) else x for x in leaves]
     before = _inside.get()

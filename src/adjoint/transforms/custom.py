@@ -14,6 +14,7 @@ from adjoint import errors
 from adjoint import tree as trees
 from adjoint.decorators.batched import Batched
 from adjoint.devices import current_level, default_device, observed_leaf
+from adjoint.dtypes import FLOATING, INEXACT
 from adjoint.functions.arguments import check_callable, is_integer, is_value, kind_of
 from adjoint.operands import cast, common_backend, concrete_values, lift_to
 from adjoint.tensor import Tensor, refuse_ended, same, wrap
@@ -74,7 +75,7 @@ class _Custom(CustomRules):
         and with a tolerance far above rounding in any dtype.
         """
         # not at 0 or 1, where powers, exponentials and clipping at 1 may look linear
-        floats = [i for i, x in enumerate(likes) if x.dtype.kind in "fc"]
+        floats = [i for i, x in enumerate(likes) if x.dtype.kind in INEXACT]
         at = [_full_like(likes[i], 1.5) for i in floats]
 
         def among_zeros(values: Sequence[Any]) -> Tensors:
@@ -243,9 +244,9 @@ class _VJP(_Custom):
         ys, saved = self.forward(xs)
 
         def pullback(cotangents: Tensors) -> Tensors:
-            return [g for g, x in zip(self.backward(saved, cotangents), xs, strict=True) if x.dtype.kind in "fc"]
+            return [g for g, x in zip(self.backward(saved, cotangents), xs, strict=True) if x.dtype.kind in INEXACT]
 
-        given = [t for t, x in zip(tangents, xs, strict=True) if x.dtype.kind in "fc"]
+        given = [t for t, x in zip(tangents, xs, strict=True) if x.dtype.kind in INEXACT]
         return ys, self.transposed(pullback, ys, given, "cotangents")
 
 
@@ -321,10 +322,10 @@ class _JVP(_Custom):
         for y, t in zip(ys, moved, strict=True):
             if y.shape != t.shape:
                 raise errors.ShapeError(f"{self.name}: a tangent has shape {t.shape}, its result {y.shape}")
-            if t.dtype.kind == "c" and y.dtype.kind == "f":
+            if t.dtype.kind == "c" and y.dtype.kind in FLOATING:
                 raise errors.DtypeError(f"{self.name}: a tangent is {t.dtype}, its result {y.dtype}; take its .real")
         # integers have no tangent
-        return ys, [cast(t, y.dtype) if y.dtype.kind in "fc" else y for y, t in zip(ys, moved, strict=True)]
+        return ys, [cast(t, y.dtype) if y.dtype.kind in INEXACT else y for y, t in zip(ys, moved, strict=True)]
 
     def forward(self, xs: Tensors) -> tuple[Tensors, Any]:
         return apply(self, xs, common_backend(*xs)), xs  # levels below have the rule, too

@@ -12,6 +12,7 @@ from adjoint.backend import Array, Backend
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import transform_level
+from adjoint.dtypes import FLOATING, INEXACT
 from adjoint.functions.arguments import as_choice, as_flag, check_shape, computed
 from adjoint.graph.nodes import Var, key_of, new_leaf
 from adjoint.random_keys import Replay, replayed
@@ -127,7 +128,7 @@ def _rows(f: Function, call: Arguments, has_aux: bool, holomorphic: bool, at_mos
         complex_rows = not holomorphic and any([level.dtype_of(root).kind == "c" for root in roots])
         if at_most is not None and (complex_rows or count(roots) > at_most):
             return None
-        _check_kinds(call, roots, level, "c" if holomorphic else "f", structure)
+        _check_kinds(call, roots, level, "c" if holomorphic else FLOATING, structure)
         aux = trees.map(lambda x: to_base(x, level, call), aux)
         del out
         blocks = []
@@ -165,7 +166,7 @@ def _columns(f: Function, call: Arguments, has_aux: bool, holomorphic: bool) -> 
         out, aux = split_aux(call.name, call.run(f, level, duals), has_aux)
         leaves, structure = results_of(call.name, out)
         results = [on_level(x, level) for x in leaves]
-        _check_kinds(call, results, level, "c" if holomorphic else "fc", structure)
+        _check_kinds(call, results, level, "c" if holomorphic else INEXACT, structure)
         aux = trees.map(lambda x: to_base(x, level, call), aux)
         blocks = []
         for result in results:
@@ -243,7 +244,7 @@ def _of_gradient(f: Function, call: Arguments, has_aux: bool) -> Any:
             if len(leaves) != 1 or leaves[0].shape != ():
                 return None
             root = on_level(leaves[0], level)
-            _check_kinds(call, [root], level, "f", structure)
+            _check_kinds(call, [root], level, FLOATING, structure)
             aux = trees.map(lambda x: to_base(x, level, call), aux)
             del out
             found = {} if root.node is None else level.backward(root, retain_graph=True, on=level)

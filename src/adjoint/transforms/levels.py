@@ -13,7 +13,7 @@ from typing import Any
 from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator
 from adjoint.devices import running_on
-from adjoint.dtypes import choosing, chosen_dtype, default_dtype
+from adjoint.dtypes import INEXACT, choosing, chosen_dtype, default_dtype
 from adjoint.functions.creation import full
 from adjoint.operands import common_backend, lift_to
 from adjoint.random_keys import Replay, replayed
@@ -115,7 +115,7 @@ class CustomRules:
                 found = self.backward(known, given)
             answers: list[Array | None] = []
             for i, (g, shape, dtype) in enumerate(zip(found, shapes, kinds, strict=True)):
-                if dtype.kind not in "fc":
+                if dtype.kind not in INEXACT:
                     answers.append(None)
                     continue
                 if g.shape != shape or g.dtype != dtype:
@@ -186,7 +186,7 @@ class _Through(CustomRules):
         """
         level, inside, xs, ys = saved
         size = next((x.shape[0] for x, flag in zip(xs, self.flags, strict=True) if flag), 1)
-        shared = [not out and c.dtype.kind in "fc" for out, c in zip(self.outs, cotangents, strict=True)]
+        shared = [not out and c.dtype.kind in INEXACT for out, c in zip(self.outs, cotangents, strict=True)]
         if not size and any(shared):
             return self.of_none(xs, ys, cotangents)
         given = [c / size if part and size > 1 else c for part, c in zip(shared, cotangents, strict=True)]

@@ -14,7 +14,7 @@ from adjoint.backend import Backend
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.devices import current_level, default_device, transform_level
-from adjoint.dtypes import choosing, chosen_dtype, creating_in, default_dtype
+from adjoint.dtypes import INEXACT, choosing, chosen_dtype, creating_in, default_dtype
 from adjoint.functions.shape import broadcast_to
 from adjoint.operands import common_backend, lift_to
 from adjoint.random_keys import Replay, replayed
@@ -121,7 +121,7 @@ class Recomputed(CustomRules):
         return [*ys, *moved]
 
     def _moves(self, i: int, x: Tensor[Any]) -> bool:
-        return self.active[i] and x.dtype.kind in "fc"
+        return self.active[i] and x.dtype.kind in INEXACT
 
     def _of_active(self, xs: Tensors) -> tuple[Tensors, Callable[..., Tensors]]:
         """The arguments that derivatives are by, and the function of these."""

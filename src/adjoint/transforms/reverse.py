@@ -11,7 +11,7 @@ from adjoint import tree as trees
 from adjoint.backend import Array
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import transform_level
-from adjoint.dtypes import choosing, chosen_dtype, creating_in, default_dtype
+from adjoint.dtypes import FLOATING, INEXACT, choosing, chosen_dtype, creating_in, default_dtype, finfo
 from adjoint.functions.arguments import as_flag
 from adjoint.graph.nodes import Var, key_of, new_leaf
 from adjoint.operands import concrete_values
@@ -130,7 +130,7 @@ def _scalar(name: str, out: Any, level: Autodiff[Any], holomorphic: bool) -> Var
         root = on_level(leaves[0], level)
         dtype = level.dtype_of(root)
     kind = dtype.kind
-    if kind != ("c" if holomorphic else "f"):
+    if kind not in ("c" if holomorphic else FLOATING):
         raise errors.DtypeError(
             f"{name}: the function gives {dtype}; expected a "
             + ("complex result of a holomorphic function" if holomorphic else "real floating result")
@@ -292,10 +292,10 @@ def paired(tree: Any, other: Any) -> tuple[Any, Any, float]:
     """The real part of the sum of all products, the sum of their sizes, and how exact they are."""
     total, sizes, eps = 0.0, 0.0, 0.0
     for x, y in zip(trees.flatten(tree)[0], trees.flatten(other)[0], strict=True):
-        if x.dtype.kind not in "fc":
+        if x.dtype.kind not in INEXACT:
             continue
-        eps = max(eps, float(np.finfo(x.dtype).eps))
-        if x.dtype == np.float16:  # whose sums may be too large for it
+        eps = max(eps, float(finfo(x.dtype).eps))
+        if x.dtype.itemsize == 2:  # whose sums may be too large for it
             x, y = x.astype(np.float32), y.astype(np.float32)
         total, sizes = total + (x * y).real.sum(), sizes + abs(x * y).sum()
     return total, sizes, eps

@@ -18,6 +18,7 @@ from adjoint.decorators.batched import Batch, Batched
 from adjoint.decorators.dependence import Dependence, Dependent
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import transform_level
+from adjoint.dtypes import FLOATING
 from adjoint.functions.arguments import check_shape, is_integer
 from adjoint.graph.nodes import key_of, new_leaf
 from adjoint.random_keys import Replay, replayed
@@ -130,7 +131,7 @@ def _arguments(name: str, f: Function, argnums: Any, args: Any, kwargs: Any) -> 
     if len(call.arrays) != 1:
         raise errors.ArgumentError(f"{name}: the argument is a tree of {len(call.arrays)} arrays, expected one array")
     dtype = call.base.dtype_of(call.arrays[0])
-    if dtype.kind != "f":
+    if dtype.kind not in FLOATING:
         raise errors.DtypeError(f"{name}: the argument is {dtype}, expected a real one; ad.jacobian takes complex ones")
     return call
 
@@ -155,7 +156,7 @@ def _result(call: Arguments, out: Any, level: Any) -> Any:
         raise errors.ArgumentError(f"{call.name}: the function gives {len(leaves)} results, expected one array")
     array = on_level(leaves[0], level)
     dtype = level.dtype_of(array)
-    if dtype.kind != "f" or dtype.itemsize < 4:
+    if dtype.kind not in FLOATING or dtype.itemsize < 4:
         raise errors.DtypeError(f"{call.name}: the function gives {dtype}; SciPy's matrices want float32 or float64")
     return array
 

@@ -243,7 +243,7 @@ class _Looped(CustomRules):
 
         def step(both: Tensors) -> Tensors:
             xs, tangents = apart(both)
-            places = [i for i, x in enumerate(xs) if x.dtype.kind in "fc"]
+            places = [i for i, x in enumerate(xs) if x.dtype.kind in dtypes.INEXACT]
 
             def f(*active: Tensor[Any]) -> Tensors:
                 given = list(xs)

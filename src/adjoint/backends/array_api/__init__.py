@@ -60,6 +60,7 @@ class ArrayAPI(LeafBackend):
     """
 
     deviations: Mapping[str, Callable[..., Any]] = {}  # of one library, called with the backend
+    bfloat16: Any = None  # the library's object for it, if it computes in that
 
     def __init__(self, xp: ModuleType, device: Any = None) -> None:
         super().__init__()
@@ -145,6 +146,8 @@ class ArrayAPI(LeafBackend):
         try:
             return self._ours[array.dtype]
         except KeyError:
+            if self.bfloat16 is not None and array.dtype == self.bfloat16:
+                return self._ours.setdefault(array.dtype, dtypes.bfloat16_dtype())
             raise errors.DtypeError(
                 f"{self.name}: an array of {array.dtype}, which is no data type here; convert it first, as to float32"
             ) from None
@@ -154,10 +157,14 @@ class ArrayAPI(LeafBackend):
         try:
             return self._theirs[dtype]
         except KeyError:
-            raise errors.DtypeError(f"{self.name} has no dtype {dtype}") from None
+            if dtype.kind != "V":
+                raise errors.DtypeError(f"{self.name} has no dtype {dtype}") from None
+        if self.bfloat16 is None:
+            raise dtypes.no_bfloat16(self.name)
+        return self._theirs.setdefault(dtype, self.bfloat16)
 
     def computes_in(self, dtype: DType) -> bool:
-        return dtype in self._theirs
+        return dtype in self._theirs or (dtype.kind == "V" and self.bfloat16 is not None)
 
     def from_native(self, value: Any) -> Array | None:
         """An array that says itself that it is of this namespace."""

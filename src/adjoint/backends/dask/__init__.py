@@ -16,7 +16,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend, Implementation, LeafBackend
-from adjoint.backends import composed, needed, numpy
+from adjoint.backends import composed, needed, numpy, without_bfloat16
 from adjoint.backends.dask import contraction, creation, indexing, reduction, scatter, shape
 from adjoint.backends.dask.blocks import BLOCKWISE, Labels, elementwise, gathered, source_of, stacked
 from adjoint.backends.dask.tasks import BlockCheck
@@ -66,10 +66,15 @@ class Dask(Lazy, LeafBackend):
         array = sys.modules.get("dask.array")
         return cls() if array is not None and isinstance(value, array.Array) else None
 
+    def computes_in(self, dtype: DType) -> bool:
+        return dtype.kind != "V"
+
     def dtype_of(self, array: Array) -> DType:
         return array.dtype  # type: ignore[no-any-return]
 
     def from_numpy(self, values: np.ndarray[Any, Any], *, copy: bool) -> Array:
+        if values.dtype.kind == "V":
+            raise dtypes.no_bfloat16(self.name)
         values = np.array(values) if copy else np.asarray(values)
         return self.da.from_array(values, chunks=self.divided(values.shape, values.dtype), name=False)
 
@@ -87,6 +92,8 @@ class Dask(Lazy, LeafBackend):
                 f"asarray: a Dask array whose chunks are {kind.__module__}.{kind.__name__}, and tasks here are NumPy's "
                 "functions; make them NumPy's arrays first, with map_blocks"
             )
+        if dtypes.is_bfloat16(value.dtype):
+            raise dtypes.no_bfloat16(self.name)
         if value.dtype.kind not in "biufc":
             raise errors.DtypeError(f"asarray: a Dask array of {value.dtype}; convert it to numbers first")
         dtype = dtypes.as_dtype(value.dtype)
@@ -174,6 +181,10 @@ class Dask(Lazy, LeafBackend):
     # --- primitives ---
 
     def implement(self, primitive: Primitive) -> Implementation:
+        return without_bfloat16(self, primitive, self._way(primitive))
+
+    def _way(self, primitive: Primitive) -> Implementation:
+        """What makes the tasks of a primitive."""
         name, given = primitive.name, primitive.implementations
         if given.keys() & {self.name, Dask, LeafBackend} or (NumPy not in given and name not in numpy.IMPLEMENTATIONS):
             return composed(self, primitive)

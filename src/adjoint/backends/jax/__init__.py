@@ -56,6 +56,7 @@ class JAX(Staged, ArrayAPI):
     def __init__(self, device: str | None = None) -> None:
         LeafBackend.__init__(self)
         self.jax = needed("jax", "jax")
+        _DTYPES.setdefault(dtypes.bfloat16_dtype(), dtypes.bfloat16_dtype())  # JAX needs ml_dtypes
         self.module, self.device = self.jax.numpy, _device(self.jax, device)
         self.xp: Any = _Namespace(self.jax, self.device)
         import_module("adjoint.functions.pytrees").register(self.jax)  # by name, because functions stand above leaves
@@ -96,7 +97,7 @@ class JAX(Staged, ArrayAPI):
             return self.xp.allowed(dtype)
         raise errors.DtypeError(
             f'{self.name} has no {dtype} as it is set: switch it on with jax.config.update("jax_enable_x64", True) '
-            f"before arrays are made, or use {dtypes.float32 if dtype.kind == 'f' else dtypes.complex64}"
+            f"before arrays are made, or use {dtypes.float32 if dtype.kind in dtypes.FLOATING else dtypes.complex64}"
         )
 
     def dtype_of(self, array: Array) -> DType:

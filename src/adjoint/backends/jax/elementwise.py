@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from adjoint.backend import Array
 from adjoint.backends import complex_numbers
 from adjoint.backends.array_api import elementwise
+from adjoint.dtypes import FLOATING
 from adjoint.primitives import DType
 from adjoint.rules import RECORDS
 
@@ -66,7 +67,7 @@ def _real(jax: Any, name: str) -> Callable[..., Array]:
         return xp.where(xp.equal(x, 0), xp.divide(x, y), elementwise.floor_divide(xp, x, y))
 
     def sign(x: Array) -> Array:
-        return xp.where(x == 0, 0.0, xp.sign(x)) if x.dtype.kind == "f" else xp.sign(x)
+        return xp.where(x == 0, 0.0, xp.sign(x)) if x.dtype.kind in FLOATING else xp.sign(x)
 
     return jax.jit({"remainder": remainder, "floor_divide": floor_divide, "sign": sign}[name])  # type: ignore[no-any-return]
 
@@ -125,7 +126,7 @@ def _relu_pullback(B: JAX, g: Array, out: Array) -> Array:
 def _binary_exponent(B: JAX, x: Array) -> Array:
     """From the bits, because XLA takes subnormal numbers for zeros, and joins factors that overflow together."""
     lax, xp = B.jax.lax, B.xp
-    kind, digits, bias = {2: ("uint16", 10, 15), 4: ("uint32", 23, 127), 8: ("uint64", 52, 1023)}[x.dtype.itemsize]
+    kind, digits, bias = _BITS[x.dtype.kind, x.dtype.itemsize]
     word = lax.bitcast_convert_type(x, kind)
     power = xp.astype((word >> digits) & (2 * bias + 1), xp.int32)
     fraction = word & ((1 << digits) - 1)
@@ -133,6 +134,14 @@ def _binary_exponent(B: JAX, x: Array) -> Array:
     out = xp.where(power == 0, length - digits, power) + 1 - bias
     return xp.where((power == 2 * bias + 1) | ((power == 0) & (fraction == 0)), 0, out)
 
+
+# of a floating dtype: integers of its size, the digits of its fraction, the bias of its exponent
+_BITS = {
+    ("f", 2): ("uint16", 10, 15),
+    ("V", 2): ("uint16", 7, 127),
+    ("f", 4): ("uint32", 23, 127),
+    ("f", 8): ("uint64", 52, 1023),
+}
 
 IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
     "astype": _astype,

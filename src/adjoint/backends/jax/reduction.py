@@ -10,6 +10,7 @@ import numpy as np
 from adjoint.backend import Array
 from adjoint.backends.array_api import reduction
 from adjoint.backends.jax.indexing import values_of
+from adjoint.dtypes import INEXACT
 
 if TYPE_CHECKING:
     from adjoint.backends.jax import JAX
@@ -35,9 +36,21 @@ def _truth(name: str) -> Callable[..., Any]:
     return reduced
 
 
+def _total(name: str) -> Callable[..., Any]:
+    """JAX sums half precision in single precision, unless a dtype is named; integers it would make wider ones."""
+
+    def reduced(B: JAX, x: Array, *, axis: Any, keepdims: bool) -> Array:
+        dtype = None if x.dtype.kind in INEXACT else x.dtype
+        return getattr(B.xp, name)(x, axis=axis, keepdims=keepdims, dtype=dtype)
+
+    return reduced
+
+
 IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
     "all": _truth("all"),
     "any": _truth("any"),
+    "sum": _total("sum"),
+    "prod": _total("prod"),
     "logcumsumexp": lambda B, x, *, axis: B.jax.lax.cumlogsumexp(x, axis),
     "softmax_cross_entropy": _cross_entropy,
 }

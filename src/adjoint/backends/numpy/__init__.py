@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.backend import Array, Implementation, LeafBackend, computed_name
-from adjoint.backends import composed
+from adjoint.backends import composed, without_bfloat16
 from adjoint.backends.numpy import (
     attention,
     contraction,
@@ -32,6 +32,7 @@ from adjoint.backends.numpy import (
     sorting,
     special,
 )
+from adjoint.dtypes import no_bfloat16
 from adjoint.primitives import DType, Primitive
 
 # An allocation that is never touched, freed at once. From then on glibc keeps up to twice as much freed memory for the
@@ -78,7 +79,7 @@ class NumPy(LeafBackend):
 
     def implement(self, primitive: Primitive) -> Implementation:
         try:
-            return IMPLEMENTATIONS[primitive.name]
+            return without_bfloat16(self, primitive, IMPLEMENTATIONS[primitive.name])
         except KeyError:
             run = composed(self, primitive)
             return linalg.by_scipy(primitive.name, run) if primitive.name in linalg.BY_SCIPY else run
@@ -89,7 +90,12 @@ class NumPy(LeafBackend):
     def dtype_of(self, array: Array) -> DType:
         return array.dtype  # type: ignore[no-any-return]
 
+    def computes_in(self, dtype: DType) -> bool:
+        return dtype.kind != "V"
+
     def from_numpy(self, values: np.ndarray[Any, Any], *, copy: bool) -> Array:
+        if values.dtype.kind == "V":
+            raise no_bfloat16(self.name)
         return values.copy() if copy else values
 
     as_scalar = staticmethod(functools.lru_cache(4096)(lambda value, dtype: np.array(value, dtype)))

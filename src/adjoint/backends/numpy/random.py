@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.backend import Array, Implementation
+from adjoint.dtypes import finfo
 from adjoint.primitives import DType
 
 
@@ -22,7 +23,8 @@ def _generator(key: tuple[int, int]) -> np.random.Generator:
 def uniform(*, key: tuple[int, int], shape: tuple[int, ...], dtype: DType) -> Array:
     draw = np.asarray(_generator(key).random(shape, dtype=np.float32 if dtype.itemsize <= 4 else np.float64))
     if dtype.itemsize < 4:  # cut to the digits that half precision has: rounding would make ones
-        draw = np.asarray(np.floor(draw * 2048) / 2048)
+        digits = 2.0 / float(finfo(dtype).eps)
+        draw = np.asarray(np.floor(np.multiply(draw, digits)) / digits)
     return draw.astype(dtype, copy=False)
 
 

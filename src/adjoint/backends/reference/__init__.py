@@ -16,7 +16,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Implementation, LeafBackend
-from adjoint.backends import composed
+from adjoint.backends import composed, without_bfloat16
 from adjoint.backends.reference import (
     contraction,
     convolution,
@@ -88,7 +88,8 @@ class Reference(LeafBackend):
             return functools.partial(self._elementwise, primitive, self.scalars.functions[primitive.name])
         if primitive.name not in _IMPLEMENTATIONS:
             return composed(self, primitive)
-        return functools.partial(self._run, primitive, _IMPLEMENTATIONS[primitive.name])
+        run = functools.partial(self._run, primitive, _IMPLEMENTATIONS[primitive.name])
+        return without_bfloat16(self, primitive, run)
 
     def _elementwise(
         self, primitive: Primitive, function: Callable[..., Number], *operands: Any, **parameters: Any
@@ -126,10 +127,15 @@ class Reference(LeafBackend):
         assert len(values) == math.prod(shape)
         return Values(tuple(shape), [self.scalars.convert(v, dtype) for v in values], dtype)
 
+    def computes_in(self, dtype: DType) -> bool:
+        return dtype.kind != "V"
+
     def dtype_of(self, array: Values) -> DType:
         return array.dtype
 
     def from_numpy(self, values: np.ndarray[Any, Any], *, copy: bool) -> Values:
+        if values.dtype.kind == "V":
+            raise dtypes.no_bfloat16(self.name)
         return self.make(values.shape, values.reshape(-1).tolist(), values.dtype)
 
     def to_numpy(self, array: Values) -> np.ndarray[Any, Any]:
