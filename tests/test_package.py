@@ -257,8 +257,9 @@ def test_import_brings_few_modules() -> None:
 
 def test_threads_may_ask_for_anything_at_once() -> None:
     code = f"""
-import importlib, sys, threading
+import faulthandler, importlib, sys, threading
 import adjoint as ad
+faulthandler.dump_traceback_later(300, exit=True)  # where each thread waits, if they wait for one another
 sys.setswitchinterval(1e-5)
 names = {sorted(set(ad._MODULES.values()) - {""})!r}
 jobs = [lambda name=name: importlib.import_module(f"adjoint.{{name}}") for name in names]

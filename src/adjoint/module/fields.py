@@ -272,7 +272,7 @@ def _is_trained(x: Any) -> bool:
     return isinstance(x, Tensor) and x.dtype.kind in INEXACT
 
 
-def fits(choice: str | Callable[[str, Any], bool], leaf: Leaf) -> bool:
+def fits(choice: str | Callable[..., Any], leaf: Leaf) -> bool:
     """Whether a path of an array or a part, a pattern such as `layers.*.bias`, or a function of path and value fits."""
     if callable(choice):
         return bool(choice(leaf.path, leaf.value))

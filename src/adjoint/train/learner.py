@@ -13,7 +13,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
-from adjoint.dtypes import as_real, float16
+from adjoint.dtypes import FLOATING, as_real, float16
 from adjoint.functions.arguments import as_integer, as_positive, check_callable, is_array
 from adjoint.functions.creation import asarray
 from adjoint.module.base import Module
@@ -553,7 +553,7 @@ def _paired(loss: Any, has_buffers: bool, precision: Any) -> Forward:
 
 def _cast(x: Any, dtype: Any) -> Any:
     """A real tensor in another floating dtype; anything else as it is."""
-    return x.astype(dtype) if isinstance(x, Tensor) and x.dtype.kind == "f" else x
+    return x.astype(dtype) if isinstance(x, Tensor) and x.dtype.kind in FLOATING else x
 
 
 def _with_buffers(model: Any, found: list[Any], place: Any) -> Any:

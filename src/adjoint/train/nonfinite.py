@@ -13,6 +13,7 @@ from adjoint import errors
 from adjoint import tree as trees
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.observed import Checked
+from adjoint.dtypes import INEXACT
 from adjoint.functions.arguments import is_array
 from adjoint.functions.logic import isfinite
 from adjoint.functions.reduction import all as every
@@ -118,7 +119,7 @@ def _kinds(tree: Any) -> set[str]:
     """Which of nan and inf are in the arrays of a tree."""
     arrays = [_values(x) for x in trees.leaves(tree) if is_array(x)]
     tests = {"nan": np.isnan, "inf": np.isinf}
-    return {kind for kind, test in tests.items() for x in arrays if x.dtype.kind in "fc" and test(x).any()}
+    return {kind for kind, test in tests.items() for x in arrays if x.dtype.kind in INEXACT and test(x).any()}
 
 
 def _finite(x: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoint import errors
+from adjoint.dtypes import FLOATING
 from adjoint.functions.arguments import check_callable
 from adjoint.operands import concrete_values
 
@@ -205,10 +206,10 @@ def classified(
     kept = t != ignore_index
     y, t, w = y[kept], _labels(t[kept], name, "targets"), w[kept]
     if y.ndim == 2:
-        if y.dtype.kind != "f":
+        if y.dtype.kind not in FLOATING:
             raise errors.DtypeError(f"{name}: scores of classes are floating numbers, received {y.dtype}")
         found = Batch(y.astype(np.float64), y.argmax(axis=1) if len(y) else t, t, w, y.shape[1])
-    elif y.dtype.kind == "f":
+    elif y.dtype.kind in FLOATING:
         found = Batch(y.astype(np.float64), (y > threshold).astype(np.int64), t, w, 2)
     else:
         y = _labels(y, name, "predictions")
@@ -223,7 +224,7 @@ def _several(y: Array, t: Array, weight: Array, name: str, threshold: float) -> 
     y, t = (np.moveaxis(x, 1, -1).reshape(-1, labels) for x in (y, t))
     weight = np.repeat(weight, len(t) // len(weight)) if len(weight) else np.ones(0)
     t = _labels(t, name, "targets")
-    scores = y.astype(np.float64) if y.dtype.kind == "f" else None
+    scores = y.astype(np.float64) if y.dtype.kind in FLOATING else None
     predicted = (y > threshold).astype(np.int64) if scores is not None else _labels(y, name, "predictions")
     if max(t.max(initial=0), predicted.max(initial=0)) > 1:
         raise errors.ArgumentError(
