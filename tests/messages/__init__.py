@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 import adjoint as ad
-from adjoint import errors
+from adjoint import dtypes, errors
+from adjoint.backends.special.hosted import scipy_special
 
 HERE = Path(__file__).parent
 SOURCE = Path(ad.__file__).parent
@@ -74,6 +75,8 @@ def without(name: str) -> Iterator[None]:
     """A block in which a library is not installed."""
     hidden = {key: sys.modules.pop(key) for key in list(sys.modules) if key == name or key.startswith(f"{name}.")}
     sys.modules[name] = None  # type: ignore[assignment]
+    for found in (scipy_special, dtypes.bfloat16_dtype):  # before
+        found.cache_clear()
     try:
         yield
     finally:
