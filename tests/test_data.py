@@ -625,6 +625,12 @@ def test_split() -> None:
     assert first[7][0] == 7
     inner, _ = split(first, (0.5, 0.5), seed=None)
     assert len(inner) == 4
+    for source in ((X, Y), list(zip(X, Y, strict=True)), Noted(11)):  # a slice of a part is a batch
+        part, _ = split(source, (8, 3), seed=2)
+        for cut in (slice(None), slice(1, 5, 2), slice(-2, None)):
+            whole = part[cut]
+            for column, found in enumerate(whole):
+                np.testing.assert_array_equal(found, [record[column] for record in list(part)[cut]])
     np.testing.assert_array_equal(next(iter(DataLoader(inner, 4)))[0], [0, 1, 2, 3])
     for parts, text in [((0.5, 0.4), "sum to 1"), ((5, 5), "sum to the 11"), ((0.999, 0.001), "none of the 11")]:
         with pytest.raises(errors.ArgumentError, match=text):

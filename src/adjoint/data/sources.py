@@ -41,8 +41,10 @@ class Source:
         """The batch of the records of these numbers, an array of integers."""
         raise NotImplementedError
 
-    def __getitem__(self, index: int) -> Any:
-        """One record."""
+    def __getitem__(self, index: int | slice) -> Any:
+        """One record, or the batch of a slice."""
+        if isinstance(index, slice):
+            return self.take(np.arange(len(self))[index])
         return tree.map(lambda x: x[0], self.take(np.asarray([index])))
 
     def blocks(self) -> Array | None:
@@ -72,7 +74,7 @@ class Arrays(Source):
     def take(self, indices: Array) -> Any:
         return self._build([np.asarray(x[indices]) for x in self._leaves])
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: int | slice) -> Any:
         return self._build([x[index] if x.ndim == 1 else np.array(x[index]) for x in self._leaves])  # to be changed
 
     def __getstate__(self) -> Any:  # arrays in files go to other processes as the names of the files
@@ -139,7 +141,9 @@ class Records(Source):
     def __len__(self) -> int:
         return len(self._records)
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return super().__getitem__(index)
         try:
             return self._records[index]
         except Exception as error:
@@ -210,8 +214,8 @@ class _Part(Source):
     def __len__(self) -> int:
         return len(self._indices)
 
-    def __getitem__(self, index: int) -> Any:
-        return self._source[int(self._indices[index])]
+    def __getitem__(self, index: int | slice) -> Any:
+        return super().__getitem__(index) if isinstance(index, slice) else self._source[int(self._indices[index])]
 
     def take(self, indices: Array) -> Any:
         return self._source.take(self._indices[indices])
@@ -242,8 +246,8 @@ def split(source: Any, parts: Sequence[float], seed: int | None = 0) -> tuple[So
     --------
     >>> import adjoint as ad, numpy as np
     >>> train, valid = ad.data.split(np.arange(10), (0.8, 0.2))
-    >>> len(train), len(valid)
-    (8, 2)
+    >>> len(train), len(valid), valid[:].shape
+    (8, 2, (2,))
     """
     records = as_source(source, "split")
     if records is None:
