@@ -123,7 +123,7 @@ def draw(path: Path, model: Autoencoder, test: Data, bound: float) -> None:
         )
         left.text(*place, str(digit), fontsize=17, weight="bold", ha="center", va="center", bbox=box)
     figure.colorbar(points, ax=left, ticks=range(10), shrink=0.8)
-    left.set(xlabel="$z_1$", ylabel="$z_2$", title=f"{len(x)} held-out digits as two numbers")
+    left.set(xlabel="$z_1$", ylabel="$z_2$", title=f"Held-out digits as two numbers (bound: {bound:.1f} nats)")
 
     at = ad.stats.norm.ppf((np.arange(SIDE) + 0.5) / SIDE).numpy()  # as many digits z between any two lines
     plane = np.stack(np.meshgrid(at, at[::-1]), axis=-1).reshape(-1, 2)
@@ -137,7 +137,7 @@ def draw(path: Path, model: Autoencoder, test: Data, bound: float) -> None:
     pairs = np.stack([x[shown].reshape(5, 10, 8, 8) / LEVELS, dark(model, z[shown]).reshape(5, 10, 8, 8)], axis=1)
     right.imshow(mosaic(pairs.reshape(10, 10, 8, 8)), cmap="gray_r", vmin=0, vmax=1)
     right.hlines(20 * np.arange(1, 5) - 0.5, 0, 99, color="lightgray", linewidth=0.8)
-    right.set(xticks=[], yticks=[], title=f"Held-out digits, each above what is read back (bound: {bound:.1f})")
+    right.set(xticks=[], yticks=[], title="Held-out digits, each above what is read back")
     save(figure, path)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 import autoencoder
+import low_rank
 import numpy as np
 import pytest
 import scipy.stats
@@ -18,7 +19,7 @@ from numpy.testing import assert_allclose
 import adjoint as ad
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
-MODULES = pytest.mark.parametrize("module", [autoencoder], ids=lambda m: m.__name__)
+MODULES = pytest.mark.parametrize("module", [autoencoder, low_rank], ids=lambda m: m.__name__)
 pytestmark = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("matplotlib", "rich", "sklearn")),
     reason="needs the examples' libraries: pip install adjoint[examples]",
@@ -53,6 +54,22 @@ def test_two_numbers_say_much_of_a_digit(tmp_path: Path) -> None:
     share = (train.sum(0) + 0.5) / (16 * len(train) + 1)
     assert_allclose(plain, scipy.stats.binom.logpmf(test, 16, share).sum(1).mean(), atol=0.06)
     assert -140 < bound < -125
+
+
+# --- adaptation of low rank ---
+
+
+@pytest.mark.slow
+def test_a_tenth_of_the_numbers_adapts_a_network(tmp_path: Path) -> None:
+    upright, before, every, last, *ranks = numbers(low_rank, tmp_path)
+    assert upright > 96
+    assert before < 20
+    assert every > 95
+    assert 70 < last < 90
+    assert ranks == sorted(ranks)
+    assert ranks[1] > last + 5  # with fewer numbers
+    assert ranks[2] > 92
+    assert ranks[3] > every - 3
 
 
 # --- the command lines ---
