@@ -52,7 +52,7 @@ def solution(q: ad.Tensor, years: Array) -> ad.Tensor:
 
 def residuals(q: ad.Tensor, pelts: ad.Tensor) -> ad.Tensor:
     """By how much the logarithms are off."""
-    return (solution(q, YEARS) - ad.log(pelts)).reshape((-1,))
+    return (solution(q, YEARS[: len(pelts)]) - ad.log(pelts)).reshape((-1,))
 
 
 def first_guess(pelts: Array) -> Array:

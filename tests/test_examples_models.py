@@ -10,7 +10,9 @@ from pathlib import Path
 from types import ModuleType
 
 import autoencoder
+import ensemble
 import low_rank
+import neural_ode
 import numpy as np
 import pytest
 import scipy.stats
@@ -19,7 +21,7 @@ from numpy.testing import assert_allclose
 import adjoint as ad
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
-MODULES = pytest.mark.parametrize("module", [autoencoder, low_rank], ids=lambda m: m.__name__)
+MODULES = pytest.mark.parametrize("module", [autoencoder, ensemble, low_rank, neural_ode], ids=lambda m: m.__name__)
 pytestmark = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("matplotlib", "rich", "sklearn")),
     reason="needs the examples' libraries: pip install adjoint[examples]",
@@ -70,6 +72,63 @@ def test_a_tenth_of_the_numbers_adapts_a_network(tmp_path: Path) -> None:
     assert ranks[1] > last + 5  # with fewer numbers
     assert ranks[2] > 92
     assert ranks[3] > every - 3
+
+
+# --- the neural differential equation ---
+
+
+def test_the_adjoint_equation_gives_the_gradient_of_the_network() -> None:
+    with ad.use_dtype(ad.float64):
+        ad.random.seed(0)
+        model = neural_ode.Populations().map(lambda w: 0.3 * w)
+        found, expected = [
+            ad.grad(lambda model, how: neural_ode.to_record(model, 8, gradient=how, tolerance=1e-10))(model, gradient)
+            for gradient in ("adjoint", "direct")
+        ]
+    for name, slope in expected.named_parameters().items():
+        assert_allclose(found.at(name).get().numpy(), slope.numpy(), rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.slow
+def test_a_network_knows_the_record_and_foretells_better_than_guesses(tmp_path: Path) -> None:
+    fitted, later, mechanism, mechanism_later, mean, mean_later, last, last_later = numbers(neural_ode, tmp_path)
+    assert fitted < 0.18 < mechanism < 0.2
+    assert mechanism_later < later < 0.52  # five years are foretold best by who knows the mechanism
+    assert min(mean_later, last_later) > 0.75
+    assert_allclose([mean, last], [neural_ode.errors(x)[0] for x in list(neural_ode.guesses().values())[1:]], atol=1e-3)
+
+
+# --- the ensemble ---
+
+
+def test_gradients_of_all_members_are_those_of_each_alone() -> None:
+    ad.random.seed(0)
+    members = [ensemble.network() for _ in range(3)]
+    data, _, _ = ensemble.load(0)
+    x, y = data.x[:24].reshape(3, 8, 10), data.y[:24].reshape(3, 8, 1)
+    found = ad.vmap(ad.grad(ensemble.loss))(ad.tree.map(lambda *ws: ad.stack(ws), *members), x, y)
+    for i, member in enumerate(members):
+        for name, slope in ad.grad(ensemble.loss)(member, x[i], y[i]).named_parameters().items():
+            assert_allclose(found.at(name).get()[i].numpy(), slope.numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_the_moments_of_an_ensemble_are_those_of_draws_from_its_members() -> None:
+    rng = np.random.default_rng(0)
+    means, variances = rng.normal(size=(3, 1)), rng.uniform(0.5, 2, (3, 1))
+    draws = rng.normal(means, np.sqrt(variances), (3, 200_000)).ravel()
+    mean, variance = ensemble.together(means, variances)
+    assert_allclose([mean.item(), variance.item()], [draws.mean(), draws.var()], atol=0.01)
+    expected = -scipy.stats.norm.logpdf(0.3, mean, np.sqrt(variance))
+    assert_allclose(ensemble.surprise(np.array([[0.3]]), mean[None], variance[None]), expected.item(), rtol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("seed", "margin"), [("0", 0.01), ("1", 0.02), ("2", 0.02)])
+def test_an_ensemble_is_less_surprised_than_its_average_member(seed: str, margin: float, tmp_path: Path) -> None:
+    members, best, together = numbers(ensemble, tmp_path, "--seed", seed)
+    assert best < members
+    assert together < members - margin
+    assert together < 1.3  # without measurements it is from 1.34 to 1.46
 
 
 # --- the command lines ---
