@@ -28,14 +28,18 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def numbers(module: ModuleType, folder: Path, *arguments: str) -> list[float]:
+def printed(module: ModuleType, folder: Path, *arguments: str) -> str:
     """What a run prints; it leaves nothing but its picture."""
     command = [sys.executable, str(EXAMPLES / f"{module.__name__}.py"), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert [path.name for path in folder.iterdir()] == [f"{module.__name__}.png"]
     assert (folder / f"{module.__name__}.png").read_bytes().startswith(b"\x89PNG")
-    return [float(number) for number in re.findall(r"-?\d+\.\d+", done.stdout)]
+    return done.stdout
+
+
+def numbers(module: ModuleType, folder: Path, *arguments: str) -> list[float]:
+    return [float(number) for number in re.findall(r"-?\d+\.\d+", printed(module, folder, *arguments))]
 
 
 # --- the variational autoencoder ---
@@ -147,3 +151,24 @@ def test_wrong_options_get_one_line(
     assert (stopped.value.code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith(f"{module.__name__}.py: ")
     assert said in err
+
+
+@MODULES
+def test_help(module: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        module.main(["--help"])
+    assert not stopped.value.code
+    assert {"--seed", "--out"} <= set(re.findall(r"--\w+", capsys.readouterr().out))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("module", "option"), [(autoencoder, "--epochs"), (ensemble, "--members")])
+def test_the_seed_decides_the_numbers_and_the_picture(module: ModuleType, option: str, tmp_path: Path) -> None:
+    outs, pictures = [], []
+    for place, seed in (("a", "3"), ("b", "3"), ("c", "4")):
+        folder = tmp_path / place
+        folder.mkdir()
+        outs.append(printed(module, folder, option, "2", "--seed", seed))
+        pictures.append((folder / f"{module.__name__}.png").read_bytes())
+    assert outs[0] == outs[1] != outs[2]
+    assert pictures[0] == pictures[1] != pictures[2]
