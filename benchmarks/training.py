@@ -149,9 +149,7 @@ def _digits() -> Makes:
 
     return {
         "adjoint": lambda: _ours(ours, lambda model, x, y: ad.nn.cross_entropy(model(x), y), batches()),
-        "PyTorch": lambda: _theirs(
-            torch, lambda t, model, x, y: t.nn.functional.cross_entropy(model(x), y), batches()
-        ),
+        "PyTorch": lambda: _theirs(torch, lambda t, model, x, y: t.nn.functional.cross_entropy(model(x), y), batches()),
     }
 
 
