@@ -140,3 +140,50 @@ def test_wrong_input() -> None:
         ad.nn.LSTM(2, 3, 0)
     with pytest.raises(errors.ArgumentError, match="RNNCell: nonlinearity"):
         ad.nn.RNN(2, 3, nonlinearity="sin")
+
+
+def by_cells(layer: Any, x: Any) -> Any:
+    state, outs = None, []
+    for row in ad.unstack(x):
+        state = layer.cells[0](row, state)
+        outs.append(state[0])
+    return ad.stack(outs)
+
+
+@pytest.mark.parametrize("dtype", [ad.float32, ad.float64])
+def test_all_steps_of_an_lstm_are_its_cell_step_by_step(monkeypatch: pytest.MonkeyPatch, dtype: Any) -> None:
+    from adjoint.backends.numpy import recurrence
+
+    monkeypatch.setattr(recurrence, "_BLOCK", 50)  # some steps at once, and a rest
+    ad.random.seed(3)
+    layer = ad.nn.LSTM(3, 4, dtype=dtype)
+    x, w = ad.random.normal((7, 1, 3), dtype=dtype), ad.random.normal((7, 1, 4), dtype=dtype)
+    tight = {"rtol": 1e-4, "atol": 1e-6} if dtype == ad.float32 else {"rtol": 1e-10, "atol": 1e-14}
+    for scale in (1.0, 1e4):  # gates that are open or shut: exp of them is infinite
+        for f in (lambda l, x: l(x)[0], lambda l, x: l(x)[1][1]):
+            again = by_cells if f(layer, x).shape == w.shape else lambda l, x: l(x, lengths=ad.tensor([7]))[1][1]
+            for loss in (f, again):
+                total = lambda l, x, loss=loss, scale=scale: (loss(l, x * scale) * w[:1]).sum()
+                found = ad.value_and_grad(total, (0, 1))(layer, x)
+                if loss is f:
+                    first = found
+            for a, b in zip(ad.tree.leaves(first), ad.tree.leaves(found), strict=True):
+                if isinstance(a, ad.Tensor):
+                    assert np.isfinite(a.numpy()).all()
+                    np.testing.assert_allclose(a.numpy(), b.numpy(), **tight)
+
+
+def test_an_lstm_of_other_cells_takes_their_steps() -> None:
+    class Still(ad.nn.LSTMCell, init=False):
+        def step(self, projected: Any, state: Any) -> Any:
+            return state
+
+    class Layer(ad.nn.LSTM, init=False):
+        cell = Still
+
+    assert Layer(3, 4)(ad.ones((5, 2, 3)))[0].sum().item() == 0
+
+
+def test_an_lstm_of_complex_numbers() -> None:
+    layer, x = ad.nn.LSTM(2, 2), ad.ones((3, 1, 2)) * 1j
+    np.testing.assert_allclose(layer(x)[0].numpy(), by_cells(layer, x).numpy(), rtol=1e-5)

@@ -1,4 +1,4 @@
-"""Cases of the primitives of neural networks: windows, attention, normalisations."""
+"""Cases of the primitives of neural networks: windows, attention, recurrences, normalisations."""
 
 from __future__ import annotations
 
@@ -84,6 +84,22 @@ def _normalizations(name: str) -> list[Case]:
     return cases
 
 
+# steps, batch, hidden size, and leading axes
+_LSTMS: list[tuple[int, int, int, tuple[int, ...]]] = [(1, 2, 1, ()), (3, 2, 2, ()), (2, 0, 2, ()), (2, 1, 2, (2,))]
+
+
+def _lstm(name: str) -> list[Case]:
+    cases = []
+    for steps, batch, size, lead in _LSTMS:
+        states = (*lead, batch, size)
+        given = [real(*lead, steps, batch, 4 * size), real(*lead, 4 * size, size), real(*states), real(*states)]
+        if name == "lstm_pullback":
+            whole = (*lead, steps, 2, batch, size)
+            given = [real(*whole), *given, real(*whole)]
+        cases.append(Case(tuple(given)))
+    return cases
+
+
 CASES: dict[str, list[Case]] = {
     "hardswish": [Case((np.asarray(4 * real(*shape)),)) for shape in SHAPES],
     "hinge": [Case((real(*shape),)) for shape in SHAPES],
@@ -100,4 +116,5 @@ CASES: dict[str, list[Case]] = {
     **{name: _windows(name) for name in ("max_pool", "max_pool_pullback", "window_sum", "window_spread")},
     **{name: _attention(name) for name in ("attention", "attention_pullback")},
     **{name: _normalizations(name) for name in ("normalize", "normalize_pullback")},
+    **{name: _lstm(name) for name in ("lstm", "lstm_pullback")},
 }

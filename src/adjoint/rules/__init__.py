@@ -15,6 +15,7 @@ from adjoint.rules import (
     normalization,
     pooling,
     random,
+    recurrence,
     reduction,
     scatter,
     shape,
@@ -49,6 +50,7 @@ RECORDS: dict[str, Record] = {
     **fft.RECORDS,
     **pooling.RECORDS,
     **attention.RECORDS,
+    **recurrence.RECORDS,
     **normalization.RECORDS,
     **masks.RECORDS,
 }

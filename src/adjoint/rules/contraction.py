@@ -20,6 +20,13 @@ def _transposed(B: Any, x: Any) -> Any:
     return B.permute_dims(x, axes=(*range(n - 2), n - 1, n - 2))
 
 
+def _to_right(B: Any, g: Any, x: Any, y_shape: Any) -> Any:
+    """Of one matrix for all of a stack one product, in place of a stack of products that is then summed."""
+    if len(y_shape) == 2 and len(g.shape) > 2 and g.shape[:-1] == x.shape[:-1]:
+        g, x = (B.reshape(part, shape=(math.prod(part.shape[:-1]), part.shape[-1])) for part in (g, x))
+    return B.matmul(_transposed(B, x), g)
+
+
 # --- batches ---
 
 
@@ -43,7 +50,7 @@ def _factors(call: Call, i: int) -> Sequence[int]:
 RECORDS: dict[str, Record] = {
     "matmul": Bilinear(
         x=lambda B, g, y: B.matmul(g, _transposed(B, y)),
-        y=lambda B, g, x: B.matmul(_transposed(B, x), g),
+        y=_to_right,
         batching=_matmul_batched,
         sparsity=joined_along(_factors),
         operations=lambda operands, result, _: 2 * math.prod(result) * operands[0][-1],

@@ -26,6 +26,7 @@ from adjoint.backends.numpy import (
     normalization,
     pooling,
     random,
+    recurrence,
     reduction,
     scatter,
     shape,
@@ -56,6 +57,7 @@ _TOPICS = (
     fft,
     pooling,
     attention,
+    recurrence,
     normalization,
     masks,
 )

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 from adjoint import errors
-from adjoint.functions.arguments import as_choice, as_integer, as_tensor
+from adjoint.functions.arguments import as_choice, as_integer, as_tensor, as_tensors
 from adjoint.functions.contraction import matmul
 from adjoint.functions.creation import arange, zeros
 from adjoint.functions.elementwise import tanh, where
 from adjoint.functions.logic import less
 from adjoint.functions.parts import split
-from adjoint.functions.shape import concat, expand_dims, moveaxis, stack, unstack
+from adjoint.functions.shape import concat, expand_dims, flip, moveaxis, reshape, stack, unstack
 from adjoint.module.base import Module
 from adjoint.nn.activations import relu, sigmoid
 from adjoint.nn.layers import dropout
 from adjoint.nn.modules.linear import Key, within
-from adjoint.operands import operand
+from adjoint.operands import operand, run
 from adjoint.tensor import Tensor
 
 State = tuple[Tensor[Any], ...]
@@ -118,6 +119,20 @@ class LSTMCell(_Cell, init=False):
         c = sigmoid(f) * c + sigmoid(i) * tanh(g)
         return sigmoid(o) * tanh(c), c
 
+    def follow(self, x: Tensor[Any], state: State, backward: bool) -> tuple[Tensor[Any], State]:
+        """All steps of real numbers, or from the last one, as one primitive: the outputs and the last state."""
+        gates = matmul(x, self.weight_ih.mT)
+        if self.bias_ih is not None and self.bias_hh is not None:
+            gates = gates + (self.bias_ih + self.bias_hh)
+        steps, batch = x.shape[0], math.prod(x.shape[1:-1])
+        shape = (*x.shape[1:-1], self.hidden_size)
+        gates = reshape(flip(gates, axis=0) if backward else gates, (steps, batch, gates.shape[-1]))
+        first = [reshape(part, (batch, self.hidden_size)) for part in state]
+        found = run("lstm", as_tensors([gates, self.weight_hh, *first], "LSTM"))
+        outs = reshape(found[:, 0], (steps, *shape))
+        last = tuple([reshape(found[-1, k], shape) for k in range(2)])
+        return flip(outs, axis=0) if backward else outs, last
+
 
 class GRUCell(_Cell, init=False):
     """Gated recurrent unit. K. Cho et al. (2014), with the reset gate after the product, as in cuDNN and PyTorch.
@@ -204,6 +219,9 @@ class _Recurrent(Module):
     def _run(self, place: int, x: Tensor[Any], state: State, mask: Any, *, backward: bool) -> tuple[Tensor[Any], State]:
         """One cell over all steps: its outputs and its last state."""
         cell = self.cells[place]
+        if type(cell) is LSTMCell and mask is None and x.shape[0]:
+            if not any(part.dtype.kind == "c" for part in (x, *state, cell.weight_ih, cell.weight_hh)):
+                return cell.follow(x, state, backward)
         steps = list(enumerate(unstack(cell.project(x))))
         outs: list[Any] = [None] * len(steps)
         for t, projected in reversed(steps) if backward else steps:
