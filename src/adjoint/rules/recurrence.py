@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from adjoint.dtypes import summing
 from adjoint.rules.batching import along_axes
 from adjoint.rules.records import Composed, Record
 from adjoint.rules.sparsity import by_definition
@@ -45,7 +46,17 @@ def _lstm_definition(B: Any, x: Any, weight: Any, h: Any, c: Any) -> Any:
     return B.concat(*rows, axis=axis)
 
 
-def _lstm_pullback_definition(B: Any, g: Any, x: Any, weight: Any, h: Any, c: Any, y: Any) -> tuple[Any, Any, Any, Any]:
+def _lstm_pullback_definition(B: Any, *operands: Any) -> tuple[Any, ...]:
+    """In single precision at least: gradients of half numbers are sums over all steps."""
+    dtype = B.dtype_of(operands[0])
+    wide = summing(dtype)
+    if wide is dtype:
+        return _pulled_back(B, *operands)
+    found = _pulled_back(B, *[B.astype(x, dtype=wide) for x in operands])
+    return tuple([B.astype(x, dtype=dtype) for x in found])
+
+
+def _pulled_back(B: Any, g: Any, x: Any, weight: Any, h: Any, c: Any, y: Any) -> tuple[Any, Any, Any, Any]:
     axis, size, turned = len(x.shape) - 3, weight.shape[-1], _T(B, weight)
     slopes, to_weight, to_h, to_c = [], None, None, None
     for t in reversed(range(x.shape[axis])):
