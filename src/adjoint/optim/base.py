@@ -108,7 +108,8 @@ class Optimizer:
         other = dataclasses.replace(self, groups=()) if use is None else use
         if not isinstance(other, Optimizer) or type(other).step is not Optimizer.step:
             raise errors.ArgumentTypeError(
-                f"group: use is an optimizer that goes parameter by parameter, received {errors.shown(use)}"
+                f"group: use is an optimizer that goes parameter by parameter, such as ad.optim.SGD(), received "
+                f"{errors.shown(use)}"
             )
         known = {field.name for field in dataclasses.fields(other)} - {"groups"}
         if unknown := settings.keys() - known:
