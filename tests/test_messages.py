@@ -79,7 +79,6 @@ EXCEPTIONS: list[tuple[str, str, str]] = [
     ("data/workers.py", "WorkerError(f'in worker", "workers that fail; test_data.py starts some"),
     ("data/workers.py", "process.pid", "workers that are killed; test_data.py starts some"),
     ("optim/fused.py", "is not elementwise", "the update is computed as it is written then"),
-    ("train/", "", "rows to come"),
     ("files.py", "may not outlast", "a disk that fails while it writes"),
     ("backends/cupy.py", "GPU", "CuPy and a GPU, or none, are needed"),
     ("backends/dask/tasks.py", "index ", "functions check indices before; this is for programs that call the leaf"),
