@@ -486,7 +486,7 @@ def test_early_stopping(tmp_path: Any) -> None:
         assert len(history) == 4
     _, history = learner(callbacks=[ad.train.EarlyStopping("loss", 3)]).fit(pairs(), epochs=10)
     assert len(history) == 10
-    with pytest.raises(errors.ArgumentError, match="no column 'valid_loss'; there are 'epoch"):
+    with pytest.raises(errors.ArgumentError, match="no valid_loss; there are 'epoch"):
         learner(callbacks=[ad.train.EarlyStopping()]).fit(pairs())
 
 

@@ -25,6 +25,7 @@ SLOW = {
     "jax",
     "pandas",
     "solvers",
+    "tensorboard",
     "torch",
 }  # libraries that are slow to import, and programs that are compiled
 

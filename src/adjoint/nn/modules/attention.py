@@ -105,8 +105,8 @@ class MultiHeadAttention(Module):
         groups = heads if num_kv_heads is None else as_integer(num_kv_heads, "MultiHeadAttention", "num_kv_heads", 1)
         if width % heads or heads % groups:
             raise errors.ArgumentError(
-                f"MultiHeadAttention: embed_dim is a multiple of num_heads, and that of num_kv_heads, received {width}, "
-                f"{heads} and {groups}"
+                f"MultiHeadAttention: embed_dim is a multiple of num_heads, and that of num_kv_heads, received "
+                f"{width}, {heads} and {groups}"
             )
         size = width // heads
         made = {"dtype": dtype, "device": device}
