@@ -124,6 +124,8 @@ class Learner:
             raise errors.ArgumentError(
                 f"Learner: {type(optimizer).__name__} asks for gradients itself, without scaler="
             )
+        if scaler is not None and not hasattr(scaler, "step_unscaled"):
+            raise errors.ArgumentTypeError(f"Learner: scaler is ad.optim.GradScaler(), received {errors.shown(scaler)}")
         self.precision = None if precision is None else as_real(precision, "Learner")
         if scaler is None and self.precision is float16 and not isinstance(optimizer, ClosureOptimizer):
             scaler = GradScaler()
@@ -227,7 +229,13 @@ class Learner:
         key = seed_of(self._place.next_key())
         if self.precision is not None and model.training:
             model = model.map(lambda x: _cast(x, self.precision))
-        loss, prediction, target, *buffers = self._forward(model, batch, key)
+        found = self._forward(model, batch, key)
+        if not isinstance(found, (tuple, list)) or len(found) not in (3, 4):
+            raise errors.ArgumentTypeError(
+                "Learner: forward gives (loss, prediction, target), or the buffers after it too, this one gave "
+                f"{errors.shown(found)}"
+            )
+        loss, prediction, target, *buffers = found
         return loss, (prediction, target, buffers[0] if buffers else None)
 
     def _scaled(self, model: Any, batch: Any) -> tuple[Any, Any]:

@@ -50,6 +50,11 @@ class _Cell(Module):
 
     def __call__(self, x: Tensor[Any], state: Any = None, *, key: Key = None) -> Any:
         x = as_tensor(x, type(self).__name__)
+        if state is not None and self.states > 1 and not (isinstance(state, (tuple, list)) and len(state) == 2):
+            raise errors.ShapeError(
+                f"{type(self).__name__}: a state is two tensors of shape (batch, hidden_size), received "
+                f"{errors.shown(state)}"
+            )
         before = self.start(x.shape[:-1], x) if state is None else state if self.states > 1 else (state,)
         after = self.step(self.project(x), before)
         return after if self.states > 1 else after[0]
