@@ -55,7 +55,7 @@ class _Cell(Module):
                 f"{type(self).__name__}: a state is two tensors of shape (batch, hidden_size), received "
                 f"{errors.shown(state)}"
             )
-        before = self.start(x.shape[:-1], x) if state is None else tuple(state) if self.states > 1 else (state,)
+        before: Any = self.start(x.shape[:-1], x) if state is None else tuple(state) if self.states > 1 else (state,)
         after = self.step(self.project(x), before)
         return after if self.states > 1 else after[0]
 
