@@ -398,7 +398,7 @@ def test_what_takes_the_place_of_a_tensor_is_one() -> None:
         assert made.weight.dtype == (ad.float32 if isinstance(value, np.ndarray) else ad.float64)
     assert model.at("parts.0.weight").set(None).parts[0].weight is None
     for wrong in ("text", [1.0], ad.tanh):
-        with pytest.raises(errors.ArgumentTypeError, match=r"at: a tensor stands at parts\.0\.weight, received"):
+        with pytest.raises(errors.ArgumentTypeError, match=r"at: a tensor stands at parts\.0\.weight, and"):
             model.at("parts.0.weight").set(wrong)
     assert isinstance(model.at("table").set(np.ones(2)).table, np.ndarray)
 
@@ -422,8 +422,8 @@ def test_wrong_arguments() -> None:
     net = ad.nn.Sequential(ad.nn.Linear(2, 3), ad.nn.BatchNorm(3))
     moved = net.state().at("layers.1.running_mean").set(ad.ones(9))
     for call, error, message in (
-        (lambda: model.freeze(3), errors.ArgumentTypeError, "freeze: paths, patterns or functions of path and value"),
-        (lambda: model.unfreeze(["scale"]), errors.ArgumentTypeError, "unfreeze: paths, patterns or functions"),
+        (lambda: model.freeze(3), errors.ArgumentTypeError, "freeze: a path, a pattern or a function of path"),
+        (lambda: model.unfreeze(["scale"]), errors.ArgumentTypeError, "unfreeze: a path, a pattern or a function"),
         (lambda: model.train("no"), errors.AdjointError, "Module.train: training is True or False"),
         (lambda: model.load_record([1, 2]), errors.ArgumentTypeError, "load_record: a record maps paths to arrays"),
         (lambda: model.load_record({}, rename=3), errors.ArgumentTypeError, "load_record: rename is a function"),

@@ -74,7 +74,7 @@ def test_averages_of_ensembles_and_shared_tensors() -> None:
     pair = pair.at("layers.1.weight").set(pair.layers[0].weight)
     made = run(pair)
     assert made.layers[0].weight is made.layers[1].weight
-    with pytest.raises(errors.ArgumentError, match=r"the average knows nothing of layers\.0\.weight; init"):
+    with pytest.raises(errors.ArgumentError, match=r"the state of an average knows nothing of layers\.0\.weight; init"):
         average.update(average.init(ad.nn.Linear(2, 2)), pair)
     with pytest.raises(errors.ArgumentError, match="EMA: decay is a number from 0 to 1, received 1.5"):
         ad.optim.EMA(decay=1.5)

@@ -132,7 +132,7 @@ def test_wrong_input() -> None:
     x = ad.ones((4, 5, 2))
     with pytest.raises(errors.ShapeError, match=r"LSTM: x is \(steps, batch, input_size\), .* received \(2,\)"):
         layer(ad.ones(2))
-    with pytest.raises(errors.ShapeError, match=r"LSTM: a state is 2 tensors of shape \(1, 5, 3\), received"):
+    with pytest.raises(errors.ShapeError, match=r"LSTM: a state is two tensors of shape \(1, 5, 3\), received"):
         layer(x, (ad.ones((1, 5, 3)), ad.ones((1, 5, 4))))
     with pytest.raises(errors.ShapeError, match=r"LSTM: lengths are integers of shape \(5,\), received int64 of shape"):
         layer(x, lengths=[1, 2])

@@ -23,6 +23,7 @@ def write(path: Any, record: Mapping[str, np.ndarray[Any, Any]], about: Mapping[
     """A file of safetensors. It is there as a whole or not at all: a file of that name stays until this one is safe."""
     import json  # here, so that `import adjoint` need not wait for it
 
+    path = _path(path, "save")
     pairs = [name for name, x in record.items() if x.dtype == np.complex128]
     split = {name: np.stack([record[name].real, record[name].imag], -1) for name in pairs}
     arrays = {name: np.asarray(split.get(name, x), order="C") for name, x in record.items()}
@@ -76,9 +77,9 @@ def read_all(path: Any) -> tuple[Record, dict[str, str]]:
     """The arrays of a file of safetensors, and what it says about them. Raises FileError as `read`."""
     import json
 
-    library = _library("load")
+    path, library = _path(path, "load"), _library("load")
     try:
-        content = Path(path).read_bytes()
+        content = path.read_bytes()
     except OSError as error:
         raise errors.FileError(f"{path}: {error.strerror or error}") from error
     try:
@@ -101,6 +102,13 @@ def _array(dtype: str, shape: list[int], data: bytes) -> np.ndarray[Any, Any]:
     else:  # a letter and bits, as F32
         found = as_dtype(f"{dtype[0].lower()}{int(dtype[1:]) // 8}")
     return np.frombuffer(data, found).reshape(shape)
+
+
+def _path(path: Any, what: str) -> Path:
+    try:
+        return Path(path)
+    except TypeError:
+        raise errors.ArgumentTypeError(f"{what}: path is a file, received {errors.shown(path)}") from None
 
 
 def _library(what: str) -> Any:

@@ -2,8 +2,8 @@
 
 A row is what was written, line by line after `>>> ` or `... `, and below it the error's class and its whole text, with
 `...` for what varies. Lines of code that follow are the way out which the message names: they run without an error.
-Rows are apart by an empty line, and each starts from the same names, those of `given`. A file whose first line is
-`needs: library` is left out where that library is missing.
+Rows are apart by an empty line, and each starts from the same names, those of `given` and `folder`, the path of an
+empty folder. A file whose first line is `needs: library` is left out where that library is missing.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import dataclasses
 import importlib.util
 import re
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,7 +112,8 @@ def given() -> dict[str, Any]:
 def met(row: Row) -> BaseException | None:
     """The error that a row's code ends with."""
     names = given()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
+        names["folder"] = Path(folder)
         warnings.simplefilter("ignore")
         try:
             exec(compile(row.code, "<row>", "exec"), names)

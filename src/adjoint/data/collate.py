@@ -61,7 +61,8 @@ def _joined(parts: Sequence[Any], numbers: Sequence[int], path: str) -> Any:
             for part, number in zip(parts, numbers, strict=True):
                 if isinstance(part, int) and part.bit_length() > 63:
                     raise errors.RangeError(
-                        f"DataLoader: record {number} has {errors.shown(part)}{_at(path)}, which int64 does not hold"
+                        f"DataLoader: record {number} has {errors.shown(part)}{_at(path)}, which int64 does not hold; "
+                        "make it a float in transform"
                     )
         return np.asarray(parts)
     if kinds == {type(None)}:

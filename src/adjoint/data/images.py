@@ -33,7 +33,7 @@ class ImageFolder:
 
     Raises
     ------
-    FileError, ArgumentError, MissingLibraryError
+    FileError, ArgumentError, ArgumentTypeError, MissingLibraryError
         There is no such folder, or it has no images in folders; a file is no image; Pillow is not installed
         (`pip install 'adjoint[data]'`).
     """
@@ -47,7 +47,10 @@ class ImageFolder:
                 f"ImageFolder: size is a positive integer or a pair of these, received {errors.shown(size)}"
             )
         self._size = (sizes[0], sizes[-1]) if sizes else None
-        root = Path(path)
+        try:
+            root = Path(path)
+        except TypeError:
+            raise errors.ArgumentTypeError(f"ImageFolder: path is a folder, received {errors.shown(path)}") from None
         if not root.is_dir():
             raise errors.FileError(f"ImageFolder: {root} is no folder")
         self.classes = sorted([folder.name for folder in root.iterdir() if folder.is_dir()])

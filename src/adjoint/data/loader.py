@@ -109,7 +109,8 @@ class DataLoader:
             raise errors.ArgumentError(f"{name}: the source is empty")
         if self._count() == 0:
             raise errors.ArgumentError(
-                f"{name}: with drop_last there is no batch: batch_size is {size}, the source has {self._length} records"
+                f"{name}: with drop_last there is no batch: batch_size is {size}, the source has {self._length} "
+                "records; take a smaller batch_size, or leave drop_last out"
             )
         self._epoch = self._given = 0
         self._loaded = False
@@ -126,7 +127,9 @@ class DataLoader:
         """The number of batches of an epoch. Raises ArgumentTypeError for a source that has no length."""
         count = self._count()
         if count is None:
-            raise errors.ArgumentTypeError("DataLoader: a source that can only be iterated has no length")
+            raise errors.ArgumentTypeError(
+                "DataLoader: a source that can only be iterated has no length; one with __len__ and __getitem__ has"
+            )
         return count
 
     def __repr__(self) -> str:

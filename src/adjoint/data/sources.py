@@ -12,7 +12,7 @@ from adjoint import errors, tree
 from adjoint.data.collate import collate, is_leaf
 from adjoint.data.numbers import shuffled
 from adjoint.dtypes import is_table
-from adjoint.functions.arguments import as_integer, is_integer, is_number
+from adjoint.functions.arguments import as_integer, is_integer, is_number, items
 from adjoint.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -251,8 +251,10 @@ def split(source: Any, parts: Sequence[float], seed: int | None = 0) -> tuple[So
     """
     records = as_source(source, "split")
     if records is None:
-        raise errors.ArgumentTypeError(f"split: a source has a length, and {type(source).__name__} has none")
-    shares = tuple(parts)
+        raise errors.ArgumentTypeError(
+            f"split: a source has a length, and {type(source).__name__} has none; a list has one"
+        )
+    shares = items(parts) or ()
     total = len(records)
     whole = shares and all([is_integer(share) for share in shares])
     if not shares or not all([is_number(share) and share > 0 for share in shares]):

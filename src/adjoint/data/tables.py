@@ -65,7 +65,7 @@ def read_parquet(path: Any, columns: Any = None) -> Any:
     parquet = library("pyarrow.parquet", "read_parquet")
     files = _reading("read_parquet", path, lambda: parquet.ParquetDataset(path))
     _check(columns, files.schema.names, "read_parquet")
-    names = None if columns is None else _names(columns)
+    names = None if columns is None else _names(columns, "read_parquet")
     return chosen(_reading("read_parquet", path, lambda: files.read(columns=names)), columns, "read_parquet")
 
 
@@ -111,7 +111,7 @@ class Parquet(Source):
     def _read(self, group: int, indices: Array) -> Any:
         if self._group is None or self._group[0] != group:
             self._group = None  # so that never two are in memory
-            names = None if self._columns is None else _names(self._columns)
+            names = None if self._columns is None else _names(self._columns, "Parquet")
             table = _reading("Parquet", self._path, lambda: self._file().read_row_group(group, columns=names))
             self._group = group, chosen(table, self._columns, "Parquet")
         return tree.map(lambda x: x[indices - self._starts[group]], self._group[1])
@@ -138,10 +138,12 @@ def read_sqlite(path: Any, query: str, columns: Any = None, *, parameters: Seque
     """
     import sqlite3
 
+    if not isinstance(query, str):
+        raise errors.ArgumentTypeError(f"read_sqlite: the query is a string, received {errors.shown(query)}")
     try:
         base = sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)
     except (sqlite3.Error, TypeError) as error:
-        raise errors.FileError(f"read_sqlite: {errors.shown(path)}: {error}") from error
+        raise errors.FileError(f"read_sqlite: {path}: {error}") from error
     try:
         cursor = base.execute(query, tuple(parameters))
         names = [entry[0] for entry in cursor.description or ()]
@@ -173,13 +175,13 @@ def _array(values: Sequence[Any]) -> Array:
 def chosen(table: Any, columns: Any, name: str) -> Any:
     """The columns of a table of pyarrow, as a tree of names has them."""
     _check(columns, table.column_names, name)
-    wanted = table.column_names if columns is None else _names(columns)
+    wanted = table.column_names if columns is None else _names(columns, name)
     return _picked({column: _column(table.column(column), column, name) for column in wanted}, columns)
 
 
 def _check(columns: Any, known: Sequence[str], name: str) -> None:
     """Raises ArgumentError for a tree of names of which one is none, ArgumentTypeError for what is no such tree."""
-    for column in [] if columns is None else _names(columns):
+    for column in [] if columns is None else _names(columns, name):
         if column not in known:
             there = ", ".join(map(repr, known))
             raise errors.ArgumentError(f"{name}: there is no column {errors.shown(column)}; there are {there}")
@@ -198,16 +200,17 @@ def _picked(found: dict[str, Array], columns: Any) -> Any:
     return tuple([_picked(found, part) for part in columns])
 
 
-def _names(columns: Any) -> list[str]:
+def _names(columns: Any, name: str) -> list[str]:
     """All names of a tree of names."""
     if isinstance(columns, str):
         return [columns]
     if isinstance(columns, (list, tuple, dict)) and columns:
         parts = list(columns.values()) if isinstance(columns, dict) else columns
         if not isinstance(columns, list) or all([isinstance(part, str) for part in parts]):
-            return list(dict.fromkeys([name for part in parts for name in _names(part)]))
+            return list(dict.fromkeys([found for part in parts for found in _names(part, name)]))
     raise errors.ArgumentTypeError(
-        f"columns are a name, a list of names, or tuples and dictionaries of these; received {errors.shown(columns)}"
+        f"{name}: columns are a name, a list of names, or tuples and dictionaries of these; received "
+        f"{errors.shown(columns)}"
     )
 
 

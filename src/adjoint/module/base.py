@@ -313,7 +313,9 @@ class Module(Fields):
         found = {leaf.path: leaf.value for leaf in leaves_of(state)}
         buffers = {leaf.path: leaf.value for leaf in leaves_of(self) if leaf.kind == "buffer"}
         if missing := [path for path in buffers if path not in found]:
-            raise errors.ArgumentError(f"with_state: the state has nothing at {', '.join(missing)}")
+            raise errors.ArgumentError(
+                f"with_state: the state has nothing at {', '.join(missing)}; state() of a module like this one has all"
+            )
         for path, x in buffers.items():
             if found[path].shape != x.shape:
                 raise errors.ShapeError(
@@ -369,7 +371,10 @@ class Place(Generic[M]):
         """What is to be a parameter or buffer as a tensor, which an array would not be; numbers have its dtype."""
         if not is_value(value):
             closed(value)  # has its own error for arrays of other libraries
-            raise errors.ArgumentTypeError(f"at: a tensor stands at {self._path}, received {errors.shown(value)}")
+            raise errors.ArgumentTypeError(
+                f"at: a tensor stands at {self._path}, and a tensor, an array or a number may take its place, received "
+                f"{errors.shown(value)}"
+            )
         return asarray(value, dtype=None if is_array(value) else before.dtype, device=before.device, copy=True)
 
     def apply(self, f: Callable[[Any], Any]) -> M:
@@ -508,7 +513,8 @@ def chosen(module: Module, where: tuple[Any, ...], name: str) -> set[str]:
     for choice in where or ("*",):
         if not callable(choice) and not isinstance(choice, str):
             raise errors.ArgumentTypeError(
-                f"{name}: paths, patterns or functions of path and value, received {errors.shown(choice)}"
+                f"{name}: a path, a pattern or a function of path and value says which parameters, received "
+                f"{errors.shown(choice)}"
             )
         fitting = {id(leaf.value) for leaf in leaves if fits(choice, leaf)}
         if not fitting and where and not callable(choice):

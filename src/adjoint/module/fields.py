@@ -129,7 +129,10 @@ class Fields(metaclass=_Meta):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=self)
 
     def __delattr__(self, name: str) -> None:
-        raise errors.FrozenModuleError(f"{type(self).__name__} is a value, and its {name} cannot be deleted")
+        raise errors.FrozenModuleError(
+            f"{type(self).__name__} is a value, and its {name} cannot be deleted; "
+            f"model.at({name!r}).set(None) is another module"
+        )
 
 
 def _keyed(f: Callable[..., Any]) -> Callable[..., Any]:

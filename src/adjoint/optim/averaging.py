@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeVar
 
 from adjoint import errors
+from adjoint.functions.arguments import as_number
 from adjoint.module.base import Module
 from adjoint.module.fields import each_module, rebuilt
 from adjoint.optim.base import Rate, chosen, parameters, with_parameters
@@ -76,7 +77,7 @@ class EMA(Average):
     decay: Rate = 0.999
 
     def __post_init__(self) -> None:
-        if not callable(self.decay) and not 0 <= self.decay <= 1:
+        if not callable(self.decay) and not 0 <= as_number(self.decay, "EMA", "decay") <= 1:
             raise errors.ArgumentError(f"EMA: decay is a number from 0 to 1, received {errors.shown(self.decay)}")
 
     def weight(self, count: Any) -> Any:
@@ -113,7 +114,9 @@ def batch_statistics(model: M, batches: Iterable[Any]) -> M:
         count += 1
         _, state = _with_momentum(model, 1 / count).apply(batch, state)
     if not count:
-        raise errors.ArgumentError("batch_statistics: there are no batches")
+        raise errors.ArgumentError(
+            "batch_statistics: there are no batches; a generator gives its batches once, a list again"
+        )
     return model.with_state(state)
 
 
@@ -131,5 +134,5 @@ def _with_momentum(model: M, momentum: float) -> M:
 def _known(state: AverageState, paths: Iterable[str]) -> list[Tensor[Any]]:
     for path in paths:
         if path not in state.values:
-            raise errors.ArgumentError(f"the average knows nothing of {path}; init(model) makes a new state")
+            raise errors.ArgumentError(f"the state of an average knows nothing of {path}; init(model) makes a new one")
     return [state.values[path] for path in paths]

@@ -108,7 +108,8 @@ class Optimizer:
         other = dataclasses.replace(self, groups=()) if use is None else use
         if not isinstance(other, Optimizer) or type(other).step is not Optimizer.step:
             raise errors.ArgumentTypeError(
-                f"group: use is an optimizer that goes parameter by parameter, received {errors.shown(use)}"
+                f"group: use is an optimizer that goes parameter by parameter, such as ad.optim.SGD(), received "
+                f"{errors.shown(use)}"
             )
         known = {field.name for field in dataclasses.fields(other)} - {"groups"}
         if unknown := settings.keys() - known:
@@ -165,6 +166,7 @@ class Optimizer:
         ArgumentError, ArgumentTypeError, ShapeError
             The state is not of this model; there is no gradient at all; one does not fit its parameter.
         """
+        check_state(state)
         leaves = leaves_of(model)
         own = _once(leaves)
         found = _found(grads, leaves, own)
@@ -196,6 +198,14 @@ class Optimizer:
             for (leaf, _), (value, slots[leaf.path]) in zip(pairs, results, strict=True):
                 values[leaf.path] = _again(leaf.value, _whole(value, leaf.value))
         return with_arrays(model, values, leaves), State(state.step + 1, slots)
+
+
+def check_state(state: Any) -> None:
+    """Raises ArgumentTypeError for what is no state."""
+    if not isinstance(state, State):
+        raise errors.ArgumentTypeError(
+            f"step: the state is what init(model) or the last step gave, received {errors.shown(state)}"
+        )
 
 
 def gradients_by_path(grads: Any, model: Module) -> Mapping[str, Tensor[Any]]:

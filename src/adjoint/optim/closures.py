@@ -16,7 +16,7 @@ from adjoint.functions.reduction import max as largest
 from adjoint.functions.reduction import sum as total
 from adjoint.functions.shape import concat, ravel, reshape, stack
 from adjoint.module.base import Module
-from adjoint.optim.base import Optimizer, Rate, State, gradients, parameters, with_parameters
+from adjoint.optim.base import Optimizer, Rate, State, check_state, gradients, parameters, with_parameters
 from adjoint.optim.gradients import GradientsParams
 from adjoint.optim.settings import check_not_negative, check_rate
 from adjoint.optim.wolfe import Point, strong_wolfe
@@ -158,6 +158,7 @@ class LBFGS(ClosureOptimizer):
 
     def step(self, model: M, grads: LossAndGradients, state: State, *, lr: Any = None) -> tuple[M, State]:
         """The next model and the next state; `grads` is a function, as `ClosureOptimizer` says."""
+        check_state(state)
         slots: dict[str, Any] = dict(state.slots.get(_ALL, {}))
         xs = parameters(model)
         x = _flat(xs)

@@ -114,7 +114,12 @@ class GradientsAccumulator:
         self._sum = GradientsParams({})
 
     def accumulate(self, grads: Any, model: Module | None = None) -> None:
-        """Add the gradients of one batch: by paths, or those of a model."""
+        """Add the gradients of one batch: by paths, or those of a model. Raises ArgumentTypeError for others."""
+        if model is None and not isinstance(grads, Mapping):
+            raise errors.ArgumentTypeError(
+                "accumulate: gradients are a mapping from paths, or with model= what backward() gave; received "
+                f"{errors.shown(grads)}"
+            )
         self._sum = self._sum + (grads if model is None else GradientsParams.from_grads(grads, model))
         self.count += 1
 

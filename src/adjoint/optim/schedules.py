@@ -78,11 +78,14 @@ def one_cycle(peak: float, steps: int, *, rising: float = 0.3, first: float = 25
     """
     peak, rising, first, last = [as_number(v, "one_cycle", "an argument") for v in (peak, rising, first, last)]
     count = _count(steps, "one_cycle")
-    if not 0 < rising < 1 or count < 2:
+    if not 0 < rising < 1:
         raise errors.ArgumentError(f"one_cycle: rising is a part of the steps, between 0 and 1, received {rising}")
     turn = rising * count - 1
     if turn <= 0:
-        raise errors.ArgumentError(f"one_cycle: {rising} of {count} steps is less than two; give more steps")
+        raise errors.ArgumentError(
+            f"one_cycle: the rate rises for more than one step, and {rising} of {count} steps are not more; give more "
+            f"steps, or a larger rising"
+        )
     start, end = peak / first, peak / first / last
 
     def rate(step: Any) -> Any:
@@ -169,13 +172,15 @@ def joined(schedules: Sequence[Schedule], boundaries: Sequence[int]) -> Schedule
 
     Raises ArgumentError unless there is a boundary between each two, in order.
     """
+    if not schedules:
+        raise errors.ArgumentError("joined: there is no schedule")
     for schedule in schedules:
         check_callable("joined", schedule, "a schedule")
     ends = [as_integer(b, "joined", "a boundary") for b in boundaries]
     if len(ends) != len(schedules) - 1 or ends != sorted(set(ends)) or (ends and ends[0] <= 0):
         raise errors.ArgumentError(
-            f"joined: {len(schedules)} schedules have {len(schedules) - 1} boundaries between them, larger and larger; "
-            f"received {ends}"
+            f"joined: between {len(schedules)} schedules there is one boundary less, each larger than the one before "
+            f"and than 0; received {ends}"
         )
 
     def rate(step: Any) -> Any:

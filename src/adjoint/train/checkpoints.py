@@ -110,7 +110,12 @@ class Checkpoints:
         self, folder: Any, every: int | Callable[[Any], Any] | None = None, keep: int = 3, best: str | None = None,
         mode: str = "min",
     ) -> None:  # fmt: skip
-        self.folder = Path(folder)
+        try:
+            self.folder = Path(folder)
+        except TypeError:
+            raise errors.ArgumentTypeError(
+                f"Checkpoints: folder is the path of one, received {errors.shown(folder)}"
+            ) from None
         self.every = every if every is None or callable(every) else as_integer(every, "Checkpoints", "every", 1)
         self.keep = as_integer(keep, "Checkpoints", "keep", 1)
         self.best, self.mode = best, as_choice(mode, "Checkpoints", "mode", ["min", "max"])

@@ -14,7 +14,7 @@ import numpy as np
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.dtypes import FLOATING, as_real, float16
-from adjoint.functions.arguments import as_integer, as_positive, check_callable, is_array
+from adjoint.functions.arguments import as_integer, as_positive, check_callable, is_array, items
 from adjoint.functions.creation import asarray
 from adjoint.module.base import Module
 from adjoint.module.fields import leaves_of
@@ -104,23 +104,16 @@ class Learner:
             raise errors.ArgumentTypeError(f"Learner: the model is an ad.nn.Module, received {errors.shown(model)}")
         if not isinstance(optimizer, Optimizer):
             raise errors.ArgumentTypeError(
-                f"Learner: the optimizer is one of ad.optim, received {errors.shown(optimizer)}"
+                f"Learner: the optimizer is one of ad.optim, such as ad.optim.SGD(), received {errors.shown(optimizer)}"
             )
         if (loss is None) == (forward is None):
             raise errors.ArgumentError("Learner: give a loss, or None and forward=, a function of model, batch and key")
         check_callable("Learner", loss if forward is None else forward, "the loss" if forward is None else "forward")
-        for metric in metrics:
-            if not hasattr(metric, "update"):
-                raise errors.ArgumentTypeError(
-                    f"Learner: a metric is an object such as ad.train.Accuracy(), received {errors.shown(metric)}"
-                )
-        for callback in callbacks:
-            if not isinstance(callback, Callback):
-                raise errors.ArgumentTypeError(
-                    f"Learner: a callback is an object of ad.train.Callback, received {errors.shown(callback)}"
-                )
-        self.optimizer, self.metrics, self.callbacks = optimizer, tuple(metrics), tuple(callbacks)
-        self.loss, self.forward = loss, forward
+        self.optimizer, self.loss, self.forward = optimizer, loss, forward
+        is_metric = lambda x: hasattr(x, "update") and not isinstance(x, type)
+        self.metrics = _objects(metrics, is_metric, "metrics are a list of objects such as ad.train.Accuracy()")
+        is_callback = lambda x: isinstance(x, Callback)
+        self.callbacks = _objects(callbacks, is_callback, "callbacks are a list of objects of ad.train.Callback")
         self.seed = as_integer(seed, "Learner", "the seed", 0)
         self.accumulate = as_integer(accumulate, "Learner", "accumulate", 1)
         self.clip = clip if clip is None or callable(clip) else as_positive(clip, "Learner", "clip")
@@ -131,6 +124,8 @@ class Learner:
             raise errors.ArgumentError(
                 f"Learner: {type(optimizer).__name__} asks for gradients itself, without scaler="
             )
+        if scaler is not None and not hasattr(scaler, "step_unscaled"):
+            raise errors.ArgumentTypeError(f"Learner: scaler is ad.optim.GradScaler(), received {errors.shown(scaler)}")
         self.precision = None if precision is None else as_real(precision, "Learner")
         if scaler is None and self.precision is float16 and not isinstance(optimizer, ClosureOptimizer):
             scaler = GradScaler()
@@ -234,7 +229,13 @@ class Learner:
         key = seed_of(self._place.next_key())
         if self.precision is not None and model.training:
             model = model.map(lambda x: _cast(x, self.precision))
-        loss, prediction, target, *buffers = self._forward(model, batch, key)
+        found = self._forward(model, batch, key)
+        if not isinstance(found, (tuple, list)) or len(found) not in (3, 4):
+            raise errors.ArgumentTypeError(
+                "Learner: forward gives (loss, prediction, target), or the buffers after it too, this one gave "
+                f"{errors.shown(found)}"
+            )
+        loss, prediction, target, *buffers = found
         return loss, (prediction, target, buffers[0] if buffers else None)
 
     def _scaled(self, model: Any, batch: Any) -> tuple[Any, Any]:
@@ -520,6 +521,15 @@ class _Training:
             setattr(run, name, value)
         run.history.load_record(about["history"])
         learner._at = _Position(metrics=metrics, **about["position"])
+
+
+def _objects(given: Any, fits: Callable[[Any], bool], what: str) -> tuple[Any, ...]:
+    """What is in a list. Raises ArgumentTypeError for none, and for objects that do not fit."""
+    found = items(given)
+    wrong = [given] if found is None else [x for x in found if not fits(x)]
+    if found is None or wrong:
+        raise errors.ArgumentTypeError(f"Learner: {what}, received {errors.shown(wrong[0])}")
+    return found
 
 
 def _has_buffers(model: Module) -> bool:

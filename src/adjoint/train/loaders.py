@@ -46,7 +46,7 @@ class Loader:
 
         Raises ArgumentError where there is none.
         """
-        batches = iter(self.source if hasattr(self.source, "__iter__") else _called(self.source, epoch))
+        batches = iter(self.source if hasattr(self.source, "__iter__") else _called(self.source, epoch, self.name))
         if not self.keeps_position:
             batches = itertools.islice(batches, done, None)
         end = object()
@@ -61,7 +61,7 @@ class Loader:
             position = after
 
 
-def _called(f: Any, epoch: int) -> Any:
+def _called(f: Any, epoch: int, name: str) -> Any:
     """What a function gives, which may take the number of the epoch, from 0."""
     takes_one = any(
         p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL) and p.default is p.empty
@@ -69,5 +69,7 @@ def _called(f: Any, epoch: int) -> Any:
     )
     found = f(epoch) if takes_one else f()
     if not hasattr(found, "__iter__"):
-        raise errors.ArgumentTypeError(f"fit: a function of batches gives an iterable, this one {errors.shown(found)}")
+        raise errors.ArgumentTypeError(
+            f"{name}: a function of batches gives an iterable, and this one gave {errors.shown(found)}"
+        )
     return found

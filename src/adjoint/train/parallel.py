@@ -14,7 +14,7 @@ from adjoint.backend import Backend
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import device as find_device
 from adjoint.devices import leaf_of
-from adjoint.functions.arguments import check_callable, check_tensor, is_array
+from adjoint.functions.arguments import check_callable, check_tensor, is_array, items
 from adjoint.functions.creation import asarray
 from adjoint.module.base import Module
 from adjoint.module.fields import leaves_of
@@ -59,9 +59,12 @@ def data_parallel(f: Loss, devices: Sequence[Any], has_aux: bool = False) -> Gra
     True
     """
     check_callable("data_parallel", f)
-    places = [recording(find_device(device)) for device in devices]
-    if not places:
-        raise errors.ArgumentError("data_parallel: there is no device; pass a sequence of backends or their names")
+    given = items(devices)
+    if not given:
+        raise errors.ArgumentError(
+            f"data_parallel: devices are a sequence of backends or their names, received {errors.shown(devices)}"
+        )
+    places = [recording(find_device(device)) for device in given]
 
     def on(device: Backend, model: Any, batch: Any, seed: int) -> tuple[Any, Any, GradientsParams]:
         with seeded(seed):

@@ -76,9 +76,8 @@ class History:
 
     def __getitem__(self, column: str) -> list[Any]:
         if column not in self.columns:
-            raise errors.ArgumentError(
-                f"history: there is no column {column!r}; there are {errors.shown(', '.join(self.columns))}"
-            )
+            there = f"; there are {errors.shown(', '.join(self.columns))}" if self.rows else " before the first epoch"
+            raise errors.ArgumentError(f"history: there is no column {column!r}{there}")
         return [row.get(column) for row in self.rows]
 
     def __len__(self) -> int:

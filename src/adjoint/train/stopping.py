@@ -40,9 +40,13 @@ class EarlyStopping(Callback):
         self._stop_if_done(run)
 
     def epoch(self, run: Run) -> None:
-        value = run.history[self.column][-1]
+        row = run.history.rows[-1]
+        value = row.get(self.column)
         if value is None:
-            raise errors.ArgumentError(f"EarlyStopping: the last epoch has no {self.column}")
+            raise errors.ArgumentError(
+                f"EarlyStopping: the last epoch has no {self.column}; there are {errors.shown(', '.join(row))}, and "
+                "with valid= of fit those of a validation"
+            )
         limit = None if self.best is None else self.best + (-self.least if self.mode == "min" else self.least)
         if is_better(value, limit, self.mode):
             self.best, self.waited = value, 0

@@ -105,8 +105,8 @@ class MultiHeadAttention(Module):
         groups = heads if num_kv_heads is None else as_integer(num_kv_heads, "MultiHeadAttention", "num_kv_heads", 1)
         if width % heads or heads % groups:
             raise errors.ArgumentError(
-                f"MultiHeadAttention: embed_dim {width} is a multiple of num_heads {heads}, and that of num_kv_heads "
-                f"{groups}"
+                f"MultiHeadAttention: embed_dim is a multiple of num_heads, and that of num_kv_heads, received "
+                f"{width}, {heads} and {groups}"
             )
         size = width // heads
         made = {"dtype": dtype, "device": device}
@@ -189,6 +189,9 @@ class PositionalEmbedding(Module):
         self.weight = normal(shape, std=0.02, dtype=dtype, device=device)
 
     def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
+        x = as_tensor(x, "PositionalEmbedding")
+        if x.ndim < 2:
+            raise errors.ShapeError(f"PositionalEmbedding: x is (..., steps, width), received {x.shape}")
         if x.shape[-2] > self.weight.shape[0]:
             raise errors.ShapeError(
                 f"PositionalEmbedding: x has {x.shape[-2]} steps, and there are vectors for {self.weight.shape[0]}"

@@ -51,7 +51,12 @@ class _Cell(Module):
 
     def __call__(self, x: Tensor[Any], state: Any = None, *, key: Key = None) -> Any:
         x = as_tensor(x, type(self).__name__)
-        before = self.start(x.shape[:-1], x) if state is None else state if self.states > 1 else (state,)
+        if state is not None and self.states > 1 and not (isinstance(state, (tuple, list)) and len(state) == 2):
+            raise errors.ShapeError(
+                f"{type(self).__name__}: a state is two tensors of shape (batch, hidden_size), received "
+                f"{errors.shown(state)}"
+            )
+        before: Any = self.start(x.shape[:-1], x) if state is None else tuple(state) if self.states > 1 else (state,)
         after = self.step(self.project(x), before)
         return after if self.states > 1 else after[0]
 
@@ -200,7 +205,9 @@ class _Recurrent(Module):
         name = type(self).__name__
         x = as_tensor(x, name)
         if x.ndim not in (2, 3):
-            raise errors.ShapeError(f"{name}: x is (steps, batch, input_size), or of one example, received {x.shape}")
+            raise errors.ShapeError(
+                f"{name}: x is (steps, batch, input_size), or (steps, input_size) of one example, received {x.shape}"
+            )
         turned = self.batch_first and x.ndim == 3
         x = moveaxis(x, 0, 1) if turned else x
         mask = None if lengths is None else self._mask(lengths, x)
@@ -240,13 +247,12 @@ class _Recurrent(Module):
         first = self.cells[0]
         if state is None:
             return [cell.start(x.shape[1:-1], x) for cell in self.cells]
-        parts = state if first.states > 1 else (state,)
+        parts = state if first.states > 1 and isinstance(state, (tuple, list)) else (state,)
         shape = (len(self.cells), *x.shape[1:-1], first.hidden_size)
-        if len(parts) != first.states or any(part.shape != shape for part in parts):
-            raise errors.ShapeError(
-                f"{type(self).__name__}: a state is {first.states} tensors of shape {shape}, received "
-                f"{[getattr(part, 'shape', None) for part in parts]}"
-            )
+        shapes = [getattr(part, "shape", None) for part in parts]
+        if shapes != [shape] * first.states:
+            wanted = "a tensor" if first.states == 1 else "two tensors"
+            raise errors.ShapeError(f"{type(self).__name__}: a state is {wanted} of shape {shape}, received {shapes}")
         return list(zip(*[unstack(operand(part, x, type(self).__name__)) for part in parts], strict=True))
 
     def _mask(self, lengths: Any, x: Tensor[Any]) -> Tensor[Any]:

@@ -163,9 +163,12 @@ def weights_of(weight: Any, shape: tuple[int, ...], name: str) -> Array:
         return np.ones(shape)
     found = real(weight, name, "a weight")
     if found.shape not in (shape, shape[:1]):
-        raise errors.ShapeError(f"{name}: weights have shape {shape[:1]} or {shape} here, received {found.shape}")
-    if not (found >= 0).all():
-        raise errors.ArgumentError(f"{name}: weights are not negative")
+        more = f", or {shape}" if len(shape) > 1 else ""
+        raise errors.ShapeError(
+            f"{name}: weights have shape {shape[:1]}, one for each example{more}, received {found.shape}"
+        )
+    if (wrong := found[~(found >= 0)]).size:
+        raise errors.ArgumentError(f"{name}: weights are 0 or more, received {wrong[0]}")
     return np.broadcast_to(found.reshape(found.shape + (1,) * (len(shape) - found.ndim)), shape)
 
 
@@ -207,7 +210,10 @@ def classified(
     y, t, w = y[kept], _labels(t[kept], name, "targets"), w[kept]
     if y.ndim == 2:
         if y.dtype.kind not in FLOATING:
-            raise errors.DtypeError(f"{name}: scores of classes are floating numbers, received {y.dtype}")
+            raise errors.DtypeError(
+                f"{name}: scores of classes are floating numbers, received {y.dtype}; class numbers have the "
+                "shape of the targets"
+            )
         found = Batch(y.astype(np.float64), y.argmax(axis=1) if len(y) else t, t, w, y.shape[1])
     elif y.dtype.kind in FLOATING:
         found = Batch(y.astype(np.float64), (y > threshold).astype(np.int64), t, w, 2)
@@ -215,7 +221,9 @@ def classified(
         y = _labels(y, name, "predictions")
         return Batch(None, y, t, w, int(max(y.max(initial=-1), t.max(initial=-1))) + 1)
     if len(t) and t.max() >= found.classes:
-        raise errors.OutOfRangeError(f"{name}: the target {t.max()} is none of {found.classes} classes")
+        raise errors.OutOfRangeError(
+            f"{name}: the target {t.max()} is none of {found.classes} classes, which count from 0"
+        )
     return found
 
 
