@@ -92,9 +92,10 @@ def draw(path: Path, both: dict[str, Array], y: Array) -> None:
         spread = np.sqrt(smooth * (1 - smooth) / count)
         error = judged(logits, y)["calibration error"]
         left.errorbar(mean, true, spread, fmt="o-", capsize=3, color=color, label=f"{name}, mean distance {error:.3f}")
-        for place in zip(mean, true, count, strict=True):
-            offset = {"xytext": (7, -10), "textcoords": "offset points", "color": color, "fontsize": 8}
-            left.annotate(f"{place[2]:.0f}", place[:2], **offset)
+        above = color == "tab:red"
+        for x, part, number in zip(mean, true, count, strict=True):
+            offset = {"xytext": (-18, 6) if above else (7, -12), "textcoords": "offset points", "color": color}
+            left.annotate(f"{number:.0f}", (x, part), fontsize=8, **offset)
         doubt = np.minimum(1 / (1 + np.exp(np.minimum(np.abs(logits.astype(float)), 700))), 0.5)
         right.hist(doubt.clip(1e-12), np.logspace(-12, np.log10(0.5), 40), color=color, alpha=0.5, label=name)
     wrong = float(1 - judged(logits, y)["accuracy"])
