@@ -104,6 +104,8 @@ def draw(path: Path, both: dict[str, Array], y: Array) -> None:
         xlabel="probability that was given to benign",
         ylabel="part that was benign",
         title="Calibration, with numbers of tumours",
+        xlim=(-0.06, 1.06),
+        ylim=(-0.06, 1.06),
     )
     right.set(
         xscale="log",

@@ -67,7 +67,7 @@ def scikit_learns(data: Data, alpha: float) -> tuple[Array, float]:
 
 def r2(model: ad.nn.Linear, data: Data) -> float:
     """The part of the variance that is explained."""
-    return float(ad.train.R2().compute(model(ad.asarray(data.x)), data.y))
+    return float(ad.train.R2().compute(model(data.x), data.y))
 
 
 def draw(path: Path, names: list[str], models: list[Any], train: Data, test: Data) -> None:
@@ -92,7 +92,7 @@ def draw(path: Path, names: list[str], models: list[Any], train: Data, test: Dat
     middle.set(xlabel="alpha", ylabel="R2", title="Variance that is explained")
     middle.legend()
 
-    predicted = models[SHOWN](ad.asarray(test.x)).numpy()
+    predicted = models[SHOWN](test.x).numpy()
     right.plot(test.y, predicted, "o", color="tab:orange", alpha=0.7)
     right.axline((150, 150), slope=1, color="gray", linestyle="--")
     right.set(
