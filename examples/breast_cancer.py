@@ -64,7 +64,7 @@ def cooled(logits: Array, y: Array, folds: Array) -> tuple[Array, list[float]]:
         others = folds != fold
         loss = ad.nn.binary_cross_entropy_with_logits
         learner = ad.train.Learner(Temperature(ad.zeros(())), loss, ad.optim.LBFGS(line_search_fn="strong_wolfe"))
-        model, _ = learner.fit([(logits[others], y[others])])
+        model, _ = learner.fit((logits[others], y[others]))
         out[~others] = learner.predict(logits[~others])
         found.append(float(np.exp(model.log.item())))
     return out, found

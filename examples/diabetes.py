@@ -53,7 +53,7 @@ def fit(data: Data, alpha: float) -> ad.nn.Linear:
 
     start = ad.nn.Linear(data.x.shape[1], 1, dtype=ad.float64)
     optimizer = ad.optim.LBFGS(max_iter=100, tolerance_grad=1e-10, tolerance_change=1e-14)
-    model, _ = ad.train.Learner(start, None, optimizer, forward=forward).fit([tuple(data)], epochs=3)
+    model, _ = ad.train.Learner(start, None, optimizer, forward=forward).fit(data, epochs=3)
     return model
 
 

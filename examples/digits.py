@@ -154,13 +154,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         learnt, test = load()
         train = ad.data.DataLoader(learnt, BATCH, shuffle=True, seed=options.seed, batch_transform=moved)
         learner = teacher(train, options, stop)
-        _, history = learner.fit(train, [test], options.epochs)
+        _, history = learner.fit(train, test, options.epochs)
         if stop.asked:
             print(f"stopped after {learner.run.step / len(train):.1f} of {options.epochs} epochs")
-        found = learner.evaluate([test])
+        found = learner.evaluate(test)
         print(f"test loss: {found['loss']:.4f}")
         print(f"test accuracy: {found['accuracy']:.2%} of {TESTED} images", flush=True)
-        draw(options.out, history, len(train), test, learner.predict([test]))
+        draw(options.out, history, len(train), test, learner.predict(test))
 
 
 if __name__ == "__main__":

@@ -148,8 +148,9 @@ def test_digits_are_learnt(tmp_path: Path) -> None:
 
 
 @needs_extras
-def test_two_epochs_of_digits(tmp_path: Path) -> None:
-    done = digits("--epochs", "2", "--report", "digits.html", folder=tmp_path)
+@pytest.mark.slow
+def test_a_few_epochs_of_digits_with_a_report(tmp_path: Path) -> None:
+    done = digits("--epochs", "4", "--report", "digits.html", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert accuracy(done.stdout) >= 85
     assert "loss" in done.stderr
@@ -250,13 +251,13 @@ def test_output_that_cannot_be_written_is_said_in_one_line(script: Path, argumen
 
 @contextlib.contextmanager
 def _training(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A training without end, under way: an epoch was shown."""
+    """A training without end, under way: two epochs were shown."""
     command = [sys.executable, str(DIGITS), "--epochs", "100000"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "bufsize": 0}
     env = os.environ | {"FORCE_COLOR": "1", "PYTHONUNBUFFERED": "1"}
     process: subprocess.Popen[bytes] = subprocess.Popen(command, cwd=folder, env=env, **pipes)
     try:
-        _shown(process.stderr, b"accuracy")
+        _shown(process.stderr, b"valid_accuracy", times=2)
         yield process
     finally:
         process.kill()
