@@ -1,8 +1,8 @@
 """Two years of airline passengers, forecast by an LSTM.
 
 Networks of one LSTM layer read twelve months' changes of the logarithm of passengers, and learn to tell the next one.
-From 1949 to 1958 they forecast 1959 and 1960 month by month, each from its own forecasts. Their mean has about half the
-error of repeating 1958. It does not beat a line through the years, last year's months times the mean growth: ten years
+From 1949 to 1958 they forecast 1959 and 1960 month by month, each from its own forecasts. Their mean has 40 to 50% less
+error than repeating 1958. It does not beat a simple rule, last year's months times the mean growth: ten years
 of months are few for a network. Takes about ten seconds.
 
 Numbers: international airline passengers in thousands, G. Box and G. Jenkins, Time series analysis (1976), series G.
