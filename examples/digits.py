@@ -1,211 +1,166 @@
-"""Learn to read handwritten digits, with plain tensors and `backward()`.
+"""Learn to read handwritten digits, with a small convolutional network.
 
-Trains a network of one hidden layer on scikit-learn's 1,797 scans of 8x8 pixels, prints how many
-digits it reads right among those it never saw, and draws what it learnt. Ctrl-C stops the training
-early; the report and the picture then show what was learnt so far. Ctrl-C twice ends everything.
+Of scikit-learn's 1,797 scans of 8x8 pixels it learns from 1,437, each moved by up to a pixel whenever it is seen, and
+reads 99% of the other 360 right, after some fifteen seconds. Draws how it learnt and what it got wrong; `--report` also
+writes a page about the training. Ctrl-C stops early, with what was learnt so far; Ctrl-C twice ends everything.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from command_line import Parser, Stop, at_least, save
 
 import adjoint as ad
 
-HIDDEN = 128
-BATCH = 32
-RATE, MOMENTUM = 0.1, 0.9
-NOISE = 0.2  # on the training images, so that none is learnt by heart
-TESTED = 360
+BATCH, RATE, TESTED = 32, 3e-3, 360
 
-Params = list[ad.Tensor[Any]]
-Digits = tuple[ad.Tensor[Any], ad.Tensor[Any]]  # images and labels
+Array = np.ndarray
+Batch = tuple[Array, Array]  # images, (batch, 1, 8, 8), and labels
 
 
 # --- the data and the network ---
 
 
-def load(device: ad.Autodiff[Any]) -> tuple[Digits, Digits]:
-    """The scans in random order, split in those to learn from and those to test with.
-
-    They need no gradients, so they live on the backend below the Autodiff; where they meet a tracked
-    tensor they are lifted.
-    """
+def load() -> tuple[Any, Batch]:
+    """The scans to learn from, and those to test with, which are always the same."""
     from sklearn.datasets import load_digits
 
     scans = load_digits()
-    order = ad.random.permutation(len(scans.target), device=device.inner)
-    images = ad.tensor(scans.data / 16, dtype=ad.float32, device=device.inner)[order]
-    labels = ad.tensor(scans.target, dtype=ad.int64, device=device.inner)[order]
-    return (images[TESTED:], labels[TESTED:]), (images[:TESTED], labels[:TESTED])
+    images = (scans.images[:, None] / 16).astype("float32")
+    learnt, tested = ad.data.split((images, scans.target), (len(images) - TESTED, TESTED), seed=0)
+    return learnt, tested.take(np.arange(TESTED))
 
 
-def initial(pixels: int, classes: int) -> Params:
-    """Random weights, scaled as in K. He et al., Delving deep into rectifiers (2015), and zero biases."""
-    weights = [
-        ad.random.normal((pixels, HIDDEN), std=math.sqrt(2 / pixels)),
-        ad.zeros(HIDDEN),
-        ad.random.normal((HIDDEN, classes), std=math.sqrt(1 / HIDDEN)),
-        ad.zeros(classes),
-    ]
-    return [w.require_grad() for w in weights]
+def moved(batch: Batch, rng: np.random.Generator) -> Batch:
+    """Each image by up to a pixel up, down and sideways, so that none is learnt by heart."""
+    images, labels = batch
+    padded = np.pad(images, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    rows, columns = rng.integers(0, 3, (2, len(images)))
+    return np.stack([x[:, r : r + 8, c : c + 8] for x, r, c in zip(padded, rows, columns, strict=True)]), labels
 
 
-def network(params: Params, images: ad.Tensor[Any]) -> ad.Tensor[Any]:
-    """A score for each class."""
-    w1, b1, w2, b2 = params
-    return ad.nn.relu(images @ w1 + b1) @ w2 + b2
+class Network(ad.nn.Module):
+    """Three convolutions, with half of the rows and columns after two of them, and a score for each digit."""
+
+    first: ad.nn.Conv2d
+    second: ad.nn.Conv2d
+    third: ad.nn.Conv2d
+    last: ad.nn.Linear
+
+    def __init__(self) -> None:
+        self.first = ad.nn.Conv2d(1, 16, 3, padding=1)
+        self.second = ad.nn.Conv2d(16, 32, 3, padding=1)
+        self.third = ad.nn.Conv2d(32, 64, 3, padding=1)
+        self.last = ad.nn.Linear(64 * 4 * 4, 10)
+
+    def __call__(self, images: ad.Tensor[Any]) -> ad.Tensor[Any]:
+        x = ad.nn.relu(self.second(ad.nn.relu(self.first(images))))
+        x = ad.nn.relu(self.third(ad.nn.max_pool2d(x, 2)))
+        return self.last(ad.nn.dropout(x.reshape((len(x), -1)), 0.5, self.training))
 
 
-def read(params: Params, images: ad.Tensor[Any]) -> ad.Tensor[Any]:
-    """The digits that the network sees. Runs below the Autodiff, where nothing is recorded."""
-    return network([w.inner() for w in params], images).argmax(axis=1)
+class CtrlC(ad.train.Callback):
+    """Ends the training after the step in which it was asked for."""
+
+    def __init__(self, stop: Stop) -> None:
+        self.ctrl_c = stop
+
+    def step(self, run: ad.train.Run) -> None:
+        if self.ctrl_c.asked:
+            run.stop("Ctrl-C")
 
 
-def train(params: Params, digits: Digits, epochs: int) -> Iterator[tuple[Params, float, float]]:
-    """Gradient descent with momentum; gives parameters, loss and accuracy after every batch."""
-    images, labels = digits
-    steps = epochs * math.ceil(len(labels) / BATCH)
-    velocities: list[Any] = [0.0] * len(params)
-    step = 0
-    for _ in range(epochs):
-        order = ad.random.permutation(len(labels), device=images.device)
-        for start in range(0, len(labels), BATCH):
-            batch = order[start : start + BATCH]
-            noisy = images[batch] + ad.random.normal((len(batch), images.shape[1]), std=NOISE, device=images.device)
-            scores = network(params, noisy)
-            loss = ad.nn.cross_entropy(scores, labels[batch])
-            grads = loss.backward()  # a value: nothing was written into the parameters
-
-            rate = RATE * (1 + math.cos(math.pi * step / steps)) / 2
-            velocities = [MOMENTUM * v + grads[w] for v, w in zip(velocities, params, strict=True)]
-            params = [w.with_value(w.inner() - rate * v) for w, v in zip(params, velocities, strict=True)]
-            step += 1
-            right = scores.inner().argmax(axis=1) == labels[batch]
-            yield params, loss.item(), right.astype(ad.float32).mean().item()
+def teacher(train: ad.data.DataLoader, options: argparse.Namespace, stop: Stop) -> ad.train.Learner:
+    """A new network and the loop that trains it, at a rate that falls to zero along half a cosine."""
+    ad.random.seed(options.seed)
+    callbacks: list[ad.train.Callback] = [ad.train.Progress(), CtrlC(stop)]
+    if options.report:
+        callbacks.append(ad.train.Report(options.report, title="Handwritten digits"))
+    optimizer = ad.optim.Adam(lr=ad.optim.cosine(RATE, options.epochs * len(train)))
+    metrics = [ad.train.Accuracy(), ad.train.ConfusionMatrix()]
+    return ad.train.Learner(Network(), ad.nn.cross_entropy, optimizer, metrics, callbacks, seed=options.seed)
 
 
 # --- what people see ---
 
 
-def learn(params: Params, digits: Digits, epochs: int, stop: Stop) -> tuple[Params, list[float]]:
-    """Train under a live progress bar; gives the parameters and the loss of every batch."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    columns = [
-        TextColumn("training"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("loss {task.fields[loss]:.4f}  accuracy {task.fields[accuracy]:.1%}"),
-    ]
-    batches = math.ceil(len(digits[1]) / BATCH)
-    losses: list[float] = []
-    smooth = {"loss": math.log(10), "accuracy": 0.1}
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task("", total=epochs * batches, **smooth)
-        for learnt, loss, accuracy in train(params, digits, epochs):
-            params = learnt
-            losses.append(loss)
-            weight = max(1 / len(losses), 1 / batches)  # the average of about one epoch
-            for name, value in (("loss", loss), ("accuracy", accuracy)):
-                smooth[name] += weight * (value - smooth[name])
-            progress.update(task, advance=1, **smooth)
-            if stop.asked:
-                break
-    return params, losses
-
-
-def draw(path: Path, losses: Sequence[float], test: Digits, seen: ad.Tensor[Any], batches: int) -> None:
-    """The loss curve, and test images with what was read in them: the wrong ones first, in red."""
+def draw(path: Path, history: ad.train.History, steps: int, test: Batch, scores: Array) -> None:
+    """Loss and errors over the training, and test images with what was read in them: the wrong ones first, in red."""
     from matplotlib.figure import Figure
-
-    rows, columns = 8, 10
-    images, labels = test[0].numpy().reshape(-1, 8, 8), test[1].tolist()
-    answers = seen.tolist()
-    wrong = [i for i, (label, answer) in enumerate(zip(labels, answers, strict=True)) if label != answer]
-    shown = (wrong + [i for i in range(len(labels)) if labels[i] == answers[i]])[: rows * columns]
 
     figure = Figure(figsize=(13, 6.4), layout="constrained")
     left, right = figure.subfigures(1, 2, width_ratios=(1, 1.25))
-    axes = left.subplots()
-    epochs = [i / batches for i in range(1, len(losses) + 1)]
-    averages = [sum(losses[i : i + batches]) / len(losses[i : i + batches]) for i in range(0, len(losses), batches)]
-    middles = [min(i + batches / 2, len(losses)) / batches for i in range(0, len(losses), batches)]
-    axes.semilogy(epochs, losses, color="tab:blue", alpha=0.25, linewidth=0.8, label="each batch")
-    axes.semilogy(middles, averages, color="tab:blue", linewidth=2, label="average over an epoch")
-    axes.set(xlabel="epoch", ylabel="cross entropy", title="Loss on the training images")
-    axes.grid(alpha=0.3, which="both")
-    axes.legend()
+    above, below = left.subplots(2, 1, sharex=True)
+    above.semilogy(np.array(history.steps["step"]) / steps, history.steps["loss"], alpha=0.3, linewidth=0.8)
+    epochs = np.arange(1, len(history) + 1)
+    if len(history):
+        above.semilogy(epochs - 0.5, history["loss"], color="tab:blue", label="training, each step and each epoch")
+        above.semilogy(epochs, history["valid_loss"], color="tab:orange", label="test")
+        above.legend()
+        for column, label in (("accuracy", "training: moved images, with dropout"), ("valid_accuracy", "test")):
+            below.plot(epochs, 100 * (1 - np.array(history[column])), label=label)
+        below.legend()
+    above.set(ylabel="cross entropy", title="Loss")
+    below.set(xlabel="epoch", ylabel="%", ylim=(0, 10), title="Digits read wrong")
+    for axes in (above, below):
+        axes.grid(alpha=0.3)
 
-    accuracy = 1 - len(wrong) / len(labels)
-    marked = "none wrong" if not wrong else f"{len(wrong)} wrong, in red: what was read, then what it is"
-    right.suptitle(f"Test images: {accuracy:.1%} of {len(labels)} read right; {marked}")
-    for cell, i in zip(right.subplots(rows, columns).flat, shown, strict=True):
-        cell.imshow(images[i], cmap="gray_r", vmin=0, vmax=1)
-        is_wrong = labels[i] != answers[i]
-        title = f"{answers[i]}, not {labels[i]}" if is_wrong else str(answers[i])
-        cell.set_title(title, fontsize=9, pad=2, color="tab:red" if is_wrong else "black")
+    images, labels = test
+    answers = scores.argmax(axis=1)
+    order = np.argsort(answers == labels, kind="stable")[:80]
+    wrong = int((answers != labels).sum())
+    marked = "none wrong" if not wrong else f"{wrong} wrong, in red: what was read, then what it is"
+    right.suptitle(f"Test images: {1 - wrong / TESTED:.1%} of {TESTED} read right; {marked}")
+    for cell, i in zip(right.subplots(8, 10).flat, order, strict=True):
+        failed = answers[i] != labels[i]
+        cell.imshow(images[i, 0], cmap="gray_r", vmin=0, vmax=1)
+        title = f"{answers[i]}, not {labels[i]}" if failed else str(answers[i])
+        cell.set_title(title, fontsize=9, pad=2, color="tab:red" if failed else "black")
         cell.set(xticks=[], yticks=[])
         for spine in cell.spines.values():
-            spine.set(color="tab:red" if is_wrong else "lightgray", linewidth=2.5 if is_wrong else 0.8)
+            spine.set(color="tab:red" if failed else "lightgray", linewidth=2.5 if failed else 0.8)
     save(figure, path)
 
 
 # --- the command line ---
 
 
-def _device(text: str) -> ad.Autodiff[Any]:
+def _device(text: str) -> ad.Backend:
     try:
-        device = ad.device(text)
+        return ad.device(text)
     except ad.errors.AdjointError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-    if device is device.leaf:  # what computes is named alone: gradients come on top
-        return ad.Autodiff(device)
-    if not isinstance(device, ad.Autodiff):
-        raise argparse.ArgumentTypeError(f"{device} computes without gradients; train on autodiff<{device}>")
-    return device
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = Parser("digits.py", __doc__)
-    parser.add_argument("--epochs", type=at_least(1), default=100, help="times through the training images (100)")
-    parser.add_seed("the split, the weights and the noise")
-    parser.add_argument(
-        "--device",
-        type=_device,
-        default=os.environ.get("ADJOINT_DEVICE") or "autodiff<numpy>",
-        help="by its name: numpy, torch:cpu, cupy:0, jax, autodiff<...>",
-    )
+    parser.add_argument("--epochs", type=at_least(1), default=30, help="times through the training images (30)")
+    parser.add_seed("the weights, the order and the moves")
+    device = os.environ.get("ADJOINT_DEVICE") or "numpy"
+    parser.add_argument("--device", type=_device, default=device, help="by its name: numpy, torch:cpu, cupy:0, jax")
+    parser.add_argument("--report", type=Path, help="a page about the training to write, such as digits.html")
     parser.add_out()
     options = parser.parse_args(arguments)
 
     with Stop("digits.py", presses=2) as stop:
-        run(options, stop)
-
-
-def run(options: argparse.Namespace, stop: Stop) -> None:
-    ad.set_default_device(options.device)
-    ad.random.seed(options.seed)
-    training, test = load(options.device)
-    params = initial(training[0].shape[1], 10)
-    params, losses = learn(params, training, options.epochs, stop)
-    seen = read(params, test[0])
-
-    batches = math.ceil(len(training[1]) / BATCH)
-    if stop.asked:
-        print(f"stopped after {len(losses) / batches:.1f} of {options.epochs} epochs")
-    accuracy = (seen == test[1]).astype(ad.float32).mean().item()
-    print(f"loss of the last epoch: {sum(losses[-batches:]) / min(batches, len(losses)):.4f}")
-    print(f"test accuracy: {accuracy:.2%} of {TESTED} images")
-    draw(options.out, losses, test, seen, batches)
+        ad.set_default_device(options.device)
+        learnt, test = load()
+        train = ad.data.DataLoader(learnt, BATCH, shuffle=True, seed=options.seed, batch_transform=moved)
+        learner = teacher(train, options, stop)
+        _, history = learner.fit(train, test, options.epochs)
+        if stop.asked:
+            print(f"stopped after {learner.run.step / len(train):.1f} of {options.epochs} epochs")
+        found = learner.evaluate(test)
+        print(f"test loss: {found['loss']:.4f}")
+        print(f"test accuracy: {found['accuracy']:.2%} of {TESTED} images", flush=True)
+        draw(options.out, history, len(train), test, learner.predict(test))
 
 
 if __name__ == "__main__":

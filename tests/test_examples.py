@@ -140,19 +140,29 @@ def accuracy(out: str) -> float:
 
 
 @needs_extras
+@pytest.mark.slow
 def test_digits_are_learnt(tmp_path: Path) -> None:
     done = digits(folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert accuracy(done.stdout) >= 97
+    assert accuracy(done.stdout) >= 98.5
+
+
+@needs_extras
+@pytest.mark.slow
+def test_a_few_epochs_of_digits_with_a_report(tmp_path: Path) -> None:
+    done = digits("--epochs", "4", "--report", "digits.html", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert accuracy(done.stdout) >= 85
     assert "loss" in done.stderr
     assert "accuracy" in done.stderr
     assert (tmp_path / "digits.png").read_bytes().startswith(b"\x89PNG")
+    assert "Confusion matrix" in (tmp_path / "digits.html").read_text()
 
 
 @needs_extras
 @pytest.mark.slow
 def test_two_runs_are_the_same(tmp_path: Path) -> None:
-    first, second = (digits("--out", f"{name}.png", folder=tmp_path) for name in ("one", "two"))
+    first, second = (digits("--epochs", "3", "--out", f"{name}.png", folder=tmp_path) for name in ("one", "two"))
     assert first.returncode == second.returncode == 0, first.stderr
     assert first.stdout == second.stdout.replace("two.png", "one.png")
     pictures = [(tmp_path / f"{name}.png").read_bytes() for name in ("one", "two")]
@@ -173,9 +183,9 @@ def test_other_backends_learn_too(tmp_path: Path) -> None:
     """Levels that do not change values give the very same training."""
     runs = [
         digits("--epochs", "2", "--device", name, folder=tmp_path)
-        for name in ("autodiff<numpy>", "autodiff[checkpointing=balanced]<numpy>", "autodiff<autodiff<numpy>>")
+        for name in ("autodiff<numpy>", "autodiff[checkpointing=balanced]<numpy>", "tangent<numpy>", "numpy")
     ]
-    assert [run.returncode for run in runs] == [0, 0, 0], runs[-1].stderr
+    assert [run.returncode for run in runs] == [0] * 4, runs[-1].stderr
     assert len({run.stdout for run in runs}) == 1
 
 
@@ -188,7 +198,6 @@ def test_other_backends_learn_too(tmp_path: Path) -> None:
         (["--seed", "-1"], "--seed"),
         (["--seed"], "--seed"),
         (["--device", "abacus"], "abacus"),
-        (["--device", "tangent<numpy>"], "without gradients"),
         (["--device", "autodiff[digits=3]<numpy>"], "digits"),
         (["--device", "autodiff[checkpointing=always]<numpy>"], "'always'"),
         (["--out", "nowhere/digits.png"], "nowhere/digits.png"),
@@ -242,13 +251,13 @@ def test_output_that_cannot_be_written_is_said_in_one_line(script: Path, argumen
 
 @contextlib.contextmanager
 def _training(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A training without end, under way: the live bar was drawn a few times."""
+    """A training without end, under way: two epochs were shown."""
     command = [sys.executable, str(DIGITS), "--epochs", "100000"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "bufsize": 0}
     env = os.environ | {"FORCE_COLOR": "1", "PYTHONUNBUFFERED": "1"}
     process: subprocess.Popen[bytes] = subprocess.Popen(command, cwd=folder, env=env, **pipes)
     try:
-        _shown(process.stderr, b"accuracy", times=20)
+        _shown(process.stderr, b"valid_accuracy", times=2)
         yield process
     finally:
         process.kill()

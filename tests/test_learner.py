@@ -126,6 +126,18 @@ def test_it_is_the_loop_written_out(leaves: bool) -> None:
     np.testing.assert_allclose(made.predict(X), trained(ad.asarray(X)).numpy(), rtol=1e-6)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, ad.asarray])
+def test_a_pair_of_arrays_is_one_batch(kind: Any) -> None:
+    pair = kind(X[:2]), kind(Y[:2])  # of two examples, so that x and y by themselves look like pairs
+    one, other = learner(), learner()
+    _, history = one.fit(pair, pair, epochs=2)
+    _, expected = other.fit([pair], [pair], epochs=2)
+    assert one.run.step == 2
+    assert history["valid_loss"] == expected["valid_loss"]
+    assert one.evaluate(pair) == other.evaluate([pair])
+    np.testing.assert_array_equal(one.predict(pair), other.predict(X[:2]))
+
+
 def test_accumulated_batches_are_one_large_batch() -> None:
     # 8, 8, 8, 8 and 3 examples by twos: also the last, incomplete one, and batches of different sizes.
     found, history = learner(accumulate=2, optimizer=ad.optim.SGD(lr=0.1)).fit(pairs(8), epochs=2)

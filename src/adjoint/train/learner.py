@@ -156,7 +156,8 @@ class Learner:
         ----------
         train
             The batches of an epoch: a list, an `ad.data.DataLoader`, PyTorch's, any iterable, or a function that gives
-            one, with the number of the epoch, from 0, if it takes an argument.
+            one, with the number of the epoch, from 0, if it takes an argument. A tuple (input, target) of two arrays is
+            one batch.
         valid
             The batches of a validation after each epoch, likewise.
         epochs
@@ -174,8 +175,8 @@ class Learner:
         FileError, ArgumentError, ShapeError, DtypeError
             A checkpoint cannot be written or read, or is one of another model; there are no batches.
         """
-        loader = Loader(train, "fit: train")
-        others = None if valid is None else Loader(valid, "fit: valid")
+        loader = Loader(_batches(train), "fit: train")
+        others = None if valid is None else Loader(_batches(valid), "fit: valid")
         run = self.run
         run.epochs = as_integer(epochs, "fit", "epochs", 0)
         run.reason, run.steps_per_epoch = None, _steps(loader, self.accumulate)
@@ -202,13 +203,13 @@ class Learner:
         return self.model, run.history
 
     def evaluate(self, data: Any) -> dict[str, Any]:
-        """The mean loss and the metrics over batches, without training."""
+        """The mean loss and the metrics over batches, or a tuple (input, target) of arrays, without training."""
         found = self._evaluated(Loader(_one_batch(data), "evaluate"), 0, lambda: False)
         assert found is not None  # nobody asked it to stop
         return found
 
     def predict(self, data: Any) -> Any:
-        """Predictions for batches or one array, joined along the first axis, as NumPy arrays.
+        """Predictions for batches, or one array or pair of them, joined along the first axis, as NumPy arrays.
 
         Of a batch that is a pair the first part is the input. A model with `forward=` is given whole batches.
         """
@@ -598,9 +599,15 @@ def _steps(loader: Loader, accumulate: int) -> int | None:
         return None
 
 
+def _batches(data: Any) -> Any:
+    """Batches, also of what is one: a tuple (input, target) of arrays."""
+    pair = isinstance(data, tuple) and len(data) == 2 and all([hasattr(part, "shape") for part in data])
+    return [data] if pair else data
+
+
 def _one_batch(data: Any) -> Any:
-    """Batches, also of what is one array."""
-    return [data] if hasattr(data, "shape") else data
+    """The same, and an array is one batch too."""
+    return [data] if hasattr(data, "shape") else _batches(data)
 
 
 def _as_array(x: Any) -> Any:
