@@ -58,7 +58,7 @@ def trained(
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     """Two workers that are threads of this process."""
-    with distributed.Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None) as made:
+    with distributed.Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=":0") as made:
         yield made
 
 
@@ -190,7 +190,7 @@ def test_the_layer_that_gives_a_nan_is_named(client: Any) -> None:
 # --- with workers that are processes ---
 
 
-PROCESSES = {"processes": True, "threads_per_worker": 1, "dashboard_address": None}
+PROCESSES = {"processes": True, "threads_per_worker": 1, "dashboard_address": ":0"}
 
 
 class At(ad.train.Callback):
