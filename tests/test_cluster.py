@@ -187,6 +187,18 @@ def test_the_layer_that_gives_a_nan_is_named(client: Any) -> None:
         trained(ad.train.Cluster(client, SHARDS), bad)
 
 
+@pytest.mark.slow
+def test_results_that_take_longer_than_a_look(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(prediction: Any, target: Any) -> Any:
+        raise TimeoutError("of the task")
+
+    monkeypatch.setattr("adjoint.train.cluster._LOOK", 1e-4)
+    cluster = ad.train.Cluster(client, SHARDS)
+    assert trained(cluster, epochs=1) == trained(["numpy"] * SHARDS, epochs=1)
+    with pytest.raises(TimeoutError, match="of the task"):
+        trained(cluster, loss=late)
+
+
 # --- with workers that are processes ---
 
 

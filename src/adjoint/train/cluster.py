@@ -135,23 +135,30 @@ class Cluster:
 
     def _result(self, future: Any) -> Found:
         """What a task gives, as long as there is somebody to make it."""
+        import asyncio
+
         from distributed import CancelledError, KilledWorker
 
-        while True:
-            try:
-                return future.result(timeout=_LOOK)  # type: ignore[no-any-return]
-            except KilledWorker as error:
-                raise errors.WorkerError(
-                    f"Cluster: workers were killed again and again, {error.allowed_failures + 1} in all, while they "
-                    "computed the same shard; where memory ran out, take more shards or smaller batches"
-                ) from error
-            except CancelledError as error:
-                self._check()
-                raise errors.WorkerError(f"Cluster: the scheduler has lost a task: {errors.said(error)}") from error
-            except TimeoutError:
-                if future.done():  # it is the task's own
-                    raise
+        # not `future.result(timeout=...)`: what is on its way when its time is over would have to come from the start
+        given = self.client.gather(future, asynchronous=True)
+        fetched = asyncio.run_coroutine_threadsafe(given, self.client.loop.asyncio_loop)
+        try:
+            while True:
+                with contextlib.suppress(TimeoutError):
+                    fetched.exception(_LOOK)
+                if fetched.done():
+                    return fetched.result()  # type: ignore[no-any-return]
                 self._workers()
+        except KilledWorker as error:
+            raise errors.WorkerError(
+                f"Cluster: workers were killed again and again, {error.allowed_failures + 1} in all, while they "
+                "computed the same shard; where memory ran out, take more shards or smaller batches"
+            ) from error
+        except CancelledError as error:
+            self._check()
+            raise errors.WorkerError(f"Cluster: the scheduler has lost a task: {errors.said(error)}") from error
+        finally:
+            fetched.cancel()
 
     def _workers(self) -> list[str]:
         """The addresses of the workers. Waits for one where there is none. Raises WorkerError."""
