@@ -124,7 +124,7 @@ class Cluster:
         return future
 
     def _submit(self, task: Any, *args: Any, **where: Any) -> Any:
-        import dask
+        import dask.config
 
         try:
             with dask.config.set({_LARGE: "1 TiB"}):  # a model is as large as it is
