@@ -615,3 +615,12 @@ def test_errors_chain_their_cause() -> None:
     with pytest.raises(errors.SingularError) as caught:
         ad.linalg.inv(t(np.ones((2, 2))))
     assert isinstance(caught.value.__cause__, np.linalg.LinAlgError)
+
+
+def test_no_error_is_its_own_cause() -> None:
+    """Who follows causes would not come to an end, as Dask's workers do not."""
+    x = ad.tensor([np.inf, 1.0], device="checked<numpy>")
+    for f in (lambda: x - x, lambda: ad.subtract(x, x), lambda: ad.ones(2) + ad.ones(3), lambda: ad.ones(2)[5]):
+        with pytest.raises(errors.AdjointError) as found:
+            f()
+        assert found.value.__cause__ is not found.value

@@ -248,7 +248,7 @@ def test_half_precision(tmp_path: Any) -> None:
     made = make()
     found, history = made.fit(pairs(), pairs(), epochs=3)
     assert made.run.step == history["step"][-1] < 15  # some steps were left out, until the scale was small enough
-    assert 1 < made._scaling.scale < 2**17
+    assert 1 < made._objective.scaling.scale < 2**17
     assert made._at.batches == 15
     np.testing.assert_allclose(history["valid_loss"][-1], ((made.predict(pairs()) - Y) ** 2).mean(), rtol=1e-5)
 
@@ -257,7 +257,7 @@ def test_half_precision(tmp_path: Any) -> None:
     again = make()
     resumed, _ = again.fit(pairs(), pairs(), epochs=3, checkpoints=tmp_path)
     assert same(resumed, found)
-    assert again._scaling == made._scaling
+    assert again._objective.scaling == made._objective.scaling
     assert isinstance(learner(model, precision="float16").scaler, ad.optim.GradScaler)
     assert learner(model, precision="float32").scaler is None
     with pytest.raises(errors.DtypeError, match="a real floating dtype"):

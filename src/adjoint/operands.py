@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, TypeGuard
+from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 
@@ -317,7 +317,7 @@ def run(name: str, operands: Sequence[Any], **parameters: Any) -> Any:
     try:
         out = (device.implementations.get(name) or device[name])(*arrays, **parameters)
     except Exception as error:
-        raise explain(error, device, name, arrays, parameters) from error
+        fail(error, device, name, arrays, parameters)
     if isinstance(out, tuple):
         return tuple([wrap(array, device) for array in out])
     if not TABLE[name].keeps_dtype or not isinstance(first, Tensor):
@@ -327,10 +327,18 @@ def run(name: str, operands: Sequence[Any], **parameters: Any) -> Any:
     return result
 
 
-def explain(
+def fail(error: Exception, device: Backend, name: str, arrays: Sequence[Any], parameters: dict[str, Any]) -> NoReturn:
+    """Raise the error a user should see for a primitive that failed."""
+    found = _explained(error, device, name, arrays, parameters)
+    if found is error:  # no error is its own cause: who follows causes, as Dask's workers do, would not come to an end
+        raise error
+    raise found from error
+
+
+def _explained(
     error: Exception, device: Backend, name: str, arrays: Sequence[Any], parameters: dict[str, Any]
 ) -> Exception:
-    """The error a user should see for a primitive that failed: what the shape rule finds, or a wrap."""
+    """What the shape rule finds, or a wrap, or the error itself."""
     if isinstance(error, MemoryError) and not isinstance(error, errors.AdjointError):
         return errors.OutOfMemoryError(
             f"{name}: {errors.said(error) or 'there is not enough memory'}; ask for fewer elements"
@@ -431,7 +439,7 @@ def infix(name: str, *, reflected: bool = False) -> Callable[..., Any]:
             else:
                 array = getattr(backend, name)(self._array, value)
         except Exception as error:
-            raise explain(error, backend, name, (self._array, getattr(other, "_array", other)), {}) from error
+            fail(error, backend, name, (self._array, getattr(other, "_array", other)), {})
         out = allocate(Tensor)
         out._array = array
         out._device = backend

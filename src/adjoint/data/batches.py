@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -28,14 +29,15 @@ class Batches:
     ) -> None:
         self.source, self.batch_size, self.shuffle, self.seed = source, batch_size, shuffle, seed
         self.transform, self.batch_transform = transform, batch_transform
-        self._epoch: int | None = None
-        self._order: np.ndarray[Any, Any] | None = None
+        self._order: tuple[int, np.ndarray[Any, Any]] | None = None  # of an epoch; one object, for threads
 
-    def read(self, epoch: int, number: int, records: Sequence[Any] | None = None) -> Any:
-        """A batch; of a source that is iterated the records are given."""
+    def read(
+        self, epoch: int, number: int, records: Sequence[Any] | None = None, rows: slice = slice(None)
+    ) -> Any:  # fmt: skip
+        """A batch, or some of its rows; of a source that is iterated the records are given."""
         start = number * self.batch_size
         if records is None:
-            indices = self._indices(epoch, start)
+            indices = self._indices(epoch, start)[rows]
             numbers = indices.tolist()
             assert self.source is not None
             if self.transform is None:
@@ -64,14 +66,41 @@ class Batches:
         total = len(self.source)
         if not self.shuffle:
             return np.arange(start, min(start + self.batch_size, total))
-        if self._order is None or self._epoch != epoch:
+        known = self._order
+        if known is None or known[0] != epoch:
             order = shuffled(total, self.seed, epoch)
             blocks = self.source.blocks()
             if blocks is not None:  # the blocks in a random order, and the records of each
                 place = shuffled(int(blocks.max()) + 1, self.seed, epoch)
                 order = order[np.argsort(place[blocks[order]], kind="stable")]
-            self._epoch, self._order = epoch, order
-        return self._order[start : start + self.batch_size]
+            self._order = known = epoch, order
+        return known[1][start : start + self.batch_size]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_epoch": None, "_order": None}
+        return {**vars(self), "_order": None}
+
+
+@dataclasses.dataclass(frozen=True)
+class Unread:
+    """Rows of a batch, which whoever wants them reads, in whatever process."""
+
+    batches: Batches
+    epoch: int
+    number: int
+    start: int
+    stop: int
+
+    @classmethod
+    def whole(cls, batches: Batches, epoch: int, number: int) -> Unread:
+        """All rows of a batch of a source that has a length."""
+        assert batches.source is not None
+        size = min(batches.batch_size, len(batches.source) - number * batches.batch_size)
+        return cls(batches, epoch, number, 0, size)
+
+    def part(self, start: int, stop: int) -> Unread:
+        """Some of these rows."""
+        return dataclasses.replace(self, start=self.start + start, stop=self.start + stop)
+
+    def read(self) -> Any:
+        """The rows."""
+        return self.batches.read(self.epoch, self.number, rows=slice(self.start, self.stop))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from adjoint import errors
-from adjoint.data.batches import Batches, Change
+from adjoint.data.batches import Batches, Change, Unread
 from adjoint.data.sources import as_seed, as_source
 from adjoint.functions.arguments import as_choice, as_flag, as_integer, check_callable
 
@@ -186,21 +186,38 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[Any]:
         """The batches from the position to the end of the epoch."""
+        return self._begun(unread=False)
+
+    def unread(self) -> Iterator[Any]:
+        """The same, for who divides batches among machines, which read their rows themselves.
+
+        Where `workers` read, or there is a `batch_transform`, or a source without a length, they come as they are.
+
+        >>> import adjoint as ad, numpy as np
+        >>> batch = next(ad.data.DataLoader(np.arange(10), 4).unread())
+        >>> batch.part(1, 3).read()
+        array([1, 2])
+        """
+        batches = self._batches
+        return self._begun(unread=batches.source is not None and batches.batch_transform is None and not self._workers)
+
+    def _begun(self, unread: bool) -> Iterator[Any]:
         if self._given == self._count() and not self._loaded:  # a loop that was left at the last batch
             self._epoch, self._given = self._epoch + 1, 0
         loaded, self._loaded = self._loaded, False
-        return self._run(self._epoch, self._given, loaded)
+        return self._run(self._epoch, self._given, loaded, unread)
 
-    def _run(self, epoch: int, first: int, loaded: bool) -> Iterator[Any]:
+    def _run(self, epoch: int, first: int, loaded: bool, unread: bool) -> Iterator[Any]:
         count = self._count()
         if count is not None:
             tasks: Iterator[Task] = ((epoch, number, None) for number in range(first, count))
         else:
             tasks = self._read(epoch, first, loaded)
         pool = self._pool() if self._workers and first != count else None
+        answers = _answers(pool, tasks, self._prefetch) if pool else self._here(tasks, unread)
         drained = False
         try:
-            for number, batch in _answers(pool, tasks, self._prefetch) if pool else self._here(tasks):
+            for number, batch in answers:
                 self._epoch, self._given = epoch, number + 1
                 drained = number + 1 == count
                 yield batch
@@ -213,10 +230,10 @@ class DataLoader:
                 else:
                     pool.stop()
 
-    def _here(self, tasks: Iterator[Task]) -> Iterator[tuple[int, Any]]:
-        """The batches of tasks, read in this process."""
+    def _here(self, tasks: Iterator[Task], unread: bool) -> Iterator[tuple[int, Any]]:
+        """The batches of tasks, read in this process, or not yet."""
         for task in tasks:
-            yield task[1], self._batches.read(*task)
+            yield task[1], Unread.whole(self._batches, *task[:2]) if unread else self._batches.read(*task)
 
     def _read(self, epoch: int, first: int, loaded: bool) -> Iterator[Task]:
         """The tasks of an iterable; they have the records."""

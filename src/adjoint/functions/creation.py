@@ -31,7 +31,7 @@ from adjoint.functions.arguments import (
     computed,
     values_of,
 )
-from adjoint.operands import cast, explain, is_concrete, run
+from adjoint.operands import cast, fail, is_concrete, run
 from adjoint.primitives import Shape
 from adjoint.tensor import Tensor, refuse_ended, same, wrap
 
@@ -311,7 +311,7 @@ def made(place: Backend, name: str, **parameters: Any) -> Tensor[Any]:
     try:
         return wrap(getattr(place, name)(**parameters), place)
     except Exception as error:
-        raise explain(error, place, name, (), parameters) from error
+        fail(error, place, name, (), parameters)
 
 
 def _full(shape: Shape, value: Any, dtype: Any, device: Any) -> Tensor[Any]:

@@ -36,7 +36,7 @@ from adjoint.operands import (
     common_backend,
     constant_like,
     deferred_check,
-    explain,
+    fail,
     fitting,
     is_weak,
     lift_to,
@@ -219,7 +219,7 @@ def __getitem__(x: Tensor[B], key: Any, /) -> Tensor[B]:
         try:
             array = device.index(x._array, key=normal)
         except Exception as error:
-            raise explain(error, device, "index", (x._array,), {"key": normal}) from error
+            fail(error, device, "index", (x._array,), {"key": normal})
     out: Tensor[B] = allocate(Tensor)
     out._array = array
     out._device = device
@@ -285,7 +285,7 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
     try:
         array = device.index_set(raw_array(x), *operands, key=normal)
     except Exception as error:
-        raise explain(error, device, "index_set", (raw_array(x), *operands), {"key": normal}) from error
+        fail(error, device, "index_set", (raw_array(x), *operands), {"key": normal})
     make_unique(x, array)
 
 

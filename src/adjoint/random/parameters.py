@@ -15,7 +15,7 @@ from adjoint.dtypes import DType
 from adjoint.functions.arguments import as_device, as_drawn_dtype, as_parameter, as_shape
 from adjoint.functions.creation import made
 from adjoint.functions.elementwise import maximum
-from adjoint.operands import cast, common_backend, deferred_check, explain, lift_to
+from adjoint.operands import cast, common_backend, deferred_check, fail, lift_to
 from adjoint.primitives import Shape, broadcast_shapes
 from adjoint.tensor import Tensor, wrap
 
@@ -105,7 +105,7 @@ class Draw:
         try:
             return wrap(getattr(device, name)(*arrays, key=device.next_key(), **options), device)
         except Exception as error:
-            raise explain(error, device, name, arrays, options) from error
+            fail(error, device, name, arrays, options)
 
 
 def fits(shape: Shape, whole: Shape) -> bool:

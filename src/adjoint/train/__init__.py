@@ -1,6 +1,7 @@
 """Training: a loop with all that belongs to it, and its parts, each of which works alone in a loop of your own."""
 
 from adjoint.train.checkpoints import Checkpoints, load, save
+from adjoint.train.cluster import Cluster
 from adjoint.train.learner import Learner
 from adjoint.train.metrics import (
     AUROC,
@@ -38,6 +39,7 @@ __all__ = [
     "CalibrationError",
     "Callback",
     "Checkpoints",
+    "Cluster",
     "ConfusionMatrix",
     "EarlyStopping",
     "FBeta",

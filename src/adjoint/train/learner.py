@@ -13,7 +13,8 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
-from adjoint.dtypes import FLOATING, as_real, float16
+from adjoint.data.batches import Unread
+from adjoint.dtypes import as_real, float16
 from adjoint.functions.arguments import as_integer, as_positive, check_callable, is_array, items
 from adjoint.functions.creation import asarray
 from adjoint.module.base import Module
@@ -26,13 +27,14 @@ from adjoint.optim.scaling import GradScaler
 from adjoint.random_keys import seeded
 from adjoint.tensor import Tensor
 from adjoint.train.checkpoints import Checkpoints, Content
+from adjoint.train.cluster import Cluster
 from adjoint.train.loaders import Loader
 from adjoint.train.nonfinite import all_finite, find_layer
-from adjoint.train.parallel import data_parallel, place_of, seed_of, size_of, values
+from adjoint.train.objective import Forward, Objective, has_buffers, paired
+from adjoint.train.parallel import data_parallel
+from adjoint.train.parts import on_device, place_of, seed_of, size_of, values
 from adjoint.train.run import Callback, History, Run
 from adjoint.train.stopping import Interrupts
-
-Forward = Callable[[Any, Any, int], Sequence[Any]]  # of a model, a batch and a seed
 
 
 class Learner:
@@ -67,7 +69,7 @@ class Learner:
     lr_by_epoch
         A schedule by epochs, from 0, in the place of the optimizer's rate by steps.
     devices
-        Backends or their names among which each batch is divided, see `data_parallel`.
+        Backends or their names among which each batch is divided, see `data_parallel`; or an `ad.train.Cluster`.
     precision
         A dtype such as "float16" in which the model computes while it is trained; its parameters, the loss and the
         optimizer keep theirs. The inputs of pairs are brought to it, those of `forward=` are yours to bring.
@@ -97,8 +99,8 @@ class Learner:
         self, model: Any, loss: Callable[..., Any] | None, optimizer: Optimizer, metrics: Sequence[Any] = (),
         callbacks: Sequence[Callback] = (), *, forward: Forward | None = None, seed: int = 0, accumulate: int = 1,
         clip: float | Callable[[GradientsParams], GradientsParams] | None = None,
-        lr_by_epoch: Callable[[int], Any] | None = None, devices: Sequence[Any] | None = None, precision: Any = None,
-        scaler: Any = None,
+        lr_by_epoch: Callable[[int], Any] | None = None, devices: Sequence[Any] | Cluster | None = None,
+        precision: Any = None, scaler: Any = None,
     ) -> None:  # fmt: skip
         if not isinstance(model, Module):
             raise errors.ArgumentTypeError(f"Learner: the model is an ad.nn.Module, received {errors.shown(model)}")
@@ -130,12 +132,14 @@ class Learner:
         if scaler is None and self.precision is float16 and not isinstance(optimizer, ClosureOptimizer):
             scaler = GradScaler()
         self.scaler = scaler
-        self._scaling: Any = None if scaler is None else scaler.init()
-        self._forward = forward if forward is not None else _paired(loss, _has_buffers(model), self.precision)
-        self._gives_forward = forward is not None
         self._place = place_of(model)
+        self._objective = Objective(
+            paired(loss, has_buffers(model), self.precision) if forward is None else forward,
+            self._place, self.precision, scaler, is_seen=bool(self.metrics),
+        )  # fmt: skip
         first = next(leaf.value.device for leaf in leaves_of(model) if isinstance(leaf.value, Tensor))
-        self._gradients = data_parallel(self._scaled, [first] if devices is None else devices, has_aux=True)
+        self._unread = isinstance(devices, Cluster)
+        self._gradients = data_parallel(self._objective, [first] if devices is None else devices, has_aux=True)
         self.run = Run(self, model, optimizer.init(model), 0)
         self._at = _Position(metrics=[metric.init() for metric in self.metrics])
 
@@ -175,7 +179,7 @@ class Learner:
         FileError, ArgumentError, ShapeError, DtypeError
             A checkpoint cannot be written or read, or is one of another model; there are no batches.
         """
-        loader = Loader(_batches(train), "fit: train")
+        loader = Loader(_batches(train), "fit: train", self._unread)
         others = None if valid is None else Loader(_batches(valid), "fit: valid")
         run = self.run
         run.epochs = as_integer(epochs, "fit", "epochs", 0)
@@ -216,8 +220,8 @@ class Learner:
         model, parts = self.model.valid(), []
         for number, (batch, _, _) in enumerate(Loader(_one_batch(data), "predict").batches(0, 0, self._place)):
             with seeded(seed_of(self.seed, number)):
-                if self._gives_forward:
-                    found = self._loss(model, batch)[1][0]
+                if self.forward is not None:
+                    found = self._objective.loss(model, batch)[1][0]
                 else:
                     found = model(batch[0] if isinstance(batch, (tuple, list)) and len(batch) == 2 else batch)
             parts.append(trees.map(_as_array, found))
@@ -225,41 +229,24 @@ class Learner:
 
     # --- one step ---
 
-    def _loss(self, model: Any, batch: Any) -> tuple[Any, Any]:
-        """The loss of a batch, and beside it prediction, target, and the next buffers or None."""
-        key = seed_of(self._place.next_key())
-        if self.precision is not None and model.training:
-            model = model.map(lambda x: _cast(x, self.precision))
-        found = self._forward(model, batch, key)
-        if not isinstance(found, (tuple, list)) or len(found) not in (3, 4):
-            raise errors.ArgumentTypeError(
-                "Learner: forward gives (loss, prediction, target), or the buffers after it too, this one gave "
-                f"{errors.shown(found)}"
-            )
-        loss, prediction, target, *buffers = found
-        return loss, (prediction, target, buffers[0] if buffers else None)
-
-    def _scaled(self, model: Any, batch: Any) -> tuple[Any, Any]:
-        loss, beside = self._loss(model, batch)
-        return (loss if self.scaler is None else self.scaler.scale(loss, self._scaling)), (loss, *beside)
-
     def _gathered(self, model: Any, batches: list[Any], check: bool) -> _Gathered:
         """Loss and gradients of some batches, weighed by their sizes, and clipped. Raises NonFiniteError if `check`."""
         losses, slopes, sizes, states = [], [], [], list(self._at.metrics)
+        scaling = self._objective.scaling
         for number, batch in enumerate(batches):
             seed = seed_of(self.seed, self._at.batches + number)
             with seeded(seed):
                 (loss, auxes), grads = self._gradients(model, batch)
             if self.scaler is not None:
-                loss, grads = loss / self._scaling.scale, self.scaler.unscale(grads, model, self._scaling)
-            bound = check and (self.scaler is None or self._scaling.scale < 1)  # else such a step is left out
+                loss, grads = loss / scaling.scale, self.scaler.unscale(grads, model, scaling)
+            bound = check and (self.scaler is None or scaling.scale < 1)  # else such a step is left out
             if bound and not (math.isfinite(loss.item()) and all_finite(grads)):
                 raise self._not_finite(model, batch, seed, loss.item())
             model = _with_buffers(model, [buffers for *_, buffers in auxes], self._place)
             losses.append(loss)
             slopes.append(grads)
             sizes.append(_weight(batch))
-            for _, prediction, target, _ in auxes:
+            for prediction, target, _ in auxes:
                 states = [m.update(s, prediction, target) for m, s in zip(self.metrics, states, strict=True)]
         weight = sum(sizes)
         if len(batches) > 1:
@@ -282,8 +269,8 @@ class Learner:
         given = None if self.lr_by_epoch is None else rate
         if self.scaler is not None:
             before = run.state.step
-            made, run.state, self._scaling = self.scaler.step_unscaled(
-                self.optimizer, model, grads, run.state, self._scaling, lr=given
+            made, run.state, self._objective.scaling = self.scaler.step_unscaled(
+                self.optimizer, model, grads, run.state, self._objective.scaling, lr=given
             )
             stepped = run.state.step != before
             run.model = made if stepped else run.model  # with the buffers of before, too
@@ -307,15 +294,17 @@ class Learner:
 
     def _not_finite(self, model: Any, batch: Any, seed: int, loss: float) -> errors.NonFiniteError:
         """The error that says where it came from: the step is made again, with an eye on each layer."""
+        if isinstance(batch, Unread):
+            batch = on_device(batch.read(), self._place)
 
         def forward(model: Any) -> Any:
             with seeded(seed), seeded(seed_of(self._place.next_key(), 0)):
-                return self._loss(model, batch)[0]
+                return self._objective.loss(model, batch)[0]
 
         def backward(model: Any) -> Mapping[str, Any]:
             device = next(leaf.value.device for leaf in leaves_of(model) if isinstance(leaf.value, Tensor))
             with seeded(seed):
-                return data_parallel(self._scaled, [device], has_aux=True)(model, batch)[1]
+                return data_parallel(self._objective, [device], has_aux=True)(model, batch)[1]
 
         with self._place.leaf.quiet():
             where, cause = find_layer(values(model), batch, forward, backward)
@@ -335,7 +324,7 @@ class Learner:
             if asked():
                 return None
             with seeded(seed_of(self.seed, number)):
-                loss, (prediction, target, _) = self._loss(model, batch)
+                loss, (prediction, target, _) = self._objective.loss(model, batch)
             size = _weight(batch)
             total, weight = total + loss.item() * size, weight + size
             states = [m.update(s, prediction, target) for m, s in zip(self.metrics, states, strict=True)]
@@ -496,7 +485,7 @@ class _Training:
             "model": run.model,
             "optimizer": run.state,
             "metrics": self.at.metrics,
-            "scaling": self.learner._scaling,
+            "scaling": self.learner._objective.scaling,
         }
         return saver.save(run.step, tree, about, score=score)
 
@@ -505,7 +494,7 @@ class _Training:
         learner, run, about = self.learner, self.run, content.about
         model = content.fill(run.model, "model")
         state = content.fill(run.state, "optimizer")
-        scaling = content.fill(learner._scaling, "scaling")
+        scaling = content.fill(learner._objective.scaling, "scaling")
         metrics = content.fill(self.at.metrics, "metrics", free=True)
         self.loader.load_record(about["position"]["loader"])
         if self.valid is not None:
@@ -517,7 +506,7 @@ class _Training:
             record = next(records[type(callback).__name__], None)
             if record is not None:
                 callback.load_record(record)
-        run.model, run.state, learner._scaling = model, state, scaling
+        run.model, run.state, learner._objective.scaling = model, state, scaling
         for name, value in about["run"].items():
             setattr(run, name, value)
         run.history.load_record(about["history"])
@@ -531,40 +520,6 @@ def _objects(given: Any, fits: Callable[[Any], bool], what: str) -> tuple[Any, .
     if found is None or wrong:
         raise errors.ArgumentTypeError(f"Learner: {what}, received {errors.shown(wrong[0])}")
     return found
-
-
-def _has_buffers(model: Module) -> bool:
-    return any(leaf.kind == "buffer" for leaf in leaves_of(model))
-
-
-def _paired(loss: Any, has_buffers: bool, precision: Any) -> Forward:
-    """The forward of batches that are pairs."""
-
-    def forward(model: Any, batch: Any, key: int) -> Sequence[Any]:
-        if not isinstance(batch, (tuple, list)) or len(batch) != 2:
-            raise errors.ArgumentError(
-                f"Learner: a batch is a pair (input, target), received {errors.shown(batch)}; for others give forward="
-            )
-        x, target = batch
-        half = precision is not None and model.training
-        if half:
-            x = trees.map(lambda x: _cast(x, precision), x)
-        buffers: tuple[Any, ...] = ()
-        if model.training and has_buffers:
-            prediction, state = model.apply(x, model.state(), key=key)
-            buffers = (state,)
-        else:
-            prediction = model(x, key=key)
-        if half:  # sums of many half numbers are no good
-            prediction = trees.map(lambda x: _cast(x, np.promote_types(precision, np.float32)), prediction)
-        return loss(prediction, target), prediction, target, *buffers
-
-    return forward
-
-
-def _cast(x: Any, dtype: Any) -> Any:
-    """A real tensor in another floating dtype; anything else as it is."""
-    return x.astype(dtype) if isinstance(x, Tensor) and x.dtype.kind in FLOATING else x
 
 
 def _with_buffers(model: Any, found: list[Any], place: Any) -> Any:

@@ -9,23 +9,25 @@ from typing import Any
 
 from adjoint import errors
 from adjoint.backend import Backend
-from adjoint.train.parallel import on_device
+from adjoint.data.loader import DataLoader
+from adjoint.train.parts import on_device
 
 
 class Loader:
     """The batches of an iterable, or of a function that gives one for an epoch, from a position on.
 
     A loader with `record()` and `load_record(record)` keeps its position itself. Of another one the batches before
-    the position are drawn and dropped.
+    the position are drawn and dropped. With `unread`, batches of a `DataLoader` are read where they are needed.
     """
 
-    def __init__(self, source: Any, name: str) -> None:
+    def __init__(self, source: Any, name: str, unread: bool = False) -> None:
         if not hasattr(source, "__iter__") and not callable(source):
             raise errors.ArgumentTypeError(
                 f"{name}: batches come from an iterable, or a function that gives one; received {errors.shown(source)}"
             )
         self.source: Any = source
         self.name = name
+        self.unread = unread and isinstance(source, DataLoader)
         self.keeps_position = hasattr(source, "record") and hasattr(source, "load_record")
 
     def __len__(self) -> int:
@@ -46,7 +48,10 @@ class Loader:
 
         Raises ArgumentError where there is none.
         """
-        batches = iter(self.source if hasattr(self.source, "__iter__") else _called(self.source, epoch, self.name))
+        if self.unread:
+            batches = self.source.unread()
+        else:
+            batches = iter(self.source if hasattr(self.source, "__iter__") else _called(self.source, epoch, self.name))
         if not self.keeps_position:
             batches = itertools.islice(batches, done, None)
         end = object()
