@@ -245,7 +245,7 @@ def test_import_brings_few_modules() -> None:
     numpy = int(python(f"import sys, numpy; {count}"))
     assert int(python(f"import sys, adjoint; {count}", eager=False)) - numpy < 3
     modules = int(python(f"import sys, numpy, optree; {count}"))  # which layers are registered with as they are defined
-    assert int(python(f"import sys, adjoint; {count}", eager=True)) - modules < 15
+    assert int(python(f"import sys, adjoint; {count}", eager=True)) - modules < 18
     ours = "print(*sorted(name for name in sys.modules if name.startswith('adjoint')))"
     brought = python(f"import sys, adjoint; {ours}", eager=False).split()
     assert brought == ["adjoint", *(f"adjoint.{name}" for name in LIGHT)]
