@@ -101,6 +101,11 @@ def is_bfloat16(dtype: DType) -> builtins.bool:
     return dtype.kind == "V" and dtype.name == "bfloat16"
 
 
+def of_numbers(dtype: DType, kinds: str) -> builtins.bool:
+    """Whether a dtype of any array of NumPy's is of one of these kinds: V may be that of a structure."""
+    return dtype.kind in kinds and (dtype.kind != "V" or is_bfloat16(dtype))
+
+
 def no_bfloat16(where: str) -> errors.DtypeError:
     """The error of a leaf whose library stores bfloat16 at most, and does not compute in it."""
     return errors.DtypeError(

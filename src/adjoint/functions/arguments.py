@@ -47,7 +47,7 @@ def is_array(value: Any) -> TypeGuard[Any]:
 
 def is_numeric(value: Any) -> TypeGuard[Any]:
     """Whether it is an array of numbers or booleans: NumPy has others too."""
-    return is_array(value) and value.dtype.kind in "biu" + dtypes.INEXACT
+    return is_array(value) and dtypes.of_numbers(value.dtype, "biu" + dtypes.INEXACT)
 
 
 def is_value(value: Any) -> bool:
@@ -425,6 +425,6 @@ def as_parameter(value: Any, name: str, what: str) -> Any:
         value = dtypes.values_of(value, None, name)
     if is_number(value):
         return _as_python(value, name, what) if value.__class__ is int else value
-    if not isinstance(value, (np.ndarray, Tensor)) or value.dtype.kind not in "biu" + dtypes.FLOATING:
+    if not isinstance(value, (np.ndarray, Tensor)) or not dtypes.of_numbers(value.dtype, "biu" + dtypes.FLOATING):
         raise errors.ArgumentTypeError(f"{name}: {what} is a number or a tensor, received {errors.shown(value)}")
     return value

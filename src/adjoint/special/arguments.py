@@ -76,7 +76,7 @@ def whole_numbers(n: Any, function: str, least: float = 0) -> np.ndarray[Any, An
     except ValueError:
         raise errors.ArgumentError(f"{wanted}, received {errors.shown(n)}") from None
     valid = (
-        orders.dtype.kind in "iu" + dtypes.FLOATING
+        dtypes.of_numbers(orders.dtype, "iu" + dtypes.FLOATING)
         and ((orders >= lowest) & (orders <= _HIGHEST) & (orders == np.floor(orders))).all()
     )
     if not valid:
