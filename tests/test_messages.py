@@ -79,6 +79,9 @@ def test_no_file_of_our_own_making_is_shown() -> None:
 EXCEPTIONS: list[tuple[str, str, str]] = [
     ("data/workers.py", "WorkerError(f'in worker", "workers that fail; test_data.py starts some"),
     ("data/workers.py", "process.pid", "workers that are killed; test_data.py starts some"),
+    ("train/cluster.py", "WorkerError", "clusters that lose workers; test_cluster.py has some"),
+    ("train/cluster.py", "cannot be sent to workers", "as above"),
+    ("primitives/recurrence.py", "lstm", "the layer says it in its own words"),
     ("optim/fused.py", "is not elementwise", "the update is computed as it is written then"),
     ("files.py", "may not outlast", "a disk that fails while it writes"),
     ("backends/cupy.py", "GPU", "CuPy and a GPU, or none, are needed"),

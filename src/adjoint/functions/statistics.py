@@ -100,7 +100,7 @@ def _probabilities(q: Any, scale: float, name: str) -> Any:
         q = deferred_check(q, lambda values: ((values >= 0) & (values <= scale)).all(), wrong)
         return cast(q, q.device.leaf.widest(dtypes.float64)) / scale
     given = dtypes.array_of(q, name)
-    if given.dtype.kind not in "biu" + dtypes.FLOATING:
+    if not dtypes.of_numbers(given.dtype, "biu" + dtypes.FLOATING):
         raise wrong(q)
     values = given.astype(np.float64) / scale
     if values.ndim > 1 or not np.all((values >= 0) & (values <= 1)):
