@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ import adjoint as ad
 
 hypothesis.settings.register_profile("suite", max_examples=20, deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("suite")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # shells start what runs in the background deaf to Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LEVELS = {
     "keep": lambda: ad.Autodiff(ad.NumPy()),
