@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import sys
 import time
+from importlib import import_module
 from typing import Any, Protocol, TextIO
 
 import numpy as np
@@ -143,10 +144,9 @@ def _rich() -> Any:
 
 def _ipython() -> Any:
     try:
-        import IPython.display
+        return import_module("IPython.display")
     except ImportError as error:
         raise errors.MissingLibraryError("Progress: the notebook's view needs IPython; pip install ipython") from error
-    return IPython.display
 
 
 # --- lines ---------------------------------------------------------------------------------------
