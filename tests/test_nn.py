@@ -353,3 +353,14 @@ def test_cross_entropy_of_no_rows_is_nan_as_other_means_of_nothing_are() -> None
     loss = ad.nn.cross_entropy(x, ad.tensor(np.zeros(0, np.int64)))
     assert np.isnan(loss.item())
     assert loss.backward()[x].shape == (0, 3)
+
+
+@pytest.mark.parametrize("ignore", [-100, -4, -3, -1, 0, 2, 3, 7])
+def test_an_ignored_label_may_be_any_number(ignore: int) -> None:
+    x = np.random.default_rng(0).standard_normal((4, 3))
+    labels = np.array([1, ignore, 1, ignore])
+    loss, g = ad.value_and_grad(lambda x: nn.cross_entropy(x, labels, ignore_index=ignore))(x)
+    wanted, rows = ad.value_and_grad(lambda x: nn.cross_entropy(x, labels[::2]))(x[::2])
+    np.testing.assert_allclose(float(loss), float(wanted), rtol=1e-15)
+    np.testing.assert_allclose(g[::2], rows, rtol=1e-15)
+    assert not g[1::2].any()

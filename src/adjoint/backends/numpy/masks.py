@@ -82,8 +82,12 @@ def _labelled_cross_entropy(x: Any, labels: Any, *, ignore: int) -> Any:
 
 
 def _labelled_cross_entropy_pullback(g: Any, x: Any, labels: Any, *, ignore: int) -> Any:
-    if _none_ignored(labels, ignore):
-        return _REDUCTION["softmax_cross_entropy_pullback"](g, x, labels)
+    outside = not -x.shape[-1] <= ignore < x.shape[-1]  # then it is no index
+    if outside or _none_ignored(labels, ignore):
+        try:
+            return _REDUCTION["softmax_cross_entropy_pullback"](g, x, labels)
+        except IndexError:
+            pass
     return _defined("labelled_cross_entropy_pullback")(_B, g, x, labels, ignore=ignore)
 
 
