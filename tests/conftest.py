@@ -3,6 +3,7 @@ of what has passed, so that CI runs a test once, as soon as all that it needs is
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import signal
@@ -34,6 +35,19 @@ def device(request: pytest.FixtureRequest) -> Iterator[ad.Autodiff[ad.NumPy]]:
     level = LEVELS[request.param]()
     with ad.use_device(level):
         yield level
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    """Reference counting alone: the cycle collector is off."""
+    gc.collect()
+    gc.freeze()  # what is there already need not be looked through each time
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.unfreeze()
 
 
 def peer(name: str) -> Any:

@@ -27,17 +27,6 @@ def alive() -> int:
     return sum(issubclass(type(thing), (Node, Var, Remat)) for thing in gc.get_objects())  # isinstance asks __class__
 
 
-@pytest.fixture
-def no_collector() -> Iterator[None]:
-    """Reference counting alone: the cycle collector is off."""
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
-
 def leaf(*values: float) -> Any:
     return ad.tensor(values, dtype=ad.float64).require_grad()
 

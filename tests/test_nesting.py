@@ -644,16 +644,6 @@ def _alive() -> list[int]:
     return [sum(found[cls] for cls in found if issubclass(cls, kind)) for kind in kinds]
 
 
-@pytest.fixture
-def no_collector() -> Iterator[None]:
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
-
 @pytest.mark.parametrize("name", CALLS)
 def test_calls_leave_nothing_to_the_garbage_collector(name: str, no_collector: None) -> None:
     call = CALLS[name]

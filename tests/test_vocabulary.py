@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 import vocabulary
 
 
+@pytest.mark.slow
 def test_the_page_of_functions_is_current() -> None:
     table = vocabulary.table()
     assert len(table.splitlines()) > 400
