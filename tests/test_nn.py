@@ -101,6 +101,58 @@ def test_convolutions_in_parts_are_the_same(examples: int, monkeypatch: pytest.M
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
+def test_linear_layers_in_blocks_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    from adjoint.backends.numpy import contraction
+
+    rng = np.random.default_rng(0)
+    x, weight, bias = (ad.tensor(rng.standard_normal(shape)) for shape in ((3, 7, 5), (4, 5), (4,)))
+    for given in (x, x.swapaxes(0, 1), x[1]):
+        expected = given.numpy() @ weight.numpy().T + bias.numpy()
+        for block in (1, 10, 1 << 18):
+            monkeypatch.setattr(contraction, "_BLOCK", block)
+            np.testing.assert_allclose(nn.linear(given, weight, bias).numpy(), expected, rtol=1e-12, atol=1e-12)
+
+
+def _heads_inside(x: Any) -> Any:
+    return np.moveaxis(np.ascontiguousarray(np.moveaxis(x, 1, 2)), 2, 1)
+
+
+LAYOUTS: dict[str, Any] = {
+    "heads inside": _heads_inside,
+    "reversed": lambda x: x.copy()[:, :, ::-1][:, :, ::-1],
+    "backwards": lambda x: np.ascontiguousarray(x[..., ::-1])[..., ::-1],
+    "columns": lambda x: x.swapaxes(2, 3).copy().swapaxes(2, 3),
+    "heads last": lambda x: np.moveaxis(np.ascontiguousarray(np.moveaxis(x, 1, 3)), 3, 1),
+    "every other": lambda x: np.repeat(x, 2, axis=3)[..., ::2],
+}
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_attention_of_arrays_however_they_lie(name: str, causal: bool) -> None:
+    """Values and gradients, also of fewer queries than keys and of more, and of what is broadcast."""
+    rng = np.random.default_rng(0)
+    laid = LAYOUTS[name]
+    for queries, keys, sizes in ((4, 6, (3, 2)), (6, 4, (2, 3)), (1, 1, (1, 1))):
+        q, k, v = (
+            rng.standard_normal((2, 3, *shape)) for shape in ((queries, sizes[0]), (keys, sizes[0]), (keys, sizes[1]))
+        )
+        v = np.broadcast_to(v[:1, :1], v.shape) if queries > keys else v
+        given = rng.standard_normal((2, 3, queries, sizes[1]))
+        found = []
+        for how in (np.array, laid):
+            leaves = [ad.asarray(how(x)).require_grad() for x in (q, k, v)]
+            out = nn.scaled_dot_product_attention(*leaves, is_causal=causal)
+            gradients = out.backward(ad.asarray(how(given)))
+            found.append([out.numpy(), *[gradients[leaf].numpy() for leaf in leaves]])
+        scores = q @ k.swapaxes(2, 3) / sizes[0] ** 0.5
+        powers = np.exp(np.where(np.tri(queries, keys) == 1, scores, -np.inf) if causal else scores)
+        expected = powers @ v / powers.sum(axis=-1, keepdims=True)
+        np.testing.assert_allclose(found[0][0], expected, rtol=1e-12, atol=1e-12)
+        for one, other in zip(*found, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
 def test_attention_in_blocks_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     from adjoint.backends.numpy import attention
 

@@ -1,4 +1,4 @@
-"""Cases of the primitives of neural networks: windows, attention, recurrences, normalisations."""
+"""Cases of the primitives of neural networks: linear layers, windows, attention, recurrences, normalisations."""
 
 from __future__ import annotations
 
@@ -40,6 +40,15 @@ def _windows(name: str) -> list[Case]:
                 cases.append(Case((real(*out), distinct(*shape)), how))
     return cases
 
+
+# x, weight
+_LINEAR: list[tuple[Any, ...]] = [
+    ((3, 2), (4, 2)),
+    ((2, 3, 2), (4, 2)),
+    ((2, 1, 3, 2), (1, 2)),
+    ((2, 0), (3, 0)),
+    ((0, 2), (3, 2)),
+]
 
 # query, key, value, biases, causal
 _ATTENTION: list[tuple[Any, ...]] = [
@@ -114,6 +123,7 @@ CASES: dict[str, list[Case]] = {
     "hardtanh": [Case((real(*shape),), {"low": -0.6, "high": 0.9}) for shape in SHAPES],
     "leaky_relu": [Case((real(*shape),), {"slope": slope}) for shape in SHAPES for slope in (0.1, 0.0, 1.5, -1.0)],
     **{name: _windows(name) for name in ("max_pool", "max_pool_pullback", "window_sum", "window_spread")},
+    "linear": [Case((real(*x), real(*weight), real(weight[0]))) for x, weight in _LINEAR],
     **{name: _attention(name) for name in ("attention", "attention_pullback")},
     **{name: _normalizations(name) for name in ("normalize", "normalize_pullback")},
     **{name: _lstm(name) for name in ("lstm", "lstm_pullback")},

@@ -16,7 +16,7 @@ from adjoint.functions.creation import arange, full
 from adjoint.functions.elementwise import where
 from adjoint.functions.scatter import bincount, segment_max, segment_mean, segment_sum
 from adjoint.functions.shape import expand_dims
-from adjoint.operands import concrete_values, deferred_check, operand
+from adjoint.operands import concrete_values, deferred_check, operand, run
 from adjoint.random import bernoulli
 from adjoint.tensor import Operand, Tensor
 
@@ -38,8 +38,10 @@ def linear(x: Operand[B], weight: Operand[B], bias: Operand[B] | None = None) ->
             f"linear: x is (..., inputs), weight (outputs, inputs) and bias (outputs,); received {x.shape}, "
             f"{weight.shape} and {None if bias is None else bias.shape}"
         )
-    out = matmul(x, weight.mT)
-    return out if bias is None else out + bias
+    if bias is None or x.ndim == 1:
+        out = matmul(x, weight.mT)
+        return out if bias is None else out + bias
+    return run("linear", as_tensors([x, weight, bias], "linear"))  # type: ignore[no-any-return]
 
 
 def dropout(x: Operand[B], p: float = 0.5, training: bool = True) -> Tensor[B]:

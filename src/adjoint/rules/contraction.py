@@ -1,4 +1,4 @@
-"""Products that sum over shared axes: all are bilinear.
+"""Products that sum over shared axes: all are bilinear, but for what is added in one of them.
 
 The three convolutions are each other's transposes, so they are closed under differentiation.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 from adjoint.primitives import Primitive
 from adjoint.rules.batching import in_stacks
-from adjoint.rules.records import Bilinear, Record
+from adjoint.rules.records import Bilinear, Composed, Record
 from adjoint.rules.sparsity import Call, joined_along
 
 
@@ -23,8 +23,19 @@ def _transposed(B: Any, x: Any) -> Any:
 def _to_right(B: Any, g: Any, x: Any, y_shape: Any) -> Any:
     """Of one matrix for all of a stack one product, in place of a stack of products that is then summed."""
     if len(y_shape) == 2 and len(g.shape) > 2 and g.shape[:-1] == x.shape[:-1]:
-        g, x = (B.reshape(part, shape=(math.prod(part.shape[:-1]), part.shape[-1])) for part in (g, x))
+        return _of_rows(B, x, g)
     return B.matmul(_transposed(B, x), g)
+
+
+def _of_rows(B: Any, x: Any, y: Any) -> Any:
+    """The sum of outer products of rows, over all axes but the last."""
+    if len(x.shape) > 2:
+        x, y = (B.reshape(part, shape=(math.prod(part.shape[:-1]), part.shape[-1])) for part in (x, y))
+    return B.matmul(_transposed(B, x), y)
+
+
+def _linear_definition(B: Any, x: Any, weight: Any, bias: Any) -> Any:
+    return B.add(B.matmul(x, _transposed(B, weight)), bias)
 
 
 # --- batches ---
@@ -54,5 +65,12 @@ RECORDS: dict[str, Record] = {
         batching=_matmul_batched,
         sparsity=joined_along(_factors),
         operations=lambda operands, result, _: 2 * math.prod(result) * operands[0][-1],
+    ),
+    "linear": Composed(
+        _linear_definition,
+        x=lambda B, g, weight: B.matmul(g, weight),
+        weight=lambda B, g, x: _transposed(B, _of_rows(B, x, g)),  # in columns, for the next product is faster so
+        bias=lambda B, g: B.sum(g, axis=tuple(range(len(g.shape) - 1)), keepdims=False),
+        operations=lambda operands, result, _: math.prod(result) * (2 * operands[0][-1] + 1),
     ),
 }

@@ -209,7 +209,7 @@ class Dask(Lazy, LeafBackend):
 _REDUCED = frozenset("sum prod max min any all nanmax nanmin".split())
 # whose definition in other primitives leaves chunks as they are
 _DEFINED = frozenset(
-    "softmax softmax_pullback log_softmax log_softmax_pullback vector_norm standardize normalize "
+    "linear softmax softmax_pullback log_softmax log_softmax_pullback vector_norm standardize normalize "
     "normalize_pullback isin one_hot labelled_cross_entropy "
     "labelled_cross_entropy_pullback labelled_mean labelled_mean_pullback".split()
 )

@@ -110,7 +110,7 @@ def _attention_pullback(
 ) -> tuple[Array, ...]:
     scores, (g, value, out), size = _Scores(q, k, bias, scale, causal), _stacks(g, v, out), v.shape[-1]
     to_q, to_k, to_v = (like(x, x.shape) for x in (scores.q, scores.k, value))
-    if not scores.queries or causal and scores.queries < scores.keys:  # keys that nobody sees
+    if not scores.queries or (causal and scores.queries < scores.keys):  # keys that nobody sees
         to_k[...], to_v[...] = 0, 0
     # a last column of ones takes the mean of what is pulled back off in the product
     longer = np.ones((*value.shape[:-1], size + 1), value.dtype)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from adjoint.backend import Array, Implementation
+
+_BLOCK = 1 << 18  # elements of a result: a megabyte, or two
 
 
 def _matmul(x: Array, y: Array) -> Array:
@@ -24,6 +28,22 @@ def _matmul(x: Array, y: Array) -> Array:
     return np.matmul(x, y)
 
 
+def _linear(x: Array, weight: Array, bias: Array) -> Array:
+    """In blocks of rows, whose products are still in the cache when the bias is added to them."""
+    shape, count = (*x.shape[:-1], len(weight)), math.prod(x.shape[:-1])
+    weight, step = weight.T, max(1, _BLOCK // max(1, len(weight)))
+    if count <= step:
+        out = _matmul(x, weight)
+        return np.add(out, bias, out=out)
+    rows, out = x.reshape(count, x.shape[-1]), np.empty((count, shape[-1]), x.dtype)
+    for start in range(0, count, step):
+        block = slice(start, start + step)
+        part = np.matmul(rows[block], weight, out=out[block])
+        np.add(part, bias, out=part)
+    return out.reshape(shape)
+
+
 IMPLEMENTATIONS: dict[str, Implementation] = {
     "matmul": _matmul,
+    "linear": _linear,
 }
