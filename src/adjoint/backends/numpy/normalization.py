@@ -34,12 +34,12 @@ class _Rows:
         for start in range(0, self.first, self.step):
             yield slice(start, start + self.step)
 
-    def centred(self, x: Array, epsilon: float) -> tuple[Array, Array]:
+    def centred(self, x: Array, epsilon: float, out: Array | None) -> tuple[Array, Array]:
         """A block minus its rows' means, contiguous; and one over their standard deviations, with axes of size one."""
         kept = (*x.shape[: x.ndim - len(self.axes)], *[1] * len(self.axes))
         rows = x.reshape(-1, self.size)
         mean = np.matmul(rows, self.ones) / self.size
-        t = np.subtract(x, mean.reshape(kept), order="C")
+        t = np.subtract(x, mean.reshape(kept), out=out, order="C")
         flat = t.reshape(-1, self.size)
         with np.errstate(over="ignore"):
             variance = np.vecdot(flat, flat) / self.size
@@ -68,18 +68,24 @@ def _block(x: Array, block: slice) -> Array:
     return x if x.shape[0] == 1 else x[block]
 
 
+def _flat(out: Array) -> Array | None:
+    """The place of a result, if it is contiguous: passes that write where they read are the fastest."""
+    return out if out.flags.c_contiguous else None
+
+
 def _normalize(x: Array, weight: Array, bias: Array, *, axis: tuple[int, ...], epsilon: float) -> Array:
     out, rows = like(x, x.shape), _Rows(x, axis)
     values, scale, shift, made = (rows.moved(a) for a in (x, weight, bias, out))
     for block in rows.blocks():
-        t, over = rows.centred(values[block], epsilon)
+        part = made[block]
+        t, over = rows.centred(values[block], epsilon, _flat(part))
         factor = _block(scale, block)
-        if factor.size <= over.size:  # one for each row
+        if math.prod([factor.shape[i] for i in rows.axes]) == 1:  # one for each row
             np.multiply(t, over * factor, out=t)
         else:
             np.multiply(t, over, out=t)
             np.multiply(t, factor, out=t)
-        np.add(t, _block(shift, block), out=made[block])
+        np.add(t, _block(shift, block), out=part)
     return out
 
 
@@ -90,10 +96,11 @@ def _normalize_pullback(
     to_weight, to_bias = np.zeros(weight.shape, x.dtype), np.zeros(bias.shape, x.dtype)
     given, values, scale, made, to_scale, to_shift = (rows.moved(a) for a in (g, x, weight, out, to_weight, to_bias))
     for block in rows.blocks():
-        t, over = rows.centred(values[block], epsilon)
+        part = made[block]
+        t, over = rows.centred(values[block], epsilon, None)
         g = np.ascontiguousarray(given[block])
         _add_sums(_block(to_shift, block), g, rows.one)
-        scaled = np.multiply(g, t)
+        scaled = np.multiply(g, t, out=_flat(part))
         _add_sums(_block(to_scale, block), scaled, over)
         np.multiply(g, _block(scale, block), out=scaled)
         flat, around = scaled.reshape(-1, rows.size), t.reshape(-1, rows.size)
@@ -102,7 +109,7 @@ def _normalize_pullback(
         np.multiply(t, slope, out=t)
         np.subtract(scaled, t, out=scaled)
         np.subtract(scaled, mean, out=scaled)
-        np.multiply(scaled, over, out=made[block])
+        np.multiply(scaled, over, out=part)
     return out, to_weight, to_bias
 
 
