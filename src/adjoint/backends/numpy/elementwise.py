@@ -12,6 +12,7 @@ from adjoint.backends import complex_numbers, special
 from adjoint.primitives import DType
 
 _BLOCK = 16384  # elements: a few such blocks stay in a core's second-level cache
+_BYTES = 1 << 18  # of each array in a block of many passes
 
 
 def _in_blocks(kernel: Implementation) -> Implementation:
@@ -19,14 +20,15 @@ def _in_blocks(kernel: Implementation) -> Implementation:
 
     def run(*arrays: Array) -> Array:
         first = arrays[0]
-        if first.size <= 2 * _BLOCK or not all(
+        step = _BYTES // first.itemsize
+        if first.size <= step or not all(
             a.shape == first.shape and (a.ndim == 1 or a.flags.c_contiguous) for a in arrays
         ):
             return kernel(*arrays)
         flat = [a.reshape(-1) for a in arrays]
         out = np.empty(first.size, first.dtype)
-        for start in range(0, first.size, _BLOCK):
-            block = slice(start, start + _BLOCK)
+        for start in range(0, first.size, step):
+            block = slice(start, start + step)
             out[block] = kernel(*[a[block] for a in flat])
         return out.reshape(first.shape)
 
@@ -135,6 +137,7 @@ def _expit_pullback(g: Array, x: Array) -> Array:
         return np.divide(g, t, out=t)
 
 
+@_in_blocks
 def _relu_pullback(g: Array, out: Array) -> Array:
     return kept(g, np.logical_not(np.less_equal(out, 0)))
 
@@ -147,7 +150,8 @@ def kept(g: Array, mask: Array) -> Array:
     if g.dtype.kind != "f" or mask.size < 1024:
         return np.where(mask, g, g.dtype.type(0))
     whole = np.dtype(f"i{g.dtype.itemsize}")
-    return np.bitwise_and(g.view(whole), np.negative(mask.view(np.int8), dtype=whole)).view(g.dtype)
+    bits = np.negative(mask.view(np.int8)).astype(whole)
+    return np.bitwise_and(bits, g.view(whole), out=bits if g.shape == bits.shape else None).view(g.dtype)
 
 
 _WHOLE: dict[int, DType] = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}
@@ -200,8 +204,9 @@ def _whole(condition: Array, x: Array, y: Array) -> DType | None:
 
 
 # atanh(erf(x)) / x in single precision as a polynomial in x^2, whose tanh NumPy has in vectors: fitted on [0, 4] to
-# values of mpmath so that the largest relative error of erf is least, within 2.5e-7 (a test measures it). Beyond 4 erf
-# rounds to one. Those of the normal distribution function, (1 + erf(x / sqrt(2))) / 2, are of x / sqrt(2).
+# values of mpmath so that the largest relative error of erf is least, within 2.5e-7 (a test measures it). Beyond 4, where
+# erf rounds to one, it stays above its value there. Those of the normal distribution function, (1 + erf(x / sqrt(2))) / 2,
+# are of x / sqrt(2).
 _ERF = (
     1.1283792472003698, 0.10276986374282839, -0.00019528659550821915, -0.0006148403941903705, 8.459784911104706e-05,
     -4.794951382391331e-06, 2.7618945466649975e-08, 5.419689901282395e-09,
@@ -209,43 +214,58 @@ _ERF = (
 _NORMAL = tuple([c * 0.5 ** (k + 0.5) for k, c in enumerate(_ERF)])
 
 
-def _odd(x: Array, coefficients: tuple[float, ...], end: float) -> Array:
-    """tanh of x times a polynomial in x^2, of x in single precision; the result is 1 beyond the end."""
-    x = np.clip(x, -end, end)
-    square = np.square(x)
-    total = np.multiply(square, coefficients[-1])
-    for coefficient in coefficients[-2:0:-1]:
-        np.add(total, coefficient, out=total)
-        np.multiply(total, square, out=total)
-    np.add(total, coefficients[0], out=total)
-    np.multiply(total, x, out=total)
+def _odd(x: Array, square: Array, coefficients: tuple[float, ...]) -> Array:
+    """tanh of x times a polynomial in x^2, of x in single precision."""
+    with np.errstate(over="ignore"):  # of what is infinite it is one
+        total = np.multiply(square, coefficients[-1])
+        for coefficient in coefficients[-2:0:-1]:
+            np.add(total, coefficient, out=total)
+            np.multiply(total, square, out=total)
+        np.add(total, coefficients[0], out=total)
+        np.multiply(total, x, out=total)
     return np.tanh(total, out=total)
+
+
+def _squared(x: Array) -> Array:
+    with np.errstate(over="ignore"):
+        return np.square(x)
 
 
 @_in_blocks
 def _erf(x: Array) -> Array:
-    return _odd(x, _ERF, 4.0) if x.dtype == np.float32 and x.ndim else special.erf(np, x)
+    return _odd(x, _squared(x), _ERF) if x.dtype == np.float32 and x.ndim else special.erf(np, x)
 
 
 def _normal_cdf(x: Array) -> Array:
-    if x.dtype != np.float32 or not x.ndim:
-        return 0.5 * (1 + special.erf(np, x * math.sqrt(0.5)))
-    out = _odd(x, _NORMAL, 4.0 * math.sqrt(2))
-    np.add(out, 1, out=out)
-    return np.multiply(out, 0.5, out=out)
+    return 0.5 * (1 + special.erf(np, x * math.sqrt(0.5)))
 
 
 @_in_blocks
 def _gelu(x: Array) -> Array:
-    return x * _normal_cdf(x)
+    if x.dtype != np.float32 or not x.ndim:
+        return x * _normal_cdf(x)
+    half = _squared(x)
+    total = _odd(x, half, _NORMAL)
+    np.add(total, 1, out=total)
+    np.multiply(x, 0.5, out=half)
+    return np.multiply(total, half, out=total)
 
 
 @_in_blocks
 def _gelu_pullback(g: Array, x: Array) -> Array:
-    slope = np.exp(-0.5 * np.square(x)) * (1 / math.sqrt(2 * math.pi))
-    slope *= np.clip(x, -1e4, 1e4)  # not infinity times zero
-    slope += _normal_cdf(x)
-    return g * slope
+    square = _squared(x)
+    bounded = x if square.max(initial=0) < np.inf else np.clip(x, -1e4, 1e4)  # not infinity times zero
+    if x.dtype != np.float32 or not x.ndim:
+        return g * (np.exp(-0.5 * square) * (1 / math.sqrt(2 * math.pi)) * bounded + _normal_cdf(x))
+    slope = _odd(x, square, _NORMAL)
+    np.multiply(slope, 0.5, out=slope)
+    np.add(slope, 0.5, out=slope)
+    np.multiply(square, -0.5, out=square)
+    np.exp(square, out=square)
+    np.multiply(square, 1 / math.sqrt(2 * math.pi), out=square)
+    np.multiply(square, bounded, out=square)
+    np.add(slope, square, out=slope)
+    return np.multiply(slope, g, out=slope) if g.shape == x.shape else slope * g
 
 
 def _relu(x: Array) -> Array:
