@@ -320,6 +320,9 @@ def as_tensors(xs: Sequence[Any], name: str, *beside: Any) -> list[Tensor[Any]]:
 
     Other arguments `beside` them say where that is, too.
     """
+    dtype = xs[0]._dtype if xs[0].__class__ is Tensor else None
+    if dtype is not None and all([x.__class__ is Tensor and x._dtype is dtype for x in xs]):  # mostly they fit
+        return list(xs)
     first = next((x for x in (*xs, *beside) if isinstance(x, Tensor)), None)
     if first is not None and not any([is_weak(x) for x in xs]):
         given = [operand(x, first, name) for x in xs]

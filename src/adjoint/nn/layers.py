@@ -41,7 +41,7 @@ def linear(x: Operand[B], weight: Operand[B], bias: Operand[B] | None = None) ->
     if bias is None or x.ndim == 1:
         out = matmul(x, weight.mT)
         return out if bias is None else out + bias
-    return run("linear", as_tensors([x, weight, bias], "linear"))  # type: ignore[no-any-return]
+    return run("linear", as_tensors((x, weight, bias), "linear"))  # type: ignore[no-any-return]
 
 
 def dropout(x: Operand[B], p: float = 0.5, training: bool = True) -> Tensor[B]:

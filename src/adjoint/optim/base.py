@@ -170,7 +170,8 @@ class Optimizer:
         leaves = leaves_of(model)
         own = _once(leaves)
         found = _found(grads, leaves, own)
-        jobs: dict[tuple[Group | None, Any], list[tuple[Leaf, Job]]] = {}
+        jobs: dict[tuple[Group | None, Any], list[tuple[Leaf, Tensor[Any], Job]]] = {}
+        counted = is_integer(state.step)
         for leaf in own:
             g = found.get(leaf.path)
             if g is None:
@@ -180,12 +181,12 @@ class Optimizer:
             x = value_of(leaf.value)
             if g.shape != x.shape:
                 raise errors.ShapeError(f"step: {leaf.path} has shape {x.shape}, its gradient {g.shape}")
-            job = Job(_parts(x), _parts(_gradient(g, leaf.value)), state.slots[leaf.path])
+            job = Job(_parts(x), _parts(_gradient(g, leaf.value, x)), state.slots[leaf.path])
             # a count that is a tensor, as in a step that is compiled, is as exact as the parameter
-            dtype = None if is_integer(state.step) else job.x.dtype
-            jobs.setdefault((self._group_of(leaf) if self.groups else None, dtype), []).append((leaf, job))
+            dtype = None if counted else job.x.dtype
+            jobs.setdefault((self._group_of(leaf) if self.groups else None, dtype), []).append((leaf, x, job))
         values, slots = {}, dict(state.slots)
-        for (of, dtype), pairs in jobs.items():
+        for (of, dtype), rows in jobs.items():
             count = state.step
             if dtype is not None:
                 place = count.device if isinstance(count, Tensor) else leaf_of(count)
@@ -194,9 +195,9 @@ class Optimizer:
             rate = optimizer.lr if lr is None or (of and of.has_rate) else lr
             rate = rate(count) if callable(rate) else rate
             update = functools.partial(optimizer.update, step=count + 1, lr=rate)
-            results = updated(update, [job for _, job in pairs], self.donate)
-            for (leaf, _), (value, slots[leaf.path]) in zip(pairs, results, strict=True):
-                values[leaf.path] = _again(leaf.value, _whole(value, leaf.value))
+            results = updated(update, [job for *_, job in rows], self.donate)
+            for (leaf, x, _), (value, slots[leaf.path]) in zip(rows, results, strict=True):
+                values[leaf.path] = _again(leaf.value, x, _whole(value, x))
         return with_arrays(model, values, leaves), State(state.step + 1, slots)
 
 
@@ -261,14 +262,14 @@ def _once(leaves: list[Leaf]) -> list[Leaf]:
     return once_each([leaf for leaf in leaves if leaf.kind == "parameter"])
 
 
-def _gradient(g: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
-    """A gradient by a parameter. That by a leaf is a value: what it was computed of would be held in the slots."""
-    return g.inner() if value_of(x) is not x and g.device is x.device else g
+def _gradient(g: Tensor[Any], leaf: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
+    """A gradient by a leaf with the value x. It is a value: what it was computed of would be held in the slots."""
+    return g.inner() if x is not leaf and g.device is leaf.device else g
 
 
-def _again(x: Tensor[Any], value: Tensor[Any]) -> Tensor[Any]:
-    """The next value of a parameter: a leaf where it was one of `require_grad`."""
-    return value if value_of(x) is x else x.with_value(value)
+def _again(leaf: Tensor[Any], x: Tensor[Any], value: Tensor[Any]) -> Tensor[Any]:
+    """The next value of a parameter with the value x: a leaf where it was one of `require_grad`."""
+    return value if x is leaf else leaf.with_value(value)
 
 
 def _parts(x: Tensor[Any]) -> Tensor[Any]:
@@ -297,7 +298,7 @@ def gradients(grads: Any, model: Module) -> dict[str, Tensor[Any]]:
         if g is not None:
             if g.shape != leaf.value.shape:
                 raise errors.ShapeError(f"step: {leaf.path} has shape {leaf.value.shape}, its gradient {g.shape}")
-            pairs[leaf.path] = _parts(_gradient(g, leaf.value))
+            pairs[leaf.path] = _parts(_gradient(g, leaf.value, value_of(leaf.value)))
     return pairs
 
 
@@ -306,5 +307,5 @@ def with_parameters(model: M, values: Mapping[str, Tensor[Any]]) -> M:
     made = {}
     for leaf in _trained(model):
         if leaf.path in values:
-            made[leaf.path] = _again(leaf.value, _whole(values[leaf.path], leaf.value))
+            made[leaf.path] = _again(leaf.value, value_of(leaf.value), _whole(values[leaf.path], leaf.value))
     return with_arrays(model, made)

@@ -204,9 +204,9 @@ def _whole(condition: Array, x: Array, y: Array) -> DType | None:
 
 
 # atanh(erf(x)) / x in single precision as a polynomial in x^2, whose tanh NumPy has in vectors: fitted on [0, 4] to
-# values of mpmath so that the largest relative error of erf is least, within 2.5e-7 (a test measures it). Beyond 4, where
-# erf rounds to one, it stays above its value there. Those of the normal distribution function, (1 + erf(x / sqrt(2))) / 2,
-# are of x / sqrt(2).
+# values of mpmath so that the largest relative error of erf is least, within 2.5e-7 (a test measures it). Beyond 4,
+# where erf rounds to one, it stays above its value there. Those of the normal distribution function,
+# (1 + erf(x / sqrt(2))) / 2, are of x / sqrt(2).
 _ERF = (
     1.1283792472003698, 0.10276986374282839, -0.00019528659550821915, -0.0006148403941903705, 8.459784911104706e-05,
     -4.794951382391331e-06, 2.7618945466649975e-08, 5.419689901282395e-09,
