@@ -73,15 +73,16 @@ class _Scores:
 
     def seen(self, block: Block) -> Block:
         """The keys that some of these queries see."""
-        *lead, rows = block
-        return *lead, slice(0, min(self.keys, rows.stop) if self.causal else self.keys)
+        batch, heads, rows = block
+        return batch, heads, slice(0, min(self.keys, rows.stop) if self.causal else self.keys)
 
     def powers(self, block: Block) -> tuple[Array, Array]:
         """exp of the scores, shifted where they are large: (batch, heads, keys, queries); and their sums, 1 for 0."""
-        (_, _, seen), (*lead, rows) = keys, _ = self.seen(block), block
+        batch, heads, rows = block
+        *_, seen = keys = self.seen(block)
         scores = np.matmul(self.k[keys], self.q[block].swapaxes(2, 3))
         if self.bias is not None:
-            bias = self.bias if self.bias.shape[:2] == (1, 1) else self.bias[tuple(lead)]
+            bias = self.bias if self.bias.shape[:2] == (1, 1) else self.bias[batch, heads]
             np.add(scores, bias[:, :, seen, rows], out=scores)
         if self.causal and seen.stop > rows.start:
             part = scores[:, :, rows.start :]
