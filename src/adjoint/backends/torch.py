@@ -82,7 +82,7 @@ class Torch(ArrayAPI):
     def from_numpy(self, values: np.ndarray[Any, Any], *, copy: bool) -> Array:
         self.dtype(values.dtype)
         if copy or not values.flags.writeable or any(n < 0 for n in values.strides):
-            values = values.copy()
+            values = np.array(values, order="C")  # an array, also of a number of NumPy's
         if values.dtype.kind == "V":  # which PyTorch does not exchange with NumPy: as the same bits
             return self.torch.from_numpy(values.view(np.int16)).view(self.bfloat16).to(self.device)
         return self.torch.from_numpy(values).to(self.device)
