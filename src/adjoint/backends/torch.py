@@ -107,6 +107,9 @@ class Torch(ArrayAPI):
             return array.view(self.torch.int16).numpy().view(self.dtype_of(array))  # type: ignore[no-any-return]
         return array.numpy()  # type: ignore[no-any-return]
 
+    def lacks_memory(self, error: Exception) -> bool:
+        return isinstance(error, self.torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+
     def implement(self, primitive: Primitive) -> Implementation:
         native = _NATIVE.get(primitive.name)
         if native is None:
