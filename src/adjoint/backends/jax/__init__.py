@@ -153,7 +153,7 @@ class JAX(Staged, ArrayAPI):
                 "function runs; return it, choose with ad.where, or show it with ad.debug.print"
             )
         try:
-            array.block_until_ready()  # raises what JAX has put off, where NumPy's way to the values may end the process
+            array.block_until_ready()  # raises what JAX has put off: NumPy's way there may end the process
         except RuntimeError as error:
             if not self.lacks_memory(error):
                 raise
