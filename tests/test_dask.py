@@ -58,6 +58,14 @@ def lazy(here: None, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 # --- arrays come in and out ---
 
 
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (2**40, 0), (0, 2**40, 5)])
+def test_nothing_is_not_divided(shape: tuple[int, ...]) -> None:
+    for place in ("autodiff<dask>", "autodiff<dask[chunks=2]>"):
+        x = ad.zeros(shape, device=place)
+        assert x.shape == (x + 1).shape == shape
+        assert ad.sum(x).item() == 0.0
+
+
 def test_names_and_configurations() -> None:
     assert ad.device("dask") is ad.Dask()
     assert ad.device("autodiff<dask[chunks=2]>") is LEVEL

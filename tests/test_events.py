@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.integrate
+from conftest import peer
 from numpy.testing import assert_allclose
 
 import adjoint as ad
@@ -219,9 +220,10 @@ def test_a_stiff_equation() -> None:
     assert_allclose(slope, differences, rtol=1e-4)
 
 
-@pytest.mark.parametrize("leaf", ["reference", "strict"])
+@pytest.mark.parametrize("leaf", ["reference", "array_api[array_api_strict]", "torch:cpu"])
 def test_on_other_backends(leaf: str) -> None:
-    device: Any = ad.Reference() if leaf == "reference" else ad.ArrayAPI(pytest.importorskip("array_api_strict"))
+    peer("torch" if leaf == "torch:cpu" else "array_api_strict")
+    device = ad.device(leaf)
     rate = ad.tensor(np.array(0.5), device=ad.Autodiff(device)).require_grad()
     for method in METHODS:
         y0 = ad.ones((), dtype=ad.float64, device=device)

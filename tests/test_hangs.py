@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.ma  # which has lists searched for masks
 import pytest
+from conftest import peer
 
 import adjoint as ad
 from adjoint import errors
@@ -117,3 +118,14 @@ def test_an_error_at_once(name: str) -> None:
     with pytest.raises(error) as caught:
         call()
     assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("leaf", ["torch:cpu", "autodiff<torch:cpu>", "jax", "array_api[array_api_strict]"])
+def test_a_library_without_enough_memory(leaf: str) -> None:
+    peer("torch" if "torch" in leaf else "jax" if leaf == "jax" else "array_api_strict")
+    calls: list[Any] = [lambda: ad.zeros(2**45, device=leaf), lambda: ad.eye(2**25, device=leaf)]
+    x = ad.ones(2**23, device=leaf)
+    calls += [lambda: ad.outer(x, x).sum().item(), lambda: ad.outer(x, x).numpy()]  # JAX says so only then
+    for call in calls:
+        with pytest.raises(errors.OutOfMemoryError, match="ask for fewer elements"):
+            call()

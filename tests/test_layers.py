@@ -38,7 +38,7 @@ LAYERS = [
     {"nn", "numpy_methods", "numpy_protocols"},
     {"transforms"},
     {"debug", "solvers"},
-    {"data", "implicit", "optim", "scipy"},
+    {"data", "implicit", "optim", "pot", "scipy"},
     {"testing", "train"},
     {""},  # adjoint/__init__.py
 ]

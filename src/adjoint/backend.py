@@ -276,6 +276,10 @@ class LeafBackend(Backend):
         """The leaf that an array of the library is on, None for anything else; it does not import the library."""
         return None
 
+    def lacks_memory(self, error: Exception) -> bool:
+        """Whether the library's error says that there is not enough memory."""
+        return isinstance(error, MemoryError)
+
     def quiet(self) -> contextlib.AbstractContextManager[Any]:
         """A context without the library's floating-point warnings, for backward passes over the user's code."""
         return contextlib.nullcontext()

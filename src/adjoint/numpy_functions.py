@@ -187,6 +187,41 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
     return indexing.take_along_axis(flat(x) if axis is None else x, places, axis=-1 if axis is None else axis)
 
 
+def ix_(*args: Any) -> Any:
+    """Places along each axis, as vectors that broadcast to all pairs of them; masks are the places where they are."""
+    places = [arguments.as_tensor(arg, "np.ix_") for arg in as_operands([*args])]
+    for i, place in enumerate(places):
+        if place.ndim != 1:
+            raise errors.ShapeError(f"np.ix_: expected vectors, received shape {place.shape}")
+        place = indexing.flatnonzero(place) if place.dtype.kind == "b" else place
+        places[i] = shapes.reshape(place, (*(1,) * i, -1, *(1,) * (len(places) - i - 1)))
+    return tuple(places)
+
+
+def diag_indices_from(arr: Any) -> Any:
+    x = _tensor(arr, "diag_indices_from")
+    if x.ndim < 2 or len(set(x.shape)) > 1:
+        raise errors.ShapeError(f"np.diag_indices_from: expected two axes or more of one size, received {x.shape}")
+    return indexing.diag_indices(x.shape[0], x.ndim, device=x.device)
+
+
+def _matrix(value: Any, name: str) -> Tensor[Any]:
+    x = _tensor(value, name)
+    if x.ndim != 2:
+        raise errors.ShapeError(f"np.{name}: expected a matrix, received shape {x.shape}")
+    return x
+
+
+def tril_indices_from(arr: Any, k: int = 0) -> Any:
+    x = _matrix(arr, "tril_indices_from")
+    return indexing.tril_indices(x.shape[0], k, x.shape[1], device=x.device)
+
+
+def triu_indices_from(arr: Any, k: int = 0) -> Any:
+    x = _matrix(arr, "triu_indices_from")
+    return indexing.triu_indices(x.shape[0], k, x.shape[1], device=x.device)
+
+
 def lexsort(keys: Any, axis: int = -1) -> Any:
     """The order by the last key, and where that is equal by the one before it."""
     first, *rest = arguments.as_tensors(as_operands(list(keys)), "lexsort")

@@ -200,9 +200,8 @@ _INSTEAD = {
     "minimum.at": "ad.scatter with mode 'min'",
     "save": "np.save(file, x.numpy()) or pickle", "savez": "np.savez(file, x.numpy()) or pickle",
     "savetxt": "np.savetxt(file, x.numpy())",
-    "tril_indices_from": "ad.tril_indices(len(x))", "triu_indices_from": "ad.triu_indices(len(x))",
-    "diag_indices_from": "ad.arange", "ix_": "x[i[:, None], j]", "histogram2d": "ad.scatter with mode 'add'",
-    "histogramdd": "ad.scatter with mode 'add'", "apply_over_axes": "the function with a tuple of axes",
+    "histogram2d": "ad.scatter with mode 'add'", "histogramdd": "ad.scatter with mode 'add'",
+    "apply_over_axes": "the function with a tuple of axes",
     "common_type": "ad.result_type",
     "min_scalar_type": "x.dtype", "real_if_close": "ad.real",
     "einsum_path": "np.einsum_path of x.numpy()",
@@ -285,11 +284,11 @@ _FUNCTIONS: dict[Any, Function] = {
 }
 
 _OURS = [
-    "angle", "array_equiv", "choose", "compress", "cross", "cumprod", "cumsum", "diff", "dsplit", "ediff1d", "einsum",
-    "extract", "geomspace", "hsplit", "imag", "intersect1d", "iscomplex", "isneginf", "isposinf", "isreal", "lexsort",
-    "linspace", "logspace", "nancumprod", "nancumsum", "pad", "poly", "polydiv", "polyfit", "polyint", "polysub",
-    "rollaxis", "roots", "setdiff1d", "setxor1d", "take", "take_along_axis", "trace", "transpose", "union1d",
-    "vsplit",
+    "angle", "array_equiv", "choose", "compress", "cross", "cumprod", "cumsum", "diag_indices_from", "diff", "dsplit",
+    "ediff1d", "einsum", "extract", "geomspace", "hsplit", "imag", "intersect1d", "iscomplex", "isneginf", "isposinf",
+    "isreal", "ix_", "lexsort", "linspace", "logspace", "nancumprod", "nancumsum", "pad", "poly", "polydiv", "polyfit",
+    "polyint", "polysub", "rollaxis", "roots", "setdiff1d", "setxor1d", "take", "take_along_axis", "trace", "transpose",
+    "tril_indices_from", "triu_indices_from", "union1d", "vsplit",
 ]  # fmt: skip
 _OURS_OF_LINALG = "lstsq svd tensorinv tensorsolve".split()
 _FUNCTIONS |= {getattr(np, name): getattr(numpy_functions, name) for name in _OURS}

@@ -339,7 +339,7 @@ def _explained(
     error: Exception, device: Backend, name: str, arrays: Sequence[Any], parameters: dict[str, Any]
 ) -> Exception:
     """What the shape rule finds, or a wrap, or the error itself."""
-    if isinstance(error, MemoryError) and not isinstance(error, errors.AdjointError):
+    if not isinstance(error, errors.AdjointError) and device.leaf.lacks_memory(error):
         return errors.OutOfMemoryError(
             f"{name}: {errors.said(error) or 'there is not enough memory'}; ask for fewer elements"
         )

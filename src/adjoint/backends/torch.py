@@ -82,7 +82,7 @@ class Torch(ArrayAPI):
     def from_numpy(self, values: np.ndarray[Any, Any], *, copy: bool) -> Array:
         self.dtype(values.dtype)
         if copy or not values.flags.writeable or any(n < 0 for n in values.strides):
-            values = values.copy()
+            values = np.array(values, order="C")  # an array, also of a number of NumPy's
         if values.dtype.kind == "V":  # which PyTorch does not exchange with NumPy: as the same bits
             return self.torch.from_numpy(values.view(np.int16)).view(self.bfloat16).to(self.device)
         return self.torch.from_numpy(values).to(self.device)
@@ -106,6 +106,9 @@ class Torch(ArrayAPI):
         if array.dtype is self.bfloat16:
             return array.view(self.torch.int16).numpy().view(self.dtype_of(array))  # type: ignore[no-any-return]
         return array.numpy()  # type: ignore[no-any-return]
+
+    def lacks_memory(self, error: Exception) -> bool:
+        return isinstance(error, self.torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
     def implement(self, primitive: Primitive) -> Implementation:
         native = _NATIVE.get(primitive.name)

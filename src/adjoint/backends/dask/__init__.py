@@ -133,7 +133,8 @@ class Dask(Lazy, LeafBackend):
 
     def divided(self, shape: Shape, dtype: DType, known: Sequence[Any] | None = None) -> tuple[tuple[int, ...], ...]:
         """The chunks of an array that is made here; `known` are those that are given, None for other axes."""
-        chunks = tuple([self.chunks if c is None else c for c in (known or [None] * len(shape))])
+        ours = -1 if 0 in shape else self.chunks  # Dask divides by the number of elements
+        chunks = tuple([ours if c is None else c for c in (known or [None] * len(shape))])
         return self.da.core.normalize_chunks(chunks, shape=shape, dtype=dtype)  # type: ignore[no-any-return]
 
     def blockwise(

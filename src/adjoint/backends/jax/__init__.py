@@ -152,7 +152,16 @@ class JAX(Staged, ArrayAPI):
                 f"JAX traces the tensor of shape {array.shape}, which has no values to read before the compiled "
                 "function runs; return it, choose with ad.where, or show it with ad.debug.print"
             )
+        try:
+            array.block_until_ready()  # raises what JAX has put off: NumPy's way there may end the process
+        except RuntimeError as error:
+            if not self.lacks_memory(error):
+                raise
+            raise errors.OutOfMemoryError(f"{errors.said(error)}; ask for fewer elements") from None
         return np.asarray(array)
+
+    def lacks_memory(self, error: Exception) -> bool:
+        return isinstance(error, RuntimeError) and "Out of memory allocating" in str(error)
 
     def implement(self, primitive: Primitive) -> Implementation:
         if primitive.name in special.KERNELS:
