@@ -150,20 +150,20 @@ def _keyed(f: Callable[..., Any]) -> Callable[..., Any]:
 
 def _flatten(module: Fields) -> tuple[list[Any], tuple[frozenset[str], bool], tuple[str, ...]]:
     next(FLATTENED)
-    children = [_part(vars(module)[name]) for name in module._fields]
+    children = [part(vars(module)[name]) for name in module._fields]
     return children, (module._frozen, module._training), module._fields
 
 
-def _part(x: Any) -> Any:
+def part(x: Any) -> Any:
     """What a field has, with settings wrapped, so that they belong to the structure."""
     if x is None or is_array(x) or isinstance(x, (Fields, Constant, _Setting)):
         return x
     if x.__class__ is tuple:
-        return tuple(map(_part, x))
+        return tuple(map(part, x))
     if is_setting(x):
         return _Setting(x)
     children, _, build = opened(x)
-    return build(list(map(_part, children)))
+    return build(list(map(part, children)))
 
 
 def rebuilt(cls: type[Any], children: Any, frozen: frozenset[str], training: bool) -> Any:
