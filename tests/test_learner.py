@@ -322,6 +322,28 @@ def test_models_on_other_devices(device: str, tmp_path: Any) -> None:
     assert found.layers[0].weight.device is model.layers[0].weight.device
 
 
+@pytest.mark.parametrize("devices", [["reference"], ["reference", "reference"]])
+def test_gradients_come_to_where_the_model_is(devices: list[str]) -> None:
+    model = ad.nn.Linear(3, 2).to_device("numpy")
+    f = lambda model, batch: ad.nn.mse_loss(model(batch[0]), batch[1])
+    value, grads = ad.train.data_parallel(f, devices)(model, (X[:4], Y[:4]))
+    assert {value.device, *[g.device for g in grads.values()]} == {ad.device("numpy")}
+    model, _ = ad.optim.SGD().step(model, grads, ad.optim.SGD().init(model))
+    assert {x.device for x in model.named_parameters().values()} == {ad.device("numpy")}
+
+
+def test_a_batch_without_examples_is_an_error() -> None:
+    learner = ad.train.Learner(ad.nn.Linear(3, 2), ad.nn.mse_loss, ad.optim.SGD())
+    with pytest.raises(errors.ArgumentError, match="fit: train: a batch has no examples, and so no mean loss"):
+        learner.fit([(X[:4], Y[:4]), (X[:0], Y[:0])])
+    assert learner.run.step == 1
+    with pytest.raises(errors.ArgumentError, match="fit: valid: a batch has no examples"):
+        learner.fit([(X[:4], Y[:4])], [(X[:0], Y[:0])])
+    with pytest.raises(errors.ArgumentError, match="evaluate: a batch has no examples"):
+        learner.evaluate((X[:0], Y[:0]))
+    assert learner.predict(X[:0]).shape == (0, 2)
+
+
 def test_parts_of_a_batch() -> None:
     loss = lambda model, batch: (ad.nn.mse_loss(model(batch[0]), batch[1]), len(batch[0]))
     value, _ = ad.train.data_parallel(loss, ["numpy"] * 4, has_aux=True)(network(), (X[:3], Y[:3]))

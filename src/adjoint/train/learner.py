@@ -177,7 +177,8 @@ class Learner:
         NonFiniteError
             A loss or a gradient is not finite. The message names the layer; the model is that of the step before.
         FileError, ArgumentError, ShapeError, DtypeError
-            A checkpoint cannot be written or read, or is one of another model; there are no batches.
+            A checkpoint cannot be written or read, or is one of another model; there are no batches, or one of them
+            has no examples.
         """
         loader = Loader(_batches(train), "fit: train", self._unread)
         others = None if valid is None else Loader(_batches(valid), "fit: valid")
@@ -234,7 +235,7 @@ class Learner:
         losses, slopes, sizes, states = [], [], [], list(self._at.metrics)
         scaling = self._objective.scaling
         for number, batch in enumerate(batches):
-            seed = seed_of(self.seed, self._at.batches + number)
+            size, seed = _weight(batch, "fit: train"), seed_of(self.seed, self._at.batches + number)
             with seeded(seed):
                 (loss, auxes), grads = self._gradients(model, batch)
             if self.scaler is not None:
@@ -245,7 +246,7 @@ class Learner:
             model = _with_buffers(model, [buffers for *_, buffers in auxes], self._place)
             losses.append(loss)
             slopes.append(grads)
-            sizes.append(_weight(batch))
+            sizes.append(size)
             for prediction, target, _ in auxes:
                 states = [m.update(s, prediction, target) for m, s in zip(self.metrics, states, strict=True)]
         weight = sum(sizes)
@@ -323,9 +324,9 @@ class Learner:
         for number, (batch, _, _) in enumerate(loader.batches(epoch, 0, self._place)):
             if asked():
                 return None
+            size = _weight(batch, loader.name)
             with seeded(seed_of(self.seed, number)):
                 loss, (prediction, target, _) = self._objective.loss(model, batch)
-            size = _weight(batch)
             total, weight = total + loss.item() * size, weight + size
             states = [m.update(s, prediction, target) for m, s in zip(self.metrics, states, strict=True)]
         return {"loss": total / weight, **self._values(states)}
@@ -539,12 +540,15 @@ def _with_buffers(model: Any, found: list[Any], place: Any) -> Any:
     return model.with_state(state)
 
 
-def _weight(batch: Any) -> float:
-    """How much a batch counts in means: its examples, or 1 where its arrays do not say."""
+def _weight(batch: Any, name: str) -> float:
+    """How much a batch counts in means: its examples, or 1 where its arrays do not say; raises ArgumentError for 0."""
     try:
-        return float(size_of(batch))
+        size = float(size_of(batch))
     except errors.ArgumentError:
         return 1.0
+    if not size:
+        raise errors.ArgumentError(f"{name}: a batch has no examples, and so no mean loss; leave it out")
+    return size
 
 
 def _steps(loader: Loader, accumulate: int) -> int | None:
