@@ -254,7 +254,7 @@ def _gather(tree: Any, prefix: str, kind: str, found: list[Leaf]) -> None:
         for name in tree._fields:
             value = values[name]
             if value is not None and value.__class__ not in _PLAIN:
-                _gather(value, start + name, _role(tree, name, kind), found)
+                _gather(value, start + name, role_of(tree, name, kind), found)
     elif is_array(tree):
         constant = kind != "buffer" and not _is_trained(tree)
         found.append(Leaf(prefix, tree, "constant" if constant else kind or "parameter"))
@@ -264,7 +264,7 @@ def _gather(tree: Any, prefix: str, kind: str, found: list[Leaf]) -> None:
             _gather(child, joined(prefix, name), kind, found)
 
 
-def _role(module: Fields, name: str, kind: str) -> str:
+def role_of(module: Fields, name: str, kind: str) -> str:
     """What the arrays of a field are, in a module that is in a field of some kind."""
     if kind == "buffer" or name in module._buffers:
         return "buffer"
@@ -317,7 +317,7 @@ def parted(tree: Any, module: Any = None, kind: str = "") -> tuple[Any, Any]:
     if is_setting(tree):
         return tree, tree
     if isinstance(tree, Fields):
-        pairs = [parted(vars(tree)[name], tree, _role(tree, name, kind)) for name in tree._fields]
+        pairs = [parted(vars(tree)[name], tree, role_of(tree, name, kind)) for name in tree._fields]
         build: Any = functools.partial(rebuilt, type(tree), frozen=tree._frozen, training=tree._training)
     else:
         children, _, build = opened(tree)

@@ -72,7 +72,7 @@ def part_gradients(f: Loss, has_aux: bool, device: Backend, home: Backend, model
         value, aux = split_aux("data_parallel", f(forked, on_device(part.batch, device)), has_aux)
         check_tensor("data_parallel: the loss", value)
         grads = GradientsParams.from_grads(value.backward(), forked)
-    value, grads = asarray(values(value), device=home), grads.to_device(home)
+    value, grads = asarray(values(value), device=home), grads.map(lambda g: asarray(g, device=home))
     if part.weight is not None:
         value, grads = value * part.weight, grads * part.weight
     return Found(value, [values(aux)], grads)
