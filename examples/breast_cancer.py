@@ -73,7 +73,7 @@ def cooled(logits: Array, y: Array, folds: Array) -> tuple[Array, list[float]]:
 def judged(logits: Array, y: Array) -> dict[str, float]:
     """Accuracy, cross entropy and calibration error."""
     return {
-        "accuracy": ad.train.Accuracy(threshold=0).compute(logits, y),
+        "accuracy": ad.train.Accuracy(logits=True).compute(logits, y),
         "cross entropy": ad.nn.binary_cross_entropy_with_logits(ad.asarray(logits), y).item(),
         "calibration error": ad.train.CalibrationError(BINS, logits=True).compute(logits, y),
     }

@@ -307,3 +307,40 @@ def test_adaptive_softmax_is_pytorchs(bias: bool) -> None:
         ad.nn.AdaptiveLogSoftmaxWithLoss(12, 20, [5, 11], 4.0)
     with pytest.raises(ad.errors.OutOfRangeError, match="targets from 20 to 20"):
         layer(ad.asarray(x[:1]), [20])
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("shape", [(3, 4, 5), (2, 4, 3, 5), (2, 4, 3, 2, 2)])
+@pytest.mark.parametrize("affine", [False, True])
+def test_running_statistics_of_instances_are_pytorchs(shape: tuple[int, ...], affine: bool) -> None:
+    """While training, then for use, values and gradients; also `batch_statistics` and a `Sequential`."""
+    torch = peer("torch")
+    how: dict[str, Any] = {"momentum": 0.3, "affine": affine, "track_running_stats": True}
+    other = getattr(torch.nn, f"InstanceNorm{len(shape) - 2}d")(4, **how).double()
+    layer = ad.nn.InstanceNorm(4, **how, dtype=ad.float64)
+    state, rng = layer.state(), np.random.default_rng(3)
+    for _ in range(3):
+        x = rng.normal(1.0, 2.0, shape)
+        theirs = torch.tensor(x, requires_grad=True)
+        wanted = other(theirs)
+        wanted.pow(3).sum().backward()
+        found, state = layer.apply(ad.asarray(x), state)
+        np.testing.assert_allclose(found.numpy(), wanted.detach().numpy(), rtol=1e-9, atol=1e-10)
+        slope = ad.grad(lambda x, state=state: (layer.apply(x, state)[0] ** 3).sum())(x)
+        np.testing.assert_allclose(slope, theirs.grad.numpy(), rtol=1e-7, atol=1e-8)
+        np.testing.assert_allclose(state.running_mean.numpy(), other.running_mean.numpy(), rtol=1e-10)
+        np.testing.assert_allclose(state.running_var.numpy(), other.running_var.numpy(), rtol=1e-10)
+    used = layer.with_state(state).train(False)
+    theirs = torch.tensor(x, requires_grad=True)
+    wanted = other.eval()(theirs)
+    wanted.pow(3).sum().backward()
+    np.testing.assert_allclose(used(ad.asarray(x)).numpy(), wanted.detach().numpy(), rtol=1e-9)
+    np.testing.assert_allclose(ad.grad(lambda x: (used(x) ** 3).sum())(x), theirs.grad.numpy(), rtol=1e-8)
+    assert used.apply(ad.asarray(x), state)[1] is state
+    plain = ad.nn.InstanceNorm(4, dtype=ad.float64)
+    assert plain.state().named_parameters() == {}
+    np.testing.assert_array_equal(plain.train(False)(ad.asarray(x)).numpy(), plain(ad.asarray(x)).numpy())
+    model = ad.optim.batch_statistics(ad.nn.Sequential(layer), [ad.asarray(x), ad.asarray(x)])
+    np.testing.assert_allclose(
+        model.layers[0].running_mean.numpy(), x.mean(axis=(0, *range(2, len(shape)))), rtol=1e-9
+    )

@@ -181,8 +181,6 @@ def test_wrong_input() -> None:
     model = ad.nn.Sequential(ad.nn.Linear(8, 6), ad.nn.Linear(6, 1))
     for call, error, message in (
         (lambda: ad.nn.LowRank(model, 0), errors.ArgumentError, "LowRank: rank is a positive integer, received 0"),
-        (lambda: ad.nn.LowRank(model, 2), errors.ArgumentError,
-         "LowRank: rank 2 is more than the 1 of layers.1.weight, which is 1 by 6; take a smaller one, or leave it out"),
         (lambda: ad.nn.LowRank(model, 2, "layer"), errors.ArgumentError, "LowRank: nothing fits 'layer'; parameters"),
         (lambda: ad.nn.LowRank(model, 2, "*.bias"), errors.ArgumentError, "LowRank: no parameter of two axes or more"),
         (lambda: ad.nn.LowRank(model, 1, alpha=-1), errors.ArgumentError, "LowRank: alpha"),
@@ -209,3 +207,21 @@ def test_a_tensor_in_two_places_has_one_change(where: str) -> None:
     assert made.first is made.second
     assert float(abs(made.first - 1).max().item()) > 0
     assert model.summary((2, 4)).rows[0].parameters == 12 + 14
+
+
+def test_a_rank_is_at_most_that_of_the_weight() -> None:
+    base = ad.nn.Sequential(ad.nn.Linear(6, 9), ad.nn.relu, ad.nn.Linear(9, 2))
+    model = ad.nn.LowRank(base, rank=4)
+    assert {path: x.shape for path, x in model.factors.named_parameters().items()} == {
+        "layers.0.weight.up": (9, 4), "layers.0.weight.down": (4, 6),
+        "layers.2.weight.up": (2, 2), "layers.2.weight.down": (2, 9),
+    }  # fmt: skip
+    assert model.scale == 1.0
+    lines = repr(model).split("\n")
+    assert lines[0] == "LowRank(scale=1.0)  # 165 parameters, 82 of them trained"
+    assert lines[1] == "  base: Sequential()  # 83 parameters, 0 of them trained"
+    table = model.summary((3, 6))
+    assert [row.trained for row in table.rows[:2]] == [82, 0]
+    assert table.trained == 82
+    assert "trained" in str(table).split("\n")[0]
+    assert "trained" not in str(base.summary((3, 6))).split("\n")[0]

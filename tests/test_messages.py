@@ -77,8 +77,8 @@ def test_no_file_of_our_own_making_is_shown() -> None:
 
 # a file or folder, a part of the code that makes the error ("" for all), and why no row comes to it
 EXCEPTIONS: list[tuple[str, str, str]] = [
-    ("data/workers.py", "WorkerError(f'in worker", "workers that fail; test_data.py starts some"),
-    ("data/workers.py", "process.pid", "workers that are killed; test_data.py starts some"),
+    ("data/workers.py", "WorkerError(f'in worker", "workers that fail; test_data_workers.py starts some"),
+    ("data/workers.py", "process.pid", "workers that are killed; test_data_workers.py starts some"),
     ("train/cluster.py", "WorkerError", "clusters that lose workers; test_cluster.py has some"),
     ("train/cluster.py", "cannot be sent to workers", "as above"),
     ("primitives/recurrence.py", "lstm", "the layer says it in its own words"),

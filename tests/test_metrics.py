@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -401,3 +402,50 @@ def test_values_of_tracked_tensors_and_of_other_leaves(name: str) -> None:
         np.testing.assert_allclose(train.MAE().compute(x, ad.zeros_like(x)), 0.5, rtol=1e-6)
         loss = train.Mean(ad.nn.cross_entropy).compute(x, labels)
         np.testing.assert_allclose(np.exp(loss), train.Perplexity().compute(x, labels), rtol=1e-6)
+
+
+# --- classes on another axis, logits, weights -----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        train.Accuracy(axis=-1),
+        train.TopK(2, axis=-1),
+        train.Precision(average="macro", axis=-1),
+        train.FBeta(2, average=None, axis=-1),
+        train.ConfusionMatrix(axis=-1),
+        train.AUROC(logits=True, axis=-1),
+        train.CalibrationError(logits=True, axis=-1),
+        train.Perplexity(axis=-1),
+    ],
+    ids=lambda metric: type(metric).__name__,
+)
+def test_classes_of_sequences_are_last(metric: Any) -> None:
+    """(batch, steps, classes) is what (batch, classes, steps) is, and what all steps are as examples."""
+    rng = np.random.default_rng(4)
+    scores, labels = rng.normal(size=(6, 5, 4)), rng.integers(0, 4, (6, 5))
+    weight = rng.integers(0, 2, (6, 5))
+    usual = dataclasses.replace(metric, axis=1)
+    for w in (None, weight):
+        found = metric.compute(scores, labels, w)
+        np.testing.assert_allclose(found, usual.compute(np.moveaxis(scores, -1, 1), labels, w), rtol=1e-12)
+        flat = None if w is None else w.ravel()
+        np.testing.assert_allclose(found, usual.compute(scores.reshape(-1, 4), labels.ravel(), flat), rtol=1e-12)
+    with pytest.raises(errors.AxisError, match="axis 3 is out of range"):
+        dataclasses.replace(metric, axis=3).compute(scores, labels)
+
+
+def test_logits_are_said_in_one_way() -> None:
+    rng = np.random.default_rng(5)
+    logits, labels = rng.normal(size=50), rng.integers(0, 2, 50)
+    p = 1 / (1 + np.exp(-logits))
+    for kind in (train.Accuracy, train.Precision, train.Recall, train.FBeta):
+        for threshold in (0.2, 0.5, 0.9):
+            found = kind(logits=True, threshold=threshold).compute(logits, labels)
+            assert found == kind(threshold=threshold).compute(p, labels)
+    several = rng.normal(size=(30, 3)), rng.integers(0, 2, (30, 3))
+    assert train.Accuracy(logits=True).compute(*several) == train.Accuracy(threshold=0.0).compute(*several)
+    with pytest.raises(errors.ArgumentError, match="with logits=True the threshold is a probability, between 0 and 1"):
+        train.Accuracy(logits=True, threshold=0)
+    assert repr(train.Calibration(4, logits=True)) == "Calibration(4, logits=True)"

@@ -54,12 +54,12 @@ def test_the_whole_is_what_a_profile_says() -> None:
 def test_text_and_notebook() -> None:
     summary = ad.nn.Sequential(ad.nn.Linear(1000, 300), ad.nn.LSTM(300, 2)).freeze("layers.0").summary((4, 1000))
     assert str(summary).split("\n") == [
-        "layer                                 results  parameters  operations    bytes",
-        "------------------------------------------------------------------------------",
-        "Sequential             (4, 2), (1, 2), (1, 2)     302,732   2,420,696   3.7 MB",
-        "  layers.0: Linear                   (4, 300)     300,300   2,401,200   3.6 MB",
-        "  layers.1: LSTM       (4, 2), (1, 2), (1, 2)       2,432      19,496  38.2 kB",
-        "    cells.0: LSTMCell              not called       2,432",
+        "layer                                 results  parameters  trained  operations    bytes",
+        "---------------------------------------------------------------------------------------",
+        "Sequential             (4, 2), (1, 2), (1, 2)     302,732    2,432   2,420,696   3.7 MB",
+        "  layers.0: Linear                   (4, 300)     300,300        0   2,401,200   3.6 MB",
+        "  layers.1: LSTM       (4, 2), (1, 2), (1, 2)       2,432    2,432      19,496  38.2 kB",
+        "    cells.0: LSTMCell              not called       2,432    2,432",
         "302,732 parameters, 2,432 of them trained, 1.2 MB",
     ]
     assert repr(summary) == str(summary)

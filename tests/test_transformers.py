@@ -147,6 +147,54 @@ def test_a_cache_is_the_whole_sequence(groups: int, rotary: bool) -> None:
     np.testing.assert_allclose(one.numpy(), whole[0, :3].numpy(), rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("rotary", [False, True])
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("kind", ["Encoder", "Decoder"])
+def test_a_stack_with_a_cache_is_the_whole_sequence(kind: str, norm_first: bool, rotary: bool) -> None:
+    """A few steps, then one at a time; also of one example, with a mask, and its gradients."""
+    how: dict[str, Any] = {"norm_first": norm_first, "rotary": rotary, "dtype": ad.float64}
+    model = getattr(ad.nn, f"Transformer{kind}")(8, 2, 2, 16, **how).train(False)
+    x, memory = ad.random.normal((2, 6, 8), dtype=ad.float64), ad.random.normal((2, 4, 8), dtype=ad.float64)
+    others = [memory] if kind == "Decoder" else []
+
+    def stepwise(model: Any, x: Any, *others: Any, **more: Any) -> Any:
+        cache, found = model.empty_cache(x, *others), []
+        for start, stop in ((0, 3), (3, 4), (4, 5), (5, 6)):
+            mask = {"mask": more["mask"][start:stop, :stop]} if more else {}
+            given = [None for _ in others]  # the cache has it
+            out, cache = model(x[..., start:stop, :], *given, is_causal=True, cache=cache, **mask)
+            found.append(out)
+        return ad.concat(found, axis=-2)
+
+    mask = RNG.random((6, 6)) < 0.7
+    np.fill_diagonal(mask, True)
+    for more in ({}, {"mask": ad.asarray(mask)}):
+        wanted = model(x, *others, is_causal=True, **more).numpy()
+        np.testing.assert_allclose(stepwise(model, x, *others, **more).numpy(), wanted, rtol=1e-9, atol=1e-11)
+    one = stepwise(model, x[0], *[y[0] for y in others])
+    np.testing.assert_allclose(one.numpy(), model(x, *others, is_causal=True)[0].numpy(), rtol=1e-9, atol=1e-11)
+    found = ad.grad(lambda m: (stepwise(m, x, *others) ** 2).sum())(model)
+    slopes = ad.grad(lambda m: (m(x, *others, is_causal=True) ** 2).sum())(model)
+    for path, g in slopes.named_parameters().items():
+        np.testing.assert_allclose(found.at(path).get().numpy(), g.numpy(), rtol=1e-7, atol=1e-9)
+    for wrong in (3, (), (3, 4)):
+        with pytest.raises(errors.ArgumentTypeError, match="the cache is what empty_cache"):
+            model(x, *others, cache=wrong)
+
+
+def test_positions_start_where_they_are_said_to() -> None:
+    x = ad.random.normal((2, 6, 8), dtype=ad.float64)
+    for layer in (ad.nn.PositionalEncoding(), ad.nn.PositionalEmbedding(6, 8, dtype=ad.float64)):
+        whole = layer(x).numpy()
+        for start, stop in ((0, 2), (2, 3), (3, 6)):
+            found = layer(x[:, start:stop], start=start).numpy()
+            np.testing.assert_allclose(found, whole[:, start:stop], rtol=1e-12)
+        with pytest.raises(errors.ArgumentError, match="start is a non-negative integer, received -1"):
+            layer(x, start=-1)
+    with pytest.raises(errors.ShapeError, match="x has 7 steps, and there are vectors for 6"):
+        layer(x, start=1)
+
+
 def test_masks_meet_causality() -> None:
     layer = ad.nn.MultiHeadAttention(4, 2, dtype=ad.float64)
     x = ad.random.normal((2, 5, 4), dtype=ad.float64)

@@ -560,12 +560,12 @@ def test_a_report_says_what_the_run_was(tmp_path: Path) -> None:
 @pytest.mark.parametrize("reason", ["interrupted", "error", "stopped: <b>"])
 def test_a_report_of_a_run_that_did_not_finish(reason: str) -> None:
     for run in (a_run(reason=reason), a_run(done=0, reason=reason, history=History(), step=0, examples=0, seconds=0.0)):
-        page = read(report_page(run, "x", None))
+        page = read(report_page(run, "x", None, None))
         assert page.said["span"][0] == reason
     run = a_run(reason=reason)
     run.history.rows[-1] |= {"valid_loss": NAN, "loss": math.inf, "accuracy": None}
     run.history.rows[0]["valid_loss"] = NAN
-    assert "best nan" in report_page(run, "x", None)
+    assert "best nan" in report_page(run, "x", None, None)
 
 
 def test_a_report_is_written_after_an_exception(tmp_path: Path) -> None:
@@ -582,7 +582,7 @@ def test_a_report_of_many_epochs_and_classes_stays_small() -> None:
     metric = ad.train.ConfusionMatrix()
     run.learner.metrics = (metric,)
     run.history.rows[-1]["valid_confusion"] = np.eye(60).tolist()
-    text = report_page(run, "x", None)
+    text = report_page(run, "x", None, None)
     page = read(text)
     assert "every 15th of 3,000 epochs" in text
     assert any("3,000" in cell for cell in page.said["td"])

@@ -44,6 +44,7 @@ from adjoint.module.fields import (
     once_each,
     opened,
     rebuilt,
+    role_of,
     with_arrays,
 )
 from adjoint.module.summary import Summary, summary_of
@@ -538,8 +539,8 @@ def _with(parent: Any, keys: list[str], value: Any) -> Any:
     return build([_with(x, keys[1:], value) if name == keys[0] else x for x, name in zip(children, names, strict=True)])
 
 
-def _lines(tree: Any, label: str) -> Iterator[str]:
-    """The lines of a module's text: what it has, with shapes and counts."""
+def _lines(tree: Any, label: str, kind: str = "") -> Iterator[str]:
+    """The lines of a module's text: what it has, with shapes and counts. `kind` is what its arrays are in the whole."""
     children, names, _ = opened(tree)
     if is_array(tree):
         yield f"{label}: {tree.dtype}{list(tree.shape)}"
@@ -547,7 +548,10 @@ def _lines(tree: Any, label: str) -> Iterator[str]:
     parts = list(zip(names, children, strict=True))
     if isinstance(tree, Module):
         settings = [f"{name}={_short(x)}" for name, x in parts if x is not None and is_setting(x)]
-        yield f"{label}({', '.join(settings)})  # {tree.num_params():,} parameters"
+        own = once_each([leaf for leaf in leaves_of(tree, "", kind) if leaf.kind == "parameter"])
+        count, trained = tree.num_params(), sum(leaf.value.size for leaf in own)
+        some = "" if trained == count else f", {trained:,} of them trained"
+        yield f"{label}({', '.join(settings)})  # {count:,} parameters{some}"
         parts = [(name, x) for name, x in parts if not is_setting(x)]
     else:
         yield f"{label}:"
@@ -556,7 +560,8 @@ def _lines(tree: Any, label: str) -> Iterator[str]:
             yield f"  {name}: {_short(x)}"
         else:
             head = f"{name}: {type(x).__name__}" if isinstance(x, Module) else name
-            yield from (f"  {line}" for line in _lines(x, head))
+            role = role_of(tree, name, kind) if isinstance(tree, Module) else kind
+            yield from (f"  {line}" for line in _lines(x, head, role))
 
 
 def _short(x: Any) -> str:

@@ -150,20 +150,20 @@ def _keyed(f: Callable[..., Any]) -> Callable[..., Any]:
 
 def _flatten(module: Fields) -> tuple[list[Any], tuple[frozenset[str], bool], tuple[str, ...]]:
     next(FLATTENED)
-    children = [_part(vars(module)[name]) for name in module._fields]
+    children = [part(vars(module)[name]) for name in module._fields]
     return children, (module._frozen, module._training), module._fields
 
 
-def _part(x: Any) -> Any:
+def part(x: Any) -> Any:
     """What a field has, with settings wrapped, so that they belong to the structure."""
     if x is None or is_array(x) or isinstance(x, (Fields, Constant, _Setting)):
         return x
     if x.__class__ is tuple:
-        return tuple(map(_part, x))
+        return tuple(map(part, x))
     if is_setting(x):
         return _Setting(x)
     children, _, build = opened(x)
-    return build(list(map(_part, children)))
+    return build(list(map(part, children)))
 
 
 def rebuilt(cls: type[Any], children: Any, frozen: frozenset[str], training: bool) -> Any:
@@ -254,7 +254,7 @@ def _gather(tree: Any, prefix: str, kind: str, found: list[Leaf]) -> None:
         for name in tree._fields:
             value = values[name]
             if value is not None and value.__class__ not in _PLAIN:
-                _gather(value, start + name, _role(tree, name, kind), found)
+                _gather(value, start + name, role_of(tree, name, kind), found)
     elif is_array(tree):
         constant = kind != "buffer" and not _is_trained(tree)
         found.append(Leaf(prefix, tree, "constant" if constant else kind or "parameter"))
@@ -264,7 +264,7 @@ def _gather(tree: Any, prefix: str, kind: str, found: list[Leaf]) -> None:
             _gather(child, joined(prefix, name), kind, found)
 
 
-def _role(module: Fields, name: str, kind: str) -> str:
+def role_of(module: Fields, name: str, kind: str) -> str:
     """What the arrays of a field are, in a module that is in a field of some kind."""
     if kind == "buffer" or name in module._buffers:
         return "buffer"
@@ -317,7 +317,7 @@ def parted(tree: Any, module: Any = None, kind: str = "") -> tuple[Any, Any]:
     if is_setting(tree):
         return tree, tree
     if isinstance(tree, Fields):
-        pairs = [parted(vars(tree)[name], tree, _role(tree, name, kind)) for name in tree._fields]
+        pairs = [parted(vars(tree)[name], tree, role_of(tree, name, kind)) for name in tree._fields]
         build: Any = functools.partial(rebuilt, type(tree), frozen=tree._frozen, training=tree._training)
     else:
         children, _, build = opened(tree)

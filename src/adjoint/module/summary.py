@@ -20,8 +20,9 @@ from adjoint.tensor import Tensor
 class Row(NamedTuple):
     """A module: its path and class, the shapes of its results, and what is in it and its parts.
 
-    `parameters` is how many numbers they have, `operations` an estimate of the floating-point operations of the run,
-    `bytes` those of all arrays that went in and out of its primitives. Parts may be used without being `called`.
+    `parameters` is how many numbers they have, `trained` those that are not frozen, `operations` an estimate of the
+    floating-point operations of the run, `bytes` those of all arrays that went in and out of its primitives. Parts may
+    be used without being `called`.
     """
 
     path: str
@@ -29,6 +30,7 @@ class Row(NamedTuple):
     called: bool
     shapes: tuple[tuple[int, ...], ...]
     parameters: int
+    trained: int
     operations: int
     bytes: int
 
@@ -39,8 +41,13 @@ class Summary:
     `str()` of it is a table, and notebooks show one. What is in a part counts in the whole as well.
     """
 
-    def __init__(self, rows: Sequence[Row], trained: int, size: int) -> None:
-        self.rows, self.trained, self.size = list(rows), trained, size
+    def __init__(self, rows: Sequence[Row], size: int) -> None:
+        self.rows, self.size = list(rows), size
+
+    @property
+    def trained(self) -> int:
+        """How many numbers of the whole model are trained."""
+        return self.rows[0].trained
 
     def __str__(self) -> str:
         table = self._table()
@@ -67,7 +74,10 @@ class Summary:
 
     def _table(self) -> list[tuple[str, ...]]:
         """The texts of all lines; a module stands below the one that it is in, by its path there."""
-        lines: list[tuple[str, ...]] = [("layer", "results", "parameters", "operations", "bytes")]
+        some = self.trained < self.rows[0].parameters  # else that column would be the same again
+        lines: list[tuple[str, ...]] = [
+            ("layer", "results", "parameters", *(["trained"] if some else []), "operations", "bytes")
+        ]
         within: list[str] = []  # the paths of the modules around
         for row in self.rows:
             while within and not (row.path.startswith(f"{within[-1]}.") or not within[-1]):
@@ -77,7 +87,7 @@ class Summary:
             within.append(row.path)
             shapes = ", ".join(map(str, row.shapes)) if row.called else "not called"
             spent = (f"{row.operations:,}", _bytes(row.bytes)) if row.called else ("", "")
-            lines.append((name, shapes, f"{row.parameters:,}", *spent))
+            lines.append((name, shapes, f"{row.parameters:,}", *([f"{row.trained:,}"] if some else []), *spent))
         return lines
 
     def _foot(self) -> str:
@@ -97,8 +107,9 @@ def _bytes(size: int) -> str:
 class _Found:
     """What is known so far of a module."""
 
-    def __init__(self, layer: str, parameters: int) -> None:
-        self.layer, self.parameters = layer, parameters
+    def __init__(self, layer: str, parameters: list[Leaf]) -> None:
+        self.layer, self.parameters = layer, _numbers(parameters)
+        self.trained = _numbers([leaf for leaf in parameters if leaf.kind == "parameter"])
         self.shapes: tuple[tuple[int, ...], ...] = ()
         self.operations = self.bytes = 0
         self.called = self.running = False
@@ -106,15 +117,16 @@ class _Found:
 
 def summary_of(model: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Summary:
     """The summary of model(*args, **kwargs); a tuple of sizes in the place of one argument is zeros of that shape."""
-    parameters = _parameters(model)
+    everything = _parameters(leaves_of(model))  # a part does not know what is frozen around it
+    parameters = once_each(everything)
     tensors = [leaf.value for leaf in (*parameters, *leaves_of(model)) if isinstance(leaf.value, Tensor)]
     place: Profiled[Any] = Profiled(tensors[0].device if tensors else default_device())
+    known = {path: once_each([x for x in everything if _is_in(x.path, path)]) for path in _paths(model)}
     found: dict[str, _Found] = {}
     classes: list[type] = []
 
     def watched(part: Any, children: list[Any], path: str) -> Any:
-        count = sum(leaf.value.size for leaf in _parameters(part))
-        found[path] = _Found(type(part).__name__, count)
+        found[path] = _Found(type(part).__name__, known[path])
         classes.append(_watched(type(part), found[path], place))
         return rebuilt(classes[-1], children, part._frozen, part._training)
 
@@ -133,19 +145,24 @@ def summary_of(model: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Summa
     finally:
         for cls in classes:
             trees.unregister(cls)
-    trained = sum(leaf.value.size for leaf in parameters if leaf.kind == "parameter")
     size = sum(leaf.value.size * leaf.value.dtype.itemsize for leaf in parameters)
-    rows = [_row(path, found[path]) for path in _paths(model)]
-    return Summary(rows, trained, size)
+    return Summary([_row(path, found[path]) for path in known], size)
 
 
-def _parameters(model: Any) -> list[Leaf]:
-    """A tensor that is in several places is one parameter."""
-    return once_each([leaf for leaf in leaves_of(model) if leaf.kind in ("parameter", "frozen")])
+def _parameters(leaves: Sequence[Leaf]) -> list[Leaf]:
+    return [leaf for leaf in leaves if leaf.kind in ("parameter", "frozen")]
+
+
+def _is_in(path: str, module: str) -> bool:
+    return not module or path.startswith(f"{module}.")
+
+
+def _numbers(leaves: Sequence[Leaf]) -> int:
+    return sum(leaf.value.size for leaf in leaves)
 
 
 def _row(path: str, x: _Found) -> Row:
-    return Row(path, x.layer, x.called, x.shapes, x.parameters, x.operations, x.bytes)
+    return Row(path, x.layer, x.called, x.shapes, x.parameters, x.trained, x.operations, x.bytes)
 
 
 def _paths(tree: Any, prefix: str = "") -> Iterator[str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint import dtypes, errors, special
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_flag, as_integer, as_number, as_tensors, is_number, real
+from adjoint.functions.arguments import as_axis, as_flag, as_integer, as_number, as_tensors, is_number, real
 from adjoint.functions.creation import arange, made
 from adjoint.functions.elementwise import divide, where
 from adjoint.functions.indexing import take_along_axis
@@ -33,6 +33,7 @@ def cross_entropy(
     ignore_index: int = -100,
     label_smoothing: float = 0.0,
     reduction: str = "mean",
+    axis: int | None = None,
 ) -> Tensor[B]:
     """The negative log-probability of classes under softmax(logits).
 
@@ -51,11 +52,13 @@ def cross_entropy(
         So much of every target is shared evenly among all classes, from 0 to 1.
     reduction
         "mean", "sum" or "none".
+    axis
+        Where the classes are, if not as above: -1 for (batch, steps, classes).
 
     Raises
     ------
-    ShapeError, DtypeError, OutOfRangeError, ArgumentError
-        Shapes that do not fit; complex targets; targets that are no class; a smoothing out of range.
+    ShapeError, DtypeError, OutOfRangeError, ArgumentError, AxisError
+        Shapes that do not fit; complex targets; targets that are no class; a smoothing out of range; no such axis.
 
     Examples
     --------
@@ -72,18 +75,20 @@ def cross_entropy(
         raise errors.ArgumentError(f"{name}: label_smoothing is from 0 to 1, received {smoothing}")
     if not x.ndim:
         raise errors.ShapeError(f"{name}: 0-d logits have no class axis")
-    factors = _class_weights(weight, x, x.shape[min(1, x.ndim - 1)], name)
+    place = _class_axis(axis, x, name)
+    factors = _class_weights(weight, x, x.shape[place], name)
     if labels.dtype.kind in dtypes.FLOATING and labels.shape == x.shape:
-        return _of_probabilities(x, labels, factors, smoothing, reduction)
+        return _of_probabilities(x, labels, factors, smoothing, reduction, place)
     if labels.dtype.kind not in "iu":
         raise errors.DtypeError(
             f"{name}: targets are integers, or probabilities of the logits' shape {x.shape}; received {labels.dtype} "
             f"of shape {labels.shape}"
         )
-    rows = moveaxis(x, 1, -1) if x.ndim > 2 else x
+    rows = moveaxis(x, place, -1) if place < x.ndim - 1 else x
     if rows.shape[:-1] != labels.shape:
+        hint = "; axis=-1 says that classes are last" if axis is None and x.shape[:-1] == labels.shape else ""
         raise errors.ShapeError(
-            f"{name}: logits {x.shape} need targets of shape {rows.shape[:-1]}, received {labels.shape}"
+            f"{name}: logits {x.shape} need targets of shape {rows.shape[:-1]}, received {labels.shape}{hint}"
         )
     wide = cast(rows, dtypes.summing(x.dtype))
     labels, ignored = cast(labels, dtypes.int64), as_integer(ignore_index, name, "ignore_index")
@@ -93,9 +98,14 @@ def cross_entropy(
     if smoothing:
         each = -special.log_softmax(wide, -1)
         shared = (each if factors is None else each * factors).sum(axis=-1)
-        share = smoothing / x.shape[min(1, x.ndim - 1)]
+        share = smoothing / x.shape[place]
         losses = losses * (1 - smoothing) + _counted(shared, labels, ignored) * share
     return cast(_averaged(losses, labels, weights, ignored, reduction, name), x.dtype)
+
+
+def _class_axis(axis: int | None, x: Tensor[Any], name: str) -> int:
+    """The axis of classes: the second one, of one example the first."""
+    return min(1, x.ndim - 1) if axis is None else as_axis(axis, x.ndim, name)
 
 
 def _class_weights(weight: Any, x: Tensor[Any], classes: int, name: str) -> Tensor[Any] | None:
@@ -108,9 +118,8 @@ def _class_weights(weight: Any, x: Tensor[Any], classes: int, name: str) -> Tens
 
 
 def _of_probabilities(
-    x: Tensor[Any], target: Tensor[Any], factors: Tensor[Any] | None, smoothing: float, reduction: str
+    x: Tensor[Any], target: Tensor[Any], factors: Tensor[Any] | None, smoothing: float, reduction: str, axis: int
 ) -> Tensor[Any]:
-    axis = min(1, x.ndim - 1)
     dtype = x.dtype
     x, target = as_tensors([cast(x, dtypes.summing(dtype)), target], "cross_entropy")
     if smoothing:
@@ -150,11 +159,13 @@ def _averaged(
 
 
 def nll_loss(
-    x: Operand[B], target: Any, *, weight: Any = None, ignore_index: int = -100, reduction: str = "mean"
-) -> Tensor[B]:
+    x: Operand[B], target: Any, *, weight: Any = None, ignore_index: int = -100, reduction: str = "mean",
+    axis: int | None = None,
+) -> Tensor[B]:  # fmt: skip
     """Minus the element of x at the class: the `cross_entropy` where x are logarithms of probabilities.
 
-    x is (classes,), (batch, classes) or (batch, classes, ...), the other arguments and errors as there.
+    x is (classes,), (batch, classes) or (batch, classes, ...), or has the classes on an `axis`; the other arguments and
+    errors are as there.
     """
     name = "nll_loss"
     x = real(x, name, target, weight)
@@ -163,7 +174,8 @@ def nll_loss(
         raise errors.DtypeError(f"{name}: targets are integers, received {labels.dtype}")
     if not x.ndim:
         raise errors.ShapeError(f"{name}: 0-d predictions have no class axis")
-    rows = moveaxis(x, 1, -1) if x.ndim > 2 else x
+    place = _class_axis(axis, x, name)
+    rows = moveaxis(x, place, -1) if place < x.ndim - 1 else x
     if rows.shape[:-1] != labels.shape:
         raise errors.ShapeError(
             f"{name}: x {x.shape} needs targets of shape {rows.shape[:-1]}, received {labels.shape}"

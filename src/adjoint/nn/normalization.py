@@ -152,12 +152,12 @@ def _by_statistics(
 
 
 def running_statistics(
-    x: Operand[B], running_mean: Any, running_var: Any, momentum: float = 0.1
+    x: Operand[B], running_mean: Any, running_var: Any, momentum: float = 0.1, *, of_batch: bool = True
 ) -> tuple[Tensor[B], Tensor[B]]:
     """The next running mean and variance of `batch_norm`: moved towards the batch's by `momentum`, as constants.
 
     x is (batch, channels, ...), the others (channels,). The variance is the unbiased one, over one less than the number
-    of values, as in PyTorch. Raises ShapeError where shapes do not fit.
+    of values, as in PyTorch. Without `of_batch` they are means of those of examples, as of `instance_norm`. Raises ShapeError where shapes do not fit.
 
     >>> import adjoint as ad
     >>> mean, variance = ad.nn.running_statistics(ad.tensor([[1.0], [3.0]]), ad.zeros(1), ad.ones(1), 0.5)
@@ -171,8 +171,8 @@ def running_statistics(
     )
     if mean is None or variance is None:
         raise errors.ArgumentError(f"{name}: running_mean and running_var are tensors, received None")
-    axes = (0, *range(2, x.ndim))
-    found = x.mean(axis=axes), x.var(axis=axes, correction=1)
+    axes = (0, *range(2, x.ndim)) if of_batch else tuple(range(2, x.ndim))
+    found = [v.mean(axis=0) if v.ndim > 1 else v for v in (x.mean(axis=axes), x.var(axis=axes, correction=1))]
     pairs = zip(found, (mean.detach(), variance.detach()), strict=True)
     first, second = [cast(new * rate + old * (1 - rate), old.dtype) for new, old in pairs]
     return first, second

@@ -9,9 +9,9 @@ from adjoint import errors
 from adjoint.functions.creation import full_like, zeros_like
 from adjoint.functions.elementwise import clip, sqrt, where
 from adjoint.linalg.norms import vector_norm
-from adjoint.optim.base import Optimizer
+from adjoint.optim.base import Optimizer, rate_at
 from adjoint.optim.fused import Slots
-from adjoint.optim.settings import check_fractions, check_not_negative, check_rate
+from adjoint.optim.settings import fraction, not_negative, rate, setting
 from adjoint.tensor import Tensor
 
 Stepped = tuple[Tensor[Any], Slots]
@@ -33,14 +33,9 @@ class LAMB(Optimizer):
     0.9
     """
 
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-6
-    weight_decay: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_rate(self)
-        check_fractions(self, "betas")
-        check_not_negative(self, "eps", "weight_decay")
+    betas: tuple[float, float] = setting((0.9, 0.999), fraction)
+    eps: float = setting(1e-6, not_negative)
+    weight_decay: float = setting(0.0, not_negative)
 
     def begin(self, x: Tensor[Any]) -> Slots:
         return {"mean": zeros_like(x), "square": zeros_like(x)}
@@ -73,15 +68,10 @@ class Adan(Optimizer):
     0.9
     """
 
-    betas: tuple[float, float, float] = (0.98, 0.92, 0.99)
-    eps: float = 1e-8
-    eps_root: float = 1e-8
-    weight_decay: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_rate(self)
-        check_fractions(self, "betas")
-        check_not_negative(self, "eps", "eps_root", "weight_decay")
+    betas: tuple[float, float, float] = setting((0.98, 0.92, 0.99), fraction)
+    eps: float = setting(1e-8, not_negative)
+    eps_root: float = setting(1e-8, not_negative)
+    weight_decay: float = setting(0.0, not_negative)
 
     def begin(self, x: Tensor[Any]) -> Slots:
         return {name: zeros_like(x) for name in ("mean", "difference", "square", "gradient")}
@@ -117,19 +107,18 @@ class Rprop(Optimizer):
     0.78
     """
 
-    lr: Any = 1e-2
-    etas: tuple[float, float] = (0.5, 1.2)
-    step_sizes: tuple[float, float] = (1e-6, 50.0)
+    lr: Any = setting(1e-2, rate)
+    etas: tuple[float, float] = setting((0.5, 1.2), not_negative)
+    step_sizes: tuple[float, float] = setting((1e-6, 50.0), not_negative)
 
     def __post_init__(self) -> None:
-        check_rate(self)
-        check_not_negative(self, "etas", "step_sizes")
-        if not self.etas[0] < 1 < self.etas[1]:
+        super().__post_init__()
+        low, high = self.etas
+        if not (isinstance(low, Tensor) or low < 1) or not (isinstance(high, Tensor) or high > 1):
             raise errors.ArgumentError(f"Rprop: etas are a number below 1 and one above, received {self.etas}")
 
     def begin(self, x: Tensor[Any]) -> Slots:
-        rate = self.lr(0) if callable(self.lr) else self.lr
-        return {"gradient": zeros_like(x), "size": full_like(x, 1.0) * rate}
+        return {"gradient": zeros_like(x), "size": full_like(x, 1.0) * rate_at(self.lr, 0)}
 
     def update(self, x: Tensor[Any], g: Tensor[Any], slots: Slots, step: Any, lr: Any) -> Stepped:
         product, size = g * slots["gradient"], slots["size"]

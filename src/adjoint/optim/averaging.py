@@ -17,11 +17,11 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeVar
 
 from adjoint import errors
-from adjoint.functions.arguments import as_number
 from adjoint.module.base import Module
 from adjoint.module.fields import each_module, rebuilt
-from adjoint.optim.base import Rate, chosen, parameters, with_parameters
+from adjoint.optim.base import Rate, check_module, chosen, parameters, with_parameters
 from adjoint.optim.fused import Done, Job, Slots, updated
+from adjoint.optim.settings import Settings, or_schedule, setting, share
 from adjoint.tensor import Tensor
 
 M = TypeVar("M", bound=Module)
@@ -35,7 +35,7 @@ class AverageState(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Average:
+class Average(Settings):
     """An average of models. What it remembers is a state, a pytree; nothing is kept in it.
 
     A subclass says with which weight a model comes in, after so many of them. Buffers are not averaged.
@@ -51,9 +51,10 @@ class Average:
         return AverageState(0, {path: x * 1.0 for path, x in parameters(model).items()})
 
     def update(self, state: AverageState, model: Module) -> AverageState:
-        """The state after one more model. Raises ArgumentError if the state is of another one."""
-        weight, now = self.weight(state.count), parameters(model)
+        """The state after one more model. Raises ArgumentError or ShapeError if the state is of another one."""
+        now = parameters(model)
         jobs = [Job(x, y, {}) for x, y in zip(_known(state, now), now.values(), strict=True)]
+        weight = self.weight(state.count)
 
         def moved(x: Tensor[Any], y: Tensor[Any], slots: Slots) -> Done:
             return x + weight * (y - x), slots
@@ -61,7 +62,7 @@ class Average:
         return AverageState(state.count + 1, dict(zip(now, [x for x, _ in updated(moved, jobs)], strict=True)))
 
     def model(self, state: AverageState, model: M) -> M:
-        """The model with the averages for parameters; leaves of `require_grad` are leaves again."""
+        """The model with the averages for parameters; leaves of `require_grad` are leaves again. Raises as `update`."""
         now = parameters(model)
         return with_parameters(model, dict(zip(now, _known(state, now), strict=True)))
 
@@ -74,11 +75,7 @@ class EMA(Average):
     averages are good; the values are those of PyTorch's `swa_utils.get_ema_multi_avg_fn`.
     """
 
-    decay: Rate = 0.999
-
-    def __post_init__(self) -> None:
-        if not callable(self.decay) and not 0 <= as_number(self.decay, "EMA", "decay") <= 1:
-            raise errors.ArgumentError(f"EMA: decay is a number from 0 to 1, received {errors.shown(self.decay)}")
+    decay: Rate = setting(0.999, or_schedule(share))
 
     def weight(self, count: Any) -> Any:
         w = 1 - (self.decay(count) if callable(self.decay) else self.decay)
@@ -109,6 +106,7 @@ def batch_statistics(model: M, batches: Iterable[Any]) -> M:
     ([4.0], [2.0])
     """
 
+    check_module("batch_statistics", model)
     state, count = model.state(), 0
     for batch in batches:
         count += 1
@@ -131,8 +129,18 @@ def _with_momentum(model: M, momentum: float) -> M:
     return each_module(model, changed)  # type: ignore[no-any-return]
 
 
-def _known(state: AverageState, paths: Iterable[str]) -> list[Tensor[Any]]:
-    for path in paths:
+def _known(state: AverageState, now: dict[str, Tensor[Any]]) -> list[Tensor[Any]]:
+    """The averages of these parameters. Raises ArgumentError where there is none, ShapeError for other shapes."""
+    if not isinstance(state, AverageState):
+        raise errors.ArgumentTypeError(
+            f"the state of an average is what init(model) or the last update gave, received {errors.shown(state)}"
+        )
+    for path, x in now.items():
         if path not in state.values:
             raise errors.ArgumentError(f"the state of an average knows nothing of {path}; init(model) makes a new one")
-    return [state.values[path] for path in paths]
+        if state.values[path].shape != x.shape:
+            raise errors.ShapeError(
+                f"the state of an average has shape {state.values[path].shape} at {path}, and the model {x.shape}; "
+                "init(model) makes a new one"
+            )
+    return [state.values[path] for path in now]

@@ -11,9 +11,9 @@ from adjoint.functions.arguments import is_number
 from adjoint.functions.creation import zeros_like
 from adjoint.functions.elementwise import maximum, sqrt, where
 from adjoint.module.base import Module
-from adjoint.optim.base import Optimizer, State, parameters, with_parameters
+from adjoint.optim.base import Optimizer, State, check_state, parameters, with_parameters
 from adjoint.optim.fused import Slots
-from adjoint.optim.settings import check_fractions, check_not_negative, check_rate
+from adjoint.optim.settings import fraction, in_use, not_negative, rate, setting
 from adjoint.tensor import Tensor
 
 M = TypeVar("M", bound=Module)
@@ -44,6 +44,7 @@ class AveragingOptimizer(Optimizer):
         ArgumentError
             The state is not of this model.
         """
+        check_state(state, "averaged")
         found = {}
         for path, x in parameters(model).items():
             if path not in state.slots:
@@ -69,23 +70,19 @@ class ASGD(AveragingOptimizer):
     (2.0, 2.5)
     """
 
-    lr: Any = 1e-2
-    lambd: float = 1e-4
-    alpha: float = 0.75
-    t0: float = 1e6
-    weight_decay: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_rate(self)
-        check_not_negative(self, "lambd", "alpha", "t0", "weight_decay")
+    lr: Any = setting(1e-2, rate)
+    lambd: float = setting(1e-4, not_negative)
+    alpha: float = setting(0.75, not_negative)
+    t0: float = setting(1e6, not_negative)
+    weight_decay: float = setting(0.0, not_negative)
 
     def begin(self, x: Tensor[Any]) -> Slots:
         return {"average": x}
 
     def update(self, x: Tensor[Any], g: Tensor[Any], slots: Slots, step: Any, lr: Any) -> Stepped:
-        g = g + self.weight_decay * x if self.weight_decay else g
-        rate = lr / (1 + self.lambd * lr * (step - 1)) ** self.alpha
-        x = x * (1 - self.lambd * rate) - rate * g
+        g = g + self.weight_decay * x if in_use(self.weight_decay) else g
+        now = lr / (1 + self.lambd * lr * (step - 1)) ** self.alpha
+        x = x * (1 - self.lambd * now) - now * g
         count = step - 1 - self.t0
         count = max(count, 1) if is_number(count) else maximum(count, 1)  # a tensor in a step that is compiled
         return x, {"average": slots["average"] + (x - slots["average"]) / count}
@@ -114,16 +111,14 @@ class ScheduleFreeSGD(AveragingOptimizer):
     (0.225, 0.25)
     """
 
-    lr: Any = 1.0
-    b1: float = 0.9
-    weight_decay: float = 0.0
-    weight_lr_power: float = 2.0
+    lr: Any = setting(1.0, rate)
+    b1: float = setting(0.9, fraction)
+    weight_decay: float = setting(0.0, not_negative)
+    weight_lr_power: float = setting(2.0, not_negative)
 
     def __post_init__(self) -> None:
-        check_rate(self)
-        check_fractions(self, "b1")
-        check_not_negative(self, "weight_decay", "weight_lr_power")
-        if not self.b1:
+        super().__post_init__()
+        if not in_use(self.b1):
             raise errors.ArgumentError(f"{type(self).__name__}: b1 is more than 0, as x is found from y = b1 x + ...")
 
     def begin(self, x: Tensor[Any]) -> Slots:
@@ -167,14 +162,9 @@ class ScheduleFreeAdamW(ScheduleFreeSGD):
     0.25
     """
 
-    lr: Any = 2.5e-3
-    b2: float = 0.999
-    eps: float = 1e-8
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_fractions(self, "b2")
-        check_not_negative(self, "eps")
+    lr: Any = setting(2.5e-3, rate)
+    b2: float = setting(0.999, fraction)
+    eps: float = setting(1e-8, not_negative)
 
     def begin(self, x: Tensor[Any]) -> Slots:
         return {**super().begin(x), "square": zeros_like(x)}

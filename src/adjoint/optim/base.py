@@ -17,6 +17,7 @@ from adjoint.functions.shape import stack
 from adjoint.module.base import Module
 from adjoint.module.fields import Leaf, fits, leaves_of, once_each, value_of, with_arrays
 from adjoint.optim.fused import Job, Slots, updated
+from adjoint.optim.settings import Settings, flag, not_negative, rate, setting
 from adjoint.tensor import Tensor
 
 M = TypeVar("M", bound=Module)
@@ -32,7 +33,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Group:
+class Group(Settings):
     """Parameters, and their optimizer, which has a rate of its own or takes that of the others."""
 
     where: tuple[Where, ...]
@@ -41,7 +42,7 @@ class Group:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Optimizer:
+class Optimizer(Settings):
     """An optimizer: settings, and two functions. Nothing is kept in it.
 
     `init(model)` gives a state, `step(model, grads, state)` the next model and the next state.
@@ -52,6 +53,10 @@ class Optimizer:
     With `donate` a step writes the next model and state over those it is given, which halves the time of large
     parameters on NumPy. Use neither of the two afterwards, nor other models with the same tensors;
     `copy.deepcopy(model)` is one to keep. Arrays that no step has made stay as they are.
+
+    Settings are numbers, or tensors of one number. An optimizer is a tree of its real numbers and tensors, so that
+    `ad.grad(f)(ad.optim.Adam(lr=0.1))` is one of derivatives. Raises ArgumentError or ArgumentTypeError for settings
+    that make no sense.
 
     Examples
     --------
@@ -65,9 +70,16 @@ class Optimizer:
     (0.8, 1)
     """
 
-    lr: Rate = 1e-3
-    donate: bool = False
+    lr: Rate = setting(1e-3, rate)
+    donate: bool = setting(False, flag)
     groups: tuple[Group, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.groups, tuple) or not all(isinstance(each, Group) for each in self.groups):
+            raise errors.ArgumentTypeError(
+                f"{type(self).__name__}: groups are made by the method group, received {errors.shown(self.groups)}"
+            )
 
     def group(self, *where: Where, use: Optimizer | None = None, **settings: Any) -> Self:
         """The optimizer with other settings for some parameters, or with another one for them.
@@ -130,7 +142,7 @@ class Optimizer:
 
     def init(self, model: Module) -> State:
         """The state before the first step. Raises ArgumentError if a group fits nothing in the model."""
-        leaves = _trained(model)
+        leaves = _trained(model, "init")
         for each in self.groups:
             for choice in each.where:
                 if not any(fits(choice, leaf) for leaf in leaves):
@@ -167,21 +179,20 @@ class Optimizer:
             The state is not of this model; there is no gradient at all; one does not fit its parameter.
         """
         check_state(state)
+        check_module("step", model)
         leaves = leaves_of(model)
         own = _once(leaves)
         found = _found(grads, leaves, own)
         jobs: dict[tuple[Group | None, Any], list[tuple[Leaf, Tensor[Any], Job]]] = {}
         counted = is_integer(state.step)
         for leaf in own:
-            g = found.get(leaf.path)
+            x = value_of(leaf.value)
+            g = _gradient(found, leaf, x)
             if g is None:
                 continue
             if leaf.path not in state.slots:
                 raise errors.ArgumentError(f"step: the state knows nothing of {leaf.path}; init(model) makes a new one")
-            x = value_of(leaf.value)
-            if g.shape != x.shape:
-                raise errors.ShapeError(f"step: {leaf.path} has shape {x.shape}, its gradient {g.shape}")
-            job = Job(_parts(x), _parts(_gradient(g, leaf.value, x)), state.slots[leaf.path])
+            job = Job(_parts(x), g, state.slots[leaf.path])
             # a count that is a tensor, as in a step that is compiled, is as exact as the parameter
             dtype = None if counted else job.x.dtype
             jobs.setdefault((self._group_of(leaf) if self.groups else None, dtype), []).append((leaf, x, job))
@@ -192,27 +203,42 @@ class Optimizer:
                 place = count.device if isinstance(count, Tensor) else leaf_of(count)
                 count = asarray(count, dtype=dtype, device=place)
             optimizer = of.optimizer if of else self
-            rate = optimizer.lr if lr is None or (of and of.has_rate) else lr
-            rate = rate(count) if callable(rate) else rate
-            update = functools.partial(optimizer.update, step=count + 1, lr=rate)
+            now = rate_at(optimizer.lr if lr is None or (of and of.has_rate) else lr, count)
+            update = functools.partial(optimizer.update, step=count + 1, lr=now)
             results = updated(update, [job for *_, job in rows], self.donate)
             for (leaf, x, _), (value, slots[leaf.path]) in zip(rows, results, strict=True):
                 values[leaf.path] = _again(leaf.value, x, _whole(value, x))
         return with_arrays(model, values, leaves), State(state.step + 1, slots)
 
 
-def check_state(state: Any) -> None:
+def rate_at(lr: Any, step: Any) -> Any:
+    """The rate of a step. Raises as the setting does, also for what a schedule gives."""
+    found = lr(step) if callable(lr) else lr
+    if not isinstance(found, Tensor):
+        not_negative(found, "step", "the rate")
+    return found
+
+
+def check_state(state: Any, name: str = "step") -> None:
     """Raises ArgumentTypeError for what is no state."""
     if not isinstance(state, State):
         raise errors.ArgumentTypeError(
-            f"step: the state is what init(model) or the last step gave, received {errors.shown(state)}"
+            f"{name}: the state is what init(model) or the last step gave, received {errors.shown(state)}"
         )
+
+
+def check_module(name: str, model: Any) -> None:
+    """Raises ArgumentTypeError for what is no module."""
+    if not isinstance(model, Module):
+        raise errors.ArgumentTypeError(f"{name}: the model is an ad.nn.Module, received {errors.shown(model)}")
 
 
 def gradients_by_path(grads: Any, model: Module) -> Mapping[str, Tensor[Any]]:
     """The gradients of a model's parameters, by their paths. Raises ArgumentError where there is none."""
+    check_module("gradients", model)
     leaves = leaves_of(model)
-    return _found(grads, leaves, _once(leaves))
+    found = _found(grads, leaves, _once(leaves))
+    return {path: g for path, g in found.items() if g is not None}
 
 
 def _found(grads: Any, leaves: list[Leaf], own: list[Leaf]) -> Mapping[str, Tensor[Any]]:
@@ -253,7 +279,8 @@ def _added(found: Mapping[str, Tensor[Any]], leaves: list[Leaf], own: list[Leaf]
     return sums
 
 
-def _trained(model: Module) -> list[Leaf]:
+def _trained(model: Module, name: str = "parameters") -> list[Leaf]:
+    check_module(name, model)
     return _once(leaves_of(model))
 
 
@@ -262,9 +289,19 @@ def _once(leaves: list[Leaf]) -> list[Leaf]:
     return once_each([leaf for leaf in leaves if leaf.kind == "parameter"])
 
 
-def _gradient(g: Tensor[Any], leaf: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
-    """A gradient by a leaf with the value x. It is a value: what it was computed of would be held in the slots."""
-    return g.inner() if x is not leaf and g.device is leaf.device else g
+def _gradient(found: Mapping[str, Any], leaf: Leaf, x: Tensor[Any]) -> Tensor[Any] | None:
+    """The gradient by a parameter with the value x, as rules compute with it; None where there is none.
+
+    That by a leaf is a value: what it was computed of would be held in the slots.
+    """
+    g = found.get(leaf.path)
+    if g is None:
+        return None
+    if not isinstance(g, Tensor):
+        raise errors.ArgumentTypeError(f"step: the gradient of {leaf.path} is a tensor, received {errors.shown(g)}")
+    if g.shape != x.shape:
+        raise errors.ShapeError(f"step: {leaf.path} has shape {x.shape}, its gradient {g.shape}")
+    return _parts(g.inner() if x is not leaf.value and g.device is leaf.value.device else g)
 
 
 def _again(leaf: Tensor[Any], x: Tensor[Any], value: Tensor[Any]) -> Tensor[Any]:
@@ -292,14 +329,8 @@ def parameters(model: Module) -> dict[str, Tensor[Any]]:
 def gradients(grads: Any, model: Module) -> dict[str, Tensor[Any]]:
     """By path, the gradients there are, in the same form. Raises as a step does."""
     found = gradients_by_path(grads, model)
-    pairs = {}
-    for leaf in _trained(model):
-        g = found.get(leaf.path)
-        if g is not None:
-            if g.shape != leaf.value.shape:
-                raise errors.ShapeError(f"step: {leaf.path} has shape {leaf.value.shape}, its gradient {g.shape}")
-            pairs[leaf.path] = _parts(_gradient(g, leaf.value, value_of(leaf.value)))
-    return pairs
+    pairs = {leaf.path: _gradient(found, leaf, value_of(leaf.value)) for leaf in _trained(model)}
+    return {path: g for path, g in pairs.items() if g is not None}
 
 
 def with_parameters(model: M, values: Mapping[str, Tensor[Any]]) -> M:

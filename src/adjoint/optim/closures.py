@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from adjoint import errors
-from adjoint.functions.arguments import as_choice, as_integer
 from adjoint.functions.elementwise import abs as magnitude
 from adjoint.functions.elementwise import where
 from adjoint.functions.reduction import max as largest
 from adjoint.functions.reduction import sum as total
 from adjoint.functions.shape import concat, ravel, reshape, stack
 from adjoint.module.base import Module
-from adjoint.optim.base import Optimizer, Rate, State, check_state, gradients, parameters, with_parameters
+from adjoint.optim.base import Optimizer, State, check_state, gradients, parameters, rate_at, with_parameters
 from adjoint.optim.gradients import GradientsParams
-from adjoint.optim.settings import check_not_negative, check_rate
+from adjoint.optim.settings import integer, not_negative, one_of, or_none, rate, setting
 from adjoint.optim.wolfe import Point, strong_wolfe
 from adjoint.tensor import Tensor
 
@@ -77,9 +76,9 @@ class SAM(ClosureOptimizer):
     0.7
     """
 
-    lr: Any = dataclasses.field(init=False, repr=False)
+    lr: ClassVar[Any] = property(lambda self: self.optimizer.lr)  # type: ignore[misc]
     optimizer: Optimizer
-    rho: float = 0.05
+    rho: float = setting(0.05, not_negative)
 
     def __post_init__(self) -> None:
         if not isinstance(self.optimizer, Optimizer) or isinstance(self.optimizer, ClosureOptimizer):
@@ -87,8 +86,7 @@ class SAM(ClosureOptimizer):
                 f"SAM: optimizer is one that takes gradients, such as ad.optim.SGD(), received "
                 f"{errors.shown(self.optimizer)}"
             )
-        check_not_negative(self, "rho")
-        object.__setattr__(self, "lr", self.optimizer.lr)
+        super().__post_init__()
 
     def init(self, model: Module) -> State:
         """The state of `optimizer` before the first step."""
@@ -134,21 +132,13 @@ class LBFGS(ClosureOptimizer):
     [[1.0], [1.0]]
     """
 
-    lr: Any = 1.0
-    max_iter: int = 20
-    max_eval: int | None = None
-    tolerance_grad: float = 1e-7
-    tolerance_change: float = 1e-9
-    history_size: int = 100
-    line_search_fn: str | None = "strong_wolfe"
-
-    def __post_init__(self) -> None:
-        check_rate(self)
-        check_not_negative(self, "tolerance_grad", "tolerance_change")
-        for field in ("max_iter", "max_eval", "history_size"):
-            if field != "max_eval" or self.max_eval is not None:
-                as_integer(getattr(self, field), "LBFGS", field, 1)
-        as_choice(self.line_search_fn, "LBFGS", "line_search_fn", ["strong_wolfe", None])
+    lr: Any = setting(1.0, rate)
+    max_iter: int = setting(20, integer(1))
+    max_eval: int | None = setting(None, or_none(integer(1)))
+    tolerance_grad: float = setting(1e-7, not_negative)
+    tolerance_change: float = setting(1e-9, not_negative)
+    history_size: int = setting(100, integer(1))
+    line_search_fn: str | None = setting("strong_wolfe", one_of("strong_wolfe", None))
 
     def init(self, model: Module) -> State:
         """The state before the first step: of all parameters as one vector."""
@@ -164,8 +154,7 @@ class LBFGS(ClosureOptimizer):
         x = _flat(xs)
         if not slots or slots["gradient"].shape != x.shape:
             raise errors.ArgumentError("step: the state is not of this model; init(model) makes a new one")
-        given: Rate = self.lr if lr is None else lr
-        rate = float(given(state.step) if callable(given) else given)
+        now = float(rate_at(self.lr if lr is None else lr, state.step))
 
         def at(x: Tensor[Any]) -> tuple[np.float64, Tensor[Any]]:
             there = with_parameters(model, _pieces(x, xs))
@@ -173,11 +162,11 @@ class LBFGS(ClosureOptimizer):
             known = gradients(found, there)
             return np.float64(float(loss)), _flat({path: known.get(path, 0 * piece) for path, piece in xs.items()})
 
-        x, slots = self._iterated(x, slots, rate, at)
+        x, slots = self._iterated(x, slots, now, at)
         return with_parameters(model, _pieces(x, xs)), State(state.step + 1, {_ALL: slots})
 
     def _iterated(
-        self, x: Tensor[Any], slots: dict[str, Any], rate: float, at: Callable[[Any], tuple[np.float64, Tensor[Any]]]
+        self, x: Tensor[Any], slots: dict[str, Any], lr: float, at: Callable[[Any], tuple[np.float64, Tensor[Any]]]
     ) -> tuple[Tensor[Any], dict[str, Any]]:
         """The vector of parameters after a step, and its slots."""
         loss, g = at(x)
@@ -189,14 +178,14 @@ class LBFGS(ClosureOptimizer):
             if _largest(g) <= self.tolerance_grad:
                 break
             if not iterations:
-                d, length = -g, min(1.0, 1 / float(total(magnitude(g)))) * rate
+                d, length = -g, min(1.0, 1 / float(total(magnitude(g)))) * lr
             else:
                 s, y = length * d, g - before
                 product = float(y @ s)
                 if product > 1e-10:
                     pairs = [*pairs, (s, y, product)][-self.history_size :]
                     scale = product / float(y @ y)
-                d, length = _direction(g, pairs, scale), rate
+                d, length = _direction(g, pairs, scale), lr
             iterations, before, last = iterations + 1, g, loss
             slope = np.float64(g @ d)
             if slope > -self.tolerance_change:

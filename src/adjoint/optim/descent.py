@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from adjoint import errors
 from adjoint.functions.creation import zeros_like
 from adjoint.functions.elementwise import abs as magnitude
 from adjoint.functions.elementwise import maximum, sign, sqrt
 from adjoint.optim.base import Optimizer, chosen
 from adjoint.optim.fused import Slots
+from adjoint.optim.settings import flag, fraction, in_use, not_negative, rate, setting, share
 from adjoint.tensor import Tensor
 
 Stepped = tuple[Tensor[Any], Slots]
@@ -19,22 +21,30 @@ Stepped = tuple[Tensor[Any], Slots]
 class SGD(Optimizer):
     """Stochastic gradient descent, with momentum, and Nesterov's look ahead. I. Sutskever et al. (2013).
 
-    v = momentum v + (1 - dampening) g;  x = x - lr v, or with `nesterov` x - lr (g + momentum v).
+    v = momentum v + (1 - dampening) g;  x = x - lr v, or with `nesterov` x - lr (g + momentum v). Raises ArgumentError
+    for settings out of range, and for `nesterov` without momentum or with dampening.
     """
 
-    momentum: float = 0.0
-    dampening: float = 0.0
-    nesterov: bool = False
-    weight_decay: float = 0.0
+    momentum: float = setting(0.0, not_negative)
+    dampening: float = setting(0.0, not_negative)
+    nesterov: bool = setting(False, flag)
+    weight_decay: float = setting(0.0, not_negative)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.nesterov and not in_use(self.momentum):
+            raise errors.ArgumentError("SGD: nesterov looks ahead by momentum, which is 0; give it, as momentum=0.9")
+        if self.nesterov and in_use(self.dampening):
+            raise errors.ArgumentError(f"SGD: nesterov goes without dampening, received {self.dampening}")
 
     def begin(self, x: Tensor[Any]) -> Slots:
-        return {"velocity": zeros_like(x)} if self.momentum else {}
+        return {"velocity": zeros_like(x)} if in_use(self.momentum) else {}
 
     def update(self, x: Tensor[Any], g: Tensor[Any], slots: Slots, step: Any, lr: Any) -> Stepped:
         g = _decayed(g, x, self.weight_decay)
-        if not self.momentum:
+        if not in_use(self.momentum):
             return x - lr * g, slots
-        new = chosen(step == 1, g, (1 - self.dampening) * g) if self.dampening else g
+        new = chosen(step == 1, g, (1 - self.dampening) * g) if in_use(self.dampening) else g
         v = self.momentum * slots["velocity"] + new
         return x - lr * (g + self.momentum * v if self.nesterov else v), {"velocity": v}
 
@@ -48,10 +58,10 @@ class Adam(Optimizer):
     2018). Decay is added to gradients.
     """
 
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
-    weight_decay: float = 0.0
-    amsgrad: bool = False
+    betas: tuple[float, float] = setting((0.9, 0.999), fraction)
+    eps: float = setting(1e-8, not_negative)
+    weight_decay: float = setting(0.0, not_negative)
+    amsgrad: bool = setting(False, flag)
 
     def begin(self, x: Tensor[Any]) -> Slots:
         names = ["mean", "square", *(["largest"] if self.amsgrad else [])]
@@ -74,7 +84,7 @@ class Adam(Optimizer):
 class AdamW(Adam):
     """`Adam` with the decay taken off the parameters, not added to gradients. I. Loshchilov, F. Hutter (2019)."""
 
-    weight_decay: float = 1e-2
+    weight_decay: float = setting(1e-2, not_negative)
 
     def update(self, x: Tensor[Any], g: Tensor[Any], slots: Slots, step: Any, lr: Any) -> Stepped:
         return self._moved(x * (1 - lr * self.weight_decay), g, slots, step, lr)
@@ -84,15 +94,15 @@ class AdamW(Adam):
 class RMSprop(Optimizer):
     """Steps divided by a running root mean square of the gradients. T. Tieleman, G. Hinton (2012), lecture 6e."""
 
-    lr: Any = 1e-2
-    alpha: float = 0.99
-    eps: float = 1e-8
-    weight_decay: float = 0.0
-    momentum: float = 0.0
-    centered: bool = False
+    lr: Any = setting(1e-2, rate)
+    alpha: float = setting(0.99, fraction)
+    eps: float = setting(1e-8, not_negative)
+    weight_decay: float = setting(0.0, not_negative)
+    momentum: float = setting(0.0, not_negative)
+    centered: bool = setting(False, flag)
 
     def begin(self, x: Tensor[Any]) -> Slots:
-        names = ["square", *(["velocity"] if self.momentum else []), *(["mean"] if self.centered else [])]
+        names = ["square", *(["velocity"] if in_use(self.momentum) else []), *(["mean"] if self.centered else [])]
         return {name: zeros_like(x) for name in names}
 
     def update(self, x: Tensor[Any], g: Tensor[Any], slots: Slots, step: Any, lr: Any) -> Stepped:
@@ -102,7 +112,7 @@ class RMSprop(Optimizer):
             new["mean"] = m = self.alpha * slots["mean"] + (1 - self.alpha) * g
             v = v - m * m
         g = g / (sqrt(v) + self.eps)
-        if self.momentum:
+        if in_use(self.momentum):
             new["velocity"] = g = self.momentum * slots["velocity"] + g
         return x - lr * g, new
 
@@ -111,11 +121,11 @@ class RMSprop(Optimizer):
 class Adagrad(Optimizer):
     """Steps divided by the root of the sum of all squared gradients. J. Duchi et al. (2011)."""
 
-    lr: Any = 1e-2
-    lr_decay: float = 0.0
-    weight_decay: float = 0.0
-    initial_accumulator_value: float = 0.0
-    eps: float = 1e-10
+    lr: Any = setting(1e-2, rate)
+    lr_decay: float = setting(0.0, not_negative)
+    weight_decay: float = setting(0.0, not_negative)
+    initial_accumulator_value: float = setting(0.0, not_negative)
+    eps: float = setting(1e-10, not_negative)
 
     def begin(self, x: Tensor[Any]) -> Slots:
         return {"sum": zeros_like(x) + self.initial_accumulator_value}
@@ -130,10 +140,10 @@ class Adagrad(Optimizer):
 class Adadelta(Optimizer):
     """Steps in the units of the parameters, by averages of squared gradients and squared steps. M. Zeiler (2012)."""
 
-    lr: Any = 1.0
-    rho: float = 0.9
-    eps: float = 1e-6
-    weight_decay: float = 0.0
+    lr: Any = setting(1.0, rate)
+    rho: float = setting(0.9, share)
+    eps: float = setting(1e-6, not_negative)
+    weight_decay: float = setting(0.0, not_negative)
 
     def begin(self, x: Tensor[Any]) -> Slots:
         return {"square": zeros_like(x), "steps": zeros_like(x)}
@@ -149,7 +159,7 @@ class Adadelta(Optimizer):
 class Adamax(Adam):
     """`Adam` by the largest magnitude of gradients, slowly forgotten. D. Kingma, J. Ba (2015), section 7."""
 
-    lr: Any = 2e-3
+    lr: Any = setting(2e-3, rate)
 
     def begin(self, x: Tensor[Any]) -> Slots:
         return {"mean": zeros_like(x), "largest": zeros_like(x)}
@@ -165,8 +175,8 @@ class Adamax(Adam):
 class NAdam(Adam):
     """`Adam` with Nesterov's look ahead. T. Dozat (2016)."""
 
-    lr: Any = 2e-3
-    momentum_decay: float = 4e-3
+    lr: Any = setting(2e-3, rate)
+    momentum_decay: float = setting(4e-3, not_negative)
 
     def begin(self, x: Tensor[Any]) -> Slots:
         return {"mean": zeros_like(x), "square": zeros_like(x), "product": zeros_like(x.sum()) + 1}
@@ -202,9 +212,9 @@ class RAdam(Adam):
 class Lion(Optimizer):
     """Steps of the rate in each direction: the sign of an average. X. Chen et al. (2023). Defaults are the paper's."""
 
-    lr: Any = 1e-4
-    betas: tuple[float, float] = (0.9, 0.99)
-    weight_decay: float = 0.0
+    lr: Any = setting(1e-4, rate)
+    betas: tuple[float, float] = setting((0.9, 0.99), fraction)
+    weight_decay: float = setting(0.0, not_negative)
 
     def begin(self, x: Tensor[Any]) -> Slots:
         return {"mean": zeros_like(x)}
@@ -217,4 +227,4 @@ class Lion(Optimizer):
 
 def _decayed(g: Tensor[Any], x: Tensor[Any], weight_decay: float) -> Tensor[Any]:
     """The gradient of the loss and half of `weight_decay` times the sum of squares."""
-    return g + weight_decay * x if weight_decay else g
+    return g + weight_decay * x if in_use(weight_decay) else g

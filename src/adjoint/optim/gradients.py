@@ -28,7 +28,18 @@ class GradientsParams(Mapping[str, Tensor[Any]]):
     """
 
     def __init__(self, gradients: Mapping[str, Tensor[Any]]) -> None:
+        """Raises ArgumentTypeError for what is no mapping from paths to tensors."""
+        if not isinstance(gradients, Mapping):
+            raise errors.ArgumentTypeError(
+                f"GradientsParams: gradients are a mapping from paths, received {errors.shown(gradients)}; from_grads "
+                "takes what backward() or a transform gave"
+            )
         self._gradients = dict(gradients)
+        for path, g in self._gradients.items():
+            if not isinstance(path, str) or not isinstance(g, Tensor):
+                raise errors.ArgumentTypeError(
+                    f"GradientsParams: a path has a tensor, received {errors.shown(path)}: {errors.shown(g)}"
+                )
 
     @classmethod
     def from_grads(cls, grads: Any, model: Module) -> GradientsParams:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors
-from adjoint.functions.arguments import as_integer, as_number, as_positive
 from adjoint.functions.contraction import tensordot
 from adjoint.functions.creation import eye, ones, zeros_like
 from adjoint.functions.elementwise import maximum, minimum, rsqrt, sqrt, where
@@ -19,7 +18,19 @@ from adjoint.linalg.norms import vector_norm
 from adjoint.module.base import Module
 from adjoint.optim.base import Optimizer, State, parameters
 from adjoint.optim.fused import Slots
-from adjoint.optim.settings import check_fractions, check_not_negative, check_rate, numbers
+from adjoint.optim.settings import (
+    flag,
+    fraction,
+    in_use,
+    integer,
+    not_negative,
+    not_positive,
+    number,
+    or_none,
+    positive,
+    rate,
+    setting,
+)
 from adjoint.tensor import Tensor
 from adjoint.transforms.control import cond
 
@@ -63,19 +74,11 @@ class Adafactor(MatrixOptimizer):
     {'rows': (2, 1), 'columns': (1, 3)}
     """
 
-    lr: Any = 1e-2
-    beta2_decay: float = -0.8
-    eps: tuple[float | None, float] = (None, 1e-3)
-    d: float = 1.0
-    weight_decay: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_rate(self)
-        check_not_negative(self, "weight_decay")
-        as_positive(-as_number(self.beta2_decay, "Adafactor", "beta2_decay"), "Adafactor", "-beta2_decay", zero=True)
-        for value in numbers(self, "eps"):
-            as_positive(0 if value is None else value, "Adafactor", "eps", zero=True)
-        as_positive(self.d, "Adafactor", "d")
+    lr: Any = setting(1e-2, rate)
+    beta2_decay: float = setting(-0.8, not_positive)
+    eps: tuple[float | None, float] = setting((None, 1e-3), or_none(not_negative))
+    d: float = setting(1.0, positive)
+    weight_decay: float = setting(0.0, not_negative)
 
     def begin(self, x: Tensor[Any]) -> Slots:
         if x.ndim < 2:
@@ -89,7 +92,7 @@ class Adafactor(MatrixOptimizer):
         new, length = {}, _rms(x)
         scale = where(length > small, length, small)
         alpha = minimum(scale * lr, scale * step**-0.5)
-        x = x * (1 - lr * self.weight_decay) if self.weight_decay else x
+        x = x * (1 - lr * self.weight_decay) if in_use(self.weight_decay) else x
         if x.ndim < 2:
             new["square"] = v = slots["square"] + weight * (g * g - slots["square"])
         else:
@@ -133,22 +136,14 @@ class Muon(MatrixOptimizer):
     [[0.0, -1.0], [1.0, 0.0]]
     """
 
-    momentum: float = 0.95
-    nesterov: bool = True
-    weight_decay: float = 0.0
-    ns_coefficients: tuple[float, float, float] = (3.4445, -4.7750, 2.0315)
-    ns_steps: int = 5
-    eps: float = 1e-8
-    betas: tuple[float, float] = (0.9, 0.999)
-    adam_weight_decay: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_rate(self)
-        check_fractions(self, "momentum", "betas")
-        check_not_negative(self, "weight_decay", "eps", "adam_weight_decay")
-        as_integer(self.ns_steps, "Muon", "ns_steps", 0)
-        for value in numbers(self, "ns_coefficients"):
-            as_number(value, "Muon", "ns_coefficients")
+    momentum: float = setting(0.95, fraction)
+    nesterov: bool = setting(True, flag)
+    weight_decay: float = setting(0.0, not_negative)
+    ns_coefficients: tuple[float, float, float] = setting((3.4445, -4.7750, 2.0315), number)
+    ns_steps: int = setting(5, integer(0))
+    eps: float = setting(1e-8, not_negative)
+    betas: tuple[float, float] = setting((0.9, 0.999), fraction)
+    adam_weight_decay: float = setting(0.0, not_negative)
 
     def begin(self, x: Tensor[Any]) -> Slots:
         return {name: zeros_like(x) for name in (["mean"] if x.ndim == 2 else ["mean", "square"])}
@@ -199,16 +194,10 @@ class Shampoo(MatrixOptimizer):
     [[0.0, -1.0], [1.0, 0.0]]
     """
 
-    lr: Any = 1e-1
-    eps: float = 1e-4
-    weight_decay: float = 0.0
-    max_size: int = 1200
-
-    def __post_init__(self) -> None:
-        check_rate(self)
-        check_not_negative(self, "weight_decay")
-        as_positive(self.eps, "Shampoo", "eps")
-        as_integer(self.max_size, "Shampoo", "max_size", 0)
+    lr: Any = setting(1e-1, rate)
+    eps: float = setting(1e-4, positive)
+    weight_decay: float = setting(0.0, not_negative)
+    max_size: int = setting(1200, integer(0))
 
     def begin(self, x: Tensor[Any]) -> Slots:
         shape = x.shape or (1,)
@@ -218,7 +207,7 @@ class Shampoo(MatrixOptimizer):
     def update(self, x: Tensor[Any], g: Tensor[Any], slots: Slots, step: Any, lr: Any) -> Stepped:
         if not x.size:
             return x, slots
-        g = g + self.weight_decay * x if self.weight_decay else g
+        g = g + self.weight_decay * x if in_use(self.weight_decay) else g
         g = whole = reshape(g, x.shape or (1,))
         new, power = {}, -0.5 / g.ndim
         for axis in range(g.ndim):
@@ -267,19 +256,12 @@ class SOAP(MatrixOptimizer):
     [[0.0, -1.0], [1.0, 0.0]]
     """
 
-    lr: Any = 3e-3
-    betas: tuple[float, float] = (0.95, 0.95)
-    eps: float = 1e-8
-    weight_decay: float = 1e-2
-    precondition_frequency: int = 10
-    max_size: int = 10000
-
-    def __post_init__(self) -> None:
-        check_rate(self)
-        check_fractions(self, "betas")
-        check_not_negative(self, "eps", "weight_decay")
-        as_integer(self.precondition_frequency, "SOAP", "precondition_frequency", 1)
-        as_integer(self.max_size, "SOAP", "max_size", 0)
+    lr: Any = setting(3e-3, rate)
+    betas: tuple[float, float] = setting((0.95, 0.95), fraction)
+    eps: float = setting(1e-8, not_negative)
+    weight_decay: float = setting(1e-2, not_negative)
+    precondition_frequency: int = setting(10, integer(1))
+    max_size: int = setting(10000, integer(0))
 
     def begin(self, x: Tensor[Any]) -> Slots:
         slots = {"mean": zeros_like(x), "square": zeros_like(x)}

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from adjoint import errors
 from adjoint import tree as trees
-from adjoint.functions.arguments import as_integer, as_positive
+from adjoint.functions.arguments import check_tensor
 from adjoint.functions.elementwise import where
 from adjoint.functions.logic import isfinite, logical_and
 from adjoint.functions.reduction import all as every
@@ -15,6 +15,7 @@ from adjoint.module.base import Module
 from adjoint.operands import is_concrete
 from adjoint.optim.base import Optimizer, State
 from adjoint.optim.gradients import GradientsParams
+from adjoint.optim.settings import Settings, integer, positive, setting
 from adjoint.tensor import Tensor
 
 M = TypeVar("M", bound=Module)
@@ -28,7 +29,7 @@ class ScaleState(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class GradScaler:
+class GradScaler(Settings):
     """A scale of the loss that is as large as it may be. P. Micikevicius et al. (2018), section 3.2.
 
     Small gradients are zero in float16. So the loss is multiplied before `backward`, and the gradients are divided
@@ -50,15 +51,13 @@ class GradScaler:
     >>> model, state, scaling = scaler.step(optimizer, model, grads, state, scaling)
     """
 
-    init_scale: float = 65536.0
-    growth_factor: float = 2.0
-    backoff_factor: float = 0.5
-    growth_interval: int = 2000
+    init_scale: float = setting(65536.0, positive)
+    growth_factor: float = setting(2.0, positive)
+    backoff_factor: float = setting(0.5, positive)
+    growth_interval: int = setting(2000, integer(1))
 
     def __post_init__(self) -> None:
-        for name in ("init_scale", "growth_factor", "backoff_factor"):
-            as_positive(getattr(self, name), "GradScaler", name)
-        as_integer(self.growth_interval, "GradScaler", "growth_interval", 1)
+        super().__post_init__()
         if not self.backoff_factor < 1 < self.growth_factor:
             raise errors.ArgumentError(
                 f"GradScaler: growth_factor is more than 1 and backoff_factor less, received {self.growth_factor} and "
@@ -70,13 +69,19 @@ class GradScaler:
         return ScaleState(self.init_scale, 0)
 
     def scale(self, loss: Tensor[Any], scaling: ScaleState) -> Tensor[Any]:
-        """The loss times the scale, in float32 or a wider dtype, in which the scale is no infinity."""
+        """The loss times the scale, in float32 or a wider dtype, in which the scale is no infinity.
+
+        Raises ArgumentTypeError for what is no tensor, or no state.
+        """
+        check_tensor("GradScaler.scale", loss)
+        _check_state(scaling)
         wide = loss.astype("float32") if loss.dtype.itemsize < 4 else loss
         scaled: Tensor[Any] = wide * scaling.scale
         return scaled
 
     def unscale(self, grads: Any, model: Module, scaling: ScaleState) -> GradientsParams:
         """The gradients of the loss itself, as for clipping, by the paths of the model's parameters."""
+        _check_state(scaling)
         scale = scaling.scale
         return GradientsParams.from_grads(grads, model).map(lambda g: g / scale)
 
@@ -90,6 +95,12 @@ class GradScaler:
         self, optimizer: Optimizer, model: M, grads: Any, state: State, scaling: ScaleState, *, lr: Any = None
     ) -> tuple[M, State, ScaleState]:
         """`step` by what `unscale` gave, clipped or not."""
+        _check_state(scaling)
+        if not isinstance(optimizer, Optimizer):
+            raise errors.ArgumentTypeError(
+                f"GradScaler.step: the optimizer is one of ad.optim, such as ad.optim.SGD(), received "
+                f"{errors.shown(optimizer)}"
+            )
         found = GradientsParams.from_grads(grads, model)
         checks = [every(isfinite(g)) for g in found.values()]
         finite = checks[0]
@@ -108,3 +119,10 @@ class GradScaler:
         if scaling.steps + 1 == self.growth_interval:
             return model, state, ScaleState(scaling.scale * self.growth_factor, 0)
         return model, state, ScaleState(scaling.scale, scaling.steps + 1)
+
+
+def _check_state(scaling: Any) -> None:
+    if not isinstance(scaling, ScaleState):
+        raise errors.ArgumentTypeError(
+            f"GradScaler: the state is what init() or the last step gave, received {errors.shown(scaling)}"
+        )

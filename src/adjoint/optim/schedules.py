@@ -14,9 +14,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from adjoint import errors
-from adjoint.functions.arguments import as_choice, as_integer, as_number, as_positive, check_callable
+from adjoint.functions.arguments import as_integer, as_number, check_callable, is_array
 from adjoint.functions.elementwise import cos, floor, maximum, minimum
 from adjoint.optim.base import chosen
+from adjoint.optim.settings import Settings, fraction, integer, not_negative, number, one_of, setting
 from adjoint.tensor import Tensor
 
 Schedule = Callable[[Any], Any]
@@ -24,7 +25,7 @@ Schedule = Callable[[Any], Any]
 
 def constant(rate: float) -> Schedule:
     """The same rate at every step."""
-    rate = as_number(rate, "constant", "the rate")
+    rate = number(rate, "constant", "the rate")
     return lambda step: rate
 
 
@@ -35,27 +36,27 @@ def linear(start: float, end: float, steps: int) -> Schedule:
 
 def polynomial(start: float, end: float, steps: int, power: float = 1.0) -> Schedule:
     """end + (start - end) (1 - t / steps)^power, and `end` from then on."""
-    start, end, power = [as_number(v, "polynomial", "a rate or power") for v in (start, end, power)]
+    start, end, power = [number(v, "polynomial", "a rate or power") for v in (start, end, power)]
     count = _count(steps, "polynomial")
     return lambda step: end + (start - end) * (1 - _least(step, count) / count) ** power
 
 
 def exponential(start: float, factor: float) -> Schedule:
     """start factor^t."""
-    start, factor = [as_number(v, "exponential", "a rate or factor") for v in (start, factor)]
+    start, factor = [number(v, "exponential", "a rate or factor") for v in (start, factor)]
     return lambda step: start * factor**step
 
 
 def stairs(start: float, every: int, factor: float = 0.1) -> Schedule:
     """start, times a factor after each so many steps. PyTorch's StepLR."""
-    start, factor = [as_number(v, "stairs", "a rate or factor") for v in (start, factor)]
+    start, factor = [number(v, "stairs", "a rate or factor") for v in (start, factor)]
     count = _count(every, "stairs")
     return lambda step: start * factor ** _floor(step / count)
 
 
 def cosine(start: float, steps: int, end: float = 0.0, *, restarts: bool = False) -> Schedule:
     """From `start` to `end` along half a cosine. I. Loshchilov, F. Hutter (2017). With `restarts` again and again."""
-    start, end = [as_number(v, "cosine", "a rate") for v in (start, end)]
+    start, end = [number(v, "cosine", "a rate") for v in (start, end)]
     count = _count(steps, "cosine")
 
     def rate(step: Any) -> Any:
@@ -67,7 +68,7 @@ def cosine(start: float, steps: int, end: float = 0.0, *, restarts: bool = False
 
 def noam(width: int, warmup: int, factor: float = 1.0) -> Schedule:
     """factor width^-1/2 min(t^-1/2, t warmup^-3/2) with t from 1. A. Vaswani et al. (2017), section 5.3."""
-    size, count, factor = _count(width, "noam"), _count(warmup, "noam"), as_number(factor, "noam", "factor")
+    size, count, factor = _count(width, "noam"), _count(warmup, "noam"), number(factor, "noam", "factor")
     return lambda step: factor * size**-0.5 * _least((step + 1) ** -0.5, (step + 1) * count**-1.5)
 
 
@@ -76,7 +77,7 @@ def one_cycle(peak: float, steps: int, *, rising: float = 0.3, first: float = 25
 
     L. Smith, N. Topin (2018). Defaults are those of PyTorch's OneCycleLR.
     """
-    peak, rising, first, last = [as_number(v, "one_cycle", "an argument") for v in (peak, rising, first, last)]
+    peak, rising, first, last = [number(v, "one_cycle", "an argument") for v in (peak, rising, first, last)]
     count = _count(steps, "one_cycle")
     if not 0 < rising < 1:
         raise errors.ArgumentError(f"one_cycle: rising is a part of the steps, between 0 and 1, received {rising}")
@@ -106,7 +107,7 @@ class PlateauState(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Plateau:
+class Plateau(Settings):
     """A rate that falls when a value, such as the loss on other data, stops to become better.
 
     It is multiplied by `factor`, down to `min_lr`, after more than `patience` values that are no better than the best
@@ -126,33 +127,30 @@ class Plateau:
     (0.01, 2.0)
     """
 
-    mode: str = "min"
-    factor: float = 0.1
-    patience: int = 10
-    threshold: float = 1e-4
-    threshold_mode: str = "rel"
-    cooldown: int = 0
-    min_lr: float = 0.0
-    eps: float = 1e-8
-
-    def __post_init__(self) -> None:
-        as_choice(self.mode, "Plateau", "mode", ["min", "max"])
-        as_choice(self.threshold_mode, "Plateau", "threshold_mode", ["rel", "abs"])
-        for name in ("patience", "cooldown"):
-            as_integer(getattr(self, name), "Plateau", name, 0)
-        for name in ("factor", "threshold", "min_lr", "eps"):
-            as_positive(getattr(self, name), "Plateau", name, zero=True)
-        if self.factor >= 1:
-            raise errors.ArgumentError(f"Plateau: factor is less than 1, received {errors.shown(self.factor)}")
+    mode: str = setting("min", one_of("min", "max"))
+    factor: float = setting(0.1, fraction)
+    patience: int = setting(10, integer(0))
+    threshold: float = setting(1e-4, not_negative)
+    threshold_mode: str = setting("rel", one_of("rel", "abs"))
+    cooldown: int = setting(0, integer(0))
+    min_lr: float = setting(0.0, not_negative)
+    eps: float = setting(1e-8, not_negative)
 
     def init(self, rate: float) -> PlateauState:
         """The state at a first rate."""
-        rate = as_number(rate, "Plateau.init", "the rate")
+        not_negative(rate, "Plateau.init", "the rate")
         return PlateauState(rate, math.inf if self.mode == "min" else -math.inf, 0, 0)
 
     def update(self, state: PlateauState, value: Any) -> PlateauState:
-        """The state after one more value, a number or a tensor of one; nan is no better than anything."""
-        value = float(value)
+        """The state after one more value, a number or a tensor of one; nan is no better than anything.
+
+        Raises ArgumentTypeError for a value that is no number, and for what is no state.
+        """
+        if not isinstance(state, PlateauState):
+            raise errors.ArgumentTypeError(
+                f"Plateau.update: the state is what init(rate) or the last update gave, received {errors.shown(state)}"
+            )
+        value = as_number(value.item() if is_array(value) and value.size == 1 else value, "Plateau.update", "the value")
         rate, best, bad, waiting = state
         best, bad = (value, 0) if self._is_better(value, best) else (best, bad + 1)
         if waiting:

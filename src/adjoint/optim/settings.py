@@ -1,48 +1,158 @@
-"""What settings of optimizers may be: each is read when an optimizer is made."""
+"""Classes that are settings, such as optimizers: what each setting may be is said where it is declared.
+
+In trees their leaves are real numbers and tensors, by which a step can be differentiated; integers, words, functions
+and the like are structure. What a transform puts in the place of leaves, such as gradients, is not checked.
+
+>>> import adjoint as ad
+>>> def after(optimizer):
+...     model = ad.nn.Linear(1, 1, bias=False).at("weight").set(ad.ones((1, 1)))
+...     model, _ = optimizer.step(model, {"weight": ad.full((1, 1), 3.0)}, optimizer.init(model))
+...     return model.weight.sum()
+>>> ad.grad(after)(ad.optim.SGD(lr=0.1)).lr.item()
+-3.0
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from adjoint import errors
-from adjoint.functions.arguments import as_positive, items
+from adjoint import tree as trees
+from adjoint.functions.arguments import as_choice, as_flag, as_integer, as_number, as_positive, items
+from adjoint.module.fields import part, register_parts
 from adjoint.tensor import Tensor
 
-
-def check_rate(optimizer: Any) -> None:
-    """Raises ArgumentError for a rate below zero, ArgumentTypeError for what is neither a number nor a schedule."""
-    if not callable(optimizer.lr):
-        check_not_negative(optimizer, "lr")
+Read = Callable[[Any, str, str], Any]  # of a value, and two names for messages, as those of `functions.arguments`
 
 
-def check_not_negative(optimizer: Any, *fields: str) -> None:
-    """Raises ArgumentError for numbers below zero and nan, ArgumentTypeError for what is no number."""
-    for field in fields:
-        for value in numbers(optimizer, field):
-            as_positive(value, type(optimizer).__name__, field, zero=True)
+class Settings:
+    """A frozen dataclass whose fields are settings; those that `setting` declares are read when one is made."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        register_parts()
+        trees.register(cls, _flatten, lambda parts, names: _rebuilt(cls, parts, names), names=True)
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            if "read" in field.metadata:
+                object.__setattr__(self, field.name, _read(self, field))
 
 
-def check_fractions(optimizer: Any, *fields: str) -> None:
-    """As `check_not_negative`; raises ArgumentError for one or more, too: what decays would grow."""
-    check_not_negative(optimizer, *fields)
-    for field in fields:
-        for value in numbers(optimizer, field):
-            if not value < 1:
-                raise errors.ArgumentError(
-                    f"{type(optimizer).__name__}: {field} is less than 1, received {errors.shown(value)}"
-                )
+def setting(default: Any, read: Read) -> Any:
+    """A field with a default and what reads it; of a tuple each of as many numbers as its default has."""
+    return dataclasses.field(default=default, metadata={"read": read})
 
 
-def numbers(optimizer: Any, field: str) -> tuple[Any, ...]:
-    """What a setting is: one number, or as many as in its default. Raises ArgumentTypeError for another count.
+def in_use(value: Any) -> bool:
+    """Whether a setting changes anything: 0 does not, but a tensor of it does in derivatives."""
+    return isinstance(value, Tensor) or bool(value)
 
-    Tensors are left out: a step can be differentiated by a setting.
-    """
-    value, default, name = getattr(optimizer, field), getattr(type(optimizer), field), type(optimizer).__name__
-    found: Any = (value,)
-    if isinstance(default, tuple):
-        found = items(value)
-        if found is None or len(found) != len(default):
-            count = len(default)
-            raise errors.ArgumentTypeError(f"{name}: {field} are {count} numbers, received {errors.shown(value)}")
-    return tuple([v for v in found if not isinstance(v, Tensor)])
+
+def _read(settings: Settings, field: dataclasses.Field[Any]) -> Any:
+    """A setting in the form that is used. Tensors are left as they are: they may have no values yet."""
+    value, name = getattr(settings, field.name), type(settings).__name__
+    several, count = isinstance(field.default, tuple), len(items(field.default) or ())
+    found: Any = items(value) if several else (value,)
+    if several and (found is None or len(found) != count):
+        raise errors.ArgumentTypeError(f"{name}: {field.name} are {count} numbers, received {errors.shown(value)}")
+    read = tuple([x if isinstance(x, Tensor) else field.metadata["read"](x, name, field.name) for x in found])
+    return read if several else read[0]
+
+
+# --- readers -------------------------------------------------------------------------------------
+
+
+def number(value: Any, name: str, what: str) -> float:
+    """A finite number. Raises ArgumentTypeError for what is none, ArgumentError for nan and infinities."""
+    found = float(as_number(value, name, what))
+    if not math.isfinite(found):
+        raise errors.ArgumentError(f"{name}: {what} is a finite number, received {errors.shown(value)}")
+    return found
+
+
+def positive(value: Any, name: str, what: str) -> float:
+    """A number above 0. Raises ArgumentTypeError for what is none, ArgumentError for others and nan."""
+    return float(as_positive(value, name, what))
+
+
+def not_negative(value: Any, name: str, what: str) -> float:
+    """A number from 0. Raises as `positive`."""
+    return float(as_positive(value, name, what, zero=True))
+
+
+def not_positive(value: Any, name: str, what: str) -> float:
+    """A number up to 0. Raises as `positive`."""
+    return -not_negative(-as_number(value, name, what), name, f"-{what}")
+
+
+def fraction(value: Any, name: str, what: str) -> float:
+    """A number from 0 that is less than 1: what decays by more would grow. Raises as `positive`."""
+    found = not_negative(value, name, what)
+    if not found < 1:
+        raise errors.ArgumentError(f"{name}: {what} is less than 1, received {errors.shown(value)}")
+    return found
+
+
+def share(value: Any, name: str, what: str) -> float:
+    """A number from 0 to 1. Raises as `positive`."""
+    found = float(as_number(value, name, what))
+    if not 0 <= found <= 1:
+        raise errors.ArgumentError(f"{name}: {what} is a number from 0 to 1, received {errors.shown(value)}")
+    return found
+
+
+def or_schedule(read: Read) -> Read:
+    """The same, or a function of the number of steps."""
+    return lambda value, name, what: value if callable(value) else read(value, name, what)
+
+
+def or_none(read: Read) -> Read:
+    """The same, or None."""
+    return lambda value, name, what: None if value is None else read(value, name, what)
+
+
+def integer(least: int) -> Read:
+    """An integer from 0 or 1."""
+    return lambda value, name, what: as_integer(value, name, what, least)
+
+
+def one_of(*known: str | None) -> Read:
+    """One of some words."""
+    return lambda value, name, what: as_choice(value, name, what, known)
+
+
+flag: Read = as_flag
+rate = or_schedule(not_negative)
+
+
+# --- trees ---------------------------------------------------------------------------------------
+
+
+def _flatten(settings: Any) -> tuple[list[Any], tuple[str, ...], tuple[str, ...]]:
+    names = tuple([field.name for field in dataclasses.fields(settings)])
+    parts = []
+    for field in dataclasses.fields(settings):
+        x = getattr(settings, field.name)
+        # by what it was declared as, since transforms put all kinds of objects in the place of leaves
+        is_real = any(isinstance(number, float) for number in items(field.default) or (field.default,))
+        parts.append(x if is_real and not callable(x) else _part(x))
+    return parts, names, names
+
+
+def _part(x: Any) -> Any:
+    """What is no leaf is wrapped, so that it belongs to the structure."""
+    if isinstance(x, Settings):
+        return x
+    return tuple(map(_part, x)) if x.__class__ is tuple else part(x)
+
+
+def _rebuilt(cls: type[Any], parts: Any, names: tuple[str, ...]) -> Any:
+    made: Any = object.__new__(cls)
+    vars(made).update(zip(names, parts, strict=True))
+    return made

@@ -3,25 +3,11 @@
 from adjoint.train.checkpoints import Checkpoints, load, save
 from adjoint.train.cluster import Cluster
 from adjoint.train.learner import Learner
-from adjoint.train.metrics import (
-    AUROC,
-    MAE,
-    R2,
-    RMSE,
-    Accuracy,
-    Calibration,
-    CalibrationError,
-    ConfusionMatrix,
-    FBeta,
-    Mean,
-    Memory,
-    Metric,
-    Perplexity,
-    Precision,
-    Rate,
-    Recall,
-    TopK,
-)
+from adjoint.train.metrics.base import Mean, Metric
+from adjoint.train.metrics.classes import Accuracy, ConfusionMatrix, FBeta, Precision, Recall, TopK
+from adjoint.train.metrics.numbers import MAE, R2, RMSE
+from adjoint.train.metrics.running import Memory, Rate
+from adjoint.train.metrics.scores import AUROC, Calibration, CalibrationError, Perplexity
 from adjoint.train.parallel import data_parallel
 from adjoint.train.progress import Progress
 from adjoint.train.report import Report

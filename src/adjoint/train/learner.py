@@ -30,7 +30,7 @@ from adjoint.train.checkpoints import Checkpoints, Content
 from adjoint.train.cluster import Cluster
 from adjoint.train.loaders import Loader
 from adjoint.train.nonfinite import all_finite, find_layer
-from adjoint.train.objective import Forward, Objective, has_buffers, paired
+from adjoint.train.objective import Forward, Objective, Outcome, has_buffers, paired
 from adjoint.train.parallel import data_parallel
 from adjoint.train.parts import on_device, place_of, seed_of, size_of, values
 from adjoint.train.run import Callback, History, Run
@@ -49,7 +49,9 @@ class Learner:
     model
         An `ad.nn.Module`, of leaves or not. Its buffers, such as running statistics, are handed on.
     loss
-        `loss(prediction, target)`, a mean over examples, for batches that are pairs (input, target).
+        `loss(prediction, target)`, a mean over examples, for batches that are pairs (input, target). Of a batch (input,
+        target, weight) it is `loss(prediction, target, weight)`, and metrics are weighed by it: a number per example,
+        or of the target's shape, as 0 where a sequence is padded.
     optimizer
         One of `ad.optim`.
     metrics
@@ -57,8 +59,9 @@ class Learner:
     callbacks
         What is done beside training: objects of `ad.train.Callback`.
     forward
-        In the place of `loss` (which is then None), for batches of any other kind: `forward(model, batch, key)` gives
-        (loss, prediction, target), or these and the next buffers, as `model.apply` gives them. `key` is a seed.
+        In the place of `loss` (which is then None), for batches of any other kind: `forward(model, batch, key)` gives a
+        loss; or (loss, prediction, target), which metrics see; or a dictionary of these by name, which may have a
+        `weight` for metrics, and `buffers`, the next ones, as `model.apply` gives them. `key` is a seed.
     seed
         From it and the number of the batch follows what the model draws, such as what dropout drops.
     accumulate
@@ -160,8 +163,8 @@ class Learner:
         ----------
         train
             The batches of an epoch: a list, an `ad.data.DataLoader`, PyTorch's, any iterable, or a function that gives
-            one, with the number of the epoch, from 0, if it takes an argument. A tuple (input, target) of two arrays is
-            one batch.
+            one, with the number of the epoch, from 0, if it takes an argument. A tuple (input, target) of arrays, or
+            (input, target, weight), is one batch.
         valid
             The batches of a validation after each epoch, likewise.
         epochs
@@ -177,7 +180,8 @@ class Learner:
         NonFiniteError
             A loss or a gradient is not finite. The message names the layer; the model is that of the step before.
         FileError, ArgumentError, ShapeError, DtypeError
-            A checkpoint cannot be written or read, or is one of another model; there are no batches.
+            A checkpoint cannot be written or read, or is one of another model; there are no batches, or one of them
+            has no examples.
         """
         loader = Loader(_batches(train), "fit: train", self._unread)
         others = None if valid is None else Loader(_batches(valid), "fit: valid")
@@ -215,15 +219,20 @@ class Learner:
     def predict(self, data: Any) -> Any:
         """Predictions for batches, or one array or pair of them, joined along the first axis, as NumPy arrays.
 
-        Of a batch that is a pair the first part is the input. A model with `forward=` is given whole batches.
+        Of a batch (input, target) or (input, target, weight) the first part is the input. A model with `forward=` is
+        given whole batches.
         """
         model, parts = self.model.valid(), []
         for number, (batch, _, _) in enumerate(Loader(_one_batch(data), "predict").batches(0, 0, self._place)):
             with seeded(seed_of(self.seed, number)):
                 if self.forward is not None:
-                    found = self._objective.loss(model, batch)[1][0]
+                    found = self._objective.loss(model, batch)[1].prediction
+                    if found is None:
+                        raise errors.ArgumentError(
+                            "predict: forward gave no prediction; let it give (loss, prediction, target)"
+                        )
                 else:
-                    found = model(batch[0] if isinstance(batch, (tuple, list)) and len(batch) == 2 else batch)
+                    found = model(batch[0] if isinstance(batch, (tuple, list)) and len(batch) in (2, 3) else batch)
             parts.append(trees.map(_as_array, found))
         return trees.map(lambda *xs: np.concatenate(xs), *parts)
 
@@ -234,7 +243,7 @@ class Learner:
         losses, slopes, sizes, states = [], [], [], list(self._at.metrics)
         scaling = self._objective.scaling
         for number, batch in enumerate(batches):
-            seed = seed_of(self.seed, self._at.batches + number)
+            size, seed = _weight(batch, "fit: train"), seed_of(self.seed, self._at.batches + number)
             with seeded(seed):
                 (loss, auxes), grads = self._gradients(model, batch)
             if self.scaler is not None:
@@ -242,12 +251,12 @@ class Learner:
             bound = check and (self.scaler is None or scaling.scale < 1)  # else such a step is left out
             if bound and not (math.isfinite(loss.item()) and all_finite(grads)):
                 raise self._not_finite(model, batch, seed, loss.item())
-            model = _with_buffers(model, [buffers for *_, buffers in auxes], self._place)
+            model = _with_buffers(model, [found.buffers for found in auxes], self._place)
             losses.append(loss)
             slopes.append(grads)
-            sizes.append(_weight(batch))
-            for prediction, target, _ in auxes:
-                states = [m.update(s, prediction, target) for m, s in zip(self.metrics, states, strict=True)]
+            sizes.append(size)
+            for found in auxes:
+                states = self._seen(states, found)
         weight = sum(sizes)
         if len(batches) > 1:
             losses = [x * (w / weight) for x, w in zip(losses, sizes, strict=True)]
@@ -288,6 +297,12 @@ class Learner:
         run.measure = lambda: self._values(states)
         return True
 
+    def _seen(self, states: list[Any], found: Outcome) -> list[Any]:
+        """The metrics' states after a batch."""
+        more = () if found.weight is None else (found.weight,)  # a metric of a user's may know none
+        pairs = zip(self.metrics, states, strict=True)
+        return [metric.update(state, found.prediction, found.target, *more) for metric, state in pairs]
+
     def _values(self, states: Sequence[Any]) -> dict[str, Any]:
         pairs = zip(self.metrics, states, strict=True)
         return {metric.name: _plain(metric.value(state)) for metric, state in pairs}
@@ -323,11 +338,11 @@ class Learner:
         for number, (batch, _, _) in enumerate(loader.batches(epoch, 0, self._place)):
             if asked():
                 return None
+            size = _weight(batch, loader.name)
             with seeded(seed_of(self.seed, number)):
-                loss, (prediction, target, _) = self._objective.loss(model, batch)
-            size = _weight(batch)
+                loss, found = self._objective.loss(model, batch)
             total, weight = total + loss.item() * size, weight + size
-            states = [m.update(s, prediction, target) for m, s in zip(self.metrics, states, strict=True)]
+            states = self._seen(states, found)
         return {"loss": total / weight, **self._values(states)}
 
 
@@ -539,12 +554,15 @@ def _with_buffers(model: Any, found: list[Any], place: Any) -> Any:
     return model.with_state(state)
 
 
-def _weight(batch: Any) -> float:
-    """How much a batch counts in means: its examples, or 1 where its arrays do not say."""
+def _weight(batch: Any, name: str) -> float:
+    """How much a batch counts in means: its examples, or 1 where its arrays do not say; raises ArgumentError for 0."""
     try:
-        return float(size_of(batch))
+        size = float(size_of(batch))
     except errors.ArgumentError:
         return 1.0
+    if not size:
+        raise errors.ArgumentError(f"{name}: a batch has no examples, and so no mean loss; leave it out")
+    return size
 
 
 def _steps(loader: Loader, accumulate: int) -> int | None:
@@ -555,8 +573,8 @@ def _steps(loader: Loader, accumulate: int) -> int | None:
 
 
 def _batches(data: Any) -> Any:
-    """Batches, also of what is one: a tuple (input, target) of arrays."""
-    pair = isinstance(data, tuple) and len(data) == 2 and all([hasattr(part, "shape") for part in data])
+    """Batches, also of what is one: a tuple (input, target) or (input, target, weight) of arrays."""
+    pair = isinstance(data, tuple) and len(data) in (2, 3) and all([hasattr(part, "shape") for part in data])
     return [data] if pair else data
 
 

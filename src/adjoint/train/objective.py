@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,16 @@ from adjoint.module.fields import leaves_of
 from adjoint.tensor import Tensor
 from adjoint.train.parts import seed_of
 
-Forward = Callable[[Any, Any, int], Sequence[Any]]  # of a model, a batch and a seed
+Forward = Callable[[Any, Any, int], Any]  # of a model, a batch and a seed
+
+
+class Outcome(NamedTuple):
+    """What a batch gives beside its loss: for metrics, then the next buffers. None is what there is not."""
+
+    prediction: Any = None
+    target: Any = None
+    weight: Any = None
+    buffers: Any = None
 
 
 class Objective:
@@ -30,24 +39,38 @@ class Objective:
         self.scaler = scaler
         self.scaling: Any = None if scaler is None else scaler.init()
 
-    def loss(self, model: Any, batch: Any) -> tuple[Any, tuple[Any, Any, Any]]:
-        """The loss of a batch, and beside it prediction, target, and the next buffers or None."""
+    def loss(self, model: Any, batch: Any) -> tuple[Any, Outcome]:
+        """The loss of a batch, and what there is beside it."""
         key = seed_of(self.place.next_key())
         if self.precision is not None and model.training:
             model = model.map(lambda x: _cast(x, self.precision))
-        found = self.forward(model, batch, key)
-        if not isinstance(found, (tuple, list)) or len(found) not in (3, 4):
-            raise errors.ArgumentTypeError(
-                "Learner: forward gives (loss, prediction, target), or the buffers after it too, this one gave "
-                f"{errors.shown(found)}"
+        loss, found = _read(self.forward(model, batch, key))
+        if self.is_seen and (found.prediction is None or found.target is None):
+            raise errors.ArgumentError(
+                "Learner: metrics see a prediction and a target, and forward gave none; let it give (loss, prediction, "
+                "target)"
             )
-        loss, prediction, target, *buffers = found
-        return loss, (prediction, target, buffers[0] if buffers else None)
+        return loss, found
 
-    def __call__(self, model: Any, batch: Any) -> tuple[Any, tuple[Any, Any, Any]]:
-        loss, (prediction, target, buffers) = self.loss(model, batch)
+    def __call__(self, model: Any, batch: Any) -> tuple[Any, Outcome]:
+        loss, found = self.loss(model, batch)
         scaled = loss if self.scaler is None else self.scaler.scale(loss, self.scaling)
-        return scaled, (prediction, target, buffers) if self.is_seen else (None, None, buffers)
+        return scaled, found if self.is_seen else Outcome(buffers=found.buffers)
+
+
+def _read(found: Any) -> tuple[Any, Outcome]:
+    """What a forward gave. Raises ArgumentTypeError."""
+    if isinstance(found, Tensor):
+        return found, Outcome()
+    if isinstance(found, (tuple, list)) and len(found) in (3, 4):
+        loss, prediction, target, *buffers = found
+        return loss, Outcome(prediction, target, None, *buffers)
+    if isinstance(found, dict) and "loss" in found and found.keys() <= {"loss", *Outcome._fields}:
+        return found["loss"], Outcome(**{name: x for name, x in found.items() if name != "loss"})
+    raise errors.ArgumentTypeError(
+        "Learner: forward gives a loss, or (loss, prediction, target), or a dictionary of these and of weight and "
+        f"buffers, this one gave {errors.shown(found)}"
+    )
 
 
 def has_buffers(model: Module) -> bool:
@@ -57,24 +80,25 @@ def has_buffers(model: Module) -> bool:
 def paired(loss: Any, buffered: bool, precision: Any) -> Forward:
     """The forward of batches that are pairs."""
 
-    def forward(model: Any, batch: Any, key: int) -> Sequence[Any]:
-        if not isinstance(batch, (tuple, list)) or len(batch) != 2:
+    def forward(model: Any, batch: Any, key: int) -> dict[str, Any]:
+        if not isinstance(batch, (tuple, list)) or len(batch) not in (2, 3):
             raise errors.ArgumentError(
-                f"Learner: a batch is a pair (input, target), received {errors.shown(batch)}; for others give forward="
+                "Learner: a batch is a pair (input, target), or (input, target, weight), received "
+                f"{errors.shown(batch)}; for others give forward="
             )
-        x, target = batch
+        x, target, *weight = batch
         half = precision is not None and model.training
         if half:
             x = trees.map(lambda x: _cast(x, precision), x)
-        buffers: tuple[Any, ...] = ()
+        buffers = None
         if model.training and buffered:
-            prediction, state = model.apply(x, model.state(), key=key)
-            buffers = (state,)
+            prediction, buffers = model.apply(x, model.state(), key=key)
         else:
             prediction = model(x, key=key)
         if half:  # sums of many half numbers are no good
             prediction = trees.map(lambda x: _cast(x, np.promote_types(precision, np.float32)), prediction)
-        return loss(prediction, target), prediction, target, *buffers
+        found = {"prediction": prediction, "target": target, "weight": weight[0] if weight else None}
+        return {"loss": loss(prediction, target, *weight), **found, "buffers": buffers}
 
     return forward
 

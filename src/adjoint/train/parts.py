@@ -72,11 +72,9 @@ def part_gradients(f: Loss, has_aux: bool, device: Backend, home: Backend, model
         value, aux = split_aux("data_parallel", f(forked, on_device(part.batch, device)), has_aux)
         check_tensor("data_parallel: the loss", value)
         grads = GradientsParams.from_grads(value.backward(), forked)
-    value = values(value)
+    value, grads = asarray(values(value), device=home), grads.map(lambda g: asarray(g, device=home))
     if part.weight is not None:
-        weight = part.weight
-        value = asarray(value, device=home) * weight
-        grads = grads.map(lambda g: asarray(g, device=home)) * weight
+        value, grads = value * part.weight, grads * part.weight
     return Found(value, [values(aux)], grads)
 
 

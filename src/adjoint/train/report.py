@@ -81,7 +81,7 @@ class Report(Callback):
         files.replace(self.path, page(run, self.title, self.labels, self.example).encode())
 
 
-def page(run: Run, title: str, labels: list[str] | None, example: Any = None) -> str:
+def page(run: Run, title: str, labels: list[str] | None, example: Any) -> str:
     """The whole page."""
     reason = run.reason or "running"
     state = {"done": "good", "error": "bad"}.get(reason, "partly")

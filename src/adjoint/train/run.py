@@ -50,7 +50,8 @@ class History:
 
     `rows` are dictionaries: epoch, step, seconds, loss (the mean over the epoch), lr, then the metrics, then valid_loss
     and the metrics of the validation as valid_<name>. `steps` has the columns step and loss over the whole run; when
-    there are many steps it keeps every second, then every fourth and so on, at most 2000.
+    there are many steps it keeps every second, then every fourth and so on, at most 2000. `history["loss"]` is a
+    column, which is empty before the first epoch ends.
 
     >>> import adjoint as ad
     >>> history = ad.train.History()
@@ -75,9 +76,10 @@ class History:
         return list(dict.fromkeys(name for row in self.rows for name in row))
 
     def __getitem__(self, column: str) -> list[Any]:
-        if column not in self.columns:
-            there = f"; there are {errors.shown(', '.join(self.columns))}" if self.rows else " before the first epoch"
-            raise errors.ArgumentError(f"history: there is no column {column!r}{there}")
+        if self.rows and column not in self.columns:
+            raise errors.ArgumentError(
+                f"history: there is no column {column!r}; there are {errors.shown(', '.join(self.columns))}"
+            )
         return [row.get(column) for row in self.rows]
 
     def __len__(self) -> int:

@@ -68,6 +68,8 @@ class EarlyStopping(Callback):
 class Interrupts:
     """In this block the first Ctrl-C only asks to stop, and the next one interrupts. Of the main thread alone.
 
+    What another program does at Ctrl-C, as asyncio or a server, it does when the block ends, or at the second.
+
     >>> import signal
     >>> with Interrupts() as interrupts:
     ...     signal.raise_signal(signal.SIGINT)
@@ -76,25 +78,30 @@ class Interrupts:
     """
 
     def __init__(self) -> None:
-        self.asked = False
+        self.asked = self._told = False
 
     def __enter__(self) -> Self:
         import signal
 
-        handled = threading.current_thread() is threading.main_thread()
-        # A handler of somebody else, or none, as of a process in the background, stays.
-        self._ours = handled and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        if self._ours:
-            signal.signal(signal.SIGINT, self._ask)
+        self._before: Any = None
+        if threading.current_thread() is threading.main_thread():
+            before = signal.getsignal(signal.SIGINT)
+            if callable(before):  # else it is ignored, as by a process in the background, or ends the process
+                self._before = before
+                signal.signal(signal.SIGINT, self._ask)
         return self
 
     def __exit__(self, *_: object) -> None:
         import signal
 
-        if self._ours:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if self._before is None:
+            return
+        signal.signal(signal.SIGINT, self._before)
+        if self.asked and not self._told and self._before is not signal.default_int_handler:
+            self._before(signal.SIGINT, None)
 
-    def _ask(self, *_: object) -> None:
+    def _ask(self, number: int, frame: Any) -> None:
         if self.asked:
-            raise KeyboardInterrupt
+            self._told = True
+            self._before(number, frame)
         self.asked = True

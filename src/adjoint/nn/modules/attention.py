@@ -123,12 +123,15 @@ class MultiHeadAttention(Module):
     ) -> Any:  # fmt: skip
         """What each step of x gathers, of the shape of x; with a cache also the next cache.
 
+        Raises ShapeError for an x without steps, ArgumentTypeError for what is no cache.
+
         Parameters
         ----------
         x
             (batch, steps, embed_dim), or without batch.
         context
-            What keys and values are made of, (batch, other steps, context_dim); x if None.
+            What keys and values are made of, (batch, other steps, context_dim); x if None. Or these, as `cached` gives
+            them.
         mask
             Booleans that say which steps a step may look at, or numbers that are added to its scores; it broadcasts to
             (batch, heads, steps, other steps).
@@ -140,9 +143,13 @@ class MultiHeadAttention(Module):
         x = as_tensor(x, "MultiHeadAttention")
         if x.ndim < 2:
             raise errors.ShapeError(f"MultiHeadAttention: x is (batch, steps, embed_dim), received {x.shape}")
-        source = x if context is None else context
+        if not isinstance(cache, (Cache, type(None))):
+            raise errors.ArgumentTypeError(
+                f"MultiHeadAttention: the cache is what empty_cache(x) or the last call gave, received "
+                f"{errors.shown(cache)}"
+            )
         query = self._heads(self.queries(x), self.num_heads)
-        keys, values = (self._heads(f(source), self.num_kv_heads) for f in (self.keys, self.values))
+        keys, values = context if isinstance(context, Cache) else self.cached(x if context is None else context)
         before = 0 if cache is None else cache.keys.shape[-2]
         if self.rotary:
             query, keys = (
@@ -165,6 +172,10 @@ class MultiHeadAttention(Module):
         out = self.out(reshape(moveaxis(out, -3, -2), x.shape))
         return out if cache is None else (out, Cache(keys, values))
 
+    def cached(self, context: Any) -> Cache:
+        """The keys and values of a context, to be given in its place: a decoder needs them at each step."""
+        return Cache(*[self._heads(f(context), self.num_kv_heads) for f in (self.keys, self.values)])
+
     def empty_cache(self, x: Tensor[Any]) -> Cache:
         """A cache before the first step of sequences such as x, (batch, steps, embed_dim)."""
         start = self._heads(self.keys(x[..., :0, :]), self.num_kv_heads)
@@ -177,8 +188,10 @@ class MultiHeadAttention(Module):
 class PositionalEmbedding(Module):
     """x plus a learnt vector for each position: x is (batch, steps, width), with at most `steps` of them.
 
+    With `start` the first step is at that position, as of a sequence that is made one step at a time.
+
     >>> import adjoint as ad
-    >>> ad.nn.PositionalEmbedding(10, 4)(ad.ones((2, 3, 4))).shape
+    >>> ad.nn.PositionalEmbedding(10, 4)(ad.ones((2, 3, 4)), start=2).shape
     (2, 3, 4)
     """
 
@@ -188,21 +201,24 @@ class PositionalEmbedding(Module):
         shape = tuple(as_integer(n, "PositionalEmbedding", "a size", 1) for n in (steps, width))
         self.weight = normal(shape, std=0.02, dtype=dtype, device=device)
 
-    def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
-        x = as_tensor(x, "PositionalEmbedding")
+    def __call__(self, x: Tensor[Any], *, start: int = 0, key: Key = None) -> Tensor[Any]:
+        x, start = as_tensor(x, "PositionalEmbedding"), as_integer(start, "PositionalEmbedding", "start", 0)
         if x.ndim < 2:
             raise errors.ShapeError(f"PositionalEmbedding: x is (..., steps, width), received {x.shape}")
-        if x.shape[-2] > self.weight.shape[0]:
+        stop = start + x.shape[-2]
+        if stop > self.weight.shape[0]:
             raise errors.ShapeError(
-                f"PositionalEmbedding: x has {x.shape[-2]} steps, and there are vectors for {self.weight.shape[0]}"
+                f"PositionalEmbedding: x has {stop} steps, and there are vectors for {self.weight.shape[0]}"
             )
-        return x + self.weight[: x.shape[-2]]
+        return x + self.weight[start:stop]
 
 
 class PositionalEncoding(Module):
-    """x plus `ad.nn.sinusoids` of the positions."""
+    """x plus `ad.nn.sinusoids` of the positions, from `start` on."""
 
     base: float = 10000.0
 
-    def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
-        return x + sinusoids(x.shape[-2], x.shape[-1], self.base, dtype=x.dtype, device=x.device)
+    def __call__(self, x: Tensor[Any], *, start: int = 0, key: Key = None) -> Tensor[Any]:
+        start = as_integer(start, "PositionalEncoding", "start", 0)
+        found = sinusoids(start + x.shape[-2], x.shape[-1], self.base, dtype=x.dtype, device=x.device)
+        return x + (found[start:] if start else found)

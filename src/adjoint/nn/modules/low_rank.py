@@ -43,7 +43,8 @@ class LowRank(Module, Generic[M]):
     model
         A module.
     rank
-        How many columns `up` has, and rows `down`.
+        How many columns `up` has, and rows `down`; in a weight of fewer rows or columns as many as that, which is every
+        change it can have.
     where
         Which weights: a path, a pattern such as "*.attention.*", a function of path and value, or several of these. Of
         what they fit, parameters of two axes or more are taken.
@@ -55,7 +56,7 @@ class LowRank(Module, Generic[M]):
     Raises
     ------
     ArgumentError, ArgumentTypeError
-        The rank is none, or larger than a weight's; `where` fits no parameter of two axes; `model` is no module.
+        The rank is none; `where` fits no parameter of two axes; `model` is no module.
 
     Examples
     --------
@@ -125,17 +126,13 @@ def _started(model: M, places: set[str], rank: int) -> M:
             return None
         x = leaf.value
         rows, columns = x.shape[0], math.prod(x.shape[1:])
-        if rank > min(rows, columns):
-            raise errors.ArgumentError(
-                f"LowRank: rank {rank} is more than the {min(rows, columns)} of {leaf.path}, which is {rows} by "
-                f"{columns}; take a smaller one, or leave it out by `where`"
-            )
+        own = min(rank, rows, columns)
         parts = 2 if x.dtype.kind == "c" else 1
         drawn = [
-            normal((rank, columns), std=1 / math.sqrt(parts * columns), dtype=x.real.dtype, device=x.device)
+            normal((own, columns), std=1 / math.sqrt(parts * columns), dtype=x.real.dtype, device=x.device)
             for _ in range(parts)
         ]
         down = drawn[0] if parts == 1 else (drawn[0] + 1j * drawn[1]).astype(x.dtype)
-        return Factors(zeros((rows, rank), dtype=x.dtype, device=x.device), down)
+        return Factors(zeros((rows, own), dtype=x.dtype, device=x.device), down)
 
     return mapped(model, start)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjoint import errors
-from adjoint.functions.arguments import as_integer, integers
+from adjoint.functions.arguments import as_flag, as_integer, integers
 from adjoint.functions.creation import ones, zeros
 from adjoint.module.base import Buffer, Module, check_state
 from adjoint.nn import normalization as functions
@@ -136,6 +136,9 @@ class GroupNorm(Module):
 class InstanceNorm(Module):
     """`ad.nn.instance_norm` of (batch, channels, ...): each channel of each example by its own statistics.
 
+    With `track_running_stats` these are used while training alone, and then the running ones, which `apply` gives, moved
+    by `momentum` towards the means over the batch.
+
     >>> import adjoint as ad
     >>> ad.nn.InstanceNorm(4)(ad.ones((3, 4, 5))).shape
     (3, 4, 5)
@@ -143,15 +146,38 @@ class InstanceNorm(Module):
 
     weight: Tensor[Any] | None
     bias: Tensor[Any] | None
+    running_mean: Buffer
+    running_var: Buffer
     eps: float
+    momentum: float
 
     def __init__(
-        self, num_features: int, eps: float = 1e-5, affine: bool = False, *, dtype: Any = None, device: Any = None
-    ) -> None:
+        self, num_features: int, eps: float = 1e-5, affine: bool = False, *, momentum: float = 0.1,
+        track_running_stats: bool = False, dtype: Any = None, device: Any = None,
+    ) -> None:  # fmt: skip
         size = as_integer(num_features, "InstanceNorm", "num_features", 0)
         self.weight = ones(size, dtype=dtype, device=device) if affine else None
         self.bias = zeros(size, dtype=dtype, device=device) if affine else None
-        self.eps = eps
+        start: list[Any] = [None, None]
+        if as_flag(track_running_stats, "InstanceNorm", "track_running_stats"):
+            start = [kind(size, dtype=dtype, device=device) for kind in (zeros, ones)]
+        self.running_mean, self.running_var = start
+        self.eps, self.momentum = eps, momentum
 
     def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
-        return functions.instance_norm(x, weight=self.weight, bias=self.bias, eps=self.eps)
+        return self._normalized(x, self)
+
+    def apply(self, x: Tensor[Any], state: Any, *, key: Key = None) -> tuple[Tensor[Any], Any]:
+        check_state(self, state)
+        out = self._normalized(x, state)
+        if not self.training or state.running_mean is None:
+            return out, state
+        before = state.running_mean, state.running_var
+        mean, var = functions.running_statistics(x, *before, self.momentum, of_batch=False)
+        return out, state.at("running_mean").set(mean).at("running_var").set(var)
+
+    def _normalized(self, x: Tensor[Any], state: Any) -> Tensor[Any]:
+        mean, var = state.running_mean, state.running_var
+        own = self.training or mean is None
+        how: dict[str, Any] = {"weight": self.weight, "bias": self.bias, "use_input_stats": own, "eps": self.eps}
+        return functions.instance_norm(x, running_mean=mean, running_var=var, **how)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
+from adjoint import errors
 from adjoint.functions.arguments import as_flag, as_integer, check_callable
 from adjoint.module.base import Module
 from adjoint.nn.activations import relu
 from adjoint.nn.layers import dropout
-from adjoint.nn.modules.attention import MultiHeadAttention
+from adjoint.nn.modules.attention import Cache, MultiHeadAttention
 from adjoint.nn.modules.linear import Key, Linear
 from adjoint.nn.modules.normalization import LayerNorm
 from adjoint.tensor import Tensor
@@ -18,7 +19,8 @@ from adjoint.tensor import Tensor
 class TransformerEncoderLayer(Module):
     """Attention among the steps, then a network of two layers at each, both residual and normalised.
 
-    Normalisation comes after the sums, as in A. Vaswani et al. (2017), or with `norm_first` before what is added.
+    Normalisation comes after the sums, as in A. Vaswani et al. (2017), or with `norm_first` before what is added. With a
+    `cache`, as `empty_cache` gives one for sequences such as x, it gives also the next cache.
 
     >>> import adjoint as ad
     >>> ad.nn.TransformerEncoderLayer(8, 2, 16)(ad.ones((3, 5, 8))).shape
@@ -47,12 +49,28 @@ class TransformerEncoderLayer(Module):
         self.norm1, self.norm2 = LayerNorm(d_model, bias=bias, **made), LayerNorm(d_model, bias=bias, **made)
         self.activation, self.dropout, self.norm_first = activation, dropout, norm_first
 
-    def __call__(self, x: Tensor[Any], *, mask: Any = None, is_causal: bool = False, key: Key = None) -> Tensor[Any]:
-        def gather(x: Tensor[Any]) -> Tensor[Any]:
-            return self._drop(self.attention(x, mask=mask, is_causal=is_causal))
+    def __call__(
+        self, x: Tensor[Any], *, mask: Any = None, is_causal: bool = False, cache: Cache | None = None, key: Key = None
+    ) -> Any:
+        if self.norm_first:
+            found, after = self._gathered(self.norm1(x), mask, is_causal, cache)
+            x = x + found
+            x = x + self._think(self.norm2(x))
+        else:
+            found, after = self._gathered(x, mask, is_causal, cache)
+            x = self.norm1(x + found)
+            x = self.norm2(x + self._think(x))
+        return x if cache is None else (x, after)
 
-        x = x + gather(self.norm1(x)) if self.norm_first else self.norm1(x + gather(x))
-        return x + self._think(self.norm2(x)) if self.norm_first else self.norm2(x + self._think(x))
+    def empty_cache(self, x: Tensor[Any]) -> Any:
+        """What is known before the first step of sequences such as x, (batch, steps, d_model)."""
+        return self.attention.empty_cache(x)
+
+    def _gathered(self, x: Tensor[Any], mask: Any, is_causal: bool, cache: Cache | None) -> tuple[Tensor[Any], Any]:
+        """What each step gathers from the others, and the next cache or None."""
+        found = self.attention(x, mask=mask, is_causal=is_causal, cache=cache)
+        out, after = (found, None) if cache is None else found
+        return self._drop(out), after
 
     def _think(self, x: Tensor[Any]) -> Tensor[Any]:
         return self._drop(self.second(self._drop(self.activation(self.first(x)))))
@@ -61,8 +79,15 @@ class TransformerEncoderLayer(Module):
         return dropout(x, self.dropout, self.training)
 
 
+class DecoderCache(NamedTuple):
+    """What a decoder's layer knows of earlier steps, and the keys and values of the sequence that it looks at."""
+
+    steps: Cache
+    memory: Cache
+
+
 class TransformerDecoderLayer(TransformerEncoderLayer):
-    """`TransformerEncoderLayer` that looks at another sequence in between.
+    """`TransformerEncoderLayer` that looks at another sequence in between, `memory`; a cache has that sequence too.
 
     >>> import adjoint as ad
     >>> ad.nn.TransformerDecoderLayer(8, 2, 16)(ad.ones((3, 5, 8)), ad.ones((3, 7, 8))).shape
@@ -84,21 +109,34 @@ class TransformerDecoderLayer(TransformerEncoderLayer):
         self.norm3 = LayerNorm(d_model, bias=bias, **made)
 
     def __call__(  # type: ignore[override]
-        self, x: Tensor[Any], memory: Tensor[Any], *, mask: Any = None, memory_mask: Any = None,
-        is_causal: bool = False, key: Key = None,
-    ) -> Tensor[Any]:  # fmt: skip
-        def gather(x: Tensor[Any]) -> Tensor[Any]:
-            return self._drop(self.attention(x, mask=mask, is_causal=is_causal))
+        self, x: Tensor[Any], memory: Tensor[Any] | None, *, mask: Any = None, memory_mask: Any = None,
+        is_causal: bool = False, cache: DecoderCache | None = None, key: Key = None,
+    ) -> Any:  # fmt: skip
+        if not isinstance(cache, (DecoderCache, type(None))):
+            raise errors.ArgumentTypeError(
+                "TransformerDecoderLayer: the cache is what empty_cache(x, memory) or the last call gave, received "
+                f"{errors.shown(cache)}"
+            )
+        known = None if cache is None else cache.steps
 
         def look(x: Tensor[Any]) -> Tensor[Any]:
-            return self._drop(self.across(x, memory, mask=memory_mask))
+            return self._drop(self.across(x, memory if cache is None else cache.memory, mask=memory_mask))
 
         if self.norm_first:
-            x = x + gather(self.norm1(x))
+            found, after = self._gathered(self.norm1(x), mask, is_causal, known)
+            x = x + found
             x = x + look(self.norm2(x))
-            return x + self._think(self.norm3(x))
-        x = self.norm2((x := self.norm1(x + gather(x))) + look(x))
-        return self.norm3(x + self._think(x))
+            x = x + self._think(self.norm3(x))
+        else:
+            found, after = self._gathered(x, mask, is_causal, known)
+            x = self.norm1(x + found)
+            x = self.norm2(x + look(x))
+            x = self.norm3(x + self._think(x))
+        return x if cache is None else (x, DecoderCache(after, cache.memory))
+
+    def empty_cache(self, x: Tensor[Any], memory: Tensor[Any]) -> DecoderCache:  # type: ignore[override]
+        """What is known before the first step of sequences such as x: the other sequence."""
+        return DecoderCache(self.attention.empty_cache(x), self.across.cached(memory))
 
 
 class _Stack(Module):
@@ -123,20 +161,43 @@ class _Stack(Module):
         last = norm_first if norm is None else as_flag(norm, name, "norm")
         self.norm = LayerNorm(d_model, **made) if last else None
 
-    def __call__(self, x: Tensor[Any], *memory: Tensor[Any], key: Key = None, **how: Any) -> Tensor[Any]:
-        for layer in self.layers:
-            x = layer(x, *memory, **how)
-        return x if self.norm is None else self.norm(x)
+    def __call__(self, x: Tensor[Any], *memory: Any, cache: Any = None, key: Key = None, **how: Any) -> Any:
+        if cache is None:
+            for layer in self.layers:
+                x = layer(x, *memory, **how)
+            return x if self.norm is None else self.norm(x)
+        if not isinstance(cache, tuple) or len(cache) != len(self.layers):
+            raise errors.ArgumentTypeError(
+                f"{type(self).__name__}: the cache is what empty_cache or the last call gave, received "
+                f"{errors.shown(cache)}"
+            )
+        found = []
+        for layer, known in zip(self.layers, cache, strict=True):
+            x, after = layer(x, *memory, cache=known, **how)
+            found.append(after)
+        return x if self.norm is None else self.norm(x), tuple(found)
+
+    def empty_cache(self, x: Tensor[Any], *memory: Tensor[Any]) -> tuple[Any, ...]:
+        """What the layers know before the first step of sequences such as x, (batch, steps, d_model).
+
+        With a cache they give also the next one: so a sequence is made a few steps at a time, with `is_causal`.
+        """
+        return tuple([layer.empty_cache(x, *memory) for layer in self.layers])
 
 
 class TransformerEncoder(_Stack, init=False):
     """`num_layers` of `TransformerEncoderLayer`, each with weights of its own; it is called as they are.
 
-    A last norm follows if `norm`, or where it is None, with `norm_first`.
+    A last norm follows if `norm`, or where it is None, with `norm_first`. With a cache each step is computed once:
 
     >>> import adjoint as ad
-    >>> ad.nn.TransformerEncoder(8, 2, 3, 16)(ad.ones((3, 5, 8)), is_causal=True).shape
-    (3, 5, 8)
+    >>> model, x = ad.nn.TransformerEncoder(8, 2, 3, 16).train(False), ad.random.normal((3, 5, 8))
+    >>> whole, cache, steps = model(x, is_causal=True), model.empty_cache(x), []
+    >>> for k in range(5):
+    ...     step, cache = model(x[:, k : k + 1], is_causal=True, cache=cache)
+    ...     steps.append(step)
+    >>> bool(ad.allclose(ad.concat(steps, axis=1), whole, atol=1e-5))
+    True
     """
 
     layer = TransformerEncoderLayer
@@ -144,6 +205,8 @@ class TransformerEncoder(_Stack, init=False):
 
 class TransformerDecoder(_Stack, init=False):
     """`num_layers` of `TransformerDecoderLayer`; the rest is as in `TransformerEncoder`.
+
+    A cache, `empty_cache(x, memory)`, has the memory too: then None may stand in its place.
 
     >>> import adjoint as ad
     >>> ad.nn.TransformerDecoder(8, 2, 3, 16)(ad.ones((3, 5, 8)), ad.ones((3, 7, 8))).shape

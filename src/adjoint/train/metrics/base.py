@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.dtypes import FLOATING
-from adjoint.functions.arguments import check_callable
+from adjoint.functions.arguments import as_axis, as_flag, as_integer, check_callable
 from adjoint.operands import concrete_values
 
 Array = np.ndarray[Any, Any]
@@ -30,8 +30,8 @@ class Metric:
 
     `compute(prediction, target, weight=None)` is all three at once. Predictions and targets are tensors on any device,
     or what `np.asarray` takes, with the examples along the first axis; their gradients are not followed. A `weight`
-    for each example, (batch,) or the target's shape, is how often it counts. Each metric has a `name`, which is the
-    column of a table and can be given by `name=`.
+    for each example, (batch,), or for each step of it, up to the target's shape, is how often it counts. Each metric
+    has a `name`, which is the column of a table and can be given by `name=`.
 
     A subclass defines `init`, `update`, `value` and, for a name of its own, `default_name`.
 
@@ -60,7 +60,7 @@ class Metric:
         """What makes it again: the settings that are not the usual ones."""
         usual = {"name": self.default_name()}
         shown = []
-        for field in dataclasses.fields(self):
+        for field in sorted(dataclasses.fields(self), key=lambda field: field.kw_only is True):
             value = getattr(self, field.name)
             if value != usual.get(field.name, field.default):
                 said = getattr(value, "__name__", None) or repr(value)
@@ -132,6 +132,33 @@ class Mean(Metric):
         return ratio(state["sum"], state["weight"])
 
 
+@dataclasses.dataclass(frozen=True, repr=False)
+class Classified(Metric):
+    """Settings of how predictions and targets of classes are read."""
+
+    ignore_index: int = dataclasses.field(default=-100, kw_only=True)
+    axis: int = dataclasses.field(default=1, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for what in ("ignore_index", "axis"):
+            as_integer(getattr(self, what), type(self).__name__, what)
+
+    def _batch(self, prediction: Any, target: Any, weight: Any, threshold: float = 0.5) -> Batch:
+        return classified(prediction, target, weight, self.name, threshold, self.ignore_index, self.axis)
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Scored(Classified):
+    """The same, where it matters whether scores are probabilities or logits."""
+
+    logits: bool = dataclasses.field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        as_flag(self.logits, type(self).__name__, "logits")
+
+
 # --- reading -------------------------------------------------------------------------------------
 
 
@@ -173,7 +200,7 @@ def weights_of(weight: Any, shape: tuple[int, ...], name: str) -> Array:
 
 
 def classified(
-    prediction: Any, target: Any, weight: Any, name: str, *, threshold: float = 0.5, ignore_index: int = -100
+    prediction: Any, target: Any, weight: Any, name: str, threshold: float, ignore_index: int, axis: int
 ) -> Batch:
     """A batch of a classification, by its shapes.
 
@@ -184,21 +211,28 @@ def classified(
     | (batch,) integers | (batch,) | labels |
     | (batch, labels) scores, or 0 and 1 | (batch, labels) of 0 and 1 | several labels at once |
 
-    Raises ShapeError for other shapes, DtypeError, and ArgumentError for targets that are no labels.
+    Classes or labels may be on another `axis` than 1, as -1 for (batch, steps, classes). Raises ShapeError for other
+    shapes, AxisError, DtypeError, and ArgumentError for targets that are no labels.
     """
     y = concrete_values(prediction, name)
     t = concrete_values(target, name)
     for x, what in ((y, "a prediction"), (t, "a target")):
         if x.dtype.kind not in "biuf":
             raise errors.DtypeError(f"{name}: {what} is scores or labels, received {x.dtype}")
+    if axis != 1 and y.ndim >= 2:
+        place = as_axis(axis, y.ndim, name)
+        y, t = np.moveaxis(y, place, 1), np.moveaxis(t, place, 1) if t.shape == y.shape else t
     if y.ndim >= 2 and y.shape[1] == 1:
         y = y[:, 0]
         t = t[:, 0] if t.ndim == y.ndim + 1 and t.shape[1] == 1 else t
+        w = None if weight is None else real(weight, name, "a weight")
+        weight = w[:, 0] if w is not None and w.ndim == t.ndim + 1 and w.shape[1] == 1 else w
     several = y.shape == t.shape and y.ndim >= 2
     if not y.ndim or not (y.shape == t.shape or (y.ndim >= 2 and y.shape[:1] + y.shape[2:] == t.shape)):
         raise errors.ShapeError(
             f"{name}: predictions of shape {np.shape(prediction)} and targets of shape {np.shape(target)} do not fit; "
-            "scores are (batch, classes) for targets (batch,), or have the shape of the targets"
+            "scores are (batch, classes) for targets (batch,), or have the shape of the targets; axis=-1 says "
+            "that classes are last"
         )
     if several:
         return _several(y, t, weights_of(weight, t.shape[:1], name), name, threshold)
@@ -237,7 +271,7 @@ def _several(y: Array, t: Array, weight: Array, name: str, threshold: float) -> 
     if max(t.max(initial=0), predicted.max(initial=0)) > 1:
         raise errors.ArgumentError(
             f"{name}: predictions and targets of one shape, {t.shape}, are 0 or 1 for each label; class numbers of "
-            "sequences go in flattened, .reshape(-1)"
+            "sequences go in flattened, .reshape(-1), scores of them with axis=-1"
         )
     return Batch(scores, predicted, t, weight, labels)
 

@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
 
 from adjoint import errors
 from adjoint.functions.arguments import as_choice, as_integer, as_number, as_positive
-from adjoint.train.metrics.base import Array, Batch, Metric, State, added, classified, ratio
+from adjoint.train.metrics.base import Array, Batch, Classified, Scored, State, added, ratio
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class _Classes(Metric):
-    """Settings of how a batch is read."""
+class _Classes(Scored):
+    """Settings of which of two classes a score is of."""
 
     threshold: float = dataclasses.field(default=0.5, kw_only=True)
-    ignore_index: int = dataclasses.field(default=-100, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        as_number(self.threshold, type(self).__name__, "threshold")
-        as_integer(self.ignore_index, type(self).__name__, "ignore_index")
+        name = type(self).__name__
+        threshold = as_number(self.threshold, name, "threshold")
+        if self.logits and not 0 < threshold < 1:
+            raise errors.ArgumentError(
+                f"{name}: with logits=True the threshold is a probability, between 0 and 1, received {threshold}"
+            )
 
-    def _batch(self, prediction: Any, target: Any, weight: Any) -> Batch:
-        return classified(
-            prediction, target, weight, self.name, threshold=self.threshold, ignore_index=self.ignore_index
-        )
+    def _decided(self, prediction: Any, target: Any, weight: Any) -> Batch:
+        """The batch, with classes by the threshold."""
+        bound = math.log(self.threshold / (1 - self.threshold)) if self.logits else self.threshold
+        return self._batch(prediction, target, weight, bound)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -35,8 +39,10 @@ class Accuracy(_Classes):
     """The part of examples whose class is right. `sklearn.metrics.accuracy_score`.
 
     Predictions are scores, (batch, classes) or with more axes behind, whose largest is the class; scores (batch,) of
-    two classes, 1 above the `threshold` (0 where they are logits); or labels. Of several labels at once, (batch,
-    labels), all have to be right. Targets that are `ignore_index` do not count, as in `ad.nn.cross_entropy`.
+    two classes, 1 above the `threshold`; or labels. Of several labels at once, (batch, labels), all have to be right.
+    With `logits` scores of two classes or labels are logits, whose sigmoid is compared with the threshold. Classes or
+    labels may be on another `axis`, as -1 for (batch, steps, classes). Targets that are `ignore_index` do not count, as
+    in `ad.nn.cross_entropy`.
 
     Raises ShapeError where the two do not fit, ArgumentError for targets that are no class numbers, OutOfRangeError
     for a class that has no score; so do all metrics of classes.
@@ -46,7 +52,7 @@ class Accuracy(_Classes):
     >>> import adjoint as ad
     >>> ad.train.Accuracy().compute([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]], [0, 1, 1, 1])
     0.75
-    >>> ad.train.Accuracy(threshold=0.0).compute(ad.tensor([-2.0, 3.0]), ad.tensor([0.0, 1.0]))
+    >>> ad.train.Accuracy(logits=True).compute(ad.tensor([-2.0, 0.4]), ad.tensor([0.0, 1.0]))
     1.0
     """
 
@@ -54,7 +60,7 @@ class Accuracy(_Classes):
         return {"right": 0.0, "weight": 0.0}
 
     def update(self, state: State, prediction: Any, target: Any, weight: Any = None) -> State:
-        batch = self._batch(prediction, target, weight)
+        batch = self._decided(prediction, target, weight)
         right = batch.predicted == batch.target
         return _with_right(state, right.all(axis=1) if right.ndim == 2 else right, batch.weight)
 
@@ -63,11 +69,11 @@ class Accuracy(_Classes):
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class TopK(Metric):
+class TopK(Classified):
     """The part of examples whose class is among the k with the largest scores. `sklearn.metrics.top_k_accuracy_score`.
 
-    Scores are (batch, classes), or with more axes behind. Among equal scores the later class comes first, as in
-    scikit-learn. Raises ArgumentError where there are no scores of several classes.
+    Scores are (batch, classes), or with more axes behind; `axis` as of `Accuracy`. Among equal scores the later class
+    comes first, as in scikit-learn. Raises ArgumentError where there are no scores of several classes.
 
     Examples
     --------
@@ -78,11 +84,9 @@ class TopK(Metric):
     """
 
     k: int = 5
-    ignore_index: int = dataclasses.field(default=-100, kw_only=True)
 
     def __post_init__(self) -> None:
         as_integer(self.k, "TopK", "k", 1)
-        as_integer(self.ignore_index, "TopK", "ignore_index")
         super().__post_init__()
 
     def default_name(self) -> str:
@@ -92,7 +96,7 @@ class TopK(Metric):
         return {"right": 0.0, "weight": 0.0}
 
     def update(self, state: State, prediction: Any, target: Any, weight: Any = None) -> State:
-        batch = classified(prediction, target, weight, self.name, ignore_index=self.ignore_index)
+        batch = self._batch(prediction, target, weight)
         if batch.scores is None or batch.scores.ndim == 1 or batch.target.ndim == 2:
             raise errors.ArgumentError(f"{self.name}: needs scores of several classes, (batch, classes)")
         own = np.take_along_axis(batch.scores, batch.target[:, None], axis=1)
@@ -131,7 +135,7 @@ class _Ratio(_Classes):
         return {"hits": np.zeros(0), "predicted": np.zeros(0), "actual": np.zeros(0), "occurs": np.zeros(0, int)}
 
     def update(self, state: State, prediction: Any, target: Any, weight: Any = None) -> State:
-        batch = self._batch(prediction, target, weight)
+        batch = self._decided(prediction, target, weight)
         y, t, w = batch.predicted, batch.target, batch.weight
         if self.average == "binary" and (t.ndim == 2 or batch.classes > 2):
             raise errors.ArgumentError(
@@ -178,7 +182,7 @@ class Precision(_Ratio):
         "binary": of class 1 of two. "micro": of all decisions together. "macro": the mean over the classes that occur
         in targets or predictions. "weighted": the same, by how often each occurs in the targets. None: an array with
         one number for each class, nan for one that never occurs. Labels of which each row may have several all occur.
-    threshold, ignore_index
+    threshold, logits, ignore_index, axis
         As of `Accuracy`.
 
     Where a class was never predicted, or never there, 0/0 is 0, as in scikit-learn. Raises ArgumentError for
@@ -265,7 +269,7 @@ class ConfusionMatrix(_Classes):
         return {"counts": np.zeros((0, 0))}
 
     def update(self, state: State, prediction: Any, target: Any, weight: Any = None) -> State:
-        batch = self._batch(prediction, target, weight)
+        batch = self._decided(prediction, target, weight)
         if batch.target.ndim == 2:
             raise errors.ArgumentError(
                 f"{self.name}: a confusion matrix is of one class for each example, not of labels"

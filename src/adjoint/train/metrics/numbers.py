@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,17 @@ from adjoint.train.metrics.base import Array, Metric, State, real, weights_of
 
 
 def _pair(prediction: Any, target: Any, weight: Any, name: str) -> tuple[Array, Array, Array]:
-    """Predictions and targets as (batch, outputs), weights as (batch, 1). Raises ShapeError where they do not fit."""
+    """Predictions and targets as (examples, outputs), weights as (examples, 1). Raises ShapeError for others."""
     y, t = real(prediction, name, "a prediction"), real(target, name, "a target")
     if y.shape != t.shape or not y.ndim:
         raise errors.ShapeError(
             f"{name}: predictions and targets have one shape, (batch, ...), received {y.shape} and {t.shape}"
         )
-    w = weights_of(weight, y.shape[:1], name)
-    rows = len(y)
-    outputs = y.size // rows if rows else int(np.prod(y.shape[1:]))
-    return y.reshape(rows, outputs), t.reshape(rows, outputs), w[:, None]
+    # with a weight for each step, say, each step is an example
+    axes = 1 if weight is None else max(np.ndim(weight), 1)
+    w = weights_of(weight, y.shape[:axes], name)
+    sizes = math.prod(y.shape[:axes]), math.prod(y.shape[axes:])
+    return y.reshape(sizes), t.reshape(sizes), w.reshape(-1, 1)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

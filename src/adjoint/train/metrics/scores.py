@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors
-from adjoint.functions.arguments import as_choice, as_flag, as_integer
-from adjoint.train.metrics.base import Array, Batch, Metric, State, classified, ratio
+from adjoint.functions.arguments import as_choice, as_integer
+from adjoint.train.metrics.base import Array, Batch, Classified, Scored, State, ratio
 
 
-def _scored(prediction: Any, target: Any, weight: Any, name: str, ignore_index: int) -> tuple[Batch, Array]:
-    batch = classified(prediction, target, weight, name, ignore_index=ignore_index)
+def _scored(metric: Classified, prediction: Any, target: Any, weight: Any) -> tuple[Batch, Array]:
+    batch = metric._batch(prediction, target, weight)
     if batch.scores is None:
-        raise errors.ArgumentError(f"{name}: needs scores, floating numbers, and received labels")
+        raise errors.ArgumentError(f"{metric.name}: needs scores, floating numbers, and received labels")
     return batch, batch.scores
 
 
@@ -33,7 +33,7 @@ def _sigmoid(x: Array) -> Array:
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class AUROC(Metric):
+class AUROC(Scored):
     """The area under the receiver operating characteristic: how often a positive example has a higher score than a
     negative one, where equal scores count half. `sklearn.metrics.roc_auc_score`.
 
@@ -48,8 +48,8 @@ class AUROC(Metric):
     logits
         Scores of several classes have to be probabilities, because softmax changes their order among examples;
         with True they are logits, whose softmax is taken. With two classes, (batch,), or labels any scores will do.
-    ignore_index
-        A target that does not count.
+    ignore_index, axis
+        A target that does not count, and where classes or labels are, as of `Accuracy`.
 
     Raises ArgumentError for labels in the place of scores, and for several classes where they do not add up to 1.
 
@@ -61,20 +61,16 @@ class AUROC(Metric):
     """
 
     average: str | None = dataclasses.field(default="macro", kw_only=True)
-    logits: bool = dataclasses.field(default=False, kw_only=True)
-    ignore_index: int = dataclasses.field(default=-100, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         as_choice(self.average, "AUROC", "average", ("macro", "micro", "weighted", None))
-        as_flag(self.logits, "AUROC", "logits")
-        as_integer(self.ignore_index, "AUROC", "ignore_index")
 
     def init(self) -> State:
         return {"chunks": ()}
 
     def update(self, state: State, prediction: Any, target: Any, weight: Any = None) -> State:
-        batch, scores = _scored(prediction, target, weight, self.name, self.ignore_index)
+        batch, scores = _scored(self, prediction, target, weight)
         if scores.ndim == 2 and batch.target.ndim == 1:
             scores = _probabilities(scores, self.logits, self.name)
         chunks = list(state["chunks"])
@@ -127,24 +123,20 @@ def _probabilities(scores: Array, logits: bool, name: str) -> Array:
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class _Binned(Metric):
+class _Binned(Scored):
     """Examples in bins of equal width by the probability that was predicted."""
 
     bins: int = 10
-    logits: bool = dataclasses.field(default=False, kw_only=True)
-    ignore_index: int = dataclasses.field(default=-100, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         as_integer(self.bins, type(self).__name__, "bins", 1)
-        as_flag(self.logits, type(self).__name__, "logits")
-        as_integer(self.ignore_index, type(self).__name__, "ignore_index")
 
     def init(self) -> State:
         return {key: np.zeros(self.bins) for key in ("weight", "predicted", "true")}
 
     def update(self, state: State, prediction: Any, target: Any, weight: Any = None) -> State:
-        batch, scores = _scored(prediction, target, weight, self.name, self.ignore_index)
+        batch, scores = _scored(self, prediction, target, weight)
         if batch.target.ndim == 2:
             raise errors.ArgumentError(f"{self.name}: is of one class for each example, not of several labels")
         if scores.ndim == 2:
@@ -209,11 +201,11 @@ class CalibrationError(_Binned):
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Perplexity(Metric):
+class Perplexity(Classified):
     """exp of the mean negative log-probability of the true classes: how many classes the choice is as hard as.
 
     Scores are logits, (batch, classes) or with more axes behind, as in `ad.nn.cross_entropy`; logarithms of
-    probabilities are logits too. Targets that are `ignore_index` do not count. exp of `sklearn.metrics.log_loss`.
+    probabilities are logits too. `ignore_index` and `axis` are as of `Accuracy`. exp of `sklearn.metrics.log_loss`.
     Raises ArgumentError where there are no scores of several classes.
 
     Examples
@@ -223,17 +215,11 @@ class Perplexity(Metric):
     4.0
     """
 
-    ignore_index: int = dataclasses.field(default=-100, kw_only=True)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        as_integer(self.ignore_index, "Perplexity", "ignore_index")
-
     def init(self) -> State:
         return {"sum": 0.0, "weight": 0.0}
 
     def update(self, state: State, prediction: Any, target: Any, weight: Any = None) -> State:
-        batch, scores = _scored(prediction, target, weight, self.name, self.ignore_index)
+        batch, scores = _scored(self, prediction, target, weight)
         if scores.ndim == 1 or batch.target.ndim == 2:
             raise errors.ArgumentError(f"{self.name}: needs logits of several classes, (batch, classes)")
         if not len(scores):
