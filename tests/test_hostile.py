@@ -4,11 +4,15 @@ out, at once, and nothing left behind."""
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import pytest
+from conftest import peer
 from each import Each
 from hostile import CALLS, TOPICS, answered, called, guarded, judged, state
-from hostile.values import HOSTILE, returning
+from hostile.values import HOSTILE, NAMES, returning
 from test_function_derivatives import public_functions
 
 import adjoint as ad
@@ -53,7 +57,7 @@ def _check(topic: str, seed: int, singles: int, pairs: int) -> None:
                     wrong = None if error is None else judged(call, error)
                     assert wrong is None, wrong
                     if call.name.startswith("set_default"):
-                        ad.set_default_device("autodiff<numpy>")
+                        ad.set_default_device(before[0])
                         ad.set_default_dtype("float32")
                     assert state() == before
 
@@ -68,3 +72,63 @@ def test_a_result_or_an_error(topic: str, capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize("topic", TOPICS)
 def test_a_result_or_an_error_of_many_calls(topic: str, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
     _check(topic, seed, 12, 24)
+
+
+# --- on other leaves, and inside of transforms ---
+
+
+def _inside(transform: Callable[..., Any], *args: Any) -> Callable[[Callable[[], None]], None]:
+    """Calls whose tensors a transform follows."""
+
+    def run(calls: Callable[[], None]) -> None:
+        def body(one: Any) -> Any:
+            made = dict(NAMES)
+            try:
+                for name, make in made.items():
+                    NAMES[name] = lambda make=make: _followed(make(), one)
+                calls()
+            finally:
+                NAMES.update(made)
+            return one * 1.0
+
+        transform(body)(*args)
+
+    return run
+
+
+def _followed(value: Any, one: Any) -> Any:
+    plain = isinstance(value, ad.Tensor) and value.dtype.kind in "fc" and not value.is_tracked()
+    return value * one.astype(value.dtype) if plain else value
+
+
+CHAINS = {
+    "numpy": "numpy",
+    "array_api[array_api_strict]": "array_api_strict",
+    "autodiff<torch:cpu>": "torch",
+    "autodiff<dask>": "dask",
+    "autodiff<jax>": "jax",
+    "checked<autodiff<numpy>>": "numpy",
+}
+INSIDE = {
+    "grad": _inside(ad.grad, 1.0),
+    "jvp": _inside(lambda f: lambda x: ad.jvp(f, (x,), (x,)), 1.0),
+    "vmap": _inside(lambda f: ad.vmap(f, randomness="split"), np.ones(2)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.peers
+@pytest.mark.parametrize("chain", [*CHAINS, *INSIDE])
+@pytest.mark.parametrize("topic", TOPICS)
+def test_on_other_chains(topic: str, chain: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if chain in INSIDE:
+        INSIDE[chain](lambda: _check(topic, 3, 2, 1))
+        return
+    if peer(CHAINS[chain]).__name__ == "jax":
+        pytest.importorskip("jax").config.update("jax_enable_x64", True)
+    before = ad.default_device()
+    ad.set_default_device(chain)
+    try:
+        _check(topic, 3, 1, 1)
+    finally:
+        ad.set_default_device(before)
