@@ -33,8 +33,8 @@ def _external(**rules: Any) -> Any:
     return ad.external(lambda x: x * x, **rules)
 
 
-def _primitive(rule: Any) -> Any:
-    return ad.primitive(f"called_{next(_number)}", np.square, derivative={"x": rule}, definition=lambda B, x: x)
+def _primitive(**rules: Any) -> Any:
+    return ad.primitive(f"called_{next(_number)}", np.square, **rules)
 
 
 # what is called, by how the message writes the call
@@ -44,6 +44,7 @@ CALLED: dict[str, Callable[[Any], Any]] = {
     "jvp(primals, tangents)": lambda f: ad.jvp(_jvp(f), (X,), (X,)),
     "vjp(g, *args)": lambda f: ad.grad(lambda x: _external(vjp=f)(x).sum())(X),
     "jvp(t, *args)": lambda f: ad.jvp(_external(jvp=f), (X,), (X,)),
+    "batching(B, primitive, values, flags, parameters)": lambda f: ad.vmap(_primitive(batching=f))(X),
     "f(carry, x)": lambda f: ad.scan(f, X, X),
     "body_fun(i, carry)": lambda f: ad.fori_loop(0, 2, f, X),
     "cond_fun(carry)": lambda f: ad.while_loop(f, lambda x: x, X),
@@ -69,7 +70,7 @@ CALLED: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("way", CALLED)
 def test_other_arguments_than_a_function_is_called_with(way: str) -> None:
-    for f in (lambda: 1.0, lambda a, b, c, d, e: 1.0, lambda *, a: 1.0):
+    for f in (lambda: 1.0, lambda a, b, c, d, e, f: 1.0, lambda *, a: 1.0):
         with pytest.raises((errors.ArgumentTypeError, errors.BackwardError)) as caught:
             CALLED[way](f)
         message = str(caught.value)
@@ -117,3 +118,9 @@ def test_piecewise_keeps_no_real_part_silently() -> None:
     for call in (lambda: ad.piecewise(x, [x > 1], [lambda x: 1j * x, 0.0]), lambda: ad.piecewise(x, [x > 1], [1j])):
         with pytest.raises(errors.DtypeError, match="complex"):
             call()
+
+
+@pytest.mark.parametrize("value", [None, 1.0, "a", (X, True), slice("a")], ids=repr)
+def test_a_batching_rule_gives_an_array(value: Any) -> None:
+    with pytest.raises(errors.ArgumentTypeError, match="batching gives .*, expected an array"):
+        ad.vmap(_primitive(batching=lambda *args: value))(X)
