@@ -4,11 +4,15 @@ out, at once, and nothing left behind."""
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import pytest
+from conftest import peer
 from each import Each
 from hostile import CALLS, TOPICS, answered, called, guarded, judged, state
-from hostile.values import HOSTILE, returning
+from hostile.values import HOSTILE, NAMES, returning
 from test_function_derivatives import public_functions
 
 import adjoint as ad
@@ -33,17 +37,26 @@ def test_valid_calls(topic: str) -> None:
                 assert found is None or "pip install" in str(found)  # all else is here
 
 
-def _check(topic: str, seed: int, singles: int, pairs: int) -> None:
+def _makes(label: str) -> bool:
+    """Whether there is such a value on the default device: not every library has float16."""
+    try:
+        HOSTILE[label]()
+    except ad.errors.AdjointError:
+        return False
+    return True
+
+
+def _check(topic: str, seed: int, singles: int, pairs: int, device: str = "autodiff<numpy>") -> None:
     """Each argument is replaced by some values, and some pairs of arguments are."""
     choose = random.Random(f"{topic} {seed}")
     with Each() as each, guarded():
-        before = state()
+        before, known = state(), [label for label in sorted(HOSTILE) if _makes(label)]
         for call in TOPICS[topic]:
             places = call.places()
             chosen = [(place,) for place in places for _ in range(singles)]
             chosen += [tuple(choose.sample(places, 2)) for _ in range(pairs) if len(places) > 1]
             for several in chosen:
-                labels = choose.choices(sorted(HOSTILE), k=len(several))
+                labels = choose.choices(known, k=len(several))
                 changed = {place: HOSTILE[label]() for place, label in zip(several, labels, strict=True)}
                 for place, value in changed.items():
                     if call.takes_function(place) and (callable(value) or choose.random() < 0.5):
@@ -53,7 +66,7 @@ def _check(topic: str, seed: int, singles: int, pairs: int) -> None:
                     wrong = None if error is None else judged(call, error)
                     assert wrong is None, wrong
                     if call.name.startswith("set_default"):
-                        ad.set_default_device("autodiff<numpy>")
+                        ad.set_default_device(device)
                         ad.set_default_dtype("float32")
                     assert state() == before
 
@@ -68,3 +81,66 @@ def test_a_result_or_an_error(topic: str, capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize("topic", TOPICS)
 def test_a_result_or_an_error_of_many_calls(topic: str, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
     _check(topic, seed, 12, 24)
+
+
+# --- on other leaves, and inside of transforms ---
+
+
+def _inside(transform: Callable[..., Any], *args: Any) -> Callable[[Callable[[], None]], None]:
+    """Calls whose tensors a transform follows."""
+
+    def run(calls: Callable[[], None]) -> None:
+        def body(one: Any) -> Any:
+            made = dict(NAMES)
+            try:
+                for name, make in made.items():
+                    NAMES[name] = lambda make=make: _followed(make(), one)
+                calls()
+            finally:
+                NAMES.update(made)
+            return one * 1.0
+
+        transform(body)(*args)
+
+    return run
+
+
+def _followed(value: Any, one: Any) -> Any:
+    plain = isinstance(value, ad.Tensor) and value.dtype.kind in "fc" and not value.is_tracked()
+    return value * one.astype(value.dtype) if plain else value
+
+
+CHAINS = {
+    "numpy": "numpy",
+    "array_api[array_api_strict]": "array_api_strict",
+    "autodiff<torch:cpu>": "torch",
+    "autodiff<dask>": "dask",
+    "autodiff<jax>": "jax",
+    "checked<autodiff<numpy>>": "numpy",
+}
+INSIDE = {
+    "grad": _inside(ad.grad, 1.0),
+    "jvp": _inside(lambda f: lambda x: ad.jvp(f, (x,), (x,)), 1.0),
+    "vmap": _inside(lambda f: ad.vmap(f, randomness="split"), np.ones(2)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.peers
+@pytest.mark.parametrize("chain", [*CHAINS, *INSIDE])
+@pytest.mark.parametrize("topic", TOPICS)
+def test_on_other_chains(topic: str, chain: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if chain in INSIDE:
+        INSIDE[chain](lambda: _check(topic, 3, 2, 1))
+        return
+    library, before = peer(CHAINS[chain]), ad.default_device()
+    double = library.config.jax_enable_x64 if chain == "autodiff<jax>" else None
+    try:
+        if double is not None:
+            library.config.update("jax_enable_x64", True)
+        ad.set_default_device(chain)
+        _check(topic, 3, 1, 1, chain)
+    finally:
+        ad.set_default_device(before)
+        if double is not None:
+            library.config.update("jax_enable_x64", double)

@@ -84,6 +84,7 @@ EXCEPTIONS: list[tuple[str, str, str]] = [
     ("primitives/recurrence.py", "lstm", "the layer says it in its own words"),
     ("optim/fused.py", "is not elementwise", "the update is computed as it is written then"),
     ("files.py", "may not outlast", "a disk that fails while it writes"),
+    ("pot.py", "DeviceError", "where POT is installed there is none"),
     ("backends/cupy.py", "GPU", "CuPy and a GPU, or none, are needed"),
     ("backends/dask/tasks.py", "index ", "functions check indices before; this is for programs that call the leaf"),
     ("backends/dask/tasks.py", "OutOfRangeError(f'{self.name}", "as above"),

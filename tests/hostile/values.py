@@ -41,7 +41,7 @@ def _random(*shape: int) -> Any:
 
 
 def _tracked() -> Any:
-    return ad.tensor([0.5, 1.0]).require_grad()
+    return ad.tensor([0.5, 1.0], device="autodiff<numpy>").require_grad()
 
 
 def _whole(x: Any) -> Any:

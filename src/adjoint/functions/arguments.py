@@ -6,6 +6,7 @@ what trees of values and the functions that a transform runs have to be is in `t
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -155,6 +156,26 @@ def check_callable(name: str, f: Any, what: str | None = None) -> None:
     if not callable(f):
         wanted = "expected a function" if what is None else f"{what} is a function"
         raise errors.ArgumentTypeError(f"{name}: {wanted}, received {errors.shown(f)}")
+
+
+def called(name: str, form: str, f: Callable[..., T], /, *args: Any) -> T:
+    """What a user's function gives; raises ArgumentTypeError, which shows how it is called, where it takes others."""
+    try:
+        return f(*args)
+    except TypeError as error:
+        if _takes(f, args):
+            raise
+        raise errors.ArgumentTypeError(f"{name}: a function that is called as {form}: {error}") from None
+
+
+def _takes(f: Callable[..., Any], args: Sequence[Any]) -> bool:
+    try:
+        inspect.signature(f).bind(*args)
+    except TypeError:
+        return False
+    except ValueError:  # of compiled functions that do not say
+        pass
+    return True
 
 
 def check_tensor(name: str, x: Any) -> None:

@@ -524,7 +524,12 @@ def piecewise(x: Operand[B], conditions: Sequence[Any], functions: Sequence[Any]
 
 
 def _cast(value: Any, x: Tensor[Any]) -> Tensor[Any]:
-    return cast(operand(value, x, "piecewise"), x.dtype)
+    found = operand(value, x, "piecewise")
+    if found.dtype.kind == "c" and x.dtype.kind != "c":
+        raise errors.DtypeError(
+            f"piecewise: a complex value, and the result is {x.dtype} as x is; take real, or x.astype({found.dtype})"
+        )
+    return cast(found, x.dtype)
 
 
 def lerp(x: Operand[B], y: Any, weight: Any, /) -> Tensor[B]:

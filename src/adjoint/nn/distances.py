@@ -15,6 +15,7 @@ from adjoint.functions.arguments import (
     as_number,
     as_positive,
     as_tensors,
+    called,
     check_callable,
     check_shape,
     computed,
@@ -203,7 +204,8 @@ def _triplet(
     anchor, positive = both(anchor, positive, name, negative)
     anchor, negative = both(anchor, negative, name)
     check_callable(name, distance, "distance_function")
-    near, far = (real(distance(anchor, other), name) for other in (positive, negative))
+    form = "distance_function(x, y)"
+    near, far = (real(called(name, form, distance, anchor, other), name) for other in (positive, negative))
     if as_flag(swap, name, "swap"):
-        far = minimum(far, real(distance(positive, negative), name))
+        far = minimum(far, real(called(name, form, distance, positive, negative), name))
     return reduced(above(near - far + as_number(margin, name, "margin")), reduction, name)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.functions.arguments import as_flag, check_callable
+from adjoint.functions.arguments import as_flag, called, check_callable
 from adjoint.scipy.limits import check_inside, vector_limits
 from adjoint.scipy.searches import check_solver, refuse_derivatives
 from adjoint.scipy.spaces import Space, Vector, flat_of, float64, optimizers, values_of
@@ -153,5 +153,5 @@ def _spread_over(p0: Any) -> Callable[[Function, Any, Any], Any]:
     if isinstance(p0, Mapping):
         return lambda f, x, p: f(x, **p)
     if (isinstance(p0, Sequence) and not hasattr(p0, "_fields")) or getattr(p0, "ndim", 0) == 1:
-        return lambda f, x, p: f(x, *p)
-    return lambda f, x, p: f(x, p)
+        return lambda f, x, p: called("curve_fit", "f(x, *parameters)", f, x, *p)
+    return lambda f, x, p: called("curve_fit", "f(x, parameters)", f, x, p)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors
-from adjoint.functions.arguments import as_choice, as_number, check_callable
+from adjoint.functions.arguments import as_choice, as_number, called, check_callable
 from adjoint.operands import cast
 from adjoint.scipy.limits import check_inside, vector_bounds, vector_constraints, vector_limits
 from adjoint.scipy.spaces import (
@@ -196,7 +196,7 @@ def _callback(space: Space, callback: Function, plain: bool = False) -> Function
             return callback(intermediate_result=_answer(space, seen, "jac"))
 
         return with_result
-    return lambda x, *state: callback(space.tree(x), *state)
+    return lambda x, *state: called(space.name, "callback(x)", callback, space.tree(x), *state)
 
 
 def least_squares(f: Function, x0: Any, bounds: Any = None, method: str = "trf", *, args: Any = (), **kw: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint import tree as trees
-from adjoint.functions.arguments import AXES, check_callable, is_numeric
+from adjoint.functions.arguments import AXES, called, check_callable, is_numeric
 from adjoint.functions.shape import concat
 from adjoint.graph.nodes import leaves_behind
 from adjoint.operands import cast, fitting
@@ -66,10 +66,10 @@ class Space:
         check_callable(self.name, f)
         return keep_name(f)(lambda x: self.call(f, self.state.unravel(x), *self.args))
 
-    def call(self, f: Function, *args: Any, **kwargs: Any) -> Any:
+    def call(self, f: Function, *args: Any) -> Any:
         """A function of the user, in the precision of the start."""
         with self.state.precise():
-            return f(*args, **kwargs)
+            return called(self.name, "fun(x, *args)", f, *args)
 
     def spread(self, bound: Any, what: str) -> Vector:
         """A number for every entry of the vector, from one for all or a tree with numbers or arrays as leaves."""

@@ -12,7 +12,7 @@ from adjoint import errors
 from adjoint import tree as trees
 from adjoint.decorators.batched import Batched
 from adjoint.dtypes import FLOATING, finfo
-from adjoint.functions.arguments import as_integer, as_positive, check_callable
+from adjoint.functions.arguments import as_integer, as_positive, called, check_callable
 from adjoint.functions.contraction import vecdot
 from adjoint.functions.elementwise import abs, where
 from adjoint.functions.logic import isfinite
@@ -286,7 +286,9 @@ class _Solution(Known):
 
         assert self.problem.solver is not None
         start = trees.map(lambda x: to_numpy(x._array, x.device), state.unravel(x0))
-        x = state.ravel(self.problem.solver(g, start), "the solver's result")
+        x = state.ravel(
+            called(self.problem.name, "solver(g, x0)", self.problem.solver, g, start), "the solver's result"
+        )
         if not for_all_examples(all(isfinite(x))):
             raise errors.ConvergenceError(f"{self.name}: the solver's result is not finite")
         return lifted_result(x, device, self.name)

@@ -14,7 +14,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.dtypes import finfo
-from adjoint.functions.arguments import as_choice, is_numeric, kind_of
+from adjoint.functions.arguments import as_choice, called, is_numeric, kind_of
 from adjoint.functions.elementwise import abs
 from adjoint.functions.logic import isfinite
 from adjoint.functions.reduction import all
@@ -188,7 +188,7 @@ class LinearSolver:
             )
 
         def run(right: Values) -> Values:
-            found = self.choice(matvec, np.array(right))
+            found = called(self.name, "linear_solver(matvec, b)", self.choice, matvec, np.array(right))
             hint = "; give its x alone" if isinstance(found, tuple) else ""
             if not is_numeric(found):
                 raise errors.ArgumentTypeError(

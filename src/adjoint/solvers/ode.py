@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.functions.arguments import as_choice, as_positive
+from adjoint.functions.arguments import as_choice, as_positive, called
 from adjoint.functions.contraction import vecdot
 from adjoint.functions.shape import concat, stack
 from adjoint.operands import cast, common_backend
@@ -167,7 +167,9 @@ class Equation:
 
         def f(y: Vector, s: Vector) -> Vector:
             with state.precise():
-                return state.ravel(self.func(state.unravel(y), s, *parameters.arguments()))
+                return state.ravel(
+                    called("odeint", "f(y, t, *args)", self.func, state.unravel(y), s, *parameters.arguments())
+                )
 
         if self.control.method == "Radau":
             method: Callable[..., Method] = functools.partial(Radau, self.slope, parameters.tensors)

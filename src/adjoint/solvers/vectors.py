@@ -13,7 +13,7 @@ from adjoint import tree as trees
 from adjoint.backend import Backend
 from adjoint.decorators.dependence import Dependence
 from adjoint.devices import current_level, default_device
-from adjoint.functions.arguments import check_callable, is_numeric, is_value, kind_of
+from adjoint.functions.arguments import called, check_callable, is_numeric, is_value, kind_of
 from adjoint.operands import cast, common_backend, lift_to, run
 from adjoint.primitives import real_dtype
 from adjoint.tensor import Tensor, same, wrap
@@ -141,7 +141,8 @@ class Parameters:
     def call(self, values: Tensors, *first: Any) -> Any:
         """The function at `first` and then its arguments, with these values in the place of the tensors."""
         closed = dict(zip(self.closed, values[len(self.places) :], strict=True))
-        return substituted(self.f, closed)(*first, *self.arguments(values))
+        form = f"f({'y, t' if len(first) > 1 else 'x'}, *args)"
+        return called(self.name, form, substituted(self.f, closed), *first, *self.arguments(values))
 
     def arguments(self, values: Tensors | None = None) -> Any:
         """The arguments, with these values or their own in the place of the tensors."""

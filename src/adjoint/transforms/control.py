@@ -21,7 +21,7 @@ from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import creating_on, current_level
-from adjoint.functions.arguments import as_flag, as_integer, check_callable, is_array, is_value, kind_of
+from adjoint.functions.arguments import as_flag, as_integer, called, check_callable, is_array, is_value, kind_of
 from adjoint.functions.creation import zeros
 from adjoint.functions.elementwise import clip
 from adjoint.functions.indexing import along
@@ -238,7 +238,9 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
             steps = int(concrete_values(steps, "fori_loop").max(initial=0))
         for t in range(steps):
             i = first + t
-            leaves = carry.advance(lambda c, i: body_fun(i, c), leaves, i < last, i)
+            leaves = carry.advance(
+                lambda c, i: called("fori_loop", "body_fun(i, carry)", body_fun, i, c), leaves, i < last, i
+            )
         return carry.tree(leaves)
 
     return _called("fori_loop", loop, lower, upper, init_val)
@@ -398,14 +400,15 @@ def _while(name: str, base: Backend, cond_fun: Function, body_fun: Function, ini
     for x in closed_over(body_fun).values():
         if _in_reverse(x):
             _refuse(f"{name}: a tensor of shape {x.shape} that body_fun closes over")
+    step = lambda c: called(name, "body_fun(carry)", body_fun, c)
     while True:
         state = carry.tree(leaves)
-        go = _goes(cond_fun(state))
+        go = _goes(called(name, "cond_fun(carry)", cond_fun, state))
         if isinstance(go, Tensor) and is_staged(go):
             return compiled_loop(name, carry, leaves, cond_fun, body_fun, _goes)
         if go is False or (isinstance(go, Tensor) and not concrete_values(go, name).any()):
             return state
-        leaves = carry.advance(body_fun, leaves, go)
+        leaves = carry.advance(step, leaves, go)
         _refuse_reverse(carry, leaves)
 
 
@@ -461,7 +464,7 @@ def _scan(
         collected: Tensors = []  # in one list: one for each step would be work for the garbage collector
         order = range(size - 1, -1, -1) if reverse else range(size)
         for parts in zip(*[along(row, order) for row in rows], strict=True) if rows else itertools.repeat((), size):
-            out = f(carry.tree(leaves), slices(parts))
+            out = called(name, "f(carry, x)", f, carry.tree(leaves), slices(parts))
             check_pair(name, out, "f", "(carry, y)")
             leaves = carry.fit(out[0])
             if ys is None:

@@ -15,7 +15,7 @@ from adjoint import tree as trees
 from adjoint.decorators.batched import Batched
 from adjoint.devices import current_level, default_device, observed_leaf
 from adjoint.dtypes import FLOATING, INEXACT
-from adjoint.functions.arguments import check_callable, is_integer, is_value, kind_of
+from adjoint.functions.arguments import called, check_callable, is_integer, is_value, kind_of
 from adjoint.operands import cast, common_backend, concrete_values, lift_to
 from adjoint.tensor import Tensor, refuse_ended, same, wrap
 from adjoint.transforms.arguments import Function, array_of, check_pair, to_numpy, zeros_like
@@ -57,10 +57,10 @@ class _Custom(CustomRules):
     def plain(self, xs: Tensors) -> Tensors:
         return self.results(self.owner.function(*self.all_arguments(xs)))
 
-    def ruled(self, what: str, rule: Function, *args: Any) -> Any:
+    def ruled(self, what: str, form: str, rule: Function, *args: Any) -> Any:
         """A rule called; where it takes what is tracked out of its graph, the error names it."""
         try:
-            return rule(*args)
+            return called(f"{self.name}: {what}", form, rule, *args)
         except errors.TrackedError as error:
             raise errors.TrackedError(
                 f"{self.name}: {what} meets what a transform follows: write it with functions of adjoint, or take "
@@ -227,7 +227,7 @@ class _VJP(_Custom):
 
     def forward(self, xs: Tensors) -> tuple[Tensors, Any]:
         assert self.owner.fwd is not None
-        out = self.ruled("its forward rule", self.owner.fwd, *self.all_arguments(xs))
+        out = self.ruled("its forward rule", "fwd(*args)", self.owner.fwd, *self.all_arguments(xs))
         check_pair(self.name, out, "its forward rule", "(result, residuals)")
         return self.results(out[0]), (xs, out[1])
 
@@ -236,7 +236,9 @@ class _VJP(_Custom):
         xs, residuals = saved
         residuals = trees.map(lambda r: same(r) if isinstance(r, Tensor) else r, residuals)  # bwd may assign to them
         given = trees.unflatten(self.out_structure, cotangents)
-        found = self.ruled("its backward rule", self.owner.bwd, *self.fixed.values(), residuals, given)
+        found = self.ruled(
+            "its backward rule", "bwd(residuals, cotangent)", self.owner.bwd, *self.fixed.values(), residuals, given
+        )
         return self.per_argument(found, xs, "cotangents")
 
     def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
@@ -310,7 +312,7 @@ class _JVP(_Custom):
         assert self.owner.jvp is not None
         constant = [0 if isinstance(x, int) else None for x in self.static]
         given = tuple(self.arguments(xs)), tuple(self.arguments(tangents, constant))
-        out = self.ruled("its rule", self.owner.jvp, *self.fixed.values(), *given)
+        out = self.ruled("its rule", "jvp(primals, tangents)", self.owner.jvp, *self.fixed.values(), *given)
         check_pair(self.name, out, "its rule", "(result, tangent)")
         ys = self.results(out[0])
         structure = self.out_structure

@@ -12,9 +12,9 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.devices import current_level, default_device
-from adjoint.functions.arguments import check_callable
+from adjoint.functions.arguments import called, check_callable
 from adjoint.functions.shape import stack
-from adjoint.operands import common_backend, concrete_values, lift_to
+from adjoint.operands import cast, common_backend, concrete_values, lift_to
 from adjoint.tensor import Tensor, refuse_ended, wrap
 from adjoint.transforms.arguments import Function, array_of, to_numpy, zeros_like
 from adjoint.transforms.levels import CustomRules, Tensors, apply
@@ -181,8 +181,13 @@ class _External(_Opaque):
             raise self.missing("jvp=")
         ys = self.on(xs)
         if self.jvp in _MADE:
-            return ys, self.results.leaves(self.jvp(*tangents, *xs), f"{self.name}: what jvp gives")
-        return ys, _Pushforward(self, len(xs)).on([*xs, *tangents])
+            found = self.results.leaves(self.jvp(*tangents, *xs), f"{self.name}: what jvp gives")
+        else:
+            found = _Pushforward(self, len(xs)).on([*xs, *tangents])
+        return ys, [
+            _beside(t, y, f"{self.name}: the tangent of result {i}")
+            for i, (t, y) in enumerate(zip(found, ys, strict=True))
+        ]
 
 
 class _Rule(_Opaque):
@@ -222,7 +227,7 @@ class _Pullback(_Rule):
     def values(self, given: list[np.ndarray[Any, Any]]) -> list[Any]:
         xs, cotangents = given[: self.count], given[self.count :]
         assert self.of.vjp is not None
-        found = _each(self.of.vjp(*cotangents, *xs))
+        found = _each(called(self.name, "vjp(g, *args)", self.of.vjp, *cotangents, *xs))
         if len(found) != self.count:
             raise errors.ArgumentError(
                 f"{self.name}: it gives {len(found)} cotangents, and the function has {self.count} arguments"
@@ -243,7 +248,9 @@ class _Pushforward(_Rule):
     def values(self, given: list[np.ndarray[Any, Any]]) -> list[Any]:
         xs, tangents = given[: self.count], given[self.count :]
         assert self.of.jvp is not None
-        found = self.of.results.leaves(self.of.jvp(*tangents, *xs), f"{self.name}: what it gives")
+        found = self.of.results.leaves(
+            called(self.name, "jvp(t, *args)", self.of.jvp, *tangents, *xs), f"{self.name}: what it gives"
+        )
         return [_array(t, f"{self.name}: a tangent") for t in found]
 
     def backward(self, saved: Tensors, cotangents: Tensors) -> Tensors:
@@ -271,7 +278,16 @@ def _like(g: Any, x: np.ndarray[Any, Any], what: str) -> np.ndarray[Any, Any]:
     values = _array(g, what)
     if values.shape != x.shape:
         raise errors.ShapeError(f"{what} has shape {values.shape}, the argument {x.shape}")
-    return values.astype(x.dtype)
+    return (values if x.dtype.kind == "c" else values.real).astype(x.dtype)
+
+
+def _beside(t: Tensor[Any], y: Tensor[Any], what: str) -> Tensor[Any]:
+    """A tangent in the dtype of its result."""
+    if t.shape != y.shape:
+        raise errors.ShapeError(f"{what} has shape {t.shape}, the result {y.shape}")
+    if t.dtype.kind == "c" and y.dtype.kind != "c":
+        raise errors.DtypeError(f"{what} is complex, {t.dtype}, the result {y.dtype}; take its real part")
+    return cast(t, y.dtype)
 
 
 def _zeros(x: Tensor[Any]) -> Tensor[Any]:
