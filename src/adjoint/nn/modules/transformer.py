@@ -117,6 +117,10 @@ class TransformerDecoderLayer(TransformerEncoderLayer):
                 "TransformerDecoderLayer: the cache is what empty_cache(x, memory) or the last call gave, received "
                 f"{errors.shown(cache)}"
             )
+        if memory is None and cache is None:
+            raise errors.ArgumentTypeError(
+                "TransformerDecoderLayer: memory is the sequence to look at, received None without a cache that has it"
+            )
         known = None if cache is None else cache.steps
 
         def look(x: Tensor[Any]) -> Tensor[Any]:
