@@ -341,6 +341,4 @@ def test_running_statistics_of_instances_are_pytorchs(shape: tuple[int, ...], af
     assert plain.state().named_parameters() == {}
     np.testing.assert_array_equal(plain.train(False)(ad.asarray(x)).numpy(), plain(ad.asarray(x)).numpy())
     model = ad.optim.batch_statistics(ad.nn.Sequential(layer), [ad.asarray(x), ad.asarray(x)])
-    np.testing.assert_allclose(
-        model.layers[0].running_mean.numpy(), x.mean(axis=(0, *range(2, len(shape)))), rtol=1e-9
-    )
+    np.testing.assert_allclose(model.layers[0].running_mean.numpy(), x.mean(axis=(0, *range(2, len(shape)))), rtol=1e-9)

@@ -695,6 +695,11 @@ def test_arguments() -> None:
         (lambda: learner(ad.nn.Sequential(ad.nn.relu)), errors.ArgumentError, "has no parameters"),
         (lambda: ad.train.EarlyStopping(mode="least"), errors.ArgumentError, "mode is 'min' or 'max'"),
         (lambda: ad.train.EarlyStopping(patience=0), errors.ArgumentError, "patience is a positive integer"),
+        (lambda: ad.train.EarlyStopping(3), errors.ArgumentTypeError, "column is one of the history"),
+        (lambda: learner(metrics=[ad.train.MAE(), ad.train.MAE()]), errors.ArgumentError, "would be 'mae'; give"),
+        (lambda: learner(metrics=[ad.train.MAE(name="lr")]), errors.ArgumentError, "would be 'lr'; give the metric"),
+        (lambda: ad.train.Learner(network(), lambda *_: 3.0, optimizer).evaluate((X, Y)), errors.ArgumentTypeError,
+         "Learner: the loss: expected a tensor, received 3.0"),
     ]:  # fmt: skip
         with pytest.raises(error, match=said):
             wrong()

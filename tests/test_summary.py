@@ -56,8 +56,8 @@ def test_text_and_notebook() -> None:
     assert str(summary).split("\n") == [
         "layer                                 results  parameters  trained  operations    bytes",
         "---------------------------------------------------------------------------------------",
-        "Sequential             (4, 2), (1, 2), (1, 2)     302,732    2,432   2,420,696   3.7 MB",
-        "  layers.0: Linear                   (4, 300)     300,300        0   2,401,200   3.6 MB",
+        "Sequential             (4, 2), (1, 2), (1, 2)     302,732    2,432   2,420,696   1.3 MB",
+        "  layers.0: Linear                   (4, 300)     300,300        0   2,401,200   1.2 MB",
         "  layers.1: LSTM       (4, 2), (1, 2), (1, 2)       2,432    2,432      19,496  38.2 kB",
         "    cells.0: LSTMCell              not called       2,432    2,432",
         "302,732 parameters, 2,432 of them trained, 1.2 MB",

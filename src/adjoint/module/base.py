@@ -133,9 +133,9 @@ class Module(Fields):
         >>> print(model.summary((10, 3)))
         layer               results  parameters  operations   bytes
         -----------------------------------------------------------
-        Sequential          (10, 1)          41         810  2.6 kB
-          layers.0: Linear  (10, 8)          32         560  1.4 kB
-          layers.2: Linear  (10, 1)           9         170   540 B
+        Sequential          (10, 1)          41         810  1.6 kB
+          layers.0: Linear  (10, 8)          32         560   568 B
+          layers.2: Linear  (10, 1)           9         170   396 B
         41 parameters, 41 of them trained, 164 B
         """
         return summary_of(self, args, kwargs)

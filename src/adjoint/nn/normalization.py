@@ -157,7 +157,8 @@ def running_statistics(
     """The next running mean and variance of `batch_norm`: moved towards the batch's by `momentum`, as constants.
 
     x is (batch, channels, ...), the others (channels,). The variance is the unbiased one, over one less than the number
-    of values, as in PyTorch. Without `of_batch` they are means of those of examples, as of `instance_norm`. Raises ShapeError where shapes do not fit.
+    of values, as in PyTorch. Without `of_batch` they are means of those of examples, as of `instance_norm`. Raises
+    ShapeError where shapes do not fit.
 
     >>> import adjoint as ad
     >>> mean, variance = ad.nn.running_statistics(ad.tensor([[1.0], [3.0]]), ad.zeros(1), ad.ones(1), 0.5)

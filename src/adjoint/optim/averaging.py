@@ -78,8 +78,10 @@ class EMA(Average):
     decay: Rate = setting(0.999, or_schedule(share))
 
     def weight(self, count: Any) -> Any:
-        w = 1 - (self.decay(count) if callable(self.decay) else self.decay)
-        return chosen(count == 0, 1.0, w)
+        now = self.decay(count) if callable(self.decay) else self.decay
+        if not isinstance(now, Tensor):
+            now = share(now, "EMA", "decay")  # a schedule may give anything
+        return chosen(count == 0, 1.0, 1 - now)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -107,6 +109,10 @@ def batch_statistics(model: M, batches: Iterable[Any]) -> M:
     """
 
     check_module("batch_statistics", model)
+    if not hasattr(batches, "__iter__"):
+        raise errors.ArgumentTypeError(
+            f"batch_statistics: batches are an iterable of inputs, received {errors.shown(batches)}"
+        )
     state, count = model.state(), 0
     for batch in batches:
         count += 1

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from adjoint import errors
-from adjoint.functions.arguments import as_integer, as_number, check_callable, is_array
+from adjoint.functions.arguments import as_integer, as_number, check_callable, is_array, items
 from adjoint.functions.elementwise import cos, floor, maximum, minimum
 from adjoint.optim.base import chosen
 from adjoint.optim.settings import Settings, fraction, integer, not_negative, number, one_of, setting
@@ -170,11 +170,17 @@ def joined(schedules: Sequence[Schedule], boundaries: Sequence[int]) -> Schedule
 
     Raises ArgumentError unless there is a boundary between each two, in order.
     """
-    if not schedules:
+    given, between = items(schedules), items(boundaries)
+    if given is None or between is None:
+        wrong = schedules if given is None else boundaries
+        raise errors.ArgumentTypeError(
+            f"joined: schedules and boundaries are two lists, received {errors.shown(wrong)} for one"
+        )
+    if not given:
         raise errors.ArgumentError("joined: there is no schedule")
-    for schedule in schedules:
+    for schedule in given:
         check_callable("joined", schedule, "a schedule")
-    ends = [as_integer(b, "joined", "a boundary") for b in boundaries]
+    ends = [as_integer(b, "joined", "a boundary") for b in between]
     if len(ends) != len(schedules) - 1 or ends != sorted(set(ends)) or (ends and ends[0] <= 0):
         raise errors.ArgumentError(
             f"joined: between {len(schedules)} schedules there is one boundary less, each larger than the one before "

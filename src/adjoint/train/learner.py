@@ -33,7 +33,7 @@ from adjoint.train.nonfinite import all_finite, find_layer
 from adjoint.train.objective import Forward, Objective, Outcome, has_buffers, paired
 from adjoint.train.parallel import data_parallel
 from adjoint.train.parts import on_device, place_of, seed_of, size_of, values
-from adjoint.train.run import Callback, History, Run
+from adjoint.train.run import Callback, History, Run, check_names
 from adjoint.train.stopping import Interrupts
 
 
@@ -117,6 +117,7 @@ class Learner:
         self.optimizer, self.loss, self.forward = optimizer, loss, forward
         is_metric = lambda x: hasattr(x, "update") and not isinstance(x, type)
         self.metrics = _objects(metrics, is_metric, "metrics are a list of objects such as ad.train.Accuracy()")
+        check_names([metric.name for metric in self.metrics])
         is_callback = lambda x: isinstance(x, Callback)
         self.callbacks = _objects(callbacks, is_callback, "callbacks are a list of objects of ad.train.Callback")
         self.seed = as_integer(seed, "Learner", "the seed", 0)

@@ -11,6 +11,7 @@ from adjoint import errors
 from adjoint import tree as trees
 from adjoint.backend import Backend
 from adjoint.dtypes import FLOATING
+from adjoint.functions.arguments import check_tensor
 from adjoint.module.base import Module
 from adjoint.module.fields import leaves_of
 from adjoint.tensor import Tensor
@@ -45,6 +46,7 @@ class Objective:
         if self.precision is not None and model.training:
             model = model.map(lambda x: _cast(x, self.precision))
         loss, found = _read(self.forward(model, batch, key))
+        check_tensor("Learner: the loss", loss)
         if self.is_seen and (found.prediction is None or found.target is None):
             raise errors.ArgumentError(
                 "Learner: metrics see a prediction and a target, and forward gave none; let it give (loss, prediction, "

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from adjoint import errors
 
+COLUMNS = ("epoch", "step", "seconds", "loss", "lr")  # of a history, before those of metrics
 KEPT = 2000  # the most points of a curve by steps that a history keeps
 
 
@@ -147,6 +148,18 @@ class Run:
         """End after this step."""
         if self.reason is None:
             self.reason = f"stopped: {reason}"
+
+
+def check_names(metrics: Sequence[str]) -> None:
+    """Raises ArgumentError for metrics whose columns in the history would be one."""
+    known = [*COLUMNS, "valid_loss"]
+    for name in metrics:
+        if name in known:
+            raise errors.ArgumentError(
+                f"Learner: two columns of the history would be {name!r}; give the metric another name, as "
+                f"ad.train.MAE(name='error')"
+            )
+        known += [name, f"valid_{name}"]
 
 
 def _shown(value: Any) -> str:

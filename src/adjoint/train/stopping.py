@@ -29,6 +29,10 @@ class EarlyStopping(Callback):
     """
 
     def __init__(self, column: str = "valid_loss", patience: int = 5, mode: str = "min", least: float = 0.0) -> None:
+        if not isinstance(column, str):
+            raise errors.ArgumentTypeError(
+                f"EarlyStopping: column is one of the history, as 'valid_loss', received {errors.shown(column)}"
+            )
         self.column = column
         self.patience = as_integer(patience, "EarlyStopping", "patience", 1)
         self.mode = as_choice(mode, "EarlyStopping", "mode", ["min", "max"])

@@ -178,6 +178,9 @@ class MultiHeadAttention(Module):
 
     def empty_cache(self, x: Tensor[Any]) -> Cache:
         """A cache before the first step of sequences such as x, (batch, steps, embed_dim)."""
+        x = as_tensor(x, "empty_cache")
+        if x.ndim < 2:
+            raise errors.ShapeError(f"empty_cache: x is (batch, steps, embed_dim), received {x.shape}")
         start = self._heads(self.keys(x[..., :0, :]), self.num_kv_heads)
         return Cache(start, start)
 

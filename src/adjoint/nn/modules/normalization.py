@@ -136,8 +136,8 @@ class GroupNorm(Module):
 class InstanceNorm(Module):
     """`ad.nn.instance_norm` of (batch, channels, ...): each channel of each example by its own statistics.
 
-    With `track_running_stats` these are used while training alone, and then the running ones, which `apply` gives, moved
-    by `momentum` towards the means over the batch.
+    With `track_running_stats` these are used while training alone, and then the running ones, which `apply` gives,
+    moved by `momentum` towards the means over the batch.
 
     >>> import adjoint as ad
     >>> ad.nn.InstanceNorm(4)(ad.ones((3, 4, 5))).shape

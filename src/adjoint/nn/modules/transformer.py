@@ -19,8 +19,8 @@ from adjoint.tensor import Tensor
 class TransformerEncoderLayer(Module):
     """Attention among the steps, then a network of two layers at each, both residual and normalised.
 
-    Normalisation comes after the sums, as in A. Vaswani et al. (2017), or with `norm_first` before what is added. With a
-    `cache`, as `empty_cache` gives one for sequences such as x, it gives also the next cache.
+    Normalisation comes after the sums, as in A. Vaswani et al. (2017), or with `norm_first` before what is added. With
+    a `cache`, as `empty_cache` gives one for sequences such as x, it gives also the next cache.
 
     >>> import adjoint as ad
     >>> ad.nn.TransformerEncoderLayer(8, 2, 16)(ad.ones((3, 5, 8))).shape
@@ -116,6 +116,10 @@ class TransformerDecoderLayer(TransformerEncoderLayer):
             raise errors.ArgumentTypeError(
                 "TransformerDecoderLayer: the cache is what empty_cache(x, memory) or the last call gave, received "
                 f"{errors.shown(cache)}"
+            )
+        if memory is None and cache is None:
+            raise errors.ArgumentTypeError(
+                "TransformerDecoderLayer: memory is the sequence to look at, received None without a cache that has it"
             )
         known = None if cache is None else cache.steps
 
@@ -247,4 +251,5 @@ class Transformer(Module):
     ) -> Tensor[Any]:  # fmt: skip
         """What each step of the target gathers, of its shape. `mask` and `is_causal` are the target's."""
         memory = self.encoder(source, mask=source_mask)
-        return self.decoder(target, memory, mask=mask, memory_mask=memory_mask, is_causal=is_causal)
+        found: Tensor[Any] = self.decoder(target, memory, mask=mask, memory_mask=memory_mask, is_causal=is_causal)
+        return found
