@@ -41,6 +41,11 @@ class Box:
         """The value one level further in: a box where an outer derivative follows it, else an array."""
         level = self._tensor.device
         assert isinstance(level, Decorator)
+        if not level.differentiates:
+            raise errors.TrackedError(
+                f"the value of a box of shape {self._tensor.shape} was asked for, which differs between the examples "
+                "of ad.vmap: write np.where for a choice"
+            )
         return boxed_tensor(wrap(level.unwrap(self._tensor._array), level.inner))
 
     def __bool__(self) -> bool:

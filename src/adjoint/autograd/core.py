@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
-from adjoint.autograd.boxes import Box, boxed, conjugated, getval, unboxed
+from adjoint.autograd.boxes import ArrayBox, boxed, conjugated, unboxed
 from adjoint.autograd.primitives import (
     def_linear,
     defjvp,
@@ -123,7 +123,7 @@ def value_and_gradient(name: str, fun: Function, x: Any) -> tuple[Any, Any]:
 
 def reshape_box(x: Any, shape: tuple[int, ...]) -> Any:
     """A box or an array in another shape."""
-    return boxed(reshape(unboxed(x), shape)) if isinstance(x, Box) else np.reshape(x, shape)
+    return boxed(reshape(unboxed(x), shape)) if isinstance(x, ArrayBox) else np.reshape(x, shape)
 
 
 def jacobian_of(fun: Function, x: Any) -> Any:
@@ -323,18 +323,15 @@ def _numpy_dtype(x: Any) -> Any:
 
 def vspace(value: Any) -> VSpace:
     """The space of a value. Raises ArgumentTypeError for what is no floating number, array or container of such."""
-    value = getval(value)
     maker = VSpace.mappings.get(type(value))
     if maker is not None:
         return maker(value)  # type: ignore[no-any-return]
-    is_number = isinstance(value, (float, complex, np.inexact))
-    if is_number or isinstance(value, np.ndarray) or (libraries_imported() and leaf_of(value) is not None):
-        complex_values = (
-            value.dtype.kind == "c"
-            if isinstance(value, (np.ndarray, np.generic))
-            else (isinstance(value, complex) if is_number else _numpy_dtype(value).kind == "c")
-        )
-        return ComplexArrayVSpace(value) if complex_values else ArrayVSpace(value)
+    if isinstance(value, ArrayBox):
+        return ComplexArrayVSpace(value) if value.dtype.kind == "c" else ArrayVSpace(value)
+    if isinstance(value, (np.ndarray, np.inexact, float, complex)):
+        return ComplexArrayVSpace(value) if np.iscomplexobj(value) else ArrayVSpace(value)
+    if libraries_imported() and leaf_of(value) is not None:
+        return ComplexArrayVSpace(value) if _numpy_dtype(value).kind == "c" else ArrayVSpace(value)
     if isinstance(value, (int, str, np.generic)) or (trees.opened(value) is None):
         raise errors.ArgumentTypeError(
             f"can't find vector space for value {errors.shown(value)} of type {type(value)}: spaces are of floating "

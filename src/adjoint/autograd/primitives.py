@@ -129,7 +129,7 @@ class _Rules(CustomRules):
         for y in leaves:
             if isinstance(y, Tensor):
                 ys.append(y)
-            elif is_numeric(y):
+            elif is_numeric(y) or isinstance(y, (int, float, complex)):
                 ys.append(wrap(array_of(y, device, keep=True), device))
             elif (leaf := leaf_of(y)) is not None:
                 ys.append(wrap(leaf.from_native(y), leaf))

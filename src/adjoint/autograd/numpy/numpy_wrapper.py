@@ -101,10 +101,16 @@ _OWN: dict[str, Function] = {
 }
 
 
+# whose derivatives are zero: what they give is followed no further
+_STEPS = {"around", "ceil", "fix", "floor", "floor_divide", "rint", "round", "sign", "trunc"}
+
+
 def wrapped(name: str, function: Function) -> Function:
     """A function of NumPy's, also of boxes."""
     if name in _OWN:
         return traced(function, _OWN[name])
+    if name in _STEPS:
+        return traced(function, lambda *args, **kwargs: _step(function(*args, **kwargs)))
 
     def on_tensors(*args: Any, **kwargs: Any) -> Any:
         if name not in _SEVERAL and any([isinstance(x, (list, tuple)) for x in args]):
@@ -112,6 +118,10 @@ def wrapped(name: str, function: Function) -> Function:
         return function(*args, **kwargs)
 
     return traced(function, on_tensors)
+
+
+def _step(out: Tensor[Any]) -> Tensor[Any]:
+    return out if out.dtype.kind == "c" else out.detach()  # the sign of a complex number is no step
 
 
 def wrap_namespace(old: Any, new: Any) -> None:

@@ -66,7 +66,7 @@ def _solve_banded(l_and_u: Any, ab: Any, b: Any, **options: Any) -> Any:
 def _solve(
     a: Any, b: Any, lower: bool = False, *, assume_a: Any = None, transposed: bool = False, **options: Any
 ) -> Any:
-    _check("solve", options)
+    _check("solve", {"assume_a": assume_a or "gen", **options}, assume_a="gen")
     a, b = arguments.as_tensors(as_operands([a, b]), "solve")
     return linalg.solve(a.mT if transposed else a, b)
 
