@@ -6,8 +6,10 @@ Of complex numbers the convention is HIPS autograd's, too: nothing is conjugated
 from __future__ import annotations
 
 import importlib
+import sys
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -70,8 +72,8 @@ def fft_of(name: str, x: Any, *args: Any, **options: Any) -> Case:
 
 ELEMENTWISE = (
     "abs absolute arccos arcsin arcsinh arctan arctanh cos cosh deg2rad degrees exp exp2 expm1 fabs log log10 log1p "
-    "log2 negative rad2deg radians reciprocal sin sinc sinh sqrt square tan tanh acos asin asinh atan atanh nan_to_num real "
-    "imag real_if_close conj conjugate angle"
+    "log2 negative rad2deg radians reciprocal sin sinc sinh sqrt square tan tanh acos asin asinh atan atanh nan_to_num "
+    "real imag real_if_close conj conjugate angle"
 ).split()
 BINARY = (
     "add arctan2 atan2 divide fmax fmin hypot logaddexp logaddexp2 maximum minimum mod multiply power pow remainder "
@@ -348,3 +350,48 @@ def test_every_function_that_hips_autograd_differentiates_is_in_the_table() -> N
     wanted = {same.get(name, name) for name in differentiated()} - MISSING
     assert len(wanted) > 180
     assert wanted - known == set()
+
+
+# --- the page ------------------------------------------------------------------------------------
+
+PAGE = Path(__file__).parent.parent / "docs" / "autograd.md"
+TOPICS = {
+    "autograd.numpy": "", "autograd.numpy.linalg": "linalg.", "autograd.numpy.fft": "fft.",
+    "autograd.scipy.special": "special.", "autograd.scipy.stats": "stats.", "autograd.scipy.linalg": "linalg of scipy.",
+    "autograd.scipy.signal": "signal.",
+}  # fmt: skip
+NOT_NAMES = {"T", "index", "iteration"}
+
+
+def table() -> str:
+    """What is compared with HIPS autograd, by where it is; in italics what that has no rule for."""
+    theirs = differentiated()
+    lines, count = ["| | |", "|---|---|"], 0
+    for topic, prefix in TOPICS.items():
+        others = [q for q in TOPICS.values() if q and not prefix.startswith(q)]
+        names = {
+            name.removeprefix(prefix).partition(" ")[0]
+            for name in CASES
+            if name.startswith(prefix) and not any(name.startswith(q) for q in others if q != prefix)
+        } - NOT_NAMES
+        count += len(names)
+        cells = [f"{name}" if prefix + name in theirs else f"*{name}*" for name in sorted(names)]
+        lines.append(f"| `{topic}` | {', '.join(cells)} |")
+    return "\n".join(
+        [*lines, "", f"{count} functions, {len(CASES)} calls, {len(COMPLEX)} of them of complex numbers too."]
+    )
+
+
+def test_the_page_has_the_table() -> None:
+    found = PAGE.read_text().partition("<!-- table -->\n")[2].partition("\n<!-- end of table -->")[0]
+    assert found == table(), "run python tests/test_face_autograd_functions.py --write"
+
+
+if __name__ == "__main__":
+    if "--write" in sys.argv:
+        before, _, rest = PAGE.read_text().partition("<!-- table -->\n")
+        PAGE.write_text(
+            f"{before}<!-- table -->\n{table()}\n<!-- end of table -->{rest.partition('<!-- end of table -->')[2]}"
+        )
+    else:
+        print(table())

@@ -61,8 +61,10 @@ class _OnTensors:
 
     def __call__(self, x: Any) -> Any:
         out = unboxed(self.fun(boxed(x)))
-        level = next(leaf._device for leaf in trees.flatten(x)[0] if isinstance(leaf, Tensor))
-        self.connected = any([isinstance(y, Tensor) and level in y._device.chain() for y in trees.flatten(out)[0]])
+        level = next((leaf._device for leaf in trees.flatten(x)[0] if isinstance(leaf, Tensor)), None)
+        self.connected = any(
+            [isinstance(y, Tensor) and level in list(y._device.chain()) for y in trees.flatten(out)[0]]
+        )
         return out
 
     def warn(self) -> None:
