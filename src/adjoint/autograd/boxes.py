@@ -182,8 +182,9 @@ def unboxed(x: Any) -> Any:
             return x
         return cls(*parts) if hasattr(cls, "_fields") else list(parts) if isinstance(x, list) else tuple(parts)
     if cls is dict:
-        values = {k: unboxed(v) for k, v in x.items()}
-        return values if any([values[k] is not x[k] for k in x]) else x
+        entries: dict[Any, Any] = x
+        values = {k: unboxed(v) for k, v in entries.items()}
+        return values if any([values[k] is not v for k, v in entries.items()]) else x
     if isinstance(x, _FUNCTIONS):
         return lambda *args, **options: unboxed(x(*boxed(args), **boxed(options)))
     if libraries_imported() and (leaf := leaf_of(x)) is not None:

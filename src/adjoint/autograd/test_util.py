@@ -42,7 +42,7 @@ def check_vjp(f: Function, x: Any) -> None:
     exact, numeric = space.inner_prod(v, pulled), result.inner_prod(w, make_numerical_jvp(f, x)(v))
     if not scalar_close(numeric, exact):
         raise errors.CheckError(
-            f"derivative (VJP) check of {get_name(f)} failed with arg {x}:\nanalytic: {exact}\nnumeric:  {numeric}"
+            f"derivative (VJP) check of {get_name(f)} failed with arg {errors.shown(x)}:\nanalytic: {exact}\nnumeric:  {numeric}"
         )
 
 
@@ -59,7 +59,7 @@ def check_equivalent(x: Any, y: Any) -> None:
         raise errors.CheckError(f"VSpace mismatch:\nx: {space}\ny: {other}")
     v = space.randn()
     if not scalar_close(space.inner_prod(x, v), space.inner_prod(y, v)):
-        raise errors.CheckError(f"Value mismatch:\nx: {x}\ny: {y}")
+        raise errors.CheckError(f"Value mismatch:\nx: {errors.shown(x)}\ny: {errors.shown(y)}")
 
 
 @unary_to_nary
