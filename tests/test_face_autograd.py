@@ -136,6 +136,7 @@ def test_functions_called_without_boxes_are_numpys_own() -> None:
     assert np.float64 is onp.float64
     assert np.linalg.LinAlgError is onp.linalg.LinAlgError
     assert set(np.__all__) == {name for name in dir(onp) if not name.startswith("_")}
+    assert all(hasattr(np, name) for name in np.__all__)
 
 
 @pytest.mark.parametrize(
@@ -289,6 +290,8 @@ def loss(x: Any) -> Any:
     return np.sum(np.tanh(x) * np.array([1.0, 2.0, 3.0]) + np.linalg.norm(x) ** 2)
 
 
+@pytest.mark.slow
+@pytest.mark.peers
 def test_arrays_of_pytorch_give_arrays_of_pytorch() -> None:
     torch = peer("torch")
     x = torch.tensor(X)
@@ -303,6 +306,8 @@ def test_arrays_of_pytorch_give_arrays_of_pytorch() -> None:
     assert_allclose(onp.asarray(by), V)
 
 
+@pytest.mark.slow
+@pytest.mark.peers
 def test_arrays_of_jax_give_arrays_of_jax() -> None:
     jax = peer("jax")
     with jax.enable_x64(True):
@@ -311,6 +316,8 @@ def test_arrays_of_jax_give_arrays_of_jax() -> None:
         assert_allclose(found, autograd.grad(loss)(X))
 
 
+@pytest.mark.slow
+@pytest.mark.peers
 def test_arrays_of_dask_give_arrays_of_dask() -> None:
     dask = peer("dask.array")
     found = autograd.grad(loss)(dask.from_array(X, chunks=2))

@@ -142,7 +142,7 @@ def boxed_tensor(x: Tensor[Any]) -> Any:
             box._tensor = x if device is x._device else wrap(array, device)
             return box
         device, array = device.inner, device.unwrap(array)
-    native = device.to_native(array)
+    native: Any = device.to_native(array)
     if not isinstance(native, (np.ndarray, np.generic)):
         if leaf_of(native) is not None:
             return native  # of another library

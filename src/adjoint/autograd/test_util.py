@@ -42,7 +42,8 @@ def check_vjp(f: Function, x: Any) -> None:
     exact, numeric = space.inner_prod(v, pulled), result.inner_prod(w, make_numerical_jvp(f, x)(v))
     if not scalar_close(numeric, exact):
         raise errors.CheckError(
-            f"derivative (VJP) check of {get_name(f)} failed with arg {errors.shown(x)}:\nanalytic: {exact}\nnumeric:  {numeric}"
+            f"derivative (VJP) check of {get_name(f)} failed with arg {errors.shown(x)}:\nanalytic: {exact}\n"
+            f"numeric:  {numeric}"
         )
 
 
