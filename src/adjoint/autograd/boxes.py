@@ -142,12 +142,12 @@ def boxed_tensor(x: Tensor[Any]) -> Any:
             box._tensor = x if device is x._device else wrap(array, device)
             return box
         device, array = device.inner, device.unwrap(array)
-    native: Any = device.to_native(array)
+    native = device.to_native(array)
     if not isinstance(native, (np.ndarray, np.generic)):
         if leaf_of(native) is not None:
             return native  # of another library
         native = device.to_numpy(array)
-    return np.array(native) if native.ndim else native[()]
+    return np.array(native) if native.ndim else np.asarray(native)[()]
 
 
 def boxed(tree: Any) -> Any:
