@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,8 +42,10 @@ LAYERS = [
     {"debug", "solvers"},
     {"data", "implicit", "optim", "pot", "scipy"},
     {"testing", "train"},
+    {"autograd"},  # a face: another library's names over all of this
     {""},  # adjoint/__init__.py
 ]
+FACES = {"autograd"}  # nothing imports them, not even lazily
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 # What layers leave out although it is below them.
@@ -132,6 +136,17 @@ def test_the_test_sees_imports_by_name() -> None:
     assert len(by_name("rules", "import_module('adjoint.tensor')")) == 1
     assert len(by_name("rules", "importlib.import_module(f'adjoint.{name}')")) == 1
     assert by_name("rules", "import_module('numpy')") == []
+
+
+def test_nothing_loads_a_face_by_name() -> None:
+    others = {name: path for name, path in MODULES.items() if name.partition(".")[0] not in FACES}
+    assert [name for name in others if any(f"adjoint.{face}" in others[name].read_text() for face in FACES)] == []
+
+
+def test_the_library_comes_without_its_faces() -> None:
+    names = " ".join(f"adjoint.{face}" for face in FACES)
+    program = f"import sys, adjoint; assert not set({names.split()}) & sys.modules.keys(); assert adjoint.grad"
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -1,0 +1,11 @@
+"""`scipy.stats.poisson` for boxes."""
+
+from typing import Any
+
+from adjoint.autograd.scipy.stats.by_name import functions
+
+globals().update(functions("poisson"))
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,647 @@
+"""`adjoint.autograd`: HIPS autograd's operators, boxes, rules of users and helpers, over any backend."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import warnings
+from collections import OrderedDict
+from typing import Any
+
+import numpy as onp
+import pytest
+from conftest import peer
+from numpy.testing import assert_allclose
+
+import adjoint as ad
+import adjoint.autograd.numpy as np
+from adjoint import autograd, errors
+from adjoint.autograd import core, extend, test_util
+from adjoint.autograd.boxes import ArrayBox, getval, isbox
+from adjoint.autograd.misc import const_graph, flatten, optimizers
+from adjoint.autograd.misc.fixed_points import fixed_point
+from adjoint.autograd.misc.flatten import flatten_func
+
+X = onp.array([0.5, -1.0, 2.0])
+V = onp.array([1.0, 0.5, -2.0])
+MATRIX = onp.array([[2.0, 0.5, 0.25], [0.5, 1.5, 0.0], [0.25, 0.0, 3.0]])
+
+
+def energy(x: Any) -> Any:
+    return np.sum(np.tanh(x) * np.dot(MATRIX, x))
+
+
+# --- operators, each against HIPS autograd -------------------------------------------------------
+
+
+def of_both(program: Any) -> tuple[Any, Any]:
+    """What a program gives with this face, and with HIPS autograd; it takes the package and its NumPy."""
+    hips = peer("autograd")
+    import autograd.numpy as hips_numpy
+    from autograd.differential_operators import make_jvp_reversemode
+
+    hips.make_jvp_reversemode = make_jvp_reversemode
+    return program(autograd, np), program(hips, hips_numpy)
+
+
+def function(n: Any) -> Any:
+    return lambda x, y=2.0: n.sum(n.tanh(x) * n.dot(MATRIX, x)) * y
+
+
+def rows(n: Any) -> Any:
+    return lambda x: n.outer(x, n.sin(x))
+
+
+PROGRAMS = {
+    "grad": lambda a, n: a.grad(function(n))(X),
+    "grad by another argument": lambda a, n: a.grad(function(n), 1)(X, 3.0),
+    "grad by several": lambda a, n: a.grad(function(n), [1, 0])(X, 3.0),
+    "grad of a result of one element": lambda a, n: a.grad(lambda x: n.sum(x * x, keepdims=True))(X),
+    "grad by integers": lambda a, n: a.grad(lambda x: n.sum(x**2.0))(onp.arange(1, 4)),
+    "grad of grad": lambda a, n: a.grad(a.grad(a.grad(lambda x: n.sin(x) * x**3)))(0.7),
+    "grad by complex": lambda a, n: a.grad(lambda z: n.real(n.sum(z * z * n.conj(z))))(X + 1j * V),
+    "value_and_grad": lambda a, n: a.value_and_grad(function(n))(X),
+    "elementwise_grad": lambda a, n: a.elementwise_grad(lambda x: n.sin(x) * x)(X),
+    "deriv": lambda a, n: a.deriv(lambda x: n.sin(x) * x)(X),
+    "jacobian": lambda a, n: a.jacobian(rows(n))(X),
+    "jacobian by complex": lambda a, n: a.jacobian(lambda z: n.real(z * z * n.conj(z)))(X + 1j * V),
+    "hessian": lambda a, n: a.hessian(function(n))(X),
+    "hessian of rows": lambda a, n: a.hessian(rows(n))(X),
+    "hessian_vector_product": lambda a, n: a.hessian_vector_product(function(n))(X, V),
+    "hessian_tensor_product": lambda a, n: a.hessian_tensor_product(lambda x: n.sum(x**3))(MATRIX, MATRIX.T),
+    "tensor_jacobian_product": lambda a, n: a.tensor_jacobian_product(rows(n))(X, MATRIX),
+    "vector_jacobian_product": lambda a, n: a.vector_jacobian_product(n.sin)(X, V),
+    "make_vjp": lambda a, n: a.make_vjp(rows(n))(X)[0](MATRIX),
+    "make_vjp of several": lambda a, n: a.make_vjp(lambda x, y: x * y, (0, 1))(X, V)[0](V),
+    "make_vjp of complex": lambda a, n: a.make_vjp(lambda z: z**2)(X + 1j * V)[0](V + 2j * X),
+    "make_vjp of a number of Python's": lambda a, n: a.make_vjp(lambda z: z**2)(1 + 2j)[0](2 + 1j),
+    "make_jvp": lambda a, n: a.make_jvp(rows(n))(X)(V),
+    "make_jvp of complex": lambda a, n: a.make_jvp(lambda z: z**2)(X + 1j * V)(V + 2j * X),
+    "make_jvp_reversemode": lambda a, n: a.make_jvp_reversemode(rows(n))(X)(V),
+    "make_ggnvp": lambda a, n: a.make_ggnvp(lambda x: n.dot(MATRIX, n.sin(x)))(X)(V),
+    "make_hvp": lambda a, n: a.make_hvp(function(n))(X)[0](V),
+    "grad_and_aux": lambda a, n: a.grad_and_aux(lambda x: (n.sum(x**2), n.sin(x)))(X),
+    "grad_named": lambda a, n: a.grad_named(lambda x, scale: n.sum(x) * scale**2, "scale")(X, 3.0),
+    "holomorphic_grad": lambda a, n: a.holomorphic_grad(lambda z: n.sin(z) * z)(0.3 + 0.4j),
+    "checkpoint": lambda a, n: a.grad(a.checkpoint(function(n)))(X),
+    "checkpoint, twice": lambda a, n: a.hessian(a.checkpoint(function(n)))(X),
+    "checkpoint in a closure": lambda a, n: a.grad(lambda s: a.grad(a.checkpoint(lambda x: s * x**3))(s))(2.0),
+    "containers": lambda a, n: list(
+        a.grad(lambda p: n.sum(p["w"][0] * p["w"][1]) + p["b"] ** 2)({"w": [X, V], "b": 3.0}).items()
+    ),
+    "a constant result": lambda a, n: a.grad(lambda x: 3.0)(X),
+    "a closure over an outer argument": lambda a, n: a.grad(lambda x: a.grad(lambda y: x * y**2)(3.0) * x)(2.0),
+    "a jacobian in a gradient": lambda a, n: a.grad(lambda x: n.sum(a.jacobian(rows(n))(x) ** 2))(X),
+}
+
+
+def assert_same(x: Any, y: Any) -> None:
+    if isinstance(y, (tuple, list)):
+        assert type(x) is type(y)
+        for a, b in zip(x, y, strict=True):
+            assert_same(a, b)
+    elif isinstance(y, dict):
+        assert list(x) == list(y)
+        assert_same(list(x.values()), list(y.values()))
+    elif isinstance(y, str):
+        assert x == y
+    else:
+        assert (onp.shape(x), onp.iscomplexobj(x)) == (onp.shape(y), onp.iscomplexobj(y))
+        assert isinstance(x, (onp.ndarray, onp.generic))
+        assert_allclose(x, y, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.peers
+@pytest.mark.filterwarnings("ignore:Output seems independent")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_operators_give_what_those_of_hips_autograd_give(name: str) -> None:
+    assert_same(*of_both(PROGRAMS[name]))
+
+
+def test_gradients_by_all_arguments_are_by_name() -> None:
+    def f(a: Any, b: Any = 2.0, *more: Any, c: Any = 3.0, **named: Any) -> Any:
+        return a * b * c + sum(x**2 for x in more) + named.get("d", 0.0)
+
+    found = autograd.multigrad_dict(f)(5.0, 2.0, 7.0, d=1.0)
+    assert found == {"a": 6.0, "b": 15.0, "more": (14.0,), "c": 10.0, "named": {"d": 1.0}}
+
+
+def test_operators_are_named_as_hips_autograd_names_them() -> None:
+    assert autograd.grad(energy, 0).__name__ == "grad_of_energy_wrt_argnum_0"
+
+
+def test_functions_called_without_boxes_are_numpys_own() -> None:
+    out = np.sum(X)
+    assert type(out) is onp.float64
+    assert np.float64 is onp.float64
+    assert np.linalg.LinAlgError is onp.linalg.LinAlgError
+    assert set(np.__all__) == {name for name in dir(onp) if not name.startswith("_")}
+    assert all(hasattr(np, name) for name in np.__all__)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        (lambda: autograd.grad(np.sin)(X), TypeError),
+        (lambda: autograd.grad(lambda z: z * z)(1 + 2j), TypeError),
+        (lambda: autograd.grad(np.sin)(3), TypeError),
+        (lambda: autograd.grad(np.sin)("text"), TypeError),
+        (lambda: autograd.grad(lambda x: None)(X), TypeError),
+        (lambda: autograd.grad(energy, "x")(X), TypeError),
+        (lambda: autograd.grad(energy, ())(X), TypeError),
+        (lambda: autograd.grad(energy, 3)(X), IndexError),
+        (lambda: autograd.grad(3.0), TypeError),  # type: ignore[arg-type]
+        (lambda: autograd.elementwise_grad(lambda z: z * 1j)(X), TypeError),
+        (lambda: autograd.jacobian(lambda z: z * 1j)(X), TypeError),
+        (lambda: autograd.jacobian(lambda p: p[0])((X, V)), TypeError),
+        (lambda: autograd.jacobian(lambda x: (x, x))(X), TypeError),
+        (lambda: autograd.grad_named(energy, "y"), ValueError),
+        (lambda: core.vspace(3), TypeError),
+        (lambda: core.vspace("text"), TypeError),
+        (lambda: extend.Box.register(list), TypeError),
+    ],
+)
+def test_wrong_calls_raise_typed_errors(wrong: Any, error: type[Exception]) -> None:
+    with pytest.raises(error) as caught:
+        wrong()
+    assert isinstance(caught.value, errors.AdjointError)
+
+
+def test_a_result_without_its_argument_warns() -> None:
+    with pytest.warns(UserWarning, match="independent of input"):
+        assert autograd.grad(lambda x: 3.0)(2.0) == 0.0
+    with pytest.warns(UserWarning, match="not complex"):
+        autograd.holomorphic_grad(lambda z: z * z)(2.0)
+
+
+# --- boxes ---------------------------------------------------------------------------------------
+
+
+def inside(look: Any, x: Any = X) -> Any:
+    """What `look` sees of a box."""
+    seen = []
+    autograd.grad(lambda x: (seen.append(look(x)), np.sum(x))[1])(x)
+    return seen[0]
+
+
+def test_a_box_shows_what_it_holds() -> None:
+    assert inside(lambda x: (x.shape, x.ndim, x.size, x.dtype, len(x))) == ((3,), 1, 3, onp.dtype(float), 3)
+    assert inside(lambda x: str(x[0])) == "Autograd ArrayBox with value 0.5"
+    assert inside(lambda x: (isbox(x), isinstance(x, ArrayBox), bool(x[0]), int(x[2]))) == (True, True, True, 2)
+    assert inside(lambda x: hash(x) == hash(x))
+    values = inside(lambda x: (x._value, getval(x * 2), autograd.isinstance(x, onp.ndarray), autograd.type(x)))
+    assert_allclose(values[0], X)
+    assert_allclose(values[1], 2 * X)
+    assert values[2:] == (True, onp.ndarray)
+
+
+def test_the_value_of_a_box_of_two_levels_is_a_box_of_one() -> None:
+    def outer(x: Any) -> Any:
+        def inner(y: Any) -> Any:
+            assert isbox((x * y)._value)
+            assert not isbox((x * y)._value._value)
+            assert not isbox(y._value)
+            return x * y
+
+        return autograd.grad(inner)(3.0)
+
+    assert autograd.grad(outer)(2.0) == 1.0
+
+
+def test_values_can_be_looked_at_when_the_gradient_is_there() -> None:
+    kept: list[Any] = []
+    autograd.grad(lambda x: (kept.append(x * 2), np.sum(x))[1])(X)
+    assert_allclose(getval(kept[0]), 2 * X)
+    with pytest.raises(errors.EndedError):
+        kept[0] + 1
+
+
+def test_what_no_level_follows_is_an_array() -> None:
+    plain = inside(lambda x: [x > 0, np.argmax(x), np.floor(x), np.zeros_like(x), np.shape(x), x.argsort()])
+    assert [type(v) for v in plain] == [onp.ndarray, onp.int64, onp.ndarray, onp.ndarray, tuple, onp.ndarray]
+    plain[0][0] = False  # a copy of one's own
+    assert inside(lambda x: type(getval(x))) is onp.ndarray
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [
+        lambda x: float(x[0]),
+        lambda x: onp.zeros(3).__setitem__(0, x[0]),
+        lambda x: onp.zeros(3).__iadd__(x),
+        lambda x: x.__setitem__(0, 1.0),
+        lambda x: onp.arange(x[0]),
+        lambda x: operator.index(x[0]),
+        lambda x: np.histogram2d(x, x),
+        lambda x: np.random.normal(x),
+        lambda x: onp.array(x, dtype=float),
+    ],
+)
+def test_nothing_leaves_a_box_silently(leave: Any) -> None:
+    with pytest.raises((TypeError, ValueError, NotImplementedError)):
+        inside(leave)
+
+
+OPERATORS = [
+    operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.mod, operator.floordiv,
+    operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("op", OPERATORS)
+def test_operators_take_arrays_numbers_and_lists_on_both_sides(op: Any) -> None:
+    for other in (V + 3, 2.0, 2, onp.float32(2.0), [1.0, 2.0, 3.0]):
+        assert_allclose(inside(lambda x, o=other: getval(op(abs(x), o))), op(abs(X), onp.asarray(other)))
+        assert_allclose(inside(lambda x, o=other: getval(op(o, abs(x)))), op(onp.asarray(other), abs(X)))
+
+
+def test_methods_are_those_of_numpys_arrays() -> None:
+    matrix = onp.arange(6.0).reshape(2, 3) - 2.5
+    calls = [
+        lambda x: x.sum(axis=0), lambda x: x.mean(), lambda x: x.var(ddof=1), lambda x: x.std(axis=1),
+        lambda x: x.max(axis=1, keepdims=True), lambda x: x.min(), lambda x: x.prod(), lambda x: x.cumsum(axis=1),
+        lambda x: x.reshape(3, 2), lambda x: x.reshape((3, -1)), lambda x: x.T, lambda x: x.transpose(1, 0),
+        lambda x: x.ravel(), lambda x: x.flatten(), lambda x: x.clip(-1, 1), lambda x: x.repeat(2, axis=0),
+        lambda x: x.swapaxes(0, 1), lambda x: x.trace(), lambda x: x.diagonal(), lambda x: x.dot(matrix.T),
+        lambda x: x.astype(onp.float32), lambda x: x.round(), lambda x: x.take([0, 2]), lambda x: x.real,
+        lambda x: x.squeeze(), lambda x: x.conj(), lambda x: x @ matrix.T, lambda x: -x, lambda x: x.argmax(axis=1),
+    ]  # fmt: skip
+    for call in calls:
+        assert_allclose(inside(lambda x, call=call: getval(call(x)), matrix), call(matrix), rtol=1e-12)
+
+
+def test_numpys_own_functions_take_boxes() -> None:
+    f = lambda n: lambda x: n.sum(n.where(x > 0, n.exp(x), x) * n.concatenate([x[:1], x[1:]]))
+    assert_allclose(autograd.grad(f(onp))(X), autograd.grad(f(np))(X))
+
+
+def test_functions_are_called_back_with_boxes() -> None:
+    def by_rows(x: Any) -> Any:
+        return np.sum(np.apply_along_axis(lambda row: np.sum(row**2) * np.ones(1), 1, np.outer(x, x)) ** 2)
+
+    expected = autograd.grad(lambda x: np.sum(np.sum(np.outer(x, x) ** 2, axis=1) ** 2))(X)
+    assert_allclose(autograd.grad(by_rows)(X), expected)
+
+
+# --- other libraries -----------------------------------------------------------------------------
+
+
+def loss(x: Any) -> Any:
+    return np.sum(np.tanh(x) * np.array([1.0, 2.0, 3.0]) + np.linalg.norm(x) ** 2)
+
+
+@pytest.mark.slow
+@pytest.mark.peers
+def test_arrays_of_pytorch_give_arrays_of_pytorch() -> None:
+    torch = peer("torch")
+    x = torch.tensor(X)
+    found = autograd.grad(loss)(x)
+    assert isinstance(found, torch.Tensor)
+    assert_allclose(found.numpy(), autograd.grad(loss)(X))
+    assert isinstance(np.sin(x), torch.Tensor)
+    assert_allclose(autograd.hessian(loss)(x).numpy(), autograd.hessian(loss)(X))
+    value, tangent = autograd.make_jvp(loss)(x)(torch.tensor(V))
+    assert_allclose(tangent.item(), autograd.make_jvp(loss)(X)(V)[1])
+    by = autograd.grad(lambda x, y: np.sum(x * y))(X, torch.tensor(V))
+    assert_allclose(onp.asarray(by), V)
+
+
+@pytest.mark.slow
+@pytest.mark.peers
+def test_arrays_of_jax_give_arrays_of_jax() -> None:
+    jax = peer("jax")
+    with jax.enable_x64(True):
+        found = autograd.grad(loss)(jax.numpy.asarray(X))
+        assert isinstance(found, jax.Array)
+        assert_allclose(found, autograd.grad(loss)(X))
+
+
+@pytest.mark.slow
+@pytest.mark.peers
+def test_arrays_of_dask_give_arrays_of_dask() -> None:
+    dask = peer("dask.array")
+    found = autograd.grad(loss)(dask.from_array(X, chunks=2))
+    assert isinstance(found, dask.Array)
+    assert_allclose(found.compute(), autograd.grad(loss)(X))
+
+
+# --- rules of users ------------------------------------------------------------------------------
+
+
+def cubes() -> Any:
+    """x**3 * y computed by NumPy, which no box may reach."""
+
+    @extend.primitive
+    def cube(x: Any, y: Any = 1.0) -> Any:
+        assert not isbox(x)
+        return onp.asarray(x) ** 3 * y
+
+    return cube
+
+
+def test_a_primitive_has_the_derivatives_that_it_is_given() -> None:
+    cube = cubes()
+    extend.defvjp(cube, lambda ans, x, y=1.0: lambda g: g * 3 * x**2 * y, lambda ans, x, y: lambda g: np.sum(g * x**3))
+    extend.defjvp(cube, lambda t, ans, x, y=1.0: t * 3 * x**2 * y, "same")
+    test_util.check_grads(lambda x: cube(np.sin(x)), modes=["rev"], order=3)(X)
+    test_util.check_grads(cube, (0, 1), modes=["rev"])(X, 2.0)
+    extend.defjvp(cube, lambda t, ans, x, y=1.0: t * 3 * x**2 * y, lambda t, ans, x, y: x**3 * t)
+    test_util.check_grads(cube, (0, 1))(X, 2.0)
+    assert_allclose(autograd.jacobian(cube)(X), onp.diag(3 * X**2))
+    assert_allclose(autograd.hessian(lambda x: np.sum(cube(x)))(X), onp.diag(6 * X))
+    assert_allclose(autograd.jacobian(lambda x: cube(x * X))(2.0), 12 * X**3)
+    assert_allclose(cube(X), X**3)
+
+
+def test_rules_of_numpy_alone_serve_for_first_derivatives() -> None:
+    cube = cubes()
+    extend.defvjp(cube, lambda ans, x: lambda g: onp.multiply(onp.asarray(g), 3 * getval(x) ** 2))
+    assert_allclose(autograd.grad(lambda x: np.sum(cube(x)))(X), 3 * X**2)
+    assert_allclose(autograd.jacobian(cube)(X), onp.diag(3 * X**2))  # one row after the other
+
+
+def test_rules_are_in_hips_autograds_complex_convention() -> None:
+    cube = cubes()
+    extend.defvjp(cube, lambda ans, z: lambda g: g * 3 * z**2)
+    z = X + 1j * V
+    plain = lambda z: np.real(np.sum(z**3))
+    assert_allclose(autograd.grad(lambda z: np.real(np.sum(cube(z))))(z), autograd.grad(plain)(z))
+    test_util.check_grads(cube, modes=["rev"])(z)
+
+
+def test_rules_of_containers_and_of_several_arguments_together() -> None:
+    @extend.primitive
+    def both(pair: Any, y: Any) -> Any:
+        return pair[0] * pair[1], y * 2.0
+
+    extend.defvjp_argnums(
+        both,
+        lambda argnums, ans, args, kwargs: (
+            lambda g: [[(g[0] * args[0][1], g[0] * args[0][0]), g[1] * 2.0][i] for i in argnums]
+        ),
+    )
+
+    def f(x: Any, y: Any) -> Any:
+        a, b = both((x, x * y), y)
+        return np.sum(a) + np.sum(b)
+
+    assert_allclose(autograd.grad(f)(X, 3.0), 6 * X)
+    assert_allclose(autograd.grad(f, 1)(X, 3.0), onp.sum(X**2) + 2)
+
+
+def test_old_ways_to_give_rules_warn_and_work() -> None:
+    @autograd.primitive
+    def product(x: Any, y: Any) -> Any:
+        return x * y
+
+    with pytest.warns(UserWarning, match="deprecated"):
+        product.defgrad(lambda ans, x, y: lambda g: y * g)
+    with pytest.warns(UserWarning, match="deprecated"):
+        product.defvjp(lambda g, ans, vs, gvs, x, y: x * g + vs.zeros(), argnum=1)
+    assert autograd.grad(product, (0, 1))(2.0, 3.0) == (3.0, 2.0)
+    with pytest.warns(UserWarning, match="deprecated"):
+        product.defvjp_is_zero([1])
+    assert autograd.grad(product, (0, 1))(2.0, 3.0) == (3.0, 0.0)
+
+
+def test_a_rule_may_replace_that_of_a_function_of_numpys() -> None:
+    inverse_hyperbolic = extend.primitive(onp.arcsinh)
+    with pytest.raises(NotImplementedError, match="VJP of arcsinh wrt argnums"):
+        autograd.grad(inverse_hyperbolic)(1.0)
+    extend.defvjp(inverse_hyperbolic, lambda ans, x: lambda g: g * 100.0)
+    assert autograd.grad(inverse_hyperbolic)(1.0) == 100.0
+    assert_allclose(autograd.grad(np.arcsinh)(1.0), 2**-0.5)
+
+
+def test_what_is_not_traced_has_no_derivative() -> None:
+    whole = extend.notrace_primitive(onp.round)
+    assert autograd.grad(lambda x: x * whole(x))(2.6) == 3.0
+    half = extend.primitive(lambda x: x / 2)
+    extend.register_notrace(None, half)
+    assert autograd.grad(lambda x: x * half(x))(3.0) == 1.5
+
+
+def test_linear_functions_have_a_pushforward() -> None:
+    double = extend.primitive(lambda x: x * 2.0)
+    extend.def_linear(double)
+    assert autograd.deriv(double)(3.0) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("rule", "error"),
+    [
+        (None, errors.UnsupportedPrimitiveError),  # none at all
+        (lambda ans, x: lambda g: onp.ones(5), errors.ShapeError),
+        (lambda ans, x: lambda g: g * 1j, errors.DtypeError),
+        (lambda ans, x: lambda g: (g, g), errors.ArgumentError),
+    ],
+)
+def test_rules_that_do_not_fit_raise(rule: Any, error: type[Exception]) -> None:
+    cube = cubes()
+    if rule is not None:
+        extend.defvjp(cube, rule)
+    with pytest.raises((error, errors.BackwardError)) as caught:
+        autograd.grad(lambda x: np.sum(cube(x)))(X)
+    assert isinstance(caught.value, error) or isinstance(caught.value.__cause__, error)
+    with pytest.raises(errors.ArgumentTypeError):
+        extend.defvjp(cube, 3.0)
+    with pytest.raises(errors.ArgumentTypeError):
+        extend.defjvp(cube, "other")
+    with pytest.raises(NotImplementedError, match="JVP of cube"):
+        autograd.deriv(cube)(X)
+
+
+def test_a_primitive_inside_of_vmap_runs_for_each_example() -> None:
+    cube = cubes()
+    extend.defvjp(cube, lambda ans, x: lambda g: g * 3 * x**2)
+    found = ad.vmap(lambda x: autograd.grad(lambda y: np.sum(cube(y)))(x).sum()._tensor)(onp.outer(X, V))
+    assert_allclose(found, onp.sum(3 * onp.outer(X, V) ** 2, axis=1))
+
+
+# --- spaces, checks, helpers ---------------------------------------------------------------------
+
+
+def test_vector_spaces_know_sizes_bases_and_products() -> None:
+    space = core.vspace({"a": [X, 2.0], "z": 1 + 2j})
+    assert space.size == 6
+    assert len(list(space.standard_basis())) == 6
+    assert space == core.vspace({"a": [V, 3.0], "z": 2j})
+    assert space != core.vspace({"a": [V[:2], 3.0], "z": 2j})
+    x = space.randn()
+    assert space.inner_prod(x, x) > 0
+    assert_allclose(space.inner_prod(x, space.zeros()), 0)
+    assert space.covector({"a": [X, 2.0], "z": 1 + 2j})["z"] == 1 - 2j
+    assert space.ones()["z"] == 1 + 1j
+    assert core.vspace(X).zeros().dtype == X.dtype
+
+    class Meters(float):
+        pass
+
+    extend.VSpace.register(Meters, lambda v: core.ArrayVSpace(float(v)))
+    try:
+        assert core.vspace(Meters(3.0)).size == 1
+    finally:
+        del extend.VSpace.mappings[Meters]
+
+
+def test_checks_find_wrong_derivatives() -> None:
+    cube = cubes()
+    extend.defvjp(cube, lambda ans, x: lambda g: g * 2 * x**2)
+    extend.defjvp(cube, lambda t, ans, x: t * 2 * x**2)
+    with pytest.raises(AssertionError, match="VJP"):
+        test_util.check_grads(cube, modes=["rev"])(X)
+    with pytest.raises(AssertionError, match="Value mismatch"):
+        test_util.check_grads(cube, modes=["fwd"])(X)
+    with pytest.raises(AssertionError, match="VSpace mismatch"):
+        test_util.check_equivalent(X, X[:2])
+    with pytest.raises(errors.ArgumentError):
+        test_util.check_grads(np.sin, modes=["both"])(X)
+    test_util.combo_check(np.sum, [0])([X, MATRIX], axis=[None, 0])
+
+
+def test_containers_become_vectors_and_come_back() -> None:
+    tree = OrderedDict(w=[X, MATRIX], b=(2.0, {"k": V}))
+    vector, unflatten = flatten(dict(tree))
+    assert_allclose(vector, onp.concatenate([[2.0], V, X, MATRIX.ravel()]))
+    back = unflatten(vector * 2)
+    assert_allclose(back["w"][1], MATRIX * 2)
+    assert back["b"][0] == 4.0
+    of_vectors, _, start = flatten_func(lambda p: {"y": p["x"] * 2}, {"x": X})
+    assert_allclose(of_vectors(start), 2 * X)
+    gradient = autograd.grad(lambda t: np.sum(flatten({"a": t, "b": 2 * t})[0] ** 2))(X)
+    assert_allclose(gradient, 10 * X)
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("name", ["sgd", "rmsprop", "adam"])
+def test_optimizers_take_the_steps_of_hips_autograd(name: str) -> None:
+    peer("autograd")
+    from autograd.misc import optimizers as theirs
+
+    start = {"x": X, "y": [2.0]}
+    seen: list[Any] = []
+    gradient = lambda p, i: {"x": 2 * (p["x"] - V), "y": [p["y"][0] + i]}
+    ours = getattr(optimizers, name)(gradient, start, lambda p, i, g: seen.append(i), num_iters=7)
+    assert seen == list(range(7))
+    expected = getattr(theirs, name)(gradient, start, None, num_iters=7)
+    assert_allclose(ours["x"], expected["x"])
+    assert_allclose(ours["y"], expected["y"])
+
+    def after(rate: Any) -> Any:
+        step = getattr(optimizers, name)
+        return np.sum(step(lambda x, i: autograd.elementwise_grad(np.cos)(x), X, None, 3, rate) ** 2)
+
+    test_util.check_grads(after, modes=["rev"], order=1)(0.05)
+
+
+def test_fixed_points_have_the_derivative_of_the_equation() -> None:
+    newton = lambda a: lambda x: 0.5 * (x + a / x)
+    root = functools.partial(
+        fixed_point, newton, x0=onp.ones(2), distance=lambda x, y: np.max(np.abs(x - y)), tol=1e-12
+    )
+    a = onp.array([2.0, 9.0])
+    assert_allclose(root(a), a**0.5)
+    assert_allclose(autograd.jacobian(root)(a), onp.diag(0.5 * a**-0.5))
+    assert_allclose(autograd.hessian(lambda a: np.sum(root(a)))(a), onp.diag(-0.25 * a**-1.5), atol=1e-9)
+
+
+def test_a_graph_that_would_be_kept_is_made_again() -> None:
+    f = const_graph(lambda x, y, z: x * y + z, 2.0)
+    assert (f(3.0, 1.0), f(4.0, 1.0)) == (7.0, 9.0)
+    assert autograd.grad(f)(3.0, 1.0) == 2.0
+
+
+def test_differential_equations_have_derivatives_by_all_arguments() -> None:
+    peer("scipy")
+    from scipy.integrate import odeint as plain
+
+    from adjoint.autograd.scipy.integrate import odeint
+
+    def slope(y: Any, t: Any, rate: Any, shift: Any) -> Any:
+        return np.array([-rate * y[0] + shift, y[0] - y[1] * t])
+
+    times = onp.array([0.0, 0.4, 1.0])
+    y0 = onp.array([1.0, 0.5])
+    assert_allclose(odeint(slope, y0, times, (0.5, 0.1)), plain(slope, y0, times, (0.5, 0.1)))
+    f = lambda y0, rate, shift: odeint(slope, y0, times, (rate, shift))
+    test_util.check_grads(f, (0, 1, 2), modes=["rev"], order=1)(y0, 0.5, 0.1)
+    with pytest.raises(errors.ArgumentTypeError, match="Dfun"):
+        autograd.grad(lambda y: np.sum(odeint(slope, y, times, (0.5, 0.1), Dfun=slope)))(y0)
+
+
+def test_what_is_not_there_raises_by_name() -> None:
+    peer("scipy")
+    from adjoint.autograd.scipy import linalg, special, stats
+
+    covariance = MATRIX
+    for call, said in (
+        (lambda x: stats.multivariate_normal.entropy(x, covariance), "VJP of entropy"),
+        (lambda x: stats.multivariate_normal.logpdf(x, x, covariance, allow_singular=True), "allow_singular"),
+        (lambda x: special.airy(x)[0], "VJP of airy"),
+        (lambda x: linalg.circulant(x), "VJP of circulant"),
+        (lambda x: linalg.solve(covariance, x, assume_a="pos"), "assume_a"),
+        (lambda x: np.busday_count(x, x), "busday_count"),
+    ):
+        with pytest.raises((TypeError, NotImplementedError), match=said):
+            autograd.grad(lambda x, call=call: np.sum(call(x)))(X)
+    for module, name in ((np, "nothing"), (np.linalg, "nothing"), (np.fft, "nothing"), (special, "nothing")):
+        with pytest.raises(AttributeError, match="nothing"):
+            getattr(module, name)
+    assert stats.expon.logpdf(1.0) == -1.0
+    assert_allclose(autograd.grad(lambda x: np.sum(stats.expon.logpdf(x)))(abs(X)), -onp.ones(3))
+
+
+# --- documented examples, written anew -----------------------------------------------------------
+
+
+def test_the_hyperbolic_tangent_of_the_readme() -> None:
+    def tanh(x: Any) -> Any:
+        return (1.0 - np.exp(-2 * x)) / (1.0 + np.exp(-2 * x))
+
+    slope = autograd.grad(tanh)
+    assert_allclose(slope(1.0), 1 - onp.tanh(1.0) ** 2)
+    x, f = onp.linspace(-7, 7, 20), tanh
+    for order in range(1, 5):
+        f = autograd.elementwise_grad(f)
+        expected = ad.jet(lambda t: ad.tanh(t), (0.3,), ([1.0] + [0.0] * (order - 1),))[1][order - 1]
+        assert_allclose(f(0.3), expected, rtol=1e-6)
+    assert f(x).shape == (20,)
+
+
+def test_a_logistic_regression_as_in_the_tutorial() -> None:
+    inputs = onp.array([[0.52, 1.12, 0.77], [0.88, -1.08, 0.15], [0.52, 0.06, -1.30], [0.74, -2.49, 1.39]])
+    targets = onp.array([True, True, False, True])
+
+    def sigmoid(x: Any) -> Any:
+        return 0.5 * (np.tanh(x / 2.0) + 1)
+
+    def cost(weights: Any) -> Any:
+        right = sigmoid(np.dot(inputs, weights))
+        right = right * targets + (1 - right) * (1 - targets)
+        return -np.sum(np.log(right))
+
+    slope, weights = autograd.grad(cost), onp.zeros(3)
+    before = cost(weights)
+    for _ in range(100):
+        weights -= slope(weights) * 0.1
+    assert cost(weights) < 0.3 * before
+    test_util.check_grads(cost, modes=["rev"])(weights)
+
+
+def test_a_rule_as_in_the_tutorial() -> None:
+    @autograd.primitive
+    def logsumexp(x: Any) -> Any:
+        largest = onp.max(x)
+        return largest + onp.log(onp.sum(onp.exp(x - largest)))
+
+    extend.defvjp(logsumexp, lambda ans, x: lambda g: np.full(x.shape, g) * np.exp(x - np.full(x.shape, ans)))
+    y = onp.array([1.5, 6.7, 1e-10])
+    f = lambda y: logsumexp(y**2)
+    assert_allclose(autograd.grad(f)(y), 2 * y * onp.exp(y**2 - logsumexp(y**2)))
+    test_util.check_grads(f, modes=["rev"])(y)
+
+
+def test_warnings_are_the_only_ones() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        autograd.hessian(energy)(X)
