@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
+import adjoint as ad
 from adjoint import errors
 from adjoint.graph.nodes import var_of
 from adjoint.tensor import Tensor as Inner
@@ -102,8 +104,19 @@ def translated(error: Exception) -> Exception:
     return RuntimeError(str(error)) if isinstance(error, ValueError) else error
 
 
+@functools.cache
+def named(path: str) -> Any:
+    """A function of adjoint's by its name, `nn.softmax` for one: its module is imported when it is first called."""
+    found: Any = ad
+    for name in path.split("."):
+        found = getattr(found, name)
+    return found
+
+
 def call(function: Any, made: str | None, *args: Any, **options: Any) -> Any:
-    """A function of adjoint's on the face's tensors. What it records has one name, `made`."""
+    """A function of adjoint's, or its name, on the face's tensors. What it records has one name, `made`."""
+    if function.__class__ is str:
+        function = named(function)
     start = next_number()
     quiet = off()
     owners: list[Any] = []
@@ -152,11 +165,22 @@ def write(x: Any, function: Any, *others: Any, **options: Any) -> Any:
     """The in-place form of a function: x gets the value of `function(x, *others)`."""
     check_write(x, [*others, *options.values()])
     start = next_number()
-    return put(x, function(x, *others, **options), start)
+    out = function(x, *others, **options)
+    if any([_shares(x, other) for other in others]):  # what was saved of it is overwritten, too
+        return put(x, out, start, next_number())
+    return put(x, out, start)
 
 
-def put(x: Any, out: Tensor, start: int) -> Any:
-    """Give x the value of a result, in its own dtype."""
+def _shares(x: Any, other: Any) -> bool:
+    if not isinstance(other, Tensor):
+        return False
+    return other is x or x._rare is not None and x._rare.memory is not None and other._rare is not None and (
+        other._rare.memory is x._rare.memory
+    )
+
+
+def put(x: Any, out: Tensor, start: int, number: int | None = None) -> Any:
+    """Give x the value of a result, in its own dtype. What nodes below a number saved of x is overwritten."""
     if tuple(out.shape) != tuple(x.shape):
         raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(out.shape)}")
     array = out._array
@@ -166,7 +190,10 @@ def put(x: Any, out: Tensor, start: int) -> Any:
                 f"result type {out.dtype.class_name} can't be cast to the desired output type {x.dtype.class_name}"
             )
         array = LEVEL.astype(array, dtype=x._dtype)
-    store(x, array, start)
+    if array.node is not None and array.node.number <= start:  # an operand itself: the result is a node of its own
+        array = LEVEL.reshape(array, shape=tuple(array.shape))
+        array.node.marks = "CopyBackwards"
+    store(x, array, start if number is None else number)
     return x
 
 

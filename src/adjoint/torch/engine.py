@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from adjoint.backend import in_backward
-from adjoint.decorators.batched import Batch, Batched
 from adjoint.graph.nodes import Joint, Node, Var, leading_to, toposort, var_of
 from adjoint.graph.vjp import VJP, BackwardOn
 from adjoint.rules.shape import unbroadcast
@@ -41,6 +40,8 @@ class Pass:
         self.keep, self.create = keep, create
         self.below: Any = LEVEL if create else INNER
         if batched:
+            from adjoint.decorators.batched import Batched
+
             self.below = Batched(self.below)
         self.batched = batched
         self.above = BackwardOn(LEVEL, self.below) if create or batched else None
@@ -274,6 +275,8 @@ def _roots(outputs: Any, grads: Any, walk: Pass) -> tuple[dict[Node, Any], int]:
         dtype = INNER.dtype_of(array.value)
         start = _implicit(array, dtype) if g is None else _explicit(array, dtype, out, g, i, walk)
         if walk.batched:
+            from adjoint.decorators.batched import Batch
+
             size = start.shape[0]
             start = Batch(start, True)
         if dtype.kind == "c":

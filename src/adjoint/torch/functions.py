@@ -9,10 +9,10 @@ import numpy as np
 import adjoint as ad
 from adjoint.graph.nodes import var_of
 from adjoint.torch import creation
-from adjoint.torch.calls import NUMBERS, call, explained, into, number, off, operand, put, run, write
+from adjoint.torch.calls import NUMBERS, call, explained, into, named, number, off, operand, put, run, write
 from adjoint.torch.dtypes import default_float, numpy_dtype, result_dtype
 from adjoint.torch.graph import label
-from adjoint.torch.memory import check_write
+from adjoint.torch.memory import check_write, place_of
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.tensor import INNER, LEVEL, Tensor, constant, next_number, of, values
 
@@ -62,12 +62,12 @@ def _unary(name: str, function: Any, made: str | None = None, *, floating: bool 
 
 
 for _name, _function in {
-    "deg2rad": ad.deg2rad, "exp2": ad.exp2, "rad2deg": ad.rad2deg, "reciprocal": ad.reciprocal, "rsqrt": ad.rsqrt,
-    "sinc": ad.special.sinc, "logit": ad.special.logit, "i0": ad.special.i0,
+    "deg2rad": "deg2rad", "exp2": "exp2", "rad2deg": "rad2deg", "reciprocal": "reciprocal", "rsqrt": "rsqrt",
+    "sinc": "special.sinc", "logit": "special.logit", "i0": "special.i0",
 }.items():  # fmt: skip
     _unary(_name, _function)
 _unary("frac", lambda x: x - ad.trunc(x))
-_unary("nan_to_num", ad.nan_to_num, floating=False)
+_unary("nan_to_num", "nan_to_num", floating=False)
 
 
 @public("sgn", in_place=True, out=True)
@@ -122,7 +122,7 @@ METHODS["__invert__"] = bitwise_not
 
 @public("angle", out=True)
 def angle(input: Tensor) -> Any:
-    return call(ad.angle, "Angle", _floating(input))
+    return call("angle", "Angle", _floating(input))
 
 
 @public("conj_physical", "conj")
@@ -238,10 +238,10 @@ def _composed(name: str, function: Any, made: str, *, in_place: bool = True, flo
     public(name, in_place=in_place, out=True)(spelled)
 
 
-_composed("fmax", ad.fmax, "Fmax")
-_composed("fmin", ad.fmin, "Fmin")
-_composed("heaviside", ad.heaviside, "Heaviside")
-_composed("xlogy", ad.special.xlogy, "Xlogy", floating=True)
+_composed("fmax", "fmax", "Fmax")
+_composed("fmin", "fmin", "Fmin")
+_composed("heaviside", "heaviside", "Heaviside")
+_composed("xlogy", "special.xlogy", "Xlogy", floating=True)
 _composed("lerp", lambda x, end, weight: ad.lerp(x, end, weight), "Lerp")
 _composed("addcmul", lambda x, a, b, *, value=1: x + a * b * value if value != 1 else x + a * b, "Addcmul")
 _composed("addcdiv", lambda x, a, b, *, value=1: x + a / b * value if value != 1 else x + a / b, "Addcdiv")
@@ -297,7 +297,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
             f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}"
         )
     parts = [v.to(dtype=dtype) if isinstance(v, Tensor) else constant(number(v, dtype)) for v in (x, y)]
-    return call(ad.where, "Where", condition, *parts)
+    return call("where", "Where", condition, *parts)
 
 
 METHODS["where"] = lambda self, condition, other: where(condition, self, other)
@@ -313,7 +313,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
             f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
         )
     fill = value.to(dtype=input._dtype) if isinstance(value, Tensor) else constant(number(value, input._dtype))
-    return call(ad.where, "MaskedFill", mask, fill, input)  # type: ignore[no-any-return]
+    return call("where", "MaskedFill", mask, fill, input)  # type: ignore[no-any-return]
 
 
 # --- copies and types -----------------------------------------------------------------------------------
@@ -448,7 +448,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         if not off():
             return of(_matmul(input._array, other._array))
     try:
-        return call(ad.matmul, _product_name(input, other), input, other)  # type: ignore[no-any-return]
+        return call("matmul", _product_name(input, other), input, other)  # type: ignore[no-any-return]
     except RuntimeError as error:
         raise RuntimeError(f"{_misfit(input, other)}: {error}") from None
 
@@ -484,12 +484,12 @@ for _name, _ranks in {"mm": (2, 2), "mv": (2, 1), "bmm": (3, 3), "dot": (1, 1)}.
 
 @public("vdot")
 def vdot(input: Tensor, other: Tensor) -> Any:
-    return call(ad.vdot, "Vdot", input, other)
+    return call("vdot", "Vdot", input, other)
 
 
 @public("outer", "ger", out=True)
 def outer(input: Tensor, vec2: Tensor) -> Any:
-    return call(ad.outer, "Mul", input, vec2)
+    return call("outer", "Mul", input, vec2)
 
 
 @public("einsum", method=False)
@@ -506,13 +506,13 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Any:
 
 @public("kron")
 def kron(input: Tensor, other: Tensor) -> Any:
-    return call(ad.linalg.kron, "View", input, other)
+    return call("linalg.kron", "View", input, other)
 
 
 def _affine(name: str, product: Any) -> None:
     def spelled(input: Tensor, x: Tensor, y: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
         def function(c: Any, a: Any, b: Any) -> Any:
-            part = product(a, b)
+            part = named(product)(a, b) if isinstance(product, str) else product(a, b)
             part = part if alpha == 1 else part * alpha
             return c + part if beta == 1 else c * beta + part if beta else part
 
@@ -521,10 +521,10 @@ def _affine(name: str, product: Any) -> None:
     public(name, in_place=True, out=True)(spelled)
 
 
-_affine("addmm", ad.matmul)
-_affine("addmv", ad.matmul)
-_affine("addr", ad.outer)
-_affine("baddbmm", ad.matmul)
+_affine("addmm", "matmul")
+_affine("addmv", "matmul")
+_affine("addr", "outer")
+_affine("baddbmm", "matmul")
 _affine("addbmm", lambda a, b: ad.sum(ad.matmul(a, b), axis=0))
 
 
@@ -533,22 +533,35 @@ _affine("addbmm", lambda a, b: ad.sum(ad.matmul(a, b), axis=0))
 
 def _erase(x: Any, value: Any, made: str, others: Any = ()) -> Any:
     """x with the values of another tensor: the gradient of what it was is zero, but its history stays, as PyTorch's."""
-    check_write(x, others)
+    check_write(x, others, filling=made in ("Fill", "Zero"))
     start = next_number()
     quiet = off()
     B = INNER if quiet else LEVEL
     given: Any = values(value) if quiet else value._array
     try:
         if tuple(given.shape) != tuple(x.shape):
-            if len(given.shape) > x.ndim:
+            if _spreads(tuple(x.shape), tuple(given.shape)):
                 raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(given.shape)}")
             given = B.broadcast_to(given, shape=tuple(x.shape))
-        if not quiet and x.requires_grad:
+        if not quiet and x.requires_grad and not (made in ("Fill", "Zero") and _stretched(x)):
             given = LEVEL.where(np.ones((), bool), given, x._array)
             label(given.node, made, start)
     except Exception as error:
         raise explained(error, (x, value)) from None
     return put(x, of(var_of(np.array(given), None) if quiet else _owned(given)), start)
+
+
+def _stretched(x: Any) -> bool:
+    """Whether several elements are in one place."""
+    return x._rare is not None and x._rare.memory is not None and 0 in place_of(x)[0]
+
+
+def _spreads(shape: Any, other: Any) -> bool:
+    """Whether the two broadcast to something larger than the first."""
+    try:
+        return tuple(np.broadcast_shapes(shape, other)) != tuple(shape)
+    except ValueError:
+        return False
 
 
 def _owned(array: Any) -> Any:
@@ -570,7 +583,9 @@ def _fill_(self: Any, value: Any) -> Any:
             raise RuntimeError(
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
             )
-        return _erase(self, to(value, dtype=self._dtype), "Fill", (value,))
+        if value.requires_grad:
+            return _erase(self, to(value, dtype=self._dtype), "Fill", (value,))
+        value = value.item()
     return _erase(self, constant(np.full(tuple(self.shape), value, self._dtype)), "Fill")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from sys import getrefcount as references
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,15 @@ from adjoint.torch.memory import MULTIPLE_PLACES, Index, check_write, memory_of,
 from adjoint.torch.operators import METHODS
 from adjoint.torch.tensor import INNER, LEVEL, Accumulate, Rare, Tensor, axis_of, constant, new, next_number, of, rare_of, values
 
-_index = LEVEL["index"]
 _index_set = INNER["index_set"]
+_index_set_into = INNER.index_set_into
 
 
 def getitem(self: Any, key: Any) -> Any:
     """A view for integers, slices, None and `...`; a copy for tensors of integers or booleans."""
     if key.__class__ is int and not state.special:
         rare = self._rare
-        if rare is not None and rare.memory is not None and rare.memory.buffer is None and rare.creation is None:
+        if rare is not None and rare.memory is not None and rare.creation is None and not rare.inference:
             shape = self._array.value.shape
             if shape and -shape[0] <= key < shape[0]:
                 return _select(self, key + shape[0] if key < 0 else key, rare.memory)
@@ -36,19 +37,16 @@ def getitem(self: Any, key: Any) -> Any:
 
 
 def _select(x: Any, i: int, memory: Any) -> Tensor:
-    """x[i] of what has views already: the usual loop."""
-    view = Index((i,))
-    array = _index(x._array, key=view.key)
-    if array.node is not None:
-        array.node.marks = "Select"
+    """x[i] of what has views already, as in a loop: it is read when it is used."""
     out: Tensor = new(Tensor)
-    out._array = array
     out._dtype = x._dtype
     out._rare = rare = Rare()
-    rare.memory, rare.parent, rare.view, rare.entangled = memory, x, view, True
-    memory.add(out)
-    if array.value.base is None:
-        memory.read(array)
+    rare.memory = memory
+    rare.parent = x
+    rare.view = Index((i,))
+    rare.entangled = True
+    rare.seen = memory.version
+    rare.named = "Select"
     return out
 
 
@@ -206,13 +204,11 @@ def setitem(self: Any, key: Any, value: Any) -> None:
             part = view_of(self, Index(tuple(entries)), _name(key, entries))
         else:
             part = self
-        given = _trimmed(value, part.ndim)
-        if given.ndim > part.ndim:
-            raise RuntimeError(
-                f"expand({given.type()}{{{list(given.shape)}}}, size={list(part.shape)}): the number of sizes provided "
-                f"({part.ndim}) must be greater or equal to the number of dimensions in the tensor ({given.ndim})"
-            )
-        part.copy_(given)
+        if not value.ndim:
+            part.fill_(value)
+        else:
+            given = _trimmed(value, part.ndim)
+            part.copy_(given if given.shape == part.shape else given.expand(part.shape))
         return
     index_put(self, entries, value, False)
 
@@ -224,10 +220,28 @@ METHODS["__setitem__"] = setitem
 def _set_number(x: Any, array: Var, i: int, value: Any) -> None:
     """x[i] = number, of what is not recorded and shares no memory."""
     old = array.value
-    new_value = _index_set(old, INNER.as_scalar(value, x._dtype) if value else np.zeros((), x._dtype), key=(i,))
-    overwritten(old, next(numbers))
-    x._array = var_of(new_value, None)
+    fill = INNER.as_scalar(value, x._dtype) if value else np.zeros((), x._dtype)
+    if references(array) <= _ALONE[0] and references(old) <= _ALONE[1] and old.base is None:
+        _index_set_into(old, fill, key=(i,))  # nobody else has the array
+    else:
+        new_value = _index_set(old, fill, key=(i,))
+        overwritten(old, next(numbers))
+        x._array = var_of(new_value, None)
     rare_of(x).version += 1
+
+
+def _alone(x: Any, array: Var) -> tuple[int, int]:
+    """How many references `_set_number` sees to an array, and to its value, that are the tensor's alone."""
+    old = array.value
+    return references(array), references(old)
+
+
+def _alone_in_setitem(x: Any) -> tuple[int, int]:
+    array = x._array
+    return _alone(x, array)
+
+
+_ALONE = _alone_in_setitem(constant(np.zeros(2)))
 
 
 def _trimmed(value: Tensor, ndim: int) -> Any:
@@ -388,7 +402,7 @@ def _spread(x: Any, mask: Any) -> Any:
 
 @public("masked_scatter", in_place=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:
-    return call(ad.masked_scatter, "MaskedScatter", input, mask, source)
+    return call("masked_scatter", "MaskedScatter", input, mask, source)
 
 
 @public("take")

@@ -18,14 +18,14 @@ def _plain(name: str, function: Any, made: str | None = None) -> Any:
     return spelled
 
 
-det = _plain("det", ad.linalg.det)
-inv = _plain("inv", ad.linalg.inv, "LinalgInvEx")
-solve = _plain("solve", ad.linalg.solve, "LinalgSolveEx")
-cholesky = _plain("cholesky", ad.linalg.cholesky, "LinalgCholeskyEx")
-eigvalsh = _plain("eigvalsh", ad.linalg.eigvalsh, "LinalgEigh")
-svdvals = _plain("svdvals", ad.linalg.svdvals, "LinalgSvd")
-pinv = _plain("pinv", ad.linalg.pinv)
-matrix_exp = _plain("matrix_exp", ad.linalg.expm)
+det = _plain("det", "linalg.det")
+inv = _plain("inv", "linalg.inv", "LinalgInvEx")
+solve = _plain("solve", "linalg.solve", "LinalgSolveEx")
+cholesky = _plain("cholesky", "linalg.cholesky", "LinalgCholeskyEx")
+eigvalsh = _plain("eigvalsh", "linalg.eigvalsh", "LinalgEigh")
+svdvals = _plain("svdvals", "linalg.svdvals", "LinalgSvd")
+pinv = _plain("pinv", "linalg.pinv")
+matrix_exp = _plain("matrix_exp", "linalg.expm")
 
 
 class SlogDet(NamedTuple):

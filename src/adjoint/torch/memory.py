@@ -189,11 +189,21 @@ class Gather:
         return B.index(flat, B.lift(self.numbers, INNER), key=(ARRAY,))
 
     def write(self, B: Any, parent: Any, part: Any) -> Any:
-        if np.unique(self.numbers).size != self.numbers.size:
-            raise RuntimeError(MULTIPLE_PLACES)
         shape = tuple(parent.shape)
+        if np.unique(self.numbers).size != self.numbers.size:
+            tracked = part.__class__ is Var and part.node is not None
+            if tracked or np.unique(part.value if part.__class__ is Var else part).size > 1:
+                raise RuntimeError(MULTIPLE_PLACES)
+            return self._filled(B, parent, part, shape)
         flat = B.reshape(parent, shape=(math.prod(shape),))
         return B.reshape(B.index_set(flat, part, B.lift(self.numbers, INNER), key=(ARRAY,)), shape=shape)
+
+    def _filled(self, B: Any, parent: Any, part: Any, shape: Any) -> Any:
+        """One number in several elements of one place: put there once."""
+        mask = np.zeros(math.prod(shape), bool)
+        mask[self.numbers.ravel()] = True
+        fill = B.lift((part.value if part.__class__ is Var else part).reshape(-1)[0], INNER)
+        return B.where(B.lift(mask.reshape(shape), INNER), fill, parent)
 
     def place(self, shape: Any, strides: Any, offset: int) -> Any:
         return self.strides, self.offset
@@ -356,10 +366,10 @@ def view_of(x: Tensor, view: Any, name: str, creation: Any = None) -> Tensor:
         value = view.read(INNER, values(x))
         array = var_of(value, _nowhere(x, value))
     else:
-        if parent is not None and parent.creation is not None:
+        if creation is None and parent is not None and parent.creation is not None:
             creation = parent.creation
             if isinstance(creation, tuple):
-                creation = (creation[0], 0)
+                creation = (name.partition("Backward")[0], 0)
         array = view.read(LEVEL, x._array)
         if array.node is not None:
             array.node.marks = name
@@ -371,7 +381,7 @@ def view_of(x: Tensor, view: Any, name: str, creation: Any = None) -> Tensor:
     rare.memory, rare.parent, rare.view, rare.entangled = memory, x, view, True
     rare.seen = memory.version
     if creation is not None:
-        rare.creation, rare.quiet = creation, quiet
+        rare.creation, rare.quiet, rare.tracked = creation, quiet, array.node is not None
     if parent is not None and parent.inference:
         rare.inference = True
     if memory.buffer is not None:
@@ -413,6 +423,8 @@ def strided(x: Tensor, shape: Any, strides: Any, offset: int, name: str) -> Tens
     if len(shape) != len(strides):
         raise RuntimeError("mismatch in length of strides and shape")
     memory_of(x)
+    if modes.enabled:
+        x._array  # noqa: B018  # which may not be read any more
     base = base_of(x)
     numbers = _numbers_in(base, positions(shape, strides, offset))
     out = view_of(base, Gather(numbers, tuple(strides), offset), name)
@@ -434,7 +446,7 @@ def read_again(x: Tensor) -> Var:
         return var_of(np.array(value), rare.node)
     if rare.creation is not None and rare.seen != memory.version:
         if modes.enabled and base_of(x).requires_grad:
-            raise RuntimeError(refusal(rare.creation, indirect=True))
+            raise RuntimeError(refusal(rare, indirect=True))
         return var_of(np.array(values_again(x)), None)
     if rare.quiet:
         value = np.array(values_again(x))
@@ -445,6 +457,8 @@ def read_again(x: Tensor) -> Var:
     if rare.seen != memory.version:
         label(array.node, "AsStrided")
         rare.seen = memory.version
+    elif rare.named is not None and array.node is not None:
+        array.node.marks = rare.named
     if memory.buffer is None:
         x._array = array
         memory.add(x)
@@ -468,14 +482,18 @@ def _whole(rare: Any) -> Any:
 # --- writing ----------------------------------------------------------------------------------------
 
 
-def refusal(creation: Any, *, indirect: bool) -> str:
+def refusal(rare: Any, *, indirect: bool) -> str:
     """Why a view must not be written to, or read after a write to its base."""
+    creation = rare.creation
     what = "its base or another view of its base has been modified inplace" if indirect else "is being modified inplace"
     if isinstance(creation, tuple):
+        name = f"Output {creation[1]} of {creation[0]} is a view"
+        if rare.quiet or not rare.tracked:
+            name, what = "A view was created in no_grad mode", f"{what} with grad mode enabled"
         return (
-            f"Output {creation[1]} of {creation[0]} is a view and {what}. This view is the output of a function that "
-            "returns multiple views. Such functions do not allow the output views to be modified inplace. You should "
-            "replace the inplace operation by an out-of-place one."
+            f"{name} and {what}. This view is the output of a function that returns multiple views. Such functions do "
+            "not allow the output views to be modified inplace. You should replace the inplace operation by an "
+            "out-of-place one."
         )
     mode = "inference mode" if creation == "inference" else "no_grad mode"
     return (
@@ -486,10 +504,11 @@ def refusal(creation: Any, *, indirect: bool) -> str:
     )
 
 
-def check_write(x: Tensor, others: Any = (), *, apart: bool = False) -> None:
+def check_write(x: Tensor, others: Any = (), *, apart: bool = False, filling: bool = False) -> None:
     """Raise what PyTorch raises for in-place operations; `others` are the further operands.
 
     They may be all of x's memory, but no other part of it that meets x's; nor that, if they are to be `apart`.
+    Several elements of x may be in one place where one number is to fill it.
     """
     rare = x._rare
     if rare is not None and rare.inference and not modes.inference:
@@ -500,7 +519,7 @@ def check_write(x: Tensor, others: Any = (), *, apart: bool = False) -> None:
     if modes.enabled and (x.requires_grad or any([o.requires_grad for o in others if isinstance(o, Tensor)])):
         if rare is not None and rare.parent is not None:
             if rare.creation is not None:
-                raise RuntimeError(refusal(rare.creation, indirect=False))
+                raise RuntimeError(refusal(rare, indirect=False))
             if base_of(x).is_leaf and x.requires_grad:
                 raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
         if x.requires_grad and x.is_leaf:
@@ -508,6 +527,8 @@ def check_write(x: Tensor, others: Any = (), *, apart: bool = False) -> None:
     if rare is None or rare.memory is None:
         return
     shape, (strides, offset) = shape_of(x), place_of(x)
+    if filling:
+        return
     if any([s == 0 and n > 1 for n, s in zip(shape, strides, strict=True)]):
         raise RuntimeError(MULTIPLE_PLACES)
     for other in others:
@@ -534,6 +555,7 @@ def store(x: Tensor, array: Var, number: int, *, silent: bool = False) -> None:
     """
     quiet = not modes.enabled
     rare = x._rare
+    written = array
     if rare is None or rare.memory is None:
         old = x._array
         if quiet:
@@ -596,8 +618,8 @@ def store(x: Tensor, array: Var, number: int, *, silent: bool = False) -> None:
         elif memory.buffer is None:
             node = alias._array.node
             _give(alias, alias._array, var_of(_whole(its), node))
-    if x is not base and memory.buffer is None:
-        memory.add(x)
+    if x is not base:  # what was written is a value of the memory, too: its node may have saved it
+        memory.read(written)
 
 
 def node_of_base(base: Tensor) -> Any:

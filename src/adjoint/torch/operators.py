@@ -170,7 +170,7 @@ _PREPARE_OPERAND = """
         array = scalar(other, dtype)
     else:
         try:
-            if other._dtype is not dtype:
+            if other._dtype is not dtype or other is self:
                 return slow(self, other)
             array = other._array
         except AttributeError:

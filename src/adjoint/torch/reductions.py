@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import adjoint as ad
-from adjoint.graph.nodes import var_of
-from adjoint.torch.calls import call, into, off
-from adjoint.torch.dtypes import default_float, numpy_dtype, result_dtype
+from adjoint.torch.calls import call, named, off
+from adjoint.torch.dtypes import default_float, result_dtype
 from adjoint.torch.functions import public, to
 from adjoint.torch.graph import label
 from adjoint.torch.operators import FUNCTIONS, METHODS
@@ -69,14 +68,14 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
         if made.node is not None:
             label(made.node, "SumBackward0" if dim is None else "SumBackward1")
         return of(made)
-    return call(ad.sum, "Sum", x, axis=axes, keepdims=keepdim)  # type: ignore[no-any-return]
+    return call("sum", "Sum", x, axis=axes, keepdims=keepdim)  # type: ignore[no-any-return]
 
 
 @public("mean", out=True)
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     x = _summing(input, dtype, floating=True)
     made = "MeanBackward0" if dim is None else "MeanBackward1"
-    return call(ad.mean, made, x, axis=_all_if_empty(axes_of(dim, x.ndim)), keepdims=keepdim)  # type: ignore[no-any-return]
+    return call("mean", made, x, axis=_all_if_empty(axes_of(dim, x.ndim)), keepdims=keepdim)  # type: ignore[no-any-return]
 
 
 def _all_if_empty(axes: Any) -> Any:
@@ -88,7 +87,7 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
     x = _summing(input, dtype)
     made = "ProdBackward0" if dim is None else "ProdBackward1"
     axis = None if dim is None or not x.ndim else axis_of(dim, x.ndim)
-    return call(ad.prod, made, x, axis=axis, keepdims=keepdim)  # type: ignore[no-any-return]
+    return call("prod", made, x, axis=axis, keepdims=keepdim)  # type: ignore[no-any-return]
 
 
 def _moment(name: str, function: Any) -> None:
@@ -104,8 +103,8 @@ def _moment(name: str, function: Any) -> None:
     public(name)(spelled)
 
 
-_moment("var", ad.var)
-_moment("std", ad.std)
+_moment("var", "var")
+_moment("std", "std")
 
 
 @public("var_mean", method=False)
@@ -139,8 +138,8 @@ def _refuse_empty(name: str, x: Tensor, axes: Any) -> None:
         raise IndexError(f"{name}(): Expected reduction dim to have non-zero size.")
 
 
-_extreme("amax", ad.max)
-_extreme("amin", ad.min)
+_extreme("amax", "max")
+_extreme("amin", "min")
 
 
 @public("aminmax", method=True)
@@ -182,8 +181,8 @@ def _extreme_with_places(name: str, function: Any, places: Any) -> None:
     public(name)(spelled)
 
 
-_extreme_with_places("max", ad.max, np.argmax)
-_extreme_with_places("min", ad.min, np.argmin)
+_extreme_with_places("max", "max", np.argmax)
+_extreme_with_places("min", "min", np.argmin)
 
 
 def _place(name: str, function: Any) -> None:
@@ -223,7 +222,7 @@ def _floating(x: Tensor) -> Tensor:
 @public("logsumexp", out=True)
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
     x = _floating(input)
-    return call(ad.special.logsumexp, "Logsumexp", x, axis=axes_of(dim, x.ndim), keepdims=keepdim)
+    return call("special.logsumexp", "Logsumexp", x, axis=axes_of(dim, x.ndim), keepdims=keepdim)
 
 
 @public("norm")
@@ -253,8 +252,8 @@ def _nan(name: str, function: Any) -> None:
     public(name)(spelled)
 
 
-_nan("nansum", ad.nansum)
-_nan("nanmean", ad.nanmean)
+_nan("nansum", "nansum")
+_nan("nanmean", "nanmean")
 
 # --- along an axis ------------------------------------------------------------------------------------
 
@@ -286,14 +285,14 @@ def _softmax(name: str, function: Any, made: str) -> None:
             raise RuntimeError(f'"{name}_lastdim_kernel_impl" not implemented for \'{x.dtype.class_name}\'')
         axis = axis_of(dim, x.ndim)
         if not x.ndim:
-            return call(lambda a: function(ad.reshape(a, (1,)), axis=0)[0], made, x)
-        return call(lambda a: function(a, axis=axis), made, x)
+            return call(lambda a: named(function)(ad.reshape(a, (1,)), axis=0)[0], made, x)
+        return call(function, made, x, axis=axis)
 
     public(name)(spelled)
 
 
-_softmax("softmax", ad.nn.softmax, "Softmax")
-_softmax("log_softmax", ad.nn.log_softmax, "LogSoftmax")
+_softmax("softmax", "nn.softmax", "Softmax")
+_softmax("log_softmax", "nn.log_softmax", "LogSoftmax")
 
 
 def _order(x: Tensor, dim: int, descending: bool) -> Any:
@@ -402,11 +401,11 @@ def stack(tensors: Any, dim: int = 0) -> Any:
 
 
 for _name, _function in {
-    "hstack": ad.hstack, "vstack": ad.vstack, "dstack": ad.dstack, "row_stack": ad.vstack, "column_stack": ad.column_stack,
+    "hstack": "hstack", "vstack": "vstack", "dstack": "dstack", "row_stack": "vstack", "column_stack": "column_stack",
 }.items():  # fmt: skip
 
     def _joined(tensors: Any, _function: Any = _function) -> Any:
-        return call(lambda *xs: _function(xs), "Cat", *_one_type(tensors))
+        return call(lambda *xs: named(_function)(xs), "Cat", *_one_type(tensors))
 
     public(_name, method=False)(_joined)
 
@@ -414,7 +413,7 @@ for _name, _function in {
 @public("flip")
 def flip(input: Tensor, *dims: Any) -> Any:
     given = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
-    return call(ad.flip, "Flip", input, axis=axes_of(tuple(given), input.ndim)) if given else FUNCTIONS["clone"](input)
+    return call("flip", "Flip", input, axis=axes_of(tuple(given), input.ndim)) if given else FUNCTIONS["clone"](input)
 
 
 for _name, _axis in {"fliplr": 1, "flipud": 0}.items():
@@ -482,7 +481,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Any:
 def trace(input: Tensor) -> Any:
     if input.ndim != 2:
         raise RuntimeError("trace: expected a matrix, but got tensor with dim " + str(input.ndim))
-    return call(ad.linalg.trace, "Trace", input)
+    return call("linalg.trace", "Trace", input)
 
 
 @public("diff")

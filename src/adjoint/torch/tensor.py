@@ -34,6 +34,8 @@ class Rare:
     view: Any = None
     creation: Any = None  # why the view may not be written to, if so
     quiet = False  # the view was made where nothing is recorded
+    tracked = False  # ... of what was tracked
+    named: Any = None  # what the node of a view will be called, which is made when it is first read
     seen = 0  # the memory's version when a view was made or read again
     path: tuple[Any, ...] = ()  # the views that lead from the memory's value to this tensor, which is none itself
     silent = False  # writes to it count for itself alone, as of `.data`
@@ -79,11 +81,11 @@ class Tensor:
 
     @property
     def shape(self) -> Size:
-        return Size(self._array.value.shape)
+        return Size(values(self).shape)
 
     @property
     def ndim(self) -> int:
-        return len(self._array.value.shape)
+        return len(values(self).shape)
 
     @property
     def dtype(self) -> dtype:
@@ -144,7 +146,7 @@ class Tensor:
     def __len__(self) -> int:
         if not self.ndim:
             raise TypeError("len() of a 0-d tensor")
-        return self._array.value.shape[0]  # type: ignore[no-any-return]
+        return values(self).shape[0]  # type: ignore[no-any-return]
 
     def __iter__(self) -> Any:
         if not self.ndim:
