@@ -15,6 +15,7 @@ import numpy as np
 from adjoint.backend import in_backward
 from adjoint.graph.nodes import Joint, Node, Var, leading_to, toposort, var_of
 from adjoint.graph.vjp import VJP, BackwardOn
+from adjoint.primitives import TABLE
 from adjoint.rules.shape import unbroadcast
 from adjoint.torch import dtypes, graph
 from adjoint.torch.graph import FREED, Marks
@@ -29,7 +30,8 @@ def _saves_values(vjp: VJP) -> bool:
     found = _frees.get(vjp)
     if found is None:
         names = [name.lstrip("*") for name in vjp.primitive.operands]
-        found = _frees[vjp] = not vjp.needs or any([need in (*names, "out", "outs") for need in vjp.needs])
+        function = vjp.primitive.name not in TABLE  # of the user's, of which all operands are kept
+        found = _frees[vjp] = function or any([need in (*names, "out", "outs") for need in vjp.needs])
     return found
 
 

@@ -46,6 +46,7 @@ def _select(x: Any, i: int, memory: Any) -> Tensor:
     rare.view = Index((i,))
     rare.entangled = True
     rare.seen = memory.version
+    rare.tracked = x._array.node is not None
     rare.named = "Select"
     return out
 

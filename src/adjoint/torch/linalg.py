@@ -96,9 +96,10 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Any:
 
 
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
-    if not left or unitriangular:
-        raise NotImplementedError("adjoint.torch: solve_triangular has no left=False and no unitriangular=True")
-    return call(lambda a, b: ad.linalg.solve_triangular(a, b, lower=not upper), "LinalgSolveTriangular", A, B)
+    if not left:
+        raise NotImplementedError("adjoint.torch: solve_triangular has no left=False")
+    options = {"upper": upper, "unitriangular": unitriangular}
+    return call("linalg.solve_triangular", "LinalgSolveTriangular", A, B, **options)
 
 
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Any:

@@ -343,15 +343,12 @@ def positions(shape: Any, strides: Any, offset: int) -> Any:
 
 
 def _numbers_in(base: Tensor, where: Any) -> Any:
-    """The numbers, in a base's order, of elements at places in memory."""
+    """The numbers, in a tensor's order, of elements at places in memory; -1 where it has none."""
     own = positions(shape_of(base), *place_of(base))
     size = max(int(own.max(initial=-1)), int(where.max(initial=-1))) + 1
     number = np.full(size, -1)
     number[own.ravel()] = np.arange(own.size)
-    found = number[where]
-    if found.size and (found < 0).any():
-        raise RuntimeError("as_strided: adjoint.torch has no views that reach beyond the tensor's own memory")
-    return found
+    return number[where]
 
 
 # --- making views -----------------------------------------------------------------------------------
@@ -379,9 +376,9 @@ def view_of(x: Tensor, view: Any, name: str, creation: Any = None) -> Tensor:
     out._dtype = array.value.dtype
     out._rare = rare = Rare()
     rare.memory, rare.parent, rare.view, rare.entangled = memory, x, view, True
-    rare.seen = memory.version
+    rare.seen, rare.tracked = memory.version, array.node is not None
     if creation is not None:
-        rare.creation, rare.quiet, rare.tracked = creation, quiet, array.node is not None
+        rare.creation, rare.quiet = creation, quiet
     if parent is not None and parent.inference:
         rare.inference = True
     if memory.buffer is not None:
@@ -419,19 +416,20 @@ def detached(x: Tensor, *, silent: bool = False) -> Tensor:
 
 
 def strided(x: Tensor, shape: Any, strides: Any, offset: int, name: str) -> Tensor:
-    """A view by sizes, strides and offset in memory, of the base of x."""
+    """A view by sizes, strides and offset in memory, of x, or of its base where it reaches further."""
     if len(shape) != len(strides):
         raise RuntimeError("mismatch in length of strides and shape")
     memory_of(x)
     if modes.enabled:
         x._array  # noqa: B018  # which may not be read any more
-    base = base_of(x)
-    numbers = _numbers_in(base, positions(shape, strides, offset))
-    out = view_of(base, Gather(numbers, tuple(strides), offset), name)
-    creation = x._rare.creation
-    if creation is not None and out._rare.creation is None:
-        out._rare.creation = creation
-    return out
+    where = positions(shape, strides, offset)
+    parent, numbers = x, _numbers_in(x, where)
+    if (numbers < 0).any():
+        parent = base_of(x)
+        numbers = _numbers_in(parent, where)
+        if (numbers < 0).any() or x._rare.creation is not None:
+            raise RuntimeError("as_strided: adjoint.torch has no views that reach beyond the tensor's own memory")
+    return view_of(parent, Gather(numbers, tuple(strides), offset), name)
 
 
 # --- reading again ----------------------------------------------------------------------------------
@@ -454,6 +452,7 @@ def read_again(x: Tensor) -> Var:
     if memory.buffer is not None and node_of_base(base_of(x)) is None:
         return var_of(np.array(values_again(x)), None)
     array = rare.view.read(LEVEL, rare.parent._array)
+    rare.tracked = array.node is not None
     if rare.seen != memory.version:
         label(array.node, "AsStrided")
         rare.seen = memory.version
@@ -520,6 +519,8 @@ def check_write(x: Tensor, others: Any = (), *, apart: bool = False, filling: bo
         if rare is not None and rare.parent is not None:
             if rare.creation is not None:
                 raise RuntimeError(refusal(rare, indirect=False))
+            if x.requires_grad and not rare.tracked:  # it was not looked at since its base is tracked
+                raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
             if base_of(x).is_leaf and x.requires_grad:
                 raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
         if x.requires_grad and x.is_leaf:
