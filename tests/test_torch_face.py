@@ -31,7 +31,7 @@ def compared(seeds: range) -> Counter[str]:
 
 @pytest.mark.peers
 def test_random_programs_of_views_and_writes_do_what_they_do_under_pytorch() -> None:
-    assert compared(range(60))["same"] >= 55
+    assert compared(range(15))["same"] >= 14
 
 
 @pytest.mark.slow
@@ -55,11 +55,11 @@ def test_the_face_does_not_import_pytorch() -> None:
 
 def test_what_is_not_there_says_so_by_name() -> None:
     with pytest.raises(AttributeError, match=r"no 'jit'.*compiler"):
-        torch.jit  # noqa: B018
+        torch.jit
     with pytest.raises(AttributeError, match="no 'no_such_name'"):
-        torch.no_such_name  # noqa: B018
+        torch.no_such_name
     with pytest.raises(AttributeError, match="'Tensor' object has no attribute 'no_such_name'"):
-        torch.ones(2).no_such_name  # noqa: B018
+        torch.ones(2).no_such_name
     with pytest.raises(RuntimeError, match="no device 'cuda'"):
         torch.ones(2).to("cuda")
 
@@ -123,7 +123,7 @@ def test_nodes_have_the_names_and_edges_of_pytorch() -> None:
     assert (add.name(), number) == ("AddBackward0", 0)
     ((multiply, _),) = add.next_functions
     ((leaf, _),) = multiply.next_functions
-    assert (multiply.name(), leaf.name()) == ("MulBackward0", "AccumulateGrad")
+    assert (multiply.name(), type(leaf).__name__) == ("MulBackward0", "AccumulateGrad")
     assert leaf.variable is x
     assert leaf.next_functions == ()
 
@@ -178,7 +178,7 @@ def test_modes_are_contexts_and_decorators_and_end() -> None:
     with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
         frozen.add_(1)
     with pytest.raises(ZeroDivisionError), torch.no_grad():
-        1 / 0  # noqa: B018
+        1 / 0
     assert torch.is_grad_enabled()
 
 

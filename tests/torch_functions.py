@@ -101,7 +101,10 @@ for _name in "floor_divide heaviside".split():  # PyTorch has no derivatives of 
 
 _int = lambda r: r.integers(0, 8, (3, 4))
 for _name in "bitwise_and bitwise_or bitwise_xor gcd lcm bitwise_left_shift bitwise_right_shift".split():
-    cases(_name, _case(lambda t, x, y, _name=_name: getattr(t, _name)(x, y), _int, lambda r: r.integers(0, 5, (4,)), kinds="i"))
+    cases(
+        _name,
+        _case(lambda t, x, y, _name=_name: getattr(t, _name)(x, y), _int, lambda r: r.integers(0, 5, (4,)), kinds="i"),
+    )
 cases("bitwise_not", _case(lambda t, x: t.bitwise_not(x), _int, kinds="i"))
 
 cases(
@@ -117,7 +120,11 @@ cases("add", _case(lambda t, x, y: t.add(x, y, alpha=0.5), real, real), _case(la
 cases("div", _case(lambda t, x: 3 / x, real), _case(lambda t, x, y: t.div(x, y, rounding_mode="floor"), real, real))
 cases("div", _case(lambda t, x, y: t.div(x, y, rounding_mode="trunc"), real, real))
 cases("rsub", _case(lambda t, x, y: t.rsub(x, y, alpha=2), real, real))
-cases("lerp", _case(lambda t, x, y: t.lerp(x, y, 0.3), real, real), _case(lambda t, x, y, w: t.lerp(x, y, w), real, real, unit))
+cases(
+    "lerp",
+    _case(lambda t, x, y: t.lerp(x, y, 0.3), real, real),
+    _case(lambda t, x, y, w: t.lerp(x, y, w), real, real, unit),
+)
 cases("addcmul", _case(lambda t, x, y, z: t.addcmul(x, y, z, value=0.5), real, real, real, kinds="fc"))
 cases("addcdiv", _case(lambda t, x, y, z: t.addcdiv(x, y, z, value=2), real, real, positive))
 cases("clamp", _case(lambda t, x: t.clamp(x, -1, 1.5), real), _case(lambda t, x: x.clamp(min=0.2), real))
@@ -125,8 +132,14 @@ cases("clamp", _case(lambda t, x, a: t.clamp(x, a, 2.0 + a), real, unit))
 cases("clip", _case(lambda t, x: t.clip(x, max=0.5), real))
 cases("clamp_min", _case(lambda t, x: t.clamp_min(x, 0.5), real))
 cases("clamp_max", _case(lambda t, x: t.clamp_max(x, 0.5), real))
-cases("where", _case(lambda t, x, y: t.where(x > 0, x, y), real, real), _case(lambda t, x: t.where(x > 0, x, 0.5), real))
-cases("masked_fill", _case(lambda t, x: x.masked_fill(x > 0, 2.0), real), _case(lambda t, x: t.masked_fill(x, x > 1, 3), real))
+cases(
+    "where", _case(lambda t, x, y: t.where(x > 0, x, y), real, real), _case(lambda t, x: t.where(x > 0, x, 0.5), real)
+)
+cases(
+    "masked_fill",
+    _case(lambda t, x: x.masked_fill(x > 0, 2.0), real),
+    _case(lambda t, x: t.masked_fill(x, x > 1, 3), real),
+)
 cases("real", _case(lambda t, x: t.real(x), real, kinds="fc"))
 cases("imag", _case(lambda t, x: t.imag(x), real, kinds="c"))
 cases("conj", _case(lambda t, x: t.conj(x).resolve_conj() * 2, real, kinds="fc"))
@@ -163,8 +176,14 @@ cases("kron", _case(lambda t, x, y: t.kron(x, y), square, real))
 cases("addmm", _case(lambda t, b, x, y: t.addmm(b, x, y, beta=0.5, alpha=2), square, real, lambda r: real(r, (4, 3))))
 cases("addmv", _case(lambda t, b, x, y: t.addmv(b, x, y), lambda r: real(r, (3,)), real, vector))
 cases("addr", _case(lambda t, b, x, y: t.addr(b, x, y), lambda r: real(r, (4, 4)), vector, vector))
-cases("baddbmm", _case(lambda t, b, x, y: t.baddbmm(b, x, y), lambda r: real(r, (2, 3, 2)), stack, lambda r: real(r, (2, 4, 2))))
-cases("addbmm", _case(lambda t, b, x, y: t.addbmm(b, x, y), lambda r: real(r, (3, 2)), stack, lambda r: real(r, (2, 4, 2))))
+cases(
+    "baddbmm",
+    _case(lambda t, b, x, y: t.baddbmm(b, x, y), lambda r: real(r, (2, 3, 2)), stack, lambda r: real(r, (2, 4, 2))),
+)
+cases(
+    "addbmm",
+    _case(lambda t, b, x, y: t.addbmm(b, x, y), lambda r: real(r, (3, 2)), stack, lambda r: real(r, (2, 4, 2))),
+)
 
 # reductions
 for _name in "sum mean prod var std amax amin logsumexp nansum nanmean any all count_nonzero max min median".split():
@@ -189,10 +208,19 @@ cases("min", _case(lambda t, x, y: t.min(x, y), real, real))
 cases("aminmax", _case(lambda t, x: tuple(t.aminmax(x, dim=1)), real))
 cases("argmax", _case(lambda t, x: t.argmax(x), real), _case(lambda t, x: x.argmax(1), real))
 cases("argmin", _case(lambda t, x: t.argmin(x), real), _case(lambda t, x: x.argmin(0, keepdim=True), real))
-cases("norm", _case(lambda t, x: t.norm(x), real), _case(lambda t, x: t.norm(x, 1, 1), real), _case(lambda t, x: x.norm(3), real))
+cases(
+    "norm",
+    _case(lambda t, x: t.norm(x), real),
+    _case(lambda t, x: t.norm(x, 1, 1), real),
+    _case(lambda t, x: x.norm(3), real),
+)
 cases("dist", _case(lambda t, x, y: t.dist(x, y), real, real))
 for _name in "cumsum cumprod logcumsumexp softmax log_softmax".split():
-    cases(_name, _case(lambda t, x, _name=_name: getattr(t, _name)(x, 1), real), _case(lambda t, x, _name=_name: getattr(x, _name)(0), stack))
+    cases(
+        _name,
+        _case(lambda t, x, _name=_name: getattr(t, _name)(x, 1), real),
+        _case(lambda t, x, _name=_name: getattr(x, _name)(0), stack),
+    )
 for _name in "sort topk kthvalue".split():
     _extra = {"sort": (), "topk": (2,), "kthvalue": (2,)}[_name]
     cases(_name, _case(lambda t, x, _name=_name, _extra=_extra: tuple(getattr(t, _name)(x, *_extra)), real))
@@ -211,7 +239,11 @@ cases("flipud", _case(lambda t, x: t.flipud(x), real))
 cases("roll", _case(lambda t, x: t.roll(x, 1), real), _case(lambda t, x: x.roll((1, 2), (0, 1)), real))
 cases("rot90", _case(lambda t, x: t.rot90(x, 1, (0, 1)), real))
 cases("tile", _case(lambda t, x: t.tile(x, (2, 1)), real), _case(lambda t, x: x.repeat(2, 1, 3), real))
-cases("repeat_interleave", _case(lambda t, x: t.repeat_interleave(x, 2, 1), real), _case(lambda t, x: x.repeat_interleave(3), real))
+cases(
+    "repeat_interleave",
+    _case(lambda t, x: t.repeat_interleave(x, 2, 1), real),
+    _case(lambda t, x: x.repeat_interleave(3), real),
+)
 cases("tril", _case(lambda t, x: t.tril(x, 1), real), _case(lambda t, x: x.tril(-1), stack))
 cases("triu", _case(lambda t, x: t.triu(x), real))
 cases("diag", _case(lambda t, x: t.diag(x), vector), _case(lambda t, x: t.diag(x, 1), square))
@@ -240,7 +272,11 @@ for _name, _call in {
 
 # places
 _rows = lambda r: r.integers(0, 3, (2, 4))
-cases("gather", _case(lambda t, x, i: t.gather(x, 0, i), real, _rows), _case(lambda t, x, i: x.gather(0, i), real, _rows, kinds="fc"))
+cases(
+    "gather",
+    _case(lambda t, x, i: t.gather(x, 0, i), real, _rows),
+    _case(lambda t, x, i: x.gather(0, i), real, _rows, kinds="fc"),
+)
 _once = lambda r: np.argsort(r.random((3, 4)), 0)[:2]
 cases("scatter", _case(lambda t, x, i, s: t.scatter(x, 0, i, s), real, _once, lambda r: real(r, (2, 4))))
 cases("scatter", _case(lambda t, x, i: x.scatter(0, i, 1.5), real, _once))
@@ -279,10 +315,16 @@ cases("linalg.matrix_power", _case(lambda t, x: t.linalg.matrix_power(x, 3), reg
 cases("linalg.multi_dot", _case(lambda t, x, y: t.linalg.multi_dot([x, y, y.T]), regular, real))
 cases("linalg.norm", _case(lambda t, x: t.linalg.norm(x), real), _case(lambda t, x: t.linalg.norm(x, 1, 1), real))
 cases("linalg.vector_norm", _case(lambda t, x: t.linalg.vector_norm(x, 3, dim=1), real))
-cases("linalg.matrix_norm", _case(lambda t, x: t.linalg.matrix_norm(x), stack), _case(lambda t, x: t.linalg.matrix_norm(x, 1), real))
+cases(
+    "linalg.matrix_norm",
+    _case(lambda t, x: t.linalg.matrix_norm(x), stack),
+    _case(lambda t, x: t.linalg.matrix_norm(x, 1), real),
+)
 cases("linalg.cross", _case(lambda t, x, y: t.linalg.cross(x, y), square, square))
 cases("linalg.vecdot", _case(lambda t, x, y: t.linalg.vecdot(x, y), real, real))
-cases("linalg.solve_triangular", _case(lambda t, x, y: t.linalg.solve_triangular(x.tril(), y, upper=False), regular, real))
+cases(
+    "linalg.solve_triangular", _case(lambda t, x, y: t.linalg.solve_triangular(x.tril(), y, upper=False), regular, real)
+)
 
 # in place, on a copy
 for _name in "abs exp sin sqrt tanh neg sigmoid relu round floor".split():
@@ -321,7 +363,9 @@ def outcome(torch: Any, case: tuple[Any, Any, str], dtype: str, seed: int) -> di
     if not tracked:
         return found
     weights = [_weights(r, o) for o in tracked]
-    first = torch.autograd.grad(tracked, leaves, [torch.tensor(w) for w in weights], create_graph=True, allow_unused=True)
+    first = torch.autograd.grad(
+        tracked, leaves, [torch.tensor(w) for w in weights], create_graph=True, allow_unused=True
+    )
     found["first"] = [None if g is None else _values(g) for g in first]
     known = [g for g in first if g is not None and g.requires_grad]
     if known:
@@ -381,8 +425,12 @@ def table() -> str:
     for group, text in _GROUPS.items():
         names = groups[group]
         lines.append(f"| {text} | {len(names)} | {' '.join([f'`{name}`' for name in names])} |")
-    decompositions = [name for name in vars(linalg) if not name.startswith("_") and name.islower() and _ours(linalg, name)]
-    lines.append(f"| `torch.linalg` | {len(decompositions)} | {' '.join([f'`{name}`' for name in sorted(decompositions)])} |")
+    decompositions = [
+        name for name in vars(linalg) if not name.startswith("_") and name.islower() and _ours(linalg, name)
+    ]
+    lines.append(
+        f"| `torch.linalg` | {len(decompositions)} | {' '.join([f'`{name}`' for name in sorted(decompositions)])} |"
+    )
     in_place = sorted([name for name in METHODS if name.endswith("_") and not name.startswith("__")])
     lines.append(f"| in-place methods | {len(in_place)} | {' '.join([f'`{name}`' for name in in_place])} |")
     only = sorted([n for n in METHODS if not n.startswith("_") and not n.endswith("_") and n not in FUNCTIONS])

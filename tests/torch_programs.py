@@ -63,7 +63,7 @@ def _dense(x: Any) -> bool:
 
 def _other(x: Any, y: Any) -> Any:
     """What is written into x; a copy where PyTorch would not see that the two overlap, and its values hang on chance."""
-    return y if y is x or _dense(x) and _dense(y) else y.clone()
+    return y if y is x or (_dense(x) and _dense(y)) else y.clone()
 
 
 def _none(_: Any) -> None:

@@ -141,7 +141,15 @@ def views_and_writes(torch: Any) -> None:
         print(error)
 
 
-ALL = ["tensors", "autograd", "two_tensors", "sine_by_hand", "sine_by_autograd", "mixed_derivatives", "views_and_writes"]
+ALL = [
+    "tensors",
+    "autograd",
+    "two_tensors",
+    "sine_by_hand",
+    "sine_by_autograd",
+    "mixed_derivatives",
+    "views_and_writes",
+]
 
 
 def printed(name: str, torch: Any) -> list[str]:

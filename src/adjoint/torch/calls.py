@@ -174,8 +174,11 @@ def write(x: Any, function: Any, *others: Any, **options: Any) -> Any:
 def _shares(x: Any, other: Any) -> bool:
     if not isinstance(other, Tensor):
         return False
-    return other is x or x._rare is not None and x._rare.memory is not None and other._rare is not None and (
-        other._rare.memory is x._rare.memory
+    return other is x or (
+        x._rare is not None
+        and x._rare.memory is not None
+        and other._rare is not None
+        and (other._rare.memory is x._rare.memory)
     )
 
 
@@ -205,7 +208,7 @@ def into(out: Any, result: Any) -> Any:
         for o, r in zip(out, result, strict=True):
             into(o, r)
         return out
-    if result.requires_grad or out.requires_grad and modes.enabled:
+    if result.requires_grad or (out.requires_grad and modes.enabled):
         raise RuntimeError(
             "functions with out=... arguments don't support automatic differentiation, but one of the arguments "
             "requires grad."

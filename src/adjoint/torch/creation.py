@@ -24,7 +24,7 @@ def _finished(value: Any, dtype: Any, requires_grad: bool, where: Any = None) ->
     if where is not None:
         device(where)
     out = constant(np.asarray(value, dtype))
-    return out.requires_grad_() if requires_grad else out  # type: ignore[no-any-return]
+    return out.requires_grad_() if requires_grad else out
 
 
 def _plain(data: Any) -> Any:
@@ -96,10 +96,10 @@ def legacy(cls: type, *args: Any, **options: Any) -> Any:
 
 
 @function
-def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     """The tensor itself, one that shares the memory of NumPy's array, or a new one of other values."""
     if isinstance(data, Tensor):
-        return data.to(dtype=dtype)  # type: ignore[no-any-return]
+        return data.to(dtype=dtype)
     if isinstance(data, np.ndarray) and (dtype is None or numpy_dtype(dtype) == data.dtype):
         return from_numpy(data)
     return tensor(data, dtype=dtype, device=device)
@@ -331,11 +331,11 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     return constant(np.array(drawn, np.int64).reshape(*chances.shape[:-1], num_samples))
 
 
-def _new_tensor(self: Tensor, data: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
+def _new_tensor(self: Tensor, data: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Any:
     return tensor(data, dtype=dtype or self.dtype, requires_grad=requires_grad)
 
 
-def _new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def _new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
     return full(size, fill_value, dtype=dtype or self.dtype, requires_grad=requires_grad)
 
 

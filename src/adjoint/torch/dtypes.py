@@ -95,7 +95,7 @@ class Size(tuple[int, ...]):
         return f"torch.Size({list(self)})"
 
     def __getitem__(self, i: SupportsIndex | slice) -> Any:
-        found = tuple.__getitem__(self, i)
+        found: Any = tuple.__getitem__(self, i)
         return Size(found) if isinstance(i, slice) else found
 
     def __add__(self, other: Any) -> Size:
@@ -106,6 +106,9 @@ class device:
     """Where tensors are; here all are in the memory of NumPy's arrays, which is "cpu"."""
 
     __slots__ = ("index", "type")
+
+    type: str
+    index: int | None
 
     def __init__(self, type: Any = "cpu", index: int | None = None) -> None:
         if isinstance(type, device):

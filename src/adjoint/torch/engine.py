@@ -61,9 +61,7 @@ class Pass:
         if not isinstance(x, Tensor):
             raise TypeError(f"expected Tensor, but hook returned '{type(x).__name__}'")
         if tuple(x.shape) != tuple(like.shape):
-            raise RuntimeError(
-                f"hook '?' has changed the size of value (was {list(like.shape)}, got {list(x.shape)})"
-            )
+            raise RuntimeError(f"hook '?' has changed the size of value (was {list(like.shape)}, got {list(x.shape)})")
         if x._dtype is not self.below.dtype_of(like):
             raise RuntimeError(
                 f"hook '?' has changed the type of value (was torch.{dtypes.of_numpy(self.below.dtype_of(like)).class_name}"
@@ -93,7 +91,9 @@ class Pass:
                 found = answer if isinstance(answer, tuple) else (answer,)
                 old = g if several else (g,)
                 if len(found) != len(old):
-                    raise RuntimeError(f"hook has returned an incorrect number of values (got {len(found)}, but expected {len(old)})")
+                    raise RuntimeError(
+                        f"hook has returned an incorrect number of values (got {len(found)}, but expected {len(old)})"
+                    )
                 new = [None if a is None else self.taken(a, c) for a, c in zip(found, old, strict=True)]
                 g = type(g)(new) if several else new[0]
         return g
@@ -174,7 +174,13 @@ class Pass:
                 graph.check_saved(node, saved)
             if not keep and (frees(vjp) if frees(vjp) is not None else _saves_values(vjp)) and saved.__class__ is tuple:
                 node.saved = None
-            parents = node.edges() if kind is not Node else (node.first,) if node.second is None else (node.first, node.second)
+            parents = (
+                node.edges()
+                if kind is not Node
+                else (node.first,)
+                if node.second is None
+                else (node.first, node.second)
+            )
             if above is not None:
                 saved = above.revived(node, parents, saved, saved)  # type: ignore[arg-type]
             if vjp.accumulate is not None and marks is None:
@@ -290,7 +296,7 @@ def _roots(outputs: Any, grads: Any, walk: Pass) -> tuple[dict[Node, Any], int]:
     return roots, size
 
 
-def _array_of(out: Any) -> Var:
+def _array_of(out: Any) -> Any:
     if isinstance(out, GradientEdge):
         node = out.node._node
         return var_of(np.broadcast_to(np.zeros((), np.float32), tuple(node.shape)), node)
@@ -316,7 +322,11 @@ def _explicit(array: Var, dtype: Any, out: Any, g: Any, i: int, walk: Pass) -> A
     if shape != tuple(array.shape):
         raise RuntimeError(
             f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {out.shape}."
-            + (" If you only want some tensors in `grad_output` to be considered batched, consider using vmap." if walk.batched else "")
+            + (
+                " If you only want some tensors in `grad_output` to be considered batched, consider using vmap."
+                if walk.batched
+                else ""
+            )
         )
     if (g._dtype.kind == "c") != (dtype.kind == "c"):
         raise RuntimeError(
@@ -334,7 +344,9 @@ def _node_of(x: Any) -> Any:
     return node
 
 
-def _run(outputs: Any, grads: Any, keep: bool, create: bool, wanted: Any, accumulating: bool, batched: bool = False) -> Any:
+def _run(
+    outputs: Any, grads: Any, keep: bool, create: bool, wanted: Any, accumulating: bool, batched: bool = False
+) -> Any:
     walk = Pass(keep, create, batched)
     roots, size = _roots(outputs, grads, walk)
     return walk, walk.run(roots, wanted, accumulating), size
@@ -406,7 +418,9 @@ def grad(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
     if not only_inputs:
-        warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True).", FutureWarning, stacklevel=2)
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True).", FutureWarning, stacklevel=2
+        )
     outs, ins = _several(outputs), _several(inputs)
     if not ins:
         raise RuntimeError("grad requires non-empty inputs.")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,11 +18,14 @@ from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.tensor import INNER, LEVEL, Tensor, constant, next_number, of, values
 
 
-def public(*names: str, in_place: bool = False, method: bool = True, out: bool = False) -> Any:
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def public(*names: str, in_place: bool = False, method: bool = True, out: bool = False) -> Callable[[F], F]:
     """Make it a function of the face under these names, and a method; with `in_place` there are `name_`, too."""
 
-    def given(function: Any) -> Any:
-        known = _with_out(function) if out else function
+    def given(function: F) -> F:
+        known: Any = _with_out(function) if out else function
         known.__name__ = known.__qualname__ = names[0]
         for name in names:
             FUNCTIONS[name] = known
@@ -29,7 +33,7 @@ def public(*names: str, in_place: bool = False, method: bool = True, out: bool =
                 METHODS[name] = known
             if in_place:
                 METHODS[name + "_"] = lambda self, *args, **options: write(self, function, *args, **options)
-        return known
+        return known  # type: ignore[no-any-return]
 
     return given
 
@@ -98,12 +102,12 @@ for _name in ("isnan", "isinf", "isfinite", "logical_not", "signbit"):
 
 
 @public("isposinf")
-def isposinf(input: Tensor) -> Any:
+def isposinf(input: Any) -> Any:
     return input == float("inf")
 
 
 @public("isneginf")
-def isneginf(input: Tensor) -> Any:
+def isneginf(input: Any) -> Any:
     return input == float("-inf")
 
 
@@ -541,7 +545,9 @@ def _erase(x: Any, value: Any, made: str, others: Any = ()) -> Any:
     try:
         if tuple(given.shape) != tuple(x.shape):
             if _spreads(tuple(x.shape), tuple(given.shape)):
-                raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(given.shape)}")
+                raise RuntimeError(
+                    f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(given.shape)}"
+                )
             given = B.broadcast_to(given, shape=tuple(x.shape))
         if not quiet and x.requires_grad and not (made in ("Fill", "Zero") and _stretched(x)):
             given = LEVEL.where(np.ones((), bool), given, x._array)
@@ -611,7 +617,10 @@ _drawn("normal_", lambda r, size, mean=0.0, std=1.0: r.normal(mean, std, size))
 _drawn("uniform_", lambda r, size, a=0.0, b=1.0: r.uniform(a, b, size))
 _drawn("bernoulli_", lambda r, size, p=0.5: r.random(size) < _values(p))
 _drawn("exponential_", lambda r, size, lambd=1.0: r.exponential(1 / lambd, size))
-_drawn("random_", lambda r, size, low=0, high=None: r.integers(*((low, high) if high is not None else (0, low or 1 << 24)), size))
+_drawn(
+    "random_",
+    lambda r, size, low=0, high=None: r.integers(*((low, high) if high is not None else (0, low or 1 << 24)), size),
+)
 
 
 # --- comparisons of whole tensors --------------------------------------------------------------------------

@@ -61,7 +61,9 @@ class Gradients:
             if self._dtype.kind not in "fc":
                 raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
             if self.is_inference() and not modes.inference:
-                raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+                raise RuntimeError(
+                    "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
+                )
             if is_view(self):
                 raise NotImplementedError(
                     "adjoint.torch: requires_grad_() of a view makes a leaf inside of another tensor's memory, which "
@@ -102,7 +104,9 @@ class Gradients:
     def grad(self: Any, g: Any) -> None:
         if g is not None:
             if not isinstance(g, Tensor):
-                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(g).__name__}")
+                raise TypeError(
+                    f"assigned grad expected to be a Tensor or None but got grad of type {type(g).__name__}"
+                )
             if g is self:
                 raise RuntimeError("can't assign Variable as its own grad")
             if g._dtype is not self._dtype:
@@ -199,7 +203,7 @@ class Gradients:
 
     @data.setter
     def data(self: Any, other: Tensor) -> None:
-        if is_view(self) or self._rare is not None and self._rare.memory is not None:
+        if is_view(self) or (self._rare is not None and self._rare.memory is not None):
             raise NotImplementedError(
                 "adjoint.torch: x.data = y of a tensor that shares memory is not there; write x.data.copy_(y)"
             )

@@ -87,10 +87,10 @@ def marks_of(node: Any) -> Marks:
     """The marks of a node, made if there are none."""
     known = getattr(node, "marks", None)
     if known.__class__ is Marks:
-        return known  # type: ignore[return-value]
+        return known
     made = Marks()
     if known.__class__ is tuple:
-        made.label, made.start = known  # type: ignore[misc]
+        made.label, made.start = known
     else:
         made.label = known
     node.marks = made
@@ -111,7 +111,7 @@ def label(node: Any, name: str, start: int | None = None) -> None:
         return
     known = getattr(node, "marks", None)
     if known.__class__ is Marks:
-        known.label, known.start = name, start  # type: ignore[union-attr]
+        known.label, known.start = name, start
     else:
         node.marks = name if start is None else (name, start)
 
@@ -119,7 +119,9 @@ def label(node: Any, name: str, start: int | None = None) -> None:
 # --- overwritten values -----------------------------------------------------------------------------
 
 _overwritten: dict[int, tuple[int, Any]] = {}  # by id of an array: nodes below a number saved it before
-_single: collections.deque[int] = collections.deque()  # ids of single elements among them, which have no weak references
+_single: collections.deque[int] = (
+    collections.deque()
+)  # ids of single elements among them, which have no weak references
 _KEPT = 4096  # so many of these are kept alive, so that their ids stay theirs
 
 
@@ -171,13 +173,13 @@ def check_saved(node: Any, saved: Any) -> None:
 
 def overwritten_error(node: Any, value: Any) -> RuntimeError:
     kind = dtypes.of_numpy(value.dtype).class_name
-    what = f"[torch.{kind}Tensor {list(value.shape)}], which is what {grad_fn(node).name()} saved,"
+    what = f"[torch.{kind}Tensor {list(value.shape)}], which is what {type(grad_fn(node)).__name__} saved,"
     return RuntimeError(OVERWRITTEN.format(what=what))
 
 
 def result_error(node: Any) -> RuntimeError:
     """The error for a node whose result was written to."""
-    what = f"[tensor {list(node.shape)}], which is output 0 of {grad_fn(node).name()},"
+    what = f"[tensor {list(node.shape)}], which is output 0 of {type(grad_fn(node)).__name__},"
     return RuntimeError(OVERWRITTEN.format(what=what))
 
 
@@ -187,7 +189,7 @@ def move_retained(x: Tensor, old: Any, new: Any) -> None:
         return
     known = getattr(old, "marks", None)
     if known.__class__ is Marks:
-        known.retained = None  # type: ignore[union-attr]
+        known.retained = None
     if new is not None:
         watched_marks(new).retained = weakref.ref(x)
 
@@ -225,7 +227,9 @@ class GradFn:
         self._node = node
 
     def name(self) -> str:
-        return type(self).__name__
+        """The name that PyTorch gives the node."""
+        known = type(self).__name__
+        return f"torch::autograd::{known}" if known in ("CopySlices", "AccumulateGrad") else known
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -240,7 +244,7 @@ class GradFn:
     def variable(self) -> Tensor:
         """The leaf that gradients are added to."""
         if self._node.__class__ is not Accumulate:
-            raise AttributeError(f"'{self.name()}' object has no attribute 'variable'")
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute 'variable'")
         known = self._node.tensor and self._node.tensor()
         if known is None:
             known = of(LEVEL.tensor_of(self._node))
@@ -265,7 +269,7 @@ class GradFn:
         return id(self._node)
 
     def __repr__(self) -> str:
-        return f"<{self.name()} object at {hex(id(self._node))}>"
+        return f"<{type(self).__name__} object at {hex(id(self._node))}>"
 
 
 def maker(node: Any) -> Any:
@@ -315,4 +319,3 @@ def _edges(node: Any) -> list[Any]:
                 seen.add(parent)
                 pending.append(parent)
     return out
-

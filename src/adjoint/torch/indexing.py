@@ -11,12 +11,22 @@ import numpy as np
 import adjoint as ad
 from adjoint.graph.nodes import Var, numbers, var_of
 from adjoint.torch import creation, state
-from adjoint.torch.calls import NUMBERS, call, number, off, put, write
+from adjoint.torch.calls import NUMBERS, call, number, put
 from adjoint.torch.functions import public, to
 from adjoint.torch.graph import overwritten
-from adjoint.torch.memory import MULTIPLE_PLACES, Index, check_write, memory_of, place_of, shape_of, view_of
+from adjoint.torch.memory import Index, check_write, shape_of, view_of
 from adjoint.torch.operators import METHODS
-from adjoint.torch.tensor import INNER, LEVEL, Accumulate, Rare, Tensor, axis_of, constant, new, next_number, of, rare_of, values
+from adjoint.torch.tensor import (
+    INNER,
+    Rare,
+    Tensor,
+    axis_of,
+    constant,
+    new,
+    next_number,
+    rare_of,
+    values,
+)
 
 _index_set = INNER["index_set"]
 _index_set_into = INNER.index_set_into
@@ -73,7 +83,7 @@ def _entries(x: Any, key: Any) -> list[Any]:
             continue
         if isinstance(k, (bool, np.bool_)):
             continue
-        mask = isinstance(k, Tensor) and k._dtype.kind == "b" or isinstance(k, np.ndarray) and k.dtype.kind == "b"
+        mask = (isinstance(k, Tensor) and k._dtype.kind == "b") or (isinstance(k, np.ndarray) and k.dtype.kind == "b")
         used += k.ndim if mask else 1
     if used > len(shape):
         raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
@@ -153,7 +163,8 @@ def _advanced(x: Any, entries: list[Any]) -> Tensor:
 
 def _apart(entries: list[Any]) -> tuple[Any, list[Any]]:
     """Basic entries to take as a view first, and the key of tensors for what is left."""
-    basic, rest = [], []
+    basic: list[Any] = []
+    rest: list[Any] = []
     for e in entries:
         if isinstance(e, Tensor):
             basic += [slice(None)] * (e.ndim if e._dtype.kind == "b" else 1)
@@ -260,14 +271,16 @@ def index_put(x: Any, entries: list[Any], value: Tensor, accumulate: bool) -> An
     basic, rest = _apart(entries)
     target = x if basic is None else view_of(x, Index(_with_ranges(x, basic)), "Slice")
     if value._dtype is not x._dtype:
-        if accumulate or isinstance(value, Tensor) and value.ndim and value._dtype is not x._dtype:
+        if accumulate or (isinstance(value, Tensor) and value.ndim and value._dtype is not x._dtype):
             raise RuntimeError(
                 f"Index put requires the source and destination dtypes match, got {x.dtype.class_name} for the "
                 f"destination and {value.dtype.class_name} for the source."
             )
         value = to(value, dtype=x._dtype)
     mode = "add" if accumulate else "set"
-    out = call(lambda a, v, *keys: ad.scatter(a, _placed(rest, keys), v, mode=mode), "IndexPut", target, value, *_tensors(rest))
+    out = call(
+        lambda a, v, *keys: ad.scatter(a, _placed(rest, keys), v, mode=mode), "IndexPut", target, value, *_tensors(rest)
+    )
     return put(target, out, start)
 
 
@@ -370,7 +383,7 @@ def _along(axis: int, index: Any) -> tuple[Any, ...]:
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
     axis = axis_of(dim, input.ndim)
     _in_range(index, input.shape[axis])
-    source = source if alpha == 1 else source * alpha  # type: ignore[operator]
+    source = source if alpha == 1 else source * alpha
     return call(lambda x, i, s: ad.scatter(x, _along(axis, i), s, mode="add"), "IndexAdd", input, index, source)
 
 
@@ -431,4 +444,3 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 @public("argwhere")
 def argwhere(input: Tensor) -> Any:
     return nonzero(input)
-

@@ -58,7 +58,7 @@ def eigh(A: Tensor) -> Eigh:
 
 
 def qr(A: Tensor, mode: str = "reduced") -> QR:
-    return QR(*call(lambda a: tuple(ad.linalg.qr(a, mode=mode)), "LinalgQr", A))  # type: ignore[arg-type]
+    return QR(*call(lambda a: tuple(ad.linalg.qr(a, mode=mode)), "LinalgQr", A))
 
 
 def svd(A: Tensor, full_matrices: bool = True) -> SVD:

@@ -147,7 +147,9 @@ class Index:
         out, axis = [], 0
         for i, entry in enumerate(self.key):
             if entry is None:
-                kept = [(s, t) for k, s, t in zip(self.key[i:], shape[axis:], strides[axis:], strict=False) if k is not None]
+                kept = [
+                    (s, t) for k, s, t in zip(self.key[i:], shape[axis:], strides[axis:], strict=False) if k is not None
+                ]
                 out.append(kept[0][0] * kept[0][1] if kept else 1)
                 continue
             if isinstance(entry, int):
@@ -172,9 +174,7 @@ class Expand:
 
     def place(self, shape: Any, strides: Any, offset: int) -> Any:
         new_axes = len(self.shape) - len(shape)
-        stretched = [
-            0 if n != m else s for n, m, s in zip(shape, self.shape[new_axes:], strides, strict=True)
-        ]
+        stretched = [0 if n != m else s for n, m, s in zip(shape, self.shape[new_axes:], strides, strict=True)]
         return (*[0] * new_axes, *stretched), offset
 
 
@@ -522,7 +522,9 @@ def check_write(x: Tensor, others: Any = (), *, apart: bool = False, filling: bo
             if x.requires_grad and not rare.tracked:  # it was not looked at since its base is tracked
                 raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
             if base_of(x).is_leaf and x.requires_grad:
-                raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+                raise RuntimeError(
+                    "a view of a leaf Variable that requires grad is being used in an in-place operation."
+                )
         if x.requires_grad and x.is_leaf:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     if rare is None or rare.memory is None:
@@ -533,14 +535,19 @@ def check_write(x: Tensor, others: Any = (), *, apart: bool = False, filling: bo
     if any([s == 0 and n > 1 for n, s in zip(shape, strides, strict=True)]):
         raise RuntimeError(MULTIPLE_PLACES)
     for other in others:
-        if isinstance(other, Tensor) and other is not x and other._rare is not None and other._rare.memory is rare.memory:
+        if (
+            isinstance(other, Tensor)
+            and other is not x
+            and other._rare is not None
+            and other._rare.memory is rare.memory
+        ):
             its = place_of(other)
             same = (strides, offset, shape) == (*its, shape_of(other))
             if _meet(shape, strides, offset, shape_of(other), *its) and (apart or not same):
                 raise RuntimeError(OVERLAP)
 
 
-def _meet(shape: Any, strides: Any, offset: int, other: Any, its: Any, start: int) -> bool:
+def _meet(shape: Any, strides: Any, offset: int, other: Any, its: Any, start: int) -> Any:
     """Whether two tensors, each without gaps, share memory; of others PyTorch does not ask."""
     size, its_size = math.prod(shape), math.prod(other)
     if not size or not its_size or not _is_dense(shape, strides) or not _is_dense(other, its):
@@ -568,7 +575,7 @@ def store(x: Tensor, array: Var, number: int, *, silent: bool = False) -> None:
         _give(x, old, array)
         return
     memory = rare.memory
-    if quiet or array.node is None and not base_of(x).requires_grad:
+    if quiet or (array.node is None and not base_of(x).requires_grad):
         base, array = _through(x, INNER, array.value, values)
         array = var_of(array, None)
         quiet = True
@@ -632,7 +639,7 @@ def node_of_base(base: Tensor) -> Any:
 
 def _give(x: Tensor, old: Var, array: Var) -> None:
     if array.node.__class__ is Accumulate:
-        array.node.value = array.value  # type: ignore[union-attr]
+        array.node.value = array.value
     x._array = array
     if old.node is not array.node:
         move_retained(x, old.node, array.node)
@@ -693,7 +700,6 @@ def of_numpy_array(array: Any) -> Tensor:
     rare.memory.add(x)
     rare.memory.buffer = array
     return x
-
 
 
 def views_again(base: Tensor) -> None:

@@ -218,7 +218,9 @@ def _unary(names: list[str], primitive: str, made: str, kinds: str, floating: bo
 
     source = _UNARY_SOURCE.format(name=name, kinds=kinds, dtype="dtype")
     function = _compiled(name, source, primitive, slow)
-    source = _WRITE_SOURCE.format(name=name, kinds=kinds.replace("i", ""), parameter="", argument="", prepare="", value="")
+    source = _WRITE_SOURCE.format(
+        name=name, kinds=kinds.replace("i", ""), parameter="", argument="", prepare="", value=""
+    )
     in_place = _compiled(name + "_", source, primitive, lambda self: write(self, function))
     _declare(names, function, in_place)
 
@@ -292,12 +294,13 @@ def _spelled(name: str, operator: Any, apply: Any) -> Any:
                 return into(out, FUNCTIONS["floor_divide"](x, y))
             if rounding_mode != "trunc":
                 raise RuntimeError(
-                    "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
-                    f"'{rounding_mode}'"
+                    f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
                 )
             quotient = run("trunc", (apply(x, y),), "Div")
             kinds = [getattr(v, "_dtype", None) for v in (x, y)]
-            integer = all([isinstance(v, int) if k is None else k.kind in "iu" for v, k in zip((x, y), kinds, strict=True)])
+            integer = all(
+                [isinstance(v, int) if k is None else k.kind in "iu" for v, k in zip((x, y), kinds, strict=True)]
+            )
             return into(out, quotient.long() if integer else quotient)
 
         return div

@@ -10,7 +10,8 @@ import numpy as np
 from adjoint.torch.dtypes import default_complex, default_float
 from adjoint.torch.tensor import Tensor, values
 
-_DEFAULTS = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
+_DEFAULTS: dict[str, Any] = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
+_PROFILES: dict[str, dict[str, Any]] = {"short": {"precision": 2}, "full": {"threshold": math.inf}}
 _options: dict[str, Any] = dict(_DEFAULTS)
 
 
@@ -24,7 +25,8 @@ def set_printoptions(
 ) -> None:
     """Say how tensors are printed from now on."""
     if profile is not None:
-        _options.update(_DEFAULTS, **{"short": {"precision": 2}, "full": {"threshold": math.inf}}.get(profile, {}))
+        _options.update(_DEFAULTS)
+        _options.update(_PROFILES.get(profile, {}))
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     _options.update({name: value for name, value in given.items() if value is not None})
     _options["sci_mode"] = sci_mode
@@ -91,9 +93,9 @@ def _line(array: Any, indent: int, text: Any, width: int, cut: bool) -> str:
     return "[" + ("," + "\n" + " " * (indent + 1)).join([", ".join(line) for line in lines]) + "]"
 
 
-def _block(array: Any, indent: int, text: Any, width: int, cut: bool) -> str:
+def _block(array: Any, indent: int, text: Any, width: int, cut: bool) -> Any:
     if array.ndim == 0:
-        return text(array.item())  # type: ignore[no-any-return]
+        return text(array.item())
     if array.ndim == 1:
         return _line(array, indent, text, width, cut)
     edge = _options["edgeitems"]
@@ -115,7 +117,7 @@ def _edges(array: Any) -> Any:
     return array
 
 
-def _values_text(array: Any, indent: int) -> str:
+def _values_text(array: Any, indent: int) -> Any:
     cut = array.size > _options["threshold"]
     shown = _edges(array) if cut else array
     if array.dtype.kind == "c":
@@ -147,7 +149,7 @@ def text(x: Tensor) -> str:
     try:
         made_by = x.grad_fn
         if made_by is not None:
-            suffixes.append(f"grad_fn=<{made_by.name()}>")
+            suffixes.append(f"grad_fn=<{type(made_by).__name__}>")
         elif x.requires_grad:
             suffixes.append("requires_grad=True")
     except RuntimeError:  # a view that may not be used any more

@@ -91,7 +91,9 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
 
 
 def _moment(name: str, function: Any) -> None:
-    def spelled(input: Tensor, dim: Any = None, unbiased: Any = True, keepdim: bool = False, *, correction: Any = None) -> Any:
+    def spelled(
+        input: Tensor, dim: Any = None, unbiased: Any = True, keepdim: bool = False, *, correction: Any = None
+    ) -> Any:
         if isinstance(dim, bool):
             dim, unbiased = None, dim
         by = (1 if unbiased else 0) if correction is None else correction
@@ -108,12 +110,16 @@ _moment("std", "std")
 
 
 @public("var_mean", method=False)
-def var_mean(input: Tensor, dim: Any = None, unbiased: Any = True, keepdim: bool = False, *, correction: Any = None) -> Any:
+def var_mean(
+    input: Tensor, dim: Any = None, unbiased: Any = True, keepdim: bool = False, *, correction: Any = None
+) -> Any:
     return _with_mean("var", input, dim, unbiased, keepdim, correction)
 
 
 @public("std_mean", method=False)
-def std_mean(input: Tensor, dim: Any = None, unbiased: Any = True, keepdim: bool = False, *, correction: Any = None) -> Any:
+def std_mean(
+    input: Tensor, dim: Any = None, unbiased: Any = True, keepdim: bool = False, *, correction: Any = None
+) -> Any:
     return _with_mean("std", input, dim, unbiased, keepdim, correction)
 
 
@@ -144,7 +150,9 @@ _extreme("amin", "min")
 
 @public("aminmax", method=True)
 def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
-    return FUNCTIONS["amin"](input, () if dim is None else dim, keepdim), FUNCTIONS["amax"](input, () if dim is None else dim, keepdim)
+    return FUNCTIONS["amin"](input, () if dim is None else dim, keepdim), FUNCTIONS["amax"](
+        input, () if dim is None else dim, keepdim
+    )
 
 
 def _picked(x: Tensor, places: Any, dim: Any, keepdim: bool, made: str) -> _Pair:
@@ -176,7 +184,9 @@ def _extreme_with_places(name: str, function: Any, places: Any) -> None:
         axis = axis_of(dim, input.ndim)
         if input.ndim:
             _refuse_empty(name, input, (axis,))
-        return _picked(input, places(values(input), axis) if input.ndim else None, dim, keepdim, f"{name.capitalize()}Backward0")
+        return _picked(
+            input, places(values(input), axis) if input.ndim else None, dim, keepdim, f"{name.capitalize()}Backward0"
+        )
 
     public(name)(spelled)
 
@@ -282,7 +292,7 @@ def _softmax(name: str, function: Any, made: str) -> None:
     def spelled(input: Tensor, dim: int, dtype: Any = None) -> Any:
         x = input if dtype is None else to(input, dtype=dtype)
         if x._dtype.kind not in "f":
-            raise RuntimeError(f'"{name}_lastdim_kernel_impl" not implemented for \'{x.dtype.class_name}\'')
+            raise RuntimeError(f"\"{name}_lastdim_kernel_impl\" not implemented for '{x.dtype.class_name}'")
         axis = axis_of(dim, x.ndim)
         if not x.ndim:
             return call(lambda a: named(function)(ad.reshape(a, (1,)), axis=0)[0], made, x)
@@ -437,9 +447,7 @@ def _repeats(args: Any) -> tuple[int, ...]:
 def _repeat(self: Tensor, *repeats: Any) -> Any:
     counts = _repeats(repeats)
     if len(counts) < self.ndim:
-        raise RuntimeError(
-            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
-        )
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     return call(lambda x: ad.tile(x, counts), "Repeat", self)
 
 
@@ -500,7 +508,11 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> Any:
 
 @public("unique")
 def unique(
-    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
 ) -> Any:
     found = np.unique(values(input), return_inverse=True, return_counts=True, axis=dim)
     inverse = found[1].reshape(tuple(input.shape)) if dim is None else found[1].reshape(-1)
@@ -521,5 +533,3 @@ def searchsorted(sorted_sequence: Tensor, values: Any, *, right: bool = False, s
     given = values if isinstance(values, Tensor) else tensor(values)
     where = side or ("right" if right else "left")
     return call(lambda x, v: ad.searchsorted(x, v, side=where), None, sorted_sequence, given)  # type: ignore[arg-type]
-
-

@@ -92,7 +92,7 @@ class _Context:
                 FutureWarning,
                 stacklevel=2,
             )
-            function.__init__ = self(function.__init__)
+            setattr(function, "__init__", self(function.__init__))  # noqa: B010
             return function
         if inspect.isgeneratorfunction(function):
             return _generator(function, self)

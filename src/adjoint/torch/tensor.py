@@ -192,9 +192,7 @@ class Tensor:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         if self.requires_grad:
-            raise RuntimeError(
-                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
-            )
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         return np.array(values(self), dtype=dtype)
 
     def __repr__(self) -> str:
@@ -227,7 +225,7 @@ def _rebuilt(kind: type, value: Any, requires_grad: bool, attributes: dict[str, 
     out.__class__ = kind
     vars(out).update(attributes)
     rare_of(out)
-    return out.requires_grad_() if requires_grad else out  # type: ignore[no-any-return]
+    return out.requires_grad_() if requires_grad else out
 
 
 def of(var: Var) -> Tensor:
@@ -284,7 +282,7 @@ def _values_again(x: Tensor) -> Any:
     return values_again(x)
 
 
-def _made_of(cls: type, *args: Any, **options: Any) -> Tensor:
+def _made_of(cls: type, *args: Any, **options: Any) -> Any:
     from adjoint.torch.creation import legacy
 
     return legacy(cls, *args, **options)

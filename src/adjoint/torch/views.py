@@ -174,7 +174,9 @@ def _permuted(x: Tensor, axes: Any, name: str) -> Tensor:
 
 @public("permute")
 def permute(input: Tensor, *dims: Any) -> Tensor:
-    axes = [axis_of(d, input.ndim) for d in (dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims)]
+    axes = [
+        axis_of(d, input.ndim) for d in (dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims)
+    ]
     if len(axes) != input.ndim:
         raise RuntimeError(
             "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
@@ -209,7 +211,9 @@ def adjoint(input: Tensor) -> Any:
 @public("movedim", "moveaxis")
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     sources = [axis_of(d, input.ndim) for d in (source if isinstance(source, (tuple, list)) else (source,))]
-    targets = [axis_of(d, input.ndim) for d in (destination if isinstance(destination, (tuple, list)) else (destination,))]
+    targets = [
+        axis_of(d, input.ndim) for d in (destination if isinstance(destination, (tuple, list)) else (destination,))
+    ]
     rest = iter([i for i in range(input.ndim) if i not in sources])
     axes = [sources[targets.index(i)] if i in targets else next(rest) for i in range(input.ndim)]
     return _permuted(input, axes, "Permute")
@@ -236,7 +240,7 @@ def expand(self: Tensor, *sizes: Any) -> Tensor:
                 f"dimension {i + new_axes}.  Target sizes: {shape}.  Tensor sizes: {list(old)}"
             )
     if any([n < 0 for n in shape]):
-        raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension 0")
+        raise RuntimeError("The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension 0")
     return view_of(self, Expand(tuple(shape)), "Expand")
 
 
@@ -253,12 +257,12 @@ METHODS["expand_as"] = lambda self, other: expand(self, tuple(other.shape))
 
 @public("broadcast_tensors", method=False)
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    tensors = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+    given: Any = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
     try:
-        shape = np.broadcast_shapes(*[tuple(x.shape) for x in tensors])
+        shape = np.broadcast_shapes(*[tuple(x.shape) for x in given])
     except ValueError as error:
         raise RuntimeError(f"The sizes of tensors must match at non-singleton dimensions: {error}") from None
-    return tuple([expand(x, shape) for x in tensors])
+    return tuple([expand(x, shape) for x in given])
 
 
 @public("broadcast_shapes", method=False)
@@ -285,7 +289,9 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     n = input.shape[axis]
     if not -n <= index < n:
-        raise IndexError(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {axis}")
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {axis}"
+        )
     return view_of(input, Index((*_whole(input, axis), int(index) % n)), "Select")
 
 
@@ -331,7 +337,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
             )
         return _parts(tensor, axis, sizes, "SplitWithSizes")
     size = int(split_size_or_sections)
-    if size < 0 or size == 0 and n:
+    if size < 0 or (size == 0 and n):
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
     sizes = [min(size, n - i) for i in range(0, n, size)] if n else [0]
     return _parts(tensor, axis, sizes, "Split")
@@ -435,7 +441,9 @@ class Transposes:
     @property
     def mT(self: Any) -> Tensor:
         if self.ndim < 2:
-            raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor.")
+            raise RuntimeError(
+                f"tensor.mT is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor."
+            )
         return transpose(self, -2, -1)
 
     @property
