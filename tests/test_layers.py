@@ -173,8 +173,9 @@ def test_the_test_accepts_right_directions() -> None:
 # --- private names ---
 
 # Tensors are made where a call would count, by who knows the dtype already.
-SLOTS = {"_array", "_device", "_dtype"}
+SLOTS = {"_array", "_device", "_dtype", "_rare"}
 MAKE_TENSORS = {"operands", "functions.indexing", "functions.pytrees"}
+MAKE_TENSORS |= {"torch.calls", "torch.indexing", "torch.memory"}  # of the face's own
 SOURCES = {
     str(path.relative_to(PROJECT)): path
     for folder in ("src", "tests", "benchmarks", "examples", "scripts")

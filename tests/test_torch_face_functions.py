@@ -77,13 +77,15 @@ def test_creation_and_printing_are_those_of_pytorch() -> None:
     def shown(t: Any) -> list[str]:
         base = t.tensor([[1, 2], [3, 4]])
         made = [
-            t.zeros(2, 3), t.ones((2, 2), dtype=t.int64), t.full((2,), 3), t.full((2,), 1.5), t.full_like(base, 7), t.eye(3),
+            t.zeros(2, 3), t.ones((2, 2), dtype=t.int64), t.full((2,), 3), t.full((2,), 1.5), t.eye(3),
+            t.full_like(base, 7),
             t.arange(5), t.arange(1, 2, 0.25), t.linspace(0, 1, 5), t.logspace(0, 2, 3), t.tensor(True), t.tensor(3),
             t.tensor([1.5, -2.0]), t.tensor([1 + 2j, -0.5j]), t.zeros(0), t.zeros(2, 0), t.tensor([], dtype=t.int32),
             t.tensor([1.0, float("nan"), float("inf")]), t.tensor([1e-6, 1.0]), t.tensor([1e9, 2.0]), t.tensor(2.5e-7),
             t.tensor([1000.0, 1.0]), t.tensor([10000.0, 1.0]), t.arange(1200.0), t.arange(30000).reshape(100, 300),
             t.arange(24.0).reshape(2, 3, 4), t.ones(3, dtype=t.float64), t.ones(3, dtype=t.float16),
-            t.zeros_like(base), t.ones_like(base, dtype=t.float32), t.scalar_tensor(3), base.new_zeros(2), base.new_full((2,), 1),
+            t.zeros_like(base), t.ones_like(base, dtype=t.float32), t.scalar_tensor(3), base.new_zeros(2),
+            base.new_full((2,), 1),
             base.new_tensor([1.5]), base.float(), base.bool(), base.to(t.complex64), t.tensor([[-1.5, 2], [300, 4]]),
             t.arange(40.0) * 0.37, t.ones(2, requires_grad=True), (t.ones(2, requires_grad=True) * 2), -t.zeros(2),
             t.ones(30, 4, requires_grad=True) * 1.25, t.tensor([0.1, 0.2], dtype=t.float64).sum(), t.arange(3) > 1,

@@ -66,7 +66,8 @@ def cases(name: str, *found: tuple[Any, Any, str]) -> None:
 # of one tensor: the names, what the numbers are, and c where complex numbers go, too
 _UNARY: list[tuple[str, Any, str]] = [
     ("abs absolute cos cosh exp expm1 neg negative sin sinh square tan tanh asinh arcsinh atan arctan", real, "fc"),
-    ("deg2rad rad2deg exp2 erf erfc sigmoid frac trunc fix floor ceil round sign relu sinc nan_to_num i0 sgn", real, "f"),
+    ("deg2rad rad2deg exp2 erf erfc sigmoid frac trunc fix floor ceil round sign relu sinc", real, "f"),
+    ("nan_to_num i0 sgn", real, "f"),
     ("isnan isinf isfinite signbit isposinf isneginf positive conj_physical resolve_conj resolve_neg", real, "f"),
     ("log log10 log2 sqrt reciprocal", positive, "fc"),
     ("log1p rsqrt lgamma digamma", positive, "f"),
@@ -187,7 +188,7 @@ cases(
 
 # reductions
 for _name in "sum mean prod var std amax amin logsumexp nansum nanmean any all count_nonzero max min median".split():
-    if _name not in ("logsumexp",):
+    if _name != "logsumexp":
         _kinds = "fc" if _name in ("sum", "mean", "prod") else "f"
         cases(_name, _case(lambda t, x, _name=_name: getattr(t, _name)(x), real, kinds=_kinds))
     if _name not in ("max", "min", "median"):
@@ -253,7 +254,8 @@ cases("meshgrid", _case(lambda t, x, y: t.meshgrid(x, y, indexing="ij"), vector,
 
 # views
 for _name, _call in {
-    "reshape": lambda t, x: t.reshape(x, (6, 2)), "flatten": lambda t, x: t.flatten(x), "ravel": lambda t, x: t.ravel(x),
+    "reshape": lambda t, x: t.reshape(x, (6, 2)), "flatten": lambda t, x: t.flatten(x),
+    "ravel": lambda t, x: t.ravel(x),
     "unflatten": lambda t, x: t.unflatten(x, 1, (2, 2)), "unsqueeze": lambda t, x: t.unsqueeze(x, 1),
     "squeeze": lambda t, x: t.squeeze(x.unsqueeze(0)), "permute": lambda t, x: t.permute(x, (1, 0)),
     "transpose": lambda t, x: t.transpose(x, 0, 1), "swapaxes": lambda t, x: t.swapaxes(x, 0, 1),
@@ -264,11 +266,13 @@ for _name, _call in {
     "chunk": lambda t, x: t.chunk(x, 3, 1), "tensor_split": lambda t, x: t.tensor_split(x, 3, 1),
     "unbind": lambda t, x: t.unbind(x, 1), "as_strided": lambda t, x: t.as_strided(x, (2, 2), (4, 1), 1),
     "diagonal": lambda t, x: t.diagonal(x, 1), "adjoint": lambda t, x: t.adjoint(x) * 2,
-    "getitem": lambda t, x: (x[1], x[:, 1:3], x[..., None], x[None, 0], x[::2, -1], x[[0, 2]], x[x > 0], x[:, [1, 1, 0]]),
-    "view": lambda t, x: (x.view(-1), x.view_as(x), x.reshape_as(x), x.expand(2, 3, 4), x.expand_as(x), x.unfold(1, 2, 1), x.T, x.mT, x.contiguous()),
+    "getitem": lambda t, x: (x[1], x[:, 1:3], x[..., None], x[None, 0], x[::2, -1], x[[0, 2]], x[x > 0]),
+    "tensor index": lambda t, x: (x[:, [1, 1, 0]], x[t.tensor([0, 2]), 1:], x[[0, 1], [1, 3]]),
+    "view": lambda t, x: (x.view(-1), x.view_as(x), x.reshape_as(x), x.expand(2, 3, 4), x.expand_as(x)),
+    "T": lambda t, x: (x.T, x.mT, x.unfold(1, 2, 1), x.T.contiguous()),
     "split_with_sizes": lambda t, x: x.split_with_sizes([1, 3], 1),
 }.items():  # fmt: skip
-    cases(_name, _case(_call, real, kinds="fc" if _name not in ("getitem",) else "f"))
+    cases(_name, _case(_call, real, kinds="fc" if _name != "getitem" else "f"))
 
 # places
 _rows = lambda r: r.integers(0, 3, (2, 4))
@@ -405,7 +409,8 @@ def different(theirs: dict[str, Any], ours: dict[str, Any], rtol: float) -> str 
 _GROUPS = {  # by the file that they are in
     "creation": "made of values, of nothing, of chance",
     "operators": "elementwise, one primitive each",
-    "functions": "elementwise, products, copies",
+    "functions": "elementwise, copies",
+    "products": "products",
     "views": "views",
     "reductions": "reductions, along axes, joins",
     "indexing": "by index",

@@ -62,7 +62,7 @@ def _dense(x: Any) -> bool:
 
 
 def _other(x: Any, y: Any) -> Any:
-    """What is written into x; a copy where PyTorch would not see that the two overlap, and its values hang on chance."""
+    """What is written into x; a copy where PyTorch would not see that they overlap, and its values hang on chance."""
     return y if y is x or (_dense(x) and _dense(y)) else y.clone()
 
 

@@ -1,4 +1,4 @@
-"""The introductory tutorials of PyTorch, written anew: one text for both libraries, whose printed lines are compared."""
+"""The introductory tutorials of PyTorch, written anew: one text for both libraries, whose lines are compared."""
 
 from __future__ import annotations
 

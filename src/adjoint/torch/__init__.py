@@ -13,6 +13,7 @@ from adjoint.torch import autograd as autograd
 from adjoint.torch import gradients as _gradients  # noqa: F401
 from adjoint.torch import indexing as _indexing  # noqa: F401
 from adjoint.torch import linalg as linalg
+from adjoint.torch import products as _products  # noqa: F401
 from adjoint.torch import views as _views  # noqa: F401
 from adjoint.torch.creation import Generator as Generator
 from adjoint.torch.dtypes import (

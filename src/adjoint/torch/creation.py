@@ -116,7 +116,8 @@ def from_numpy(ndarray: Any) -> Tensor:
     if any([s < 0 for s in ndarray.strides]):
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
-            "currently supported. (You can probably work around this by making a copy of your array  with array.copy().)"
+            "currently supported. (You can probably work around this by making a copy of your array  with "
+            "array.copy().)"
         )
     numpy_known(ndarray.dtype)
     return of_numpy_array(ndarray)
@@ -148,7 +149,8 @@ def _of_sizes(name: str, make: Any) -> Any:
         return _finished(value, numpy_dtype(dtype) or input._dtype, requires_grad, device)
 
     def new(
-        self: Tensor, *size: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None, layout: Any = None,
+        self: Tensor, *size: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None,
+        layout: Any = None,
     ) -> Tensor:  # fmt: skip
         return _finished(make(sizes_of(size), None), numpy_dtype(dtype) or self._dtype, requires_grad, device)
 

@@ -64,8 +64,9 @@ class Pass:
             raise RuntimeError(f"hook '?' has changed the size of value (was {list(like.shape)}, got {list(x.shape)})")
         if x._dtype is not self.below.dtype_of(like):
             raise RuntimeError(
-                f"hook '?' has changed the type of value (was torch.{dtypes.of_numpy(self.below.dtype_of(like)).class_name}"
-                f"Tensor got torch.{x.dtype.class_name}Tensor)"
+                "hook '?' has changed the type of value (was "
+                f"torch.{dtypes.of_numpy(self.below.dtype_of(like)).class_name}Tensor got "
+                f"torch.{x.dtype.class_name}Tensor)"
             )
         g = x._array if self.create else values(x)
         return self.below.conj(g) if x._dtype.kind == "c" else g

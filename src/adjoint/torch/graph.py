@@ -24,11 +24,12 @@ FREED = (
     "tensors after calling backward."
 )
 OVERWRITTEN = (
-    "one of the variables needed for gradient computation has been modified by an inplace operation: {what} was written "
-    "to afterwards. Hint: give the operation a copy, made with clone(), or write to one."
+    "one of the variables needed for gradient computation has been modified by an inplace operation: {what} was "
+    "written to afterwards. Hint: give the operation a copy, made with clone(), or write to one."
 )
 
-# what PyTorch saves, by primitive, where adjoint keeps something else: the check is PyTorch's, the gradient right anyway
+# what PyTorch saves, by primitive, where adjoint keeps something else: the check is PyTorch's, and the gradient is
+# right in any case
 _SAVED = {
     "abs": "x", "reciprocal": "out", "relu": "out", "sqrt": "out", "exp": "out", "expm1": "out", "tan": "out",
     "tanh": "out", "expit": "out", "softmax": "out", "log_softmax": "out", "cumulative_sum": "", "sign": "",
@@ -85,7 +86,7 @@ _WATCHED: dict[Any, Any] = {Node: Watched, Joint: WatchedJoint, Result: WatchedR
 
 def marks_of(node: Any) -> Marks:
     """The marks of a node, made if there are none."""
-    known = getattr(node, "marks", None)
+    known: Any = getattr(node, "marks", None)
     if known.__class__ is Marks:
         return known
     made = Marks()
@@ -109,7 +110,7 @@ def label(node: Any, name: str, start: int | None = None) -> None:
     """Give a node the name of the function that made it; of a function's other nodes all numbers are above `start`."""
     if node is None or node.__class__ is Accumulate:
         return
-    known = getattr(node, "marks", None)
+    known: Any = getattr(node, "marks", None)
     if known.__class__ is Marks:
         known.label, known.start = name, start
     else:
@@ -187,7 +188,7 @@ def move_retained(x: Tensor, old: Any, new: Any) -> None:
     """retain_grad() follows the object to its new node."""
     if x._rare is None or not x._rare.retains or old is new:
         return
-    known = getattr(old, "marks", None)
+    known: Any = getattr(old, "marks", None)
     if known.__class__ is Marks:
         known.retained = None
     if new is not None:

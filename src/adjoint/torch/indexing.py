@@ -14,7 +14,8 @@ from adjoint.torch import creation, state
 from adjoint.torch.calls import NUMBERS, call, number, put
 from adjoint.torch.functions import public, to
 from adjoint.torch.graph import overwritten
-from adjoint.torch.memory import Index, check_write, shape_of, view_of
+from adjoint.torch.kinds import Index
+from adjoint.torch.memory import check_write, shape_of, view_of
 from adjoint.torch.operators import METHODS
 from adjoint.torch.tensor import (
     INNER,
@@ -340,7 +341,8 @@ def _scattered(mode: str, made: str) -> Any:
                 raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
             if src.ndim != index.ndim or any([a > b for a, b in zip(index.shape, src.shape, strict=True)]):
                 raise RuntimeError(
-                    f"Expected index {list(index.shape)} to be no larger than src {list(src.shape)} apart from dimension {axis}"
+                    f"Expected index {list(index.shape)} to be no larger than src {list(src.shape)} apart from "
+                    f"dimension {axis}"
                 )
             cut = tuple([slice(n) for n in index.shape])
             return call(

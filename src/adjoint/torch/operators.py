@@ -229,12 +229,12 @@ def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str
     name = names[0]
 
     def apply(x: Any, y: Any) -> Any:
-        if name == "sub" and any([isinstance(v, bool) or getattr(v, "_dtype", None) == bool for v in (x, y)]):
+        if name == "sub" and (_is_bool(x) or _is_bool(y)):
             raise RuntimeError(
                 "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a "
                 "mask, use the `~` or `logical_not()` operator instead."
             )
-        if floating or _both_bool(x, y) is False:
+        if floating or not (_is_bool(x) and _is_bool(y)):
             return run(primitive, (x, y), made, floating=floating)
         return run("logical_or" if name == "add" else "logical_and", (x, y), made)
 
@@ -268,8 +268,8 @@ def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str
 _KNOWN = (Tensor, *NUMBERS, np.generic)
 
 
-def _both_bool(x: Any, y: Any) -> bool:
-    return all([isinstance(v, bool) or getattr(v, "_dtype", None) == bool for v in (x, y)])
+def _is_bool(x: Any) -> bool:
+    return x._dtype.kind == "b" if isinstance(x, Tensor) else isinstance(x, bool)
 
 
 def _spelled(name: str, operator: Any, apply: Any) -> Any:

@@ -177,8 +177,8 @@ def _extreme_with_places(name: str, function: Any, places: Any) -> None:
         if dim is None:
             if not input.numel():
                 raise RuntimeError(
-                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
-                    "with the 'dim' argument."
+                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
+                    "dim with the 'dim' argument."
                 )
             return call(function, f"{name.capitalize()}Backward1", input)
         axis = axis_of(dim, input.ndim)
@@ -291,7 +291,7 @@ def logcumsumexp(input: Tensor, dim: int) -> Any:
 def _softmax(name: str, function: Any, made: str) -> None:
     def spelled(input: Tensor, dim: int, dtype: Any = None) -> Any:
         x = input if dtype is None else to(input, dtype=dtype)
-        if x._dtype.kind not in "f":
+        if x._dtype.kind != "f":
             raise RuntimeError(f"\"{name}_lastdim_kernel_impl\" not implemented for '{x.dtype.class_name}'")
         axis = axis_of(dim, x.ndim)
         if not x.ndim:
@@ -514,7 +514,7 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    found = np.unique(values(input), return_inverse=True, return_counts=True, axis=dim)
+    found: Any = np.unique(values(input), return_inverse=True, return_counts=True, axis=dim)
     inverse = found[1].reshape(tuple(input.shape)) if dim is None else found[1].reshape(-1)
     out = [found[0], *[inverse] * return_inverse, *[found[2]] * return_counts]
     made = tuple([constant(np.asarray(part)) for part in out])

@@ -7,6 +7,7 @@ tensors have, such as a gradient, hooks or aliases, is in one object, `Rare`.
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from typing import Any
 
@@ -206,7 +207,8 @@ class Tensor:
     def __deepcopy__(self, memo: Any) -> Tensor:
         if not self.is_leaf:
             raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment."
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
+                "moment."
             )
         if id(self) in memo:
             return memo[id(self)]  # type: ignore[no-any-return]
@@ -264,10 +266,8 @@ def values(x: Tensor) -> Any:
 
 def forget(x: Tensor) -> None:
     """What shares memory is to be read again."""
-    try:
+    with contextlib.suppress(AttributeError):
         _slot.__delete__(x)
-    except AttributeError:
-        pass
 
 
 def _read_again(x: Tensor) -> Var:

@@ -10,18 +10,8 @@ import numpy as np
 from adjoint.torch.creation import sizes_of
 from adjoint.torch.functions import clone, public
 from adjoint.torch.graph import label
-from adjoint.torch.memory import (
-    ALIAS,
-    Expand,
-    Index,
-    Permute,
-    Reshape,
-    place_of,
-    shape_of,
-    strided,
-    view_of,
-    view_strides,
-)
+from adjoint.torch.kinds import ALIAS, Expand, Index, Permute, Reshape, view_strides
+from adjoint.torch.memory import place_of, shape_of, strided, view_of
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.tensor import Tensor, adopt, axis_of
 
@@ -140,7 +130,8 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
         sizes[sizes.index(-1)] = shape[axis] // known if known else -1
     if math.prod(sizes) != shape[axis]:
         raise RuntimeError(
-            f"unflatten: Provided sizes {sizes} don't multiply up to the size of dim {axis} ({shape[axis]}) in the input tensor"
+            f"unflatten: Provided sizes {sizes} don't multiply up to the size of dim {axis} ({shape[axis]}) in the "
+            "input tensor"
         )
     return _reshaped(input, (*shape[:axis], *sizes, *shape[axis + 1 :]), "View")
 
@@ -332,8 +323,8 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
         sizes = [int(s) for s in split_size_or_sections]
         if sum(sizes) != n:
             raise RuntimeError(
-                f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {axis}), "
-                f"but got split_sizes={sizes}"
+                f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension "
+                f"{axis}), but got split_sizes={sizes}"
             )
         return _parts(tensor, axis, sizes, "SplitWithSizes")
     size = int(split_size_or_sections)
