@@ -14,7 +14,7 @@ from adjoint.tensor import Tensor as Inner
 from adjoint.tensor import wrap
 from adjoint.torch import state
 from adjoint.torch.dtypes import default_float, of_numpy, result_dtype
-from adjoint.torch.graph import label, owner
+from adjoint.torch.graph import label, marks_of, owner
 from adjoint.torch.memory import check_write, store
 from adjoint.torch.state import modes
 from adjoint.torch.tensor import INNER, LEVEL, Tensor, constant, next_number, of, values
@@ -167,6 +167,8 @@ def write(x: Any, function: Any, *others: Any, **options: Any) -> Any:
     start = next_number()
     out = function(x, *others, **options)
     if any([_shares(x, other) for other in others]):  # what was saved of it is overwritten, too
+        if out._array.node is not None and out._array.node.number > start:
+            marks_of(out._array.node).in_place = True
         return put(x, out, start, next_number())
     return put(x, out, start)
 

@@ -53,7 +53,7 @@ _NAMES = {
 class Marks:
     """What hangs on a node."""
 
-    __slots__ = ("hooks", "label", "metadata", "overwritten", "post", "pre", "retained", "start", "wrapper")
+    __slots__ = ("hooks", "in_place", "label", "metadata", "overwritten", "post", "pre", "retained", "start", "wrapper")
 
     def __init__(self) -> None:
         self.label: str | None = None  # the function's name
@@ -64,6 +64,7 @@ class Marks:
         self.retained: Any = None  # the tensor whose gradient is kept, weakly
         self.wrapper: Any = None
         self.metadata: dict[Any, Any] = {}
+        self.in_place = False  # its first operand was copied before it was written to
         self.overwritten = False  # its result was, which PyTorch would have saved
 
 
@@ -162,8 +163,10 @@ def check_saved(node: Any, saved: Any) -> None:
     """Raise PyTorch's error if something that the node saved was written to since."""
     vjp = node.vjp
     checked = _CHECKED.get(vjp.primitive.name)
+    marks: Any = getattr(node, "marks", None)
+    in_place = marks.__class__ is Marks and marks.in_place
     for need, value in zip(vjp.needs, saved, strict=False):
-        if checked is not None and need not in checked:
+        if (checked is not None and need not in checked) or (in_place and need == "x"):
             continue
         for one in value if value.__class__ is tuple else (value,):
             if isinstance(one, (np.ndarray, np.generic)):

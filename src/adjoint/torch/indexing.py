@@ -33,33 +33,39 @@ _index_set = INNER["index_set"]
 _index_set_into = INNER.index_set_into
 
 
+class Selected(Rare):
+    """What x[i] has of its own: it is a view that is read when it is used."""
+
+    entangled = True
+    named = "Select"
+    place_in_parent: int
+
+    @property
+    def view(self) -> Index:
+        return Index((self.place_in_parent,))
+
+
 def getitem(self: Any, key: Any) -> Any:
     """A view for integers, slices, None and `...`; a copy for tensors of integers or booleans."""
     if key.__class__ is int and not state.special:
         rare = self._rare
         if rare is not None and rare.memory is not None and rare.creation is None and not rare.inference:
-            shape = self._array.value.shape
-            if shape and -shape[0] <= key < shape[0]:
-                return _select(self, key + shape[0] if key < 0 else key, rare.memory)
+            array = self._array
+            shape = array.value.shape
+            if shape and -shape[0] <= key < shape[0]:  # the usual loop
+                out: Tensor = new(Tensor)
+                out._dtype = self._dtype
+                out._rare = view = Selected()
+                view.place_in_parent = key + shape[0] if key < 0 else key
+                view.parent = self
+                view.memory = memory = rare.memory
+                view.seen = memory.version
+                view.tracked = array.node is not None
+                return out
     entries = _entries(self, key)
     if all([e is None or e.__class__ in (int, range) for e in entries]):
         return view_of(self, Index(tuple(entries)), _name(key, entries))
     return _advanced(self, entries)
-
-
-def _select(x: Any, i: int, memory: Any) -> Tensor:
-    """x[i] of what has views already, as in a loop: it is read when it is used."""
-    out: Tensor = new(Tensor)
-    out._dtype = x._dtype
-    out._rare = rare = Rare()
-    rare.memory = memory
-    rare.parent = x
-    rare.view = Index((i,))
-    rare.entangled = True
-    rare.seen = memory.version
-    rare.tracked = x._array.node is not None
-    rare.named = "Select"
-    return out
 
 
 def _name(key: Any, entries: list[Any]) -> str:

@@ -352,6 +352,7 @@ def store(x: Tensor, array: Var, number: int, *, silent: bool = False) -> None:
         base, array = _through(x, LEVEL, array, lambda parent: parent._array)
         if base is not x:
             label(array.node, "CopySlices")
+            rare.tracked = True
     silent = silent or base._rare.silent
     old_node = node_of_base(base)
     new_node = old_node if quiet else array.node

@@ -514,7 +514,8 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    found: Any = np.unique(values(input), return_inverse=True, return_counts=True, axis=dim)
+    function: Any = np.unique
+    found = function(values(input), return_inverse=True, return_counts=True, axis=dim)
     inverse = found[1].reshape(tuple(input.shape)) if dim is None else found[1].reshape(-1)
     out = [found[0], *[inverse] * return_inverse, *[found[2]] * return_counts]
     made = tuple([constant(np.asarray(part)) for part in out])
