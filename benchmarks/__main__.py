@@ -16,10 +16,10 @@ from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
-from benchmarks import arrays, cases, leaves, loading, training, transforms, vocabulary
+from benchmarks import arrays, cases, faces, leaves, loading, training, transforms, vocabulary
 from benchmarks.harness import MODULES, installed, peak_bytes, resident_bytes, times
 
-_TOPICS = (cases, training, transforms, arrays, vocabulary, leaves, loading)
+_TOPICS = (cases, training, transforms, arrays, vocabulary, leaves, loading, faces)
 CASES = [case for topic in _TOPICS for case in topic.CASES]
 DOCS = Path(__file__).parent.parent / "docs"
 # the cases of README's picture: two that we win, two that a compiler wins, two on large arrays

@@ -42,10 +42,10 @@ LAYERS = [
     {"debug", "solvers"},
     {"data", "implicit", "optim", "pot", "scipy"},
     {"testing", "train"},
-    {"autograd"},  # a face: another library's names over all of this
+    {"autograd", "torch"},  # faces: other libraries' names over all of this
     {""},  # adjoint/__init__.py
 ]
-FACES = {"autograd"}  # nothing imports them, not even lazily
+FACES = {"autograd", "torch"}  # nothing imports them, not even lazily
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 # What layers leave out although it is below them.
@@ -187,8 +187,9 @@ def test_the_test_accepts_right_directions() -> None:
 # --- private names ---
 
 # Tensors are made where a call would count, by who knows the dtype already.
-SLOTS = {"_array", "_device", "_dtype"}
+SLOTS = {"_array", "_device", "_dtype", "_rare"}
 MAKE_TENSORS = {"operands", "functions.indexing", "functions.pytrees"}
+MAKE_TENSORS |= {"torch.calls", "torch.indexing", "torch.memory"}  # of the face's own
 SOURCES = {
     str(path.relative_to(PROJECT)): path
     for folder in ("src", "tests", "benchmarks", "examples", "scripts")

@@ -48,7 +48,7 @@ class Node:
     that it is one object to Python's garbage collector, which looks at all objects of a long graph again and again.
     """
 
-    __slots__ = ("__weakref__", "first", "location", "number", "saved", "second", "shape", "visit", "vjp")
+    __slots__ = ("__weakref__", "first", "location", "marks", "number", "saved", "second", "shape", "visit", "vjp")
 
     result: int | None = None  # which of several results this stands for; its only parent made them all
     number: int
@@ -59,6 +59,7 @@ class Node:
     second: Node | None
     shape: Any
     location: SourceLocation
+    marks: Any  # only what a face hangs on it: the name that its users know, hooks
 
     @property
     def parents(self) -> tuple[Node, ...] | None:
@@ -262,7 +263,7 @@ def leading_to(wanted: set[Node], nodes: list[Node]) -> set[Node]:
     needed = set(wanted)
     for node in nodes:
         parents = node.edges()
-        if not parents and node.__class__ is not LeafNode:
+        if not parents and not isinstance(node, LeafNode):
             raise freed(node, "another thread's backward meanwhile")
         if not needed.isdisjoint(parents):
             needed.add(node)

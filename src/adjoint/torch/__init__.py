@@ -1,0 +1,121 @@
+"""PyTorch's names over adjoint: `import adjoint.torch as torch`.
+
+Spelling, defaults and bookkeeping of PyTorch: no derivative rule and no numerical code is here. Nothing else in
+adjoint imports it. docs/torch.md says what is there.
+"""
+
+from __future__ import annotations
+
+import math as _math
+from typing import Any
+
+from adjoint.torch import autograd as autograd
+from adjoint.torch import gradients as _gradients  # noqa: F401
+from adjoint.torch import indexing as _indexing  # noqa: F401
+from adjoint.torch import linalg as linalg
+from adjoint.torch import products as _products  # noqa: F401
+from adjoint.torch import views as _views  # noqa: F401
+from adjoint.torch.creation import Generator as Generator
+from adjoint.torch.dtypes import (
+    DTYPES as _DTYPES,
+)
+from adjoint.torch.dtypes import (
+    Size as Size,
+)
+from adjoint.torch.dtypes import (
+    device as device,
+)
+from adjoint.torch.dtypes import (
+    dtype as dtype,
+)
+from adjoint.torch.dtypes import (
+    get_default_dtype as get_default_dtype,
+)
+from adjoint.torch.dtypes import (
+    of_numpy as _of_numpy,
+)
+from adjoint.torch.dtypes import (
+    promote as _promote,
+)
+from adjoint.torch.dtypes import (
+    result_dtype as _result_dtype,
+)
+from adjoint.torch.dtypes import (
+    set_default_dtype as set_default_dtype,
+)
+from adjoint.torch.missing import missing as _missing
+from adjoint.torch.operators import FUNCTIONS as _FUNCTIONS
+from adjoint.torch.operators import METHODS as _METHODS
+from adjoint.torch.printing import set_printoptions as set_printoptions
+from adjoint.torch.state import (
+    enable_grad as enable_grad,
+)
+from adjoint.torch.state import (
+    inference_mode as inference_mode,
+)
+from adjoint.torch.state import (
+    is_grad_enabled as is_grad_enabled,
+)
+from adjoint.torch.state import (
+    is_inference_mode_enabled as is_inference_mode_enabled,
+)
+from adjoint.torch.state import (
+    no_grad as no_grad,
+)
+from adjoint.torch.state import (
+    set_grad_enabled as set_grad_enabled,
+)
+from adjoint.torch.tensor import Tensor as Tensor
+
+inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
+strided = "torch.strided"
+preserve_format, contiguous_format = "torch.preserve_format", "torch.contiguous_format"
+
+for _name, _member in _METHODS.items():
+    setattr(Tensor, _name, _member)
+globals().update(_FUNCTIONS)
+globals().update(_DTYPES)
+for _name, _short in {
+    "float32": "float", "float64": "double", "int64": "long", "int32": "int", "float16": "half", "int16": "short",
+    "complex64": "cfloat", "complex128": "cdouble",
+}.items():  # fmt: skip
+    globals()[_short] = _DTYPES[_name]
+
+
+def is_floating_point(input: Tensor) -> Any:
+    """Whether the elements are real floating-point numbers."""
+    return input.is_floating_point()
+
+
+def is_complex(input: Tensor) -> Any:
+    """Whether the elements are complex numbers."""
+    return input.is_complex()
+
+
+def is_inference(input: Tensor) -> Any:
+    """Whether the tensor was made in inference mode."""
+    return input.is_inference()
+
+
+def is_nonzero(input: Tensor) -> Any:
+    """Whether the only element is not zero."""
+    return bool(input)
+
+
+def numel(input: Tensor) -> Any:
+    """The number of elements."""
+    return input.numel()
+
+
+def result_type(tensor1: Any, tensor2: Any) -> dtype:
+    """The type that two operands of an operation meet in."""
+    return _of_numpy(_result_dtype((tensor1, tensor2)))
+
+
+def promote_types(type1: dtype, type2: dtype) -> dtype:
+    """The smallest type that both can be converted to."""
+    return _of_numpy(_promote(type1.of_numpy, type2.of_numpy))
+
+
+def __getattr__(name: str) -> Any:
+    raise _missing(name)

@@ -1,0 +1,26 @@
+"""`torch.autograd`: backward passes, gradients, modes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.torch.engine import GradientEdge as GradientEdge
+from adjoint.torch.engine import backward as backward
+from adjoint.torch.engine import grad as grad
+from adjoint.torch.missing import missing as _missing
+from adjoint.torch.state import (
+    enable_grad as enable_grad,
+)
+from adjoint.torch.state import (
+    inference_mode as inference_mode,
+)
+from adjoint.torch.state import (
+    no_grad as no_grad,
+)
+from adjoint.torch.state import (
+    set_grad_enabled as set_grad_enabled,
+)
+
+
+def __getattr__(name: str) -> Any:
+    raise _missing(name, "adjoint.torch.autograd")

@@ -1,0 +1,223 @@
+"""From the face's tensors to adjoint's primitives and functions, and back; and what in-place operations share."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+import adjoint as ad
+from adjoint import errors
+from adjoint.graph.nodes import var_of
+from adjoint.tensor import Tensor as Inner
+from adjoint.tensor import wrap
+from adjoint.torch import state
+from adjoint.torch.dtypes import default_float, of_numpy, result_dtype
+from adjoint.torch.graph import label, marks_of, owner
+from adjoint.torch.memory import check_write, store
+from adjoint.torch.state import modes
+from adjoint.torch.tensor import INNER, LEVEL, Tensor, constant, next_number, of, values
+
+NUMBERS = (bool, int, float, complex)
+
+
+def off() -> bool:
+    """Whether nothing is recorded now."""
+    return bool(state.special) and not modes.enabled
+
+
+def number(value: Any, dtype: Any) -> Any:
+    """One of Python's numbers as an array of a dtype."""
+    if value and dtype.kind in "fc":
+        return INNER.as_scalar(value, dtype)
+    try:
+        return np.asarray(value, dtype)
+    except OverflowError:
+        raise RuntimeError(f"value cannot be converted to type {of_numpy(dtype).name} without overflow") from None
+
+
+def operand(value: Any, name: str, place: str = "other") -> Any:
+    """A tensor or a number; NumPy's arrays and numbers are taken over."""
+    if isinstance(value, (Tensor, *NUMBERS)) and not isinstance(value, np.generic):
+        return value
+    if isinstance(value, np.generic):
+        return constant(np.asarray(value))
+    raise TypeError(f"{name}(): argument '{place}' must be Tensor or Number, not {type(value).__name__}")
+
+
+def run(
+    name: str, operands: Any, made: str | None = None, *, floating: bool = False, dtype: Any = None, **parameters: Any
+) -> Tensor:
+    """A primitive on tensors and numbers, which meet in one dtype by PyTorch's rules."""
+    dtype = dtype or result_dtype(operands)
+    if floating and dtype.kind in "biu":
+        dtype = default_float()
+    start = next_number()
+    quiet = off()
+    B = INNER if quiet else LEVEL
+    arrays = []
+    cast = False
+    for x in operands:
+        if isinstance(x, Tensor):
+            array = values(x) if quiet else x._array
+            if x._dtype is not dtype:
+                array, cast = B.astype(array, dtype=dtype), True
+            arrays.append(array)
+        else:
+            arrays.append(number(x, dtype))
+    try:
+        out = B[name](*arrays, **parameters)
+    except Exception as error:
+        raise explained(error, operands) from None
+    if quiet:
+        return of(var_of(out, None))
+    if out.node is not None and (cast or made is not None):
+        label(out.node, made or name.capitalize(), start if cast else None)
+    return of(out)
+
+
+def explained(error: Exception, operands: Any) -> Exception:
+    """PyTorch's error for operands that do not broadcast, or the error itself."""
+    shapes = [tuple(x.shape) for x in operands if isinstance(x, Tensor)]
+    if len(shapes) == 2:
+        a, b = shapes
+        for i in range(1, min(len(a), len(b)) + 1):
+            if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
+                return RuntimeError(
+                    f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at non-singleton "
+                    f"dimension {max(len(a), len(b)) - i}"
+                )
+    return translated(error)
+
+
+def translated(error: Exception) -> Exception:
+    """An error of adjoint's as the type that PyTorch raises."""
+    if isinstance(error, errors.AdjointError):
+        if isinstance(error, (IndexError, NotImplementedError)):
+            return error
+        if isinstance(error, TypeError) and not isinstance(error, errors.DtypeError):
+            return TypeError(str(error))
+        return RuntimeError(str(error))
+    if isinstance(error, TypeError) and "ufunc" in str(error):
+        return RuntimeError(f"the operation is not implemented for these types: {error}")
+    return RuntimeError(str(error)) if isinstance(error, ValueError) else error
+
+
+@functools.cache
+def named(path: str) -> Any:
+    """A function of adjoint's by its name, `nn.softmax` for one: its module is imported when it is first called."""
+    found: Any = ad
+    for name in path.split("."):
+        found = getattr(found, name)
+    return found
+
+
+def call(function: Any, made: str | None, *args: Any, **options: Any) -> Any:
+    """A function of adjoint's, or its name, on the face's tensors. What it records has one name, `made`."""
+    if function.__class__ is str:
+        function = named(function)
+    start = next_number()
+    quiet = off()
+    owners: list[Any] = []
+
+    def given(value: Any) -> Any:
+        if isinstance(value, Tensor):
+            array = values(value) if quiet else value._array
+            owners.append(owner(array if quiet else array.value))
+            return wrap(array, INNER if quiet else LEVEL, value._dtype)
+        if value.__class__ in (list, tuple) and any([isinstance(v, (Tensor, list, tuple)) for v in value]):
+            return type(value)([given(v) for v in value])
+        return value
+
+    def taken(value: Any) -> Any:
+        if isinstance(value, Inner):
+            array = value._array if value._device is LEVEL else var_of(value._array, None)
+            if value._device is not LEVEL and value._device is not INNER:
+                array = var_of(value._device.to_numpy(value._array), None)
+            return _own(array)
+        if isinstance(value, (list, tuple)):
+            return tuple([taken(v) for v in value])
+        return value
+
+    def _own(array: Any) -> Tensor:
+        """What is only another look at an operand's memory is copied: to PyTorch it is a tensor of its own."""
+        value = array.value
+        if isinstance(value, np.ndarray):
+            its = owner(value)
+            if any([its is known for known in owners]):
+                array = var_of(np.array(value), array.node)
+        node = array.node
+        if made is not None and node is not None and node.number > start:
+            label(node.first if node.result is not None else node, made, start)
+        return of(array)
+
+    try:
+        return taken(function(*[given(a) for a in args], **{k: given(v) for k, v in options.items()}))
+    except errors.AdjointError as error:
+        raise translated(error) from error
+
+
+_RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+
+
+def write(x: Any, function: Any, *others: Any, **options: Any) -> Any:
+    """The in-place form of a function: x gets the value of `function(x, *others)`."""
+    check_write(x, [*others, *options.values()])
+    start = next_number()
+    out = function(x, *others, **options)
+    if any([_shares(x, other) for other in others]):  # what was saved of it is overwritten, too
+        if out._array.node is not None and out._array.node.number > start:
+            marks_of(out._array.node).in_place = True
+        return put(x, out, start, next_number())
+    return put(x, out, start)
+
+
+def _shares(x: Any, other: Any) -> bool:
+    if not isinstance(other, Tensor):
+        return False
+    return other is x or (
+        x._rare is not None
+        and x._rare.memory is not None
+        and other._rare is not None
+        and (other._rare.memory is x._rare.memory)
+    )
+
+
+def put(x: Any, out: Tensor, start: int, number: int | None = None) -> Any:
+    """Give x the value of a result, in its own dtype. What nodes below a number saved of x is overwritten."""
+    if tuple(out.shape) != tuple(x.shape):
+        raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(out.shape)}")
+    array = out._array
+    if out._dtype is not x._dtype:
+        if _RANK[out._dtype.kind] > _RANK[x._dtype.kind]:
+            raise RuntimeError(
+                f"result type {out.dtype.class_name} can't be cast to the desired output type {x.dtype.class_name}"
+            )
+        array = LEVEL.astype(array, dtype=x._dtype)
+    if array.node is not None and array.node.number <= start:  # an operand itself: the result is a node of its own
+        array = LEVEL.reshape(array, shape=tuple(array.shape))
+        array.node.marks = "CopyBackwards"
+    store(x, array, start if number is None else number)
+    return x
+
+
+def into(out: Any, result: Any) -> Any:
+    """The `out=` argument: the result is written to a tensor, which takes its shape."""
+    if out is None:
+        return result
+    if isinstance(result, tuple):
+        for o, r in zip(out, result, strict=True):
+            into(o, r)
+        return out
+    if result.requires_grad or (out.requires_grad and modes.enabled):
+        raise RuntimeError(
+            "functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+            "requires grad."
+        )
+    start = next_number()
+    if tuple(out.shape) != tuple(result.shape):
+        if out._rare is not None and out._rare.memory is not None:
+            raise NotImplementedError("adjoint.torch: out= of another shape that shares memory is not there")
+        out._array = var_of(np.zeros(result.shape, out._dtype), None)
+    return put(out, result, start)

@@ -1,0 +1,347 @@
+"""Tensors out of values, of nothing, of random numbers and of NumPy's arrays."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from adjoint.torch.dtypes import CPU, Size, default_complex, default_float, device, dtype_of_number, numpy_dtype
+from adjoint.torch.memory import of_numpy_array
+from adjoint.torch.operators import FUNCTIONS, METHODS
+from adjoint.torch.tensor import Tensor, constant, values
+
+
+def function(made: Any) -> Any:
+    """Make it a function of the face."""
+    FUNCTIONS[made.__name__] = made
+    return made
+
+
+def _finished(value: Any, dtype: Any, requires_grad: bool, where: Any = None) -> Tensor:
+    if where is not None:
+        device(where)
+    out = constant(np.asarray(value, dtype))
+    return out.requires_grad_() if requires_grad else out
+
+
+def _plain(data: Any) -> Any:
+    """Nested lists with tensors as nested lists of numbers."""
+    if isinstance(data, Tensor):
+        return values(data).tolist()
+    if isinstance(data, (list, tuple)):
+        return [_plain(entry) for entry in data]
+    return data
+
+
+@function
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+) -> Tensor:
+    """A tensor with these values: a copy.
+
+    >>> import adjoint.torch as torch
+    >>> torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    tensor([[1., 2.],
+            [3., 4.]])
+    """
+    given = numpy_dtype(dtype)
+    if isinstance(data, Tensor):
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+            UserWarning,
+            stacklevel=2,
+        )
+        data = values(data)
+    if not isinstance(data, (np.ndarray, np.generic)):
+        data = _of_lists(data)
+        if given is None:
+            given = {"f": default_float(), "c": default_complex()}.get(data.dtype.kind, data.dtype)
+    numpy_known(data.dtype if given is None else given)
+    return _finished(np.array(data, dtype=given), None, requires_grad, device)
+
+
+def numpy_known(dtype: Any) -> None:
+    from adjoint.torch.dtypes import of_numpy
+
+    of_numpy(dtype)
+
+
+def _of_lists(data: Any) -> Any:
+    try:
+        made = np.array(_plain(data))
+    except ValueError as error:
+        raise ValueError(f"expected sequences of equal length: {error}") from None
+    if made.dtype.kind not in "biufc":
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    return made
+
+
+def legacy(cls: type, *args: Any, **options: Any) -> Any:
+    """`torch.Tensor(...)`: sizes, or values in the default type."""
+    if not args:
+        out = constant(np.zeros(0, default_float()))
+    elif isinstance(args[0], Tensor) and len(args) == 1:
+        out = args[0] if cls is Tensor else args[0].detach()
+    elif all([isinstance(n, int) and not isinstance(n, bool) for n in args]):
+        out = constant(np.zeros(args, default_float()))
+    else:
+        out = constant(np.array(_plain(args[0]), dtype=default_float()))
+    if cls is not Tensor:
+        out.__class__ = cls
+    return out
+
+
+@function
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
+    """The tensor itself, one that shares the memory of NumPy's array, or a new one of other values."""
+    if isinstance(data, Tensor):
+        return data.to(dtype=dtype)
+    if isinstance(data, np.ndarray) and (dtype is None or numpy_dtype(dtype) == data.dtype):
+        return from_numpy(data)
+    return tensor(data, dtype=dtype, device=device)
+
+
+FUNCTIONS["asarray"] = as_tensor
+
+
+@function
+def from_numpy(ndarray: Any) -> Tensor:
+    """A tensor that shares the memory of an array: what is written to one is in the other."""
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    if any([s < 0 for s in ndarray.strides]):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+            "currently supported. (You can probably work around this by making a copy of your array  with "
+            "array.copy().)"
+        )
+    numpy_known(ndarray.dtype)
+    return of_numpy_array(ndarray)
+
+
+def sizes_of(size: Any) -> tuple[int, ...]:
+    """Sizes that are given one by one, or as one sequence."""
+    if len(size) == 1 and isinstance(size[0], (tuple, list)):
+        size = size[0]
+    out = tuple([int(n) for n in size])
+    if any([n < 0 for n in out]):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(out)}: {list(out)}")
+    return out
+
+
+def _of_sizes(name: str, make: Any) -> Any:
+    def made(
+        *size: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None, layout: Any = None,
+        out: Any = None, generator: Any = None, pin_memory: bool = False, memory_format: Any = None,
+    ) -> Tensor:  # fmt: skip
+        value = make(sizes_of(size), generator)
+        return _finished(value, numpy_dtype(dtype) or default_float(), requires_grad, device)
+
+    def like(
+        input: Tensor, *, dtype: Any = None, requires_grad: bool = False, device: Any = None, layout: Any = None,
+        memory_format: Any = None, generator: Any = None,
+    ) -> Tensor:  # fmt: skip
+        value = make(tuple(input.shape), generator)
+        return _finished(value, numpy_dtype(dtype) or input._dtype, requires_grad, device)
+
+    def new(
+        self: Tensor, *size: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None,
+        layout: Any = None,
+    ) -> Tensor:  # fmt: skip
+        return _finished(make(sizes_of(size), None), numpy_dtype(dtype) or self._dtype, requires_grad, device)
+
+    made.__name__ = made.__qualname__ = name
+    FUNCTIONS[name], FUNCTIONS[f"{name}_like"] = made, like
+    if name in ("zeros", "ones", "empty"):
+        METHODS[f"new_{name}"] = new
+    return made
+
+
+# --- random numbers ----------------------------------------------------------------------------------
+
+
+class Generator:
+    """A source of random numbers. Numbers of one seed are the same each time, and not those of PyTorch."""
+
+    def __init__(self, device: Any = None) -> None:
+        self.device = CPU
+        self.manual_seed(0)
+
+    def manual_seed(self, seed: int) -> Generator:
+        self._seed = int(seed)
+        self.source = np.random.default_rng(self._seed % (1 << 64))
+        return self
+
+    def initial_seed(self) -> int:
+        return self._seed
+
+    def seed(self) -> int:
+        fresh = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+        self.manual_seed(fresh)
+        return fresh
+
+    def get_state(self) -> Any:
+        return self.source.bit_generator.state
+
+    def set_state(self, state: Any) -> Generator:
+        self.source.bit_generator.state = state
+        return self
+
+
+default_generator = Generator()
+
+
+@function
+def manual_seed(seed: int) -> Generator:
+    """Start the default random numbers anew."""
+    return default_generator.manual_seed(seed)
+
+
+@function
+def initial_seed() -> int:
+    return default_generator.initial_seed()
+
+
+@function
+def seed() -> int:
+    return default_generator.seed()
+
+
+def source(generator: Any) -> Any:
+    return (default_generator if generator is None else generator).source
+
+
+zeros = _of_sizes("zeros", lambda size, _: np.zeros(size))
+ones = _of_sizes("ones", lambda size, _: np.ones(size))
+empty = _of_sizes("empty", lambda size, _: np.zeros(size))
+rand = _of_sizes("rand", lambda size, generator: source(generator).random(size))
+randn = _of_sizes("randn", lambda size, generator: source(generator).standard_normal(size))
+
+
+def _number(value: Any) -> Any:
+    return value.item() if isinstance(value, Tensor) else value
+
+
+@function
+def full(size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
+    fill = _number(fill_value)
+    kind = numpy_dtype(dtype) or (fill_value._dtype if isinstance(fill_value, Tensor) else dtype_of_number(fill))
+    return _finished(np.full(sizes_of((size,)), fill, kind), kind, requires_grad, device)
+
+
+@function
+def full_like(
+    input: Tensor, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None,
+    memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    kind = numpy_dtype(dtype) or input._dtype
+    return _finished(np.full(tuple(input.shape), _number(fill_value), kind), kind, requires_grad, device)
+
+
+@function
+def arange(*args: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
+    """Numbers from a start up to an end, which is left out.
+
+    >>> import adjoint.torch as torch
+    >>> torch.arange(4)
+    tensor([0, 1, 2, 3])
+    """
+    start, end, step = {1: (0, *args, 1), 2: (*args, 1), 3: args}[len(args)]
+    start, end, step = _number(start), _number(end), _number(step)
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) / step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    floating = any([isinstance(v, float) for v in (start, end, step)])
+    kind = numpy_dtype(dtype) or (default_float() if floating else np.dtype("int64"))
+    count = math.ceil((end - start) / step)
+    return _finished(start + np.arange(count) * step, kind, requires_grad, device)
+
+
+@function
+def linspace(
+    start: Any, end: Any, steps: int, *, dtype: Any = None, requires_grad: bool = False, device: Any = None
+) -> Tensor:
+    made = np.linspace(_number(start), _number(end), steps)
+    kind = default_complex() if made.dtype.kind == "c" else default_float()
+    return _finished(made, numpy_dtype(dtype) or kind, requires_grad, device)
+
+
+@function
+def logspace(
+    start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, requires_grad: bool = False,
+    device: Any = None,
+) -> Tensor:  # fmt: skip
+    made = np.logspace(_number(start), _number(end), steps, base=base)
+    return _finished(made, numpy_dtype(dtype) or default_float(), requires_grad, device)
+
+
+@function
+def eye(n: int, m: int | None = None, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
+    return _finished(np.eye(n, m), numpy_dtype(dtype) or default_float(), requires_grad, device)
+
+
+@function
+def scalar_tensor(value: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
+    return _finished(value, numpy_dtype(dtype) or default_float(), requires_grad, device)
+
+
+@function
+def randint(
+    *args: Any, generator: Any = None, dtype: Any = None, requires_grad: bool = False, device: Any = None, **named: Any
+) -> Tensor:
+    if "size" in named:
+        args = (*args, named["size"])
+    low, high, size = (0, *args) if len(args) == 2 else args
+    made = source(generator).integers(named.get("low", low), named.get("high", high), sizes_of((size,)))
+    return _finished(made, numpy_dtype(dtype) or np.dtype("int64"), requires_grad, device)
+
+
+@function
+def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = None) -> Tensor:
+    return _finished(source(generator).permutation(n), numpy_dtype(dtype) or np.dtype("int64"), False, device)
+
+
+@function
+def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None) -> Tensor:
+    """Normal numbers of a mean and a standard deviation each."""
+    if size is None:
+        size = np.broadcast_shapes(*[tuple(v.shape) for v in (mean, std) if isinstance(v, Tensor)])
+    made = randn(tuple(size), generator=generator, dtype=dtype)
+    return made * std + mean  # type: ignore[no-any-return]
+
+
+@function
+def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
+    """One with the probability of each element, or p, else zero."""
+    chance = values(input) if p is None else p
+    return constant((source(generator).random(tuple(input.shape)) < chance).astype(input._dtype))
+
+
+@function
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
+    """Places of a row, drawn with chances that are in proportion to its entries."""
+    chances = values(input).astype(np.float64)
+    if (chances < 0).any() or not np.isfinite(chances).all():
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    rows = chances.reshape(-1, chances.shape[-1])
+    drawn = [source(generator).choice(r.size, num_samples, replace=replacement, p=r / r.sum()) for r in rows]
+    return constant(np.array(drawn, np.int64).reshape(*chances.shape[:-1], num_samples))
+
+
+def _new_tensor(self: Tensor, data: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Any:
+    return tensor(data, dtype=dtype or self.dtype, requires_grad=requires_grad)
+
+
+def _new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
+    return full(size, fill_value, dtype=dtype or self.dtype, requires_grad=requires_grad)
+
+
+METHODS["new_tensor"], METHODS["new_full"] = _new_tensor, _new_full
+METHODS["bernoulli"], METHODS["multinomial"] = bernoulli, multinomial
+FUNCTIONS["is_tensor"] = lambda obj: isinstance(obj, Tensor)
+FUNCTIONS["Size"] = Size

@@ -1,0 +1,224 @@
+"""Data types, sizes and devices under PyTorch's names, and how operands of an operation meet in one type."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, SupportsIndex
+
+import numpy as np
+
+_CLASSES = {  # what x.type() says
+    "float16": "Half", "float32": "Float", "float64": "Double", "int8": "Char", "int16": "Short", "int32": "Int",
+    "int64": "Long", "uint8": "Byte", "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+}  # fmt: skip
+
+
+class dtype:
+    """A data type, as `torch.float32`; `of_numpy` is NumPy's object for it."""
+
+    __slots__ = ("__weakref__", "class_name", "name", "of_numpy")
+
+    def __init__(self, name: str) -> None:
+        self.name, self.class_name = name, _CLASSES[name]
+        self.of_numpy = np.dtype(name)
+
+    @property
+    def is_floating_point(self) -> bool:
+        return self.of_numpy.kind == "f"
+
+    @property
+    def is_complex(self) -> bool:
+        return self.of_numpy.kind == "c"
+
+    @property
+    def is_signed(self) -> bool:
+        return self.of_numpy.kind in "ifc"
+
+    @property
+    def itemsize(self) -> int:
+        return self.of_numpy.itemsize
+
+    def to_real(self) -> dtype:
+        """The type of the parts of a complex number."""
+        return of_numpy(np.dtype(f"f{self.itemsize // 2}")) if self.is_complex else self
+
+    def to_complex(self) -> dtype:
+        """The complex type with parts of this one."""
+        return of_numpy(complex_of(self.of_numpy)) if self.is_floating_point else self
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _named, (self.name,)
+
+
+DTYPES = {name: dtype(name) for name in _CLASSES}
+_OF_NUMPY = {known.of_numpy: known for known in DTYPES.values()}
+_PYTHONS = {float: "float64", int: "int64", bool: "bool", complex: "complex128"}
+
+
+def _named(name: str) -> dtype:
+    return DTYPES[name]
+
+
+def of_numpy(given: Any) -> dtype:
+    """The type of NumPy's dtype object."""
+    try:
+        return _OF_NUMPY[given]
+    except KeyError:
+        raise TypeError(
+            f"can't convert np.ndarray of type {given}. The only supported types are: {', '.join(_CLASSES)}."
+        ) from None
+
+
+def numpy_dtype(given: Any) -> Any:
+    """NumPy's object for what a caller gave as `dtype=`; None for None."""
+    if given is None:
+        return None
+    if given.__class__ is dtype:
+        return given.of_numpy
+    if given in _PYTHONS:
+        return np.dtype(_PYTHONS[given])
+    raise TypeError(f"dtype must be a torch.dtype, not {type(given).__name__}")
+
+
+class Size(tuple[int, ...]):
+    """The sizes of a tensor's axes."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        return math.prod(self)
+
+    def __repr__(self) -> str:
+        return f"torch.Size({list(self)})"
+
+    def __getitem__(self, i: SupportsIndex | slice) -> Any:
+        found: Any = tuple.__getitem__(self, i)
+        return Size(found) if isinstance(i, slice) else found
+
+    def __add__(self, other: Any) -> Size:
+        return Size(tuple.__add__(self, tuple(other)))
+
+
+class device:
+    """Where tensors are; here all are in the memory of NumPy's arrays, which is "cpu"."""
+
+    __slots__ = ("index", "type")
+
+    type: str
+    index: int | None
+
+    def __init__(self, type: Any = "cpu", index: int | None = None) -> None:
+        if isinstance(type, device):
+            type, index = type.type, type.index
+        name, colon, number = str(type).partition(":")
+        if name != "cpu":
+            raise RuntimeError(
+                f"adjoint.torch: there is no device {str(type)!r}: tensors are on 'cpu'; "
+                "adjoint itself runs on other array libraries, see ad.device"
+            )
+        self.type, self.index = name, int(number) if colon else index
+
+    def __repr__(self) -> str:
+        return f"device(type={self.type!r}" + (")" if self.index is None else f", index={self.index})")
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, device) and (other.type, other.index) == (self.type, self.index)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+
+CPU = device()
+
+# --- the default type ------------------------------------------------------------------------------
+
+_default = [DTYPES["float32"]]
+
+
+def get_default_dtype() -> dtype:
+    """The type of tensors made of Python's floats; float32 until it is set."""
+    return _default[0]
+
+
+def set_default_dtype(d: dtype) -> None:
+    """Make another floating type the default one."""
+    if not isinstance(d, dtype) or not d.is_floating_point:
+        raise TypeError(f"only floating-point types are supported as the default type; received {d}")
+    _default[0] = d
+
+
+def default_float() -> Any:
+    return _default[0].of_numpy
+
+
+def default_complex() -> Any:
+    return complex_of(_default[0].of_numpy)
+
+
+def complex_of(real: Any) -> Any:
+    """NumPy's complex dtype with parts of this one; of half precision there is none, and single serves."""
+    return np.dtype("complex128") if real.itemsize == 8 else np.dtype("complex64")
+
+
+# --- promotion -------------------------------------------------------------------------------------
+
+_RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+
+
+def promote(a: Any, b: Any) -> Any:
+    """The dtype that two of NumPy's meet in, as torch.promote_types has it."""
+    if a is b:
+        return a
+    if _RANK[a.kind] < _RANK[b.kind]:
+        a, b = b, a
+    if _RANK[a.kind] == _RANK[b.kind] or a.kind == "c":
+        if a.kind == "c" and b.kind in "biu":
+            return a
+        if a.kind == "c" and b.kind == "f":
+            b = complex_of(b)
+        return np.promote_types(a, b)
+    return a
+
+
+def dtype_of_number(value: Any) -> Any:
+    """The dtype that one of Python's numbers brings along: floats the default one."""
+    if isinstance(value, bool):
+        return np.dtype(bool)
+    if isinstance(value, int):
+        return np.dtype("int64")
+    return default_complex() if isinstance(value, complex) else default_float()
+
+
+def _combined(higher: Any, lower: Any) -> Any:
+    """What counts more keeps its type, if its category is not below that of the other."""
+    if higher is None or lower is None:
+        return lower if higher is None else higher
+    if higher.kind == "c":
+        return higher
+    if higher.kind == "f":
+        return complex_of(higher) if lower.kind == "c" else higher
+    if higher.kind == "b" or lower.kind in "fc":
+        return promote(higher, lower)
+    return higher
+
+
+def result_dtype(operands: Any) -> Any:
+    """The dtype of an operation on tensors and numbers: tensors with axes count before those without, then numbers.
+
+    See "type promotion" in PyTorch's page on tensor attributes.
+    """
+    ranks: list[Any] = [None, None, None]
+    for x in operands:
+        known = getattr(x, "_dtype", None)
+        if known is None:
+            rank, known = 2, dtype_of_number(x)
+        else:
+            rank = 0 if x.ndim else 1
+        ranks[rank] = known if ranks[rank] is None else promote(ranks[rank], known)
+    return _combined(ranks[0], _combined(ranks[1], ranks[2]))

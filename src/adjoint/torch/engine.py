@@ -1,0 +1,456 @@
+"""The backward pass as PyTorch's users know it: over adjoint's nodes and rules, with `.grad`, hooks and its errors.
+
+It differs from `Autodiff.backward` in bookkeeping alone: the graph stays, and only what was saved is freed; leaves
+gather gradients; hooks may replace what passes; a value that was overwritten after it was saved is an error.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from adjoint.backend import in_backward
+from adjoint.graph.nodes import Joint, Node, Var, leading_to, toposort, var_of
+from adjoint.graph.vjp import VJP, BackwardOn
+from adjoint.primitives import TABLE
+from adjoint.rules.shape import unbroadcast
+from adjoint.torch import dtypes, graph
+from adjoint.torch.graph import FREED, Marks
+from adjoint.torch.memory import store
+from adjoint.torch.state import grad_mode
+from adjoint.torch.tensor import INNER, LEVEL, Accumulate, Tensor, constant, next_number, of, rare_of, values
+
+_frees: dict[VJP, bool] = {}  # whether a node of this kind has saved values, and not only shapes
+
+
+def _saves_values(vjp: VJP) -> bool:
+    found = _frees.get(vjp)
+    if found is None:
+        names = [name.lstrip("*") for name in vjp.primitive.operands]
+        function = vjp.primitive.name not in TABLE  # of the user's, of which all operands are kept
+        found = _frees[vjp] = function or any([need in (*names, "out", "outs") for need in vjp.needs])
+    return found
+
+
+class Pass:
+    """One backward pass: on `create_graph` what the rules do is recorded."""
+
+    def __init__(self, keep: bool, create: bool, batched: bool = False) -> None:
+        self.keep, self.create = keep, create
+        self.below: Any = LEVEL if create else INNER
+        if batched:
+            from adjoint.decorators.batched import Batched
+
+            self.below = Batched(self.below)
+        self.batched = batched
+        self.above = BackwardOn(LEVEL, self.below) if create or batched else None
+
+    # --- between the graph and hooks ---
+
+    def shown(self, g: Any) -> Tensor:
+        """A cotangent as a tensor; of complex numbers PyTorch's is the conjugate of ours."""
+        if self.below.dtype_of(g).kind == "c":
+            g = self.below.conj(g)
+        return of(g if self.create else var_of(g, None))
+
+    def taken(self, x: Any, like: Any) -> Any:
+        """What a hook gave, as a cotangent."""
+        if not isinstance(x, Tensor):
+            raise TypeError(f"expected Tensor, but hook returned '{type(x).__name__}'")
+        if tuple(x.shape) != tuple(like.shape):
+            raise RuntimeError(f"hook '?' has changed the size of value (was {list(like.shape)}, got {list(x.shape)})")
+        if x._dtype is not self.below.dtype_of(like):
+            raise RuntimeError(
+                "hook '?' has changed the type of value (was "
+                f"torch.{dtypes.of_numpy(self.below.dtype_of(like)).class_name}Tensor got "
+                f"torch.{x.dtype.class_name}Tensor)"
+            )
+        g = x._array if self.create else values(x)
+        return self.below.conj(g) if x._dtype.kind == "c" else g
+
+    def tensor_hooks(self, marks: Marks, g: Any) -> Any:
+        for hook in list(marks.hooks.values()):
+            with grad_mode(self.create):
+                answer = hook(self.shown(g))
+            if answer is not None:
+                g = self.taken(answer, g)
+        if marks.retained is not None and (x := marks.retained()) is not None:
+            accumulate(x, self.shown(g), self.create, retained=True)
+        return g
+
+    def node_hooks(self, hooks: dict[int, Any], g: Any, given: tuple[Any, ...] | None = None) -> Any:
+        """Hooks of a node: of `(grads,)` before it is pulled back, of `(pulled, grads)` afterwards."""
+        several = g.__class__ in (list, tuple)
+        for hook in list(hooks.values()):
+            shown = tuple([None if c is None else self.shown(c) for c in (g if several else (g,))])
+            with grad_mode(self.create):
+                answer = hook(shown) if given is None else hook(shown, given)
+            if answer is not None:
+                found = answer if isinstance(answer, tuple) else (answer,)
+                old = g if several else (g,)
+                if len(found) != len(old):
+                    raise RuntimeError(
+                        f"hook has returned an incorrect number of values (got {len(found)}, but expected {len(old)})"
+                    )
+                new = [None if a is None else self.taken(a, c) for a, c in zip(found, old, strict=True)]
+                g = type(g)(new) if several else new[0]
+        return g
+
+    # --- the walk ---
+
+    def run(self, cotangents: dict[Node, Any], wanted: set[Node] | None, accumulating: bool) -> dict[Node, Any]:
+        """Pull cotangents back: to the wanted nodes, whose cotangents are the answer, or to all leaves."""
+        nodes = toposort(list(cotangents), keep=True)
+        needed = None if wanted is None else leading_to(wanted, nodes)
+        answers: dict[Node, Any] = {}
+        owned: set[Node] = set()
+        before = in_backward.get()
+        in_backward.set(True)
+        quiet = LEVEL.leaf.quiet()
+        quiet.__enter__()
+        try:
+            with grad_mode(self.create):
+                self._walk(nodes, cotangents, wanted, needed, answers, owned, accumulating)
+        finally:
+            quiet.__exit__(None, None, None)
+            in_backward.set(before)
+        return answers
+
+    def _walk(
+        self,
+        nodes: list[Node],
+        cotangents: dict[Node, Any],
+        wanted: set[Node] | None,
+        needed: set[Node] | None,
+        answers: dict[Node, Any],
+        owned: set[Node],
+        accumulating: bool,
+    ) -> None:
+        below, above, keep = self.below, self.above, self.keep
+        add, add_into = below.add, below.add_into
+        take, held, next_node = cotangents.pop, cotangents.get, nodes.pop
+        frees = _frees.get
+        stale = graph.any_overwritten()
+        while nodes:
+            node = next_node()
+            g = take(node, None)
+            if g is None or (needed is not None and node not in needed):
+                continue
+            kind = node.__class__
+            marks: Any = None
+            if kind is not Node:
+                if kind is not Joint:
+                    marks = getattr(node, "marks", None)
+                    if marks.__class__ is not Marks:
+                        marks = None
+                    elif not self.batched:
+                        if marks.overwritten and not graph_allows_writes[0]:
+                            raise graph.result_error(node)
+                        if (marks.hooks or marks.retained is not None) and g.__class__ is not list:
+                            g = self.tensor_hooks(marks, g)
+                        if marks.pre:
+                            g = self.node_hooks(marks.pre, g)
+                if wanted is not None and node in wanted:
+                    answers[node] = g
+                if kind is Accumulate:
+                    if wanted is None or (accumulating and node in wanted):
+                        self._leaf(node, marks, g)
+                    continue
+                if node.result is not None:
+                    first: Any = node.first
+                    slots = cotangents.setdefault(first, [None] * len(first.shape))
+                    known = slots[node.result]
+                    slots[node.result] = g if known is None else add(known, g)
+                    continue
+            elif wanted is not None and node in wanted:
+                answers[node] = g
+            saved = node.saved
+            vjp = node.vjp
+            if saved is None:
+                raise RuntimeError(FREED)
+            if stale and not graph_allows_writes[0]:
+                graph.check_saved(node, saved)
+            if not keep and (frees(vjp) if frees(vjp) is not None else _saves_values(vjp)) and saved.__class__ is tuple:
+                node.saved = None
+            parents = (
+                node.edges()
+                if kind is not Node
+                else (node.first,)
+                if node.second is None
+                else (node.first, node.second)
+            )
+            if above is not None:
+                saved = above.revived(node, parents, saved, saved)  # type: ignore[arg-type]
+            if vjp.accumulate is not None and marks is None:
+                parent: Any = parents[0]
+                sink = take(parent, None)
+                if sink is None:
+                    sink = below.full(shape=tuple(parent.shape), value=0, dtype=below.dtype_of(g))
+                elif parent not in owned:
+                    sink = add(sink, 0)
+                cotangents[parent] = vjp.accumulate(below, sink, g, saved)
+                owned.add(parent)
+                continue
+            pulled = vjp.pull(below, g, saved)
+            if marks is not None and marks.post and not self.batched:
+                given = tuple([None if c is None else self.shown(c) for c in (g if g.__class__ is list else (g,))])
+                fitted = [None if c is None else self._fitted(c, p) for c, p in zip(pulled, parents, strict=False)]
+                pulled = self.node_hooks(marks.post, tuple(fitted), given)
+            i = 0
+            for parent in parents:
+                c = pulled[i]
+                i += 1
+                if c is None:
+                    continue
+                if c.shape != parent.shape:
+                    c = unbroadcast(below, c, tuple(parent.shape))
+                known = held(parent)
+                if known is None:
+                    cotangents[parent] = c
+                elif parent in owned:
+                    cotangents[parent] = add_into(known, c)
+                else:
+                    cotangents[parent] = add(known, c)
+                    owned.add(parent)
+
+    def _fitted(self, c: Any, parent: Any) -> Any:
+        return c if c.shape == parent.shape else unbroadcast(self.below, c, tuple(parent.shape))
+
+    def _leaf(self, node: Any, marks: Any, g: Any) -> None:
+        x = node.tensor and node.tensor()
+        if x is None:
+            return
+        shown = self.shown(g)
+        accumulate(x, shown, self.create)
+        if marks is not None and marks.post:
+            for hook in list(marks.post.values()):
+                hook((), (shown,))
+        post_hooks(x)
+
+
+graph_allows_writes = [False]  # in a block that says that values may be overwritten
+
+
+def post_hooks(x: Tensor) -> None:
+    """The hooks that run when a leaf has its gradient."""
+    if x._rare is not None and x._rare.post:
+        for hook in list(x._rare.post.values()):
+            if hook(x) is not None:
+                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+
+
+def accumulate(x: Tensor, g: Tensor, create: bool, *, retained: bool = False) -> None:
+    """Add to `.grad`: into the tensor that is there, or if the gradient is recorded as another one."""
+    rare = rare_of(x)
+    old = rare.grad
+    if old is None:
+        rare.grad = g
+    elif create or retained:
+        with grad_mode(create):
+            rare.grad = old + g
+    else:
+        with grad_mode(False):
+            store(old, var_of(INNER.add(values(old), values(g)), None), next_number())
+
+
+# --- the arguments ------------------------------------------------------------------------------------
+
+
+class GradientEdge:
+    """A node, and which of its results is meant."""
+
+    def __init__(self, node: Any, output_nr: int = 0) -> None:
+        self.node, self.output_nr = node, output_nr
+
+
+def _several(x: Any) -> tuple[Any, ...]:
+    return (x,) if x is None or isinstance(x, (Tensor, GradientEdge)) else tuple(x)
+
+
+def _roots(outputs: Any, grads: Any, walk: Pass) -> tuple[dict[Node, Any], int]:
+    """The cotangents to start with, and how many there are of each in a batch."""
+    given = (None,) * len(outputs) if grads is None else _several(grads)
+    if len(given) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
+    roots: dict[Node, Any] = {}
+    size = 0
+    for i, (out, g) in enumerate(zip(outputs, given, strict=True)):
+        array = _array_of(out)
+        if array.node is None:
+            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+        dtype = INNER.dtype_of(array.value)
+        start = _implicit(array, dtype) if g is None else _explicit(array, dtype, out, g, i, walk)
+        if walk.batched:
+            from adjoint.decorators.batched import Batch
+
+            size = start.shape[0]
+            start = Batch(start, True)
+        if dtype.kind == "c":
+            start = walk.below.conj(start)
+        elif walk.create and g is None:
+            start = var_of(start, None)
+        known = roots.get(array.node)
+        roots[array.node] = start if known is None else walk.below.add(known, start)
+    return roots, size
+
+
+def _array_of(out: Any) -> Any:
+    if isinstance(out, GradientEdge):
+        node = out.node._node
+        return var_of(np.broadcast_to(np.zeros((), np.float32), tuple(node.shape)), node)
+    if not isinstance(out, Tensor):
+        raise TypeError(f"expected Tensor, but got {type(out).__name__}")
+    return out._array
+
+
+def _implicit(array: Var, dtype: Any) -> Any:
+    if math.prod(array.shape) != 1:
+        raise RuntimeError("grad can be implicitly created only for scalar outputs")
+    if dtype.kind != "f":
+        raise RuntimeError(
+            f"grad can be implicitly created only for real scalar outputs but got {dtypes.of_numpy(dtype)}"
+        )
+    return np.ones(array.shape, dtype)
+
+
+def _explicit(array: Var, dtype: Any, out: Any, g: Any, i: int, walk: Pass) -> Any:
+    if not isinstance(g, Tensor):
+        raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
+    shape = tuple(g.shape)[1:] if walk.batched else tuple(g.shape)
+    if shape != tuple(array.shape):
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {out.shape}."
+            + (
+                " If you only want some tensors in `grad_output` to be considered batched, consider using vmap."
+                if walk.batched
+                else ""
+            )
+        )
+    if (g._dtype.kind == "c") != (dtype.kind == "c"):
+        raise RuntimeError(
+            "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+            f"grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of {dtypes.of_numpy(dtype)}."
+        )
+    start = g._array if walk.create else g._array.value
+    return start if g._dtype is dtype else (LEVEL if walk.create else INNER).astype(start, dtype=dtype)
+
+
+def _node_of(x: Any) -> Any:
+    node = x.node._node if isinstance(x, GradientEdge) else _array_of(x).node
+    if node is None:
+        raise RuntimeError("One of the differentiated Tensors does not require grad")
+    return node
+
+
+def _run(
+    outputs: Any, grads: Any, keep: bool, create: bool, wanted: Any, accumulating: bool, batched: bool = False
+) -> Any:
+    walk = Pass(keep, create, batched)
+    roots, size = _roots(outputs, grads, walk)
+    return walk, walk.run(roots, wanted, accumulating), size
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Add the gradients of tensors to `.grad` of the leaves that they were computed from, or of `inputs`.
+
+    >>> import adjoint.torch as torch
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> torch.autograd.backward([(x * x).sum(), x.sum()])
+    >>> x.grad
+    tensor([3., 5.])
+    """
+    outputs = _several(tensors)
+    if inputs is not None:
+        inputs = _several(inputs)
+        if not inputs:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    if create_graph:
+        warnings.warn(
+            "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
+            "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid "
+            "this. If you have to use this function, make sure to reset the .grad fields of your parameters to None "
+            "after use to break the cycle and avoid the leak.",
+            UserWarning,
+            stacklevel=3,
+        )
+    keep = create_graph if retain_graph is None else bool(retain_graph)
+    grads = grad_tensors if grad_variables is None else grad_variables
+    if inputs is None:
+        _run(outputs, grads, keep, create_graph, None, True)
+        return
+    nodes = {id(x): (x, _node_of(x)) for x in inputs}
+    walk, answers, _ = _run(outputs, grads, keep, create_graph, {node for _, node in nodes.values()}, True)
+    for x, node in nodes.values():
+        if node in answers and node.__class__ is not Accumulate and not (x._rare is not None and x._rare.retains):
+            accumulate(x, walk.shown(answers[node]), create_graph)
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """The gradients of outputs with respect to inputs, without adding to `.grad`.
+
+    >>> import adjoint.torch as torch
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> (slope,) = torch.autograd.grad(x**3, x, create_graph=True)
+    >>> torch.autograd.grad(slope, x)
+    (tensor(18.),)
+    """
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True).", FutureWarning, stacklevel=2
+        )
+    outs, ins = _several(outputs), _several(inputs)
+    if not ins:
+        raise RuntimeError("grad requires non-empty inputs.")
+    keep = create_graph if retain_graph is None else bool(retain_graph)
+    nodes = [_node_of(x) for x in ins]
+    walk, answers, size = _run(outs, grad_outputs, keep, create_graph, set(nodes), False, is_grads_batched)
+    found: list[Any] = []
+    for x, node in zip(ins, nodes, strict=True):
+        g = answers.get(node)
+        if g is None:
+            if not (allow_unused or materialize_grads):
+                raise RuntimeError(
+                    "One of the differentiated Tensors appears to not have been used in the graph. Set "
+                    "allow_unused=True if this is the desired behavior."
+                )
+            found.append(constant(np.zeros(x.shape, x._dtype)) if materialize_grads else None)
+        elif is_grads_batched:
+            found.append(_of_batch(walk, g, size))
+        else:
+            found.append(walk.shown(g))
+    return tuple(found)
+
+
+def _of_batch(walk: Pass, g: Any, size: int) -> Tensor:
+    """All gradients of a batch along a first axis; the same one for all is repeated."""
+    B = LEVEL if walk.create else INNER
+    if walk.below.dtype_of(g).kind == "c":
+        g = walk.below.conj(g)
+    value = g.value
+    if not g.batched:
+        value = B.broadcast_to(B.expand_dims(value, axis=(0,)), shape=(size, *value.shape))
+    return of(value if walk.create else var_of(value, None))

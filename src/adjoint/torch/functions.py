@@ -1,0 +1,533 @@
+"""Elementwise functions that take more than a primitive, products, and what fills tensors in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+import adjoint as ad
+from adjoint.graph.nodes import var_of
+from adjoint.torch import creation
+from adjoint.torch.calls import NUMBERS, call, explained, into, number, off, operand, put, run, write
+from adjoint.torch.dtypes import default_float, numpy_dtype, result_dtype
+from adjoint.torch.graph import label
+from adjoint.torch.memory import check_write, place_of
+from adjoint.torch.operators import FUNCTIONS, METHODS
+from adjoint.torch.tensor import INNER, LEVEL, Tensor, constant, next_number, of, values
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def public(*names: str, in_place: bool = False, method: bool = True, out: bool = False) -> Callable[[F], F]:
+    """Make it a function of the face under these names, and a method; with `in_place` there are `name_`, too."""
+
+    def given(function: F) -> F:
+        known: Any = _with_out(function) if out else function
+        known.__name__ = known.__qualname__ = names[0]
+        for name in names:
+            FUNCTIONS[name] = known
+            if method:
+                METHODS[name] = known
+            if in_place:
+                METHODS[name + "_"] = lambda self, *args, **options: write(self, function, *args, **options)
+        return known  # type: ignore[no-any-return]
+
+    return given
+
+
+def _with_out(function: Any) -> Any:
+    def wrapped(*args: Any, out: Any = None, **options: Any) -> Any:
+        return into(out, function(*args, **options))
+
+    wrapped.__doc__ = function.__doc__
+    return wrapped
+
+
+# --- one argument -------------------------------------------------------------------------------------
+
+
+def _floating(x: Tensor) -> Tensor:
+    """Integers in the default floating type."""
+    return x if x._dtype.kind in "fc" else FUNCTIONS["to"](x, dtype=default_float())
+
+
+def _unary(name: str, function: Any, made: str | None = None, *, floating: bool = True) -> None:
+    made = made or name.capitalize()
+
+    def spelled(input: Any) -> Any:
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        return call(function, made, _floating(input) if floating else input)
+
+    public(name, in_place=True, out=True)(spelled)
+
+
+for _name, _function in {
+    "deg2rad": "deg2rad", "exp2": "exp2", "rad2deg": "rad2deg", "reciprocal": "reciprocal", "rsqrt": "rsqrt",
+    "sinc": "special.sinc", "logit": "special.logit", "i0": "special.i0",
+}.items():  # fmt: skip
+    _unary(_name, _function)
+_unary("frac", lambda x: x - ad.trunc(x))
+_unary("nan_to_num", "nan_to_num", floating=False)
+
+
+@public("sgn", in_place=True, out=True)
+def sgn(input: Tensor) -> Tensor:
+    return run("sign", (input,), "Sgn")
+
+
+@public("positive")
+def positive(input: Tensor) -> Tensor:
+    if input._dtype.kind == "b":
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+METHODS["__pos__"] = positive
+
+
+def _test(name: str) -> None:
+    def spelled(input: Tensor) -> Tensor:
+        x = input if input._dtype.kind in "fc" or name == "logical_not" else _floating(input)
+        return run(name, (x,))
+
+    public(name, in_place=name == "logical_not")(spelled)
+
+
+for _name in ("isnan", "isinf", "isfinite", "logical_not", "signbit"):
+    _test(_name)
+
+
+@public("isposinf")
+def isposinf(input: Any) -> Any:
+    return input == float("inf")
+
+
+@public("isneginf")
+def isneginf(input: Any) -> Any:
+    return input == float("-inf")
+
+
+@public("isreal")
+def isreal(input: Tensor) -> Any:
+    return input.imag == 0 if input._dtype.kind == "c" else creation.full_like(input, True, dtype=bool)
+
+
+@public("bitwise_not", in_place=True, out=True)
+def bitwise_not(input: Tensor) -> Tensor:
+    return run("logical_not" if input._dtype.kind == "b" else "bitwise_invert", (input,))
+
+
+METHODS["__invert__"] = bitwise_not
+
+
+@public("angle", out=True)
+def angle(input: Tensor) -> Any:
+    return call("angle", "Angle", _floating(input))
+
+
+@public("conj_physical", "conj")
+def conj(input: Tensor) -> Tensor:
+    return run("conj", (input,), "Conj") if input._dtype.kind == "c" else input
+
+
+@public("resolve_conj")
+def resolve_conj(input: Tensor) -> Tensor:
+    return input
+
+
+@public("resolve_neg")
+def resolve_neg(input: Tensor) -> Tensor:
+    return input
+
+
+# --- two arguments ------------------------------------------------------------------------------------
+
+
+def _pair(name: str, primitive: str, made: str, *, floating: bool = False, symbol: str = "") -> None:
+    def spelled(input: Any, other: Any) -> Tensor:
+        return run(primitive, (operand(input, name, "input"), operand(other, name)), made, floating=floating)
+
+    public(name, in_place=True, out=True)(spelled)
+    if symbol:
+        _symbols(symbol, spelled, METHODS[name + "_"])
+
+
+_KNOWN = (Tensor, *NUMBERS, np.generic)
+
+
+def _symbols(symbol: str, function: Any, in_place: Any) -> None:
+    METHODS[f"__{symbol}__"] = lambda x, y: function(x, y) if isinstance(y, _KNOWN) else NotImplemented
+    METHODS[f"__r{symbol}__"] = lambda x, y: function(y, x) if isinstance(y, _KNOWN) else NotImplemented
+    METHODS[f"__i{symbol}__"] = in_place
+
+
+for _row in """
+atan2           atan2           Atan2        floating  -
+arctan2         atan2           Atan2        floating  -
+maximum         maximum         Maximum      -         -
+minimum         minimum         Minimum      -         -
+hypot           hypot           Hypot        -         -
+logaddexp       logaddexp       Logaddexp    -         -
+copysign        copysign        Copysign     floating  -
+nextafter       nextafter       Nextafter    -         -
+remainder       remainder       Remainder    -         mod
+fmod            fmod            Fmod         -         -
+floor_divide    floor_divide    FloorDivide  -         floordiv
+gcd             gcd             Gcd          -         -
+lcm             lcm             Lcm          -         -
+logical_and     logical_and     -            -         -
+logical_or      logical_or      -            -         -
+logical_xor     logical_xor     -            -         -
+bitwise_left_shift  bitwise_left_shift  -    -         lshift
+bitwise_right_shift bitwise_right_shift -    -         rshift
+""".strip().splitlines():
+    _name, _primitive, _made, _floats, _symbol = _row.split()
+    _pair(_name, _primitive, _made, floating=_floats == "floating", symbol=_symbol.replace("-", ""))
+
+
+def _bits(name: str, symbol: str) -> None:
+    def spelled(input: Any, other: Any) -> Tensor:
+        x, y = operand(input, name, "input"), operand(other, name)
+        if result_dtype((x, y)).kind == "b":
+            return run("not_equal" if name == "bitwise_xor" else name.replace("bitwise", "logical"), (x, y))
+        return run(name, (x, y))
+
+    public(name, in_place=True, out=True)(spelled)
+    _symbols(symbol, spelled, METHODS[name + "_"])
+
+
+for _name, _symbol in {"bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor"}.items():
+    _bits(_name, _symbol)
+
+
+@public("pow", in_place=True, out=True)
+def pow(input: Any, exponent: Any) -> Tensor:
+    """input to the power of exponent.
+
+    >>> import adjoint.torch as torch
+    >>> torch.pow(torch.tensor([2.0, 3.0]), 2)
+    tensor([4., 9.])
+    """
+    x, y = operand(input, "pow", "input"), operand(exponent, "pow", "exponent")
+    if isinstance(y, Tensor):
+        return run("pow", (x, y), "PowBackward1" if isinstance(x, Tensor) else "PowBackward2")
+    dtype = result_dtype((x, y))
+    if dtype.kind in "biu" and y < 0:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    if y == 2 and dtype.kind in "fc":
+        return run("square", (x,), "Pow", dtype=dtype)
+    return run("pow", (x, y), "Pow")
+
+
+METHODS["__pow__"] = lambda x, y: pow(x, y) if isinstance(y, _KNOWN) else NotImplemented
+METHODS["__rpow__"] = lambda x, y: pow(y, x) if isinstance(y, _KNOWN) else NotImplemented
+METHODS["__ipow__"] = METHODS["pow_"]
+
+
+def _composed(name: str, function: Any, made: str, *, in_place: bool = True, floating: bool = False) -> None:
+    """A function of adjoint's, of tensors and numbers that meet in one dtype."""
+
+    def spelled(*args: Any, **options: Any) -> Any:
+        tensors = [a for a in args if isinstance(a, _KNOWN)]
+        dtype = result_dtype(tensors)
+        if floating and dtype.kind in "biu":
+            dtype = default_float()
+        cast = [a.to(dtype=dtype) if isinstance(a, Tensor) and a._dtype is not dtype else a for a in args]
+        return call(function, made, *cast, **options)
+
+    public(name, in_place=in_place, out=True)(spelled)
+
+
+_composed("fmax", "fmax", "Fmax")
+_composed("fmin", "fmin", "Fmin")
+_composed("heaviside", "heaviside", "Heaviside")
+_composed("xlogy", "special.xlogy", "Xlogy", floating=True)
+_composed("lerp", lambda x, end, weight: ad.lerp(x, end, weight), "Lerp")
+_composed("addcmul", lambda x, a, b, *, value=1: x + a * b * value if value != 1 else x + a * b, "Addcmul")
+_composed("addcdiv", lambda x, a, b, *, value=1: x + a / b * value if value != 1 else x + a / b, "Addcdiv")
+
+
+@public("logaddexp2", out=True)
+def logaddexp2(input: Tensor, other: Tensor) -> Any:
+    return call(lambda x, y: ad.logaddexp(x * _LN2, y * _LN2) / _LN2, "Logaddexp2", input, other)
+
+
+_LN2 = float(np.log(2.0))
+
+
+@public("rsub", method=False)
+def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    return other - (input if alpha == 1 else input * alpha)
+
+
+@public("clamp", "clip", in_place=True, out=True)
+def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """The input between two bounds, which are numbers or tensors."""
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    bounds = [b for b in (min, max) if b is not None]
+    dtype = result_dtype([input, *bounds])
+    if any([isinstance(b, Tensor) for b in bounds]):
+        out: Any = input
+        if min is not None:
+            out = run("maximum", (out, min), "Clamp", dtype=dtype)
+        return out if max is None else run("minimum", (out, max), "Clamp", dtype=dtype)
+    x = input if input._dtype is dtype else input.to(dtype=dtype)
+    return call(lambda a: ad.clip(a, min, max), "Clamp", x)  # type: ignore[no-any-return]
+
+
+@public("clamp_min", in_place=True)
+def clamp_min(input: Tensor, min: Any) -> Any:
+    return clamp(input, min=min)
+
+
+@public("clamp_max", in_place=True)
+def clamp_max(input: Tensor, max: Any) -> Any:
+    return clamp(input, max=max)
+
+
+@public("where", method=False)
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+    if input is None:
+        return FUNCTIONS["nonzero"](condition, as_tuple=True)
+    x, y = operand(input, "where", "input"), operand(other, "where")
+    dtype = result_dtype((x, y))
+    if condition._dtype.kind != "b" and condition._dtype != np.dtype("uint8"):
+        raise RuntimeError(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}"
+        )
+    parts = [v.to(dtype=dtype) if isinstance(v, Tensor) else constant(number(v, dtype)) for v in (x, y)]
+    return call("where", "Where", condition, *parts)
+
+
+METHODS["where"] = lambda self, condition, other: where(condition, self, other)
+
+
+@public("masked_fill", in_place=True)
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """The input with a value where the mask is true."""
+    if mask._dtype.kind != "b":
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype}")
+    if isinstance(value, Tensor) and value.ndim:
+        raise RuntimeError(
+            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+        )
+    fill = value.to(dtype=input._dtype) if isinstance(value, Tensor) else constant(number(value, input._dtype))
+    return call("where", "MaskedFill", mask, fill, input)  # type: ignore[no-any-return]
+
+
+# --- copies and types -----------------------------------------------------------------------------------
+
+
+@public("clone")
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy, differentiably."""
+    value = np.array(values(input))
+    if off():
+        return constant(value)
+    array = input._array
+    if array.node is not None:
+        array = LEVEL.reshape(array, shape=tuple(value.shape))
+        array.node.marks = "Clone"
+        array.value = value
+        return of(array)
+    return constant(value)
+
+
+@public("to")
+def to(
+    input: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, non_blocking: bool = False,
+    memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """The tensor in another type; itself where nothing changes."""
+    from adjoint.torch import dtypes
+
+    for given in args:
+        if isinstance(given, Tensor):
+            dtype = given._dtype
+        elif isinstance(given, (dtypes.dtype, type)):
+            dtype = given
+        elif not isinstance(given, bool):
+            dtypes.device(given)
+    if device is not None:
+        dtypes.device(device)
+    wanted = dtype if isinstance(dtype, np.dtype) else numpy_dtype(dtype)
+    if wanted is None or wanted is input._dtype:
+        return clone(input) if copy else input
+    if off():
+        return constant(INNER.astype(values(input), dtype=wanted))
+    out = of(LEVEL.astype(input._array, dtype=wanted))
+    if out._array.node is not None:
+        label(out._array.node, "ToCopy")
+    return out
+
+
+def _cast(name: str, kind: str) -> None:
+    METHODS[name] = lambda self, memory_format=None: to(self, dtype=np.dtype(kind))
+
+
+for _name, _kind in {
+    "float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32", "short": "int16",
+    "char": "int8", "byte": "uint8", "bool": "bool", "cfloat": "complex64", "cdouble": "complex128",
+}.items():  # fmt: skip
+    _cast(_name, _kind)
+
+
+def _type(self: Tensor, dtype: Any = None) -> Any:
+    if dtype is None:
+        return f"torch.{self.dtype.class_name}Tensor"
+    if isinstance(dtype, str):
+        from adjoint.torch.dtypes import DTYPES
+
+        dtype = next(d for d in DTYPES.values() if f"torch.{d.class_name}Tensor" == dtype)
+    return to(self, dtype=dtype)
+
+
+METHODS["type"] = _type
+METHODS["type_as"] = lambda self, other: to(self, dtype=other._dtype)
+METHODS["cpu"] = lambda self, memory_format=None: self
+METHODS["pin_memory"] = METHODS["share_memory_"] = lambda self: self
+
+
+@public("real")
+def real(input: Tensor) -> Tensor:
+    from adjoint.torch.kinds import Part
+    from adjoint.torch.memory import view_of
+
+    return view_of(input, Part("real"), "Real") if input._dtype.kind == "c" else input
+
+
+@public("imag")
+def imag(input: Tensor) -> Tensor:
+    from adjoint.torch.kinds import Part
+    from adjoint.torch.memory import view_of
+
+    if input._dtype.kind != "c":
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return view_of(input, Part("imag"), "Imag")
+
+
+METHODS["real"], METHODS["imag"] = property(real), property(imag)
+
+
+@public("complex", method=False)
+def complex_(real: Tensor, imag: Tensor) -> Any:
+    return call(lambda a, b: a + b * 1j, "Complex", real, imag)
+
+
+@public("polar", method=False)
+def polar(abs: Tensor, angle: Tensor) -> Any:
+    return call(lambda r, t: ad.cos(t) * r + ad.sin(t) * r * 1j, "Polar", abs, angle)
+
+
+# --- filling ------------------------------------------------------------------------------------------------
+
+
+def _erase(x: Any, value: Any, made: str, others: Any = ()) -> Any:
+    """x with the values of another tensor: the gradient of what it was is zero, but its history stays, as PyTorch's."""
+    check_write(x, others, filling=made in ("Fill", "Zero"))
+    start = next_number()
+    quiet = off()
+    B = INNER if quiet else LEVEL
+    given: Any = values(value) if quiet else value._array
+    try:
+        if tuple(given.shape) != tuple(x.shape):
+            if _spreads(tuple(x.shape), tuple(given.shape)):
+                raise RuntimeError(
+                    f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(given.shape)}"
+                )
+            given = B.broadcast_to(given, shape=tuple(x.shape))
+        if not quiet and x.requires_grad and not (made in ("Fill", "Zero") and _stretched(x)):
+            given = LEVEL.where(np.ones((), bool), given, x._array)
+            label(given.node, made, start)
+    except Exception as error:
+        raise explained(error, (x, value)) from None
+    return put(x, of(var_of(np.array(given), None) if quiet else _owned(given)), start)
+
+
+def _stretched(x: Any) -> bool:
+    """Whether several elements are in one place."""
+    return x._rare is not None and x._rare.memory is not None and 0 in place_of(x)[0]
+
+
+def _spreads(shape: Any, other: Any) -> bool:
+    """Whether the two broadcast to something larger than the first."""
+    try:
+        return tuple(np.broadcast_shapes(shape, other)) != tuple(shape)
+    except ValueError:
+        return False
+
+
+def _owned(array: Any) -> Any:
+    """The array with memory of its own, which no other tensor's is."""
+    return var_of(np.array(array.value), array.node)
+
+
+def _copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
+    """Take the values of another tensor, in this one's type and shape."""
+    src = src if isinstance(src, Tensor) else creation.tensor(src)
+    check_write(self, (src,))
+    cast = to(src, dtype=self._dtype)
+    return _erase(self, cast, "CopyBackwards", (src,))
+
+
+def _fill_(self: Any, value: Any) -> Any:
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
+            )
+        if value.requires_grad:
+            return _erase(self, to(value, dtype=self._dtype), "Fill", (value,))
+        value = value.item()
+    return _erase(self, constant(np.full(tuple(self.shape), value, self._dtype)), "Fill")
+
+
+METHODS["copy_"] = _copy_
+METHODS["fill_"] = _fill_
+METHODS["zero_"] = lambda self: _erase(self, constant(np.zeros(tuple(self.shape), self._dtype)), "Zero")
+FUNCTIONS["zero_"], FUNCTIONS["fill_"] = METHODS["zero_"], METHODS["fill_"]
+
+
+def _drawn(name: str, draw: Any) -> None:
+    def filled(self: Any, *args: Any, generator: Any = None, **options: Any) -> Any:
+        value = draw(creation.source(generator), tuple(self.shape), *args, **options)
+        return _erase(self, constant(np.asarray(value, self._dtype)), name.capitalize())
+
+    METHODS[name] = filled
+
+
+def _values(x: Any) -> Any:
+    return values(x) if isinstance(x, Tensor) else x
+
+
+_drawn("normal_", lambda r, size, mean=0.0, std=1.0: r.normal(mean, std, size))
+_drawn("uniform_", lambda r, size, a=0.0, b=1.0: r.uniform(a, b, size))
+_drawn("bernoulli_", lambda r, size, p=0.5: r.random(size) < _values(p))
+_drawn("exponential_", lambda r, size, lambd=1.0: r.exponential(1 / lambd, size))
+_drawn(
+    "random_",
+    lambda r, size, low=0, high=None: r.integers(*((low, high) if high is not None else (0, low or 1 << 24)), size),
+)
+
+
+# --- comparisons of whole tensors --------------------------------------------------------------------------
+
+
+@public("equal")
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape and values."""
+    return tuple(input.shape) == tuple(other.shape) and bool((values(input) == values(other)).all())
+
+
+@public("isclose")
+def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+    return constant(np.asarray(np.isclose(values(input), values(other), rtol, atol, equal_nan)))
+
+
+@public("allclose")
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    return bool(np.allclose(values(input), values(other), rtol, atol, equal_nan))

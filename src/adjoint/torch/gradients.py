@@ -1,0 +1,254 @@
+"""What a tensor says of gradients: `requires_grad`, `grad`, `grad_fn`, hooks, `detach`, shared memory."""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from typing import Any
+
+from adjoint.graph.nodes import var_of
+from adjoint.torch import engine, memory
+from adjoint.torch.graph import Handle, grad_fn, watched_marks
+from adjoint.torch.memory import base_of, detached, is_view, node_of_base
+from adjoint.torch.state import modes
+from adjoint.torch.tensor import Accumulate, Tensor, adopt, leaf_node, rare_of, values
+
+_NOT_A_LEAF = (
+    "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph "
+    "that doesn't require differentiation use var_no_grad = var.detach()."
+)
+_GRAD_OF_RESULT = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+    "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, "
+    "use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the "
+    "leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more informations."
+)
+
+
+def _own_node(x: Tensor) -> Any:
+    """The node that gradients of x come to, None for a constant; a view's is made again where need be."""
+    return node_of_base(x) if not is_view(x) else x._array.node
+
+
+@adopt
+class Gradients:
+    """Members of `Tensor`."""
+
+    # slots of the class, for type checkers
+    _array: Any
+    _dtype: Any
+    _rare: Any
+
+    @property
+    def requires_grad(self: Any) -> bool:
+        """Whether gradients are recorded for it."""
+        rare = self._rare
+        if rare is None or rare.memory is None:
+            return self._array.node is not None
+        if rare.parent is not None:
+            return self._dtype.kind in "fc" and base_of(self).requires_grad
+        return node_of_base(self) is not None
+
+    @requires_grad.setter
+    def requires_grad(self: Any, on: bool) -> None:
+        self.requires_grad_(on)
+
+    def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
+        """Record gradients for this tensor from now on, or no longer."""
+        if self.requires_grad == bool(requires_grad):
+            return self
+        if requires_grad:
+            if self._dtype.kind not in "fc":
+                raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+            if self.is_inference() and not modes.inference:
+                raise RuntimeError(
+                    "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
+                )
+            if is_view(self):
+                raise NotImplementedError(
+                    "adjoint.torch: requires_grad_() of a view makes a leaf inside of another tensor's memory, which "
+                    "is not there; take x.detach() of the view first"
+                )
+            node: Any = leaf_node(values(self), self)
+        else:
+            if not self.is_leaf:
+                raise RuntimeError(_NOT_A_LEAF)
+            node = None
+        if self._rare is not None and self._rare.memory is not None:
+            if self._rare.memory.buffer is not None:
+                self._rare.node = node
+                return self
+        self._array = var_of(values(self), node)
+        if self._rare is not None and self._rare.memory is not None:
+            memory.views_again(self)
+        return self
+
+    @property
+    def is_leaf(self: Any) -> bool:
+        """Whether it was computed by no recorded operation."""
+        if is_view(self) and not self.requires_grad:
+            return True
+        node = _own_node(self)
+        return node is None or node.__class__ is Accumulate
+
+    @property
+    def grad(self: Any) -> Any:
+        """The gradient that backward passes gathered, or None."""
+        rare = self._rare
+        found = None if rare is None else rare.grad
+        if found is None and not (rare is not None and rare.retains) and not self.is_leaf:
+            warnings.warn(_GRAD_OF_RESULT, UserWarning, stacklevel=2)
+        return found
+
+    @grad.setter
+    def grad(self: Any, g: Any) -> None:
+        if g is not None:
+            if not isinstance(g, Tensor):
+                raise TypeError(
+                    f"assigned grad expected to be a Tensor or None but got grad of type {type(g).__name__}"
+                )
+            if g is self:
+                raise RuntimeError("can't assign Variable as its own grad")
+            if g._dtype is not self._dtype:
+                raise RuntimeError("assigned grad has data of a different type")
+            if tuple(g.shape) != tuple(self.shape):
+                raise RuntimeError("assigned grad has data of a different size")
+        rare_of(self).grad = g
+
+    @grad.deleter
+    def grad(self: Any) -> None:
+        rare_of(self).grad = None
+
+    @property
+    def grad_fn(self: Any) -> Any:
+        """The node that computed it, None for leaves."""
+        if self.is_leaf:
+            return None
+        return grad_fn(_own_node(self))
+
+    @property
+    def output_nr(self: Any) -> int:
+        return 0 if self.is_leaf else _own_node(self).result or 0
+
+    @property
+    def retains_grad(self: Any) -> bool:
+        return self._rare is not None and self._rare.retains and not self.is_leaf
+
+    def retain_grad(self: Any) -> None:
+        """Keep the gradient of an intermediate result in `.grad`."""
+        if not self.requires_grad:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        if self.is_leaf or self.retains_grad:
+            return
+        rare = rare_of(self)
+        rare.retains = rare.entangled = True
+        watched_marks(_own_node(self)).retained = weakref.ref(self)
+
+    def register_hook(self: Any, hook: Any) -> Handle:
+        """Call `hook(gradient)` when a backward pass has the gradient; what it returns takes the gradient's place."""
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        return Handle(watched_marks(_own_node(self)).hooks, hook)
+
+    def register_post_accumulate_grad_hook(self: Any, hook: Any) -> Handle:
+        """Call `hook(tensor)` when a backward pass has added to `.grad` of this leaf."""
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if not self.is_leaf:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        rare = rare_of(self)
+        if rare.post is None:
+            rare.post = {}
+        return Handle(rare.post, hook)
+
+    def backward(
+        self: Any,
+        gradient: Any = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Any = None,
+    ) -> None:
+        """Add the gradients of this tensor to `.grad` of the leaves that it was computed from."""
+        engine.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    # --- without history ---
+
+    def detach(self: Any) -> Any:
+        """A tensor that shares the memory, and has no history."""
+        return detached(self)
+
+    def detach_(self: Any) -> Any:
+        """Forget how this tensor was computed."""
+        if is_view(self):
+            raise RuntimeError(
+                "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
+                "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
+                "detach_() cannot be called on these gradients."
+            )
+        rare = self._rare
+        if rare is not None and rare.memory is not None and rare.memory.buffer is not None:
+            rare.node = None
+            return self
+        self._array = var_of(self._array.value, None)
+        if rare is not None:
+            rare.retains = False
+            if rare.memory is not None:
+                memory.views_again(self)
+        return self
+
+    @property
+    def data(self: Any) -> Any:
+        """As `detach()`, but what is written to it is not noticed by what was saved of this tensor."""
+        return detached(self, silent=True)
+
+    @data.setter
+    def data(self: Any, other: Tensor) -> None:
+        if is_view(self) or (self._rare is not None and self._rare.memory is not None):
+            raise NotImplementedError(
+                "adjoint.torch: x.data = y of a tensor that shares memory is not there; write x.data.copy_(y)"
+            )
+        node = self._array.node
+        value = values(other)
+        if node.__class__ is Accumulate:
+            node.value, node.shape = value, value.shape
+        self._array = var_of(value, node)
+        self._dtype = other._dtype
+
+    # --- memory ---
+
+    @property
+    def _version(self: Any) -> int:
+        if self.is_inference():
+            raise RuntimeError("Inference tensors do not track version counter.")
+        rare = self._rare
+        if rare is None:
+            return 0
+        if rare.memory is None:
+            return rare.version  # type: ignore[no-any-return]
+        base = base_of(self)._rare
+        return base.version if base.silent else rare.memory.version  # type: ignore[no-any-return]
+
+    @property
+    def _base(self: Any) -> Any:
+        return base_of(self) if is_view(self) else None
+
+    def _is_view(self: Any) -> bool:
+        return is_view(self)
+
+    def stride(self: Any, dim: int | None = None) -> Any:
+        """How far apart neighbours along each axis are in memory, in elements."""
+        strides = memory.place_of(self)[0]
+        return strides if dim is None else strides[dim]
+
+    def storage_offset(self: Any) -> int:
+        return memory.place_of(self)[1]
+
+    def is_contiguous(self: Any, memory_format: Any = None) -> bool:
+        """Whether its elements lie in memory one after the other, in its own order."""
+        return memory.is_contiguous(self)
+
+    def numpy(self: Any, *, force: bool = False) -> Any:
+        """The values as an array of NumPy's that shares the memory: what is written to one is in the other."""
+        if self.requires_grad and not force:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        return memory.share_with_numpy(self)

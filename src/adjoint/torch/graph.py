@@ -1,0 +1,325 @@
+"""Nodes as PyTorch's users see them: names, edges, hooks; and what is known of overwritten values.
+
+adjoint's nodes do the work. A face hangs `marks` on some of them: the name of a function that is several primitives,
+hooks, what retains its gradient. All else follows from the primitive.
+"""
+
+from __future__ import annotations
+
+import collections
+import itertools
+import weakref
+from typing import Any
+
+import numpy as np
+
+from adjoint.graph.nodes import Joint, Node, Result
+from adjoint.torch import dtypes
+from adjoint.torch.tensor import LEVEL, Accumulate, Tensor, of
+
+FREED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+    "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
+    "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access saved "
+    "tensors after calling backward."
+)
+OVERWRITTEN = (
+    "one of the variables needed for gradient computation has been modified by an inplace operation: {what} was "
+    "written to afterwards. Hint: give the operation a copy, made with clone(), or write to one."
+)
+
+# what PyTorch saves, by primitive, where adjoint keeps something else: the check is PyTorch's, and the gradient is
+# right in any case
+_SAVED = {
+    "abs": "x", "reciprocal": "out", "relu": "out", "sqrt": "out", "exp": "out", "expm1": "out", "tan": "out",
+    "tanh": "out", "expit": "out", "softmax": "out", "log_softmax": "out", "cumulative_sum": "", "sign": "",
+    "square": "x", "multiply": "x y", "divide": "x y", "pow": "x y out", "atan2": "x y", "maximum": "x y",
+    "minimum": "x y", "hypot": "x y out", "logaddexp": "x y", "prod": "x out", "max": "x out", "min": "x out",
+    "logsumexp": "x out", "vector_norm": "x out", "cumulative_prod": "x", "where": "condition", "clip": "x",
+    "index": "arrays", "index_set": "arrays", "take_along_axis": "indices", "sum": "", "broadcast_to": "",
+}  # fmt: skip
+_CHECKED = {name: frozenset(needs.split()) for name, needs in _SAVED.items()}
+
+# names of primitives, where they are not the primitive's own in capitals
+_NAMES = {
+    "multiply": "Mul", "subtract": "Sub", "divide": "Div", "negative": "Neg", "matmul": "Mm", "square": "Pow",
+    "reshape": "View", "permute_dims": "Permute", "expand_dims": "Unsqueeze", "broadcast_to": "Expand",
+    "index_set": "IndexPut", "astype": "ToCopy", "concat": "Cat", "expit": "Sigmoid", "cumulative_sum": "Cumsum",
+    "cumulative_prod": "Cumprod", "vector_norm": "LinalgVectorNorm", "take_along_axis": "Gather", "clip": "Clamp",
+    "gammaln": "Lgamma",
+}  # fmt: skip
+
+
+class Marks:
+    """What hangs on a node."""
+
+    __slots__ = ("hooks", "in_place", "label", "metadata", "overwritten", "post", "pre", "retained", "start", "wrapper")
+
+    def __init__(self) -> None:
+        self.label: str | None = None  # the function's name
+        self.start: int | None = None  # nodes above this number are inside of the function
+        self.hooks: dict[int, Any] = {}  # of tensors
+        self.pre: dict[int, Any] = {}
+        self.post: dict[int, Any] = {}
+        self.retained: Any = None  # the tensor whose gradient is kept, weakly
+        self.wrapper: Any = None
+        self.metadata: dict[Any, Any] = {}
+        self.in_place = False  # its first operand was copied before it was written to
+        self.overwritten = False  # its result was, which PyTorch would have saved
+
+
+class Watched(Node):
+    """A node that hooks look at, or whose result was overwritten."""
+
+    __slots__ = ()
+
+
+class WatchedJoint(Joint):
+    __slots__ = ()
+
+
+class WatchedResult(Result):
+    __slots__ = ()
+
+
+_WATCHED: dict[Any, Any] = {Node: Watched, Joint: WatchedJoint, Result: WatchedResult}
+
+
+def marks_of(node: Any) -> Marks:
+    """The marks of a node, made if there are none."""
+    known: Any = getattr(node, "marks", None)
+    if known.__class__ is Marks:
+        return known
+    made = Marks()
+    if known.__class__ is tuple:
+        made.label, made.start = known
+    else:
+        made.label = known
+    node.marks = made
+    return made
+
+
+def watched_marks(node: Any) -> Marks:
+    """The marks of a node that a backward pass is to look at."""
+    kind = _WATCHED.get(node.__class__)
+    if kind is not None:
+        node.__class__ = kind
+    return marks_of(node)
+
+
+def label(node: Any, name: str, start: int | None = None) -> None:
+    """Give a node the name of the function that made it; of a function's other nodes all numbers are above `start`."""
+    if node is None or node.__class__ is Accumulate:
+        return
+    known: Any = getattr(node, "marks", None)
+    if known.__class__ is Marks:
+        known.label, known.start = name, start
+    else:
+        node.marks = name if start is None else (name, start)
+
+
+# --- overwritten values -----------------------------------------------------------------------------
+
+_overwritten: dict[int, tuple[int, Any]] = {}  # by id of an array: nodes below a number saved it before
+_single: collections.deque[int] = (
+    collections.deque()
+)  # ids of single elements among them, which have no weak references
+_KEPT = 4096  # so many of these are kept alive, so that their ids stay theirs
+
+
+def owner(array: Any) -> Any:
+    """The array whose memory this one is part of."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def overwritten(value: Any, number: int) -> None:
+    """A tensor had this value and has another one: to nodes below the number it is lost, as PyTorch sees it."""
+    array = owner(value)
+    key = id(array)
+    if isinstance(array, np.ndarray):
+        _overwritten[key] = number, weakref.ref(array, lambda _: _overwritten.pop(key, None))
+        return
+    _overwritten[key] = number, array
+    _single.append(key)
+    if len(_single) > _KEPT:
+        _overwritten.pop(_single.popleft(), None)
+
+
+def result_overwritten(node: Any) -> None:
+    """The result of a node was written to, and PyTorch would have saved it."""
+    if node is not None and node.__class__ is not Accumulate:
+        name = node.name
+        if "out" in _CHECKED.get(name, ()) and node.result is None:
+            watched_marks(node).overwritten = True
+
+
+def any_overwritten() -> bool:
+    return bool(_overwritten)
+
+
+def check_saved(node: Any, saved: Any) -> None:
+    """Raise PyTorch's error if something that the node saved was written to since."""
+    vjp = node.vjp
+    checked = _CHECKED.get(vjp.primitive.name)
+    marks: Any = getattr(node, "marks", None)
+    in_place = marks.__class__ is Marks and marks.in_place
+    for need, value in zip(vjp.needs, saved, strict=False):
+        if (checked is not None and need not in checked) or (in_place and need == "x"):
+            continue
+        for one in value if value.__class__ is tuple else (value,):
+            if isinstance(one, (np.ndarray, np.generic)):
+                found = _overwritten.get(id(owner(one)))
+                if found is not None and node.number < found[0]:
+                    raise overwritten_error(node, one)
+
+
+def overwritten_error(node: Any, value: Any) -> RuntimeError:
+    kind = dtypes.of_numpy(value.dtype).class_name
+    what = f"[torch.{kind}Tensor {list(value.shape)}], which is what {type(grad_fn(node)).__name__} saved,"
+    return RuntimeError(OVERWRITTEN.format(what=what))
+
+
+def result_error(node: Any) -> RuntimeError:
+    """The error for a node whose result was written to."""
+    what = f"[tensor {list(node.shape)}], which is output 0 of {type(grad_fn(node)).__name__},"
+    return RuntimeError(OVERWRITTEN.format(what=what))
+
+
+def move_retained(x: Tensor, old: Any, new: Any) -> None:
+    """retain_grad() follows the object to its new node."""
+    if x._rare is None or not x._rare.retains or old is new:
+        return
+    known: Any = getattr(old, "marks", None)
+    if known.__class__ is Marks:
+        known.retained = None
+    if new is not None:
+        watched_marks(new).retained = weakref.ref(x)
+
+
+# --- nodes ------------------------------------------------------------------------------------------
+
+
+class Handle:
+    """What registering a hook gives: `remove()` takes it away."""
+
+    _ids = itertools.count()
+
+    def __init__(self, hooks: dict[int, Any], hook: Any) -> None:
+        self.id = next(self._ids)
+        self._hooks = hooks
+        hooks[self.id] = hook
+
+    def remove(self) -> None:
+        self._hooks.pop(self.id, None)
+
+    def __enter__(self) -> Handle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
+class GradFn:
+    """A node of the graph. Classes have the names that PyTorch's have."""
+
+    _classes: dict[str, Any] = {}
+    _node: Any
+
+    def __init__(self, node: Any) -> None:
+        self._node = node
+
+    def name(self) -> str:
+        """The name that PyTorch gives the node."""
+        known = type(self).__name__
+        return f"torch::autograd::{known}" if known in ("CopySlices", "AccumulateGrad") else known
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        return marks_of(self._node).metadata
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """The nodes of the operands that gradients go to, each with which of its results is meant."""
+        return tuple([(grad_fn(parent), parent.result or 0) for parent in _edges(self._node)])
+
+    @property
+    def variable(self) -> Tensor:
+        """The leaf that gradients are added to."""
+        if self._node.__class__ is not Accumulate:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute 'variable'")
+        known = self._node.tensor and self._node.tensor()
+        if known is None:
+            known = of(LEVEL.tensor_of(self._node))
+            self._node.tensor = weakref.ref(known)
+        return known  # type: ignore[no-any-return]
+
+    def _sequence_nr(self) -> int:
+        return self._node.number  # type: ignore[no-any-return]
+
+    def register_hook(self, hook: Any) -> Handle:
+        """A hook that sees what comes out and what went in, and may replace what comes out."""
+        return Handle(watched_marks(self._node).post, hook)
+
+    def register_prehook(self, hook: Any) -> Handle:
+        """A hook that sees what goes in, and may replace it."""
+        return Handle(watched_marks(self._node).pre, hook)
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, GradFn) and other._node is self._node
+
+    def __hash__(self) -> int:
+        return id(self._node)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} object at {hex(id(self._node))}>"
+
+
+def maker(node: Any) -> Any:
+    """The node of the function that gave a result, which may be one of several."""
+    return node.first if node.result is not None and node.first is not None else node
+
+
+def grad_fn(node: Any) -> Any:
+    """What `x.grad_fn` is: one object for a node as long as somebody holds it."""
+    node = maker(node)
+    marks = marks_of(node)
+    known = marks.wrapper() if marks.wrapper is not None else None
+    if known is not None:
+        return known
+    name = name_of(node, marks.label)
+    kind = GradFn._classes.get(name)
+    if kind is None:
+        kind = GradFn._classes[name] = type(name, (GradFn,), {})
+    made = kind(node)
+    marks.wrapper = weakref.ref(made)
+    return made
+
+
+def name_of(node: Any, given: str | None) -> str:
+    if node.__class__ is Accumulate:
+        return "AccumulateGrad"
+    if given is None:
+        primitive = node.name
+        given = _NAMES.get(primitive) or "".join([part.capitalize() for part in primitive.split("_")])
+    return given if given == "CopySlices" or "Backward" in given else given + "Backward0"
+
+
+def _edges(node: Any) -> list[Any]:
+    if node.__class__ is Accumulate:
+        return []
+    start = marks_of(node).start
+    if start is None:
+        return list(node.edges())
+    out: list[Any] = []
+    seen, pending = set(), [node]
+    while pending:
+        for parent in pending.pop().edges():
+            if parent.number <= start or parent.__class__ is Accumulate:
+                if parent not in out:
+                    out.append(parent)
+            elif parent not in seen:
+                seen.add(parent)
+                pending.append(parent)
+    return out

@@ -1,0 +1,454 @@
+"""`x[key]` and `x[key] = v`, and functions that pick and place by index."""
+
+from __future__ import annotations
+
+import operator
+from sys import getrefcount as references
+from typing import Any
+
+import numpy as np
+
+import adjoint as ad
+from adjoint.graph.nodes import Var, numbers, var_of
+from adjoint.torch import creation, state
+from adjoint.torch.calls import NUMBERS, call, number, put
+from adjoint.torch.functions import public, to
+from adjoint.torch.graph import overwritten
+from adjoint.torch.kinds import Index
+from adjoint.torch.memory import check_write, shape_of, view_of
+from adjoint.torch.operators import METHODS
+from adjoint.torch.tensor import (
+    INNER,
+    Rare,
+    Tensor,
+    axis_of,
+    constant,
+    new,
+    next_number,
+    rare_of,
+    values,
+)
+
+_index_set = INNER["index_set"]
+_index_set_into = INNER.index_set_into
+
+
+class Selected(Rare):
+    """What x[i] has of its own: it is a view that is read when it is used."""
+
+    entangled = True
+    named = "Select"
+    place_in_parent: int
+
+    @property
+    def view(self) -> Index:
+        return Index((self.place_in_parent,))
+
+
+def getitem(self: Any, key: Any) -> Any:
+    """A view for integers, slices, None and `...`; a copy for tensors of integers or booleans."""
+    if key.__class__ is int and not state.special:
+        rare = self._rare
+        if rare is not None and rare.memory is not None and rare.creation is None and not rare.inference:
+            array = self._array
+            shape = array.value.shape
+            if shape and -shape[0] <= key < shape[0]:  # the usual loop
+                out: Tensor = new(Tensor)
+                out._dtype = self._dtype
+                out._rare = view = Selected()
+                view.place_in_parent = key + shape[0] if key < 0 else key
+                view.parent = self
+                view.memory = memory = rare.memory
+                view.seen = memory.version
+                view.tracked = array.node is not None
+                return out
+    entries = _entries(self, key)
+    if all([e is None or e.__class__ in (int, range) for e in entries]):
+        return view_of(self, Index(tuple(entries)), _name(key, entries))
+    return _advanced(self, entries)
+
+
+def _name(key: Any, entries: list[Any]) -> str:
+    """What PyTorch calls the last step of such an index."""
+    if not isinstance(key, tuple):
+        key = (key,)
+    last = next((k for k in reversed(key) if k is not Ellipsis), None) if key else Ellipsis
+    if not key or key == (Ellipsis,):
+        return "Alias"
+    if last is None:
+        return "Unsqueeze"
+    return "Slice" if isinstance(last, slice) else "Select"
+
+
+def _entries(x: Any, key: Any) -> list[Any]:
+    """The key as integers, ranges, None, and tensors of integers or booleans."""
+    given = list(key) if isinstance(key, tuple) else [key]
+    shape = shape_of(x)
+    used = 0
+    for k in given:
+        if k is None or k is Ellipsis:
+            continue
+        if isinstance(k, (bool, np.bool_)):
+            continue
+        mask = (isinstance(k, Tensor) and k._dtype.kind == "b") or (isinstance(k, np.ndarray) and k.dtype.kind == "b")
+        used += k.ndim if mask else 1
+    if used > len(shape):
+        raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
+    if sum([k is Ellipsis for k in given]) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    out: list[Any] = []
+    axis = 0
+    for k in given:
+        if k is Ellipsis:
+            out += [range(n) for n in shape[axis : axis + len(shape) - used]]
+            axis += len(shape) - used
+        elif k is None:
+            out.append(None)
+        elif isinstance(k, slice):
+            out.append(_range(k, shape[axis]))
+            axis += 1
+        elif isinstance(k, (bool, np.bool_)):
+            raise NotImplementedError("adjoint.torch: x[True] and x[False] are not there; write x[None]")
+        else:
+            entry = _entry(k, shape, axis)
+            out.append(entry)
+            axis += entry.ndim if isinstance(entry, Tensor) and entry._dtype.kind == "b" else 1
+    return out
+
+
+def _range(k: slice, n: int) -> range:
+    bounds = [None if b is None else operator.index(b) for b in (k.start, k.stop, k.step)]
+    if bounds[2] is not None and bounds[2] <= 0:
+        raise ValueError("step must be greater than zero")
+    found = range(n)[slice(*bounds)]
+    return found if len(found) else range(min(found.start, n), min(found.start, n))
+
+
+def _entry(k: Any, shape: Any, axis: int) -> Any:
+    if isinstance(k, (list, tuple, range)):
+        k = creation.tensor(list(k)) if len(k) else constant(np.zeros(0, np.int64))
+    if isinstance(k, np.ndarray):
+        k = constant(np.array(k))
+    if isinstance(k, Tensor):
+        if k._dtype.kind == "b":
+            if tuple(k.shape) != shape[axis : axis + k.ndim]:
+                raise IndexError(
+                    f"The shape of the mask {list(k.shape)} at index 0 does not match the shape of the indexed tensor "
+                    f"{list(shape)} at index {axis}"
+                )
+            return k
+        if k._dtype.kind not in "iu":
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        if k.ndim:
+            return k
+        k = k.item()
+    try:
+        i = operator.index(k)
+    except TypeError:
+        raise IndexError(
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
+            f"{type(k).__name__})"
+        ) from None
+    n = shape[axis]
+    if not -n <= i < n:
+        raise IndexError(f"index {i} is out of bounds for dimension {axis} with size {n}")
+    return i + n if i < 0 else i
+
+
+def _advanced(x: Any, entries: list[Any]) -> Tensor:
+    """A copy of the places that tensors name. Integers and slices are taken first, as views."""
+    basic, rest = _apart(entries)
+    source = x if basic is None else view_of(x, Index(_with_ranges(x, basic)), "Slice")
+    try:
+        out: Tensor = call(lambda a, *keys: a[_placed(rest, keys)], "Index", source, *_tensors(rest))
+    except IndexError as error:
+        raise IndexError(f"index out of bounds: {error}") from None
+    if out._rare is None and isinstance(out._array.value, np.ndarray) and not out._array.value.flags.c_contiguous:
+        out._array.value = np.ascontiguousarray(out._array.value)
+    return out
+
+
+def _apart(entries: list[Any]) -> tuple[Any, list[Any]]:
+    """Basic entries to take as a view first, and the key of tensors for what is left."""
+    basic: list[Any] = []
+    rest: list[Any] = []
+    for e in entries:
+        if isinstance(e, Tensor):
+            basic += [slice(None)] * (e.ndim if e._dtype.kind == "b" else 1)
+            rest.append(e)
+        else:
+            basic.append(e)
+            if not isinstance(e, int):
+                rest.append(slice(None))
+    if all([isinstance(e, slice) for e in basic]):
+        return None, rest
+    return basic, rest
+
+
+def _tensors(rest: list[Any]) -> list[Tensor]:
+    return [e for e in rest if isinstance(e, Tensor)]
+
+
+def _placed(rest: list[Any], keys: Any) -> tuple[Any, ...]:
+    given = iter(keys)
+    return tuple([next(given) if isinstance(e, Tensor) else e for e in rest])
+
+
+def _with_ranges(x: Any, basic: list[Any]) -> tuple[Any, ...]:
+    """Whole axes in a basic key as ranges of their sizes."""
+    shape, axis, out = shape_of(x), 0, []
+    for e in basic:
+        out.append(range(shape[axis]) if isinstance(e, slice) else e)
+        axis += e is not None
+    return tuple(out)
+
+
+def setitem(self: Any, key: Any, value: Any) -> None:
+    """Write to a part; differentiable in what is written and in what stays."""
+    kind = value.__class__
+    if (kind is float or kind is int) and key.__class__ is int and not state.special and self._dtype.kind == "f":
+        rare = self._rare
+        if rare is None or not rare.entangled:
+            array = self._array
+            if array.node is None:
+                shape = array.value.shape
+                if shape and -shape[0] <= key < shape[0]:
+                    _set_number(self, array, key + shape[0] if key < 0 else key, value)
+                    return
+    entries = _entries(self, key)
+    if not isinstance(value, Tensor):
+        value = constant(number(value, self._dtype)) if isinstance(value, NUMBERS) else creation.tensor(value)
+    if all([e is None or e.__class__ in (int, range) for e in entries]):
+        if entries:
+            part = view_of(self, Index(tuple(entries)), _name(key, entries))
+        else:
+            part = self
+        if not value.ndim:
+            part.fill_(value)
+        else:
+            given = _trimmed(value, part.ndim)
+            part.copy_(given if given.shape == part.shape else given.expand(part.shape))
+        return
+    index_put(self, entries, value, False)
+
+
+METHODS["__getitem__"] = getitem
+METHODS["__setitem__"] = setitem
+
+
+def _set_number(x: Any, array: Var, i: int, value: Any) -> None:
+    """x[i] = number, of what is not recorded and shares no memory."""
+    old = array.value
+    fill = INNER.as_scalar(value, x._dtype) if value else np.zeros((), x._dtype)
+    if references(array) <= _ALONE[0] and references(old) <= _ALONE[1] and old.base is None:
+        _index_set_into(old, fill, key=(i,))  # nobody else has the array
+    else:
+        new_value = _index_set(old, fill, key=(i,))
+        overwritten(old, next(numbers))
+        x._array = var_of(new_value, None)
+    rare_of(x).version += 1
+
+
+def _alone(x: Any, array: Var) -> tuple[int, int]:
+    """How many references `_set_number` sees to an array, and to its value, that are the tensor's alone."""
+    old = array.value
+    return references(array), references(old)
+
+
+def _alone_in_setitem(x: Any) -> tuple[int, int]:
+    array = x._array
+    return _alone(x, array)
+
+
+_ALONE = _alone_in_setitem(constant(np.zeros(2)))
+
+
+def _trimmed(value: Tensor, ndim: int) -> Any:
+    """Without leading axes of size 1 that the place written to does not have."""
+    out: Any = value
+    while out.ndim > ndim and out.shape[0] == 1:
+        out = out.select(0, 0)
+    return out
+
+
+def index_put(x: Any, entries: list[Any], value: Tensor, accumulate: bool) -> Any:
+    """Put values at the places that tensors name, or add them there."""
+    check_write(x, (value,), apart=True)
+    start = next_number()
+    basic, rest = _apart(entries)
+    target = x if basic is None else view_of(x, Index(_with_ranges(x, basic)), "Slice")
+    if value._dtype is not x._dtype:
+        if accumulate or (isinstance(value, Tensor) and value.ndim and value._dtype is not x._dtype):
+            raise RuntimeError(
+                f"Index put requires the source and destination dtypes match, got {x.dtype.class_name} for the "
+                f"destination and {value.dtype.class_name} for the source."
+            )
+        value = to(value, dtype=x._dtype)
+    mode = "add" if accumulate else "set"
+    out = call(
+        lambda a, v, *keys: ad.scatter(a, _placed(rest, keys), v, mode=mode), "IndexPut", target, value, *_tensors(rest)
+    )
+    return put(target, out, start)
+
+
+def _index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    entries = _entries(self, tuple([slice(None) if i is None else i for i in indices]))
+    index_put(self, entries, values, accumulate)
+    return self
+
+
+METHODS["index_put_"] = _index_put_
+
+
+@public("index_put")
+def index_put_out(input: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    return _index_put_(input.clone(), indices, values, accumulate)
+
+
+def _check_index(x: Tensor, index: Any, name: str) -> None:
+    if not isinstance(index, Tensor) or index._dtype != np.dtype("int64"):
+        if not (isinstance(index, Tensor) and index._dtype == np.dtype("int32")):
+            raise RuntimeError(f"{name}(): Expected dtype int64 for index")
+
+
+def _in_range(index: Tensor, n: int) -> None:
+    found = values(index)
+    if found.size and (found.min() < 0 or found.max() >= n):
+        wrong = int(found.min()) if found.min() < 0 else int(found.max())
+        raise RuntimeError(f"index {wrong} is out of bounds for dimension 0 with size {n}")
+
+
+@public("gather")
+def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Any:
+    """Along an axis the elements whose places index names, everywhere its own ones."""
+    axis = axis_of(dim, input.ndim)
+    _check_index(input, index, "gather")
+    if input.ndim != index.ndim:
+        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+    _in_range(index, input.shape[axis])
+    return call(lambda x, i: x[_grid(axis, i.shape, i)], "Gather", input, index)
+
+
+def _grid(axis: int, shape: Any, index: Any) -> tuple[Any, ...]:
+    """The places that an index along one axis names, all axes considered."""
+    places: list[Any] = list(np.ogrid[tuple([slice(n) for n in shape])])
+    places[axis] = index
+    return tuple(places)
+
+
+def _scattered(mode: str, made: str) -> Any:
+    def scattered(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None) -> Any:
+        axis = axis_of(dim, input.ndim)
+        _check_index(input, index, "scatter")
+        _in_range(index, input.shape[axis])
+        src = value if src is None else src
+        if isinstance(src, Tensor):
+            if src._dtype is not input._dtype:
+                raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+            if src.ndim != index.ndim or any([a > b for a, b in zip(index.shape, src.shape, strict=True)]):
+                raise RuntimeError(
+                    f"Expected index {list(index.shape)} to be no larger than src {list(src.shape)} apart from "
+                    f"dimension {axis}"
+                )
+            cut = tuple([slice(n) for n in index.shape])
+            return call(
+                lambda x, i, s: ad.scatter(x, _grid(axis, i.shape, i), s[cut], mode=mode), made, input, index, src
+            )
+        fill = constant(number(src, input._dtype))
+        return call(lambda x, i, s: ad.scatter(x, _grid(axis, i.shape, i), s, mode=mode), made, input, index, fill)
+
+    return scattered
+
+
+_set, _add = _scattered("set", "Scatter"), _scattered("add", "ScatterAdd")
+
+
+@public("scatter", in_place=True)
+def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None) -> Any:
+    if reduce is not None:
+        raise NotImplementedError("adjoint.torch: scatter(reduce=...) is not there; scatter_add is")
+    return _set(input, dim, index, src, value=value)
+
+
+@public("scatter_add", in_place=True)
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
+    return _add(input, dim, index, src)
+
+
+@public("index_select")
+def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
+    axis = axis_of(dim, input.ndim)
+    _check_index(input, index, "index_select")
+    _in_range(index, input.shape[axis] if input.ndim else 1)
+    return call(lambda x, i: ad.take(x, i, axis=axis), "IndexSelect", input, index)
+
+
+def _along(axis: int, index: Any) -> tuple[Any, ...]:
+    return (*[slice(None)] * axis, index)
+
+
+@public("index_add", in_place=True)
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
+    axis = axis_of(dim, input.ndim)
+    _in_range(index, input.shape[axis])
+    source = source if alpha == 1 else source * alpha
+    return call(lambda x, i, s: ad.scatter(x, _along(axis, i), s, mode="add"), "IndexAdd", input, index, source)
+
+
+@public("index_copy", in_place=True)
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
+    axis = axis_of(dim, input.ndim)
+    _in_range(index, input.shape[axis])
+    return call(lambda x, i, s: ad.scatter(x, _along(axis, i), s), "IndexCopy", input, index, source)
+
+
+@public("index_fill", in_place=True)
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
+    axis = axis_of(dim, input.ndim)
+    _in_range(index, input.shape[axis])
+    fill = to(value, dtype=input._dtype) if isinstance(value, Tensor) else constant(number(value, input._dtype))
+    return call(lambda x, i, s: ad.scatter(x, _along(axis, i), s), "IndexFill", input, index, fill)
+
+
+@public("masked_select")
+def masked_select(input: Tensor, mask: Tensor) -> Any:
+    if mask._dtype.kind != "b":
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    return call(lambda x, m: _spread(x, m), "MaskedSelect", input, mask)
+
+
+def _spread(x: Any, mask: Any) -> Any:
+    shape = np.broadcast_shapes(x.shape, mask.shape)
+    return ad.broadcast_to(x, shape)[ad.broadcast_to(mask, shape)]
+
+
+@public("masked_scatter", in_place=True)
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:
+    return call("masked_scatter", "MaskedScatter", input, mask, source)
+
+
+@public("take")
+def take(input: Tensor, index: Tensor) -> Any:
+    """Elements by their number in the flattened tensor."""
+    return call(lambda x, i: ad.reshape(x, (-1,))[i], "Take", input, index)
+
+
+@public("take_along_dim")
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Any:
+    if dim is None:
+        return take(input, indices.reshape(-1))
+    axis = axis_of(dim, input.ndim)
+    return call(lambda x, i: ad.take_along_axis(x, i, axis=axis), "Gather", input, indices)
+
+
+@public("nonzero")
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    found = np.nonzero(values(input)) if input.ndim else np.nonzero(np.atleast_1d(values(input)))
+    if as_tuple:
+        return tuple([constant(places) for places in found])
+    return constant(np.stack(found, 1) if input.ndim else np.zeros((len(found[0]), 0), np.int64))
+
+
+@public("argwhere")
+def argwhere(input: Tensor) -> Any:
+    return nonzero(input)

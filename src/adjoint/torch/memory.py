@@ -1,0 +1,482 @@
+"""Shared memory: views, detached tensors, NumPy's arrays, and what a write to one of them does to the others.
+
+A `Memory` has one value, the whole of it. A *base* is a tensor with a history of its own: the tensor that was there
+first, and what `detach` made. A *view* has a parent, and is read and written through it: a write to `x[0]` gives the
+base of x another value, by `index_set`, which is differentiable, and everything else on the memory reads again.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from typing import Any
+
+import numpy as np
+
+from adjoint.graph.nodes import Var, var_of
+from adjoint.torch import state
+from adjoint.torch.graph import label, move_retained, overwritten, result_overwritten
+from adjoint.torch.kinds import (
+    MULTIPLE_PLACES,
+    Gather,
+    dense_strides,
+    is_dense,
+    positions,
+    strides_contiguous,
+)
+from adjoint.torch.state import modes
+from adjoint.torch.tensor import INNER, LEVEL, Accumulate, Rare, Tensor, forget, leaf_node, new, rare_of, values
+
+OVERLAP = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+    "location. Please clone() the tensor before performing the operation."
+)
+
+
+class Memory:
+    """What tensors that share memory have in common."""
+
+    __slots__ = ("aliases", "buffer", "copies", "strides", "value", "version")
+
+    def __init__(self, value: Any, version: int) -> None:
+        self.value = value
+        self.version = version
+        self.strides = dense_strides(value)
+        self.buffer: Any = None  # an array of NumPy's that users write to
+        self.aliases: list[weakref.ref[Tensor]] = []  # all tensors on it that live
+        self.copies: list[weakref.ref[Any]] = []  # values of views that are no views of NumPy's
+
+    def add(self, x: Tensor) -> None:
+        self.aliases.append(weakref.ref(x))
+        if len(self.aliases) > 64 and len(self.aliases).bit_count() == 1:
+            self.aliases = [known for known in self.aliases if known() is not None]
+
+    def read(self, array: Var) -> None:
+        """Note the value of a view, which a graph may save: it counts as overwritten when the memory is."""
+        value = array.value
+        if value.base is None:
+            if not isinstance(value, np.ndarray):  # a single element
+                value = array.value = np.asarray(value)
+            self.copies.append(weakref.ref(value))
+            if len(self.copies) > 64 and len(self.copies).bit_count() == 1:
+                self.copies = [known for known in self.copies if known() is not None]
+
+
+def memory_of(x: Tensor) -> Memory:
+    """The memory of a tensor, from now on shared."""
+    rare = rare_of(x)
+    if rare.memory is None:
+        rare.memory = Memory(x._array.value, rare.version)
+        rare.entangled = True
+        rare.memory.add(x)
+    return rare.memory  # type: ignore[no-any-return]
+
+
+def base_of(x: Tensor) -> Tensor:
+    """The tensor whose history a view is part of."""
+    while x._rare is not None and x._rare.parent is not None:
+        x = x._rare.parent
+    return x
+
+
+def is_view(x: Tensor) -> bool:
+    return x._rare is not None and x._rare.parent is not None
+
+
+def place_of(x: Tensor) -> tuple[tuple[int, ...], int]:
+    """Strides and offset of a tensor in its memory, in elements."""
+    rare = x._rare
+    if rare is None or rare.memory is None:
+        return dense_strides(values(x)), 0
+    if rare.place is None:
+        if rare.parent is not None:
+            rare.place = rare.view.place(shape_of(rare.parent), *place_of(rare.parent))
+        else:
+            value, place = rare.memory.value, (rare.memory.strides, 0)
+            for view in rare.path:
+                place = view.place(value.shape, *place)
+                value = view.read(INNER, value)
+            rare.place = place
+    return rare.place  # type: ignore[no-any-return]
+
+
+def shape_of(x: Tensor) -> tuple[int, ...]:
+    return values(x).shape  # type: ignore[no-any-return]
+
+
+def is_contiguous(x: Tensor) -> bool:
+    if x._rare is None:
+        value = values(x)
+        return not isinstance(value, np.ndarray) or value.flags.c_contiguous or not value.size
+    return strides_contiguous(shape_of(x), place_of(x)[0])
+
+
+def _numbers_in(base: Tensor, where: Any) -> Any:
+    """The numbers, in a tensor's order, of elements at places in memory; -1 where it has none."""
+    own = positions(shape_of(base), *place_of(base))
+    size = max(int(own.max(initial=-1)), int(where.max(initial=-1))) + 1
+    number = np.full(size, -1)
+    number[own.ravel()] = np.arange(own.size)
+    return number[where]
+
+
+# --- making views -----------------------------------------------------------------------------------
+
+
+def view_of(x: Tensor, view: Any, name: str, creation: Any = None) -> Tensor:
+    """A view of a tensor. `creation` says of one of several results what made it."""
+    parent = x._rare
+    quiet = bool(state.special) and not modes.enabled
+    if quiet:
+        creation = creation or ("inference" if modes.inference else "no_grad")
+        value = view.read(INNER, values(x))
+        array = var_of(value, _nowhere(x, value))
+    else:
+        if creation is None and parent is not None and parent.creation is not None:
+            creation = parent.creation
+            if isinstance(creation, tuple):
+                creation = (name.partition("Backward")[0], 0)
+        array = view.read(LEVEL, x._array)
+        if array.node is not None:
+            array.node.marks = name
+    memory = memory_of(x) if parent is None or parent.memory is None else parent.memory
+    out: Tensor = new(Tensor)
+    out._array = array
+    out._dtype = array.value.dtype
+    out._rare = rare = Rare()
+    rare.memory, rare.parent, rare.view, rare.entangled = memory, x, view, True
+    rare.seen, rare.tracked = memory.version, array.node is not None
+    if creation is not None:
+        rare.creation, rare.quiet = creation, quiet
+    if parent is not None and parent.inference:
+        rare.inference = True
+    if memory.buffer is not None:
+        forget(out)
+    else:
+        memory.add(out)
+        memory.read(array)
+    return out
+
+
+def _nowhere(x: Tensor, value: Any) -> Any:
+    """The node of a view that no_grad made of a tracked tensor: it asks for a gradient, and passes none on."""
+    return leaf_node(value, None) if base_of(x).requires_grad else None
+
+
+def detached(x: Tensor, *, silent: bool = False) -> Tensor:
+    """A tensor without history that shares the memory."""
+    memory = memory_of(x)
+    path: tuple[Any, ...] = ()
+    base = x
+    while base._rare.parent is not None:
+        path = (base._rare.view, *path)
+        base = base._rare.parent
+    out: Tensor = new(Tensor)
+    out._dtype = x._dtype
+    out._rare = rare = Rare()
+    rare.memory, rare.path, rare.entangled = memory, base._rare.path + path, True
+    rare.place = place_of(x)
+    rare.silent = silent or base._rare.silent
+    rare.inference = x._rare.inference
+    if memory.buffer is None:
+        out._array = var_of(values(x), None)
+    memory.add(out)
+    return out
+
+
+def strided(x: Tensor, shape: Any, strides: Any, offset: int, name: str) -> Tensor:
+    """A view by sizes, strides and offset in memory, of x, or of its base where it reaches further."""
+    if len(shape) != len(strides):
+        raise RuntimeError("mismatch in length of strides and shape")
+    memory_of(x)
+    if modes.enabled:
+        x._array  # noqa: B018  # which may not be read any more
+    where = positions(shape, strides, offset)
+    parent, numbers = x, _numbers_in(x, where)
+    if (numbers < 0).any():
+        parent = base_of(x)
+        numbers = _numbers_in(parent, where)
+        if (numbers < 0).any() or x._rare.creation is not None:
+            raise RuntimeError("as_strided: adjoint.torch has no views that reach beyond the tensor's own memory")
+    return view_of(parent, Gather(numbers, tuple(strides), offset), name)
+
+
+# --- reading again ----------------------------------------------------------------------------------
+
+
+def read_again(x: Tensor) -> Var:
+    """The array of what shares memory that was written to."""
+    rare = x._rare
+    memory = rare.memory
+    if rare.parent is None:  # beside an array of NumPy's, which may change at any time
+        value = _whole(rare)
+        return var_of(np.array(value), rare.node)
+    if rare.creation is not None and rare.seen != memory.version:
+        if modes.enabled and base_of(x).requires_grad:
+            raise RuntimeError(refusal(rare, indirect=True))
+        return var_of(np.array(values_again(x)), None)
+    if rare.quiet:
+        value = np.array(values_again(x))
+        return var_of(value, _nowhere(x, value))
+    if memory.buffer is not None and node_of_base(base_of(x)) is None:
+        return var_of(np.array(values_again(x)), None)
+    array = rare.view.read(LEVEL, rare.parent._array)
+    rare.tracked = array.node is not None
+    if rare.seen != memory.version:
+        label(array.node, "AsStrided")
+        rare.seen = memory.version
+    elif rare.named is not None and array.node is not None:
+        array.node.marks = rare.named
+    if memory.buffer is None:
+        x._array = array
+        memory.add(x)
+        memory.read(array)
+    return array  # type: ignore[no-any-return]
+
+
+def values_again(x: Tensor) -> Any:
+    """The values of the same, for a look."""
+    rare = x._rare
+    return _whole(rare) if rare.parent is None else rare.view.read(INNER, values(rare.parent))
+
+
+def _whole(rare: Any) -> Any:
+    value = rare.memory.value
+    for view in rare.path:
+        value = view.read(INNER, value)
+    return value
+
+
+# --- writing ----------------------------------------------------------------------------------------
+
+
+def refusal(rare: Any, *, indirect: bool) -> str:
+    """Why a view must not be written to, or read after a write to its base."""
+    creation = rare.creation
+    what = "its base or another view of its base has been modified inplace" if indirect else "is being modified inplace"
+    if isinstance(creation, tuple):
+        name = f"Output {creation[1]} of {creation[0]} is a view"
+        if rare.quiet or not rare.tracked:
+            name, what = "A view was created in no_grad mode", f"{what} with grad mode enabled"
+        return (
+            f"{name} and {what}. This view is the output of a function that returns multiple views. Such functions do "
+            "not allow the output views to be modified inplace. You should replace the inplace operation by an "
+            "out-of-place one."
+        )
+    mode = "inference mode" if creation == "inference" else "no_grad mode"
+    return (
+        f"A view was created in {mode} and {what} with grad mode enabled. Given that this use case is ambiguous and "
+        "error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both "
+        "inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the "
+        "inplace to be tracked)."
+    )
+
+
+def check_write(x: Tensor, others: Any = (), *, apart: bool = False, filling: bool = False) -> None:
+    """Raise what PyTorch raises for in-place operations; `others` are the further operands.
+
+    They may be all of x's memory, but no other part of it that meets x's; nor that, if they are to be `apart`.
+    Several elements of x may be in one place where one number is to fill it.
+    """
+    rare = x._rare
+    if rare is not None and rare.inference and not modes.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed."
+            "You can make a clone to get a normal tensor before doing inplace update."
+        )
+    if modes.enabled and (x.requires_grad or any([o.requires_grad for o in others if isinstance(o, Tensor)])):
+        if rare is not None and rare.parent is not None:
+            if rare.creation is not None:
+                raise RuntimeError(refusal(rare, indirect=False))
+            if x.requires_grad and not rare.tracked:  # it was not looked at since its base is tracked
+                raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+            if base_of(x).is_leaf and x.requires_grad:
+                raise RuntimeError(
+                    "a view of a leaf Variable that requires grad is being used in an in-place operation."
+                )
+        if x.requires_grad and x.is_leaf:
+            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    if rare is None or rare.memory is None:
+        return
+    shape, (strides, offset) = shape_of(x), place_of(x)
+    if filling:
+        return
+    if any([s == 0 and n > 1 for n, s in zip(shape, strides, strict=True)]):
+        raise RuntimeError(MULTIPLE_PLACES)
+    for other in others:
+        if (
+            isinstance(other, Tensor)
+            and other is not x
+            and other._rare is not None
+            and other._rare.memory is rare.memory
+        ):
+            its = place_of(other)
+            same = (strides, offset, shape) == (*its, shape_of(other))
+            if _meet(shape, strides, offset, shape_of(other), *its) and (apart or not same):
+                raise RuntimeError(OVERLAP)
+
+
+def _meet(shape: Any, strides: Any, offset: int, other: Any, its: Any, start: int) -> Any:
+    """Whether two tensors, each without gaps, share memory; of others PyTorch does not ask."""
+    size, its_size = math.prod(shape), math.prod(other)
+    if not size or not its_size or not is_dense(shape, strides) or not is_dense(other, its):
+        return False
+    return offset < start + its_size and start < offset + size
+
+
+def store(x: Tensor, array: Var, number: int, *, silent: bool = False) -> None:
+    """Give a tensor another value, and with it all that shares its memory.
+
+    Under `no_grad` histories stay as they are. `number` is from before the operation: nodes below it may have saved
+    what is overwritten.
+    """
+    quiet = not modes.enabled
+    rare = x._rare
+    written = array
+    if rare is None or rare.memory is None:
+        old = x._array
+        if quiet:
+            array = var_of(array.value, old.node)
+        if not silent:
+            overwritten(old.value, number)
+            result_overwritten(old.node)
+            rare_of(x).version += 1
+        _give(x, old, array)
+        return
+    memory = rare.memory
+    if quiet or (array.node is None and not base_of(x).requires_grad):
+        base, array = _through(x, INNER, array.value, values)
+        array = var_of(array, None)
+        quiet = True
+    else:
+        base, array = _through(x, LEVEL, array, lambda parent: parent._array)
+        if base is not x:
+            label(array.node, "CopySlices")
+            rare.tracked = True
+    silent = silent or base._rare.silent
+    old_node = node_of_base(base)
+    new_node = old_node if quiet else array.node
+    whole = array.value
+    parts = [memory.value]
+    for view in base._rare.path[:-1]:
+        parts.append(view.read(INNER, parts[-1]))
+    if base._rare.path:
+        whole = _back(base, parts, whole)
+    if not silent:
+        overwritten(memory.value, number)
+        for copy in memory.copies:
+            if (value := copy()) is not None:
+                overwritten(value, number)
+        memory.version += 1
+    elif base._rare.silent:
+        base._rare.version += 1
+    memory.copies = []
+    if memory.buffer is not None:
+        np.copyto(memory.buffer, whole)
+    else:
+        memory.value = whole
+    living, memory.aliases = memory.aliases, []
+    for reference in living:
+        alias = reference()
+        if alias is None:
+            continue
+        its = alias._rare
+        if its.parent is not None:
+            forget(alias)
+            continue
+        memory.aliases.append(reference)
+        if not silent:
+            result_overwritten(node_of_base(alias))
+        if alias is base:
+            if memory.buffer is not None:
+                its.node = new_node
+                move_retained(alias, old_node, new_node)
+            else:
+                _give(alias, var_of(None, old_node), var_of(whole if not its.path else array.value, new_node))
+        elif memory.buffer is None:
+            node = alias._array.node
+            _give(alias, alias._array, var_of(_whole(its), node))
+    if x is not base:  # what was written is a value of the memory, too: its node may have saved it
+        memory.read(written)
+
+
+def node_of_base(base: Tensor) -> Any:
+    """The node of a tensor that is no view."""
+    if base._rare is not None and base._rare.memory is not None and base._rare.memory.buffer is not None:
+        return base._rare.node
+    return base._array.node
+
+
+def _give(x: Tensor, old: Var, array: Var) -> None:
+    node: Any = array.node
+    if node.__class__ is Accumulate:
+        node.value = array.value
+    x._array = array
+    if old.node is not array.node:
+        move_retained(x, old.node, array.node)
+
+
+def _through(x: Tensor, B: Any, array: Any, read: Any) -> tuple[Tensor, Any]:
+    """The base of a tensor, and its array on B, once x has another one."""
+    t = x
+    chain = []
+    while t._rare.parent is not None:
+        chain.append(t)
+        t = t._rare.parent
+    if any([view._rare.view.write is None for view in chain]):
+        numbers = _numbers_in(t, positions(shape_of(x), *place_of(x)))
+        return t, Gather(numbers, (), 0).write(B, read(t), array)
+    for view in chain:
+        array = view._rare.view.write(B, read(view._rare.parent), array)
+    return t, array
+
+
+def _back(base: Tensor, parts: list[Any], value: Any) -> Any:
+    """The whole memory, once a base that is a part of it has another value."""
+    path = base._rare.path
+    if any([view.write is None for view in path]):
+        whole = parts[0]
+        strides = base._rare.memory.strides
+        number = np.empty(math.prod(whole.shape), np.int64)
+        number[positions(whole.shape, strides, 0).ravel()] = np.arange(number.size)
+        return Gather(number[positions(value.shape, *place_of(base))], (), 0).write(INNER, whole, value)
+    for view, part in zip(reversed(path), reversed(parts), strict=True):
+        value = view.write(INNER, part, value)
+    return value
+
+
+# --- NumPy's memory ---------------------------------------------------------------------------------
+
+
+def share_with_numpy(x: Tensor) -> Any:
+    """The tensor's values as an array that shares its memory, from now on."""
+    memory = memory_of(x)
+    if memory.buffer is None:
+        bases = [t for reference in memory.aliases if (t := reference()) is not None]
+        nodes = [(t, t._array.node) for t in bases if t._rare.parent is None]
+        memory.buffer = memory.value = np.array(memory.value)
+        for t, node in nodes:
+            t._rare.node = node
+        for t in bases:
+            forget(t)
+    return values(x)
+
+
+def of_numpy_array(array: Any) -> Tensor:
+    """A tensor that shares the memory of an array."""
+    x: Tensor = new(Tensor)
+    x._dtype = array.dtype
+    x._rare = rare = Rare()
+    rare.memory, rare.entangled = Memory(array, 0), True
+    rare.memory.add(x)
+    rare.memory.buffer = array
+    return x
+
+
+def views_again(base: Tensor) -> None:
+    """The history of a base is another one: its views are to be read again."""
+    memory = base._rare.memory
+    for reference in list(memory.aliases):
+        alias = reference()
+        if alias is not None and alias._rare.parent is not None and base_of(alias) is base:
+            forget(alias)

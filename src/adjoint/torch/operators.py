@@ -1,0 +1,365 @@
+"""Functions that are one primitive, from one table: operators, functions, methods and in-place methods.
+
+Their code is written out, as `graph/codegen.py` writes primitives: straight to the primitive where operands agree,
+and to `calls.run` for everything else.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from adjoint.graph.nodes import Var, numbers
+from adjoint.torch import state
+from adjoint.torch.calls import NUMBERS, into, operand, run, write
+from adjoint.torch.graph import overwritten, result_overwritten
+from adjoint.torch.state import modes
+from adjoint.torch.tensor import INNER, LEVEL, Accumulate, Rare, Tensor, new
+
+FUNCTIONS: dict[str, Any] = {}  # torch.name
+METHODS: dict[str, Any] = {}  # Tensor.name
+
+# name, primitive, name of the node, kinds of dtypes that go straight to it, whether integers become floating
+_UNARY = """
+abs                 abs                  Abs           fi   -
+acos arccos         acos                 Acos          fc   floating
+acosh arccosh       acosh                Acosh         fc   floating
+asin arcsin         asin                 Asin          fc   floating
+asinh arcsinh       asinh                Asinh         fc   floating
+atan arctan         atan                 Atan          fc   floating
+atanh arctanh       atanh                Atanh         fc   floating
+ceil                ceil                 Ceil          f    -
+cos                 cos                  Cos           fc   floating
+cosh                cosh                 Cosh          fc   floating
+digamma             digamma              Digamma       f    floating
+erf                 erf                  Erf           f    floating
+erfc                erfc                 Erfc          f    floating
+erfinv              erfinv               Erfinv        f    floating
+exp                 exp                  Exp           fc   floating
+expm1               expm1                Expm1         fc   floating
+floor               floor                Floor         f    -
+lgamma              gammaln              Lgamma        f    floating
+log                 log                  Log           fc   floating
+log10               log10                Log10         fc   floating
+log1p               log1p                Log1P         fc   floating
+log2                log2                 Log2          fc   floating
+neg negative        negative             Neg           fci  -
+relu                relu                 Relu          f    -
+round               round                Round         f    -
+sigmoid             expit                Sigmoid       f    floating
+sign                sign                 Sign          fi   -
+sin                 sin                  Sin           fc   floating
+sinh                sinh                 Sinh          fc   floating
+sqrt                sqrt                 Sqrt          fc   floating
+square              square               Pow           fci  -
+tan                 tan                  Tan           fc   floating
+tanh                tanh                 Tanh          fc   floating
+trunc fix           trunc                Trunc         f    -
+"""
+
+# name, operator, primitive, name of the node, kinds, whether integers become floating
+_BINARY = """
+add                 add       add        Add       fci  -
+sub subtract        sub       subtract   Sub       fci  -
+mul multiply        mul       multiply   Mul       fci  -
+div divide          truediv   divide     Div       fc   floating
+"""
+
+_COMPARISONS = """
+eq                        eq   equal
+ne not_equal              ne   not_equal
+lt less                   lt   less
+le less_equal             le   less_equal
+gt greater                gt   greater
+ge greater_equal          ge   greater_equal
+"""
+
+_UNARY_SOURCE = """
+def {name}(input, *, out=None):
+    try:
+        dtype = input._dtype
+        if dtype.kind not in {kinds!r} or out is not None:
+            return slow(input, out)
+        if state.special:
+            if modes.enabled or modes.inference:
+                return slow(input)
+            var = Var()
+            var.value = inner(input._array.value)
+            var.node = None
+        else:
+            var = primitive(input._array)
+    except AttributeError:
+        return slow(input, out)
+    made = new(Tensor)
+    made._array = var
+    made._dtype = {dtype}
+    made._rare = None
+    return made
+"""
+
+_BINARY_SOURCE = """
+def {name}(self, other):
+    dtype = self._dtype
+    kind = other.__class__
+    if kind is float or kind is int:
+        if not other or dtype.kind not in "fc":
+            return slow(self, other)
+        array = scalar(other, dtype)
+    else:
+        try:
+            if other._dtype is not dtype or dtype.kind not in {kinds!r}:
+                return slow(self, other)
+            array = other._array
+        except AttributeError:
+            return slow(self, other)
+    try:
+        if state.special:
+            if modes.enabled or modes.inference:
+                return slow(self, other)
+            if array.__class__ is Var:
+                array = array.value
+            var = Var()
+            var.value = inner({inner_operands})
+            var.node = None
+        else:
+            var = primitive({operands})
+    except ValueError:
+        return slow(self, other)
+    made = new(Tensor)
+    made._array = var
+    made._dtype = {dtype}
+    made._rare = None
+    return made
+"""
+
+# a value that somebody beside the tensor refers to, perhaps a graph, is remembered as overwritten
+_WRITE_SOURCE = """
+def {name}_(self{parameter}, **options):
+    rare = self._rare
+    if rare is None:
+        rare = self._rare = Rare()
+    if state.special or rare.entangled or options:
+        return slow(self{argument}, **options)
+    old = self._array
+    dtype = self._dtype
+    if old.node.__class__ is Accumulate or dtype.kind not in {kinds!r}:
+        return slow(self{argument})
+{prepare}
+    try:
+        var = primitive(old{value})
+    except ValueError:
+        return slow(self{argument})
+    if var.value.shape != old.value.shape or (var.node is None) is not (old.node is None):
+        return slow(self{argument})
+    if references(old.value) > alone or old.value.base is not None:
+        overwritten(old.value, next(numbers) if var.node is None else var.node.number)
+    if old.node is not None:
+        result_overwritten(old.node)
+    self._array = var
+    rare.version += 1
+    return self
+"""
+
+_PREPARE_OPERAND = """
+    kind = other.__class__
+    if kind is float or kind is int:
+        if not other or dtype.kind not in "fc":
+            return slow(self, other)
+        array = scalar(other, dtype)
+    else:
+        try:
+            if other._dtype is not dtype or other is self:
+                return slow(self, other)
+            array = other._array
+        except AttributeError:
+            return slow(self, other)
+"""
+
+
+def _alone() -> int:
+    """What `getrefcount(old.value)` counts for a value that one Var alone refers to."""
+    old = Var()
+    old.value = np.zeros(1)
+    return sys.getrefcount(old.value)
+
+
+_ALONE = _alone()
+
+
+def _compiled(name: str, source: str, primitive: str, slow: Any) -> Any:
+    scope: dict[str, Any] = {
+        "Accumulate": Accumulate, "Rare": Rare, "Tensor": Tensor, "Var": Var, "alone": _ALONE, "bool_": np.dtype(bool),
+        "inner": INNER[primitive], "modes": modes, "new": new, "numbers": numbers, "overwritten": overwritten,
+        "primitive": LEVEL[primitive], "references": sys.getrefcount, "result_overwritten": result_overwritten,
+        "scalar": INNER.as_scalar, "slow": slow, "state": state,
+    }  # fmt: skip
+    exec(compile(source, __file__, "exec"), scope)
+    function = scope[name]
+    function.__module__ = "adjoint.torch"
+    return function
+
+
+def _unary(names: list[str], primitive: str, made: str, kinds: str, floating: bool) -> None:
+    name = names[0]
+
+    def slow(input: Any, out: Any = None) -> Any:
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        kind = input._dtype.kind
+        if kind == "b" and name in ("neg", "abs", "sign", "square"):
+            raise RuntimeError(f"{name} on a bool tensor is not supported" + ("; use ~" if name == "neg" else ""))
+        if kind == "c" and "c" not in kinds and name != "abs":
+            raise RuntimeError(f"{name} is not supported for complex")
+        if kind in "biu" and name in ("ceil", "floor", "trunc", "round"):
+            return into(out, input.clone())
+        return into(out, run(primitive, (input,), made, floating=floating))
+
+    source = _UNARY_SOURCE.format(name=name, kinds=kinds, dtype="dtype")
+    function = _compiled(name, source, primitive, slow)
+    source = _WRITE_SOURCE.format(
+        name=name, kinds=kinds.replace("i", ""), parameter="", argument="", prepare="", value=""
+    )
+    in_place = _compiled(name + "_", source, primitive, lambda self: write(self, function))
+    _declare(names, function, in_place)
+
+
+def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str, floating: bool) -> None:
+    name = names[0]
+
+    def apply(x: Any, y: Any) -> Any:
+        if name == "sub" and (_is_bool(x) or _is_bool(y)):
+            raise RuntimeError(
+                "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a "
+                "mask, use the `~` or `logical_not()` operator instead."
+            )
+        if floating or not (_is_bool(x) and _is_bool(y)):
+            return run(primitive, (x, y), made, floating=floating)
+        return run("logical_or" if name == "add" else "logical_and", (x, y), made)
+
+    def slow(x: Any, y: Any) -> Any:
+        return apply(x, operand(y, name)) if isinstance(y, _KNOWN) else NotImplemented
+
+    def slow_reflected(x: Any, y: Any) -> Any:
+        return apply(operand(y, name), x) if isinstance(y, _KNOWN) else NotImplemented
+
+    def source(name: str, reflected: bool) -> str:
+        pair = "array, self._array" if reflected else "self._array, array"
+        inner = pair.replace("self._array", "self._array.value")
+        return _BINARY_SOURCE.format(name=name, kinds=kinds, operands=pair, inner_operands=inner, dtype="dtype")
+
+    straight = METHODS[f"__{symbol}__"] = _compiled(name, source(name, False), primitive, slow)
+    METHODS[f"__r{symbol}__"] = _compiled(name, source(name, True), primitive, slow_reflected)
+    function = _spelled(name, straight, apply)
+    write_source = _WRITE_SOURCE.format(
+        name=name, kinds=kinds.replace("i", ""), parameter=", other", argument=", other", prepare=_PREPARE_OPERAND,
+        value=", array",
+    )  # fmt: skip
+
+    def slow_write(self: Any, other: Any, **options: Any) -> Any:
+        return write(self, function, operand(other, name), **options)
+
+    in_place = _compiled(name + "_", write_source, primitive, slow_write)
+    METHODS[f"__i{symbol}__"] = in_place
+    _declare(names, function, in_place)
+
+
+_KNOWN = (Tensor, *NUMBERS, np.generic)
+
+
+def _is_bool(x: Any) -> bool:
+    return x._dtype.kind == "b" if isinstance(x, Tensor) else isinstance(x, bool)
+
+
+def _spelled(name: str, operator: Any, apply: Any) -> Any:
+    """The function of an operator, with PyTorch's options."""
+    if name in ("add", "sub"):
+
+        def scaled(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+            other = operand(other, name)
+            if alpha == 1 and out is None and isinstance(input, Tensor):
+                return operator(input, other)
+            other = other if alpha == 1 else other * alpha
+            return into(out, apply(operand(input, name, "input"), other))
+
+        return scaled
+    if name == "div":
+
+        def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
+            x, y = operand(input, name, "input"), operand(other, name)
+            if rounding_mode is None:
+                return into(out, apply(x, y))
+            if rounding_mode == "floor":
+                return into(out, FUNCTIONS["floor_divide"](x, y))
+            if rounding_mode != "trunc":
+                raise RuntimeError(
+                    f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
+                )
+            quotient = run("trunc", (apply(x, y),), "Div")
+            kinds = [getattr(v, "_dtype", None) for v in (x, y)]
+            integer = all(
+                [isinstance(v, int) if k is None else k.kind in "iu" for v, k in zip((x, y), kinds, strict=True)]
+            )
+            return into(out, quotient.long() if integer else quotient)
+
+        return div
+
+    def mul(input: Any, other: Any, *, out: Any = None) -> Any:
+        other = operand(other, name)
+        if out is None and isinstance(input, Tensor):
+            return operator(input, other)
+        return into(out, apply(operand(input, name, "input"), other))
+
+    return mul
+
+
+def _comparison(names: list[str], symbol: str, primitive: str) -> None:
+    name = names[0]
+
+    def apply(input: Any, other: Any, *, out: Any = None) -> Any:
+        x, y = operand(input, name, "input"), operand(other, name)
+        return into(out, run(primitive, (x, y)))
+
+    def slow(x: Any, y: Any) -> Any:
+        if isinstance(y, np.ndarray):
+            y = FUNCTIONS["tensor"](y)
+        return apply(x, y) if isinstance(y, _KNOWN) else NotImplemented
+
+    source = _BINARY_SOURCE.format(
+        name=name, kinds="fi", operands="self._array, array", inner_operands="self._array.value, array", dtype="bool_"
+    )
+    METHODS[f"__{symbol}__"] = _compiled(name, source, primitive, slow)
+    _declare(names, apply, lambda self, other: write(self, apply, other))
+
+
+def _declare(names: list[str], function: Any, in_place: Any) -> None:
+    for name in names:
+        function.__name__ = function.__qualname__ = names[0]
+        FUNCTIONS[name] = METHODS[name] = function
+        METHODS[name + "_"] = in_place
+        if in_place is not None:
+            in_place.__name__ = in_place.__qualname__ = names[0] + "_"
+
+
+def _rows(table: str) -> list[list[str]]:
+    return [line.split() for line in table.strip().splitlines()]
+
+
+for _row in _rows(_UNARY):
+    *_names, _primitive, _made, _kinds, _floating = _row
+    _unary(_names, _primitive, _made, _kinds, _floating == "floating")
+for _row in _rows(_BINARY):
+    *_names, _symbol, _primitive, _made, _kinds, _floating = _row
+    _binary(_names, _symbol, _primitive, _made, _kinds, _floating == "floating")
+for _row in _rows(_COMPARISONS):
+    *_names, _symbol, _primitive = _row
+    _comparison(_names, _symbol, _primitive)
+for _name in ("true_divide",):
+    FUNCTIONS[_name] = METHODS[_name] = FUNCTIONS["div"]
+    METHODS[_name + "_"] = METHODS["div_"]
+for _name in ("absolute",):
+    FUNCTIONS[_name] = METHODS[_name] = FUNCTIONS["abs"]
+    METHODS[_name + "_"] = METHODS["abs_"]
+METHODS["__neg__"] = FUNCTIONS["neg"]
+METHODS["__abs__"] = FUNCTIONS["abs"]

@@ -1,0 +1,119 @@
+"""Products of vectors, matrices and stacks of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import adjoint as ad
+from adjoint.torch.calls import call, named, off
+from adjoint.torch.functions import public
+from adjoint.torch.operators import METHODS
+from adjoint.torch.tensor import LEVEL, Tensor, of
+
+
+def _product_name(x: Tensor, y: Tensor) -> str:
+    known = {(2, 2): "Mm", (2, 1): "Mv", (1, 1): "Dot", (3, 3): "Bmm"}
+    return known.get((x.ndim, y.ndim), "UnsafeView")
+
+
+_matmul = LEVEL["matmul"]
+
+
+@public("matmul", out=True)
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """The product of matrices, of stacks of them, or with vectors."""
+    if not isinstance(other, Tensor) or not isinstance(input, Tensor):
+        raise TypeError(f"matmul(): argument 'other' must be Tensor, not {type(other).__name__}")
+    if input._dtype is not other._dtype:
+        raise RuntimeError(
+            f"expected m1 and m2 to have the same dtype, but got: {input.dtype.name} != {other.dtype.name}"
+        )
+    if not input.ndim or not other.ndim:
+        raise RuntimeError(
+            f"both arguments to matmul need to be at least 1D, but they are {input.ndim}D and {other.ndim}D"
+        )
+    if input.ndim == 2 == other.ndim:
+        if input.shape[1] != other.shape[0]:
+            raise RuntimeError(_misfit(input, other))
+        if not off():
+            return of(_matmul(input._array, other._array))
+    try:
+        return call("matmul", _product_name(input, other), input, other)  # type: ignore[no-any-return]
+    except RuntimeError as error:
+        raise RuntimeError(f"{_misfit(input, other)}: {error}") from None
+
+
+def _misfit(x: Tensor, y: Tensor) -> str:
+    if x.ndim == 1 == y.ndim:
+        sizes = f"tensor [{x.shape[0]}] and src [{y.shape[0]}]"
+        return f"inconsistent tensor size, expected {sizes} to have the same number of elements"
+    if y.ndim == 1:
+        return f"size mismatch, got input ({x.shape[0]}), mat ({'x'.join(map(str, x.shape))}), vec ({y.shape[0]})"
+    return (
+        f"mat1 and mat2 shapes cannot be multiplied ({'x'.join(map(str, x.shape))} and {'x'.join(map(str, y.shape))})"
+    )
+
+
+METHODS["__matmul__"] = matmul
+METHODS["__rmatmul__"] = lambda x, y: matmul(y, x)
+
+
+def _product(name: str, ranks: tuple[int, int]) -> None:
+    def spelled(input: Tensor, other: Tensor) -> Any:
+        if (input.ndim, other.ndim) != ranks:
+            raise RuntimeError(
+                f"{name}: expected tensors of {ranks[0]} and {ranks[1]} dimensions, got {input.ndim}D and {other.ndim}D"
+            )
+        return matmul(input, other)
+
+    public(name, out=True)(spelled)
+
+
+for _name, _ranks in {"mm": (2, 2), "mv": (2, 1), "bmm": (3, 3), "dot": (1, 1)}.items():
+    _product(_name, _ranks)
+
+
+@public("vdot")
+def vdot(input: Tensor, other: Tensor) -> Any:
+    return call("vdot", "Vdot", input, other)
+
+
+@public("outer", "ger", out=True)
+def outer(input: Tensor, vec2: Tensor) -> Any:
+    return call("outer", "Mul", input, vec2)
+
+
+@public("einsum", method=False)
+def einsum(equation: str, *operands: Any) -> Any:
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = tuple(operands[0])
+    return call(lambda *xs: ad.einsum(equation, *xs), "View", *operands)
+
+
+@public("tensordot", method=False)
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Any:
+    return call(lambda x, y: ad.tensordot(x, y, axes=dims), "View", a, b)
+
+
+@public("kron")
+def kron(input: Tensor, other: Tensor) -> Any:
+    return call("linalg.kron", "View", input, other)
+
+
+def _affine(name: str, product: Any) -> None:
+    def spelled(input: Tensor, x: Tensor, y: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        def function(c: Any, a: Any, b: Any) -> Any:
+            part = named(product)(a, b) if isinstance(product, str) else product(a, b)
+            part = part if alpha == 1 else part * alpha
+            return c + part if beta == 1 else c * beta + part if beta else part
+
+        return call(function, name.capitalize(), input, x, y)
+
+    public(name, in_place=True, out=True)(spelled)
+
+
+_affine("addmm", "matmul")
+_affine("addmv", "matmul")
+_affine("addr", "outer")
+_affine("baddbmm", "matmul")
+_affine("addbmm", lambda a, b: ad.sum(ad.matmul(a, b), axis=0))

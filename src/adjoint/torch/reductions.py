@@ -1,0 +1,536 @@
+"""Sums and other reductions, running totals, orders, joins: functions along axes under PyTorch's names."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import adjoint as ad
+from adjoint.torch.calls import call, named, off
+from adjoint.torch.dtypes import default_float, result_dtype
+from adjoint.torch.functions import public, to
+from adjoint.torch.graph import label
+from adjoint.torch.operators import FUNCTIONS, METHODS
+from adjoint.torch.tensor import LEVEL, Tensor, axis_of, constant, of, values
+
+
+class _Pair(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+    def __repr__(self) -> str:
+        return f"torch.return_types.pair(\nvalues={self.values!r},\nindices={self.indices!r})"
+
+
+def axes_of(dim: Any, ndim: int) -> Any:
+    """The axes that `dim` names, None for all."""
+    if dim is None:
+        return None
+    dims = dim if isinstance(dim, (tuple, list)) else (dim,)
+    axes = tuple([axis_of(d, ndim) for d in dims])
+    if len(set(axes)) != len(axes):
+        raise RuntimeError(f"dim {axes[0]} appears multiple times in the list of dims")
+    return axes if ndim else ()
+
+
+def _summing(x: Tensor, dtype: Any, *, floating: bool = False) -> Tensor:
+    """What is added up: integers in 64 bits, or in the type asked for."""
+    if dtype is not None:
+        return to(x, dtype=dtype)
+    if x._dtype.kind in "biu":
+        if floating:
+            raise RuntimeError(
+                "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+                f"Got: {x.dtype.class_name}"
+            )
+        return to(x, dtype=np.dtype("int64"))
+    return x
+
+
+_sum = LEVEL["sum"]
+
+
+@public("sum", out=True)
+def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The sum of all elements, or along axes.
+
+    >>> import adjoint.torch as torch
+    >>> torch.ones(2, 3).sum(dim=1)
+    tensor([3., 3.])
+    """
+    x = _summing(input, dtype)
+    axes = axes_of(dim, x.ndim)
+    if axes == () and dim is not None and x.ndim:
+        axes = None
+    if not off():
+        made = _sum(x._array, axis=tuple(range(x.ndim)) if axes is None else axes, keepdims=keepdim)
+        if made.node is not None:
+            label(made.node, "SumBackward0" if dim is None else "SumBackward1")
+        return of(made)
+    return call("sum", "Sum", x, axis=axes, keepdims=keepdim)  # type: ignore[no-any-return]
+
+
+@public("mean", out=True)
+def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    x = _summing(input, dtype, floating=True)
+    made = "MeanBackward0" if dim is None else "MeanBackward1"
+    return call("mean", made, x, axis=_all_if_empty(axes_of(dim, x.ndim)), keepdims=keepdim)  # type: ignore[no-any-return]
+
+
+def _all_if_empty(axes: Any) -> Any:
+    return axes or None
+
+
+@public("prod", out=True)
+def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    x = _summing(input, dtype)
+    made = "ProdBackward0" if dim is None else "ProdBackward1"
+    axis = None if dim is None or not x.ndim else axis_of(dim, x.ndim)
+    return call("prod", made, x, axis=axis, keepdims=keepdim)  # type: ignore[no-any-return]
+
+
+def _moment(name: str, function: Any) -> None:
+    def spelled(
+        input: Tensor, dim: Any = None, unbiased: Any = True, keepdim: bool = False, *, correction: Any = None
+    ) -> Any:
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        by = (1 if unbiased else 0) if correction is None else correction
+        if input._dtype.kind not in "fc":
+            raise RuntimeError(f"{name}: only support floating point and complex dtypes")
+        axes = _all_if_empty(axes_of(dim, input.ndim))
+        return call(function, name.capitalize(), input, axis=axes, correction=by, keepdims=keepdim)
+
+    public(name)(spelled)
+
+
+_moment("var", "var")
+_moment("std", "std")
+
+
+@public("var_mean", method=False)
+def var_mean(
+    input: Tensor, dim: Any = None, unbiased: Any = True, keepdim: bool = False, *, correction: Any = None
+) -> Any:
+    return _with_mean("var", input, dim, unbiased, keepdim, correction)
+
+
+@public("std_mean", method=False)
+def std_mean(
+    input: Tensor, dim: Any = None, unbiased: Any = True, keepdim: bool = False, *, correction: Any = None
+) -> Any:
+    return _with_mean("std", input, dim, unbiased, keepdim, correction)
+
+
+def _with_mean(name: str, input: Tensor, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Any:
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    moment = FUNCTIONS[name](input, dim, unbiased, keepdim, correction=correction)
+    return moment, mean(input, dim, keepdim)
+
+
+def _extreme(name: str, function: Any) -> None:
+    def spelled(input: Tensor, dim: Any = (), keepdim: bool = False) -> Any:
+        axes = _all_if_empty(axes_of(dim, input.ndim))
+        _refuse_empty(name, input, axes)
+        return call(function, name.capitalize(), input, axis=axes, keepdims=keepdim)
+
+    public(name, out=True)(spelled)
+
+
+def _refuse_empty(name: str, x: Tensor, axes: Any) -> None:
+    if any([x.shape[i] == 0 for i in (range(x.ndim) if axes is None else axes)]):
+        raise IndexError(f"{name}(): Expected reduction dim to have non-zero size.")
+
+
+_extreme("amax", "max")
+_extreme("amin", "min")
+
+
+@public("aminmax", method=True)
+def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
+    return FUNCTIONS["amin"](input, () if dim is None else dim, keepdim), FUNCTIONS["amax"](
+        input, () if dim is None else dim, keepdim
+    )
+
+
+def _picked(x: Tensor, places: Any, dim: Any, keepdim: bool, made: str) -> _Pair:
+    """The elements at places along an axis, which keep their gradient for themselves."""
+    if not x.ndim:
+        return _Pair(FUNCTIONS["clone"](x), constant(np.zeros((), np.int64)))
+    axis = axis_of(dim, x.ndim)
+    index = constant(np.expand_dims(places, axis))
+    found = FUNCTIONS["gather"](x, axis, index)
+    if found._array.node is not None:
+        label(found._array.node, made)
+    if keepdim:
+        return _Pair(found, index)
+    cut = call(lambda a: ad.squeeze(a, axis=axis), made, found)
+    return _Pair(cut, constant(np.asarray(places)))
+
+
+def _extreme_with_places(name: str, function: Any, places: Any) -> None:
+    def spelled(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+        if isinstance(dim, Tensor):
+            return FUNCTIONS[name + "imum"](input, dim)
+        if dim is None:
+            if not input.numel():
+                raise RuntimeError(
+                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
+                    "dim with the 'dim' argument."
+                )
+            return call(function, f"{name.capitalize()}Backward1", input)
+        axis = axis_of(dim, input.ndim)
+        if input.ndim:
+            _refuse_empty(name, input, (axis,))
+        return _picked(
+            input, places(values(input), axis) if input.ndim else None, dim, keepdim, f"{name.capitalize()}Backward0"
+        )
+
+    public(name)(spelled)
+
+
+_extreme_with_places("max", "max", np.argmax)
+_extreme_with_places("min", "min", np.argmin)
+
+
+def _place(name: str, function: Any) -> None:
+    def spelled(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+        axis = None if dim is None or not input.ndim else axis_of(dim, input.ndim)
+        _refuse_empty(name, input, None if axis is None else (axis,))
+        return constant(np.asarray(function(values(input), axis, keepdims=keepdim), np.int64))
+
+    public(name)(spelled)
+
+
+_place("argmax", np.argmax)
+_place("argmin", np.argmin)
+
+
+def _truth(name: str, function: Any) -> None:
+    def spelled(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+        out = np.asarray(function(values(input), axis=axes_of(dim, input.ndim), keepdims=keepdim))
+        return constant(out.astype(np.uint8) if input._dtype == np.dtype("uint8") else out)
+
+    public(name)(spelled)
+
+
+_truth("any", np.any)
+_truth("all", np.all)
+
+
+@public("count_nonzero")
+def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
+    return constant(np.asarray(np.count_nonzero(values(input), axes_of(dim, input.ndim)), np.int64))
+
+
+def _floating(x: Tensor) -> Tensor:
+    return x if x._dtype.kind in "fc" else to(x, dtype=default_float())
+
+
+@public("logsumexp", out=True)
+def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
+    x = _floating(input)
+    return call("special.logsumexp", "Logsumexp", x, axis=axes_of(dim, x.ndim), keepdims=keepdim)
+
+
+@public("norm")
+def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    x = to(input, dtype=dtype) if dtype is not None else input
+    if x._dtype.kind not in "fc":
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype.class_name}"
+        )
+    if p == "nuc":
+        raise NotImplementedError("adjoint.torch: norm(p='nuc') is not there; linalg.matrix_norm has it")
+    order = 2 if p in ("fro", None) else p
+    axes = axes_of(dim, x.ndim)
+    return call(lambda a: ad.linalg.vector_norm(a, ord=order, axis=axes, keepdims=keepdim), "LinalgVectorNorm", x)
+
+
+@public("dist")
+def dist(input: Tensor, other: Tensor, p: Any = 2) -> Any:
+    return call(lambda a, b: ad.linalg.vector_norm(a - b, ord=p), "Dist", input, other)
+
+
+def _nan(name: str, function: Any) -> None:
+    def spelled(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+        x = _summing(input, dtype)
+        return call(function, name.capitalize(), x, axis=axes_of(dim, x.ndim), keepdims=keepdim)
+
+    public(name)(spelled)
+
+
+_nan("nansum", "nansum")
+_nan("nanmean", "nanmean")
+
+# --- along an axis ------------------------------------------------------------------------------------
+
+
+def _running(name: str, function: Any) -> None:
+    def spelled(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
+        axis = axis_of(dim, input.ndim)
+        x = _summing(input, dtype)
+        if not x.ndim:
+            return FUNCTIONS["clone"](x)
+        return call(function, name.capitalize(), x, axis=axis)
+
+    public(name, in_place=True, out=True)(spelled)
+
+
+_running("cumsum", lambda x, axis: ad.cumulative_sum(x, axis=axis))
+_running("cumprod", lambda x, axis: ad.cumulative_prod(x, axis=axis))
+
+
+@public("logcumsumexp")
+def logcumsumexp(input: Tensor, dim: int) -> Any:
+    return call(lambda x: ad.logcumsumexp(x, axis=axis_of(dim, input.ndim)), "Logcumsumexp", input)
+
+
+def _softmax(name: str, function: Any, made: str) -> None:
+    def spelled(input: Tensor, dim: int, dtype: Any = None) -> Any:
+        x = input if dtype is None else to(input, dtype=dtype)
+        if x._dtype.kind != "f":
+            raise RuntimeError(f"\"{name}_lastdim_kernel_impl\" not implemented for '{x.dtype.class_name}'")
+        axis = axis_of(dim, x.ndim)
+        if not x.ndim:
+            return call(lambda a: named(function)(ad.reshape(a, (1,)), axis=0)[0], made, x)
+        return call(function, made, x, axis=axis)
+
+    public(name)(spelled)
+
+
+_softmax("softmax", "nn.softmax", "Softmax")
+_softmax("log_softmax", "nn.log_softmax", "LogSoftmax")
+
+
+def _order(x: Tensor, dim: int, descending: bool) -> Any:
+    array = values(x)
+    if descending:  # stable, from the last to the first
+        flipped = np.flip(array, dim)
+        return array.shape[dim] - 1 - np.flip(np.argsort(flipped, dim, kind="stable"), dim)
+    return np.argsort(array, dim, kind="stable")
+
+
+@public("sort")
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+    if not input.ndim:
+        return _Pair(FUNCTIONS["clone"](input), constant(np.zeros((), np.int64)))
+    axis = axis_of(dim, input.ndim)
+    index = constant(np.ascontiguousarray(_order(input, axis, descending)))
+    out = FUNCTIONS["gather"](input, axis, index)
+    label(out._array.node, "Sort")
+    return _Pair(out, index)
+
+
+@public("argsort")
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+    return sort(input, dim, descending).indices
+
+
+@public("topk")
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    axis = axis_of(dim, input.ndim)
+    if not 0 <= k <= (input.shape[axis] if input.ndim else 1):
+        raise RuntimeError("selected index k out of range")
+    if not input.ndim:
+        return sort(input)
+    order = _order(input, axis, largest)
+    index = constant(np.ascontiguousarray(np.take(order, range(k), axis)))
+    out = FUNCTIONS["gather"](input, axis, index)
+    label(out._array.node, "Topk")
+    return _Pair(out, index)
+
+
+@public("kthvalue")
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    axis = axis_of(dim, input.ndim)
+    if not 1 <= k <= (input.shape[axis] if input.ndim else 1):
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}")
+    order = np.argsort(values(input), axis, kind="stable") if input.ndim else None
+    return _picked(input, None if order is None else np.take(order, k - 1, axis), dim, keepdim, "Kthvalue")
+
+
+@public("median")
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The middle element, of an even number the lower one."""
+    if dim is None:
+        flat = FUNCTIONS["reshape"](input, -1)
+        return median(flat, 0).values
+    if not input.ndim:
+        return _Pair(FUNCTIONS["clone"](input), constant(np.zeros((), np.int64)))
+    axis = axis_of(dim, input.ndim)
+    order = np.argsort(values(input), axis, kind="stable")
+    middle = (input.shape[axis] - 1) // 2
+    nan = np.isnan(values(input)) if input._dtype.kind == "f" else np.zeros(tuple(input.shape), bool)
+    places = np.where(nan.any(axis), nan.argmax(axis), np.take(order, middle, axis))
+    return _picked(input, places, dim, keepdim, "Median")
+
+
+# --- joining and moving -----------------------------------------------------------------------------------
+
+
+def _one_type(tensors: Any) -> list[Tensor]:
+    dtype = result_dtype(tensors)
+    return [x if x._dtype is dtype else to(x, dtype=dtype) for x in tensors]
+
+
+@public("cat", "concat", "concatenate", method=False, out=True)
+def cat(tensors: Any, dim: int = 0) -> Any:
+    if not len(tensors):
+        raise ValueError("expected a non-empty list of Tensors")
+    if any([not x.ndim for x in tensors]):
+        raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
+    given = [x for x in _one_type(tensors) if not (x.ndim == 1 and x.shape[0] == 0)] or list(tensors)
+    axis = axis_of(dim, given[0].ndim)
+    for x in given:
+        if x.ndim != given[0].ndim:
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {given[0].ndim} and {x.ndim}")
+        for i, (n, m) in enumerate(zip(given[0].shape, x.shape, strict=True)):
+            if n != m and i != axis:
+                raise RuntimeError(
+                    f"Sizes of tensors must match except in dimension {axis}. Expected size {n} but got size {m} for "
+                    f"tensor number {[x is g for g in given].index(True)} in the list."
+                )
+    return call(lambda *xs: ad.concat(xs, axis=axis), "Cat", *given)
+
+
+@public("stack", method=False, out=True)
+def stack(tensors: Any, dim: int = 0) -> Any:
+    if not len(tensors):
+        raise RuntimeError("stack expects a non-empty TensorList")
+    for i, x in enumerate(tensors):
+        if x.shape != tensors[0].shape:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(tensors[0].shape)} at entry 0 and "
+                f"{list(x.shape)} at entry {i}"
+            )
+    axis = axis_of(dim, tensors[0].ndim + 1)
+    return call(lambda *xs: ad.stack(xs, axis=axis), "Stack", *_one_type(tensors))
+
+
+for _name, _function in {
+    "hstack": "hstack", "vstack": "vstack", "dstack": "dstack", "row_stack": "vstack", "column_stack": "column_stack",
+}.items():  # fmt: skip
+
+    def _joined(tensors: Any, _function: Any = _function) -> Any:
+        return call(lambda *xs: named(_function)(xs), "Cat", *_one_type(tensors))
+
+    public(_name, method=False)(_joined)
+
+
+@public("flip")
+def flip(input: Tensor, *dims: Any) -> Any:
+    given = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
+    return call("flip", "Flip", input, axis=axes_of(tuple(given), input.ndim)) if given else FUNCTIONS["clone"](input)
+
+
+for _name, _axis in {"fliplr": 1, "flipud": 0}.items():
+    public(_name)(lambda input, _axis=_axis: flip(input, _axis))
+
+
+@public("roll")
+def roll(input: Tensor, shifts: Any, dims: Any = None) -> Any:
+    return call(lambda x: ad.roll(x, shifts, axis=axes_of(dims, input.ndim)), "Roll", input)
+
+
+@public("rot90")
+def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Any:
+    return call(lambda x: ad.rot90(x, k, tuple(dims)), "Rot90", input)
+
+
+def _repeats(args: Any) -> tuple[int, ...]:
+    return tuple(args[0]) if len(args) == 1 and isinstance(args[0], (tuple, list)) else tuple(args)
+
+
+def _repeat(self: Tensor, *repeats: Any) -> Any:
+    counts = _repeats(repeats)
+    if len(counts) < self.ndim:
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    return call(lambda x: ad.tile(x, counts), "Repeat", self)
+
+
+METHODS["repeat"] = _repeat
+
+
+@public("tile")
+def tile(input: Tensor, *dims: Any) -> Any:
+    return call(lambda x: ad.tile(x, _repeats(dims)), "Repeat", input)
+
+
+@public("repeat_interleave")
+def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None, *, output_size: Any = None) -> Any:
+    counts = values(repeats).tolist() if isinstance(repeats, Tensor) else repeats
+    return call(lambda x: ad.repeat(x, counts, axis=dim), "IndexSelect", input)
+
+
+@public("tril", in_place=True)
+def tril(input: Tensor, diagonal: int = 0) -> Any:
+    return call(lambda x: ad.tril(x, k=diagonal), "Tril", input)
+
+
+@public("triu", in_place=True)
+def triu(input: Tensor, diagonal: int = 0) -> Any:
+    return call(lambda x: ad.triu(x, k=diagonal), "Triu", input)
+
+
+@public("diag")
+def diag(input: Tensor, diagonal: int = 0) -> Any:
+    """The diagonal of a matrix, or the matrix with a vector as its diagonal."""
+    if input.ndim == 2:
+        return FUNCTIONS["clone"](FUNCTIONS["diagonal"](input, diagonal))
+    if input.ndim != 1:
+        raise RuntimeError("diag(): Supports 1D or 2D tensors. Got " + f"{input.ndim}D")
+    return call(lambda x: ad.diag(x, k=diagonal), "DiagEmbed", input)
+
+
+@public("trace")
+def trace(input: Tensor) -> Any:
+    if input.ndim != 2:
+        raise RuntimeError("trace: expected a matrix, but got tensor with dim " + str(input.ndim))
+    return call("linalg.trace", "Trace", input)
+
+
+@public("diff")
+def diff(input: Tensor, n: int = 1, dim: int = -1) -> Any:
+    return call(lambda x: ad.diff(x, n=n, axis=dim), "Sub", input)
+
+
+@public("meshgrid", method=False)
+def meshgrid(*tensors: Any, indexing: str = "ij") -> Any:
+    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+    return call(lambda *xs: ad.meshgrid(*xs, indexing=indexing), "Expand", *given)
+
+
+# --- without gradients ------------------------------------------------------------------------------------
+
+
+@public("unique")
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    function: Any = np.unique
+    found = function(values(input), return_inverse=True, return_counts=True, axis=dim)
+    inverse = found[1].reshape(tuple(input.shape)) if dim is None else found[1].reshape(-1)
+    out = [found[0], *[inverse] * return_inverse, *[found[2]] * return_counts]
+    made = tuple([constant(np.asarray(part)) for part in out])
+    return made if len(made) > 1 else made[0]
+
+
+@public("bincount")
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    return constant(np.bincount(values(input), None if weights is None else values(weights), minlength))
+
+
+@public("searchsorted", method=False)
+def searchsorted(sorted_sequence: Tensor, values: Any, *, right: bool = False, side: str | None = None) -> Any:
+    from adjoint.torch.creation import tensor
+
+    given = values if isinstance(values, Tensor) else tensor(values)
+    where = side or ("right" if right else "left")
+    return call(lambda x, v: ad.searchsorted(x, v, side=where), None, sorted_sequence, given)  # type: ignore[arg-type]

@@ -1,0 +1,448 @@
+"""Functions that give views, and those that give one where memory allows it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from adjoint.torch.creation import sizes_of
+from adjoint.torch.functions import clone, public
+from adjoint.torch.graph import label
+from adjoint.torch.kinds import ALIAS, Expand, Index, Permute, Reshape, view_strides
+from adjoint.torch.memory import place_of, shape_of, strided, view_of
+from adjoint.torch.operators import FUNCTIONS, METHODS
+from adjoint.torch.tensor import Tensor, adopt, axis_of
+
+_NO_VIEW = (
+    "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+    "contiguous subspaces). Use .reshape(...) instead."
+)
+
+
+def _shape_for(x: Tensor, size: Any) -> tuple[int, ...]:
+    """The sizes of a new shape, where one may be -1."""
+    if len(size) == 1 and isinstance(size[0], (tuple, list)):
+        size = size[0]
+    shape = [int(n) for n in size]
+    count = x.numel()
+    if shape.count(-1) > 1:
+        raise RuntimeError("only one dimension can be inferred")
+    if any([n < -1 for n in shape]):
+        raise RuntimeError(f"invalid shape dimension {min(shape)}")
+    if -1 in shape:
+        known = math.prod([n for n in shape if n != -1])
+        if known == 0:
+            raise RuntimeError(
+                f"cannot reshape tensor of 0 elements into shape {shape} because the unspecified dimension size -1 "
+                "can be any value and is ambiguous"
+            )
+        if count % known == 0:
+            shape[shape.index(-1)] = count // known
+    if math.prod(shape) != count or -1 in shape:
+        raise RuntimeError(f"shape '{[int(n) for n in size]}' is invalid for input of size {count}")
+    return tuple(shape)
+
+
+@public("view")
+def view(self: Tensor, *shape: Any) -> Tensor:
+    """The same memory in another shape."""
+    from adjoint.torch.dtypes import dtype
+
+    if len(shape) == 1 and isinstance(shape[0], dtype):
+        if shape[0] is self.dtype:
+            return view_of(self, ALIAS, "Alias")
+        raise NotImplementedError("adjoint.torch: view(dtype), which reads bits as another type, is not there")
+    new = _shape_for(self, shape)
+    strides = view_strides(shape_of(self), place_of(self)[0], new)
+    if strides is None:
+        raise RuntimeError(_NO_VIEW)
+    return view_of(self, Reshape(shape_of(self), new, strides), "View")
+
+
+FUNCTIONS.pop("view")
+
+
+@public("view_as")
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    return view(self, tuple(other.shape))
+
+
+FUNCTIONS.pop("view_as")
+
+
+def _reshaped(x: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
+    """A view where the strides have one, else a copy."""
+    strides = view_strides(shape_of(x), place_of(x)[0], shape)
+    if strides is not None:
+        return view_of(x, Reshape(shape_of(x), shape, strides), name)
+    # a copy, which nothing else shares
+    out = clone(x)
+    from adjoint.torch.calls import off
+    from adjoint.torch.tensor import INNER, LEVEL, constant, of, values
+
+    if off() or out._array.node is None:
+        return constant(np.ascontiguousarray(INNER.reshape(values(out), shape=shape)))
+    array = LEVEL.reshape(x._array, shape=shape)
+    label(array.node, "UnsafeView")
+    array.value = np.array(array.value, order="C")
+    return of(array)
+
+
+@public("reshape")
+def reshape(input: Tensor, *shape: Any) -> Tensor:
+    return _reshaped(input, _shape_for(input, shape), "View")
+
+
+@public("reshape_as")
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
+    return reshape(self, tuple(other.shape))
+
+
+FUNCTIONS.pop("reshape_as")
+
+
+@public("flatten")
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    if not input.ndim:
+        return reshape(input, 1)
+    start, end = axis_of(start_dim, input.ndim), axis_of(end_dim, input.ndim)
+    if start > end:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if start == end:
+        return input
+    shape = tuple(input.shape)
+    return _reshaped(input, (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]), "View")
+
+
+@public("ravel")
+def ravel(input: Tensor) -> Tensor:
+    return input if input.ndim == 1 and input.is_contiguous() else reshape(input, -1)
+
+
+@public("unflatten")
+def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+    axis, shape = axis_of(dim, input.ndim), tuple(input.shape)
+    sizes = [int(n) for n in sizes]
+    if -1 in sizes:
+        known = math.prod([n for n in sizes if n != -1])
+        sizes[sizes.index(-1)] = shape[axis] // known if known else -1
+    if math.prod(sizes) != shape[axis]:
+        raise RuntimeError(
+            f"unflatten: Provided sizes {sizes} don't multiply up to the size of dim {axis} ({shape[axis]}) in the "
+            "input tensor"
+        )
+    return _reshaped(input, (*shape[:axis], *sizes, *shape[axis + 1 :]), "View")
+
+
+@public("unsqueeze")
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    axis = axis_of(dim, input.ndim + 1)
+    return view_of(input, Index((*[range(n) for n in input.shape[:axis]], None)), "Unsqueeze")
+
+
+def _without(x: Tensor, axes: set[int], name: str) -> Tensor:
+    shape, strides = shape_of(x), place_of(x)[0]
+    kept = [i for i, n in enumerate(shape) if not (i in axes and n == 1)]
+    new = tuple([shape[i] for i in kept])
+    return view_of(x, Reshape(shape, new, tuple([strides[i] for i in kept])), name)
+
+
+@public("squeeze")
+def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+    """Without axes of size 1: all of them, or those named."""
+    if dim is None:
+        return _without(input, set(range(input.ndim)), "SqueezeBackward0")
+    dims = dim if isinstance(dim, (tuple, list)) else (dim,)
+    name = "SqueezeBackward2" if isinstance(dim, (tuple, list)) else "SqueezeBackward1"
+    return _without(input, {axis_of(d, input.ndim) for d in dims}, name)
+
+
+def _permuted(x: Tensor, axes: Any, name: str) -> Tensor:
+    return view_of(x, Permute(tuple(axes)), name)
+
+
+@public("permute")
+def permute(input: Tensor, *dims: Any) -> Tensor:
+    axes = [
+        axis_of(d, input.ndim) for d in (dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims)
+    ]
+    if len(axes) != input.ndim:
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+            f"ordering of dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(axes)}"
+        )
+    if len(set(axes)) != len(axes):
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return _permuted(input, axes, "Permute")
+
+
+@public("transpose", "swapaxes", "swapdims")
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    a, b = axis_of(dim0, input.ndim), axis_of(dim1, input.ndim)
+    axes = list(range(input.ndim))
+    if axes:
+        axes[a], axes[b] = axes[b], axes[a]
+    return _permuted(input, axes, "Transpose")
+
+
+@public("t")
+def t(input: Tensor) -> Tensor:
+    if input.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
+    return _permuted(input, range(input.ndim)[::-1], "T")
+
+
+@public("adjoint")
+def adjoint(input: Tensor) -> Any:
+    return transpose(input, -2, -1).conj()
+
+
+@public("movedim", "moveaxis")
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    sources = [axis_of(d, input.ndim) for d in (source if isinstance(source, (tuple, list)) else (source,))]
+    targets = [
+        axis_of(d, input.ndim) for d in (destination if isinstance(destination, (tuple, list)) else (destination,))
+    ]
+    rest = iter([i for i in range(input.ndim) if i not in sources])
+    axes = [sources[targets.index(i)] if i in targets else next(rest) for i in range(input.ndim)]
+    return _permuted(input, axes, "Permute")
+
+
+@public("expand")
+def expand(self: Tensor, *sizes: Any) -> Tensor:
+    """The tensor as if it were larger along axes of size 1, without a copy."""
+    size = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
+    shape, old = [int(n) for n in size], tuple(self.shape)
+    new_axes = len(shape) - len(old)
+    if new_axes < 0:
+        raise RuntimeError(
+            f"expand({self.type()}{{{list(old)}}}, size={shape}): the number of sizes provided ({len(shape)}) must be "
+            f"greater or equal to the number of dimensions in the tensor ({len(old)})"
+        )
+    for i, n in enumerate(old):
+        wanted = shape[i + new_axes]
+        if wanted == -1:
+            shape[i + new_axes] = n
+        elif n not in (1, wanted):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({wanted}) must match the existing size ({n}) at non-singleton "
+                f"dimension {i + new_axes}.  Target sizes: {shape}.  Tensor sizes: {list(old)}"
+            )
+    if any([n < 0 for n in shape]):
+        raise RuntimeError("The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension 0")
+    return view_of(self, Expand(tuple(shape)), "Expand")
+
+
+FUNCTIONS.pop("expand")
+
+
+@public("broadcast_to")
+def broadcast_to(input: Tensor, size: Any) -> Tensor:
+    return expand(input, size)
+
+
+METHODS["expand_as"] = lambda self, other: expand(self, tuple(other.shape))
+
+
+@public("broadcast_tensors", method=False)
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    given: Any = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+    try:
+        shape = np.broadcast_shapes(*[tuple(x.shape) for x in given])
+    except ValueError as error:
+        raise RuntimeError(f"The sizes of tensors must match at non-singleton dimensions: {error}") from None
+    return tuple([expand(x, shape) for x in given])
+
+
+@public("broadcast_shapes", method=False)
+def broadcast_shapes(*shapes: Any) -> Any:
+    from adjoint.torch.dtypes import Size
+
+    try:
+        return Size(np.broadcast_shapes(*shapes))
+    except ValueError as error:
+        raise RuntimeError(f"Shape mismatch: objects cannot be broadcast to a single shape: {error}") from None
+
+
+# --- parts ------------------------------------------------------------------------------------------------
+
+
+def _whole(x: Tensor, axis: int) -> list[Any]:
+    return [range(n) for n in x.shape[:axis]]
+
+
+@public("select")
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    axis = axis_of(dim, input.ndim)
+    if not input.ndim:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    n = input.shape[axis]
+    if not -n <= index < n:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {axis}"
+        )
+    return view_of(input, Index((*_whole(input, axis), int(index) % n)), "Select")
+
+
+@public("narrow")
+def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    axis = axis_of(dim, input.ndim)
+    n = input.shape[axis]
+    start = int(start)
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    if not -n <= start <= n:
+        raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {start})")
+    start = start + n if start < 0 else start
+    if start + length > n:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
+    return view_of(input, Index((*_whole(input, axis), range(start, start + length))), "Slice")
+
+
+def _parts(x: Tensor, axis: int, sizes: Any, name: str) -> tuple[Tensor, ...]:
+    out, start = [], 0
+    for i, n in enumerate(sizes):
+        part = view_of(x, Index((*_whole(x, axis), range(start, start + n))), f"{name}Backward0", _several(x, name, i))
+        out.append(part)
+        start += n
+    return tuple(out)
+
+
+def _several(x: Tensor, name: str, i: int) -> Any:
+    """Why such a view may not be written to: it is one of several."""
+    return (name, i)
+
+
+@public("split")
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    axis = axis_of(dim, tensor.ndim)
+    n = tensor.shape[axis]
+    if isinstance(split_size_or_sections, (tuple, list)):
+        sizes = [int(s) for s in split_size_or_sections]
+        if sum(sizes) != n:
+            raise RuntimeError(
+                f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension "
+                f"{axis}), but got split_sizes={sizes}"
+            )
+        return _parts(tensor, axis, sizes, "SplitWithSizes")
+    size = int(split_size_or_sections)
+    if size < 0 or (size == 0 and n):
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
+    sizes = [min(size, n - i) for i in range(0, n, size)] if n else [0]
+    return _parts(tensor, axis, sizes, "Split")
+
+
+METHODS["split_with_sizes"] = lambda self, sizes, dim=0: split(self, list(sizes), dim)
+
+
+@public("chunk")
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    n = input.shape[axis_of(dim, input.ndim)]
+    return split(input, max(1, -(-n // chunks)), dim)
+
+
+@public("tensor_split")
+def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    n = input.shape[axis_of(dim, input.ndim)]
+    given = indices_or_sections.tolist() if isinstance(indices_or_sections, Tensor) else indices_or_sections
+    parts = np.array_split(np.arange(n), given)
+    starts = [0, *np.cumsum([len(p) for p in parts])[:-1].tolist()]
+    return tuple([narrow(input, dim, s, len(p)) for s, p in zip(starts, parts, strict=True)])
+
+
+@public("unbind")
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    axis = axis_of(dim, input.ndim)
+    if not input.ndim:
+        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+    front = _whole(input, axis)
+    return tuple(
+        [view_of(input, Index((*front, i)), "Unbind", _several(input, "Unbind", i)) for i in range(input.shape[axis])]
+    )
+
+
+# --- by strides -------------------------------------------------------------------------------------------
+
+
+@public("as_strided")
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """A view by sizes, strides and offset in memory, in elements."""
+    offset = place_of(input)[1] if storage_offset is None else storage_offset
+    return strided(input, sizes_of((tuple(size),)), tuple(stride), offset, "AsStrided")
+
+
+@public("diagonal")
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """A diagonal, as a view; of a stack of matrices one each, along a last axis."""
+    a, b = axis_of(dim1, input.ndim), axis_of(dim2, input.ndim)
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    shape, (strides, start) = shape_of(input), place_of(input)
+    rows, columns = (0, offset) if offset >= 0 else (-offset, 0)
+    length = max(0, min(shape[a] - rows, shape[b] - columns))
+    if length:
+        start += rows * strides[a] + columns * strides[b]
+    rest = [i for i in range(len(shape)) if i not in (a, b)]
+    new = (*[shape[i] for i in rest], length)
+    return strided(input, new, (*[strides[i] for i in rest], strides[a] + strides[b]), start, "Diagonal")
+
+
+@public("unfold")
+def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """All runs of so many elements along an axis, as a view, along a new last axis."""
+    axis = axis_of(dimension, self.ndim)
+    shape, (strides, start) = shape_of(self), place_of(self)
+    if not self.ndim:
+        raise NotImplementedError("adjoint.torch: unfold of a 0-d tensor is not there")
+    if size > shape[axis]:
+        raise RuntimeError(f"maximum size for tensor at dimension {axis} is {shape[axis]} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    count = (shape[axis] - size) // step + 1
+    new = (*shape[:axis], count, *shape[axis + 1 :], size)
+    steps = (*strides[:axis], strides[axis] * step, *strides[axis + 1 :], strides[axis])
+    return strided(self, new, steps, start, "Unfold")
+
+
+FUNCTIONS.pop("unfold")
+
+
+@public("contiguous")
+def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
+    if self.is_contiguous():
+        return self
+    out = clone(self)
+    out._array.value = np.ascontiguousarray(out._array.value)
+    return out
+
+
+FUNCTIONS.pop("contiguous")
+
+
+@adopt
+class Transposes:
+    @property
+    def T(self: Any) -> Tensor:
+        return _permuted(self, range(self.ndim)[::-1], "Permute")
+
+    @property
+    def mT(self: Any) -> Tensor:
+        if self.ndim < 2:
+            raise RuntimeError(
+                f"tensor.mT is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor."
+            )
+        return transpose(self, -2, -1)
+
+    @property
+    def H(self: Any) -> Any:
+        if self.ndim not in (0, 2):
+            raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor.")
+        return adjoint(self) if self.ndim else self.conj()
+
+    @property
+    def mH(self: Any) -> Any:
+        return adjoint(self)

@@ -1,0 +1,153 @@
+"""Every function of `adjoint.torch` against PyTorch: values, types, gradients of first and second order."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch_functions
+import torch_tutorials
+from each import Each
+from torch_functions import CASES, different, outcome
+
+import adjoint.torch as ours
+from adjoint.torch.operators import FUNCTIONS, METHODS
+
+DTYPES = {"f": ("float64", "float32"), "c": ("complex128", "complex64"), "i": ("float64",)}
+TOLERANCE = {"float64": 1e-9, "complex128": 1e-9, "float32": 2e-4, "complex64": 2e-4}
+
+
+def compare(case: Any, dtype: str, seed: int) -> None:
+    theirs = pytest.importorskip("torch")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        differs = different(outcome(theirs, case, dtype, seed), outcome(ours, case, dtype, seed), TOLERANCE[dtype])
+    assert differs is None, differs
+
+
+@pytest.mark.peers
+def test_functions_and_their_derivatives_are_those_of_pytorch() -> None:
+    with Each() as each:
+        for name, found in [*CASES.items()][::6]:  # the others are slow
+            with each(name):
+                compare(found[0], DTYPES[found[0][2][0]][0], 1)
+
+
+@pytest.mark.slow
+@pytest.mark.peers
+@pytest.mark.parametrize("seed", range(3))
+def test_all_cases_in_all_types_are_those_of_pytorch(seed: int) -> None:
+    with Each() as each:
+        for name, found in CASES.items():
+            for i, case in enumerate(found):
+                for dtype in [dtype for kind in case[2] for dtype in DTYPES[kind]]:
+                    with each(f"{name} {i} {dtype}"):
+                        compare(case, dtype, seed)
+
+
+# made out of nothing, random, or without values of their own: tested below
+CREATION = set(
+    """
+    Size arange as_tensor asarray bernoulli broadcast_shapes empty empty_like eye from_numpy full full_like initial_seed
+    is_tensor linspace logspace manual_seed multinomial normal ones ones_like rand rand_like randint randn randn_like
+    randperm scalar_tensor seed tensor zeros zeros_like
+    """.split()
+)
+
+
+def test_every_function_has_a_case() -> None:
+    assert set(FUNCTIONS) - set(CASES) - CREATION == set()
+    assert set(FUNCTIONS) >= CREATION
+
+
+def test_every_in_place_method_is_that_of_a_function() -> None:
+    rest = {name for name in METHODS if name.endswith("_") and not name.startswith("__") and name[:-1] not in FUNCTIONS}
+    assert rest == {
+        "copy_", "fill_", "zero_", "index_put_", "normal_", "uniform_", "bernoulli_", "exponential_", "random_",
+        "share_memory_",
+    } - {f"{name}_" for name in FUNCTIONS}  # fmt: skip
+
+
+@pytest.mark.peers
+def test_creation_and_printing_are_those_of_pytorch() -> None:
+    theirs = pytest.importorskip("torch")
+
+    def shown(t: Any) -> list[str]:
+        base = t.tensor([[1, 2], [3, 4]])
+        made = [
+            t.zeros(2, 3), t.ones((2, 2), dtype=t.int64), t.full((2,), 3), t.full((2,), 1.5), t.eye(3),
+            t.full_like(base, 7),
+            t.arange(5), t.arange(1, 2, 0.25), t.linspace(0, 1, 5), t.logspace(0, 2, 3), t.tensor(True), t.tensor(3),
+            t.tensor([1.5, -2.0]), t.tensor([1 + 2j, -0.5j]), t.zeros(0), t.zeros(2, 0), t.tensor([], dtype=t.int32),
+            t.tensor([1.0, float("nan"), float("inf")]), t.tensor([1e-6, 1.0]), t.tensor([1e9, 2.0]), t.tensor(2.5e-7),
+            t.tensor([1000.0, 1.0]), t.tensor([10000.0, 1.0]), t.arange(1200.0), t.arange(30000).reshape(100, 300),
+            t.arange(24.0).reshape(2, 3, 4), t.ones(3, dtype=t.float64), t.ones(3, dtype=t.float16),
+            t.zeros_like(base), t.ones_like(base, dtype=t.float32), t.scalar_tensor(3), base.new_zeros(2),
+            base.new_full((2,), 1),
+            base.new_tensor([1.5]), base.float(), base.bool(), base.to(t.complex64), t.tensor([[-1.5, 2], [300, 4]]),
+            t.arange(40.0) * 0.37, t.ones(2, requires_grad=True), (t.ones(2, requires_grad=True) * 2), -t.zeros(2),
+            t.ones(30, 4, requires_grad=True) * 1.25, t.tensor([0.1, 0.2], dtype=t.float64).sum(), t.arange(3) > 1,
+            t.tensor([float("nan")]), t.tensor([float("inf"), 0.0]), t.tensor([123456.789, 0.001]),
+        ]  # fmt: skip
+        return [f"{x}\n{x.dtype} {x.shape} {x.type()}" for x in made]
+
+    for a, b in zip(shown(theirs), shown(ours), strict=True):
+        assert a == b
+
+
+@pytest.mark.peers
+def test_operands_meet_in_the_types_of_pytorch() -> None:
+    theirs = pytest.importorskip("torch")
+    names = "float16 float32 float64 int8 int16 int32 int64 uint8 bool complex64 complex128".split()
+
+    def types(t: Any) -> list[str]:
+        out = []
+        for a in names:
+            for shape in ((2,), ()):
+                x = t.ones(shape, dtype=getattr(t, a))
+                out += [str((x * n).dtype) for n in (2, 2.5, True, 1j) if (a, n) != ("float16", 1j)]
+                for b in names:
+                    if "float16" in (a, b) and "complex" in a + b:  # there is no complex number of half precision
+                        continue
+                    y = t.ones(2, dtype=getattr(t, b))
+                    out += [str((x * y).dtype), str(t.result_type(x, y)), str((x / y).dtype)]
+        return out
+
+    assert types(theirs) == types(ours)
+
+
+def test_random_numbers_follow_the_seed() -> None:
+    def drawn() -> list[Any]:
+        ours.manual_seed(3)
+        mean = ours.zeros(2, 2)
+        made = [
+            ours.rand(3), ours.randn(2, 2), ours.randint(0, 10, (5,)), ours.randperm(6), ours.normal(mean, 1.0),
+            ours.bernoulli(ours.full((4,), 0.5)), ours.multinomial(ours.ones(2, 5), 3), ours.rand_like(mean),
+            ours.zeros(3).normal_(), ours.zeros(3).uniform_(1, 2), ours.zeros(3).bernoulli_(0.5),
+            ours.zeros(3).exponential_(), ours.zeros(3).random_(0, 9), ours.randn_like(mean),
+        ]  # fmt: skip
+        return [x.tolist() for x in made]
+
+    assert drawn() == drawn()
+    assert sorted(drawn()[3]) == list(range(6))
+    assert all([1 <= v < 2 for v in drawn()[9]])
+    ours.manual_seed(0)
+    assert abs(ours.randn(10_000).mean().item()) < 0.05
+    assert abs(ours.randn(10_000).std().item() - 1) < 0.05
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("name", torch_tutorials.ALL)
+def test_tutorials_print_what_they_print_under_pytorch(name: str) -> None:
+    theirs = pytest.importorskip("torch")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert torch_tutorials.printed(name, ours) == torch_tutorials.printed(name, theirs)
+
+
+def test_the_page_counts_what_is_there() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "torch.md").read_text()
+    assert torch_functions.table() in page, "run python tests/torch_functions.py --write"
+    assert [name for name in FUNCTIONS if f"`{name}`" not in page] == ["Size"]
