@@ -37,7 +37,7 @@ LAYERS = [
     {"numpy_functions", "random", "stats"},
     {"nn", "numpy_methods", "numpy_protocols"},
     {"transforms"},
-    {"debug", "solvers"},
+    {"compiler", "debug", "solvers"},
     {"data", "implicit", "optim", "scipy"},
     {"testing", "train"},
     {""},  # adjoint/__init__.py

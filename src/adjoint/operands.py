@@ -45,10 +45,10 @@ def _in_chain(backend: Backend, of: Backend) -> bool:
 
 
 def _common_of_constants(tensors: Sequence[Tensor[Any]]) -> Backend:
-    """A transform's level takes in constants of any level: nothing is lost with what is theirs."""
+    """A transform's level, or one over a leaf that records, takes in constants of any: nothing is lost with theirs."""
     devices = {id(x._device): x._device for x in tensors}.values()
     for top in devices:
-        if top.is_fresh and all(lower(x._array, x._device, top) is not None for x in tensors):
+        if (top.is_fresh or top.leaf.is_fresh) and all(lower(x._array, x._device, top) is not None for x in tensors):
             return top
     raise _unmet(tensors)
 
