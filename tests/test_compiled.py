@@ -41,9 +41,9 @@ def alike(found: Any, expected: Any, rtol: float = 1e-10) -> None:
     """Assert that two trees of results are of the same kinds, and the same but for the order of rounding."""
     xs, structure = trees.flatten(found)
     ys, wanted = trees.flatten(expected)
-    assert structure == wanted
+    assert structure == wanted, (structure, wanted)
     for x, y in zip(xs, ys, strict=True):
-        assert type(x) is type(y)
+        assert type(x) is type(y), (type(x), type(y), x, y)
         if isinstance(x, ad.Tensor):
             assert x.device is y.device
             x, y = x.detach().numpy(), y.detach().numpy()
@@ -55,7 +55,9 @@ def compared(f: Any, args: Any, *, asks: bool = False, times: int = 2) -> None:
     """Run f as it is and compiled, on tensors of the default device."""
     keys = Replay()
     keys.keys = [(0, i) for i in range(100)]
-    xs = [ad.asarray(x) if isinstance(x, np.ndarray) else x for x in args]
+    xs = [ad.asarray(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in args]
+    if not any(isinstance(x, ad.Tensor) for x in xs):
+        return
     with np.errstate(all="ignore"):
         with replayed(keys):
             expected = f(*xs)

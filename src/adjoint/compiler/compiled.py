@@ -18,8 +18,8 @@ from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
 from adjoint.compiler.environment import environment, plain
 from adjoint.compiler.graph import Graph
-from adjoint.compiler.programs import Place, Program, follow_from, placed, results_of
-from adjoint.compiler.programs import Result as Result
+from adjoint.compiler.numbers import follow_from
+from adjoint.compiler.programs import Place, Program, Result, placed, results_of
 from adjoint.compiler.rules import Family, Rules
 from adjoint.compiler.traced import Traced
 from adjoint.decorators.autodiff import Autodiff

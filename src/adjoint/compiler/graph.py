@@ -51,6 +51,7 @@ class Equation:
     `scan`      the first `count` taken further by the graph, with the slices of the next `rows`; all other results are
                 stacked. Operands after these are the same in each step
     `key`       the next random key
+    `seed`      starts the sequence of random keys anew
     `check`     raises `error(values)` where the first operand is not true everywhere; the second are the values
     `call`      hands values to `function`
 
@@ -82,7 +83,7 @@ class Equation:
     @property
     def has_effect(self) -> bool:
         """Whether it does something beside its results, or in one of its graphs."""
-        return self.name in ("key", "check", "call") or any(e.has_effect for g in self.graphs for e in g.equations)
+        return self.name in ("key", "seed", "check", "call") or any(e.has_effect for g in self.graphs for e in g.equations)
 
     def on(self, operands: Sequence[Any], graphs: Sequence[Graph] | None = None) -> Equation:
         """The same of other operands."""
@@ -313,6 +314,11 @@ def key(leaf: Any, functions: Functions, operands: Sequence[Any], *, late: bool)
     return [Drawn(leaf.next_key, late)]
 
 
+def seed(leaf: Any, functions: Functions, operands: Sequence[Any], *, n: int) -> Sequence[Array]:
+    leaf.seed(n)
+    return ()
+
+
 def call(leaf: Any, functions: Functions, operands: Sequence[Any], *, function: Callable[..., None]) -> Sequence[Array]:
     if all([leaf.is_concrete(x) for x in operands]):
         function(*[leaf.to_numpy(x) for x in operands])
@@ -338,6 +344,7 @@ SPECIAL: dict[str, Callable[..., Sequence[Any]]] = {
     "while": loop,
     "scan": scan,
     "key": key,
+    "seed": seed,
     "call": call,
     "check": check,
 }

@@ -17,8 +17,15 @@ def optimized(graph: Graph) -> Graph:
     return graph
 
 
-def _renamed(graph: Graph, change: Callable[[Equation], Value | None]) -> Graph:
-    """The graph in which a value stands in the place of each equation that `change` gives one for."""
+Change = Callable[[Equation], Value | None]
+
+
+def _renamed(graph: Graph, begin: Callable[[], Change]) -> Graph:
+    """The graph in which a value stands in the place of each equation that a change gives one for.
+
+    Each graph has a change of its own: what is known outside of a loop is not defined in it.
+    """
+    change = begin()
     known: dict[Any, Value] = {}
     read = lambda x: known.get(x, x) if x.__class__ is Value else x
     equations = []
@@ -27,7 +34,7 @@ def _renamed(graph: Graph, change: Callable[[Equation], Value | None]) -> Graph:
         if any(map(lambda x, y: x is not y, operands, e.operands)):
             e = e.on(operands)
         if e.graphs:
-            e = e.on(e.operands, [_renamed(g, change) for g in e.graphs])
+            e = e.on(e.operands, [_renamed(g, begin) for g in e.graphs])
         if e.name in TABLE and len(e.results) == 1 and (found := change(e)) is not None:
             known[e.results[0]] = found
         else:
@@ -43,15 +50,20 @@ def exact_algebra(graph: Graph) -> Graph:
 
     So x + 0 stays where x is floating, since -0 + 0 is 0, and complex numbers stay as they are: inf * (1 + 0j) has a nan.
     """
-    makers: dict[Any, Equation] = {}
 
-    def change(e: Equation) -> Value | None:
-        rule = _ALGEBRA.get(e.name)
-        found = rule(e, makers) if rule is not None else None
-        makers[e.results[0]] = e
-        return found
 
-    return _renamed(graph, change)
+    def begin() -> Change:
+        makers: dict[Any, Equation] = {}
+
+        def change(e: Equation) -> Value | None:
+            rule = _ALGEBRA.get(e.name)
+            found = rule(e, makers) if rule is not None else None
+            makers[e.results[0]] = e
+            return found
+
+        return change
+
+    return _renamed(graph, begin)
 
 
 def _same_type(e: Equation, x: Any) -> Value | None:
@@ -137,20 +149,21 @@ def common_subexpressions(graph: Graph) -> Graph:
     What a backward pass computes again, as `checkpoint` asks it to, is not taken from before the pass, or it would have
     to be kept.
     """
-    seen: dict[Any, Value] = {}
 
-    def change(e: Equation) -> Value | None:
-        try:
+    def begin() -> Change:
+        seen: dict[Any, Any] = {}
+
+        def change(e: Equation) -> Value | None:
             identity = (e.name, e.backward, *map(_identity, e.operands), _identity(e.parameters))
-            return seen.setdefault(identity, e.results[0]) if identity not in seen else seen[identity]  # type: ignore[arg-type]
-        except TypeError:  # a parameter that has no hash
-            return None
+            try:
+                found = seen.setdefault(identity, e.results[0])
+            except TypeError:  # a parameter that has no hash
+                return None
+            return None if found is e.results[0] else found  # type: ignore[no-any-return]
 
-    def first(e: Equation) -> Value | None:
-        found = change(e)
-        return None if found is e.results[0] else found
+        return change
 
-    return _renamed(graph, first)
+    return _renamed(graph, begin)
 
 
 def _identity(x: Any) -> Any:
@@ -163,7 +176,6 @@ def _identity(x: Any) -> Any:
         return tuple([(name, _identity(value)) for name, value in x.items()])
     if isinstance(x, slice):
         return slice, x.start, x.stop, x.step
-    hash(x)
     return type(x), x
 
 

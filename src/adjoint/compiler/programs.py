@@ -151,36 +151,6 @@ def _result(place: Place, x: Tensor[Any], given: dict[Any, int]) -> Result:
     return Result("value", device, x.dtype)
 
 
-# --- numbers that change ---------------------------------------------------------------------------
-
-
-def follow_from(graph: Graph, numbers: Sequence[Name]) -> set[Name] | None:
-    """What follows from these integers alone; None where a tensor is less exact than Python's numbers would be.
-
-    An integer tensor divided by another is a float of the default dtype, where Python's are 64 bits wide. That counts
-    if it meets wider ones. Integers of Python's do not widen narrow ones that they meet.
-    """
-    found: set[Name] = set(numbers)
-    widened: set[Name] = set()
-    for e in graph.equations:
-        reads = e.reads()
-        touched = [x for x in reads if x in found]
-        if e.graphs and touched:
-            return None
-        if e.name == "astype" and isinstance(e.operands[0], Value):
-            x, out = e.operands[0], e.results[0]
-            assert isinstance(out, Value)
-            if touched and x.dtype.kind in "fc" and out.dtype.itemsize > x.dtype.itemsize:
-                return None
-            if not touched and x.dtype.kind in "iu" and out.dtype.kind in "iu" and out.dtype.itemsize > x.dtype.itemsize:
-                widened.add(out)
-        elif touched and not widened.isdisjoint(reads):
-            return None
-        if touched and len(touched) == len(reads) and not any(isinstance(x, Value) and x.const is not None and x.shape for x in e.operands):
-            found.update(e.results)
-    return found
-
-
 # --- programs --------------------------------------------------------------------------------------
 
 
@@ -193,7 +163,7 @@ class Program:
         self.graph = optimized(graph)
         self.replay = Replay(self.graph, base, name)
         self.build = trees.builder(structure)
-        self.draws = any(e.name == "key" for e in graph.equations)
+        self.draws = any(e.name in ("key", "seed") for e in graph.equations)
         self._constant = [x.const is not None for x in self.graph.outputs]
         self._shared = [
             x.const is not None or x in self.graph.inputs or x in self.graph.outputs[:i]
@@ -289,5 +259,5 @@ def halves(graph: Graph, count: int, cotangents: Sequence[Value], base: Backend,
     second.inputs = [*kept, *cotangents]
     given = [x for x in graph.inputs if x not in cotangents]
     forward = dead_code(Graph(given, first[::-1], [*graph.outputs[:count], *kept]))
-    draws = any(e.name == "key" for e in graph.equations)
+    draws = any(e.name in ("key", "seed") for e in graph.equations)
     return Halves(Replay(forward, base, name), Replay(second, base, f"{name}, backward"), count, draws)

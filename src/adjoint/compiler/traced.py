@@ -18,6 +18,7 @@ import numpy as np
 from adjoint import errors
 from adjoint.backend import Array, Backend, Implementation, LeafBackend, in_backward
 from adjoint.compiler.graph import Equation, Graph, Key, Name, Value
+from adjoint.compiler.numbers import follow_from
 from adjoint.concrete import Check, Staged
 from adjoint.lines import PACKAGE, Line
 from adjoint.primitives import RANDOM, DType, Primitive, Spec, result_spec
@@ -166,10 +167,10 @@ class Traced(Staged, LeafBackend):
     # --- random keys ---
 
     def seed(self, n: int) -> None:
-        raise errors.TrackedError(
-            "random.seed: ad.compile records the function, and the sequence of random numbers starts when it runs; "
-            "call it before, or use ad.random.key in the function"
-        )
+        place = _current("random.seed")
+        if len(place.graphs) > 1:
+            raise errors.TrackedError("random.seed in a choice or a loop that is recorded; call it before")
+        place.add("seed", [], [], n=n)
 
     def _draw(self) -> RandomKey:
         place = _current("a random number")
@@ -256,10 +257,13 @@ class Traced(Staged, LeafBackend):
         rows: Sequence[Value],
         length: int,
         reverse: bool,
+        numbers: int,
     ) -> list[Value]:
         n, m = len(carry), len(rows)
         slices = [Value(x.shape[1:], x.dtype) for x in rows]
         graph = self.graph_of(step, [*carry, *slices], loop=True)
+        if numbers and follow_from(graph, graph.inputs[n : n + numbers]) is None:
+            raise errors.TrackedError("a step computes with its number as with a float")
         free = _opened([graph])
         results = [Value(x.shape, x.dtype) for x in graph.outputs[:n]]
         results += [Value((length, *x.shape), x.dtype) for x in graph.outputs[n:]]
