@@ -67,7 +67,11 @@ def _unmet(tensors: Sequence[Tensor[Any]], level: Backend | None = None) -> erro
     pair = [devices[0], (apart or devices[1:])[0]]
     outside = [x for x in pair if not x.is_fresh]
     what = [f"{described(found[x])} on {x}" if x in found else f"what is on {x}" for x in pair]
-    if pair[0].leaf is not pair[1].leaf:
+    if any([x.leaf.is_fresh for x in pair]):
+        advice = (
+            "the function is being recorded; make what is tracked an argument, or take w.detach() of what is constant"
+        )
+    elif pair[0].leaf is not pair[1].leaf:
         advice = f"they compute with different libraries; move one with to_device({pair[1].leaf.name!r})"
     elif len(outside) == 1:
         advice = (

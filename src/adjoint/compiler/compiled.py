@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import collections
+import copy
 import contextvars
 import functools
 import os
+import sys
 import types
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,17 +25,16 @@ from adjoint.compiler.programs import Place, Program, Result, placed, results_of
 from adjoint.compiler.rules import Family, Rules
 from adjoint.compiler.traced import Traced
 from adjoint.decorators.autodiff import Autodiff
-from adjoint.devices import creating_on, current_level, default_device, libraries_imported, observed_leaf
+from adjoint.devices import current_level, default_device, libraries_imported, observed_leaf
 from adjoint.functions.arguments import check_callable, is_numeric
 from adjoint.graph.nodes import LeafNode
+from adjoint.lines import PACKAGE
 from adjoint.module.fields import Fields
-from adjoint.operands import concrete_values, lift_to
-from adjoint.tensor import Scalar, Tensor, raw_array, refuse_ended, wrap
+from adjoint.operands import lift_to
+from adjoint.tensor import Tensor, raw_array, refuse_ended, wrap
 from adjoint.transforms.arguments import Function, array_of, base_of, to_numpy
 from adjoint.transforms.closures import substituted
 from adjoint.transforms.libraries import of_any_library
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 KEPT = 64  # programs of one function
 OFTEN = 8  # recordings after which a warning says what changes
@@ -41,7 +42,7 @@ OFTEN = 8  # recordings after which a warning says what changes
 _disabled: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_compile_disabled", default=False)
 
 
-def compile(f: F) -> F:
+def compile(f: Callable[..., Any]) -> Compiled:
     """f, recorded once as a graph of primitives, which is what runs from then on.
 
     The first call with arguments of some types runs f on tensors that have no values and records what it does: with
@@ -82,7 +83,7 @@ def compile(f: F) -> F:
     c: float64[2] = multiply(a, 1.0)
     """
     check_callable("compile", f)
-    return Compiled(f)  # type: ignore[return-value]
+    return Compiled(f)
 
 
 class disable_compile:
@@ -128,41 +129,40 @@ class Compiled:
 
     def __init__(self, f: Callable[..., Any]) -> None:
         functools.update_wrapper(self, f)
-        self._f, self._of_module = f, isinstance(f, Fields)
+        self.f, self.of_module = f, isinstance(f, Fields)
+        self.name: str = getattr(f, "__name__", type(f).__name__)
         self._programs: collections.OrderedDict[Any, Program] = collections.OrderedDict()
         self._families: collections.OrderedDict[Any, _Called] = collections.OrderedDict()
         self._recordings = 0
-        self._last: _Signature | None = None
-        self._varying: set[Any] = set()  # places of integers that are traced
+        self._last: _Seen | None = None
+        self.varying: set[Any] = set()  # places of integers that are traced
         self._fixed: set[Any] = set()  # ... and of those that cannot be
-        self._any = of_any_library(self._run)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._any(*args, **kwargs) if libraries_imported() else self._run(*args, **kwargs)
+        return _of_any_library(self, *args, **kwargs) if libraries_imported() else self.run(*args, **kwargs)
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         return self if owner is None else types.MethodType(self, owner)
 
     def __repr__(self) -> str:
-        return f"<compiled {getattr(self._f, '__qualname__', self._f)}>"
-
-    @property
-    def _name(self) -> str:
-        return getattr(self._f, "__name__", type(self._f).__name__)
+        return f"<compiled {getattr(self.f, '__qualname__', self.f)}>"
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The graph for these arguments, which is recorded if it has not been yet."""
         call = _Signature(self, args, kwargs)
         if call.around:
-            raise errors.ArgumentError(f"{self._name}.lower: called inside of a transform; lower what is compiled there")
+            raise errors.ArgumentError(
+                f"{self.name}.lower: called inside of a transform; lower what is compiled there"
+            )
         return Lowered(self._program(call))
 
-    def _run(self, *args: Any, **kwargs: Any) -> Any:
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """The call, where there are no arrays of other libraries."""
         if _is_disabled():
-            return _eager(self._f, args, kwargs)
+            return _eager(self.f, args, kwargs)
         call = _Signature(self, args, kwargs)
         if call.recording:
-            return self._f(*args, **kwargs)
+            return self.f(*args, **kwargs)
         if call.around:
             return self._called(call)
         program = self._program(call)
@@ -173,24 +173,23 @@ class Compiled:
     def _program(self, call: _Signature) -> Program:
         program = self._programs.get(call.key)
         if program is None:
-            call = self._settled(call)
+            self._settle(call)
             program = self._programs.get(call.key)
             if program is None:
                 program = self._recorded(call)
-        self._last = call
         return program
 
-    def _settled(self, call: _Signature) -> _Signature:
-        """The call with integers traced that differ from the last call, where nothing else does."""
+    def _settle(self, call: _Signature) -> None:
+        """Have integers traced that are others than in the last call, where nothing else is."""
         last = self._last
-        if last is None or last.structure != call.structure:
-            return call
+        if last is None or last.structure != call.structure or len(last.specs) != len(call.specs):
+            return
         differ = [i for i, (x, y) in enumerate(zip(last.specs, call.specs, strict=True)) if x != y]
-        places = [i for i in differ if call.specs[i][0] is int and last.specs[i][0] is int and ("int", i) not in self._fixed]
-        if not places or len(places) < len(differ):
-            return call
-        self._varying.update(("int", i) for i in places)
-        return _Signature(self, call.args, call.kwargs)
+        if differ and all(
+            [call.specs[i][0] is int and last.specs[i][0] is int and i not in self._fixed for i in differ]
+        ):
+            self.varying.update(differ)
+            call.read()
 
     def _recorded(self, call: _Signature) -> Program:
         self._count(call)
@@ -201,13 +200,13 @@ class Compiled:
                 raise
             program = None
         if program is None:  # numbers are what they are
-            places = {("int", i) for i in call.numbers}
-            self._varying -= places
-            self._fixed |= places
-            call.retake(self)
+            self.varying.difference_update(call.numbers)
+            self._fixed.update(call.numbers)
+            call.read()
             program = call.recorded()
             assert program is not None
         self._programs[call.key] = program
+        self._last = call.seen()
         while len(self._programs) > KEPT:
             self._programs.popitem(last=False)
         return program
@@ -216,10 +215,10 @@ class Compiled:
         self._recordings += 1
         if self._recordings == OFTEN and self._last is not None:
             warnings.warn(
-                f"{self._name} was recorded {OFTEN} times, which takes longer than running it once: "
+                f"{self.name} was recorded {OFTEN} times, which takes longer than running it once: "
                 f"{call.difference(self._last)}",
                 RuntimeWarning,
-                stacklevel=5,
+                stacklevel=_callers(),
             )
 
     def _called(self, call: _Signature) -> Any:
@@ -227,11 +226,25 @@ class Compiled:
         called = self._families.get(call.key)
         if called is None:
             self._count(call)
-            called = self._families[call.key] = _Called(call)
-            self._last = call
+            self._last = call.seen()
+            called = self._families[call.key] = _Called(copy.copy(call))
             while len(self._families) > KEPT:
                 self._families.popitem(last=False)
         return called.run(call)
+
+
+@of_any_library
+def _of_any_library(compiled: Compiled, *args: Any, **kwargs: Any) -> Any:
+    return compiled.run(*args, **kwargs)
+
+
+class _Seen(NamedTuple):
+    """An earlier call, without its arrays."""
+
+    structure: Any
+    specs: list[Any]
+    leaves: list[Any]
+    guard: tuple[Any, ...]
 
 
 # --- one call --------------------------------------------------------------------------------------
@@ -241,25 +254,30 @@ class _Signature:
     """A call: its arrays, and the key of all that the recording depends on."""
 
     def __init__(self, owner: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.owner, self.args, self.kwargs = owner, args, kwargs
+        self.f, self.name, self.of_module = owner.f, owner.name, owner.of_module
+        self.varying, self.named = owner.varying, bool(kwargs)
         self.level = level = current_level()
         self.recording = level is not None and isinstance(level.leaf, Traced)
         if self.recording:
             return
-        f = owner._f
-        given: Any = (args, kwargs) if not owner._of_module else (f, args, kwargs)
-        self.leaves, self.structure = trees.flatten(given if kwargs or owner._of_module else args)
-        self.closed, self.guard = ([], ()) if owner._of_module else environment(f)
+        f = self.f
+        given: Any = (args, kwargs) if not self.of_module else (f, args, kwargs)
+        self.leaves, self.structure = trees.flatten(given if kwargs or self.of_module else args)
+        self.closed, self.guard = ([], ()) if self.of_module else environment(f)
         tensors = [x for x in (*self.leaves, *self.closed) if isinstance(x, Tensor)]
         self.as_numpy = level is None and not any([isinstance(x, Tensor) for x in self.leaves])
         for x in tensors:
-            refuse_ended(x, owner._name)
-        self.device: Backend = base_of(tensors, owner._name) if tensors or level is not None else default_device()
+            refuse_ended(x, self.name)
+        self.device: Backend = base_of(tensors, self.name) if tensors or level is not None else default_device()
         self.recording = isinstance(self.device.leaf, Traced)
         if self.recording:
             return
         self.base = observed_leaf(self.device)
         self.around = not all([_is_users(d, self.base) for d in {x._device for x in tensors} | {self.device}])
+        self.read()
+
+    def read(self) -> None:
+        """Look at the leaves: which are traced, and as what."""
         self.inputs: list[Any] = []  # what has arrays, closed-over tensors last
         self.places: list[int] = []  # of inputs among the leaves
         self.numbers: list[int] = []  # ... which are integers
@@ -269,15 +287,18 @@ class _Signature:
         self.inputs += self.closed
         specs = (*self.specs, *[self._of_tensor(x) for x in self.closed])
         self.key = (
-            self.structure, specs, self.device, self.guard, self.as_numpy, dtypes.default_dtype(), dtypes.chosen_dtype()
+            self.structure,
+            specs,
+            self.device,
+            self.guard,
+            self.as_numpy,
+            dtypes.default_dtype(),
+            dtypes.chosen_dtype(),
         )
         try:
             hash(self.key)
         except TypeError:
             self.key = (_Equal(self.structure), *self.key[1:])
-
-    def retake(self, owner: Compiled) -> None:
-        self.__init__(owner, self.args, self.kwargs)  # type: ignore[misc]
 
     def _spec(self, i: int, x: Any) -> Any:
         """What of a leaf the recording depends on; notes those that have arrays."""
@@ -285,7 +306,7 @@ class _Signature:
             self.inputs.append(x)
             self.places.append(i)
             return self._of_tensor(x)
-        if x.__class__ is int and ("int", i) in self.owner._varying and -(2**63) <= x < 2**63:
+        if x.__class__ is int and i in self.varying and -(2**63) <= x < 2**63:
             self.numbers.append(i)
             x = np.asarray(x)
             self.inputs.append(x)
@@ -294,7 +315,7 @@ class _Signature:
         if isinstance(x, (np.ndarray, np.generic)):
             if not is_numeric(x):
                 raise errors.ArgumentTypeError(
-                    f"{self.owner._name}: {self.path(i)} is an array of {x.dtype}; arrays are of numbers or booleans"
+                    f"{self.name}: {self.path(i)} is an array of {x.dtype}; arrays are of numbers or booleans"
                 )
             self.inputs.append(x)
             self.places.append(i)
@@ -304,7 +325,7 @@ class _Signature:
             hash(found)
         except TypeError:
             raise errors.ArgumentTypeError(
-                f"{self.owner._name}: {self.path(i)} is {errors.shown(x)} of type {type(x).__name__}, which is neither "
+                f"{self.name}: {self.path(i)} is {errors.shown(x)} of type {type(x).__name__}, which is neither "
                 "an array nor hashable, so that another one could not be told from it; pass its parts, or a tuple"
             ) from None
         return found
@@ -326,15 +347,23 @@ class _Signature:
     def path(self, i: int) -> str:
         """How a leaf of the arguments is written."""
         path = trees.paths(self.structure)[i]
-        if not self.kwargs and not self.owner._of_module:
+        if not self.named and not self.of_module:
             path = f"[0]{path}"
         first, _, rest = path.removeprefix("[").partition("]")
-        if first == "0" and self.owner._of_module:
+        if first == "0" and self.of_module:
             return f"the module{rest}"
         name, _, rest = rest.removeprefix("[").partition("]")
         return f"argument {name.strip(chr(39))}{rest}"
 
-    def difference(self, last: _Signature) -> str:
+    def seen(self) -> _Seen:
+        """What to compare later calls with."""
+        return _Seen(self.structure, self.specs, self.without_arrays(), self.guard)
+
+    def without_arrays(self) -> list[Any]:
+        traced = set(self.places)
+        return [None if i in traced else x for i, x in enumerate(self.leaves)]
+
+    def difference(self, last: _Seen) -> str:
         """What of this call is not as in the last one."""
         if last.structure != self.structure:
             return f"the structure of the arguments changes, {trees.difference(self.structure, last.structure)}"
@@ -362,11 +391,12 @@ class _Signature:
             leaves[i] = x
         closed = tensors[len(self.places) :]
         given: Any = trees.unflatten(self.structure, leaves)
-        if self.owner._of_module:
+        if self.of_module:
             module, args, kwargs = given
             return module(*args, **kwargs)
-        args, kwargs = given if self.kwargs else (given, {})
-        f = substituted(self.owner._f, {id(x): y for x, y in zip(self.closed, closed, strict=True)})
+        args, kwargs = given if self.named else (given, {})
+        now = environment(self.f)[0]
+        f = substituted(self.f, {id(x): y for x, y in zip(now, closed, strict=True)})
         return f(*args, **kwargs)
 
     def recorded(self) -> Program | None:
@@ -385,7 +415,7 @@ class _Signature:
             graph.inputs, graph.outputs = [value for value, _ in given], outputs
             if any([r.kind == "live" for r in results]) and any([r.kind in ("leaf", "given") for r in results]):
                 raise errors.TrackedError(
-                    f"{self.owner._name} returns leaves and results that are tracked by its arguments; of a compiled "
+                    f"{self.name} returns leaves and results that are tracked by its arguments; of a compiled "
                     "step return loss.detach() beside the new leaves"
                 )
             if self.numbers:
@@ -399,7 +429,7 @@ class _Signature:
                         if value.shape or value.dtype.kind == "f":
                             return None
                         results[k] = Result("number")
-            return Program(self.base, graph, results, structure, self.owner._name)
+            return Program(self.base, graph, results, structure, self.name)
 
     def _argument(self, place: Place, x: Any) -> Any:
         if not isinstance(x, Tensor):
@@ -413,14 +443,22 @@ class _Signature:
             if raw_array(x) is not array:
                 what = self.path(self.places[k]) if k < len(self.places) else "a tensor that the function closes over"
                 raise errors.TrackedError(
-                    f"{self.owner._name} assigns to {what}, of shape {x.shape}: only results come out of a compiled "
+                    f"{self.name} assigns to {what}, of shape {x.shape}: only results come out of a compiled "
                     "function; assign to a copy, x.copy(), and return it"
                 )
-        if not self.owner._of_module and environment(self.owner._f)[1] != guard:
+        if not self.of_module and environment(self.f)[1] != guard:
             raise errors.TrackedError(
-                f"{self.owner._name} changes what is in its closure or its module: it would do so only while it is "
+                f"{self.name} changes what is in its closure or its module: it would do so only while it is "
                 "recorded; take the old value as an argument, and return the new one"
             )
+
+
+def _callers() -> int:
+    """How many frames of this package stand above a warning's, for its stacklevel."""
+    frame, count = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame, count = frame.f_back, count + 1
+    return count
 
 
 class _Equal:
@@ -457,8 +495,10 @@ class _Called:
         self.structure: Any = None
         self.fixed: list[Any] = []  # results, with None where a tensor is
         self.options = next((d.configuration()[1:] for d in call.device.chain() if isinstance(d, Autodiff)), None)
+        call.leaves = call.without_arrays()
+        call.closed = call.inputs = []
         self.call = call
-        self.family = Family(call.owner._name, self._flat)
+        self.family = Family(call.name, self._flat)
 
     def _flat(self, xs: list[Tensor[Any]]) -> list[Tensor[Any]]:
         xs = [wrap(x._array, x._device) for x in xs]
@@ -471,9 +511,7 @@ class _Called:
 
     def run(self, call: _Signature) -> Any:
         device = call.device
-        xs = [
-            wrap(lift_to(x, device) if isinstance(x, Tensor) else array_of(x, device), device) for x in call.inputs
-        ]
+        xs = [wrap(lift_to(x, device) if isinstance(x, Tensor) else array_of(x, device), device) for x in call.inputs]
         ys = iter(Rules(self.family, self.options).on(xs) if xs else self._flat([]))
         leaves = [next(ys) if x is None else x for x in self.fixed]
         return trees.unflatten(self.structure, leaves)
@@ -492,7 +530,8 @@ def _eager(f: Callable[..., Any], args: Any, kwargs: Any) -> Any:
 
 
 def _to_caller(x: Any) -> Any:
-    return to_numpy(x._device.leaf_array(x._array), x._device.leaf) if isinstance(x, Tensor) and not x._device.tracked(x._array) else x
-
-
-__all__ = ["Compiled", "Lowered", "Scalar", "compile", "concrete_values", "creating_on", "disable_compile"]
+    return (
+        to_numpy(x._device.leaf_array(x._array), x._device.leaf)
+        if isinstance(x, Tensor) and not x._device.tracked(x._array)
+        else x
+    )

@@ -27,6 +27,9 @@ class Value:
     def __init__(self, shape: Shape, dtype: DType, const: Array = None) -> None:
         self.shape, self.dtype, self.const = shape, dtype, const
 
+    def __repr__(self) -> str:
+        return "<recorded>"
+
     def spec(self) -> Spec:
         return Spec(self.shape, self.dtype)
 
@@ -83,7 +86,9 @@ class Equation:
     @property
     def has_effect(self) -> bool:
         """Whether it does something beside its results, or in one of its graphs."""
-        return self.name in ("key", "seed", "check", "call") or any(e.has_effect for g in self.graphs for e in g.equations)
+        return self.name in ("key", "seed", "check", "call") or any(
+            e.has_effect for g in self.graphs for e in g.equations
+        )
 
     def on(self, operands: Sequence[Any], graphs: Sequence[Graph] | None = None) -> Equation:
         """The same of other operands."""
@@ -220,7 +225,9 @@ def _verify_interface(
     taken: list[Any] = [x.spec() if x.__class__ is Value else x for x in graph.inputs]
     wanted = [x if x.__class__ is Key else spec for x, spec in zip(operands, given, strict=True)]
     if taken != wanted or [x.spec() for x in graph.outputs] != list(results):
-        raise errors.GraphError(f"{name}: a graph takes {taken} and gives {len(graph.outputs)} values, unlike its place")
+        raise errors.GraphError(
+            f"{name}: a graph takes {taken} and gives {len(graph.outputs)} values, unlike its place"
+        )
 
 
 # --- one equation after the other ----------------------------------------------------------------

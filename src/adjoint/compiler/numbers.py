@@ -25,10 +25,19 @@ def follow_from(graph: Graph, numbers: Sequence[Name]) -> set[Name] | None:
             assert isinstance(out, Value)
             if touched and x.dtype.kind in "fc" and out.dtype.itemsize > x.dtype.itemsize:
                 return None
-            if not touched and x.dtype.kind in "iu" and out.dtype.kind in "iu" and out.dtype.itemsize > x.dtype.itemsize:
+            if (
+                not touched
+                and x.dtype.kind in "iu"
+                and out.dtype.kind in "iu"
+                and out.dtype.itemsize > x.dtype.itemsize
+            ):
                 widened.add(out)
         elif touched and not widened.isdisjoint(reads):
             return None
-        if touched and len(touched) == len(reads) and not any(isinstance(x, Value) and x.const is not None and x.shape for x in e.operands):
+        if (
+            touched
+            and len(touched) == len(reads)
+            and not any(isinstance(x, Value) and x.const is not None and x.shape for x in e.operands)
+        ):
             found.update(e.results)
     return found

@@ -51,7 +51,6 @@ def exact_algebra(graph: Graph) -> Graph:
     So x + 0 stays where x is floating, since -0 + 0 is 0, and complex numbers stay as they are: inf * (1 + 0j) has a nan.
     """
 
-
     def begin() -> Change:
         makers: dict[Any, Equation] = {}
 
@@ -117,7 +116,9 @@ def _subtracted(e: Equation, makers: Any) -> Value | None:
 
 def _negated(e: Equation, makers: Any) -> Value | None:
     before = makers.get(e.operands[0])
-    return before.operands[0] if before is not None and before.name == "negative" and _kind(e.operands[0]) != "u" else None
+    return (
+        before.operands[0] if before is not None and before.name == "negative" and _kind(e.operands[0]) != "u" else None
+    )
 
 
 def _unchanged(e: Equation, makers: Any) -> Value | None:
@@ -125,7 +126,9 @@ def _unchanged(e: Equation, makers: Any) -> Value | None:
 
 
 def _permuted(e: Equation, makers: Any) -> Value | None:
-    return _same_type(e, e.operands[0]) if tuple(e.parameters["axes"]) == tuple(range(len(e.parameters["axes"]))) else None
+    return (
+        _same_type(e, e.operands[0]) if tuple(e.parameters["axes"]) == tuple(range(len(e.parameters["axes"]))) else None
+    )
 
 
 _ALGEBRA: dict[str, Callable[[Equation, Any], Value | None]] = {
@@ -159,7 +162,7 @@ def common_subexpressions(graph: Graph) -> Graph:
                 found = seen.setdefault(identity, e.results[0])
             except TypeError:  # a parameter that has no hash
                 return None
-            return None if found is e.results[0] else found  # type: ignore[no-any-return]
+            return None if found is e.results[0] else found
 
         return change
 
@@ -188,7 +191,8 @@ def dead_code(graph: Graph) -> Graph:
     kept = []
     for e in reversed(graph.equations):
         if e.has_effect or not live.isdisjoint(e.results):
-            e = _TRIMMED.get(e.name, lambda e, live: e)(e, live)
+            if e.name in _TRIMMED:
+                e = _TRIMMED[e.name](e, live)
             kept.append(e)
             live.update(e.reads())
     return Graph(graph.inputs, kept[::-1], graph.outputs)
@@ -202,9 +206,7 @@ def _trimmed_branch(e: Equation, live: set[Name]) -> Equation:
     places = [i for i, x in enumerate(e.results) if x in live]
     graphs = [dead_code(Graph(g.inputs, g.equations, [g.outputs[i] for i in places])) for g in e.graphs]
     reads = [_read(g) for g in graphs]
-    used = [
-        i for i in range(len(e.operands) - 1) if any(g.inputs[i] in r for g, r in zip(graphs, reads, strict=True))
-    ]
+    used = [i for i in range(len(e.operands) - 1) if any(g.inputs[i] in r for g, r in zip(graphs, reads, strict=True))]
     graphs = [Graph([g.inputs[i] for i in used], g.equations, g.outputs) for g in graphs]
     made = e.on([e.operands[0], *[e.operands[i + 1] for i in used]], graphs)
     made.results = [e.results[i] for i in places]

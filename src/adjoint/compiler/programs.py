@@ -196,7 +196,9 @@ class Program:
             elif kind == "leaf":
                 value = wrap(device.inner.lift(next(outs), base), device.inner)
                 like = leaves[of] if of is not None else None
-                made.append(like.with_value(value) if like is not None else wrap(new_leaf(value._array, device), device))
+                made.append(
+                    like.with_value(value) if like is not None else wrap(new_leaf(value._array, device), device)
+                )
             else:
                 raise errors.GraphError(f"result {i} is tracked")
         return self.build(made)
@@ -231,7 +233,7 @@ class Halves(NamedTuple):
 
     forward: Replay
     backward: Replay
-    count: int  # of results
+    results: int  # how many
     draws: bool
 
 

@@ -7,7 +7,6 @@ function of large arrays writes over an operand that nobody else can see.
 from __future__ import annotations
 
 import itertools
-import linecache
 import math
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.backends.numpy import NumPy
 from adjoint.compiler.graph import SPECIAL, Drawn, Equation, Graph, Key, Value
@@ -38,7 +38,11 @@ class Replay:
         self._file = f"<{name} {next(_numbers)}>"
         exec(compile(self.source, self._file, "exec"), writer.scope)
         self.run: Callable[..., tuple[Any, ...]] = writer.scope["run"]
+        self._scope = writer.scope
         self.fresh = writer.fresh
+
+    def __del__(self) -> None:
+        self.__dict__.get("_scope", {}).clear()  # which its own functions refer to
 
     def __call__(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         try:
@@ -50,24 +54,26 @@ class Replay:
 
     def _explain(self, error: Exception) -> None:
         """Raise what the failing primitive raises outside of a compiled function, if it was one."""
-        place = self._place(error.__traceback__)
-        if place is not None and place.name in TABLE:
-            try:
-                fail(error, _Typed(self.base), place.name, place.operands, place.parameters)
-            except Exception as found:
-                if place.line is not None:
-                    found.add_note(f"it was recorded at {place.line}")
-                if found is not error:
-                    raise
+        place, line = self._place(error.__traceback__)
+        if place is None or place.name not in TABLE:
+            return
+        if place.line is not None and isinstance(error, errors.AdjointError):
+            raise type(error)(str(error).replace(f"{self._file}:{line}", str(place.line))) from error
+        try:
+            fail(error, _Typed(self.base), place.name, place.operands, place.parameters)  # type: ignore[arg-type]
+        except Exception as found:
+            if found is not error:
+                raise
 
-    def _place(self, trace: TracebackType | None) -> Equation | None:
-        """The equation whose line was running: the innermost of this function's."""
-        found = None
+    def _place(self, trace: TracebackType | None) -> tuple[Equation | None, int]:
+        """The equation whose line was running, and the line: the innermost of this function's."""
+        found, line = None, 0
         while trace is not None:
             if trace.tb_frame.f_code.co_filename == self._file:
-                found = self._places.get(trace.tb_lineno)
+                line = trace.tb_lineno
+                found = self._places.get(line)
             trace = trace.tb_next
-        return found
+        return found, line
 
 
 class _Typed:
@@ -224,7 +230,11 @@ _ARITHMETIC = frozenset("add subtract multiply divide maximum minimum less less_
 
 def _number(x: float, dtype: Any) -> str:
     """The name in the scope of a number."""
-    return f"n{dtype.name}_{'m' if math.copysign(1.0, x) < 0 else ''}{abs(x)!r}".replace(".", "p").replace("-", "m").replace("+", "_")
+    return (
+        f"n{dtype.name}_{'m' if math.copysign(1.0, x) < 0 else ''}{abs(x)!r}".replace(".", "p")
+        .replace("-", "m")
+        .replace("+", "_")
+    )
 
 
 # --- on NumPy ------------------------------------------------------------------------------------

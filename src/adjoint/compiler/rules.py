@@ -83,7 +83,7 @@ class Rules(CustomRules):
                 graph.inputs, graph.outputs = [value for value, _ in given], outputs
                 found = Program(base, graph, results, _row(len(results)), self.name)
             self.family.programs[identity] = found
-        return found  # type: ignore[no-any-return]
+        return found
 
     def parts(self, xs: Tensors, active: Sequence[int], base: Backend) -> Halves:
         """The function, and its pullback to these arguments."""
@@ -94,10 +94,14 @@ class Rules(CustomRules):
                 device = self.device_over(base)
                 given = [place.argument(x.shape, x.dtype, device) for x in xs]
                 tensors = [x for _, x in given]
-                ys, pull = vjp(lambda *moved: self.family.f(_with(tensors, active, moved)), *[tensors[i] for i in active])
+                ys, pull = vjp(
+                    lambda *moved: self.family.f(_with(tensors, active, moved)), *[tensors[i] for i in active]
+                )
                 _, outputs = results_of(place, ys, {})
                 cotangents = [place.argument(y.shape, y.dtype, device) for y in ys]
-                gradients = pull([g if y.dtype.kind in INEXACT else y for (_, g), y in zip(cotangents, ys, strict=True)])
+                gradients = pull(
+                    [g if y.dtype.kind in INEXACT else y for (_, g), y in zip(cotangents, ys, strict=True)]
+                )
                 graph = place.recording.graphs[0]
                 graph.inputs = [value for value, _ in (*given, *cotangents)]
                 graph.outputs = [*outputs, *results_of(place, gradients, {})[1]]
@@ -130,8 +134,8 @@ class Rules(CustomRules):
         parts = self.parts(xs, active, base)
         with self.drawing(parts.draws):
             out = parts.forward([_leaf_array(x) for x in xs])
-        ys = [wrap(device.lift(y, base), device) for y in out[: parts.count]]
-        return ys, (xs, (parts, active, base, device), out[parts.count :])
+        ys = [wrap(device.lift(y, base), device) for y in out[: parts.results]]
+        return ys, (xs, (parts, active, base, device), out[parts.results :])
 
     def residuals(self, xs: Tensors, ys: Tensors) -> Any:
         return xs, None, ()
@@ -151,7 +155,13 @@ class Rules(CustomRules):
         xs, cotangents = both[:count], both[count:]
         active = [i for i, x in enumerate(xs) if x.dtype.kind in INEXACT]
         ys, pull = vjp(lambda *moved: self.family.f(_with(xs, active, moved)), *[xs[i] for i in active])
-        found = dict(zip(active, pull([g if y.dtype.kind in INEXACT else y for g, y in zip(cotangents, ys, strict=True)]), strict=True))
+        found = dict(
+            zip(
+                active,
+                pull([g if y.dtype.kind in INEXACT else y for g, y in zip(cotangents, ys, strict=True)]),
+                strict=True,
+            )
+        )
         return [found.get(i, x) for i, x in enumerate(xs)]
 
     def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
@@ -161,7 +171,9 @@ class Rules(CustomRules):
             xs, tangents = both[:count], both[count:]
             active = [i for i, x in enumerate(xs) if x.dtype.kind in INEXACT]
             ys, moved = jvp(
-                lambda *moved: family.f(_with(xs, active, moved)), [xs[i] for i in active], [tangents[i] for i in active]
+                lambda *moved: family.f(_with(xs, active, moved)),
+                [xs[i] for i in active],
+                [tangents[i] for i in active],
             )
             return [*ys, *moved]
 
@@ -170,7 +182,10 @@ class Rules(CustomRules):
 
     def batch(self, level: Batched[Any], size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]]:
         identity = "examples", *level.configuration()[1:], size, tuple(flags), tuple([(x.shape, x.dtype) for x in xs])
-        examples = self.kin((*identity, "function"), lambda: Examples(self.family.f, Batched(observed_leaf(level), *level.configuration()[1:]), size, flags))
+        examples = self.kin(
+            (*identity, "function"),
+            lambda: Examples(self.family.f, Batched(observed_leaf(level), *level.configuration()[1:]), size, flags),
+        )
         ys = self.derived(identity, examples.alike).on(xs)
         return ys, examples.found
 

@@ -110,7 +110,9 @@ class _Scanned(CustomRules):
         run = lambda *slices: step(*slices, *arrays[n:])
         return [
             wrap(y, leaf)
-            for y in leaf.scan(run, arrays[: self.count], arrays[self.count : n], self.length, self.reverse, self.numbers)
+            for y in leaf.scan(
+                run, arrays[: self.count], arrays[self.count : n], self.length, self.reverse, self.numbers
+            )
         ]
 
     def forward(self, xs: Tensors) -> tuple[Tensors, Any]:
