@@ -154,7 +154,8 @@ def _chart(rows: list[dict[str, Any]], path: Path) -> None:
     peers = [p for p in PEERS if any(p in row["seconds"] for row in rows)]
     figure, axes = plt.subplots(figsize=(9, 1.2 + 0.75 * len(rows)))
     height = 0.8 / max(len(peers), 1)
-    colours = {"adjoint eager": "#a8cf8e", "PyTorch": "#d65f3d", "autograd": "#8f8f8f", "JAX jit": "#3d7ad6", "JAX": "#9dbdec"}
+    colours = {"adjoint eager": "#a8cf8e", "PyTorch": "#d65f3d", "autograd": "#8f8f8f"}
+    colours |= {"JAX jit": "#3d7ad6", "JAX": "#9dbdec"}
     for i, peer in enumerate(peers):
         for j, row in enumerate(rows):
             if peer in row["seconds"]:

@@ -42,7 +42,9 @@ def _lorenz(lib: Any, scan: Callable[..., Any]) -> Callable[..., Any]:
     return end
 
 
-def _made(ours: Callable[..., Any], theirs: Callable[[Any], Callable[..., Any]], values: Any) -> dict[str, Callable[[], Run]]:
+def _made(
+    ours: Callable[..., Any], theirs: Callable[[Any], Callable[..., Any]], values: Any
+) -> dict[str, Callable[[], Run]]:
     def compiled() -> Run:
         f, xs = ad.compile(ours), [ad.tensor(x) for x in values]
         return lambda: f(*xs)
@@ -82,9 +84,7 @@ def _step(lib: Any, value_and_grad: Callable[..., Any]) -> Callable[..., Any]:
 CASES = [
     Case(
         "compiled: gradient of a chain of 800 small operations",
-        _made(
-            ad.value_and_grad(_chain(ad), (0, 1)), lambda jax: jax.value_and_grad(_chain(jax.numpy), (0, 1)), _LINKS
-        ),
+        _made(ad.value_and_grad(_chain(ad), (0, 1)), lambda jax: jax.value_and_grad(_chain(jax.numpy), (0, 1)), _LINKS),
         BOUNDS,
     ),
     Case(

@@ -57,7 +57,8 @@ def test_zeros_of_different_sign_and_numbers_of_different_type_are_different() -
     warnings.simplefilter("ignore")  # that it was recorded often
     for n in (0.0, -0.0, 0, 1, 1.0, True, float("nan")):
         found, expected = f(ad.tensor(X), n)[0], ad.tensor(X) + n
-        assert found.dtype is expected.dtype and type(f(X, n)[2]) is type(n)
+        assert found.dtype is expected.dtype
+        assert type(f(X, n)[2]) is type(n)
         np.testing.assert_array_equal(found.numpy(), expected.numpy())
         np.testing.assert_array_equal(f(X, n)[1], np.copysign(X, n))
 
@@ -66,7 +67,8 @@ def test_an_integer_that_changes_is_traced() -> None:
     f, runs = counted(lambda x, n: (x * n, n + 1))
     for n in range(5):
         out, after = f(ad.tensor(X), n)
-        assert after == n + 1 and type(after) is int
+        assert after == n + 1
+        assert type(after) is int
         np.testing.assert_array_equal(out.numpy(), (ad.tensor(X) * n).numpy())
     assert len(runs) == 2
 
@@ -85,16 +87,18 @@ def test_an_integer_that_has_to_be_one_is_no_tensor(f: Any) -> None:
     g = ad.compile(f)
     for n in range(1, 5):
         for x, y in zip(ad.tree.leaves(g(ad.tensor(X), n)), ad.tree.leaves(f(ad.tensor(X), n)), strict=True):
-            assert type(x) is type(y) and getattr(x, "dtype", None) is getattr(y, "dtype", None)
+            assert type(x) is type(y)
+            assert getattr(x, "dtype", None) is getattr(y, "dtype", None)
             np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
 
 
 def test_a_warning_says_what_changes() -> None:
     f = ad.compile(lambda x, rate: x * rate)
+    often = lambda: [f(X, rate=0.1 * i) for i in range(12)]
     with pytest.warns(RuntimeWarning, match=r"recorded 8 times.*: argument rate changes, from 0.6\d* to 0.7") as caught:
-        for i in range(12):
-            f(X, rate=0.1 * i)
-    assert len(caught) == 1 and caught[0].filename == __file__
+        often()
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
 
 
 def test_programs_are_bounded_and_go_with_the_function() -> None:
@@ -131,7 +135,8 @@ def test_several_threads() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(found) == 80 and len(set(found)) == 20
+    assert len(found) == 80
+    assert len(set(found)) == 20
 
 
 # --- what it reads beside its arguments ---
@@ -215,9 +220,14 @@ def test_leaves_and_other_results() -> None:
 
     for _ in range(2):
         loss, g, new, same, name, nothing = step(w, ad.tensor([1.0, 1.0]))
-        assert same is w and name == "name" and nothing is None
-        assert new.is_require_grad() and new.device is w.device and g.device is NUMPY
-        assert loss.device is w.device and not loss.is_tracked()
+        assert same is w
+        assert name == "name"
+        assert nothing is None
+        assert new.is_require_grad()
+        assert new.device is w.device
+        assert g.device is NUMPY
+        assert loss.device is w.device
+        assert not loss.is_tracked()
         np.testing.assert_allclose(new.detach().numpy(), [0.8, 1.6], rtol=1e-6)
     with pytest.raises(errors.NoGradientError, match="new leaf that with_value made"):
         (w * 2).sum().backward()[new]
@@ -270,7 +280,8 @@ def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
         f(X)
     with ad.disable_compile():
         np.testing.assert_array_equal(f(X), X * 2)
-        assert isinstance(f(X), np.ndarray) and isinstance(f(ad.tensor(X)), ad.Tensor)
+        assert isinstance(f(X), np.ndarray)
+        assert isinstance(f(ad.tensor(X)), ad.Tensor)
     monkeypatch.setenv("ADJOINT_COMPILE", "0")
     np.testing.assert_array_equal(f(X), X * 2)
     assert len(runs) == 5
@@ -288,12 +299,20 @@ def test_values_are_shown_while_it_runs(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().out == "x = 2.0\nhere\n" * 2
 
 
+def counts(x: Any) -> Any:
+    return ad.scan(lambda c, y: (c + ad.one_hot(y, 3), None), ad.zeros(3), x)[0]
+
+
 def test_checks_and_failures_raise_what_they_raise_otherwise() -> None:
     for f, good, bad in [
         (lambda x: ad.one_hot(x, 3), np.array([0, 2]), np.array([0, 3])),
         (lambda x: ad.tensor([1.0, 2.0])[x], np.array([0, 1]), np.array([0, 2])),
         (lambda x: ad.linalg.cholesky(x), np.eye(2), np.array([[1.0, 2.0], [2.0, 1.0]])),
-        (lambda x: ad.scan(lambda c, y: (c + ad.one_hot(y, 3), None), ad.zeros(3), x)[0], np.array([0, 2]), np.array([0, 3])),
+        (
+            lambda x: ad.scan(lambda c, y: (c + ad.one_hot(y, 3), None), ad.zeros(3), x)[0],
+            np.array([0, 2]),
+            np.array([0, 3]),
+        ),
     ]:
         g = ad.compile(f)
         g(good)
@@ -316,6 +335,24 @@ def test_leaked_tensors_have_ended() -> None:
     ad.compile(lambda x: place.seen.append(x * 2) or x)(X)  # type: ignore[func-returns-value, arg-type]
     with pytest.raises(errors.EndedError, match="that ad.compile recorded"):
         place.seen[0] + 1
+
+
+def test_another_thread_does_not_record() -> None:
+    def f(x: Any) -> Any:
+        failed: list[Any] = []
+
+        def work() -> None:
+            try:
+                x * 2
+            except errors.TrackedError as error:
+                failed.append(str(error))
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        return x, failed[0]
+
+    assert "in the thread that called it" in ad.compile(f)(X)[1]
 
 
 # --- the graph ---
@@ -380,7 +417,8 @@ def test_dead_code_goes_also_from_loops() -> None:
 
     graph = ad.compile(f).lower(X).graph
     (loop,) = [e for e in graph.equations if e.graphs]
-    assert "exp" not in names(loop.graphs[0]) and loop.parameters["count"] == 1
+    assert "exp" not in names(loop.graphs[0])
+    assert loop.parameters["count"] == 1
     assert "sin" not in names(graph)
 
 

@@ -246,9 +246,9 @@ AROUND: dict[str, Any] = {
     "checkpoint": lambda f: lambda x: ad.grad(ad.checkpoint(f))(x),
     "scan": lambda f: lambda x: ad.grad(lambda x: ad.scan(lambda c, _: (c * f(x), None), 1.0, None, length=3)[0])(x),
     "backward": lambda f: lambda x: (lambda w: f(w).backward()[w])(x.require_grad()),
-    "create_graph": lambda f: lambda x: (
-        lambda w: (f(w).backward(create_graph=True)[w] ** 2).sum().backward()[w]
-    )(x.require_grad()),
+    "create_graph": lambda f: (
+        lambda x: (lambda w: (f(w).backward(create_graph=True)[w] ** 2).sum().backward()[w])(x.require_grad())
+    ),
 }
 
 

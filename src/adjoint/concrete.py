@@ -111,7 +111,8 @@ class Staged:
         reverse: bool,
         numbers: int,
     ) -> list[Array]:
-        """The carry taken further by `step`, with one slice of each row after the other, and what else it gives, stacked.
+        """The carry taken further by `step`, with one slice of each row after the other, and what else it gives,
+        stacked.
 
         Raises TrackedError for a step that draws random numbers, or computes with what stands for Python's `numbers`,
         slices of the first rows, less exactly than with these.

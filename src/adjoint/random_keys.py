@@ -54,8 +54,8 @@ class _Apart(_Run):
     def key(self, draw: Callable[[], RandomKey]) -> RandomKey:
         if getattr(draw, "__self__", self.leaf) is not self.leaf:
             raise errors.TrackedError(
-                "a random number on another device than that of the arguments would be drawn once, when the function is "
-                "recorded; leave device= out, or draw it before"
+                "a random number on another device than that of the arguments would be drawn once, when the function "
+                "is recorded; leave device= out, or draw it before"
             )
         return draw()
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import collections
-import copy
 import contextvars
+import copy
 import functools
 import os
 import sys
@@ -32,7 +32,7 @@ from adjoint.lines import PACKAGE
 from adjoint.module.fields import Fields
 from adjoint.operands import lift_to
 from adjoint.tensor import Tensor, raw_array, refuse_ended, wrap
-from adjoint.transforms.arguments import Function, array_of, base_of, to_numpy
+from adjoint.transforms.arguments import array_of, base_of, to_numpy
 from adjoint.transforms.closures import substituted
 from adjoint.transforms.libraries import of_any_library
 
@@ -151,9 +151,7 @@ class Compiled:
         """The graph for these arguments, which is recorded if it has not been yet."""
         call = _Signature(self, args, kwargs)
         if call.around:
-            raise errors.ArgumentError(
-                f"{self.name}.lower: called inside of a transform; lower what is compiled there"
-            )
+            raise errors.ArgumentError(f"{self.name}.lower: called inside of a transform; lower what is compiled there")
         return Lowered(self._program(call))
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
@@ -372,8 +370,8 @@ class _Signature:
                 value = not isinstance(self.leaves[i], (Tensor, np.ndarray, np.generic))
                 if value:
                     return (
-                        f"{self.path(i)} changes, from {errors.shown(last.leaves[i])} to {errors.shown(self.leaves[i])}; "
-                        "make it a tensor or a NumPy number, whose value may change"
+                        f"{self.path(i)} changes, from {errors.shown(last.leaves[i])} to "
+                        f"{errors.shown(self.leaves[i])}; make it a tensor or a NumPy number, whose value may change"
                     )
                 was, now = (f"{s[1]}{list(s[0])}" if isinstance(s[0], tuple) else errors.shown(s) for s in (y, x))
                 where = "" if was != now else ", in its device or in what tracks it"

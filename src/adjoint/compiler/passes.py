@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.compiler.graph import Equation, Graph, Key, Name, Value
+from adjoint.compiler.graph import Equation, Graph, Name, Value
 from adjoint.primitives import TABLE
 
 
@@ -46,9 +46,9 @@ def _renamed(graph: Graph, begin: Callable[[], Change]) -> Graph:
 
 
 def exact_algebra(graph: Graph) -> Graph:
-    """Without steps whose result is their operand, to the last bit, also where that is a nan, an infinity or -0.
+    """Without steps whose result is their operand, to the last bit, also of a nan, an infinity or -0.
 
-    So x + 0 stays where x is floating, since -0 + 0 is 0, and complex numbers stay as they are: inf * (1 + 0j) has a nan.
+    So x + 0 stays where x is floating, since -0 + 0 is 0, and complex numbers stay: inf * (1 + 0j) has a nan.
     """
 
     def begin() -> Change:

@@ -178,10 +178,10 @@ class Program:
         return [self.base.copied(x) if c else x for x, c in zip(outs, self._constant, strict=True)]
 
     def tensors(self, arrays: Sequence[Any], leaves: Sequence[Any]) -> Any:
-        """The function's result, with tensors where it has tensors."""
+        """The function's result, with tensors where it has tensors. None of them is `live`."""
         base, outs = self.base, iter(self.outputs(arrays))
         made: list[Any] = []
-        for i, (kind, device, dtype, of) in enumerate(self.results):
+        for kind, device, dtype, of in self.results:
             if kind == "value":
                 array = next(outs)
                 if device is not base:
@@ -199,8 +199,6 @@ class Program:
                 made.append(
                     like.with_value(value) if like is not None else wrap(new_leaf(value._array, device), device)
                 )
-            else:
-                raise errors.GraphError(f"result {i} is tracked")
         return self.build(made)
 
     def arrays(self, given: Sequence[Any]) -> Any:

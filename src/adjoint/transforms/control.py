@@ -248,7 +248,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
     return _called("fori_loop", loop, lower, upper, init_val)
 
 
-def _counted(base: Backend, body: Function, first: int, steps: int, init: Any) -> Any:
+def _counted(base: Backend, body: Function, first: Any, steps: int, init: Any) -> Any:
     """The loop as a scan over its numbers, where the leaf's program loops over rows."""
     leaf = base.leaf
     if not isinstance(leaf, Staged) or not leaf.scans or steps < 1:

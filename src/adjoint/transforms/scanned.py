@@ -1,8 +1,8 @@
 """Loops over slices in a program that runs later: of a staged leaf, whose own they become.
 
-The loop has rules. Its derivative forward carries tangents along. Backward it is a loop the other way round, which runs
-each step again from the carry that the step began with: of a loop of n steps n carries are kept. A loop for all examples
-of a batch carries what is of each.
+The loop has rules. Its derivative forward carries tangents along. Backward it is a loop the other way round, which
+runs each step again from the carry that the step began with: of a loop of n steps n carries are kept. A loop for all
+examples of a batch carries what is of each.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from adjoint.dtypes import INEXACT
 from adjoint.functions.shape import moveaxis
 from adjoint.operands import common_backend
 from adjoint.tensor import Tensor, same, wrap
-from adjoint.transforms.arguments import Function, zeros_like
+from adjoint.transforms.arguments import Function, check_pair, zeros_like
 from adjoint.transforms.carries import Carry, TreeType, assignable
 from adjoint.transforms.closures import closed_over, opened
 from adjoint.transforms.forward import jvp
@@ -66,8 +66,7 @@ def scanned(
             with nothing_assigned(name, xs[n + m :]):
                 state = carry.tree([assignable(x) for x in xs[:n]])
                 out = made(state, slices(xs[n : n + m]), *xs[n + m :])
-            if not isinstance(out, tuple) or len(out) != 2:
-                raise errors.ArgumentTypeError(f"{name}: f returns a pair (carry, y)")
+            check_pair(name, out, "f", "(carry, y)")
             leaves = carry.fit(out[0])
             if kind is None:
                 kind = TreeType(f"{name}: the result y", out[1], base)
