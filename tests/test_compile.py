@@ -379,7 +379,7 @@ SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.5, 5e-324])
         (lambda x: x / 1, 0),
         (lambda x: x - 0, 0),
         (lambda x: x + (-0.0), 0),
-        (lambda x: -(-x), 0),
+        (lambda x: ad.negative(ad.negative(x)), 0),
         (lambda x: x.reshape((7,)), 0),
         (lambda x: x + 0, 1),
         (lambda x: x - (-0.0), 1),

@@ -76,13 +76,12 @@ def callback(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
             f(*given, **named)
 
     level = current_level()
-    leaves_of = (
-        [level.leaf] if level is not None and level.leaf.is_fresh else []
-    )  # which records a function, and all in it
-    leaves_of += [leaf for array, leaf, _ in found if not leaf.is_concrete(array)]
-    for leaf in leaves_of:
-        if isinstance(leaf, Staged):
-            leaf.call(call, [array for array, _, _ in found])
+    leaves_of: list[Backend] = [leaf for array, leaf, _ in found if not leaf.is_concrete(array)]
+    if level is not None and level.leaf.is_fresh:  # a function is recorded, and all calls in it
+        leaves_of.insert(0, level.leaf)
+    for place in leaves_of:
+        if isinstance(place, Staged):
+            place.call(call, [array for array, _, _ in found])
             return
     call(*[concrete_values(wrap(array, leaf), "debug.callback") for array, leaf, _ in found])
 

@@ -161,6 +161,8 @@ class Compiled:
         call = _Signature(self, args, kwargs)
         if call.recording:
             return self.f(*args, **kwargs)
+        if call.foreign:  # a decorator of which nothing is known here
+            return _eager(self.f, args, kwargs)
         if call.around:
             return self._called(call)
         program = self._program(call)
@@ -272,6 +274,7 @@ class _Signature:
             return
         self.base = observed_leaf(self.device)
         self.around = not all([_is_users(d, self.base) for d in {x._device for x in tensors} | {self.device}])
+        self.foreign = self.around and not any([level.is_fresh for level in self.device.chain()])
         self.read()
 
     def read(self) -> None:
