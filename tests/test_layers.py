@@ -39,7 +39,7 @@ LAYERS = [
     {"numpy_functions", "random", "stats"},
     {"nn", "numpy_methods", "numpy_protocols"},
     {"transforms"},
-    {"debug", "solvers"},
+    {"compiler", "debug", "solvers"},
     {"data", "implicit", "optim", "pot", "scipy"},
     {"testing", "train"},
     {"autograd", "torch"},  # faces: other libraries' names over all of this

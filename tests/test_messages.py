@@ -99,6 +99,9 @@ EXCEPTIONS: list[tuple[str, str, str]] = [
         "SciPy asks where SCIPY_ARRAY_API is set; test_consumers.py starts one",
     ),
     ("transforms/staged.py", "reverse mode tracks what the loop", "the loop asks what is tracked before it runs"),
+    ("compiler/graph.py", "GraphError", "mistakes of the compiler; test_compile.py makes some"),
+    ("compiler/traced.py", "a step ", "the steps run one by one then"),
+    ("compiler/traced.py", "in the thread that called it", "another thread; test_compile.py starts one"),
     ("solvers/linear.py", "SingularError", "the cause of a ConvergenceError or of another SingularError"),
 ]
 

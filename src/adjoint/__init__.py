@@ -23,6 +23,7 @@ _TABLE = {
     "backends.numpy": "NumPy",
     "backends.reference": "Reference",
     "backends.torch": "Torch",
+    "compiler.compiled": "compile disable_compile",
     "constants": "__array_api_version__ __version__ e inf nan newaxis pi",
     "decorators.autodiff": "Autodiff",
     "decorators.batched": "Batched",

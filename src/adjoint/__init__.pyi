@@ -23,6 +23,8 @@ from adjoint.backends.jax import JAX as JAX
 from adjoint.backends.numpy import NumPy as NumPy
 from adjoint.backends.reference import Reference as Reference
 from adjoint.backends.torch import Torch as Torch
+from adjoint.compiler.compiled import compile as compile
+from adjoint.compiler.compiled import disable_compile as disable_compile
 from adjoint.constants import __array_api_version__ as __array_api_version__
 from adjoint.constants import __version__ as __version__
 from adjoint.constants import e as e

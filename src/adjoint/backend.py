@@ -379,6 +379,10 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
         view.aliases = self
         return view
 
+    def ended_error(self, what: str) -> errors.EndedError:
+        leaf = self.leaf
+        return leaf.ended_error(what) if leaf.is_fresh and leaf.ended else super().ended_error(what)
+
     @property
     def leaf(self) -> LeafBackend:
         last: Backend = self.inner

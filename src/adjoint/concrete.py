@@ -7,6 +7,7 @@ program runs: then its program chooses and loops itself.
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -89,6 +90,8 @@ class Lazy:
 class Staged:
     """A leaf that records a program, which runs later: it chooses and loops by what has no value yet."""
 
+    scans = False  # whether it loops over slices of arrays, too
+
     def branch(self, index: Array, branches: Sequence[Callable[..., Any]], arrays: Sequence[Array]) -> list[Array]:
         """What the branch of this number gives for the arrays; all give arrays of the same shapes and dtypes."""
         raise NotImplementedError
@@ -98,6 +101,27 @@ class Staged:
     ) -> list[Array]:
         """The arrays taken further by `step` as long as `goes` of them holds; their shapes and dtypes stay."""
         raise NotImplementedError
+
+    def scan(
+        self,
+        step: Callable[..., Sequence[Array]],
+        carry: Sequence[Array],
+        rows: Sequence[Array],
+        length: int,
+        reverse: bool,
+        numbers: int,
+    ) -> list[Array]:
+        """The carry taken further by `step`, with one slice of each row after the other, and what else it gives,
+        stacked.
+
+        Raises TrackedError for a step that draws random numbers, or computes with what stands for Python's `numbers`,
+        slices of the first rows, less exactly than with these.
+        """
+        raise NotImplementedError
+
+    def aside(self) -> contextlib.AbstractContextManager[None]:
+        """In this block nothing is recorded to stay: it is run for shapes and dtypes."""
+        return contextlib.nullcontext()
 
     def call(self, f: Callable[..., None], arrays: Sequence[Array]) -> None:
         """Have f called with the values of these arrays, as NumPy arrays, when the program runs."""
@@ -120,12 +144,12 @@ class Check(NamedTuple):
 _collecting: Variable[list[Check]] = contextvars.ContextVar("adjoint_checks", default=None)
 
 
-def collected_checks() -> Block[list[Check]]:
+def collected_checks(checks: list[Check] | None = None) -> Block[list[Check]]:
     """In this block, a list of the checks that wait for values: who runs the program returns them, and settles them.
 
     Without anyone who collects them they are left out.
     """
-    return Block(_collecting, [])
+    return Block(_collecting, [] if checks is None else checks)
 
 
 def collecting() -> list[Check] | None:

@@ -23,6 +23,7 @@ from adjoint import errors
 from adjoint import tree as trees
 from adjoint.backend import Backend
 from adjoint.concrete import Staged
+from adjoint.devices import current_level
 from adjoint.functions.arguments import check_callable
 from adjoint.functions.conversion import formatted
 from adjoint.operands import concrete_values
@@ -74,9 +75,13 @@ def callback(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
             given, named = trees.unflatten(structure, leaves)
             f(*given, **named)
 
-    for array, leaf, _ in found:
-        if isinstance(leaf, Staged) and not leaf.is_concrete(array):
-            leaf.call(call, [array for array, _, _ in found])
+    level = current_level()
+    leaves_of: list[Backend] = [leaf for array, leaf, _ in found if not leaf.is_concrete(array)]
+    if level is not None and level.leaf.is_fresh:  # a function is recorded, and all calls in it
+        leaves_of.insert(0, level.leaf)
+    for place in leaves_of:
+        if isinstance(place, Staged):
+            place.call(call, [array for array, _, _ in found])
             return
     call(*[concrete_values(wrap(array, leaf), "debug.callback") for array, leaf, _ in found])
 

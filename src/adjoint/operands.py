@@ -45,10 +45,10 @@ def _in_chain(backend: Backend, of: Backend) -> bool:
 
 
 def _common_of_constants(tensors: Sequence[Tensor[Any]]) -> Backend:
-    """A transform's level takes in constants of any level: nothing is lost with what is theirs."""
+    """A transform's level, or one over a leaf that records, takes in constants of any: nothing is lost with theirs."""
     devices = {id(x._device): x._device for x in tensors}.values()
     for top in devices:
-        if top.is_fresh and all(lower(x._array, x._device, top) is not None for x in tensors):
+        if (top.is_fresh or top.leaf.is_fresh) and all(lower(x._array, x._device, top) is not None for x in tensors):
             return top
     raise _unmet(tensors)
 
@@ -67,7 +67,11 @@ def _unmet(tensors: Sequence[Tensor[Any]], level: Backend | None = None) -> erro
     pair = [devices[0], (apart or devices[1:])[0]]
     outside = [x for x in pair if not x.is_fresh]
     what = [f"{described(found[x])} on {x}" if x in found else f"what is on {x}" for x in pair]
-    if pair[0].leaf is not pair[1].leaf:
+    if any([x.leaf.is_fresh for x in pair]):
+        advice = (
+            "the function is being recorded; make what is tracked an argument, or take w.detach() of what is constant"
+        )
+    elif pair[0].leaf is not pair[1].leaf:
         advice = f"they compute with different libraries; move one with to_device({pair[1].leaf.name!r})"
     elif len(outside) == 1:
         advice = (

@@ -45,6 +45,24 @@ class _Run:
         return self.outer is None or self.outer.is_first_call()
 
 
+class _Apart(_Run):
+    """A run that is recorded: whatever runs around it, the recorded program draws keys of its own when it runs."""
+
+    def __init__(self, leaf: RandomKeys) -> None:
+        self.leaf = leaf
+
+    def key(self, draw: Callable[[], RandomKey]) -> RandomKey:
+        if getattr(draw, "__self__", self.leaf) is not self.leaf:
+            raise errors.TrackedError(
+                "a random number on another device than that of the arguments would be drawn once, when the function "
+                "is recorded; leave device= out, or draw it before"
+            )
+        return draw()
+
+    def is_first_call(self) -> bool:
+        return True
+
+
 _run: Variable[_Run] = contextvars.ContextVar("adjoint_replay", default=None)
 
 
@@ -52,6 +70,11 @@ def replayed(known: Replay) -> Block[_Run]:
     """In this block the known random keys are handed out again, then new ones, which become known."""
     outer = innermost(_run)
     return Block(_run, _Run(known, None if outer is None else outer.value))
+
+
+def recorded_on(leaf: RandomKeys) -> Block[_Run]:
+    """In this block keys are drawn by this leaf alone, and by no run around it."""
+    return Block(_run, _Apart(leaf))
 
 
 class _Sequence(Sequence[RandomKey]):

@@ -540,7 +540,7 @@ def _of_transform(level: Decorator[Any]) -> bool:
     """Whether a transform made the level, or the one that it views."""
     while level.aliases is not None:
         level = level.aliases
-    return level.prototype is not level
+    return level.is_fresh
 
 
 def grad(x: Tensor[Any], grads: Gradients[Any], /) -> Tensor[Any] | None:

@@ -19,6 +19,7 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
+from adjoint.concrete import Staged
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import creating_on, current_level
 from adjoint.functions.arguments import as_flag, as_integer, called, check_callable, is_array, is_value, kind_of
@@ -36,6 +37,7 @@ from adjoint.transforms.closures import closed_over, closure_convert
 from adjoint.transforms.levels import Tensors
 from adjoint.transforms.libraries import of_any_library
 from adjoint.transforms.recomputed import HiddenTensorError, recomputed
+from adjoint.transforms.scanned import scanned
 from adjoint.transforms.staged import branched, chooses, compiled_loop, is_staged
 
 _inside: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_control", default=False)
@@ -232,6 +234,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
         if isinstance(steps, Tensor) and is_staged(steps):
             step = lambda s: (s[0] + 1, s[1], body_fun(s[0], s[2]))
             return _while("fori_loop", base, lambda s: s[0] < s[1], step, (last - steps, last, init))[2]
+        if not isinstance(steps, Tensor) and (found := _counted(base, body_fun, first, steps, init)) is not None:
+            return found[0]
         carry = Carry("fori_loop", init, base)
         leaves = carry.start()
         if isinstance(steps, Tensor):
@@ -244,6 +248,16 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
         return carry.tree(leaves)
 
     return _called("fori_loop", loop, lower, upper, init_val)
+
+
+def _counted(base: Backend, body: Function, first: Any, steps: int, init: Any) -> Any:
+    """The loop as a scan over its numbers, where the leaf's program loops over rows."""
+    leaf = base.leaf
+    if not isinstance(leaf, Staged) or not leaf.scans or steps < 1:
+        return None
+    numbers = wrap(base.from_numpy(np.arange(first, first + steps), copy=False), base)
+    step = lambda carry, i: (body(i[0], carry), ())
+    return scanned("fori_loop", base, step, init, [numbers], list, steps, False, numbers=1)
 
 
 @of_any_library
@@ -453,8 +467,10 @@ def _scan(
     steps, reverse = _steps(name, rows, layout, length), as_flag(reverse, name, "reverse")
     if every is not None:
         every = as_integer(every, name, "checkpoint_every", 1)
-    carry = Carry(name, init, base)
     slices = trees.builder(layout)
+    if (found := scanned(name, base, f, init, rows, slices, steps, reverse)) is not None:
+        return found
+    carry = Carry(name, init, base)
     ys: TreeType | None = None
 
     def piece(f: Function, size: int, leaves: Tensors, rows: Tensors) -> tuple[Tensors, Tensors]:

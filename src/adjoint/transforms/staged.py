@@ -63,7 +63,7 @@ def branched(name: str, base: Backend, index: Tensor[Any], branches: Sequence[Fu
         given = list(leaves)
         for i, x in zip(places, xs, strict=False):
             given[i] = x
-        with _nothing_assigned(name, xs):
+        with nothing_assigned(name, xs):
             branch = made(*xs[len(places) : len(places) + len(closed)])[number]
             return branch(*trees.unflatten(structure, given))
 
@@ -111,7 +111,7 @@ def _opened(functions: Sequence[Function]) -> tuple[Function, list[Tensor[Any]]]
 
 
 @contextlib.contextmanager
-def _nothing_assigned(name: str, xs: Sequence[Tensor[Any]]) -> Iterator[None]:
+def nothing_assigned(name: str, xs: Sequence[Tensor[Any]]) -> Iterator[None]:
     """Raises TrackedError where a tensor was assigned to: of a compiled function only results come out."""
     before = [raw_array(x) for x in xs]
     yield
@@ -139,7 +139,7 @@ def compiled_loop(
         return [go if isinstance(go, Tensor) else full((), go, dtype=dtypes.bool, device=common_backend(*xs))]
 
     def step(xs: Tensors) -> Tensors:
-        with _nothing_assigned(name, xs[n:]):
+        with nothing_assigned(name, xs[n:]):
             return carry.fit(made(*xs[n:])[1](carry.tree(xs[:n])))
 
     try:
@@ -181,7 +181,7 @@ class _Chosen(CustomRules):
         leaf = common_backend(*xs)
         if not isinstance(leaf, LeafBackend):
             raise HiddenTensorError(f"{self.name}: {leaf} looks at what is computed")
-        runs = [_on_arrays(part, leaf) for part in self.parts]
+        runs = [on_arrays(part, leaf) for part in self.parts]
         return [wrap(y, leaf) for y in leaf.branch(index._array, runs, [x._array for x in rest])]
 
     def forward(self, xs: Tensors) -> tuple[Tensors, Tensors]:
@@ -220,7 +220,7 @@ class _Looped(CustomRules):
         leaf, closed = common_backend(*xs), [x._array for x in xs[self.count :]]
         if not isinstance(leaf, LeafBackend):
             raise HiddenTensorError(f"{self.name}: {leaf} looks at what is computed")
-        goes, step = _on_arrays(self.goes, leaf), _on_arrays(self.step, leaf)
+        goes, step = on_arrays(self.goes, leaf), on_arrays(self.step, leaf)
         found = leaf.loop(
             lambda *carry: goes(*carry, *closed)[0],
             lambda *carry: step(*carry, *closed),
@@ -292,5 +292,5 @@ class _Looped(CustomRules):
         return [where(go, new, old) for new, old in zip(self.step.plain(xs), xs, strict=False)]
 
 
-def _on_arrays(part: Recomputed, leaf: LeafBackend) -> Callable[..., list[Any]]:
+def on_arrays(part: Recomputed, leaf: LeafBackend) -> Callable[..., list[Any]]:
     return lambda *arrays: [lift_to(y, leaf) for y in part.plain([wrap(a, leaf) for a in arrays])]

@@ -1,0 +1,357 @@
+"""The graph of a function: equations in order, each a primitive of values that stand before it.
+
+Every value is assigned once. A choice or a loop is an equation with graphs of its own, which see nothing but their
+inputs and constants. What else an equation can be is listed at `Equation`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint import errors
+from adjoint.concrete import Check, Lazy, collecting
+from adjoint.primitives import TABLE, DType, Shape, Spec, result_spec
+
+Array = Any
+
+
+class Value:
+    """One array of a graph: what is known of it, and of a constant its array."""
+
+    __slots__ = ("const", "dtype", "shape")
+
+    def __init__(self, shape: Shape, dtype: DType, const: Array = None) -> None:
+        self.shape, self.dtype, self.const = shape, dtype, const
+
+    def __repr__(self) -> str:
+        return "<recorded>"
+
+    def spec(self) -> Spec:
+        return Spec(self.shape, self.dtype)
+
+
+class Key:
+    """A random key of a graph. One that belongs to a choice is drawn when the first primitive asks for it."""
+
+    __slots__ = ("late",)
+
+    def __init__(self, late: bool) -> None:
+        self.late = late
+
+
+Name = Value | Key  # what equations define
+
+
+class Equation:
+    """`results = name(operands, parameters)`: a primitive, or one of these.
+
+    `branch`    the graph that the first operand numbers, of the others
+    `while`     the first `count` operands taken further by the second graph as long as the first one holds
+    `scan`      the first `count` taken further by the graph, with the slices of the next `rows`; all other results are
+                stacked. Operands after these are the same in each step
+    `key`       the next random key
+    `seed`      starts the sequence of random keys anew
+    `check`     raises `error(values)` where the first operand is not true everywhere; the second are the values
+    `call`      hands values to `function`
+
+    Operands are values, or numbers of Python's. `backward` says that it was recorded in a backward pass.
+    """
+
+    __slots__ = ("backward", "graphs", "line", "name", "operands", "parameters", "results")
+
+    def __init__(
+        self,
+        name: str,
+        operands: Sequence[Any],
+        parameters: dict[str, Any],
+        results: Sequence[Name],
+        graphs: Sequence[Graph] = (),
+        *,
+        backward: bool = False,
+        line: Any = None,
+    ) -> None:
+        self.name, self.operands, self.parameters = name, list(operands), parameters
+        self.results, self.graphs, self.backward, self.line = list(results), list(graphs), backward, line
+
+    def reads(self) -> list[Name]:
+        """The values and keys that it needs, constants left out."""
+        found = [x for x in self.operands if x.__class__ is Key or (x.__class__ is Value and x.const is None)]
+        key = self.parameters.get("key")
+        return [*found, key] if key.__class__ is Key else found
+
+    @property
+    def has_effect(self) -> bool:
+        """Whether it does something beside its results, or in one of its graphs."""
+        return self.name in ("key", "seed", "check", "call") or any(
+            e.has_effect for g in self.graphs for e in g.equations
+        )
+
+    def on(self, operands: Sequence[Any], graphs: Sequence[Graph] | None = None) -> Equation:
+        """The same of other operands."""
+        made = Equation(self.name, operands, self.parameters, self.results, backward=self.backward, line=self.line)
+        made.graphs = self.graphs if graphs is None else list(graphs)
+        return made
+
+
+class Graph:
+    """Equations between inputs and outputs."""
+
+    __slots__ = ("equations", "inputs", "outputs")
+
+    def __init__(
+        self, inputs: Sequence[Name] = (), equations: Sequence[Equation] = (), outputs: Sequence[Value] = ()
+    ) -> None:
+        self.inputs, self.equations, self.outputs = list(inputs), list(equations), list(outputs)
+
+    def free(self) -> list[Name]:
+        """What it reads and does not define, each once."""
+        defined: set[Name] = set(self.inputs)
+        found: dict[Name, None] = {}
+        for equation in self.equations:
+            found.update(dict.fromkeys(x for x in equation.reads() if x not in defined))
+            defined.update(equation.results)
+        found.update(dict.fromkeys(x for x in self.outputs if x.const is None and x not in defined))
+        return list(found)
+
+    def size(self) -> int:
+        """The number of its equations, with those of its graphs."""
+        return sum(1 + sum(g.size() for g in e.graphs) for e in self.equations)
+
+    def __str__(self) -> str:
+        return "\n".join(_lines(self, _Names(), ""))
+
+
+# --- as text -------------------------------------------------------------------------------------
+
+
+class _Names(dict[Any, str]):
+    """A name for each value: a, b, ... z, aa, ab, ..."""
+
+    def __init__(self) -> None:
+        letters = "abcdefghijklmnopqrstuvwxyz"
+        self._next = ("".join(word) for n in itertools.count(1) for word in itertools.product(letters, repeat=n))
+
+    def __missing__(self, value: Any) -> str:
+        name = self[value] = next(self._next)
+        return name
+
+
+def _lines(graph: Graph, names: _Names, indent: str) -> Iterator[str]:
+    def typed(x: Name) -> str:
+        return f"{names[x]}: key" if x.__class__ is Key else f"{names[x]}: {x.dtype}[{', '.join(map(str, x.shape))}]"  # type: ignore[union-attr]
+
+    def shown(x: Any) -> str:
+        if x.__class__ is Key:
+            return names[x]
+        if x.__class__ is not Value:
+            return f"<{x.__name__}>" if callable(x) and hasattr(x, "__name__") else errors.shown(x)
+        if x.const is None:
+            return names[x]
+        return str(x.const.item()) if _is_number(x) else f"<{x.dtype}[{', '.join(map(str, x.shape))}]>"
+
+    yield f"{indent}inputs {', '.join(map(typed, graph.inputs))}".rstrip()
+    for e in graph.equations:
+        results = f"{', '.join(map(typed, e.results))} = " if e.results else ""
+        parameters = ", ".join(f"{name}={shown(value)}" for name, value in e.parameters.items())
+        operands = ", ".join(map(shown, e.operands))
+        yield f"{indent}{results}{e.name}({operands}{'; ' if parameters and operands else ''}{parameters})"
+        for inner in e.graphs:
+            yield from _lines(inner, names, indent + "    ")
+    yield f"{indent}outputs {', '.join(map(shown, graph.outputs))}".rstrip()
+
+
+def _is_number(x: Value) -> bool:
+    return not x.shape and isinstance(x.const, (np.ndarray, np.generic))
+
+
+# --- what a graph promises -----------------------------------------------------------------------
+
+
+def verify(graph: Graph) -> None:
+    """Raises GraphError where a value is read before it is defined, or has not the type that follows from operands."""
+    defined: set[Name] = set()
+
+    def define(values: Sequence[Name], what: str) -> None:
+        for x in values:
+            if x in defined:
+                raise errors.GraphError(f"{what} defines a value for the second time")
+            defined.add(x)
+
+    define(graph.inputs, "the inputs of a graph")
+    for equation in graph.equations:
+        for x in equation.reads():
+            if x not in defined:
+                raise errors.GraphError(f"{equation.name} reads a value that is not defined before it")
+        _verify_types(equation)
+        for inner in equation.graphs:
+            verify(inner)
+        define(equation.results, equation.name)
+    for x in graph.outputs:
+        if x.const is None and x not in defined:
+            raise errors.GraphError("an output of a graph is not defined in it")
+
+
+def _verify_types(e: Equation) -> None:
+    specs = [x.spec() if x.__class__ is Value else x for x in e.operands]
+    results: list[Any] = [x.spec() if x.__class__ is Value else x for x in e.results]
+    expected: list[Any] = results
+    if e.name in TABLE:
+        found = result_spec(TABLE[e.name], specs, e.parameters)
+        expected = [Spec(tuple(s.shape), s.dtype) for s in (found if TABLE[e.name].results > 1 else [found])]
+    elif e.name == "branch":
+        given = specs[1:]
+        for inner in e.graphs:
+            _verify_interface(e.name, inner, given, e.operands[1:], results)
+    elif e.name == "while":
+        goes, step = e.graphs
+        _verify_interface(e.name, goes, specs, e.operands, [Spec((), np.dtype(bool))])
+        _verify_interface(e.name, step, specs, e.operands, results)
+    elif e.name == "scan":
+        n, m = e.parameters["count"], e.parameters["rows"]
+        given = [*specs[:n], *[Spec(s.shape[1:], s.dtype) for s in specs[n : n + m]], *specs[n + m :]]
+        stacked = [*results[:n], *[Spec(s.shape[1:], s.dtype) for s in results[n:]]]
+        _verify_interface(e.name, e.graphs[0], given, e.operands, stacked)
+    if expected != results:
+        raise errors.GraphError(f"{e.name}: results are {results}, and its operands give {expected}")
+
+
+def _verify_interface(
+    name: str, graph: Graph, given: Sequence[Any], operands: Sequence[Any], results: Sequence[Any]
+) -> None:
+    taken: list[Any] = [x.spec() if x.__class__ is Value else x for x in graph.inputs]
+    wanted = [x if x.__class__ is Key else spec for x, spec in zip(operands, given, strict=True)]
+    if taken != wanted or [x.spec() for x in graph.outputs] != list(results):
+        raise errors.GraphError(
+            f"{name}: a graph takes {taken} and gives {len(graph.outputs)} values, unlike its place"
+        )
+
+
+# --- one equation after the other ----------------------------------------------------------------
+
+
+def evaluate(graph: Graph, arrays: Sequence[Any], leaf: Any) -> list[Array]:
+    """The outputs for these inputs, on a leaf: the plainest reading of a graph, which faster ones are compared with."""
+    known: dict[Any, Any] = dict(zip(graph.inputs, arrays, strict=True))
+
+    def read(x: Any) -> Any:
+        if x.__class__ is Value:
+            return known[x] if x.const is None else x.const
+        return known[x] if x.__class__ is Key else x
+
+    for e in graph.equations:
+        operands = list(map(read, e.operands))
+        if e.name in TABLE:
+            parameters = e.parameters
+            if parameters.get("key").__class__ is Key:
+                parameters = {**parameters, "key": known[parameters["key"]]()}
+            out = leaf[e.name](*operands, **parameters)
+            results = out if TABLE[e.name].results > 1 else (out,)
+        else:
+            functions = [lambda *xs, g=g: evaluate(g, xs, leaf) for g in e.graphs]
+            results = SPECIAL[e.name](leaf, functions, operands, **e.parameters)
+        known.update(zip(e.results, results, strict=True))
+    return list(map(read, graph.outputs))
+
+
+# --- what equations do that are no primitives ------------------------------------------------------
+
+Functions = Sequence[Callable[..., Sequence[Array]]]
+
+
+class Drawn:
+    """A random key when it runs: drawn at once, or when it is first asked for."""
+
+    __slots__ = ("_draw", "_key")
+
+    def __init__(self, draw: Callable[[], Any], late: bool) -> None:
+        self._draw, self._key = draw, None if late else draw()
+
+    def __call__(self) -> Any:
+        if self._key is None:
+            self._key = self._draw()
+        return self._key
+
+
+def branch(leaf: Any, functions: Functions, operands: Sequence[Any]) -> Sequence[Array]:
+    index, *rest = operands
+    if not leaf.is_concrete(index):  # a program around this one chooses
+        return leaf.branch(index, functions, rest)  # type: ignore[no-any-return]
+    return functions[int(leaf.to_numpy(index))](*rest)
+
+
+def loop(leaf: Any, functions: Functions, operands: Sequence[Any], *, count: int) -> Sequence[Array]:
+    goes, step = functions
+    carry, rest = tuple(operands[:count]), operands[count:]
+    while True:
+        (go,) = goes(*carry, *rest)
+        if not leaf.is_concrete(go):
+            return leaf.loop(lambda *xs: goes(*xs, *rest)[0], lambda *xs: step(*xs, *rest), carry)  # type: ignore[no-any-return]
+        if not leaf.to_numpy(go):
+            return carry
+        carry = tuple(step(*carry, *rest))
+
+
+def scan(
+    leaf: Any, functions: Functions, operands: Sequence[Any], *, count: int, rows: int, length: int, reverse: bool
+) -> Sequence[Array]:
+    (step,) = functions
+    carry, along, rest = tuple(operands[:count]), operands[count : count + rows], operands[count + rows :]
+    collected: list[Sequence[Array]] = []
+    index = leaf["index"]
+    for i in range(length - 1, -1, -1) if reverse else range(length):
+        out = step(*carry, *[index(x, key=(i,)) for x in along], *rest)
+        carry = tuple(out[:count])
+        collected.append(out[count:])
+    if reverse:
+        collected.reverse()
+    return [*carry, *[stacked(leaf, column) for column in zip(*collected, strict=True)]]
+
+
+def stacked(leaf: Any, arrays: Sequence[Array]) -> Array:
+    """Arrays of one shape along a new first axis."""
+    expand = leaf["expand_dims"]
+    return leaf["concat"](*[expand(x, axis=(0,)) for x in arrays], axis=0)
+
+
+def key(leaf: Any, functions: Functions, operands: Sequence[Any], *, late: bool) -> Sequence[Drawn]:
+    return [Drawn(leaf.next_key, late)]
+
+
+def seed(leaf: Any, functions: Functions, operands: Sequence[Any], *, n: int) -> Sequence[Array]:
+    leaf.seed(n)
+    return ()
+
+
+def call(leaf: Any, functions: Functions, operands: Sequence[Any], *, function: Callable[..., None]) -> Sequence[Array]:
+    if all([leaf.is_concrete(x) for x in operands]):
+        function(*[leaf.to_numpy(x) for x in operands])
+    else:
+        leaf.call(function, operands)
+    return ()
+
+
+def check(
+    leaf: Any, functions: Functions, operands: Sequence[Any], *, error: Callable[[Any], Exception]
+) -> Sequence[Array]:
+    holds, values = operands
+    if leaf.is_concrete(holds) or isinstance(leaf.leaf, Lazy):
+        if not np.all(leaf.concrete_values(holds)):
+            raise error(leaf.concrete_values(values))
+    elif (checks := collecting()) is not None:  # of the program around this one
+        checks.append(Check(holds, values, error))
+    return ()
+
+
+SPECIAL: dict[str, Callable[..., Sequence[Any]]] = {
+    "branch": branch,
+    "while": loop,
+    "scan": scan,
+    "key": key,
+    "seed": seed,
+    "call": call,
+    "check": check,
+}

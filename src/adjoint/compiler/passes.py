@@ -1,0 +1,249 @@
+"""What makes a graph smaller without changing a bit of its results: a list of functions from graphs to graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint.compiler.graph import Equation, Graph, Name, Value
+from adjoint.primitives import TABLE
+
+
+def optimized(graph: Graph) -> Graph:
+    for change in PASSES:
+        graph = change(graph)
+    return graph
+
+
+Change = Callable[[Equation], Value | None]
+
+
+def _renamed(graph: Graph, begin: Callable[[], Change]) -> Graph:
+    """The graph in which a value stands in the place of each equation that a change gives one for.
+
+    Each graph has a change of its own: what is known outside of a loop is not defined in it.
+    """
+    change = begin()
+    known: dict[Any, Value] = {}
+    read = lambda x: known.get(x, x) if x.__class__ is Value else x
+    equations = []
+    for e in graph.equations:
+        operands = list(map(read, e.operands))
+        if any(map(lambda x, y: x is not y, operands, e.operands)):
+            e = e.on(operands)
+        if e.graphs:
+            e = e.on(e.operands, [_renamed(g, begin) for g in e.graphs])
+        if e.name in TABLE and len(e.results) == 1 and (found := change(e)) is not None:
+            known[e.results[0]] = found
+        else:
+            equations.append(e)
+    return Graph(graph.inputs, equations, list(map(read, graph.outputs)))
+
+
+# --- exact algebra -------------------------------------------------------------------------------
+
+
+def exact_algebra(graph: Graph) -> Graph:
+    """Without steps whose result is their operand, to the last bit, also of a nan, an infinity or -0.
+
+    So x + 0 stays where x is floating, since -0 + 0 is 0, and complex numbers stay: inf * (1 + 0j) has a nan.
+    """
+
+    def begin() -> Change:
+        makers: dict[Any, Equation] = {}
+
+        def change(e: Equation) -> Value | None:
+            rule = _ALGEBRA.get(e.name)
+            found = rule(e, makers) if rule is not None else None
+            makers[e.results[0]] = e
+            return found
+
+        return change
+
+    return _renamed(graph, begin)
+
+
+def _same_type(e: Equation, x: Any) -> Value | None:
+    """The operand, if the result has its shape and dtype."""
+    out = e.results[0]
+    same = x.__class__ is Value and isinstance(out, Value) and x.shape == out.shape and x.dtype == out.dtype
+    return x if same else None
+
+
+def _is(x: Any, number: float) -> bool:
+    """Whether it is this number, or a constant whose elements all are, zeros with the same sign."""
+    if x.__class__ is Value:
+        if x.const is None or not isinstance(x.const, (np.ndarray, np.generic)) or x.const.dtype.kind not in "iuf":
+            return False
+        if not x.const.size or not (x.const == number).all():
+            return False
+        return bool(x.const.dtype.kind != "f" or (np.signbit(x.const) == np.signbit(number)).all())
+    if x.__class__ not in (int, float):
+        return False
+    return bool(x == number and (x.__class__ is int or np.signbit(x) == np.signbit(number)))
+
+
+def _kind(x: Any) -> str:
+    return x.dtype.kind if x.__class__ is Value else ""
+
+
+def _multiplied(e: Equation, makers: Any) -> Value | None:
+    x, y = e.operands
+    if _kind(x) in ("i", "u", "f") and _is(y, 1.0):
+        return _same_type(e, x)
+    return _same_type(e, y) if _kind(y) in ("i", "u", "f") and _is(x, 1.0) else None
+
+
+def _divided(e: Equation, makers: Any) -> Value | None:
+    x, y = e.operands
+    return _same_type(e, x) if _kind(x) == "f" and _is(y, 1.0) else None
+
+
+def _added(e: Equation, makers: Any) -> Value | None:
+    x, y = e.operands
+    for a, b in ((x, y), (y, x)):
+        if (_kind(a) in ("i", "u") and _is(b, 0.0)) or (_kind(a) == "f" and _is(b, -0.0) and b.__class__ is not int):
+            return _same_type(e, a)
+    return None
+
+
+def _subtracted(e: Equation, makers: Any) -> Value | None:
+    x, y = e.operands
+    return _same_type(e, x) if _kind(x) in ("i", "u", "f") and _is(y, 0.0) else None
+
+
+def _negated(e: Equation, makers: Any) -> Value | None:
+    before = makers.get(e.operands[0])
+    return (
+        before.operands[0] if before is not None and before.name == "negative" and _kind(e.operands[0]) != "u" else None
+    )
+
+
+def _unchanged(e: Equation, makers: Any) -> Value | None:
+    return _same_type(e, e.operands[0])
+
+
+def _permuted(e: Equation, makers: Any) -> Value | None:
+    return (
+        _same_type(e, e.operands[0]) if tuple(e.parameters["axes"]) == tuple(range(len(e.parameters["axes"]))) else None
+    )
+
+
+_ALGEBRA: dict[str, Callable[[Equation, Any], Value | None]] = {
+    "multiply": _multiplied,
+    "divide": _divided,
+    "add": _added,
+    "subtract": _subtracted,
+    "negative": _negated,
+    "astype": _unchanged,
+    "reshape": _unchanged,
+    "broadcast_to": _unchanged,
+    "permute_dims": _permuted,
+}
+
+# --- common subexpressions -----------------------------------------------------------------------
+
+
+def common_subexpressions(graph: Graph) -> Graph:
+    """Without equations that compute what another one has computed.
+
+    What a backward pass computes again, as `checkpoint` asks it to, is not taken from before the pass, or it would have
+    to be kept.
+    """
+
+    def begin() -> Change:
+        seen: dict[Any, Any] = {}
+
+        def change(e: Equation) -> Value | None:
+            identity = (e.name, e.backward, *map(_identity, e.operands), _identity(e.parameters))
+            try:
+                found = seen.setdefault(identity, e.results[0])
+            except TypeError:  # a parameter that has no hash
+                return None
+            return None if found is e.results[0] else found
+
+        return change
+
+    return _renamed(graph, begin)
+
+
+def _identity(x: Any) -> Any:
+    """Equal for what gives equal results: 0.0 and -0.0 differ, and so do 1, 1.0 and True."""
+    if isinstance(x, (float, complex)):
+        return type(x), repr(x)
+    if isinstance(x, (tuple, list)):
+        return type(x), *map(_identity, x)
+    if isinstance(x, dict):
+        return tuple([(name, _identity(value)) for name, value in x.items()])
+    if isinstance(x, slice):
+        return slice, x.start, x.stop, x.step
+    return type(x), x
+
+
+# --- dead code -----------------------------------------------------------------------------------
+
+
+def dead_code(graph: Graph) -> Graph:
+    """Without what no output follows from. Checks, calls and the drawing of keys stay."""
+    live: set[Name] = {*graph.outputs}
+    kept = []
+    for e in reversed(graph.equations):
+        if e.has_effect or not live.isdisjoint(e.results):
+            if e.name in _TRIMMED:
+                e = _TRIMMED[e.name](e, live)
+            kept.append(e)
+            live.update(e.reads())
+    return Graph(graph.inputs, kept[::-1], graph.outputs)
+
+
+def _read(graph: Graph) -> set[Name]:
+    return {*graph.outputs, *[x for e in graph.equations for x in e.reads()]}
+
+
+def _trimmed_branch(e: Equation, live: set[Name]) -> Equation:
+    places = [i for i, x in enumerate(e.results) if x in live]
+    graphs = [dead_code(Graph(g.inputs, g.equations, [g.outputs[i] for i in places])) for g in e.graphs]
+    reads = [_read(g) for g in graphs]
+    used = [i for i in range(len(e.operands) - 1) if any(g.inputs[i] in r for g, r in zip(graphs, reads, strict=True))]
+    graphs = [Graph([g.inputs[i] for i in used], g.equations, g.outputs) for g in graphs]
+    made = e.on([e.operands[0], *[e.operands[i + 1] for i in used]], graphs)
+    made.results = [e.results[i] for i in places]
+    return made
+
+
+def _trimmed_loop(e: Equation, live: set[Name]) -> Equation:
+    return e.on(e.operands, [dead_code(g) for g in e.graphs])
+
+
+def _trimmed_scan(e: Equation, live: set[Name]) -> Equation:
+    """Of what is carried along, that stays from which a result follows, in whatever step."""
+    graph, n, m = e.graphs[0], e.parameters["count"], e.parameters["rows"]
+    places = {i for i, x in enumerate(e.results) if x in live}
+    while True:
+        made = dead_code(Graph(graph.inputs, graph.equations, [graph.outputs[i] for i in sorted(places)]))
+        reads = _read(made)
+        more = {i for i in range(n) if graph.inputs[i] in reads} - places
+        if not more:
+            break
+        places |= more
+    kept = sorted(places)
+    carried = [i for i in kept if i < n]
+    along = [i for i in range(n, n + m) if graph.inputs[i] in reads]
+    rest = [i for i in range(n + m, len(graph.inputs)) if graph.inputs[i] in reads]
+    taken = [*carried, *along, *rest]
+    made.inputs = [graph.inputs[i] for i in taken]
+    trimmed = e.on([e.operands[i] for i in taken], [made])
+    trimmed.results = [e.results[i] for i in kept]
+    trimmed.parameters = {**e.parameters, "count": len(carried), "rows": len(along)}
+    return trimmed
+
+
+_TRIMMED: dict[str, Callable[[Equation, set[Name]], Equation]] = {
+    "branch": _trimmed_branch,
+    "while": _trimmed_loop,
+    "scan": _trimmed_scan,
+}
+
+PASSES: Sequence[Callable[[Graph], Graph]] = (exact_algebra, common_subexpressions, dead_code)

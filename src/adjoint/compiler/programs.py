@@ -1,0 +1,263 @@
+"""A function that was recorded: its graph, ready to run, and how its results are made of what the graph gives."""
+
+from __future__ import annotations
+
+import contextlib
+import traceback
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adjoint import errors
+from adjoint import tree as trees
+from adjoint.backend import Backend, Decorator
+from adjoint.compiler.graph import Graph, Name, Value
+from adjoint.compiler.passes import dead_code, optimized
+from adjoint.compiler.replay import Replay
+from adjoint.compiler.traced import Recording, Traced, recording
+from adjoint.concrete import collected_checks
+from adjoint.decorators.autodiff import Autodiff
+from adjoint.devices import transform_level
+from adjoint.graph.nodes import LeafNode, ancestors, new_leaf
+from adjoint.lines import PACKAGE
+from adjoint.operands import lift_to, run
+from adjoint.primitives import DType, Shape
+from adjoint.random_keys import recorded_on
+from adjoint.tensor import Tensor, same, wrap
+
+# --- where a function is recorded ------------------------------------------------------------------
+
+
+class Place:
+    """A leaf that records, in the place of a backend, and the levels of users over it."""
+
+    def __init__(self, base: Backend, device: Backend) -> None:
+        self.base, self.leaf = base, Traced.fresh(base)
+        self.copies: dict[Backend, Backend] = {base: self.leaf}
+        self.device = self.over(device)
+        self.recording: Recording
+
+    def over(self, device: Backend) -> Backend:
+        """The levels of a device over the leaf that records."""
+        found = self.copies.get(device)
+        if found is None:
+            assert isinstance(device, Decorator)
+            found = type(device).fresh(self.over(device.inner), *device.configuration()[1:])
+            found.is_fresh = False  # it stands for a level of the user's, and is no transform's
+            self.copies[device] = found
+        return found
+
+    def original(self, device: Backend) -> Backend | None:
+        """The device that a copy is of."""
+        return next((theirs for theirs, copy in self.copies.items() if copy is device), None)
+
+    def argument(self, shape: Shape, dtype: DType, device: Backend, tracked: str = "") -> tuple[Value, Tensor[Any]]:
+        """An input, and the tensor that stands for it on the copy of a device: a constant, a leaf or a result there."""
+        value, level = Value(tuple(shape), dtype), self.over(device)
+        x = wrap(level.lift(value, self.leaf), level)
+        if tracked:
+            assert isinstance(level, Autodiff)
+            x = wrap(new_leaf(x._array.value, level), level)
+        return value, run("reshape", (x,), shape=x.shape) if tracked == "result" else x
+
+
+@contextlib.contextmanager
+def placed(base: Backend, device: Backend) -> Iterator[Place]:
+    """In this block everything that is computed on the place is recorded."""
+    place = Place(base, device)
+    with (
+        recording() as place.recording,
+        collected_checks(place.recording.checks),
+        recorded_on(place.leaf),
+        transform_level(place.device, place.leaf),
+    ):
+        try:
+            yield place
+        except errors.TrackedError as error:
+            line = _line_of(error)
+            if line is None or line in str(error):
+                raise
+            raise type(error)(f"{error}\n  at {line}") from error
+        finally:
+            for copy in place.copies.values():
+                copy.end()
+
+
+def _line_of(error: BaseException) -> str | None:
+    """The innermost line of the user's that led to an error."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(PACKAGE)]
+    return f"{frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line}" if frames else None
+
+
+# --- results ---------------------------------------------------------------------------------------
+
+
+class Result(NamedTuple):
+    """How a result is made: `kind` is one of
+
+    `value`   a constant on a device, of an output of the graph
+    `number`  a Python number, of an output that follows from numbers alone
+    `leaf`    a new leaf, that `with_value` made of the argument `of`, if there is one
+    `given`   the argument `of` itself
+    `fixed`   what does not depend on the arguments
+    `live`    a value that is tracked, so that derivatives by arguments are to be known
+    """
+
+    kind: str
+    device: Any = None
+    dtype: Any = None
+    of: Any = None
+
+
+def results_of(place: Place, leaves: Sequence[Any], given: dict[Any, int]) -> tuple[list[Result], list[Value]]:
+    """What results are made of, and the outputs of the graph; `given` are places of arguments by their leaf's node."""
+    made, outputs = [], []
+    for x in leaves:
+        result = _result(place, x, given) if isinstance(x, Tensor) else Result("fixed", of=x)
+        made.append(result)
+        if result.kind in ("value", "leaf", "live"):
+            outputs.append(x.device.leaf_array(x._array))
+    return made, outputs
+
+
+def _result(place: Place, x: Tensor[Any], given: dict[Any, int]) -> Result:
+    device = place.original(x.device)
+    if device is None:
+        if not any(level is place.leaf for level in x.device.chain()):
+            return Result("fixed", of=same(x))  # a constant from outside
+        x = wrap(lift_to(x, place.device), place.device)  # of a view of a level, say
+        device = place.original(place.device)
+    array, level = x._array, x._device
+    depth = 0
+    while isinstance(level, Decorator):
+        node = array.node if isinstance(level, Autodiff) else None
+        if node in given:
+            return Result("given", of=given[node])
+        if isinstance(node, LeafNode) and depth == 0:
+            origin = getattr(node, "origin", None)
+            of = next((i for leaf, i in given.items() if origin is not None and origin == leaf.key), None)
+            return Result("leaf", device, x.dtype, of)
+        if node is not None and not node.used_up:
+            behind = [leaf for leaf in ancestors(node) if leaf in given]
+            if not behind:
+                raise errors.TrackedError(
+                    f"a result of shape {x.shape} is tracked by a leaf that the function made itself, and tensors that "
+                    "ad.compile returns are tracked by its arguments; return x.detach(), or make the leaf outside"
+                )
+            return Result("live", device, x.dtype)
+        array, level = level.unwrap(array), level.inner
+        depth += 1
+    return Result("value", device, x.dtype)
+
+
+# --- programs --------------------------------------------------------------------------------------
+
+
+class Program:
+    """A recorded function, which runs on the arrays of its arguments."""
+
+    def __init__(self, base: Backend, graph: Graph, results: Sequence[Result], structure: Any, name: str) -> None:
+        self.base, self.recorded, self.results, self.structure = base, graph, list(results), structure
+        self.live = any([r.kind == "live" for r in results])
+        self.graph = optimized(graph)
+        self.replay = Replay(self.graph, base, name)
+        self.build = trees.builder(structure)
+        self.draws = any(e.name in ("key", "seed") for e in graph.equations)
+        self._constant = [x.const is not None for x in self.graph.outputs]
+        self._shared = [
+            x.const is not None or x in self.graph.inputs or x in self.graph.outputs[:i]
+            for i, x in enumerate(self.graph.outputs)
+        ]
+
+    def outputs(self, arrays: Sequence[Any]) -> Sequence[Any]:
+        """The arrays of the graph's outputs; constants of the graph are copied."""
+        outs = self.replay(arrays)
+        if True not in self._constant:
+            return outs
+        return [self.base.copied(x) if c else x for x, c in zip(outs, self._constant, strict=True)]
+
+    def tensors(self, arrays: Sequence[Any], leaves: Sequence[Any]) -> Any:
+        """The function's result, with tensors where it has tensors. None of them is `live`."""
+        base, outs = self.base, iter(self.outputs(arrays))
+        made: list[Any] = []
+        for kind, device, dtype, of in self.results:
+            if kind == "value":
+                array = next(outs)
+                if device is not base:
+                    array = device.lift(array, base)
+                made.append(wrap(array, device, dtype))
+            elif kind == "fixed":
+                made.append(same(of) if isinstance(of, Tensor) else np.array(of) if isinstance(of, np.ndarray) else of)
+            elif kind == "given":
+                made.append(leaves[of])
+            elif kind == "number":
+                made.append(base.to_numpy(next(outs)).item())
+            elif kind == "leaf":
+                value = wrap(device.inner.lift(next(outs), base), device.inner)
+                like = leaves[of] if of is not None else None
+                made.append(
+                    like.with_value(value) if like is not None else wrap(new_leaf(value._array, device), device)
+                )
+        return self.build(made)
+
+    def arrays(self, given: Sequence[Any]) -> Any:
+        """The function's result, with NumPy arrays of the caller's own where it has tensors."""
+        outs, base = self.replay(given), self.base
+        made: list[Any] = []
+        k = 0
+        for kind, _, _, of in self.results:
+            if kind in ("value", "leaf", "live"):
+                x, fresh = outs[k], self.replay.fresh[k] and not self._shared[k]
+                k += 1
+                if not fresh or x.__class__ is not np.ndarray:
+                    x = base.to_numpy(x)
+                    x = x[()] if not x.ndim else np.array(x)
+                made.append(x)
+            elif kind == "number":
+                made.append(base.to_numpy(outs[k]).item())
+                k += 1
+            elif kind == "given":
+                made.append(np.array(base.to_numpy(given[of]))[()])
+            elif isinstance(of, Tensor):
+                made.append(np.array(of.detach().numpy())[()])
+            else:
+                made.append(np.array(of) if isinstance(of, np.ndarray) else of)
+        return self.build(made)
+
+
+class Halves(NamedTuple):
+    """A function and its pullback, recorded together: the second part reads what the first one leaves for it."""
+
+    forward: Replay
+    backward: Replay
+    results: int  # how many
+    draws: bool
+
+
+def halves(graph: Graph, count: int, cotangents: Sequence[Value], base: Backend, name: str) -> Halves:
+    """The two parts of a graph whose first `count` outputs need no cotangents, and whose last inputs are those.
+
+    What the results need, and nothing else, is computed in the first part: so what `checkpoint` computes again is
+    computed in the second.
+    """
+    graph = optimized(graph)
+    dependent: set[Name] = set(cotangents)
+    for e in graph.equations:
+        if not dependent.isdisjoint(e.reads()):
+            dependent.update(e.results)
+    needed: set[Name] = {*graph.outputs[:count]}
+    first, rest = [], []
+    for e in reversed(graph.equations):
+        if not needed.isdisjoint(e.results) or (e.has_effect and dependent.isdisjoint(e.reads())):
+            first.append(e)
+            needed.update(e.reads())
+        else:
+            rest.append(e)
+    second = dead_code(Graph([], rest[::-1], graph.outputs[count:]))
+    kept: list[Any] = [x for x in second.free() if x not in cotangents]
+    second.inputs = [*kept, *cotangents]
+    given = [x for x in graph.inputs if x not in cotangents]
+    forward = dead_code(Graph(given, first[::-1], [*graph.outputs[:count], *kept]))
+    draws = any(e.name in ("key", "seed") for e in graph.equations)
+    return Halves(Replay(forward, base, name), Replay(second, base, f"{name}, backward"), count, draws)

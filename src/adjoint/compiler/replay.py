@@ -1,0 +1,296 @@
+"""A graph as a Python function over the implementations of a leaf: one line per equation, and nothing else.
+
+What is not read any more is dropped at once. On NumPy views are taken without a call between, and an elementwise
+function of large arrays writes over an operand that nobody else can see.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from adjoint import errors
+from adjoint.backend import Backend
+from adjoint.backends.numpy import NumPy
+from adjoint.compiler.graph import SPECIAL, Drawn, Equation, Graph, Key, Value
+from adjoint.operands import fail
+from adjoint.primitives import TABLE, slices
+
+_REUSED = 1024  # bytes: smaller arrays NumPy keeps at hand
+_MANY = 4096  # elements: for fewer the shorter way is faster
+_numbers = itertools.count()
+
+
+class Replay:
+    """A graph ready to run on a backend: call it with the arrays of the inputs, and it gives those of the outputs."""
+
+    def __init__(self, graph: Graph, base: Backend, name: str = "compiled") -> None:
+        self.graph, self.base = graph, base
+        writer = _Writer(base)
+        writer.write("run", graph)
+        self.source = "\n".join(writer.lines) + "\n"
+        self._places = writer.places
+        self._file = f"<{name} {next(_numbers)}>"
+        exec(compile(self.source, self._file, "exec"), writer.scope)
+        self.run: Callable[..., tuple[Any, ...]] = writer.scope["run"]
+        self._scope = writer.scope
+        self.fresh = writer.fresh
+
+    def __del__(self) -> None:
+        self.__dict__.get("_scope", {}).clear()  # which its own functions refer to
+
+    def __call__(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        try:
+            with self.base.leaf.quiet():
+                return self.run(*arrays)
+        except Exception as error:
+            self._explain(error)
+            raise
+
+    def _explain(self, error: Exception) -> None:
+        """Raise what the failing primitive raises outside of a compiled function, if it was one."""
+        place, line = self._place(error.__traceback__)
+        if place is None or place.name not in TABLE:
+            return
+        if place.line is not None and isinstance(error, errors.AdjointError):
+            raise type(error)(str(error).replace(f"{self._file}:{line}", str(place.line))) from error
+        try:
+            fail(error, _Typed(self.base), place.name, place.operands, place.parameters)  # type: ignore[arg-type]
+        except Exception as found:
+            if found is not error:
+                raise
+
+    def _place(self, trace: TracebackType | None) -> tuple[Equation | None, int]:
+        """The equation whose line was running, and the line: the innermost of this function's."""
+        found, line = None, 0
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self._file:
+                line = trace.tb_lineno
+                found = self._places.get(line)
+            trace = trace.tb_next
+        return found, line
+
+
+class _Typed:
+    """A backend of which an error message says what it is, beside values of a graph."""
+
+    def __init__(self, base: Backend) -> None:
+        self.leaf, self.name = base.leaf, base.name
+
+    def dtype_of(self, x: Value) -> Any:
+        return x.dtype
+
+
+class _Writer:
+    def __init__(self, base: Backend) -> None:
+        self.base, self.on_numpy = base, type(base) is NumPy
+        self.lines: list[str] = []
+        self.places: dict[int, Equation] = {}
+        self.scope: dict[str, Any] = {"__builtins__": {}, "leaf": base}
+        self.fresh: list[bool] = []
+        self._known: dict[int, str] = {}  # names of what is in the scope, by identity
+        self._kept: list[Any] = []
+        self._count = itertools.count()
+
+    def constant(self, value: Any) -> str:
+        """A name in the scope of the function."""
+        name = self._known.get(id(value))
+        if name is None:
+            name = self._known[id(value)] = f"c{next(self._count)}"
+            self._kept.append(value)
+            self.scope[name] = value
+        return name
+
+    def literal(self, value: Any) -> str:
+        if value is None or value.__class__ in (bool, int, str):
+            return repr(value)
+        if value.__class__ is tuple and all(x.__class__ is int for x in value):
+            return repr(value)
+        return self.constant(value)
+
+    # --- functions ---
+
+    def write(self, name: str, graph: Graph) -> None:
+        """Append the definition of a graph, after those of the graphs in it."""
+        inner = {}
+        for e in graph.equations:
+            for g in e.graphs:
+                inner[id(g)] = made = f"g{next(self._count)}"
+                self.write(made, g)
+        body = _Body(self, graph, inner)
+        self.lines.append(f"def {name}({', '.join(body.names[x] for x in graph.inputs)}):")
+        for e in graph.equations:
+            for line in body.lines(e):
+                self.lines.append(line)
+                self.places[len(self.lines)] = e
+        outputs = [body.read(x) for x in graph.outputs]
+        self.lines.append(f" return ({''.join(x + ', ' for x in outputs)})")
+        if name == "run":
+            self.fresh = [x in body.owned for x in graph.outputs]
+
+
+class _Body:
+    """The lines of one function."""
+
+    def __init__(self, writer: _Writer, graph: Graph, inner: dict[int, str]) -> None:
+        self.writer, self.inner = writer, inner
+        self.names: dict[Any, str] = {x: f"v{i}" for i, x in enumerate(graph.inputs)}
+        self.inputs = set(graph.inputs)
+        self.outputs = set(graph.outputs)
+        self._next = itertools.count(len(graph.inputs))
+        self.last: dict[Any, Equation] = {}
+        for e in graph.equations:
+            for x in e.reads():
+                self.last[x] = e
+        for x in graph.outputs:
+            self.last.pop(x, None)
+        self.owned: set[Any] = set()  # values in memory of their own, which no other value shares
+
+    def read(self, x: Any) -> str:
+        if x.__class__ is Value:
+            return self.writer.constant(x.const) if x.const is not None else self.names[x]
+        return self.names[x] if x.__class__ is Key else self.writer.literal(x)
+
+    def lines(self, e: Equation) -> list[str]:
+        call = self.primitive(e) if e.name in TABLE else self.special(e)
+        dead = list(dict.fromkeys(x for x in e.reads() if self.last.get(x) is e and x not in self.inputs))
+        names = [self.names[x] for x in dead]
+        if len(e.results) == 1 and names:
+            self.names[e.results[0]] = names.pop()  # which drops the old value
+        for x in e.results:
+            if x not in self.names:
+                self.names[x] = f"v{next(self._next)}"
+        made = [self.names[x] for x in e.results]
+        names += [self.names[x] for x in e.results if x not in self.last and x not in self.outputs]
+        several = e.name not in TABLE or TABLE[e.name].results > 1
+        target = f"{''.join(name + ', ' for name in made)}= " if several and made else f"{made[0]} = " if made else ""
+        return [f" {target}{call}", *([f" del {', '.join(names)}"] if names else [])]
+
+    def special(self, e: Equation) -> str:
+        writer = self.writer
+        if e.name == "key":
+            writer.scope["Drawn"], writer.scope["draw"] = Drawn, writer.base.next_key
+            return f"(Drawn(draw, {e.parameters['late']}),)"
+        self.owned.difference_update(e.reads())  # a step may give what it gets
+        run = writer.constant(_scan if e.name == "scan" and writer.on_numpy else SPECIAL[e.name])
+        functions = "".join(f"{self.inner[id(g)]}, " for g in e.graphs)
+        operands = "".join(f"{self.read(x)}, " for x in e.operands)
+        parameters = "".join(f", {name}={writer.literal(value)}" for name, value in e.parameters.items())
+        return f"{run}(leaf, ({functions}), ({operands}){parameters})"
+
+    def primitive(self, e: Equation) -> str:
+        writer, primitive = self.writer, TABLE[e.name]
+        run = writer.base[primitive]
+        if writer.on_numpy:
+            if run.__class__ is np.ufunc:
+                return self.ufunc(e, run)
+            view = _FORMS.get(e.name)
+            if view is not None and (text := view(e, self)) is not None:
+                return text
+            if e.name in _FRESH:
+                self.owned.update(e.results)
+            else:
+                self.owned.difference_update(e.reads())  # the result may share their memory
+        operands = [self.read(x) for x in e.operands]
+        for name, value in e.parameters.items():
+            text = f"{self.names[value]}()" if value.__class__ is Key else writer.literal(value)
+            operands.append(f"{name}={text}")
+        return f"{writer.constant(run)}({', '.join(operands)})"
+
+    def ufunc(self, e: Equation, run: np.ufunc) -> str:
+        out = e.results[0]
+        assert isinstance(out, Value)
+        operands = [self.read(self.scalar(e, x)) for x in e.operands]
+        if out.shape and math.prod(out.shape) * out.dtype.itemsize >= _REUSED:
+            for x in e.operands:
+                mine = x in self.owned and self.last.get(x) is e
+                if mine and x.shape == out.shape and x.dtype == out.dtype:
+                    operands.append(self.names[x])
+                    break
+        self.owned.add(out)
+        return f"{self.writer.constant(run)}({', '.join(operands)})"
+
+    def scalar(self, e: Equation, x: Any) -> Any:
+        """A Python number as the array that meets another one fastest."""
+        like = next(y for y in e.operands if y.__class__ is Value)
+        if like.dtype.kind == "f" and (x.__class__ is float or (x.__class__ is int and e.name in _ARITHMETIC)):
+            with np.errstate(all="ignore"):
+                made = np.array(x, like.dtype)
+            return Value((), like.dtype, self.writer.scope.setdefault(_number(x, like.dtype), made))
+        return x
+
+
+_ARITHMETIC = frozenset("add subtract multiply divide maximum minimum less less_equal greater greater_equal".split())
+
+
+def _number(x: float, dtype: Any) -> str:
+    """The name in the scope of a number."""
+    return (
+        f"n{dtype.name}_{'m' if math.copysign(1.0, x) < 0 else ''}{abs(x)!r}".replace(".", "p")
+        .replace("-", "m")
+        .replace("+", "_")
+    )
+
+
+# --- on NumPy ------------------------------------------------------------------------------------
+
+# functions of the NumPy leaf, no ufuncs, whose results are in new memory whatever their operands are
+_FRESH = frozenset({"matmul", "sum", "prod", "exp2"})
+
+
+def _reshaped(e: Equation, body: _Body) -> str | None:
+    x, out = e.operands[0], e.results[0]
+    if x.__class__ is not Value or not isinstance(out, Value) or math.prod(out.shape) > _MANY:
+        return None  # large ones that are broadcast are not copied element by element
+    body.owned.difference_update(e.reads())
+    return f"{body.read(x)}.reshape({out.shape!r})"
+
+
+def _transposed(e: Equation, body: _Body) -> str:
+    body.owned.difference_update(e.reads())
+    return f"{body.read(e.operands[0])}.transpose({tuple(e.parameters['axes'])!r})"
+
+
+def _indexed(e: Equation, body: _Body) -> str | None:
+    if len(e.operands) > 1:
+        return None
+    body.owned.difference_update(e.reads())
+    return f"{body.read(e.operands[0])}[{body.writer.literal(slices(e.parameters['key']))}]"
+
+
+def _summed(e: Equation, body: _Body) -> str:
+    body.owned.update(e.results)
+    x = e.operands[0]
+    how = ", ".join(body.writer.literal(y) for y in (e.parameters["axis"], x.dtype, None, e.parameters["keepdims"]))
+    return f"{body.writer.constant(np.add.reduce)}({body.read(x)}, {how})"
+
+
+_FORMS: dict[str, Callable[[Equation, _Body], str | None]] = {
+    "reshape": _reshaped,
+    "expand_dims": _reshaped,
+    "permute_dims": _transposed,
+    "index": _indexed,
+    "sum": _summed,
+}
+
+
+def _scan(
+    leaf: Any, functions: Any, operands: Sequence[Any], *, count: int, rows: int, length: int, reverse: bool
+) -> list[Any]:
+    """`scan` with results written into arrays that are there from the first step on."""
+    (step,) = functions
+    carry, along, rest = operands[:count], operands[count : count + rows], operands[count + rows :]
+    stacks: list[Any] = []
+    for i in range(length - 1, -1, -1) if reverse else range(length):
+        out = step(*carry, *[x[i] for x in along], *rest)
+        carry, ys = out[:count], out[count:]
+        if not stacks:
+            stacks = [np.empty((length, *y.shape), y.dtype) for y in ys]
+        for stack, y in zip(stacks, ys, strict=True):
+            stack[i] = y
+    return [*carry, *stacks]

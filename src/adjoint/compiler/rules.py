@@ -1,0 +1,219 @@
+"""A compiled function among levels: its derivatives and batches, each compiled as well.
+
+A transform around a compiled function meets it as it meets a function with rules of its own. The rule is no other than
+the function's derivative: that, too, is a function of arrays, and is recorded when it is first asked for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adjoint import tree as trees
+from adjoint.backend import Backend, Decorator
+from adjoint.compiler.programs import Halves, Program, halves, placed, results_of
+from adjoint.compiler.traced import Traced
+from adjoint.decorators.autodiff import Autodiff
+from adjoint.decorators.batched import Batched
+from adjoint.devices import observed_leaf
+from adjoint.dtypes import INEXACT, chosen_dtype, default_dtype
+from adjoint.operands import common_backend, lift_to
+from adjoint.random_keys import Replay as Keys
+from adjoint.random_keys import replayed
+from adjoint.tensor import Tensor, wrap
+from adjoint.transforms.forward import jvp
+from adjoint.transforms.levels import CustomRules, Tensors
+from adjoint.transforms.recomputed import Examples, apply_on_level
+from adjoint.transforms.reverse import vjp
+
+Flat = Callable[[Tensors], Tensors]
+
+
+class Family:
+    """A function of tensors, and what was made of it: programs by the types of arguments, derivatives, batches."""
+
+    def __init__(self, name: str, f: Flat) -> None:
+        self.name, self.f = name, f
+        self.programs: dict[Any, Any] = {}
+        self.kin: dict[Any, Any] = {}
+
+
+class Rules(CustomRules):
+    """One call of such a function. All that is computed for it draws the same random numbers."""
+
+    differs = False
+
+    def __init__(self, family: Family, options: Any, keys: Keys | None = None) -> None:
+        self.family, self.name, self.options = family, family.name, options
+        self.keys = Keys() if keys is None else keys
+
+    def on(self, xs: Tensors) -> Tensors:
+        return apply_on_level(self, xs)
+
+    def kin(self, identity: Any, make: Callable[[], Any]) -> Any:
+        """What is made of the function once."""
+        found = self.family.kin.get(identity)
+        if found is None:
+            found = self.family.kin.setdefault(identity, make())
+        return found
+
+    def derived(self, identity: Any, f: Flat) -> Rules:
+        family = self.kin(identity, lambda: Family(f"{self.name}, {identity[0]}", f))
+        return Rules(family, self.options, self.keys)
+
+    # --- programs ---
+
+    def device_over(self, base: Backend) -> Backend:
+        """Where the function finds its arguments: with reverse mode if it had that where it was called."""
+        return base if self.options is None else Autodiff(base, *self.options)
+
+    def identity(self, kind: str, xs: Tensors, base: Backend) -> Any:
+        specs = tuple([(x.shape, x.dtype) for x in xs])
+        return kind, base, self.options, default_dtype(), chosen_dtype(), specs
+
+    def program(self, xs: Tensors, base: Backend) -> Program:
+        identity = self.identity("plain", xs, base)
+        found = self.family.programs.get(identity)
+        if found is None:
+            with placed(base, self.device_over(base)) as place:
+                given = [place.argument(x.shape, x.dtype, self.device_over(base)) for x in xs]
+                results, outputs = results_of(place, self.family.f([x for _, x in given]), {})
+                graph = place.recording.graphs[0]
+                graph.inputs, graph.outputs = [value for value, _ in given], outputs
+                found = Program(base, graph, results, _row(len(results)), self.name)
+            self.family.programs[identity] = found
+        return found
+
+    def parts(self, xs: Tensors, active: Sequence[int], base: Backend) -> Halves:
+        """The function, and its pullback to these arguments."""
+        identity = *self.identity("halves", xs, base), tuple(active)
+        found = self.family.programs.get(identity)
+        if found is None:
+            with placed(base, self.device_over(base)) as place:
+                device = self.device_over(base)
+                given = [place.argument(x.shape, x.dtype, device) for x in xs]
+                tensors = [x for _, x in given]
+                ys, pull = vjp(
+                    lambda *moved: self.family.f(_with(tensors, active, moved)), *[tensors[i] for i in active]
+                )
+                _, outputs = results_of(place, ys, {})
+                cotangents = [place.argument(y.shape, y.dtype, device) for y in ys]
+                gradients = pull(
+                    [g if y.dtype.kind in INEXACT else y for (_, g), y in zip(cotangents, ys, strict=True)]
+                )
+                graph = place.recording.graphs[0]
+                graph.inputs = [value for value, _ in (*given, *cotangents)]
+                graph.outputs = [*outputs, *results_of(place, gradients, {})[1]]
+                found = halves(graph, len(ys), [value for value, _ in cotangents], base, self.name)
+            self.family.programs[identity] = found
+        return found
+
+    def drawing(self, draws: bool) -> contextlib.AbstractContextManager[Any]:
+        return replayed(self.keys) if draws else contextlib.nullcontext()
+
+    # --- what levels ask for ---
+
+    def plain(self, xs: Tensors) -> Tensors:
+        device = common_backend(*xs)
+        base = grounded(xs, device)
+        if base is None:
+            with replayed(self.keys):
+                return self.family.f(xs)
+        program = self.program(xs, base)
+        with self.drawing(program.draws):
+            ys = program.tensors([_leaf_array(x) for x in xs], xs)
+        return [wrap(lift_to(y, device), device) for y in ys]
+
+    def forward(self, xs: Tensors) -> tuple[Tensors, Any]:
+        device = common_backend(*xs)
+        base = grounded(xs, device)
+        active = [i for i, x in enumerate(xs) if x.dtype.kind in INEXACT]
+        if base is None or not active:
+            return self.on(xs), (xs, None, ())
+        parts = self.parts(xs, active, base)
+        with self.drawing(parts.draws):
+            out = parts.forward([_leaf_array(x) for x in xs])
+        ys = [wrap(device.lift(y, base), device) for y in out[: parts.results]]
+        return ys, (xs, (parts, active, base, device), out[parts.results :])
+
+    def residuals(self, xs: Tensors, ys: Tensors) -> Any:
+        return xs, None, ()
+
+    def backward(self, saved: Any, cotangents: Tensors) -> Tensors:
+        xs, how, kept = saved
+        if how is not None:
+            parts, active, base, device = how
+            if grounded(cotangents, device) is base:
+                with self.drawing(parts.draws):
+                    out = parts.backward([*kept, *[_leaf_array(g) for g in cotangents]])
+                found = dict(zip(active, out, strict=True))
+                return [wrap(device.lift(found[i], base), device) if i in found else x for i, x in enumerate(xs)]
+        return self.derived(("pullback", len(xs)), lambda both: self._pulled(both, len(xs))).on([*xs, *cotangents])
+
+    def _pulled(self, both: Tensors, count: int) -> Tensors:
+        xs, cotangents = both[:count], both[count:]
+        active = [i for i, x in enumerate(xs) if x.dtype.kind in INEXACT]
+        ys, pull = vjp(lambda *moved: self.family.f(_with(xs, active, moved)), *[xs[i] for i in active])
+        found = dict(
+            zip(
+                active,
+                pull([g if y.dtype.kind in INEXACT else y for g, y in zip(cotangents, ys, strict=True)]),
+                strict=True,
+            )
+        )
+        return [found.get(i, x) for i, x in enumerate(xs)]
+
+    def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
+        family, count = self.family, len(xs)
+
+        def pushed(both: Tensors) -> Tensors:
+            xs, tangents = both[:count], both[count:]
+            active = [i for i, x in enumerate(xs) if x.dtype.kind in INEXACT]
+            ys, moved = jvp(
+                lambda *moved: family.f(_with(xs, active, moved)),
+                [xs[i] for i in active],
+                [tangents[i] for i in active],
+            )
+            return [*ys, *moved]
+
+        out = self.derived(("pushforward", count), pushed).on([*xs, *tangents])
+        return out[: len(out) // 2], out[len(out) // 2 :]
+
+    def batch(self, level: Batched[Any], size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]]:
+        identity = "examples", *level.configuration()[1:], size, tuple(flags), tuple([(x.shape, x.dtype) for x in xs])
+        examples = self.kin(
+            (*identity, "function"),
+            lambda: Examples(self.family.f, Batched(observed_leaf(level), *level.configuration()[1:]), size, flags),
+        )
+        ys = self.derived(identity, examples.alike).on(xs)
+        return ys, examples.found
+
+
+def _with(xs: Tensors, places: Sequence[int], values: Sequence[Any]) -> Tensors:
+    given = list(xs)
+    for i, x in zip(places, values, strict=True):
+        given[i] = x
+    return given
+
+
+def _leaf_array(x: Tensor[Any]) -> Any:
+    return x._device.leaf_array(x._array)
+
+
+def grounded(xs: Sequence[Tensor[Any]], device: Backend) -> Backend | None:
+    """The backend that computes, if these are constants of all levels over it; None where a level has to see them."""
+    base = observed_leaf(device)
+    level = device
+    while level is not base:
+        if not isinstance(level, Decorator) or level.observes:
+            return None
+        level = level.inner
+    if isinstance(base.leaf, Traced):
+        return None
+    return None if any([x._device.tracked(x._array) for x in xs]) else base
+
+
+def _row(count: int) -> Any:
+    """The structure of a list of so many leaves."""
+    return trees.structure([0.0] * count)

@@ -1,0 +1,461 @@
+"""What users see of `ad.compile`: when it records, what it reads, what comes out, and what it refuses."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import warnings
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ad
+from adjoint import errors
+from adjoint.compiler.graph import Equation, Graph, Value, evaluate, verify
+from adjoint.compiler.passes import PASSES, common_subexpressions, dead_code, exact_algebra
+from adjoint.compiler.replay import Replay
+
+X = np.array([0.5, 1.5])
+NUMPY = ad.NumPy()
+FACTOR = 2.0
+TENSOR = ad.tensor(2.0)
+
+
+def counted(f: Any) -> tuple[Any, list[int]]:
+    """f compiled, and a list that grows with each recording."""
+    runs = _Runs()
+
+    @ad.compile
+    def g(*args: Any, **kwargs: Any) -> Any:
+        runs.seen.append(1)
+        return f(*args, **kwargs)
+
+    return g, runs.seen
+
+
+class _Runs:
+    """An object, into which a compiled function does not look."""
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+
+
+# --- when it records ---
+
+
+def test_values_are_traced_and_types_are_not() -> None:
+    f, runs = counted(lambda x: x * 2)
+    for x in (X, 3 * X, X[:1], X.astype(np.float32), ad.tensor(X), X):
+        np.testing.assert_array_equal(np.asarray(f(x)), np.asarray(x) * 2)
+    assert len(runs) == 4
+
+
+def test_zeros_of_different_sign_and_numbers_of_different_type_are_different() -> None:
+    f = ad.compile(lambda x, n: (x + n, ad.copysign(x, n), n))
+    warnings.simplefilter("ignore")  # that it was recorded often
+    for n in (0.0, -0.0, 0, 1, 1.0, True, float("nan")):
+        found, expected = f(ad.tensor(X), n)[0], ad.tensor(X) + n
+        assert found.dtype is expected.dtype
+        assert type(f(X, n)[2]) is type(n)
+        np.testing.assert_array_equal(found.numpy(), expected.numpy())
+        np.testing.assert_array_equal(f(X, n)[1], np.copysign(X, n))
+
+
+def test_an_integer_that_changes_is_traced() -> None:
+    f, runs = counted(lambda x, n: (x * n, n + 1))
+    for n in range(5):
+        out, after = f(ad.tensor(X), n)
+        assert after == n + 1
+        assert type(after) is int
+        np.testing.assert_array_equal(out.numpy(), (ad.tensor(X) * n).numpy())
+    assert len(runs) == 2
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, n: x * (n / 3),  # which an integer tensor would give in float32
+        lambda x, n: sum([x] * n, x),
+        lambda x, n: x if n > 2 else -x,
+        lambda x, n: ad.zeros(n) + x.sum(),
+        lambda x, n: (x.astype(ad.int8) * n, n / 2),
+    ],
+)
+def test_an_integer_that_has_to_be_one_is_no_tensor(f: Any) -> None:
+    g = ad.compile(f)
+    for n in range(1, 5):
+        for x, y in zip(ad.tree.leaves(g(ad.tensor(X), n)), ad.tree.leaves(f(ad.tensor(X), n)), strict=True):
+            assert type(x) is type(y)
+            assert getattr(x, "dtype", None) is getattr(y, "dtype", None)
+            np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
+
+
+def test_a_warning_says_what_changes() -> None:
+    f = ad.compile(lambda x, rate: x * rate)
+    often = lambda: [f(X, rate=0.1 * i) for i in range(12)]
+    with pytest.warns(RuntimeWarning, match=r"recorded 8 times.*: argument rate changes, from 0.6\d* to 0.7") as caught:
+        often()
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+def test_programs_are_bounded_and_go_with_the_function() -> None:
+    f = ad.compile(lambda x: x * 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for n in range(1, 80):
+            f(np.ones(n))
+    assert len(f._programs) == 64
+    kept = [weakref.ref(f), *map(weakref.ref, f._programs.values())]
+    gc.disable()
+    try:
+        del f
+        assert all(x() is None for x in kept)
+    finally:
+        gc.enable()
+
+
+def test_arguments_are_not_kept() -> None:
+    f = ad.compile(lambda x: (x * 2).sum())
+    x = ad.tensor(X)
+    f(x)
+    ad.grad(f)(x)
+    alive = weakref.ref(x)
+    del x
+    assert alive() is None
+
+
+def test_several_threads() -> None:
+    f, found = ad.compile(ad.grad(lambda x: (ad.sin(x) * x).sum())), []
+    work = lambda: found.extend(f(X * i).sum() for i in range(20))
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 80
+    assert len(set(found)) == 20
+
+
+# --- what it reads beside its arguments ---
+
+
+def test_closures_and_names_are_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    scale, shift = ad.tensor(2.0), 1.0
+    f = ad.compile(lambda x: x * scale * FACTOR * TENSOR + shift)
+    np.testing.assert_array_equal(f(X), X * 8 + 1)
+    scale, shift = ad.tensor(3.0), 2.0
+    np.testing.assert_array_equal(f(X), X * 12 + 2)
+    monkeypatch.setitem(globals(), "FACTOR", 1.0)
+    np.testing.assert_array_equal(f(X), X * 6 + 2)
+    monkeypatch.setitem(globals(), "TENSOR", ad.tensor(1.0))
+    np.testing.assert_array_equal(f(X), X * 3 + 2)
+    scale[...] = 5.0
+    np.testing.assert_array_equal(f(X), X * 5 + 2)
+
+
+def test_tensors_of_a_closure_have_derivatives() -> None:
+    w = ad.tensor([2.0, 3.0]).require_grad()
+    f = ad.compile(lambda x: (x * w * w).sum())
+    np.testing.assert_array_equal(f(ad.tensor(X)).backward()[w].numpy(), 2 * X * w.numpy())
+    slope = ad.grad(lambda v: ad.compile(lambda x: (x * v).sum())(ad.tensor(X)))
+    np.testing.assert_array_equal(slope(np.ones(2)), X)
+
+
+def test_a_leaf_of_the_module_is_refused() -> None:
+    place = _Runs()
+    place.w = ad.tensor([2.0, 3.0]).require_grad()  # type: ignore[attr-defined]
+    with pytest.raises(errors.DeviceError, match="make what is tracked an argument"):
+        ad.compile(lambda x: x * place.w)(ad.tensor(X))  # type: ignore[attr-defined]
+
+
+# --- what comes out ---
+
+
+def test_results_share_no_memory() -> None:
+    x = X.copy()
+    f = ad.compile(lambda x: (x, x.reshape((2, 1)), x * 1, x[:1], ad.ones(3), (y := x * 2), y, y[:1]))
+    out = f(x)
+    for i, a in enumerate(out):
+        assert not np.shares_memory(a, x)
+        assert not any(np.shares_memory(a, b) for b in out[:i])
+        a[...] = 7.0
+    np.testing.assert_array_equal(x, X)
+    np.testing.assert_array_equal(f(x)[4], np.ones(3))
+    t = ad.tensor(X)
+    constant = ad.compile(lambda t: ad.arange(3) * 1.0)(t)
+    constant[0] = 9.0
+    np.testing.assert_array_equal(ad.compile(lambda t: t * 1)(t).numpy(), X)
+
+
+def test_large_arrays_are_written_over_only_where_nobody_sees() -> None:
+    x, w = np.linspace(0.1, 1.0, 5000), np.linspace(1.0, 2.0, 5000)
+
+    def f(x: Any, w: Any) -> Any:
+        a = ad.sin(x)
+        b = a * w
+        view = b.reshape((50, 100))
+        c = b + 1.0
+        d = c * c
+        return d, view.sum(axis=0), a, ad.exp(d) - c
+
+    g = ad.compile(f)
+    for _ in range(2):
+        for found, expected in zip(g(x, w), f(ad.tensor(x), ad.tensor(w)), strict=True):
+            np.testing.assert_array_equal(found, expected.numpy())
+    assert "v" in g.lower(x, w).source
+    np.testing.assert_array_equal(x, np.linspace(0.1, 1.0, 5000))
+
+
+def test_leaves_and_other_results() -> None:
+    w = ad.tensor([1.0, 2.0]).require_grad()
+
+    @ad.compile
+    def step(w: Any, x: Any) -> Any:
+        loss = ((w * x) ** 2).sum()
+        grads = loss.backward()
+        return loss.detach(), grads[w], w.with_value(w.inner() - 0.1 * grads[w]), w, "name", None
+
+    for _ in range(2):
+        loss, g, new, same, name, nothing = step(w, ad.tensor([1.0, 1.0]))
+        assert same is w
+        assert name == "name"
+        assert nothing is None
+        assert new.is_require_grad()
+        assert new.device is w.device
+        assert g.device is NUMPY
+        assert loss.device is w.device
+        assert not loss.is_tracked()
+        np.testing.assert_allclose(new.detach().numpy(), [0.8, 1.6], rtol=1e-6)
+    with pytest.raises(errors.NoGradientError, match="new leaf that with_value made"):
+        (w * 2).sum().backward()[new]
+
+
+@pytest.mark.parametrize(
+    "device",
+    ["numpy", "reference", "autodiff<autodiff<numpy>>", "autodiff<checked<numpy>>", "profiled<autodiff<numpy>>"]
+    + [pytest.param(name, marks=pytest.mark.slow) for name in ("torch", "jax", "autodiff<dask>", "autodiff<jax>")],
+)
+def test_every_leaf(device: str) -> None:
+    f = ad.value_and_grad(lambda x: (ad.sin(x) * x).sum())
+    g, x = ad.compile(f), ad.tensor(X, device=device)
+    for found, expected in zip(g(x), f(x), strict=True):
+        assert found.device is expected.device
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-6)
+
+
+@pytest.mark.slow  # imports JAX and PyTorch
+def test_arrays_of_other_libraries() -> None:
+    jax, torch = pytest.importorskip("jax"), pytest.importorskip("torch")
+    f = ad.compile(lambda x: ad.sin(x) * 2)
+    for array in (torch.ones(2), jax.numpy.ones(2)):
+        assert type(f(array)) is type(array)
+    assert jax.jit(lambda x: f(x))(jax.numpy.ones(2)).shape == (2,)
+    g = ad.compile(lambda x: ad.cond(x.sum() > 0, lambda x: x * 2, lambda x: -x, x))
+    np.testing.assert_array_equal(jax.jit(lambda x: g(x))(-jax.numpy.ones(2)), np.ones(2))
+
+
+def test_methods_modules_and_partial_functions() -> None:
+    class Scaled:
+        factor = 3.0
+
+        @ad.compile
+        def times(self, x: Any) -> Any:
+            return x * self.factor
+
+    np.testing.assert_array_equal(Scaled().times(X), X * 3)
+    net = ad.nn.Linear(2, 2)
+    np.testing.assert_array_equal(ad.compile(net)(ad.ones((1, 2))).numpy(), net(ad.ones((1, 2))).numpy())
+    assert ad.compile(net).lower(ad.ones((1, 2))).graph.size() > 0
+
+
+# --- switched off, and looked at ---
+
+
+def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    f, runs = counted(lambda x: x * 2 if x.sum() > 0 else x)
+    with pytest.raises(errors.TrackedError):
+        f(X)
+    with ad.disable_compile():
+        np.testing.assert_array_equal(f(X), X * 2)
+        assert isinstance(f(X), np.ndarray)
+        assert isinstance(f(ad.tensor(X)), ad.Tensor)
+    monkeypatch.setenv("ADJOINT_COMPILE", "0")
+    np.testing.assert_array_equal(f(X), X * 2)
+    assert len(runs) == 5
+
+
+def test_values_are_shown_while_it_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    def f(x: Any) -> Any:
+        ad.debug.print("x = {:.1f}", x.sum())
+        ad.debug.print("here")
+        return x * 2
+
+    g = ad.compile(f)
+    for _ in range(2):
+        g(X)
+    assert capsys.readouterr().out == "x = 2.0\nhere\n" * 2
+
+
+def counts(x: Any) -> Any:
+    return ad.scan(lambda c, y: (c + ad.one_hot(y, 3), None), ad.zeros(3), x)[0]
+
+
+def test_checks_and_failures_raise_what_they_raise_otherwise() -> None:
+    for f, good, bad in [
+        (lambda x: ad.one_hot(x, 3), np.array([0, 2]), np.array([0, 3])),
+        (lambda x: ad.tensor([1.0, 2.0])[x], np.array([0, 1]), np.array([0, 2])),
+        (lambda x: ad.linalg.cholesky(x), np.eye(2), np.array([[1.0, 2.0], [2.0, 1.0]])),
+        (
+            lambda x: ad.scan(lambda c, y: (c + ad.one_hot(y, 3), None), ad.zeros(3), x)[0],
+            np.array([0, 2]),
+            np.array([0, 3]),
+        ),
+    ]:
+        g = ad.compile(f)
+        g(good)
+        with pytest.raises(errors.AdjointError) as later:
+            g(bad)
+        with pytest.raises(errors.AdjointError) as now:
+            f(ad.tensor(bad))
+        assert (type(later.value), str(later.value)) == (type(now.value), str(now.value))
+        g(good)
+
+
+def test_checked_says_the_line_of_the_user() -> None:
+    f = ad.compile(lambda x: ad.log(x))  # this line
+    with pytest.raises(errors.NonFiniteError, match="# this line"):
+        f(ad.tensor([-1.0], device="autodiff<checked<numpy>>"))
+
+
+def test_leaked_tensors_have_ended() -> None:
+    place = _Runs()
+    ad.compile(lambda x: place.seen.append(x * 2) or x)(X)  # type: ignore[func-returns-value, arg-type]
+    with pytest.raises(errors.EndedError, match="that ad.compile recorded"):
+        place.seen[0] + 1
+
+
+def test_another_thread_does_not_record() -> None:
+    def f(x: Any) -> Any:
+        failed: list[Any] = []
+
+        def work() -> None:
+            try:
+                x * 2
+            except errors.TrackedError as error:
+                failed.append(str(error))
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        return x, failed[0]
+
+    assert "in the thread that called it" in ad.compile(f)(X)[1]
+
+
+# --- the graph ---
+
+F8 = np.dtype("f8")
+
+
+def graph_of(f: Any, *xs: Any) -> Graph:
+    return ad.compile(f).lower(*xs).recorded  # type: ignore[no-any-return]
+
+
+def names(graph: Graph) -> list[str]:
+    return [e.name for e in graph.equations]
+
+
+SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.5, 5e-324])
+
+
+@pytest.mark.parametrize(
+    ("f", "left"),
+    [
+        (lambda x: x * 1, 0),
+        (lambda x: 1.0 * x, 0),
+        (lambda x: x / 1, 0),
+        (lambda x: x - 0, 0),
+        (lambda x: x + (-0.0), 0),
+        (lambda x: ad.negative(ad.negative(x)), 0),
+        (lambda x: x.reshape((7,)), 0),
+        (lambda x: x + 0, 1),
+        (lambda x: x - (-0.0), 1),
+        (lambda x: x * 0, 1),
+        (lambda x: x * ad.ones((2, 1)), 1),
+        (lambda x: (x * (1 + 0j)).real, 3),
+    ],
+)
+def test_algebra_is_exact(f: Any, left: int) -> None:
+    graph = graph_of(f, SPECIAL)
+    small = dead_code(exact_algebra(graph))
+    verify(small)
+    assert len(small.equations) == left
+    with np.errstate(all="ignore"):
+        for x, y in zip(evaluate(graph, [SPECIAL], NUMPY), evaluate(small, [SPECIAL], NUMPY), strict=True):
+            np.testing.assert_array_equal(x, y)
+            np.testing.assert_array_equal(np.signbit(x), np.signbit(y))
+
+
+def test_common_subexpressions_are_computed_once_but_not_across_a_checkpoint() -> None:
+    f = lambda x: (ad.sin(x) * ad.sin(x) + ad.sin(x) * ad.sin(x)).sum()
+    graph = dead_code(common_subexpressions(graph_of(f, X)))
+    assert sorted(names(graph)) == ["add", "multiply", "sin", "sum"]
+    zeros = lambda x: (ad.copysign(x, 0.0), ad.copysign(x, -0.0))
+    assert len(common_subexpressions(graph_of(zeros, X)).equations) == 2
+    slope = ad.grad(ad.checkpoint(lambda x: ad.exp(ad.sin(x)).sum()))
+    assert names(ad.compile(lambda x: (ad.exp(ad.sin(x)), slope(x))).lower(X).graph).count("exp") == 2
+
+
+def test_dead_code_goes_also_from_loops() -> None:
+    def f(x: Any) -> Any:
+        (a, _), (ys, _) = ad.scan(lambda c, y: ((c[0] * y, ad.exp(c[1])), (c[0], c[1])), (1.0, 2.0), x)
+        ad.sin(x)
+        return a, ys
+
+    graph = ad.compile(f).lower(X).graph
+    (loop,) = [e for e in graph.equations if e.graphs]
+    assert "exp" not in names(loop.graphs[0])
+    assert loop.parameters["count"] == 1
+    assert "sin" not in names(graph)
+
+
+def test_the_verifier_finds_what_is_wrong() -> None:
+    x, y, z = (Value((2,), F8) for _ in range(3))
+    sine = Equation("sin", [x], {}, [y])
+    verify(Graph([x], [sine], [y]))
+    for graph in (
+        Graph([], [sine], [y]),
+        Graph([x], [sine, sine], [y]),
+        Graph([x], [sine], [z]),
+        Graph([x, x], [sine], [y]),
+        Graph([x], [Equation("sin", [x], {}, [Value((3,), F8)])], []),
+        Graph([x], [Equation("sin", [x], {}, [Value((2,), np.dtype("f4"))])], []),
+    ):
+        with pytest.raises(errors.GraphError):
+            verify(graph)
+
+
+def test_passes_keep_graphs_valid_and_replay_is_the_evaluator() -> None:
+    f = lambda x: ad.hessian(lambda x: ad.scan(lambda c, y: (ad.sin(c * y), c), 1.0, x)[1].sum())(x)
+    graph = graph_of(f, X)
+    expected = evaluate(graph, [X], NUMPY)
+    for change in PASSES:
+        graph = change(graph)
+        verify(graph)
+        for x, y in zip(Replay(graph, NUMPY)([X]), expected, strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
+def test_the_graph_of_a_loop_as_text() -> None:
+    f = ad.compile(lambda x: ad.scan(lambda c, y: (c + y, None), 0.0, x)[0])
+    assert str(f.lower(X)).splitlines() == [
+        "inputs a: float64[2]",
+        "b: float64[] = scan(0.0, a; count=1, rows=1, length=2, reverse=False)",
+        "    inputs c: float64[], d: float64[]",
+        "    e: float64[] = add(c, d)",
+        "    outputs e",
+        "outputs b",
+    ]

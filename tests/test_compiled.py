@@ -1,0 +1,269 @@
+"""Compiled functions give what they give without: every public function and transform, module and optimizer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from functions import FUNCTIONS, PLAIN, Draw
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_recording import (
+    LOOKING,
+    MODULES,
+    NEEDS_VALUES,
+    OPTIMIZERS,
+    RATES,
+    RNG,
+    ROWS,
+    SETTINGS,
+    TRANSFORMS,
+    X,
+    derivatives,
+    on,
+    sum_of_squares,
+    trained,
+)
+
+import adjoint as ad
+from adjoint import errors
+from adjoint import tree as trees
+from adjoint.compiler.graph import evaluate, verify
+from adjoint.random_keys import Replay, replayed
+
+# What asks for values that a compiled function has not got, with the reason.
+ASKS = {
+    **NEEDS_VALUES,
+}
+
+
+def alike(found: Any, expected: Any, rtol: float = 1e-10) -> None:
+    """Assert that two trees of results are of the same kinds, and the same but for the order of rounding."""
+    xs, structure = trees.flatten(found)
+    ys, wanted = trees.flatten(expected)
+    assert structure == wanted, (structure, wanted)
+    for x, y in zip(xs, ys, strict=True):
+        assert type(x) is type(y), (type(x), type(y), x, y)
+        if isinstance(x, ad.Tensor):
+            assert x.device is y.device
+            x, y = x.detach().numpy(), y.detach().numpy()
+        assert (np.shape(x), np.asarray(x).dtype) == (np.shape(y), np.asarray(y).dtype)
+        np.testing.assert_allclose(x, y, rtol=rtol, atol=1e-12)
+
+
+def compared(f: Any, args: Any, *, asks: bool = False, times: int = 2) -> None:
+    """Run f as it is and compiled, on tensors of the default device."""
+    keys = Replay()
+    keys.keys = [(0, i) for i in range(100)]
+    xs = [ad.asarray(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in args]
+    if not any(isinstance(x, ad.Tensor) for x in xs):
+        return
+    with np.errstate(all="ignore"):
+        with replayed(keys):
+            expected = f(*xs)
+        compiled = ad.compile(lambda *xs: f(*xs))
+        try:
+            for _ in range(times):
+                with replayed(keys):
+                    found = compiled(*xs)
+                alike(found, expected)
+            lowered = compiled.lower(*xs)
+        except errors.TrackedError:
+            assert asks
+            return
+        for graph in (lowered.recorded, lowered.graph):
+            verify(graph)
+        arrays = [x.detach().numpy() for x in xs if isinstance(x, ad.Tensor)]
+        with replayed(keys):
+            plain = evaluate(lowered.recorded, arrays, ad.NumPy())
+        with replayed(keys):
+            small = evaluate(lowered.graph, arrays, ad.NumPy())
+        for x, y in zip(plain, small, strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.slow  # 25 seconds
+@pytest.mark.parametrize("name", FUNCTIONS)
+@settings(max_examples=3)
+@given(data=st.data())
+def test_every_function_and_its_derivatives(name: str, data: Any) -> None:
+    f, *args = FUNCTIONS[name](Draw(data))
+    compared(f, args, asks=name in ASKS)
+    compared(derivatives(f), args, asks=name in ASKS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PLAIN)
+def test_every_function_without_derivatives(name: str) -> None:
+    rng, f = np.random.default_rng(0), getattr(ad, name)
+    for shape in ((3,), (2, 3)):
+        x, y = (rng.integers(0, 3, shape) for _ in range(2))
+        two = name.startswith(("bitwise_", "logical_", "equal", "not_", "less", "greater"))
+        two = (two and name not in ("bitwise_invert", "logical_not")) or name == "isin"
+        compared(f, [x, y][: 1 + two], asks=name in ASKS)
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_every_transform(name: str) -> None:
+    compared(TRANSFORMS[name], [X])
+
+
+@pytest.mark.parametrize("name", LOOKING)
+def test_control_flow(name: str) -> None:
+    compared(LOOKING[name], [X], asks="odeint" in name or name in ("root", "linear_transpose"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODULES)
+def test_modules(name: str) -> None:
+    make, *args = MODULES[name]
+    model = make()
+
+    def slopes(*xs: Any) -> Any:
+        return trees.leaves(ad.grad(lambda model: sum_of_squares(model(*xs)))(on(model, xs[0])))
+
+    compared(slopes if trees.leaves(model) else lambda *xs: trees.leaves(model(*xs)), args)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", OPTIMIZERS, ids=lambda kind: kind.__name__)
+def test_optimizers(kind: Any) -> None:
+    compared(lambda x: trained(kind(lr=0.1, **SETTINGS.get(kind.__name__, {})), x), [ROWS], asks=kind is ad.optim.SOAP)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RATES)
+def test_rates(name: str) -> None:
+    compared(lambda x: trained(ad.optim.SGD(lr=RATES[name]), x), [ROWS])
+
+
+# --- loops over slices ---
+
+ALONG, WEIGHT = RNG.normal(size=(6, 3)), RNG.normal(size=(3, 3))
+
+
+def _body(w: Any) -> Any:
+    return lambda c, r: (ad.tanh(w @ c + r), (c * r).sum())
+
+
+LOOPS: dict[str, Any] = {
+    "scan": lambda x, r, w: ad.scan(_body(w), x, r),
+    "scan, reverse": lambda x, r, w: ad.scan(_body(w), x, r, reverse=True),
+    "grad": lambda x, r, w: ad.grad(lambda x, r, w: sum(y.sum() for y in ad.scan(_body(w), x, r)), (0, 1, 2))(x, r, w),
+    "jvp": lambda x, r, w: ad.jvp(lambda x, r, w: ad.scan(_body(w), x, r), (x, r, w), (x, r, w)),
+    "hessian": lambda x, r, w: ad.hessian(lambda x: (ad.scan(_body(w), x, r)[0] ** 2).sum())(x),
+    "grad of grad": lambda x, r, w: ad.grad(
+        lambda x: (ad.grad(lambda w: (ad.scan(_body(w), x, r)[0] ** 2).sum())(w) ** 2).sum()
+    )(x),
+    "vmap": lambda x, r, w: ad.vmap(lambda x: ad.scan(_body(w), x, r))(ad.stack([x, 2 * x])),
+    "vmap of rows": lambda x, r, w: ad.vmap(lambda r: ad.scan(_body(w), x, r))(ad.stack([r, 2 * r])),
+    "vmap of grad": lambda x, r, w: ad.vmap(ad.grad(lambda w: ad.scan(_body(w), x, r)[1].sum()))(ad.stack([w, 2 * w])),
+    "jacobian": lambda x, r, w: ad.jacobian(lambda x: ad.scan(_body(w), x, r)[1])(x),
+    "fori_loop": lambda x, r, w: ad.fori_loop(0, 5, lambda i, c: c * x + i, x),
+    "grad of fori_loop": lambda x, r, w: ad.grad(lambda x: ad.fori_loop(0, 5, lambda i, c: c * x + r[i], x).sum())(x),
+    "fori_loop, number": lambda x, r, w: ad.fori_loop(0, 5, lambda i, c: c * x[0], 1.0),
+    "checkpoint_every": lambda x, r, w: ad.grad(lambda x: ad.scan(_body(w), x, r, checkpoint_every=2)[0].sum())(x),
+    "map": lambda x, r, w: ad.map(lambda r: r * x, r),
+    "counting": lambda x, r, w: ad.grad(
+        lambda x: ad.scan(lambda c, r: ((c[0] + 1, c[1] * r + c[0]), c[0]), (0, x), r)[0][1].sum()
+    )(x),
+    "vmap of while_loop": lambda x, r, w: ad.vmap(
+        lambda y: ad.while_loop(lambda y: y < 100, lambda y: 2 * abs(y) + 0.1, y)
+    )(x),
+    "grad of cond": lambda x, r, w: ad.grad(
+        lambda x: ad.cond(x[0] > 0, lambda x: (x * w).sum(), lambda x: (x**3).sum(), x)
+    )(x),
+}
+UNROLLED: dict[str, Any] = {
+    "fori_loop, divided": lambda x, r, w: ad.fori_loop(0, 5, lambda i, c: c * (i / 3), x),
+    "fori_loop, asking": lambda x, r, w: ad.fori_loop(0, 5, lambda i, c: c * 2 if i % 2 else c, x),
+    "random": lambda x, r, w: ad.scan(lambda c, r: (c + ad.random.normal((3,)), r), x, r),
+    "random choice": lambda x, r, w: (
+        ad.cond(x[0] > 5, lambda x: x + ad.random.normal((3,)), lambda x: x, x),
+        ad.random.normal((2,)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops_are_loops_of_the_graph(name: str) -> None:
+    args = [X, ALONG, WEIGHT]
+    compared(LOOPS[name], args)
+    graph = ad.compile(LOOPS[name]).lower(*map(ad.tensor, args)).graph
+    assert any(e.graphs for e in graph.equations)
+
+
+@pytest.mark.parametrize("name", UNROLLED)
+def test_loops_that_are_unrolled(name: str) -> None:
+    compared(UNROLLED[name], [X, ALONG, WEIGHT])
+
+
+# --- levels around ---
+
+
+@pytest.mark.slow  # 20 seconds
+@pytest.mark.parametrize("name", FUNCTIONS)
+@settings(max_examples=3)
+@given(data=st.data())
+def test_every_function_compiled_under_derivatives(name: str, data: Any) -> None:
+    f, *args = FUNCTIONS[name](Draw(data))
+    if name in ASKS:
+        return
+    around(f, args)
+
+
+def around(f: Any, args: Any) -> None:
+    xs = [ad.asarray(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in args]
+    if not any(isinstance(x, ad.Tensor) and x.dtype.kind in "fc" for x in xs):
+        return
+    keys = Replay()
+    keys.keys = [(0, i) for i in range(100)]
+    with np.errstate(all="ignore"):
+        with replayed(keys):
+            expected = derivatives(f)(*xs)
+        compiled = derivatives(ad.compile(lambda *xs: f(*xs)))
+        for _ in range(2):
+            with replayed(keys):
+                alike(compiled(*xs), expected)
+
+
+def cube(x: Any) -> Any:
+    return (x**3).sum() * x[0]
+
+
+AROUND: dict[str, Any] = {
+    "grad": lambda f: lambda x: ad.grad(f)(x),
+    "hessian": lambda f: lambda x: ad.hessian(f)(x),
+    "jacobian forward": lambda f: lambda x: ad.jacobian(f, mode="forward")(x),
+    "jacobian reverse": lambda f: lambda x: ad.jacobian(f, mode="reverse")(x),
+    "vmap of grad": lambda f: lambda x: ad.vmap(ad.grad(f))(ad.stack([x, 2 * x])),
+    "grad of vmap": lambda f: lambda x: ad.grad(lambda x: ad.vmap(f)(ad.stack([x, 2 * x])).sum())(x),
+    "hvp": lambda f: lambda x: ad.hvp(f, (x,), (x,)),
+    "third order": lambda f: lambda x: ad.jacobian(ad.hessian(f))(x),
+    "linearize": lambda f: lambda x: ad.linearize(f, x)[1](x),
+    "jet": lambda f: lambda x: ad.jet(f, (x,), ([ad.ones_like(x), x],)),
+    "checkpoint": lambda f: lambda x: ad.grad(ad.checkpoint(f))(x),
+    "scan": lambda f: lambda x: ad.grad(lambda x: ad.scan(lambda c, _: (c * f(x), None), 1.0, None, length=3)[0])(x),
+    "backward": lambda f: lambda x: (lambda w: f(w).backward()[w])(x.require_grad()),
+    "create_graph": lambda f: (
+        lambda x: (lambda w: (f(w).backward(create_graph=True)[w] ** 2).sum().backward()[w])(x.require_grad())
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AROUND)
+def test_transforms_around(name: str) -> None:
+    for g in (cube, lambda x: ad.scan(lambda c, y: (c * y, None), 1.0, x)[0]):
+        f = ad.compile(g)
+        for _ in range(2):
+            alike(AROUND[name](f)(ad.tensor(X)), AROUND[name](g)(ad.tensor(X)))
+
+
+def test_random_numbers_are_the_same_forward_and_backward() -> None:
+    x = ad.ones(1000).require_grad()
+    for f in (ad.compile(lambda x: ad.nn.dropout(x, 0.5)), ad.compile(ad.checkpoint(lambda x: ad.nn.dropout(x, 0.5)))):
+        y = f(x)
+        np.testing.assert_array_equal(y.sum().backward()[x].numpy(), y.detach().numpy())
+        push = ad.jvp(f, (ad.ones(50),), (ad.ones(50),))
+        np.testing.assert_array_equal(push[0].numpy(), push[1].numpy())
