@@ -42,8 +42,8 @@ LAYERS = [
     {"compiler", "debug", "solvers"},
     {"data", "implicit", "optim", "pot", "scipy"},
     {"testing", "train"},
-    {"autograd", "torch"},  # faces: other libraries' names over all of this
     {""},  # adjoint/__init__.py
+    {"autograd", "torch"},  # faces: other libraries' names over all of this
 ]
 FACES = {"autograd", "torch"}  # nothing imports them, not even lazily
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
