@@ -98,7 +98,8 @@ class _Tensors:
         return self._drawn(self.rng_.randn(*size), type_as)
 
     def _drawn(self, values: Any, type_as: Any) -> Tensor[Any]:
-        return creation.asarray(values, **({"dtype": dtypes.default_dtype()} | _placed(type_as)))
+        how: dict[str, Any] = {"dtype": dtypes.default_dtype(), **_placed(type_as)}
+        return creation.asarray(values, **how)
 
     def randperm(self, size: Any, type_as: Any = None) -> Tensor[Any]:
         return creation.asarray(super().randperm(size), device=_placed(type_as).get("device"))  # type: ignore[misc]

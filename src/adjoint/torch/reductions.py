@@ -518,8 +518,8 @@ def unique(
     found = function(values(input), return_inverse=True, return_counts=True, axis=dim)
     inverse = found[1].reshape(tuple(input.shape)) if dim is None else found[1].reshape(-1)
     out = [found[0], *[inverse] * return_inverse, *[found[2]] * return_counts]
-    made = tuple([constant(np.asarray(part)) for part in out])
-    return made if len(made) > 1 else made[0]
+    made = [constant(np.asarray(part)) for part in out]
+    return tuple(made) if len(made) > 1 else made[0]
 
 
 @public("bincount")

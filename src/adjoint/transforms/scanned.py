@@ -147,7 +147,7 @@ class _Scanned(CustomRules):
         places = [*carried, *along, *staying]
         sums = len(carried) + len(staying)
 
-        def back(both: Tensors) -> Tensors:
+        def back(both: Tensors) -> list[Any]:
             given, totals = both[: len(carried)], both[len(carried) : sums]
             args, g = both[sums : sums + n + m], both[sums + n + m : sums + n + m + len(cotangents) - n]
             args = [*args, *both[sums + n + m + len(g) :]]
