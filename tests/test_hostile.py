@@ -110,11 +110,10 @@ def _followed(value: Any, one: Any) -> Any:
     return value * one.astype(value.dtype) if plain else value
 
 
-CHAINS = {  # without JAX, which compiles for minutes
+CHAINS = {  # without JAX and Dask, on which it takes minutes
     "numpy": "numpy",
     "array_api[array_api_strict]": "array_api_strict",
     "autodiff<torch:cpu>": "torch",
-    "autodiff<dask>": "dask",
     "checked<autodiff<numpy>>": "numpy",
 }
 INSIDE = {
