@@ -110,12 +110,10 @@ def _followed(value: Any, one: Any) -> Any:
     return value * one.astype(value.dtype) if plain else value
 
 
-CHAINS = {
+CHAINS = {  # without JAX and Dask, on which it takes minutes
     "numpy": "numpy",
     "array_api[array_api_strict]": "array_api_strict",
     "autodiff<torch:cpu>": "torch",
-    "autodiff<dask>": "dask",
-    "autodiff<jax>": "jax",
     "checked<autodiff<numpy>>": "numpy",
 }
 INSIDE = {
@@ -133,14 +131,10 @@ def test_on_other_chains(topic: str, chain: str, capsys: pytest.CaptureFixture[s
     if chain in INSIDE:
         INSIDE[chain](lambda: _check(topic, 3, 2, 1))
         return
-    library, before = peer(CHAINS[chain]), ad.default_device()
-    double = library.config.jax_enable_x64 if chain == "autodiff<jax>" else None
+    peer(CHAINS[chain])
+    before = ad.default_device()
+    ad.set_default_device(chain)
     try:
-        if double is not None:
-            library.config.update("jax_enable_x64", True)
-        ad.set_default_device(chain)
         _check(topic, 3, 1, 1, chain)
     finally:
         ad.set_default_device(before)
-        if double is not None:
-            library.config.update("jax_enable_x64", double)
