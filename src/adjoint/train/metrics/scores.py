@@ -51,7 +51,10 @@ class AUROC(Metric):
     ignore_index
         A target that does not count.
 
-    Raises ArgumentError for labels in the place of scores, and for several classes where they do not add up to 1.
+    Raises
+    ------
+    ArgumentError
+        Labels in the place of scores; scores of several classes that do not add up to 1.
 
     Examples
     --------
