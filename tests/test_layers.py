@@ -41,6 +41,7 @@ LAYERS = [
     {"data", "implicit", "optim", "scipy"},
     {"testing", "train"},
     {""},  # adjoint/__init__.py
+    {"__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
