@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import http.server
 import importlib.util
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import threading
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -160,3 +166,66 @@ def test_the_site_asks_no_other_host(site: Path) -> None:
     for page in sorted(site.rglob("*.html")):
         found = [tag for tag in outside.findall(page.read_text()) if "canonical" not in tag]
         assert found == [], page.name
+
+
+# --- in a browser ---
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FRAMES = """<body><script>
+const pages = PAGES;
+(async () => {
+  for (const page of pages) {
+    const frame = document.createElement("iframe");
+    frame.width = 375; frame.height = 800; frame.src = page;
+    await new Promise(done => { frame.onload = done; document.body.append(frame); });
+    const root = frame.contentDocument.documentElement;
+    document.body.insertAdjacentHTML("beforeend", `<p>${page} ${root.scrollWidth}</p>`);
+    frame.remove();
+  }
+})();
+</script></body>"""
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    """Where a server on this machine shows the site."""
+    handler = functools.partial(Quiet, directory=str(site))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def seen(address: str, milliseconds: int) -> tuple[str, list[str]]:
+    """The page after so many milliseconds of its clock, and the errors of its console."""
+    if CHROMIUM is None:
+        pytest.skip("needs Chromium")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+               "--enable-logging=stderr", f"--virtual-time-budget={milliseconds}", "--dump-dom"]  # fmt: skip
+    done = subprocess.run([CHROMIUM, *options, address], capture_output=True, text=True, timeout=300, check=True)
+    said = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    return done.stdout, said
+
+
+@pytest.mark.slow
+def test_search_finds_vmap(address: str) -> None:
+    text, said = seen(f"{address}/search.html?q=vmap", 30000)
+    assert 'href="reference/transforms.html#adjoint.vmap"' in text
+    assert said == []
+
+
+@pytest.mark.slow
+def test_no_page_scrolls_sideways_on_a_phone(site: Path, address: str) -> None:
+    pages = [str(path.relative_to(site)) for path in sorted(site.rglob("*.html")) if "_static" not in path.parts]
+    (site / "frames.html").write_text(FRAMES.replace("PAGES", json.dumps(pages)))
+    text, said = seen(f"{address}/frames.html", 120000)
+    (site / "frames.html").unlink()
+    widths = dict(re.findall(r"<p>([\w./]+) (\d+)</p>", text))
+    assert widths.keys() == set(pages)
+    assert {page: width for page, width in widths.items() if int(width) > 375} == {}
+    assert said == []

@@ -210,7 +210,7 @@ def where(value: Any) -> str:
 def footer(full: str, value: Any) -> str:
     file = where(value)
     said = " ".join(filter(None, [facts().get(full, ""), f"Source: ``{file}``." if file else ""]))
-    return f"\n.. rst-class:: facts\n\n{said}\n" if said else ""
+    return f"\n\n.. rst-class:: facts\n\n{said}\n" if said else ""
 
 
 def members(kind: type) -> Iterator[tuple[str, Any]]:

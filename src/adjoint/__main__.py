@@ -1,4 +1,4 @@
-"""What a bug report needs to know: `python -m adjoint` prints versions, the array libraries that are there, and devices."""
+"""What a bug report needs: `python -m adjoint` prints versions, the array libraries that are there, and devices."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def _devices(library: str) -> str:
 
 def lines() -> Iterator[str]:
     """What is printed, line by line."""
-    yield f"adjoint {ad.__version__} on Python {platform.python_version()}, {platform.platform()}, {os.cpu_count()} processors"
+    machine = f"{platform.platform()}, {os.cpu_count()} processors"
+    yield f"adjoint {ad.__version__} on Python {platform.python_version()}, {machine}"
     present = [f"{name} {_version(name)}" for name in _OTHERS if importlib.util.find_spec(name) is not None]
     yield f"with {', '.join(present)}"
     yield f"default device: {ad.default_device().name}, default dtype: {ad.default_dtype()}"

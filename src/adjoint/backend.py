@@ -89,10 +89,10 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
     interned = True  # equal configurations are one object
     many = False  # ... and of its class there may be any number: each goes with the last that uses it
     is_fresh = False  # of one call of a transform, which ends it
-    ended = False  # ... once the transform has returned
+    ended: bool = False  # ... once the transform has returned
     observes = False  # only looks at what passes
-    depth = 0  # how many decorators are in the chain
-    wants_locations = False  # whether an Autodiff over it records the user's source lines
+    depth: int = 0  # how many decorators are in the chain
+    wants_locations: bool = False  # whether an Autodiff over it records the user's source lines
 
     def configuration(self) -> tuple[Any, ...]:
         """The arguments that make this backend again; hashable."""

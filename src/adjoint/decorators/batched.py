@@ -42,8 +42,8 @@ class Batch:
     __slots__ = ("batched", "value")
 
     def __init__(self, value: Array, batched: bool) -> None:
-        self.value = value
-        self.batched = batched
+        self.value: Array = value
+        self.batched: bool = batched
 
     @property
     def shape(self) -> Shape:

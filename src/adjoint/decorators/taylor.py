@@ -40,8 +40,8 @@ class Series:
     __slots__ = ("following", "terms", "value")
 
     def __init__(self, value: Array, terms: list[Array | None], following: NextTerm | None) -> None:
-        self.value = value
-        self.terms = terms
+        self.value: Array = value
+        self.terms: list[Array | None] = terms
         self.following = following
 
     @property

@@ -70,13 +70,13 @@ class Remat:
     __slots__ = ("depth", "number", "operands", "parameters", "pinned", "run", "uses")
 
     def __init__(self, run: Implementation, operands: Sequence[Any], parameters: dict[str, Any]) -> None:
-        self.run = run
-        self.operands = operands
-        self.parameters = parameters
-        self.number = next(numbers)
-        self.uses = 0
+        self.run: Implementation = run
+        self.operands: Sequence[Any] = operands
+        self.parameters: dict[str, Any] = parameters
+        self.number: int = next(numbers)
+        self.uses: int = 0
         self.pinned: tuple[Array] | None = None
-        self.depth = depth(operands)
+        self.depth: int = depth(operands)
 
 
 def depth(operands: Sequence[Any]) -> int:

@@ -50,14 +50,14 @@ class VJP:
         has_remats: bool = False,
         source: Decorator[Any] | None = None,
     ) -> None:
-        self.primitive = primitive
-        self.needs = tuple(needs)
-        self.tracked = tracked
-        self.pull = pull
-        self.accumulate = accumulate
-        self.has_remats = has_remats
-        self.level = level
-        self.source = source or level
+        self.primitive: Primitive = primitive
+        self.needs: tuple[str, ...] = tuple(needs)
+        self.tracked: tuple[int, ...] = tracked
+        self.pull: Callable[[Any, Any, Any], Any] = pull
+        self.accumulate: Callable[..., Any] | None = accumulate
+        self.has_remats: bool = has_remats
+        self.level: Decorator[Any] = level
+        self.source: Decorator[Any] = source or level
         self.inner: Backend = level.inner
         self.below: Backend = self.source.inner
         self.roles: list[Any] | None = None  # of what is saved: see `revived`
