@@ -31,6 +31,7 @@ html_js_files = ["site.js"]
 html_favicon = "_static/favicon.svg"
 html_context = {"default_mode": "auto"}  # light or dark, as the reader has it
 html_show_sourcelink = False
+html_domain_indices = False  # of modules, which are the topics of the reference
 html_copy_source = False
 html_theme_options = {
     "navbar_align": "left",
