@@ -320,9 +320,10 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
             raise errors.DeviceError(
                 f"{type(self).__name__}: a chain has at most {DEEPEST} decorators; its calls go through all of them"
             )
-        self.inner, self.depth = inner, inner.depth + 1
+        self.inner = inner
+        self.depth: int = inner.depth + 1
         self.as_scalar = inner.as_scalar  # type: ignore[method-assign]
-        self.wants_locations = inner.wants_locations
+        self.wants_locations: bool = inner.wants_locations
 
     def configuration(self) -> tuple[Any, ...]:
         return (self.inner,)

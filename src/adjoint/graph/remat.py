@@ -26,10 +26,10 @@ class Policy:
     def __init__(
         self, name: str, keeps: Sequence[str] = (), *, names: Sequence[str] = (), longest: float = math.inf
     ) -> None:
-        self.name = name
-        self.kinds = frozenset(keeps)
-        self.names = frozenset(names)
-        self.longest = longest
+        self.name: str = name
+        self.kinds: frozenset[str] = frozenset(keeps)
+        self.names: frozenset[str] = frozenset(names)
+        self.longest: float = longest
 
     def keeps(self, primitive: Primitive, value: Array, backend: Backend) -> bool:
         """Whether this result is kept."""
@@ -44,7 +44,7 @@ class Budget(Policy):
 
     def __init__(self, size: int) -> None:
         super().__init__(f"budget={size}")
-        self.left = size
+        self.left: int = size
 
     def keeps(self, primitive: Primitive, value: Array, backend: Backend) -> bool:
         size = math.prod(value.shape) * backend.dtype_of(value).itemsize
