@@ -322,7 +322,7 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
             )
         self.inner = inner
         self.depth: int = inner.depth + 1
-        self.as_scalar = inner.as_scalar  # type: ignore[method-assign]
+        vars(self)["as_scalar"] = inner.as_scalar  # without a call for each level
         self.wants_locations: bool = inner.wants_locations
 
     def configuration(self) -> tuple[Any, ...]:
