@@ -89,7 +89,7 @@ class Batched(Decorator[J]):
             raise errors.ArgumentError(f"Batched: the size is a whole number from 0, received {errors.shown(size)}")
         self.size = size
         self.randomness = randomness
-        self.many = size is not None
+        self.many: bool = size is not None
 
     def configuration(self) -> tuple[Any, ...]:
         return (self.inner, self.size, self.randomness)

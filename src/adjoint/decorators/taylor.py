@@ -120,7 +120,7 @@ class Taylor(Decorator[J]):
                 f"Taylor: the order is a whole number from 0, or None; received {errors.shown(order)}"
             )
         self.order = order
-        self.many = order is not None
+        self.many: bool = order is not None
         self._on_demand: Taylor[J] = self if order is None else Taylor(inner)
 
     def configuration(self) -> tuple[Any, ...]:

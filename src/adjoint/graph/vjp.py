@@ -123,9 +123,10 @@ class BackwardOn:
     """
 
     def __init__(self, level: Decorator[Any], on: Backend) -> None:
-        self.level, self.on = level, on
-        self.recorded = any(below is level for below in on.chain())
-        self.itself = on is level
+        self.level: Decorator[Any] = level
+        self.on: Backend = on
+        self.recorded: bool = any(below is level for below in on.chain())
+        self.itself: bool = on is level
         self.places: dict[Backend, tuple[Backend, Backend]] = {}
 
     def _place(self, level: Decorator[Any]) -> tuple[Backend, Backend]:
