@@ -40,7 +40,9 @@ class Summary:
     """
 
     def __init__(self, rows: Sequence[Row], trained: int, size: int) -> None:
-        self.rows, self.trained, self.size = list(rows), trained, size
+        self.rows: list[Row] = list(rows)
+        self.trained: int = trained
+        self.size: int = size
 
     def __str__(self) -> str:
         table = self._table()
