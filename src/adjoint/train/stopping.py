@@ -30,9 +30,9 @@ class EarlyStopping(Callback):
 
     def __init__(self, column: str = "valid_loss", patience: int = 5, mode: str = "min", least: float = 0.0) -> None:
         self.column = column
-        self.patience = as_integer(patience, "EarlyStopping", "patience", 1)
-        self.mode = as_choice(mode, "EarlyStopping", "mode", ["min", "max"])
-        self.least = as_positive(least, "EarlyStopping", "least", zero=True)
+        self.patience: int = as_integer(patience, "EarlyStopping", "patience", 1)
+        self.mode: Any = as_choice(mode, "EarlyStopping", "mode", ["min", "max"])
+        self.least: Any = as_positive(least, "EarlyStopping", "least", zero=True)
         self.best: float | None = None
         self.waited = 0
 
