@@ -216,6 +216,42 @@ def test_it_is_typed() -> None:
 def test_the_version_comes_from_one_place() -> None:
     assert importlib.metadata.version("adjoint") == ad.__version__
     assert f"## {ad.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"\nversion: {ad.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+# --- python -m adjoint ---
+
+
+def test_what_a_bug_report_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library that is there, one that is not, and one whose driver is missing."""
+    main = importlib.import_module("adjoint.__main__")
+
+    def broken() -> list[str]:
+        raise OSError("no driver")
+
+    libraries = {"optree": lambda: ["optree:0", "optree:1"], "nothing_there": list, "numpy": broken}
+    monkeypatch.setattr(main, "_LIBRARIES", libraries)
+    monkeypatch.setenv("ADJOINT_EAGER", "0")
+    text = "\n".join(main.lines())
+    for said in (
+        f"adjoint {ad.__version__} on Python {sys.version.split()[0]}",
+        f"numpy {np.__version__}",
+        f"default device: {ad.default_device().name}",
+        "ADJOINT_EAGER=0",
+        f"optree     {importlib.metadata.version('optree')}: optree:0, optree:1",
+        "nothing_there not installed: pip install 'adjoint[nothing_there]'",
+        f"numpy      {np.__version__} cannot be used: OSError: no driver",
+        "check_grads",
+    ):
+        assert said in text, said
+
+
+@pytest.mark.slow
+def test_python_m_adjoint_lists_each_optional_library() -> None:
+    done = subprocess.run([sys.executable, "-m", "adjoint"], capture_output=True, text=True, check=True)
+    for library in ("numpy", "reference", "torch", "jax", "cupy", "dask"):
+        assert re.search(rf"^  {library} ", done.stdout, re.MULTILINE)
+    assert ("torch:cpu" in done.stdout) == (importlib.util.find_spec("torch") is not None)
 
 
 # --- what importing costs ---
@@ -287,7 +323,11 @@ print(failed)
 # --- pages ---
 
 
-PAGES = ["README.md", "CONTRIBUTING.md", *[f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))]]
+MADE = ("gallery", "reference")  # by the build of the site
+PAGES = [
+    *("README.md", "CONTRIBUTING.md"),
+    *[str(p.relative_to(ROOT)) for p in sorted(ROOT.glob("docs/**/*.md")) if p.parent.name not in MADE],
+]
 
 
 def blocks_of(text: str) -> list[str]:
@@ -318,7 +358,8 @@ def test_examples_on_pages_give_what_they_say(page: str, capsys: pytest.CaptureF
 
 
 def test_links_on_pages_lead_somewhere() -> None:
-    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]:
-        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
-            if "://" not in target:
+    for page in [ROOT / name for name in PAGES]:
+        prose = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL)
+        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", prose):
+            if "://" not in target and Path(target).parent.name not in MADE:
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"

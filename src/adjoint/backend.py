@@ -89,10 +89,10 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
     interned = True  # equal configurations are one object
     many = False  # ... and of its class there may be any number: each goes with the last that uses it
     is_fresh = False  # of one call of a transform, which ends it
-    ended = False  # ... once the transform has returned
+    ended: bool = False  # ... once the transform has returned
     observes = False  # only looks at what passes
-    depth = 0  # how many decorators are in the chain
-    wants_locations = False  # whether an Autodiff over it records the user's source lines
+    depth: int = 0  # how many decorators are in the chain
+    wants_locations: bool = False  # whether an Autodiff over it records the user's source lines
 
     def configuration(self) -> tuple[Any, ...]:
         """The arguments that make this backend again; hashable."""
@@ -324,9 +324,10 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
             raise errors.DeviceError(
                 f"{type(self).__name__}: a chain has at most {DEEPEST} decorators; its calls go through all of them"
             )
-        self.inner, self.depth = inner, inner.depth + 1
-        self.as_scalar = inner.as_scalar  # type: ignore[method-assign]
-        self.wants_locations = inner.wants_locations
+        self.inner = inner
+        self.depth: int = inner.depth + 1
+        vars(self)["as_scalar"] = inner.as_scalar  # without a call for each level
+        self.wants_locations: bool = inner.wants_locations
 
     def configuration(self) -> tuple[Any, ...]:
         return (self.inner,)

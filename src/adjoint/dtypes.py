@@ -27,11 +27,20 @@ from adjoint.scopes import Block, Here, Using, Variable, here
 
 DType = np.dtype[Any]
 
-bool = np.dtype(np.bool_)
-int8, int16, int32, int64 = (np.dtype(f"int{n}") for n in (8, 16, 32, 64))
-uint8, uint16, uint32, uint64 = (np.dtype(f"uint{n}") for n in (8, 16, 32, 64))
-float16, float32, float64 = (np.dtype(f"float{n}") for n in (16, 32, 64))
-complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
+bool: DType = np.dtype(np.bool_)
+int8: DType = np.dtype("int8")
+int16: DType = np.dtype("int16")
+int32: DType = np.dtype("int32")
+int64: DType = np.dtype("int64")
+uint8: DType = np.dtype("uint8")
+uint16: DType = np.dtype("uint16")
+uint32: DType = np.dtype("uint32")
+uint64: DType = np.dtype("uint64")
+float16: DType = np.dtype("float16")
+float32: DType = np.dtype("float32")
+float64: DType = np.dtype("float64")
+complex64: DType = np.dtype("complex64")
+complex128: DType = np.dtype("complex128")
 
 default_int = int64
 

@@ -20,7 +20,8 @@ class Line:
         frame = sys._getframe(1)
         while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
             frame = frame.f_back
-        self.file, self.line = frame.f_code.co_filename, frame.f_lineno
+        self.file: str = frame.f_code.co_filename
+        self.line: int = frame.f_lineno
 
     def __str__(self) -> str:
         text = linecache.getline(self.file, self.line).strip()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -52,7 +52,7 @@ class Tensor(Generic[B]):
     __array_priority__ = 1000
     __pandas_priority__ = 5000  # above DataFrames, so that pandas leaves operators to tensors
     if TYPE_CHECKING:
-        __hash__ = None  # type: ignore[assignment]
+        __hash__: ClassVar[None]  # type: ignore[assignment]
     else:
 
         def __hash__(self) -> NoReturn:

@@ -53,7 +53,7 @@ class ImageFolder:
             raise errors.ArgumentTypeError(f"ImageFolder: path is a folder, received {errors.shown(path)}") from None
         if not root.is_dir():
             raise errors.FileError(f"ImageFolder: {root} is no folder")
-        self.classes = sorted([folder.name for folder in root.iterdir() if folder.is_dir()])
+        self.classes: list[str] = sorted([folder.name for folder in root.iterdir() if folder.is_dir()])
         self.files = [
             (file, number)
             for number, name in enumerate(self.classes)

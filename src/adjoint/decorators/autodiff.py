@@ -95,8 +95,8 @@ class Autodiff(Decorator[J]):
         if not isinstance(strong_zero, bool):
             raise errors.ArgumentError(f"Autodiff: strong_zero is True or False, received {errors.shown(strong_zero)}")
         self.checkpointing = checkpointing
-        self.interned = not isinstance(checkpointing, Budget)  # which has a state
-        self.many = isinstance(checkpointing, Policy) and bool(checkpointing.names)
+        self.interned: bool = not isinstance(checkpointing, Budget)  # which has a state
+        self.many: bool = isinstance(checkpointing, Policy) and bool(checkpointing.names)
         self._policy = checkpointing if isinstance(checkpointing, Policy) else BALANCED if checkpointing else None
         self.strong_zero = strong_zero
 

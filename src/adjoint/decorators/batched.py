@@ -42,8 +42,8 @@ class Batch:
     __slots__ = ("batched", "value")
 
     def __init__(self, value: Array, batched: bool) -> None:
-        self.value = value
-        self.batched = batched
+        self.value: Array = value
+        self.batched: bool = batched
 
     @property
     def shape(self) -> Shape:
@@ -89,7 +89,7 @@ class Batched(Decorator[J]):
             raise errors.ArgumentError(f"Batched: the size is a whole number from 0, received {errors.shown(size)}")
         self.size = size
         self.randomness = randomness
-        self.many = size is not None
+        self.many: bool = size is not None
 
     def configuration(self) -> tuple[Any, ...]:
         return (self.inner, self.size, self.randomness)

@@ -41,8 +41,8 @@ class Dependent:
     __slots__ = ("pattern", "value")
 
     def __init__(self, value: Array, pattern: Pattern | None) -> None:
-        self.value = value
-        self.pattern = pattern
+        self.value: Array = value
+        self.pattern: Pattern | None = pattern
 
     @property
     def shape(self) -> Shape:

@@ -281,7 +281,7 @@ class Profiled(_Observed[J]):
 
     def __init__(self, inner: J, number: int | None = None) -> None:
         super().__init__(inner)
-        self.number = next(_numbers) if number is None else number
+        self.number: int = next(_numbers) if number is None else number
         if self.number.__class__ is not int or self.number < 0:
             raise errors.ArgumentError(f"Profiled: number is a natural number or None, received {errors.shown(number)}")
         if not isinstance(inner, LeafBackend):

@@ -25,8 +25,8 @@ class Dual:
     __slots__ = ("tangent", "value")
 
     def __init__(self, value: Array, tangent: Array | None) -> None:
-        self.value = value
-        self.tangent = tangent
+        self.value: Array = value
+        self.tangent: Array | None = tangent
 
     @property
     def shape(self) -> Shape:

@@ -40,8 +40,8 @@ class Series:
     __slots__ = ("following", "terms", "value")
 
     def __init__(self, value: Array, terms: list[Array | None], following: NextTerm | None) -> None:
-        self.value = value
-        self.terms = terms
+        self.value: Array = value
+        self.terms: list[Array | None] = terms
         self.following = following
 
     @property
@@ -120,7 +120,7 @@ class Taylor(Decorator[J]):
                 f"Taylor: the order is a whole number from 0, or None; received {errors.shown(order)}"
             )
         self.order = order
-        self.many = order is not None
+        self.many: bool = order is not None
         self._on_demand: Taylor[J] = self if order is None else Taylor(inner)
 
     def configuration(self) -> tuple[Any, ...]:

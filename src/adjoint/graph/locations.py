@@ -17,8 +17,8 @@ class SourceLocation(Line):
 
     def __init__(self, name: str, parents: list[Node | SourceLocation]) -> None:
         super().__init__()
-        self.name = name
-        self.parents = parents
+        self.name: str = name
+        self.parents: list[Node | SourceLocation] = parents
 
 
 def sources_of(operands: Sequence[Any]) -> list[Node | SourceLocation]:

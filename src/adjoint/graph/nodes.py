@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Key = tuple[int, int]  # names a leaf for good: the process that made it, and its number there
 
-numbers = itertools.count(1)  # one order of all nodes
+numbers: itertools.count[int] = itertools.count(1)  # one order of all nodes
 _process = int.from_bytes(os.urandom(7), "little")
 _leaves: weakref.WeakValueDictionary[Key, LeafNode] = weakref.WeakValueDictionary()
 _graphs = lock()  # held while a pass takes its nodes, never while rules run

@@ -26,10 +26,10 @@ class Policy:
     def __init__(
         self, name: str, keeps: Sequence[str] = (), *, names: Sequence[str] = (), longest: float = math.inf
     ) -> None:
-        self.name = name
-        self.kinds = frozenset(keeps)
-        self.names = frozenset(names)
-        self.longest = longest
+        self.name: str = name
+        self.kinds: frozenset[str] = frozenset(keeps)
+        self.names: frozenset[str] = frozenset(names)
+        self.longest: float = longest
 
     def keeps(self, primitive: Primitive, value: Array, backend: Backend) -> bool:
         """Whether this result is kept."""
@@ -44,7 +44,7 @@ class Budget(Policy):
 
     def __init__(self, size: int) -> None:
         super().__init__(f"budget={size}")
-        self.left = size
+        self.left: int = size
 
     def keeps(self, primitive: Primitive, value: Array, backend: Backend) -> bool:
         size = math.prod(value.shape) * backend.dtype_of(value).itemsize
@@ -70,13 +70,13 @@ class Remat:
     __slots__ = ("depth", "number", "operands", "parameters", "pinned", "run", "uses")
 
     def __init__(self, run: Implementation, operands: Sequence[Any], parameters: dict[str, Any]) -> None:
-        self.run = run
-        self.operands = operands
-        self.parameters = parameters
-        self.number = next(numbers)
-        self.uses = 0
+        self.run: Implementation = run
+        self.operands: Sequence[Any] = operands
+        self.parameters: dict[str, Any] = parameters
+        self.number: int = next(numbers)
+        self.uses: int = 0
         self.pinned: tuple[Array] | None = None
-        self.depth = depth(operands)
+        self.depth: int = depth(operands)
 
 
 def depth(operands: Sequence[Any]) -> int:

@@ -50,14 +50,14 @@ class VJP:
         has_remats: bool = False,
         source: Decorator[Any] | None = None,
     ) -> None:
-        self.primitive = primitive
-        self.needs = tuple(needs)
-        self.tracked = tracked
-        self.pull = pull
-        self.accumulate = accumulate
-        self.has_remats = has_remats
-        self.level = level
-        self.source = source or level
+        self.primitive: Primitive = primitive
+        self.needs: tuple[str, ...] = tuple(needs)
+        self.tracked: tuple[int, ...] = tracked
+        self.pull: Callable[[Any, Any, Any], Any] = pull
+        self.accumulate: Callable[..., Any] | None = accumulate
+        self.has_remats: bool = has_remats
+        self.level: Decorator[Any] = level
+        self.source: Decorator[Any] = source or level
         self.inner: Backend = level.inner
         self.below: Backend = self.source.inner
         self.roles: list[Any] | None = None  # of what is saved: see `revived`
@@ -123,9 +123,10 @@ class BackwardOn:
     """
 
     def __init__(self, level: Decorator[Any], on: Backend) -> None:
-        self.level, self.on = level, on
-        self.recorded = any(below is level for below in on.chain())
-        self.itself = on is level
+        self.level: Decorator[Any] = level
+        self.on: Backend = on
+        self.recorded: bool = any(below is level for below in on.chain())
+        self.itself: bool = on is level
         self.places: dict[Backend, tuple[Backend, Backend]] = {}
 
     def _place(self, level: Decorator[Any]) -> tuple[Backend, Backend]:

@@ -105,7 +105,7 @@ class Fields(metaclass=_Meta):
         cls._fields = (*[name for name in cls._fields if name not in own], *own)
         cls._buffers = cls._buffers.difference(own) | {name for name, note in own.items() if _is_buffer(note)}
         if (own and init and "__init__" not in cls.__dict__) or cls.__init__ is object.__init__:
-            cls.__init__ = _fields_init(cls)  # type: ignore[method-assign]
+            setattr(cls, "__init__", _fields_init(cls))  # noqa: B010 (assigned, it is an override to type checkers)
         for name in ("__call__", "apply"):
             if name in cls.__dict__:
                 setattr(cls, name, _keyed(cls.__dict__[name]))

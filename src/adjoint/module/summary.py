@@ -42,7 +42,8 @@ class Summary:
     """
 
     def __init__(self, rows: Sequence[Row], size: int) -> None:
-        self.rows, self.size = list(rows), size
+        self.rows: list[Row] = list(rows)
+        self.size: int = size
 
     @property
     def trained(self) -> int:

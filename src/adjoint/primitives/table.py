@@ -108,24 +108,24 @@ class Primitive:
         operator: str = "",
         failure: tuple[str, str] = ("a matrix is singular", "a small multiple of the identity added to it may help"),
     ) -> None:
-        self.name = name
-        self.kind = kind
-        self.operands = tuple(operands.split())
-        self.parameters = tuple(parameters.split())
-        self.shape = shape
-        self.dtype = dtype
-        self.keeps_dtype = dtype is same_dtype  # the result has the first operand's
-        self.results = results
-        self.dynamic = dynamic
-        self.accepts = accepts
-        self.promotes = promotes
-        self.identity = identity
+        self.name: str = name
+        self.kind: Kind = kind
+        self.operands: tuple[str, ...] = tuple(operands.split())
+        self.parameters: tuple[str, ...] = tuple(parameters.split())
+        self.shape: Callable[..., Any] = shape
+        self.dtype: Callable[..., Any] = dtype
+        self.keeps_dtype: bool = dtype is same_dtype  # the result has the first operand's
+        self.results: int = results
+        self.dynamic: bool = dynamic
+        self.accepts: Accepted = accepts
+        self.promotes: Callable[[DType], DType] | None = promotes
+        self.identity: str = identity
         # kinds that go to the primitive as they are: promotion leaves real and complex numbers alone
         unchanged = ANY.kinds if promotes is None else INEXACT
-        self.direct = "".join([kind for kind in unchanged if kind in accepts.kinds and kind not in identity])
-        self.truth = truth
-        self.operator = operator
-        self.failure = failure
+        self.direct: str = "".join([kind for kind in unchanged if kind in accepts.kinds and kind not in identity])
+        self.truth: bool = truth
+        self.operator: str = operator
+        self.failure: tuple[str, str] = failure
         # by class or name of leaf backend, if a user gave some; `into` those that write into their first operand
         self.implementations: dict[Any, Callable[..., Any]] = {}
         self.into: dict[Any, Callable[..., Any]] = {}

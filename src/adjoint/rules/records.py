@@ -81,7 +81,7 @@ class Record:
         self.sparsity = sparsity
         self.taylor = taylor
         self.operations = operations
-        self.strong_zero = self.absorbs if strong_zero is None else strong_zero
+        self.strong_zero: bool = self.absorbs if strong_zero is None else strong_zero
 
     def reuses(self, primitive: Primitive) -> bool:
         """Whether the result may be written into the first operand: no rule of reverse mode needs either of them."""

@@ -47,9 +47,9 @@ class Space:
                     "ad.implicit for solutions with derivatives"
                 )
         self.base = base_of(leaves, name)
-        self.as_numpy = not any([isinstance(x, Tensor) for x in leaves])
+        self.as_numpy: bool = not any([isinstance(x, Tensor) for x in leaves])
         self.state = State(name, "x0", x0, self.base)
-        self.args = tuple([constants(x, self.base) for x in args])
+        self.args: tuple[Any, ...] = tuple([constants(x, self.base) for x in args])
         self.start = float64(self.state.vector)
 
     def tensor(self, vector: Vector) -> Tensor[Any]:

@@ -44,7 +44,7 @@ class State:
         self.shapes = [x.shape for x in tensors]
         self.dtypes = [x.dtype for x in tensors]
         self.sizes = [math.prod(x.shape) * (1 + (x.dtype.kind == "c")) for x in tensors]
-        self.size = sum(self.sizes)
+        self.size: int = sum(self.sizes)
         if not self.size:
             raise errors.ArgumentError(f"{name}: {what} has no elements")
         self.dtype = functools.reduce(dtypes.promote, [real_dtype(dtype) for dtype in self.dtypes])
@@ -133,8 +133,8 @@ class Parameters:
         self.closed = closed_over(f)
         known = [*trees.flatten(others)[0], *self.leaves, *self.closed.values()]
         self.base = base_of(known, name)
-        self.as_numpy = current_level() is None and not any(isinstance(x, Tensor) for x in known)
-        self.places = [i for i, x in enumerate(self.leaves) if is_numeric(x)]
+        self.as_numpy: bool = current_level() is None and not any(isinstance(x, Tensor) for x in known)
+        self.places: list[int] = [i for i, x in enumerate(self.leaves) if is_numeric(x)]
         arrays = [*[self.leaves[i] for i in self.places], *self.closed.values()]
         self.tensors = [wrap(array_of(x, self.base, keep=True), self.base) for x in arrays]
 

@@ -48,7 +48,7 @@ class norm(Continuous):
     """The normal distribution: exp(-z^2 / 2) / sqrt(2 pi)."""
 
     symmetric = True
-    reach = 1e150
+    reach: float = 1e150
 
     def _logpdf(self, z: Number) -> Number:
         return -0.5 * z * z - _LOG_ROOT
@@ -66,8 +66,8 @@ class norm(Continuous):
 class halfnorm(Continuous):
     """The absolute value of a normal number: sqrt(2 / pi) exp(-z^2 / 2) for z >= 0."""
 
-    low = 0.0
-    reach = 1e150
+    low: float = 0.0
+    reach: float = 1e150
 
     def _logpdf(self, z: Number) -> Number:
         return -0.5 * z * z + 0.5 * math.log(2.0 / math.pi)
@@ -91,7 +91,7 @@ class halfnorm(Continuous):
 class lognorm(Continuous):
     """The exponential of a normal number of deviation s, whose mean is log(scale)."""
 
-    shapes = ("s",)
+    shapes: tuple[str, ...] = ("s",)
     low, open_low = 0.0, True
 
     def _logpdf(self, z: Number, s: Number) -> Number:
@@ -120,8 +120,8 @@ class lognorm(Continuous):
 class skewnorm(Density):
     """The skew normal distribution: 2 times the normal density times ndtr(a z) (A. Azzalini, 1985)."""
 
-    shapes = ("a",)
-    reach = 1e150
+    shapes: tuple[str, ...] = ("a",)
+    reach: float = 1e150
 
     def valid(self, *shapes: Number) -> Any:
         return logical_not(isinf(shapes[0]))
@@ -133,7 +133,7 @@ class skewnorm(Density):
 class truncnorm(Continuous):
     """The normal distribution between a and b, in units of `scale` from `loc`: either may be infinite."""
 
-    shapes = ("a", "b")
+    shapes: tuple[str, ...] = ("a", "b")
 
     def valid(self, *shapes: Number) -> Any:
         return less(shapes[0], shapes[1])
@@ -208,7 +208,7 @@ def _log1p_square(z: Number) -> Number:
 class t(Continuous):
     """Student's t distribution with df degrees of freedom, which may be infinite."""
 
-    shapes = ("df",)
+    shapes: tuple[str, ...] = ("df",)
     symmetric = True
 
     def _logpdf(self, z: Number, df: Number) -> Number:
@@ -335,7 +335,7 @@ class uniform(Continuous):
 class expon(Continuous):
     """The exponential distribution: exp(-z) for z >= 0."""
 
-    low = 0.0
+    low: float = 0.0
 
     def _logpdf(self, z: Number) -> Number:
         return -z
@@ -362,7 +362,7 @@ class expon(Continuous):
 class pareto(Continuous):
     """The Pareto distribution: b / z^(b + 1) for z >= 1."""
 
-    shapes = ("b",)
+    shapes: tuple[str, ...] = ("b",)
     low, point = 1.0, 2.0
 
     def _logpdf(self, z: Number, b: Number) -> Number:
@@ -390,8 +390,8 @@ class pareto(Continuous):
 class weibull_min(Continuous):
     """The Weibull distribution: c z^(c - 1) exp(-z^c) for z >= 0."""
 
-    shapes = ("c",)
-    low = 0.0
+    shapes: tuple[str, ...] = ("c",)
+    low: float = 0.0
     steep = True
 
     def _end(self, high: bool, *shapes: Number) -> tuple[Number, Number]:
@@ -430,8 +430,8 @@ def _power(z: Number, c: Number) -> Number:
 class gamma(Continuous):
     """The gamma distribution: z^(a - 1) exp(-z) / gamma(a) for z >= 0."""
 
-    shapes = ("a",)
-    low = 0.0
+    shapes: tuple[str, ...] = ("a",)
+    low: float = 0.0
     steep = True
 
     def _end(self, high: bool, *shapes: Number) -> tuple[Number, Number]:
@@ -457,8 +457,8 @@ class gamma(Continuous):
 class chi2(Continuous):
     """The chi-square distribution with df degrees of freedom: that of gamma with a = df / 2, twice as wide."""
 
-    shapes = ("df",)
-    low = 0.0
+    shapes: tuple[str, ...] = ("df",)
+    low: float = 0.0
     steep = True
 
     def _end(self, high: bool, *shapes: Number) -> tuple[Number, Number]:
@@ -485,7 +485,7 @@ class chi2(Continuous):
 class invgamma(Continuous):
     """The inverse of a gamma distributed number: z^(-a - 1) exp(-1 / z) / gamma(a) for z > 0."""
 
-    shapes = ("a",)
+    shapes: tuple[str, ...] = ("a",)
     low, open_low = 0.0, True
 
     def _logpdf(self, z: Number, a: Number) -> Number:
@@ -507,7 +507,7 @@ class invgamma(Continuous):
 class beta(Continuous):
     """The beta distribution: z^(a - 1) (1 - z)^(b - 1) / B(a, b) for z from 0 to 1."""
 
-    shapes = ("a", "b")
+    shapes: tuple[str, ...] = ("a", "b")
     low, high = 0.0, 1.0
     steep = True
 
@@ -534,8 +534,8 @@ class beta(Continuous):
 class f(Continuous):
     """The F distribution with dfn and dfd degrees of freedom."""
 
-    shapes = ("dfn", "dfd")
-    low = 0.0
+    shapes: tuple[str, ...] = ("dfn", "dfd")
+    low: float = 0.0
     steep = True
 
     def _end(self, high: bool, *shapes: Number) -> tuple[Number, Number]:
@@ -565,7 +565,7 @@ class f(Continuous):
 class vonmises(Density):
     """The von Mises distribution of angles: exp(kappa cos(z)) / (2 pi I_0(kappa)), periodic, so that all x count."""
 
-    shapes = ("kappa",)
+    shapes: tuple[str, ...] = ("kappa",)
 
     def valid(self, *shapes: Number) -> Any:
         return greater_equal(shapes[0], 0.0)

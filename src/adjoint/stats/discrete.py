@@ -36,7 +36,7 @@ class bernoulli(Discrete):
     """1 with probability p, else 0."""
 
     shapes = ("p",)
-    high = 1.0
+    high: float = 1.0
 
     def valid(self, *shapes: Number) -> Any:
         return _probability(shapes[0])
@@ -78,7 +78,7 @@ class geom(Discrete):
     """The number of trials up to the first success, of probability p each: 1, 2, ..."""
 
     shapes = ("p",)
-    low = 1.0
+    low: float = 1.0
 
     def valid(self, *shapes: Number) -> Any:
         return logical_and(greater(shapes[0], 0.0), less_equal(shapes[0], 1.0))

@@ -38,8 +38,8 @@ class Family:
     defaults: dict[str, float] = {"loc": 0.0, "scale": 1.0}
 
     def __init__(self) -> None:
-        self.name = type(self).__name__
-        self.parameters = (*self.shapes, *self.defaults)
+        self.name: str = type(self).__name__
+        self.parameters: tuple[str, ...] = (*self.shapes, *self.defaults)
 
     def __repr__(self) -> str:
         return f"adjoint.stats.{self.name}"
@@ -81,10 +81,11 @@ class Density(Family):
     Parameters that the distribution does not have give nan.
     """
 
-    low, high = -math.inf, math.inf
-    point = 0.5  # inside of the support: what stands in for all that is outside
+    low: float = -math.inf
+    high: float = math.inf
+    point: float = 0.5  # inside of the support: what stands in for all that is outside
     open_low = False  # whether the support is without its lower end
-    reach = math.inf  # what is as good as infinite: its square overflows
+    reach: float = math.inf  # what is as good as infinite: its square overflows
     steep = False  # whether the density is a power of the distance to finite ends, as `_end` says
 
     def support(self, *shapes: Number) -> tuple[Any, Any]:
@@ -270,8 +271,8 @@ class Discrete(Family):
     """A distribution of whole numbers from `low` on: `_logpmf` and, of k there, `_cdf` and `_sf`."""
 
     defaults = {"loc": 0.0}
-    low = 0.0
-    high = math.inf
+    low: float = 0.0
+    high: float = math.inf
 
     def support(self, *shapes: Number) -> tuple[Any, Any]:
         return self.low, self.high

@@ -139,6 +139,6 @@ class multinomial_type:
         return exp_or_nothing(self.logpmf(x, n, p))  # type: ignore[no-any-return]
 
 
-multivariate_normal = multivariate_normal_type()
-dirichlet = dirichlet_type()
-multinomial = multinomial_type()
+multivariate_normal: multivariate_normal_type = multivariate_normal_type()
+dirichlet: dirichlet_type = dirichlet_type()
+multinomial: multinomial_type = multinomial_type()

@@ -117,7 +117,7 @@ class Checkpoints:
                 f"Checkpoints: folder is the path of one, received {errors.shown(folder)}"
             ) from None
         self.every = every if every is None or callable(every) else as_integer(every, "Checkpoints", "every", 1)
-        self.keep = as_integer(keep, "Checkpoints", "keep", 1)
+        self.keep: int = as_integer(keep, "Checkpoints", "keep", 1)
         self.best, self.mode = best, as_choice(mode, "Checkpoints", "mode", ["min", "max"])
         self._score: float | None = None  # the best so far
         self._known = self._prepared = False  # whether the last one was read, and the folder made

@@ -88,8 +88,8 @@ class Cluster:
                 f"Cluster: the client is a distributed.Client that is not asynchronous, received {errors.shown(client)}"
             )
         self.client: Any = client
-        self.shards = as_integer(shards, "Cluster", "shards", 1)
-        self.wait = as_positive(wait, "Cluster", "wait", zero=True)
+        self.shards: int = as_integer(shards, "Cluster", "shards", 1)
+        self.wait: Any = as_positive(wait, "Cluster", "wait", zero=True)
         self._sources: weakref.WeakKeyDictionary[Batches, Any] = weakref.WeakKeyDictionary()
         self._check()
 

@@ -120,8 +120,8 @@ class Learner:
         check_names([metric.name for metric in self.metrics])
         is_callback = lambda x: isinstance(x, Callback)
         self.callbacks = _objects(callbacks, is_callback, "callbacks are a list of objects of ad.train.Callback")
-        self.seed = as_integer(seed, "Learner", "the seed", 0)
-        self.accumulate = as_integer(accumulate, "Learner", "accumulate", 1)
+        self.seed: int = as_integer(seed, "Learner", "the seed", 0)
+        self.accumulate: int = as_integer(accumulate, "Learner", "accumulate", 1)
         self.clip = clip if clip is None or callable(clip) else as_positive(clip, "Learner", "clip")
         if lr_by_epoch is not None:
             check_callable("Learner", lr_by_epoch, "lr_by_epoch")

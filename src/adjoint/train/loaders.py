@@ -27,8 +27,8 @@ class Loader:
             )
         self.source: Any = source
         self.name = name
-        self.unread = unread and isinstance(source, DataLoader)
-        self.keeps_position = hasattr(source, "record") and hasattr(source, "load_record")
+        self.unread: bool = unread and isinstance(source, DataLoader)
+        self.keeps_position: bool = hasattr(source, "record") and hasattr(source, "load_record")
 
     def __len__(self) -> int:
         """How many batches an epoch has. Raises TypeError where that is not known."""

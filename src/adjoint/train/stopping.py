@@ -34,9 +34,9 @@ class EarlyStopping(Callback):
                 f"EarlyStopping: column is one of the history, as 'valid_loss', received {errors.shown(column)}"
             )
         self.column = column
-        self.patience = as_integer(patience, "EarlyStopping", "patience", 1)
-        self.mode = as_choice(mode, "EarlyStopping", "mode", ["min", "max"])
-        self.least = as_positive(least, "EarlyStopping", "least", zero=True)
+        self.patience: int = as_integer(patience, "EarlyStopping", "patience", 1)
+        self.mode: Any = as_choice(mode, "EarlyStopping", "mode", ["min", "max"])
+        self.least: Any = as_positive(least, "EarlyStopping", "least", zero=True)
         self.best: float | None = None
         self.waited = 0
 

@@ -109,9 +109,9 @@ class Arguments:
             check_callable(name, f)
         self.name = name
         self.args, self.kwargs = args, kwargs
-        self.single = isinstance(argnums, (int, str, np.integer))
+        self.single: bool = isinstance(argnums, (int, str, np.integer))
         self.keys = _keys(name, f, argnums, args, kwargs)
-        self.all = not kwargs and len(self.keys) == len(args) and self.keys == sorted(self.keys)
+        self.all: bool = not kwargs and len(self.keys) == len(args) and self.keys == sorted(self.keys)
         chosen = list(args) if self.all else [args[k] if isinstance(k, int) else kwargs[k] for k in self.keys]
         before, holes = next(FLATTENED), None
         within = isinstance(chosen[0], Fields)  # as a loss of a model has it first
@@ -126,7 +126,7 @@ class Arguments:
         plain = holes is None and len(self.keys) == len(args) + len(kwargs)
         others = [*(self.leaves if plain else trees.flatten((args, kwargs))[0]), *beside]
         highest = _highest(others, name)
-        self.as_numpy = highest is None
+        self.as_numpy: bool = highest is None
         self.base = highest or observed_leaf(default_device())
         for again in (False, True):
             self.arrays, self.dtypes = [], []

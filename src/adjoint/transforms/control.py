@@ -271,7 +271,7 @@ def scan(
 ) -> tuple[Any, Any]:
     """A loop over the slices of arrays that carries something along, and stacks what each step gives.
 
-    It is differentiable in every mode. As in
+    It is differentiable in every mode. As in::
 
         for x in xs:
             carry, y = f(carry, x)

@@ -145,9 +145,9 @@ class _Decorated:
                 f"{type(self).__name__}: nondiff_argnums are positions, received {errors.shown(nondiff_argnums)}"
             )
         self.function = function
-        self.nondiff_argnums = tuple(sorted(set(nondiff_argnums)))
+        self.nondiff_argnums: tuple[int, ...] = tuple(sorted(set(nondiff_argnums)))
         functools.update_wrapper(self, function)
-        self.__name__ = f"{type(self).__name__}({getattr(function, '__name__', repr(function))})"
+        self.__name__: str = f"{type(self).__name__}({getattr(function, '__name__', repr(function))})"
         try:
             self._signature: inspect.Signature | None = inspect.signature(function)
         except (TypeError, ValueError):

@@ -71,8 +71,9 @@ class ArrayAPI(LeafBackend):
         if type(self) is ArrayAPI and xp.__name__ in _OWN:
             raise errors.DeviceError(f"ArrayAPI: {xp.__name__} has a backend of its own, {_OWN[xp.__name__]}")
         needed("array_api_extra", "array-api")
-        self.module, self.device = xp, device
-        self.many = self.place is None  # of modules and chunks; of the devices of a library there are few
+        self.module: ModuleType = xp
+        self.device: Any = device
+        self.many: bool = self.place is None  # of modules and chunks; of the devices of a library there are few
         namespace = _standard(xp)
         _living[xp.__name__] = xp
         try:

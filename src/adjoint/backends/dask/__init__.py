@@ -42,9 +42,9 @@ class Dask(Lazy, LeafBackend):
 
     def __init__(self, chunks: int | str = "auto") -> None:
         super().__init__()
-        self.da = needed("dask.array", "dask")
-        self.dask = needed("dask", "dask")
-        self.many = not (isinstance(chunks, str) and chunks == "auto")
+        self.da: Any = needed("dask.array", "dask")
+        self.dask: Any = needed("dask", "dask")
+        self.many: bool = not (isinstance(chunks, str) and chunks == "auto")
         self.chunks = chunks.lower() if isinstance(chunks, str) else chunks  # "64MiB" as names have it
         try:
             if not isinstance(chunks, str) and (chunks.__class__ is not int or chunks < 1):

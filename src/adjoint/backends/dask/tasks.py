@@ -20,7 +20,7 @@ class Task:
     """A primitive on NumPy. A user's own is sent along as a function: other processes know no other primitives."""
 
     def __init__(self, primitive: Primitive, parameters: dict[str, Any]) -> None:
-        self.name = primitive.name
+        self.name: str = primitive.name
         self.parameters = parameters
         self.function: Callable[..., Any] | None = primitive.implementations.get(NumPy)
 

@@ -55,7 +55,7 @@ class JAX(Staged, ArrayAPI):
 
     def __init__(self, device: str | None = None) -> None:
         LeafBackend.__init__(self)
-        self.jax = needed("jax", "jax")
+        self.jax: Any = needed("jax", "jax")
         _DTYPES.setdefault(dtypes.bfloat16_dtype(), dtypes.bfloat16_dtype())  # JAX needs ml_dtypes
         self.module, self.device = self.jax.numpy, _device(self.jax, device)
         self.xp: Any = _Namespace(self.jax, self.device)

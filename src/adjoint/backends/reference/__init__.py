@@ -77,7 +77,7 @@ class Reference(LeafBackend):
         if digits is not None and digits > _MOST_DIGITS:
             raise errors.DeviceError(f"Reference: digits is at most {_MOST_DIGITS}, received {errors.shown(digits)}")
         self.digits = digits
-        self.many = digits is not None
+        self.many: bool = digits is not None
         self.scalars = Scalars(digits)
 
     def configuration(self) -> tuple[Any, ...]:

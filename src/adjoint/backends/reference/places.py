@@ -19,9 +19,9 @@ class Values:
     __slots__ = ("dtype", "shape", "values")
 
     def __init__(self, shape: Shape, values: list[Number], dtype: DType) -> None:
-        self.shape = shape
-        self.values = values
-        self.dtype = dtype
+        self.shape: Shape = shape
+        self.values: list[Number] = values
+        self.dtype: DType = dtype
 
     def __repr__(self) -> str:
         return f"Values({self.shape}, {self.values}, {self.dtype})"

@@ -44,7 +44,7 @@ class Scalars:
             self._real = self._complex = _context(digits)
             self.real_type, self.complex_type = self._real.mpf, self._real.mpc
         self.inf, self.nan = self.real_type("inf"), self.real_type("nan")
-        self.pi = +self._real.pi  # mpmath's is a constant of no precision of its own
+        self.pi: Any = +self._real.pi  # mpmath's is a constant of no precision of its own
         self.epsilon = self.real_type(2.0**-52) if digits is None else self.real_type(10) ** (1 - digits)
         self.functions: dict[str, Callable[..., Number]] = {
             **{name: self._smooth(name) for name in _SMOOTH},

@@ -67,7 +67,8 @@ class Conv1d(_Conv, init=False):
     (4, 5, 8)
     """
 
-    axes, convolve = 1, staticmethod(functions.conv1d)
+    axes: ClassVar[int] = 1
+    convolve: ClassVar[Callable[..., Any]] = staticmethod(functions.conv1d)
 
 
 class Conv2d(_Conv, init=False):
@@ -78,13 +79,15 @@ class Conv2d(_Conv, init=False):
     (2, 4, 4, 4)
     """
 
-    axes, convolve = 2, staticmethod(functions.conv2d)
+    axes: ClassVar[int] = 2
+    convolve: ClassVar[Callable[..., Any]] = staticmethod(functions.conv2d)
 
 
 class Conv3d(_Conv, init=False):
     """`Conv1d` of volumes (batch, in_channels, depth, height, width)."""
 
-    axes, convolve = 3, staticmethod(functions.conv3d)
+    axes: ClassVar[int] = 3
+    convolve: ClassVar[Callable[..., Any]] = staticmethod(functions.conv3d)
 
 
 class _ConvTranspose(_Convolution):
@@ -114,19 +117,22 @@ class ConvTranspose1d(_ConvTranspose, init=False):
     (4, 5, 16)
     """
 
-    axes, convolve = 1, staticmethod(functions.conv_transpose1d)
+    axes: ClassVar[int] = 1
+    convolve: ClassVar[Callable[..., Any]] = staticmethod(functions.conv_transpose1d)
 
 
 class ConvTranspose2d(_ConvTranspose, init=False):
     """`ConvTranspose1d` of images."""
 
-    axes, convolve = 2, staticmethod(functions.conv_transpose2d)
+    axes: ClassVar[int] = 2
+    convolve: ClassVar[Callable[..., Any]] = staticmethod(functions.conv_transpose2d)
 
 
 class ConvTranspose3d(_ConvTranspose, init=False):
     """`ConvTranspose1d` of volumes."""
 
-    axes, convolve = 3, staticmethod(functions.conv_transpose3d)
+    axes: ClassVar[int] = 3
+    convolve: ClassVar[Callable[..., Any]] = staticmethod(functions.conv_transpose3d)
 
 
 class DeformConv2d(_Convolution):
@@ -142,7 +148,8 @@ class DeformConv2d(_Convolution):
     stride: Sizes
     padding: Sizes
     dilation: Sizes
-    axes, convolve = 2, staticmethod(functions.deform_conv2d)
+    axes: ClassVar[int] = 2
+    convolve: ClassVar[Callable[..., Any]] = staticmethod(functions.deform_conv2d)
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes = 1, padding: Sizes = 0,

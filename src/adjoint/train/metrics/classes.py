@@ -185,8 +185,14 @@ class Precision(_Ratio):
     threshold, logits, ignore_index, axis
         As of `Accuracy`.
 
-    Where a class was never predicted, or never there, 0/0 is 0, as in scikit-learn. Raises ArgumentError for
-    "binary" with more than two classes or labels.
+    Notes
+    -----
+    Where a class was never predicted, or never there, 0/0 is 0, as in scikit-learn.
+
+    Raises
+    ------
+    ArgumentError
+        "binary" with more than two classes or labels.
 
     Examples
     --------

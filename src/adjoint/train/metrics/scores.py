@@ -51,7 +51,10 @@ class AUROC(Scored):
     ignore_index, axis
         A target that does not count, and where classes or labels are, as of `Accuracy`.
 
-    Raises ArgumentError for labels in the place of scores, and for several classes where they do not add up to 1.
+    Raises
+    ------
+    ArgumentError
+        Labels in the place of scores; scores of several classes that do not add up to 1.
 
     Examples
     --------

@@ -1,0 +1,118 @@
+"""The gallery of the site: a page per example with its text, its picture, what it prints, and its code.
+
+Examples run in the build, two at a time. What came out is kept under `build/docs/gallery` until an example or the
+package changes.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+KEPT = ROOT / "build" / "docs" / "gallery"
+
+GROUPS = {
+    "Statistics": "lynx_hare hmc newton logistic diabetes",
+    "Physics and differential equations": "heat neural_ode",
+    "Networks": "digits airline characters autoencoder low_rank",
+    "How sure is it?": "breast_cancer ensemble",
+}
+NOT_RUN = ("command_line", "tour", "out_of_core")  # a helper; the notebook; one that needs gigabytes and minutes
+
+
+class Ran(NamedTuple):
+    """What a run of an example left: what it printed, how long it took, of what source it is."""
+
+    printed: str
+    seconds: float
+    key: str
+
+
+def _key(name: str) -> str:
+    files = [ROOT / "examples" / f"{name}.py", ROOT / "examples" / "command_line.py"]
+    text = b"".join([path.read_bytes() for path in [*files, *sorted((ROOT / "src").rglob("*.py"))]])
+    return hashlib.sha256(text).hexdigest()
+
+
+def _run(name: str) -> Ran:
+    """Run an example, unless that was done of the same source."""
+    record, picture, key = KEPT / f"{name}.json", KEPT / f"{name}.png", _key(name)
+    if record.exists() and picture.exists() and (found := Ran(**json.loads(record.read_text()))).key == key:
+        return found
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", "ADJOINT_EAGER": "0"}
+    begin = time.perf_counter()
+    command = [sys.executable, str(ROOT / "examples" / f"{name}.py"), "--out", str(picture)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=KEPT, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"examples/{name}.py failed:\n{done.stderr}")
+    ran = Ran(done.stdout, time.perf_counter() - begin, key)
+    record.write_text(json.dumps(ran._asdict()))
+    return ran
+
+
+def _page(name: str, ran: Ran | None) -> str:
+    title, _, text = (ast.get_docstring(ast.parse((ROOT / "examples" / f"{name}.py").read_text())) or "").partition(
+        "\n\n"
+    )
+    lines = [f"# {title.rstrip('.')}", "", text, ""]
+    if ran is not None:
+        printed = ran.printed.replace(str(KEPT) + "/", "").rstrip()
+        lines += [f"```{{image}} {name}.png", f":alt: what examples/{name}.py draws", "```", ""]
+        lines += [
+            f"It prints, after {ran.seconds:.0f} seconds where this page was built:",
+            "",
+            "```text",
+            printed,
+            "```",
+            "",
+        ]
+    lines += [
+        f"## The code: examples/{name}.py",
+        "",
+        f"```{{literalinclude}} ../../examples/{name}.py",
+        ":language: python",
+    ]
+    return "\n".join([*lines, "```", ""])
+
+
+def _card(name: str, ran: Ran | None) -> Iterator[str]:
+    title = (ROOT / "examples" / f"{name}.py").read_text().removeprefix('"""').partition("\n")[0].rstrip('".')
+    yield f":::{{grid-item-card}} {title}"
+    yield from (f":link: {name}", ":link-type: doc")
+    if ran is not None:
+        yield from (f":img-bottom: {name}.png", f":img-alt: what examples/{name}.py draws")
+    yield from (":::", "")
+
+
+def write(folder: Path, *, execute: bool) -> None:
+    """Write the pages; with `execute`, run the examples and show what they draw and print."""
+    folder.mkdir(exist_ok=True)
+    KEPT.mkdir(parents=True, exist_ok=True)
+    names = " ".join(GROUPS.values()).split()
+    ran: dict[str, Ran | None] = dict.fromkeys(names)
+    if execute:
+        with ThreadPoolExecutor(2) as pool:
+            ran = dict(zip(names, pool.map(_run, names), strict=True))
+    index = ["# Gallery", "", "Each example is one file and one command. The pictures are what it draws.", ""]
+    for group, members in GROUPS.items():
+        index += [f"## {group}", "", "::::{grid} 1 1 2 2", ""]
+        index += [line for name in members.split() for line in _card(name, ran[name])] + ["::::", ""]
+    index += ["```{toctree}", ":hidden:", "", *names, "```", ""]
+    texts = {"index": "\n".join(index), **{name: _page(name, ran[name]) for name in names}}
+    for name, text in texts.items():
+        path = folder / f"{name}.md"
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+        if execute and name in names:
+            shutil.copyfile(KEPT / f"{name}.png", folder / f"{name}.png")

@@ -1,0 +1,9 @@
+// What the theme leaves to do for those who use a keyboard or a screen reader.
+document.addEventListener("DOMContentLoaded", () => {
+  for (const table of document.querySelectorAll(".bd-article table")) {
+    if (table.scrollWidth > table.clientWidth) table.tabIndex = 0; // so that arrows scroll it
+  }
+  for (const button of document.querySelectorAll("button.search-button-field")) {
+    button.setAttribute("aria-label", button.textContent.replace(/\s+/g, " ").trim());
+  }
+});

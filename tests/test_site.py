@@ -1,0 +1,231 @@
+"""The site: its tables run, its tutorial runs, it builds, and every public name is in its index."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from each import Each
+from numpy.testing import assert_allclose
+
+import adjoint as ad
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+LIBRARIES = {"pytorch": "torch", "jax": "jax", "autograd": "autograd"}
+
+
+# --- what you write there, and what you write here ---
+
+
+def rows(text: str) -> list[tuple[str, str]]:
+    """The code of the first two columns of a page's table."""
+    return re.findall(r"^\| `([^`]*)` \| `([^`]*)` \|", text, re.MULTILINE)
+
+
+def value_of(code: str, scope: dict[str, Any]) -> Any:
+    """What the last of some statements gives; an assignment gives None."""
+    *first, last = code.split("; ")
+    exec("\n".join(first), scope)
+    try:
+        compiled = compile(last, "<cell>", "eval")
+    except SyntaxError:
+        return exec(last, scope)
+    return eval(compiled, scope)
+
+
+def agree(here: Any, there: Any) -> bool:
+    """Compare numbers, and say whether there were any."""
+    if isinstance(there, (tuple, list)) and not all(isinstance(n, int) for n in there):
+        assert len(here) == len(there)
+        return all([agree(*pair) for pair in zip(here, there, strict=True)])
+    if isinstance(there, dict):
+        assert here.keys() == there.keys()
+        return all([agree(here[name], there[name]) for name in there])
+    here, there = (np.asarray(x.detach() if hasattr(x, "detach") else x) for x in (here, there))
+    if there.dtype.kind not in "biufc":
+        return False
+    assert here.shape == there.shape
+    assert_allclose(here, there, rtol=2e-5, atol=1e-6)
+    return True
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning")  # in torch.func.hessian
+@pytest.mark.parametrize("page", ["numpy", "pytorch", "jax", "autograd", "burn"])
+def test_both_columns_of_a_table_give_the_same(page: str) -> None:
+    if importlib.util.find_spec(LIBRARIES.get(page, "numpy")) is None:
+        pytest.skip(f"needs {page}: pip install adjoint[peers]")
+    text = (DOCS / "coming_from" / f"{page}.md").read_text()
+    setup = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
+    found = rows(text)
+    assert len(found) == len(re.findall(r"^\| `", text, re.MULTILINE)) >= 12
+    compared = 0
+    with Each() as each:
+        for there, here in found:
+            with each(there):
+                scope: dict[str, Any] = {"__name__": "__main__"}
+                exec(setup, scope)
+                value = value_of(here, scope)
+                if page != "burn":  # which is Rust
+                    compared += agree(value, value_of(there, scope))
+    assert page == "burn" or compared >= len(found) - 2
+
+
+def test_a_row_that_differs_is_found() -> None:
+    assert not agree("a", "a")
+    assert agree((1.0, {"a": np.ones(2)}), (1.0, {"a": np.ones(2)}))
+    for there in (np.ones(3), np.zeros(2)):
+        with pytest.raises(AssertionError):
+            agree(np.ones(2), there)
+
+
+# --- the tutorial ---
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chapter", sorted(DOCS.glob("learn/[1-9]_*.md")), ids=lambda path: path.stem)
+def test_the_code_of_a_chapter_runs(chapter: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its cells, one after the other, in a process of their own without a screen."""
+    cells = re.findall(r"```\{code-cell\}\n(.*?)```", chapter.read_text(), re.DOTALL)
+    assert len(cells) >= 6
+    if any(importlib.util.find_spec(name) is None for name in ("matplotlib", "sklearn", "scipy")):
+        pytest.skip("needs the examples' libraries: pip install adjoint[examples]")
+    environment = {**os.environ, "MPLBACKEND": "Agg"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", "\n".join(cells)], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+
+
+# --- the build ---
+
+
+def public_names() -> set[str]:
+    """Everything that `dir` shows of `ad` and of its namespaces, as the index names it."""
+    spaces = {"adjoint": ad, **{f"adjoint.{name}": getattr(ad, name) for name in ad._TABLE[""].split()}}
+    spaces["adjoint.nn.init"] = ad.nn.init
+    return {f"{prefix}.{name}" for prefix, space in spaces.items() for name in dir(space)} | spaces.keys()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built without its pictures."""
+    for name in ("sphinx", "myst_nb", "pydata_sphinx_theme", "sphinx_copybutton", "sphinx_design"):
+        pytest.importorskip(name, reason="needs Sphinx: pip install adjoint[docs]")
+    out = tmp_path_factory.mktemp("site")
+    environment = {**os.environ, "DOCS_OUT": str(out), "PYTHON": sys.executable}
+    done = subprocess.run([ROOT / "scripts/docs", "--quick"], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return out / "html"
+
+
+@pytest.mark.slow
+def test_every_public_name_has_an_anchor(site: Path) -> None:
+    """In `objects.inv`, which search and other projects' links read, and on its page."""
+    lines = zlib.decompress((site / "objects.inv").read_bytes().split(b"\n", 4)[4]).decode().splitlines()
+    found = {}
+    for line in lines:
+        name, kind, _, place, _ = line.split(" ", 4)
+        if kind.startswith("py:"):
+            found[name] = place.replace("$", name)
+    names = public_names()
+    assert len(names) > 900
+    assert sorted(names - found.keys()) == []
+    pages: dict[str, str] = {}
+    for name in names:
+        file, _, anchor = found[name].partition("#")
+        text = pages.setdefault(file, (site / file).read_text())
+        assert f'id="{anchor}"' in text, name
+
+
+@pytest.mark.slow
+def test_methods_of_tensors_have_anchors(site: Path) -> None:
+    text = (site / "reference" / "tensor.html").read_text()
+    for name in ("backward", "require_grad", "sum", "to_device", "shape"):
+        assert f'id="adjoint.Tensor.{name}"' in text
+
+
+@pytest.mark.slow
+def test_the_site_asks_no_other_host(site: Path) -> None:
+    """No script, style, picture or font from elsewhere: it works without a network."""
+    outside = re.compile(r"<(?:script|link|img|iframe)[^>]*(?:src|href)=\"(?:https?:)?//[^\"]+\"[^>]*>")
+    for page in sorted(site.rglob("*.html")):
+        found = [tag for tag in outside.findall(page.read_text()) if "canonical" not in tag]
+        assert found == [], page.name
+
+
+# --- in a browser ---
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FRAMES = """<body><script>
+const pages = PAGES;
+(async () => {
+  for (const page of pages) {
+    const frame = document.createElement("iframe");
+    frame.width = 375; frame.height = 800; frame.src = page;
+    await new Promise(done => { frame.onload = done; document.body.append(frame); });
+    const root = frame.contentDocument.documentElement;
+    document.body.insertAdjacentHTML("beforeend", `<p>${page} ${root.scrollWidth}</p>`);
+    frame.remove();
+  }
+})();
+</script></body>"""
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    """Where a server on this machine shows the site."""
+    handler = functools.partial(Quiet, directory=str(site))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def seen(address: str, milliseconds: int) -> tuple[str, list[str]]:
+    """The page after so many milliseconds of its clock, and the errors of its console."""
+    if CHROMIUM is None:
+        pytest.skip("needs Chromium")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+               "--enable-logging=stderr", f"--virtual-time-budget={milliseconds}", "--dump-dom"]  # fmt: skip
+    done = subprocess.run([CHROMIUM, *options, address], capture_output=True, text=True, timeout=300, check=True)
+    said = [line for line in done.stderr.splitlines() if "CONSOLE" in line and "[PST]" not in line]  # the theme's notes
+    return done.stdout, said
+
+
+@pytest.mark.slow
+def test_search_finds_vmap(address: str) -> None:
+    text, said = seen(f"{address}/search.html?q=vmap", 30000)
+    assert 'href="reference/transforms.html#adjoint.vmap"' in text
+    assert said == []
+
+
+@pytest.mark.slow
+def test_no_page_scrolls_sideways_on_a_phone(site: Path, address: str) -> None:
+    pages = [str(path.relative_to(site)) for path in sorted(site.rglob("*.html")) if "_static" not in path.parts]
+    (site / "frames.html").write_text(FRAMES.replace("PAGES", json.dumps(pages)))
+    text, said = seen(f"{address}/frames.html", 120000)
+    (site / "frames.html").unlink()
+    widths = dict(re.findall(r"<p>([\w./]+) (\d+)</p>", text))
+    assert widths.keys() == set(pages)
+    assert {page: width for page, width in widths.items() if int(width) > 375} == {}
+    assert said == []
