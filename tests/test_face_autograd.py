@@ -6,7 +6,7 @@ import functools
 import operator
 import warnings
 from collections import OrderedDict
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as onp
 import pytest
@@ -124,6 +124,24 @@ def test_gradients_by_all_arguments_are_by_name() -> None:
 
     found = autograd.multigrad_dict(f)(5.0, 2.0, 7.0, d=1.0)
     assert found == {"a": 6.0, "b": 15.0, "more": (14.0,), "c": 10.0, "named": {"d": 1.0}}
+
+
+def test_any_pytree_may_be_an_argument_or_a_result() -> None:
+    class Pair(NamedTuple):
+        a: Any
+        b: Any
+
+    f = lambda p: np.sum(p["x"].a * p["x"].b ** 2)
+    tree = OrderedDict(x=Pair(X, V))
+    found = autograd.grad(f)(tree)
+    assert isinstance(found, OrderedDict)
+    assert isinstance(found["x"], Pair)
+    assert_allclose(found["x"].b, 2 * X * V)
+    twice = autograd.grad(lambda t: np.sum(autograd.grad(f)(OrderedDict(x=Pair(t, V)))["x"].b))(X)
+    assert_allclose(twice, 2 * V)
+    vjp, value = autograd.make_vjp(lambda x: OrderedDict(x=Pair(x * 2, x * V)))(X)
+    assert_allclose(value["x"].a, 2 * X)
+    assert_allclose(vjp(tree), 2 * X + V * V)
 
 
 def test_operators_are_named_as_hips_autograd_names_them() -> None:

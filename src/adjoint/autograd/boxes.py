@@ -192,6 +192,11 @@ def unboxed(x: Any) -> Any:
     return x
 
 
+def tree_unboxed(tree: Any) -> Any:
+    """A tree of any containers with tensors for the boxes in it."""
+    return unboxed(tree) if tree.__class__ in trees.ATOMS or tree is None else trees.map(unboxed, tree)
+
+
 def has_tensors(x: Any) -> bool:
     """Whether there is a tensor in what `unboxed` gave."""
     if isinstance(x, (tuple, list)):

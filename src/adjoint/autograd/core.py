@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
-from adjoint.autograd.boxes import ArrayBox, boxed, conjugated, unboxed
+from adjoint.autograd.boxes import ArrayBox, boxed, conjugated, tree_unboxed, unboxed
 from adjoint.autograd.primitives import (
     def_linear,
     defjvp,
@@ -40,7 +40,7 @@ _NUMBERS = "biuf"
 
 def argument(x: Any) -> Any:
     """What is differentiated by, as tensors and arrays: arrays of integers count as numbers of double precision."""
-    x = unboxed(x)
+    x = x if callable(x) else tree_unboxed(x)
     if isinstance(x, (bool, int, str)) or x is None or callable(x):
         raise errors.ArgumentTypeError(
             f"can't differentiate w.r.t. type {type(x)}: {errors.shown(x)} is no array or floating number"
@@ -60,7 +60,7 @@ class _OnTensors:
         self.fun, self.connected = fun, False
 
     def __call__(self, x: Any) -> Any:
-        out = unboxed(self.fun(boxed(x)))
+        out = tree_unboxed(self.fun(boxed(x)))
         level = next((leaf._device for leaf in trees.flatten(x)[0] if isinstance(leaf, Tensor)), None)
         self.connected = any(
             [isinstance(y, Tensor) and level in list(y._device.chain()) for y in trees.flatten(out)[0]]
@@ -82,7 +82,7 @@ def make_vjp(fun: Function, x: Any) -> tuple[Function, Any]:
     run.warn()
 
     def vjp(g: Any) -> Any:
-        (found,) = pullback(trees.map(conjugated, unboxed(g)))
+        (found,) = pullback(trees.map(conjugated, tree_unboxed(g)))
         return boxed(trees.map(conjugated, found))
 
     return vjp, boxed(value)
@@ -93,7 +93,7 @@ def make_jvp(fun: Function, x: Any) -> Function:
 
     def jvp(v: Any) -> tuple[Any, Any]:
         run = _OnTensors(fun)
-        found: tuple[Any, Any] = boxed(forward.jvp(run, (argument(x),), (unboxed(v),)))
+        found: tuple[Any, Any] = boxed(forward.jvp(run, (argument(x),), (tree_unboxed(v),)))
         run.warn()
         return found
 

@@ -19,7 +19,7 @@ import numpy as np
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.autograd import core
-from adjoint.autograd.boxes import boxed, conjugated, has_tensors, unboxed
+from adjoint.autograd.boxes import boxed, conjugated, has_tensors, tree_unboxed, unboxed
 from adjoint.autograd.core import jacobian_of, value_and_gradient, vspace
 from adjoint.autograd.wrap_util import unary_to_nary, wraps
 from adjoint.devices import current_level
@@ -165,7 +165,7 @@ def make_ggnvp(f: Function, g: Function = _half_squares, f_argnum: int = 0) -> F
 @unary_to_nary
 def grad_and_aux(fun: Function, x: Any) -> Any:
     """The gradient of the first of two results, summed, and the second as it is."""
-    value, pullback, aux = vjp(lambda t: unboxed(fun(boxed(t))), core.argument(x), has_aux=True)
+    value, pullback, aux = vjp(lambda t: tree_unboxed(fun(boxed(t))), core.argument(x), has_aux=True)
     (found,) = pullback(trees.map(lambda v: np.ones(np.shape(v), unboxed(v).dtype), value))
     return boxed(trees.map(conjugated, found)), boxed(aux)
 
@@ -195,7 +195,7 @@ def checkpoint(fun: Function) -> Function:
         given = unboxed(args)
         if not has_tensors(given):
             return fun(*args, **kwargs)
-        return boxed(recomputed(lambda *xs: _on_level(unboxed(fun(*boxed(xs), **kwargs))))(*given))
+        return boxed(recomputed(lambda *xs: _on_level(tree_unboxed(fun(*boxed(xs), **kwargs))))(*given))
 
     return run
 
