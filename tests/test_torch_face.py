@@ -297,3 +297,25 @@ def test_an_overwritten_value_is_an_error_in_backward_alone() -> None:
     y.mul_(2)
     z.backward()
     assert x.grad.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_data_can_be_replaced_and_updated() -> None:
+    w = torch.ones(2, requires_grad=True)
+    w.data -= 0.5
+    assert w.tolist() == [0.5, 0.5]
+    kept = w.detach()
+    w.data = w.data * 4
+    assert w.tolist() == [2.0, 2.0]
+    assert kept.tolist() == [0.5, 0.5]
+    assert w.is_leaf
+    (w * w).sum().backward()
+    assert w.grad.tolist() == [4.0, 4.0]
+    x = torch.zeros(2)
+    part = x[0]
+    with pytest.raises(NotImplementedError, match="that has views"):
+        x.data = torch.ones(2)
+    assert part.item() == 0.0
+
+
+def test_pairs_are_printed_by_the_name_of_their_function() -> None:
+    assert str(torch.tensor([1.0, 3.0]).max(0)) == ("torch.return_types.max(\nvalues=tensor(3.),\nindices=tensor(1))")

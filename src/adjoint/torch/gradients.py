@@ -203,9 +203,12 @@ class Gradients:
 
     @data.setter
     def data(self: Any, other: Tensor) -> None:
-        if is_view(self) or (self._rare is not None and self._rare.memory is not None):
+        if memory.is_same_part(self, other):  # w.data -= step: it was written to already
+            return
+        if is_view(self) or not memory.leave(self):
             raise NotImplementedError(
-                "adjoint.torch: x.data = y of a tensor that shares memory is not there; write x.data.copy_(y)"
+                "adjoint.torch: x.data = y of a view, or of a tensor that has views, is not there; write "
+                "x.data.copy_(y)"
             )
         node = self._array.node
         value = values(other)

@@ -208,6 +208,7 @@ def read_again(x: Tensor) -> Var:
     """The array of what shares memory that was written to."""
     rare = x._rare
     memory = rare.memory
+    _refuse_left(x)
     if rare.parent is None:  # beside an array of NumPy's, which may change at any time
         value = _whole(rare)
         return var_of(np.array(value), rare.node)
@@ -237,6 +238,7 @@ def read_again(x: Tensor) -> Var:
 def values_again(x: Tensor) -> Any:
     """The values of the same, for a look."""
     rare = x._rare
+    _refuse_left(x)
     return _whole(rare) if rare.parent is None else rare.view.read(INNER, values(rare.parent))
 
 
@@ -298,6 +300,7 @@ def check_write(x: Tensor, others: Any = (), *, apart: bool = False, filling: bo
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     if rare is None or rare.memory is None:
         return
+    _refuse_left(x)
     shape, (strides, offset) = shape_of(x), place_of(x)
     if filling:
         return
@@ -480,3 +483,33 @@ def views_again(base: Tensor) -> None:
         alias = reference()
         if alias is not None and alias._rare.parent is not None and base_of(alias) is base:
             forget(alias)
+
+
+def _refuse_left(x: Tensor) -> None:
+    """A view whose base took another value by `x.data = y` is not read or written to any more."""
+    if base_of(x)._rare.memory is not x._rare.memory:
+        raise NotImplementedError("adjoint.torch: the tensor is a view of one that got other memory by x.data = y")
+
+
+def is_same_part(x: Tensor, other: Tensor) -> bool:
+    """Whether two tensors are the same part of one memory."""
+    if x._rare is None or other._rare is None or x._rare.memory is None or other._rare.memory is not x._rare.memory:
+        return False
+    return (shape_of(x), place_of(x)) == (shape_of(other), place_of(other))
+
+
+def leave(base: Tensor) -> bool:
+    """Take a tensor out of the memory that it shared, for another value; not one that has views."""
+    rare = base._rare
+    if rare is None or rare.memory is None:
+        return True
+    others = [t for reference in rare.memory.aliases if (t := reference()) is not None and t is not base]
+    if any([t._rare.parent is not None and base_of(t) is base for t in others]):
+        return False
+    array = var_of(np.array(values(base)), node_of_base(base))
+    rare.memory.aliases = [weakref.ref(t) for t in others]
+    rare.version = base._version
+    rare.memory, rare.path, rare.place, rare.node, rare.silent = None, (), None, None, False
+    rare.entangled = rare.retains or rare.inference
+    base._array = array
+    return True

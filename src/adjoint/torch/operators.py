@@ -6,6 +6,7 @@ and to `calls.run` for everything else.
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Any
 
@@ -77,10 +78,10 @@ ge greater_equal          ge   greater_equal
 """
 
 _UNARY_SOURCE = """
-def {name}(input, *, out=None):
+def function(input, *, out=None):
     try:
         dtype = input._dtype
-        if dtype.kind not in {kinds!r} or out is not None:
+        if dtype.kind not in kinds or out is not None:
             return slow(input, out)
         if state.special:
             if modes.enabled or modes.inference:
@@ -100,7 +101,7 @@ def {name}(input, *, out=None):
 """
 
 _BINARY_SOURCE = """
-def {name}(self, other):
+def function(self, other):
     dtype = self._dtype
     kind = other.__class__
     if kind is float or kind is int:
@@ -109,7 +110,7 @@ def {name}(self, other):
         array = scalar(other, dtype)
     else:
         try:
-            if other._dtype is not dtype or dtype.kind not in {kinds!r}:
+            if other._dtype is not dtype or dtype.kind not in kinds:
                 return slow(self, other)
             array = other._array
         except AttributeError:
@@ -136,7 +137,7 @@ def {name}(self, other):
 
 # a value that somebody beside the tensor refers to, perhaps a graph, is remembered as overwritten
 _WRITE_SOURCE = """
-def {name}_(self{parameter}, **options):
+def function(self{parameter}, **options):
     rare = self._rare
     if rare is None:
         rare = self._rare = Rare()
@@ -144,7 +145,7 @@ def {name}_(self{parameter}, **options):
         return slow(self{argument}, **options)
     old = self._array
     dtype = self._dtype
-    if old.node.__class__ is Accumulate or dtype.kind not in {kinds!r}:
+    if old.node.__class__ is Accumulate or dtype.kind not in kinds:
         return slow(self{argument})
 {prepare}
     try:
@@ -188,16 +189,23 @@ def _alone() -> int:
 _ALONE = _alone()
 
 
-def _compiled(name: str, source: str, primitive: str, slow: Any) -> Any:
+@functools.cache
+def _code(source: str) -> Any:
+    """A source is one for many functions: what they differ in is in their scope."""
+    return compile(source, __file__, "exec")
+
+
+def _compiled(name: str, source: str, kinds: str, primitive: str, slow: Any) -> Any:
     scope: dict[str, Any] = {
         "Accumulate": Accumulate, "Rare": Rare, "Tensor": Tensor, "Var": Var, "alone": _ALONE, "bool_": np.dtype(bool),
-        "inner": INNER[primitive], "modes": modes, "new": new, "numbers": numbers, "overwritten": overwritten,
-        "primitive": LEVEL[primitive], "references": sys.getrefcount, "result_overwritten": result_overwritten,
-        "scalar": INNER.as_scalar, "slow": slow, "state": state,
+        "inner": INNER[primitive], "kinds": kinds, "modes": modes, "new": new, "numbers": numbers,
+        "overwritten": overwritten, "primitive": LEVEL[primitive], "references": sys.getrefcount,
+        "result_overwritten": result_overwritten, "scalar": INNER.as_scalar, "slow": slow, "state": state,
     }  # fmt: skip
-    exec(compile(source, __file__, "exec"), scope)
-    function = scope[name]
-    function.__module__ = "adjoint.torch"
+    exec(_code(source), scope)
+    function = scope.pop("function")
+    function.__code__ = function.__code__.replace(co_name=name)
+    function.__module__, function.__name__, function.__qualname__ = "adjoint.torch", name, name
     return function
 
 
@@ -216,12 +224,9 @@ def _unary(names: list[str], primitive: str, made: str, kinds: str, floating: bo
             return into(out, input.clone())
         return into(out, run(primitive, (input,), made, floating=floating))
 
-    source = _UNARY_SOURCE.format(name=name, kinds=kinds, dtype="dtype")
-    function = _compiled(name, source, primitive, slow)
-    source = _WRITE_SOURCE.format(
-        name=name, kinds=kinds.replace("i", ""), parameter="", argument="", prepare="", value=""
-    )
-    in_place = _compiled(name + "_", source, primitive, lambda self: write(self, function))
+    function = _compiled(name, _UNARY_SOURCE.format(dtype="dtype"), kinds, primitive, slow)
+    source = _WRITE_SOURCE.format(parameter="", argument="", prepare="", value="")
+    in_place = _compiled(name + "_", source, kinds.replace("i", ""), primitive, lambda self: write(self, function))
     _declare(names, function, in_place)
 
 
@@ -244,23 +249,22 @@ def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str
     def slow_reflected(x: Any, y: Any) -> Any:
         return apply(operand(y, name), x) if isinstance(y, _KNOWN) else NotImplemented
 
-    def source(name: str, reflected: bool) -> str:
+    def source(reflected: bool) -> str:
         pair = "array, self._array" if reflected else "self._array, array"
         inner = pair.replace("self._array", "self._array.value")
-        return _BINARY_SOURCE.format(name=name, kinds=kinds, operands=pair, inner_operands=inner, dtype="dtype")
+        return _BINARY_SOURCE.format(operands=pair, inner_operands=inner, dtype="dtype")
 
-    straight = METHODS[f"__{symbol}__"] = _compiled(name, source(name, False), primitive, slow)
-    METHODS[f"__r{symbol}__"] = _compiled(name, source(name, True), primitive, slow_reflected)
+    straight = METHODS[f"__{symbol}__"] = _compiled(name, source(False), kinds, primitive, slow)
+    METHODS[f"__r{symbol}__"] = _compiled(name, source(True), kinds, primitive, slow_reflected)
     function = _spelled(name, straight, apply)
     write_source = _WRITE_SOURCE.format(
-        name=name, kinds=kinds.replace("i", ""), parameter=", other", argument=", other", prepare=_PREPARE_OPERAND,
-        value=", array",
-    )  # fmt: skip
+        parameter=", other", argument=", other", prepare=_PREPARE_OPERAND, value=", array"
+    )
 
     def slow_write(self: Any, other: Any, **options: Any) -> Any:
         return write(self, function, operand(other, name), **options)
 
-    in_place = _compiled(name + "_", write_source, primitive, slow_write)
+    in_place = _compiled(name + "_", write_source, kinds.replace("i", ""), primitive, slow_write)
     METHODS[f"__i{symbol}__"] = in_place
     _declare(names, function, in_place)
 
@@ -327,9 +331,9 @@ def _comparison(names: list[str], symbol: str, primitive: str) -> None:
         return apply(x, y) if isinstance(y, _KNOWN) else NotImplemented
 
     source = _BINARY_SOURCE.format(
-        name=name, kinds="fi", operands="self._array, array", inner_operands="self._array.value, array", dtype="bool_"
+        operands="self._array, array", inner_operands="self._array.value, array", dtype="bool_"
     )
-    METHODS[f"__{symbol}__"] = _compiled(name, source, primitive, slow)
+    METHODS[f"__{symbol}__"] = _compiled(name, source, "fi", primitive, slow)
     _declare(names, apply, lambda self, other: write(self, apply, other))
 
 

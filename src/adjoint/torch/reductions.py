@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +20,15 @@ class _Pair(NamedTuple):
     values: Tensor
     indices: Tensor
 
-    def __repr__(self) -> str:
-        return f"torch.return_types.pair(\nvalues={self.values!r},\nindices={self.indices!r})"
+
+@functools.cache
+def _pair_of(name: str) -> Any:
+    """The class of pairs of values and indices that a function gives."""
+
+    def text(self: Any) -> str:
+        return f"torch.return_types.{name}(\nvalues={self.values!r},\nindices={self.indices!r})"
+
+    return type(name, (_Pair,), {"__slots__": (), "__repr__": text})
 
 
 def axes_of(dim: Any, ndim: int) -> Any:
@@ -155,19 +163,20 @@ def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
     )
 
 
-def _picked(x: Tensor, places: Any, dim: Any, keepdim: bool, made: str) -> _Pair:
+def _picked(x: Tensor, places: Any, dim: Any, keepdim: bool, made: str) -> Any:
     """The elements at places along an axis, which keep their gradient for themselves."""
+    pair = _pair_of(made.partition("Backward")[0].lower())
     if not x.ndim:
-        return _Pair(FUNCTIONS["clone"](x), constant(np.zeros((), np.int64)))
+        return pair(FUNCTIONS["clone"](x), constant(np.zeros((), np.int64)))
     axis = axis_of(dim, x.ndim)
     index = constant(np.expand_dims(places, axis))
     found = FUNCTIONS["gather"](x, axis, index)
     if found._array.node is not None:
         label(found._array.node, made)
     if keepdim:
-        return _Pair(found, index)
+        return pair(found, index)
     cut = call(lambda a: ad.squeeze(a, axis=axis), made, found)
-    return _Pair(cut, constant(np.asarray(places)))
+    return pair(cut, constant(np.asarray(places)))
 
 
 def _extreme_with_places(name: str, function: Any, places: Any) -> None:
@@ -316,12 +325,12 @@ def _order(x: Tensor, dim: int, descending: bool) -> Any:
 @public("sort")
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     if not input.ndim:
-        return _Pair(FUNCTIONS["clone"](input), constant(np.zeros((), np.int64)))
+        return _pair_of("sort")(FUNCTIONS["clone"](input), constant(np.zeros((), np.int64)))
     axis = axis_of(dim, input.ndim)
     index = constant(np.ascontiguousarray(_order(input, axis, descending)))
     out = FUNCTIONS["gather"](input, axis, index)
     label(out._array.node, "Sort")
-    return _Pair(out, index)
+    return _pair_of("sort")(out, index)
 
 
 @public("argsort")
@@ -335,12 +344,12 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     if not 0 <= k <= (input.shape[axis] if input.ndim else 1):
         raise RuntimeError("selected index k out of range")
     if not input.ndim:
-        return sort(input)
+        return _pair_of("topk")(*sort(input))
     order = _order(input, axis, largest)
     index = constant(np.ascontiguousarray(np.take(order, range(k), axis)))
     out = FUNCTIONS["gather"](input, axis, index)
     label(out._array.node, "Topk")
-    return _Pair(out, index)
+    return _pair_of("topk")(out, index)
 
 
 @public("kthvalue")
@@ -359,7 +368,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         flat = FUNCTIONS["reshape"](input, -1)
         return median(flat, 0).values
     if not input.ndim:
-        return _Pair(FUNCTIONS["clone"](input), constant(np.zeros((), np.int64)))
+        return _pair_of("median")(FUNCTIONS["clone"](input), constant(np.zeros((), np.int64)))
     axis = axis_of(dim, input.ndim)
     order = np.argsort(values(input), axis, kind="stable")
     middle = (input.shape[axis] - 1) // 2
@@ -514,8 +523,7 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    function: Any = np.unique
-    found = function(values(input), return_inverse=True, return_counts=True, axis=dim)
+    found = np.unique(values(input), return_inverse=True, return_counts=True, axis=dim)
     inverse = found[1].reshape(tuple(input.shape)) if dim is None else found[1].reshape(-1)
     out = [found[0], *[inverse] * return_inverse, *[found[2]] * return_counts]
     made = [constant(np.asarray(part)) for part in out]
