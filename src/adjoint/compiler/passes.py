@@ -27,7 +27,7 @@ def _renamed(graph: Graph, begin: Callable[[], Change]) -> Graph:
     """
     change = begin()
     known: dict[Any, Value] = {}
-    read = lambda x: known.get(x, x) if x.__class__ is Value else x
+    read: Callable[[Any], Any] = lambda x: known.get(x, x) if x.__class__ is Value else x
     equations = []
     for e in graph.equations:
         operands = list(map(read, e.operands))
