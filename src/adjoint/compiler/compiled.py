@@ -77,10 +77,11 @@ def compile(f: Callable[..., Any]) -> Compiled:
     >>> slope = ad.compile(ad.grad(lambda x: (ad.sin(x) * x).sum()))
     >>> slope(np.array([0.0, 1.0])).round(3)
     array([0.   , 1.382])
-    >>> print(slope.lower(np.array([0.0, 1.0])))
+    >>> print(ad.compile(lambda x: (x * x).sum()).lower(np.array([0.0, 1.0])))
     inputs a: float64[2]
-    b: float64[2] = sin(a)
-    c: float64[2] = multiply(a, 1.0)
+    b: float64[2] = multiply(a, a)
+    c: float64[] = sum(b; axis=(0,), keepdims=False)
+    outputs c
     """
     check_callable("compile", f)
     return Compiled(f)
