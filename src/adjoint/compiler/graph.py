@@ -82,7 +82,7 @@ class Equation:
         found: list[Any] = [
             x for x in self.operands if x.__class__ is Key or (x.__class__ is Value and x.const is None)
         ]
-        key = self.parameters.get("key")
+        key: Any = self.parameters.get("key")
         return [*found, key] if key.__class__ is Key else found
 
     @property

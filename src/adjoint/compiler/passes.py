@@ -39,7 +39,8 @@ def _renamed(graph: Graph, begin: Callable[[], Change]) -> Graph:
             known[e.results[0]] = found
         else:
             equations.append(e)
-    return Graph(graph.inputs, equations, list(map(read, graph.outputs)))
+    outputs: list[Any] = [read(x) for x in graph.outputs]
+    return Graph(graph.inputs, equations, outputs)
 
 
 # --- exact algebra -------------------------------------------------------------------------------
