@@ -79,8 +79,10 @@ class Equation:
 
     def reads(self) -> list[Name]:
         """The values and keys that it needs, constants left out."""
-        found = [x for x in self.operands if x.__class__ is Key or (x.__class__ is Value and x.const is None)]
-        key = self.parameters.get("key")
+        found: list[Any] = [
+            x for x in self.operands if x.__class__ is Key or (x.__class__ is Value and x.const is None)
+        ]
+        key: Any = self.parameters.get("key")
         return [*found, key] if key.__class__ is Key else found
 
     @property
@@ -196,8 +198,8 @@ def verify(graph: Graph) -> None:
 
 
 def _verify_types(e: Equation) -> None:
-    specs = [x.spec() if x.__class__ is Value else x for x in e.operands]
-    results: list[Any] = [x.spec() if x.__class__ is Value else x for x in e.results]
+    specs = [x.spec() if isinstance(x, Value) else x for x in e.operands]
+    results: list[Any] = [x.spec() if isinstance(x, Value) else x for x in e.results]
     expected: list[Any] = results
     if e.name in TABLE:
         found = result_spec(TABLE[e.name], specs, e.parameters)
@@ -222,7 +224,7 @@ def _verify_types(e: Equation) -> None:
 def _verify_interface(
     name: str, graph: Graph, given: Sequence[Any], operands: Sequence[Any], results: Sequence[Any]
 ) -> None:
-    taken: list[Any] = [x.spec() if x.__class__ is Value else x for x in graph.inputs]
+    taken: list[Any] = [x.spec() if isinstance(x, Value) else x for x in graph.inputs]
     wanted = [x if x.__class__ is Key else spec for x, spec in zip(operands, given, strict=True)]
     if taken != wanted or [x.spec() for x in graph.outputs] != list(results):
         raise errors.GraphError(

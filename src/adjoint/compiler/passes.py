@@ -27,7 +27,7 @@ def _renamed(graph: Graph, begin: Callable[[], Change]) -> Graph:
     """
     change = begin()
     known: dict[Any, Value] = {}
-    read = lambda x: known.get(x, x) if x.__class__ is Value else x
+    read: Callable[[Any], Any] = lambda x: known.get(x, x) if x.__class__ is Value else x
     equations = []
     for e in graph.equations:
         operands = list(map(read, e.operands))
@@ -39,7 +39,8 @@ def _renamed(graph: Graph, begin: Callable[[], Change]) -> Graph:
             known[e.results[0]] = found
         else:
             equations.append(e)
-    return Graph(graph.inputs, equations, list(map(read, graph.outputs)))
+    outputs: list[Any] = [read(x) for x in graph.outputs]
+    return Graph(graph.inputs, equations, outputs)
 
 
 # --- exact algebra -------------------------------------------------------------------------------

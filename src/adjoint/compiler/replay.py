@@ -185,7 +185,7 @@ class _Body:
 
     def primitive(self, e: Equation) -> str:
         writer, primitive = self.writer, TABLE[e.name]
-        run = writer.base[primitive]
+        run: Any = writer.base[primitive]
         if writer.on_numpy:
             if run.__class__ is np.ufunc:
                 return self.ufunc(e, run)

@@ -79,7 +79,7 @@ class Rules(CustomRules):
             with placed(base, self.device_over(base)) as place:
                 given = [place.argument(x.shape, x.dtype, self.device_over(base)) for x in xs]
                 results, outputs = results_of(place, self.family.f([x for _, x in given]), {})
-                graph = place.recording.graphs[0]
+                graph: Any = place.recording.graphs[0]
                 graph.inputs, graph.outputs = [value for value, _ in given], outputs
                 found = Program(base, graph, results, _row(len(results)), self.name)
             self.family.programs[identity] = found
@@ -102,14 +102,14 @@ class Rules(CustomRules):
                 gradients = pull(
                     [g if y.dtype.kind in INEXACT else y for (_, g), y in zip(cotangents, ys, strict=True)]
                 )
-                graph = place.recording.graphs[0]
+                graph: Any = place.recording.graphs[0]
                 graph.inputs = [value for value, _ in (*given, *cotangents)]
                 graph.outputs = [*outputs, *results_of(place, gradients, {})[1]]
                 found = halves(graph, len(ys), [value for value, _ in cotangents], base, self.name)
             self.family.programs[identity] = found
         return found
 
-    def drawing(self, draws: bool) -> contextlib.AbstractContextManager[Any]:
+    def drawing(self, draws: bool) -> Any:
         return replayed(self.keys) if draws else contextlib.nullcontext()
 
     # --- what levels ask for ---

@@ -162,7 +162,7 @@ class _Scanned(CustomRules):
         rows = [*carries, *xs[n : n + m], *cotangents[n:]]
         loop = _Scanned(self.name, back, sums, len(rows), self.length, not self.reverse, 0)
         out = apply_on_level(loop, [*start, *rows, *xs[n + m :]])
-        slots = dict(zip([*carried, *staying, *along], out, strict=True))
+        slots: dict[int, Any] = dict(zip([*carried, *staying, *along], out, strict=True))
         return [slots.get(i, x) for i, x in enumerate(xs)]
 
     def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
