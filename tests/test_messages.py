@@ -82,6 +82,7 @@ EXCEPTIONS: list[tuple[str, str, str]] = [
     ("train/cluster.py", "WorkerError", "clusters that lose workers; test_cluster.py has some"),
     ("train/cluster.py", "cannot be sent to workers", "as above"),
     ("primitives/recurrence.py", "lstm", "the layer says it in its own words"),
+    ("primitives/contraction.py", "linear", "the function says it in its own words"),
     ("optim/fused.py", "is not elementwise", "the update is computed as it is written then"),
     ("files.py", "may not outlast", "a disk that fails while it writes"),
     ("pot.py", "DeviceError", "where POT is installed there is none"),
