@@ -240,7 +240,7 @@ def test_leaves_and_other_results() -> None:
 )
 def test_every_leaf(device: str) -> None:
     f = ad.value_and_grad(lambda x: (ad.sin(x) * x).sum())
-    g, x = ad.compile(f), ad.tensor(X, device=device)
+    g, x = ad.compile(f), ad.tensor(X, dtype=ad.float32, device=device)
     for found, expected in zip(g(x), f(x), strict=True):
         assert found.device is expected.device
         np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-6)
