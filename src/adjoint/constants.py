@@ -6,4 +6,4 @@ nan: float = float("nan")
 newaxis: None = None
 pi: float = 3.141592653589793
 __array_api_version__: str = "2025.12"
-__version__: str = "0.1.0"
+__version__ = "0.1.0"
