@@ -16,6 +16,9 @@ import numpy as np
 import pytest
 
 import adjoint as ad
+from adjoint.extend import DECLARED
+from adjoint.primitives import TABLE
+from adjoint.rules import RECORDS
 
 hypothesis.settings.register_profile("suite", max_examples=20, deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("suite")
@@ -48,6 +51,17 @@ def no_collector() -> Iterator[None]:
     finally:
         gc.enable()
         gc.unfreeze()
+
+
+@pytest.fixture
+def users() -> Iterator[None]:
+    """What a test declares is gone after it."""
+    before = set(TABLE)
+    yield
+    for name in set(TABLE) - before:
+        del TABLE[name], RECORDS[name]
+        DECLARED.discard(name)
+        ad.backend.forget(name)
 
 
 def peer(name: str) -> Any:

@@ -35,7 +35,7 @@ def public_functions() -> set[str]:
 
 def transforms() -> set[str]:
     """Functions of functions: they have tests of their own."""
-    namespaces = ("adjoint.transforms", "adjoint.solvers")
+    namespaces = ("adjoint.transforms", "adjoint.solvers", "adjoint.compiler")
     return {name for name in public_functions() if operator.attrgetter(name)(ad).__module__.startswith(namespaces)}
 
 

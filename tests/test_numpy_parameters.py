@@ -72,6 +72,8 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys("moveaxis swapaxes".split(), (V, 0, 1)),
     **dict.fromkeys("linalg.tensorinv linalg.tensorsolve".split(), (CUBE, V)),
     "apply_along_axis": (np.sort, 0, V),
+    "diag_indices_from": (S,),
+    "ix_": (LINE > 0, np.array([0, 1])),
     "astype": (V, np.float32),
     "bincount": (I,),
     "broadcast_to": (V, (2, 2, 3)),

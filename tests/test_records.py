@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import math
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import pytest
 from conftest import peer
 
 import adjoint as ad
-from adjoint.extend import DECLARED
 from adjoint.primitives import ELEMENTWISE, TABLE
 from adjoint.rules import RECORDS, Composed, Linear
 
@@ -22,17 +20,6 @@ ROOT = Path(ad.__file__).parent
 WHERE_NAMES_ARE_NO_FACTS = [
     *sorted((ROOT / "decorators").glob("*.py")), *sorted((ROOT / "graph").glob("*.py")), ROOT / "operands.py",
 ]  # fmt: skip
-
-
-@pytest.fixture
-def users() -> Iterator[None]:
-    """What a test declares is gone after it."""
-    before = set(TABLE)
-    yield
-    for name in set(TABLE) - before:
-        del TABLE[name], RECORDS[name]
-        DECLARED.discard(name)
-        ad.backend.forget(name)
 
 
 # --- no other place knows primitives by name ---

@@ -79,7 +79,6 @@ _TORCH = {
 }
 _CUT = "x.detach() for a constant in the graph, ad.stop_gradient(x) in a transform's function"
 _LEAF = "ad.tensor(values).require_grad(), a leaf that backward gives a gradient for"
-_COMPILED = "jax.jit on tensors of ad.JAX(): adjoint compiles nothing itself"
 _OF_MEMORY = "base byteswap ctypes dump dumps flags getfield setfield setflags strides tobytes tofile".split()
 
 COUNTERPARTS = {
@@ -135,8 +134,7 @@ COUNTERPARTS = {
         "functional": "ad.nn",
         "jacfwd": "ad.jacobian with mode='forward'",
         "jacrev": "ad.jacobian with mode='reverse'",
-        "jit": _COMPILED,
-        "compile": _COMPILED,
+        "jit": "ad.compile(f), or jax.jit where tensors are on ad.JAX()",
         "pmap": "jax.pmap on tensors of ad.JAX()",
         "lax": "ad.cond, ad.scan, ad.while_loop",
         "tree_map": "ad.tree.map",

@@ -12,8 +12,10 @@ import threading
 import warnings
 from typing import Any
 
+from adjoint.locks import lock
+
 special = 0
-_lock = threading.Lock()
+_lock = lock()
 
 
 class Modes(threading.local):
