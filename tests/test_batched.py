@@ -75,7 +75,10 @@ def test_every_case_with_every_choice_of_batched_operands(name: str) -> None:
     assert compared
 
 
-@pytest.mark.parametrize("name", DIFFERENTIABLE)
+SLOW = {"attention_pullback", "lstm_pullback"}
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in DIFFERENTIABLE])
 def test_gradients_of_examples(name: str) -> None:
     checked = 0
     with Each() as each:

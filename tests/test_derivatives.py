@@ -77,7 +77,7 @@ def checked_cases(name: str) -> list[Case]:
 
 
 # whose rules are quadratures, and are those of others too
-SLOW = {"betainccinv", "gammainccinv", "stdtr", "stdtrit"}
+SLOW = {"betainccinv", "gammainccinv", "lstm_pullback", "stdtr", "stdtrit"}
 EACH = [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in DIFFERENTIABLE]
 
 

@@ -234,6 +234,7 @@ def least_squares() -> tuple[np.ndarray, float]:
     return found.x, np.sqrt(2 * found.cost / 36)
 
 
+@pytest.mark.slow
 def test_parameters_are_scipys_and_the_published_ones() -> None:
     fit = lynx_hare.fit(lynx_hare.PELTS[None], lynx_hare.first_guess(lynx_hare.PELTS), "")
     q, noise = least_squares()

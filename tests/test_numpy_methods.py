@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -297,6 +298,8 @@ def exists(text: str) -> bool:
 def test_names_of_other_libraries_say_what_is_here(owner: str) -> None:
     thing = OWNERS[owner]
     for name, use in COUNTERPARTS[owner].items():
+        if owner == "adjoint" and f"adjoint.{name}" in sys.modules:  # a face that another test has imported
+            continue
         with pytest.raises(AttributeError, match=re.escape(f"no attribute {name!r}: use {use}")) as caught:
             getattr(thing, name)
         assert caught.value.name == name

@@ -13,6 +13,7 @@ from typing import Any
 
 import array_api_strict
 import numpy as np
+import pytest
 from conftest import peer
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -240,12 +241,16 @@ programs = st.lists(
 nestings = st.lists(st.sampled_from(list(LEVELS)), max_size=3)
 
 
-@settings(max_examples=300)
-@given(leaf=st.sampled_from(list(LEAVES)), nesting=nestings, program=programs, orders=st.tuples(*[st.booleans()] * 3))
-def test_random_programs_on_random_nestings(
-    leaf: str, nesting: list[str], program: Program, orders: tuple[bool, ...]
-) -> None:
-    check(leaf, nesting, program, orders)
+@pytest.mark.parametrize("examples", [100, pytest.param(600, marks=pytest.mark.slow)])
+def test_random_programs_on_random_nestings(examples: int) -> None:
+    @settings(max_examples=examples)
+    @given(
+        leaf=st.sampled_from(list(LEAVES)), nesting=nestings, program=programs, orders=st.tuples(*[st.booleans()] * 3)
+    )
+    def run(leaf: str, nesting: list[str], program: Program, orders: tuple[bool, ...]) -> None:
+        check(leaf, nesting, program, orders)
+
+    run()
 
 
 def check(leaf: str, nesting: Sequence[str], program: Program, orders: Sequence[bool]) -> None:

@@ -99,7 +99,7 @@ def along(f: Callable[[Any], Any], x: Any, order: int) -> list[Any]:
 
 
 # whose rules are quadratures
-SLOW = {"betaincinv", "betainccinv", "stdtr", "stdtrit"}
+SLOW = {"attention_pullback", "betaincinv", "betainccinv", "lstm_pullback", "stdtr", "stdtrit"}
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in DIFFERENTIABLE])
