@@ -127,7 +127,7 @@ COUNTERPARTS = {
         "enable_grad": _LEAF,
         "Variable": _LEAF,
         "Parameter": _LEAF,
-        "autograd": "y.backward(), and ad.grad of a function; HIPS autograd's names are in `import adjoint.autograd`",
+        "autograd": "y.backward(), and ad.grad of a function; docs/autograd.md is for programs of HIPS autograd",
         "backward": "y.backward(), which gives the gradients",
         "GradientTape": "y.backward(), or ad.grad of a function",
         "func": "ad itself: ad.grad, ad.vmap, ad.jvp and their like",
