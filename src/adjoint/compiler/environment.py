@@ -10,6 +10,7 @@ import functools
 import types
 from typing import Any
 
+from adjoint import errors
 from adjoint.tensor import Tensor, raw_array
 from adjoint.transforms.arguments import Function
 
@@ -44,7 +45,10 @@ def environment(f: Function) -> tuple[list[Tensor[Any]], tuple[Any, ...]]:
         return _NOTHING
     tensors: dict[int, Tensor[Any]] = {}
     guard: list[Any] = []
-    _gather(f, tensors, guard, set())
+    try:
+        _gather(f, tensors, guard, set())
+    except RecursionError:
+        raise errors.ArgumentError("compile: what f closes over contains itself, or is nested too deep") from None
     return list(tensors.values()), tuple(guard)
 
 

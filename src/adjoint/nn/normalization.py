@@ -172,7 +172,7 @@ def running_statistics(
     )
     if mean is None or variance is None:
         raise errors.ArgumentError(f"{name}: running_mean and running_var are tensors, received None")
-    axes = (0, *range(2, x.ndim)) if of_batch else tuple(range(2, x.ndim))
+    axes = (0, *range(2, x.ndim)) if as_flag(of_batch, "running_statistics", "of_batch") else tuple(range(2, x.ndim))
     found = [v.mean(axis=0) if v.ndim > 1 else v for v in (x.mean(axis=axes), x.var(axis=axes, correction=1))]
     pairs = zip(found, (mean.detach(), variance.detach()), strict=True)
     first, second = [cast(new * rate + old * (1 - rate), old.dtype) for new, old in pairs]

@@ -228,8 +228,8 @@ def check_state(state: Any, name: str = "step") -> None:
 
 
 def check_module(name: str, model: Any) -> None:
-    """Raises ArgumentTypeError for what is no module."""
-    if not isinstance(model, Module):
+    """Raises ArgumentTypeError for what is neither a module nor a container of tensors."""
+    if not isinstance(model, (Module, dict, list, tuple)):
         raise errors.ArgumentTypeError(f"{name}: the model is an ad.nn.Module, received {errors.shown(model)}")
 
 
