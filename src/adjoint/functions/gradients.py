@@ -110,10 +110,14 @@ class Gradients(Generic[J]):
         )
 
     def __contains__(self, x: object) -> bool:
-        if not isinstance(x, Tensor):
-            return False
-        node = _node(x, "")
-        return node is not None and x.device is self._level_of(node.key) and node.key in self._arrays
+        return self._known_key(x) is not None
+
+    def _known_key(self, x: object) -> Key | None:
+        """The key of x, if there is a gradient of it."""
+        node = getattr(x._array, "node", None) if isinstance(x, Tensor) else None
+        if node is None or node.key not in self._arrays or x.device is not self._level_of(node.key):  # type: ignore[attr-defined]
+            return None
+        return node.key  # type: ignore[no-any-return]
 
     def __len__(self) -> int:
         return len(self._arrays)
@@ -153,7 +157,8 @@ class Gradients(Generic[J]):
     def get(self, x: Tensor[Any], default: T) -> Tensor[J] | T: ...
     def get(self, x: Tensor[Any], default: Any = None) -> Any:
         """The gradient of x, or the default."""
-        return self[x] if x in self else default  # noqa: SIM401 (that is this method)
+        key = self._known_key(x)
+        return default if key is None else self._gradient(key)
 
     def pop(self, x: Tensor[Any], *default: Any) -> Any:
         """The gradient of x, taken out; the default, or NoGradientError, if there is none."""

@@ -359,6 +359,8 @@ def mapped_once(module: M, f: Callable[[Leaf], Any]) -> M:
 
 def _rebuilt_with(tree: Any, values: Iterator[Any]) -> Any:
     cls = tree.__class__
+    if cls is Tensor:
+        return next(values)
     if cls is tuple:
         return tuple([_rebuilt_with(child, values) for child in tree])
     if tree is None or cls in _PLAIN:
