@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -158,7 +159,8 @@ class Learner:
         """Train until so many epochs are done in all, and give the model and the history.
 
         Called again, with a larger number or after Ctrl-C, it goes on. The first Ctrl-C finishes the step, saves, and
-        says how to go on; a second one interrupts at once.
+        says on standard error how to go on; a second one interrupts at once. A handler of the program's own is called
+        after that, and where nothing is saved, what to say is left to it.
 
         Parameters
         ----------
@@ -463,10 +465,13 @@ class _Training:
         path = self._save()
         if interrupts.asked:
             run.reason = run.reason or "interrupted"
+            if path is None and interrupts.is_shared:
+                return  # nothing is left but what the program keeps, and it says so itself
             saved = "" if path is None else f", saved in {path}"
             print(
                 f"Interrupted after step {run.step}, in epoch {min(run.epoch + 1, run.epochs)} of {run.epochs}{saved}; "
-                f"the same call of fit{'' if path is None else ', or the same command,'} goes on from there."
+                f"the same call of fit{'' if path is None else ', or the same command,'} goes on from there.",
+                file=sys.stderr,
             )
 
     def _call(self, name: str) -> None:
