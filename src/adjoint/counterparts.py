@@ -203,8 +203,6 @@ COUNTERPARTS = {
         "Container": "ad.nn.Module",
         "CrossMapLRN2d": "ad.nn.LocalResponseNorm",
         "DataParallel": "model.fork(device) for each part of a batch",
-        "FractionalMaxPool2d": "ad.nn.AdaptiveMaxPool2d",
-        "FractionalMaxPool3d": "ad.nn.AdaptiveMaxPool3d",
         "LinearCrossEntropyLoss": "ad.nn.CrossEntropyLoss after an ad.nn.Linear",
         "NLLLoss2d": "ad.nn.NLLLoss, for any number of axes",
         "RNNBase": "ad.nn.RNN, ad.nn.LSTM or ad.nn.GRU",
