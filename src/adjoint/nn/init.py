@@ -19,6 +19,7 @@ from adjoint.functions.shape import diagonal, reshape
 from adjoint.random import normal as draw_normal
 from adjoint.random import truncated_normal as draw_truncated
 from adjoint.random import uniform as draw_uniform
+from adjoint.renamed import refusing
 from adjoint.tensor import Tensor
 
 __all__ = [
@@ -144,3 +145,6 @@ def _fans(shape: Any, name: str) -> tuple[int, int]:
     if len(sizes) < 2:
         raise errors.ShapeError(f"{name}: a weight of inputs and outputs has two axes or more, received shape {sizes}")
     return math.prod(sizes[1:]), sizes[0] * math.prod(sizes[2:])
+
+
+globals()["__getattr__"] = refusing(__name__)  # unseen by type checkers, which refuse other names themselves
