@@ -127,8 +127,8 @@ class LSTMCell(_Cell, init=False):
     def follow(self, x: Tensor[Any], state: State, backward: bool) -> tuple[Tensor[Any], State]:
         """All steps of real numbers, or from the last one, as one primitive: the outputs and the last state."""
         gates = matmul(x, self.weight_ih.mT)
-        if self.bias_ih is not None and self.bias_hh is not None:
-            gates = gates + (self.bias_ih + self.bias_hh)
+        if biases := [bias for bias in (self.bias_ih, self.bias_hh) if bias is not None]:
+            gates = gates + sum(biases[1:], biases[0])
         steps, batch = x.shape[0], math.prod(x.shape[1:-1])
         shape = (*x.shape[1:-1], self.hidden_size)
         gates = reshape(flip(gates, axis=0) if backward else gates, (steps, batch, gates.shape[-1]))
