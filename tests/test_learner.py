@@ -321,6 +321,12 @@ def test_batches_of_another_kind() -> None:
 # --- arguments ---
 
 
+class Nameless:
+    """A metric without a name for its column."""
+
+    init = update = value = lambda *_: 0
+
+
 def test_arguments() -> None:
     optimizer = ad.optim.SGD()
     for wrong, error, said in [
@@ -329,6 +335,7 @@ def test_arguments() -> None:
         (lambda: ad.train.Learner(network(), None, optimizer), errors.ArgumentError, "give a loss, or None and"),
         (lambda: ad.train.Learner(network(), 3, optimizer), errors.ArgumentTypeError, "the loss is a function"),
         (lambda: learner(metrics=["accuracy"]), errors.ArgumentTypeError, "metrics are a list of objects"),
+        (lambda: learner(metrics=[Nameless()]), errors.ArgumentTypeError, "objects with name, init, update and value"),
         (lambda: learner(callbacks=[print]), errors.ArgumentTypeError, "callbacks are a list of objects"),
         (lambda: learner(accumulate=0), errors.ArgumentError, "accumulate is a positive integer"),
         (lambda: learner(clip=-1.0), errors.ArgumentError, "clip is a positive number"),

@@ -80,14 +80,15 @@ def xavier_uniform(shape: Any, gain: float = 1.0, *, dtype: Any = None, device: 
     True
     """
     inputs, outputs = _fans(shape, "xavier_uniform")
-    bound = gain * math.sqrt(6 / (inputs + outputs))
+    bound = as_positive(gain, "xavier_uniform", "gain") * math.sqrt(6 / (inputs + outputs))
     return draw_uniform(shape, low=-bound, high=bound, dtype=dtype, device=device)
 
 
 def xavier_normal(shape: Any, gain: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """Normal with a deviation of gain sqrt(2 / (fan in + fan out))."""
     inputs, outputs = _fans(shape, "xavier_normal")
-    return draw_normal(shape, std=gain * math.sqrt(2 / (inputs + outputs)), dtype=dtype, device=device)
+    std = as_positive(gain, "xavier_normal", "gain") * math.sqrt(2 / (inputs + outputs))
+    return draw_normal(shape, std=std, dtype=dtype, device=device)
 
 
 def kaiming_uniform(

@@ -116,8 +116,11 @@ class Learner:
             raise errors.ArgumentError("Learner: give a loss, or None and forward=, a function of model, batch and key")
         check_callable("Learner", loss if forward is None else forward, "the loss" if forward is None else "forward")
         self.optimizer, self.loss, self.forward = optimizer, loss, forward
-        is_metric = lambda x: hasattr(x, "update") and not isinstance(x, type)
-        self.metrics = _objects(metrics, is_metric, "metrics are a list of objects such as ad.train.Accuracy()")
+        is_metric = lambda x: (
+            not isinstance(x, type) and all([hasattr(x, n) for n in ("name", "init", "update", "value")])
+        )
+        told = "metrics are a list of objects with name, init, update and value, such as ad.train.Accuracy()"
+        self.metrics = _objects(metrics, is_metric, told)
         check_names([metric.name for metric in self.metrics])
         is_callback = lambda x: isinstance(x, Callback)
         self.callbacks = _objects(callbacks, is_callback, "callbacks are a list of objects of ad.train.Callback")
