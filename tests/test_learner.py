@@ -342,6 +342,7 @@ def test_arguments() -> None:
         (lambda: learner(seed=-1), errors.ArgumentError, "the seed is a non-negative integer"),
         (lambda: learner(lr_by_epoch=0.1), errors.ArgumentTypeError, "lr_by_epoch is a function"),
         (lambda: learner().fit(pairs(), epochs=1.5), errors.ArgumentTypeError, "epochs is an integer"),
+        (lambda: learner(network().freeze()).fit(pairs()), errors.ArgumentError, "fit: all parameters .* are frozen"),
         (lambda: learner(ad.nn.Sequential(ad.nn.relu)), errors.ArgumentError, "has no parameters"),
         (lambda: ad.train.EarlyStopping(mode="least"), errors.ArgumentError, "mode is 'min' or 'max'"),
         (lambda: ad.train.EarlyStopping(patience=0), errors.ArgumentError, "patience is a positive integer"),

@@ -187,11 +187,13 @@ class Learner:
             A loss or a gradient is not finite. The message names the layer; the model is that of the step before.
         FileError, ArgumentError, ShapeError, DtypeError
             A checkpoint cannot be written or read, or is one of another model; there are no batches, or one of them
-            has no examples.
+            has no examples; all parameters are frozen.
         """
         loader = Loader(_batches(train), "fit: train", self._unread)
         others = None if valid is None else Loader(_batches(valid), "fit: valid")
         run = self.run
+        if all([leaf.kind != "parameter" for leaf in leaves_of(run.model)]):
+            raise errors.ArgumentError("fit: all parameters of the model are frozen; model.unfreeze(path) frees some")
         run.epochs = as_integer(epochs, "fit", "epochs", 0)
         run.reason, run.steps_per_epoch = None, _steps(loader, self.accumulate)
         saver = checkpoints if checkpoints is None or isinstance(checkpoints, Checkpoints) else Checkpoints(checkpoints)
