@@ -142,6 +142,14 @@ def as_flag(value: Any, name: str, what: str = "keepdims") -> bool:
     return bool(value)
 
 
+def as_probability(value: Any, name: str, what: str = "p") -> Any:
+    """A number from 0 to 1. Raises as `as_number`, and ArgumentError for any other."""
+    value = as_number(value, name, what)
+    if not 0 <= value <= 1:
+        raise errors.ArgumentError(f"{name}: {what} is a probability, received {errors.shown(value)}")
+    return value
+
+
 def as_choice(value: Any, name: str, what: str, known: Sequence[str | None]) -> Any:
     """One of some words, or None among them; raises ArgumentError, which lists them, for anything else."""
     if not isinstance(value, (str, type(None))) or value not in known:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -115,8 +116,11 @@ class Learner:
             raise errors.ArgumentError("Learner: give a loss, or None and forward=, a function of model, batch and key")
         check_callable("Learner", loss if forward is None else forward, "the loss" if forward is None else "forward")
         self.optimizer, self.loss, self.forward = optimizer, loss, forward
-        is_metric = lambda x: hasattr(x, "update") and not isinstance(x, type)
-        self.metrics = _objects(metrics, is_metric, "metrics are a list of objects such as ad.train.Accuracy()")
+        is_metric = lambda x: (
+            not isinstance(x, type) and all([hasattr(x, n) for n in ("name", "init", "update", "value")])
+        )
+        told = "metrics are a list of objects with name, init, update and value, such as ad.train.Accuracy()"
+        self.metrics = _objects(metrics, is_metric, told)
         check_names([metric.name for metric in self.metrics])
         is_callback = lambda x: isinstance(x, Callback)
         self.callbacks = _objects(callbacks, is_callback, "callbacks are a list of objects of ad.train.Callback")
@@ -158,7 +162,8 @@ class Learner:
         """Train until so many epochs are done in all, and give the model and the history.
 
         Called again, with a larger number or after Ctrl-C, it goes on. The first Ctrl-C finishes the step, saves, and
-        says how to go on; a second one interrupts at once.
+        says on standard error how to go on; a second one interrupts at once. A handler of the program's own is called
+        after that, and where nothing is saved, what to say is left to it.
 
         Parameters
         ----------
@@ -182,11 +187,13 @@ class Learner:
             A loss or a gradient is not finite. The message names the layer; the model is that of the step before.
         FileError, ArgumentError, ShapeError, DtypeError
             A checkpoint cannot be written or read, or is one of another model; there are no batches, or one of them
-            has no examples.
+            has no examples; all parameters are frozen.
         """
         loader = Loader(_batches(train), "fit: train", self._unread)
         others = None if valid is None else Loader(_batches(valid), "fit: valid")
         run = self.run
+        if all([leaf.kind != "parameter" for leaf in leaves_of(run.model)]):
+            raise errors.ArgumentError("fit: all parameters of the model are frozen; model.unfreeze(path) frees some")
         run.epochs = as_integer(epochs, "fit", "epochs", 0)
         run.reason, run.steps_per_epoch = None, _steps(loader, self.accumulate)
         saver = checkpoints if checkpoints is None or isinstance(checkpoints, Checkpoints) else Checkpoints(checkpoints)
@@ -463,10 +470,13 @@ class _Training:
         path = self._save()
         if interrupts.asked:
             run.reason = run.reason or "interrupted"
+            if path is None and interrupts.is_shared:
+                return  # nothing is left but what the program keeps, and it says so itself
             saved = "" if path is None else f", saved in {path}"
             print(
                 f"Interrupted after step {run.step}, in epoch {min(run.epoch + 1, run.epochs)} of {run.epochs}{saved}; "
-                f"the same call of fit{'' if path is None else ', or the same command,'} goes on from there."
+                f"the same call of fit{'' if path is None else ', or the same command,'} goes on from there.",
+                file=sys.stderr,
             )
 
     def _call(self, name: str) -> None:
