@@ -241,6 +241,19 @@ def fitting(scalar: Any, dtype: DType, name: str) -> Any:
     return scalar
 
 
+def followed_by(x: Tensor[Any]) -> Backend | None:
+    """The level of a running transform that tracks the tensor: of several a batch, or else the outermost."""
+    level, array = x.device, x._array
+    found: Backend | None = None
+    while isinstance(level, Decorator):
+        if level.is_fresh and not level.ended and level.is_active(array):
+            if not level.differentiates:
+                return level
+            found = found or level
+        level, array = level.inner, level.unwrap(array)
+    return found
+
+
 def is_concrete(x: Tensor[Any]) -> bool:
     """Whether there are values, without computing any: not where a library computes them later."""
     return x._device.is_concrete(x._array)

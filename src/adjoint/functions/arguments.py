@@ -163,12 +163,13 @@ def called(name: str, form: str, f: Callable[..., T], /, *args: Any) -> T:
     try:
         return f(*args)
     except TypeError as error:
-        if _takes(f, args):
+        if takes(f, args):
             raise
         raise errors.ArgumentTypeError(f"{name}: a function that is called as {form}: {error}") from None
 
 
-def _takes(f: Callable[..., Any], args: Sequence[Any]) -> bool:
+def takes(f: Callable[..., Any], args: Sequence[Any]) -> bool:
+    """Whether a function can be called with so many arguments by position; yes for one that does not say."""
     try:
         inspect.signature(f).bind(*args)
     except TypeError:
