@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
@@ -168,10 +168,10 @@ def called(name: str, form: str, f: Callable[..., T], /, *args: Any) -> T:
         raise errors.ArgumentTypeError(f"{name}: a function that is called as {form}: {error}") from None
 
 
-def takes(f: Callable[..., Any], args: Sequence[Any]) -> bool:
-    """Whether a function can be called with so many arguments by position; yes for one that does not say."""
+def takes(f: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any] | None = None) -> bool:
+    """Whether a function can be called with so many arguments, and options of these names; yes if it does not say."""
     try:
-        inspect.signature(f).bind(*args)
+        inspect.signature(f).bind(*args, **(options or {}))
     except TypeError:
         return False
     except ValueError:  # of compiled functions that do not say

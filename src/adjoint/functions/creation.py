@@ -95,8 +95,8 @@ def tensor(values: Any, dtype: Any = None, *, device: Any = None) -> Tensor[Any]
     if isinstance(values, Tensor):
         if followed_by(values) is not None:
             raise errors.TrackedError(
-                f"tensor: a running transform follows this tensor of shape {values.shape}, and a copy of its values would "
-                "be a constant; x.copy() is followed, too, and ad.stop_gradient(x) is the constant on purpose"
+                f"tensor: a running transform follows this tensor of shape {values.shape}, and a copy of its values "
+                "would be a constant; x.copy() is followed, too, and ad.stop_gradient(x) is the constant on purpose"
             )
         device = values.device if device is None else device
         array = values.device.leaf_array(values._array)

@@ -6,7 +6,7 @@ import math
 from typing import Any, ClassVar
 
 from adjoint import errors
-from adjoint.functions.arguments import as_choice, as_integer, as_tensor, as_tensors
+from adjoint.functions.arguments import as_choice, as_flag, as_integer, as_tensor, as_tensors
 from adjoint.functions.contraction import matmul
 from adjoint.functions.creation import arange, zeros
 from adjoint.functions.elementwise import tanh, where
@@ -38,7 +38,7 @@ class _Cell(Module):
     ) -> None:
         name = type(self).__name__
         inputs, hidden = (as_integer(n, name, "a size", 1) for n in (input_size, hidden_size))
-        wide = self.gates * hidden
+        wide, bias = self.gates * hidden, as_flag(bias, name, "bias")
         self.weight_ih = within(hidden, (wide, inputs), dtype, device)
         self.weight_hh = within(hidden, (wide, hidden), dtype, device)
         self.bias_ih = within(hidden, (wide,), dtype, device) if bias else None
@@ -173,15 +173,17 @@ class _Recurrent(Module):
         self, input_size: int, hidden_size: int, num_layers: int = 1, *, bias: bool = True, batch_first: bool = False,
         dropout: float = 0.0, bidirectional: bool = False, dtype: Any = None, device: Any = None, **settings: Any,
     ) -> None:  # fmt: skip
-        layers = as_integer(num_layers, type(self).__name__, "num_layers", 1)
-        directions = 2 if bidirectional else 1
+        name = type(self).__name__
+        layers = as_integer(num_layers, name, "num_layers", 1)
+        self.batch_first = as_flag(batch_first, name, "batch_first")
+        self.dropout, self.bidirectional = dropout, as_flag(bidirectional, name, "bidirectional")
+        directions = 2 if self.bidirectional else 1
         sizes = [input_size, *[directions * hidden_size] * (layers - 1)]
         self.cells = tuple(
             self.cell(size, hidden_size, bias, dtype=dtype, device=device, **settings)
             for size in sizes
             for _ in range(directions)
         )
-        self.batch_first, self.dropout, self.bidirectional = batch_first, dropout, bidirectional
 
     def __call__(
         self, x: Tensor[Any], state: Any = None, *, lengths: Any = None, key: Key = None
