@@ -301,6 +301,19 @@ def deferred_check(
     return x
 
 
+def refuse(wrong: Any, error: Callable[[], Exception], name: str) -> bool:
+    """Raises where a truth value is true; one that a program has when it runs is a check of that program.
+
+    Whether it is known to be false. Lazy leaves compute it. `name` is who asks.
+    """
+    if isinstance(wrong, Tensor) and not isinstance(wrong.device.leaf, Lazy) and not is_concrete(wrong):
+        deferred_check(wrong.detach(), lambda values: (~values).all(), lambda _: error())
+        return False
+    if concrete_values(wrong, name).any():
+        raise error()
+    return True
+
+
 def unary(name: str, x: Tensor[Any]) -> Tensor[Any]:
     """An elementwise primitive of one operand, with promotion."""
     primitive = TABLE[name]
