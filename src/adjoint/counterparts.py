@@ -290,6 +290,14 @@ COUNTERPARTS = {
         "register_forward_hook": "model.summary(x), or ad.debug.print in __call__",
         "append": "ad.nn.Sequential(*model.layers, layer)",
     },
+    "Settings": {
+        **dict.fromkeys("rate learning_rate step_size eta".split(), "lr"),
+        **dict.fromkeys("b1 b2 beta beta1 beta2 beta_1 beta_2".split(), "betas, a pair"),
+        "epsilon": "eps",
+        "params": "init(model) and step(model, grads, state)",
+        "maximize": "the gradients of -loss",
+        **dict.fromkeys("foreach fused capturable differentiable".split(), "none: it is so in any case"),
+    },
     "Tensor": {
         **{
             f"{name}_": "x[...] = v, or x += y and its like: methods do not change tensors, which are values"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
@@ -171,14 +171,15 @@ def called(name: str, form: str, f: Callable[..., T], /, *args: Any) -> T:
     try:
         return f(*args)
     except TypeError as error:
-        if _takes(f, args):
+        if takes(f, args):
             raise
         raise errors.ArgumentTypeError(f"{name}: a function that is called as {form}: {error}") from None
 
 
-def _takes(f: Callable[..., Any], args: Sequence[Any]) -> bool:
+def takes(f: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any] | None = None) -> bool:
+    """Whether a function can be called with so many arguments, and options of these names; yes if it does not say."""
     try:
-        inspect.signature(f).bind(*args)
+        inspect.signature(f).bind(*args, **(options or {}))
     except TypeError:
         return False
     except ValueError:  # of compiled functions that do not say

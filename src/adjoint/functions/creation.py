@@ -31,7 +31,7 @@ from adjoint.functions.arguments import (
     computed,
     values_of,
 )
-from adjoint.operands import cast, fail, is_concrete, run
+from adjoint.operands import cast, fail, followed_by, is_concrete, run
 from adjoint.primitives import Shape
 from adjoint.tensor import Tensor, refuse_ended, same, wrap
 
@@ -71,7 +71,8 @@ def tensor(values: Any, dtype: Any = None, *, device: Any = None) -> Tensor[Any]
     Parameters
     ----------
     values
-        Numbers, nested lists of numbers, or an array. A tensor is copied as a constant.
+        Numbers, nested lists of numbers, or an array. A tensor is copied as a constant: `x.copy()` is one with its
+        derivative.
     dtype
         Python's floats and complex numbers get the default, `ad.default_dtype()`, ints int64; NumPy's numbers and
         arrays keep theirs, also in lists.
@@ -82,6 +83,8 @@ def tensor(values: Any, dtype: Any = None, *, device: Any = None) -> Tensor[Any]
     ------
     ShapeError, DtypeError, DeviceError
         Ragged lists; values that are no numbers; an unknown device.
+    TrackedError
+        A transform that is running follows the tensor.
 
     Examples
     --------
@@ -90,6 +93,11 @@ def tensor(values: Any, dtype: Any = None, *, device: Any = None) -> Tensor[Any]
     (2, 2)
     """
     if isinstance(values, Tensor):
+        if followed_by(values) is not None:
+            raise errors.TrackedError(
+                f"tensor: a running transform follows this tensor of shape {values.shape}, and a copy of its values "
+                "would be a constant; x.copy() is followed, too, and ad.stop_gradient(x) is the constant on purpose"
+            )
         device = values.device if device is None else device
         array = values.device.leaf_array(values._array)
         lazy = not is_concrete(values) and as_device(device).leaf is values.device.leaf and array.shape == values.shape

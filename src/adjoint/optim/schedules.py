@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from adjoint import errors
-from adjoint.functions.arguments import as_integer, as_number, check_callable, is_array, items
+from adjoint.functions.arguments import as_flag, as_integer, as_number, check_callable, is_array, items
 from adjoint.functions.elementwise import cos, floor, maximum, minimum
 from adjoint.optim.base import chosen
 from adjoint.optim.settings import Settings, fraction, integer, not_negative, number, one_of, setting
@@ -70,7 +70,7 @@ def stairs(start: float, every: int | Sequence[int], factor: float = 0.1) -> Sch
 def cosine(start: float, steps: int, end: float = 0.0, *, restarts: bool = False) -> Schedule:
     """From `start` to `end` along half a cosine. I. Loshchilov, F. Hutter (2017). With `restarts` again and again."""
     start, end = [number(v, "cosine", "a rate") for v in (start, end)]
-    count = _count(steps, "cosine")
+    count, restarts = _count(steps, "cosine"), as_flag(restarts, "cosine", "restarts")
 
     def rate(step: Any) -> Any:
         t = step % count if restarts else _least(step, count)

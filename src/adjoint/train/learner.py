@@ -16,12 +16,12 @@ from adjoint import errors
 from adjoint import tree as trees
 from adjoint.data.batches import Unread
 from adjoint.dtypes import as_real, float16
-from adjoint.functions.arguments import as_integer, as_positive, check_callable, is_array, items
+from adjoint.functions.arguments import as_integer, as_positive, called, check_callable, is_array, items
 from adjoint.functions.creation import asarray
 from adjoint.module.base import Module
 from adjoint.module.fields import leaves_of
 from adjoint.optim.averaging_optimizers import AveragingOptimizer
-from adjoint.optim.base import Optimizer
+from adjoint.optim.base import Optimizer, rate_at
 from adjoint.optim.closures import ClosureOptimizer
 from adjoint.optim.gradients import GradientsParams
 from adjoint.optim.scaling import GradScaler
@@ -271,7 +271,15 @@ class Learner:
             slopes = [g * (w / weight) for g, w in zip(slopes, sizes, strict=True)]
         grads = sum(slopes[1:], slopes[0])
         if self.clip is not None:
-            grads = self.clip(grads) if callable(self.clip) else grads.clip_by_global_norm(self.clip)
+            if callable(self.clip):
+                grads = called("Learner: clip", "clip(gradients)", self.clip, grads)
+                if not isinstance(grads, GradientsParams):
+                    raise errors.ArgumentTypeError(
+                        "Learner: clip gives GradientsParams, as gradients.clip_by_norm(1.0) is, and this one gave "
+                        f"{errors.shown(grads)}"
+                    )
+            else:
+                grads = grads.clip_by_global_norm(self.clip)
         return _Gathered(model, sum(losses[1:], losses[0]), grads, weight, states)
 
     def _step(self, batches: list[Any]) -> bool:
@@ -281,8 +289,10 @@ class Learner:
         if isinstance(self.optimizer, ClosureOptimizer):  # which asks again, at other points
             first = [(loss, grads)]
             grads = lambda model: first.pop() if first else self._gathered(model, batches, False)[1:3]
-        rate: Any = self.optimizer.lr if self.lr_by_epoch is None else self.lr_by_epoch(run.epoch)
-        now: Any = rate(run.state.step) if callable(rate) else rate
+        rate: Any = self.optimizer.lr
+        if self.lr_by_epoch is not None:
+            rate = rate_at(self.lr_by_epoch, run.epoch, "Learner: lr_by_epoch", "lr_by_epoch(epoch)")
+        now = rate_at(rate, run.state.step)
         given = None if self.lr_by_epoch is None else rate
         if self.scaler is not None:
             before = run.state.step
