@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import contextvars
 import copy
 import functools
@@ -19,18 +20,21 @@ from adjoint import dtypes, errors
 from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
 from adjoint.compiler.environment import environment, plain
+from adjoint.compiler.general import Axes, General
 from adjoint.compiler.graph import Graph
 from adjoint.compiler.numbers import follow_from
 from adjoint.compiler.programs import Place, Program, Result, placed, results_of
 from adjoint.compiler.rules import Family, Rules
+from adjoint.compiler.sizes import Symbols
 from adjoint.compiler.traced import Traced
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import current_level, default_device, libraries_imported, observed_leaf
-from adjoint.functions.arguments import check_callable, is_numeric
+from adjoint.functions.arguments import as_axis, check_callable, integers, is_numeric, items
 from adjoint.graph.nodes import LeafNode
 from adjoint.lines import PACKAGE
 from adjoint.module.fields import Fields
 from adjoint.operands import lift_to
+from adjoint.primitives import Shape
 from adjoint.tensor import Tensor, raw_array, refuse_ended, wrap
 from adjoint.transforms.arguments import array_of, base_of, to_numpy
 from adjoint.transforms.closures import substituted
@@ -42,7 +46,7 @@ OFTEN = 8  # recordings after which a warning says what changes
 _disabled: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_compile_disabled", default=False)
 
 
-def compile(f: Callable[..., Any]) -> Compiled:
+def compile(f: Callable[..., Any], *, dynamic: Any = None) -> Compiled:
     """f, recorded once as a graph of primitives, which is what runs from then on.
 
     The first call with arguments of some types runs f on tensors that have no values and records what it does: with
@@ -62,11 +66,18 @@ def compile(f: Callable[..., Any]) -> Compiled:
     f
         A function of pytrees. It is run with tensors in the place of arrays. It reads closures and names of its module
         anew with each call, but attributes of objects only when it is recorded; it assigns to no tensor but its own.
+    dynamic
+        The axes whose sizes may change without another recording: for each positional argument an axis, a tuple of
+        axes or None, which count for all arrays in it; True for all axes. By default those that have changed from one
+        call to a later one; False has none. A size that f asks for, or chooses by, is recorded as it is.
 
     Raises
     ------
-    ArgumentTypeError
-        f is no function; an argument that is neither an array nor hashable.
+    ArgumentTypeError, ArgumentError
+        f is no function; an argument that is neither an array nor hashable; `dynamic` is none of these, or has more
+        entries than there are positional arguments.
+    AxisError
+        `dynamic` names an axis that an array has not.
     TrackedError
         While recording: f asks for a value, with the line that does; it assigns to a tensor that is not its own.
 
@@ -84,7 +95,20 @@ def compile(f: Callable[..., Any]) -> Compiled:
     outputs c
     """
     check_callable("compile", f)
-    return Compiled(f)
+    return Compiled(f, _dynamic(dynamic))
+
+
+def _dynamic(dynamic: Any) -> Any:
+    """True, False, None, or a tuple of axes for each argument."""
+    if dynamic is None or isinstance(dynamic, bool):
+        return dynamic
+    entries = items(dynamic)
+    if entries is None:
+        raise errors.ArgumentTypeError(
+            f"compile: dynamic is True, False, None, or has an axis, a tuple of axes or None for each argument; "
+            f"received {errors.shown(dynamic)}"
+        )
+    return [() if entry is None else integers(entry, "compile", "axes of dynamic") for entry in entries]
 
 
 class disable_compile:
@@ -128,11 +152,13 @@ class Lowered:
 class Compiled:
     """What `compile` makes of a function: call it as the function."""
 
-    def __init__(self, f: Callable[..., Any]) -> None:
+    def __init__(self, f: Callable[..., Any], dynamic: Any = None) -> None:
         functools.update_wrapper(self, f)
         self.f, self.of_module = f, isinstance(f, Fields)
         self.name: str = getattr(f, "__name__", type(f).__name__)
+        self.dynamic = dynamic
         self._programs: collections.OrderedDict[Any, Program] = collections.OrderedDict()
+        self._general: collections.OrderedDict[Any, General] = collections.OrderedDict()
         self._families: collections.OrderedDict[Any, _Called] = collections.OrderedDict()
         self._recordings = 0
         self._last: _Seen | None = None
@@ -182,7 +208,39 @@ class Compiled:
             self._settle(call)
             program = self._programs.get(call.key)
             if program is None:
-                program = self._recorded(call)
+                program = self._sized(call) or self._recorded(call)
+                self._programs[call.key] = program
+                while len(self._programs) > KEPT:
+                    self._programs.popitem(last=False)
+        return program
+
+    def _sized(self, call: _Signature) -> Program | None:
+        """The program of other sizes, if it is right for these; else one that is recorded for several, if it can be."""
+        if self.dynamic is False:
+            return None
+        shapes = [x.shape for x in call.inputs]
+        ranks = call.ranks()
+        general = self._general.get(ranks)
+        if general is None:
+            general = self._general[ranks] = General(call.dynamic_axes(), automatic=self.dynamic is None)
+            while len(self._general) > KEPT:
+                self._general.popitem(last=False)
+        found = general.fitting(shapes)
+        if found is not None:
+            return found
+        axes = general.varying(shapes)
+        if not axes:
+            return None
+        try:
+            program = call.recorded(axes)
+        except Exception:  # whatever met a size that is no number; without, it is said what is wrong
+            program = None
+        if program is None:
+            general.refuse(axes)
+            return None
+        self._count(call)
+        self._last = call.seen()
+        general.add(program)
         return program
 
     def _settle(self, call: _Signature) -> None:
@@ -211,10 +269,7 @@ class Compiled:
             call.read()
             program = call.recorded()
             assert program is not None
-        self._programs[call.key] = program
         self._last = call.seen()
-        while len(self._programs) > KEPT:
-            self._programs.popitem(last=False)
         return program
 
     def _count(self, call: _Signature) -> None:
@@ -222,10 +277,16 @@ class Compiled:
         if self._recordings == OFTEN and self._last is not None:
             warnings.warn(
                 f"{self.name} was recorded {OFTEN} times, which takes longer than running it once: "
-                f"{call.difference(self._last)}",
+                f"{call.difference(self._last)}{self._asked(call)}",
                 RuntimeWarning,
                 stacklevel=_callers(),
             )
+
+    def _asked(self, call: _Signature) -> str:
+        """Where the function asks for a size, for the warning."""
+        general = self._general.get(call.ranks())
+        line = next(filter(None, general.pinned.values()), None) if general is not None else None
+        return f"; a size is asked for at {line}" if line is not None else ""
 
     def _called(self, call: _Signature) -> Any:
         """The call on levels that have to see it."""
@@ -261,7 +322,7 @@ class _Signature:
 
     def __init__(self, owner: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.f, self.name, self.of_module = owner.f, owner.name, owner.of_module
-        self.varying, self.named = owner.varying, bool(kwargs)
+        self.varying, self.named, self.dynamic = owner.varying, bool(kwargs), owner.dynamic
         self.level = level = current_level()
         self.recording = level is not None and isinstance(level.leaf, Traced)
         if self.recording:
@@ -344,6 +405,39 @@ class _Signature:
             self.around = True  # by an inner level
         return x.shape, x._dtype, x._device if not x._device.is_fresh else None, kind
 
+    def ranks(self) -> Any:
+        """The key without sizes."""
+        structure, specs, *rest = self.key
+        return (structure, tuple([_unsized(spec) for spec in specs]), *rest)
+
+    def dynamic_axes(self) -> set[tuple[int, int]]:
+        """The axes of the inputs that are said to change."""
+        if self.dynamic is None:
+            return set()
+        if self.dynamic is True:
+            return {(i, k) for i, x in enumerate(self.inputs) for k in range(len(x.shape))}
+        of_leaves: list[Any] = []
+        args = self.arguments()
+        if len(self.dynamic) > len(args):
+            raise errors.ArgumentError(
+                f"{self.name}: dynamic has {len(self.dynamic)} entries for {len(args)} positional arguments"
+            )
+        for axes, x in zip(self.dynamic, args, strict=False):
+            of_leaves += [axes] * len(trees.leaves(x))
+        return {
+            (i, as_axis(axis, len(x.shape), f"{self.name}: dynamic"))
+            for i, (x, place) in enumerate(zip(self.inputs, self.places, strict=False))
+            for axis in (of_leaves[place] if place < len(of_leaves) else ())
+        }
+
+    def arguments(self) -> tuple[Any, ...]:
+        """The positional arguments, after the module if it is one."""
+        given: Any = trees.unflatten(self.structure, self.leaves)
+        if self.of_module:
+            module, args, _ = given
+            return (module, *args)
+        return given[0] if self.named else given  # type: ignore[no-any-return]
+
     @property
     def arrays(self) -> list[Any]:
         """The arrays of the inputs, on the backend that computes."""
@@ -406,10 +500,24 @@ class _Signature:
         f = substituted(self.f, {id(x): y for x, y in zip(now, closed, strict=True)})
         return f(*args, **kwargs)
 
-    def recorded(self) -> Program | None:
-        """The program; None where integers that are traced would not count as Python's do."""
+    def recorded(self, axes: Axes | None = None) -> Program | None:
+        """The program, for several sizes of some axes; None where integers that are traced would not count as Python's
+        do.
+        """
+        symbols = Symbols() if axes else None
+        try:
+            return self._recorded(symbols, axes or set())
+        finally:
+            if symbols is not None:
+                symbols.is_open = False
+
+    def _recorded(self, symbols: Symbols | None, axes: Axes) -> Program | None:
+        shapes = [x.shape for x in self.inputs]
+        if symbols is not None:
+            shapes = symbols.shapes(shapes, axes)
         with placed(self.base, self.device) as place:
-            given = [self._argument(place, x) for x in self.inputs]
+            place.recording.symbols = symbols
+            given = [self._argument(place, x, shape) for x, shape in zip(self.inputs, shapes, strict=True)]
             tensors = [x for _, x in given]
             before = [raw_array(x) for x in tensors]
             guard = self.guard
@@ -432,18 +540,22 @@ class _Signature:
                     return None
                 which = iter(outputs)
                 for k, r in enumerate(results):
-                    if r.kind in ("value", "leaf", "live") and (value := next(which)) in found:
+                    if r.kind in ("value", "leaf", "live", "number") and (value := next(which)) in found:
                         if value.shape or value.dtype.kind == "f":
                             return None
                         results[k] = Result("number")
-            return Program(self.base, graph, results, structure, self.name)
+            if symbols is not None:
+                with contextlib.suppress(TypeError):
+                    hash(structure)  # asks for sizes among settings of modules
+                symbols.is_open = False
+            return Program(self.base, graph, results, structure, self.name, symbols)
 
-    def _argument(self, place: Place, x: Any) -> Any:
+    def _argument(self, place: Place, x: Any, shape: Shape) -> Any:
         if not isinstance(x, Tensor) or self.foreign:
-            return place.argument(x.shape, dtypes.as_dtype(x.dtype), self.device)
+            return place.argument(shape, dtypes.as_dtype(x.dtype), self.device)
         node = getattr(x._array, "node", None)
         kind = "" if node is None else "leaf" if isinstance(node, LeafNode) else "result"
-        return place.argument(x.shape, x._dtype, x._device, kind)
+        return place.argument(shape, x._dtype, x._device, kind)
 
     def _nothing_assigned(self, tensors: Sequence[Tensor[Any]], before: Sequence[Any], guard: Any) -> None:
         for k, (x, array) in enumerate(zip(tensors, before, strict=True)):
@@ -466,6 +578,11 @@ def _callers() -> int:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame, count = frame.f_back, count + 1
     return count
+
+
+def _unsized(spec: Any) -> Any:
+    """What of a leaf the recording depends on, without sizes."""
+    return (len(spec[0]), *spec[1:]) if spec.__class__ is tuple and spec[0].__class__ is tuple else spec
 
 
 class _Equal:

@@ -15,6 +15,7 @@ from adjoint.backend import Backend, Decorator
 from adjoint.compiler.graph import Graph, Name, Value
 from adjoint.compiler.passes import dead_code, optimized
 from adjoint.compiler.replay import Replay
+from adjoint.compiler.sizes import Symbols, is_size
 from adjoint.compiler.traced import Recording, Traced, recording
 from adjoint.concrete import collected_checks
 from adjoint.decorators.autodiff import Autodiff
@@ -114,6 +115,11 @@ def results_of(place: Place, leaves: Sequence[Any], given: dict[Any, int]) -> tu
     """What results are made of, and the outputs of the graph; `given` are places of arguments by their leaf's node."""
     made, outputs = [], []
     for x in leaves:
+        if is_size(x):
+            made.append(Result("number"))
+            dtype = np.dtype(np.int64 if isinstance(x, int) else np.float64)
+            outputs.append(place.leaf["full"](shape=(), value=x, dtype=dtype))
+            continue
         result = _result(place, x, given) if isinstance(x, Tensor) else Result("fixed", of=x)
         made.append(result)
         if result.kind in ("value", "leaf", "live"):
@@ -157,11 +163,20 @@ def _result(place: Place, x: Tensor[Any], given: dict[Any, int]) -> Result:
 class Program:
     """A recorded function, which runs on the arrays of its arguments."""
 
-    def __init__(self, base: Backend, graph: Graph, results: Sequence[Result], structure: Any, name: str) -> None:
+    def __init__(
+        self,
+        base: Backend,
+        graph: Graph,
+        results: Sequence[Result],
+        structure: Any,
+        name: str,
+        symbols: Symbols | None = None,
+    ) -> None:
         self.base, self.recorded, self.results, self.structure = base, graph, list(results), structure
+        self.symbols = symbols  # of a graph for several sizes
         self.live = any([r.kind == "live" for r in results])
         self.graph = optimized(graph)
-        self.replay = Replay(self.graph, base, name)
+        self.replay = Replay(self.graph, base, name, symbols)
         self.build = trees.builder(structure)
         self.draws = any(e.name in ("key", "seed") for e in graph.equations)
         self._constant = [x.const is not None for x in self.graph.outputs]
