@@ -19,6 +19,7 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
+from adjoint.compiler.donated import exclusive, give_away
 from adjoint.compiler.environment import environment, plain
 from adjoint.compiler.general import Axes, General
 from adjoint.compiler.graph import Graph
@@ -46,7 +47,7 @@ OFTEN = 8  # recordings after which a warning says what changes
 _disabled: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_compile_disabled", default=False)
 
 
-def compile(f: Callable[..., Any], *, dynamic: Any = None) -> Compiled:
+def compile(f: Callable[..., Any], *, dynamic: Any = None, donate: Any = ()) -> Compiled:
     """f, recorded once as a graph of primitives, which is what runs from then on.
 
     The first call with arguments of some types runs f on tensors that have no values and records what it does: with
@@ -70,12 +71,16 @@ def compile(f: Callable[..., Any], *, dynamic: Any = None) -> Compiled:
         The axes whose sizes may change without another recording: for each positional argument an axis, a tuple of
         axes or None, which count for all arrays in it; True for all axes. By default those that have changed from one
         call to a later one; False has none. A size that f asks for, or chooses by, is recorded as it is.
+    donate
+        The numbers of positional arguments that are not needed after the call: results may be written over their
+        arrays, also over NumPy arrays of the caller's. Using their tensors afterwards raises EndedError. Memory that
+        anybody else refers to is left as it is.
 
     Raises
     ------
     ArgumentTypeError, ArgumentError
         f is no function; an argument that is neither an array nor hashable; `dynamic` is none of these, or has more
-        entries than there are positional arguments.
+        entries than there are positional arguments; `donate` are no numbers, or there is no such argument.
     AxisError
         `dynamic` names an axis that an array has not.
     TrackedError
@@ -95,7 +100,7 @@ def compile(f: Callable[..., Any], *, dynamic: Any = None) -> Compiled:
     outputs c
     """
     check_callable("compile", f)
-    return Compiled(f, _dynamic(dynamic))
+    return Compiled(f, _dynamic(dynamic), integers(donate, "compile", "numbers of arguments in donate"))
 
 
 def _dynamic(dynamic: Any) -> Any:
@@ -152,11 +157,11 @@ class Lowered:
 class Compiled:
     """What `compile` makes of a function: call it as the function."""
 
-    def __init__(self, f: Callable[..., Any], dynamic: Any = None) -> None:
+    def __init__(self, f: Callable[..., Any], dynamic: Any = None, donate: tuple[int, ...] = ()) -> None:
         functools.update_wrapper(self, f)
         self.f, self.of_module = f, isinstance(f, Fields)
         self.name: str = getattr(f, "__name__", type(f).__name__)
-        self.dynamic = dynamic
+        self.dynamic, self.donate = dynamic, donate
         self._programs: collections.OrderedDict[Any, Program] = collections.OrderedDict()
         self._general: collections.OrderedDict[Any, General] = collections.OrderedDict()
         self._families: collections.OrderedDict[Any, _Called] = collections.OrderedDict()
@@ -200,7 +205,18 @@ class Compiled:
         program = self._program(call)
         if program.live:
             return self._called(call)
+        if self.donate:
+            return self._donated(program, call)
         return program.arrays(call.arrays) if call.as_numpy else program.tensors(call.arrays, call.inputs)
+
+    def _donated(self, program: Program, call: _Signature) -> Any:
+        places, arrays = call.donated(self.donate), call.arrays
+        over = places if exclusive(call.inputs, places, arrays) else ()
+        returned = {id(call.inputs[r.of]) for r in program.results if r.kind == "given"}
+        try:
+            return program.arrays(arrays, over) if call.as_numpy else program.tensors(arrays, call.inputs, over)
+        finally:
+            give_away(call.inputs, places, self.name, returned)
 
     def _program(self, call: _Signature) -> Program:
         program = self._programs.get(call.key)
@@ -416,27 +432,39 @@ class _Signature:
             return set()
         if self.dynamic is True:
             return {(i, k) for i, x in enumerate(self.inputs) for k in range(len(x.shape))}
-        of_leaves: list[Any] = []
-        args = self.arguments()
-        if len(self.dynamic) > len(args):
+        numbers = self.arguments()
+        if len(self.dynamic) > 1 + max(numbers, default=-1):
             raise errors.ArgumentError(
-                f"{self.name}: dynamic has {len(self.dynamic)} entries for {len(args)} positional arguments"
+                f"{self.name}: dynamic has {len(self.dynamic)} entries for {1 + max(numbers, default=-1)} positional "
+                "arguments"
             )
-        for axes, x in zip(self.dynamic, args, strict=False):
-            of_leaves += [axes] * len(trees.leaves(x))
         return {
             (i, as_axis(axis, len(x.shape), f"{self.name}: dynamic"))
             for i, (x, place) in enumerate(zip(self.inputs, self.places, strict=False))
-            for axis in (of_leaves[place] if place < len(of_leaves) else ())
+            for axis in (self.dynamic[numbers[place]] if -1 < numbers[place] < len(self.dynamic) else ())
         }
 
-    def arguments(self) -> tuple[Any, ...]:
-        """The positional arguments, after the module if it is one."""
+    def donated(self, donate: tuple[int, ...]) -> list[int]:
+        """The places of donated arguments among the inputs."""
+        numbers = self.arguments()
+        for n in donate:
+            if n not in numbers or n < 0:
+                raise errors.ArgumentError(
+                    f"{self.name}: donate names argument {n}, and {1 + max(numbers, default=-1)} positional arguments "
+                    "with arrays were given"
+                )
+        return [i for i, place in enumerate(self.places) if numbers[place] in donate]
+
+    def arguments(self) -> list[int]:
+        """The number of the positional argument that each leaf belongs to; -1 for others."""
         given: Any = trees.unflatten(self.structure, self.leaves)
         if self.of_module:
             module, args, _ = given
-            return (module, *args)
-        return given[0] if self.named else given  # type: ignore[no-any-return]
+            inside = [-1] * len(trees.leaves(module))
+        else:
+            args, inside = given[0] if self.named else given, []
+        numbers = [*inside, *[n for n, x in enumerate(args) for _ in trees.leaves(x)]]
+        return [*numbers, *[-1] * (len(self.leaves) - len(numbers))]
 
     @property
     def arrays(self) -> list[Any]:

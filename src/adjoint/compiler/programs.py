@@ -176,7 +176,8 @@ class Program:
         self.symbols = symbols  # of a graph for several sizes
         self.live = any([r.kind == "live" for r in results])
         self.graph = optimized(graph)
-        self.replay = Replay(self.graph, base, name, symbols)
+        self.name, self.replay = name, Replay(self.graph, base, name, symbols)
+        self._reusing: dict[tuple[int, ...], Replay] = {}
         self.build = trees.builder(structure)
         self.draws = any(e.name in ("key", "seed") for e in graph.equations)
         self._constant = [x.const is not None for x in self.graph.outputs]
@@ -185,16 +186,25 @@ class Program:
             for i, x in enumerate(self.graph.outputs)
         ]
 
-    def outputs(self, arrays: Sequence[Any]) -> Sequence[Any]:
+    def reusing(self, donated: Sequence[int]) -> Replay:
+        """The replay that writes over these inputs."""
+        found = self._reusing.get(tuple(donated))
+        if found is None:
+            found = Replay(self.graph, self.base, self.name, self.symbols, donated)
+            self._reusing[tuple(donated)] = found
+        return found
+
+    def outputs(self, arrays: Sequence[Any], replay: Replay) -> Sequence[Any]:
         """The arrays of the graph's outputs; constants of the graph are copied."""
-        outs = self.replay(arrays)
+        outs = replay(arrays)
         if True not in self._constant:
             return outs
         return [self.base.copied(x) if c else x for x, c in zip(outs, self._constant, strict=True)]
 
-    def tensors(self, arrays: Sequence[Any], leaves: Sequence[Any]) -> Any:
+    def tensors(self, arrays: Sequence[Any], leaves: Sequence[Any], donated: Sequence[int] = ()) -> Any:
         """The function's result, with tensors where it has tensors. None of them is `live`."""
-        base, outs = self.base, iter(self.outputs(arrays))
+        base = self.base
+        outs = iter(self.outputs(arrays, self.reusing(donated) if donated else self.replay))
         made: list[Any] = []
         for kind, device, dtype, of in self.results:
             if kind == "value":
@@ -216,14 +226,15 @@ class Program:
                 )
         return self.build(made)
 
-    def arrays(self, given: Sequence[Any]) -> Any:
+    def arrays(self, given: Sequence[Any], donated: Sequence[int] = ()) -> Any:
         """The function's result, with NumPy arrays of the caller's own where it has tensors."""
-        outs, base = self.replay(given), self.base
+        replay = self.reusing(donated) if donated else self.replay
+        outs, base = replay(given), self.base
         made: list[Any] = []
         k = 0
         for kind, _, _, of in self.results:
             if kind in ("value", "leaf", "live"):
-                x, fresh = outs[k], self.replay.fresh[k] and not self._shared[k]
+                x, fresh = outs[k], replay.fresh[k] and not self._shared[k]
                 k += 1
                 if not fresh or x.__class__ is not np.ndarray:
                     x = base.to_numpy(x)

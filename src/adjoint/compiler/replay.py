@@ -30,9 +30,17 @@ _numbers = itertools.count()
 class Replay:
     """A graph ready to run on a backend: call it with the arrays of the inputs, and it gives those of the outputs."""
 
-    def __init__(self, graph: Graph, base: Backend, name: str = "compiled", symbols: Symbols | None = None) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        base: Backend,
+        name: str = "compiled",
+        symbols: Symbols | None = None,
+        donated: Sequence[int] = (),
+    ) -> None:
         self.graph, self.base, self.symbols = graph, base, symbols
         writer = _Writer(base, symbols)
+        writer.donated = {graph.inputs[i] for i in donated}
         writer.write("run", graph)
         self.source = "\n".join(writer.lines) + "\n"
         self._places = writer.places
@@ -97,6 +105,7 @@ class _Writer:
         self.places: dict[int, Equation] = {}
         self.scope: dict[str, Any] = {"__builtins__": {}, "leaf": base}
         self.fresh: list[bool] = []
+        self.donated: set[Any] = set()  # inputs whose memory may be written to
         self._known: dict[int, str] = {}  # names of what is in the scope, by identity
         self._kept: list[Any] = []
         self._count = itertools.count()
@@ -164,7 +173,7 @@ class _Body:
                 self.last[x] = e
         for x in graph.outputs:
             self.last.pop(x, None)
-        self.owned: set[Any] = set()  # values in memory of their own, which no other value shares
+        self.owned: set[Any] = writer.donated & self.inputs  # values in memory of their own, which no other shares
 
     def read(self, x: Any) -> str:
         if x.__class__ is Value:
