@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Backend, Decorator, LeafBackend
-from adjoint.tensor import Tensor
+from adjoint.tensor import Tensor, put
 
 
 class Donated(LeafBackend):
@@ -20,8 +20,8 @@ class Donated(LeafBackend):
 
     @classmethod
     def to(cls, function: str) -> Donated:
-        level = object.__new__(cls)
-        level.implementations, level._attributes, level.function = {}, set(), function
+        level = cls.__new__(cls)
+        level.function = function
         return level
 
     function: str
@@ -80,4 +80,4 @@ def give_away(inputs: Sequence[Any], places: Sequence[int], function: str, retur
         x = inputs[i]
         if isinstance(x, Tensor) and id(x) not in returned:
             device = device or Donated.to(function)
-            x._array, x._device = np.broadcast_to(np.zeros((), x._dtype), x.shape), device
+            put(x, np.broadcast_to(np.zeros((), x._dtype), x.shape), device)

@@ -6,6 +6,7 @@ inputs and constants. What else an equation can be is listed at `Equation`.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -260,8 +261,13 @@ def _verify_interface(
 # --- one equation after the other ----------------------------------------------------------------
 
 
-def evaluate(graph: Graph, arrays: Sequence[Any], leaf: Any) -> list[Array]:
-    """The outputs for these inputs, on a leaf: the plainest reading of a graph, which faster ones are compared with."""
+def evaluate(
+    graph: Graph, arrays: Sequence[Any], leaf: Any, watch: Callable[[Equation, Callable[[], Any]], Any] | None = None
+) -> list[Array]:
+    """The outputs for these inputs, on a leaf: the plainest reading of a graph, which faster ones are compared with.
+
+    `watch` is given each equation and what runs it, and gives what that gave.
+    """
     known: dict[Any, Any] = dict(zip(graph.inputs, arrays, strict=True))
 
     def read(x: Any) -> Any:
@@ -275,11 +281,13 @@ def evaluate(graph: Graph, arrays: Sequence[Any], leaf: Any) -> list[Array]:
             parameters = e.parameters
             if parameters.get("key").__class__ is Key:
                 parameters = {**parameters, "key": known[parameters["key"]]()}
-            out = leaf[e.name](*operands, **parameters)
+            run: Callable[[], Any] = functools.partial(leaf[e.name], *operands, **parameters)
+            out = run() if watch is None else watch(e, run)
             results = out if TABLE[e.name].results > 1 else (out,)
         else:
             functions = [lambda *xs, g=g: evaluate(g, xs, leaf) for g in e.graphs]
-            results = SPECIAL[e.name](leaf, functions, operands, **e.parameters)
+            run = functools.partial(SPECIAL[e.name], leaf, functions, operands, **e.parameters)
+            results = run() if watch is None else watch(e, run)
         known.update(zip(e.results, results, strict=True))
     return list(map(read, graph.outputs))
 
