@@ -72,12 +72,17 @@ def as_integer(value: Any, name: str, what: str, least: int | None = None) -> in
     if least is not None and value < least:
         kind = "a positive" if least else "a non-negative"
         raise errors.ArgumentError(f"{name}: {what} is {kind} integer, received {errors.shown(value)}")
-    return _short(int(value), name, what)
+    return _short(_exact(value), name, what)
+
+
+def _exact(value: Any) -> int:
+    """Python's integer; a size that ad.compile records stays what it is."""
+    return value if value.__class__ is int else int(value)
 
 
 def _short(value: int, name: str, what: str) -> int:
     """The integer; raises RangeError for one that Python would not write out in a message."""
-    if value.bit_length() > 1000:
+    if not -ELEMENTS < value < ELEMENTS and value.bit_length() > 1000:
         raise errors.RangeError(f"{name}: {what} is too large, an {errors.shown(value)[1:-1]}; pass a smaller integer")
     return value
 
@@ -100,7 +105,7 @@ def integers(value: Any, name: str, what: str) -> tuple[int, ...]:
     found = (value,) if isinstance(value, (int, np.integer)) else items(value)
     if found is None or not all(is_integer(n) for n in found):
         raise errors.ArgumentTypeError(f"{name}: {what} are integers; received {errors.shown(value)}")
-    return tuple([_short(int(n), name, what) for n in found])
+    return tuple([_short(_exact(n), name, what) for n in found])
 
 
 def as_number(value: Any, name: str, what: str) -> Any:

@@ -33,6 +33,7 @@ from adjoint.functions.arguments import (
 )
 from adjoint.operands import cast, fail, followed_by, is_concrete, run
 from adjoint.primitives import Shape
+from adjoint.primitives.sizes import as_recorded
 from adjoint.tensor import Tensor, refuse_ended, same, wrap
 
 D = TypeVar("D", bound=Backend)
@@ -458,11 +459,12 @@ def arange(
     bounds: list[Any] = [as_number(value, "arange", "a bound or step") for value in (start, stop, step)]
     start, stop, step = bounds
     for value in bounds:
-        if not math.isfinite(value):
+        if not math.isfinite(as_recorded(value)):
             raise errors.ArgumentError(f"arange: a bound or step is finite, received {value}")
     if step == 0:
         raise errors.ArgumentError("arange: the step must not be zero")
-    if (float(bounds[1]) - float(bounds[0])) / float(step) > ELEMENTS:
+    first, last, by = [float(as_recorded(value)) for value in bounds]
+    if (last - first) / by > ELEMENTS:
         raise errors.ShapeError(f"arange: from {start} to {stop} there are too many steps of {step}; take longer ones")
     ints = all(isinstance(v, (int, np.integer)) for v in (start, stop, step))
     place = as_device(device)
