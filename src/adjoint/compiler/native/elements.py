@@ -37,7 +37,7 @@ def operand_dtypes(e: Equation) -> list[DType] | None:
     if e.name == "where":
         wanted = [BOOL, out.dtype, out.dtype]
     elif e.name in _LOGIC:
-        wanted = [BOOL] * len(e.operands)
+        wanted = [x.dtype if x.__class__ is Value else BOOL for x in e.operands]
     else:
         if not values:
             return None
@@ -66,9 +66,9 @@ def supported(e: Equation) -> bool:
     if rule is None:
         return False
     wanted = operand_dtypes(e)
-    return wanted is not None and (e.name not in _KINDS or wanted[-1].kind in _KINDS[e.name]) and (
-        e.name != "astype" or _casts(wanted[0], e.parameters["dtype"])
-    )  # fmt: skip
+    if wanted is None or (e.name in _KINDS and wanted[-1].kind not in _KINDS[e.name]):
+        return False
+    return e.name != "astype" or _casts(wanted[0], e.parameters["dtype"])
 
 
 def _casts(old: DType, new: DType) -> bool:
@@ -146,9 +146,19 @@ def _of_llvm(name: str) -> Emitter:
 
 
 def _not(v: Vector, dtype: DType, xs: Sequence[str], e: Equation) -> str:
-    return v.two("xor", element_type(dtype), xs[0], v.constant(True if dtype.kind == "b" else -1, dtype)) if (
-        dtype.kind != "u"
-    ) else v.two("xor", element_type(dtype), xs[0], v.constant(np.iinfo(dtype).max, dtype))  # fmt: skip
+    ones = True if dtype.kind == "b" else -1 if dtype.kind == "i" else np.iinfo(dtype).max
+    return v.two("xor", element_type(dtype), xs[0], v.constant(ones, dtype))
+
+
+def _logic(name: str) -> Emitter:
+    def emit(v: Vector, dtype: DType, xs: Sequence[str], e: Equation) -> str:
+        wanted: Any = operand_dtypes(e)
+        truths = [
+            x if t.kind == "b" else compare(v, "ne", t, x, v.constant(0, t)) for x, t in zip(xs, wanted, strict=True)
+        ]
+        return v.two(name, "i1", truths[0], truths[1] if len(truths) > 1 else v.constant(True, BOOL))
+
+    return emit
 
 
 def _bits(name: str) -> Emitter:
@@ -244,10 +254,10 @@ EMITTERS: dict[str, Emitter] = {
     "less_equal": _compared("le"),
     "greater": _compared("gt"),
     "greater_equal": _compared("ge"),
-    "logical_and": _bits("and"),
-    "logical_or": _bits("or"),
-    "logical_xor": _bits("xor"),
-    "logical_not": _not,
+    "logical_and": _logic("and"),
+    "logical_or": _logic("or"),
+    "logical_xor": _logic("xor"),
+    "logical_not": _logic("xor"),
     "bitwise_and": _bits("and"),
     "bitwise_or": _bits("or"),
     "bitwise_xor": _bits("xor"),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.compiler.graph import Value
-from adjoint.compiler.native.loops import Nest
+from adjoint.compiler.native.blocks import Block
 from adjoint.compiler.native.machine import AXES, DATA, DTYPE, FLAGS, SHAPE, TYPE, WANTED
-from adjoint.compiler.native.plan import Host, Kernel, Plan
+from adjoint.compiler.native.plan import Host, Plan
 from adjoint.compiler.native.text import Builder
 
 _ON_STACK = 1 << 15  # bytes of temporary arrays up to which they are there
@@ -21,20 +20,14 @@ class Region:
 
     def __init__(self, plan: Plan, first: int, last: int, name: str, wanted: set[Any]) -> None:
         self.name = name
-        kernels = [step for step in plan.steps[first:last] if isinstance(step, Kernel)]
-        nests = [Nest(plan, kernel, f"{name}_{i}") for i, kernel in enumerate(kernels)]
-        made = {x for kernel in kernels for x in kernel.stored}
-        self.outputs = [x for kernel in kernels for x in kernel.stored if x in wanted]
-        temporary = [x for kernel in kernels for x in kernel.stored if x not in wanted]
-        self.inputs = list(
-            dict.fromkeys(x for n in nests for x in n.buffers if isinstance(x, Value) and x not in made)
-        )
-        places, self.memory = _arena(nests, temporary)
+        steps = plan.steps[first:last]
+        self.block = Block(plan, steps, name, wanted)
+        self.inputs, self.outputs, self.memory = self.block.inputs, self.block.outputs, self.block.memory
         self.external = self.memory > _ON_STACK
-        self.text = "\n".join([*[n.text for n in nests], self._entry(nests, places, kernels)])
-        self.called = {key: text for n in nests for key, text in n.called.items()}
+        self.called = self.block.called
+        self.text = "\n".join([*self.block.texts, self._entry(sum(s.work for s in steps if not isinstance(s, Host)))])
 
-    def _entry(self, nests: Sequence[Nest], places: dict[int, int], kernels: Sequence[Kernel]) -> str:
+    def _entry(self, work: int) -> str:
         b = Builder()
         pointers: dict[int, str] = {}
         count = len(self.inputs) + len(self.outputs) + self.external
@@ -43,6 +36,7 @@ class Region:
             array = self._argument(b, i)
             self._check_array(b, array, x)
             pointers[id(x)] = self._field(b, array, DATA, "ptr")
+        memory = ""
         if self.memory:
             if self.external:
                 memory = self._field(b, self._argument(b, count - 1), DATA, "ptr")
@@ -51,12 +45,8 @@ class Region:
                 memory = b(f"inttoptr i64 {aligned} to ptr")
             else:
                 memory = b(f"alloca [{self.memory} x i8], align 64")
-            for key, place in places.items():
-                pointers[key] = b(f"getelementptr i8, ptr {memory}, i64 {place}")
-        work = sum(math.prod(k.domain) * len(k.equations) for k in kernels)
         thread = b("call ptr @PyEval_SaveThread()") if work >= _ALONE else ""
-        for n in nests:
-            b.do(f"call void @{n.name}({', '.join(f'ptr {pointers[id(x)]}' for x in n.buffers)})")
+        self.block.calls(b, pointers, memory)
         if thread:
             b.do(f"call void @PyEval_RestoreThread(ptr {thread})")
         b.do(f"ret ptr {b('call ptr @PyBool_FromLong(i64 1)')}")
@@ -90,41 +80,6 @@ class Region:
             for axis, n in enumerate(x.shape):
                 size = b(f"load i64, ptr {b(f'getelementptr i64, ptr {sizes}, i64 {axis}')}, align 8")
                 self._check(b, b(f"icmp eq i64 {size}, {n}"))
-
-
-def _arena(nests: Sequence[Nest], temporary: Sequence[Value]) -> tuple[dict[int, int], int]:
-    """Places in one piece of memory, shared by what is not needed at the same time, and the size of all."""
-    wanted = {id(x) for x in temporary}
-    first: dict[int, int] = {}
-    last: dict[int, int] = {}
-    sizes: dict[int, int] = {}
-    for i, nest in enumerate(nests):
-        for x in nest.buffers:
-            if isinstance(x, Value):
-                if id(x) not in wanted:
-                    continue
-                count, dtype = math.prod(x.shape), x.dtype
-            else:
-                count, dtype = x
-            first.setdefault(id(x), i)
-            last[id(x)] = i
-            sizes[id(x)] = -(-count * dtype.itemsize // 64) * 64
-    places: dict[int, int] = {}
-    whole = 0
-    for key in sorted(sizes, key=lambda k: (first[k], -sizes[k])):
-        taken = sorted(
-            (places[k], places[k] + sizes[k])
-            for k in places
-            if first[k] <= last[key] and first[key] <= last[k]
-        )
-        at = 0
-        for begin, end in taken:
-            if at + sizes[key] <= begin:
-                break
-            at = max(at, end)
-        places[key] = at
-        whole = max(whole, at + sizes[key])
-    return places, whole
 
 
 def regions(plan: Plan, wanted: set[Any], name: Callable[[], str]) -> dict[int, Region]:

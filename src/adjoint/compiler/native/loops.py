@@ -82,12 +82,18 @@ class Nest:
                         wanted.update(x for x in self._inside(e) if kind[x] == "full")
                 elif out in wanted and kind[out] == "full":
                     if self.level[out] < level and self._cost[out] > _CHEAP:
-                        self.kept[out] = out if out in self.kernel.stored else (self.columns, out.dtype)
+                        whole = out in self.kernel.stored and out not in self.kernel.target
+                        self.kept[out] = out if whole else (self.columns, out.dtype)
                         taken.append(out)
                     else:
                         made.append(e)
                         wanted.update(x for x in self._inside(e) if kind[x] == "full")
             self.passes.insert(0, (made[::-1], taken))
+
+    @property
+    def written(self) -> list[Value]:
+        """The arrays that it writes to, or to parts of."""
+        return list(dict.fromkeys(self.kernel.target[x][0] if x in self.kernel.target else x for x in self.kernel.stored))
 
     # --- addresses ---
 
@@ -103,11 +109,8 @@ class Nest:
         if x in self.kernel.read:
             layout, strides, _ = self.kernel.read[x]
             return self._root(x), layout.offset, strides, x.dtype
-        strides_of = [0] * len(self.kernel.domain)
-        for s, a in zip(contiguous(x.shape).strides, self.kernel.axes[x], strict=True):
-            if a is not None:
-                strides_of[a] = s
-        return x, 0, tuple(strides_of), x.dtype
+        buffer, layout = self.kernel.target.get(x, (x, contiguous(x.shape)))
+        return buffer, layout.offset, self.kernel.strides(layout, self.kernel.axes[x]), x.dtype
 
     def _accesses(self) -> Iterable[tuple[Any, int, tuple[int, ...], DType]]:
         for x in (*self.kernel.read, *self.kernel.stored):
@@ -166,10 +169,19 @@ class Nest:
                 found = self.b(f"insertelement {v.type(t)} {found}, {t} {x}, i64 {lane}")
         return v.two("icmp ne", "i8", found, "zeroinitializer") if dtype.kind == "b" else found
 
-    def _save(self, v: Vector, x: str, pointer: str, dtype: DType, index: str, live: int) -> None:
+    def _save(
+        self, v: Vector, x: str, pointer: str, dtype: DType, index: str, live: int, stride: int = 1
+    ) -> None:
         t = memory_type(dtype)
         if dtype.kind == "b":
             x = v.cast("zext", x, "i1", "i8")
+        if stride not in (0, 1):
+            for lane in range(live):
+                at = self.b(f"mul nsw i64 {self.b(f'add nsw i64 {index}, {lane}')}, {stride}")
+                one = self.b(f"extractelement {v.type(t)} {x}, i64 {lane}")
+                place = self.b(f"getelementptr {t}, ptr {pointer}, i64 {at}")
+                self.b.do(f"store {t} {one}, ptr {place}, align {dtype.itemsize}")
+            return
         place = self.b(f"getelementptr {t}, ptr {pointer}, i64 {index}")
         if live == v.lanes:
             self.b.do(f"store {v.type(t)} {x}, ptr {place}, align {dtype.itemsize}")
@@ -215,10 +227,14 @@ class Nest:
             if out in self.kernel.stored:
                 found = self._finished(e, state[id(e)])
                 self._save(self.row, found, self._pointer(out), out.dtype, "0", 1)
+        self._close()
+
+    def _close(self) -> None:
+        b = self.b
         arguments = ", ".join(f"ptr %b{i}" for i in range(len(self.buffers)))
         lines = "\n".join(b.lines)
-        self.text = f"define internal void @{self.name}({arguments}) #0 {{\nentry:\n{lines}\n  ret void\n}}"
-        self.called = b.called
+        text = f"define internal void @{self.name}({arguments}) #0 {{\nentry:\n{lines}\n  ret void\n}}"
+        self.texts, self.called = [text], b.called
 
     def _how(self, e: Equation) -> str:
         """What kind of reduction it is: of the columns of a `row`, of all as one `total`, or over `rows`."""
@@ -265,9 +281,11 @@ class Nest:
                     self._once[r] = self._spread(self.rows[r], element_type(r.dtype))
                 elif x in self.kernel.read:
                     self._address(x)
-        for x in (*taken, *self.kept, *self.kernel.stored):
-            if self.kernel.kind.get(x) == "full":
-                self._place_of(x)
+        for x in (*taken, *self.kept):
+            self._place_of(x)
+        for x in self.kernel.stored:
+            if self.kernel.kind[x] == "full":
+                self._address(x)
         for e in equations:
             if self._how(e) == "rows":
                 self._address(e.results[0])  # type: ignore[arg-type]
@@ -290,10 +308,8 @@ class Nest:
         return self.wide.spread(scalar, element)
 
     def _place_of(self, x: Value) -> str:
-        """Where a full value is kept, of this row."""
-        if x in self.kernel.stored:
-            return self._address(x)
-        return self._pointer(self.kept[x]) if x in self.kept else ""
+        """Where a full value is kept for later passes over this row."""
+        return self._address(x) if self.kept[x] is x else self._pointer(self.kept[x])
 
     def _body(
         self,
@@ -312,8 +328,11 @@ class Nest:
             out: Any = e.results[0]
             if e.name not in REDUCTIONS:
                 memo[out] = self._computed(v, e, memo, index, live)
-                if self.level[out] == level and (out in self.kernel.stored or out in self.kept):
-                    self._save(v, memo[out], self._place_of(out), out.dtype, index, live)
+                if self.level[out] == level and out in self.kernel.stored:
+                    stride = self._column_stride(out) if out in self.kernel.target else 1
+                    self._save(v, memo[out], self._address(out), out.dtype, index, live, stride)
+                if self.level[out] == level and self.kept.get(out, out) is not out:
+                    self._save(v, memo[out], self._pointer(self.kept[out]), out.dtype, index, live)
                 continue
             x = self._operand(v, e.operands[0], memo, index, live)
             if self._how(e) == "rows":

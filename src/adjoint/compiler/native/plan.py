@@ -14,14 +14,21 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from adjoint.compiler.graph import Equation, Graph, Value
 from adjoint.compiler.native.elements import computable, constant, supported
 from adjoint.compiler.native.views import Layout, contiguous, is_view, merged, view
+from adjoint.primitives import index_shape, slices
 
 REDUCTIONS = frozenset({"sum", "max", "min"})
 _AS_ONE_ROW = 1 << 13  # elements: an array that is reduced wholly is one row up to here
 _EQUATIONS = 400  # of one kernel
 _LOOK_BACK = 24  # kernels that are tried
+_PARTS = 16  # arrays that are joined
+_COPIED = 1 << 12  # elements of an array of which a part is assigned to
+_PRODUCT = 1 << 12  # multiplications: larger products are NumPy's
+_PRODUCT_OF_STEP = 1 << 15  # ... and in the step of a loop, which would be run by Python otherwise
 
 
 def squashed(shape: Sequence[int]) -> tuple[int, ...]:
@@ -41,6 +48,45 @@ class Kernel:
         self.read: dict[Value, tuple[Layout, tuple[int, ...], bool]] = {}  # from outside: layout, strides, full
         self.reduced: dict[Value, tuple[int, ...]] = {}  # over which axes
         self.stored: dict[Value, None] = {}
+        self.target: dict[Value, tuple[Value, Layout]] = {}  # of what is stored as a part of another array
+
+    def strides(self, layout: Layout, placed: Sequence[int | None]) -> tuple[int, ...]:
+        """How an array lies along the domain, of whose axes it has these."""
+        found = [0] * len(self.domain)
+        for n, s, a in zip(layout.shape[::-1], layout.strides[::-1], placed[::-1], strict=False):
+            if n != 1 and a is not None:
+                found[a] = s
+        return tuple(found)
+
+    def wide(self) -> list[tuple[int, ...]]:
+        """The strides of all that is read or written column by column, but for what is stored as a whole."""
+        parts = [self.strides(layout, self.axes[x]) for x, (_, layout) in self.target.items()]
+        return [*[strides for _, strides, full in self.read.values() if full], *parts]
+
+    @property
+    def work(self) -> int:
+        return math.prod(self.domain) * len(self.equations)
+
+
+class Product:
+    """A product of two small matrices."""
+
+    def __init__(self, e: Equation, x: Layout, y: Layout) -> None:
+        self.read: dict[Value, Layout] = dict(zip(e.operands, (x, y), strict=True))
+        self.operands, self.x, self.y = e.operands, x, y
+        (self.out,) = e.results
+        self.stored: dict[Any, None] = {self.out: None}
+        self.work = x.shape[0] * x.shape[1] * y.shape[1]
+
+
+class Loop:
+    """A scan whose step has machine code."""
+
+    def __init__(self, e: Equation, operands: Sequence[Value], step: Plan) -> None:
+        self.equation, self.step, self.operands = e, step, list(operands)
+        self.read: dict[Value, None] = dict.fromkeys(operands)
+        self.stored: dict[Any, None] = dict.fromkeys(e.results)
+        self.work = e.parameters["length"] * sum(step.work for step in step.steps if not isinstance(step, Host))
 
 
 class Host:
@@ -53,9 +99,10 @@ class Host:
 class Plan:
     """A graph as kernels and steps of Python's, in order."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-        self.steps: list[Kernel | Host] = []
+    def __init__(self, graph: Graph, inner: bool = False) -> None:
+        self.graph, self.inner = graph, inner
+        self.steps: list[Kernel | Product | Loop | Host] = []
+        self.parts: dict[Value, list[Kernel]] = {}  # arrays that kernels write parts of
         self.place: dict[Any, int] = {x: -1 for x in graph.inputs}  # the step that gives a value, of views' roots
         self.source: dict[Value, tuple[Equation, Value]] = {}  # of a view
         self.root: dict[Any, Value] = {}
@@ -71,7 +118,10 @@ class Plan:
             if e.name in REDUCTIONS:
                 if _sums(e) and self._take_native(e):
                     return
-            elif supported(e) and self._take_native(e):
+            elif supported(e):
+                if self._take_native(e):
+                    return
+            elif e.name in _TAKEN and _TAKEN[e.name](self, e):
                 return
         self.place.update(dict.fromkeys(e.results, len(self.steps)))
         self.steps.append(Host(e))
@@ -95,17 +145,18 @@ class Plan:
 
     # --- kernels ---
 
-    def _take_native(self, e: Equation) -> bool:
+    def _take_native(self, e: Equation, after: int = -1, part: tuple[Value, Layout] | None = None) -> bool:
+        """Have a kernel after this step compute an equation, whose result may be a part of another array."""
         values = [x for x in e.operands if x.__class__ is Value and constant(x) is None]
-        first = max([self._step(x) for x in values], default=-1)
+        first = max([after + 1, *[self._step(x) for x in values]])
         for i in range(max(first, 0, len(self.steps) - _LOOK_BACK), len(self.steps)):
             kernel = self.steps[i]
-            if isinstance(kernel, Kernel) and len(kernel.equations) < _EQUATIONS and self._joins(kernel, i, e):
+            if isinstance(kernel, Kernel) and len(kernel.equations) < _EQUATIONS and self._joins(kernel, i, e, part):
                 self.place[e.results[0]] = i
                 return True
         shape = e.operands[0].shape if e.name in REDUCTIONS else e.results[0].shape  # type: ignore[union-attr]
         kernel = Kernel(squashed(shape))
-        if not self._joins(kernel, len(self.steps), e):
+        if not self._joins(kernel, len(self.steps), e, part):
             return False
         self.place[e.results[0]] = len(self.steps)
         self.steps.append(kernel)
@@ -130,7 +181,7 @@ class Plan:
         axes = iter([a for a in old if a is not None])
         return tuple([None if n == 1 else next(axes) for n in x.shape])
 
-    def _joins(self, kernel: Kernel, place: int, e: Equation) -> bool:
+    def _joins(self, kernel: Kernel, place: int, e: Equation, part: tuple[Value, Layout] | None = None) -> bool:
         """Have a kernel compute an equation, if it can."""
         out: Any = e.results[0]
         operands = [x for x in e.operands if x.__class__ is Value and constant(x) is None]
@@ -151,19 +202,24 @@ class Plan:
         read = {}
         for x in operands:
             if x not in inside:
-                read[x] = (self._layout(x), self._strides(kernel, x, placed), is_full)
+                layout = self._layout(x)
+                read[x] = (layout, kernel.strides(layout, placed), is_full)
+        if part is not None and not is_full:
+            return False
         trial = kernel.split, kernel.least
         if e.name in REDUCTIONS and not self._reduces(kernel, e, placed):
             return False
-        reads = [strides for _, strides, full in (*kernel.read.values(), *read.values()) if full]
-        if kernel.split is not None and not all(_is_one(kernel, strides, kernel.split) for strides in reads):
+        wide = [*kernel.wide(), *[strides for _, strides, full in read.values() if full]]
+        if part is not None:
+            wide.append(kernel.strides(part[1], placed))
+        uneven = kernel.split is not None and not all(_is_one(kernel, strides, kernel.split) for strides in wide)
+        if uneven or any(x in kernel.read and kernel.read[x][1:] != how[1:] for x, how in read.items()):
             kernel.split, kernel.least = trial
             kernel.reduced.pop(out, None)
             return False
-        if any(x in kernel.read and kernel.read[x][1:] != how[1:] for x, how in read.items()):
-            kernel.split, kernel.least = trial
-            kernel.reduced.pop(out, None)
-            return False
+        if part is not None:
+            kernel.target[out] = part
+            kernel.stored[out] = None
         kernel.read.update(read)
         kernel.equations.append(e)
         if e.name in REDUCTIONS:
@@ -198,15 +254,6 @@ class Plan:
         axes_found = [a for a in found if a is not None]
         return tuple(found) if axes_found == sorted(set(axes_found)) else None
 
-    def _strides(self, kernel: Kernel, x: Value, placed: tuple[int | None, ...]) -> tuple[int, ...]:
-        """How an operand from outside lies along the domain's axes."""
-        layout = self._layout(x)
-        strides = [0] * len(kernel.domain)
-        for n, s, a in zip(layout.shape[::-1], layout.strides[::-1], placed[::-1], strict=False):
-            if n != 1 and a is not None:
-                strides[a] = s
-        return tuple(strides)
-
     def _reduces(self, kernel: Kernel, e: Equation, placed: tuple[int | None, ...]) -> bool:
         """Decide which axes are rows, so that these can be reduced; False if that cannot be."""
         count = len(kernel.domain)
@@ -232,6 +279,90 @@ class Plan:
         kernel.reduced[e.results[0]] = over  # type: ignore[index]
         return True
 
+    # --- parts of arrays, products, loops ---
+
+    def _take_part(self, x: Any, out: Value, layout: Layout, name: str = "real", more: Sequence[Any] = (), after: int = -1) -> int:
+        """Write a value, or something computed with it, into a part of an array; gives the step that does."""
+        made = Value(layout.shape, out.dtype)
+        if not self._take_native(Equation(name, [x, *more], {}, [made]), after, (out, layout)):
+            raise AssertionError(name)  # a kernel of its own can be made of any
+        step = self.place[made]
+        kernel = self.steps[step]
+        assert isinstance(kernel, Kernel)
+        self.parts.setdefault(out, []).append(kernel)
+        self.place[out] = max(step, self.place.get(out, -1))
+        return step
+
+    def _take_concat(self, e: Equation) -> bool:
+        (out,), axis = e.results, e.parameters["axis"]
+        assert isinstance(out, Value)
+        if len(e.operands) > _PARTS or any(x.__class__ is not Value for x in e.operands):
+            return False
+        whole, start = contiguous(out.shape), 0
+        for x in e.operands:
+            self._take_part(x, out, Layout(x.shape, start * whole.strides[axis], whole.strides))
+            start += x.shape[axis]
+        return True
+
+    def _take_assignment(self, e: Equation) -> bool:
+        """A copy, and then the part that is assigned to."""
+        x, value = e.operands[:2]
+        (out,), key = e.results, e.parameters["key"]
+        found = Equation("index", [x], {"key": key}, [Value(index_shape(out.shape, key=key), out.dtype)])  # type: ignore[union-attr]
+        if len(e.operands) > 2 or x.__class__ is not Value or not is_view(found) or math.prod(out.shape) > _COPIED:  # type: ignore[union-attr]
+            return False
+        assert isinstance(out, Value)
+        if value.__class__ is Value and (value.dtype != out.dtype or not math.prod(value.shape)):
+            return False
+        (old,) = found.results
+        assert isinstance(old, Value)
+        layout = view(found, contiguous(out.shape))
+        if x.const is not None:
+            old = Value(old.shape, old.dtype, np.asarray(x.const)[slices(key)])
+        elif e.name == "index_add" and not self._take_view(found):
+            return False
+        if e.name == "index_add" and not supported(Equation("add", [old, value], {}, [old])):
+            return False
+        if e.name == "index_set" and value.__class__ is not Value:
+            return False
+        step = self._take_part(x, out, contiguous(out.shape))
+        if e.name == "index_add":
+            self._take_part(old, out, layout, "add", [value], after=step)  # type: ignore[arg-type]
+        else:
+            self._take_part(value, out, layout, after=step)  # type: ignore[arg-type]
+        return True
+
+    def _take_product(self, e: Equation) -> bool:
+        x, y = e.operands
+        if not (x.__class__ is y.__class__ is Value) or x.dtype != y.dtype or x.dtype.kind != "f":
+            return False
+        if len(x.shape) != 2 or len(y.shape) != 2:
+            return False
+        if x.shape[0] * x.shape[1] * y.shape[1] > (_PRODUCT_OF_STEP if self.inner else _PRODUCT):
+            return False
+        self.place[e.results[0]] = len(self.steps)
+        self.steps.append(Product(e, self._layout(x), self._layout(y)))
+        return True
+
+    def _take_scan(self, e: Equation) -> bool:
+        if not e.parameters["length"] or not all(x.__class__ is Value for x in e.operands):
+            return False
+        step = Plan(_with_own_outputs(e.graphs[0]), inner=True)
+        if any(isinstance(s, Host) for s in step.steps):
+            return False
+        operands = []
+        for x in e.operands:
+            if x.const is not None:
+                x = Value(x.shape, x.dtype, np.array(x.const, order="C"))
+            elif self._layout(x)[1:] != contiguous(x.shape)[1:]:
+                copy = Value(x.shape, x.dtype)
+                self._take_native(Equation("real", [x], {}, [copy]))
+                x = copy
+            operands.append(x)
+        self.place.update(dict.fromkeys(e.results, len(self.steps)))
+        self.steps.append(Loop(e, operands, step))
+        return True
+
     # --- what is written to memory ---
 
     def _store(self) -> None:
@@ -240,7 +371,7 @@ class Plan:
         def needed(x: Any) -> None:
             x = self.root.get(x, x)
             step = self.place.get(x, -1)
-            if step >= 0 and isinstance(kernel := self.steps[step], Kernel):
+            if x not in self.parts and step >= 0 and isinstance(kernel := self.steps[step], Kernel):
                 kernel.stored[x] = None
 
         for step in self.steps:
@@ -252,6 +383,28 @@ class Plan:
                     needed(x)
         for x in self.graph.outputs:
             needed(x)
+
+
+def _with_own_outputs(graph: Graph) -> Graph:
+    """The same, whose outputs are all computed, each once: machine code writes them where they belong."""
+    computed = {x for e in graph.equations if not is_view(e) for x in e.results}
+    equations, outputs = list(graph.equations), []
+    for x in graph.outputs:
+        if x.const is not None or x not in computed:
+            x, old = Value(x.shape, x.dtype), x
+            equations.append(Equation("real", [old], {}, [x]))
+        computed.discard(x)  # the next time it is copied
+        outputs.append(x)
+    return Graph(graph.inputs, equations, outputs)
+
+
+_TAKEN = {
+    "concat": Plan._take_concat,
+    "index_add": Plan._take_assignment,
+    "index_set": Plan._take_assignment,
+    "matmul": Plan._take_product,
+    "scan": Plan._take_scan,
+}
 
 
 def _sums(e: Equation) -> bool:
@@ -274,7 +427,7 @@ def split_of(kernel: Kernel) -> int:
     """How many axes are rows: as few as columns that lie as one axis in all that is read allow."""
     if kernel.split is not None:
         return kernel.split
-    reads = [strides for _, strides, full in kernel.read.values() if full]
+    reads = kernel.wide()
     last = max(len(kernel.domain) - 1, 0)
     return next((k for k in range(kernel.least, last) if all(_is_one(kernel, s, k) for s in reads)), max(last, kernel.least if kernel.domain else 0))
 

@@ -10,7 +10,7 @@ import numpy as np
 from adjoint import errors
 from adjoint.compiler.graph import Equation, Graph, Value
 from adjoint.compiler.native.entry import Region, regions
-from adjoint.compiler.native.plan import Host, Kernel, Plan
+from adjoint.compiler.native.plan import Host, Plan
 
 
 def with_regions(graph: Graph, name: Callable[[], str]) -> tuple[Graph, list[Region]]:
@@ -55,7 +55,7 @@ def _numbered(plan: Plan) -> dict[int, int]:
     """The region of each step that is a kernel, as the number of its first step."""
     found: dict[int, int] = {}
     for i, step in enumerate(plan.steps):
-        if isinstance(step, Kernel):
+        if not isinstance(step, Host):
             found[i] = found.get(i - 1, i)
     return found
 
