@@ -55,8 +55,26 @@ SHAPES: dict[str, Callable[[Any], Any]] = {
     "backwards": lambda x: x[..., ::-1] if x.ndim else x,
     "first": lambda x: x[0] if x.ndim and len(x) else x,
     "twice": lambda x: ad.broadcast_to(x, (2, *x.shape)) if x.ndim < 3 else x,
+    "joined": lambda x: ad.concat([x, -x], axis=0) if x.ndim and x.dtype.kind == "f" else x,
+    "sided": lambda x: ad.concat([x, x], axis=-1) if x.ndim and math.prod(x.shape) < 100 else x,
+    "assigned": lambda x: assigned(x),
+    "added": lambda x: added(x),
     "flipped": lambda x: ad.flip(x),  # no machine code
 }
+def assigned(x: Any) -> Any:
+    y = x.copy()
+    if x.ndim:
+        y[..., :1] = y[..., -1:]
+    return y
+
+
+def added(x: Any) -> Any:
+    y = x.copy()
+    if x.ndim and x.dtype.kind == "f":
+        y[::2] += 3.0
+    return y
+
+
 WHOLE = "negative abs sign floor isnan isfinite signbit logical_not relu clip".split()  # of small integers exact
 REDUCED: dict[str, Callable[..., Any]] = {"sum": ad.sum, "max": ad.max, "min": ad.min}
 
@@ -137,6 +155,33 @@ def random_program(seed: int, reductions: bool) -> None:
         warnings.simplefilter("ignore")
         expected = f(*xs)
     same(ad.compile(f)(*xs), expected)
+
+
+def random_loop(seed: int) -> None:
+    """A scan whose step is a random program."""
+    rng = np.random.default_rng(seed)
+    dtype, reverse = ("float32", "float64")[seed % 2], bool(rng.integers(2))
+    f = program(rng, int(rng.integers(4, 16)), reductions=True)
+    x, y, z, _ = (ad.asarray(np.round(x)) for x in arguments(rng, dtype, False))
+    rows = ad.asarray(np.round(rng.normal(size=(4, *y.shape)) * 2).astype(dtype))
+
+    def step(carry: Any, row: Any) -> Any:
+        h, k = carry
+        made = f(h, row, z)
+        left = [m for m in made if m.shape == h.shape and m.dtype == h.dtype]
+        return (ad.clip(left[-1] + k if left else h + k, -9.0, 9.0), h if seed % 3 else k), (made[0], h)
+
+    whole = lambda x, rows, z: ad.scan(step, (x, x), rows, reverse=reverse)
+    flat = lambda *xs: ad.tree.flatten(whole(*xs))[0]
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        expected = flat(x, rows, z)
+    same(ad.compile(flat)(x, rows, z), expected)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_loops(seed: int) -> None:
+    random_loop(seed)
 
 
 @pytest.mark.parametrize("seed", range(8))

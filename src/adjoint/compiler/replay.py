@@ -195,13 +195,13 @@ class _Body:
     def native(self, e: Equation) -> list[str]:
         """A call of machine code, which writes into new arrays."""
         writer, region = self.writer, e.parameters["region"]
-        lines, made = [], []
+        lines = []
         empty = writer.constant(np.empty)
         for x in e.results:
             assert isinstance(x, Value)
             self.names[x] = f"v{next(self._next)}"
-            made.append(self.names[x])
-            lines.append(f" {made[-1]} = {empty}({tuple(x.shape)!r}, {writer.constant(x.dtype)})")
+            lines.append(f" {self.names[x]} = {empty}({tuple(x.shape)!r}, {writer.constant(x.dtype)})")
+        made = [self.names[x] for x in region.outputs]
         if region.external:
             made.append(f"{empty}({region.memory + 64}, {writer.constant(_BYTES)})")
         self.owned.update(e.results)

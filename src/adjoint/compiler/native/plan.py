@@ -102,7 +102,7 @@ class Plan:
     def __init__(self, graph: Graph, inner: bool = False) -> None:
         self.graph, self.inner = graph, inner
         self.steps: list[Kernel | Product | Loop | Host] = []
-        self.parts: dict[Value, list[Kernel]] = {}  # arrays that kernels write parts of
+        self.parts: dict[Value, list[int]] = {}  # arrays that several kernels write parts of
         self.place: dict[Any, int] = {x: -1 for x in graph.inputs}  # the step that gives a value, of views' roots
         self.source: dict[Value, tuple[Equation, Value]] = {}  # of a view
         self.root: dict[Any, Value] = {}
@@ -287,9 +287,7 @@ class Plan:
         if not self._take_native(Equation(name, [x, *more], {}, [made]), after, (out, layout)):
             raise AssertionError(name)  # a kernel of its own can be made of any
         step = self.place[made]
-        kernel = self.steps[step]
-        assert isinstance(kernel, Kernel)
-        self.parts.setdefault(out, []).append(kernel)
+        self.parts.setdefault(out, []).append(step)
         self.place[out] = max(step, self.place.get(out, -1))
         return step
 

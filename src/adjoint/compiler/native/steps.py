@@ -25,9 +25,11 @@ def with_regions(graph: Graph, name: Callable[[], str]) -> tuple[Graph, list[Reg
             roots = {plan.root.get(x, x) for x in step.read}
             wanted.update(x for x in roots if region_of.get(plan.place.get(x, -1)) != region_of[i])
     wanted.update(plan.root.get(x, x) for x in graph.outputs)
+    wanted.update(x for x, steps in plan.parts.items() if len({region_of[i] for i in steps}) > 1)
     found = regions(plan, wanted, name)
     equations: list[Equation] = []
     made: set[Any] = set()
+    written: set[Any] = set()
 
     def bring(x: Any) -> None:
         """Have a view at hand."""
@@ -45,7 +47,10 @@ def with_regions(graph: Graph, name: Callable[[], str]) -> tuple[Graph, list[Reg
             equations.append(step.equation)
         elif i in found:
             region = found[i]
-            equations.append(Equation("native", region.inputs, {"region": region}, region.outputs))
+            begun = [x for x in region.outputs if x in written]  # of which another region has written parts
+            new = [x for x in region.outputs if x not in written]
+            written.update(new)
+            equations.append(Equation("native", [*region.inputs, *begun], {"region": region}, new))
     for x in graph.outputs:
         bring(x)
     return Graph(graph.inputs, equations, graph.outputs), list(found.values())
