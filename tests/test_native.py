@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,8 @@ SHAPES: dict[str, Callable[[Any], Any]] = {
     "added": lambda x: added(x),
     "flipped": lambda x: ad.flip(x),  # no machine code
 }
+
+
 def assigned(x: Any) -> Any:
     y = x.copy()
     if x.ndim:

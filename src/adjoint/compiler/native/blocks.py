@@ -15,12 +15,17 @@ from adjoint.compiler.native.products import Multiplied
 from adjoint.compiler.native.text import Builder
 
 _BYTE = np.dtype(np.uint8)
+_COPY = "llvm.memcpy.p0.p0.i64"
+_MOVED = 256  # bytes of what is carried along: more is not copied in each step
+_ON_STACK = 1 << 12  # bytes of memory of a loop
 
 
 class Block:
     """Steps of a plan as functions, in order: what they read, what they write, and places of what only they see."""
 
-    def __init__(self, plan: Plan, steps: Sequence[Kernel | Product | Loop | Host], name: str, wanted: set[Any]) -> None:
+    def __init__(
+        self, plan: Plan, steps: Sequence[Kernel | Product | Loop | Host], name: str, wanted: set[Any]
+    ) -> None:
         self.nests: list[Nest | Repeated] = []
         for i, step in enumerate(steps):
             inner = f"{name}_{i}"
@@ -36,8 +41,8 @@ class Block:
             dict.fromkeys(x for n in self.nests for x in n.buffers if isinstance(x, Value) and x not in written)
         )
         self.places, self.memory = _arena(self.nests, [x for x in written if x not in wanted])
-        self.texts = [text for n in self.nests for text in n.texts]
-        self.called = {key: text for n in self.nests for key, text in n.called.items()}
+        self.texts: list[str] = [text for n in self.nests for text in n.texts]
+        self.called: dict[str, str] = {key: text for n in self.nests for key, text in n.called.items()}
 
     def calls(self, b: Builder, pointers: dict[int, str], memory: str) -> None:
         """Call all functions; `pointers` are those of inputs and outputs."""
@@ -58,47 +63,56 @@ class Repeated:
         n, m, length = (e.parameters[key] for key in ("count", "rows", "length"))
         operands = [plan.root.get(x, x) for x in step.operands]
         fixed = [x for x in self.block.inputs if x.const is not None]
-        turns = [(x.shape, x.dtype) for x in graph.outputs[:n]]
-        scratch: list[Any] = [(math.prod(shape), dtype) for shape, dtype in turns for _ in (0, 1)]
-        memory: Any = (self.block.memory, _BYTE)
+        sizes = [math.prod(x.shape) * x.dtype.itemsize for x in graph.outputs[:n]]
+        swaps = [size > _MOVED for size in sizes]
         self.buffers: list[Any] = []
         b = Builder()
-        self._pointers: dict[int, str] = {}
         current = [self._pointer(x) for x in operands]
         results = [self._pointer(x) for x in e.results]
-        places = [self._pointer(x) for x in scratch]
+        places = [self._room(b, size) for size in sizes for _ in (0, 1)]
         constants = {id(x): self._pointer(x) for x in fixed}
-        arena = self._pointer(memory) if self.block.memory else ""
-        carried = [
-            ("ptr", p)
-            for k in range(n)
-            for p in (current[k], places[2 * k], places[2 * k + 1])
-        ]
+        arena = self._room(b, self.block.memory) if self.block.memory else ""
+        for k, size in enumerate(sizes):
+            if not swaps[k]:
+                self._copy(b, places[2 * k], current[k], size)
+        carried = [("ptr", p) for k in range(n) if swaps[k] for p in (current[k], places[2 * k], places[2 * k + 1])]
         loop = b.begin(length, 1, carried)
-        names = [x for _, _, x in loop.carried]
-        index = b(f"sub i64 {length - 1}, {loop.index}") if e.parameters["reverse"] else loop.index
+        turning = iter([x for _, _, x in loop.carried])
+        turns = [
+            [next(turning) for _ in range(3)] if swaps[k] else places[2 * k : 2 * k + 2] for k in range(n)
+        ]  # of each carried array where it is, where its next value is written, and where the one after that
+        index = b(f"sub i64 {length - 1}, {loop.counter}") if e.parameters["reverse"] else loop.counter
         given = dict(constants)
         for k, x in enumerate(graph.inputs):
             if k < n:
-                given[id(x)] = names[3 * k]
+                given[id(x)] = turns[k][0]
             elif k < n + m:
                 given[id(x)] = _row(b, current[k], index, x)
             else:
                 given[id(x)] = current[k]
         for k, x in enumerate(graph.outputs):
-            given[id(x)] = names[3 * k + 1] if k < n else _row(b, results[k], index, x)
+            given[id(x)] = turns[k][1] if k < n else _row(b, results[k], index, x)
         self.block.calls(b, given, arena)
-        following = [x for k in range(n) for x in (names[3 * k + 1], names[3 * k + 2], names[3 * k + 1])]
-        b.end(loop, following)
-        for k, (shape, dtype) in enumerate(turns):
-            size = math.prod(shape) * dtype.itemsize
-            b.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {results[k]}, ptr {following[3 * k]}, i64 {size}, i1 false)")
+        for k, size in enumerate(sizes):
+            if not swaps[k]:
+                self._copy(b, turns[k][0], turns[k][1], size)
+        b.end(loop, [x for k in range(n) if swaps[k] for x in (turns[k][1], turns[k][2], turns[k][1])])
+        for k, size in enumerate(sizes):
+            self._copy(b, results[k], turns[k][1], size)
         arguments = ", ".join(f"ptr %b{i}" for i in range(len(self.buffers)))
         lines = "\n".join(b.lines)
         text = f"define internal void @{name}({arguments}) #0 {{\nentry:\n{lines}\n  ret void\n}}"
-        self.texts = [*self.block.texts, text]
-        copy = "llvm.memcpy.p0.p0.i64"
-        self.called = {**self.block.called, copy: f"declare void @{copy}(ptr, ptr, i64, i1)"}
+        self.texts: list[str] = [*self.block.texts, text]
+        self.called: dict[str, str] = {**self.block.called, _COPY: f"declare void @{_COPY}(ptr, ptr, i64, i1)"}
+
+    def _room(self, b: Builder, size: int) -> str:
+        """Memory that only this function sees: on the stack if it is small."""
+        if size <= _ON_STACK:
+            return b(f"alloca [{size} x i8], align 64")
+        return self._pointer((size, _BYTE))
+
+    def _copy(self, b: Builder, to: str, source: str, size: int) -> None:
+        b.do(f"call void @{_COPY}(ptr {to}, ptr {source}, i64 {size}, i1 false)")
 
     def _pointer(self, buffer: Any) -> str:
         for i, x in enumerate(self.buffers):

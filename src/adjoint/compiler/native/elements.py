@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from adjoint.compiler.graph import Equation, Value
+from adjoint.compiler.native import elementary
+from adjoint.compiler.native.machine import adds_products
 from adjoint.compiler.native.text import Vector, element_type
 from adjoint.primitives import DType
 
@@ -62,8 +65,7 @@ def _fits(x: Any, dtype: DType) -> bool:
 
 def supported(e: Equation) -> bool:
     """Whether there is machine code for an equation, if it is elementwise."""
-    rule = EMITTERS.get(e.name)
-    if rule is None:
+    if e.name not in EMITTERS or (e.name in elementary.FUNCTIONS and not adds_products()):
         return False
     wanted = operand_dtypes(e)
     if wanted is None or (e.name in _KINDS and wanted[-1].kind not in _KINDS[e.name]):
@@ -235,7 +237,24 @@ def _astype(v: Vector, dtype: DType, xs: Sequence[str], e: Equation) -> str:
     return v.cast("sext" if dtype.kind == "i" else "zext", x, old_type, new_type)
 
 
+@functools.lru_cache(1024)
+def _definitions(name: str, dtype: DType, lanes: int) -> tuple[str, dict[str, str]]:
+    """The symbol of an elementary function, and the text of it and of what it calls."""
+    library = elementary.Library()
+    return library.function(name, dtype, lanes), library.definitions
+
+
+def _elementary(name: str) -> Emitter:
+    def emit(v: Vector, dtype: DType, xs: Sequence[str], e: Equation) -> str:
+        symbol, definitions = _definitions(name, dtype, v.lanes)
+        v.b.called.update(definitions)
+        return v.b.call(symbol, v.type(element_type(dtype)), xs)
+
+    return emit
+
+
 EMITTERS: dict[str, Emitter] = {
+    **{name: _elementary(name) for name in elementary.FUNCTIONS},
     "add": _arithmetic("fadd", "add"),
     "subtract": _arithmetic("fsub", "sub"),
     "multiply": _arithmetic("fmul", "mul"),
@@ -290,5 +309,6 @@ _KINDS = {
     **dict.fromkeys(_FLOATS, "f"),
     **dict.fromkeys(("add", "subtract", "multiply", "square", "abs", "maximum", "minimum"), "fiu"),
     "negative": "fiu",
+    **dict.fromkeys(elementary.FUNCTIONS, "f"),
     **dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_invert"), "biu"),
 }

@@ -100,6 +100,7 @@ HEADER = """declare ptr @PyBool_FromLong(i64)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 attributes #0 = { nounwind "prefer-vector-width"="512" }
+attributes #1 = { nounwind alwaysinline "prefer-vector-width"="512" }
 """
 
 
@@ -109,5 +110,3 @@ def module(parts: Sequence[Region]) -> str:
     outside = ["@adjoint_array = external global i8", *[f"@adjoint_{n} = external global i8" for n in sorted(dtypes)]]
     declared = {key: text for r in parts for key, text in r.called.items()}
     return "\n".join([HEADER, *outside, *[declared[key] for key in sorted(declared)], *[r.text for r in parts], ""])
-
-

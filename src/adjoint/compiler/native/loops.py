@@ -16,6 +16,7 @@ from adjoint.compiler.native.text import Builder, Vector, element_type, memory_t
 from adjoint.compiler.native.views import contiguous
 from adjoint.primitives import DType
 
+_INLINED = 200  # lines of a step's kernel that goes into its loop, where arrays of few elements become registers
 _CHEAP = 6  # operations that are rather done again in a later pass than their result kept
 
 
@@ -28,7 +29,9 @@ class Nest:
         self.split = split_of(kernel)
         self.columns = math.prod(kernel.domain[self.split :])
         widest = max([x.dtype.itemsize for x in kernel.kind])  # also of integers, which are rare
-        self.lanes = min(max(1, vector_bytes() // widest), 1 << (self.columns - 1).bit_length())
+        most = max(1, vector_bytes() // widest)
+        exact = plan.inner and self.columns < most and not kernel.reduced  # no masks, which are memory
+        self.lanes = self.columns if exact else min(most, 1 << (self.columns - 1).bit_length())
         self.row, self.wide = Vector(self.b, 1), Vector(self.b, self.lanes)
         self.buffers: list[Any] = []  # roots, or scratch memory as (elements, dtype)
         self.addresses: dict[Any, str] = {}  # of the current row
@@ -93,7 +96,9 @@ class Nest:
     @property
     def written(self) -> list[Value]:
         """The arrays that it writes to, or to parts of."""
-        return list(dict.fromkeys(self.kernel.target[x][0] if x in self.kernel.target else x for x in self.kernel.stored))
+        return list(
+            dict.fromkeys(self.kernel.target[x][0] if x in self.kernel.target else x for x in self.kernel.stored)
+        )
 
     # --- addresses ---
 
@@ -169,9 +174,7 @@ class Nest:
                 found = self.b(f"insertelement {v.type(t)} {found}, {t} {x}, i64 {lane}")
         return v.two("icmp ne", "i8", found, "zeroinitializer") if dtype.kind == "b" else found
 
-    def _save(
-        self, v: Vector, x: str, pointer: str, dtype: DType, index: str, live: int, stride: int = 1
-    ) -> None:
+    def _save(self, v: Vector, x: str, pointer: str, dtype: DType, index: str, live: int, stride: int = 1) -> None:
         t = memory_type(dtype)
         if dtype.kind == "b":
             x = v.cast("zext", x, "i1", "i8")
@@ -218,7 +221,7 @@ class Nest:
             loop = b.begin(size, 1, list(zip(types, self._flat(totals, state), strict=True)))
             state = self._unflat(totals, [name for _, _, name in loop.carried])
             loops.append(loop)
-            self._indices.append((loop.index, count))
+            self._indices.append((loop.counter, count))
         state = self._row_passes(state)
         for loop in reversed(loops):
             b.end(loop, self._flat(totals, state))
@@ -234,7 +237,8 @@ class Nest:
         arguments = ", ".join(f"ptr %b{i}" for i in range(len(self.buffers)))
         lines = "\n".join(b.lines)
         text = f"define internal void @{self.name}({arguments}) #0 {{\nentry:\n{lines}\n  ret void\n}}"
-        self.texts, self.called = [text], b.called
+        inlined = self.plan.inner and len(b.lines) < _INLINED
+        self.texts, self.called = [text.replace("#0", "#1") if inlined else text], b.called
 
     def _how(self, e: Equation) -> str:
         """What kind of reduction it is: of the columns of a `row`, of all as one `total`, or over `rows`."""
@@ -296,7 +300,7 @@ class Nest:
                 whole * self.lanes, self.lanes, list(zip(self._types(carried), self._flat(carried, state), strict=True))
             )
             state.update(self._unflat(carried, [name for _, _, name in loop.carried]))
-            self._body(self.wide, level, equations, taken, state, loop.index, self.lanes)
+            self._body(self.wide, level, equations, taken, state, loop.counter, self.lanes)
             b.end(loop, self._flat(carried, state))
         if rest:
             self._body(self.wide, level, equations, taken, state, str(whole * self.lanes), rest)
@@ -334,13 +338,13 @@ class Nest:
                 if self.level[out] == level and self.kept.get(out, out) is not out:
                     self._save(v, memo[out], self._pointer(self.kept[out]), out.dtype, index, live)
                 continue
-            x = self._operand(v, e.operands[0], memo, index, live)
+            element = self._operand(v, e.operands[0], memo, index, live)
             if self._how(e) == "rows":
                 place = self._address(out)
                 before = self._load(v, place, out.dtype, index, 1, live)
-                self._save(v, self._combined(v, e, before, x), place, out.dtype, index, live)
+                self._save(v, self._combined(v, e, before, element), place, out.dtype, index, live)
             else:
-                state[id(e)] = self._gathered(v, e, state[id(e)], x, live)
+                state[id(e)] = self._gathered(v, e, state[id(e)], element, live)
 
     def _operand(self, v: Vector, x: Value, memo: dict[Value, str], index: str, live: int) -> str:
         if x in self.kernel.read:
@@ -440,6 +444,6 @@ class Nest:
         out: Any = e.results[0]
         t = memory_type(out.dtype)
         loop = self.b.begin(math.prod(out.shape))
-        place = self.b(f"getelementptr {t}, ptr {self._pointer(out)}, i64 {loop.index}")
+        place = self.b(f"getelementptr {t}, ptr {self._pointer(out)}, i64 {loop.counter}")
         self.b.do(f"store {t} {self._identity(e)}, ptr {place}, align {out.dtype.itemsize}")
         self.b.end(loop)

@@ -8,6 +8,7 @@ import functools
 import importlib
 import importlib.util
 import os
+import platform
 import sysconfig
 import warnings
 from collections.abc import Callable
@@ -112,6 +113,12 @@ def vector_bytes() -> int:
     return 64 if features.get("avx512f") else 32 if features.get("avx") else 16
 
 
+@functools.cache
+def adds_products() -> bool:
+    """Whether the processor multiplies and adds with one rounding, as elementary functions do."""
+    return bool(llvm().get_host_cpu_features().get("fma")) or platform.machine().lower() in ("arm64", "aarch64")
+
+
 class Machine:
     """The machine code of a text, which lives as long as one of its functions."""
 
@@ -119,7 +126,10 @@ class Machine:
         binding = llvm()
         module = binding.parse_assembly(text)
         module.verify()
-        self._engine = binding.create_mcjit_compiler(module, _new_target())
+        target = _new_target()
+        if ") #1 {" in text:
+            _inline(module, target)
+        self._engine = binding.create_mcjit_compiler(module, target)
         self._engine.finalize_object()
         self._methods: list[Any] = []
 
@@ -130,6 +140,20 @@ class Machine:
         make: Any = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
         return make(ctypes.addressof(method), self, None)  # type: ignore[no-any-return]  # which refers to self
+
+
+def _inline(module: Any, target: Any) -> None:
+    """Have small functions of a loop be part of it, and what they hand on in memory be in registers."""
+    binding = llvm()
+    passes = binding.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_global_dead_code_eliminate_pass()
+    for _ in range(2):
+        passes.add_sroa_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_new_gvn_pass()
+        passes.add_dead_store_elimination_pass()
+    passes.run(module, binding.create_pass_builder(target, binding.create_pipeline_tuning_options(2)))
 
 
 def _new_target() -> Any:

@@ -18,6 +18,7 @@ import numpy as np
 
 from adjoint.compiler.graph import Equation, Graph, Value
 from adjoint.compiler.native.elements import computable, constant, supported
+from adjoint.compiler.native.lowering import lowered
 from adjoint.compiler.native.views import Layout, contiguous, is_view, merged, view
 from adjoint.primitives import index_shape, slices
 
@@ -74,7 +75,7 @@ class Product:
     def __init__(self, e: Equation, x: Layout, y: Layout) -> None:
         self.read: dict[Value, Layout] = dict(zip(e.operands, (x, y), strict=True))
         self.operands, self.x, self.y = e.operands, x, y
-        (self.out,) = e.results
+        self.out: Any = e.results[0]
         self.stored: dict[Any, None] = {self.out: None}
         self.work = x.shape[0] * x.shape[1] * y.shape[1]
 
@@ -86,7 +87,7 @@ class Loop:
         self.equation, self.step, self.operands = e, step, list(operands)
         self.read: dict[Value, None] = dict.fromkeys(operands)
         self.stored: dict[Any, None] = dict.fromkeys(e.results)
-        self.work = e.parameters["length"] * sum(step.work for step in step.steps if not isinstance(step, Host))
+        self.work: int = e.parameters["length"] * sum([s.work for s in step.steps if not isinstance(s, Host)])
 
 
 class Host:
@@ -103,7 +104,7 @@ class Plan:
         self.graph, self.inner = graph, inner
         self.steps: list[Kernel | Product | Loop | Host] = []
         self.parts: dict[Value, list[int]] = {}  # arrays that several kernels write parts of
-        self.place: dict[Any, int] = {x: -1 for x in graph.inputs}  # the step that gives a value, of views' roots
+        self.place: dict[Any, int] = dict.fromkeys(graph.inputs, -1)  # the step that gives a value, of views' roots
         self.source: dict[Value, tuple[Equation, Value]] = {}  # of a view
         self.root: dict[Any, Value] = {}
         self.layout: dict[Any, Layout] = {}
@@ -114,7 +115,7 @@ class Plan:
     def _take(self, e: Equation) -> None:
         if is_view(e) and self._take_view(e):
             return
-        if all(computable(x.dtype) and math.prod(x.shape) for x in (*e.results, *e.operands) if x.__class__ is Value):  # type: ignore[union-attr]
+        if all(computable(x.dtype) and math.prod(x.shape) for x in (*e.results, *e.operands) if x.__class__ is Value):
             if e.name in REDUCTIONS:
                 if _sums(e) and self._take_native(e):
                     return
@@ -263,7 +264,11 @@ class Plan:
             return False
         last = over == tuple(range(count - len(over), count))
         whole = len(over) == count
-        if whole and kernel.split != 0 and (kernel.split is not None or kernel.least or math.prod(kernel.domain) > _AS_ONE_ROW):
+        if (
+            whole
+            and kernel.split != 0
+            and (kernel.split is not None or kernel.least or math.prod(kernel.domain) > _AS_ONE_ROW)
+        ):
             pass  # late, whatever the rows are
         elif last:
             split = count - len(over)
@@ -281,7 +286,9 @@ class Plan:
 
     # --- parts of arrays, products, loops ---
 
-    def _take_part(self, x: Any, out: Value, layout: Layout, name: str = "real", more: Sequence[Any] = (), after: int = -1) -> int:
+    def _take_part(
+        self, x: Any, out: Value, layout: Layout, name: str = "real", more: Sequence[Any] = (), after: int = -1
+    ) -> int:
         """Write a value, or something computed with it, into a part of an array; gives the step that does."""
         made = Value(layout.shape, out.dtype)
         if not self._take_native(Equation(name, [x, *more], {}, [made]), after, (out, layout)):
@@ -345,7 +352,7 @@ class Plan:
     def _take_scan(self, e: Equation) -> bool:
         if not e.parameters["length"] or not all(x.__class__ is Value for x in e.operands):
             return False
-        step = Plan(_with_own_outputs(e.graphs[0]), inner=True)
+        step = Plan(_with_own_outputs(lowered(e.graphs[0])), inner=True)
         if any(isinstance(s, Host) for s in step.steps):
             return False
         operands = []
@@ -427,6 +434,7 @@ def split_of(kernel: Kernel) -> int:
         return kernel.split
     reads = kernel.wide()
     last = max(len(kernel.domain) - 1, 0)
-    return next((k for k in range(kernel.least, last) if all(_is_one(kernel, s, k) for s in reads)), max(last, kernel.least if kernel.domain else 0))
-
-
+    return next(
+        (k for k in range(kernel.least, last) if all(_is_one(kernel, s, k) for s in reads)),
+        max(last, kernel.least if kernel.domain else 0),
+    )

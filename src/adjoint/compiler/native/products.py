@@ -27,17 +27,19 @@ class Multiplied(Nest):
         self.row, self.wide = Vector(self.b, 1), Vector(self.b, self.lanes)
         x, y, out = (self._pointer(self._root(a)) for a in (*step.operands, step.out))
         outer = self.b.begin(rows)
-        x = self._at(x, self.x.offset, (outer.index, self.x.strides[0]))
-        out = self._at(out, 0, (outer.index, columns))
+        x = self._at(x, self.x.offset, (outer.counter, self.x.strides[0]))
+        out = self._at(out, 0, (outer.counter, columns))
         if along:
             inner = self.b.begin(columns)
-            self._dot(x, self._at(y, self.y.offset, (inner.index, self.y.strides[1])), self._at(out, 0, (inner.index, 1)))
+            self._dot(
+                x, self._at(y, self.y.offset, (inner.counter, self.y.strides[1])), self._at(out, 0, (inner.counter, 1))
+            )
             self.b.end(inner)
         else:
             whole, rest = columns // self.lanes * self.lanes, columns % self.lanes
             if whole:
                 inner = self.b.begin(whole, self.lanes)
-                self._columns_from(x, y, out, inner.index, self.lanes)
+                self._columns_from(x, y, out, inner.counter, self.lanes)
                 self.b.end(inner)
             if rest:
                 self._columns_from(x, y, out, str(whole), rest)
@@ -60,8 +62,10 @@ class Multiplied(Nest):
     def _columns_from(self, x: str, y: str, out: str, index: str, live: int) -> None:
         v = self.wide
         loop = self.b.begin(self.summed, 1, [(v.type(self.type), "zeroinitializer")])
-        one = self.b(f"load {self.type}, ptr {self._at(x, 0, (loop.index, self.x.strides[1]))}, align {self.dtype.itemsize}")
-        line = self._at(y, self.y.offset, (loop.index, self.y.strides[0]))
+        one = self.b(
+            f"load {self.type}, ptr {self._at(x, 0, (loop.counter, self.x.strides[1]))}, align {self.dtype.itemsize}"
+        )
+        line = self._at(y, self.y.offset, (loop.counter, self.y.strides[0]))
         column = self._load(v, line, self.dtype, index, self.y.strides[1] if self.lanes > 1 else 0, live)
         total = self._added(v, loop.carried[0][2], v.spread(one, self.type), column)
         self.b.end(loop, [total])
@@ -72,7 +76,7 @@ class Multiplied(Nest):
         total = "zeroinitializer"
         if whole:
             loop = self.b.begin(whole, self.lanes, [(v.type(self.type), total)])
-            parts = [self._load(v, p, self.dtype, loop.index, 1, self.lanes) for p in (x, y)]
+            parts = [self._load(v, p, self.dtype, loop.counter, 1, self.lanes) for p in (x, y)]
             total = self._added(v, loop.carried[0][2], *parts)
             self.b.end(loop, [total])
         if rest:
@@ -95,4 +99,3 @@ class Multiplied(Nest):
             )
             total = Vector(self.b, lanes).two("fadd", self.type, low, high)
         return total
-

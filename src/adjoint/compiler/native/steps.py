@@ -10,11 +10,13 @@ import numpy as np
 from adjoint import errors
 from adjoint.compiler.graph import Equation, Graph, Value
 from adjoint.compiler.native.entry import Region, regions
+from adjoint.compiler.native.lowering import lowered
 from adjoint.compiler.native.plan import Host, Plan
 
 
 def with_regions(graph: Graph, name: Callable[[], str]) -> tuple[Graph, list[Region]]:
     """The graph with equations `native` in the place of others. Views are made where Python reads them."""
+    graph = lowered(graph)
     plan = Plan(graph)
     region_of = _numbered(plan)
     wanted: set[Any] = set()  # what Python has to have

@@ -40,7 +40,7 @@ class Loop(NamedTuple):
     before: str
     step: int
     stop: int
-    index: str
+    counter: str
     carried: Sequence[tuple[str, str, str]]  # type, first value and name of what is carried along
 
 
@@ -82,8 +82,8 @@ class Builder:
 
     def end(self, loop: Loop, carried: Sequence[str] = ()) -> None:
         """The loop goes on with these values, which are known after it as well."""
-        following = self(f"add nuw nsw i64 {loop.index}, {loop.step}")
-        phis = [f"  {loop.index} = phi i64 [ 0, %{loop.before} ], [ {following}, %{self.block} ]"]
+        following = self(f"add nuw nsw i64 {loop.counter}, {loop.step}")
+        phis = [f"  {loop.counter} = phi i64 [ 0, %{loop.before} ], [ {following}, %{self.block} ]"]
         for (type_, first, name), value in zip(loop.carried, carried, strict=True):
             phis.append(f"  {name} = phi {type_} [ {first}, %{loop.before} ], [ {value}, %{self.block} ]")
         self.lines[loop.place] = "\n".join(phis)
