@@ -37,7 +37,7 @@ class Replay:
         self.graph, self.base = graph, base
         writer = _Writer(base)
         writer.write("run", graph)
-        self._unlinked = writer.regions
+        self._unlinked, self._warns = writer.regions, writer.warns
         self.source = "\n".join(writer.lines) + "\n"
         self._places = writer.places
         self._file = f"<{name} {next(_numbers)}>"
@@ -52,6 +52,8 @@ class Replay:
     def __call__(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         if self._unlinked:
             self._link()
+        if not self._warns:
+            return self.run(*arrays)
         try:
             with self.base.leaf.quiet():
                 return self.run(*arrays)
@@ -109,6 +111,7 @@ class _Writer:
         self.fresh: list[bool] = []
         self.native = self.on_numpy and wanted()
         self.regions: list[Region] = []
+        self.warns = False  # whether it calls what may warn, or fail
         self._known: dict[int, str] = {}  # names of what is in the scope, by identity
         self._kept: list[Any] = []
         self._count = itertools.count()
@@ -178,6 +181,7 @@ class _Body:
     def lines(self, e: Equation) -> list[str]:
         if e.name == "native":
             return self.native(e)
+        self.writer.warns = True
         call = self.primitive(e) if e.name in TABLE else self.special(e)
         dead = list(dict.fromkeys(x for x in e.reads() if self.last.get(x) is e and x not in self.inputs))
         names = [self.names[x] for x in dead]
@@ -196,14 +200,14 @@ class _Body:
         """A call of machine code, which writes into new arrays."""
         writer, region = self.writer, e.parameters["region"]
         lines = []
-        empty = writer.constant(np.empty)
+        writer.scope["empty"] = np.empty
         for x in e.results:
             assert isinstance(x, Value)
             self.names[x] = f"v{next(self._next)}"
-            lines.append(f" {self.names[x]} = {empty}({tuple(x.shape)!r}, {writer.constant(x.dtype)})")
+            lines.append(f" {self.names[x]} = empty({tuple(x.shape)!r}, {writer.constant(x.dtype)})")
         made = [self.names[x] for x in region.outputs]
         if region.external:
-            made.append(f"{empty}({region.memory + 64}, {writer.constant(_BYTES)})")
+            made.append(f"empty({region.memory + 64}, {writer.constant(_BYTES)})")
         self.owned.update(e.results)
         given = [
             writer.constant(np.array(x.const, order="C")) if x.const is not None else self.names[x]
