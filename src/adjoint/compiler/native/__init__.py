@@ -1,0 +1,1 @@
+"""Native code of compiled functions: LLVM IR as text, from which llvmlite makes machine code (adjoint[compile])."""
