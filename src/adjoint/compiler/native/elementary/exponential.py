@@ -63,8 +63,8 @@ def expm1(c: Code, x: Value) -> Value:
     half = c.power_of_two(c.pattern((n - 1.0) + c.format.magic))
     total, rest = c.two_sum(half - 0.5, half * r)
     y = total + c.fma(half, exp_part(c, r) + error, rest)
-    # half of a subnormal number has no last bit; at -0 it is 0, as in the array API standard
-    return c.select(abs(x) < c.format.epsilon / 4, x + 0.0, y + y)
+    # half of a subnormal number has no last bit
+    return c.select(abs(x) < c.format.epsilon / 4, x, y + y)
 
 
 def expit(c: Code, x: Value) -> Value:
@@ -83,7 +83,7 @@ def tanh(c: Code, x: Value) -> Value:
     square = x * x
     near = c.fma(x * square, c.polynomial("tanh", square), x)
     far = 1.0 - 2.0 / (exp(c, size + size) + 1.0)
-    return c.select(size < 0.625, near, c.copysign(far, x))
+    return c.copysign(c.select(size < 0.625, near, far), x)
 
 
 def sinh(c: Code, x: Value) -> Value:
@@ -182,14 +182,15 @@ def log1p(c: Code, x: Value) -> Value:
 
 
 def softplus(c: Code, x: Value) -> Value:
-    return _log1p_exp(c, -abs(x)) + c.select(x < 0.0, 0.0, x)
+    return _log1p_exp(c, -abs(x), c.lift(0.0)) + c.select(x < 0.0, 0.0, x)
 
 
-def _log1p_exp(c: Code, x: Value, low: Value | None = None) -> Value:
-    """log(1 + exp(x)) of x <= 0."""
-    t = exp(c, x, low)
+def _log1p_exp(c: Code, x: Value, low: Value) -> Value:
+    """log(1 + exp(x + low)) of x <= 0."""
+    high, rest, n = exp_in_parts(c, x, low)
+    t, t_low = c.scaled(high, n), c.scaled(rest, n)
     total, error = c.fast_two_sum(1.0, t)
-    return c.select(t < c.format.epsilon / 4, t, Logarithm(c, total, error).natural(c))
+    return c.select(t < c.format.epsilon / 4, t, Logarithm(c, total, error + t_low).natural(c))
 
 
 def logaddexp(c: Code, x: Value, y: Value) -> Value:

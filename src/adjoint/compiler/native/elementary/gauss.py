@@ -6,17 +6,17 @@ from adjoint.compiler.native.elementary.code import Code, Value
 from adjoint.compiler.native.elementary.exponential import exp_in_parts
 
 _END = {"double": 6.0, "float": 4.0}  # from there on erf is 1
-_MIDDLE = 1.25  # where two polynomials of erf meet
+_MIDDLE = 1.125  # where two polynomials of erf meet
 _UNDERFLOW = {"double": 28.0, "float": 11.0}  # of erfc
 
 
 def _near(c: Code, x: Value) -> Value:
-    """erf(x) - x for |x| <= 1.25."""
+    """erf(x) - x for |x| <= 1.125."""
     return x * c.polynomial("erf", x * x)
 
 
 def erf(c: Code, x: Value) -> Value:
-    """From 1.25 on, 1 less a polynomial."""
+    """From 1.125 on, 1 less a polynomial."""
     size = c.clipped(abs(x), None, _END[c.kind])
     middle, half = (_END[c.kind] + _MIDDLE) / 2.0, (_END[c.kind] - _MIDDLE) / 2.0
     tail = c.polynomial("erf_tail", c.fma(size, 1.0 / half, -middle / half))
@@ -24,7 +24,7 @@ def erf(c: Code, x: Value) -> Value:
 
 
 def _scaled(c: Code, size: Value) -> tuple[Value, Value]:
-    """exp(x^2) erfc(x) as a sum, for x >= 3/4: over x + 4, a polynomial of (x - 4) / (x + 4), up to 4 and from there."""
+    """exp(x^2) erfc(x) for x >= 3/4, as a sum: over x + 4, a polynomial of (x - 4) / (x + 4) up to 4, another from 4."""
     below, low = c.two_sum(4.0, size)
     inverse = 1.0 / below
     rest = inverse * (c.fma(-inverse, below, 1.0) - inverse * low)

@@ -20,8 +20,8 @@ _SYMBOL = "adjoint_reduced_by_half_pi"
 def _large_reduction() -> str:
     """x = n pi / 2 + high + low, of large x of double precision, exact: a function of single numbers.
 
-    With x = M 2^E, bits of 2 / pi whose product with x is a multiple of 4 are left out; 192 further ones give n mod 4 and
-    a fraction of 190 bits, of which no double has more than 62 zeros behind the point.
+    With x = M 2^E, bits of 2 / pi whose product with x is a multiple of 4 are left out; the next 192 give n mod 4 and a
+    fraction of 190 bits, of which no double has more than 62 zeros behind the point.
     """
     high, low = (constant(v, "double") for v in TABLES["HALF_PI", "double"][:2])
     words = ", ".join(f"i64 {word}" for word in TWO_OVER_PI)
