@@ -36,7 +36,9 @@ def source(f: Any, *xs: Any) -> str:
 def steps(f: Any, *xs: Any) -> list[str]:
     """The lines of the program that compute: calls of machine code, and of NumPy."""
     lines = source(f, *xs).splitlines()[1:-1]
-    return [line for line in lines if not any(part in line for part in (" n0(", " n1(", "empty(", " del "))]
+    return [
+        line for line in lines if not any(part in line for part in (" n0(", " n1(", "empty(", " del ", ".reshape("))
+    ]
 
 
 # --- random programs -----------------------------------------------------------------------------
@@ -191,12 +193,12 @@ def random_loop(seed: int) -> None:
     same(ad.compile(flat)(x, rows, z), expected)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [0, 1, 2, *[pytest.param(i, marks=pytest.mark.slow) for i in range(3, 30)]])
 def test_random_loops(seed: int) -> None:
     random_loop(seed)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [0, 1, 2, *[pytest.param(i, marks=pytest.mark.slow) for i in range(3, 30)]])
 @pytest.mark.parametrize("reductions", [False, True])
 def test_random_programs(seed: int, reductions: bool) -> None:
     random_program(seed, reductions)
@@ -242,7 +244,9 @@ def test_elementary_functions_are_within_four_units(dtype: str) -> None:
     functions = [getattr(ad, name, None) or getattr(ad.special, name) for name in ELEMENTARY]
     with np.errstate(all="ignore"):
         expected = [f(ad.asarray(x.astype(np.float64))).numpy() for f in functions]
-    for name, found, exact in zip(ELEMENTARY, ad.compile(lambda x: [f(x) for f in functions])(x), expected, strict=True):
+    for name, found, exact in zip(
+        ELEMENTARY, ad.compile(lambda x: [f(x) for f in functions])(x), expected, strict=True
+    ):
         unit = np.spacing(np.abs(exact.astype(dtype)))
         with np.errstate(all="ignore"):
             far = ~(np.abs(found - exact) <= 4 * unit) & ~(found == exact.astype(dtype)) & ~np.isnan(exact)
@@ -268,7 +272,14 @@ def test_sums_are_no_less_exact_than_numpys(dtype: str) -> None:
 
 
 def test_sums_of_infinities_and_nans() -> None:
-    for values in ([math.inf, 1.0], [math.inf, -math.inf], [math.nan, 1.0], [3e38, 3e38], [-0.0, -0.0], [-math.inf, 2.0]):
+    for values in (
+        [math.inf, 1.0],
+        [math.inf, -math.inf],
+        [math.nan, 1.0],
+        [3e38, 3e38],
+        [-0.0, -0.0],
+        [-math.inf, 2.0],
+    ):
         for size in (2, 40):
             x = np.array((values * size)[:size], np.float32)
             with np.errstate(all="ignore"):
@@ -295,7 +306,9 @@ def test_normalisations_and_losses_are_one_call() -> None:
     x, w, b = rng.normal(size=(6, 37)), rng.normal(size=37), rng.normal(size=37)
     labels = rng.integers(0, 37, 6)
     norm = lambda x, w, b: (ad.nn.layer_norm(x, 37, w, b) ** 2).sum()
-    soft = lambda x: (ad.nn.softmax(x) ** 2).sum() + (ad.nn.log_softmax(x) ** 3).sum() + ad.nn.softmax(x, axis=0)[0].sum()
+    soft = lambda x: (
+        (ad.nn.softmax(x) ** 2).sum() + (ad.nn.log_softmax(x) ** 3).sum() + ad.nn.softmax(x, axis=0)[0].sum()
+    )
     for f, *xs in (
         (lambda x, w, b: ad.nn.layer_norm(x, 37, w, b), x, w, b),
         (ad.grad(norm, argnums=(0, 1, 2)), x, w, b),
