@@ -20,6 +20,9 @@ from adjoint.extend import DECLARED
 from adjoint.primitives import TABLE
 from adjoint.rules import RECORDS
 
+# machine code takes longer to make than most tests take: test_native.py makes it
+os.environ.setdefault("ADJOINT_COMPILE", "replay")
+
 hypothesis.settings.register_profile("suite", max_examples=20, deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("suite")
 

@@ -52,7 +52,7 @@ def alike(found: Any, expected: Any, rtol: float = 1e-10) -> None:
         np.testing.assert_allclose(x, y, rtol=rtol, atol=1e-12)
 
 
-def compared(f: Any, args: Any, *, asks: bool = False, times: int = 2) -> None:
+def compared(f: Any, args: Any, *, asks: bool = False, times: int = 2, rtol: float = 1e-10) -> None:
     """Run f as it is and compiled, on tensors of the default device."""
     keys = Replay()
     keys.keys = [(0, i) for i in range(100)]
@@ -67,7 +67,7 @@ def compared(f: Any, args: Any, *, asks: bool = False, times: int = 2) -> None:
             for _ in range(times):
                 with replayed(keys):
                     found = compiled(*xs)
-                alike(found, expected)
+                alike(found, expected, rtol)
             lowered = compiled.lower(*xs)
         except errors.TrackedError:
             assert asks

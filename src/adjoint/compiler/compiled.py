@@ -54,7 +54,9 @@ def compile(f: Callable[..., Any], *, dynamic: Any = None, donate: Any = ()) -> 
     next call is traced from then on where it can be. A warning says what changes when there are many recordings.
 
     Transforms may be in f and around it, as in `ad.grad(ad.compile(f))`. `f.lower(*args)` shows the graph.
-    The environment variable `ADJOINT_COMPILE=0` and `with ad.disable_compile():` run f as it is.
+    On NumPy what can be is machine code, if llvmlite is installed (`adjoint[compile]`), and a warning says once if it
+    is not; `ADJOINT_COMPILE=replay` has NumPy called instead. The environment variable `ADJOINT_COMPILE=0` and
+    `with ad.disable_compile():` run f as it is.
 
     Parameters
     ----------

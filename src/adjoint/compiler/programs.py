@@ -237,8 +237,9 @@ class Program:
                 x, fresh = outs[k], replay.fresh[k] and not self._shared[k]
                 k += 1
                 if not fresh or x.__class__ is not np.ndarray:
-                    x = base.to_numpy(x)
-                    x = x[()] if not x.ndim else np.array(x)
+                    x = np.array(base.to_numpy(x))
+                if not x.ndim:
+                    x = x[()]
                 made.append(x)
             elif kind == "number":
                 made.append(base.to_numpy(outs[k]).item())

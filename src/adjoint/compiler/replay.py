@@ -18,12 +18,16 @@ from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.backends.numpy import NumPy
 from adjoint.compiler.graph import SPECIAL, Drawn, Equation, Graph, Key, Value
+from adjoint.compiler.native.entry import Region, module
+from adjoint.compiler.native.machine import machine, wanted
+from adjoint.compiler.native.steps import again, with_regions
 from adjoint.compiler.sizes import SCOPE, Symbols, has_sizes, is_size, written
 from adjoint.operands import fail
 from adjoint.primitives import TABLE, slices
 
 _REUSED = 1024  # bytes: smaller arrays NumPy keeps at hand
 _MANY = 4096  # elements: for fewer the shorter way is faster
+_BYTES = np.dtype(np.uint8)
 _numbers = itertools.count()
 
 
@@ -42,6 +46,7 @@ class Replay:
         writer = _Writer(base, symbols)
         writer.donated = {graph.inputs[i] for i in donated}
         writer.write("run", graph)
+        self._unlinked, self._warns = writer.regions, writer.warns
         self.source = "\n".join(writer.lines) + "\n"
         self._places = writer.places
         self._file = f"<{name} {next(_numbers)}>"
@@ -54,12 +59,23 @@ class Replay:
         self.__dict__.get("_scope", {}).clear()  # which its own functions refer to
 
     def __call__(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        if self._unlinked:
+            self._link()
+        if not self._warns:
+            return self.run(*arrays)
         try:
             with self.base.leaf.quiet():
                 return self.run(*arrays)
         except Exception as error:
             self._explain(error, arrays)
             raise
+
+    def _link(self) -> None:
+        """Have machine code made, before the first call."""
+        parts = self._unlinked
+        made = machine(module(parts))
+        self._scope.update({r.name: made.function(r.name) for r in parts})
+        self._unlinked = []
 
     def _explain(self, error: Exception, arrays: Sequence[Any]) -> None:
         """Raise what the failing primitive raises outside of a compiled function, if it was one."""
@@ -106,6 +122,9 @@ class _Writer:
         self.scope: dict[str, Any] = {"__builtins__": {}, "leaf": base}
         self.fresh: list[bool] = []
         self.donated: set[Any] = set()  # inputs whose memory may be written to
+        self.native = self.on_numpy and symbols is None and wanted()  # machine code has sizes in it
+        self.regions: list[Region] = []
+        self.warns = False  # whether it calls what may warn, or fail
         self._known: dict[int, str] = {}  # names of what is in the scope, by identity
         self._kept: list[Any] = []
         self._count = itertools.count()
@@ -134,6 +153,9 @@ class _Writer:
 
     def write(self, name: str, graph: Graph, indent: str = "") -> None:
         """Append the definition of a graph, after those of graphs in it; these stand inside where there are sizes."""
+        if self.native:
+            graph, found = with_regions(graph, lambda: f"n{next(self._count)}")
+            self.regions += found
         inner = {id(g): f"g{next(self._count)}" for e in graph.equations for g in e.graphs}
         body = _Body(self, graph, inner)
         head = f"{indent}def {name}({', '.join(body.names[x] for x in graph.inputs)}):"
@@ -181,6 +203,9 @@ class _Body:
         return self.names[x] if x.__class__ is Key else self.writer.literal(x)
 
     def lines(self, e: Equation) -> list[str]:
+        if e.name == "native":
+            return self.native(e)
+        self.writer.warns = True
         call = self.primitive(e) if e.name in TABLE else self.special(e)
         dead = list(dict.fromkeys(x for x in e.reads() if self.last.get(x) is e and x not in self.inputs))
         names = [self.names[x] for x in dead]
@@ -194,6 +219,30 @@ class _Body:
         several = e.name not in TABLE or TABLE[e.name].results > 1
         target = f"{''.join(name + ', ' for name in made)}= " if several and made else f"{made[0]} = " if made else ""
         return [f" {target}{call}", *([f" del {', '.join(names)}"] if names else [])]
+
+    def native(self, e: Equation) -> list[str]:
+        """A call of machine code, which writes into new arrays."""
+        writer, region = self.writer, e.parameters["region"]
+        lines = []
+        writer.scope["empty"] = np.empty
+        for x in e.results:
+            assert isinstance(x, Value)
+            self.names[x] = f"v{next(self._next)}"
+            lines.append(f" {self.names[x]} = empty({tuple(x.shape)!r}, {writer.constant(x.dtype)})")
+        made = [self.names[x] for x in region.outputs]
+        if region.external:
+            made.append(f"empty({region.memory + 64}, {writer.constant(_BYTES)})")
+        self.owned.update(e.results)
+        given = [
+            writer.constant(np.array(x.const, order="C")) if x.const is not None else self.names[x]
+            for x in region.inputs
+        ]
+        outputs = "".join(f"{x}, " for x in made)
+        inputs = "".join(f"{x}, " for x in given)
+        retry = f"{writer.constant(again)}({region.name}, ({inputs}), {writer.constant(region.inputs)}, ({outputs}))"
+        lines.append(f" {region.name}({inputs}{outputs}) or {retry}")
+        dead = [x for x in e.reads() if self.last.get(x) is e and x not in self.inputs]
+        return [*lines, *([f" del {', '.join(self.names[x] for x in dict.fromkeys(dead))}"] if dead else [])]
 
     def special(self, e: Equation) -> str:
         writer = self.writer

@@ -1,0 +1,233 @@
+"""Writes the polynomials of compiled elementary functions, adjoint/compiler/native/elementary/coefficients.py.
+
+    python scripts/coefficients.py            # all, a minute or two
+    python scripts/coefficients.py sin tanh   # these alone, printed
+
+Each is the polynomial of least largest error, weighted, found by Remez' exchange (E. Ya. Remez, 1934; J.-M. Muller,
+Elementary Functions, 2016, chapter 3) in 300 bits on 60 points per coefficient, and of the lowest degree whose error is
+below the bound that is given in bits. Constants that are used as sums, such as pi / 2, are split here as well.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mpmath as mp
+
+FILE = Path(__file__).parents[1] / "src/adjoint/compiler/native/elementary/coefficients.py"
+BITS = {"double": 53, "float": 24}  # of the significands
+
+Function = Callable[[Any], Any]
+Entry = tuple[Function, Function, Any, Any]
+
+mp.mp.prec = 300
+
+
+def solved(xs: list[Any], fs: list[Any], ws: list[Any], count: int) -> tuple[list[Any], Any]:
+    """The polynomial whose weighted errors at the count + 1 points are one number with alternating signs; and it."""
+    rows = mp.matrix(count + 1, count + 1)
+    right = mp.matrix(count + 1, 1)
+    for i, (x, f, w) in enumerate(zip(xs, fs, ws, strict=True)):
+        power = mp.mpf(1)
+        for k in range(count):
+            rows[i, k] = power
+            power *= x
+        rows[i, count] = (-1) ** i / w
+        right[i] = f
+    solution = mp.lu_solve(rows, right)
+    return [solution[k] for k in range(count)], abs(solution[count])
+
+
+def remez(grid: list[Any], values: list[Any], weights: list[Any], count: int) -> tuple[list[Any], Any]:
+    """The best polynomial of `count` coefficients on the grid, and its largest weighted error there."""
+    at = [round(i * (len(grid) - 1) / count) for i in range(count + 1)]
+    for _ in range(30):
+        coefficients, level = solved(*([column[i] for i in at] for column in (grid, values, weights)), count)
+        errors = [w * (mp.polyval(coefficients[::-1], x) - f) for x, f, w in zip(grid, values, weights, strict=True)]
+        largest = max(abs(e) for e in errors)
+        if largest <= level * mp.mpf("1.001"):
+            break
+        runs: list[int] = []  # the extremum of each run of one sign
+        for i, e in enumerate(errors):
+            if not runs or (e > 0) != (errors[runs[-1]] > 0):
+                runs.append(i)
+            elif abs(e) > abs(errors[runs[-1]]):
+                runs[-1] = i
+        while len(runs) > count + 1:
+            runs.pop(0 if abs(errors[runs[0]]) < abs(errors[runs[-1]]) else -1)
+        if len(runs) < count + 1:
+            break
+        at = runs
+    return coefficients, largest
+
+
+def polynomial(f: Function, weight: Function, low: Any, high: Any, bits: int) -> list[Any]:
+    """Of the lowest degree whose weighted error is below 2^-bits."""
+    low, high = mp.mpf(low), mp.mpf(high)
+    size = 60 * 20
+    # Chebyshev's points, none of them at an end where a quotient has no value
+    grid = [(low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * (i + mp.mpf(0.5)) / size) for i in range(size)]
+    values = [f(x) for x in grid]
+    weights = [weight(x) for x in grid]
+    for count in range(2, 40):
+        coefficients, error = remez(grid, values, weights, count)
+        if error < mp.mpf(2) ** -bits:
+            return coefficients
+    raise ValueError(f"no polynomial of 40 coefficients is within 2^-{bits}")
+
+
+def rounded(x: Any, bits: int) -> Any:
+    with mp.workprec(bits):
+        return +x
+
+
+def parts(x: Any, bits: int, *sizes: int) -> list[Any]:
+    """x as a sum of numbers of so many bits, and one of `bits` at last."""
+    out = []
+    for size in (*sizes, bits):
+        out.append(rounded(x, size))
+        x = x - out[-1]
+    return out
+
+
+# --- what there is: a function, the weight of its error, an interval -------------------------------
+
+
+def of_square(f: Function) -> Function:
+    """(f(x) / x - 1) / x^2 as a function of x^2, so that f(x) = x + x^3 p(x^2)."""
+    return lambda z: (f(mp.sqrt(z)) / mp.sqrt(z) - 1) / z
+
+
+def odd(f: Function, high: Any) -> tuple[Function, Function, Any, Any]:
+    """The error relative to f of x + x^3 p(x^2)."""
+    return of_square(f), lambda z: z * mp.sqrt(z) / f(mp.sqrt(z)), 0, mp.mpf(high) ** 2
+
+
+LN2 = mp.log(2)
+HALF = LN2 / 2 * mp.mpf("1.0005")  # of the interval of reduced exponents, which rounding makes larger
+S = (mp.sqrt(2) - 1) / (mp.sqrt(2) + 1) * mp.mpf("1.0005")  # f / (2 + f) for 1 + f = sqrt(2)
+QUARTER = mp.pi / 4 * mp.mpf("1.01")
+
+
+def scaled_erfc(u: Any) -> Any:
+    x = 4 * (1 + u) / (1 - u)
+    return (x + 4) * mp.exp(x * x) * mp.erfc(x)
+
+
+MIDDLE = mp.mpf(1.125)  # of erf
+
+
+def erf_tail(end: int) -> Entry:
+    """erfc on 1.125 to the end, of the variable from -1 to 1; its error is relative to erf."""
+
+    def at(u: Any) -> Any:
+        return ((end + MIDDLE) + (end - MIDDLE) * u) / 2
+
+    return lambda u: mp.erfc(at(u)), lambda u: 1 / mp.erf(at(u)), -1, 1
+
+
+TABLES: dict[str, Entry | dict[str, Entry]] = {
+    # exp(r) = 1 + r + r^2 p(r)
+    "exp": (lambda r: (mp.expm1(r) - r) / r**2, lambda r: abs(r**2 / mp.expm1(r)), -HALF, HALF),
+    # log(1 + f) = 2 atanh(s) = 2 s + s^3 p(s^2), s = f / (2 + f)
+    "log": (lambda z: 2 * (mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z / 2, 0, S**2),
+    "sin": odd(mp.sin, QUARTER),
+    # cos(x) = 1 - x^2 / 2 + x^4 p(x^2)
+    "cos": (lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, lambda z: z**2 / mp.cos(mp.sqrt(z)), 0, QUARTER**2),
+    # its second term and those that follow, for powers
+    "log_tail": (
+        lambda z: 2 * ((mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z - mp.mpf(1) / 3) / z,
+        lambda z: z**2 / 2,
+        0,
+        S**2,
+    ),
+    "asin": odd(mp.asin, "0.501"),
+    "atan": odd(mp.atan, 1),
+    "tanh": odd(mp.tanh, "0.65"),
+    "sinh": odd(mp.sinh, 1),
+    # erf(x) = x + x p(x^2) up to 1.125
+    "erf": (lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, lambda z: mp.sqrt(z) / mp.erf(mp.sqrt(z)), 0, MIDDLE**2),
+    "erf_tail": {"double": erf_tail(6), "float": erf_tail(4)},
+    # (x + 4) exp(x^2) erfc(x) of (x - 4) / (x + 4) + 3 / 8 from 3/4 to 4, and of (x - 4) / (x + 4) - 3 / 8 from 4 to 28
+    "erfcx_left": (lambda v: scaled_erfc(v - 0.375), lambda v: 1 / scaled_erfc(v - 0.375), -0.31, 0.375),
+    "erfcx_right": (lambda v: scaled_erfc(v + 0.375), lambda v: 1 / scaled_erfc(v + 0.375), -0.375, 0.375),
+    # where iterations begin, on 1 / 2^1.5 to 2^1.5
+    "cbrt": (lambda g: g ** (-mp.mpf(1) / 3), lambda g: mp.cbrt(g), mp.mpf(2) ** -1.51, mp.mpf(2) ** 1.51),
+}
+SPLIT: dict[str, Callable[[int], list[Any]]] = {
+    "LN2": lambda bits: parts(LN2, bits, bits),
+    "LOG2_E": lambda bits: parts(1 / LN2, bits, bits),
+    "LOG10_E": lambda bits: parts(1 / mp.log(10), bits, bits),
+    "LOG10_2": lambda bits: parts(LN2 / mp.log(10), bits, bits),
+    "TWO_THIRDS": lambda bits: parts(mp.mpf(2) / 3, bits, bits),
+    "HALF_PI": lambda bits: parts(mp.pi / 2, bits, bits, bits),
+}
+# the bound of the error: bits below half a unit in the last place, or these
+SLACK = {"double": 7, "float": 5}
+ACCURACY = {
+    **{("cbrt", kind): 9 for kind in BITS},
+    **{("log_tail", kind): bits for kind, bits in (("double", 68), ("float", 36))},
+    **{("erf_tail", kind): bits for kind, bits in (("double", 56), ("float", 27))},
+}
+
+
+def table(name: str, kind: str) -> list[Any]:
+    if name in SPLIT:
+        return SPLIT[name](BITS[kind])
+    entry = TABLES[name]
+    f, weight, low, high = entry[kind] if isinstance(entry, dict) else entry
+    return polynomial(f, weight, low, high, ACCURACY.get((name, kind), BITS[kind] + SLACK[kind]))
+
+
+def number(x: Any, bits: int) -> str:
+    return repr(float(rounded(x, bits)))
+
+
+def shown(name: str, kind: str) -> str:
+    """The entry of one table as Python, in lines of up to 120 characters."""
+    lines, line = [f'    ("{name}", "{kind}"): ('], "       "
+    for x in table(name, kind):
+        text = f" {number(x, BITS[kind])},"
+        if len(line) + len(text) > 118:
+            lines.append(line)
+            line = "       "
+        line += text
+    return "\n".join([*lines, line, "    ),"])
+
+
+def two_over_pi() -> str:
+    """The first 1280 bits of 2 / pi behind 64 zeros, in words."""
+    with mp.workprec(1400):
+        bits = int(mp.floor(mp.ldexp(2 / mp.pi, 1280)))
+    words = [0] + [bits >> (1280 - 64 * k) & (1 << 64) - 1 for k in range(1, 21)]
+    lines = []
+    for i in range(0, len(words), 4):
+        lines.append("    " + ", ".join(f"0x{word:016X}" for word in words[i : i + 4]) + ",")
+    return "\n".join(["TWO_OVER_PI = (", *lines, ")  # fmt: skip"])
+
+
+HEAD = '''\
+"""Polynomials and constants of elementary functions: written by `python scripts/coefficients.py`, which says of what.
+
+Coefficients are from the lowest power on. Constants in parts are sums, from the largest part on.
+"""
+
+from __future__ import annotations
+
+TABLES: dict[tuple[str, str], tuple[float, ...]] = {
+'''
+
+
+def main(names: list[str]) -> None:
+    entries = [shown(name, kind) for name in (names or [*SPLIT, *TABLES]) for kind in BITS]
+    if names:
+        print("\n".join(entries))
+        return
+    FILE.write_text(HEAD + "\n".join(entries) + "\n}  # fmt: skip\n\n" + two_over_pi() + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

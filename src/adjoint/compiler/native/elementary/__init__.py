@@ -1,0 +1,70 @@
+"""Elementary functions of vectors as LLVM IR: `function("exp", np.float32, 8)` is the symbol and the text of one.
+
+The text defines `<8 x float> @symbol(<8 x float>)`; vectors of one number are `<1 x float>`. It needs no other symbol and
+no library, but a processor that adds products with one rounding (FMA: x86-64 since AVX2, every ARM of 64 bits). Results are
+within 2 units in the last place, docs/elementary.md has what was measured, and special values are NumPy's.
+
+Texts of several functions may share helpers: a `Library` has each once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from adjoint.compiler.native.elementary import exponential, gauss, trigonometric
+from adjoint.compiler.native.elementary.code import Code, Value
+
+_KINDS = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
+
+_ONE = {
+    exponential: "exp expm1 expit tanh sinh cosh log log2 log10 log1p softplus asinh acosh atanh cbrt",
+    trigonometric: "sin cos tan asin acos atan",
+    gauss: "erf erfc",
+}
+
+# by the names of primitives: the formula, which is called with a Code and as many values as the primitive has operands
+FUNCTIONS: dict[str, tuple[Callable[..., Value], int]] = {
+    **{name: (getattr(module, name), 1) for module, names in _ONE.items() for name in names.split()},
+    "logaddexp": (exponential.logaddexp, 2),
+    "pow": (exponential.power, 2),
+    "hypot": (exponential.hypot, 2),
+    "atan2": (trigonometric.atan2, 2),
+}
+
+
+class Library:
+    """Functions that one module of LLVM has: definitions by their symbols, each once."""
+
+    def __init__(self) -> None:
+        self.definitions: dict[str, str] = {}
+
+    def function(self, name: str, dtype: npt.DTypeLike, lanes: int) -> str:
+        """The symbol of the function, which is defined from then on."""
+        kind = _KINDS[np.dtype(dtype)]
+        symbol = f"adjoint_{name}_{np.dtype(dtype)}x{lanes}"
+        if symbol not in self.definitions:
+            formula, count = FUNCTIONS[name]
+            code = Code(kind, lanes)
+            operands = [Value(code, f"%x{i}", kind) for i in range(count)]
+            result = formula(code, *operands)
+            self.definitions.update(code.helpers)
+            vector = code.vector(kind)
+            body = "\n".join(code.lines)
+            parameters = ", ".join(f"{vector} {x.name}" for x in operands)
+            self.definitions[symbol] = (
+                f"define {vector} @{symbol}({parameters}) {{\nentry:\n{body}\n  ret {result.typed}\n}}\n"
+            )
+        return symbol
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.definitions.values())
+
+
+def function(name: str, dtype: npt.DTypeLike, lanes: int) -> tuple[str, str]:
+    """The symbol and the text of the primitive's function of vectors of `lanes` numbers, for float32 or float64."""
+    library = Library()
+    return library.function(name, dtype, lanes), library.text

@@ -1,0 +1,282 @@
+"""Functions of vectors as LLVM IR, written with Python's operators.
+
+A `Value` is a vector of one kind, `double`, `float`, `i64`, `i32`, or `i1` for truths. Its operators append an instruction
+to the `Code` of the function, and Python numbers beside it are constants of its kind. So a formula reads as in NumPy.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from adjoint.compiler.native.elementary.coefficients import TABLES
+
+_SUFFIX = {"double": "f64", "float": "f32"}
+_COMPARISONS = {"lt": ("olt", "slt"), "le": ("ole", "sle"), "gt": ("ogt", "sgt"), "ge": ("oge", "sge")}
+
+
+def constant(value: float, kind: str) -> str:
+    """A literal of LLVM: bits of the double, also of a single."""
+    if kind[0] == "i":
+        return str(int(value))
+    exact = float(np.float32(value)) if kind == "float" else float(value)
+    return "0x" + struct.pack(">d", exact).hex().upper()
+
+
+class Value:
+    __slots__ = ("code", "kind", "name")
+
+    def __init__(self, code: Code, name: str, kind: str):
+        self.code, self.name, self.kind = code, name, kind
+
+    @property
+    def typed(self) -> str:
+        return f"{self.code.vector(self.kind)} {self.name}"
+
+    def _with(self, operation: str, other: Value | float, kind: str | None = None) -> Value:
+        right = self.code.lift(other, self.kind)
+        return self.code.value(f"{operation} {self.typed}, {right.name}", kind or self.kind)
+
+    def _arithmetic(self, name: str, other: Value | float) -> Value:
+        return self._with(name if self.kind[0] == "i" else "f" + name, other)
+
+    def __add__(self, other: Value | float) -> Value:
+        return self._arithmetic("add", other)
+
+    def __sub__(self, other: Value | float) -> Value:
+        return self._arithmetic("sub", other)
+
+    def __mul__(self, other: Value | float) -> Value:
+        return self._arithmetic("mul", other)
+
+    def __radd__(self, other: float) -> Value:
+        return self.code.lift(other, self.kind) + self
+
+    def __rsub__(self, other: float) -> Value:
+        return self.code.lift(other, self.kind) - self
+
+    def __rmul__(self, other: float) -> Value:
+        return self.code.lift(other, self.kind) * self
+
+    def __truediv__(self, other: Value | float) -> Value:
+        return self._with("fdiv", other)
+
+    def __rtruediv__(self, other: float) -> Value:
+        return self.code.lift(other, self.kind) / self
+
+    def __neg__(self) -> Value:
+        return self.code.value(f"fneg {self.typed}", self.kind)
+
+    def __abs__(self) -> Value:
+        return self.code.intrinsic("fabs", self)
+
+    def __and__(self, other: Value | int) -> Value:
+        return self._with("and", other)
+
+    def __or__(self, other: Value | int) -> Value:
+        return self._with("or", other)
+
+    def __xor__(self, other: Value | int) -> Value:
+        return self._with("xor", other)
+
+    def __lshift__(self, other: int) -> Value:
+        return self._with("shl", other)
+
+    def __rshift__(self, other: int) -> Value:
+        """Zeros come in from above."""
+        return self._with("lshr", other)
+
+    def __invert__(self) -> Value:
+        return self ^ (1 if self.kind == "i1" else -1)
+
+    def _compared(self, name: str, other: Value | float) -> Value:
+        real, whole = _COMPARISONS[name]
+        return self._with(f"icmp {whole}" if self.kind[0] == "i" else f"fcmp {real}", other, "i1")
+
+    def __lt__(self, other: Value | float) -> Value:
+        return self._compared("lt", other)
+
+    def __le__(self, other: Value | float) -> Value:
+        return self._compared("le", other)
+
+    def __gt__(self, other: Value | float) -> Value:
+        return self._compared("gt", other)
+
+    def __ge__(self, other: Value | float) -> Value:
+        return self._compared("ge", other)
+
+    def equals(self, other: Value | float) -> Value:
+        return self._with("icmp eq" if self.kind[0] == "i" else "fcmp oeq", other, "i1")
+
+    def is_nan(self) -> Value:
+        return self._with("fcmp uno", self, "i1")
+
+
+class Format:
+    """A floating-point format of IEEE 754: the numbers that formulas need of it."""
+
+    def __init__(self, kind: str):
+        info = np.finfo(np.float32 if kind == "float" else np.float64)
+        self.kind, self.whole = kind, "i32" if kind == "float" else "i64"
+        self.stored = int(info.nmant)  # bits of the significand, without the first
+        self.bits = self.stored + 1
+        self.bias = 127 if kind == "float" else 1023
+        self.normal, self.largest = float(info.tiny), float(info.max)
+        self.epsilon = float(info.eps)
+        self.sign = -(2 ** (31 if kind == "float" else 63))
+        self.magic = 1.5 * 2.0**self.stored  # added to a number below 2^(stored - 1) it rounds that to an integer
+
+    def bits_of(self, value: float) -> int:
+        """The number's pattern as an integer."""
+        if self.kind == "float":
+            return int(np.float32(value).view(np.int32))
+        return int(np.float64(value).view(np.int64))
+
+
+FORMATS = {kind: Format(kind) for kind in ("double", "float")}
+
+
+class Code:
+    """The body of one function of vectors of `lanes` numbers of one format."""
+
+    def __init__(self, kind: str, lanes: int):
+        self.format, self.kind, self.lanes = FORMATS[kind], kind, lanes
+        self.lines: list[str] = []
+        self.block = "entry"
+        self._count = 0
+        self.helpers: dict[str, str] = {}  # functions that this one calls, by their symbols
+
+    # --- text ---
+
+    def vector(self, kind: str) -> str:
+        return f"<{self.lanes} x {kind}>"
+
+    def fresh(self, prefix: str = "t") -> str:
+        self._count += 1
+        return f"{prefix}{self._count}"
+
+    def value(self, text: str, kind: str) -> Value:
+        name = "%" + self.fresh()
+        self.lines.append(f"  {name} = {text}")
+        return Value(self, name, kind)
+
+    def lift(self, x: Value | float, kind: str | None = None) -> Value:
+        if isinstance(x, Value):
+            return x
+        kind = kind or self.kind
+        return Value(self, f"splat ({kind} {constant(x, kind)})", kind)
+
+    def intrinsic(self, name: str, *operands: Value) -> Value:
+        kind = operands[0].kind
+        arguments = ", ".join(x.typed for x in operands)
+        suffix = _SUFFIX.get(kind, kind)
+        return self.value(f"call {self.vector(kind)} @llvm.{name}.v{self.lanes}{suffix}({arguments})", kind)
+
+    # --- what formulas are made of ---
+
+    def fma(self, x: Value | float, y: Value | float, z: Value | float) -> Value:
+        kind = next(v.kind for v in (x, y, z) if isinstance(v, Value))
+        return self.intrinsic("fma", *(self.lift(v, kind) for v in (x, y, z)))
+
+    def select(self, condition: Value, x: Value | float, y: Value | float) -> Value:
+        kind = next((v.kind for v in (x, y) if isinstance(v, Value)), self.kind)
+        left, right = self.lift(x, kind), self.lift(y, kind)
+        return self.value(f"select {condition.typed}, {left.typed}, {right.typed}", kind)
+
+    def sqrt(self, x: Value) -> Value:
+        return self.intrinsic("sqrt", x)
+
+    def copysign(self, x: Value | float, sign: Value) -> Value:
+        return self.intrinsic("copysign", self.lift(x, sign.kind), sign)
+
+    def clipped(self, x: Value, low: float | None, high: float | None) -> Value:
+        """x between the bounds; what is nan stays nan."""
+        if low is not None:
+            x = self.select(x < low, low, x)
+        return x if high is None else self.select(x > high, high, x)
+
+    def pattern(self, x: Value) -> Value:
+        """The bits of numbers as integers."""
+        whole = FORMATS[x.kind].whole
+        return self.value(f"bitcast {x.typed} to {self.vector(whole)}", whole)
+
+    def number(self, x: Value) -> Value:
+        """The numbers that have these bits."""
+        return self.value(f"bitcast {x.typed} to {self.vector(self.kind)}", self.kind)
+
+    def table(self, name: str) -> tuple[float, ...]:
+        return TABLES[name, self.kind]
+
+    def polynomial(self, name: str, x: Value) -> Value:
+        """Horner's rule, with one rounding for each coefficient."""
+        return self.horner(self.table(name), x)
+
+    def horner(self, coefficients: Sequence[Value | float], x: Value) -> Value:
+        total = self.lift(coefficients[-1], x.kind)
+        for coefficient in reversed(coefficients[:-1]):
+            total = self.fma(total, x, coefficient)
+        return total
+
+    def rounded(self, x: Value, factor: float) -> tuple[Value, Value]:
+        """The integer n nearest to x * factor, as a number and as an integer of which only low bits count.
+
+        Adding 1.5 * 2^52 leaves n in the low bits: conversions of 64 bits are no instructions of AVX2. For |n| < 2^21
+        in single precision.
+        """
+        shifted = self.fma(x, factor, self.format.magic)
+        return shifted - self.format.magic, self.pattern(shifted)
+
+    def power_of_two(self, whole: Value) -> Value:
+        """2^n of the integer that `rounded` gives, for n of normal numbers."""
+        return self.number((whole << self.format.stored) + self.format.bits_of(1.0))
+
+    def scaled(self, x: Value, n: Value) -> Value:
+        """x * 2^n for any n that is a number, in two steps: the result may be subnormal or overflow."""
+        half, first = self.rounded(n, 0.5)
+        last = self.pattern((n - half) + self.format.magic)
+        return x * self.power_of_two(first) * self.power_of_two(last)
+
+    # --- sums of two numbers (T. J. Dekker, 1971; D. E. Knuth, 4.2.2) ---
+
+    def two_sum(self, x: Value | float, y: Value) -> tuple[Value, Value]:
+        x = self.lift(x, y.kind)
+        total = x + y
+        part = total - x
+        return total, (x - (total - part)) + (y - part)
+
+    def fast_two_sum(self, x: Value | float, y: Value) -> tuple[Value, Value]:
+        """For |x| >= |y|, or x = 0."""
+        x = self.lift(x, y.kind)
+        total = x + y
+        return total, y - (total - x)
+
+    def two_product(self, x: Value | float, y: Value) -> tuple[Value, Value]:
+        product = self.lift(x, y.kind) * y
+        return product, self.fma(x, y, -product)
+
+    # --- control ---
+
+    def seldom(self, condition: Value, usual: Sequence[Value], compute: Callable[[], Sequence[Value]]) -> list[Value]:
+        """The usual values, or where the condition holds for any lane, all lanes of those that `compute` gives."""
+        n = self.fresh("")
+        if self.lanes == 1:
+            test = self.value(f"extractelement {condition.typed}, i32 0", "i1")
+        else:
+            test = self.value(f"call i1 @llvm.vector.reduce.or.v{self.lanes}i1({condition.typed})", "i1")
+        before = self.block
+        self.lines.append(f"  br i1 {test.name}, label %seldom{n}, label %joined{n}")
+        self.label(f"seldom{n}")
+        others = compute()
+        after = self.block
+        self.lines.append(f"  br label %joined{n}")
+        self.label(f"joined{n}")
+        return [
+            self.value(f"phi {self.vector(x.kind)} [ {x.name}, %{before} ], [ {y.name}, %{after} ]", x.kind)
+            for x, y in zip(usual, others, strict=True)
+        ]
+
+    def label(self, name: str) -> None:
+        self.lines.append(f"{name}:")
+        self.block = name

@@ -1,0 +1,50 @@
+"""The error function and its complement."""
+
+from __future__ import annotations
+
+from adjoint.compiler.native.elementary.code import Code, Value
+from adjoint.compiler.native.elementary.exponential import exp_in_parts
+
+_END = {"double": 6.0, "float": 4.0}  # from there on erf is 1
+_MIDDLE = 1.125  # where two polynomials of erf meet
+_UNDERFLOW = {"double": 28.0, "float": 11.0}  # of erfc
+
+
+def _near(c: Code, x: Value) -> Value:
+    """erf(x) - x for |x| <= 1.125."""
+    return x * c.polynomial("erf", x * x)
+
+
+def erf(c: Code, x: Value) -> Value:
+    """From 1.125 on, 1 less a polynomial."""
+    size = c.clipped(abs(x), None, _END[c.kind])
+    middle, half = (_END[c.kind] + _MIDDLE) / 2.0, (_END[c.kind] - _MIDDLE) / 2.0
+    tail = c.polynomial("erf_tail", c.fma(size, 1.0 / half, -middle / half))
+    return c.select(size < _MIDDLE, x + _near(c, x), c.copysign(1.0 - tail, x))
+
+
+def _scaled(c: Code, size: Value) -> tuple[Value, Value]:
+    """exp(x^2) erfc(x) for x >= 3/4, as a sum: over x + 4, a polynomial of (x - 4) / (x + 4) up to 4, another from 4."""
+    below, low = c.two_sum(4.0, size)
+    inverse = 1.0 / below
+    rest = inverse * (c.fma(-inverse, below, 1.0) - inverse * low)
+    left = size < 4.0
+    # (x - 4) / (x + 4) = 1 - 8 / (x + 4), less the middle of each half: so the first coefficient is most of the sum
+    u = c.fma(rest, -8.0, c.fma(inverse, -8.0, c.select(left, 1.375, 0.625)))
+    pairs = zip(c.table("erfcx_left"), c.table("erfcx_right"), strict=True)
+    first, *others = [c.select(left, x, y) for x, y in pairs]
+    others_sum = c.horner(others, u)
+    p = c.fma(u, others_sum, first)
+    p_low = c.fma(u, others_sum, first - p)
+    product, error = c.two_product(inverse, p)
+    return product, c.fma(inverse, p_low, c.fma(rest, p, error))
+
+
+def erfc(c: Code, x: Value) -> Value:
+    size = c.clipped(abs(x), None, _UNDERFLOW[c.kind])
+    square, low = c.two_product(size, size)
+    power, more, n = exp_in_parts(c, -square, -low)
+    scaled, rest = _scaled(c, size)
+    tail = c.scaled(c.fma(power, scaled, c.fma(power, rest, more * scaled)), n)
+    far = c.select(x < 0.0, 2.0 - tail, tail)
+    return c.select(size < 0.75, 1.0 - (x + _near(c, x)), far)

@@ -1,0 +1,112 @@
+"""What Python calls: a function of arrays that runs kernels one after the other, in one piece of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adjoint.compiler.graph import Value
+from adjoint.compiler.native.blocks import Block
+from adjoint.compiler.native.machine import AXES, DATA, DTYPE, FLAGS, SHAPE, TYPE, WANTED
+from adjoint.compiler.native.plan import Host, Plan
+from adjoint.compiler.native.text import Builder
+
+_ON_STACK = 1 << 15  # bytes of temporary arrays up to which they are there
+_ALONE = 1 << 14  # elements that are computed, from which on other threads of Python may run
+
+
+class Region:
+    """Kernels that follow each other without a step of Python's between."""
+
+    def __init__(self, plan: Plan, first: int, last: int, name: str, wanted: set[Any]) -> None:
+        self.name = name
+        steps = plan.steps[first:last]
+        self.block = Block(plan, steps, name, wanted)
+        self.inputs, self.outputs, self.memory = self.block.inputs, self.block.outputs, self.block.memory
+        self.external = self.memory > _ON_STACK
+        self.called = self.block.called
+        self.text = "\n".join([*self.block.texts, self._entry(sum(s.work for s in steps if not isinstance(s, Host)))])
+
+    def _entry(self, work: int) -> str:
+        b = Builder()
+        pointers: dict[int, str] = {}
+        count = len(self.inputs) + len(self.outputs) + self.external
+        self._check(b, b(f"icmp eq i64 %count, {count}"))
+        for i, x in enumerate((*self.inputs, *self.outputs)):
+            array = self._argument(b, i)
+            self._check_array(b, array, x)
+            pointers[id(x)] = self._field(b, array, DATA, "ptr")
+        memory = ""
+        if self.memory:
+            if self.external:
+                memory = self._field(b, self._argument(b, count - 1), DATA, "ptr")
+                whole = b(f"ptrtoint ptr {memory} to i64")
+                aligned = b(f"and i64 {b(f'add i64 {whole}, 63')}, -64")
+                memory = b(f"inttoptr i64 {aligned} to ptr")
+            else:
+                memory = b(f"alloca [{self.memory} x i8], align 64")
+        thread = b("call ptr @PyEval_SaveThread()") if work >= _ALONE else ""
+        self.block.calls(b, pointers, memory)
+        if thread:
+            b.do(f"call void @PyEval_RestoreThread(ptr {thread})")
+        b.do(f"ret ptr {b('call ptr @PyBool_FromLong(i64 1)')}")
+        b.label("unlike")
+        b.do(f"ret ptr {b('call ptr @PyBool_FromLong(i64 0)')}")
+        lines = "\n".join(b.lines)
+        return f"define ptr @{self.name}(ptr %self, ptr %arguments, i64 %count) #0 {{\nentry:\n{lines}\n}}"
+
+    def _argument(self, b: Builder, i: int) -> str:
+        return b(f"load ptr, ptr {b(f'getelementptr ptr, ptr %arguments, i64 {i}')}, align 8")
+
+    def _field(self, b: Builder, array: str, place: int, type_: str) -> str:
+        return b(f"load {type_}, ptr {b(f'getelementptr i8, ptr {array}, i64 {place}')}, align 4")
+
+    def _check(self, b: Builder, holds: str) -> None:
+        after = b.name()
+        b.do(f"br i1 {holds}, label %{after}, label %unlike")
+        b.label(after)
+
+    def _check_array(self, b: Builder, array: str, x: Value) -> None:
+        """That it is an array of NumPy's own class, and in dtype, shape and memory what the loops were written for."""
+        self._check(b, b(f"icmp eq ptr {self._field(b, array, TYPE, 'ptr')}, @adjoint_array"))
+        dtype = self._field(b, array, DTYPE, "ptr")
+        flags = b(f"and i32 {self._field(b, array, FLAGS, 'i32')}, {WANTED}")
+        axes = self._field(b, array, AXES, "i32")
+        self._check(b, b(f"icmp eq ptr {dtype}, @adjoint_{x.dtype.name}"))
+        self._check(b, b(f"icmp eq i32 {flags}, {WANTED}"))
+        self._check(b, b(f"icmp eq i32 {axes}, {len(x.shape)}"))
+        if x.shape:
+            sizes = self._field(b, array, SHAPE, "ptr")
+            for axis, n in enumerate(x.shape):
+                size = b(f"load i64, ptr {b(f'getelementptr i64, ptr {sizes}, i64 {axis}')}, align 8")
+                self._check(b, b(f"icmp eq i64 {size}, {n}"))
+
+
+def regions(plan: Plan, wanted: set[Any], name: Callable[[], str]) -> dict[int, Region]:
+    """The regions of a plan, by the step that each begins with."""
+    found = {}
+    i = 0
+    while i < len(plan.steps):
+        j = i
+        while j < len(plan.steps) and not isinstance(plan.steps[j], Host):
+            j += 1
+        if j > i:
+            found[i] = Region(plan, i, j, name(), wanted)
+        i = max(j, i + 1)
+    return found
+
+
+HEADER = """declare ptr @PyBool_FromLong(i64)
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+attributes #0 = { nounwind "prefer-vector-width"="512" }
+attributes #1 = { nounwind alwaysinline "prefer-vector-width"="512" }
+"""
+
+
+def module(parts: Sequence[Region]) -> str:
+    """The text of regions that are compiled together."""
+    dtypes = {x.dtype.name for r in parts for x in (*r.inputs, *r.outputs)}
+    outside = ["@adjoint_array = external global i8", *[f"@adjoint_{n} = external global i8" for n in sorted(dtypes)]]
+    declared = {key: text for r in parts for key, text in r.called.items()}
+    return "\n".join([HEADER, *outside, *[declared[key] for key in sorted(declared)], *[r.text for r in parts], ""])

@@ -1,0 +1,449 @@
+"""A kernel as a nest of loops: over rows, and in each row over columns, vector by vector."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint.compiler.graph import Equation, Value
+from adjoint.compiler.native.elements import EMITTERS, constant, extreme, operand_dtypes
+from adjoint.compiler.native.machine import vector_bytes
+from adjoint.compiler.native.plan import REDUCTIONS, Kernel, Plan, split_of
+from adjoint.compiler.native.text import Builder, Vector, element_type, memory_type, number
+from adjoint.compiler.native.views import contiguous
+from adjoint.primitives import DType
+
+_INLINED = 200  # lines of a step's kernel that goes into its loop, where arrays of few elements become registers
+_CHEAP = 6  # operations that are rather done again in a later pass than their result kept
+
+
+class Nest:
+    """The text of a kernel's function, what its arguments are, and memory that it needs beside."""
+
+    def __init__(self, plan: Plan, kernel: Kernel, name: str) -> None:
+        self.plan, self.kernel, self.name = plan, kernel, name
+        self.b = Builder()
+        self.split = split_of(kernel)
+        self.columns = math.prod(kernel.domain[self.split :])
+        widest = max([x.dtype.itemsize for x in kernel.kind])  # also of integers, which are rare
+        most = max(1, vector_bytes() // widest)
+        exact = plan.inner and self.columns < most and not kernel.reduced  # no masks, which are memory
+        self.lanes = self.columns if exact else min(most, 1 << (self.columns - 1).bit_length())
+        self.row, self.wide = Vector(self.b, 1), Vector(self.b, self.lanes)
+        self.buffers: list[Any] = []  # roots, or scratch memory as (elements, dtype)
+        self.addresses: dict[Any, str] = {}  # of the current row
+        self.rows: dict[Value, str] = {}  # values of the current row
+        self._levels()
+        self._needs()
+        self._write()
+
+    # --- which pass computes what ---
+
+    def _root(self, x: Value) -> Value:
+        return self.plan.root.get(x, x)
+
+    def _inside(self, e: Equation) -> list[Value]:
+        """What an equation reads of the kernel's own values."""
+        found = [self._root(x) for x in e.operands if x.__class__ is Value and x not in self.kernel.read]
+        return [x for x in found if x in self.kernel.kind]
+
+    def _levels(self) -> None:
+        kind = self.kernel.kind
+        self.level: dict[Value, int] = {}
+        self._cost: dict[Value, int] = {}
+        for e in self.kernel.equations:
+            out: Any = e.results[0]
+            before = self._inside(e)
+            self.level[out] = max([self.level[x] for x in before], default=0) + (
+                e.name in REDUCTIONS and kind[out] == "row"
+            )
+            self._cost[out] = 1 + sum(self._cost[x] for x in before if kind[x] == "full")
+        self.last = max([self.level[x] - (x in self.kernel.reduced and kind[x] == "row") for x in kind])
+        self.last = max([self.last, *[self.level[x] for x in kind]])
+
+    def _operand_level(self, e: Equation) -> int:
+        return max([self.level[x] for x in self._inside(e)], default=0)
+
+    def _needs(self) -> None:
+        """For each pass over a row the equations that it computes, what it takes from memory, and what it leaves."""
+        kind, equations = self.kernel.kind, self.kernel.equations
+        self.kept: dict[Value, Any] = {}  # full values that later passes read again: where
+        self.passes: list[tuple[list[Equation], list[Value]]] = []
+        for level in range(self.last, -1, -1):
+            stored = [x for x in self.kernel.stored if kind[x] == "full" and self.level[x] == level]
+            wanted: set[Value] = {*stored, *[x for x in self.kept if self.level[x] == level]}
+            taken: list[Value] = []
+            made: list[Equation] = []
+            for e in reversed(equations):
+                out: Any = e.results[0]
+                if e.name in REDUCTIONS:
+                    if self._operand_level(e) == level:
+                        made.append(e)
+                        wanted.update(x for x in self._inside(e) if kind[x] == "full")
+                elif out in wanted and kind[out] == "full":
+                    if self.level[out] < level and self._cost[out] > _CHEAP:
+                        whole = out in self.kernel.stored and out not in self.kernel.target
+                        self.kept[out] = out if whole else (self.columns, out.dtype)
+                        taken.append(out)
+                    else:
+                        made.append(e)
+                        wanted.update(x for x in self._inside(e) if kind[x] == "full")
+            self.passes.insert(0, (made[::-1], taken))
+
+    @property
+    def written(self) -> list[Value]:
+        """The arrays that it writes to, or to parts of."""
+        return list(
+            dict.fromkeys(self.kernel.target[x][0] if x in self.kernel.target else x for x in self.kernel.stored)
+        )
+
+    # --- addresses ---
+
+    def _pointer(self, buffer: Any) -> str:
+        for i, x in enumerate(self.buffers):
+            if x is buffer:
+                return f"%b{i}"
+        self.buffers.append(buffer)
+        return f"%b{len(self.buffers) - 1}"
+
+    def _access(self, x: Value) -> tuple[Any, int, tuple[int, ...], DType]:
+        """Where elements of a value lie: the array, the first one's place, and strides along the domain."""
+        if x in self.kernel.read:
+            layout, strides, _ = self.kernel.read[x]
+            return self._root(x), layout.offset, strides, x.dtype
+        buffer, layout = self.kernel.target.get(x, (x, contiguous(x.shape)))
+        return buffer, layout.offset, self.kernel.strides(layout, self.kernel.axes[x]), x.dtype
+
+    def _accesses(self) -> Iterable[tuple[Any, int, tuple[int, ...], DType]]:
+        for x in (*self.kernel.read, *self.kernel.stored):
+            yield self._access(x)
+
+    def _row_axes(self) -> list[tuple[int, int]]:
+        """Runs of row axes that one index counts: the size, and how many axes."""
+        sizes = self.kernel.domain[: self.split]
+        all_strides = [strides for _, _, strides, _ in self._accesses()]
+        runs: list[tuple[int, int]] = []
+        for i, n in enumerate(sizes):
+            if runs and all(s[i - 1] == n * s[i] for s in all_strides):
+                runs[-1] = (runs[-1][0] * n, runs[-1][1] + 1)
+            else:
+                runs.append((n, 1))
+        return runs
+
+    def _address(self, x: Value) -> str:
+        """The pointer to the first element of a value in this row."""
+        found = self.addresses.get(x)
+        if found is None:
+            buffer, offset, strides, dtype = self._access(x)
+            total = str(offset)
+            axis = 0
+            for index, count in self._indices:
+                axis += count
+                if stride := strides[axis - 1]:
+                    part = self.b(f"mul nsw i64 {index}, {stride}")
+                    total = self.b(f"add nsw i64 {total}, {part}")
+            found = self.b(f"getelementptr {memory_type(dtype)}, ptr {self._pointer(buffer)}, i64 {total}")
+            self.addresses[x] = found
+        return found
+
+    def _column_stride(self, x: Value) -> int:
+        strides = self._access(x)[2][self.split :]
+        return strides[-1] if strides else 0
+
+    # --- memory ---
+
+    def _load(self, v: Vector, pointer: str, dtype: DType, index: str, stride: int, live: int) -> str:
+        """Elements from this index on, of which so many are there."""
+        t = memory_type(dtype)
+        if stride == 1 or (v.lanes == 1 and stride == 0):
+            place = self.b(f"getelementptr {t}, ptr {pointer}, i64 {index if stride else 0}")
+            if live == v.lanes:
+                found = self.b(f"load {v.type(t)}, ptr {place}, align {dtype.itemsize}")
+            else:
+                found = self._masked(v, "load", place, dtype, live)
+        else:
+            found = "poison"
+            for lane in range(live):
+                at = self.b(f"add nsw i64 {index}, {lane}")
+                at = self.b(f"mul nsw i64 {at}, {stride}")
+                place = self.b(f"getelementptr {t}, ptr {pointer}, i64 {at}")
+                x = self.b(f"load {t}, ptr {place}, align {dtype.itemsize}")
+                found = self.b(f"insertelement {v.type(t)} {found}, {t} {x}, i64 {lane}")
+        return v.two("icmp ne", "i8", found, "zeroinitializer") if dtype.kind == "b" else found
+
+    def _save(self, v: Vector, x: str, pointer: str, dtype: DType, index: str, live: int, stride: int = 1) -> None:
+        t = memory_type(dtype)
+        if dtype.kind == "b":
+            x = v.cast("zext", x, "i1", "i8")
+        if stride not in (0, 1):
+            for lane in range(live):
+                at = self.b(f"mul nsw i64 {self.b(f'add nsw i64 {index}, {lane}')}, {stride}")
+                one = self.b(f"extractelement {v.type(t)} {x}, i64 {lane}")
+                place = self.b(f"getelementptr {t}, ptr {pointer}, i64 {at}")
+                self.b.do(f"store {t} {one}, ptr {place}, align {dtype.itemsize}")
+            return
+        place = self.b(f"getelementptr {t}, ptr {pointer}, i64 {index}")
+        if live == v.lanes:
+            self.b.do(f"store {v.type(t)} {x}, ptr {place}, align {dtype.itemsize}")
+        else:
+            self._masked(v, "store", place, dtype, live, x)
+
+    def _masked(self, v: Vector, what: str, place: str, dtype: DType, live: int, x: str = "") -> str:
+        t = memory_type(dtype)
+        kind = {"float": "f32", "double": "f64"}.get(t, t)
+        name, whole, mask = f"llvm.masked.{what}.v{v.lanes}{kind}.p0", v.type(t), self._mask(live)
+        if what == "load":
+            self.b.called[name] = f"declare {whole} @{name}(ptr, i32, {v.type('i1')}, {whole})"
+            return self.b(f"call {whole} @{name}(ptr {place}, i32 {dtype.itemsize}, {mask}, {whole} zeroinitializer)")
+        self.b.called[name] = f"declare void @{name}({whole}, ptr, i32, {v.type('i1')})"
+        self.b.do(f"call void @{name}({whole} {x}, ptr {place}, i32 {dtype.itemsize}, {mask})")
+        return ""
+
+    def _mask(self, live: int) -> str:
+        bits = ", ".join("i1 1" if lane < live else "i1 0" for lane in range(self.lanes))
+        return f"{self.wide.type('i1')} <{bits}>"
+
+    # --- the nest ---
+
+    def _write(self) -> None:
+        b = self.b
+        totals = [e for e in self.kernel.equations if self._how(e) == "total"]
+        for e in self.kernel.equations:
+            if self._how(e) == "rows":
+                self._cleared(e)
+        loops, self._indices = [], []
+        state = {id(e): self._start(e) for e in totals}
+        types = self._types(totals)
+        for size, count in self._row_axes():
+            loop = b.begin(size, 1, list(zip(types, self._flat(totals, state), strict=True)))
+            state = self._unflat(totals, [name for _, _, name in loop.carried])
+            loops.append(loop)
+            self._indices.append((loop.counter, count))
+        state = self._row_passes(state)
+        for loop in reversed(loops):
+            b.end(loop, self._flat(totals, state))
+        for e in totals:
+            out: Any = e.results[0]
+            if out in self.kernel.stored:
+                found = self._finished(e, state[id(e)])
+                self._save(self.row, found, self._pointer(out), out.dtype, "0", 1)
+        self._close()
+
+    def _close(self) -> None:
+        b = self.b
+        arguments = ", ".join(f"ptr %b{i}" for i in range(len(self.buffers)))
+        lines = "\n".join(b.lines)
+        text = f"define internal void @{self.name}({arguments}) #0 {{\nentry:\n{lines}\n  ret void\n}}"
+        inlined = self.plan.inner and len(b.lines) < _INLINED
+        self.texts, self.called = [text.replace("#0", "#1") if inlined else text], b.called
+
+    def _how(self, e: Equation) -> str:
+        """What kind of reduction it is: of the columns of a `row`, of all as one `total`, or over `rows`."""
+        out: Any = e.results[0]
+        if e.name not in REDUCTIONS:
+            return ""
+        if self.kernel.kind[out] == "row":
+            return "row"
+        return "total" if len(self.kernel.reduced[out]) == len(self.kernel.domain) else "rows"
+
+    def _row_passes(self, totals: dict[int, list[str]]) -> dict[int, list[str]]:
+        self.addresses, self.rows = {}, {}
+        state = dict(totals)
+        self._once: dict[Value, str] = {}  # what is the same in all columns of a row
+        for level, (equations, taken) in enumerate(self.passes):
+            for e in self.kernel.equations:
+                out: Any = e.results[0]
+                if self.kernel.kind[out] == "row" and self.level[out] == level:
+                    if e.name not in REDUCTIONS:
+                        self.rows[out] = self._computed(self.row, e, {}, "0", 1)
+                    if out in self.kernel.stored:
+                        self._save(self.row, self.rows[out], self._address(out), out.dtype, "0", 1)
+            if not equations and not any(self.level[x] == level for x in self.kept):
+                continue
+            for e in equations:
+                if self._how(e) == "row":
+                    state[id(e)] = self._start(e)
+            self._columns(level, equations, taken, state)
+            for e in equations:
+                if self._how(e) == "row":
+                    self.rows[e.results[0]] = self._finished(e, state.pop(id(e)))  # type: ignore[index]
+        return {key: value for key, value in state.items() if key in totals}
+
+    def _columns(self, level: int, equations: list[Equation], taken: list[Value], state: dict[int, list[str]]) -> None:
+        """One pass over the columns of a row."""
+        b, whole, rest = self.b, self.columns // self.lanes, self.columns % self.lanes
+        carried = [e for e in equations if self._how(e) in ("row", "total")]
+        for e in equations:  # before the loop, once
+            for x in e.operands:
+                if x in self.kernel.read and self._column_stride(x) == 0 and x not in self._once:
+                    found = self._load(self.row, self._address(x), x.dtype, "0", 0, 1)
+                    self._once[x] = self._spread(found, element_type(x.dtype))
+                elif x.__class__ is Value and (r := self._root(x)) in self.rows and r not in self._once:
+                    self._once[r] = self._spread(self.rows[r], element_type(r.dtype))
+                elif x in self.kernel.read:
+                    self._address(x)
+        for x in (*taken, *self.kept):
+            self._place_of(x)
+        for x in self.kernel.stored:
+            if self.kernel.kind[x] == "full":
+                self._address(x)
+        for e in equations:
+            if self._how(e) == "rows":
+                self._address(e.results[0])  # type: ignore[arg-type]
+        if whole == 1:
+            self._body(self.wide, level, equations, taken, state, "0", self.lanes)
+        elif whole:
+            loop = b.begin(
+                whole * self.lanes, self.lanes, list(zip(self._types(carried), self._flat(carried, state), strict=True))
+            )
+            state.update(self._unflat(carried, [name for _, _, name in loop.carried]))
+            self._body(self.wide, level, equations, taken, state, loop.counter, self.lanes)
+            b.end(loop, self._flat(carried, state))
+        if rest:
+            self._body(self.wide, level, equations, taken, state, str(whole * self.lanes), rest)
+
+    def _spread(self, x: str, element: str) -> str:
+        if self.lanes == 1:
+            return x
+        scalar = self.b(f"extractelement <1 x {element}> {x}, i64 0")
+        return self.wide.spread(scalar, element)
+
+    def _place_of(self, x: Value) -> str:
+        """Where a full value is kept for later passes over this row."""
+        return self._address(x) if self.kept[x] is x else self._pointer(self.kept[x])
+
+    def _body(
+        self,
+        v: Vector,
+        level: int,
+        equations: list[Equation],
+        taken: list[Value],
+        state: dict[int, list[str]],
+        index: str,
+        live: int,
+    ) -> None:
+        memo: dict[Value, str] = dict(self._once)
+        for x in taken:
+            memo[x] = self._load(v, self._place_of(x), x.dtype, index, 1, live)
+        for e in equations:
+            out: Any = e.results[0]
+            if e.name not in REDUCTIONS:
+                memo[out] = self._computed(v, e, memo, index, live)
+                if self.level[out] == level and out in self.kernel.stored:
+                    stride = self._column_stride(out) if out in self.kernel.target else 1
+                    self._save(v, memo[out], self._address(out), out.dtype, index, live, stride)
+                if self.level[out] == level and self.kept.get(out, out) is not out:
+                    self._save(v, memo[out], self._pointer(self.kept[out]), out.dtype, index, live)
+                continue
+            element = self._operand(v, e.operands[0], memo, index, live)
+            if self._how(e) == "rows":
+                place = self._address(out)
+                before = self._load(v, place, out.dtype, index, 1, live)
+                self._save(v, self._combined(v, e, before, element), place, out.dtype, index, live)
+            else:
+                state[id(e)] = self._gathered(v, e, state[id(e)], element, live)
+
+    def _operand(self, v: Vector, x: Value, memo: dict[Value, str], index: str, live: int) -> str:
+        if x in self.kernel.read:
+            found = memo.get(x)
+            if found is None:
+                stride = self._column_stride(x) if v is self.wide else 0
+                found = memo[x] = self._load(v, self._address(x), x.dtype, index, stride, live)
+            return found
+        x = self._root(x)
+        if v is self.row:
+            return self.rows[x]
+        return memo[x]
+
+    def _computed(self, v: Vector, e: Equation, memo: dict[Value, str], index: str, live: int) -> str:
+        wanted: Any = operand_dtypes(e)
+        operands = []
+        for x, dtype in zip(e.operands, wanted, strict=True):
+            fixed = constant(x)
+            operands.append(v.constant(fixed, dtype) if fixed is not None else self._operand(v, x, memo, index, live))
+        return EMITTERS[e.name](v, wanted[-1], operands, e)
+
+    # --- reductions ---
+
+    def _identity(self, e: Equation) -> str:
+        dtype: DType = e.operands[0].dtype
+        if e.name == "sum":
+            return number(0, dtype)
+        if dtype.kind == "f":
+            return number(-math.inf if e.name == "max" else math.inf, dtype)
+        limits = np.iinfo(dtype)
+        return number(limits.min if e.name == "max" else limits.max, dtype)
+
+    def _start(self, e: Equation) -> list[str]:
+        """What a reduction carries along: of a sum also what was rounded away."""
+        dtype: DType = e.operands[0].dtype
+        first = f"splat ({element_type(dtype)} {self._identity(e)})"
+        return [first, "zeroinitializer"] if e.name == "sum" and dtype.kind == "f" else [first]
+
+    def _types(self, equations: Sequence[Equation]) -> list[str]:
+        return [self.wide.type(element_type(e.operands[0].dtype)) for e in equations for _ in self._start(e)]
+
+    def _flat(self, equations: Sequence[Equation], state: dict[int, list[str]]) -> list[str]:
+        return [x for e in equations for x in state[id(e)]]
+
+    def _unflat(self, equations: Sequence[Equation], names: Sequence[str]) -> dict[int, list[str]]:
+        left = iter(names)
+        return {id(e): [next(left) for _ in self._start(e)] for e in equations}
+
+    def _combined(self, v: Vector, e: Equation, x: str, y: str) -> str:
+        dtype: DType = e.operands[0].dtype
+        if e.name == "sum":
+            return v.two("fadd" if dtype.kind == "f" else "add", element_type(dtype), x, y)
+        return extreme(v, "maximum" if e.name == "max" else "minimum", dtype, x, y)
+
+    def _two_sum(self, v: Vector, element: str, x: str, y: str) -> tuple[str, str]:
+        """The sum and what is rounded away of it (Knuth, The Art of Computer Programming 2, 4.2.2, theorem B)."""
+        total = v.two("fadd", element, x, y)
+        part = v.two("fsub", element, total, x)
+        left = v.two("fsub", element, x, v.two("fsub", element, total, part))
+        return total, v.two("fadd", element, left, v.two("fsub", element, y, part))
+
+    def _gathered(self, v: Vector, e: Equation, state: list[str], x: str, live: int) -> list[str]:
+        dtype: DType = e.operands[0].dtype
+        t = element_type(dtype)
+        if live < v.lanes:
+            mask = self._mask(live).split(" ", 3)[3]
+            x = v.select(mask, t, x, f"splat ({t} {self._identity(e)})")
+        if len(state) == 2:
+            total, lost = self._two_sum(v, t, state[0], x)
+            return [total, v.two("fadd", t, state[1], lost)]
+        return [self._combined(v, e, state[0], x)]
+
+    def _finished(self, e: Equation, state: list[str]) -> str:
+        """The lanes as one value."""
+        dtype: DType = e.operands[0].dtype
+        t, b, lanes = element_type(dtype), self.b, self.lanes
+        while lanes > 1:
+            half, old = Vector(b, lanes // 2), f"<{lanes} x {t}>"
+            parts = []
+            for x in state:
+                for start in (0, lanes // 2):
+                    places = ", ".join(f"i32 {start + i}" for i in range(lanes // 2))
+                    parts.append(b(f"shufflevector {old} {x}, {old} poison, <{lanes // 2} x i32> <{places}>"))
+            if len(state) == 2:
+                total, lost = self._two_sum(half, t, parts[0], parts[1])
+                state = [total, half.two("fadd", t, half.two("fadd", t, parts[2], parts[3]), lost)]
+            else:
+                state = [self._combined(half, e, parts[0], parts[1])]
+            lanes //= 2
+        if len(state) == 1:
+            return state[0]
+        exact = self.row.two("fadd", t, state[0], state[1])  # a nan beside an infinite sum
+        return self.row.select(self.row.two("fcmp ord", t, state[1], state[1]), t, exact, state[0])
+
+    def _cleared(self, e: Equation) -> None:
+        """Begin a reduction over rows with what changes nothing."""
+        out: Any = e.results[0]
+        t = memory_type(out.dtype)
+        loop = self.b.begin(math.prod(out.shape))
+        place = self.b(f"getelementptr {t}, ptr {self._pointer(out)}, i64 {loop.counter}")
+        self.b.do(f"store {t} {self._identity(e)}, ptr {place}, align {out.dtype.itemsize}")
+        self.b.end(loop)

@@ -1,0 +1,286 @@
+"""Larger primitives as what machine code is made of, in the formulas of the NumPy leaf."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from adjoint import errors
+from adjoint.compiler.graph import Equation, Graph, Value
+from adjoint.compiler.native.elements import computable
+from adjoint.primitives import TABLE, DType, result_spec
+from adjoint.rules import RECORDS
+from adjoint.rules.records import Composed
+
+
+def lowered(graph: Graph) -> Graph:
+    """The graph with larger primitives taken apart, in its own equations."""
+    equations: list[Equation] = []
+    for e in graph.equations:
+        rule = LOWERED.get(e.name)
+        made = None
+        if rule is not None and all(_ready(x) for x in (*e.operands, *e.results)):
+            made = rule(writer := _Writer(e), *e.operands, **e.parameters)
+        equations += [e] if made is None else writer.named(made if isinstance(made, tuple) else (made,), e)
+    return Graph(graph.inputs, equations, graph.outputs)
+
+
+def _ready(x: Any) -> bool:
+    return x.__class__ is not Value or (computable(x.dtype) and math.prod(x.shape) > 0)
+
+
+class _Writer:
+    """A backend of formulas: each primitive is written down as an equation."""
+
+    def __init__(self, e: Equation) -> None:
+        self.equations: list[Equation] = []
+        self._backward, self._line = e.backward, e.line
+
+    def dtype_of(self, x: Value) -> DType:
+        return x.dtype
+
+    def arange(self, *, start: int, stop: int, step: int, dtype: DType) -> Value:
+        values: np.ndarray[Any, Any] = np.arange(start, stop, step, dtype=dtype)
+        return Value(values.shape, values.dtype, values)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def write(*operands: Any, **parameters: Any) -> Any:
+            if name in LOWERED and (made := LOWERED[name](self, *operands, **parameters)) is not None:
+                return made
+            specs: list[Any] = [x.spec() if x.__class__ is Value else x for x in operands]
+            found = result_spec(TABLE[name], specs, parameters)
+            out = Value(tuple(found.shape), found.dtype)
+            self._add(name, operands, parameters, [out])
+            return out
+
+        return write
+
+    def check(self, holds: Value, values: Value, error: Callable[[Any], Exception]) -> None:
+        self._add("check", [holds, values], {"error": error}, [])
+
+    def _add(self, name: str, operands: Any, parameters: Any, results: Any) -> None:
+        self.equations.append(Equation(name, operands, parameters, results, backward=self._backward, line=self._line))
+
+    def named(self, made: tuple[Value, ...], e: Equation) -> list[Equation]:
+        """The equations, the last of which define what this one defines."""
+        results = dict(zip(made, e.results, strict=True))
+        whole = {x for written in self.equations for x in written.results}
+        if len(results) < len(e.results) or any(
+            x not in whole or x.spec() != out.spec()  # type: ignore[union-attr]
+            for x, out in results.items()
+        ):
+            return [e]  # a formula that gives an operand
+        read: Callable[[Any], Any] = lambda x: results.get(x, x) if x.__class__ is Value else x
+        for written in self.equations:
+            written.operands = list(map(read, written.operands))
+            written.results = list(map(read, written.results))
+        return self.equations
+
+
+# --- formulas ------------------------------------------------------------------------------------
+
+
+def _mean(B: Any, x: Any, axis: Any) -> Any:
+    return B.divide(B.sum(x, axis=axis, keepdims=True), math.prod(x.shape[i] for i in axis))
+
+
+def _over_deviation(B: Any, x: Any, axis: Any, epsilon: float) -> tuple[Any, Any]:
+    """x minus its mean, and one over its standard deviation, also where squares overflow."""
+    centred = B.subtract(x, _mean(B, x, axis))
+    top = B.max(B.abs(centred), axis=axis, keepdims=True)
+    large = B.logical_and(B.greater(top, math.sqrt(np.finfo(x.dtype).max) / 1e4), B.isfinite(top))
+    scale = B.where(large, top, 1.0)
+    variance = _mean(B, B.square(B.divide(centred, scale)), axis)
+    rest = B.divide(B.divide(epsilon, scale), scale)
+    return centred, B.divide(B.divide(1.0, scale), B.sqrt(B.add(variance, rest)))
+
+
+def _standardize(B: Any, x: Any, *, axis: Any, epsilon: float) -> Any:
+    return B.multiply(*_over_deviation(B, x, axis, epsilon))
+
+
+def _normalize(B: Any, x: Any, weight: Any, bias: Any, *, axis: Any, epsilon: float) -> Any:
+    return B.add(B.multiply(_standardize(B, x, axis=axis, epsilon=epsilon), weight), bias)
+
+
+def _normalize_pullback(B: Any, g: Any, x: Any, weight: Any, bias: Any, *, axis: Any, epsilon: float) -> Any:
+    if weight.shape.count(1) == len(weight.shape) or not _same_reduced(weight, bias, g):
+        return None
+    centred, over = _over_deviation(B, x, axis, epsilon)
+    normal = B.multiply(centred, over)
+    scaled = B.multiply(g, weight)
+    slope = B.multiply(normal, _mean(B, B.multiply(scaled, normal), axis))
+    to_x = B.multiply(B.subtract(B.subtract(scaled, slope), _mean(B, scaled, axis)), over)
+    return to_x, _summed_to(B, B.multiply(g, normal), weight.shape), _summed_to(B, g, bias.shape)
+
+
+def _same_reduced(weight: Any, bias: Any, g: Any) -> bool:
+    """Whether cotangents of both are sums of what has their number of axes."""
+    return all(len(x.shape) == len(g.shape) and x.shape != g.shape for x in (weight, bias))
+
+
+def _summed_to(B: Any, x: Any, shape: Any) -> Any:
+    axis = tuple(i for i, (n, m) in enumerate(zip(x.shape, shape, strict=True)) if n != m)
+    return B.sum(x, axis=axis, keepdims=True)
+
+
+def _softmax(B: Any, x: Any, *, axis: int) -> Any:
+    t = B.exp(B.subtract(x, B.max(x, axis=(axis,), keepdims=True)))
+    return B.divide(t, B.sum(t, axis=(axis,), keepdims=True))
+
+
+def _softmax_pullback(B: Any, g: Any, y: Any, *, axis: int) -> Any:
+    return B.multiply(B.subtract(g, B.sum(B.multiply(g, y), axis=(axis,), keepdims=True)), y)
+
+
+def _log_softmax(B: Any, x: Any, *, axis: int) -> Any:
+    t = B.subtract(x, B.max(x, axis=(axis,), keepdims=True))
+    return B.subtract(t, B.log(B.sum(B.exp(t), axis=(axis,), keepdims=True)))
+
+
+def _log_softmax_pullback(B: Any, g: Any, y: Any, *, axis: int) -> Any:
+    return B.subtract(g, B.multiply(B.exp(y), B.sum(g, axis=(axis,), keepdims=True)))
+
+
+def _hit(B: Any, x: Any, labels: Any) -> Any:
+    classes = B.arange(start=0, stop=x.shape[-1], step=1, dtype=labels.dtype)
+    return B.equal(B.expand_dims(labels, axis=(len(labels.shape),)), classes)
+
+
+def _cross_entropy(B: Any, x: Any, labels: Any) -> Any:
+    last, classes = len(x.shape) - 1, x.shape[-1]
+    if labels.const is not None:
+        return None
+    B.check(B.logical_and(B.greater_equal(labels, 0), B.less(labels, classes)), labels, _no_class(classes))
+    t = B.subtract(x, B.max(x, axis=(last,), keepdims=True))
+    picked = B.sum(B.where(_hit(B, x, labels), t, 0.0), axis=(last,), keepdims=False)
+    return B.subtract(B.log(B.sum(B.exp(t), axis=(last,), keepdims=False)), picked)
+
+
+def _no_class(classes: int) -> Callable[[Any], Exception]:
+    return lambda labels: errors.OutOfRangeError(
+        f"cross entropy: targets from {labels.min()} to {labels.max()}, but the logits have {classes} classes, from 0"
+    )
+
+
+def _cross_entropy_pullback(B: Any, g: Any, x: Any, labels: Any) -> Any:
+    t = _softmax(B, x, axis=len(x.shape) - 1)
+    moved = B.where(_hit(B, x, labels), B.subtract(t, 1.0), t)
+    return B.multiply(moved, B.expand_dims(g, axis=(len(g.shape),)))
+
+
+def _expit_pullback(B: Any, g: Any, x: Any) -> Any:
+    t = B.exp(x)
+    return B.divide(g, B.add(B.add(t, 2.0), B.divide(1.0, t)))
+
+
+def _silu_pullback(B: Any, g: Any, x: Any) -> Any:
+    s = B.expit(x)
+    inner = B.multiply(B.clip(x, -1e4, 1e4), B.subtract(1.0, s))  # not infinity times zero
+    return B.multiply(g, B.multiply(s, B.add(1.0, inner)))
+
+
+def _normal_cdf(B: Any, x: Any) -> Any:
+    return B.multiply(0.5, B.add(1.0, B.erf(B.multiply(x, math.sqrt(0.5)))))
+
+
+def _gelu_pullback(B: Any, g: Any, x: Any) -> Any:
+    density = B.multiply(B.exp(B.multiply(-0.5, B.square(x))), 1 / math.sqrt(2 * math.pi))
+    slope = B.multiply(density, B.clip(x, -1e4, 1e4))  # not infinity times zero
+    return B.multiply(g, B.add(slope, _normal_cdf(B, x)))
+
+
+def _leaky_relu(B: Any, x: Any, *, slope: float) -> Any:
+    if slope == 0 or not slope <= 1:
+        return B.where(B.greater(x, 0.0), x, B.multiply(x, slope))
+    return B.maximum(x, B.multiply(x, slope))
+
+
+def _hardswish(B: Any, x: Any) -> Any:
+    t = B.maximum(x, -3.0)  # no infinite one to be multiplied with zero
+    return B.multiply(t, B.divide(B.clip(B.add(t, 3.0), 0.0, 6.0), 6.0))
+
+
+def _huber(B: Any, x: Any, *, delta: float) -> Any:
+    size = B.abs(x)
+    near = B.minimum(size, delta)
+    return B.multiply(near, B.subtract(size, B.multiply(0.5, near)))
+
+
+def _logistic_loss(B: Any, x: Any, target: Any) -> Any:
+    rest = B.log1p(B.exp(B.negative(B.abs(x))))
+    factor = B.subtract(B.astype(B.greater(x, 0.0), dtype=x.dtype), target)
+    return B.add(B.absorbing_multiply(factor, x), rest)
+
+
+def _linear(B: Any, x: Any, weight: Any, bias: Any) -> Any:
+    return B.add(B.matmul(x, B.permute_dims(weight, axes=(1, 0))), bias) if len(x.shape) == 2 else None
+
+
+def _reduced(name: str) -> Callable[..., Any]:
+    """Over axes that are not the last ones nor before them: one after the other. Of one element there is nothing."""
+
+    def rule(B: Any, x: Any, *, axis: Any, keepdims: bool) -> Any:
+        if x.dtype.kind != "f" or x.const is not None:
+            return None
+        over = [i for i in axis if x.shape[i] != 1]
+        kept = [i for i, n in enumerate(x.shape) if n != 1 and i not in axis]
+        if not over:
+            found = B.add(x, 0.0) if name == "sum" else x
+            return B.reshape(
+                found, shape=x.shape if keepdims else tuple(n for i, n in enumerate(x.shape) if i not in axis)
+            )
+        if not kept or min(kept) > max(over) or max(kept) < min(over) or kept[-1] > over[-1]:
+            return None
+        last = tuple(i for i in over if i > kept[-1])
+        if len(last) == len(over):
+            return None
+        run = getattr(B, name)
+        found = run(x, axis=last, keepdims=True)
+        found = run(found, axis=tuple(i for i in axis if i not in last), keepdims=True)
+        if keepdims:
+            return found
+        return B.reshape(found, shape=tuple(n for i, n in enumerate(x.shape) if i not in axis))
+
+    return rule
+
+
+def _as_defined(name: str) -> Callable[..., Any]:
+    record = RECORDS[name]
+    assert isinstance(record, Composed)
+    return record.definition
+
+
+LOWERED: dict[str, Callable[..., Any]] = {
+    "standardize": _standardize,
+    "normalize": _normalize,
+    "normalize_pullback": _normalize_pullback,
+    "softmax": _softmax,
+    "softmax_pullback": _softmax_pullback,
+    "log_softmax": _log_softmax,
+    "log_softmax_pullback": _log_softmax_pullback,
+    "softmax_cross_entropy": _cross_entropy,
+    "softmax_cross_entropy_pullback": _cross_entropy_pullback,
+    "expit_pullback": _expit_pullback,
+    "silu": lambda B, x: B.multiply(x, B.expit(x)),
+    "silu_pullback": _silu_pullback,
+    "gelu": lambda B, x: B.multiply(x, _normal_cdf(B, x)),
+    "gelu_pullback": _gelu_pullback,
+    "leaky_relu": _leaky_relu,
+    "hardswish": _hardswish,
+    "softshrink": lambda B, x, *, bound: B.subtract(x, B.clip(x, -bound, bound)),
+    "huber": _huber,
+    "logistic_loss": _logistic_loss,
+    "linear": _linear,
+    **{name: _reduced(name) for name in ("sum", "max", "min")},
+    **{
+        name: _as_defined(name)
+        for name in (
+            "replace_where_equal inside_log inside_log_pullback bounded_log bounded_log_pullback "
+            "labelled_cross_entropy labelled_cross_entropy_pullback labelled_mean labelled_mean_pullback"
+        ).split()
+    },
+}

@@ -1,0 +1,180 @@
+"""From LLVM's text to functions that Python calls."""
+
+from __future__ import annotations
+
+import collections
+import ctypes
+import functools
+import importlib
+import importlib.util
+import os
+import platform
+import sysconfig
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from adjoint import locks
+
+KEPT = 256  # pieces of machine code of one process that nobody may use at the moment
+
+# Where NumPy's header numpy/ndarraytypes.h says that an array has its data, axes, dtype and flags (PyArrayObject), from
+# its beginning, on 64-bit machines, after the count of references and the type.
+TYPE, DATA, AXES, SHAPE, DTYPE, FLAGS = 8, 16, 24, 32, 56, 64
+WANTED = 0x101  # contiguous in C's order, and aligned
+
+
+class _Method(ctypes.Structure):
+    """PyMethodDef of Python's C interface."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+_FASTCALL = 0x80
+
+
+@functools.cache
+def llvm() -> Any:
+    """llvmlite's binding; None where it is not installed, or where arrays do not lie as they are read here."""
+    try:
+        binding = importlib.import_module("llvmlite.binding")
+    except ImportError:
+        return None
+    if not _as_expected():
+        return None
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    api: Any = ctypes.pythonapi
+    symbols = {
+        "adjoint_array": id(np.ndarray),
+        **{f"adjoint_{np.dtype(name).name}": id(np.dtype(name)) for name in DTYPES},
+        **{name: _address(api[name]) for name in ("PyBool_FromLong", "PyEval_SaveThread", "PyEval_RestoreThread")},
+    }
+    for name, address in symbols.items():
+        binding.add_symbol(name, address)
+    return binding
+
+
+DTYPES = ("f4", "f8", "?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
+
+
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+def _as_expected() -> bool:
+    """Whether an array has its fields where they are read."""
+    if sysconfig.get_config_var("Py_GIL_DISABLED") or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return False
+    x = np.zeros((3, 5), np.float32)
+    word: Callable[[int], Any] = lambda place: ctypes.c_size_t.from_address(id(x) + place).value
+    sizes = ctypes.c_ssize_t * 2
+    return bool(
+        (word(TYPE), word(DATA), word(DTYPE)) == (id(np.ndarray), x.ctypes.data, id(x.dtype))
+        and ctypes.c_int.from_address(id(x) + AXES).value == 2
+        and list(sizes.from_address(word(SHAPE))) == [3, 5]
+        and ctypes.c_int.from_address(id(x) + FLAGS).value & 0x707 == x.flags.num & 0x707
+        and x.flags.num & WANTED == WANTED
+    )
+
+
+@functools.cache
+def _say_once() -> None:
+    if importlib.util.find_spec("llvmlite") is None:
+        warnings.warn(
+            "ad.compile makes no machine code without llvmlite: compiled functions call NumPy primitive by primitive; "
+            'pip install "adjoint[compile]", or set ADJOINT_COMPILE=replay to have it so',
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def wanted() -> bool:
+    """Whether machine code is to be made in this process."""
+    if os.environ.get("ADJOINT_COMPILE") == "replay":
+        return False
+    if llvm() is None:
+        _say_once()
+        return False
+    return True
+
+
+@functools.cache
+def vector_bytes() -> int:
+    """The size of a vector of the processor."""
+    features = llvm().get_host_cpu_features()
+    return 64 if features.get("avx512f") else 32 if features.get("avx") else 16
+
+
+@functools.cache
+def adds_products() -> bool:
+    """Whether the processor multiplies and adds with one rounding, as elementary functions do."""
+    return bool(llvm().get_host_cpu_features().get("fma")) or platform.machine().lower() in ("arm64", "aarch64")
+
+
+class Machine:
+    """The machine code of a text, which lives as long as one of its functions."""
+
+    def __init__(self, text: str) -> None:
+        binding = llvm()
+        module = binding.parse_assembly(text)
+        module.verify()
+        target = _new_target()
+        if ") #1 {" in text:
+            _inline(module, target)
+        self._engine = binding.create_mcjit_compiler(module, target)
+        self._engine.finalize_object()
+        self._methods: list[Any] = []
+
+    def function(self, symbol: str) -> Callable[..., bool]:
+        """What Python calls: it takes arrays and gives whether they were as expected."""
+        method = _Method(symbol.encode(), self._engine.get_function_address(symbol), _FASTCALL, None)
+        self._methods.append(method)
+        make: Any = ctypes.pythonapi.PyCFunction_NewEx
+        make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+        return make(ctypes.addressof(method), self, None)  # type: ignore[no-any-return]  # which refers to self
+
+
+def _inline(module: Any, target: Any) -> None:
+    """Have small functions of a loop be part of it, and what they hand on in memory be in registers."""
+    binding = llvm()
+    passes = binding.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_global_dead_code_eliminate_pass()
+    for _ in range(2):
+        passes.add_sroa_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_new_gvn_pass()
+        passes.add_dead_store_elimination_pass()
+    passes.run(module, binding.create_pass_builder(target, binding.create_pipeline_tuning_options(2)))
+
+
+def _new_target() -> Any:
+    """An engine owns its processor."""
+    binding = llvm()
+    return binding.Target.from_default_triple().create_target_machine(
+        cpu=binding.get_host_cpu_name(), features=binding.get_host_cpu_features().flatten(), opt=2
+    )
+
+
+_machines: collections.OrderedDict[str, Machine] = collections.OrderedDict()
+_lock = locks.lock()
+
+
+def machine(text: str) -> Machine:
+    """The machine code of this text, made once."""
+    with _lock:
+        found = _machines.get(text)
+        if found is None:
+            found = _machines[text] = Machine(text)
+        _machines.move_to_end(text)
+        while len(_machines) > KEPT:
+            _machines.popitem(last=False)
+        return found

@@ -1,0 +1,440 @@
+"""What of a graph can be one loop.
+
+Equations are taken in order. Each joins the first kernel that stands after what it reads and runs over the same axes,
+or begins a new one; what has no machine code is a step of its own, run by Python. A kernel runs over all axes of its
+domain: the last ones are columns, over which vectors run, and those before them are rows. A value of a kernel is
+`full`, of the domain's shape; or it belongs to a `row`, as the sum over the columns does, and full values that follow
+from it are computed in the next pass over the same row; or it is `late`, known when the kernel has run, as sums over
+rows are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint.compiler.graph import Equation, Graph, Value
+from adjoint.compiler.native.elements import computable, constant, supported
+from adjoint.compiler.native.lowering import lowered
+from adjoint.compiler.native.views import Layout, contiguous, is_view, merged, view
+from adjoint.primitives import index_shape, slices
+
+REDUCTIONS = frozenset({"sum", "max", "min"})
+_AS_ONE_ROW = 1 << 13  # elements: an array that is reduced wholly is one row up to here
+_EQUATIONS = 400  # of one kernel
+_LOOK_BACK = 24  # kernels that are tried
+_PARTS = 16  # arrays that are joined
+_COPIED = 1 << 12  # elements of an array of which a part is assigned to
+_PRODUCT = 1 << 12  # multiplications: larger products are NumPy's
+_PRODUCT_OF_STEP = 1 << 15  # ... and in the step of a loop, which would be run by Python otherwise
+
+
+def squashed(shape: Sequence[int]) -> tuple[int, ...]:
+    return tuple([n for n in shape if n != 1])
+
+
+class Kernel:
+    """Equations that one nest of loops computes."""
+
+    def __init__(self, domain: tuple[int, ...]) -> None:
+        self.domain = domain
+        self.split: int | None = None  # how many axes are rows, where that is decided
+        self.least = 0  # ... and how many are at least
+        self.equations: list[Equation] = []
+        self.kind: dict[Value, str] = {}  # full, row or late, of what it computes
+        self.axes: dict[Value, tuple[int | None, ...]] = {}  # of each axis of a value the one of the domain
+        self.read: dict[Value, tuple[Layout, tuple[int, ...], bool]] = {}  # from outside: layout, strides, full
+        self.reduced: dict[Value, tuple[int, ...]] = {}  # over which axes
+        self.stored: dict[Value, None] = {}
+        self.target: dict[Value, tuple[Value, Layout]] = {}  # of what is stored as a part of another array
+
+    def strides(self, layout: Layout, placed: Sequence[int | None]) -> tuple[int, ...]:
+        """How an array lies along the domain, of whose axes it has these."""
+        found = [0] * len(self.domain)
+        for n, s, a in zip(layout.shape[::-1], layout.strides[::-1], placed[::-1], strict=False):
+            if n != 1 and a is not None:
+                found[a] = s
+        return tuple(found)
+
+    def wide(self) -> list[tuple[int, ...]]:
+        """The strides of all that is read or written column by column, but for what is stored as a whole."""
+        parts = [self.strides(layout, self.axes[x]) for x, (_, layout) in self.target.items()]
+        return [*[strides for _, strides, full in self.read.values() if full], *parts]
+
+    @property
+    def work(self) -> int:
+        return math.prod(self.domain) * len(self.equations)
+
+
+class Product:
+    """A product of two small matrices."""
+
+    def __init__(self, e: Equation, x: Layout, y: Layout) -> None:
+        self.read: dict[Value, Layout] = dict(zip(e.operands, (x, y), strict=True))
+        self.operands, self.x, self.y = e.operands, x, y
+        self.out: Any = e.results[0]
+        self.stored: dict[Any, None] = {self.out: None}
+        self.work = x.shape[0] * x.shape[1] * y.shape[1]
+
+
+class Loop:
+    """A scan whose step has machine code."""
+
+    def __init__(self, e: Equation, operands: Sequence[Value], step: Plan) -> None:
+        self.equation, self.step, self.operands = e, step, list(operands)
+        self.read: dict[Value, None] = dict.fromkeys(operands)
+        self.stored: dict[Any, None] = dict.fromkeys(e.results)
+        self.work: int = e.parameters["length"] * sum([s.work for s in step.steps if not isinstance(s, Host)])
+
+
+class Host:
+    """An equation that Python runs."""
+
+    def __init__(self, equation: Equation) -> None:
+        self.equation = equation
+
+
+class Plan:
+    """A graph as kernels and steps of Python's, in order."""
+
+    def __init__(self, graph: Graph, inner: bool = False) -> None:
+        self.graph, self.inner = graph, inner
+        self.steps: list[Kernel | Product | Loop | Host] = []
+        self.parts: dict[Value, list[int]] = {}  # arrays that several kernels write parts of
+        self.place: dict[Any, int] = dict.fromkeys(graph.inputs, -1)  # the step that gives a value, of views' roots
+        self.source: dict[Value, tuple[Equation, Value]] = {}  # of a view
+        self.root: dict[Any, Value] = {}
+        self.layout: dict[Any, Layout] = {}
+        for e in graph.equations:
+            self._take(e)
+        self._store()
+
+    def _take(self, e: Equation) -> None:
+        if is_view(e) and self._take_view(e):
+            return
+        if all(computable(x.dtype) and math.prod(x.shape) for x in (*e.results, *e.operands) if x.__class__ is Value):
+            if e.name in REDUCTIONS:
+                if _sums(e) and self._take_native(e):
+                    return
+            elif supported(e):
+                if self._take_native(e):
+                    return
+            elif e.name in _TAKEN and _TAKEN[e.name](self, e):
+                return
+        self.place.update(dict.fromkeys(e.results, len(self.steps)))
+        self.steps.append(Host(e))
+
+    def _take_view(self, e: Equation) -> bool:
+        x, out = e.operands[0], e.results[0]
+        if x.const is not None or not math.prod(out.shape) or not math.prod(x.shape):  # type: ignore[union-attr]
+            return False
+        found = view(e, self._layout(x))
+        if found is None:
+            return False
+        root = self.root.get(x, x)
+        self.layout[out], self.root[out], self.source[out] = found, root, (e, x)  # type: ignore[index]
+        return True
+
+    def _layout(self, x: Value) -> Layout:
+        return self.layout.get(x) or contiguous(x.shape)
+
+    def _step(self, x: Any) -> int:
+        return self.place.get(self.root.get(x, x), -1)
+
+    # --- kernels ---
+
+    def _take_native(self, e: Equation, after: int = -1, part: tuple[Value, Layout] | None = None) -> bool:
+        """Have a kernel after this step compute an equation, whose result may be a part of another array."""
+        values = [x for x in e.operands if x.__class__ is Value and constant(x) is None]
+        first = max([after + 1, *[self._step(x) for x in values]])
+        for i in range(max(first, 0, len(self.steps) - _LOOK_BACK), len(self.steps)):
+            kernel = self.steps[i]
+            if isinstance(kernel, Kernel) and len(kernel.equations) < _EQUATIONS and self._joins(kernel, i, e, part):
+                self.place[e.results[0]] = i
+                return True
+        shape = e.operands[0].shape if e.name in REDUCTIONS else e.results[0].shape  # type: ignore[union-attr]
+        kernel = Kernel(squashed(shape))
+        if not self._joins(kernel, len(self.steps), e, part):
+            return False
+        self.place[e.results[0]] = len(self.steps)
+        self.steps.append(kernel)
+        return True
+
+    def _axes(self, kernel: Kernel, x: Value) -> tuple[int | None, ...] | None:
+        """On which axes of a kernel's domain the axes of a value lie that it computes; None of others."""
+        found = kernel.axes.get(x)
+        if found is not None or x not in self.source:
+            return found
+        e, of = self.source[x]
+        old = self._axes(kernel, of)
+        if old is None or kernel.kind[self.root[x]] == "late":
+            return None
+        if e.name == "broadcast_to":
+            old = (*[None] * (len(x.shape) - len(of.shape)), *old)
+            if any(a is None and n != 1 for a, n in zip(old, x.shape, strict=True)):
+                return None
+            return old
+        if e.name in ("permute_dims", "index") or squashed(of.shape) != squashed(x.shape):
+            return None
+        axes = iter([a for a in old if a is not None])
+        return tuple([None if n == 1 else next(axes) for n in x.shape])
+
+    def _joins(self, kernel: Kernel, place: int, e: Equation, part: tuple[Value, Layout] | None = None) -> bool:
+        """Have a kernel compute an equation, if it can."""
+        out: Any = e.results[0]
+        operands = [x for x in e.operands if x.__class__ is Value and constant(x) is None]
+        inside: dict[Value, tuple[int | None, ...]] = {}
+        for x in operands:
+            if self._step(x) == place:
+                axes = self._axes(kernel, x)
+                if axes is None or kernel.kind[self.root.get(x, x)] == "late":
+                    return False
+                inside[x] = axes
+        target = e.operands[0].shape if e.name in REDUCTIONS else out.shape
+        placed = self._placed(kernel, target, inside)
+        if placed is None:
+            return False
+        is_full = sum(a is not None for a in placed) == len(kernel.domain)
+        if not is_full and (e.name in REDUCTIONS or not _is_row(kernel, placed) or not inside):
+            return False
+        read = {}
+        for x in operands:
+            if x not in inside:
+                layout = self._layout(x)
+                read[x] = (layout, kernel.strides(layout, placed), is_full)
+        if part is not None and not is_full:
+            return False
+        trial = kernel.split, kernel.least
+        if e.name in REDUCTIONS and not self._reduces(kernel, e, placed):
+            return False
+        wide = [*kernel.wide(), *[strides for _, strides, full in read.values() if full]]
+        if part is not None:
+            wide.append(kernel.strides(part[1], placed))
+        uneven = kernel.split is not None and not all(_is_one(kernel, strides, kernel.split) for strides in wide)
+        if uneven or any(x in kernel.read and kernel.read[x][1:] != how[1:] for x, how in read.items()):
+            kernel.split, kernel.least = trial
+            kernel.reduced.pop(out, None)
+            return False
+        if part is not None:
+            kernel.target[out] = part
+            kernel.stored[out] = None
+        kernel.read.update(read)
+        kernel.equations.append(e)
+        if e.name in REDUCTIONS:
+            axis = {i % len(target) for i in e.parameters["axis"]}
+            left = [None if i in axis else a for i, a in enumerate(placed) if e.parameters["keepdims"] or i not in axis]
+            kernel.axes[out] = tuple(left)
+            kernel.kind[out] = "row" if kernel.reduced[out] == tuple(range(kernel.split or 0, len(kernel.domain))) and (
+                kernel.split is not None
+            ) else "late"  # fmt: skip
+        else:
+            kernel.axes[out], kernel.kind[out] = placed, "full" if is_full else "row"
+        return True
+
+    def _placed(
+        self, kernel: Kernel, shape: Sequence[int], inside: dict[Value, tuple[int | None, ...]]
+    ) -> tuple[int | None, ...] | None:
+        """The domain's axes of a value of this shape, computed from values that the kernel computes, and others."""
+        found: list[int | None] = [None] * len(shape)
+        if squashed(shape) == kernel.domain:
+            axes = iter(range(len(kernel.domain)))
+            found = [None if n == 1 else next(axes) for n in shape]
+        for x, placed in inside.items():
+            for i, (n, a) in enumerate(zip(x.shape[::-1], placed[::-1], strict=True)):
+                if n != 1:
+                    k = len(shape) - 1 - i
+                    if found[k] is None:
+                        found[k] = a
+                    if found[k] != a:
+                        return None
+        if any(a is None and n != 1 for a, n in zip(found, shape, strict=True)):
+            return None
+        axes_found = [a for a in found if a is not None]
+        return tuple(found) if axes_found == sorted(set(axes_found)) else None
+
+    def _reduces(self, kernel: Kernel, e: Equation, placed: tuple[int | None, ...]) -> bool:
+        """Decide which axes are rows, so that these can be reduced; False if that cannot be."""
+        count = len(kernel.domain)
+        axis = {i % len(placed) for i in e.parameters["axis"]}
+        over = tuple([a for i, a in enumerate(placed) if i in axis and a is not None])
+        if not over:
+            return False
+        last = over == tuple(range(count - len(over), count))
+        whole = len(over) == count
+        if (
+            whole
+            and kernel.split != 0
+            and (kernel.split is not None or kernel.least or math.prod(kernel.domain) > _AS_ONE_ROW)
+        ):
+            pass  # late, whatever the rows are
+        elif last:
+            split = count - len(over)
+            if kernel.split not in (None, split) or kernel.least > split:
+                return False
+            kernel.split = split
+        elif count - 1 not in over:
+            if kernel.split is not None and kernel.split <= max(over):
+                return False
+            kernel.least = max(kernel.least, max(over) + 1)
+        else:
+            return False
+        kernel.reduced[e.results[0]] = over  # type: ignore[index]
+        return True
+
+    # --- parts of arrays, products, loops ---
+
+    def _take_part(
+        self, x: Any, out: Value, layout: Layout, name: str = "real", more: Sequence[Any] = (), after: int = -1
+    ) -> int:
+        """Write a value, or something computed with it, into a part of an array; gives the step that does."""
+        made = Value(layout.shape, out.dtype)
+        if not self._take_native(Equation(name, [x, *more], {}, [made]), after, (out, layout)):
+            raise AssertionError(name)  # a kernel of its own can be made of any
+        step = self.place[made]
+        self.parts.setdefault(out, []).append(step)
+        self.place[out] = max(step, self.place.get(out, -1))
+        return step
+
+    def _take_concat(self, e: Equation) -> bool:
+        (out,), axis = e.results, e.parameters["axis"]
+        assert isinstance(out, Value)
+        if len(e.operands) > _PARTS or any(x.__class__ is not Value for x in e.operands):
+            return False
+        whole, start = contiguous(out.shape), 0
+        for x in e.operands:
+            self._take_part(x, out, Layout(x.shape, start * whole.strides[axis], whole.strides))
+            start += x.shape[axis]
+        return True
+
+    def _take_assignment(self, e: Equation) -> bool:
+        """A copy, and then the part that is assigned to."""
+        x, value = e.operands[:2]
+        (out,), key = e.results, e.parameters["key"]
+        found = Equation("index", [x], {"key": key}, [Value(index_shape(out.shape, key=key), out.dtype)])  # type: ignore[union-attr]
+        if len(e.operands) > 2 or x.__class__ is not Value or not is_view(found) or math.prod(out.shape) > _COPIED:  # type: ignore[union-attr]
+            return False
+        assert isinstance(out, Value)
+        if value.__class__ is Value and (value.dtype != out.dtype or not math.prod(value.shape)):
+            return False
+        (old,) = found.results
+        assert isinstance(old, Value)
+        layout = view(found, contiguous(out.shape))
+        if x.const is not None:
+            old = Value(old.shape, old.dtype, np.asarray(x.const)[slices(key)])
+        elif e.name == "index_add" and not self._take_view(found):
+            return False
+        if e.name == "index_add" and not supported(Equation("add", [old, value], {}, [old])):
+            return False
+        if e.name == "index_set" and value.__class__ is not Value:
+            return False
+        step = self._take_part(x, out, contiguous(out.shape))
+        if e.name == "index_add":
+            self._take_part(old, out, layout, "add", [value], after=step)  # type: ignore[arg-type]
+        else:
+            self._take_part(value, out, layout, after=step)  # type: ignore[arg-type]
+        return True
+
+    def _take_product(self, e: Equation) -> bool:
+        x, y = e.operands
+        if not (x.__class__ is y.__class__ is Value) or x.dtype != y.dtype or x.dtype.kind != "f":
+            return False
+        if len(x.shape) != 2 or len(y.shape) != 2:
+            return False
+        if x.shape[0] * x.shape[1] * y.shape[1] > (_PRODUCT_OF_STEP if self.inner else _PRODUCT):
+            return False
+        self.place[e.results[0]] = len(self.steps)
+        self.steps.append(Product(e, self._layout(x), self._layout(y)))
+        return True
+
+    def _take_scan(self, e: Equation) -> bool:
+        if not e.parameters["length"] or not all(x.__class__ is Value for x in e.operands):
+            return False
+        step = Plan(_with_own_outputs(lowered(e.graphs[0])), inner=True)
+        if any(isinstance(s, Host) for s in step.steps):
+            return False
+        operands = []
+        for x in e.operands:
+            if x.const is not None:
+                x = Value(x.shape, x.dtype, np.array(x.const, order="C"))
+            elif self._layout(x)[1:] != contiguous(x.shape)[1:]:
+                copy = Value(x.shape, x.dtype)
+                self._take_native(Equation("real", [x], {}, [copy]))
+                x = copy
+            operands.append(x)
+        self.place.update(dict.fromkeys(e.results, len(self.steps)))
+        self.steps.append(Loop(e, operands, step))
+        return True
+
+    # --- what is written to memory ---
+
+    def _store(self) -> None:
+        """Note what of a kernel others read: later kernels, Python, who called."""
+
+        def needed(x: Any) -> None:
+            x = self.root.get(x, x)
+            step = self.place.get(x, -1)
+            if x not in self.parts and step >= 0 and isinstance(kernel := self.steps[step], Kernel):
+                kernel.stored[x] = None
+
+        for step in self.steps:
+            if isinstance(step, Host):
+                for x in step.equation.reads():
+                    needed(x)
+            else:
+                for x in step.read:
+                    needed(x)
+        for x in self.graph.outputs:
+            needed(x)
+
+
+def _with_own_outputs(graph: Graph) -> Graph:
+    """The same, whose outputs are all computed, each once: machine code writes them where they belong."""
+    computed = {x for e in graph.equations if not is_view(e) for x in e.results}
+    equations, outputs = list(graph.equations), []
+    for x in graph.outputs:
+        if x.const is not None or x not in computed:
+            x, old = Value(x.shape, x.dtype), x
+            equations.append(Equation("real", [old], {}, [x]))
+        computed.discard(x)  # the next time it is copied
+        outputs.append(x)
+    return Graph(graph.inputs, equations, outputs)
+
+
+_TAKEN = {
+    "concat": Plan._take_concat,
+    "index_add": Plan._take_assignment,
+    "index_set": Plan._take_assignment,
+    "matmul": Plan._take_product,
+    "scan": Plan._take_scan,
+}
+
+
+def _sums(e: Equation) -> bool:
+    x = e.operands[0]
+    if x.__class__ is not Value or constant(x) is not None or e.results[0].dtype != x.dtype or x.dtype.kind == "b":  # type: ignore[union-attr]
+        return False
+    return bool(squashed([x.shape[i] for i in e.parameters["axis"]]))
+
+
+def _is_row(kernel: Kernel, placed: Sequence[int | None]) -> bool:
+    return kernel.split is not None and all(a is None or a < kernel.split for a in placed)
+
+
+def _is_one(kernel: Kernel, strides: Sequence[int], split: int) -> bool:
+    """Whether the columns lie as one axis."""
+    return len(merged(list(kernel.domain[split:]), list(strides[split:]))) <= 1
+
+
+def split_of(kernel: Kernel) -> int:
+    """How many axes are rows: as few as columns that lie as one axis in all that is read allow."""
+    if kernel.split is not None:
+        return kernel.split
+    reads = kernel.wide()
+    last = max(len(kernel.domain) - 1, 0)
+    return next(
+        (k for k in range(kernel.least, last) if all(_is_one(kernel, s, k) for s in reads)),
+        max(last, kernel.least if kernel.domain else 0),
+    )

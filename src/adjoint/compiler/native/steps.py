@@ -1,0 +1,75 @@
+"""A graph for replay in which kernels that follow each other are one equation, `native`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint import errors
+from adjoint.compiler.graph import Equation, Graph, Value
+from adjoint.compiler.native.entry import Region, regions
+from adjoint.compiler.native.lowering import lowered
+from adjoint.compiler.native.plan import Host, Plan
+
+
+def with_regions(graph: Graph, name: Callable[[], str]) -> tuple[Graph, list[Region]]:
+    """The graph with equations `native` in the place of others. Views are made where Python reads them."""
+    graph = lowered(graph)
+    plan = Plan(graph)
+    region_of = _numbered(plan)
+    wanted: set[Any] = set()  # what Python has to have
+    for i, step in enumerate(plan.steps):
+        if isinstance(step, Host):
+            wanted.update(plan.root.get(x, x) for x in step.equation.reads())
+        else:
+            roots = {plan.root.get(x, x) for x in step.read}
+            wanted.update(x for x in roots if region_of.get(plan.place.get(x, -1)) != region_of[i])
+    wanted.update(plan.root.get(x, x) for x in graph.outputs)
+    wanted.update(x for x, steps in plan.parts.items() if len({region_of[i] for i in steps}) > 1)
+    found = regions(plan, wanted, name)
+    equations: list[Equation] = []
+    made: set[Any] = set()
+    written: set[Any] = set()
+
+    def bring(x: Any) -> None:
+        """Have a view at hand."""
+        chain = []
+        while x in plan.source and x not in made:
+            made.add(x)
+            e, x = plan.source[x]
+            chain.append(e)
+        equations.extend(reversed(chain))
+
+    for i, step in enumerate(plan.steps):
+        if isinstance(step, Host):
+            for x in step.equation.reads():
+                bring(x)
+            equations.append(step.equation)
+        elif i in found:
+            region = found[i]
+            begun = [x for x in region.outputs if x in written]  # of which another region has written parts
+            new = [x for x in region.outputs if x not in written]
+            written.update(new)
+            equations.append(Equation("native", [*region.inputs, *begun], {"region": region}, new))
+    for x in graph.outputs:
+        bring(x)
+    return Graph(graph.inputs, equations, graph.outputs), list(found.values())
+
+
+def _numbered(plan: Plan) -> dict[int, int]:
+    """The region of each step that is a kernel, as the number of its first step."""
+    found: dict[int, int] = {}
+    for i, step in enumerate(plan.steps):
+        if not isinstance(step, Host):
+            found[i] = found.get(i - 1, i)
+    return found
+
+
+def again(run: Callable[..., bool], inputs: Sequence[Any], like: Sequence[Value], outputs: Sequence[Any]) -> None:
+    """Call machine code with copies of arrays that are not as it reads them."""
+    copies = [np.array(x, y.dtype, order="C") for x, y in zip(inputs, like, strict=True)]
+    if not run(*copies, *outputs):
+        found = [(x.shape, x.dtype.name) for x in copies]
+        raise errors.GraphError(f"machine code for arrays {[(x.shape, x.dtype.name) for x in like]} received {found}")

@@ -1,0 +1,99 @@
+"""Where the elements of views lie: an offset and strides, counted in elements."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from adjoint.compiler.graph import Equation, Value
+from adjoint.primitives import Shape, slices
+
+VIEWS = frozenset({"reshape", "expand_dims", "squeeze", "permute_dims", "broadcast_to", "index"})
+
+
+class Layout(NamedTuple):
+    """Element (i, j, ...) is at offset + i * strides[0] + j * strides[1] ..."""
+
+    shape: Shape
+    offset: int
+    strides: tuple[int, ...]
+
+
+def contiguous(shape: Shape) -> Layout:
+    strides, size = [], 1
+    for n in reversed(shape):
+        strides.append(size)
+        size *= n
+    return Layout(tuple(shape), 0, tuple(strides[::-1]))
+
+
+def is_view(e: Equation) -> bool:
+    """Whether the result has the operand's elements, each at a place that is known."""
+    if e.name not in VIEWS or len(e.operands) != 1 or e.operands[0].__class__ is not Value:
+        return False
+    return e.name != "index" or all(entry is None or isinstance(entry, (int, slice, range)) for entry in _key(e))
+
+
+def _key(e: Equation) -> tuple[Any, ...]:
+    return slices(e.parameters["key"])
+
+
+def view(e: Equation, old: Layout) -> Layout | None:
+    """Where elements of the result lie; None where they would have to be copied."""
+    out = e.results[0]
+    assert isinstance(out, Value)
+    shape = tuple(out.shape)
+    if e.name == "permute_dims":
+        return Layout(shape, old.offset, tuple(old.strides[i] for i in e.parameters["axes"]))
+    if e.name == "broadcast_to":
+        extra = len(shape) - len(old.shape)
+        kept = [0 if n == 1 else s for n, s in zip(old.shape, old.strides, strict=True)]
+        return Layout(shape, old.offset, (*[0] * extra, *kept))
+    if e.name == "index":
+        return _indexed(_key(e), shape, old)
+    return _reshaped(shape, old)
+
+
+def _indexed(key: tuple[Any, ...], shape: Shape, old: Layout) -> Layout:
+    offset, strides, axis = old.offset, [], 0
+    for entry in key:
+        if entry is None:
+            strides.append(0)
+            continue
+        n, s = old.shape[axis], old.strides[axis]
+        axis += 1
+        if isinstance(entry, slice):
+            start, stop, step = entry.indices(n)
+            if len(range(start, stop, step)):
+                offset += start * s
+            strides.append(step * s)
+        else:
+            offset += (entry if entry >= 0 else entry + n) * s
+    return Layout(shape, offset, (*strides, *old.strides[axis:]))
+
+
+def _reshaped(shape: Shape, old: Layout) -> Layout | None:
+    """Runs of axes that lie as one axis are split anew."""
+    runs = merged([n for n in old.shape if n != 1], [s for n, s in zip(old.shape, old.strides, strict=True) if n != 1])
+    strides: list[int] = []
+    left = list(shape)
+    for size, stride in runs:
+        part: list[int] = []
+        while math.prod(part) < size:
+            part.append(left.pop(0))
+        if math.prod(part) != size:
+            return None
+        inner = contiguous(tuple(part)).strides
+        strides += [stride * s for s in inner]
+    return Layout(tuple(shape), old.offset, (*strides, *[0] * len(left)))
+
+
+def merged(sizes: list[int], strides: list[int]) -> list[tuple[int, int]]:
+    """Axes, with those joined that lie as one."""
+    runs: list[tuple[int, int]] = []
+    for n, s in zip(sizes, strides, strict=True):
+        if runs and runs[-1][1] == n * s:
+            runs[-1] = (runs[-1][0] * n, s)
+        else:
+            runs.append((n, s))
+    return runs

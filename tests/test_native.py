@@ -1,0 +1,482 @@
+"""Machine code gives what NumPy gives: random programs, special values, and arrays that lie in memory in any way."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import mmap
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from functions import FUNCTIONS, Draw
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_compiled import ASKS, compared
+from test_recording import TRANSFORMS, X, derivatives
+
+import adjoint as ad
+from adjoint.compiler.native import machine
+
+pytest.importorskip("llvmlite")
+
+
+@pytest.fixture(autouse=True)
+def native(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ADJOINT_COMPILE", raising=False)
+
+
+def source(f: Any, *xs: Any) -> str:
+    return str(ad.compile(f).lower(*xs).source)
+
+
+def steps(f: Any, *xs: Any) -> list[str]:
+    """The lines of the program that compute: calls of machine code, and of NumPy."""
+    lines = source(f, *xs).splitlines()[1:-1]
+    return [
+        line for line in lines if not any(part in line for part in (" n0(", " n1(", "empty(", " del ", ".reshape("))
+    ]
+
+
+# --- random programs -----------------------------------------------------------------------------
+
+ONE: dict[str, Callable[[Any], Any]] = {
+    **{name: getattr(ad, name) for name in "negative square abs sign floor ceil trunc sqrt conj".split()},
+    **{name: getattr(ad, name) for name in "isnan isinf isfinite signbit logical_not round".split()},
+    "relu": ad.nn.relu,
+    "number": lambda x: x * 3 - 0.5,
+    "half": lambda x: 0.5 - x,
+    "clip": lambda x: ad.clip(x, -1.0, 1.0),
+    "hardtanh": ad.nn.hardtanh,
+}
+TWO: dict[str, Callable[[Any, Any], Any]] = {
+    **{name: getattr(ad, name) for name in "add subtract multiply divide maximum minimum copysign".split()},
+    **{name: getattr(ad, name) for name in "less less_equal greater greater_equal equal not_equal".split()},
+    **{name: getattr(ad, name) for name in "logical_and logical_or logical_xor".split()},
+    "where": lambda x, y: ad.where(x > y, x, y * 2),
+}
+SHAPES: dict[str, Callable[[Any], Any]] = {
+    "transposed": lambda x: ad.permute_dims(x, tuple(range(x.ndim))[::-1]),
+    "flat": lambda x: x.reshape(-1),
+    "column": lambda x: x[..., None],
+    "row": lambda x: x[None] if x.ndim < 3 else x,
+    "head": lambda x: x[:2] if x.ndim else x,
+    "backwards": lambda x: x[..., ::-1] if x.ndim else x,
+    "first": lambda x: x[0] if x.ndim and len(x) else x,
+    "twice": lambda x: ad.broadcast_to(x, (2, *x.shape)) if x.ndim < 3 else x,
+    "joined": lambda x: ad.concat([x, -x], axis=0) if x.ndim and x.dtype.kind == "f" else x,
+    "sided": lambda x: ad.concat([x, x], axis=-1) if x.ndim and math.prod(x.shape) < 100 else x,
+    "assigned": lambda x: assigned(x),
+    "added": lambda x: added(x),
+    "flipped": lambda x: ad.flip(x),  # no machine code
+}
+
+
+def assigned(x: Any) -> Any:
+    y = x.copy()
+    if x.ndim:
+        y[..., :1] = y[..., -1:]
+    return y
+
+
+def added(x: Any) -> Any:
+    y = x.copy()
+    if x.ndim and x.dtype.kind == "f":
+        y[::2] += 3.0
+    return y
+
+
+WHOLE = "negative abs sign floor isnan isfinite signbit logical_not relu clip".split()  # of small integers exact
+REDUCED: dict[str, Callable[..., Any]] = {"sum": ad.sum, "max": ad.max, "min": ad.min}
+
+
+def program(rng: np.random.Generator, length: int, reductions: bool) -> Callable[..., Any]:
+    """A function of arrays: so many steps that are drawn, each of what is there by then."""
+    draws = rng.integers(0, 1 << 30, (length, 5)).tolist()
+    one = {name: f for name, f in ONE.items() if name in WHOLE} if reductions else ONE
+    two = {name: f for name, f in TWO.items() if name not in ("divide", "multiply")} if reductions else TWO
+
+    def run(*xs: Any) -> list[Any]:
+        known = list(xs)
+        for kind, which, i, j, axes in draws:
+            x, y = known[-1 - i % min(len(known), 6)], known[-1 - j % len(known)]
+            if x.dtype.kind == "b" and kind % 7:  # few functions take booleans
+                x = ad.astype(x, xs[0].dtype)
+            if kind % 10 < 4 and x.dtype.kind == "f":
+                made = list(one.values())[which % len(one)](x)
+            elif kind % 10 < 7 and x.dtype.kind == "f":
+                y = ad.astype(y, x.dtype) if fits(x.shape, y.shape) else x
+                made = list(two.values())[which % len(two)](x, y)
+            elif kind % 10 < 9 or not reductions or not x.ndim or 0 in x.shape:
+                made = list(SHAPES.values())[which % len(SHAPES)](x)
+            else:
+                axis = tuple(k for k in range(x.ndim) if axes >> k & 1) or None
+                x = x if x.dtype.kind == "f" else ad.astype(x, xs[0].dtype)
+                made = list(REDUCED.values())[which % 3](x, axis=axis, keepdims=bool(axes >> 8 & 1))
+            known.append(made)
+        return known[-1 : -1 - length : -3]
+
+    return run
+
+
+def fits(*shapes: Any) -> bool:
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        return False
+    return True
+
+
+SIZES = [(), (1,), (3,), (7,), (17,), (1, 4), (4, 1), (5, 3), (2, 3, 4), (3, 1, 5), (2, 40), (33, 2), (0, 3), (1, 1)]
+EDGES = [0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 1e-40, 3e38, 0.5, 2.5, -2.5]
+
+
+def arguments(rng: np.random.Generator, dtype: str, edges: bool) -> list[np.ndarray[Any, Any]]:
+    """Arrays of shapes that broadcast with the first one's, or not."""
+    first = SIZES[rng.integers(len(SIZES))]
+    made = []
+    for shape in (first, first[-1:], SIZES[rng.integers(len(SIZES))], ()):
+        x = rng.normal(size=shape) * 2
+        if edges:
+            x = np.where(rng.random(shape) < 0.3, rng.choice(EDGES, shape), x)
+        with np.errstate(all="ignore"):
+            made.append(x.astype(dtype))
+    return made
+
+
+def same(found: Any, expected: Any) -> None:
+    """To the last bit, and zeros of the same sign; nans are nans."""
+    for x, y in zip(found, expected, strict=True):
+        x, y = x.numpy(), y.numpy()
+        assert x.shape == y.shape
+        assert x.dtype == y.dtype
+        np.testing.assert_array_equal(x, y)
+        if x.dtype.kind == "f":
+            there = ~np.isnan(x)
+            np.testing.assert_array_equal(np.signbit(x[there]), np.signbit(y[there]))
+
+
+def random_program(seed: int, reductions: bool) -> None:
+    """Of small integers sums are exact in any order."""
+    rng = np.random.default_rng(seed)
+    dtype, edges = ("float32", "float64")[seed % 2], seed % 4 < 2 and not reductions
+    f = program(rng, int(rng.integers(20, 60)), reductions)
+    xs = [ad.asarray(np.round(x) if reductions else x) for x in arguments(rng, dtype, edges)]
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        expected = f(*xs)
+    same(ad.compile(f)(*xs), expected)
+
+
+def random_loop(seed: int) -> None:
+    """A scan whose step is a random program."""
+    rng = np.random.default_rng(seed)
+    dtype, reverse = ("float32", "float64")[seed % 2], bool(rng.integers(2))
+    f = program(rng, int(rng.integers(4, 16)), reductions=True)
+    x, y, z, _ = (ad.asarray(np.round(x)) for x in arguments(rng, dtype, False))
+    rows = ad.asarray(np.round(rng.normal(size=(4, *y.shape)) * 2).astype(dtype))
+
+    def step(carry: Any, row: Any) -> Any:
+        h, k = carry
+        made = f(h, row, z)
+        left = [m for m in made if m.shape == h.shape and m.dtype == h.dtype]
+        return (ad.clip(left[-1] + k if left else h + k, -9.0, 9.0), h if seed % 3 else k), (made[0], h)
+
+    whole = lambda x, rows, z: ad.scan(step, (x, x), rows, reverse=reverse)
+    flat = lambda *xs: ad.tree.flatten(whole(*xs))[0]
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        expected = flat(x, rows, z)
+    same(ad.compile(flat)(x, rows, z), expected)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, *[pytest.param(i, marks=pytest.mark.slow) for i in range(3, 30)]])
+def test_random_loops(seed: int) -> None:
+    random_loop(seed)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, *[pytest.param(i, marks=pytest.mark.slow) for i in range(3, 30)]])
+@pytest.mark.parametrize("reductions", [False, True])
+def test_random_programs(seed: int, reductions: bool) -> None:
+    random_program(seed, reductions)
+
+
+# --- elementwise functions -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_special_values_are_numpys(dtype: str) -> None:
+    x, y = (np.array(part).astype(dtype).ravel() for part in np.meshgrid(EDGES, EDGES))
+
+    def f(x: Any, y: Any) -> list[Any]:
+        return [g(x) for g in ONE.values()] + [g(x, y) for g in TWO.values()]
+
+    with np.errstate(all="ignore"):
+        expected = f(ad.asarray(x), ad.asarray(y))
+    same(ad.compile(f)(ad.asarray(x), ad.asarray(y)), expected)
+    assert not steps(f, x, y)
+
+
+def test_integers_and_booleans() -> None:
+    i = np.array([-(2**31), -7, 0, 5, 2**31 - 1], np.int32)
+    u, b = i.astype(np.uint8), i > 0
+
+    def f(i: Any, u: Any, b: Any) -> list[Any]:
+        found = [i + i, i * 3, i - 5, -i, ad.abs(i), ad.maximum(i, 3), i < 2, i == 5, i & 6, ~i, ad.square(i)]
+        found += [u + u, u > 200, ~u, u * 2, ad.astype(u, ad.int64), ad.astype(i, ad.uint8), ad.astype(i, ad.float32)]
+        found += [b & (i > 2), ~b, b ^ b, ad.astype(b, ad.float64), ad.where(b, i, 1), ad.logical_not(i)]
+        return [*found, i // 2, i % 3, i << 1, i.sum(), i.max(), u.min()]
+
+    xs = [ad.asarray(x) for x in (i, u, b)]
+    same(ad.compile(f)(*xs), f(*xs))
+
+
+ELEMENTARY = "exp expm1 log log1p log2 log10 sin cos tan tanh sinh cosh asin acos atan expit erf cbrt".split()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_elementary_functions_are_within_four_units(dtype: str) -> None:
+    """Of longdouble's, or of float64's for float32."""
+    x = np.concatenate([np.random.default_rng(0).normal(size=4000) * 3, EDGES]).astype(dtype)
+    functions = [getattr(ad, name, None) or getattr(ad.special, name) for name in ELEMENTARY]
+    with np.errstate(all="ignore"):
+        expected = [f(ad.asarray(x.astype(np.float64))).numpy() for f in functions]
+    for name, found, exact in zip(
+        ELEMENTARY, ad.compile(lambda x: [f(x) for f in functions])(x), expected, strict=True
+    ):
+        unit = np.spacing(np.abs(exact.astype(dtype)))
+        with np.errstate(all="ignore"):
+            far = ~(np.abs(found - exact) <= 4 * unit) & ~(found == exact.astype(dtype)) & ~np.isnan(exact)
+        assert not far.any(), (name, x[far][:4], found[far][:4], exact[far][:4])
+        np.testing.assert_array_equal(np.isnan(found), np.isnan(exact), err_msg=name)
+
+
+# --- sums ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sums_are_no_less_exact_than_numpys(dtype: str) -> None:
+    rng = np.random.default_rng(1)
+    for shape in ((5, 1000), (3, 100003), (400, 7)):
+        x = (rng.normal(size=shape) * 10.0 ** rng.integers(-3, 4, shape)).astype(dtype)
+        for axis in (0, 1, (0, 1)):
+            found = ad.compile(lambda x, axis=axis: (x * 1.0).sum(axis=axis))(x)
+            lines = np.moveaxis(x, 0, 1) if axis == 0 else x if axis == 1 else x.reshape(1, -1)
+            exact = np.array([math.fsum(line) for line in lines]).reshape(found.shape)
+            size = np.abs(x.astype(np.float64)).sum(axis=axis).max()
+            bound = 2 * np.abs(x.sum(axis=axis) - exact).max() + np.finfo(dtype).eps * size
+            assert np.abs(found - exact).max() <= bound
+
+
+def test_sums_of_infinities_and_nans() -> None:
+    for values in (
+        [math.inf, 1.0],
+        [math.inf, -math.inf],
+        [math.nan, 1.0],
+        [3e38, 3e38],
+        [-0.0, -0.0],
+        [-math.inf, 2.0],
+    ):
+        for size in (2, 40):
+            x = np.array((values * size)[:size], np.float32)
+            with np.errstate(all="ignore"):
+                expected = [x.sum(), x.max(), x.min()]
+            found = ad.compile(lambda x: [x.sum(), x.max(), x.min()])(x)
+            np.testing.assert_array_equal(found, expected)
+            assert np.signbit(found[0]) == np.signbit(expected[0]) or math.isnan(expected[0])
+
+
+# --- rows, products, loops -----------------------------------------------------------------------
+
+
+def close(f: Any, *xs: Any, rtol: float) -> None:
+    """Machine code gives what f gives."""
+    tensors = [ad.asarray(x) for x in xs]
+    for x, y in zip(ad.tree.flatten(ad.compile(f)(*tensors))[0], ad.tree.flatten(f(*tensors))[0], strict=True):
+        found, expected = x.numpy(), y.numpy()
+        size = np.abs(expected).max(initial=0.0)
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol * size)
+
+
+def test_normalisations_and_losses_are_one_call() -> None:
+    rng = np.random.default_rng(2)
+    x, w, b = rng.normal(size=(6, 37)), rng.normal(size=37), rng.normal(size=37)
+    labels = rng.integers(0, 37, 6)
+    norm = lambda x, w, b: (ad.nn.layer_norm(x, 37, w, b) ** 2).sum()
+    soft = lambda x: (
+        (ad.nn.softmax(x) ** 2).sum() + (ad.nn.log_softmax(x) ** 3).sum() + ad.nn.softmax(x, axis=0)[0].sum()
+    )
+    for f, *xs in (
+        (lambda x, w, b: ad.nn.layer_norm(x, 37, w, b), x, w, b),
+        (ad.grad(norm, argnums=(0, 1, 2)), x, w, b),
+        (ad.value_and_grad(soft), x),
+    ):
+        close(f, *xs, rtol=1e-11)
+        assert not steps(f, *xs)
+    loss = ad.value_and_grad(lambda x: ad.nn.cross_entropy(x, ad.asarray(labels)))
+    close(loss, x, rtol=1e-12)
+    large = np.where(rng.random((6, 37)) < 0.5, 1e30, -1e30).astype(np.float32)  # squares overflow
+    close(lambda x: ad.nn.layer_norm(x, 37), large, rtol=1e-5)
+    ce = ad.compile(lambda x, labels: ad.nn.cross_entropy(x, labels))
+    with pytest.raises(ad.errors.OutOfRangeError, match="targets from 0 to 37"):
+        ce(x, np.array([0, 37, 1, 2, 3, 4]))
+
+
+def lorenz(u: Any, p: Any) -> Any:
+    def step(u: Any, _: Any) -> Any:
+        x, y, z = u[0], u[1], u[2]
+        return u + 0.01 * ad.stack([p[0] * (y - x), x * (p[1] - z) - y, x * y - p[2] * z]), x
+
+    u, xs = ad.scan(step, u, None, length=50)
+    return (u * u).sum() + xs.max()
+
+
+def recurrent(w: Any, v: Any, b: Any, xs: Any) -> Any:
+    def step(h: Any, x: Any) -> Any:
+        h = ad.tanh(w @ h + v @ x + b)
+        return h, h
+
+    return (ad.scan(step, b * 0.0, xs)[1] ** 2).sum()
+
+
+def test_loops_are_machine_code_forward_and_backward() -> None:
+    rng = np.random.default_rng(3)
+    weights = [rng.normal(size=s) * 0.3 for s in ((9, 9), (9, 3), (9,), (20, 3))]
+    u, p = np.ones(3), np.array([10.0, 28.0, 8 / 3])
+    growing = lambda x: ad.fori_loop(0, 7, lambda i, c: c * 1.5 + i, x)
+    for f, *xs in (
+        (lorenz, u, p),
+        (ad.grad(lorenz, argnums=(0, 1)), u, p),
+        (ad.grad(recurrent, argnums=(0, 1, 2)), *weights),
+        (ad.vmap(ad.grad(lorenz), in_axes=(0, None)), np.stack([u, 2 * u]), p),
+        (growing, u),
+        (ad.grad(lambda x: growing(x).sum()), u),
+    ):
+        close(f, *xs, rtol=1e-10)
+        assert not steps(f, *xs), f
+
+
+def test_products_of_small_matrices() -> None:
+    rng = np.random.default_rng(4)
+    for m, k, n in ((1, 1, 1), (3, 4, 5), (7, 33, 2), (2, 5, 40), (20, 1, 9), (1, 50, 1)):
+        x, y = rng.normal(size=(m, k)), rng.normal(size=(k, n))
+        for f in (
+            lambda x, y: x @ y,
+            lambda x, y: ad.permute_dims(ad.permute_dims(y, (1, 0)) @ ad.permute_dims(x, (1, 0)), (1, 0)),
+            lambda x, y: x[:, ::-1] @ y,
+        ):
+            for dtype, rtol in (("float64", 1e-12), ("float32", 1e-4)):
+                close(f, x.astype(dtype), y.astype(dtype), rtol=rtol)
+
+
+# --- memory --------------------------------------------------------------------------------------
+
+
+def laid_out(x: np.ndarray[Any, Any]) -> Iterator[np.ndarray[Any, Any]]:
+    """The same values, in memory in all kinds of ways."""
+    yield x
+    yield np.asfortranarray(x)
+    yield np.repeat(x, 2, axis=-1)[..., ::2]
+    yield np.ascontiguousarray(x[::-1])[::-1]
+    yield x.astype(x.dtype.newbyteorder())
+    frozen = x.copy()
+    frozen.flags.writeable = False
+    yield frozen
+    odd = np.empty(x.nbytes + 1, np.uint8)[1:].view(x.dtype).reshape(x.shape)  # not aligned
+    odd[...] = x
+    yield odd
+    yield x.view(type("Subclass", (np.ndarray,), {}))
+    yield np.lib.stride_tricks.as_strided(x, x.shape, (0, *x.strides[1:]))
+
+
+def test_arrays_lie_in_memory_in_any_way() -> None:
+    x = np.random.default_rng(5).normal(size=(4, 6))
+    f = ad.compile(lambda x, y: [x * y + 1.0, (x - y).sum(axis=1), x.max(axis=0)])
+    for a in laid_out(x):
+        for b in laid_out(x + 1.0):
+            kept = np.array(a), np.array(b)
+            expected = a * b + 1.0, (a - b).sum(axis=1), a.max(axis=0)
+            for found, wanted in zip(f(a, b), expected, strict=True):
+                assert type(found) is np.ndarray
+                np.testing.assert_allclose(found, wanted, rtol=1e-14)
+            np.testing.assert_array_equal(a, kept[0])
+            np.testing.assert_array_equal(b, kept[1])
+    whole = np.arange(10.0)
+    np.testing.assert_array_equal(ad.compile(lambda x, y: x - y)(whole[:-1], whole[1:]), -np.ones(9))  # overlapping
+    assert type(ad.compile(lambda x: x * 2.0)(np.float64(1.5))) is np.float64
+    assert ad.compile(lambda x: x * 2.0)(np.zeros((0, 3))).shape == (0, 3)
+
+
+def test_nothing_is_read_beyond_the_end_of_an_array() -> None:
+    """Behind the array there is a page that nobody may touch."""
+    page = mmap.PAGESIZE
+    memory = mmap.mmap(-1, 2 * page)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    protect = ctypes.CDLL(None).mprotect
+    protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    assert protect(start + page, page, 0) == 0
+    f = lambda x: [ad.exp(x) * 2.0, x.sum(), x.reshape(-1)[::-1] + 1.0, (x * x).max(axis=0)]
+    for dtype in (np.float32, np.float64, np.int8, np.bool_):
+        for shape in ((1,), (3,), (17,), (3, 5), (2, 33)):
+            size = math.prod(shape) * np.dtype(dtype).itemsize
+            x = np.ndarray(shape, dtype, memory, page - size)
+            x[...] = 1
+            g = f if np.dtype(dtype).kind == "f" else ad.compile(lambda x: [ad.astype(x, ad.float32) + 1.0, ~x])
+            for found, expected in zip(g(x), g(x.copy()), strict=True):
+                np.testing.assert_array_equal(found, expected)
+
+
+def test_several_threads() -> None:
+    f = ad.compile(lambda x: [(ad.sin(x) * x).sum(axis=1), ad.cumulative_sum(x, axis=1)])
+    xs = [np.full((30, 3000), float(i)) for i in range(8)]
+    expected = [f(x) for x in xs]
+    with ThreadPoolExecutor(8) as pool:
+        for found, wanted in zip(pool.map(f, xs * 4), expected * 4, strict=True):
+            for x, y in zip(found, wanted, strict=True):
+                np.testing.assert_array_equal(x, y)
+
+
+# --- making it -----------------------------------------------------------------------------------
+
+
+def test_code_is_made_once_for_a_text() -> None:
+    made = set(machine._machines)
+    for _ in range(2):
+        ad.compile(lambda x: x * 2.0 - 7.25)(np.ones(11))
+    assert len(set(machine._machines) - made) == 1
+
+
+def test_without_llvmlite_it_is_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "llvm", lambda: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    machine._say_once.cache_clear()
+    f = ad.compile(lambda x: x * 2.0 + 1.0)
+    with pytest.warns(RuntimeWarning, match=r'pip install "adjoint\[compile\]"'):
+        assert f(1.0 * np.ones(2)).tolist() == [3.0, 3.0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert ad.compile(lambda x: x + 1.0)(np.ones(1)) == 2.0
+    assert "empty(" not in f.lower(np.ones(2)).source
+
+
+def test_it_can_be_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADJOINT_COMPILE", "replay")
+    assert "empty(" not in source(lambda x: x * 2.0 + 1.0, np.ones(2))
+
+
+@pytest.mark.slow  # 20 seconds
+@pytest.mark.parametrize("name", [*FUNCTIONS][::9])
+@settings(max_examples=1)
+@given(data=st.data())
+def test_functions_and_their_derivatives(name: str, data: Any) -> None:
+    f, *args = FUNCTIONS[name](Draw(data))
+    compared(derivatives(f), args, asks=name in ASKS, rtol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms(name: str) -> None:
+    compared(TRANSFORMS[name], [X], rtol=1e-9)

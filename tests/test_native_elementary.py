@@ -1,0 +1,159 @@
+"""Elementary functions of compiled code: their errors, special values, and that they need nothing else."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+from each import Each
+
+import adjoint as ad
+
+llvm = pytest.importorskip("llvmlite.binding", reason="needs llvmlite: pip install adjoint[compile]")
+
+import coefficients  # noqa: E402
+import native_code  # noqa: E402
+from native_code import FUNCTIONS, functions  # noqa: E402
+
+from adjoint.compiler.native import elementary  # noqa: E402
+from adjoint.compiler.native.elementary.coefficients import TABLES, TWO_OVER_PI  # noqa: E402
+
+PAGE = Path(__file__).parents[1] / "docs/elementary.md"
+DTYPES = (np.float32, np.float64)
+NAMES = tuple(FUNCTIONS)
+
+
+def bounds() -> dict[str, tuple[float, float]]:
+    """What the page says."""
+    rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) \| ([\d.]+) \|", PAGE.read_text(), re.MULTILINE)
+    return {name: (float(single), float(double)) for name, single, double in rows}
+
+
+def test_the_page_has_all_functions_and_no_error_above_two_units() -> None:
+    table = bounds()
+    assert list(table) == list(NAMES)
+    assert all(0.5 <= bound <= 2.0 for row in table.values() for bound in row)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_errors_are_those_of_the_page(dtype: Any) -> None:
+    """By NumPy and SciPy in a wider type, where there is one, and by mpmath."""
+    functions(NAMES, dtype, 8)
+    with Each() as each:
+        for name in NAMES:
+            with each(name):
+                bound = bounds()[name][0 if dtype == np.float32 else 1]
+                if dtype == np.float32 or (native_code.WIDE and name not in ("erf", "erfc")):
+                    worst, where = native_code.error(name, dtype, native_code.points(name, dtype, 3000))
+                    assert worst <= bound, where
+                worst, where = native_code.exact_error(name, dtype, native_code.points(name, dtype, 12, seed=1))
+                assert worst <= bound, where
+
+
+SPECIAL = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -0.5,
+    2.0,
+    -2.0,
+    3.0,
+    -3.0,
+    math.inf,
+    -math.inf,
+    math.nan,
+    1e30,
+    -1e30,
+    1e-30,
+    -1e-30,
+]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_special_values_are_those_of_eager_functions(dtype: Any) -> None:
+    """Zeros with their signs, infinities and nan; finite values within the errors of both."""
+    info = np.finfo(dtype)
+    ends = [float(v) for v in (info.max, -info.max, info.tiny, -info.tiny, info.smallest_subnormal, info.tiny / 2)]
+    single = np.array([*SPECIAL, *ends], dtype)
+    pairs = np.array(list(itertools.product(single, single)), dtype).T
+    leaf: Any = ad.NumPy()
+    with np.errstate(all="ignore"), Each() as each:
+        for name, code in functions(NAMES, dtype, 4).items():
+            xs = [single] if FUNCTIONS[name][1] == 1 else list(pairs)
+            want, out = np.asarray(leaf[name](*xs)), code(*xs)
+            for i, (w, o) in enumerate(zip(want, out, strict=True)):
+                with each(f"{name} of {[x[i] for x in xs]}: {o}, and eager {w}"):
+                    assert np.isnan(w) == np.isnan(o)
+                    if not np.isnan(w):
+                        assert np.signbit(w) == np.signbit(o)
+                        assert w == o or np.isclose(w, o, rtol=8 * info.eps, atol=2 * float(info.smallest_subnormal))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_any_number_of_lanes_gives_the_same(dtype: Any) -> None:
+    with Each() as each:
+        for name in NAMES:
+            xs = native_code.points(name, dtype, 20, seed=2)
+            want = functions(NAMES, dtype, 8)[name](*xs)
+            for lanes in (1, 16) if name in ("sin", "pow", "exp", "erf") else (2,):
+                with each(f"{name}, {lanes}"):
+                    np.testing.assert_array_equal(functions((name,), dtype, lanes)[name](*xs), want)
+
+
+def test_large_angles_are_reduced_exactly() -> None:
+    """Also the double that is nearest to a multiple of pi / 2 (J.-M. Muller, 2016, table 11.1)."""
+    worst = math.ldexp(6381956970095103.0, 797)
+    x = np.array([1e4, -1e4, 1e15, 1e22, 2.0**28, 2.0**28 - 1.0, 1e300, worst, -worst, 1.7976931348623157e308])
+    for name in ("sin", "cos", "tan"):
+        units, where = native_code.exact_error(name, np.float64, [x], 2)
+        assert units < 1.5, (name, where)
+        units, where = native_code.exact_error(name, np.float32, [x[:6].astype(np.float32)], 2)
+        assert units < 1.5, (name, where)
+
+
+def test_powers_of_whole_numbers_have_signs() -> None:
+    power = functions(("pow",), np.float64, 4)["pow"]
+    np.testing.assert_array_equal(power([-2.0, -2.0, -2.0, 10.0], [3.0, -2.0, 0.5, 2.0]), [-8.0, 0.25, np.nan, 100.0])
+    np.testing.assert_array_equal(power([-1.5], [2.0**53]), [np.inf])
+
+
+@pytest.mark.parametrize("cpu", ["haswell", "skylake-avx512"])
+def test_code_calls_nothing_outside_of_itself(cpu: str) -> None:
+    library = elementary.Library()
+    for name, dtype in itertools.product(NAMES, DTYPES):
+        library.function(name, dtype, 8 if dtype == np.float32 else 4)
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    target = llvm.Target.from_triple("x86_64-unknown-linux-gnu")
+    machine = target.create_target_machine(cpu=cpu, opt=2)
+    text = machine.emit_assembly(llvm.parse_assembly(library.text))
+    called = set(re.findall(r"\b(?:call|jmp)q?\s+([A-Za-z_]\w*)", text))
+    assert called <= {"adjoint_reduced_by_half_pi"}
+    assert "vfmadd" in text
+
+
+def test_functions_of_one_library_are_defined_once() -> None:
+    library = elementary.Library()
+    symbols = [library.function(name, np.float64, 2) for name in ("sin", "cos", "sin")]
+    assert symbols[0] == symbols[2]
+    assert library.text.count("define internal") == 1
+    symbol, text = elementary.function("sin", np.float64, 2)
+    assert symbol == symbols[0]
+    assert f"define <2 x double> @{symbol}(<2 x double> %x0)" in text
+
+
+def test_coefficients_are_what_the_script_makes() -> None:
+    for name, kind in (("exp", "float"), ("cos", "float"), ("HALF_PI", "double"), ("LN2", "float")):
+        made = [float(coefficients.rounded(x, coefficients.BITS[kind])) for x in coefficients.table(name, kind)]
+        assert made == list(TABLES[name, kind])
+    with mp.workprec(1400):
+        total = sum(mp.mpf(word) * mp.mpf(2) ** (-64 * k) for k, word in enumerate(TWO_OVER_PI))
+        assert abs(total - 2 / mp.pi) < mp.mpf(2) ** -1279
