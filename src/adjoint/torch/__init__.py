@@ -6,6 +6,7 @@ adjoint imports it. docs/torch.md says what is there.
 
 from __future__ import annotations
 
+import importlib as _importlib
 import math as _math
 from typing import Any
 
@@ -117,5 +118,10 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     return _of_numpy(_promote(type1.of_numpy, type2.of_numpy))
 
 
+_ROOMS = {"nn", "optim", "utils"}  # imported when they are first asked for
+
+
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return _importlib.import_module(f"{__name__}.{name}")
     raise _missing(name)
