@@ -19,7 +19,7 @@ _DICTIONARIES = (
 
 def kind_of(value: Any) -> str:
     """What PyTorch calls the type of a value in messages."""
-    if type(value) is Tensor:
+    if isinstance(value, Tensor):
         return f"torch.{value.dtype.class_name}Tensor"
     module = type(value).__module__
     return type(value).__name__ if module == "builtins" else f"{module}.{type(value).__qualname__}"

@@ -196,11 +196,12 @@ class _Pool(Applied):
 
 for _n in (1, 2, 3):
     _MAX = "kernel_size stride=None padding=0 dilation=1 return_indices=False ceil_mode=False"
+    _AVG = "kernel_size stride=None padding=0 ceil_mode=False count_include_pad=True"
     _more = "" if _n == 1 else " divisor_override=None"
     table(
         f"""
 MaxPool{_n}d | max_pool{_n}d | {_MAX}|kernel_size stride padding dilation ceil_mode
-AvgPool{_n}d|avg_pool{_n}d|kernel_size stride=None padding=0 ceil_mode=False count_include_pad=True{_more}| kernel_size stride padding
+AvgPool{_n}d|avg_pool{_n}d|{_AVG}{_more}| kernel_size stride padding
 MaxUnpool{_n}d | max_unpool{_n}d | kernel_size stride=None padding=0 | kernel_size stride padding
 """,
         _Pool,
