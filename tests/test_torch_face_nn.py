@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch_layers
+import torch_modules
 from each import Each
 
 import adjoint.torch as ours
@@ -74,3 +75,12 @@ def test_all_layers_are_those_of_pytorch(training: bool) -> None:
 def test_every_layer_has_a_case() -> None:
     named = {text.strip().partition("(")[0] for text, _ in torch_layers.ROWS}
     assert set(ours.nn.LAYERS) - named == {"RNNBase", "RNNCellBase"}
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("name", torch_modules.ALL)
+def test_programs_of_modules_print_what_they_print_under_pytorch(name: str) -> None:
+    theirs = pytest.importorskip("torch")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert torch_modules.printed(name, ours) == torch_modules.printed(name, theirs)

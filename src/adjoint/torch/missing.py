@@ -8,7 +8,6 @@ _OUT_OF_SCOPE = {
     "profiler": "see ad.Profiled",
     "_C": "it is PyTorch's own inside",
     "func": "see ad.grad, ad.vmap, ad.jacobian and their like",
-    "compile": "nothing is compiled",
 }
 
 

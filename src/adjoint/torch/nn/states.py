@@ -123,7 +123,7 @@ class States:
         unexpected: list[str] = []
         wrong: list[str] = []
         metadata = getattr(state_dict, "_metadata", {})
-        self._load(found, "", metadata, strict, missing, unexpected, wrong, assign)
+        self._load(found, "", metadata, True, missing, unexpected, wrong, assign)
         if strict:
             if unexpected:
                 names = ", ".join([f'"{key}"' for key in unexpected])

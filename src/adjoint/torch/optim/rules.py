@@ -117,7 +117,7 @@ class Ruled(Optimizer):
                 kind = "AdamW"
             else:
                 decay, settings["weight_decay"] = group["weight_decay"], 0.0
-        key = tuple([tuple(v) if isinstance(v, list) else v for v in settings.values()])
+        key = tuple([tuple(v) if v.__class__ is list else v for v in settings.values()])
         return _core(kind, tuple(settings), key, group["lr"] if kind == "Rprop" else None), decay
 
     def _begun(self, core: Any, x: Any, state: dict[str, Any]) -> int:
@@ -126,7 +126,9 @@ class Ruled(Optimizer):
             if state:
                 return int(values(state["step"]))
             state["step"] = constant(np.asarray(0.0, default_float()))
-        elif not self._slots or any([name in state for name in self._slots.values()]):
+        elif not core.momentum:
+            return 0
+        elif state:
             return 1
         for name, slot in core.begin(x).items():
             state[self._slots[name]] = constant(_outer(slot, None))

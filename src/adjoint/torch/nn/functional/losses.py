@@ -5,10 +5,11 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from adjoint.torch.calls import call
+from adjoint.torch.calls import call, off
+from adjoint.torch.graph import label
 from adjoint.torch.nn.functional.shared import reduction_of, tensor
 from adjoint.torch.operators import FUNCTIONS
-from adjoint.torch.tensor import Tensor, values
+from adjoint.torch.tensor import LEVEL, Tensor, of, values
 
 
 def _pair(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -115,13 +116,10 @@ def binary_cross_entropy_with_logits(
 # --- classes ------------------------------------------------------------------------------------------
 
 
-def _check_classes(input: Tensor, target: Tensor, ignore_index: int, name: str) -> None:
+def _check_classes(input: Tensor, target: Tensor, ignore_index: int) -> None:
     """PyTorch's words for targets that do not fit."""
     if target._dtype.kind not in "iu":
-        raise RuntimeError(
-            f"\"{name}\" not implemented for '{target.dtype.class_name}': expected scalar type Long but found "
-            f"{target.dtype.class_name}"
-        )
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.class_name}")
     if input.ndim > 1 and (not target.ndim or input.shape[0] != target.shape[0]):
         size = target.shape[0] if target.ndim else 1
         raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({size}).")
@@ -140,7 +138,7 @@ def nll_loss(
 ) -> Any:  # fmt: skip
     """The negative of the log-probabilities of classes."""
     reduction = reduction_of(size_average, reduce, reduction)
-    _check_classes(tensor(input, "nll_loss"), target, ignore_index, "nll_loss_out_frame")
+    _check_classes(tensor(input, "nll_loss"), target, ignore_index)
     made = "NllLoss" if input.ndim <= 2 else "NllLoss2D"
     return call("nn.nll_loss", made, input, target, weight=weight, ignore_index=ignore_index, reduction=reduction)
 
@@ -155,18 +153,36 @@ def cross_entropy(
     >>> torch.nn.functional.cross_entropy(torch.zeros(2, 4), torch.tensor([1, 3]))
     tensor(1.3863)
     """
-    if size_average is not None or reduce is not None or reduction != "mean":
-        reduction = reduction_of(size_average, reduce, reduction)
+    if weight is None and not label_smoothing and reduction == "mean" and size_average is None and reduce is None:
+        if target._dtype.kind == "i" and input._dtype.kind == "f" and input._dtype.itemsize > 2 and not off():
+            if input.ndim == 2 and target.ndim == 1 and len(input) == len(target):
+                return _mean_of_classes(input, target, ignore_index)
+    reduction = reduction_of(size_average, reduce, reduction)
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     probabilities = target._dtype.kind == "f" and target.shape == tensor(input, "cross_entropy").shape
     if not probabilities:
-        _check_classes(input, target, ignore_index, "nll_loss_out_frame")
+        _check_classes(input, target, ignore_index)
     made = "Div" if probabilities or label_smoothing else "NllLoss" if input.ndim <= 2 else "NllLoss2D"
     return call(
         "nn.cross_entropy", made, input, target, weight=weight, ignore_index=ignore_index,
         label_smoothing=label_smoothing, reduction=reduction,
     )  # fmt: skip
+
+
+_losses, _mean = LEVEL["labelled_cross_entropy"], LEVEL["labelled_mean"]
+
+
+def _mean_of_classes(input: Tensor, target: Tensor, ignore_index: int) -> Any:
+    """What most programs call, straight to the primitives that `ad.nn.cross_entropy` is made of."""
+    try:
+        labels = target._array
+        out = of(_mean(_losses(input._array, labels, ignore=ignore_index), labels, axis=(0,), ignore=ignore_index))
+    except Exception:
+        _check_classes(input, target, ignore_index)
+        raise
+    label(out._array.node, "NllLoss")
+    return out
 
 
 def ctc_loss(

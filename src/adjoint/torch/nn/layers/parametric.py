@@ -250,6 +250,7 @@ class ConvTranspose3d(_Transposed):
 class _Norm(Module):
     """Per-channel statistics; `_tracks` and `_scales` are the defaults, `_ranks` the numbers of axes."""
 
+    _version = 2
     _ranks: tuple[int, ...] = (2, 3)
     _affine = True
     _tracks = True
@@ -273,6 +274,13 @@ class _Norm(Module):
         self.register_buffer("running_var", creation.ones(num_features, **made) if tracked else None)
         self.register_buffer("num_batches_tracked", creation.tensor(0) if tracked else None)
         self.reset_parameters()
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, *rest: Any) -> None:
+        """Older states have no number of batches."""
+        key = f"{prefix}num_batches_tracked"
+        if (local_metadata.get("version") or 1) < 2 and self.track_running_stats and key not in state_dict:
+            state_dict[key] = self.num_batches_tracked
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
     def reset_running_stats(self) -> None:
         if self.track_running_stats:

@@ -88,5 +88,6 @@ def __getattr__(name: str) -> Any:
     if name in ("parametrize", "parametrizations"):
         return importlib.import_module(f"{__name__}.{name}")
     if name in ("weight_norm", "spectral_norm", "remove_weight_norm", "remove_spectral_norm"):
-        return getattr(importlib.import_module(f"{__name__}.parametrizations"), name)
+        found = importlib.import_module(f"{__name__}.parametrizations")
+        return getattr(found, name if name.startswith("remove") else f"old_{name}")
     raise _missing(name, "adjoint.torch.nn.utils")
