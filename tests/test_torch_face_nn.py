@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch_layers
+import torch_models
 import torch_modules
 from each import Each
 
@@ -84,3 +85,18 @@ def test_programs_of_modules_print_what_they_print_under_pytorch(name: str) -> N
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert torch_modules.printed(name, ours) == torch_modules.printed(name, theirs)
+
+
+@pytest.mark.slow
+@pytest.mark.peers
+@pytest.mark.parametrize("name", torch_models.ALL)
+def test_models_of_examples_train_as_they_do_under_pytorch(name: str) -> None:
+    theirs = pytest.importorskip("torch")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert torch_models.printed(name, ours) == torch_models.printed(name, theirs)
+
+
+def test_models_of_examples_run_without_pytorch() -> None:
+    for name in ("mlp", "gpt"):
+        assert len(torch_models.printed(name, ours)) > 4

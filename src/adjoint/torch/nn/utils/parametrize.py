@@ -39,7 +39,7 @@ class ParametrizationList(ModuleList):
         self.ntensors = len(found) if several else 1
         for name, value in zip(self._names(), found if several else (found,), strict=True):
             if isinstance(original, Parameter):
-                self.register_parameter(name, Parameter(value.detach(), original.requires_grad))  # type: ignore[attr-defined]
+                self.register_parameter(name, Parameter(value.detach(), original.requires_grad))
             else:
                 self.register_buffer(name, value)
 
@@ -186,7 +186,7 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
         delattr(module, "parametrizations")
         module.__class__ = type(module)._plain
     if isinstance(first, Parameter):
-        module.register_parameter(tensor_name, Parameter(value, first.requires_grad))  # type: ignore[attr-defined]
+        module.register_parameter(tensor_name, Parameter(value, first.requires_grad))
     else:
         module.register_buffer(tensor_name, value)
     return module

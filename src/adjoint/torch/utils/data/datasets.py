@@ -143,7 +143,7 @@ def random_split(dataset: Any, lengths: Any, generator: Any = None) -> list[Subs
     [7, 3]
     """
     total = len(dataset)
-    counts = [int(n) if not isinstance(n, float) else n for n in lengths]
+    counts: list[int] = list(lengths)
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
         for part in lengths:
             if part < 0 or part > 1:

@@ -201,7 +201,7 @@ class DataLoader:
 
     def __len__(self) -> int:
         if self._iterable:
-            total = len(self.dataset)
+            total: int = len(self.dataset)
             if self.batch_size is None:
                 return total
             whole, rest = divmod(total, self.batch_size)
