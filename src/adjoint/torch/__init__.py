@@ -6,6 +6,7 @@ adjoint imports it. docs/torch.md says what is there.
 
 from __future__ import annotations
 
+import importlib as _importlib
 import math as _math
 from typing import Any
 
@@ -47,6 +48,7 @@ from adjoint.torch.missing import missing as _missing
 from adjoint.torch.operators import FUNCTIONS as _FUNCTIONS
 from adjoint.torch.operators import METHODS as _METHODS
 from adjoint.torch.printing import set_printoptions as set_printoptions
+from adjoint.torch.settings import ALL as _SETTINGS
 from adjoint.torch.state import (
     enable_grad as enable_grad,
 )
@@ -74,6 +76,7 @@ preserve_format, contiguous_format = "torch.preserve_format", "torch.contiguous_
 for _name, _member in _METHODS.items():
     setattr(Tensor, _name, _member)
 globals().update(_FUNCTIONS)
+globals().update(_SETTINGS)
 globals().update(_DTYPES)
 for _name, _short in {
     "float32": "float", "float64": "double", "int64": "long", "int32": "int", "float16": "half", "int16": "short",
@@ -117,5 +120,10 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     return _of_numpy(_promote(type1.of_numpy, type2.of_numpy))
 
 
+_ROOMS = {"amp", "nn", "optim", "utils"}  # imported when they are first asked for
+
+
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return _importlib.import_module(f"{__name__}.{name}")
     raise _missing(name)

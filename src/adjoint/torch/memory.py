@@ -513,3 +513,11 @@ def leave(base: Tensor) -> bool:
     rare.entangled = rare.retains or rare.inference
     base._array = array
     return True
+
+
+def leave_if_alone(x: Tensor) -> None:
+    """Take a tensor out of memory that nothing else shares any more, so that writes are quick again."""
+    memory = x._rare.memory
+    memory.aliases = [known for known in memory.aliases if known() is not None]
+    if len(memory.aliases) == 1 and memory.buffer is None and x._rare.parent is None and not x._rare.silent:
+        leave(x)
