@@ -18,8 +18,9 @@ from adjoint.graph.vjp import VJP, BackwardOn
 from adjoint.primitives import TABLE
 from adjoint.rules.shape import unbroadcast
 from adjoint.torch import dtypes, graph
-from adjoint.torch.graph import FREED, Marks
+from adjoint.torch.graph import FREED, Called, Marks
 from adjoint.torch.memory import store
+from adjoint.torch.saving import Packed
 from adjoint.torch.state import grad_mode
 from adjoint.torch.tensor import INNER, LEVEL, Accumulate, Tensor, constant, next_number, of, rare_of, values
 
@@ -171,10 +172,12 @@ class Pass:
             vjp = node.vjp
             if saved is None:
                 raise RuntimeError(FREED)
-            if stale and not graph_allows_writes[0]:
+            form = saved.__class__
+            if form is tuple and stale and not graph_allows_writes[0]:
                 graph.check_saved(node, saved)
-            if not keep and (frees(vjp) if frees(vjp) is not None else _saves_values(vjp)) and saved.__class__ is tuple:
-                node.saved = None
+            if not keep and (form is tuple or form is Packed):
+                if frees(vjp) if frees(vjp) is not None else _saves_values(vjp):
+                    node.saved = None
             parents = (
                 node.edges()
                 if kind is not Node
@@ -182,7 +185,9 @@ class Pass:
                 if node.second is None
                 else (node.first, node.second)
             )
-            if above is not None:
+            if form is Packed:
+                saved = saved.unpacked()
+            if above is not None and kind is not Called:
                 saved = above.revived(node, parents, saved, saved)  # type: ignore[arg-type]
             if vjp.accumulate is not None and marks is None:
                 parent: Any = parents[0]
@@ -194,7 +199,7 @@ class Pass:
                 cotangents[parent] = vjp.accumulate(below, sink, g, saved)
                 owned.add(parent)
                 continue
-            pulled = vjp.pull(below, g, saved)
+            pulled = vjp.pull(below, g, saved) if kind is not Called else self._called(node, g)
             if marks is not None and marks.post and not self.batched:
                 given = tuple([None if c is None else self.shown(c) for c in (g if g.__class__ is list else (g,))])
                 fitted = [None if c is None else self._fitted(c, p) for c, p in zip(pulled, parents, strict=False)]
@@ -215,6 +220,13 @@ class Pass:
                 else:
                     cotangents[parent] = add(known, c)
                     owned.add(parent)
+
+    def _called(self, node: Any, g: Any) -> Any:
+        """What a user's Function pulls back."""
+        found = node.vjp.pulled(self, node, g)
+        if not self.keep:
+            node.saved.maybe_clear_saved_tensors()
+        return found
 
     def _fitted(self, c: Any, parent: Any) -> Any:
         return c if c.shape == parent.shape else unbroadcast(self.below, c, tuple(parent.shape))

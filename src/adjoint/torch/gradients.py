@@ -236,7 +236,7 @@ class Gradients:
         return base_of(self) if is_view(self) else None
 
     def _is_view(self: Any) -> bool:
-        return is_view(self)
+        return is_view(self) or (self._rare is not None and isinstance(self._rare.creation, memory.InFunction))
 
     def stride(self: Any, dim: int | None = None) -> Any:
         """How far apart neighbours along each axis are in memory, in elements."""

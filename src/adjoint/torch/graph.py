@@ -82,6 +82,16 @@ class WatchedResult(Result):
     __slots__ = ()
 
 
+class Called(Joint):
+    """The call of a user's Function: what it saved is its ctx."""
+
+    __slots__ = ()
+
+    def edges(self) -> tuple[Node, ...]:
+        first, second = self.first, self.second
+        return () if first is None else (first,) if second is None else (first, *second)
+
+
 _WATCHED: dict[Any, Any] = {Node: Watched, Joint: WatchedJoint, Result: WatchedResult}
 
 
@@ -155,6 +165,12 @@ def result_overwritten(node: Any) -> None:
             watched_marks(node).overwritten = True
 
 
+def is_overwritten(value: Any, number: int) -> bool:
+    """Whether what was saved before a number was written to since."""
+    found = _overwritten.get(id(owner(value)))
+    return found is not None and number < found[0]
+
+
 def any_overwritten() -> bool:
     return bool(_overwritten)
 
@@ -170,9 +186,16 @@ def check_saved(node: Any, saved: Any) -> None:
             continue
         for one in value if value.__class__ is tuple else (value,):
             if isinstance(one, (np.ndarray, np.generic)):
-                found = _overwritten.get(id(owner(one)))
-                if found is not None and node.number < found[0]:
+                if is_overwritten(one, node.number):
                     raise overwritten_error(node, one)
+
+
+def is_saved(vjp: Any, need: str) -> bool:
+    """Whether PyTorch would save this of what a node keeps."""
+    checked = _CHECKED.get(vjp.primitive.name)
+    if checked is not None:
+        return need in checked
+    return need in ("out", "outs") or need in [name.lstrip("*") for name in vjp.primitive.operands]
 
 
 def overwritten_error(node: Any, value: Any) -> RuntimeError:

@@ -25,12 +25,36 @@ from adjoint.torch.kinds import (
     strides_contiguous,
 )
 from adjoint.torch.state import modes
-from adjoint.torch.tensor import INNER, LEVEL, Accumulate, Rare, Tensor, forget, leaf_node, new, rare_of, values
+from adjoint.torch.tensor import (
+    INNER,
+    LEVEL,
+    Accumulate,
+    Rare,
+    Tensor,
+    forget,
+    leaf_node,
+    new,
+    pack_nodes,
+    rare_of,
+    values,
+)
 
 OVERLAP = (
     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
     "location. Please clone() the tensor before performing the operation."
 )
+_IN_FUNCTION = (
+    "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
+    "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
+    "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
+)
+
+
+class InFunction:
+    """Why a result of a user's Function may not be written to: it shares memory with an argument."""
+
+    def __init__(self, name: str, output: int) -> None:
+        self.name, self.output = name, output
 
 
 class Memory:
@@ -256,6 +280,8 @@ def refusal(rare: Any, *, indirect: bool) -> str:
     """Why a view must not be written to, or read after a write to its base."""
     creation = rare.creation
     what = "its base or another view of its base has been modified inplace" if indirect else "is being modified inplace"
+    if isinstance(creation, InFunction):
+        return f"Output {creation.output} of {creation.name} is a view and {what}. {_IN_FUNCTION}"
     if isinstance(creation, tuple):
         name = f"Output {creation[1]} of {creation[0]} is a view"
         if rare.quiet or not rare.tracked:
@@ -287,9 +313,9 @@ def check_write(x: Tensor, others: Any = (), *, apart: bool = False, filling: bo
             "You can make a clone to get a normal tensor before doing inplace update."
         )
     if modes.enabled and (x.requires_grad or any([o.requires_grad for o in others if isinstance(o, Tensor)])):
+        if rare is not None and rare.creation is not None:
+            raise RuntimeError(refusal(rare, indirect=False))
         if rare is not None and rare.parent is not None:
-            if rare.creation is not None:
-                raise RuntimeError(refusal(rare, indirect=False))
             if x.requires_grad and not rare.tracked:  # it was not looked at since its base is tracked
                 raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
             if base_of(x).is_leaf and x.requires_grad:
@@ -356,6 +382,8 @@ def store(x: Tensor, array: Var, number: int, *, silent: bool = False) -> None:
         if base is not x:
             label(array.node, "CopySlices")
             rare.tracked = True
+        if state.special and modes.saved_hooks:
+            pack_nodes(array)
     silent = silent or base._rare.silent
     old_node = node_of_base(base)
     new_node = old_node if quiet else array.node

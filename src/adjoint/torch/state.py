@@ -21,7 +21,8 @@ _lock = lock()
 class Modes(threading.local):
     enabled = True  # gradients are recorded
     inference = False
-    saved_hooks: tuple[Any, ...] = ()
+    saved_hooks: tuple[Any, ...] = ()  # of this thread, the innermost last
+    no_saved_hooks: str | None = None  # why there may be none
 
 
 modes = Modes()

@@ -236,9 +236,19 @@ def of(var: Var) -> Tensor:
     out._array = var
     out._dtype = var.value.dtype
     out._rare = None
-    if state.special and modes.inference:
-        rare_of(out).inference = out._rare.entangled = True
+    if state.special:
+        if modes.inference:
+            rare_of(out).inference = out._rare.entangled = True
+        if modes.saved_hooks and var.node is not None:
+            pack_nodes(var)
     return out
+
+
+def pack_nodes(var: Var) -> None:
+    """Hand what new nodes keep to the hooks for saved tensors."""
+    from adjoint.torch import saving
+
+    saving.pack_nodes(var)
 
 
 def constant(value: Any) -> Tensor:

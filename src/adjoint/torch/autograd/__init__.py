@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from adjoint.torch.autograd.function import Function as Function
 from adjoint.torch.engine import GradientEdge as GradientEdge
 from adjoint.torch.engine import backward as backward
 from adjoint.torch.engine import grad as grad

@@ -1,0 +1,294 @@
+"""Programs around PyTorch's autograd, each for both libraries: what they print is compared, errors too."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+PROGRAMS: dict[str, Callable[[Any, Any], None]] = {}
+
+
+def program(function: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+    PROGRAMS[function.__name__] = function
+    return function
+
+
+def printed(name: str, torch: Any) -> list[str]:
+    """What a program prints under a library."""
+    lines: list[str] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        PROGRAMS[name](torch, lambda *values: lines.append(" ".join(map(str, values))))
+    return lines
+
+
+def module(torch: Any, name: str) -> Any:
+    return importlib.import_module(f"{torch.__name__}.{name}")
+
+
+def refused(show: Any, do: Any, upto: int = 60) -> None:
+    """Show what a call raises: the type, and how the message begins."""
+    try:
+        do()
+    except Exception as error:
+        show(type(error).__name__, str(error)[:upto])
+    else:
+        show("nothing was raised")
+
+
+# --- Function -------------------------------------------------------------------------------------------
+
+
+def _product(torch: Any) -> Any:
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any, k: Any, b: Any) -> Any:
+            ctx.k = k
+            ctx.save_for_backward(a, b)
+            return a + k * b + a * b
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            a, b = ctx.saved_tensors
+            return g + g * b, None, g * ctx.k + g * a
+
+    return Product
+
+
+@program
+def functions_and_their_derivatives(torch: Any, show: Any) -> None:
+    x, y = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([3.0, 4.0], requires_grad=True)
+    z = _product(torch).apply(x, 2, y)
+    show(z, z.grad_fn.name(), z.grad_fn.next_functions[0][0].name(), z.grad_fn.needs_input_grad)
+    gx, gy = torch.autograd.grad(z.sum(), [x, y], create_graph=True)
+    show(gx, gy, torch.autograd.grad(gx.sum(), [y]))
+    z.sum().backward()
+    refused(show, lambda: z.sum().backward())
+    with torch.no_grad():
+        show(_product(torch).apply(x, 1, x).requires_grad)
+    node = z.grad_fn
+    del z
+    show(node.name(), len(node.next_functions))
+
+
+@program
+def functions_of_several_results(torch: Any, show: Any) -> None:
+    class Several(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any) -> Any:
+            o, p, n = a * 2, a * 3, a > 1
+            ctx.save_for_backward(o)
+            ctx.mark_non_differentiable(n)
+            return o, p, n, 5, None
+
+        @staticmethod
+        def backward(ctx: Any, *g: Any) -> Any:
+            show([None if q is None else q.tolist() for q in g], ctx.saved_tensors[0].requires_grad)
+            return g[0] * 2 + g[1] * 3
+
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    o, p, n, five, none = Several.apply(x)
+    show(o, p, n, five, none, o.output_nr, p.output_nr, n.requires_grad)
+    (o.sum() * 2).backward(retain_graph=True)
+    (o * p).sum().backward()
+    show(x.grad)
+
+
+@program
+def functions_that_write(torch: Any, show: Any) -> None:
+    class AddTwo(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any) -> Any:
+            ctx.mark_dirty(a)
+            a.add_(2)
+            return a
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 5
+
+    class Forgets(AddTwo):
+        @staticmethod
+        def forward(ctx: Any, a: Any) -> Any:
+            ctx.mark_dirty(a)
+            return a.clone()
+
+    w = torch.ones(2, requires_grad=True)
+    refused(show, lambda: AddTwo.apply(w))
+    refused(show, lambda: Forgets.apply(w * 1))
+    v = torch.ones(2, requires_grad=True) * 1
+    r = AddTwo.apply(v)
+    show(r is v, v._version, v.grad_fn.name(), v)
+    base = torch.ones(3, requires_grad=True)
+    x = base * 1
+    AddTwo.apply(x[1:])
+    show(x, torch.autograd.grad((x * x).sum(), base))
+
+
+@program
+def functions_that_return_an_argument(torch: Any, show: Any) -> None:
+    class Identity(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any) -> Any:
+            return a
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 10
+
+    class First(Identity):
+        @staticmethod
+        def forward(ctx: Any, a: Any) -> Any:
+            return a[:1]
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g.repeat(2)
+
+    w = torch.ones(2, requires_grad=True)
+    i = Identity.apply(w)
+    show(i is w, i.requires_grad, i._is_view(), i, w.is_leaf)
+    refused(show, lambda: i.mul_(2), 80)
+    show(torch.autograd.grad(i.sum(), w))
+    part = First.apply(w)
+    show(part, torch.autograd.grad(part.sum(), w))
+    refused(show, lambda: part.add_(1), 80)
+    with torch.no_grad():
+        show(Identity.apply(w).requires_grad)
+
+
+@program
+def functions_with_wrong_backwards(torch: Any, show: Any) -> None:
+    def made(rule: Any, count: int = 1) -> Any:
+        class Wrong(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, *a: Any) -> Any:
+                return a[0] * 2
+
+            if rule is not None:
+                backward = staticmethod(rule)
+
+        return lambda: Wrong.apply(*[torch.ones(2, requires_grad=True)] * count).sum().backward()
+
+    refused(show, made(lambda ctx, g: g, 2), 100)
+    refused(show, made(lambda ctx, g: (g, g, g), 2), 100)
+    refused(show, made(lambda ctx, g: (g, g, None), 2), 100)
+    refused(show, made(lambda ctx, g: g[:1].repeat(5)), 120)
+    refused(show, made(lambda ctx, g: g.expand(3, 2)), 100)
+    refused(show, made(lambda ctx, g: g.double()), 100)
+    refused(show, made(None), 90)
+    refused(show, made(lambda ctx, g: 1 / 0))
+
+    class Legacy(torch.autograd.Function):
+        def forward(self, a: Any) -> Any:
+            return a
+
+    refused(show, lambda: Legacy()(1), 50)
+    refused(show, lambda: Legacy.apply(torch.ones(1)), 50)
+
+
+@program
+def functions_differentiable_once(torch: Any, show: Any) -> None:
+    class Once(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any) -> Any:
+            ctx.save_for_backward(a)
+            return a * a
+
+        @staticmethod
+        @module(torch, "autograd.function").once_differentiable
+        def backward(ctx: Any, g: Any) -> Any:
+            return 2 * g * ctx.saved_tensors[0]
+
+    w = torch.ones(2, requires_grad=True)
+    (g,) = torch.autograd.grad(Once.apply(w).sum(), w, create_graph=True)
+    show(g.requires_grad, g.tolist())
+    show(torch.autograd.grad(Once.apply(w).sum(), w))
+    refused(show, lambda: g.sum().backward(), 80)
+
+
+@program
+def functions_with_setup_context(torch: Any, show: Any) -> None:
+    class Setup(torch.autograd.Function):
+        @staticmethod
+        def forward(a: Any, b: Any) -> Any:
+            return a * b, a + b
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_backward(*inputs)
+            ctx.set_materialize_grads(False)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, h: Any) -> Any:
+            show(g is None, h is None)
+            a, b = ctx.saved_tensors
+            return g * b, g * a
+
+    w = torch.ones(2, requires_grad=True)
+    product, _ = Setup.apply(w, w * 3)
+    product.sum().backward()
+    show(w.grad)
+
+
+@program
+def functions_and_versions_of_what_they_saved(torch: Any, show: Any) -> None:
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any, b: Any) -> Any:
+            out = a * b
+            ctx.save_for_backward(a, b, out)
+            return out
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            a, b, _ = ctx.saved_tensors
+            return g * b.conj(), g * a.conj()
+
+    w = torch.ones(2, requires_grad=True)
+    u = w * 2
+    t = Product.apply(u, w)
+    show(t.grad_fn.saved_tensors[0] is u, t.grad_fn.saved_tensors[2].grad_fn is t.grad_fn)
+    u.add_(1)
+    refused(show, lambda: t.sum().backward(), 90)
+    t = Product.apply(w, w)
+    t.mul_(2)
+    refused(show, lambda: t.sum().backward(), 90)
+    t = Product.apply(w * 1j, w * 2j)
+    show(torch.autograd.grad(t.abs().sum(), w))
+
+
+@program
+def hooks_on_functions(torch: Any, show: Any) -> None:
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    z = _product(torch).apply(x, 2, x * 3)
+    z.register_hook(lambda g: show("tensor", g))
+    z.grad_fn.register_prehook(lambda grads: show("pre", grads))
+    z.grad_fn.register_hook(lambda pulled, grads: show("post", pulled, grads))
+    z.grad_fn.metadata["a"] = 3
+    show(z.grad_fn.metadata, z.grad_fn is z.grad_fn)
+    z.backward(torch.ones(2))
+    show(x.grad)
+
+
+@program
+def backward_inside_of_backward(torch: Any, show: Any) -> None:
+    class Reentrant(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any) -> Any:
+            with torch.enable_grad():
+                ctx.x = a.detach().requires_grad_()
+                ctx.out = (ctx.x**2).sum()
+            return ctx.out.detach()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            with torch.enable_grad():
+                ctx.out.backward(retain_graph=True)
+            return ctx.x.grad * g
+
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    (Reentrant.apply(w) * 2).backward()
+    show(w.grad)
