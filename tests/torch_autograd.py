@@ -68,8 +68,7 @@ def functions_and_their_derivatives(torch: Any, show: Any) -> None:
     refused(show, lambda: z.sum().backward())
     with torch.no_grad():
         show(_product(torch).apply(x, 1, x).requires_grad)
-    node = z.grad_fn
-    del z
+    node = _product(torch).apply(x, 2, y).grad_fn
     show(node.name(), len(node.next_functions))
 
 
@@ -292,3 +291,180 @@ def backward_inside_of_backward(torch: Any, show: Any) -> None:
     w = torch.tensor([1.0, 2.0], requires_grad=True)
     (Reentrant.apply(w) * 2).backward()
     show(w.grad)
+
+
+# --- what graphs keep, and the graph itself ---------------------------------------------------------------
+
+
+@program
+def hooks_for_saved_tensors(torch: Any, show: Any) -> None:
+    graph = module(torch, "autograd.graph")
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    seen: list[Any] = []
+
+    def pack(t: Any) -> Any:
+        seen.append((round(sum(t.tolist()), 3), t.requires_grad))
+        return t.tolist()
+
+    def unpack(kept: Any) -> Any:
+        seen.append(kept)
+        return torch.tensor(kept) * 10
+
+    with graph.saved_tensors_hooks(pack, unpack):
+        y = (x * x).exp()
+        z = y * 2 + x.sin().sum()
+    show(seen)
+    z.sum().backward()
+    show(len(seen), x.grad)
+    with graph.saved_tensors_hooks(lambda t: t, lambda t: 3):
+        y = x.exp()
+    refused(show, lambda: y.sum().backward(), 90)
+    with graph.saved_tensors_hooks(lambda t: t.mul_(2), lambda t: t):
+        refused(show, lambda: x.exp(), 60)
+    with (
+        graph.saved_tensors_hooks(lambda t: (1, t), lambda p: p[1]),
+        graph.saved_tensors_hooks(lambda t: (2, t), lambda p: p[1] * p[0]),
+    ):
+        y = x.exp()
+    show(torch.autograd.grad(y.sum(), x))
+    with graph.save_on_cpu():
+        y = _product(torch).apply(x, 2, x * x)
+    (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+    show(g, torch.autograd.grad(g.sum(), x))
+    with graph.disable_saved_tensors_hooks("not here"):
+        refused(show, lambda: graph.save_on_cpu().__enter__())
+    with torch.no_grad(), graph.saved_tensors_hooks(pack, unpack):
+        show((x * x).requires_grad)
+
+
+@program
+def hooks_of_several_gradients(torch: Any, show: Any) -> None:
+    graph = module(torch, "autograd.graph")
+    a, b, c = (torch.ones(2, requires_grad=True) for _ in range(3))
+    for mode in ("all", "any"):
+        handle = graph.register_multi_grad_hook((a, b, c), lambda grads, mode=mode: show(mode, grads), mode=mode)
+        (a * 2 + b * 3).sum().backward()
+        (a * b * c).sum().backward()
+        (a * 2).sum().backward(inputs=[a])
+        handle.remove()
+    (a * b * c).sum().backward()
+    refused(show, lambda: graph.register_multi_grad_hook((a,), show, mode="some"))
+    mid = a * 2
+    graph.register_multi_grad_hook((mid, b), lambda grads: show("mid", grads))
+    (mid * b).sum().backward()
+
+
+@program
+def edges_and_what_nodes_saved(torch: Any, show: Any) -> None:
+    graph = module(torch, "autograd.graph")
+    a = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = (a * 2).exp()
+    edge = graph.get_gradient_edge(a)
+    show(type(edge).__name__, edge.node.name(), edge.output_nr, isinstance(y.grad_fn, graph.Node))
+    show(
+        torch.autograd.grad(y.sum(), edge),
+        torch.autograd.grad(y.sum(), graph.get_gradient_edge(a * 1), allow_unused=True),
+    )
+    refused(show, lambda: graph.get_gradient_edge(torch.ones(1)), 80)
+    y = (a * 2).exp()
+    show(y.grad_fn._saved_result.sum() > 61, y.grad_fn._saved_result.grad_fn is y.grad_fn)
+    s = a.sin()
+    show(s.grad_fn._saved_self is a or s.grad_fn._saved_self.tolist(), s.grad_fn._saved_self.requires_grad)
+    s.sum().backward()
+    refused(show, lambda: s.grad_fn._saved_self)
+    refused(show, lambda: s.grad_fn._saved_no_such_thing)
+    p = a * torch.ones(2)
+    graph.increment_version(a)
+    show(a._version)
+    with graph.allow_mutation_on_saved_tensors():
+        b = a * 2
+        e = b.exp()
+        e.mul_(3)
+        e.sum().backward()
+        refused(show, lambda: graph.allow_mutation_on_saved_tensors().__enter__())
+    show(a.grad, p.grad_fn.next_functions[1])
+
+
+@program
+def checkpoints(torch: Any, show: Any) -> None:
+    utils = module(torch, "utils.checkpoint")
+    x = torch.tensor([0.5, 1.5], requires_grad=True)
+    runs = [0]
+
+    def function(v: Any, k: Any = 1) -> Any:
+        runs[0] += 1
+        return (v * v).sin() * k + torch.rand(2) * v.exp()
+
+    for reentrant in (True, False):
+        runs[0] = 0
+        torch.manual_seed(3)
+        y = utils.checkpoint(function, x, use_reentrant=reentrant)
+        y.sum().backward()
+        torch.manual_seed(3)
+        expected = torch.autograd.grad(function(x).sum(), x)[0]
+        show(bool(torch.allclose(x.grad, expected)), runs)
+        x.grad = None
+    y = utils.checkpoint(lambda v: (v * v).sin(), x, use_reentrant=False)
+    (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+    show(g, torch.autograd.grad(g.sum(), x))
+    y = utils.checkpoint(lambda v: (v * v).sin(), x, use_reentrant=True)
+    refused(show, lambda: torch.autograd.grad(y.sum(), x), 70)
+    y = utils.checkpoint(function, x, k=2, use_reentrant=False)
+    refused(show, lambda: utils.checkpoint(function, x, k=2, use_reentrant=True))
+    y.sum().backward(retain_graph=True)
+    y.sum().backward()
+    refused(show, lambda: y.sum().backward())
+    nested = lambda v: utils.checkpoint(lambda u: u.exp().sin(), v * v, use_reentrant=False) * v
+    y = utils.checkpoint(nested, x, use_reentrant=False)
+    show(torch.autograd.grad(y.sum(), x))
+    changing = iter([1, 2, 3])
+    fickle = lambda v: v.sin().exp() if next(changing) == 1 else v * 2
+    y = utils.checkpoint(fickle, x, use_reentrant=False)
+    refused(show, lambda: y.sum().backward(), 120)
+    shapes = iter([2, 1])
+    y = utils.checkpoint(lambda v: v[: next(shapes)].sin().sum(), x, use_reentrant=False)
+    refused(show, lambda: y.backward(), 100)
+    refused(show, lambda: utils.checkpoint(function, x, use_reentrant=False, determinism_check="x"))
+    chain = [torch.sin, torch.exp, torch.cos, torch.tanh]
+    for reentrant in (True, False):
+        x.grad = None
+        utils.checkpoint_sequential(chain, 2, x, use_reentrant=reentrant).sum().backward()
+        show(x.grad)
+    with torch.no_grad():
+        show(utils.checkpoint(torch.sin, x, use_reentrant=False).requires_grad)
+
+
+@program
+def anomalies(torch: Any, show: Any) -> None:
+    def caught(do: Any) -> None:
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            refused(show, do)
+        for warning in found:
+            text = str(warning.message)
+            show(warning.category.__name__, text[:70], "anomalies" in text)
+
+    x = torch.tensor([0.0, 1.0], requires_grad=True)
+    caught(lambda: torch.autograd.detect_anomaly())
+    with torch.autograd.detect_anomaly():
+        show(torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled())
+        y = (x * 0).sqrt() * 0
+        caught(lambda: y.sum().backward())
+    show(torch.is_anomaly_enabled())
+    y = (x * 0).sqrt() * 0
+    with torch.autograd.set_detect_anomaly(True):
+        caught(lambda: y.sum().backward())
+    with torch.autograd.set_detect_anomaly(True, check_nan=False):
+        caught(lambda: ((x * 0).sqrt() * 0).sum().backward())
+    with torch.autograd.set_detect_anomaly(True):
+
+        class Raises(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, a: Any) -> Any:
+                return a * 2
+
+            @staticmethod
+            def backward(ctx: Any, g: Any) -> Any:
+                raise RuntimeError("in backward")
+
+        caught(lambda: Raises.apply(x).sum().backward())

@@ -14,6 +14,8 @@ from adjoint.torch import gradients as _gradients  # noqa: F401
 from adjoint.torch import indexing as _indexing  # noqa: F401
 from adjoint.torch import linalg as linalg
 from adjoint.torch import products as _products  # noqa: F401
+from adjoint.torch import state as _state
+from adjoint.torch import utils as utils
 from adjoint.torch import views as _views  # noqa: F401
 from adjoint.torch.creation import Generator as Generator
 from adjoint.torch.dtypes import (
@@ -80,6 +82,16 @@ for _name, _short in {
     "complex64": "cfloat", "complex128": "cdouble",
 }.items():  # fmt: skip
     globals()[_short] = _DTYPES[_name]
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether anomalies are looked for."""
+    return _state.anomaly[0]
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether a nan in backward is an anomaly."""
+    return _state.anomaly[1]
 
 
 def is_floating_point(input: Tensor) -> Any:

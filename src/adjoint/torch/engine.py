@@ -7,8 +7,9 @@ gather gradients; hooks may replace what passes; a value that was overwritten af
 from __future__ import annotations
 
 import math
+import threading
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from adjoint.graph.nodes import Joint, Node, Var, leading_to, toposort, var_of
 from adjoint.graph.vjp import VJP, BackwardOn
 from adjoint.primitives import TABLE
 from adjoint.rules.shape import unbroadcast
-from adjoint.torch import dtypes, graph
+from adjoint.torch import anomaly, dtypes, graph, state
 from adjoint.torch.graph import FREED, Called, Marks
 from adjoint.torch.memory import store
 from adjoint.torch.saving import Packed
@@ -36,6 +37,19 @@ def _saves_values(vjp: VJP) -> bool:
     return found
 
 
+class _Passes(threading.local):
+    def __init__(self) -> None:
+        self.running: list[Pass] = []
+
+
+_passes = _Passes()
+
+
+def running() -> Any:
+    """The backward pass that runs in this thread, the innermost, or None."""
+    return _passes.running[-1] if _passes.running else None
+
+
 class Pass:
     """One backward pass: on `create_graph` what the rules do is recorded."""
 
@@ -48,6 +62,19 @@ class Pass:
             self.below = Batched(self.below)
         self.batched = batched
         self.above = BackwardOn(LEVEL, self.below) if create or batched else None
+        self.at: Any = None  # the node that is pulled back
+        self.partial = False  # whether only some leaves are asked for
+        self.callbacks: list[Any] = []  # to be called at the end
+        self._roots: list[Node] = []
+        self._wanted: set[Node] | None = None
+        self._reached: set[Node] | None = None
+
+    def reaches(self, node: Any) -> bool:
+        """Whether the pass comes to a node."""
+        if self._reached is None:
+            nodes = toposort(self._roots, keep=True)
+            self._reached = set(nodes) if self._wanted is None else leading_to(self._wanted, nodes)
+        return node in self._reached
 
     # --- between the graph and hooks ---
 
@@ -112,10 +139,17 @@ class Pass:
         in_backward.set(True)
         quiet = LEVEL.leaf.quiet()
         quiet.__enter__()
+        self._roots, self._wanted, self.partial = list(cotangents), wanted, wanted is not None
+        _passes.running.append(self)
         try:
-            with grad_mode(self.create):
+            with grad_mode(self.create), anomaly.reported(self):
                 self._walk(nodes, cotangents, wanted, needed, answers, owned, accumulating)
+                while self.callbacks:
+                    self.callbacks.pop(0)()
         finally:
+            _passes.running.pop()
+            for callback in self.callbacks:  # an error came: what they would have freed is freed
+                callback()
             quiet.__exit__(None, None, None)
             in_backward.set(before)
         return answers
@@ -135,8 +169,9 @@ class Pass:
         take, held, next_node = cotangents.pop, cotangents.get, nodes.pop
         frees = _frees.get
         stale = graph.any_overwritten()
+        checks_nan = state.anomaly == (True, True) and not self.batched
         while nodes:
-            node = next_node()
+            node = self.at = next_node()
             g = take(node, None)
             if g is None or (needed is not None and node not in needed):
                 continue
@@ -148,7 +183,7 @@ class Pass:
                     if marks.__class__ is not Marks:
                         marks = None
                     elif not self.batched:
-                        if marks.overwritten and not graph_allows_writes[0]:
+                        if marks.overwritten and not graph.writes_allowed[0]:
                             raise graph.result_error(node)
                         if (marks.hooks or marks.retained is not None) and g.__class__ is not list:
                             g = self.tensor_hooks(marks, g)
@@ -173,7 +208,7 @@ class Pass:
             if saved is None:
                 raise RuntimeError(FREED)
             form = saved.__class__
-            if form is tuple and stale and not graph_allows_writes[0]:
+            if form is tuple and stale and not graph.writes_allowed[0]:
                 graph.check_saved(node, saved)
             if not keep and (form is tuple or form is Packed):
                 if frees(vjp) if frees(vjp) is not None else _saves_values(vjp):
@@ -200,6 +235,8 @@ class Pass:
                 owned.add(parent)
                 continue
             pulled = vjp.pull(below, g, saved) if kind is not Called else self._called(node, g)
+            if checks_nan:
+                anomaly.check_nan(node, pulled)
             if marks is not None and marks.post and not self.batched:
                 given = tuple([None if c is None else self.shown(c) for c in (g if g.__class__ is list else (g,))])
                 fitted = [None if c is None else self._fitted(c, p) for c, p in zip(pulled, parents, strict=False)]
@@ -243,9 +280,6 @@ class Pass:
         post_hooks(x)
 
 
-graph_allows_writes = [False]  # in a block that says that values may be overwritten
-
-
 def post_hooks(x: Tensor) -> None:
     """The hooks that run when a leaf has its gradient."""
     if x._rare is not None and x._rare.post:
@@ -271,11 +305,12 @@ def accumulate(x: Tensor, g: Tensor, create: bool, *, retained: bool = False) ->
 # --- the arguments ------------------------------------------------------------------------------------
 
 
-class GradientEdge:
+class GradientEdge(NamedTuple):
     """A node, and which of its results is meant."""
 
-    def __init__(self, node: Any, output_nr: int = 0) -> None:
-        self.node, self.output_nr = node, output_nr
+    node: Any
+    output_nr: int = 0
+    ownership_token: Any = None
 
 
 def _several(x: Any) -> tuple[Any, ...]:

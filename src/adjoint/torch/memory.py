@@ -34,6 +34,7 @@ from adjoint.torch.tensor import (
     forget,
     leaf_node,
     new,
+    next_number,
     pack_nodes,
     rare_of,
     values,
@@ -429,6 +430,17 @@ def store(x: Tensor, array: Var, number: int, *, silent: bool = False) -> None:
             _give(alias, alias._array, var_of(_whole(its), node))
     if x is not base:  # what was written is a value of the memory, too: its node may have saved it
         memory.read(written)
+
+
+def bump_version(x: Tensor) -> None:
+    """Count a write that left the values as they are: what was saved of them counts as overwritten."""
+    rare = rare_of(x)
+    if rare.memory is not None:
+        overwritten(rare.memory.value, next_number())
+        rare.memory.version += 1
+    else:
+        overwritten(values(x), next_number())
+        rare.version += 1
 
 
 def node_of_base(base: Tensor) -> Any:

@@ -10,7 +10,6 @@ _OUT_OF_SCOPE = {
     "nn": "models are ad.nn's, and the layers of PyTorch are not there yet",
     "optim": "see ad.optim",
     "func": "see ad.grad, ad.vmap, ad.jacobian and their like",
-    "utils": "see ad.data",
     "compile": "nothing is compiled",
 }
 

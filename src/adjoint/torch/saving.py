@@ -1,4 +1,4 @@
-"""Hooks for saved tensors: what nodes keep for backward goes through `pack` when it is saved, `unpack` when it is used."""
+"""Hooks for saved tensors: what nodes keep goes through `pack` when it is saved, and `unpack` when it is used."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.graph.nodes import Var
+from adjoint.graph.nodes import Var, var_of
 from adjoint.torch import graph
 from adjoint.torch.state import add_special, grad_mode, modes
-from adjoint.torch.tensor import INNER, Tensor, constant, next_number, values
+from adjoint.torch.tensor import INNER, Tensor, leaf_node, new, next_number, values
 
 _WRITTEN = (
     "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be "
@@ -71,6 +71,13 @@ def pop() -> None:
     add_special(-1)
 
 
+def tensor_of(array: Var) -> Tensor:
+    """The tensor of an array, whose node has been handed to hooks already."""
+    out: Tensor = new(Tensor)
+    out._array, out._dtype, out._rare = array, array.value.dtype, None
+    return out
+
+
 def pack(x: Tensor) -> Held:
     """A tensor as the innermost hooks keep it."""
     hooks = modes.saved_hooks[-1]
@@ -101,19 +108,24 @@ def pack_nodes(var: Var) -> None:
         if kept is None or kept.__class__ is tuple:
             pending += node.edges()
     for node in sorted(found, key=lambda node: node.number):
+        shown = node.vjp.revived(node, node.edges(), node.saved, node.saved, lambda _, values: values)
         node.saved = Packed(
             [
-                _held(entry) if graph.is_saved(node.vjp, need) else entry
-                for need, entry in zip(node.vjp.needs, node.saved, strict=True)
+                _held(entry, array, node) if graph.is_saved(node.vjp, need) else entry
+                for need, entry, array in zip(node.vjp.needs, node.saved, shown, strict=True)
             ]
         )
 
 
-def _held(entry: Any) -> Any:
+def _held(entry: Any, array: Any, node: Any) -> Any:
     if entry.__class__ is tuple:
-        return tuple([_held(one) for one in entry])
+        return tuple([_held(*pair, node) for pair in zip(entry, array, strict=True)])
     if isinstance(entry, (np.ndarray, np.generic)) and not is_number(entry):
-        return pack(constant(entry))
+        if array.__class__ is not Var:
+            array = var_of(entry, None)
+        elif array.node is node:  # a hook that keeps what it is given makes no cycle
+            array = var_of(entry, leaf_node(entry, None))
+        return pack(tensor_of(array))
     return entry
 
 

@@ -48,6 +48,17 @@ def set_inference(on: bool) -> None:
         modes.inference = on
 
 
+anomaly = (False, True)  # of all threads: whether anomalies are looked for, and whether nan is one
+
+
+def set_anomaly(on: bool, check_nan: bool = True) -> None:
+    """Look for anomalies in all threads, or do not."""
+    global anomaly
+    if anomaly[0] != on:
+        add_special(1 if on else -1)
+    anomaly = (on, check_nan)
+
+
 def is_grad_enabled() -> bool:
     """Whether gradients are recorded in this thread."""
     return modes.enabled

@@ -239,8 +239,11 @@ def of(var: Var) -> Tensor:
     if state.special:
         if modes.inference:
             rare_of(out).inference = out._rare.entangled = True
-        if modes.saved_hooks and var.node is not None:
-            pack_nodes(var)
+        if var.node is not None:
+            if modes.saved_hooks:
+                pack_nodes(var)
+            if state.anomaly[0]:
+                _located(var.node)
     return out
 
 
@@ -296,6 +299,12 @@ def _made_of(cls: type, *args: Any, **options: Any) -> Any:
     from adjoint.torch.creation import legacy
 
     return legacy(cls, *args, **options)
+
+
+def _located(node: Any) -> None:
+    from adjoint.torch import anomaly
+
+    anomaly.locate(node)
 
 
 class Accumulate(LeafNode):

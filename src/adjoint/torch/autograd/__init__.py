@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from adjoint.torch.autograd import function as function
+from adjoint.torch.autograd import graph as graph
+from adjoint.torch.autograd.anomaly_mode import detect_anomaly as detect_anomaly
+from adjoint.torch.autograd.anomaly_mode import set_detect_anomaly as set_detect_anomaly
 from adjoint.torch.autograd.function import Function as Function
 from adjoint.torch.engine import GradientEdge as GradientEdge
 from adjoint.torch.engine import backward as backward

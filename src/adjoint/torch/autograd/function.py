@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.graph.nodes import Result, var_of
-from adjoint.torch import dtypes, graph
+from adjoint.torch import anomaly, dtypes, graph, state
 from adjoint.torch.graph import FREED, OVERWRITTEN, Called, GradFn, Marks, grad_fn, maker, marks_of
 from adjoint.torch.kinds import ALIAS
 from adjoint.torch.memory import InFunction, base_of, detached, is_view, store, view_of
@@ -114,7 +114,7 @@ class BackwardCFunction(FunctionCtx, GradFn):
             value, node = unpack(kept), self._result(output)
             return value if output is None else of(var_of(values(value), node))
         if output is None:
-            if not kept.is_inference() and kept._version != version:
+            if not kept.is_inference() and kept._version != version and not graph.writes_allowed[0]:
                 kind = kept.dtype.class_name
                 what = (
                     f"[torch.{kind}Tensor {list(kept.shape)}] is at version {kept._version}; expected version "
@@ -122,7 +122,7 @@ class BackwardCFunction(FunctionCtx, GradFn):
                 )
                 raise RuntimeError(OVERWRITTEN.format(what=what))
             return kept
-        if graph.is_overwritten(kept, version):
+        if graph.is_overwritten(kept, version) and not graph.writes_allowed[0]:
             raise graph.overwritten_error(self._node, kept)
         return of(var_of(kept, self._result(output)))
 
@@ -293,6 +293,8 @@ def _applied(cls: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
             results.append(None)
     ctx._results = [_nothing if r is None else weakref.ref(r) for r in results]
     if node is not None:
+        if state.anomaly[0]:
+            anomaly.locate(node)
         ctx._saved = [_kept(ctx, t, node) for t in ctx.to_save or ()]
     ctx.to_save = ()
     ctx.dirty_tensors = ctx.non_differentiable = None
