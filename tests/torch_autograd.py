@@ -468,3 +468,92 @@ def anomalies(torch: Any, show: Any) -> None:
                 raise RuntimeError("in backward")
 
         caught(lambda: Raises.apply(x).sum().backward())
+
+
+# --- functions of functions ---------------------------------------------------------------------------------
+
+
+def shown(x: Any) -> Any:
+    """Nested tensors as nested rounded numbers."""
+    if isinstance(x, (tuple, list)):
+        return [shown(entry) for entry in x]
+    if isinstance(x, dict):
+        return {name: shown(entry) for name, entry in x.items()}
+    if not hasattr(x, "detach"):
+        return x
+    return (tuple(x.shape), [round(v, 3) + 0.0 for v in x.detach().reshape(-1).tolist()])
+
+
+@program
+def functional_products_and_matrices(torch: Any, show: Any) -> None:
+    F = module(torch, "autograd.functional")
+    x = torch.tensor([[0.3, 0.5], [0.7, 1.1]], dtype=torch.float64)
+    w = torch.tensor([1.0, 2.0], dtype=torch.float64)
+    one = lambda a: (a.exp() * a).sum(1)
+    two = lambda a, b: (a * b, (a.sin() @ b).sum())
+    number = lambda a, b: (a.sin() @ b).exp().sum()
+    show(shown(F.vjp(one, x, w)), shown(F.vjp(two, (x, w), (x, torch.tensor(2.0, dtype=torch.float64)))))
+    show(shown(F.jvp(one, x, x)), shown(F.jvp(two, (x, w), (x, w))))
+    for vectorize in (False, True):
+        show(shown(F.jacobian(one, x, vectorize=vectorize)), shown(F.jacobian(two, (x, w), vectorize=vectorize)))
+        show(shown(F.hessian(number, (x, w), vectorize=vectorize)))
+        show(shown(F.hessian(lambda a: (a**3).sum(), w, vectorize=vectorize)))
+    show(shown(F.vhp(number, (x, w), (x, w))), shown(F.hvp(number, (x, w), (x, w))))
+    show(shown(F.vjp(lambda a: a.sum(), x)), shown(F.jacobian(lambda a: w, x)))
+    tracked = w.clone().requires_grad_()
+    jacobian = F.jacobian(lambda a: a**3, tracked, create_graph=True)
+    show(jacobian.requires_grad, shown(torch.autograd.grad(jacobian.sum(), tracked)))
+    out, product = F.hvp(lambda a: (a**4).sum(), tracked, w, create_graph=True)
+    show(shown(torch.autograd.grad(product.sum(), tracked)), out.requires_grad)
+
+
+@program
+def functional_refusals(torch: Any, show: Any) -> None:
+    F = module(torch, "autograd.functional")
+    x = torch.tensor([0.3, 0.5])
+    with_strict = lambda f: lambda: f(lambda a: torch.ones(()), x, strict=True)
+    for name in ("vjp", "jvp", "jacobian", "hessian", "vhp", "hvp"):
+        f = getattr(F, name)
+        refused(show, lambda f=f: f(lambda a: a.sum(), [1.0]), 140)
+        refused(show, lambda f=f: f(lambda a: [a.sum()], x), 140)
+        refused(show, with_strict(f), 100)
+    for name in ("vjp", "jvp", "vhp", "hvp"):
+        f = getattr(F, name)
+        refused(show, lambda f=f: f(lambda a: a.exp().sum() if f in (F.vhp, F.hvp) else a.exp(), x), 120)
+        refused(show, lambda f=f: f(lambda a: a.exp().sum() if f in (F.vhp, F.hvp) else a, x, torch.ones(3)), 120)
+        refused(show, lambda f=f: f(lambda a: a.sum() if f in (F.vhp, F.hvp) else a, x, (x, x)), 120)
+    refused(show, lambda: F.hessian(lambda a: a, x), 120)
+    refused(show, lambda: F.hessian(lambda a: (a.sum(), a.sum()), x), 120)
+    refused(show, lambda: F.hessian(lambda a: a.sum(), x, strict=True), 140)
+    refused(show, lambda: F.jacobian(lambda a: a, x, strict=True, vectorize=True), 140)
+    refused(show, lambda: F.jacobian(lambda a: a, x, strategy="some"), 140)
+    refused(show, lambda: F.vhp(lambda a: a.sum(), x, x, strict=True), 140)
+    refused(show, lambda: F.jacobian(lambda a, b: a, (x, x), strict=True), 140)
+
+
+@program
+def checks_of_gradients(torch: Any, show: Any) -> None:
+    class Wrong(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any) -> Any:
+            ctx.save_for_backward(a)
+            return a**3
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return 2 * ctx.saved_tensors[0] * g
+
+    def drawn(*shape: int, kind: Any = torch.float64) -> Any:
+        return torch.linspace(0.2, 1.3, 6).reshape(shape or (2, 3)).to(kind).requires_grad_()
+
+    check, second = torch.autograd.gradcheck, torch.autograd.gradgradcheck
+    for fast in (False, True):
+        show(check(lambda a, b: (a * b.sin(), a.exp()), (drawn(), drawn()), fast_mode=fast, check_batched_grad=True))
+        show(second(lambda a, b: a * b.sin(), (drawn(), drawn()), fast_mode=fast))
+        show(check(lambda z: z * z.conj() * z.exp(), (drawn(kind=torch.complex128) * (1 + 0.5j),), fast_mode=fast))
+        refused(show, lambda fast=fast: check(Wrong.apply, (drawn(),), fast_mode=fast), 30)
+        show(check(Wrong.apply, (drawn(),), raise_exception=False, fast_mode=fast))
+    refused(show, lambda: check(torch.sin, (torch.ones(2),)))
+    refused(show, lambda: check(torch.sin, (drawn(6, 1).expand(6, 2),)))
+    refused(show, lambda: check(lambda a: a.detach() * 2, (drawn(),)))
+    show(check(lambda a, k: a[:k], (drawn(), 1)))
