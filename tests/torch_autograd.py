@@ -557,3 +557,220 @@ def checks_of_gradients(torch: Any, show: Any) -> None:
     refused(show, lambda: check(torch.sin, (drawn(6, 1).expand(6, 2),)))
     refused(show, lambda: check(lambda a: a.detach() * 2, (drawn(),)))
     show(check(lambda a, k: a[:k], (drawn(), 1)))
+
+
+@program
+def transforms_of_functions(torch: Any, show: Any) -> None:
+    F = module(torch, "func")
+    x = torch.tensor([0.3, 0.5, 0.7], dtype=torch.float64)
+    w = torch.tensor([[0.2, 0.4, 0.6], [0.8, 1.0, 1.2]], dtype=torch.float64)
+    total = lambda a, b: (a.sin() * b).sum()
+    show(
+        shown(F.grad(total)(x, x * 2)),
+        shown(F.grad(total, argnums=(0, 1))(x, x)),
+        shown(F.grad(total, argnums=-1)(x, x)),
+    )
+    show(shown(F.grad_and_value(lambda a: (a.exp().sum(), {"a": a}), has_aux=True)(x)))
+    show(shown(F.grad(lambda p: (p["a"] * p["b"][0]).sum())({"a": x, "b": (x * 2,)})))
+    show(shown(F.grad(F.grad(F.grad(torch.sin)))(torch.tensor(0.5))))
+    value, pull = F.vjp(lambda a, b: {"p": a * b, "s": a.sum()}, x, x * 3)
+    show(shown(value), shown(pull({"p": x, "s": torch.tensor(2.0, dtype=torch.float64)})))
+    show(shown(F.vjp(torch.sin, x)[1](x)), shown(F.vjp(lambda a: (a * 2, a), x, has_aux=True)[2]))
+    show(
+        shown(F.jvp(lambda a, b: (a * b, a.exp()), (x, x), (x, w[0]))),
+        shown(F.jvp(lambda a: (a, 1 * a), (x,), (x,), has_aux=True)),
+    )
+    value, along = F.linearize(lambda a: a**3, x)
+    show(shown(value), shown(along(w[1])))
+    for f in (F.jacrev, F.jacfwd):
+        show(shown(f(lambda a: a[:2] * a[2])(x)), shown(f(lambda a, b: a.outer(b), argnums=(0, 1))(x, w[0])))
+        show(
+            shown(f(lambda a: {"s": a.sin(), "t": (a.sum(), a * a)})(x)),
+            shown(f(lambda a: (a * a, a), has_aux=True)(x)),
+        )
+    show(shown(F.hessian(lambda a: (a**3).sum() * a[0])(x)), shown(F.jacrev(F.jacrev(lambda a: (a**3).sum()))(x)))
+    show(shown(F.jacfwd(F.jacrev(lambda a: a.exp().prod()))(x)))
+
+    def writes(v: Any) -> Any:
+        v = v.clone()
+        v[0] = v[1] * 2
+        part = v[1:]
+        part.mul_(3)
+        v.t().add_(1)
+        return v.prod()
+
+    show(shown(F.grad(writes)(x)), shown(F.vmap(writes)(w)), shown(F.vmap(F.grad(writes))(w)))
+    show(shown(F.jvp(writes, (x,), (x,))), shown(F.hessian(writes)(x)))
+    outside = x.clone().requires_grad_()
+    out = F.grad(lambda a: (a**2 * outside).sum())(x)
+    show(shown(out), out.requires_grad, shown(torch.autograd.grad(out.sum(), outside)))
+    out = F.vmap(lambda a: (a * outside).sum())(w)
+    show(shown(torch.autograd.grad(out.sum(), outside)))
+    with torch.no_grad():
+        show(shown(F.grad(lambda a: (a * a).sum())(x)))
+    refused(show, lambda: F.grad(lambda a: a)(x), 60)
+    refused(show, lambda: F.grad(lambda a: a.sum(), argnums=3)(x))
+    refused(show, lambda: F.grad(lambda a: a.sum(), argnums=())(x))
+    refused(show, lambda: F.jvp(torch.sin, x, x), 40)
+    refused(show, lambda: F.vjp(torch.sin, x)[1]((x, x)), 80)
+
+
+@program
+def batches(torch: Any, show: Any) -> None:
+    F = module(torch, "func")
+    w = torch.linspace(0.1, 1.2, 12, dtype=torch.float64).reshape(2, 3, 2)
+    for name, f in {
+        "sin": torch.sin, "sum": lambda a: a.sum(0), "max": lambda a: a.amax(1), "reshape": lambda a: a.reshape(-1),
+        "view": lambda a: a.view(2, 3)[0], "t": lambda a: a.t(), "matmul": lambda a: a.t() @ a, "cat": lambda a: torch.cat([a, a]),
+        "stack": lambda a: torch.stack([a, a], 1), "where": lambda a: torch.where(a > 0.5, a, -a), "index": lambda a: a[1, :],
+        "softmax": lambda a: torch.softmax(a, 1), "norm": lambda a: a.norm(), "mean": lambda a: a.mean(), "const": lambda a: torch.ones(2),
+        "gather": lambda a: a.gather(1, torch.tensor([[0], [1], [0]])), "cumsum": lambda a: a.cumsum(0), "flip": lambda a: a.flip(0),
+        "diagonal": lambda a: a.diagonal(), "unbind": lambda a: a.unbind(0)[1], "einsum": lambda a: torch.einsum("ij,ik->jk", a, a),
+        "argmax": lambda a: a.argmax(1), "sort": lambda a: a.sort(0, descending=True)[0], "max0": lambda a: a.max(0)[0],
+        "any": lambda a: (a > 0.5).any(1), "all": lambda a: (a > 0.1).all(), "expand": lambda a: a[0].expand(3, 2), "to": lambda a: a.float(),
+        "clamp": lambda a: a.clamp(0.3, 0.8), "var": lambda a: a.var(0), "detach": lambda a: a.detach() * 2, "unsqueeze": lambda a: a.unsqueeze(0),
+        "topk": lambda a: a.topk(2, 0)[0], "pow": lambda a: a**2, "rsub": lambda a: 1 - a, "neg": lambda a: -a, "cmp": lambda a: a == a,
+    }.items():  # fmt: skip
+        for in_dim in (0, 2):
+            show(
+                name,
+                in_dim,
+                shown(torch.vmap(f, in_dims=in_dim)(w))
+                if (in_dim == 0 or name not in ("view", "gather", "expand"))
+                else "",
+            )
+    show(shown(F.vmap(lambda a, b: a * b, in_dims=(0, None))(w, w[0])), F.vmap(lambda a: a, out_dims=1)(w).shape)
+    show(shown(F.vmap(lambda p, k: p["a"] * k, in_dims=({"a": 1}, None))({"a": w}, 3)))
+    show(shown(F.vmap(F.vmap(lambda a, b: a @ b, in_dims=(0, None)), in_dims=(0, 0))(w, w[:, 0])))
+    show([t.shape for t in F.vmap(lambda a: (a, a.sum()), out_dims=(2, 0))(w)])
+    show(
+        shown(F.vmap(torch.sin, chunk_size=1)(w)),
+        shown(F.vmap(lambda a, b: a + b, in_dims=(1, None), out_dims=1, chunk_size=2)(w, w[:, 0])),
+    )
+    show(
+        shown(F.vmap(F.grad(lambda a: (a**3).sum()))(w)),
+        shown(F.grad(lambda a: F.vmap(lambda r: r.prod())(a).sum())(w)),
+    )
+    show(shown(F.vmap(F.jacrev(torch.sin))(w[0])), shown(F.vmap(lambda a: a * 2, in_dims=-1)(w)))
+    show(F.vmap(lambda a: torch.rand(3) + 0 * a.sum(), randomness="same")(w[0]).shape)
+    drawn = F.vmap(lambda a: torch.randn(4), randomness="different")(w[0])
+    show(drawn.shape, bool((drawn[0] == drawn[1]).any()))
+    drawn = F.vmap(lambda a: torch.randn(4), randomness="same")(w[0])
+    show(bool((drawn[0] == drawn[1]).all()))
+    refused(show, lambda: F.vmap(lambda a: torch.rand(3))(w))
+    refused(show, lambda: F.vmap(lambda a: a.item())(w[0, 0]))
+    refused(show, lambda: F.vmap(lambda a: a if a.sum() > 0 else -a)(w))
+    refused(show, lambda: F.vmap(lambda a: a, in_dims=5)(w), 30)
+    refused(show, lambda: F.vmap(lambda a: a, in_dims=(0, 0))(w), 30)
+    refused(show, lambda: F.vmap(lambda a, b: a)(w, 3.0), 30)
+    refused(show, lambda: F.vmap(lambda a, b: a)(w, w[0]), 50)
+    refused(show, lambda: F.vmap(lambda a: 3)(w), 5)
+    refused(show, lambda: F.vmap(lambda a: torch.zeros(3, 2).add_(a))(w), 0)
+
+
+@program
+def functions_inside_of_transforms(torch: Any, show: Any) -> None:
+    F = module(torch, "func")
+
+    class Cube(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x: Any, k: Any) -> Any:
+            return x**3 * k, x * 2
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_backward(inputs[0])
+            ctx.save_for_forward(inputs[0])
+            ctx.k = inputs[1]
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, h: Any) -> Any:
+            return 3 * ctx.saved_tensors[0] ** 2 * g * ctx.k + 2 * h, None
+
+        @staticmethod
+        def jvp(ctx: Any, t: Any, _: Any) -> Any:
+            return 3 * ctx.saved_tensors[0] ** 2 * t * ctx.k, 2 * t
+
+    class ByHand(Cube):
+        generate_vmap_rule = False
+
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, x: Any, k: Any) -> Any:
+            show(info.batch_size, info.randomness, in_dims, x.shape)
+            return ByHand.apply(x.movedim(in_dims[0], 0), k), (0, 0)
+
+    class Without(ByHand):
+        pass
+
+    class OldStyle(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x**2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return 2 * ctx.saved_tensors[0] * g
+
+    x = torch.tensor([1.0, 2.0])
+    w = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    for f in (Cube, ByHand):
+        first = lambda v, f=f: f.apply(v, 2)[0].sum()
+        show(shown(F.grad(first)(x)), shown(F.grad(lambda v: F.grad(first)(v).sum())(x)))
+        show(shown(F.vmap(lambda v, f=f: f.apply(v, 2))(w)), shown(F.vmap(F.grad(first))(w)))
+        show(
+            shown(F.jvp(lambda v, f=f: f.apply(v, 2), (x,), (x,))), shown(F.jacrev(lambda v, f=f: f.apply(v, 2)[0])(x))
+        )
+        tracked = w.clone().requires_grad_()
+        show(shown(torch.autograd.grad(F.vmap(lambda v, f=f: f.apply(v, 2)[0])(tracked).sum(), tracked)))
+    refused(show, lambda: F.grad(lambda v: OldStyle.apply(v).sum())(x), 80)
+    forward_ad = module(torch, "autograd.forward_ad")
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, x)
+        show(shown(forward_ad.unpack_dual(Cube.apply(dual, 3)[0]).tangent))
+        refused(show, lambda: OldStyle.apply(dual), 60)
+
+
+@program
+def dual_numbers(torch: Any, show: Any) -> None:
+    A = module(torch, "autograd.forward_ad")
+    x, t = torch.tensor([1.0, 2.0]), torch.tensor([0.5, -1.0])
+    refused(show, lambda: A.make_dual(x, t), 80)
+    show(A.unpack_dual(x).tangent)
+    with A.dual_level():
+        d = A.make_dual(x, t)
+        y = (d * d).exp().sum() + d[0] * 3
+        show(shown(A.unpack_dual(y).primal), shown(A.unpack_dual(y).tangent), A.unpack_dual(x).tangent, y.shape)
+        refused(show, lambda: A.enter_dual_level())
+        refused(show, lambda: A.make_dual(x, torch.ones(3)), 60)
+        refused(show, lambda: A.make_dual(torch.ones(2).long(), t))
+        refused(show, lambda: A.make_dual(x, torch.ones(2).long()))
+        out = torch.zeros(2)
+        out[0] = d[1] * 2
+        out.mul_(3)
+        show(shown(A.unpack_dual(out).tangent), shown(A.unpack_dual(out).primal))
+        e = d.clone()
+        view = e.view(2, 1)
+        view.mul_(2)
+        show(shown(A.unpack_dual(e).tangent), shown(A.unpack_dual(view).tangent), e.tolist(), float(e[0]))
+        with torch.no_grad():
+            show(shown(A.unpack_dual(d * 2).tangent))
+        show(A.unpack_dual(d.detach()).tangent, bool(d.sum() > 0), shown(A.unpack_dual(d.max(0)[0]).tangent))
+        kept = d * 2
+    show(A.unpack_dual(kept).tangent, shown(kept + 1))
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    v = torch.tensor([0.5, 1.0], requires_grad=True)
+    with A.dual_level():
+        d = A.make_dual(w, v)
+        y = (d**3).sum()
+        tangent = A.unpack_dual(y).tangent
+        show(tangent.requires_grad, shown(torch.autograd.grad(tangent, [w, v], retain_graph=True)), y.requires_grad)
+        y.backward()
+    show(shown(w.grad))
+    c = torch.tensor([1 + 2j, -1j])
+    with A.dual_level():
+        d = A.make_dual(c, c * 1j)
+        show([str(p) for p in A.unpack_dual((d * d.conj()).real).tangent.tolist()])
+        refused(show, lambda: A.exit_dual_level(level=3), 50)

@@ -10,6 +10,7 @@ import math as _math
 from typing import Any
 
 from adjoint.torch import autograd as autograd
+from adjoint.torch import func as func
 from adjoint.torch import gradients as _gradients  # noqa: F401
 from adjoint.torch import indexing as _indexing  # noqa: F401
 from adjoint.torch import linalg as linalg
@@ -45,6 +46,7 @@ from adjoint.torch.dtypes import (
 from adjoint.torch.dtypes import (
     set_default_dtype as set_default_dtype,
 )
+from adjoint.torch.func import vmap as vmap
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.operators import FUNCTIONS as _FUNCTIONS
 from adjoint.torch.operators import METHODS as _METHODS

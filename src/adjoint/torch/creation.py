@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.torch import lifted
 from adjoint.torch.dtypes import CPU, Size, default_complex, default_float, device, dtype_of_number, numpy_dtype
 from adjoint.torch.memory import of_numpy_array
 from adjoint.torch.operators import FUNCTIONS, METHODS
+from adjoint.torch.state import modes
 from adjoint.torch.tensor import Tensor, constant, values
 
 
@@ -18,6 +20,17 @@ def function(made: Any) -> Any:
     """Make it a function of the face."""
     FUNCTIONS[made.__name__] = made
     return made
+
+
+def _drawn_apart(make: Any, size: tuple[int, ...], generator: Any, dtype: Any) -> Tensor:
+    """Numbers for each example of the vmaps around that want them to differ."""
+    apart = [(count, level) for randomness, count, level in modes.drawing if randomness == "different"]
+    value = make((*[count for count, _ in apart], *size), generator)
+    return lifted.of_examples(np.asarray(value, dtype), [level for _, level in apart])
+
+
+def _apart() -> bool:
+    return any([randomness == "different" for randomness, _, _ in modes.drawing])
 
 
 def _finished(value: Any, dtype: Any, requires_grad: bool, where: Any = None) -> Tensor:
@@ -133,11 +146,13 @@ def sizes_of(size: Any) -> tuple[int, ...]:
     return out
 
 
-def _of_sizes(name: str, make: Any) -> Any:
+def _of_sizes(name: str, make: Any, *, random: bool = False) -> Any:
     def made(
         *size: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None, layout: Any = None,
         out: Any = None, generator: Any = None, pin_memory: bool = False, memory_format: Any = None,
     ) -> Tensor:  # fmt: skip
+        if random and _apart():
+            return _drawn_apart(make, sizes_of(size), generator, numpy_dtype(dtype) or default_float())
         value = make(sizes_of(size), generator)
         return _finished(value, numpy_dtype(dtype) or default_float(), requires_grad, device)
 
@@ -145,6 +160,8 @@ def _of_sizes(name: str, make: Any) -> Any:
         input: Tensor, *, dtype: Any = None, requires_grad: bool = False, device: Any = None, layout: Any = None,
         memory_format: Any = None, generator: Any = None,
     ) -> Tensor:  # fmt: skip
+        if random and _apart():
+            return _drawn_apart(make, tuple(input.shape), generator, numpy_dtype(dtype) or input._dtype)
         value = make(tuple(input.shape), generator)
         return _finished(value, numpy_dtype(dtype) or input._dtype, requires_grad, device)
 
@@ -211,15 +228,26 @@ def seed() -> int:
     return default_generator.seed()
 
 
-def source(generator: Any) -> Any:
+def source(generator: Any, *, apart: bool = False) -> Any:
+    """What random numbers come from; `apart` says that the caller draws some for each example of a vmap."""
+    for randomness, _, _ in modes.drawing:
+        if randomness == "different" and not apart:
+            raise NotImplementedError(
+                "adjoint.torch: with randomness='different' only rand, randn, rand_like and randn_like draw"
+            )
+        if randomness == "error":
+            raise RuntimeError(
+                "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
+                "'different' randomness flags on vmap or perform the randomness operation out of vmap"
+            )
     return (default_generator if generator is None else generator).source
 
 
 zeros = _of_sizes("zeros", lambda size, _: np.zeros(size))
 ones = _of_sizes("ones", lambda size, _: np.ones(size))
 empty = _of_sizes("empty", lambda size, _: np.zeros(size))
-rand = _of_sizes("rand", lambda size, generator: source(generator).random(size))
-randn = _of_sizes("randn", lambda size, generator: source(generator).standard_normal(size))
+rand = _of_sizes("rand", lambda size, generator: source(generator, apart=True).random(size), random=True)
+randn = _of_sizes("randn", lambda size, generator: source(generator, apart=True).standard_normal(size), random=True)
 
 
 def _number(value: Any) -> Any:

@@ -20,10 +20,22 @@ from adjoint.primitives import TABLE
 from adjoint.rules.shape import unbroadcast
 from adjoint.torch import anomaly, dtypes, graph, state
 from adjoint.torch.graph import FREED, Called, Marks
+from adjoint.torch.lifted import primal_of
 from adjoint.torch.memory import store
 from adjoint.torch.saving import Packed
 from adjoint.torch.state import grad_mode
-from adjoint.torch.tensor import INNER, LEVEL, Accumulate, Tensor, constant, next_number, of, rare_of, values
+from adjoint.torch.tensor import (
+    INNER,
+    LEVEL,
+    Accumulate,
+    Tensor,
+    constant,
+    is_lifted,
+    next_number,
+    of,
+    rare_of,
+    values,
+)
 
 _frees: dict[VJP, bool] = {}  # whether a node of this kind has saved values, and not only shapes
 
@@ -350,7 +362,7 @@ def _array_of(out: Any) -> Any:
         return var_of(np.broadcast_to(np.zeros((), np.float32), tuple(node.shape)), node)
     if not isinstance(out, Tensor):
         raise TypeError(f"expected Tensor, but got {type(out).__name__}")
-    return out._array
+    return primal_of(out) if is_lifted(out) else out._array
 
 
 def _implicit(array: Var, dtype: Any) -> Any:

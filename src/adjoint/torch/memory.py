@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.graph.nodes import Var, var_of
-from adjoint.torch import state
+from adjoint.torch import lifted, state
 from adjoint.torch.graph import label, move_retained, overwritten, result_overwritten
 from adjoint.torch.kinds import (
     MULTIPLE_PLACES,
@@ -32,6 +32,7 @@ from adjoint.torch.tensor import (
     Rare,
     Tensor,
     forget,
+    is_lifted,
     leaf_node,
     new,
     next_number,
@@ -151,6 +152,8 @@ def _numbers_in(base: Tensor, where: Any) -> Any:
 def view_of(x: Tensor, view: Any, name: str, creation: Any = None) -> Tensor:
     """A view of a tensor. `creation` says of one of several results what made it."""
     parent = x._rare
+    if parent is not None and parent.inner is not None:
+        return lifted.view_of(x, view)
     quiet = bool(state.special) and not modes.enabled
     if quiet:
         creation = creation or ("inference" if modes.inference else "no_grad")
@@ -190,6 +193,8 @@ def _nowhere(x: Tensor, value: Any) -> Any:
 
 def detached(x: Tensor, *, silent: bool = False) -> Tensor:
     """A tensor without history that shares the memory."""
+    if is_lifted(x):
+        return lifted.detached(x)
     memory = memory_of(x)
     path: tuple[Any, ...] = ()
     base = x
@@ -213,16 +218,19 @@ def strided(x: Tensor, shape: Any, strides: Any, offset: int, name: str) -> Tens
     """A view by sizes, strides and offset in memory, of x, or of its base where it reaches further."""
     if len(shape) != len(strides):
         raise RuntimeError("mismatch in length of strides and shape")
-    memory_of(x)
-    if modes.enabled:
+    if not is_lifted(x):
+        memory_of(x)
+    if modes.enabled and not is_lifted(x):
         x._array  # noqa: B018  # which may not be read any more
     where = positions(shape, strides, offset)
     parent, numbers = x, _numbers_in(x, where)
-    if (numbers < 0).any():
+    if (numbers < 0).any() and not is_lifted(x):
         parent = base_of(x)
         numbers = _numbers_in(parent, where)
-        if (numbers < 0).any() or x._rare.creation is not None:
-            raise RuntimeError("as_strided: adjoint.torch has no views that reach beyond the tensor's own memory")
+        if x._rare.creation is not None:
+            numbers = np.full(1, -1)
+    if (numbers < 0).any():
+        raise RuntimeError("as_strided: adjoint.torch has no views that reach beyond the tensor's own memory")
     return view_of(parent, Gather(numbers, tuple(strides), offset), name)
 
 
@@ -308,6 +316,8 @@ def check_write(x: Tensor, others: Any = (), *, apart: bool = False, filling: bo
     Several elements of x may be in one place where one number is to fill it.
     """
     rare = x._rare
+    if rare is not None and rare.inner is not None:
+        return
     if rare is not None and rare.inference and not modes.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed."

@@ -9,7 +9,6 @@ _OUT_OF_SCOPE = {
     "_C": "it is PyTorch's own inside",
     "nn": "models are ad.nn's, and the layers of PyTorch are not there yet",
     "optim": "see ad.optim",
-    "func": "see ad.grad, ad.vmap, ad.jacobian and their like",
     "compile": "nothing is compiled",
 }
 

@@ -22,6 +22,8 @@ class Modes(threading.local):
     enabled = True  # gradients are recorded
     inference = False
     saved_hooks: tuple[Any, ...] = ()  # of this thread, the innermost last
+    duals: Any = None  # the level of forward mode
+    drawing: tuple[Any, ...] = ()  # of each vmap around: what random functions may draw, and for how many examples
     no_saved_hooks: str | None = None  # why there may be none
 
 

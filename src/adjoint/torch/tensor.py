@@ -46,6 +46,7 @@ class Rare:
     post: Any = None  # hooks after accumulation
     inference = False  # made in inference mode
     entangled = False  # writing to it takes more than another value
+    inner: Any = None  # of what is on a level of a function transform: the tensor of adjoint's
 
 
 class Tensor:
@@ -175,7 +176,7 @@ class Tensor:
         if self.numel() != 1:
             of = "more than one value" if self.numel() else "no values"
             raise RuntimeError(f"Boolean value of Tensor with {of} is ambiguous")
-        return bool(values(self).item())
+        return bool(values(self))
 
     def __float__(self) -> float:
         return float(self.item())
@@ -277,6 +278,11 @@ def values(x: Tensor) -> Any:
         return _values_again(x)
 
 
+def is_lifted(x: Tensor) -> bool:
+    """Whether a tensor is on a level of a function transform (`lifted.py`)."""
+    return x._rare is not None and x._rare.inner is not None
+
+
 def forget(x: Tensor) -> None:
     """What shares memory is to be read again."""
     with contextlib.suppress(AttributeError):
@@ -286,12 +292,18 @@ def forget(x: Tensor) -> None:
 def _read_again(x: Tensor) -> Var:
     from adjoint.torch.memory import read_again
 
+    if x._rare is None or x._rare.inner is not None:
+        raise AttributeError("adjoint.torch: this is not there for a tensor inside of a function transform")
     return read_again(x)
 
 
 def _values_again(x: Tensor) -> Any:
     from adjoint.torch.memory import values_again
 
+    if x._rare.inner is not None:
+        from adjoint.torch.lifted import values_of
+
+        return values_of(x)
     return values_again(x)
 
 

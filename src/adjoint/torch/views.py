@@ -10,10 +10,10 @@ import numpy as np
 from adjoint.torch.creation import sizes_of
 from adjoint.torch.functions import clone, public
 from adjoint.torch.graph import label
-from adjoint.torch.kinds import ALIAS, Expand, Index, Permute, Reshape, view_strides
+from adjoint.torch.kinds import ALIAS, Expand, Index, Permute, Reshape, contiguous_strides, view_strides
 from adjoint.torch.memory import place_of, shape_of, strided, view_of
 from adjoint.torch.operators import FUNCTIONS, METHODS
-from adjoint.torch.tensor import Tensor, adopt, axis_of
+from adjoint.torch.tensor import Tensor, adopt, axis_of, is_lifted
 
 _NO_VIEW = (
     "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
@@ -82,6 +82,8 @@ def _reshaped(x: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
     from adjoint.torch.calls import off
     from adjoint.torch.tensor import INNER, LEVEL, constant, of, values
 
+    if is_lifted(out):
+        return view_of(out, Reshape(shape_of(x), shape, contiguous_strides(shape)), name)
     if off() or out._array.node is None:
         return constant(np.ascontiguousarray(INNER.reshape(values(out), shape=shape)))
     array = LEVEL.reshape(x._array, shape=shape)
@@ -416,6 +418,8 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     if self.is_contiguous():
         return self
     out = clone(self)
+    if is_lifted(out):
+        return out
     out._array.value = np.ascontiguousarray(out._array.value)
     return out
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from adjoint.torch.autograd import forward_ad as forward_ad
 from adjoint.torch.autograd import function as function
 from adjoint.torch.autograd import functional as functional
 from adjoint.torch.autograd import graph as graph

@@ -21,7 +21,7 @@ from adjoint.torch.kinds import ALIAS
 from adjoint.torch.memory import InFunction, base_of, detached, is_view, store, view_of
 from adjoint.torch.saving import pack, unpack
 from adjoint.torch.state import grad_mode, modes
-from adjoint.torch.tensor import INNER, LEVEL, Tensor, constant, next_number, of, rare_of, values
+from adjoint.torch.tensor import INNER, LEVEL, Tensor, constant, is_lifted, next_number, of, rare_of, values
 
 _NO_BACKWARD = (
     "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward "
@@ -135,6 +135,11 @@ class BackwardCFunction(FunctionCtx, GradFn):
         known = self._results[output]()
         return known if known is not None else _result_of(node, output)
 
+    def use_saved_for_forward(self) -> None:
+        """From now on `saved_tensors` are those of `save_for_forward`, if there are any."""
+        if self.saved_for_forward:
+            self._saved, self.to_save = None, self.saved_for_forward
+
     def maybe_clear_saved_tensors(self) -> None:
         """Free what was saved."""
         if self._saved:
@@ -247,14 +252,39 @@ class Function(FunctionCtx, metaclass=_Meta):
     @classmethod
     def apply(cls, *args: Any, **options: Any) -> Any:
         """Call the function."""
-        return _applied(cls, args, options)
+        if any([isinstance(a, Tensor) and is_lifted(a) for a in args]):
+            from adjoint.torch.autograd.levels import applied
+
+            return applied(_ForLevels, cls, args, options)
+        return _called(cls, args, options)[0]
 
 
-def _has_setup(cls: type) -> bool:
-    return cls.setup_context is not Function.setup_context  # type: ignore[attr-defined]
+class _ForLevels:
+    """What `levels.py` has to know of Functions."""
+
+    @staticmethod
+    def has_setup(cls: Any) -> bool:
+        return cls.setup_context is not Function.setup_context
+
+    @staticmethod
+    def has_vmap(cls: Any) -> bool:
+        return cls.vmap is not Function.vmap
+
+    @staticmethod
+    def new_ctx(cls: Any) -> Any:
+        return cls._backward_cls()
+
+    @staticmethod
+    def rule_of(cls: Any) -> Any:
+        return _rule_of(cls)
+
+    @staticmethod
+    def called(cls: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        return _called(cls, args, options)
 
 
-def _applied(cls: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def _called(cls: Any, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any]:
+    """The results of a Function, and its ctx."""
     ctx = cls._backward_cls()
     tensors = [a for a in args if isinstance(a, Tensor)]
     ctx.needs_input_grad = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
@@ -263,7 +293,7 @@ def _applied(cls: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     described = [(a._array.shape, a._dtype) if isinstance(a, Tensor) and tracking else None for a in args]
     start = next_number()
     with grad_mode(False):
-        if _has_setup(cls):
+        if _ForLevels.has_setup(cls):
             out = cls.forward(*args, **options)
             cls.setup_context(ctx, args, out)
         else:
@@ -296,9 +326,9 @@ def _applied(cls: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         if state.anomaly[0]:
             anomaly.locate(node)
         ctx._saved = [_kept(ctx, t, node) for t in ctx.to_save or ()]
-    ctx.to_save = ()
+        ctx.to_save = ()
     ctx.dirty_tensors = ctx.non_differentiable = None
-    return outputs[0] if single else tuple(outputs)
+    return (outputs[0] if single else tuple(outputs)), ctx
 
 
 def _nothing() -> None:
