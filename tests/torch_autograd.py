@@ -620,17 +620,44 @@ def batches(torch: Any, show: Any) -> None:
     F = module(torch, "func")
     w = torch.linspace(0.1, 1.2, 12, dtype=torch.float64).reshape(2, 3, 2)
     for name, f in {
-        "sin": torch.sin, "sum": lambda a: a.sum(0), "max": lambda a: a.amax(1), "reshape": lambda a: a.reshape(-1),
-        "view": lambda a: a.view(2, 3)[0], "t": lambda a: a.t(), "matmul": lambda a: a.t() @ a, "cat": lambda a: torch.cat([a, a]),
-        "stack": lambda a: torch.stack([a, a], 1), "where": lambda a: torch.where(a > 0.5, a, -a), "index": lambda a: a[1, :],
-        "softmax": lambda a: torch.softmax(a, 1), "norm": lambda a: a.norm(), "mean": lambda a: a.mean(), "const": lambda a: torch.ones(2),
-        "gather": lambda a: a.gather(1, torch.tensor([[0], [1], [0]])), "cumsum": lambda a: a.cumsum(0), "flip": lambda a: a.flip(0),
-        "diagonal": lambda a: a.diagonal(), "unbind": lambda a: a.unbind(0)[1], "einsum": lambda a: torch.einsum("ij,ik->jk", a, a),
-        "argmax": lambda a: a.argmax(1), "sort": lambda a: a.sort(0, descending=True)[0], "max0": lambda a: a.max(0)[0],
-        "any": lambda a: (a > 0.5).any(1), "all": lambda a: (a > 0.1).all(), "expand": lambda a: a[0].expand(3, 2), "to": lambda a: a.float(),
-        "clamp": lambda a: a.clamp(0.3, 0.8), "var": lambda a: a.var(0), "detach": lambda a: a.detach() * 2, "unsqueeze": lambda a: a.unsqueeze(0),
-        "topk": lambda a: a.topk(2, 0)[0], "pow": lambda a: a**2, "rsub": lambda a: 1 - a, "neg": lambda a: -a, "cmp": lambda a: a == a,
-    }.items():  # fmt: skip
+        "sin": torch.sin,
+        "sum": lambda a: a.sum(0),
+        "max": lambda a: a.amax(1),
+        "reshape": lambda a: a.reshape(-1),
+        "view": lambda a: a.view(2, 3)[0],
+        "t": lambda a: a.t(),
+        "matmul": lambda a: a.t() @ a,
+        "cat": lambda a: torch.cat([a, a]),
+        "stack": lambda a: torch.stack([a, a], 1),
+        "where": lambda a: torch.where(a > 0.5, a, -a),
+        "index": lambda a: a[1, :],
+        "softmax": lambda a: torch.softmax(a, 1),
+        "norm": lambda a: a.norm(),
+        "mean": lambda a: a.mean(),
+        "const": lambda a: torch.ones(2),
+        "gather": lambda a: a.gather(1, torch.tensor([[0], [1], [0]])),
+        "cumsum": lambda a: a.cumsum(0),
+        "flip": lambda a: a.flip(0),
+        "diagonal": lambda a: a.diagonal(),
+        "unbind": lambda a: a.unbind(0)[1],
+        "einsum": lambda a: torch.einsum("ij,ik->jk", a, a),
+        "argmax": lambda a: a.argmax(1),
+        "sort": lambda a: a.sort(0, descending=True)[0],
+        "max0": lambda a: a.max(0)[0],
+        "any": lambda a: (a > 0.5).any(1),
+        "all": lambda a: (a > 0.1).all(),
+        "expand": lambda a: a[0].expand(3, 2),
+        "to": lambda a: a.float(),
+        "clamp": lambda a: a.clamp(0.3, 0.8),
+        "var": lambda a: a.var(0),
+        "detach": lambda a: a.detach() * 2,
+        "unsqueeze": lambda a: a.unsqueeze(0),
+        "topk": lambda a: a.topk(2, 0)[0],
+        "pow": lambda a: a**2,
+        "rsub": lambda a: 1 - a,
+        "neg": lambda a: -a,
+        "cmp": lambda a: a == a,
+    }.items():
         for in_dim in (0, 2):
             show(
                 name,
@@ -718,7 +745,7 @@ def functions_inside_of_transforms(torch: Any, show: Any) -> None:
     w = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     for f in (Cube, ByHand):
         first = lambda v, f=f: f.apply(v, 2)[0].sum()
-        show(shown(F.grad(first)(x)), shown(F.grad(lambda v: F.grad(first)(v).sum())(x)))
+        show(shown(F.grad(first)(x)), shown(F.grad(lambda v, first=first: F.grad(first)(v).sum())(x)))
         show(shown(F.vmap(lambda v, f=f: f.apply(v, 2))(w)), shown(F.vmap(F.grad(first))(w)))
         show(
             shown(F.jvp(lambda v, f=f: f.apply(v, 2), (x,), (x,))), shown(F.jacrev(lambda v, f=f: f.apply(v, 2)[0])(x))

@@ -51,6 +51,8 @@ from adjoint.torch.missing import missing as _missing
 from adjoint.torch.operators import FUNCTIONS as _FUNCTIONS
 from adjoint.torch.operators import METHODS as _METHODS
 from adjoint.torch.printing import set_printoptions as set_printoptions
+from adjoint.torch.serialization import load as load
+from adjoint.torch.serialization import save as save
 from adjoint.torch.state import (
     enable_grad as enable_grad,
 )

@@ -9,7 +9,7 @@ import numpy as np
 from adjoint.graph.nodes import Var, var_of
 from adjoint.torch import graph
 from adjoint.torch.state import add_special, grad_mode, modes
-from adjoint.torch.tensor import INNER, Tensor, leaf_node, new, next_number, values
+from adjoint.torch.tensor import INNER, Tensor, leaf_node, next_number, unnoticed, values
 
 _WRITTEN = (
     "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be "
@@ -71,13 +71,6 @@ def pop() -> None:
     add_special(-1)
 
 
-def tensor_of(array: Var) -> Tensor:
-    """The tensor of an array, whose node has been handed to hooks already."""
-    out: Tensor = new(Tensor)
-    out._array, out._dtype, out._rare = array, array.value.dtype, None
-    return out
-
-
 def pack(x: Tensor) -> Held:
     """A tensor as the innermost hooks keep it."""
     hooks = modes.saved_hooks[-1]
@@ -125,7 +118,7 @@ def _held(entry: Any, array: Any, node: Any) -> Any:
             array = var_of(entry, None)
         elif array.node is node:  # a hook that keeps what it is given makes no cycle
             array = var_of(entry, leaf_node(entry, None))
-        return pack(tensor_of(array))
+        return pack(unnoticed(array))
     return entry
 
 

@@ -255,6 +255,21 @@ def pack_nodes(var: Var) -> None:
     saving.pack_nodes(var)
 
 
+def unnoticed(var: Var) -> Tensor:
+    """The tensor of an array whose node is no new one, so that no hook is to see it."""
+    out: Tensor = new(Tensor)
+    out._array, out._dtype, out._rare = var, var.value.dtype, None
+    return out
+
+
+def give_array(x: Tensor, var: Var, *, alone: bool = False) -> Tensor:
+    """Give a tensor another array, of the same value; `alone` says that it shares nothing any more."""
+    x._array = var
+    if alone:
+        x._rare = None
+    return x
+
+
 def constant(value: Any) -> Tensor:
     """The tensor of a NumPy array, which nobody else writes to."""
     return of(var_of(value, None))

@@ -9,7 +9,7 @@ from adjoint.tensor import wrap
 from adjoint.torch.lifted import inner_of, lifted, wrap_of
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.state import modes
-from adjoint.torch.tensor import LEVEL, Tensor, is_lifted, of
+from adjoint.torch.tensor import LEVEL, Tensor, give_array, is_lifted, of
 
 
 class _Duals:
@@ -45,7 +45,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     living = [x for reference in duals.made if (x := reference()) is not None and is_lifted(x)]
     arrays = [(x, wrap_of(inner_of(x)).value) for x in living if inner_of(x).device is duals.level]
     for x, array in arrays:
-        x._rare, x._array = None, array
+        give_array(x, array, alone=True)
 
 
 class dual_level:

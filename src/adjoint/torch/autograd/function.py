@@ -21,7 +21,7 @@ from adjoint.torch.kinds import ALIAS
 from adjoint.torch.memory import InFunction, base_of, detached, is_view, store, view_of
 from adjoint.torch.saving import pack, unpack
 from adjoint.torch.state import grad_mode, modes
-from adjoint.torch.tensor import INNER, LEVEL, Tensor, constant, is_lifted, next_number, of, rare_of, values
+from adjoint.torch.tensor import INNER, LEVEL, Tensor, constant, give_array, is_lifted, next_number, of, rare_of, values
 
 _NO_BACKWARD = (
     "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward "
@@ -87,7 +87,7 @@ class BackwardCFunction(FunctionCtx, GradFn):
         pass
 
     @property
-    def _node(self) -> Any:  # type: ignore[override]
+    def _node(self) -> Any:
         node = self._known and self._known()
         if node is None and self._parts is not None:
             node = Called()
@@ -375,13 +375,12 @@ def _finished(o: Any, node: Any, is_input: bool, is_dirty: bool, count: int, sta
         return o
     if is_input or is_view(o):
         out = detached(o)
-        out._array = var_of(values(out), node)
+        give_array(out, var_of(values(out), node))
         rare_of(out).creation = InFunction(
             (marks_of(maker(node)).label or "").removesuffix("Backward"), node.result or 0
         )
         return out
-    o._array = var_of(values(o), node)
-    return o
+    return give_array(o, var_of(values(o), node))
 
 
 def _kept(ctx: Any, t: Any, node: Any) -> Any:

@@ -228,8 +228,8 @@ class _Check:
                 engine.grad(output, xs, _ones(output), retain_graph=True, allow_unused=True)
             except (TypeError, AttributeError) as error:
                 raise GradcheckError(
-                    "Expected backward function to handle undefined output grads. Please look at 'Notes about undefined "
-                    "output gradients' in 'tools/autograd/derivatives.yaml'"
+                    "Expected backward function to handle undefined output grads. Please look at 'Notes about "
+                    "undefined output gradients' in 'tools/autograd/derivatives.yaml'"
                 ) from error
 
     def forward(self, check_batched: bool) -> None:

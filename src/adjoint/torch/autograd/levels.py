@@ -25,8 +25,8 @@ _NO_VMAP = (
     "https://pytorch.org/docs/main/notes/extending.func.html"
 )
 _TWO_VMAPS = (
-    "You tried to vmap over {name}, but it has both generate_vmap_rule=True and an overridden vmap staticmethod. Please "
-    "set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid ambiguity."
+    "You tried to vmap over {name}, but it has both generate_vmap_rule=True and an overridden vmap staticmethod. "
+    "Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid ambiguity."
 )
 
 
