@@ -801,3 +801,88 @@ def dual_numbers(torch: Any, show: Any) -> None:
         d = A.make_dual(c, c * 1j)
         show([str(p) for p in A.unpack_dual((d * d.conj()).real).tangent.tolist()])
         refused(show, lambda: A.exit_dual_level(level=3), 50)
+
+
+@program
+def views_that_become_leaves_and_views_of_bits(torch: Any, show: Any) -> None:
+    base = torch.arange(6.0).reshape(2, 3)
+    v = base[0]
+    v.requires_grad_()
+    show(v.requires_grad, v.is_leaf, v._is_view(), base.requires_grad, v)
+    (v * v).sum().backward()
+    show(v.grad)
+    refused(show, lambda: v.mul_(2))
+    with torch.no_grad():
+        v.mul_(2)
+    show(v, base, v._version, base._version)
+    base[0, 1] = 50.0
+    show(v, (v * 1).grad_fn.next_functions[0][0].variable is v)
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    i = x.view(torch.int32)
+    show(i, x.view(torch.int64).shape, x.view(torch.uint8).shape, x.view(torch.float16).shape, i._is_view())
+    i[0, 0] = 1077936128
+    show(x)
+    x.mul_(2)
+    show(i, x.view(torch.int64).stride(), x.view(torch.uint8).stride())
+    refused(show, lambda: torch.ones(3).view(torch.float64), 90)
+    refused(show, lambda: torch.tensor(1.0).view(torch.float64), 90)
+    refused(show, lambda: x.t().view(torch.int64), 90)
+    show(x.requires_grad_().view(torch.int32).requires_grad)
+
+
+def differentiated(torch: Any, f: Any, x: Any) -> Any:
+    """A value, and its derivatives of first and second order."""
+    x = x.clone().requires_grad_()
+    out = f(x)
+    real = out.abs().square().sum() if out.is_complex() else (out * out).sum()
+    (g,) = torch.autograd.grad(real, x, create_graph=True)
+    second = torch.autograd.grad((g * torch.conj(g)).real.sum() if g.is_complex() else (g * g).sum(), x)[0]
+    return shown([p for v in (out, g, second) for p in ((v.real, v.imag) if v.is_complex() else (v,))])
+
+
+@program
+def fourier_transforms(torch: Any, show: Any) -> None:
+    x = torch.linspace(0.1, 1.2, 12, dtype=torch.float64).reshape(3, 4).sin()
+    z = torch.complex(x, x.cos())
+    F = torch.fft
+    for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
+        given = x if name in ("rfft", "ihfft") else z
+        for options in ({}, {"n": 3, "dim": 0}, {"n": 6, "norm": "ortho"}, {"norm": "forward"}):
+            show(name, options, differentiated(torch, lambda v, n=name, o=options: getattr(F, n)(v, **o), given))
+    for name in ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn", "hfft2", "ihfftn"):
+        given = x if name in ("rfft2", "rfftn", "ihfftn") else z
+        for options in ({}, {"s": (2, 5)}, {"dim": (0,), "norm": "ortho"}):
+            if not (name.endswith("2") and "dim" in options):
+                show(name, options, differentiated(torch, lambda v, n=name, o=options: getattr(F, n)(v, **o), given))
+    show(F.fftfreq(5, 0.5), F.rfftfreq(4), F.fftshift(x)[0, 0], F.ifftshift(x, 1)[0], F.fft(torch.arange(4)).dtype)
+    refused(show, lambda: F.rfft(z), 40)
+    refused(show, lambda: F.fft(x, n=0), 40)
+    refused(show, lambda: F.fft(x, dim=5), 40)
+
+
+@program
+def special_functions(torch: Any, show: Any) -> None:
+    S = torch.special
+    u = torch.linspace(0.55, 0.85, 4, dtype=torch.float64)
+    differentiable = (
+        "digamma psi entr erf erfc erfcx erfinv exp2 expit expm1 gammaln i0 i0e i1 i1e log1p log_ndtr logit ndtr ndtri "
+        "sinc"
+    )
+    for name in differentiable.split():
+        show(name, differentiated(torch, getattr(S, name), u))
+    for name in (
+        "bessel_j0 bessel_j1 bessel_y0 bessel_y1 modified_bessel_i0 modified_bessel_i1 modified_bessel_k0 "
+        "modified_bessel_k1 scaled_modified_bessel_k0 scaled_modified_bessel_k1"
+    ).split():
+        show(name, shown(getattr(S, name)(u)))
+    for name in ("xlogy", "xlog1py"):
+        show(name, differentiated(torch, lambda v, n=name: getattr(S, n)(v, v + 1), u), shown(getattr(S, name)(2, u)))
+    for name in ("gammainc", "gammaincc", "zeta"):
+        show(name, shown(getattr(S, name)(u + 2, u)))
+    show(
+        differentiated(torch, lambda v: S.polygamma(1, v), u),
+        differentiated(torch, lambda v: S.multigammaln(v + 1, 2), u),
+    )
+    show(differentiated(torch, lambda v: S.softmax(v, 0), u), differentiated(torch, lambda v: S.log_softmax(v, 0), u))
+    show(shown(S.logsumexp(u, 0)), shown(S.round(u)), S.erf(torch.tensor([1, 2])).dtype)
+    refused(show, lambda: S.polygamma(-1, u))

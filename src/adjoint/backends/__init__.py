@@ -45,8 +45,8 @@ def needed(module: str, extra: str) -> Any:
         raise errors.DeviceError(f"{error}; install it, as with pip install 'adjoint[{extra}]'") from error
     if imported(module) is None:
         raise errors.DeviceError(
-            f"{module} is {found.__name__} in this program, which python -m {found.__name__} runs; start it with python "
-            f"where {module} itself is wanted"
+            f"{module} is {found.__name__} in this program, which python -m {found.__name__} runs; start it with "
+            f"python where {module} itself is wanted"
         )
     return found
 

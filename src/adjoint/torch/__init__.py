@@ -10,11 +10,13 @@ import math as _math
 from typing import Any
 
 from adjoint.torch import autograd as autograd
+from adjoint.torch import fft as fft
 from adjoint.torch import func as func
 from adjoint.torch import gradients as _gradients  # noqa: F401
 from adjoint.torch import indexing as _indexing  # noqa: F401
 from adjoint.torch import linalg as linalg
 from adjoint.torch import products as _products  # noqa: F401
+from adjoint.torch import special as special
 from adjoint.torch import state as _state
 from adjoint.torch import utils as utils
 from adjoint.torch import views as _views  # noqa: F401

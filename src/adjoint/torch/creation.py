@@ -33,7 +33,7 @@ def _apart() -> bool:
     return any([randomness == "different" for randomness, _, _ in modes.drawing])
 
 
-def _finished(value: Any, dtype: Any, requires_grad: bool, where: Any = None) -> Tensor:
+def finished(value: Any, dtype: Any, requires_grad: bool, where: Any = None) -> Tensor:
     if where is not None:
         device(where)
     out = constant(np.asarray(value, dtype))
@@ -74,7 +74,7 @@ def tensor(
         if given is None:
             given = {"f": default_float(), "c": default_complex()}.get(data.dtype.kind, data.dtype)
     numpy_known(data.dtype if given is None else given)
-    return _finished(np.array(data, dtype=given), None, requires_grad, device)
+    return finished(np.array(data, dtype=given), None, requires_grad, device)
 
 
 def numpy_known(dtype: Any) -> None:
@@ -154,7 +154,7 @@ def _of_sizes(name: str, make: Any, *, random: bool = False) -> Any:
         if random and _apart():
             return _drawn_apart(make, sizes_of(size), generator, numpy_dtype(dtype) or default_float())
         value = make(sizes_of(size), generator)
-        return _finished(value, numpy_dtype(dtype) or default_float(), requires_grad, device)
+        return finished(value, numpy_dtype(dtype) or default_float(), requires_grad, device)
 
     def like(
         input: Tensor, *, dtype: Any = None, requires_grad: bool = False, device: Any = None, layout: Any = None,
@@ -163,13 +163,13 @@ def _of_sizes(name: str, make: Any, *, random: bool = False) -> Any:
         if random and _apart():
             return _drawn_apart(make, tuple(input.shape), generator, numpy_dtype(dtype) or input._dtype)
         value = make(tuple(input.shape), generator)
-        return _finished(value, numpy_dtype(dtype) or input._dtype, requires_grad, device)
+        return finished(value, numpy_dtype(dtype) or input._dtype, requires_grad, device)
 
     def new(
         self: Tensor, *size: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None,
         layout: Any = None,
     ) -> Tensor:  # fmt: skip
-        return _finished(make(sizes_of(size), None), numpy_dtype(dtype) or self._dtype, requires_grad, device)
+        return finished(make(sizes_of(size), None), numpy_dtype(dtype) or self._dtype, requires_grad, device)
 
     made.__name__ = made.__qualname__ = name
     FUNCTIONS[name], FUNCTIONS[f"{name}_like"] = made, like
@@ -258,7 +258,7 @@ def _number(value: Any) -> Any:
 def full(size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     fill = _number(fill_value)
     kind = numpy_dtype(dtype) or (fill_value._dtype if isinstance(fill_value, Tensor) else dtype_of_number(fill))
-    return _finished(np.full(sizes_of((size,)), fill, kind), kind, requires_grad, device)
+    return finished(np.full(sizes_of((size,)), fill, kind), kind, requires_grad, device)
 
 
 @function
@@ -267,7 +267,7 @@ def full_like(
     memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     kind = numpy_dtype(dtype) or input._dtype
-    return _finished(np.full(tuple(input.shape), _number(fill_value), kind), kind, requires_grad, device)
+    return finished(np.full(tuple(input.shape), _number(fill_value), kind), kind, requires_grad, device)
 
 
 @function
@@ -287,7 +287,7 @@ def arange(*args: Any, dtype: Any = None, requires_grad: bool = False, device: A
     floating = any([isinstance(v, float) for v in (start, end, step)])
     kind = numpy_dtype(dtype) or (default_float() if floating else np.dtype("int64"))
     count = math.ceil((end - start) / step)
-    return _finished(start + np.arange(count) * step, kind, requires_grad, device)
+    return finished(start + np.arange(count) * step, kind, requires_grad, device)
 
 
 @function
@@ -296,7 +296,7 @@ def linspace(
 ) -> Tensor:
     made = np.linspace(_number(start), _number(end), steps)
     kind = default_complex() if made.dtype.kind == "c" else default_float()
-    return _finished(made, numpy_dtype(dtype) or kind, requires_grad, device)
+    return finished(made, numpy_dtype(dtype) or kind, requires_grad, device)
 
 
 @function
@@ -305,17 +305,17 @@ def logspace(
     device: Any = None,
 ) -> Tensor:  # fmt: skip
     made = np.logspace(_number(start), _number(end), steps, base=base)
-    return _finished(made, numpy_dtype(dtype) or default_float(), requires_grad, device)
+    return finished(made, numpy_dtype(dtype) or default_float(), requires_grad, device)
 
 
 @function
 def eye(n: int, m: int | None = None, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
-    return _finished(np.eye(n, m), numpy_dtype(dtype) or default_float(), requires_grad, device)
+    return finished(np.eye(n, m), numpy_dtype(dtype) or default_float(), requires_grad, device)
 
 
 @function
 def scalar_tensor(value: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
-    return _finished(value, numpy_dtype(dtype) or default_float(), requires_grad, device)
+    return finished(value, numpy_dtype(dtype) or default_float(), requires_grad, device)
 
 
 @function
@@ -326,12 +326,12 @@ def randint(
         args = (*args, named["size"])
     low, high, size = (0, *args) if len(args) == 2 else args
     made = source(generator).integers(named.get("low", low), named.get("high", high), sizes_of((size,)))
-    return _finished(made, numpy_dtype(dtype) or np.dtype("int64"), requires_grad, device)
+    return finished(made, numpy_dtype(dtype) or np.dtype("int64"), requires_grad, device)
 
 
 @function
 def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = None) -> Tensor:
-    return _finished(source(generator).permutation(n), numpy_dtype(dtype) or np.dtype("int64"), False, device)
+    return finished(source(generator).permutation(n), numpy_dtype(dtype) or np.dtype("int64"), False, device)
 
 
 @function

@@ -31,11 +31,11 @@ class dtype:
 
     @property
     def is_floating_point(self) -> bool:
-        return self.of_numpy.kind == "f"
+        return bool(self.of_numpy.kind == "f")
 
     @property
     def is_complex(self) -> bool:
-        return self.of_numpy.kind == "c"
+        return bool(self.of_numpy.kind == "c")
 
     @property
     def is_signed(self) -> bool:
@@ -43,7 +43,7 @@ class dtype:
 
     @property
     def itemsize(self) -> int:
-        return self.of_numpy.itemsize
+        return int(self.of_numpy.itemsize)
 
     def to_real(self) -> dtype:
         """The type of the parts of a complex number."""

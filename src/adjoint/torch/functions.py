@@ -227,7 +227,7 @@ METHODS["__rpow__"] = lambda x, y: pow(y, x) if isinstance(y, _KNOWN) else NotIm
 METHODS["__ipow__"] = METHODS["pow_"]
 
 
-def _composed(name: str, function: Any, made: str, *, in_place: bool = True, floating: bool = False) -> None:
+def composed(name: str, function: Any, made: str, *, floating: bool = True) -> Any:
     """A function of adjoint's, of tensors and numbers that meet in one dtype."""
 
     def spelled(*args: Any, **options: Any) -> Any:
@@ -238,7 +238,12 @@ def _composed(name: str, function: Any, made: str, *, in_place: bool = True, flo
         cast = [a.to(dtype=dtype) if isinstance(a, Tensor) and a._dtype is not dtype else a for a in args]
         return call(function, made, *cast, **options)
 
-    public(name, in_place=in_place, out=True)(spelled)
+    spelled.__name__ = spelled.__qualname__ = name
+    return spelled
+
+
+def _composed(name: str, function: Any, made: str, *, floating: bool = False) -> None:
+    public(name, in_place=True, out=True)(composed(name, function, made, floating=floating))
 
 
 _composed("fmax", "fmax", "Fmax")

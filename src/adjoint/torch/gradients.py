@@ -9,6 +9,7 @@ from typing import Any
 from adjoint.graph.nodes import var_of
 from adjoint.torch import engine, lifted, memory
 from adjoint.torch.graph import Handle, grad_fn, watched_marks
+from adjoint.torch.kinds import Bits
 from adjoint.torch.memory import base_of, detached, is_view, node_of_base
 from adjoint.torch.state import modes
 from adjoint.torch.tensor import Accumulate, Tensor, adopt, is_lifted, leaf_node, rare_of, values
@@ -67,10 +68,7 @@ class Gradients:
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
                 )
             if is_view(self):
-                raise NotImplementedError(
-                    "adjoint.torch: requires_grad_() of a view makes a leaf inside of another tensor's memory, which "
-                    "is not there; take x.detach() of the view first"
-                )
+                memory.stand_alone(self)
             node: Any = leaf_node(values(self), self)
         else:
             if not self.is_leaf:
@@ -242,7 +240,10 @@ class Gradients:
         return base_of(self) if is_view(self) else None
 
     def _is_view(self: Any) -> bool:
-        return is_view(self) or (self._rare is not None and isinstance(self._rare.creation, memory.InFunction))
+        rare = self._rare
+        if rare is None or isinstance(rare.view, Bits):
+            return False
+        return is_view(self) or rare.was_view or isinstance(rare.creation, memory.InFunction)
 
     def stride(self: Any, dim: int | None = None) -> Any:
         """How far apart neighbours along each axis are in memory, in elements."""

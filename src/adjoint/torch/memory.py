@@ -334,7 +334,8 @@ def check_write(x: Tensor, others: Any = (), *, apart: bool = False, filling: bo
                     "a view of a leaf Variable that requires grad is being used in an in-place operation."
                 )
         if x.requires_grad and x.is_leaf:
-            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+            what = "a view of a leaf Variable" if rare is not None and rare.was_view else "a leaf Variable"
+            raise RuntimeError(f"{what} that requires grad is being used in an in-place operation.")
     if rare is None or rare.memory is None:
         return
     _refuse_left(x)
@@ -546,6 +547,19 @@ def is_same_part(x: Tensor, other: Tensor) -> bool:
     if x._rare is None or other._rare is None or x._rare.memory is None or other._rare.memory is not x._rare.memory:
         return False
     return (shape_of(x), place_of(x)) == (shape_of(other), place_of(other))
+
+
+def stand_alone(x: Tensor) -> None:
+    """Make a view a tensor with a history of its own, on the same memory."""
+    alias = detached(x)
+    memory = x._rare.memory
+    known, seen = x._rare, alias._rare
+    seen.grad, seen.post, seen.was_view = known.grad, known.post, True
+    x._rare = seen
+    memory.aliases = [reference for reference in memory.aliases if reference() is not alias]
+    if memory.buffer is None:
+        x._array = alias._array
+        memory.add(x)
 
 
 def leave(base: Tensor) -> bool:

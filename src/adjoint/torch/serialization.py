@@ -102,6 +102,8 @@ class _Made:
     """Something that files name, which they can call and not change."""
 
     __slots__ = ("dtype", "make")
+    dtype: Any
+    make: Any
 
     def __init__(self, make: Any, dtype: Any = None) -> None:
         object.__setattr__(self, "make", make)
@@ -183,7 +185,7 @@ def _spelled(pickled: bytes) -> bytes:
         if opcode.name == "GLOBAL":
             module, name = str(argument).split(" ")
             known = _THEIRS.get((module, name))
-            if known is not None:
+            if known is not None and at is not None:
                 out += [pickled[done:at], "c{}\n{}\n".format(*known).encode()]
                 done = at + len(f"c{module}\n{name}\n".encode())
     return b"".join([*out, pickled[done:]])

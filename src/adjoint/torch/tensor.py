@@ -45,6 +45,7 @@ class Rare:
     retains = False  # retain_grad() was called
     post: Any = None  # hooks after accumulation
     inference = False  # made in inference mode
+    was_view = False  # it was a view until it became a leaf
     entangled = False  # writing to it takes more than another value
     inner: Any = None  # of what is on a level of a function transform: the tensor of adjoint's
 

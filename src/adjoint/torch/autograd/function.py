@@ -337,7 +337,7 @@ def _nothing() -> None:
 
 def _recorded(ctx: Any, inputs: Any) -> Any:
     """The node of a call."""
-    parents = [array.node for array in inputs if array is not None and array.node is not None]
+    parents: list[Any] = [array.node for array in inputs if array is not None and array.node is not None]
     marks = Marks()
     marks.label, marks.wrapper = type(ctx).__name__, weakref.ref(ctx)
     shapes = [() if o is None else o[0] for o in ctx._outputs]
@@ -484,7 +484,7 @@ def _checked(ctx: Any, found: Any, create: bool) -> list[Any]:
         raise RuntimeError(
             f"function {name} returned an incorrect number of gradients (expected {count}, got {len(given)})"
         )
-    out = []
+    out: list[Any] = []
     for i, (g, described) in enumerate(zip(given, ctx._inputs, strict=True)):
         if described is None:
             if g is not None:

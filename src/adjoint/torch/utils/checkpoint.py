@@ -169,7 +169,8 @@ class _Argument:
                     "instead."
                 )
             return self.kept
-        return saving.unpack(self.kept).detach().requires_grad_(self.tracked)
+        x: Any = saving.unpack(self.kept)
+        return x.detach().requires_grad_(self.tracked)  # type: ignore[no-any-return]
 
 
 class CheckpointFunction(Function):
