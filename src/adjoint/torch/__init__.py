@@ -11,10 +11,15 @@ import math as _math
 from typing import Any
 
 from adjoint.torch import autograd as autograd
+from adjoint.torch import fft as fft
+from adjoint.torch import func as func
 from adjoint.torch import gradients as _gradients  # noqa: F401
 from adjoint.torch import indexing as _indexing  # noqa: F401
 from adjoint.torch import linalg as linalg
 from adjoint.torch import products as _products  # noqa: F401
+from adjoint.torch import special as special
+from adjoint.torch import state as _state
+from adjoint.torch import utils as utils
 from adjoint.torch import views as _views  # noqa: F401
 from adjoint.torch.creation import Generator as Generator
 from adjoint.torch.dtypes import (
@@ -44,10 +49,13 @@ from adjoint.torch.dtypes import (
 from adjoint.torch.dtypes import (
     set_default_dtype as set_default_dtype,
 )
+from adjoint.torch.func import vmap as vmap
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.operators import FUNCTIONS as _FUNCTIONS
 from adjoint.torch.operators import METHODS as _METHODS
 from adjoint.torch.printing import set_printoptions as set_printoptions
+from adjoint.torch.serialization import load as load
+from adjoint.torch.serialization import save as save
 from adjoint.torch.settings import ALL as _SETTINGS
 from adjoint.torch.state import (
     enable_grad as enable_grad,
@@ -83,6 +91,16 @@ for _name, _short in {
     "complex64": "cfloat", "complex128": "cdouble",
 }.items():  # fmt: skip
     globals()[_short] = _DTYPES[_name]
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether anomalies are looked for."""
+    return _state.anomaly[0]
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether a nan in backward is an anomaly."""
+    return _state.anomaly[1]
 
 
 def is_floating_point(input: Tensor) -> Any:

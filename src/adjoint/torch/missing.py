@@ -7,7 +7,6 @@ _OUT_OF_SCOPE = {
     "sparse": "there are no sparse tensors",
     "profiler": "see ad.Profiled",
     "_C": "it is PyTorch's own inside",
-    "func": "see ad.grad, ad.vmap, ad.jacobian and their like",
 }
 
 

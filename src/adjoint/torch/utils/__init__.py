@@ -1,4 +1,4 @@
-"""`torch.utils`: data."""
+"""`torch.utils`: data, and recomputation in backward."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib as _importlib
 from typing import Any
 
 from adjoint.torch.missing import missing as _missing
+from adjoint.torch.utils import checkpoint as checkpoint
 
 _ROOMS = {"data"}  # imported when they are first asked for
 
