@@ -90,6 +90,7 @@ _TABLE = {
         "nanpercentile nanprod nanquantile nanstd nansum nanvar percentile ptp quantile"
     ),
     "linalg.distances": "cdist renorm",
+    "pictures.drawing": "draw",
     "solvers.events": "odeint_event",
     "solvers.ode": "odeint",
     "tensor": "Tensor",

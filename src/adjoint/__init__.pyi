@@ -338,6 +338,7 @@ from adjoint.functions.statistics import ptp as ptp
 from adjoint.functions.statistics import quantile as quantile
 from adjoint.linalg.distances import cdist as cdist
 from adjoint.linalg.distances import renorm as renorm
+from adjoint.pictures.drawing import draw as draw
 from adjoint.solvers.events import odeint_event as odeint_event
 from adjoint.solvers.ode import odeint as odeint
 from adjoint.tensor import Tensor as Tensor
