@@ -42,7 +42,7 @@ LAYERS = [
     {"compiler", "debug", "solvers"},
     {"data", "implicit", "optim", "pot", "scipy"},
     {"testing", "train"},
-    {"pictures"},
+    {"pictures", "plot"},
     {""},  # adjoint/__init__.py
     {"autograd", "torch"},  # faces: other libraries' names over all of this
     {"__main__"},

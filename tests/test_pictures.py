@@ -455,6 +455,65 @@ def test_a_notebook_runs_and_shows_them() -> None:
         assert said in html.unescape(text)
 
 
+# --- with Matplotlib ---
+
+
+@pytest.fixture
+def figures() -> Iterator[Any]:
+    """Matplotlib without a screen."""
+    matplotlib = pytest.importorskip("matplotlib", reason="needs Matplotlib: pip install adjoint[draw]")
+    matplotlib.use("agg")
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    yield pyplot
+    pyplot.close("all")
+
+
+def test_entries_of_a_matrix(figures: Any) -> None:
+    """Dense and sparse, of any library, at the right places and of the right size."""
+    f = lambda x: x[1:] * x[:-1] * np.array([1.0, 10.0, 0.0])
+    x = np.array([1.0, 2.0, 3.0, 4.0])
+    dense = ad.jacobian(f)(x)
+    wanted = np.where(dense == 0, np.nan, np.log10(np.abs(np.where(dense == 0, 1, dense))))
+    sparse = pytest.importorskip("scipy.sparse").csr_array(dense)
+    for matrix in (dense, ad.tensor(dense).require_grad(), sparse, 1j * dense):
+        axes = ad.plot.spy(matrix)
+        assert axes.get_title() == "3 x 4, 4 nonzero"
+        np.testing.assert_allclose(np.asarray(axes.images[0].get_array().filled(np.nan)), wanted, rtol=1e-6)
+    figure, own = figures.subplots()
+    assert ad.plot.spy(np.array([[np.nan, 1.0], [0.0, 2.0]]), ax=own) is own
+    figure.canvas.draw()
+    np.testing.assert_allclose(own.images[0].get_array().filled(-1), [[np.log10(2), 0], [-1, np.log10(2)]])
+    large = ad.plot.spy(np.eye(1000))
+    np.testing.assert_array_equal(large.lines[0].get_xydata(), np.repeat(np.arange(1000.0), 2).reshape(-1, 2))
+    assert ad.plot.spy(np.zeros((2, 3))).get_title() == "2 x 3, 0 nonzero"
+
+
+def test_curves_of_a_history(figures: Any) -> None:
+    history = ad.train.History()
+    history.rows += [{"epoch": k, "step": 50 * k, "loss": 1.0 / k, "valid_loss": 2.0 / k} for k in (1, 2)]
+    for step in range(1, 101):
+        history.add_step(step, 1.0 / step)
+    figure = ad.plot.history(history)
+    figure.canvas.draw()
+    (axes,) = figure.axes
+    single, mean, valid = axes.lines
+    np.testing.assert_allclose(single.get_xydata(), [[k, 1 / k] for k in range(1, 101)])
+    assert len(mean.get_xdata()) <= 60
+    np.testing.assert_allclose(valid.get_xydata(), [[50, 2.0], [100, 1.0]])
+    assert axes.get_yscale() == "log"
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["training", "validation"]
+    history.rows[-1] |= {"accuracy": 0.5, "valid_accuracy": 0.25, "f1": 0.5, "auc": 0.5}
+    assert [axes.get_title() for axes in ad.plot.history(history).axes] == ["loss", "accuracy", "f1", "auc"]
+
+
+def test_a_confusion_matrix(figures: Any) -> None:
+    axes = ad.plot.confusion(ad.tensor([[3.0, 1.0], [0.0, 0.0]]), labels=["a", "b"])
+    np.testing.assert_allclose(axes.images[0].get_array(), [[0.75, 0.25], [0, 0]])
+    assert [text.get_text() for text in axes.texts] == ["3", "1", "0", "0"]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["a", "b"]
+    assert len(ad.plot.confusion(np.eye(40)).texts) == 0
+
+
 # --- in a browser ---
 
 STEPS = """<script>{

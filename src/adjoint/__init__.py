@@ -14,7 +14,7 @@ from adjoint.renamed import missing
 
 # The public names, by the modules they are in; first those that are modules themselves.
 _TABLE = {
-    "": "data debug errors fft implicit linalg nn optim random scipy special stats testing train tree",
+    "": "data debug errors fft implicit linalg nn optim plot random scipy special stats testing train tree",
     "backend": "Backend",
     "backends.array_api": "ArrayAPI",
     "backends.cupy": "CuPy",

@@ -8,6 +8,7 @@ from adjoint import implicit as implicit
 from adjoint import linalg as linalg
 from adjoint import nn as nn
 from adjoint import optim as optim
+from adjoint import plot as plot
 from adjoint import random as random
 from adjoint import scipy as scipy
 from adjoint import special as special
