@@ -20,7 +20,7 @@ PROJECT = Path(__file__).parent.parent
 LAYERS = [
     {"counterparts"},
     {"methods", "renamed"},
-    {"constants", "errors", "lines"},
+    {"constants", "errors", "lines", "markup"},
     {"locks", "names", "scopes"},
     {"tree"},
     {"dtypes"},
@@ -42,6 +42,7 @@ LAYERS = [
     {"compiler", "debug", "solvers"},
     {"data", "implicit", "optim", "pot", "scipy"},
     {"testing", "train"},
+    {"pictures", "plot"},
     {""},  # adjoint/__init__.py
     {"autograd", "torch"},  # faces: other libraries' names over all of this
     {"__main__"},
@@ -69,6 +70,7 @@ FOR_TYPES = {("tensor", "functions.gradients")}  # `backward` is a method, and i
 # What a layer below loads of one above when it is first asked for, by its name in a string, with a reason each.
 BY_NAME = {
     ("backends.jax", "functions.pytrees"),  # tensors are pytrees of JAX as soon as there is a leaf of JAX
+    ("graph.nodes", "pictures.drawing"),  # what notebooks show of a node
     ("functions.conversion", "numpy_protocols"),  # NumPy's functions that are called with tensors
 }
 # which have tables: of public names, of backends by name, of methods' bodies; which runs a program on the face

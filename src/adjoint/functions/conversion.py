@@ -363,14 +363,10 @@ def __repr__(x: Tensor[Any], /) -> str:
 
 def _repr_html_(x: Tensor[Any], /) -> str:
     """For notebooks: one line of facts above the values."""
-    import html  # used by few, and its table of entities takes a while
+    from adjoint.markup import captioned, text  # used by few
 
-    facts = f"{x.dtype}, shape {x.shape}, {x.device}{_status(x)}"
     values = _lazy(x) or np.array2string(x.device.concrete_values(x._array), separator=", ")
-    return (
-        f'<div><span style="opacity:.7;font-size:85%">Tensor: {html.escape(facts)}</span>'
-        f'<pre style="margin:.2em 0">{html.escape(values)}</pre></div>'
-    )
+    return captioned(f"Tensor: {x.dtype}, shape {x.shape}, {x.device}{_status(x)}", text(values))
 
 
 def __format__(x: Tensor[Any], spec: str, /) -> str:

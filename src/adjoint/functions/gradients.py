@@ -246,6 +246,18 @@ class Gradients(Generic[J]):
         shapes = ", ".join(str(tuple(array.shape)) for array in self._arrays.values())
         return f"Gradients({len(self)} of {self._level}: {shapes})"
 
+    def _repr_html_(self) -> str:
+        """For notebooks: a row for each leaf."""
+        from adjoint.markup import captioned, table  # used by few
+
+        rows = []
+        for key in self._arrays:
+            g = self._gradient(key)
+            known = g.device.leaf.is_concrete(g.device.leaf_array(g._array))
+            rows.append([str(g.shape), str(g.dtype), *_sizes(g.device.concrete_values(g._array) if known else None)])
+        head = ("shape", "dtype", "root mean square", "largest", "zeros")
+        return captioned(f"Gradients: {len(self)} of {self._level}", table(head, rows))
+
     def __reduce__(self) -> tuple[Any, ...]:
         for source in self._sources.values():
             node = _node(source, "") if isinstance(source, Tensor) else source
@@ -253,6 +265,15 @@ class Gradients(Generic[J]):
                 remember(node)
         gradients = dict(zip(self._arrays, self.values(), strict=True))
         return _load, (self._level, gradients, self._popped, self._elsewhere, self._recorded)
+
+
+def _sizes(values: np.ndarray[Any, Any] | None) -> list[str]:
+    """How large a gradient is, for a table; nothing is known of what is not computed yet."""
+    if values is None or not values.size:
+        return ["", "", ""]
+    with np.errstate(all="ignore"):
+        sizes = np.abs(values).astype(np.float64)
+        return [f"{np.sqrt(np.mean(sizes**2)):.4g}", f"{sizes.max():.4g}", f"{np.mean(sizes == 0):.0%}"]
 
 
 def _load(
