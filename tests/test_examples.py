@@ -162,7 +162,7 @@ def test_a_few_epochs_of_digits_with_a_report(tmp_path: Path) -> None:
 @needs_extras
 @pytest.mark.slow
 def test_two_runs_are_the_same(tmp_path: Path) -> None:
-    first, second = (digits("--epochs", "3", "--out", f"{name}.png", folder=tmp_path) for name in ("one", "two"))
+    first, second = (digits("--epochs", "1", "--out", f"{name}.png", folder=tmp_path) for name in ("one", "two"))
     assert first.returncode == second.returncode == 0, first.stderr
     assert first.stdout == second.stdout.replace("two.png", "one.png")
     pictures = [(tmp_path / f"{name}.png").read_bytes() for name in ("one", "two")]
@@ -172,7 +172,7 @@ def test_two_runs_are_the_same(tmp_path: Path) -> None:
 @needs_extras
 @pytest.mark.slow
 def test_another_seed_gives_other_numbers(tmp_path: Path) -> None:
-    first, second = (digits("--epochs", "2", "--seed", seed, folder=tmp_path) for seed in "01")
+    first, second = (digits("--epochs", "1", "--seed", seed, folder=tmp_path) for seed in "01")
     assert first.returncode == second.returncode == 0, first.stderr
     assert first.stdout != second.stdout
 
@@ -182,7 +182,7 @@ def test_another_seed_gives_other_numbers(tmp_path: Path) -> None:
 def test_other_backends_learn_too(tmp_path: Path) -> None:
     """Levels that do not change values give the very same training."""
     runs = [
-        digits("--epochs", "2", "--device", name, folder=tmp_path)
+        digits("--epochs", "1", "--device", name, folder=tmp_path)
         for name in ("autodiff<numpy>", "autodiff[checkpointing=balanced]<numpy>", "tangent<numpy>", "numpy")
     ]
     assert [run.returncode for run in runs] == [0] * 4, runs[-1].stderr
