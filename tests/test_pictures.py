@@ -445,12 +445,13 @@ def test_a_notebook_runs_and_shows_them() -> None:
         "(x * x).sum().backward()",
         "ad.nn.Linear(2, 1)",
         train,
+        "ad.draw(lambda x: sum(ad.sin(x * k) for k in range(30)), 1.0)",
     ]
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     nbclient.NotebookClient(book, timeout=120).execute()
     shown = [[out.data["text/html"] for out in cell.outputs if "data" in out][-1] for cell in book.cells]
     for text, said in zip(
-        shown, ("Tensor: float32", "3 boxes", "multiply", "Gradients: 1", "Linear", "<svg"), strict=True
+        shown, ("Tensor: float32", "3 boxes", "multiply", "Gradients: 1", "Linear", "<svg", " x cell:1"), strict=True
     ):
         assert said in html.unescape(text)
 
