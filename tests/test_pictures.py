@@ -611,15 +611,15 @@ def test_a_page_opens_groups(tmp_path: Path) -> None:
 def test_the_page_of_a_profile(tmp_path: Path) -> None:
     script = """
       const wide = bar => Number(bar.querySelector("rect").getAttribute("width"));
-      const matmul = bars.find(bar => bar.dataset.name === "matmul"), before = wide(matmul);
-      click(matmul); say(before < 990, wide(matmul) > 990, matmul.querySelector("text").textContent);
-      click(bars[0]); say(wide(matmul) === before);
+      const [one] = bars.filter(bar => wide(bar) < 900).sort((a, b) => wide(b) - wide(a)), before = wide(one);
+      click(one); say(wide(one) > 990, one.querySelector("text").textContent[0] === one.dataset.name[0]);
+      click(bars[0]); say(Math.abs(wide(one) - before) < 0.1);
       const pen = sheet.getContext("2d"), dots = pen.getImageData(0, 0, sheet.width, sheet.height).data;
       say(dots.some(x => x > 0), data.calls.length);
     """
     p = profiled(True)
     assert browser(ad.draw(p).page, script, tmp_path) == [
-        "true|true|matmul",
+        "true|true",
         "true",
         f"true|{len(p.calls())}",
     ]
