@@ -22,7 +22,7 @@ from adjoint.module.base import Module
 from adjoint.module.fields import leaves_of
 from adjoint.optim.averaging_optimizers import AveragingOptimizer
 from adjoint.optim.base import Optimizer, rate_at
-from adjoint.optim.closures import ClosureOptimizer
+from adjoint.optim.closures import SAM, ClosureOptimizer
 from adjoint.optim.gradients import GradientsParams
 from adjoint.optim.scaling import GradScaler
 from adjoint.random_keys import seeded
@@ -154,8 +154,9 @@ class Learner:
     @property
     def model(self) -> Any:
         """The model of the last step, averaged if its optimizer averages; `run.model` is the one that is trained."""
-        if isinstance(self.optimizer, AveragingOptimizer):
-            return self.optimizer.averaged(self.run.model, self.run.state)
+        rule = self.optimizer.optimizer if isinstance(self.optimizer, SAM) else self.optimizer
+        if isinstance(rule, AveragingOptimizer):
+            return rule.averaged(self.run.model, self.run.state)
         return self.run.model
 
     def fit(self, train: Any, valid: Any = None, epochs: int = 1, *, checkpoints: Any = None) -> tuple[Any, History]:
