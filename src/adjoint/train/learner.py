@@ -146,6 +146,7 @@ class Learner:
             self._place, self.precision, scaler, is_seen=bool(self.metrics),
         )  # fmt: skip
         first = next(leaf.value.device for leaf in leaves_of(model) if isinstance(leaf.value, Tensor))
+        self.devices = devices
         self._unread = isinstance(devices, Cluster)
         self._gradients = data_parallel(self._objective, [first] if devices is None else devices, has_aux=True)
         self.run = Run(self, model, optimizer.init(model), 0)
