@@ -29,7 +29,7 @@ from adjoint.random_keys import seeded
 from adjoint.tensor import Tensor
 from adjoint.train.checkpoints import Checkpoints, Content
 from adjoint.train.cluster import Cluster
-from adjoint.train.loaders import Loader
+from adjoint.train.loaders import Loader, batches_of, one_batch
 from adjoint.train.nonfinite import all_finite, find_layer
 from adjoint.train.objective import Forward, Objective, Outcome, has_buffers, paired
 from adjoint.train.parallel import data_parallel
@@ -191,8 +191,8 @@ class Learner:
             A checkpoint cannot be written or read, or is one of another model; there are no batches, or one of them
             has no examples; all parameters are frozen.
         """
-        loader = Loader(_batches(train), "fit: train", self._unread)
-        others = None if valid is None else Loader(_batches(valid), "fit: valid")
+        loader = Loader(batches_of(train), "fit: train", self._unread)
+        others = None if valid is None else Loader(batches_of(valid), "fit: valid")
         run = self.run
         if all([leaf.kind != "parameter" for leaf in leaves_of(run.model)]):
             raise errors.ArgumentError("fit: all parameters of the model are frozen; model.unfreeze(path) frees some")
@@ -222,7 +222,7 @@ class Learner:
 
     def evaluate(self, data: Any) -> dict[str, Any]:
         """The mean loss and the metrics over batches, or a tuple (input, target) of arrays, without training."""
-        found = self._evaluated(Loader(_one_batch(data), "evaluate"), 0, lambda: False)
+        found = self._evaluated(Loader(one_batch(data), "evaluate"), 0, lambda: False)
         assert found is not None  # nobody asked it to stop
         return found
 
@@ -233,7 +233,7 @@ class Learner:
         given whole batches.
         """
         model, parts = self.model.valid(), []
-        for number, (batch, _, _) in enumerate(Loader(_one_batch(data), "predict").batches(0, 0, self._place)):
+        for number, (batch, _, _) in enumerate(Loader(one_batch(data), "predict").batches(0, 0, self._place)):
             with seeded(seed_of(self.seed, number)):
                 if self.forward is not None:
                     found = self._objective.loss(model, batch)[1].prediction
@@ -593,17 +593,6 @@ def _steps(loader: Loader, accumulate: int) -> int | None:
         return math.ceil(len(loader) / accumulate)
     except TypeError:
         return None
-
-
-def _batches(data: Any) -> Any:
-    """Batches, also of what is one: a tuple (input, target) or (input, target, weight) of arrays."""
-    pair = isinstance(data, tuple) and len(data) in (2, 3) and all([hasattr(part, "shape") for part in data])
-    return [data] if pair else data
-
-
-def _one_batch(data: Any) -> Any:
-    """The same, and an array is one batch too."""
-    return [data] if hasattr(data, "shape") else _batches(data)
 
 
 def _as_array(x: Any) -> Any:
