@@ -17,11 +17,13 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
+from adjoint.backends.numpy import NumPy
 from adjoint.compiler.calls import Seen, Signature
 from adjoint.compiler.cost import Cost, cost_of
 from adjoint.compiler.donated import exclusive, give_away
 from adjoint.compiler.general import General
 from adjoint.compiler.graph import Graph
+from adjoint.compiler.native.machine import wanted
 from adjoint.compiler.programs import Program
 from adjoint.compiler.rules import Family, Rules
 from adjoint.decorators.autodiff import Autodiff
@@ -260,6 +262,10 @@ class Compiled:
                 self._programs[call.key] = program
                 while len(self._programs) > KEPT:
                     self._programs.popitem(last=False)
+                return program
+        if program.symbols is not None and type(program.base) is NumPy and wanted():
+            # machine code has sizes in it: sizes that come again are worth making it
+            program = self._programs[call.key] = program.at([x.shape for x in call.inputs])
         return program
 
     def _sized(self, call: Signature) -> Program | None:
