@@ -145,6 +145,8 @@ class Pass:
         """Pull cotangents back: to the wanted nodes, whose cotangents are the answer, or to all leaves."""
         nodes = toposort(list(cotangents), keep=True)
         needed = None if wanted is None else leading_to(wanted, nodes)
+        if graph.leaves_are_watched[0]:
+            nodes = graph.with_leaves_early(nodes)
         answers: dict[Node, Any] = {}
         owned: set[Node] = set()
         before = in_backward.get()

@@ -8,7 +8,7 @@ from typing import Any
 
 from adjoint.graph.nodes import var_of
 from adjoint.torch import engine, lifted, memory
-from adjoint.torch.graph import Handle, grad_fn, watched_marks
+from adjoint.torch.graph import Handle, grad_fn, leaves_are_watched, watched_marks
 from adjoint.torch.kinds import Bits
 from adjoint.torch.memory import base_of, detached, is_view, node_of_base
 from adjoint.torch.state import modes
@@ -161,6 +161,7 @@ class Gradients:
         if not self.is_leaf:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         rare = rare_of(self)
+        leaves_are_watched[0] = True
         if rare.post is None:
             rare.post = {}
         return Handle(rare.post, hook)
