@@ -886,3 +886,62 @@ def special_functions(torch: Any, show: Any) -> None:
     show(differentiated(torch, lambda v: S.softmax(v, 0), u), differentiated(torch, lambda v: S.log_softmax(v, 0), u))
     show(shown(S.logsumexp(u, 0)), shown(S.round(u)), S.erf(torch.tensor([1, 2])).dtype)
     refused(show, lambda: S.polygamma(-1, u))
+
+
+@program
+def variables_and_passes_inside_of_passes(torch: Any, show: Any) -> None:
+    Variable = torch.autograd.Variable
+    x = Variable(torch.ones(2), requires_grad=True)
+    show(x, isinstance(torch.ones(1), Variable))
+    refused(show, lambda: Variable._execution_engine.queue_callback(lambda: None))
+    x.register_hook(lambda g: Variable._execution_engine.queue_callback(lambda: show("at the end", x.grad)))
+    (x * 2).sum().backward()
+
+    def raises(g: Any) -> Any:
+        raise ValueError("in a hook")
+
+    y = x * 3
+    handle = y.register_hook(raises)
+    total = (y * y).sum()
+    refused(show, lambda: total.backward(retain_graph=True))
+    handle.remove()
+    x.grad = None
+    total.backward()
+    show(x.grad, torch.is_grad_enabled())
+    nested = torch.ones(2, requires_grad=True)
+    outer = torch.ones(2, requires_grad=True)
+    product = outer * 2
+
+    def again(g: Any) -> None:
+        with torch.enable_grad():
+            (nested * 4).sum().backward()
+
+    product.register_hook(again)
+    product.sum().backward()
+    show(nested.grad, outer.grad)
+    deep = torch.ones(1, requires_grad=True)
+    chain = deep
+    for _ in range(5000):
+        chain = chain + 1
+    chain.backward()
+    show(deep.grad)
+    a = torch.ones(2, requires_grad=True)
+    a.grad = torch.ones(2)
+    kept = a.grad
+    (a * 2).sum().backward()
+    show(a.grad is kept, kept)
+    (a**2).sum().backward(create_graph=True)
+    show(a.grad.requires_grad, a.grad)
+    b = torch.ones(2, requires_grad=True)
+    c = b * 2
+    c.retain_grad()
+    c.retain_grad()
+    c.register_hook(lambda g: g * 2)
+    c.sum().backward(inputs=[b, c])
+    show(b.grad, c.grad, c.retains_grad, b.retains_grad)
+    refused(show, lambda: b.detach().retain_grad())
+    refused(show, lambda: torch.ones(2).register_hook(show))
+    refused(show, lambda: c.register_post_accumulate_grad_hook(show))
+    refused(show, lambda: c.sum().backward(inputs=[]))
+    refused(show, lambda: torch.autograd.backward([c.sum()], [torch.ones(3)]))
+    refused(show, lambda: torch.autograd.grad(c.sum(), [torch.ones(2)]))
