@@ -945,3 +945,27 @@ def variables_and_passes_inside_of_passes(torch: Any, show: Any) -> None:
     refused(show, lambda: c.sum().backward(inputs=[]))
     refused(show, lambda: torch.autograd.backward([c.sum()], [torch.ones(3)]))
     refused(show, lambda: torch.autograd.grad(c.sum(), [torch.ones(2)]))
+
+
+@program
+def modules_as_functions(torch: Any, show: Any) -> None:
+    F, nn = module(torch, "func"), module(torch, "nn")
+    model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 2))
+    with torch.no_grad():
+        for k, p in enumerate(model.parameters()):
+            p.copy_(torch.linspace(-0.5, 0.7 + k, p.numel()).reshape(p.shape))
+    params = {name: p.detach() * 2 for name, p in model.named_parameters()}
+    x, y = torch.linspace(-1, 1, 8).reshape(4, 2), torch.tensor([0, 1, 1, 0])
+    show(shown(F.functional_call(model, params, (x,))), shown(model(x)))
+    loss = lambda p, a, b: nn.functional.cross_entropy(F.functional_call(model, p, (a,)), b)
+    show(shown(F.grad(loss)(params, x, y)))
+    each = lambda p, a, b: loss(p, a.unsqueeze(0), b.unsqueeze(0))
+    show(shown(F.vmap(F.grad(each), in_dims=(None, 0, 0))(params, x, y)))
+    show(shown(F.jacrev(lambda a: F.functional_call(model, params, (a,)))(x[0])))
+    models = [nn.Linear(2, 3) for _ in range(3)]
+    stacked, buffers = F.stack_module_state(models)
+    show({name: (p.shape, p.requires_grad, p.is_leaf) for name, p in stacked.items()}, buffers)
+    run = lambda p, b, a: F.functional_call(models[0], (p, b), (a,))
+    out = F.vmap(run, in_dims=(0, 0, None))(stacked, buffers, x)
+    show([bool(torch.allclose(out[i], models[i](x), atol=1e-6)) for i in range(3)])
+    refused(show, lambda: F.functional_call(model, {"no": x}, (x,), strict=True), 0)
