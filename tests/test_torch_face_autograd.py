@@ -18,6 +18,8 @@ import numpy as np
 import pytest
 import torch_autograd
 import torch_graphs
+import torch_habits  # noqa: F401  more programs
+import torch_transforms  # noqa: F401
 from each import Each
 
 import adjoint.torch as ours

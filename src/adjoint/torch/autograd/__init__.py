@@ -31,7 +31,6 @@ from adjoint.torch.state import (
     set_grad_enabled as set_grad_enabled,
 )
 
-
 _ROOMS = {"forward_ad", "functional"}  # imported when they are first asked for
 
 
