@@ -21,6 +21,10 @@ def functional_products_and_matrices(torch: Any, show: Any) -> None:
         show(shown(F.jacobian(one, x, vectorize=vectorize)), shown(F.jacobian(two, (x, w), vectorize=vectorize)))
         show(shown(F.hessian(number, (x, w), vectorize=vectorize)))
         show(shown(F.hessian(lambda a: (a**3).sum(), w, vectorize=vectorize)))
+    forward = {"vectorize": True, "strategy": "forward-mode"}
+    show(shown(F.jacobian(one, x, **forward)), shown(F.jacobian(two, (x, w), **forward)))
+    forward = {"vectorize": True, "outer_jacobian_strategy": "forward-mode"}
+    show(shown(F.hessian(number, (x, w), **forward)), shown(F.hessian(lambda a: (a**3).sum(), w, **forward)))
     show(shown(F.vhp(number, (x, w), (x, w))), shown(F.hvp(number, (x, w), (x, w))))
     show(shown(F.vjp(lambda a: a.sum(), x)), shown(F.jacobian(lambda a: w, x)))
     tracked = w.clone().requires_grad_()
