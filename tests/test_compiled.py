@@ -175,6 +175,77 @@ LOOPS: dict[str, Any] = {
         lambda x: ad.cond(x[0] > 0, lambda x: (x * w).sum(), lambda x: (x**3).sum(), x)
     )(x),
 }
+# examples that choose differently; the second and third where all choose the same
+root = lambda x: ad.cond(x > 0, ad.sqrt, lambda x: x * 0, x)
+CHOICES: dict[str, Any] = {
+    "cond": lambda x: ad.vmap(root)(x),
+    "grad in vmap": lambda x: ad.vmap(ad.grad(root))(x),
+    "grad of vmap": lambda x: ad.grad(lambda x: ad.vmap(root)(x).sum())(x),
+    "hessian": lambda x: ad.hessian(lambda x: ad.vmap(root)(x).sum())(x),
+    "jvp": lambda x: ad.jvp(lambda x: ad.vmap(root)(x), (x,), (x,)),
+    "vmap of vmap": lambda x: ad.vmap(lambda y: ad.vmap(root)(x * y))(x),
+    "switch": lambda x: ad.vmap(lambda i, y: ad.switch(i, [ad.sin, ad.exp, lambda x: x * x], y))(x.astype(int), x),
+    "trees": lambda x: ad.vmap(
+        lambda y: ad.cond(y > 0, lambda a: {"a": a[0], "b": a @ x}, lambda a: {"a": a.sum(), "b": a[1]}, x * y)
+    )(x),
+    "in a scan": lambda x: ad.vmap(
+        lambda y: ad.scan(lambda c, r: (ad.cond(c > r, ad.sin, lambda c: c * r, c), c), y, x)
+    )(x),
+    "grad of that": lambda x: ad.grad(
+        lambda x: ad.vmap(lambda y: ad.scan(lambda c, r: (ad.cond(c > r, ad.sin, lambda c: c * r, c), c), y, x)[0])(
+            x
+        ).sum()
+    )(x),
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_examples_that_choose_differently(name: str) -> None:
+    for x in ([4.0, 0.0, -1.0], [1.0, 2.0, 3.0], [-1.0, -2.0, -0.0]):
+        compared(CHOICES[name], [np.array(x)])
+
+
+def grown(x: Any, most: int = 20) -> Any:
+    return ad.while_loop(lambda s: s.sum() < 100.0, lambda s: s * x + 1, x, max_steps=most)
+
+
+def each_grown(x: Any) -> Any:
+    return ad.vmap(lambda y: ad.while_loop(lambda s: s < 100, lambda s: s * y + 1, y, max_steps=50))(x)
+
+
+BOUNDED: dict[str, Any] = {
+    "values": grown,
+    "grad": ad.grad(lambda x: grown(x).sum()),
+    "hessian": ad.hessian(lambda x: grown(x).sum()),
+    "jvp": lambda x: ad.jvp(grown, (x,), (x,)),
+    "vmap": each_grown,
+    "grad of vmap": ad.grad(lambda x: each_grown(x).sum()),
+    "grad in vmap": lambda x: ad.vmap(
+        ad.grad(lambda y: ad.while_loop(lambda s: s < 100, lambda s: s * y + 1, y, max_steps=50))
+    )(x),
+    "numbers": lambda x: ad.while_loop(lambda s: s < 5.0, lambda s: s + x[0], 1, max_steps=9),
+    "no steps": lambda x: ad.while_loop(lambda s: s.sum() < 0, lambda s: s * 2, x, max_steps=0),
+    "closure": ad.grad(lambda w: ad.while_loop(lambda s: s < 9, lambda s: s * w[0] * w[1], w[0], max_steps=9)),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_loops_that_are_bounded_have_reverse_mode(name: str) -> None:
+    x = np.array([1.5, 2.0])
+    compared(BOUNDED[name], [x])
+    if name != "no steps":
+        graph = ad.compile(BOUNDED[name]).lower(ad.tensor(x)).graph
+        assert any(e.name == "scan" for e in graph.equations)
+        assert graph.size() < 100
+
+
+def test_a_bounded_loop_that_goes_on_is_an_error() -> None:
+    for f in (lambda x: grown(x, 3), ad.grad(lambda x: grown(x, 3).sum()), lambda x: each_grown(x / 2)):
+        for g in (f, ad.compile(f)):
+            with pytest.raises(errors.ConvergenceError, match="the predicate still holds after max_steps="):
+                g(ad.tensor([1.2, 1.1]))
+
+
 UNROLLED: dict[str, Any] = {
     "fori_loop, divided": lambda x, r, w: ad.fori_loop(0, 5, lambda i, c: c * (i / 3), x),
     "fori_loop, asking": lambda x, r, w: ad.fori_loop(0, 5, lambda i, c: c * 2 if i % 2 else c, x),

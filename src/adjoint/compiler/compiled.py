@@ -182,13 +182,7 @@ class Compiled:
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The graph for these arguments, which is recorded if it has not been yet."""
-        call = Signature(self, args, kwargs)
-        if call.foreign:  # where it runs as it is: what the leaf would be asked
-            call.device = call.base
-            program = call.recorded()
-            assert program is not None
-            return Lowered(program)
-        return Lowered(self._outside(call, "lower"))
+        return Lowered(self._outside(Signature(self, args, kwargs), "lower"))
 
     def compile(self, *args: Any, **kwargs: Any) -> Compiled:
         """Record for arguments like these ahead of the first call; nothing runs. Gives the compiled function.
@@ -218,7 +212,12 @@ class Compiled:
         return cost_of(self._outside(call, "cost"), call.arrays)
 
     def _outside(self, call: Signature, what: str) -> Program:
-        """The program of a call that is not made in a transform."""
+        """The program of a call that is not made in a transform; where f runs as it is, what the leaf is asked."""
+        if call.foreign:
+            call.device = call.base
+            program = call.recorded()
+            assert program is not None
+            return program
         if call.recording or call.around:
             raise errors.ArgumentError(f"{self.name}.{what}: called inside of a transform; call it outside")
         return self._program(call)
