@@ -30,6 +30,7 @@ import adjoint as ad
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.compiler.graph import evaluate, verify
+from adjoint.compiler.passes import PASSES
 from adjoint.random_keys import Replay, replayed
 
 # What asks for values that a compiled function has not got, with the reason.
@@ -72,8 +73,10 @@ def compared(f: Any, args: Any, *, asks: bool = False, times: int = 2, rtol: flo
         except errors.TrackedError:
             assert asks
             return
-        for graph in (lowered.recorded, lowered.graph):
-            verify(graph)
+        verify(graph := lowered.recorded)
+        for change in PASSES:
+            verify(graph := change(graph))
+        assert str(graph) == str(lowered.graph)
         arrays = [x.detach().numpy() for x in xs if isinstance(x, ad.Tensor)]
         with replayed(keys):
             plain = evaluate(lowered.recorded, arrays, ad.NumPy())
@@ -244,6 +247,68 @@ def test_a_bounded_loop_that_goes_on_is_an_error() -> None:
         for g in (f, ad.compile(f)):
             with pytest.raises(errors.ConvergenceError, match="the predicate still holds after max_steps="):
                 g(ad.tensor([1.2, 1.1]))
+
+
+def shape_of(*args: Any) -> Any:
+    return args[-1]
+
+
+SINE = ad.external(
+    np.sin,
+    like=shape_of,
+    vjp=ad.external(lambda g, x: g * np.cos(x), like=shape_of, vjp=lambda h, g, x: (h * np.cos(x), -h * g * np.sin(x))),
+    jvp=lambda t, x: t * np.cos(x),
+)
+PAIR = ad.external(
+    lambda x, y: (x @ y, x.sum()), like=lambda x, y: (x @ y, x.sum()), vjp=lambda g, h, x, y: (g * y + h, g * x)
+)
+OUTSIDE: dict[str, Any] = {
+    "values": SINE,
+    "grad": ad.grad(lambda x: SINE(x * x).sum()),
+    "grad of grad": ad.grad(lambda x: (ad.grad(lambda x: SINE(x * x).sum())(x) ** 2).sum()),
+    "jvp": lambda x: ad.jvp(SINE, (x,), (x,)),
+    "vmap": lambda x: ad.vmap(lambda y: SINE(y) * 2)(x),
+    "vmap of grad": lambda x: ad.vmap(ad.grad(lambda y: SINE(y) * 2))(x),
+    "scan": lambda x: ad.scan(lambda c, r: (SINE(c + r), c), x, ad.stack([x, x])),
+    "grad of scan": ad.grad(lambda x: ad.scan(lambda c, r: (SINE(c + r), c), x, ad.stack([x, x]))[0].sum()),
+    "several": lambda x: PAIR(x, 2 * x),
+    "grad of several": ad.grad(lambda x: sum(PAIR(x, 2 * x))),
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_functions_of_numpy_arrays_are_steps(name: str) -> None:
+    compared(OUTSIDE[name], [X])
+    if name == "values":
+        around(lambda x: SINE(x).sum(), [X])
+        graph = ad.compile(lambda x: SINE(x) + 1).lower(X).graph
+        assert [e.name for e in graph.equations] == ["host", "add"]
+
+
+def test_functions_of_numpy_arrays_at_any_size() -> None:
+    f = ad.compile(lambda x: SINE(x) * x.shape[0], dynamic=True)
+    for n in (3, 4, 5):
+        np.testing.assert_array_equal(f(np.ones(n)), np.sin(np.ones(n)) * n)
+    assert f._recordings == 1
+
+
+def test_what_like_says_is_what_comes() -> None:
+    for like, error, message in (
+        (None, errors.TrackedError, "say like="),
+        (lambda x: x[:1], errors.ShapeError, r"result 0 has shape \(3,\), and like= gives \(1,\)"),
+        (lambda x: x.astype(ad.float32), errors.DtypeError, "result 0 is float64, and like= gives float32"),
+        (lambda x: (x,), errors.ArgumentTypeError, "like= gives a tuple"),
+        (lambda x: 3, errors.ArgumentTypeError, "like gives 3, expected tensors"),
+        (lambda: 3, errors.ArgumentTypeError, r"called as like\(\*args\)"),
+    ):
+        with pytest.raises(error, match=message):
+            ad.compile(ad.external(np.sin, like=like))(np.ones(3))
+    two = ad.external(lambda x: (x, x), like=lambda x: (x, x, x))
+    with pytest.raises(errors.ArgumentError, match="2 results, and like= gives 3"):
+        ad.compile(two)(np.ones(3))
+    wrong = ad.external(np.sin, like=lambda x: x, jvp=lambda t, x: 1j * t)
+    with pytest.raises(errors.DtypeError, match="complex"):
+        ad.compile(lambda x: ad.jvp(wrong, (x,), (x,)))(np.ones(3))
 
 
 UNROLLED: dict[str, Any] = {
