@@ -20,7 +20,7 @@ from adjoint import tree as trees
 from adjoint.compiler.calls import Seen, Signature
 from adjoint.compiler.cost import Cost, cost_of
 from adjoint.compiler.donated import exclusive, give_away
-from adjoint.compiler.general import General
+from adjoint.compiler.general import KEPT, General
 from adjoint.compiler.graph import Graph
 from adjoint.compiler.programs import Program
 from adjoint.compiler.rules import Family, Rules
@@ -35,7 +35,6 @@ from adjoint.tensor import Tensor, raw_array, wrap
 from adjoint.transforms.arguments import array_of, to_numpy
 from adjoint.transforms.libraries import of_any_library
 
-KEPT = 64  # programs of one function
 OFTEN = 8  # recordings after which a warning says what changes
 
 _disabled: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_compile_disabled", default=False)
