@@ -29,8 +29,10 @@ from test_recording import (
 import adjoint as ad
 from adjoint import errors
 from adjoint import tree as trees
-from adjoint.compiler.graph import evaluate, verify
+from adjoint.compiler.graph import Value, evaluate, verify
+from adjoint.compiler.parser import parse
 from adjoint.compiler.passes import PASSES
+from adjoint.compiler.replay import Replay as ReplayOf
 from adjoint.random_keys import Replay, replayed
 
 # What asks for values that a compiled function has not got, with the reason.
@@ -285,6 +287,18 @@ def test_functions_of_numpy_arrays_are_steps(name: str) -> None:
         assert [e.name for e in graph.equations] == ["host", "add"]
 
 
+def test_the_rule_of_a_custom_jvp_is_looked_at_when_it_runs() -> None:
+    for linear in (True, False):
+        cube = ad.custom_jvp(lambda x: x**3)
+        cube.defjvp(lambda xs, ts, linear=linear: (xs[0] ** 3, 3 * xs[0] ** 2 * (ts[0] if linear else ts[0] ** 2)))
+        f = ad.compile(ad.grad(lambda x, cube=cube: cube(x).sum()))
+        if linear:
+            np.testing.assert_array_equal(f(X), 3 * X**2)
+        else:
+            with pytest.raises(errors.ArgumentError, match="its rule is not linear in tangents"):
+                f(X)
+
+
 def test_functions_of_numpy_arrays_at_any_size() -> None:
     f = ad.compile(lambda x: SINE(x) * x.shape[0], dynamic=True)
     for n in (3, 4, 5):
@@ -403,3 +417,47 @@ def test_random_numbers_are_the_same_forward_and_backward() -> None:
         np.testing.assert_array_equal(y.sum().backward()[x].numpy(), y.detach().numpy())
         push = ad.jvp(f, (ad.ones(50),), (ad.ones(50),))
         np.testing.assert_array_equal(push[0].numpy(), push[1].numpy())
+
+
+def constants(graph: Any) -> list[Any]:
+    """The arrays that the text of a graph has only types of, in its order."""
+    found: list[Any] = []
+    for e in graph.equations:
+        found += [x.const for x in e.operands if isinstance(x, Value) and x.const is not None and x.shape]
+        for inner in e.graphs:
+            found += constants(inner)
+    return found + [x.const for x in graph.outputs if x.const is not None and x.shape]
+
+
+@pytest.mark.parametrize(
+    "name", sorted(LOOPS.keys() - {"grad of fori_loop"})
+)  # which has a check: functions have no text
+def test_graphs_are_read_from_their_text(name: str) -> None:
+    args = [X, ALONG, WEIGHT]
+    graph = ad.compile(LOOPS[name]).lower(*map(ad.tensor, args)).graph
+    read = parse(str(graph), constants(graph))
+    assert str(read) == str(graph)
+    verify(read)
+    expected = evaluate(graph, args, ad.NumPy())
+    for run in (lambda: evaluate(read, args, ad.NumPy()), lambda: ReplayOf(read, ad.NumPy())(args)):
+        for x, y in zip(run(), expected, strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "inputs a: float64[2]",
+        "a: float64[2]\noutputs a",
+        "inputs a: float64[2]\nb: float64[2] = nothing(a)\noutputs b",
+        "inputs a: float64[2]\nb: float64[2] = sin(c)\noutputs b",
+        "inputs a: float64[2]\nb: float64[2] = sin(a\noutputs b",
+        "inputs a: float64[2]\nb: float64[2] = add(a, <float64[2]>)\noutputs b",
+        "inputs a float64[2]\noutputs a",
+        "inputs a: float64[2]\noutputs a\noutputs a",
+    ],
+)
+def test_what_is_no_text_of_a_graph(text: str) -> None:
+    with pytest.raises(errors.GraphError, match="parse: "):
+        parse(text)
