@@ -439,7 +439,7 @@ def _while(name: str, base: Backend, cond_fun: Function, body_fun: Function, ini
             return compiled_loop(name, carry, leaves, cond_fun, body_fun, _goes)
         if go is False or (isinstance(go, Tensor) and not concrete_values(go, name).any()):
             return state
-        if taken == most:
+        if most is not None and taken == most:
             raise _too_many(most)
         leaves = carry.advance(step, leaves, go)
         if most is None:
