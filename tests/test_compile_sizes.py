@@ -185,6 +185,27 @@ def test_axes_that_are_named_are_of_any_size_at_once() -> None:
     assert f._recordings == 1
 
 
+@pytest.mark.parametrize(
+    "device",
+    ["reference", "autodiff<checked<numpy>>"]
+    + [pytest.param(x, marks=pytest.mark.slow) for x in ("torch", "jax", "dask")],
+)
+def test_every_leaf(device: str) -> None:
+    f = ad.value_and_grad(lambda x: (x[1:] ** 2 * ad.arange(1, x.shape[0])[:, None]).mean())
+    g = ad.compile(f)
+    for n in (4, 5, 6, 7):
+        x = ad.tensor(rows(n), dtype=ad.float32, device=device)
+        for found, expected in zip(g(x), f(x), strict=True):
+            np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-5)
+    assert g._recordings == 2
+
+
+def test_a_guard_that_divides_by_nothing_does_not_hold() -> None:
+    f = ad.compile(lambda x: x if x.shape[0] == 3 or 12 % (x.shape[0] - 3) == 0 else -x, dynamic=True)
+    for n in (5, 4, 3, 8, 6):
+        np.testing.assert_array_equal(f(rows(n)), rows(n) if n == 3 or 12 % (n - 3) == 0 else -rows(n))
+
+
 def test_axes_that_are_not_there_are_refused() -> None:
     with pytest.raises(errors.ArgumentTypeError, match="dynamic is True, False, None"):
         ad.compile(ad.sin, dynamic=3)

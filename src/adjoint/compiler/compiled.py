@@ -21,7 +21,7 @@ from adjoint.backends.numpy import NumPy
 from adjoint.compiler.calls import Seen, Signature
 from adjoint.compiler.cost import Cost, cost_of
 from adjoint.compiler.donated import exclusive, give_away
-from adjoint.compiler.general import General
+from adjoint.compiler.general import KEPT, General
 from adjoint.compiler.graph import Graph
 from adjoint.compiler.native.machine import wanted
 from adjoint.compiler.programs import Program
@@ -37,7 +37,6 @@ from adjoint.tensor import Tensor, raw_array, wrap
 from adjoint.transforms.arguments import array_of, to_numpy
 from adjoint.transforms.libraries import of_any_library
 
-KEPT = 64  # programs of one function
 OFTEN = 8  # recordings after which a warning says what changes
 
 _disabled: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_compile_disabled", default=False)
@@ -184,13 +183,7 @@ class Compiled:
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The graph for these arguments, which is recorded if it has not been yet."""
-        call = Signature(self, args, kwargs)
-        if call.foreign:  # where it runs as it is: what the leaf would be asked
-            call.device = call.base
-            program = call.recorded()
-            assert program is not None
-            return Lowered(program)
-        return Lowered(self._outside(call, "lower"))
+        return Lowered(self._outside(Signature(self, args, kwargs), "lower"))
 
     def compile(self, *args: Any, **kwargs: Any) -> Compiled:
         """Record for arguments like these ahead of the first call; nothing runs. Gives the compiled function.
@@ -220,7 +213,12 @@ class Compiled:
         return cost_of(self._outside(call, "cost"), call.arrays)
 
     def _outside(self, call: Signature, what: str) -> Program:
-        """The program of a call that is not made in a transform."""
+        """The program of a call that is not made in a transform; where f runs as it is, what the leaf is asked."""
+        if call.foreign:
+            call.device = call.base
+            program = call.recorded()
+            assert program is not None
+            return program
         if call.recording or call.around:
             raise errors.ArgumentError(f"{self.name}.{what}: called inside of a transform; call it outside")
         return self._program(call)
