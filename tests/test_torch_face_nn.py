@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any
 
 import numpy as np
 import pytest
+import torch_functionals
 import torch_layers
 import torch_models
 import torch_modules
 from each import Each
+from torch_functionals import CASES
+from torch_functions import different, outcome
 
 import adjoint.torch as ours
 
@@ -100,3 +104,168 @@ def test_models_of_examples_train_as_they_do_under_pytorch(name: str) -> None:
 def test_models_of_examples_run_without_pytorch() -> None:
     for name in ("mlp", "gpt"):
         assert len(torch_models.printed(name, ours)) > 4
+
+
+def compare_function(name: str, seed: int) -> None:
+    theirs = pytest.importorskip("torch")
+    for i, found in enumerate(CASES[name]):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            orders = 2
+            try:
+                wanted = outcome(theirs, found, "float64", seed)
+            except (RuntimeError, NotImplementedError) as error:
+                if "derivative for" not in str(error) and "not differentiable" not in str(error):
+                    raise
+                orders = 1  # PyTorch has no second derivative
+                wanted = outcome(theirs, found, "float64", seed, orders)
+            here = outcome(ours, found, "float64", seed, orders)
+        differs = different(wanted, here, 1e-7 if name == "hardsigmoid" else 1e-9)
+        assert differs is None, f"{i}: {differs}"
+
+
+@pytest.mark.peers
+def test_functions_and_their_derivatives_are_those_of_pytorch() -> None:
+    with Each() as each:
+        for name in [*CASES][::4]:  # the others are slow
+            with each(name):
+                compare_function(name, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.peers
+@pytest.mark.parametrize("seed", [0, 1])
+def test_all_functions_and_their_derivatives_are_those_of_pytorch(seed: int) -> None:
+    with Each() as each:
+        for name in CASES:
+            with each(name):
+                compare_function(name, seed)
+
+
+def test_every_function_has_a_case() -> None:
+    assert set(ours.nn.functional.ALL) == torch_functionals.names()
+
+
+def test_dropped_and_drawn_values_follow_the_seed_and_keep_means() -> None:
+    F = ours.nn.functional
+    x = ours.ones(100, 50)
+    for name in ("dropout", "alpha_dropout", "feature_alpha_dropout"):
+        ours.manual_seed(4)
+        first = getattr(F, name)(x, 0.3, True)
+        ours.manual_seed(4)
+        assert ours.equal(first, getattr(F, name)(x, 0.3, True))
+        assert not ours.equal(first, getattr(F, name)(x, 0.3, True))
+    assert abs(F.dropout(x, 0.3).mean().item() - 1) < 0.05
+    assert F.dropout2d(x.reshape(10, 10, 5, 10), 0.5).sum((2, 3)).unique().tolist() == [0.0, 100.0]
+    soft = F.gumbel_softmax(ours.zeros(1000, 4), tau=0.5)
+    np.testing.assert_allclose(soft.sum(1).numpy(), 1, rtol=1e-5)
+    hard = F.gumbel_softmax(ours.zeros(2000, 4), hard=True)
+    np.testing.assert_allclose(hard.mean(0).numpy(), 0.25, atol=0.05)
+    slopes = F.rrelu(-x, 0.1, 0.3, training=True).neg()
+    assert 0.1 <= slopes.min().item() < slopes.max().item() <= 0.3
+    net = ours.nn.LSTM(2, 3, num_layers=2, dropout=0.5)
+    sequence = ours.ones(4, 1, 2)
+    assert not ours.equal(net(sequence)[0], net(sequence)[0])
+    net.eval()
+    assert ours.equal(net(sequence)[0], net(sequence)[0])
+
+
+@pytest.mark.peers
+def test_rows_of_a_table_are_shortened_in_place() -> None:
+    theirs = pytest.importorskip("torch")
+
+    def run(torch: Any) -> Any:
+        table = torch.nn.Embedding(4, 2, max_norm=1.0)
+        with torch.no_grad():
+            table.weight.copy_(torch.arange(8.0).reshape(4, 2))
+        out = table(torch.tensor([1, 3, 1]))
+        out.sum().backward()
+        return [x.detach().numpy() for x in (out, table.weight, table.weight.grad)]
+
+    for a, b in zip(run(ours), run(theirs), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+REFUSED = """
+nn.Linear(3, 2)(torch.ones(4, 5))
+nn.Linear(3, 2)(torch.ones(4, 3).double())
+nn.Conv2d(3, 2, 3)(torch.ones(1, 4, 5, 5))
+nn.Conv2d(3, 2, 3)(torch.ones(4, 5))
+nn.Conv2d(3, 2, 3, groups=2)
+nn.Conv2d(4, 2, 3, padding_mode='x')
+nn.Conv2d(1, 1, 2, padding='same', stride=2)
+nn.BatchNorm2d(3)(torch.ones(2, 3))
+nn.BatchNorm1d(3)(torch.ones(1, 3))
+nn.GroupNorm(2, 3)
+nn.LayerNorm(3)(torch.ones(2, 4))
+nn.Dropout(1.5)
+nn.Embedding(3, 2)(torch.tensor([3]))
+nn.Embedding(3, 2)(torch.tensor([1.0]))
+nn.Embedding(3, 2, padding_idx=5)
+nn.CrossEntropyLoss()(torch.ones(2, 3), torch.tensor([1, 3]))
+nn.CrossEntropyLoss()(torch.ones(2, 3), torch.tensor([1]))
+nn.CrossEntropyLoss()(torch.ones(2, 3), torch.tensor([1.0, 2.0]))
+F.mse_loss(torch.ones(2), torch.ones(2), reduction='x')
+F.binary_cross_entropy(torch.ones(2) * 2, torch.ones(2))
+F.binary_cross_entropy(torch.ones(2), torch.ones(3))
+F.binary_cross_entropy_with_logits(torch.ones(2), torch.ones(3))
+nn.LSTM(3, 4)(torch.ones(2, 2, 5))
+nn.LSTM(3, 4)(torch.ones(2))
+nn.LSTM(3, 4)(torch.ones(2, 2, 3), (torch.ones(1, 3, 4), torch.ones(1, 3, 4)))
+nn.RNN(3, 4, nonlinearity='x')
+nn.GRUCell(3, 4)(torch.ones(2, 4))
+nn.MultiheadAttention(5, 2)
+nn.MultiheadAttention(4, 2)(torch.ones(2, 1, 3), torch.ones(2, 1, 3), torch.ones(2, 1, 3))
+nn.Softmax2d()(torch.ones(2, 3))
+F.glu(torch.ones(3))
+F.pad(torch.ones(3), (1,))
+F.pad(torch.ones(3), (1, 1, 1, 1))
+F.interpolate(torch.ones(1, 1, 3))
+F.interpolate(torch.ones(1, 1, 3), size=4, mode='nearest', align_corners=True)
+F.one_hot(torch.tensor([1.0]))
+F.one_hot(torch.tensor([3]), 2)
+nn.Module()(1)
+nn.Module().x
+nn.Parameter(torch.tensor([1]))
+nn.Linear(1, 1).register_parameter('a.b', None)
+nn.Linear(1, 1).register_parameter('', None)
+nn.Linear(1, 1).register_parameter('x', torch.ones(1))
+nn.Linear(1, 1).register_buffer('weight', torch.ones(1))
+nn.Linear(1, 1).register_buffer('w', 3)
+nn.Sequential(3)
+nn.Linear(1, 1).load_state_dict(3)
+nn.Sequential(nn.ReLU())[1]
+nn.Linear(1, 1).train(1)
+nn.Linear(1, 1).get_submodule('x')
+nn.PReLU(3)(torch.ones(2, 4))
+F.softmax(torch.ones(2, 3), 5)
+F.triplet_margin_loss(torch.ones(1, 2), torch.ones(1, 2), torch.ones(1, 2), margin=-1)
+nn.LSTM(3, 4, dropout=2)
+nn.Unflatten(1, (2, 2))(torch.ones(2, 3))
+F.grid_sample(torch.ones(1, 1, 2, 2), torch.ones(1, 2, 2, 2), mode='x')
+nn.ConvTranspose2d(1, 1, 3, padding_mode='reflect')
+nn.AdaptiveLogSoftmaxWithLoss(8, 10, [])
+object.__new__(nn.Linear).__setattr__('a', nn.ReLU())
+nn.MSELoss(foo=1)
+""".strip().splitlines()
+
+
+@pytest.mark.peers
+def test_refusals_are_those_of_pytorch() -> None:
+    theirs = pytest.importorskip("torch")
+
+    def refused(torch: Any, source: str) -> tuple[str, set[str]]:
+        try:
+            eval(source, {"torch": torch, "nn": torch.nn, "F": torch.nn.functional})
+        except Exception as error:
+            return type(error).__name__, set(re.findall(r"[a-z_]{4,}", str(error).split("\n")[0].lower()))
+        return "", set()
+
+    with Each() as each, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for source in REFUSED:
+            with each(source):
+                (kind, said), (wanted, words) = refused(ours, source), refused(theirs, source)
+                assert kind == wanted
+                assert kind
+                assert len(said & words) >= 0.6 * len(words), said  # the phrase, if not every word

@@ -85,7 +85,9 @@ def mlp(torch: Any) -> None:
             for x, y in data.DataLoader(test, batch_size=10):
                 output = model(x)
                 total += F.nll_loss(output, y, reduction="sum").item()
-                correct += output.argmax(dim=1, keepdim=True).eq(y.view_as(output.argmax(dim=1, keepdim=True))).sum().item()
+                correct += (
+                    output.argmax(dim=1, keepdim=True).eq(y.view_as(output.argmax(dim=1, keepdim=True))).sum().item()
+                )
         print(f"epoch {epoch}: loss {total / len(test):.6f}, {correct} of {len(test)}, rate {scheduler.get_last_lr()}")
 
 
@@ -224,7 +226,7 @@ def vae(torch: Any) -> None:
 
 
 def gpt(torch: Any) -> None:
-    """A small language model: causal attention, tied weights, decay for matrices alone, a rate that warms up, samples."""
+    """A small language model: causal attention, tied weights, decay for matrices alone, warm-up, samples."""
     nn, F = torch.nn, torch.nn.functional
     source = Source(torch, 5)
     text = "to be or not to be that is the question whether it is nobler"
@@ -310,7 +312,9 @@ def gpt(torch: Any) -> None:
             best, _ = torch.topk(logits, 5)
             logits[logits < best[:, [-1]]] = -float("inf")
             chances = F.softmax(logits, dim=-1)[0].numpy()
-            idx = torch.cat((idx, torch.tensor([[source.random.choice(len(chances), p=chances / chances.sum())]])), dim=1)
+            idx = torch.cat(
+                (idx, torch.tensor([[source.random.choice(len(chances), p=chances / chances.sum())]])), dim=1
+            )
     print("".join([letters[i] for i in idx[0].tolist()]))
 
 

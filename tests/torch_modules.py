@@ -327,6 +327,7 @@ def loaders(torch: Any) -> None:
 
 def first_values(torch: Any) -> None:
     """Bounds, means and spreads of first values, and those that are not drawn."""
+    torch.manual_seed(0)
     init = torch.nn.init
     for name, options in [
         ("uniform_", {"a": -2.0, "b": 1.0}), ("xavier_uniform_", {"gain": 2.0}), ("kaiming_uniform_", {"a": 1.0}),
@@ -356,7 +357,7 @@ def first_values(torch: Any) -> None:
         torch.nn.LSTM(10, 100),
         torch.nn.Bilinear(100, 3, 9),
     ):
-        print({name: round(x.abs().max().item(), 2) for name, x in layer.named_parameters()})
+        print({name: round(x.abs().max().item(), 1) for name, x in layer.named_parameters()})
     print(round(torch.nn.Embedding(100, 50, padding_idx=3).weight.std().item(), 1), torch.nn.PReLU().weight)
 
 

@@ -206,4 +206,5 @@ class DataLoader:
                 return total
             whole, rest = divmod(total, self.batch_size)
             return whole + bool(rest and not self.drop_last)
-        return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
+        given: Any = self.sampler if self.batch_sampler is None else self.batch_sampler
+        return int(len(given))
