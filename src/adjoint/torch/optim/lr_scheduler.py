@@ -77,7 +77,8 @@ class LRScheduler:
                 stacklevel=2,
             )
             self.last_epoch = epoch
-            found = self._get_closed_form_lr() if hasattr(self, "_get_closed_form_lr") else self.get_lr()
+            closed: Any = getattr(self, "_get_closed_form_lr", self.get_lr)
+            found = closed()
         self._set(found)
 
     def _set(self, rates: Any) -> None:

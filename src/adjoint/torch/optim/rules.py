@@ -86,9 +86,9 @@ class Ruled(Optimizer):
         jobs: dict[int, list[tuple[Any, Any, Job]]] = {}
         for p in group["params"]:
             rare = p._rare
-            grad = None if rare is None else rare.grad
-            if grad is None:
+            if rare is None or rare.grad is None:
                 continue
+            grad = rare.grad
             if rare.memory is not None:
                 leave_if_alone(p)
             state = self.state[p] if self._counts or group["momentum"] else {}

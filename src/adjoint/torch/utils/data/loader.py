@@ -204,7 +204,8 @@ class DataLoader:
             total: int = len(self.dataset)
             if self.batch_size is None:
                 return total
-            whole, rest = divmod(total, self.batch_size)
+            size: int = self.batch_size
+            whole, rest = divmod(total, size)
             return whole + bool(rest and not self.drop_last)
         given: Any = self.sampler if self.batch_sampler is None else self.batch_sampler
-        return int(len(given))
+        return len(given)
