@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from torch_functions import _case, fraction, positive, real, unit, vector
+from torch_functions import fraction, positive, real, unit, vector
 
 CASES: dict[str, list[tuple[Any, Any, str]]] = {}
 
@@ -21,7 +21,7 @@ def classes(*shape: int, below: int = 4) -> Any:
 def case(name: str, arguments: str, *makers: Any) -> None:
     """A call of a function by names of its tensors, x y z w, in the order of what makes them."""
     source = f"lambda t, {', '.join('xyzw'[: len(makers)])}: t.nn.functional.{name}({arguments})"
-    CASES.setdefault(name, []).append(_case(eval(source), *makers))
+    CASES.setdefault(name, []).append((eval(source), makers, "f"))
 
 
 for _name in "relu relu6 sigmoid tanh celu elu hardsigmoid hardswish hardtanh leaky_relu mish selu silu gelu".split():

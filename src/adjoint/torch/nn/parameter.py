@@ -44,7 +44,7 @@ def fresh(value: Any, requires_grad: bool = True) -> Any:
 class _IsBuffer(type):
     def __instancecheck__(cls, instance: Any) -> bool:
         return type.__instancecheck__(cls, instance) or (
-            isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
+            isinstance(instance, Tensor) and getattr(instance, "is_buffer", False)
         )
 
 
@@ -59,5 +59,5 @@ class Buffer(Tensor, metaclass=_IsBuffer):
         made: Any = detached(torch.empty(0) if data is None else data)
         if data is not None and data.requires_grad:
             made.requires_grad_()
-        made.persistent, made._is_buffer = persistent, True
+        made.persistent, made.is_buffer = persistent, True
         return made

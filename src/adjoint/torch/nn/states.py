@@ -25,6 +25,17 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
     __str__ = __repr__
 
 
+class State(OrderedDict[str, Any]):
+    """Tensors by path; `_metadata` has the versions of the modules, under PyTorch's name."""
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        super().__init__(*args, **given)
+        self._metadata: dict[str, Any] = OrderedDict()
+
+    def __repr__(self) -> str:
+        return repr(OrderedDict(self))
+
+
 class States:
     """Members of `Module`."""
 
@@ -56,8 +67,7 @@ class States:
             prefix = args[1] if len(args) > 1 else prefix
             keep_vars = args[2] if len(args) > 2 else keep_vars
         if destination is None:
-            destination = OrderedDict()
-            destination._metadata = OrderedDict()
+            destination = State()
         metadata = {"version": self._version}
         if hasattr(destination, "_metadata"):
             destination._metadata[prefix[:-1]] = metadata

@@ -71,7 +71,7 @@ class LBFGS(Optimizer):
         state = self.state[given[0]]
         with grad_mode(False):
             before = self._slots(state, rule, model)
-            model, after = rule.step(model, evaluated, before, lr=float(group["lr"]))  # type: ignore[type-var]
+            model, after = rule.step(model, evaluated, before, lr=float(group["lr"]))
             self._give(given, model)
         self._keep(state, after.slots[_ALL], len(losses), float(losses[-1]))
         return losses[0]

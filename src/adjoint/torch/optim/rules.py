@@ -143,11 +143,7 @@ class Ruled(Optimizer):
 
 def _keep(state: dict[str, Any], name: str, value: Any) -> None:
     """Another value for a tensor of the state, which stays the same object."""
-    known = state[name]
-    if known._rare is None:
-        known._array = var_of(value, None)
-    else:
-        store(known, var_of(value, None), next_number())
+    store(state[name], var_of(value, None), next_number())
 
 
 def _inner(value: Any) -> Any:
@@ -165,6 +161,15 @@ def _outer(x: Any, dtype: Any) -> Any:
     if dtype is not None and dtype.kind == "c" and value.ndim:
         return np.ascontiguousarray(value).view(dtype)[..., 0]
     return value
+
+
+class _Averaging(Ruled):
+    """Keeps the rate and the share of the next step, as PyTorch does."""
+
+    def _note(self, state: dict[str, Any], group: dict[str, Any], step: int, lr: float) -> None:
+        rate = lr / (1 + group["lambd"] * lr * step) ** group["alpha"]
+        for name, value in (("eta", rate), ("mu", 1 / max(1, step - group["t0"]))):
+            state[name] = constant(np.asarray(value, default_float()))
 
 
 @functools.cache
@@ -220,7 +225,7 @@ def _declare(row: str) -> None:
     known = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=v) for n, v in defaults.items()]
     first = inspect.Parameter("params", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     members["__signature__"] = inspect.Signature([first, *known])
-    ALL[name] = type(name, (Ruled,), members)
+    ALL[name] = type(name, (_Averaging if name == "ASGD" else Ruled,), members)
 
 
 for _row in filter(None, _TABLE.splitlines()):
@@ -232,12 +237,3 @@ ALL["AdamW"] = type("AdamW", (ALL["Adam"],), {
     "_settings": {**ALL["Adam"]._settings, "weight_decay": 1e-2, "decoupled_weight_decay": True},
     "__module__": "adjoint.torch.optim", "__doc__": "`ad.optim.AdamW` under PyTorch's settings and states.",
 })  # fmt: skip
-
-
-def _note_averages(self: Any, state: dict[str, Any], group: dict[str, Any], step: int, lr: float) -> None:
-    """The rate and the share of the next step, which PyTorch keeps."""
-    state["eta"] = constant(np.asarray(lr / (1 + group["lambd"] * lr * step) ** group["alpha"], default_float()))
-    state["mu"] = constant(np.asarray(1 / max(1, step - group["t0"]), default_float()))
-
-
-ALL["ASGD"]._note = _note_averages

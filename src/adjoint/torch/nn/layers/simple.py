@@ -184,13 +184,14 @@ class Unflatten(Module):
 class _Pool(Applied):
     """The stride is the kernel's size unless given."""
 
-    _wide = 0  # settings are tuples of so many sizes
+    _axes = 1
+    _several = ("MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "AvgPool1d")  # whose sizes are kept as tuples
 
     def _read(self, name: str, value: Any) -> Any:
         if name == "stride" and value is None:
             value = self.kernel_size
-        if self._wide and name in ("kernel_size", "stride", "padding"):
-            return several(value, self._wide)
+        if type(self).__name__ in self._several and name in ("kernel_size", "stride", "padding"):
+            return several(value, self._axes)
         return value
 
 
@@ -204,7 +205,7 @@ MaxPool{_n}d | max_pool{_n}d | {_MAX}|kernel_size stride padding dilation ceil_m
 AvgPool{_n}d|avg_pool{_n}d|{_AVG}{_more}| kernel_size stride padding
 MaxUnpool{_n}d | max_unpool{_n}d | kernel_size stride=None padding=0 | kernel_size stride padding
 """,
-        _Pool,
+        type(f"_Pool{_n}d", (_Pool,), {"_axes": _n}),
         ALL,
     )
     table(
@@ -216,8 +217,6 @@ AdaptiveMaxPool{_n}d | adaptive_max_pool{_n}d | output_size return_indices=False
         Applied,
         ALL,
     )
-    ALL[f"MaxUnpool{_n}d"]._wide = _n
-ALL["AvgPool1d"]._wide = 1
 
 
 def _max_pool(self: Any, input: Tensor) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import concurrent.futures
 import itertools
 import threading
 from collections.abc import Mapping
@@ -176,6 +175,8 @@ class DataLoader:
 
     def _read_ahead(self, numbers: Any) -> Any:
         """The batches, read by threads some ahead of the loop."""
+        import concurrent.futures
+
         ids = itertools.count()
         seed = int(creation.source(self.generator).integers(0, 1 << 62))
 
