@@ -437,9 +437,7 @@ def table() -> str:
     lines.append(
         f"| `torch.linalg` | {len(decompositions)} | {' '.join([f'`{name}`' for name in sorted(decompositions)])} |"
     )
-    for room in ("fft", "special", "func", "autograd.functional", "autograd.graph", "autograd.forward_ad"):
-        names = sorted(_of_room(room))
-        lines.append(f"| `torch.{room}` | {len(names)} | {' '.join([f'`{name}`' for name in names])} |")
+    lines += [f"| {text} | {len(names)} | {' '.join([f'`{n}`' for n in names])} |" for text, names in rooms().items()]
     in_place = sorted([name for name in METHODS if name.endswith("_") and not name.startswith("__")])
     lines.append(f"| in-place methods | {len(in_place)} | {' '.join([f'`{name}`' for name in in_place])} |")
     only = sorted([n for n in METHODS if not n.startswith("_") and not n.endswith("_") and n not in FUNCTIONS])
@@ -447,18 +445,34 @@ def table() -> str:
     return "\n".join(lines)
 
 
-def _of_room(room: str) -> list[str]:
-    """What users find in a module of the face."""
-    module = importlib.import_module(f"adjoint.torch.{room}")
-    own = {"GradientEdge", "Node"} if room == "autograd.graph" else set()
-    return [
-        name
-        for name, value in vars(module).items()
-        if not name.startswith("_")
-        and callable(value)
-        and (name in own or (room == "special" and not isinstance(value, type)) or value.__module__ == module.__name__)
-        and name not in ("call", "composed", "into", "default_float")
-    ]
+def rooms() -> dict[str, list[str]]:
+    """What is there in modules of their own."""
+    from adjoint.torch import nn, optim
+    from adjoint.torch.utils import data
+
+    def own(module: Any, prefix: str) -> list[str]:
+        found = [name for name, v in vars(module).items() if getattr(v, "__module__", "").startswith(prefix)]
+        return sorted([name for name in found if not name.startswith("_") and callable(getattr(module, name))])
+
+    containers = ["Module", "ModuleDict", "ModuleList", "Parameter", "Buffer", "ParameterDict", "ParameterList"]
+    utilities = [n for n in own(nn.utils, "adjoint.torch.nn.utils") if n[0].islower()]
+    return {
+        "`torch.nn`": sorted([*nn.LAYERS, *containers, "Sequential"]),
+        "`nn.functional`": sorted(nn.functional.ALL),
+        "`nn.init`": [name for name in own(nn.init, "adjoint.torch.nn.init") if name[0].islower()],
+        "`nn.utils`": sorted(
+            [*utilities, "spectral_norm", "weight_norm", "remove_spectral_norm", "remove_weight_norm"]
+        ),
+        "`nn.utils.rnn`": [
+            n for n in own(nn.utils.rnn, "adjoint.torch.nn.utils.rnn") if n not in ("padded", "repacked")
+        ],
+        "`nn.utils.parametrize` and `parametrizations`": sorted(
+            [*own(nn.utils.parametrize, "adjoint.torch.nn.utils.parametrize"), "spectral_norm", "weight_norm"]
+        ),
+        "`optim`": sorted([*optim.OPTIMIZERS, "Optimizer"]),
+        "`optim.lr_scheduler`": own(optim.lr_scheduler, "adjoint.torch.optim.lr_scheduler"),
+        "`utils.data`": own(data, "adjoint.torch.utils.data"),
+    }
 
 
 def _ours(module: Any, name: str) -> bool:
