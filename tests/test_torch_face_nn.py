@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import warnings
 from typing import Any
@@ -269,3 +270,39 @@ def test_refusals_are_those_of_pytorch() -> None:
                 assert kind == wanted
                 assert kind
                 assert len(said & words) >= 0.6 * len(words), said  # the phrase, if not every word
+
+
+@pytest.mark.peers
+def test_states_go_through_files_and_models_through_function_transforms() -> None:
+    theirs = pytest.importorskip("torch")
+    state = {}
+
+    def run(torch: Any) -> list[Any]:
+        model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2)).double()
+        if not state:
+            state.update({name: x.numpy() for name, x in model.state_dict().items()})
+        model.load_state_dict({name: torch.tensor(x) for name, x in state.items()})
+        file = io.BytesIO()
+        torch.save({"model": model.state_dict(), "epoch": 3}, file)
+        file.seek(0)
+        known = theirs.load(file, weights_only=True)  # what either library wrote
+        assert known["epoch"] == 3
+        found = [known["model"]["0.weight"].numpy()]
+        parameters = {name: x.detach() for name, x in model.named_parameters()}
+        x, y = torch.tensor(np.arange(6.0).reshape(2, 3) / 5), torch.tensor([0, 1])
+
+        def loss(parameters: Any, x: Any, y: Any) -> Any:
+            out = torch.func.functional_call(model, parameters, (x.unsqueeze(0),))
+            return torch.nn.functional.cross_entropy(out, y.unsqueeze(0))
+
+        each = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(parameters, x, y)
+        found += [each[name].numpy() for name in parameters]
+        hidden = torch.nn.LSTM(3, 2).double()
+        with torch.no_grad():
+            for p in hidden.parameters():
+                p.fill_(0.3)
+        jacobian = torch.func.jacrev(lambda x: hidden(x)[0])(x)
+        return [*found, jacobian.detach().numpy()]
+
+    for a, b in zip(run(theirs), run(ours), strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-10, atol=1e-12)

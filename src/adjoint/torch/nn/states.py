@@ -35,6 +35,10 @@ class State(OrderedDict[str, Any]):
     def __repr__(self) -> str:
         return repr(OrderedDict(self))
 
+    def __reduce__(self) -> Any:
+        """In files it is a plain one, which PyTorch reads."""
+        return OrderedDict, (), {"_metadata": self._metadata}, None, iter(self.items())
+
 
 class States:
     """Members of `Module`."""

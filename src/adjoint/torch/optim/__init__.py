@@ -15,8 +15,4 @@ globals().update(_RULES)
 
 
 def __getattr__(name: str) -> Any:
-    if name == "swa_utils":
-        import importlib
-
-        return importlib.import_module(f"{__name__}.{name}")
     raise _missing(name, "adjoint.torch.optim")

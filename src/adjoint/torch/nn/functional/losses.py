@@ -94,8 +94,7 @@ def binary_cross_entropy(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
             "Please ensure they have the same size."
         )
-    given = values(input)
-    if not is_batched(input) and not ((given >= 0) & (given <= 1)).all():
+    if not is_lifted(input) and not ((values(input) >= 0) & (values(input) <= 1)).all():
         raise RuntimeError("all elements of input should be between 0 and 1")
     return call("nn.binary_cross_entropy", "BinaryCrossEntropy", input, target, weight=weight, reduction=reduction)
 
@@ -127,8 +126,8 @@ def _check_classes(input: Tensor, target: Tensor, ignore_index: int) -> None:
     if tuple(target.shape) != (*input.shape[:1], *input.shape[2:])[: max(input.ndim - 1, 0)] and input.ndim > 1:
         raise RuntimeError(f"Expected target size {[input.shape[0], *input.shape[2:]]}, got {list(target.shape)}")
     classes = input.shape[min(1, input.ndim - 1)]
-    if is_batched(target):
-        return  # of each example: what is out of bounds is an error of adjoint's
+    if is_lifted(input) or is_lifted(target):  # which have no values to look at
+        return
     labels = values(target)
     wrong = labels[((labels < 0) | (labels >= classes)) & (labels != ignore_index)]
     if wrong.size:
@@ -158,8 +157,8 @@ def cross_entropy(
     """
     if weight is None and not label_smoothing and reduction == "mean" and size_average is None and reduce is None:
         if target._dtype.kind == "i" and input._dtype.kind == "f" and input._dtype.itemsize > 2 and not off():
-            lifted = is_lifted(input) or is_lifted(target)
-            if input.ndim == 2 and target.ndim == 1 and len(input) == len(target) and not lifted:
+            plain = not is_lifted(input) and not is_lifted(target)
+            if plain and input.ndim == 2 and target.ndim == 1 and len(input) == len(target):
                 return _mean_of_classes(input, target, ignore_index)
     reduction = reduction_of(size_average, reduce, reduction)
     if not 0.0 <= label_smoothing <= 1.0:
@@ -259,7 +258,7 @@ def gaussian_nll_loss(
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = FUNCTIONS["full_like"](input, var)
-    elif (values(var) < 0).any():
+    elif not is_lifted(var) and (values(var) < 0).any():
         raise ValueError("var has negative entry/entries")
     if var.shape != input.shape:
         if var.shape == input.shape[:-1]:
