@@ -89,7 +89,15 @@ class Loss(Settings):
 
     _function: Any
     _buffered = ("weight", "pos_weight")
+    _plain: tuple[str, ...] = ()
+    _weights: tuple[str, ...] = ()
     reduction: str
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._weights = tuple([name for name in cls._settings if name in cls._buffered])
+        apart = ("size_average", "reduce", *cls._weights)
+        cls._plain = tuple([name for name in cls._settings if name not in apart])
 
     def __init__(self, *args: Any, **given: Any) -> None:
         super().__init__(*args, **given)
@@ -102,8 +110,11 @@ class Loss(Settings):
                 self.register_buffer(name, own.pop(name))
 
     def forward(self, *tensors: Any) -> Any:
-        names = [name for name in self._settings if name not in ("size_average", "reduce")]
-        return type(self)._function(*tensors, **{name: getattr(self, name) for name in names})
+        own = self.__dict__
+        given = {name: own[name] if name in own else getattr(self, name) for name in self._plain}
+        for name in self._weights:
+            given[name] = own["_buffers"][name]
+        return type(self)._function(*tensors, **given)
 
 
 def several(value: Any, count: int) -> tuple[Any, ...]:
