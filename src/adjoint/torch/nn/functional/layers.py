@@ -7,6 +7,7 @@ from typing import Any
 
 import adjoint as ad
 from adjoint.torch.calls import call, off, write
+from adjoint.torch.lifted import is_batched
 from adjoint.torch.nn.functional.shared import drawing, probability, tensor
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.tensor import LEVEL, Tensor, is_lifted, of, values
@@ -21,9 +22,8 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Any:
     >>> torch.nn.functional.linear(torch.ones(1, 2), torch.ones(3, 2))
     tensor([[2., 2., 2.]])
     """
-    if is_lifted(input) or is_lifted(weight) or (bias is not None and is_lifted(bias)):
-        return call("nn.linear", None, input, weight, bias)
-    shape, other = input._array.shape, weight._array.shape
+    lifted = is_lifted(input) or is_lifted(weight) or (bias is not None and is_lifted(bias))
+    shape, other = values(input).shape, values(weight).shape
     if len(other) == 1 and input.ndim and bias is None:
         return FUNCTIONS["matmul"](input, weight)
     if len(other) != 2 or not shape or shape[-1] != other[1] or input._dtype is not weight._dtype:
@@ -389,7 +389,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Any:
     """Zeros, and a one at each integer, along a new last axis."""
     if tensor._dtype.kind not in "iu":
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if num_classes >= 0 and not is_lifted(tensor) and values(tensor).size and values(tensor).max() >= num_classes:
+    if num_classes >= 0 and not is_batched(tensor) and values(tensor).size and values(tensor).max() >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
     made = call("nn.one_hot", None, tensor, num_classes)
     return made.long()
