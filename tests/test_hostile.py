@@ -118,7 +118,8 @@ CHAINS = {  # without JAX, on which it takes minutes
     "checked<autodiff<numpy>>": "numpy",
     "autodiff<dask>": "dask",
 }
-SLOWEST = {("autodiff<dask>", "a to l"), ("autodiff<dask>", "m to z")}  # which take half a minute
+# which take half a minute, or of which one call takes seconds
+SLOWEST = {("autodiff<dask>", topic) for topic in ("a to l", "m to z", "implicit")}
 INSIDE = {
     "grad": _inside(ad.grad, 1.0),
     "jvp": _inside(lambda f: lambda x: ad.jvp(f, (x,), (x,)), 1.0),
