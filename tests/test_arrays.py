@@ -390,6 +390,7 @@ THROUGH_NUMPY: dict[str, Callable[[Any, Any], Any]] = {
     "delete": lambda a, b: np.delete(a, 1, 0),
     "block": lambda a, b: np.block([[a], [a]]),
     "select": lambda a, b: np.select([a > 0], [a], 2.0),
+    "select, a default": lambda a, b: np.select([a > 0.5, a > 0], [a * a, 3 * a], default=5 * a),
     "piecewise": lambda a, b: np.piecewise(a, [a > 0], [lambda t: t * t, 0.0]),
     "trapezoid": lambda a, b: np.trapezoid(a, LINE[:4], axis=1),
     "cov": lambda a, b: np.cov(a),

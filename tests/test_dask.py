@@ -518,3 +518,28 @@ def test_the_example_goes_downhill() -> None:
     assert losses[0] == round(float(np.log(2)), 4)
     assert losses == sorted(losses, reverse=True)
     assert len(losses) == 3
+
+
+@pytest.mark.parametrize(
+    "solver",
+    ["root", "fixed_point", *[pytest.param(each, marks=pytest.mark.slow) for each in ("root, gmres", "minimize")]],
+)
+def test_steps_of_a_search_are_not_computed_again(solver: str) -> None:
+    """A step looks at values: its graph is that of this step, however many there were before."""
+    sizes: list[int] = []
+
+    def seen(x: Any) -> Any:
+        graph = getattr(x.detach().native(), "__dask_graph__", dict)()
+        sizes.append(len(dict(graph)))
+        return x
+
+    x0 = ad.tensor(np.array([0.5, -1.5, 2.0]), device="autodiff<dask>")
+    searches: dict[str, Any] = {
+        "root": lambda: ad.implicit.root(lambda x: seen(x) ** 3 + x - 1, x0),
+        "root, gmres": lambda: ad.implicit.root(lambda x: seen(x) ** 3 + x - 1, x0, linear_solver="gmres"),
+        "fixed_point": lambda: ad.implicit.fixed_point(lambda x: 0.9 * ad.cos(seen(x)), x0),
+        "minimize": lambda: ad.implicit.minimize(lambda x: ((seen(x) ** 2 - 1) ** 2).sum() + x.sum(), x0),
+    }
+    searches[solver]()
+    assert len(sizes) > 5
+    assert max(sizes[len(sizes) // 2 :]) <= max(sizes[: len(sizes) // 2])

@@ -268,6 +268,7 @@ _FUNCTIONS: dict[Any, Function] = {
     np.broadcast_arrays: lambda *args: shapes.broadcast_arrays(*as_operands(args)),
     np.reshape: lambda a, /, shape, order="C", *, copy=None: shapes.reshape(a, shape, order=order, copy=copy),
     np.piecewise: elementwise.piecewise,  # whose conditions are a list of tensors, and stay one
+    np.select: lambda condlist, choicelist, default=0: elementwise.select(condlist, choicelist, default),
     np.copy: lambda a, order="K": creation.asarray(a, copy=True),
     np.shape: lambda a: a.shape,
     np.ndim: lambda a: a.ndim,

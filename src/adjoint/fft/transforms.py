@@ -60,7 +60,11 @@ def _places(s: Any, axes: Any, x: Tensor[Any], name: str) -> tuple[list[int], li
         raise errors.AxisError(f"{name}: {len(places)} axes of a tensor of {x.ndim} axes to transform along")
     if sizes is not None and len(sizes) != len(places):
         raise errors.ArgumentError(f"{name}: {len(sizes)} sizes for {len(places)} axes")
-    return places, [None] * len(places) if sizes is None else sizes
+    if sizes is None:
+        return places, [None] * len(places)
+    known = dict(zip(places, sizes, strict=True))  # all at once: some leaves make what is too large axis by axis
+    check_shape(tuple([max(known.get(i) or n, 0) for i, n in enumerate(x.shape)]), name)
+    return places, sizes
 
 
 def _sizes(s: Any, name: str) -> list[int | None]:

@@ -469,7 +469,7 @@ def imag(x: Operand[B], /) -> Tensor[B]:
 # --- from several elements ---
 
 
-def select(conditions: Sequence[Any], choices: Sequence[Any], default: Any = 0, /) -> Tensor[Any]:
+def select(conditions: Sequence[Any], choices: Sequence[Any], /, default: Any = 0) -> Tensor[Any]:
     """For each element that of the first choice whose condition holds, the default where none does.
 
     Everything broadcasts, and the gradient flows to what was chosen. Raises ArgumentError unless there are as many

@@ -19,7 +19,7 @@ from adjoint.functions.logic import isfinite
 from adjoint.functions.reduction import all, max
 from adjoint.linalg import vector_norm
 from adjoint.operands import common_backend, concrete_values
-from adjoint.solvers.krylov import Solution, cg, for_all_examples
+from adjoint.solvers.krylov import Solution, cg, for_all_examples, kept
 from adjoint.solvers.linear import max_iterations, products
 from adjoint.solvers.theorem import Known, Residual, Systems, Vector
 from adjoint.solvers.vectors import Parameters, State, applied, lifted_result
@@ -311,7 +311,7 @@ def _newton(problem: _Problem, f: Function, x: Vector) -> Vector:
     count = 0
     while count < problem.maxiter and not for_all_examples(found):
         try:
-            step, _ = problem.linear_solver(f, x, -value, problem.tol**0.5)
+            step = kept(problem.linear_solver(f, x, -value, problem.tol**0.5)[0])
         except errors.SingularError as error:
             raise errors.ConvergenceError(
                 f"root: the Jacobian is singular after {count} steps; start elsewhere, or give a solver",
@@ -321,10 +321,10 @@ def _newton(problem: _Problem, f: Function, x: Vector) -> Vector:
         last = problem.is_last(step, x)
         size = vector_norm(value)
         moved, better = _line_search(lambda x: vector_norm(f(x)), x, step, size, -size)
-        x = where(found, x, where(last, x + step, moved))
-        value = f(x)
+        x = kept(where(found, x, where(last, x + step, moved)))
+        value = kept(f(x))
         problem.report(count, max(abs(value)))
-        found = found | last | (max(abs(value)) == 0)
+        found = kept(found | last | (max(abs(value)) == 0))
         if for_all_examples(found | ~better):  # those that are not found are stuck
             break
     found = found | (max(abs(value)) <= problem.tol)
@@ -342,9 +342,9 @@ def _iterated(problem: _Problem, f: Function, x: Vector) -> Vector:
         change = max(abs(value - x))
         problem.report(count, change)
         size = max(abs(x))
-        x = where(found, x, value)
-        found = found | (change <= problem.tol * where(size > 1, size, 1.0))
-        value = f(x)
+        x = kept(where(found, x, value))
+        found = kept(found | (change <= problem.tol * where(size > 1, size, 1.0)))
+        value = kept(f(x))
     if not for_all_examples(found):
         raise problem.failed(count, change, found, "the largest change")
     return x
@@ -359,14 +359,14 @@ def _newton_cg(problem: _Problem, f: Function, x: Vector) -> Vector:
     while count < problem.maxiter and not for_all_examples(found):
         size = vector_norm(slope)
         exact = where(size < 0.25, size**0.5, 0.5)
-        step, newton = _down(problem, f, x, slope, exact)
+        step, newton = map(kept, _down(problem, f, x, slope, exact))
         count += 1
         last = newton & problem.is_last(step, x)
         moved, better = _line_search(f, x, step, value, vecdot(slope, step))
-        x = where(found, x, where(last, x + step, moved))
-        value, slope = value_and_grad(f)(x)
+        x = kept(where(found, x, where(last, x + step, moved)))
+        value, slope = map(kept, value_and_grad(f)(x))
         problem.report(count, max(abs(slope)))
-        found = found | last | (max(abs(slope)) == 0)
+        found = kept(found | last | (max(abs(slope)) == 0))
         if for_all_examples(found | ~better):
             break
     found = found | (max(abs(slope)) <= problem.tol)

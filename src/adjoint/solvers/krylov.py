@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.concrete import Lazy
 from adjoint.dtypes import finfo
 from adjoint.functions.contraction import vecdot
 from adjoint.functions.elementwise import where
 from adjoint.functions.shape import stack
 from adjoint.linalg import vector_norm
 from adjoint.operands import concrete_values
-from adjoint.tensor import Tensor
+from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.carries import with_examples_of
 
 Product = Callable[[Tensor[Any]], Tensor[Any]]
@@ -28,6 +29,14 @@ Solution = tuple[Tensor[Any], Tensor[Any]]  # x, and whether it solves the syste
 def for_all_examples(flag: Tensor[Any]) -> bool:
     """Whether it is true; of a batch, for all examples."""
     return bool(np.all(concrete_values(flag, "a solver")))
+
+
+def kept(x: Tensor[Any]) -> Tensor[Any]:
+    """The tensor; on a leaf that computes later computed now, so that no later step of a search computes it again."""
+    leaf = x.device.leaf
+    if not isinstance(leaf, Lazy):
+        return x
+    return wrap(x.device.with_primal(x._array, lambda below: leaf.persisted([below])[0]), x.device)
 
 
 def _over(x: Tensor[Any], size: Tensor[Any]) -> Tensor[Any]:
@@ -52,12 +61,12 @@ def cg(product: Product, b: Tensor[Any], tol: Any, maxiter: int) -> Solution:
         going = going & (curvature > 0)
         alpha = where(going, size / where(going, curvature, 1.0), 0.0)
         x = x + alpha * p if count else where(going, alpha * p, b)
-        r = r - alpha * q
+        x, r = kept(x), kept(r - alpha * q)
         before, size = size, vecdot(r, r)
         going = going & (size > bound)
         if for_all_examples(~going):
             break
-        p = r + where(going, size / where(going, before, 1.0), 0.0) * p
+        p = kept(r + where(going, size / where(going, before, 1.0), 0.0) * p)
     return x, size <= bound
 
 
@@ -92,11 +101,11 @@ def gmres(product: Product, b: Tensor[Any], tol: float, maxiter: int) -> Solutio
                     z, w = z - along @ Z, w - along @ W
             rest = vector_norm(w)
             rest = where(rest > 10 * eps * whole, rest, 0.0)  # nothing new but rounding
-            z, w = _over(z, rest), _over(w, rest)
+            z, w = kept(_over(z, rest)), kept(_over(w, rest))
             directions.append(z)
             images.append(w)
             alpha = where(size > bound, vecdot(w, r), 0.0)
-            x, r = x + alpha * z, r - alpha * w
+            x, r = kept(x + alpha * z), kept(r - alpha * w)
             before, size = size, vector_norm(r)
             if for_all_examples(size <= bound):
                 break
