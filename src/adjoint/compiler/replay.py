@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,11 +18,11 @@ from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.backends.numpy import NumPy
 from adjoint.compiler.graph import SPECIAL, Drawn, Equation, Graph, Key, Value
-from adjoint.compiler.native.entry import Region, module
-from adjoint.compiler.native.machine import machine, wanted
-from adjoint.compiler.native.steps import again, with_regions
 from adjoint.operands import fail
 from adjoint.primitives import TABLE, slices
+
+if TYPE_CHECKING:
+    from adjoint.compiler.native.entry import Region
 
 _REUSED = 1024  # bytes: smaller arrays NumPy keeps at hand
 _MANY = 4096  # elements: for fewer the shorter way is faster
@@ -63,6 +63,9 @@ class Replay:
 
     def _link(self) -> None:
         """Have machine code made, before the first call."""
+        from adjoint.compiler.native.entry import module  # when it is needed: most programs never do
+        from adjoint.compiler.native.machine import machine
+
         parts = self._unlinked
         made = machine(module(parts))
         self._scope.update({r.name: made.function(r.name) for r in parts})
@@ -92,6 +95,12 @@ class Replay:
         return found, line
 
 
+def _makes_code() -> bool:
+    from adjoint.compiler.native.machine import wanted
+
+    return wanted()
+
+
 class _Typed:
     """A backend of which an error message says what it is, beside values of a graph."""
 
@@ -109,7 +118,7 @@ class _Writer:
         self.places: dict[int, Equation] = {}
         self.scope: dict[str, Any] = {"__builtins__": {}, "leaf": base}
         self.fresh: list[bool] = []
-        self.native = self.on_numpy and wanted()
+        self.native = self.on_numpy and _makes_code()
         self.regions: list[Region] = []
         self.warns = False  # whether it calls what may warn, or fail
         self._known: dict[int, str] = {}  # names of what is in the scope, by identity
@@ -137,6 +146,8 @@ class _Writer:
     def write(self, name: str, graph: Graph) -> None:
         """Append the definition of a graph, after those of the graphs in it."""
         if self.native:
+            from adjoint.compiler.native.steps import with_regions
+
             graph, found = with_regions(graph, lambda: f"n{next(self._count)}")
             self.regions += found
         inner = {}
@@ -198,6 +209,8 @@ class _Body:
 
     def native(self, e: Equation) -> list[str]:
         """A call of machine code, which writes into new arrays."""
+        from adjoint.compiler.native.steps import again
+
         writer, region = self.writer, e.parameters["region"]
         lines = []
         writer.scope["empty"] = np.empty

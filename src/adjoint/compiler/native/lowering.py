@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint import errors
+from adjoint.backends.numpy.reduction import no_class
 from adjoint.compiler.graph import Equation, Graph, Value
 from adjoint.compiler.native.elements import computable
 from adjoint.primitives import TABLE, DType, result_spec
@@ -154,16 +154,14 @@ def _cross_entropy(B: Any, x: Any, labels: Any) -> Any:
     last, classes = len(x.shape) - 1, x.shape[-1]
     if labels.const is not None:
         return None
-    B.check(B.logical_and(B.greater_equal(labels, 0), B.less(labels, classes)), labels, _no_class(classes))
+    B.check(
+        B.logical_and(B.greater_equal(labels, 0), B.less(labels, classes)),
+        labels,
+        lambda found: no_class(found, classes),
+    )
     t = B.subtract(x, B.max(x, axis=(last,), keepdims=True))
     picked = B.sum(B.where(_hit(B, x, labels), t, 0.0), axis=(last,), keepdims=False)
     return B.subtract(B.log(B.sum(B.exp(t), axis=(last,), keepdims=False)), picked)
-
-
-def _no_class(classes: int) -> Callable[[Any], Exception]:
-    return lambda labels: errors.OutOfRangeError(
-        f"cross entropy: targets from {labels.min()} to {labels.max()}, but the logits have {classes} classes, from 0"
-    )
 
 
 def _cross_entropy_pullback(B: Any, g: Any, x: Any, labels: Any) -> Any:
