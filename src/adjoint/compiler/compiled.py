@@ -138,6 +138,7 @@ class Compiled:
         self._families: collections.OrderedDict[Any, _Called] = collections.OrderedDict()
         self._recordings = 0
         self._last: _Seen | None = None
+        self._again: _Again | None = None
         self.varying: set[Any] = set()  # places of integers that are traced
         self._fixed: set[Any] = set()  # ... and of those that cannot be
 
@@ -166,6 +167,13 @@ class Compiled:
         """The call, where there are no arrays of other libraries."""
         if _is_disabled():
             return _eager(self.f, args, kwargs)
+        again = self._again
+        if again is not None and not kwargs and current_level() is None:
+            leaves, structure = trees.flatten(args)
+            if structure == again.structure and (arrays := again.arrays(self.f, leaves)) is not None:
+                if again.as_numpy:
+                    return again.program.arrays(arrays)
+                return again.program.tensors(arrays, [x for x in leaves if x.__class__ in (Tensor, np.ndarray)])
         call = _Signature(self, args, kwargs)
         if call.recording:
             return self.f(*args, **kwargs)
@@ -176,6 +184,7 @@ class Compiled:
         program = self._program(call)
         if program.live:
             return self._called(call)
+        self._again = _Again.after(call, program)
         return program.arrays(call.arrays) if call.as_numpy else program.tensors(call.arrays, call.inputs)
 
     def _program(self, call: _Signature) -> Program:
@@ -244,6 +253,58 @@ class Compiled:
 @of_any_library
 def _of_any_library(compiled: Compiled, *args: Any, **kwargs: Any) -> Any:
     return compiled.run(*args, **kwargs)
+
+
+class _Again(NamedTuple):
+    """The last call, where the next one can be seen to be of its kind without reading all of it anew."""
+
+    structure: Any
+    specs: list[tuple[Any, ...]]  # of leaves: the class, and what is looked at
+    base: Backend
+    surroundings: tuple[Any, ...]
+    guard: tuple[Any, ...]
+    as_numpy: bool
+    program: Program
+
+    @classmethod
+    def after(cls, call: _Signature, program: Program) -> _Again | None:
+        if call.named or call.of_module or call.closed or call.numbers or call.level is not None:
+            return None
+        specs: list[tuple[Any, ...]] = []
+        for x, spec in zip(call.leaves, call.specs, strict=True):
+            if x.__class__ is np.ndarray:
+                specs.append((np.ndarray, *spec))
+            elif x.__class__ is Tensor and getattr(x._array, "node", None) is None:
+                specs.append((Tensor, x.shape, x._dtype, x._device))
+            elif x.__class__ in (bool, int, str, type(None)):
+                specs.append((x.__class__, x))
+            else:
+                return None
+        return cls(call.structure, specs, call.base, _surroundings(), call.guard, call.as_numpy, program)
+
+    def arrays(self, f: Any, leaves: Sequence[Any]) -> list[Any] | None:
+        """The arrays of this call, if it is of the same kind."""
+        found = []
+        for x, spec in zip(leaves, self.specs, strict=True):
+            if x.__class__ is not spec[0]:
+                return None
+            if spec[0] is np.ndarray:
+                if x.shape != spec[1] or x.dtype is not spec[2]:
+                    return None
+                found.append(self.base.from_numpy(x, copy=False))
+            elif spec[0] is Tensor:
+                if x._device is not spec[3] or x._dtype is not spec[2] or x.shape != spec[1]:
+                    return None
+                if getattr(x._array, "node", None) is not None:
+                    return None
+                found.append(x._device.leaf_array(x._array))
+            elif x != spec[1]:
+                return None
+        return found if _surroundings() == self.surroundings and environment(f)[1] == self.guard else None
+
+
+def _surroundings() -> tuple[Any, ...]:
+    return default_device(), dtypes.default_dtype(), dtypes.chosen_dtype()
 
 
 class _Seen(NamedTuple):
