@@ -22,11 +22,12 @@ def lowered(graph: Graph) -> Graph:
     equations: list[Equation] = []
     checks: list[Equation] = []
     for e in graph.equations:
-        rule = LOWERED.get(e.name)
-        made = None
-        if rule is not None and all(_ready(x) for x in (*e.operands, *e.results)):
-            made = rule(writer := _Writer(e, checks), *e.operands, **e.parameters)
-        equations += [e] if made is None else writer.named(made if isinstance(made, tuple) else (made,), e)
+        if e.name in LOWERED and all(_ready(x) for x in (*e.operands, *e.results)):
+            writer = _Writer(e, checks)
+            made = LOWERED[e.name](writer, *e.operands, **e.parameters)
+            equations += [e] if made is None else writer.named(made if isinstance(made, tuple) else (made,), e)
+        else:
+            equations.append(e)
     return Graph(graph.inputs, [*equations, *checks], graph.outputs)
 
 
@@ -70,7 +71,7 @@ class _Writer:
 
     def named(self, made: tuple[Value, ...], e: Equation) -> list[Equation]:
         """The equations, the last of which define what this one defines."""
-        results = dict(zip(made, e.results, strict=True))
+        results: dict[Any, Any] = dict(zip(made, e.results, strict=True))
         whole = {x for written in self.equations for x in written.results}
         if len(results) < len(e.results) or any(
             x not in whole or x.spec() != out.spec()  # type: ignore[union-attr]

@@ -106,7 +106,7 @@ class Plan:
         self.parts: dict[Value, list[int]] = {}  # arrays that several kernels write parts of
         self.place: dict[Any, int] = dict.fromkeys(graph.inputs, -1)  # the step that gives a value, of views' roots
         self.source: dict[Value, tuple[Equation, Value]] = {}  # of a view
-        self.root: dict[Any, Value] = {}
+        self.root: dict[Any, Any] = {}  # the array that a view is of
         self.layout: dict[Any, Layout] = {}
         for e in graph.equations:
             self._take(e)
