@@ -74,7 +74,7 @@ class _Writer:
         results: dict[Any, Any] = dict(zip(made, e.results, strict=True))
         whole = {x for written in self.equations for x in written.results}
         if len(results) < len(e.results) or any(
-            x not in whole or x.spec() != out.spec()  # type: ignore[union-attr]
+            x not in whole or x.spec() != out.spec()
             for x, out in results.items()
         ):
             return [e]  # a formula that gives an operand
