@@ -58,8 +58,8 @@ class Autoencoder(ad.nn.Module):
 
 
 def layers(inputs: int, outputs: int) -> ad.nn.Module:
-    linear, silu = ad.nn.Linear, ad.nn.gelu
-    return ad.nn.Sequential(linear(inputs, HIDDEN), silu, linear(HIDDEN, HIDDEN), silu, linear(HIDDEN, outputs))
+    linear, gelu = ad.nn.Linear, ad.nn.gelu
+    return ad.nn.Sequential(linear(inputs, HIDDEN), gelu, linear(HIDDEN, HIDDEN), gelu, linear(HIDDEN, outputs))
 
 
 def log_likelihood(x: Any, logits: Any) -> Any:

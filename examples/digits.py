@@ -2,7 +2,8 @@
 
 Of scikit-learn's 1,797 scans of 8x8 pixels it learns from 1,437, each moved by up to a pixel whenever it is seen, and
 reads 99% of the other 360 right, after some fifteen seconds. Draws how it learnt and what it got wrong; `--report` also
-writes a page about the training. Ctrl-C stops early, with what was learnt so far; Ctrl-C twice ends everything.
+writes a page about the training. Ctrl-C stops early, with what was learnt so far; Ctrl-C twice ends everything. With
+`--checkpoints` the same command goes on where it was stopped or killed, and ends with the same numbers.
 """
 
 from __future__ import annotations
@@ -146,6 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     device = os.environ.get("ADJOINT_DEVICE") or "numpy"
     parser.add_argument("--device", type=_device, default=device, help="by its name: numpy, torch:cpu, cupy:0, jax")
     parser.add_argument("--report", type=Path, help="a page about the training to write, such as digits.html")
+    parser.add_argument("--checkpoints", type=Path, help="a folder of checkpoints to go on from, and to keep them in")
     parser.add_out()
     options = parser.parse_args(arguments)
 
@@ -154,7 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         learnt, test = load()
         train = ad.data.DataLoader(learnt, BATCH, shuffle=True, seed=options.seed, batch_transform=moved)
         learner = teacher(train, options, stop)
-        _, history = learner.fit(train, test, options.epochs)
+        _, history = learner.fit(train, test, options.epochs, checkpoints=options.checkpoints)
         if stop.asked:
             print(f"stopped after {learner.run.step / len(train):.1f} of {options.epochs} epochs")
         found = learner.evaluate(test)
@@ -169,6 +171,8 @@ if __name__ == "__main__":
             main(sys.argv[1:])
         finally:
             print(end="", flush=True)  # now, where it can still be said that it fails
+    except ad.errors.FileError as error:  # of a checkpoint
+        sys.exit(f"digits.py: {error}")
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what Python would still write at its exit
         sys.exit(f"digits.py: cannot write: {error.strerror or error}")

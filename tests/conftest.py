@@ -27,9 +27,6 @@ os.environ.setdefault("ADJOINT_CACHE", "0")
 hypothesis.settings.register_profile("suite", max_examples=20, deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("suite")
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # shells start what runs in the background deaf to Ctrl-C
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
 LEVELS = {
     "keep": lambda: ad.Autodiff(ad.NumPy()),
     "balanced": lambda: ad.Autodiff(ad.NumPy(), checkpointing="balanced"),
@@ -114,5 +111,7 @@ class _Passed:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # shells start what runs in the background deaf to Ctrl-C
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if (path := config.getoption("--passed-to")) is not None and not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Passed(path))

@@ -290,6 +290,51 @@ def test_workers_come_and_go(tmp_path: Path) -> None:
         ad.train.Cluster(client, SHARDS)
 
 
+TERMINAL = """
+import os, signal, sys, time
+import distributed
+import adjoint as ad
+from test_cluster import PROCESSES, SHARDS, At, loader, network
+
+def press():
+    os.killpg(0, signal.SIGINT)
+    time.sleep(0.5)  # which ends a process that does not pass over it
+
+if __name__ == "__main__":
+    with distributed.LocalCluster(n_workers=2, **PROCESSES) as made, distributed.Client(made) as client:
+        cluster, before = ad.train.Cluster(client, SHARDS, wait=1.0), client.run(os.getpid)
+        make = lambda *callbacks: ad.train.Learner(
+            network(), ad.nn.mse_loss, ad.optim.SGD(lr=0.1), devices=cluster, callbacks=callbacks
+        )
+        learner = make(At(3, press))
+        learner.fit(loader(), epochs=2, checkpoints=sys.argv[1])
+        assert (learner.run.step, learner.run.reason) == (3, "interrupted"), learner.run
+        assert client.run(os.getpid) == before
+        ended = make().fit(loader(), epochs=2, checkpoints=sys.argv[1])[0]
+        whole = ad.train.Learner(network(), ad.nn.mse_loss, ad.optim.SGD(lr=0.1), devices=["numpy"] * SHARDS)
+        expected = whole.fit(loader(), epochs=2)[0].record()
+        assert all((x == expected[path]).all() for path, x in ended.record().items())
+        print("ended")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are not sent like this there")
+def test_ctrl_c_in_a_terminal_is_the_callers(tmp_path: Path) -> None:
+    """A terminal sends it to workers of a LocalCluster, too."""
+    script = tmp_path / "train.py"
+    script.write_text(TERMINAL)
+    paths = os.pathsep.join([str(Path(__file__).parent), *[path for path in sys.path if path]])
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "run")], capture_output=True, text=True, check=False, timeout=300,
+        env={**os.environ, "PYTHONPATH": paths}, start_new_session=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "ended\n"
+    assert done.stderr.startswith("Interrupted after step 3, in epoch 1 of 2, saved in ")
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.slow
 def test_a_shard_that_kills_every_worker() -> None:
     def deadly(prediction: Any, target: Any) -> Any:

@@ -459,3 +459,42 @@ def test_the_graph_of_a_loop_as_text() -> None:
         "    outputs e",
         "outputs b",
     ]
+
+
+# --- what is looked at the first time ------------------------------------------------------------
+
+LINE = np.array([2.0, -0.5, 1.5])
+COMPILED: dict[str, Any] = {
+    "grad in": lambda f: ad.compile(ad.grad(f)),
+    "grad around": lambda f: ad.grad(ad.compile(f)),
+    "vmap in": lambda f: lambda x: ad.compile(ad.vmap(ad.grad(f)))(x[None])[0],
+    "hessian in": lambda f: lambda x: ad.compile(ad.hessian(f))(x).sum(axis=0),
+}
+
+
+@pytest.mark.parametrize("way", COMPILED)
+def test_rules_that_no_eager_call_has_looked_at(way: str) -> None:
+    """A transposed rule is looked at once, whether it is linear: in a program when it runs, each time."""
+
+    def pushed(slope: Any) -> Any:
+        f = ad.custom_jvp(lambda x: x**3)
+        f.defjvp(lambda primals, tangents: (f(*primals), slope(primals[0], tangents[0])))
+        return lambda x: f(x).sum()
+
+    good, bad = lambda x, t: 3 * x**2 * t, lambda x, t: 3 * x**2 * t * t
+    wanted = 6 * LINE if way == "hessian in" else 3 * LINE**2
+    run, wrong = COMPILED[way](pushed(good)), COMPILED[way](pushed(bad))
+    for _ in range(2):
+        np.testing.assert_allclose(run(LINE), wanted, rtol=1e-13)
+        with pytest.raises(errors.AdjointError, match="not linear in tangents"):
+            wrong(LINE)
+
+
+@pytest.mark.parametrize("way", COMPILED)
+def test_transposes_in_programs(way: str) -> None:
+    transposed = lambda f: lambda x: (ad.linear_transpose(lambda y: f(x, y), x)(x)[0] * x).sum()
+    wanted = 6 * LINE if way == "hessian in" else 3 * LINE**2
+    np.testing.assert_allclose(COMPILED[way](transposed(lambda x, y: x * y))(LINE), wanted, rtol=1e-13)
+    for f, match in [(lambda x, y: x * y + x, "not zero where"), (lambda x, y: x * y * y, "not its own derivative")]:
+        with pytest.raises(errors.AdjointError, match=match):
+            COMPILED[way](transposed(f))(LINE)

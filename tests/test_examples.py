@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DIGITS, TOUR = ROOT / "examples" / "digits.py", ROOT / "examples" / "tour.py"
 
 needs_extras = pytest.mark.skipif(
-    any(importlib.util.find_spec(name) is None for name in ("matplotlib", "rich", "sklearn")),
+    any(importlib.util.find_spec(name) is None for name in ("matplotlib", "rich", "safetensors", "sklearn")),
     reason="needs the examples' libraries: pip install adjoint[examples]",
 )
 
@@ -162,7 +162,7 @@ def test_a_few_epochs_of_digits_with_a_report(tmp_path: Path) -> None:
 @needs_extras
 @pytest.mark.slow
 def test_two_runs_are_the_same(tmp_path: Path) -> None:
-    first, second = (digits("--epochs", "3", "--out", f"{name}.png", folder=tmp_path) for name in ("one", "two"))
+    first, second = (digits("--epochs", "1", "--out", f"{name}.png", folder=tmp_path) for name in ("one", "two"))
     assert first.returncode == second.returncode == 0, first.stderr
     assert first.stdout == second.stdout.replace("two.png", "one.png")
     pictures = [(tmp_path / f"{name}.png").read_bytes() for name in ("one", "two")]
@@ -172,7 +172,7 @@ def test_two_runs_are_the_same(tmp_path: Path) -> None:
 @needs_extras
 @pytest.mark.slow
 def test_another_seed_gives_other_numbers(tmp_path: Path) -> None:
-    first, second = (digits("--epochs", "2", "--seed", seed, folder=tmp_path) for seed in "01")
+    first, second = (digits("--epochs", "1", "--seed", seed, folder=tmp_path) for seed in "01")
     assert first.returncode == second.returncode == 0, first.stderr
     assert first.stdout != second.stdout
 
@@ -182,7 +182,7 @@ def test_another_seed_gives_other_numbers(tmp_path: Path) -> None:
 def test_other_backends_learn_too(tmp_path: Path) -> None:
     """Levels that do not change values give the very same training."""
     runs = [
-        digits("--epochs", "2", "--device", name, folder=tmp_path)
+        digits("--epochs", "1", "--device", name, folder=tmp_path)
         for name in ("autodiff<numpy>", "autodiff[checkpointing=balanced]<numpy>", "tangent<numpy>", "numpy")
     ]
     assert [run.returncode for run in runs] == [0] * 4, runs[-1].stderr
@@ -250,9 +250,9 @@ def test_output_that_cannot_be_written_is_said_in_one_line(script: Path, argumen
 
 
 @contextlib.contextmanager
-def _training(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+def _training(folder: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
     """A training without end, under way: two epochs were shown."""
-    command = [sys.executable, str(DIGITS), "--epochs", "100000"]
+    command = [sys.executable, str(DIGITS), "--epochs", "100000", *options]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "bufsize": 0}
     env = os.environ | {"FORCE_COLOR": "1", "PYTHONUNBUFFERED": "1"}
     process: subprocess.Popen[bytes] = subprocess.Popen(command, cwd=folder, env=env, **pipes)
@@ -279,15 +279,55 @@ needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="signals are 
 @needs_extras
 @needs_signals
 @pytest.mark.slow
-def test_ctrl_c_stops_with_what_was_learnt(tmp_path: Path) -> None:
-    with _training(tmp_path) as process:
+@pytest.mark.parametrize("options", [(), ("--checkpoints", "run")])
+def test_ctrl_c_stops_with_what_was_learnt(options: tuple[str, ...], tmp_path: Path) -> None:
+    """Standard output is the example's alone; how to go on is said where there is something to go on from."""
+    with _training(tmp_path, *options) as process:
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=120)
+        out, err = (part.decode() for part in process.communicate(timeout=120))
     assert process.returncode == 0, err
-    assert re.search(r"^stopped after [\d.]+ of 100000 epochs\n", out.decode(), re.MULTILINE)
-    assert accuracy(out.decode()) >= 50
-    assert b"Traceback" not in err
+    found = re.fullmatch(
+        r"stopped after (\d+\.\d) of 100000 epochs\n"
+        r"test loss: \d\.\d{4}\n"
+        r"test accuracy: \d\d\.\d\d% of 360 images\n"
+        r"picture: digits\.png\n",
+        out,
+    )
+    assert found, out
+    assert accuracy(out) >= 50
+    said = [line for line in err.splitlines() if line.startswith("Interrupted")]
+    last = sorted((tmp_path / "run").glob("step-*"))[-1:]
+    how = [
+        f"Interrupted after step {int(path.stem[5:])}, in epoch {int(float(found[1])) + 1} of 100000, saved in "
+        f"{path.relative_to(tmp_path)}; the same call of fit, or the same command, goes on from there."
+        for path in last
+    ]
+    assert said == how
+    assert bool(how) is bool(options)
+    assert "Traceback" not in err
     assert (tmp_path / "digits.png").read_bytes().startswith(b"\x89PNG")
+
+
+@needs_extras
+@needs_signals
+@pytest.mark.slow
+def test_a_training_that_is_killed_goes_on_to_the_same_numbers(tmp_path: Path) -> None:
+    command = [sys.executable, str(DIGITS), "--epochs", "3", "--checkpoints", "run"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
+    with process:
+        _shown(process.stderr, b"valid_accuracy", times=2)  # the second epoch may be on the disk, or on its way
+        process.kill()
+    again = digits("--epochs", "3", "--checkpoints", "run", folder=tmp_path)
+    whole = digits("--epochs", "3", folder=tmp_path)
+    assert again.returncode == whole.returncode == 0, again.stderr
+    assert again.stdout == whole.stdout
+    assert again.stderr.count("valid_accuracy") < whole.stderr.count("valid_accuracy")
+    last = tmp_path / "run" / "step-00000135.safetensors"
+    last.write_bytes(last.read_bytes()[:1000])
+    refused = digits("--checkpoints", "run", folder=tmp_path)
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("digits.py: run/step-00000135.safetensors: this is no whole file")
+    assert refused.stderr.endswith("remove it to go on from run/step-00000090.safetensors\n")
 
 
 @needs_extras
@@ -304,4 +344,5 @@ def test_ctrl_c_twice_ends_with_one_line(tmp_path: Path) -> None:
     assert b"picture" not in out
     assert b"Traceback" not in err
     assert err.endswith(b"digits.py: interrupted; no picture was written\n")
+    assert b"Interrupted" not in err
     assert (tmp_path / "digits.png").read_bytes() == b"an older picture"

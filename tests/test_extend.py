@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,7 @@ from options import assert_same_under_options
 import adjoint as ad
 from adjoint.extend import DECLARED
 from adjoint.primitives import TABLE
-from adjoint.rules import RECORDS, Linear
+from adjoint.rules import RECORDS, Custom, Linear
 
 scipy_special = peer("scipy.special")
 
@@ -243,6 +244,20 @@ def test_a_name_of_a_method_is_no_clash(name: str) -> None:
         ("ArgumentError", "shape=", "users_wrong", {"kind": "reduction"}),
         ("ArgumentError", r"\['z'\]", "users_wrong", {"derivative": {"z": lambda B, g: g}}),
         ("ArgumentError", "'nothing'", "users_wrong", {"derivative": {"x": lambda B, g, nothing: g}}),
+        ("ArgumentError", r"rule\(B, g, \.\.\.\).*rule\(B\)$", "users_wrong", {"derivative": {"x": lambda B: B}}),
+        ("ArgumentError", r"this one is rule\(B, \*, g\)", "users_wrong", {"derivative": {"x": lambda B, *, g: g}}),
+        (
+            "ArgumentError",
+            r"the pullback is called as rule\(B, g, wanted, \.\.\.\)",
+            "users_wrong",
+            {"derivative": Custom(pullback=lambda B, g: g)},
+        ),
+        (
+            "ArgumentError",
+            r"the pushforward is called as rule\(B, tangents, \.\.\.\)",
+            "users_wrong",
+            {"derivative": {"x": lambda B, g: g}, "pushforward": lambda B: B},
+        ),
         ("ArgumentTypeError", "derivative is a mapping", "users_wrong", {"derivative": 3}),
         ("ArgumentTypeError", "a rule is a Python function.*received 3", "users_wrong", {"derivative": {"x": 3}}),
         ("ArgumentTypeError", "shape is a function, received 3", "users_wrong", {"shape": 3}),
@@ -273,6 +288,45 @@ def test_wrong_implementations_and_calls() -> None:
         f(power=2)
     with pytest.raises(ad.errors.ShapeError):
         ad.primitive("users_add", np.add)(ad.ones(2), ad.ones(3))
+
+
+WRONG_RULES = {
+    "rule": ({"x": lambda B, g: B.multiply(g, 2j)}, "DtypeError", "the rule of x gave complex128.*is float64"),
+    "pullback": (Custom(pullback=lambda B, g, wanted: (B.multiply(g, 2j),)), "DtypeError", "take the real part"),
+    "number": ({"x": lambda B, g: 2.0}, "ArgumentTypeError", r"an array of B, .* gave 2\.0"),
+    "tuple": ({"x": lambda B, g: (g,)}, "ArgumentTypeError", "the rule of x gives an array"),
+    "no tuple": (Custom(pullback=lambda B, g, wanted: g), "ArgumentTypeError", "a cotangent for each.*here 1"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_RULES)
+@pytest.mark.parametrize("transform", [lambda f: f, ad.vmap, lambda f: ad.grad(lambda x: f(x) * x)])
+def test_rules_that_give_what_no_operand_can_have(case: str, transform: Any) -> None:
+    """Nothing imaginary comes into a real gradient, also not in a batch or at the second order."""
+    derivative, error, match = WRONG_RULES[case]
+    twice = ad.primitive("users_twice", lambda x: 2.0 * x, derivative=derivative)
+    with pytest.raises(ad.errors.BackwardError) as caught:
+        transform(ad.grad(lambda x: twice(x).sum()))(np.ones(2) if transform is ad.vmap else 1.0)
+    assert isinstance(caught.value.__cause__, getattr(ad.errors, error))
+    assert re.search(match, str(caught.value.__cause__))
+
+
+def test_rules_of_complex_operands_may_give_complex_numbers() -> None:
+    turned = ad.primitive("users_turned", lambda x: 2j * x, derivative={"x": lambda B, g: B.multiply(g, 2j)})
+    assert ad.grad(lambda x: ad.real(turned(x)))(1.0 + 1.0j) == np.conj(2j)
+
+
+def test_pushforwards_that_give_no_tangent() -> None:
+    def pushed(pushforward: Any) -> Any:
+        options = {"kind": "structural", "shape": lambda x: x, "pushforward": pushforward}
+        twice = ad.primitive("users_twice", lambda x: 2.0 * x, derivative={"x": lambda B, g: g}, **options)
+        return ad.jvp(twice, (1.0,), (1.0,))[1]
+
+    assert pushed(lambda B, tangents: B.multiply(tangents[0], 2.0)) == 2
+    with pytest.raises(ad.errors.DtypeError, match="its pushforward gave complex128, and the result is float64"):
+        pushed(lambda B, tangents: B.multiply(tangents[0], 2j))
+    with pytest.raises(ad.errors.ArgumentTypeError, match=r"its pushforward gives an array of B.* gave 2\.0"):
+        pushed(lambda B, tangents: 2.0)
 
 
 def test_sparse_jacobians_know_what_kinds_and_definitions_say() -> None:

@@ -191,3 +191,12 @@ def test_other_libraries() -> None:
     jax = pytest.importorskip("jax")
     with pytest.raises(errors.TrackedError, match="asks for the values"):
         jax.jit(lambda x: outside(x, x))(1.0)
+
+
+def test_an_imaginary_part_is_not_lost_silently() -> None:
+    turned = ad.external(lambda x: 2 * x, vjp=lambda g, x: 2j * g)
+    with pytest.raises(
+        ad.errors.BackwardError, match=r"argument 0 is complex128, the argument float64; take its \.real"
+    ):
+        ad.grad(turned)(1.0)
+    assert ad.grad(lambda z: turned(z).real)(1.0 + 1.0j) == 2j

@@ -20,7 +20,7 @@ PROJECT = Path(__file__).parent.parent
 LAYERS = [
     {"counterparts"},
     {"methods", "renamed"},
-    {"constants", "errors", "lines"},
+    {"constants", "errors", "lines", "markup"},
     {"locks", "names", "scopes"},
     {"tree"},
     {"dtypes"},
@@ -42,6 +42,7 @@ LAYERS = [
     {"compiler", "debug", "solvers"},
     {"data", "implicit", "optim", "pot", "scipy"},
     {"testing", "train"},
+    {"pictures", "plot"},
     {""},  # adjoint/__init__.py
     {"autograd", "torch"},  # faces: other libraries' names over all of this
     {"__main__"},
@@ -69,9 +70,11 @@ FOR_TYPES = {("tensor", "functions.gradients")}  # `backward` is a method, and i
 # What a layer below loads of one above when it is first asked for, by its name in a string, with a reason each.
 BY_NAME = {
     ("backends.jax", "functions.pytrees"),  # tensors are pytrees of JAX as soon as there is a leaf of JAX
+    ("graph.nodes", "pictures.drawing"),  # what notebooks show of a node
     ("functions.conversion", "numpy_protocols"),  # NumPy's functions that are called with tensors
 }
-LAZY = {"", "devices", "methods"}  # which have tables: of public names, of backends by name, of methods' bodies
+# which have tables: of public names, of backends by name, of methods' bodies; which runs a program on the face
+LAZY = {"", "devices", "methods", "torch.__main__"}
 
 MODULES = {name_of(path): path for path in sorted(ROOT.rglob("*.py"))}
 
@@ -190,7 +193,7 @@ def test_the_test_accepts_right_directions() -> None:
 # Tensors are made where a call would count, by who knows the dtype already.
 SLOTS = {"_array", "_device", "_dtype", "_rare"}
 MAKE_TENSORS = {"operands", "functions.indexing", "functions.pytrees"}
-MAKE_TENSORS |= {"torch.calls", "torch.indexing", "torch.memory"}  # of the face's own
+MAKE_TENSORS |= {"torch.calls", "torch.indexing", "torch.lifted", "torch.memory"}  # of the face's own
 SOURCES = {
     str(path.relative_to(PROJECT)): path
     for folder in ("src", "tests", "benchmarks", "examples", "scripts")

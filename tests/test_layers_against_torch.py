@@ -193,10 +193,23 @@ def test_every_module_has_a_case() -> None:
              "MultiLabelMarginLoss", "TripletMarginWithDistanceLoss",
              "MultiHeadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer", "TransformerEncoder",
              "TransformerDecoder", "Transformer", "PositionalEmbedding", "PositionalEncoding", "DeformConv2d", "Pad",
-             "LowRank", "AdaptiveLogSoftmaxWithLoss",
+             "LowRank", "AdaptiveLogSoftmaxWithLoss", "FractionalMaxPool2d", "FractionalMaxPool3d",
              "RNN", "RNNCell", "LSTM", "LSTMCell", "GRU", "GRUCell"}  # fmt: skip
     kinds = {name for name in ad.nn.__all__ if isinstance(getattr(ad.nn, name), type(ad.nn.Module))}
     assert kinds - apart <= {case[0].partition(":")[0] for case in LAYERS}, kinds - apart
+
+
+@pytest.mark.parametrize("axes", [2, 3])
+def test_fractional_pools_draw_anew(axes: int) -> None:
+    """For each image and channel, in training or not; a key draws again what it drew."""
+    ad.random.seed(0)
+    x = ad.broadcast_to(ad.random.normal((15,) * axes), (2, 3, *(15,) * axes))
+    layer = getattr(ad.nn, f"FractionalMaxPool{axes}d")(2, output_ratio=0.6).train(False)
+    out = layer(x, key=3)
+    assert out.shape == (2, 3, *(9,) * axes)
+    assert (out == layer(x, key=3)).all()
+    assert len(np.unique(out.numpy().reshape(6, -1), axis=0)) == 6
+    assert not (layer(x) == layer(x)).all()
 
 
 @pytest.mark.parametrize("name", ["Dropout", "Dropout2d", "AlphaDropout", "RReLU"])

@@ -1,100 +1,17 @@
-"""`ad.train.Learner`: the same numbers as a loop written out, any loader, interruptions, and what is said of a nan."""
+"""`ad.train.Learner`: the same numbers as a loop written out, and batches of any kind."""
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 from conftest import peer
+from training import Error, Note, X, Y, by_hand, close, learner, lossy, network, pairs, same
 
 import adjoint as ad
 from adjoint import errors
-
-RNG = np.random.default_rng(0)
-X = RNG.normal(size=(35, 3)).astype("float32")
-Y = (X @ np.array([[1.0], [-2.0], [0.5]], "float32")).astype("float32")
-
-
-def pairs(size: int = 8, x: Any = X, y: Any = Y) -> list[Any]:
-    return [(x[i : i + size], y[i : i + size]) for i in range(0, len(x), size)]
-
-
-def network(dtype: str = "float32") -> Any:
-    ad.random.seed(1)
-    make = lambda *sizes: ad.nn.Linear(*sizes, dtype=dtype)
-    return ad.nn.Sequential(make(3, 5), ad.tanh, make(5, 1))
-
-
-def learner(model: Any = None, optimizer: Any = None, **options: Any) -> ad.train.Learner:
-    model = network() if model is None else model
-    return ad.train.Learner(model, ad.nn.mse_loss, optimizer or ad.optim.Adam(lr=0.01), **options)
-
-
-def same(x: Any, y: Any) -> bool:
-    a, b = x.record(), y.record()
-    return a.keys() == b.keys() and all(a[path].tobytes() == b[path].tobytes() for path in a)
-
-
-def close(x: Any, y: Any, rtol: float = 1e-5) -> None:
-    a, b = x.record(), y.record()
-    assert a.keys() == b.keys()
-    for path in a:
-        np.testing.assert_allclose(a[path], b[path], rtol=rtol, atol=rtol * 0.1, err_msg=path)
-
-
-def by_hand(model: Any, batches: Any, optimizer: Any, epochs: int, change: Any = lambda g: g) -> Any:
-    """The loop written out."""
-    state = optimizer.init(model)
-    for _ in range(epochs):
-        for x, y in batches:
-            grads = ad.grad(lambda m, x=x, y=y: ad.nn.mse_loss(m(ad.asarray(x)), y))(model)
-            grads = change(ad.optim.GradientsParams.from_grads(grads, model))
-            model, state = optimizer.step(model, grads, state)
-    return model
-
-
-class Error:
-    """A metric: the mean of absolute errors."""
-
-    name = "error"
-
-    def init(self) -> dict[str, Any]:
-        return {"sum": 0.0, "count": 0}
-
-    def update(self, state: dict[str, Any], prediction: Any, target: Any) -> dict[str, Any]:
-        gap = abs(prediction.numpy() - target.numpy())
-        return {"sum": state["sum"] + float(gap.sum()), "count": state["count"] + gap.size}
-
-    def value(self, state: dict[str, Any]) -> float:
-        return state["sum"] / state["count"]  # type: ignore[no-any-return]
-
-
-class Note(ad.train.Callback):
-    """Which of its methods were called, and what they do beside."""
-
-    def __init__(self, do: Callable[[str, Any], None] = lambda *_: None) -> None:
-        self.calls: list[str] = []
-        self.do = do
-
-    def _note(self, name: str, run: Any) -> None:
-        self.calls.append(f"{name} {run.step}")
-        self.do(name, run)
-
-    def start(self, run: Any) -> None:
-        self._note("start", run)
-
-    def step(self, run: Any) -> None:
-        self._note("step", run)
-
-    def epoch(self, run: Any) -> None:
-        self._note("epoch", run)
-
-    def end(self, run: Any) -> None:
-        self._note("end", run)
-
 
 # --- numbers ---
 
@@ -272,62 +189,7 @@ def test_half_precision_without_end() -> None:
         ).fit(pairs(), epochs=10)
 
 
-# --- devices ---
-
-
-def test_several_devices_are_one() -> None:
-    x, y = X.astype("float64"), Y.astype("float64")
-    devices = [ad.Profiled(ad.NumPy()) for _ in range(3)]
-    found, history = learner(network("float64"), devices=devices).fit(pairs(8, x, y), epochs=3)
-    wanted, expected = learner(network("float64")).fit(pairs(8, x, y), epochs=3)
-    close(found, wanted, 1e-10)
-    np.testing.assert_allclose(history["loss"], expected["loss"], rtol=1e-12)
-    assert all("tanh" in str(device.profile()) for device in devices)  # each has worked
-    assert found.layers[0].weight.device is wanted.layers[0].weight.device
-
-
-@pytest.mark.peers
-def test_devices_of_several_libraries() -> None:
-    peer("torch")
-    loss = lambda model, batch: ad.nn.mse_loss(model(batch["x"]), batch["y"])
-    model = network("float64")
-    batch = {"x": X.astype("float64"), "y": Y.astype("float64"), "name": "a", "scale": np.array(2.0)}
-    value, grads = ad.train.data_parallel(loss, ["numpy", "torch", "reference"])(model, batch)
-    wanted, slopes = ad.value_and_grad(loss)(model, {k: batch[k] for k in "xy"})
-    assert value.item() == pytest.approx(wanted.item(), rel=1e-12)
-    for path, g in grads.items():
-        np.testing.assert_allclose(g.numpy(), slopes.at(path).get().numpy(), rtol=1e-10)
-        assert g.device is ad.NumPy()
-
-
-@pytest.mark.parametrize(
-    "device",
-    [
-        "reference",
-        "checked<numpy>",
-        pytest.param("torch", marks=pytest.mark.peers),
-        pytest.param("jax", marks=[pytest.mark.peers, pytest.mark.slow]),
-        pytest.param("dask", marks=[pytest.mark.peers, pytest.mark.slow]),
-    ],
-)
-def test_models_on_other_devices(device: str, tmp_path: Any) -> None:
-    if (library := device.partition("<")[0]) in ("torch", "jax", "dask"):
-        peer(library)
-    wanted, history = learner(clip=1.0).fit(pairs()[:3], pairs()[:1], epochs=2)
-    for epochs in (1, 2):  # the second goes on from a file
-        model = network().to_device(device)
-        found, others = learner(model, clip=1.0).fit(pairs()[:3], pairs()[:1], epochs, checkpoints=tmp_path)
-    close(found, wanted, 1e-4)
-    np.testing.assert_allclose(others["valid_loss"], history["valid_loss"], rtol=1e-4)
-    assert found.layers[0].weight.device is model.layers[0].weight.device
-
-
-@pytest.mark.parametrize("devices", [["reference"], ["reference", "reference"]])
-def test_gradients_come_to_where_the_model_is(devices: list[str]) -> None:
-    model = ad.nn.Linear(3, 1).to_device(ad.NumPy())
-    f = lambda model, batch: ad.nn.mse_loss(model(batch[0]), batch[1])
-    value, grads = ad.train.data_parallel(f, devices)(model, (X[:4], Y[:4]))
-    assert {value.device, *[g.device for g in grads.values()]} == {ad.NumPy()}
+# --- batches ---
 
 
 def test_a_batch_without_examples_is_an_error() -> None:
@@ -397,52 +259,6 @@ def test_what_forward_may_give() -> None:
     assert ad.train.History()["loss"] == []
 
 
-@pytest.mark.parametrize("twice", [False, True])
-def test_ctrl_c_of_another_program_comes_after_the_step(twice: bool) -> None:
-    """A handler that was there, as asyncio's, is called when the training is saved; at once by a second Ctrl-C."""
-    told: list[int] = []
-    trained = learner(callbacks=[Note(lambda name, run: press(name, run))])
-
-    def press(name: str, run: Any) -> None:
-        if name == "step" and run.step == 2:
-            for _ in range(1 + twice):
-                signal.raise_signal(signal.SIGINT)
-            told.append(-run.step)
-
-    before = signal.signal(signal.SIGINT, lambda *_: told.append(trained.run.step))
-    try:
-        trained.fit(pairs(), epochs=3)
-        assert told == ([2, -2] if twice else [-2, 2])
-        assert trained.run.reason == "interrupted"
-        told.clear()
-        signal.raise_signal(signal.SIGINT)
-        assert told == [2]
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def test_parts_of_a_batch() -> None:
-    loss = lambda model, batch: (ad.nn.mse_loss(model(batch[0]), batch[1]), len(batch[0]))
-    value, _ = ad.train.data_parallel(loss, ["numpy"] * 4, has_aux=True)(network(), (X[:3], Y[:3]))
-    assert value[1] == [1, 1, 1]  # none is empty
-    with pytest.raises(errors.ArgumentError, match=r"arrays of lengths \[3, 4\]"):
-        ad.train.data_parallel(loss, ["numpy"] * 2, has_aux=True)(network(), (X[:3], Y[:4]))
-    with pytest.raises(errors.ArgumentError, match=r"devices are a sequence .* received \[\]"):
-        ad.train.data_parallel(loss, [])
-    with pytest.raises(errors.DeviceError):
-        ad.train.data_parallel(loss, ["abacus"])
-    noise = lambda model, batch: (model(batch[0]) * ad.random.normal(batch[1].shape)).sum()
-    run = ad.train.data_parallel(noise, ["numpy"] * 2)
-    losses = []
-    for _ in range(3):
-        ad.random.seed(5)
-        losses.append(run(network(), (X[:8], Y[:8]))[0].item())
-    assert losses[0] == losses[1] == losses[2]
-
-
-# --- loaders ---
-
-
 def test_any_iterable_of_batches() -> None:
     wanted, _ = learner().fit(pairs(), epochs=2)
 
@@ -502,180 +318,13 @@ def test_batches_of_another_kind() -> None:
     assert made.predict(batches).shape == (35, 1)
 
 
-# --- stopping ---
-
-
-@pytest.mark.parametrize("at", [2, 5, 7])
-def test_ctrl_c_finishes_the_step_and_says_how_to_go_on(
-    at: int, capsys: pytest.CaptureFixture[str], tmp_path: Any
-) -> None:
-    wanted, history = learner().fit(pairs(), pairs(), epochs=3)
-
-    def press(name: str, run: Any) -> None:
-        if name == "step" and run.step == at and not seen:
-            seen.append(at)
-            signal.raise_signal(signal.SIGINT)
-
-    for folder in (None, tmp_path / "run"):
-        seen: list[int] = []
-        made = learner(callbacks=[Note(press)])
-        model, _ = made.fit(pairs(), pairs(), epochs=3, checkpoints=folder)
-        assert (made.run.step, made.run.reason) == (at, "interrupted")
-        said = capsys.readouterr().out
-        assert f"Interrupted after step {at}, in epoch {1 if at <= 5 else 2} of 3" in said
-        assert "the same call of fit" in said
-        assert not same(model, wanted)
-        if folder is not None:
-            assert str(folder / f"step-{at:08d}.safetensors") in said
-            made = learner()
-        model, found = made.fit(pairs(), pairs(), epochs=3, checkpoints=folder)
-        assert same(model, wanted)
-        assert found["loss"] == history["loss"]
-        assert found["valid_loss"] == history["valid_loss"]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_ctrl_c_twice_and_in_a_validation() -> None:
-    def twice(name: str, run: Any) -> None:
-        if name == "step" and run.step == 2:
-            signal.raise_signal(signal.SIGINT)
-            signal.raise_signal(signal.SIGINT)
-
-    made = learner(callbacks=[note := Note(twice)])
-    with pytest.raises(KeyboardInterrupt):
-        made.fit(pairs())
-    assert note.calls[-1] == "end 2"
-    assert made.run.reason == "interrupted"
-
-    pressed: list[int] = []
-
-    def valid() -> Iterator[Any]:
-        for k, pair in enumerate(pairs()):
-            if k == 2 and not pressed:
-                pressed.append(k)
-                signal.raise_signal(signal.SIGINT)
-            yield pair
-
-    made = learner()
-    _, history = made.fit(pairs(), valid, epochs=2)
-    assert (len(history), made.run.step, made.run.reason) == (0, 5, "interrupted")
-    model, history = made.fit(pairs(), valid, epochs=2)
-    assert (len(history), made.run.step) == (2, 10)
-    assert same(model, learner().fit(pairs(), epochs=2)[0])
-
-
-def test_callbacks_stop_and_fail() -> None:
-    def stop(name: str, run: Any) -> None:
-        if name == "step" and run.step == 7 and run.epochs == 3:
-            run.stop("enough")
-
-    made = learner(callbacks=[note := Note(stop)])
-    _, history = made.fit(pairs(), epochs=3)
-    assert (made.run.reason, len(history), note.calls[-1]) == ("stopped: enough", 1, "end 7")
-    made.fit(pairs(), epochs=4)
-    assert made.run.reason == "done"
-    assert same(made.model, learner().fit(pairs(), epochs=4)[0])
-
-    def fail(name: str, run: Any) -> None:
-        if name == "epoch":
-            raise ZeroDivisionError
-
-    made = learner(callbacks=[note := Note(fail)])
-    with pytest.raises(ZeroDivisionError):
-        made.fit(pairs())
-    assert note.calls[-1] == "end 5"
-    assert made.run.reason == "error"
-
-
-def test_early_stopping(tmp_path: Any) -> None:
-    options: dict[str, Any] = {"checkpoints": tmp_path, "epochs": 50}
-    make = lambda: learner(optimizer=ad.optim.SGD(lr=0.0), callbacks=[ad.train.EarlyStopping("valid_loss", 3)])
-    for _ in range(2):  # started again, it is still at its end
-        made = make()
-        _, history = made.fit(pairs(), pairs(), **options)
-        assert made.run.reason == "stopped: valid_loss was not better for 3 epochs"
-        assert len(history) == 4
-    _, history = learner(callbacks=[ad.train.EarlyStopping("loss", 3)]).fit(pairs(), epochs=10)
-    assert len(history) == 10
-    with pytest.raises(errors.ArgumentError, match="no valid_loss; there are 'epoch"):
-        learner(callbacks=[ad.train.EarlyStopping()]).fit(pairs())
-
-
-# --- nans ---
-
-
-def lossy(f: Any) -> Any:
-    """A model with a function between its layers."""
-    ad.random.seed(1)
-    return ad.nn.Sequential(ad.nn.Linear(3, 5), ad.nn.Sequential(ad.nn.Lambda(f), ad.nn.Identity()), ad.nn.Linear(5, 1))
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, of the same
-def test_the_layer_that_gives_a_nan_is_named() -> None:
-    model = lossy(lambda x: ad.log(x - x))
-    made = learner(model)
-    with pytest.raises(
-        errors.NonFiniteError,
-        match=r"step 1, epoch 1: the loss is (nan|-?inf), first in .* layers\.1\.layers\.0\.function \(<lambda>\)",
-    ) as caught:
-        made.fit(pairs())
-    assert "log" in str(caught.value.__cause__)
-    assert made.model is model
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_layers_with_buffers_and_classes_of_ones_own_are_named() -> None:
-    class Block(ad.nn.Module):
-        inside: Any
-        scale: ad.Tensor
-
-        def __call__(self, x: Any) -> Any:
-            return ad.sqrt(self.inside(x) + self.inside.layers[1].bias) * self.scale
-
-        def apply(self, x: Any, state: Any) -> Any:
-            y, inside = self.inside.apply(x, state.inside)
-            return ad.sqrt(y + self.inside.layers[1].bias) * self.scale, state.at("inside").set(inside)
-
-    ad.random.seed(1)
-    inside = ad.nn.Sequential(ad.nn.Linear(3, 5), ad.nn.BatchNorm(5))
-    model = ad.nn.Sequential(Block(inside, ad.ones(5)), ad.nn.Dropout(0.5), ad.nn.Linear(5, 1))
-    made = learner(model)
-    with pytest.raises(errors.NonFiniteError, match=r"first in the output of layers\.0 \(Block\)") as caught:
-        made.fit(pairs())
-    assert "sqrt" in str(caught.value.__cause__)
-    assert same(made.model, model)  # buffers, too
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_gradients_batches_losses_and_parameters_that_are_not_finite() -> None:
-    with pytest.raises(
-        errors.NonFiniteError, match=r"a gradient is not finite, on the way back first in .* layers\.0\.bias"
-    ) as e:
-        learner(lossy(lambda x: ad.sqrt(x - x) + x)).fit(pairs())
-    assert "those of 'layers.2.weight, layers.2.bias' are finite" in str(e.value)
-    assert "sqrt" in str(e.value.__cause__)
-    bad = pairs()
-    bad[2] = (bad[2][0].copy(), bad[2][1])
-    bad[2][0][1, 1] = np.nan
-    made = learner()
-    with pytest.raises(errors.NonFiniteError, match=r"step 3, .* in the batch, at batch\[0\]"):
-        made.fit(bad)
-    assert same(made.model, learner().fit(pairs()[:2])[0])
-    with pytest.raises(errors.NonFiniteError, match="the loss is inf, in the loss, of finite predictions"):
-        ad.train.Learner(network(), lambda p, t: (p / (t - t) ** 2).sum() ** 2, ad.optim.SGD()).fit(pairs())
-    with pytest.raises(errors.NonFiniteError, match=r"step 2, .* in the model itself, at layers\.0\.weight"):
-        learner(optimizer=ad.optim.SGD(lr=float("inf"))).fit(pairs())
-
-
-def test_large_gradients_are_finite() -> None:
-    x, y = np.full((4, 3), 1.5e19, "float32"), np.zeros((4, 1), "float32")
-    model = ad.nn.Linear(3, 1).map(ad.zeros_like)
-    made = ad.train.Learner(model, lambda p, t: (p - t).mean() * 1e19, ad.optim.SGD(lr=0.0))
-    made.fit([(x, y)])  # 1.5e38 each, and their sum is beyond float32
-    assert made.run.step == 1
-
-
 # --- arguments ---
+
+
+class Nameless:
+    """A metric without a name for its column."""
+
+    init = update = value = lambda *_: 0
 
 
 def test_arguments() -> None:
@@ -686,12 +335,14 @@ def test_arguments() -> None:
         (lambda: ad.train.Learner(network(), None, optimizer), errors.ArgumentError, "give a loss, or None and"),
         (lambda: ad.train.Learner(network(), 3, optimizer), errors.ArgumentTypeError, "the loss is a function"),
         (lambda: learner(metrics=["accuracy"]), errors.ArgumentTypeError, "metrics are a list of objects"),
+        (lambda: learner(metrics=[Nameless()]), errors.ArgumentTypeError, "objects with name, init, update and value"),
         (lambda: learner(callbacks=[print]), errors.ArgumentTypeError, "callbacks are a list of objects"),
         (lambda: learner(accumulate=0), errors.ArgumentError, "accumulate is a positive integer"),
         (lambda: learner(clip=-1.0), errors.ArgumentError, "clip is a positive number"),
         (lambda: learner(seed=-1), errors.ArgumentError, "the seed is a non-negative integer"),
         (lambda: learner(lr_by_epoch=0.1), errors.ArgumentTypeError, "lr_by_epoch is a function"),
         (lambda: learner().fit(pairs(), epochs=1.5), errors.ArgumentTypeError, "epochs is an integer"),
+        (lambda: learner(network().freeze()).fit(pairs()), errors.ArgumentError, "fit: all parameters .* are frozen"),
         (lambda: learner(ad.nn.Sequential(ad.nn.relu)), errors.ArgumentError, "has no parameters"),
         (lambda: ad.train.EarlyStopping(mode="least"), errors.ArgumentError, "mode is 'min' or 'max'"),
         (lambda: ad.train.EarlyStopping(patience=0), errors.ArgumentError, "patience is a positive integer"),

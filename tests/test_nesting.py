@@ -411,6 +411,20 @@ def test_tensors_that_a_transform_follows_cannot_be_stored(way: str) -> None:
         close(mine, theirs)
 
 
+COPIES: dict[str, Callable[[Any], Any]] = {
+    **{way: of for way, of in WAYS.items() if way != "transpose"},  # whose function is linear
+    "compiled grad": lambda f: ad.compile(ad.grad(f))(X),  # values that come later are not lost silently, either
+    "grad of compiled": lambda f: ad.grad(ad.compile(f))(X),
+}
+
+
+@pytest.mark.parametrize("way", COPIES)
+def test_a_constant_copy_of_what_a_transform_follows_is_refused(way: str) -> None:
+    with pytest.raises(errors.TrackedError, match=r"^tensor: a running transform follows.*x\.copy\(\) is followed"):
+        COPIES[way](lambda x: (ad.tensor(x) * x).sum())
+    COPIES[way](lambda x: (x.copy() * x).sum())
+
+
 # --- exceptions ----------------------------------------------------------------------------------
 
 

@@ -140,6 +140,30 @@ def _adaptive(name: str, d: Draw) -> Made:
     return *both(name, size), [x]
 
 
+@case("fractional_max_pool2d", "fractional_max_pool3d")
+def _fractional(name: str, d: Draw) -> Made:
+    """With the numbers that we draw; PyTorch's have the axes of images in the other order."""
+    axes, x, seed = int(name[-2]), d.real(*d.pick((), (2,)), 3, 6, 7, 5), int(d.ints(0, 1000))
+    x = x if axes == 3 else x[..., 0]
+    kernel = [int(d.pick(1, 2, 3)) for _ in range(axes)]
+    size = d.pick({"output_size": [int(d.pick(1, 2)) for _ in range(axes)]}, {"output_ratio": (0.5, 0.4, 0.4)[:axes]})
+    how = {"kernel_size": kernel, **size}
+
+    def ours(x: Any) -> Any:
+        ad.random.seed(seed)
+        return getattr(nn, name)(x, **how, return_indices=True)
+
+    def theirs(x: Any) -> Any:
+        ad.random.seed(seed)
+        drawn = ad.random.uniform((*x.shape[:-axes], axes), dtype=str(x.dtype).removeprefix("torch."))
+        samples = torch.tensor(drawn.numpy()).reshape(-1, 3, axes)
+        pool = getattr(F, f"{name}_with_indices")
+        return pool(x, **how, _random_samples=samples.flip(-1) if axes == 2 else samples)
+
+    np.testing.assert_array_equal(ours(ad.tensor(x))[1].numpy(), theirs(torch.tensor(x))[1].numpy())
+    return (lambda x: ours(x)[0]), (lambda x: theirs(x)[0]), [x]
+
+
 @case("max_unpool1d", "max_unpool2d", "max_unpool3d")
 def _max_unpool(name: str, d: Draw) -> Made:
     axes = int(name[10])

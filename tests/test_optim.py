@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import peer
+from each import Each
 
 import adjoint as ad
 from adjoint import errors
@@ -261,6 +262,16 @@ def test_schedules_are_pytorchs() -> None:
         "polynomial": (ad.optim.polynomial(0.1, 0.0, 9, 2.0), lambda o: S.PolynomialLR(o, 9, 2.0)),
         "exponential": (ad.optim.exponential(0.1, 0.9), lambda o: S.ExponentialLR(o, 0.9)),
         "stairs": (ad.optim.stairs(0.1, 4, 0.5), lambda o: S.StepLR(o, 4, 0.5)),
+        "steps": (ad.optim.stairs(0.1, [3, 4, 11], 0.5), lambda o: S.MultiStepLR(o, [3, 4, 11], 0.5)),
+        "held": (
+            ad.optim.joined([ad.optim.constant(0.05), ad.optim.constant(0.1)], [5]),
+            lambda o: S.ConstantLR(o, 0.5, 5),
+        ),
+        "cosine": (ad.optim.cosine(0.1, 20, 0.01), lambda o: S.CosineAnnealingLR(o, 20, 0.01)),
+        "cyclic": (
+            lambda step: 0.1 + (0.4 - 0.1) * (1 - abs(step / 6 % 2 - 1)),
+            lambda o: S.CyclicLR(o, 0.1, 0.4, 6, cycle_momentum=False),
+        ),
         "restarts": (
             ad.optim.cosine(0.1, 6, 0.01, restarts=True),
             lambda o: S.CosineAnnealingWarmRestarts(o, 6, eta_min=0.01),
@@ -291,6 +302,8 @@ def test_schedules_of_their_own() -> None:
     ("make", "message"),
     [
         (lambda: ad.optim.linear(0.1, "a", 3), "polynomial: a rate or power is a number, received 'a'"),
+        (lambda: ad.optim.stairs(0.1, [4, 3]), r"stairs: the steps are in increasing order, received \[4, 3\]"),
+        (lambda: ad.optim.stairs(0.1, [0, 3]), "stairs: the number of steps is a positive integer, received 0"),
         (lambda: ad.optim.cosine(0.1, 0), "cosine: the number of steps is a positive integer, received 0"),
         (lambda: ad.optim.one_cycle(0.1, 100, rising=1.5), "one_cycle: rising is a part of the steps"),
         (lambda: ad.optim.one_cycle(0.1, 3), "one_cycle: .* 0.3 of 3 steps are not more"),
@@ -304,6 +317,32 @@ def test_schedules_of_their_own() -> None:
 def test_wrong_schedules(make: Any, message: str) -> None:
     with pytest.raises(errors.ArgumentError, match=message):
         make()
+
+
+@pytest.mark.peers
+def test_what_pytorch_has_is_here_or_its_name_says_where() -> None:
+    """Optimizers, schedules, first values, modules and functions: all that PyTorch has a public name for."""
+    torch = peer("torch")
+    classes = lambda module: {n for n, x in vars(module).items() if isinstance(x, type) and n[0] != "_"}
+    kinds = lambda module, base: {n for n in classes(module) if issubclass(getattr(module, n), base)}
+    own = lambda f, module: getattr(f, "__module__", "") == module.__name__
+    functions = lambda module: {n for n, f in vars(module).items() if own(f, module) and n[0] != "_"}
+    F = torch.nn.functional
+    kernels = set("ScalingType SwizzleType assert_int_or_pair grouped_mm scaled_grouped_mm scaled_mm".split())
+    for ours, names in (
+        (ad.optim, kinds(torch.optim, torch.optim.Optimizer)),
+        (ad.optim, kinds(torch.optim.lr_scheduler, torch.optim.lr_scheduler.LRScheduler) - {"LRScheduler"}),
+        (ad.nn.init, {name for name in functions(torch.nn.init) if name.endswith("_")}),
+        (ad.nn, kinds(torch.nn, torch.nn.Module)),
+        (ad.nn, {name for name in functions(F) - kernels if not name.endswith(("_", "_indices"))}),
+    ):
+        assert len(names) > 10
+        with Each() as each:
+            for name in sorted(names):
+                with each(name):
+                    if not hasattr(ours, name):
+                        with pytest.raises(AttributeError, match=f"'{name}': use (ad|a|any|lambda|model)\\b"):
+                            getattr(ours, name)
 
 
 # --- containers of gradients ---------------------------------------------------------------------

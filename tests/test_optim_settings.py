@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import dataclasses
 import pickle
@@ -57,13 +58,30 @@ def test_no_setting_takes_what_it_cannot_be() -> None:
         (lambda: ad.optim.SGD(nesterov=True, momentum=0.9, dampening=0.1), "SGD: nesterov goes without dampening"),
         (lambda: ad.optim.SGD(groups=[3]), "SGD: groups are made by the method group"),
         (lambda: ad.optim.SGD().group("bias", lr=NAN), "SGD: lr is a number of zero or more, received nan"),
+        (lambda: ad.optim.SGD(0.1), r"SGD: settings are given by name, as SGD\(lr=0\.1\); its settings are lr, donate"),
+        (lambda: ad.optim.Adam(model()), r"as Adam\(lr=\.\.\.\).*, and a model is for init and step"),
+        (lambda: ad.optim.SGD(rate=0.1), "SGD: no setting is called rate: use lr; its settings are lr, donate"),
+        (lambda: ad.optim.Adam(beta1=0.1), "Adam: no setting is called beta1: use betas, a pair; its"),
+        (lambda: ad.optim.SWA(speed=1), "SWA: no setting is called speed; it has none"),
+        (lambda: ad.optim.SAM(), "SAM: give optimizer=$"),
+        (lambda: ad.optim.SAM(ad.optim.SGD()), r"SAM: settings are given by name, as SAM\(optimizer="),
+        (lambda: ad.optim.EMA(decay=lambda: 0.9).update(*averaged()), r"EMA: decay: .* called as decay\(count\)"),
+        (lambda: ad.optim.cosine(0.1, 5, restarts="no"), "cosine: restarts is True or False, received 'no'"),
+        (lambda: ad.optim.SGD().init({"w": np.ones(2)}), r"init: parameters are tensors.* as ad\.tensor\(w\)"),
+        (lambda: ad.optim.SGD().init([]), r"init: parameters are tensors .* there is none in \[\]"),
         (lambda: ad.optim.constant(NAN), "constant: the rate is a finite number, received nan"),
         (lambda: ad.optim.linear(0.1, float("inf"), 5), "polynomial: a rate or power is a finite number, received inf"),
-        (lambda: ad.optim.SGD().init(3), "init: the model is an ad.nn.Module, received 3"),
-        (lambda: ad.optim.SGD().step(3, {}, ad.optim.State(0, {})), "step: the model is an ad.nn.Module, received 3"),
-        (lambda: ad.optim.EMA().init(3), "the model is an ad.nn.Module, received 3"),
+        (lambda: ad.optim.SGD().init(3), "init: the model is an ad.nn.Module, or a .* tensors, received 3"),
+        (
+            lambda: ad.optim.SGD().step(3, {}, ad.optim.State(0, {})),
+            "step: the model is an ad.nn.Module, or a .* received 3",
+        ),
+        (lambda: ad.optim.EMA().init(3), "the model is an ad.nn.Module, or a .* received 3"),
         (lambda: ad.optim.EMA().update(None, model()), r"state of an average is what init\(model\) or the last update"),
-        (lambda: ad.optim.EMA().update(ad.optim.EMA().init(model()), 3), "the model is an ad.nn.Module, received 3"),
+        (
+            lambda: ad.optim.EMA().update(ad.optim.EMA().init(model()), 3),
+            "the model is an ad.nn.Module, or a .* received 3",
+        ),
         (lambda: ad.optim.EMA().model(3, model()), "the state of an average is what init"),
         (lambda: ad.optim.EMA(decay=1.1), "EMA: decay is a number from 0 to 1, received 1.1"),
         (lambda: ad.optim.batch_statistics(3, []), "batch_statistics: the model is an ad.nn.Module"),
@@ -81,6 +99,123 @@ def test_no_setting_takes_what_it_cannot_be() -> None:
 def test_wrong_input(make: Any, message: str) -> None:
     with pytest.raises(errors.ArgumentError, match=message):
         make()
+
+
+def averaged() -> Any:
+    return ad.optim.EMA().init(model()), model()
+
+
+@pytest.mark.parametrize(
+    ("rate", "match"),
+    [
+        (lambda: 0.1, r"called as lr\(step\)"),
+        (lambda step, more: 0.1, r"called as lr\(step\)"),
+        (lambda step: ad.ones(2), r"one number, received a tensor of shape \(2,\)"),
+        (ad.ones(2), r"one number, received a tensor of shape \(2,\)"),
+    ],
+)
+def test_schedules_are_called_with_a_step_and_give_a_number(rate: Any, match: str) -> None:
+    made, optimizer = model(), ad.optim.SGD()
+    with pytest.raises(errors.AdjointError, match=match):
+        optimizer.step(made, ad.grad(loss)(made), optimizer.init(made), lr=rate)
+
+
+def test_errors_of_a_schedule_itself_are_its_own() -> None:
+    def rate(step: int) -> Any:
+        return len(step)  # type: ignore[arg-type]
+
+    made, optimizer = model(), ad.optim.SGD(lr=rate)
+    with pytest.raises(TypeError, match="has no len") as caught:
+        optimizer.step(made, ad.grad(loss)(made), optimizer.init(made))
+    assert not isinstance(caught.value, errors.AdjointError)
+
+
+# --- containers of tensors -----------------------------------------------------------------------
+
+NAMED = collections.namedtuple("NAMED", "matrix rest")
+START, SLOPES = np.array([[0.3, -0.7], [1.1, 0.2]]), np.array([[1.0, -2.0], [0.5, 3.0]])
+CONTAINERS: dict[str, Any] = {
+    "dict": lambda x, y: {"w": x, "b": y},
+    "list": lambda x, y: [x, y],
+    "tuple": lambda x, y: (x, y),
+    "nested": lambda x, y: {"layers": [{"w": x}], "b": (y, None)},
+    "named": lambda x, y: NAMED(x, [y]),
+    "places": lambda x, y: {1: x, 0: y},
+    "with a module": lambda x, y: [Pair(x, y)],
+}
+
+
+class Pair(ad.nn.Module):
+    w: ad.Tensor[Any]
+    b: ad.Tensor[Any]
+
+
+@pytest.mark.parametrize("shape", CONTAINERS)
+def test_every_optimizer_steps_containers_as_modules(shape: str) -> None:
+    """Gradients come as a container of tensors, of NumPy's arrays, or from `backward`."""
+    make, start, g = CONTAINERS[shape], (START, START[0]), (SLOPES, SLOPES[0])
+    tensors = lambda xs: [ad.tensor(x) for x in xs]
+
+    def after(optimizer: Any, tree: Any, slope: Any) -> list[Any]:
+        state = optimizer.init(tree)
+        for _ in range(2):
+            given = slope if not isinstance(optimizer, ad.optim.ClosureOptimizer) else lambda tree: (total(tree), slope)
+            tree, state = optimizer.step(tree, given, state)
+        assert ad.tree.structure(tree) == ad.tree.structure(make(*tensors(start)))
+        return [x.numpy() for x in ad.tree.leaves(tree)]
+
+    def total(tree: Any) -> Any:
+        return sum((x**2).sum() for x in ad.tree.leaves(tree))
+
+    with Each() as each:
+        for kind in KINDS:
+            if not issubclass(kind, ad.optim.Optimizer) or kind.step is ad.optim.Optimizer.step is kind.update:
+                continue
+            if kind.update is ad.optim.Optimizer.update and kind not in (ad.optim.SAM, ad.optim.LBFGS):
+                continue
+            with each(kind.__name__):
+                optimizer = kind(**NEEDED.get(kind, {}))
+                wanted = after_module(optimizer, start, g, total)
+                order = [
+                    int(k) for k in ad.tree.leaves(make(np.array(0), np.array(1)))
+                ]  # dictionaries are in the order of their keys
+                for arrays in (tensors(g), g):
+                    found = after(optimizer, make(*tensors(start)), make(*arrays))
+                    for k, x in zip(order, found, strict=True):
+                        np.testing.assert_array_equal(x, wanted[k])
+
+
+def after_module(optimizer: Any, start: Any, g: Any, total: Any) -> list[Any]:
+    tree, slope = Pair(*[ad.tensor(x) for x in start]), Pair(*[ad.tensor(x) for x in g])
+    state = optimizer.init(tree)
+    for _ in range(2):
+        given = slope if not isinstance(optimizer, ad.optim.ClosureOptimizer) else lambda tree: (total(tree), slope)
+        tree, state = optimizer.step(tree, given, state)
+    return [tree.w.numpy(), tree.b.numpy()]
+
+
+def test_containers_of_leaves_step_by_what_backward_gave() -> None:
+    w = {"a": ad.tensor([1.0, 2.0]).require_grad(), "b": [ad.tensor(3.0).require_grad()]}
+    optimizer = ad.optim.SGD(lr=0.5)
+    grads = ((w["a"] ** 2).sum() + w["b"][0] * 4).backward()
+    w, state = optimizer.step(w, grads, optimizer.init(w))
+    assert (w["a"].tolist(), w["b"][0].item()) == ([0.0, 0.0], 1.0)
+    assert w["a"].is_require_grad()
+    assert state.slots.keys() == {"a", "b.0"}
+    with pytest.raises(errors.ShapeError, match=r"step: a has shape \(2,\), its gradient \(3,\)"):
+        optimizer.step(w, {"a": np.ones(3)}, state)
+    with pytest.raises(errors.ArgumentTypeError, match="step: the gradient of a is a tensor, received 'x'"):
+        optimizer.step(w, {"a": "x"}, state)
+
+
+def test_averages_and_scalers_of_containers() -> None:
+    w = {"a": ad.tensor([1.0, 2.0])}
+    ema = ad.optim.EMA(decay=0.5)
+    state = ema.update(ema.update(ema.init(w), w), {"a": ad.tensor([3.0, 4.0])})
+    assert ema.model(state, w)["a"].tolist() == [2.0, 3.0]
+    optimizer, scaler = ad.optim.SGD(lr=1.0), ad.optim.GradScaler(init_scale=2.0)
+    w, _, _ = scaler.step(optimizer, w, {"a": np.array([2.0, 4.0])}, optimizer.init(w), scaler.init())
+    assert w["a"].tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(("rate", "kind"), [("x", TypeError), (-0.1, ValueError), (lambda t: None, TypeError)])

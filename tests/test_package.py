@@ -26,8 +26,8 @@ from adjoint.renamed import RENAMED
 ROOT = Path(__file__).resolve().parent.parent
 OPTIONAL = [
     "PIL", "array_api_compat", "array_api_extra", "array_api_strict", "autograd", "cupy", "dask", "datasets",
-    "distributed", "hypothesis", "jax", "matplotlib", "mpmath", "opt_einsum", "pandas", "pyarrow", "pytest", "rich",
-    "scipy", "sklearn", "tensorboardX", "tensorflow", "torch",
+    "distributed", "hypothesis", "jax", "matplotlib", "mpmath", "opt_einsum", "pandas", "pyarrow", "pygraphviz",
+    "pytest", "rich", "scipy", "sklearn", "tensorboardX", "tensorflow", "torch",
 ]  # fmt: skip
 LIGHT = "counterparts errors locks methods renamed tensor tree".split()  # what `import adjoint` brings
 SHARED = {

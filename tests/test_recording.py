@@ -201,6 +201,7 @@ MODULES: dict[str, Any] = {
     "Dropout": (lambda: N.Dropout(0.5), ROWS),
     "FeatureAlphaDropout": (lambda: N.FeatureAlphaDropout(0.5), IMAGES),
     "Dropout2d": (lambda: N.Dropout2d(0.5), IMAGES),
+    "FractionalMaxPool2d": (lambda: N.FractionalMaxPool2d(2, 2), IMAGES),
     "AlphaDropout": (lambda: N.AlphaDropout(0.5), ROWS),
     "Flatten": (lambda: N.Flatten(), IMAGES),
     "Identity": (lambda: N.Identity(), ROWS),

@@ -37,6 +37,24 @@ def ours(name: str, layer: Any) -> str:
     return f"cells.{int(number) * directions + (reverse == 'reverse')}.{base}"
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("left", ["bias_ih", "bias_hh"])
+def test_one_of_two_biases_may_be_left_out(kind: str, left: str) -> None:
+    """All steps at once, and one after the other: as with a bias of zeros, in values and gradients."""
+    ad.random.seed(0)
+    model = getattr(ad.nn, kind)(3, 4, dtype=ad.float64)
+    x = ad.random.normal((5, 2, 3), dtype=ad.float64)
+    without = model.at(f"cells.0.{left}").set(None)
+    zero = model.at(f"cells.0.{left}").apply(ad.zeros_like)
+    loss = lambda model, **how: (model(x, **how)[0] ** 2).sum()
+    for how in ({}, {"lengths": ad.tensor([5, 5])}):
+        found, slopes = ad.value_and_grad(lambda model, how=how: loss(model, **how))(without)
+        expected, others = ad.value_and_grad(lambda model, how=how: loss(model, **how))(zero)
+        np.testing.assert_allclose(found.item(), expected.item(), rtol=1e-12)
+        for path, g in slopes.named_parameters().items():
+            np.testing.assert_allclose(g.numpy(), others.at(path).get().numpy(), rtol=1e-10, atol=1e-14)
+
+
 @pytest.mark.peers
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("bias", [True, False])

@@ -123,8 +123,9 @@ def test_nodes_have_the_names_and_edges_of_pytorch() -> None:
     assert y.grad_fn.name() == "SumBackward0"
     ((add, number),) = y.grad_fn.next_functions
     assert (add.name(), number) == ("AddBackward0", 0)
-    ((multiply, _),) = add.next_functions
-    ((leaf, _),) = multiply.next_functions
+    (multiply, _), constant = add.next_functions
+    assert constant == (None, 0)
+    (leaf, _), _ = multiply.next_functions
     assert (multiply.name(), type(leaf).__name__) == ("MulBackward0", "AccumulateGrad")
     assert leaf.variable is x
     assert leaf.next_functions == ()

@@ -51,6 +51,7 @@ TOPICS = {
             "decorators.dependence decorators.observed"
         ),
     ),
+    "pictures": ("Pictures", "pictures.drawing"),
     "dtypes": ("Data types and constants", "dtypes functions.inspection constants"),
 }
 TITLES = {
@@ -62,6 +63,7 @@ TITLES = {
     "linalg": "Linear algebra",
     "nn": "Neural networks",
     "optim": "Optimizers",
+    "plot": "Plots",
     "random": "Random numbers",
     "scipy": "SciPy's optimizers",
     "special": "Special functions",

@@ -14,7 +14,7 @@ from adjoint.renamed import missing
 
 # The public names, by the modules they are in; first those that are modules themselves.
 _TABLE = {
-    "": "data debug errors fft implicit linalg nn optim random scipy special stats testing train tree",
+    "": "data debug errors fft implicit linalg nn optim plot random scipy special stats testing train tree",
     "backend": "Backend",
     "backends.array_api": "ArrayAPI",
     "backends.cupy": "CuPy",
@@ -90,6 +90,7 @@ _TABLE = {
         "nanpercentile nanprod nanquantile nanstd nansum nanvar percentile ptp quantile"
     ),
     "linalg.distances": "cdist renorm",
+    "pictures.drawing": "draw",
     "solvers.events": "odeint_event",
     "solvers.ode": "odeint",
     "tensor": "Tensor",

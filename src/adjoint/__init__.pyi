@@ -8,6 +8,7 @@ from adjoint import implicit as implicit
 from adjoint import linalg as linalg
 from adjoint import nn as nn
 from adjoint import optim as optim
+from adjoint import plot as plot
 from adjoint import random as random
 from adjoint import scipy as scipy
 from adjoint import special as special
@@ -338,6 +339,7 @@ from adjoint.functions.statistics import ptp as ptp
 from adjoint.functions.statistics import quantile as quantile
 from adjoint.linalg.distances import cdist as cdist
 from adjoint.linalg.distances import renorm as renorm
+from adjoint.pictures.drawing import draw as draw
 from adjoint.solvers.events import odeint_event as odeint_event
 from adjoint.solvers.ode import odeint as odeint
 from adjoint.tensor import Tensor as Tensor

@@ -81,6 +81,26 @@ _CUT = "x.detach() for a constant in the graph, ad.stop_gradient(x) in a transfo
 _LEAF = "ad.tensor(values).require_grad(), a leaf that backward gives a gradient for"
 _OF_MEMORY = "base byteswap ctypes dump dumps flags getfield setfield setflags strides tobytes tofile".split()
 
+_FIRST_VALUES = (
+    "constant kaiming_normal kaiming_uniform normal ones orthogonal uniform xavier_normal xavier_uniform zeros"
+).split()
+_SCHEDULES = {
+    "ChainedScheduler": "lambda step: first(step) * second(step)",
+    "ConstantLR": "ad.optim.joined([ad.optim.constant(0.03), ad.optim.constant(0.1)], [5])",
+    "CosineAnnealingLR": "ad.optim.cosine",
+    "CosineAnnealingWarmRestarts": "ad.optim.cosine with restarts=True",
+    "CyclicLR": "lambda step: low + (high - low) * (1 - abs(step / steps % 2 - 1))",
+    "ExponentialLR": "ad.optim.exponential",
+    "LambdaLR": "any function of the step",
+    "LinearLR": "ad.optim.linear",
+    "MultiStepLR": "ad.optim.stairs with a list of steps",
+    "MultiplicativeLR": "any function of the step",
+    "OneCycleLR": "ad.optim.one_cycle",
+    "PolynomialLR": "ad.optim.polynomial",
+    "SequentialLR": "ad.optim.joined",
+    "StepLR": "ad.optim.stairs",
+}
+
 COUNTERPARTS = {
     "adjoint": {
         **{name: f"ad.{ours}" for name, ours in NUMPY_NAMES.items()},
@@ -203,9 +223,12 @@ COUNTERPARTS = {
         "Container": "ad.nn.Module",
         "CrossMapLRN2d": "ad.nn.LocalResponseNorm",
         "DataParallel": "model.fork(device) for each part of a batch",
-        "FractionalMaxPool2d": "ad.nn.AdaptiveMaxPool2d",
-        "FractionalMaxPool3d": "ad.nn.AdaptiveMaxPool3d",
         "LinearCrossEntropyLoss": "ad.nn.CrossEntropyLoss after an ad.nn.Linear",
+        "linear_cross_entropy": "ad.nn.cross_entropy(ad.nn.linear(x, weight), target)",
+        "upsample": "ad.nn.interpolate",
+        "upsample_nearest": "ad.nn.interpolate",
+        "upsample_bilinear": 'ad.nn.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True)',
+        "multi_head_attention_forward": "ad.nn.MultiHeadAttention, or ad.nn.scaled_dot_product_attention",
         "NLLLoss2d": "ad.nn.NLLLoss, for any number of axes",
         "RNNBase": "ad.nn.RNN, ad.nn.LSTM or ad.nn.GRU",
         "RNNCellBase": "ad.nn.RNNCell, ad.nn.LSTMCell or ad.nn.GRUCell",
@@ -216,6 +239,29 @@ COUNTERPARTS = {
         "UpsamplingBilinear2d": 'ad.nn.Interpolate(scale_factor=2, mode="bilinear", align_corners=True)',
         "Parameter": "a tensor in a field of an ad.nn.Module",
         "tanh": "ad.tanh",
+    },
+    "adjoint.nn.init": {
+        **{f"{name}_": f"ad.nn.init.{name}(shape), which gives a tensor" for name in _FIRST_VALUES},
+        "trunc_normal_": "ad.nn.init.truncated_normal(shape), which gives a tensor",
+        "eye_": "ad.eye",
+        "eye": "ad.eye",
+        "dirac_": "ad.eye, reshaped to the weight of a convolution, with zeros beside the middle",
+        "sparse_": "ad.nn.init.normal times ad.random.bernoulli",
+        "calculate_gain": "nonlinearity= of ad.nn.init.kaiming_normal, or gain=",
+        "he_normal": "ad.nn.init.kaiming_normal",
+        "he_uniform": "ad.nn.init.kaiming_uniform",
+        "glorot_normal": "ad.nn.init.xavier_normal",
+        "glorot_uniform": "ad.nn.init.xavier_uniform",
+    },
+    "adjoint.optim": {
+        **{name: f"{ours}, as lr= of an optimizer" for name, ours in _SCHEDULES.items()},
+        "ReduceLROnPlateau": "ad.optim.Plateau, and its rate as lr= of step",
+        "lr_scheduler": "a function of the step as lr= of an optimizer, such as ad.optim.cosine(0.1, 1000)",
+        "swa_utils": "ad.optim.EMA, ad.optim.SWA and ad.optim.batch_statistics",
+        "SparseAdam": "ad.optim.Adam: gradients are dense",
+        "chain": "accumulate= and clip= of ad.train.Learner, or methods of ad.optim.GradientsParams",
+        "apply_updates": "optimizer.step(model, grads, state)",
+        "clip_grad_norm_": "ad.optim.GradientsParams.from_grads(grads, model).clip_by_global_norm(limit)",
     },
     "Module": {
         "parameters": "model.named_parameters(), a dictionary by path",
@@ -243,6 +289,14 @@ COUNTERPARTS = {
         "add_module": "a field of the class of the model",
         "register_forward_hook": "model.summary(x), or ad.debug.print in __call__",
         "append": "ad.nn.Sequential(*model.layers, layer)",
+    },
+    "Settings": {
+        **dict.fromkeys("rate learning_rate step_size eta".split(), "lr"),
+        **dict.fromkeys("b1 b2 beta beta1 beta2 beta_1 beta_2".split(), "betas, a pair"),
+        "epsilon": "eps",
+        "params": "init(model) and step(model, grads, state)",
+        "maximize": "the gradients of -loss",
+        **dict.fromkeys("foreach fused capturable differentiable".split(), "none: it is so in any case"),
     },
     "Tensor": {
         **{

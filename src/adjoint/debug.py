@@ -76,12 +76,12 @@ def callback(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
             f(*given, **named)
 
     level = current_level()
-    leaves_of: list[Backend] = [leaf for array, leaf, _ in found if not leaf.is_concrete(array)]
+    later = [leaf for array, leaf, _ in found if not leaf.is_concrete(array)]
     if level is not None and level.leaf.is_fresh:  # a function is recorded, and all calls in it
-        leaves_of.insert(0, level.leaf)
-    for place in leaves_of:
-        if isinstance(place, Staged):
-            place.call(call, [array for array, _, _ in found])
+        later.insert(0, level.leaf)
+    for leaf in later:
+        if isinstance(leaf, Staged):
+            leaf.call(call, [array for array, _, _ in found])
             return
     call(*[concrete_values(wrap(array, leaf), "debug.callback") for array, leaf, _ in found])
 

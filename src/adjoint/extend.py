@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from adjoint import errors
 from adjoint.backend import LeafBackend, forget
 from adjoint.backends.numpy import NumPy
 from adjoint.dtypes import FLOATING, INEXACT, DType, as_dtype, floating
-from adjoint.functions.arguments import as_tensors, called, check_callable
+from adjoint.functions.arguments import as_tensors, called, check_callable, takes
 from adjoint.graph.codegen import saved_source
 from adjoint.operands import available_dtype, cast, run
 from adjoint.primitives import ANY, ELEMENTWISE, KINDS, LINALG, TABLE, Accepted, Primitive, broadcast_shapes, same_dtype
@@ -141,10 +142,13 @@ def primitive(
     Raises
     ------
     ArgumentError, ArgumentTypeError
-        A name that is taken, an unknown kind, a rule for what is no operand, or one that needs what is not there. In a
-        call, an implementation that gives no array, or a name that was declared anew since.
+        A name that is taken, an unknown kind, a rule for what is no operand, one that needs what is not there, or that
+        cannot be called as above. In a call, an implementation that gives no array, or a name that was declared anew
+        since. In a pass back, as the cause of a BackwardError, a rule that gives no array.
     ShapeError
         In a call, an implementation of an elementwise primitive that is not.
+    DtypeError
+        A rule gives complex numbers for a real operand; likewise.
 
     Examples
     --------
@@ -219,6 +223,7 @@ def primitive(
         if value is not None:
             setattr(record, field, value)
     _check_fields(made, record, fields)
+    _check_results(made, record)
     if kind != ELEMENTWISE:  # what follows from the kinds of our own is more than is known of these
         record.batching = _fitting(record.batching or _batching(made))
         record.sparsity = record.sparsity or (by_definition if isinstance(record, Composed) else everything)
@@ -327,19 +332,116 @@ def _record(made: Primitive, derivative: Any, pushforward: Any, definition: Any)
         )
     if unknown := set(record.rules) - set(made.operands):
         raise errors.ArgumentError(f"primitive {made.name}: rules for {sorted(unknown)}, which are no operands")
-    for rule, skip in [*[(r, 2) for r in record.rules.values()], (record.pullback, 3), (record.pushforward, 2)]:
-        if rule is None:
-            continue
-        if not hasattr(rule, "__code__"):
-            raise errors.ArgumentTypeError(
-                f"primitive {made.name}: a rule is a Python function, whose parameters say what it needs; received "
-                f"{errors.shown(rule)}"
-            )
-        try:
-            saved_source(made, names_of(rule, skip))
-        except TypeError as error:
-            raise errors.ArgumentError(f"primitive {made.name}: {error}") from None
+    joint = {
+        "pullback": (record.pullback, ("B", "g", "wanted")),
+        "pushforward": (record.pushforward, ("B", "tangents")),
+    }
+    for what, (rule, first) in ({f"rule of {x}": (r, ("B", "g")) for x, r in record.rules.items()} | joint).items():
+        if rule is not None:
+            _check_rule(made, what, rule, first)
     return record
+
+
+def _check_rule(made: Primitive, what: str, rule: Any, first: Sequence[str]) -> None:
+    """Raises for a rule that cannot be called with what all rules get first, or that needs what there is not."""
+    if not isinstance(rule, FunctionType):
+        raise errors.ArgumentTypeError(
+            f"primitive {made.name}: a rule is a Python function, whose parameters say what it needs; received "
+            f"{errors.shown(rule)}"
+        )
+    needs = names_of(rule, len(first))
+    try:
+        saved_source(made, needs)
+    except TypeError as error:
+        raise errors.ArgumentError(f"primitive {made.name}: {error}") from None
+    if not takes(rule, (*first, *needs)):
+        raise errors.ArgumentError(
+            f"primitive {made.name}: the {what} is called as rule({', '.join(first)}, ...), with what its further "
+            f"parameters name; this one is rule{errors.said(inspect.signature(rule))}"
+        )
+
+
+def _check_results(made: Primitive, record: Record) -> None:
+    """Makes rules of users raise where they give no array, or complex numbers for a real operand.
+
+    To that end they need the dtypes of operands, too.
+    """
+    if record.pullback is not None:
+        operands = () if made.variadic else made.operands
+        needs, dtypes = names_of(record.pullback, 3), [f"{x}_dtype" for x in operands]
+
+        def several(found: Any, B: Any, wanted: Sequence[int], *dtypes: Any) -> Any:
+            if not isinstance(found, (tuple, list)) or len(found) != len(wanted):
+                raise errors.ArgumentTypeError(
+                    f"{made.name}: its pullback gives a tuple with a cotangent for each operand of wanted, here "
+                    f"{len(wanted)}; it gave {errors.shown(found)}"
+                )
+            known = [dtypes[i] if dtypes else None for i in wanted]
+            return tuple([_cotangent(made, i, g, B, d) for i, g, d in zip(wanted, found, known, strict=True)])
+
+        extra = [name for name in dtypes if name not in needs]
+        record.pullback = _written(
+            ["B", "g", "wanted", *needs, *extra],
+            f"several(rule({', '.join(['B', 'g', 'wanted', *needs])}), {', '.join(['B', 'wanted', *dtypes])})",
+            {"several": several, "rule": record.pullback},
+        )
+    if record.pushforward is not None:
+        needs = names_of(record.pushforward, 2)
+        record.pushforward = _written(
+            ["B", "tangents", *needs, *(() if "out" in needs else ("out",))],
+            f"tangent(made, rule({', '.join(['B', 'tangents', *needs])}), B, out)",
+            {"tangent": _tangent, "made": made, "rule": record.pushforward},
+        )
+    rules, record.rules = record.rules, {}
+    for i, operand in enumerate(made.operands):
+        if operand not in rules:
+            continue
+        needs, dtype = names_of(rules[operand], 2), f"{operand}_dtype"
+        extra = [] if dtype in needs or made.variadic else [dtype]
+        known = dtype if extra or dtype in needs else None
+        record.rules[operand] = _written(
+            ["B", "g", *needs, *extra],
+            f"one(made, {i}, rule({', '.join(['B', 'g', *needs])}), B, {known})",
+            {"one": _cotangent, "made": made, "rule": rules[operand]},
+        )
+        if record.accumulate is not None and extra:
+            known = ", ".join(["B", "sink", "g", *needs])
+            record.accumulate = _written([known, *extra], f"rule({known})", {"rule": record.accumulate})
+
+
+def _written(names: Sequence[str], body: str, scope: dict[str, Any]) -> Any:
+    """A function with parameters of these names: they say what a rule needs."""
+    return eval(f"lambda {', '.join(names)}: {body}", scope)
+
+
+def _tangent(made: Primitive, t: Any, B: Any, out: Any) -> Any:
+    """What a pushforward gave. Raises for what is no tangent of the result."""
+    if t is None:
+        return t
+    if not hasattr(t, "shape"):
+        raise errors.ArgumentTypeError(
+            f"{made.name}: its pushforward gives an array of B, or None, and it gave {errors.shown(t)}"
+        )
+    if (dtype := B.dtype_of(out)).kind != "c" and (found := B.dtype_of(t)).kind == "c":
+        raise errors.DtypeError(f"{made.name}: its pushforward gave {found}, and the result is {dtype}; take B.real")
+    return t
+
+
+def _cotangent(made: Primitive, i: int, g: Any, B: Any, dtype: Any) -> Any:
+    """What a rule gave for the i-th operand, which is of this dtype. Raises for what it cannot be."""
+    if g is None:
+        return g
+    operand = made.operands[min(i, len(made.operands) - 1)]
+    if not hasattr(g, "shape"):
+        raise errors.ArgumentTypeError(
+            f"{made.name}: the rule of {operand} gives an array of B, as B.multiply(g, 2.0) is, or None; it gave "
+            f"{errors.shown(g)}"
+        )
+    if dtype is not None and dtype.kind != "c" and (found := B.dtype_of(g)).kind == "c":
+        raise errors.DtypeError(
+            f"{made.name}: the rule of {operand} gave {found}, and the operand is {dtype}; take the real part, B.real"
+        )
+    return g
 
 
 def _check_fields(made: Primitive, record: Record, fields: Iterable[str]) -> None:

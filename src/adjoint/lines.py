@@ -6,7 +6,7 @@ import dis
 import linecache
 import os
 import sys
-from types import FrameType
+from types import CodeType, FrameType
 
 PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 
@@ -26,6 +26,20 @@ class Line:
     def __str__(self) -> str:
         text = linecache.getline(self.file, self.line).strip()
         return f"{self.file}:{self.line}" + (f": {text}" if text else "")
+
+
+Frame = tuple[CodeType, int]
+
+
+def stack() -> tuple[Frame, ...]:
+    """The functions and lines on the stack that are not of this package, from the outermost in."""
+    frame: FrameType | None = sys._getframe(1)
+    found: list[Frame] = []
+    while frame is not None:
+        if not frame.f_code.co_filename.startswith(PACKAGE):
+            found.append((frame.f_code, frame.f_lineno))
+        frame = frame.f_back
+    return tuple(found[::-1])
 
 
 def asked_by() -> str | None:

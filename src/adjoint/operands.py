@@ -241,6 +241,19 @@ def fitting(scalar: Any, dtype: DType, name: str) -> Any:
     return scalar
 
 
+def followed_by(x: Tensor[Any]) -> Backend | None:
+    """The level of a running transform that tracks the tensor: of several a batch, or else the outermost."""
+    level, array = x.device, x._array
+    found: Backend | None = None
+    while isinstance(level, Decorator):
+        if level.is_fresh and not level.ended and level.is_active(array):
+            if not level.differentiates:
+                return level
+            found = found or level
+        level, array = level.inner, level.unwrap(array)
+    return found
+
+
 def is_concrete(x: Tensor[Any]) -> bool:
     """Whether there are values, without computing any: not where a library computes them later."""
     return x._device.is_concrete(x._array)
@@ -286,6 +299,19 @@ def deferred_check(
         late = wrap(device.leaf_array(array), leaf)
         checks.append(Check(test(late)._array, late._array, error))
     return x
+
+
+def refuse(wrong: Any, error: Callable[[], Exception], name: str) -> bool:
+    """Raises where a truth value is true; one that a program has when it runs is a check of that program.
+
+    Whether it is known to be false. Lazy leaves compute it. `name` is who asks.
+    """
+    if isinstance(wrong, Tensor) and not isinstance(wrong.device.leaf, Lazy) and not is_concrete(wrong):
+        deferred_check(wrong.detach(), lambda values: (~values).all(), lambda _: error())
+        return False
+    if concrete_values(wrong, name).any():
+        raise error()
+    return True
 
 
 def unary(name: str, x: Tensor[Any]) -> Tensor[Any]:

@@ -615,6 +615,11 @@ def refuse_ended(x: Tensor[Any], what: str) -> None:
         raise x._device.ended_error(what)
 
 
+def put(x: Tensor[Any], array: Array, device: Backend) -> None:
+    """Another array, on another device, in the place of a tensor's."""
+    x._array, x._device = array, device
+
+
 def same(x: Tensor[Any]) -> Tensor[Any]:
     """Another object with the same value: assignment to one does not change the other."""
     out: Tensor[Any] = allocate(Tensor)

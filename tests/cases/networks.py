@@ -123,8 +123,8 @@ CASES: dict[str, list[Case]] = {
     "hardtanh": [Case((real(*shape),), {"low": -0.6, "high": 0.9}) for shape in SHAPES],
     "leaky_relu": [Case((real(*shape),), {"slope": slope}) for shape in SHAPES for slope in (0.1, 0.0, 1.5, -1.0)],
     **{name: _windows(name) for name in ("max_pool", "max_pool_pullback", "window_sum", "window_spread")},
-    "linear": [Case((real(*x), real(*weight), real(weight[0]))) for x, weight in _LINEAR],
     **{name: _attention(name) for name in ("attention", "attention_pullback")},
     **{name: _normalizations(name) for name in ("normalize", "normalize_pullback")},
     **{name: _lstm(name) for name in ("lstm", "lstm_pullback")},
+    "linear": [Case((real(*x), real(*weight), real(weight[0]))) for x, weight in _LINEAR],
 }

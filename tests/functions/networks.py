@@ -95,6 +95,10 @@ _each(
     "adaptive_max_pool3d",
     lambda f, d: (_bound(f, d.pick(1, 2, 3)), d.distinct((2, 5, 4, 3)[: int(f.__name__[-2]) + 1])),
 )
+_each(
+    "fractional_max_pool2d fractional_max_pool3d",
+    lambda f, d: (_seeded(_bound(f, d.pick(1, 2), d.pick(1, 2))), d.distinct((2, 5, 4, 3)[: int(f.__name__[-2]) + 1])),
+)
 
 
 def _max_unpool(f: Any, d: Draw) -> Call:

@@ -1,6 +1,7 @@
 """Leaf backends: the ones that compute."""
 
 import importlib
+import sys
 from typing import Any
 
 from adjoint import errors
@@ -39,6 +40,18 @@ def without_bfloat16(leaf: LeafBackend, primitive: Primitive, run: Implementatio
 def needed(module: str, extra: str) -> Any:
     """A module of an optional library. Raises DeviceError that says what to install."""
     try:
-        return importlib.import_module(module)
+        found = importlib.import_module(module)
     except ImportError as error:
         raise errors.DeviceError(f"{error}; install it, as with pip install 'adjoint[{extra}]'") from error
+    if imported(module) is None:
+        raise errors.DeviceError(
+            f"{module} is {found.__name__} in this program, which python -m {found.__name__} runs; start it with "
+            f"python where {module} itself is wanted"
+        )
+    return found
+
+
+def imported(module: str) -> Any:
+    """A module of an optional library if it was imported, and is no face of ours in its place; else None."""
+    found: Any = sys.modules.get(module)
+    return None if found is None or found.__name__.startswith("adjoint.") else found

@@ -7,7 +7,6 @@ import functools
 import math
 import operator
 import re
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend, Implementation, LeafBackend
-from adjoint.backends import complex_numbers, composed, convolution, matrices, needed
+from adjoint.backends import complex_numbers, composed, convolution, imported, matrices, needed
 from adjoint.backends.array_api import ArrayAPI, elementwise, fft, indexing, scatter
 from adjoint.backends.array_api.reduction import labels_error
 from adjoint.primitives import ARRAY, TABLE, DType, Key, Primitive, Shape, slices
@@ -53,7 +52,7 @@ class Torch(ArrayAPI):
 
     @classmethod
     def of(cls, value: Any) -> Torch | None:
-        torch = sys.modules.get("torch")
+        torch = imported("torch")
         return _at(str(value.device)) if torch is not None and isinstance(value, torch.Tensor) else None
 
     def from_native(self, value: Any) -> Array | None:

@@ -6,6 +6,7 @@ inputs and constants. What else an equation can be is listed at `Equation`.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors
+from adjoint.compiler.sizes import filled, has_sizes, written
 from adjoint.concrete import Check, Lazy, collecting
 from adjoint.primitives import TABLE, DType, Shape, Spec, result_spec
 
@@ -123,8 +125,30 @@ class Graph:
         """The number of its equations, with those of its graphs."""
         return sum(1 + sum(g.size() for g in e.graphs) for e in self.equations)
 
+    def at(self, sizes: dict[str, int]) -> Graph:
+        """The graph with numbers in the places of symbols."""
+        return _at(self, sizes, {})
+
     def __str__(self) -> str:
         return "\n".join(_lines(self, _Names(), ""))
+
+
+def _at(graph: Graph, sizes: dict[str, int], made: dict[Any, Any]) -> Graph:
+    def at(x: Any) -> Any:
+        if x.__class__ is Value:
+            if x not in made:
+                made[x] = Value(filled(x.shape, sizes), x.dtype, x.const)
+            return made[x]
+        return filled(x, sizes)
+
+    inputs = list(map(at, graph.inputs))
+    equations = []
+    for e in graph.equations:
+        graphs = [_at(g, sizes, made) for g in e.graphs]
+        results, operands = list(map(at, e.results)), list(map(at, e.operands))
+        how = {name: at(x) for name, x in e.parameters.items()}
+        equations.append(Equation(e.name, operands, how, results, graphs, backward=e.backward, line=e.line))
+    return Graph(inputs, equations, list(map(at, graph.outputs)))
 
 
 # --- as text -------------------------------------------------------------------------------------
@@ -150,6 +174,8 @@ def _lines(graph: Graph, names: _Names, indent: str) -> Iterator[str]:
         if x.__class__ is Key:
             return names[x]
         if x.__class__ is not Value:
+            if has_sizes(x):
+                return written(x, errors.shown)
             return f"<{x.__name__}>" if callable(x) and hasattr(x, "__name__") else errors.shown(x)
         if x.const is None:
             return names[x]
@@ -235,8 +261,13 @@ def _verify_interface(
 # --- one equation after the other ----------------------------------------------------------------
 
 
-def evaluate(graph: Graph, arrays: Sequence[Any], leaf: Any) -> list[Array]:
-    """The outputs for these inputs, on a leaf: the plainest reading of a graph, which faster ones are compared with."""
+def evaluate(
+    graph: Graph, arrays: Sequence[Any], leaf: Any, watch: Callable[[Equation, Callable[[], Any]], Any] | None = None
+) -> list[Array]:
+    """The outputs for these inputs, on a leaf: the plainest reading of a graph, which faster ones are compared with.
+
+    `watch` is given each equation and what runs it, and gives what that gave.
+    """
     known: dict[Any, Any] = dict(zip(graph.inputs, arrays, strict=True))
 
     def read(x: Any) -> Any:
@@ -250,11 +281,13 @@ def evaluate(graph: Graph, arrays: Sequence[Any], leaf: Any) -> list[Array]:
             parameters = e.parameters
             if parameters.get("key").__class__ is Key:
                 parameters = {**parameters, "key": known[parameters["key"]]()}
-            out = leaf[e.name](*operands, **parameters)
+            run: Callable[[], Any] = functools.partial(leaf[e.name], *operands, **parameters)
+            out = run() if watch is None else watch(e, run)
             results = out if TABLE[e.name].results > 1 else (out,)
         else:
             functions = [lambda *xs, g=g: evaluate(g, xs, leaf) for g in e.graphs]
-            results = SPECIAL[e.name](leaf, functions, operands, **e.parameters)
+            run = functools.partial(SPECIAL[e.name], leaf, functions, operands, **e.parameters)
+            results = run() if watch is None else watch(e, run)
         known.update(zip(e.results, results, strict=True))
     return list(map(read, graph.outputs))
 

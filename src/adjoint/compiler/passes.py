@@ -179,7 +179,7 @@ def _identity(x: Any) -> Any:
     if isinstance(x, dict):
         return tuple([(name, _identity(value)) for name, value in x.items()])
     if isinstance(x, slice):
-        return slice, x.start, x.stop, x.step
+        return slice, *map(_identity, (x.start, x.stop, x.step))
     return type(x), x
 
 

@@ -15,6 +15,7 @@ from adjoint.backend import Backend, Decorator
 from adjoint.compiler.graph import Graph, Name, Value
 from adjoint.compiler.passes import dead_code, optimized
 from adjoint.compiler.replay import Replay
+from adjoint.compiler.sizes import Symbols, is_size
 from adjoint.compiler.traced import Recording, Traced, recording
 from adjoint.concrete import collected_checks
 from adjoint.decorators.autodiff import Autodiff
@@ -114,6 +115,11 @@ def results_of(place: Place, leaves: Sequence[Any], given: dict[Any, int]) -> tu
     """What results are made of, and the outputs of the graph; `given` are places of arguments by their leaf's node."""
     made, outputs = [], []
     for x in leaves:
+        if is_size(x):
+            made.append(Result("number"))
+            dtype = np.dtype(np.int64 if isinstance(x, int) else np.float64)
+            outputs.append(place.leaf["full"](shape=(), value=x, dtype=dtype))
+            continue
         result = _result(place, x, given) if isinstance(x, Tensor) else Result("fixed", of=x)
         made.append(result)
         if result.kind in ("value", "leaf", "live"):
@@ -157,11 +163,21 @@ def _result(place: Place, x: Tensor[Any], given: dict[Any, int]) -> Result:
 class Program:
     """A recorded function, which runs on the arrays of its arguments."""
 
-    def __init__(self, base: Backend, graph: Graph, results: Sequence[Result], structure: Any, name: str) -> None:
+    def __init__(
+        self,
+        base: Backend,
+        graph: Graph,
+        results: Sequence[Result],
+        structure: Any,
+        name: str,
+        symbols: Symbols | None = None,
+    ) -> None:
         self.base, self.recorded, self.results, self.structure = base, graph, list(results), structure
+        self.symbols = symbols  # of a graph for several sizes
         self.live = any([r.kind == "live" for r in results])
         self.graph = optimized(graph)
-        self.replay = Replay(self.graph, base, name)
+        self.name, self.replay = name, Replay(self.graph, base, name, symbols)
+        self._reusing: dict[tuple[int, ...], Replay] = {}
         self.build = trees.builder(structure)
         self.draws = any(e.name in ("key", "seed") for e in graph.equations)
         self._constant = [x.const is not None for x in self.graph.outputs]
@@ -170,16 +186,25 @@ class Program:
             for i, x in enumerate(self.graph.outputs)
         ]
 
-    def outputs(self, arrays: Sequence[Any]) -> Sequence[Any]:
+    def reusing(self, donated: Sequence[int]) -> Replay:
+        """The replay that writes over these inputs."""
+        found = self._reusing.get(tuple(donated))
+        if found is None:
+            found = Replay(self.graph, self.base, self.name, self.symbols, donated)
+            self._reusing[tuple(donated)] = found
+        return found
+
+    def outputs(self, arrays: Sequence[Any], replay: Replay) -> Sequence[Any]:
         """The arrays of the graph's outputs; constants of the graph are copied."""
-        outs = self.replay(arrays)
+        outs = replay(arrays)
         if True not in self._constant:
             return outs
         return [self.base.copied(x) if c else x for x, c in zip(outs, self._constant, strict=True)]
 
-    def tensors(self, arrays: Sequence[Any], leaves: Sequence[Any]) -> Any:
+    def tensors(self, arrays: Sequence[Any], leaves: Sequence[Any], donated: Sequence[int] = ()) -> Any:
         """The function's result, with tensors where it has tensors. None of them is `live`."""
-        base, outs = self.base, iter(self.outputs(arrays))
+        base = self.base
+        outs = iter(self.outputs(arrays, self.reusing(donated) if donated else self.replay))
         made: list[Any] = []
         for kind, device, dtype, of in self.results:
             if kind == "value":
@@ -201,14 +226,15 @@ class Program:
                 )
         return self.build(made)
 
-    def arrays(self, given: Sequence[Any]) -> Any:
+    def arrays(self, given: Sequence[Any], donated: Sequence[int] = ()) -> Any:
         """The function's result, with NumPy arrays of the caller's own where it has tensors."""
-        outs, base = self.replay(given), self.base
+        replay = self.reusing(donated) if donated else self.replay
+        outs, base = replay(given), self.base
         made: list[Any] = []
         k = 0
         for kind, _, _, of in self.results:
             if kind in ("value", "leaf", "live"):
-                x, fresh = outs[k], self.replay.fresh[k] and not self._shared[k]
+                x, fresh = outs[k], replay.fresh[k] and not self._shared[k]
                 k += 1
                 if not fresh or x.__class__ is not np.ndarray:
                     x = np.array(base.to_numpy(x))

@@ -18,6 +18,7 @@ from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.backends.numpy import NumPy
 from adjoint.compiler.graph import SPECIAL, Drawn, Equation, Graph, Key, Value
+from adjoint.compiler.sizes import SCOPE, Symbols, has_sizes, is_size, written
 from adjoint.operands import fail
 from adjoint.primitives import TABLE, slices
 
@@ -33,9 +34,17 @@ _numbers = itertools.count()
 class Replay:
     """A graph ready to run on a backend: call it with the arrays of the inputs, and it gives those of the outputs."""
 
-    def __init__(self, graph: Graph, base: Backend, name: str = "compiled") -> None:
-        self.graph, self.base = graph, base
-        writer = _Writer(base)
+    def __init__(
+        self,
+        graph: Graph,
+        base: Backend,
+        name: str = "compiled",
+        symbols: Symbols | None = None,
+        donated: Sequence[int] = (),
+    ) -> None:
+        self.graph, self.base, self.symbols = graph, base, symbols
+        writer = _Writer(base, symbols)
+        writer.donated = {graph.inputs[i] for i in donated}
         writer.write("run", graph)
         self._unlinked, self._warns = writer.regions, writer.warns
         self.source = "\n".join(writer.lines) + "\n"
@@ -58,7 +67,7 @@ class Replay:
             with self.base.leaf.quiet():
                 return self.run(*arrays)
         except Exception as error:
-            self._explain(error)
+            self._explain(error, arrays)
             raise
 
     def _link(self) -> None:
@@ -71,13 +80,16 @@ class Replay:
         self._scope.update({r.name: made.function(r.name) for r in parts})
         self._unlinked = []
 
-    def _explain(self, error: Exception) -> None:
+    def _explain(self, error: Exception, arrays: Sequence[Any]) -> None:
         """Raise what the failing primitive raises outside of a compiled function, if it was one."""
         place, line = self._place(error.__traceback__)
         if place is None or place.name not in TABLE:
             return
         if place.line is not None and isinstance(error, errors.AdjointError):
             raise type(error)(str(error).replace(f"{self._file}:{line}", str(place.line))) from error
+        if self.symbols is not None:
+            sizes = self.symbols.bind([x.shape for x in arrays])
+            (place,) = Graph([], [place], []).at(sizes).equations
         try:
             fail(error, _Typed(self.base), place.name, place.operands, place.parameters)  # type: ignore[arg-type]
         except Exception as found:
@@ -112,18 +124,21 @@ class _Typed:
 
 
 class _Writer:
-    def __init__(self, base: Backend) -> None:
-        self.base, self.on_numpy = base, type(base) is NumPy
+    def __init__(self, base: Backend, symbols: Symbols | None) -> None:
+        self.base, self.on_numpy, self.symbols = base, type(base) is NumPy, symbols
         self.lines: list[str] = []
         self.places: dict[int, Equation] = {}
         self.scope: dict[str, Any] = {"__builtins__": {}, "leaf": base}
         self.fresh: list[bool] = []
-        self.native = self.on_numpy and _makes_code()
+        self.donated: set[Any] = set()  # inputs whose memory may be written to
+        self.native = self.on_numpy and symbols is None and _makes_code()  # machine code has sizes in it
         self.regions: list[Region] = []
         self.warns = False  # whether it calls what may warn, or fail
         self._known: dict[int, str] = {}  # names of what is in the scope, by identity
         self._kept: list[Any] = []
         self._count = itertools.count()
+        if symbols is not None:
+            self.scope.update(SCOPE)
 
     def constant(self, value: Any) -> str:
         """A name in the scope of the function."""
@@ -135,6 +150,8 @@ class _Writer:
         return name
 
     def literal(self, value: Any) -> str:
+        if self.symbols is not None and has_sizes(value):
+            return written(value, self.literal)
         if value is None or value.__class__ in (bool, int, str):
             return repr(value)
         if value.__class__ is tuple and all(x.__class__ is int for x in value):
@@ -143,26 +160,33 @@ class _Writer:
 
     # --- functions ---
 
-    def write(self, name: str, graph: Graph) -> None:
-        """Append the definition of a graph, after those of the graphs in it."""
+    def write(self, name: str, graph: Graph, indent: str = "") -> None:
+        """Append the definition of a graph, after those of graphs in it; these stand inside where there are sizes."""
         if self.native:
             from adjoint.compiler.native.steps import with_regions
 
             graph, found = with_regions(graph, lambda: f"n{next(self._count)}")
             self.regions += found
-        inner = {}
+        inner = {id(g): f"g{next(self._count)}" for e in graph.equations for g in e.graphs}
+        body = _Body(self, graph, inner)
+        head = f"{indent}def {name}({', '.join(body.names[x] for x in graph.inputs)}):"
+        within = indent
+        if self.symbols is not None:
+            within += " "
+            self.lines.append(head)
+            for size, (i, axis) in self.symbols.places.items() if name == "run" else ():
+                self.lines.append(f" {size} = v{i}.shape[{axis}]")
         for e in graph.equations:
             for g in e.graphs:
-                inner[id(g)] = made = f"g{next(self._count)}"
-                self.write(made, g)
-        body = _Body(self, graph, inner)
-        self.lines.append(f"def {name}({', '.join(body.names[x] for x in graph.inputs)}):")
+                self.write(inner[id(g)], g, within)
+        if self.symbols is None:
+            self.lines.append(head)
         for e in graph.equations:
             for line in body.lines(e):
-                self.lines.append(line)
+                self.lines.append(indent + line)
                 self.places[len(self.lines)] = e
         outputs = [body.read(x) for x in graph.outputs]
-        self.lines.append(f" return ({''.join(x + ', ' for x in outputs)})")
+        self.lines.append(f"{indent} return ({''.join(x + ', ' for x in outputs)})")
         if name == "run":
             self.fresh = [x in body.owned for x in graph.outputs]
 
@@ -182,7 +206,7 @@ class _Body:
                 self.last[x] = e
         for x in graph.outputs:
             self.last.pop(x, None)
-        self.owned: set[Any] = set()  # values in memory of their own, which no other value shares
+        self.owned: set[Any] = writer.donated & self.inputs  # values in memory of their own, which no other shares
 
     def read(self, x: Any) -> str:
         if x.__class__ is Value:
@@ -242,8 +266,16 @@ class _Body:
         run = writer.constant(_scan if e.name == "scan" and writer.on_numpy else SPECIAL[e.name])
         functions = "".join(f"{self.inner[id(g)]}, " for g in e.graphs)
         operands = "".join(f"{self.read(x)}, " for x in e.operands)
-        parameters = "".join(f", {name}={writer.literal(value)}" for name, value in e.parameters.items())
+        parameters = "".join(f", {name}={self.function(value)}" for name, value in e.parameters.items())
         return f"{run}(leaf, ({functions}), ({operands}){parameters})"
+
+    def function(self, value: Any) -> str:
+        """A parameter of what is no primitive: a function of the recording may have sizes in its closure."""
+        symbols = self.writer.symbols
+        if symbols is None or not callable(value):
+            return self.writer.literal(value)
+        sizes = "".join(f", {name}={name}" for name in symbols.values)
+        return f"{self.writer.constant(symbols.binding)}({self.writer.constant(value)}{sizes})"
 
     def primitive(self, e: Equation) -> str:
         writer, primitive = self.writer, TABLE[e.name]
@@ -268,7 +300,7 @@ class _Body:
         out = e.results[0]
         assert isinstance(out, Value)
         operands = [self.read(self.scalar(e, x)) for x in e.operands]
-        if out.shape and math.prod(out.shape) * out.dtype.itemsize >= _REUSED:
+        if out.shape and _elements(out.shape) * out.dtype.itemsize >= _REUSED:
             for x in e.operands:
                 mine = x in self.owned and self.last.get(x) is e
                 if mine and x.shape == out.shape and x.dtype == out.dtype:
@@ -280,6 +312,8 @@ class _Body:
     def scalar(self, e: Equation, x: Any) -> Any:
         """A Python number as the array that meets another one fastest."""
         like = next(y for y in e.operands if y.__class__ is Value)
+        if is_size(x):
+            return x
         if like.dtype.kind == "f" and (x.__class__ is float or (x.__class__ is int and e.name in _ARITHMETIC)):
             with np.errstate(all="ignore"):
                 made = np.array(x, like.dtype)
@@ -305,12 +339,17 @@ def _number(x: float, dtype: Any) -> str:
 _FRESH = frozenset({"matmul", "sum", "prod", "exp2"})
 
 
+def _elements(shape: Any) -> int:
+    """How many elements there are, or were in the recording."""
+    return math.prod([n.value if is_size(n) else n for n in shape])
+
+
 def _reshaped(e: Equation, body: _Body) -> str | None:
     x, out = e.operands[0], e.results[0]
-    if x.__class__ is not Value or not isinstance(out, Value) or math.prod(out.shape) > _MANY:
+    if x.__class__ is not Value or not isinstance(out, Value) or _elements(out.shape) > _MANY:
         return None  # large ones that are broadcast are not copied element by element
     body.owned.difference_update(e.reads())
-    return f"{body.read(x)}.reshape({out.shape!r})"
+    return f"{body.read(x)}.reshape({body.writer.literal(out.shape)})"
 
 
 def _transposed(e: Equation, body: _Body) -> str:

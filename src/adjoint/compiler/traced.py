@@ -19,6 +19,7 @@ from adjoint import errors
 from adjoint.backend import Array, Backend, Implementation, LeafBackend, in_backward
 from adjoint.compiler.graph import Equation, Graph, Key, Name, Value
 from adjoint.compiler.numbers import follow_from
+from adjoint.compiler.sizes import Symbols, has_sizes
 from adjoint.concrete import Check, Staged
 from adjoint.lines import PACKAGE, Line
 from adjoint.primitives import RANDOM, DType, Primitive, Spec, result_spec
@@ -31,6 +32,7 @@ class Recording:
     def __init__(self) -> None:
         self.graphs = [Graph()]
         self.loops = 0  # how many of them are those of loops
+        self.symbols: Symbols | None = None  # where some sizes are symbols
         self.checks = _Checks(self)
 
     @property
@@ -190,6 +192,8 @@ class Traced(Staged, LeafBackend):
 
         def record(*operands: Any, **parameters: Any) -> Any:
             known = not is_random or parameters["key"].__class__ is not Key
+            if known and (place := _recording.get()) is not None and place.symbols is not None:
+                known = not has_sizes(operands) and not has_sizes(parameters)
             specs: list[Any] = []
             for x in operands:
                 if x.__class__ is Value:

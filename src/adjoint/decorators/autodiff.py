@@ -9,7 +9,7 @@ parents. This is reverse accumulation with a tape of nodes, S. Linnainmaa (1970)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
 from adjoint import errors
@@ -17,7 +17,7 @@ from adjoint.backend import Array, Backend, Decorator, Implementation, in_backwa
 from adjoint.dtypes import INEXACT
 from adjoint.graph import codegen
 from adjoint.graph.codegen import make_vjp
-from adjoint.graph.locations import SourceLocation, sources_of, with_location
+from adjoint.graph.locations import SourceLocation, location_of, sources_of, with_location
 from adjoint.graph.nodes import (
     Key,
     LeafNode,
@@ -115,14 +115,14 @@ class Autodiff(Decorator[J]):
     def detach(self, array: Var) -> Var:
         constant = super().detach(array)
         if self.records_locations():
-            constant.location = SourceLocation("detach", sources_of([array]))
+            constant.location = location_of("detach", sources_of([array]), array)
         return constant  # type: ignore[no-any-return]
 
     def constant(self, array: Var) -> Var:
         """The same value as a constant of this level alone."""
         constant = self.wrap(array.value)
         if self.records_locations():
-            constant.location = SourceLocation("set_require_grad", sources_of([array]))
+            constant.location = location_of("set_require_grad", sources_of([array]), array)
         return constant
 
     def map_arrays(self, array: Var, f: Callable[[Array], Array]) -> Var:
@@ -142,7 +142,7 @@ class Autodiff(Decorator[J]):
             vjp = VJP(function_named("to_device"), (), (0,), pull, self, source=source)
             out.node = node = node_of(vjp, (), (array.node,), out.shape)
             if self.records_locations():
-                node.location = SourceLocation("to_device", sources_of([array]))
+                node.location = location_of("to_device", sources_of([array]), out)
         return out
 
     def dump(self, array: Var) -> Any:
@@ -351,7 +351,7 @@ class Autodiff(Decorator[J]):
         cotangent: Array | None = None,
         *,
         retain_graph: bool = False,
-        wrt: Sequence[Node] | None = None,
+        wrt: Collection[Node] | None = None,
         on: Backend | None = None,
     ) -> dict[Key, tuple[Node, Array]]:
         """The gradients of `root`, pulled back from `cotangent` (ones), by the key of their node.
@@ -369,7 +369,7 @@ class Autodiff(Decorator[J]):
         roots: list[tuple[Var, Array]],
         *,
         retain_graph: bool = False,
-        wrt: Sequence[Node] | None = None,
+        wrt: Collection[Node] | None = None,
         on: Backend | None = None,
     ) -> dict[Key, tuple[Node, Array]]:
         """`backward` from several roots at once, each tracked and with its cotangent. Empties the list."""
@@ -392,7 +392,7 @@ class Autodiff(Decorator[J]):
         self,
         roots: list[tuple[Var, Array]],
         retain_graph: bool,
-        wrt: Sequence[Node] | None,
+        wrt: Collection[Node] | None,
         above: BackwardOn | None,
     ) -> dict[Key, tuple[Node, Array]]:
         below: Any = self.inner if above is None else above.on

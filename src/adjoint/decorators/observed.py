@@ -21,7 +21,7 @@ import numpy as np
 from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator, Implementation, LeafBackend, in_backward
 from adjoint.dtypes import INEXACT
-from adjoint.lines import Line
+from adjoint.lines import Frame, Line, stack
 from adjoint.locks import lock
 from adjoint.primitives import ELEMENTWISE, LINALG, REDUCTION, Primitive, Shape, Spec, result_spec
 from adjoint.rules import RECORDS
@@ -214,7 +214,7 @@ class _Count:
     def __init__(self) -> None:
         self.lock = lock()
         self.totals: dict[tuple[str, str], tuple[int, int, int, int]] = {}
-        self.events: collections.deque[tuple[Any, ...]] = collections.deque(maxlen=EVENTS)
+        self.events: collections.deque[Call] = collections.deque(maxlen=EVENTS)
 
 
 class Row(NamedTuple):
@@ -226,6 +226,20 @@ class Row(NamedTuple):
     seconds: float
     bytes: int
     flops: int
+
+
+class Call(NamedTuple):
+    """One call: its start and time in nanoseconds, what went in and came out, and the lines of the user's stack."""
+
+    primitive: str
+    phase: str
+    start: int
+    time: int
+    thread: int
+    specs: tuple[Spec, ...]
+    bytes: int
+    flops: int
+    stack: tuple[Frame, ...]
 
 
 class Profile:
@@ -260,11 +274,14 @@ class Profiled(_Observed[J]):
         The backend that runs the primitives.
     number
         Equal numbers count together, whatever they decorate. None is a new number.
+    stacks
+        Remember with each call which lines of the user's it comes from, for the flame graph that `ad.draw` makes. Then
+        a call takes a few microseconds more.
 
     Raises
     ------
     DeviceError, ArgumentError
-        `inner` is no backend; `number` is no natural number.
+        `inner` is no backend; `number` is no natural number; `stacks` is neither True nor False.
 
     Examples
     --------
@@ -279,8 +296,11 @@ class Profiled(_Observed[J]):
     many = True
     implied: ClassVar[dict[str, Any]] = {"number": 0}  # a name means the same backend each time
 
-    def __init__(self, inner: J, number: int | None = None) -> None:
+    def __init__(self, inner: J, number: int | None = None, stacks: bool = False) -> None:
         super().__init__(inner)
+        if not isinstance(stacks, bool):
+            raise errors.ArgumentError(f"Profiled: stacks is True or False, received {errors.shown(stacks)}")
+        self.stacks = stacks
         self.number: int = next(_numbers) if number is None else number
         if self.number.__class__ is not int or self.number < 0:
             raise errors.ArgumentError(f"Profiled: number is a natural number or None, received {errors.shown(number)}")
@@ -289,7 +309,7 @@ class Profiled(_Observed[J]):
         self._count = _counts.setdefault(self.number, _Count())
 
     def configuration(self) -> tuple[Any, ...]:
-        return (self.inner, self.number)
+        return (self.inner, self.number, self.stacks)
 
     def implement(self, primitive: Primitive) -> Implementation:
         return self._counted(primitive, self.inner[primitive])
@@ -299,6 +319,7 @@ class Profiled(_Observed[J]):
 
     def _counted(self, primitive: Primitive, run: Implementation) -> Implementation:
         clock, thread, count = time.perf_counter_ns, threading.get_native_id, self._count
+        frames = stack if self.stacks else tuple
 
         def counted(*operands: Any, **parameters: Any) -> Any:
             start = clock()
@@ -312,7 +333,7 @@ class Profiled(_Observed[J]):
             with count.lock:
                 old = count.totals.get(key, (0, 0, 0, 0))
                 count.totals[key] = (old[0] + 1, old[1] + spent, old[2] + size, old[3] + work)
-                count.events.append((*key, start, spent, thread(), (*arrays, *results), size, work))
+                count.events.append(Call(*key, start, spent, thread(), (*arrays, *results), size, work, frames()))
             return out
 
         return counted
@@ -329,6 +350,11 @@ class Profiled(_Observed[J]):
             totals = list(self._count.totals.items())
         return Profile([Row(*key, calls, ns / 1e9, size, work) for key, (calls, ns, size, work) in totals])
 
+    def calls(self) -> list[Call]:
+        """The last calls, at most 50 000, as they came."""
+        with self._count.lock:
+            return list(self._count.events)
+
     def trace(self, path: str | os.PathLike[str]) -> None:
         """Write the last calls, at most 50 000, as Chrome trace events, which https://ui.perfetto.dev shows.
 
@@ -339,7 +365,7 @@ class Profiled(_Observed[J]):
         with self._count.lock:
             events, calls = list(self._count.events), sum([calls for calls, *_ in self._count.totals.values()])
         written: list[dict[str, Any]] = []
-        for name, phase, start, spent, thread, specs, size, work in events:
+        for name, phase, start, spent, thread, specs, size, work, _ in events:
             shapes, dtypes = [x.shape for x in specs], [x.dtype.name for x in specs]
             when = {"ph": "X", "ts": start / 1e3, "dur": spent / 1e3, "pid": os.getpid(), "tid": thread}
             args = {"shapes": shapes, "dtypes": dtypes, "bytes": size, "flops": work}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
@@ -72,12 +72,17 @@ def as_integer(value: Any, name: str, what: str, least: int | None = None) -> in
     if least is not None and value < least:
         kind = "a positive" if least else "a non-negative"
         raise errors.ArgumentError(f"{name}: {what} is {kind} integer, received {errors.shown(value)}")
-    return _short(int(value), name, what)
+    return _short(_exact(value), name, what)
+
+
+def _exact(value: Any) -> int:
+    """Python's integer; a size that ad.compile records stays what it is."""
+    return value if value.__class__ is int else int(value)
 
 
 def _short(value: int, name: str, what: str) -> int:
     """The integer; raises RangeError for one that Python would not write out in a message."""
-    if value.bit_length() > 1000:
+    if not -ELEMENTS < value < ELEMENTS and value.bit_length() > 1000:
         raise errors.RangeError(f"{name}: {what} is too large, an {errors.shown(value)[1:-1]}; pass a smaller integer")
     return value
 
@@ -100,7 +105,7 @@ def integers(value: Any, name: str, what: str) -> tuple[int, ...]:
     found = (value,) if isinstance(value, (int, np.integer)) else items(value)
     if found is None or not all(is_integer(n) for n in found):
         raise errors.ArgumentTypeError(f"{name}: {what} are integers; received {errors.shown(value)}")
-    return tuple([_short(int(n), name, what) for n in found])
+    return tuple([_short(_exact(n), name, what) for n in found])
 
 
 def as_number(value: Any, name: str, what: str) -> Any:
@@ -142,6 +147,14 @@ def as_flag(value: Any, name: str, what: str = "keepdims") -> bool:
     return bool(value)
 
 
+def as_probability(value: Any, name: str, what: str = "p") -> Any:
+    """A number from 0 to 1. Raises as `as_number`, and ArgumentError for any other."""
+    value = as_number(value, name, what)
+    if not 0 <= value <= 1:
+        raise errors.ArgumentError(f"{name}: {what} is a probability, received {errors.shown(value)}")
+    return value
+
+
 def as_choice(value: Any, name: str, what: str, known: Sequence[str | None]) -> Any:
     """One of some words, or None among them; raises ArgumentError, which lists them, for anything else."""
     if not isinstance(value, (str, type(None))) or value not in known:
@@ -163,14 +176,15 @@ def called(name: str, form: str, f: Callable[..., T], /, *args: Any) -> T:
     try:
         return f(*args)
     except TypeError as error:
-        if _takes(f, args):
+        if takes(f, args):
             raise
         raise errors.ArgumentTypeError(f"{name}: a function that is called as {form}: {error}") from None
 
 
-def _takes(f: Callable[..., Any], args: Sequence[Any]) -> bool:
+def takes(f: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any] | None = None) -> bool:
+    """Whether a function can be called with so many arguments, and options of these names; yes if it does not say."""
     try:
-        inspect.signature(f).bind(*args)
+        inspect.signature(f).bind(*args, **(options or {}))
     except TypeError:
         return False
     except ValueError:  # of compiled functions that do not say

@@ -18,6 +18,7 @@ from adjoint.functions.reduction import sum as total
 from adjoint.functions.shape import broadcast_to, expand_dims, permute_dims, reshape, squeeze
 from adjoint.operands import change, is_weak, operand, refuse_leaf, refuse_operand, run
 from adjoint.primitives import Shape, broadcast_shapes
+from adjoint.primitives.sizes import as_recorded
 from adjoint.tensor import Operand, Tensor, same
 
 B = TypeVar("B", bound=Backend)
@@ -222,7 +223,9 @@ def einsum(subscripts: str, /, *operands: Any) -> Tensor[Any]:
                 )
             sizes[label] = known if n == 1 else n
     terms = [_single(x, labels, sizes) for x, labels in zip(tensors, inputs, strict=True)]
-    for step in _path(tuple([labels for _, labels in terms]), output, tuple([x.shape for x, _ in terms])):
+    for step in _path(
+        tuple([labels for _, labels in terms]), output, tuple([tuple(map(as_recorded, x.shape)) for x, _ in terms])
+    ):
         chosen = [terms.pop(i) for i in sorted(step, reverse=True)]
         while len(chosen) > 1:
             second, first = chosen.pop(), chosen.pop()

@@ -16,6 +16,7 @@ from adjoint.counterparts import scipy_counterpart
 from adjoint.dtypes import is_table
 from adjoint.functions.gradients import Gradients
 from adjoint.lines import asked_by
+from adjoint.operands import followed_by
 from adjoint.tensor import Tensor, wrap
 
 T = TypeVar("T")
@@ -177,7 +178,7 @@ def _only(x: Tensor[Any], name: str) -> Any:
     if x.dtype.kind == "c" and name != "complex":
         raise errors.DtypeError(f"{name}: expected a real number, received {x.dtype}; take .real, .imag or abs first")
     if x.device.tracked(x._array):
-        level = _followed_by(x)
+        level = followed_by(x)
         here = ""
         if level is not None:
             here = " (here of ad.stop_gradient(x))" if level.differentiates else " (not under vmap)"
@@ -191,22 +192,9 @@ def _only(x: Tensor[Any], name: str) -> Any:
 # --- what would lose a derivative ---
 
 
-def _followed_by(x: Tensor[Any]) -> Backend | None:
-    """The level of a running transform that tracks the tensor: of several a batch, or else the outermost."""
-    level, array = x.device, x._array
-    found: Backend | None = None
-    while isinstance(level, Decorator):
-        if level.is_fresh and not level.ended and level.is_active(array):
-            if not level.differentiates:
-                return level
-            found = found or level
-        level, array = level.inner, level.unwrap(array)
-    return found
-
-
 def _refuse_followed(x: Tensor[Any], what: str, *, batches_only: bool = False) -> None:
     """Raises TrackedError where a running transform tracks the tensor, with what can be done there instead."""
-    level = _followed_by(x)
+    level = followed_by(x)
     if level is None:
         return
     if not level.differentiates:
@@ -375,14 +363,10 @@ def __repr__(x: Tensor[Any], /) -> str:
 
 def _repr_html_(x: Tensor[Any], /) -> str:
     """For notebooks: one line of facts above the values."""
-    import html  # used by few, and its table of entities takes a while
+    from adjoint.markup import captioned, text  # used by few
 
-    facts = f"{x.dtype}, shape {x.shape}, {x.device}{_status(x)}"
     values = _lazy(x) or np.array2string(x.device.concrete_values(x._array), separator=", ")
-    return (
-        f'<div><span style="opacity:.7;font-size:85%">Tensor: {html.escape(facts)}</span>'
-        f'<pre style="margin:.2em 0">{html.escape(values)}</pre></div>'
-    )
+    return captioned(f"Tensor: {x.dtype}, shape {x.shape}, {x.device}{_status(x)}", text(values))
 
 
 def __format__(x: Tensor[Any], spec: str, /) -> str:

@@ -31,8 +31,9 @@ from adjoint.functions.arguments import (
     computed,
     values_of,
 )
-from adjoint.operands import cast, fail, is_concrete, run
+from adjoint.operands import cast, fail, followed_by, is_concrete, run
 from adjoint.primitives import Shape
+from adjoint.primitives.sizes import as_recorded
 from adjoint.tensor import Tensor, refuse_ended, same, wrap
 
 D = TypeVar("D", bound=Backend)
@@ -71,7 +72,8 @@ def tensor(values: Any, dtype: Any = None, *, device: Any = None) -> Tensor[Any]
     Parameters
     ----------
     values
-        Numbers, nested lists of numbers, or an array. A tensor is copied as a constant.
+        Numbers, nested lists of numbers, or an array. A tensor is copied as a constant: `x.copy()` is one with its
+        derivative.
     dtype
         Python's floats and complex numbers get the default, `ad.default_dtype()`, ints int64; NumPy's numbers and
         arrays keep theirs, also in lists.
@@ -82,6 +84,8 @@ def tensor(values: Any, dtype: Any = None, *, device: Any = None) -> Tensor[Any]
     ------
     ShapeError, DtypeError, DeviceError
         Ragged lists; values that are no numbers; an unknown device.
+    TrackedError
+        A transform that is running follows the tensor.
 
     Examples
     --------
@@ -90,6 +94,11 @@ def tensor(values: Any, dtype: Any = None, *, device: Any = None) -> Tensor[Any]
     (2, 2)
     """
     if isinstance(values, Tensor):
+        if followed_by(values) is not None:
+            raise errors.TrackedError(
+                f"tensor: a running transform follows this tensor of shape {values.shape}, and a copy of its values "
+                "would be a constant; x.copy() is followed, too, and ad.stop_gradient(x) is the constant on purpose"
+            )
         device = values.device if device is None else device
         array = values.device.leaf_array(values._array)
         lazy = not is_concrete(values) and as_device(device).leaf is values.device.leaf and array.shape == values.shape
@@ -450,11 +459,12 @@ def arange(
     bounds: list[Any] = [as_number(value, "arange", "a bound or step") for value in (start, stop, step)]
     start, stop, step = bounds
     for value in bounds:
-        if not math.isfinite(value):
+        if not math.isfinite(as_recorded(value)):
             raise errors.ArgumentError(f"arange: a bound or step is finite, received {value}")
     if step == 0:
         raise errors.ArgumentError("arange: the step must not be zero")
-    if (float(bounds[1]) - float(bounds[0])) / float(step) > ELEMENTS:
+    first, last, by = [float(as_recorded(value)) for value in bounds]
+    if (last - first) / by > ELEMENTS:
         raise errors.ShapeError(f"arange: from {start} to {stop} there are too many steps of {step}; take longer ones")
     ints = all(isinstance(v, (int, np.integer)) for v in (start, stop, step))
     place = as_device(device)

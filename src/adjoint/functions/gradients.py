@@ -110,10 +110,14 @@ class Gradients(Generic[J]):
         )
 
     def __contains__(self, x: object) -> bool:
-        if not isinstance(x, Tensor):
-            return False
-        node = _node(x, "")
-        return node is not None and x.device is self._level_of(node.key) and node.key in self._arrays
+        return self._known_key(x) is not None
+
+    def _known_key(self, x: object) -> Key | None:
+        """The key of x, if there is a gradient of it."""
+        node = getattr(x._array, "node", None) if isinstance(x, Tensor) else None
+        if node is None or node.key not in self._arrays or x.device is not self._level_of(node.key):  # type: ignore[attr-defined]
+            return None
+        return node.key  # type: ignore[no-any-return]
 
     def __len__(self) -> int:
         return len(self._arrays)
@@ -153,7 +157,8 @@ class Gradients(Generic[J]):
     def get(self, x: Tensor[Any], default: T) -> Tensor[J] | T: ...
     def get(self, x: Tensor[Any], default: Any = None) -> Any:
         """The gradient of x, or the default."""
-        return self[x] if x in self else default  # noqa: SIM401 (that is this method)
+        key = self._known_key(x)
+        return default if key is None else self._gradient(key)
 
     def pop(self, x: Tensor[Any], *default: Any) -> Any:
         """The gradient of x, taken out; the default, or NoGradientError, if there is none."""
@@ -241,6 +246,18 @@ class Gradients(Generic[J]):
         shapes = ", ".join(str(tuple(array.shape)) for array in self._arrays.values())
         return f"Gradients({len(self)} of {self._level}: {shapes})"
 
+    def _repr_html_(self) -> str:
+        """For notebooks: a row for each leaf."""
+        from adjoint.markup import captioned, table  # used by few
+
+        rows = []
+        for key in self._arrays:
+            g = self._gradient(key)
+            known = g.device.leaf.is_concrete(g.device.leaf_array(g._array))
+            rows.append([str(g.shape), str(g.dtype), *_sizes(g.device.concrete_values(g._array) if known else None)])
+        head = ("shape", "dtype", "root mean square", "largest", "zeros")
+        return captioned(f"Gradients: {len(self)} of {self._level}", table(head, rows))
+
     def __reduce__(self) -> tuple[Any, ...]:
         for source in self._sources.values():
             node = _node(source, "") if isinstance(source, Tensor) else source
@@ -248,6 +265,15 @@ class Gradients(Generic[J]):
                 remember(node)
         gradients = dict(zip(self._arrays, self.values(), strict=True))
         return _load, (self._level, gradients, self._popped, self._elsewhere, self._recorded)
+
+
+def _sizes(values: np.ndarray[Any, Any] | None) -> list[str]:
+    """How large a gradient is, for a table; nothing is known of what is not computed yet."""
+    if values is None or not values.size:
+        return ["", "", ""]
+    with np.errstate(all="ignore"):
+        sizes = np.abs(values).astype(np.float64)
+        return [f"{np.sqrt(np.mean(sizes**2)):.4g}", f"{sizes.max():.4g}", f"{np.mean(sizes == 0):.0%}"]
 
 
 def _load(

@@ -45,6 +45,7 @@ from adjoint.operands import (
     run,
 )
 from adjoint.primitives import ARRAY, Key, Shape, broadcast_shapes, index_shape
+from adjoint.primitives.sizes import places_along
 from adjoint.tensor import Operand, Tensor, allocate, is_unique, make_unique, raw_array, refuse_ended, unique_lock, wrap
 
 B = TypeVar("B", bound=Backend)
@@ -57,7 +58,7 @@ _PLAIN = (int, slice, tuple)
 def _places(entry: slice, size: int) -> range:
     """The places that a slice picks along an axis."""
     try:
-        return range(size)[entry] or _NONE  # which may start before the front
+        return places_along(entry, size) or _NONE  # which may start before the front
     except TypeError:
         raise errors.OutOfRangeError(
             f"index: slice bounds are integers or None, received {errors.shown(entry)}"

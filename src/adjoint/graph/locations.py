@@ -9,11 +9,22 @@ from adjoint.backend import Implementation
 from adjoint.graph.nodes import Node, Var
 from adjoint.lines import Line
 
+_keeping = False
+
+
+def keep_values(on: bool) -> bool:
+    """Keep results with their locations, for pictures, or stop it; returns what was before."""
+    global _keeping
+    before, _keeping = _keeping, on
+    return before
+
 
 class SourceLocation(Line):
     """Where a result was made, by which primitive, and from which tracked operands or constants."""
 
-    __slots__ = ("name", "parents")
+    __slots__ = ("name", "parents", "value")
+
+    value: Any  # the result, only while values are kept
 
     def __init__(self, name: str, parents: list[Node | SourceLocation]) -> None:
         super().__init__()
@@ -31,12 +42,20 @@ def sources_of(operands: Sequence[Any]) -> list[Node | SourceLocation]:
     return found
 
 
+def location_of(name: str, sources: list[Node | SourceLocation], out: Var | None) -> SourceLocation:
+    """The location of a result, which may be kept with it."""
+    location = SourceLocation(name, sources)
+    if _keeping and out is not None:
+        location.value = out.value
+    return location
+
+
 def with_location(name: str, lifted: Implementation) -> Implementation:
     def run(*operands: Any, **parameters: Any) -> Any:
         out = lifted(*operands, **parameters)
         sources = sources_of(operands)
         if sources:
-            location = SourceLocation(name, sources)
+            location = location_of(name, sources, None if isinstance(out, tuple) else out)
             for var in out if isinstance(out, tuple) else (out,):
                 node = var.node
                 if node is None:

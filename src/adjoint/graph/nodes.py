@@ -11,6 +11,7 @@ import operator
 import os
 import weakref
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from adjoint import errors
@@ -88,6 +89,10 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.name} #{self.number}, shape {tuple(self.shape)}>"
+
+    def _repr_html_(self) -> str | None:
+        """For notebooks: the graph that leads to it, as `ad.draw` shows it, if what draws is installed."""
+        return import_module("adjoint.pictures.drawing").of_graph_of(self)  # type: ignore[no-any-return]
 
 
 class Joint(Node):

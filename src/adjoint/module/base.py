@@ -94,6 +94,15 @@ class Module(Fields):
     def __repr__(self) -> str:
         return "\n".join(_lines(self, type(self).__name__))
 
+    def _repr_html_(self) -> str:
+        """For notebooks: what `repr` says, and a table of the parameters to open."""
+        from adjoint.markup import folded, table, text  # used by few
+
+        known = self.named_parameters()
+        rows = [(name, str(x.shape), str(x.dtype), f"{x.size:,}") for name, x in known.items()]
+        about = f"{len(known)} parameters, {self.num_params():,} numbers"
+        return f"<div>{text(repr(self))}{folded(about, table(('parameter', 'shape', 'dtype', 'numbers'), rows))}</div>"
+
     # --- what is in it ---
 
     @property

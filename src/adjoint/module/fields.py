@@ -20,6 +20,7 @@ from adjoint.random_keys import seeded
 from adjoint.tensor import Tensor
 
 M = TypeVar("M", bound="Fields")
+T = TypeVar("T")
 
 Buffer = Annotated[Tensor[Any], "buffer"]
 """Annotates a field whose tensor is not trained: a running mean. `Module.apply` gives new ones."""
@@ -290,8 +291,8 @@ def once_each(leaves: list[Leaf]) -> list[Leaf]:
     return list(found.values())
 
 
-def with_arrays(module: M, values: Mapping[str, Any], leaves: list[Leaf] | None = None) -> M:
-    """The module with other values at some paths of arrays. An array that is in several places stays one array.
+def with_arrays(module: T, values: Mapping[str, Any], leaves: list[Leaf] | None = None) -> T:
+    """The module, or container, with other values at some paths. An array that is in several places stays one array.
 
     `leaves` are those of the module, for who has them.
     """
@@ -359,6 +360,8 @@ def mapped_once(module: M, f: Callable[[Leaf], Any]) -> M:
 
 def _rebuilt_with(tree: Any, values: Iterator[Any]) -> Any:
     cls = tree.__class__
+    if cls is Tensor:
+        return next(values)
     if cls is tuple:
         return tuple([_rebuilt_with(child, values) for child in tree])
     if tree is None or cls in _PLAIN:

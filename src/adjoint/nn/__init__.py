@@ -60,6 +60,7 @@ from adjoint.nn.distances import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
+from adjoint.nn.fractional_pooling import fractional_max_pool2d, fractional_max_pool3d
 from adjoint.nn.images import (
     affine_grid,
     channel_shuffle,
@@ -136,6 +137,8 @@ from adjoint.nn.modules.functions import (
     Dropout3d,
     FeatureAlphaDropout,
     Fold,
+    FractionalMaxPool2d,
+    FractionalMaxPool3d,
     GaussianNLLLoss,
     Hardshrink,
     Hardsigmoid,
@@ -290,6 +293,8 @@ __all__ = [
     "FeatureAlphaDropout",
     "Flatten",
     "Fold",
+    "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
     "GRUCell",
     "GaussianNLLLoss",
     "GroupNorm",
@@ -404,6 +409,8 @@ __all__ = [
     "embedding_bag",
     "feature_alpha_dropout",
     "fold",
+    "fractional_max_pool2d",
+    "fractional_max_pool3d",
     "gaussian_nll_loss",
     "gelu",
     "glu",

@@ -19,6 +19,7 @@ from adjoint.functions.shape import diagonal, reshape
 from adjoint.random import normal as draw_normal
 from adjoint.random import truncated_normal as draw_truncated
 from adjoint.random import uniform as draw_uniform
+from adjoint.renamed import refusing
 from adjoint.tensor import Tensor
 
 __all__ = [
@@ -79,14 +80,15 @@ def xavier_uniform(shape: Any, gain: float = 1.0, *, dtype: Any = None, device: 
     True
     """
     inputs, outputs = _fans(shape, "xavier_uniform")
-    bound = gain * math.sqrt(6 / (inputs + outputs))
+    bound = as_positive(gain, "xavier_uniform", "gain") * math.sqrt(6 / (inputs + outputs))
     return draw_uniform(shape, low=-bound, high=bound, dtype=dtype, device=device)
 
 
 def xavier_normal(shape: Any, gain: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """Normal with a deviation of gain sqrt(2 / (fan in + fan out))."""
     inputs, outputs = _fans(shape, "xavier_normal")
-    return draw_normal(shape, std=gain * math.sqrt(2 / (inputs + outputs)), dtype=dtype, device=device)
+    std = as_positive(gain, "xavier_normal", "gain") * math.sqrt(2 / (inputs + outputs))
+    return draw_normal(shape, std=std, dtype=dtype, device=device)
 
 
 def kaiming_uniform(
@@ -144,3 +146,6 @@ def _fans(shape: Any, name: str) -> tuple[int, int]:
     if len(sizes) < 2:
         raise errors.ShapeError(f"{name}: a weight of inputs and outputs has two axes or more, received shape {sizes}")
     return math.prod(sizes[1:]), sizes[0] * math.prod(sizes[2:])
+
+
+globals()["__getattr__"] = refusing(__name__)  # unseen by type checkers, which refuse other names themselves

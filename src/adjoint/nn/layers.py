@@ -10,7 +10,17 @@ import numpy as np
 from adjoint import errors, linalg
 from adjoint.backend import Backend
 from adjoint.dtypes import INEXACT
-from adjoint.functions.arguments import as_choice, as_flag, as_integer, as_number, as_tensor, as_tensors, images, real
+from adjoint.functions.arguments import (
+    as_choice,
+    as_flag,
+    as_integer,
+    as_number,
+    as_probability,
+    as_tensor,
+    as_tensors,
+    images,
+    real,
+)
 from adjoint.functions.contraction import matmul
 from adjoint.functions.creation import arange, full
 from adjoint.functions.elementwise import where
@@ -54,7 +64,7 @@ def dropout(x: Operand[B], p: float = 0.5, training: bool = True) -> Tensor[B]:
     >>> ad.nn.dropout(ad.ones(2), 0.5, training=False).tolist()
     [1.0, 1.0]
     """
-    x, p = real(x, "dropout"), _probability(p, "dropout")
+    x, p = real(x, "dropout"), as_probability(p, "dropout")
     return _dropped(x, x.shape, p) if as_flag(training, "dropout", "training") and p > 0 else x
 
 
@@ -89,7 +99,7 @@ def dropout3d(x: Operand[B], p: float = 0.5, training: bool = True) -> Tensor[B]
 
 
 def _channels_dropped(name: str, axes: int, x: Any, p: Any, training: bool) -> Tensor[Any]:
-    given, p = images(name, axes, x), _probability(p, name)
+    given, p = images(name, axes, x), as_probability(p, name)
     if not as_flag(training, name, "training") or p == 0:
         return given
     return _dropped(given, given.shape[: given.ndim - axes] + (1,) * axes, p)
@@ -104,13 +114,13 @@ def alpha_dropout(x: Operand[B], p: float = 0.5, training: bool = False) -> Tens
     >>> ad.nn.alpha_dropout(ad.ones(2)).tolist()
     [1.0, 1.0]
     """
-    x, p = real(x, "alpha_dropout"), _probability(p, "alpha_dropout")
+    x, p = real(x, "alpha_dropout"), as_probability(p, "alpha_dropout")
     return _saturated(x, x.shape, p) if as_flag(training, "alpha_dropout", "training") and p > 0 else x
 
 
 def feature_alpha_dropout(x: Operand[B], p: float = 0.5, training: bool = False) -> Tensor[B]:
     """`alpha_dropout` of whole channels: x is (batch, channels, ...). Raises ShapeError for fewer axes."""
-    x, p = real(x, "feature_alpha_dropout"), _probability(p, "feature_alpha_dropout")
+    x, p = real(x, "feature_alpha_dropout"), as_probability(p, "feature_alpha_dropout")
     training = as_flag(training, "feature_alpha_dropout", "training")
     if x.ndim < 2:
         raise errors.ShapeError(f"feature_alpha_dropout: expected (batch, channels, ...), received {x.shape}")
@@ -124,13 +134,6 @@ def _saturated(x: Tensor[Any], shape: tuple[int, ...], p: float) -> Tensor[Any]:
     least = -1.7580993408473766  # alpha lambda of the paper
     scale = 1 / math.sqrt((1 - p) * (1 + p * least**2))
     return where(bernoulli(1 - p, shape, device=x.device), x, least) * scale - scale * p * least
-
-
-def _probability(p: Any, name: str) -> Any:
-    p = as_number(p, name, "p")
-    if not 0 <= p <= 1:
-        raise errors.ArgumentError(f"{name}: p is a probability, received {errors.shown(p)}")
-    return p
 
 
 def embedding(

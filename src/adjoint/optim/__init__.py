@@ -23,6 +23,7 @@ from adjoint.optim.schedules import (
     stairs,
     warmup,
 )
+from adjoint.renamed import refusing
 
 __all__ = [
     "ASGD",
@@ -77,3 +78,6 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return __all__
+
+
+globals()["__getattr__"] = refusing(__name__)  # unseen by type checkers, which refuse other names themselves

@@ -17,14 +17,16 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeVar
 
 from adjoint import errors
+from adjoint.functions.arguments import called
 from adjoint.module.base import Module
 from adjoint.module.fields import each_module, rebuilt
-from adjoint.optim.base import Rate, check_module, chosen, parameters, with_parameters
+from adjoint.optim.base import Rate, chosen, parameters, with_parameters
 from adjoint.optim.fused import Done, Job, Slots, updated
 from adjoint.optim.settings import Settings, or_schedule, setting, share
 from adjoint.tensor import Tensor
 
 M = TypeVar("M", bound=Module)
+T = TypeVar("T")
 
 
 class AverageState(NamedTuple):
@@ -45,12 +47,12 @@ class Average(Settings):
         """The weight of the next model, beside 1 less it of the average; 1 at first."""
         raise NotImplementedError
 
-    def init(self, model: Module) -> AverageState:
+    def init(self, model: Any) -> AverageState:
         """The state before the first model, of which the shapes are."""
         # times 1, as arrays of its own: a step that donates writes over the model's
         return AverageState(0, {path: x * 1.0 for path, x in parameters(model).items()})
 
-    def update(self, state: AverageState, model: Module) -> AverageState:
+    def update(self, state: AverageState, model: Any) -> AverageState:
         """The state after one more model. Raises ArgumentError or ShapeError if the state is of another one."""
         now = parameters(model)
         jobs = [Job(x, y, {}) for x, y in zip(_known(state, now), now.values(), strict=True)]
@@ -61,7 +63,7 @@ class Average(Settings):
 
         return AverageState(state.count + 1, dict(zip(now, [x for x, _ in updated(moved, jobs)], strict=True)))
 
-    def model(self, state: AverageState, model: M) -> M:
+    def model(self, state: AverageState, model: T) -> T:
         """The model with the averages for parameters; leaves of `require_grad` are leaves again. Raises as `update`."""
         now = parameters(model)
         return with_parameters(model, dict(zip(now, _known(state, now), strict=True)))
@@ -78,7 +80,7 @@ class EMA(Average):
     decay: Rate = setting(0.999, or_schedule(share))
 
     def weight(self, count: Any) -> Any:
-        now = self.decay(count) if callable(self.decay) else self.decay
+        now = called("EMA: decay", "decay(count)", self.decay, count) if callable(self.decay) else self.decay
         if not isinstance(now, Tensor):
             now = share(now, "EMA", "decay")  # a schedule may give anything
         return chosen(count == 0, 1.0, 1 - now)
@@ -108,7 +110,10 @@ def batch_statistics(model: M, batches: Iterable[Any]) -> M:
     ([4.0], [2.0])
     """
 
-    check_module("batch_statistics", model)
+    if not isinstance(model, Module):
+        raise errors.ArgumentTypeError(
+            f"batch_statistics: the model is an ad.nn.Module, received {errors.shown(model)}"
+        )
     if not hasattr(batches, "__iter__"):
         raise errors.ArgumentTypeError(
             f"batch_statistics: batches are an iterable of inputs, received {errors.shown(batches)}"

@@ -10,13 +10,12 @@ from adjoint.dtypes import float32
 from adjoint.functions.arguments import is_number
 from adjoint.functions.creation import zeros_like
 from adjoint.functions.elementwise import maximum, sqrt, where
-from adjoint.module.base import Module
 from adjoint.optim.base import Optimizer, State, check_state, parameters, with_parameters
 from adjoint.optim.fused import Slots
 from adjoint.optim.settings import fraction, in_use, not_negative, rate, setting
 from adjoint.tensor import Tensor
 
-M = TypeVar("M", bound=Module)
+M = TypeVar("M")
 Stepped = tuple[Tensor[Any], Slots]
 
 

@@ -7,20 +7,22 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Self, TypeVar
 
+import numpy as np
+
 from adjoint import errors
 from adjoint.devices import leaf_of
-from adjoint.functions.arguments import is_integer
+from adjoint.functions.arguments import called, is_integer
 from adjoint.functions.creation import asarray
 from adjoint.functions.elementwise import where
 from adjoint.functions.gradients import Gradients
 from adjoint.functions.shape import stack
 from adjoint.module.base import Module
-from adjoint.module.fields import Leaf, fits, leaves_of, once_each, value_of, with_arrays
+from adjoint.module.fields import Leaf, fits, leaves_of, once_each, opened, value_of, with_arrays
 from adjoint.optim.fused import Job, Slots, updated
 from adjoint.optim.settings import Settings, flag, not_negative, rate, setting
 from adjoint.tensor import Tensor
 
-M = TypeVar("M", bound=Module)
+M = TypeVar("M")  # a module, or dictionaries, lists and tuples of tensors and modules
 Rate = float | Callable[[Any], Any]  # a number, or a schedule: a function of the number of steps done
 Where = str | Callable[[str, Any], bool]  # parameters by path, pattern, or function of path and value
 
@@ -45,7 +47,8 @@ class Group(Settings):
 class Optimizer(Settings):
     """An optimizer: settings, and two functions. Nothing is kept in it.
 
-    `init(model)` gives a state, `step(model, grads, state)` the next model and the next state.
+    `init(model)` gives a state, `step(model, grads, state)` the next model and the next state. A model is an
+    `ad.nn.Module`, or a dictionary, list or tuple of tensors, whose paths are their keys and places: "layers.0.weight".
 
     A subclass says what it remembers of a parameter (`begin`) and how it makes the next one (`update`). The rate is a
     number, or a schedule: a function of the number of steps that were done.
@@ -68,6 +71,10 @@ class Optimizer(Settings):
     >>> model, state = optimizer.step(model, grads, state)
     >>> round(model.weight.item(), 4), state.step
     (0.8, 1)
+    >>> w = {"slope": ad.tensor(2.0), "shift": ad.tensor(1.0)}
+    >>> w, state = optimizer.step(w, ad.grad(lambda w: w["slope"] ** 2 + w["shift"])(w), optimizer.init(w))
+    >>> [round(x.item(), 4) for x in w.values()]
+    [1.6, 0.9]
     """
 
     lr: Rate = setting(1e-3, rate)
@@ -140,8 +147,12 @@ class Optimizer(Settings):
         """The next value of a parameter and its next slots; `step` counts from 1."""
         raise NotImplementedError
 
-    def init(self, model: Module) -> State:
-        """The state before the first step. Raises ArgumentError if a group fits nothing in the model."""
+    def init(self, model: Any) -> State:
+        """The state before the first step, of a module or of a dictionary, list or tuple of tensors.
+
+        Raises ArgumentError if a group fits nothing in the model or a container has no tensor to train,
+        ArgumentTypeError for what is no model.
+        """
         leaves = _trained(model, "init")
         for each in self.groups:
             for choice in each.where:
@@ -164,10 +175,11 @@ class Optimizer(Settings):
         Parameters
         ----------
         model
-            A module. Leaves of `require_grad` become leaves again, other parameters stay constants.
+            A module, or a dictionary, list or tuple of tensors or modules. Leaves of `require_grad` become leaves
+            again, other parameters stay constants.
         grads
-            What `backward` gave, a module of gradients as `ad.grad` gives it, or a mapping from paths. Parameters that
-            have none stay as they are, and so do frozen ones.
+            What `backward` gave, a module or container of gradients as `ad.grad` gives it, or a mapping from paths.
+            They may be arrays of NumPy. Parameters that have none stay as they are, and so do frozen ones.
         state
             What `init` or the last `step` gave.
         lr
@@ -211,11 +223,13 @@ class Optimizer(Settings):
         return with_arrays(model, values, leaves), State(state.step + 1, slots)
 
 
-def rate_at(lr: Any, step: Any) -> Any:
+def rate_at(lr: Any, step: Any, name: str = "step", form: str = "lr(step)") -> Any:
     """The rate of a step. Raises as the setting does, also for what a schedule gives."""
-    found = lr(step) if callable(lr) else lr
+    found = called(name, form, lr, step) if callable(lr) else lr
     if not isinstance(found, Tensor):
-        not_negative(found, "step", "the rate")
+        not_negative(found, name, "the rate")
+    elif found.ndim:
+        raise errors.ShapeError(f"{name}: the rate is one number, received a tensor of shape {found.shape}")
     return found
 
 
@@ -230,10 +244,13 @@ def check_state(state: Any, name: str = "step") -> None:
 def check_module(name: str, model: Any) -> None:
     """Raises ArgumentTypeError for what is neither a module nor a container of tensors."""
     if not isinstance(model, (Module, dict, list, tuple)):
-        raise errors.ArgumentTypeError(f"{name}: the model is an ad.nn.Module, received {errors.shown(model)}")
+        raise errors.ArgumentTypeError(
+            f"{name}: the model is an ad.nn.Module, or a dictionary, list or tuple of tensors, received "
+            f"{errors.shown(model)}"
+        )
 
 
-def gradients_by_path(grads: Any, model: Module) -> Mapping[str, Tensor[Any]]:
+def gradients_by_path(grads: Any, model: Any) -> Mapping[str, Tensor[Any]]:
     """The gradients of a model's parameters, by their paths. Raises ArgumentError where there is none."""
     check_module("gradients", model)
     leaves = leaves_of(model)
@@ -247,18 +264,35 @@ def _found(grads: Any, leaves: list[Leaf], own: list[Leaf]) -> Mapping[str, Tens
         found = {leaf.path: g for leaf in own if (g := grads.get(leaf.value)) is not None}
     elif isinstance(grads, Module):
         found = _added({leaf.path: leaf.value for leaf in leaves_of(grads)}, leaves, own)
+    elif isinstance(grads, (dict, list, tuple)):
+        found = _added(_paths(grads), leaves, own)
     elif isinstance(grads, Mapping):
         found = _added(grads, leaves, own)
     else:
         raise errors.ArgumentTypeError(
-            f"step: grads are what backward() gave, a module of gradients, or a mapping from paths, received "
-            f"{errors.shown(grads)}"
+            f"step: grads are what backward() gave, a module or container of gradients, or a mapping from paths, "
+            f"received {errors.shown(grads)}"
         )
     if not any(leaf.path in found for leaf in own):
         raise errors.ArgumentError(
             "step: there is no gradient of a parameter of this model; gradients of backward() are those of the very "
             "model that the loss was computed with"
         )
+    arrays = [leaf for leaf in own if isinstance(found.get(leaf.path), (np.ndarray, np.generic))]
+    if arrays:  # as a transform gives them for arrays
+        found = dict(found)
+        for leaf in arrays:
+            device = value_of(leaf.value).device
+            found[leaf.path] = asarray(found[leaf.path], dtype=leaf.value.dtype, device=device)
+    return found
+
+
+def _paths(grads: Any) -> dict[str, Any]:
+    """Gradients in containers, or in a dictionary, by their paths."""
+    children, names, _ = opened(grads)
+    found: dict[str, Any] = {}
+    for name, child in zip(names, children, strict=True):
+        found |= {leaf.path: leaf.value for leaf in leaves_of(child, name)} or {name: child}
     return found
 
 
@@ -279,9 +313,15 @@ def _added(found: Mapping[str, Tensor[Any]], leaves: list[Leaf], own: list[Leaf]
     return sums
 
 
-def _trained(model: Module, name: str = "parameters") -> list[Leaf]:
+def _trained(model: Any, name: str = "parameters") -> list[Leaf]:
     check_module(name, model)
-    return _once(leaves_of(model))
+    leaves = leaves_of(model)
+    if not isinstance(model, Module) and not any([leaf.kind == "parameter" for leaf in leaves]):
+        raise errors.ArgumentError(
+            f"{name}: parameters are tensors of floating dtypes, as ad.tensor(w) of an array, and there is none in "
+            f"{errors.shown(model)}"
+        )
+    return _once(leaves)
 
 
 def _once(leaves: list[Leaf]) -> list[Leaf]:
@@ -321,12 +361,12 @@ def _whole(x: Tensor[Any], like: Tensor[Any]) -> Tensor[Any]:
 # --- for rules that look at several parameters at once -------------------------------------------
 
 
-def parameters(model: Module) -> dict[str, Tensor[Any]]:
+def parameters(model: Any) -> dict[str, Tensor[Any]]:
     """By path, what rules compute with. Frozen parameters are left out."""
     return {leaf.path: _parts(value_of(leaf.value)) for leaf in _trained(model)}
 
 
-def gradients(grads: Any, model: Module) -> dict[str, Tensor[Any]]:
+def gradients(grads: Any, model: Any) -> dict[str, Tensor[Any]]:
     """By path, the gradients there are, in the same form. Raises as a step does."""
     found = gradients_by_path(grads, model)
     pairs = {leaf.path: _gradient(found, leaf, value_of(leaf.value)) for leaf in _trained(model)}

@@ -21,7 +21,7 @@ from adjoint.optim.settings import integer, not_negative, one_of, or_none, rate,
 from adjoint.optim.wolfe import Point, strong_wolfe
 from adjoint.tensor import Tensor
 
-M = TypeVar("M", bound=Module)
+M = TypeVar("M")
 LossAndGradients = Callable[[Any], tuple[Any, Any]]
 
 
@@ -47,7 +47,7 @@ class ClosureOptimizer(Optimizer):
     """
 
 
-def _evaluated(optimizer: Any, f: Any, model: Module) -> tuple[Any, GradientsParams]:
+def _evaluated(optimizer: Any, f: Any, model: Any) -> tuple[Any, GradientsParams]:
     """Loss and gradients at a model."""
     name = type(optimizer).__name__
     wanted = f"step: {name} takes a function of a model that gives (loss, gradients), as ad.value_and_grad(loss) does"
@@ -88,7 +88,7 @@ class SAM(ClosureOptimizer):
             )
         super().__post_init__()
 
-    def init(self, model: Module) -> State:
+    def init(self, model: Any) -> State:
         """The state of `optimizer` before the first step."""
         return self.optimizer.init(model)
 
@@ -140,7 +140,7 @@ class LBFGS(ClosureOptimizer):
     history_size: int = setting(100, integer(1))
     line_search_fn: str | None = setting("strong_wolfe", one_of("strong_wolfe", None))
 
-    def init(self, model: Module) -> State:
+    def init(self, model: Any) -> State:
         """The state before the first step: of all parameters as one vector."""
         x = _flat(parameters(model))
         nothing: dict[str, Any] = {"direction": 0 * x, "length": 0.0, "gradient": 0 * x, "scale": 1.0, "iterations": 0}

@@ -9,7 +9,6 @@ from adjoint import errors
 from adjoint.functions.arguments import as_positive, check_callable
 from adjoint.functions.elementwise import clip, maximum, sqrt
 from adjoint.functions.reduction import sum as total
-from adjoint.module.base import Module
 from adjoint.optim.base import gradients_by_path
 from adjoint.tensor import Tensor
 
@@ -42,7 +41,7 @@ class GradientsParams(Mapping[str, Tensor[Any]]):
                 )
 
     @classmethod
-    def from_grads(cls, grads: Any, model: Module) -> GradientsParams:
+    def from_grads(cls, grads: Any, model: Any) -> GradientsParams:
         """The gradients that `backward` or a transform gave, of this very model. Raises ArgumentError for none."""
         return cls(gradients_by_path(grads, model))
 
@@ -124,7 +123,7 @@ class GradientsAccumulator:
         self.count = 0
         self._sum = GradientsParams({})
 
-    def accumulate(self, grads: Any, model: Module | None = None) -> None:
+    def accumulate(self, grads: Any, model: Any = None) -> None:
         """Add the gradients of one batch: by paths, or those of a model. Raises ArgumentTypeError for others."""
         if model is None and not isinstance(grads, Mapping):
             raise errors.ArgumentTypeError(

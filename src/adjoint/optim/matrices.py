@@ -15,8 +15,8 @@ from adjoint.functions.elementwise import maximum, minimum, rsqrt, sqrt, where
 from adjoint.functions.shape import matrix_transpose, moveaxis, reshape
 from adjoint.linalg.factors import eigh, qr
 from adjoint.linalg.norms import vector_norm
-from adjoint.module.base import Module
-from adjoint.optim.base import Optimizer, State, parameters
+from adjoint.module.fields import leaves_of
+from adjoint.optim.base import Optimizer, State
 from adjoint.optim.fused import Slots
 from adjoint.optim.settings import (
     flag,
@@ -41,13 +41,12 @@ Stepped = tuple[Tensor[Any], Slots]
 class MatrixOptimizer(Optimizer):
     """An optimizer whose rule looks at axes: its parameters are real, as the axis of pairs would be one more."""
 
-    def init(self, model: Module) -> State:
+    def init(self, model: Any) -> State:
         """The state before the first step. Raises DtypeError for a complex parameter."""
-        for path in parameters(model):
-            dtype = model.at(path).get().dtype
-            if dtype.kind == "c":
+        for leaf in leaves_of(model):
+            if leaf.kind == "parameter" and (dtype := leaf.value.dtype).kind == "c":
                 raise errors.DtypeError(
-                    f"{type(self).__name__}: {path} is of {dtype}, but only real parameters have rows and columns "
+                    f"{type(self).__name__}: {leaf.path} is of {dtype}, but only real parameters have rows and columns "
                     "here; train it as two real ones, or by another optimizer"
                 )
         return super().init(model)

@@ -11,14 +11,13 @@ from adjoint.functions.arguments import check_tensor
 from adjoint.functions.elementwise import where
 from adjoint.functions.logic import isfinite, logical_and
 from adjoint.functions.reduction import all as every
-from adjoint.module.base import Module
 from adjoint.operands import is_concrete
 from adjoint.optim.base import Optimizer, State
 from adjoint.optim.gradients import GradientsParams
 from adjoint.optim.settings import Settings, integer, positive, setting
 from adjoint.tensor import Tensor
 
-M = TypeVar("M", bound=Module)
+M = TypeVar("M")
 
 
 class ScaleState(NamedTuple):
@@ -79,7 +78,7 @@ class GradScaler(Settings):
         scaled: Tensor[Any] = wide * scaling.scale
         return scaled
 
-    def unscale(self, grads: Any, model: Module, scaling: ScaleState) -> GradientsParams:
+    def unscale(self, grads: Any, model: Any, scaling: ScaleState) -> GradientsParams:
         """The gradients of the loss itself, as for clipping, by the paths of the model's parameters."""
         _check_state(scaling)
         scale = scaling.scale

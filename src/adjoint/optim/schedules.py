@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from adjoint import errors
-from adjoint.functions.arguments import as_integer, as_number, check_callable, is_array, items
+from adjoint.functions.arguments import as_flag, as_integer, as_number, check_callable, is_array, items
 from adjoint.functions.elementwise import cos, floor, maximum, minimum
 from adjoint.optim.base import chosen
 from adjoint.optim.settings import Settings, fraction, integer, not_negative, number, one_of, setting
@@ -47,17 +47,30 @@ def exponential(start: float, factor: float) -> Schedule:
     return lambda step: start * factor**step
 
 
-def stairs(start: float, every: int, factor: float = 0.1) -> Schedule:
-    """start, times a factor after each so many steps. PyTorch's StepLR."""
+def stairs(start: float, every: int | Sequence[int], factor: float = 0.1) -> Schedule:
+    """start, times a factor after each so many steps, or at each step of an increasing list of them.
+
+    PyTorch's StepLR and MultiStepLR. Raises ArgumentError for steps below 1, or in another order.
+
+    >>> import adjoint as ad
+    >>> rate = ad.optim.stairs(1.0, [2, 3], 0.5)
+    >>> [rate(step) for step in range(5)]
+    [1.0, 1.0, 0.5, 0.25, 0.25]
+    """
     start, factor = [number(v, "stairs", "a rate or factor") for v in (start, factor)]
-    count = _count(every, "stairs")
-    return lambda step: start * factor ** _floor(step / count)
+    if (given := items(every)) is None:
+        count = _count(every, "stairs")
+        return lambda step: start * factor ** _floor(step / count)
+    at = [_count(step, "stairs") for step in given]
+    if at != sorted(set(at)):
+        raise errors.ArgumentError(f"stairs: the steps are in increasing order, received {errors.shown(at)}")
+    return lambda step: start * factor ** sum([chosen(step >= begin, 1, 0) for begin in at])
 
 
 def cosine(start: float, steps: int, end: float = 0.0, *, restarts: bool = False) -> Schedule:
     """From `start` to `end` along half a cosine. I. Loshchilov, F. Hutter (2017). With `restarts` again and again."""
     start, end = [number(v, "cosine", "a rate") for v in (start, end)]
-    count = _count(steps, "cosine")
+    count, restarts = _count(steps, "cosine"), as_flag(restarts, "cosine", "restarts")
 
     def rate(step: Any) -> Any:
         t = step % count if restarts else _least(step, count)

@@ -16,19 +16,48 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from adjoint import errors
 from adjoint import tree as trees
-from adjoint.functions.arguments import as_choice, as_flag, as_integer, as_number, as_positive, items
+from adjoint.counterparts import counterpart
+from adjoint.functions.arguments import as_choice, as_flag, as_integer, as_number, as_positive, is_number, items, takes
 from adjoint.module.fields import part, register_parts
 from adjoint.tensor import Tensor
 
 Read = Callable[[Any, str, str], Any]  # of a value, and two names for messages, as those of `functions.arguments`
 
 
-class Settings:
+class _Meta(type):
+    def _make(cls, *args: Any, **settings: Any) -> Any:
+        try:
+            return super().__call__(*args, **settings)
+        except TypeError as error:
+            if takes(cls.__init__, (cls, *args), settings):  # type: ignore[misc]  # that of the class
+                raise
+            raise errors.ArgumentTypeError(_what_is_wrong(cls, args, settings)) from error
+
+    if not TYPE_CHECKING:  # to whom a call gives an object of the class, as of any other
+        __call__ = _make
+
+
+def _what_is_wrong(cls: Any, args: Sequence[Any], settings: Mapping[str, Any]) -> str:
+    """What to write for settings by position, unknown ones, or one that is missing."""
+    name, fields = cls.__name__, dataclasses.fields(cls)
+    required = [field.name for field in fields if field.default is dataclasses.MISSING]
+    known = [*required, *[field.name for field in fields if field.name not in required]]
+    listed = f"its settings are {', '.join(known)}" if known else "it has none"
+    if args:
+        given = repr(args[0]) if is_number(args[0]) else "..."
+        use = f", as {name}({known[0]}={given})" if known else ""
+        return f"{name}: settings are given by name{use}; {listed}, and a model is for init and step"
+    if unknown := [setting for setting in settings if setting not in known]:
+        return f"{name}: no setting is called {unknown[0]}{counterpart('Settings', unknown[0])}; {listed}"
+    return f"{name}: give {', '.join(f'{setting}=' for setting in required if setting not in settings)}"
+
+
+class Settings(metaclass=_Meta):
     """A frozen dataclass whose fields are settings; those that `setting` declares are read when one is made."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint import errors
+from adjoint.primitives.sizes import Places, count_of, places_along
 from adjoint.primitives.table import (
     INDEXING,
     Shape,
@@ -39,7 +40,9 @@ def slices(key: Key) -> Key:
     """
     if len(key) != 1:
         return tuple([slices((entry,))[0] if entry.__class__ is range else entry for entry in key])
-    (places,) = key
+    places: Any = key[0]
+    if type(places) is Places:  # one with a negative step goes down to the front
+        return (slice(places.start, places.stop if places.step > 0 else None, places.step),)
     if places.__class__ is not range:
         return key
     stop = places.stop
@@ -62,7 +65,9 @@ def index_shape(shape: Shape, *arrays: Shape, key: Key) -> Shape:
             result.append(1)
         elif isinstance(entry, (range, slice)):
             size = next(sizes)
-            result.append(len(entry) if isinstance(entry, range) else len(range(*entry.indices(size))))
+            if isinstance(entry, slice):
+                entry = places_along(entry, size)
+            result.append(count_of(entry))
         else:
             next(sizes)
             if advanced:

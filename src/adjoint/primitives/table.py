@@ -183,13 +183,13 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     padded = [(1,) * (ndim - len(shape)) + tuple(shape) for shape in shapes]
     result = []
     for axis, sizes in enumerate(zip(*padded, strict=True)):
-        distinct = {size for size in sizes if size != 1}
-        if len(distinct) > 1:
+        larger = [size for size in sizes if size != 1]
+        if any([size != larger[0] for size in larger]):
             raise errors.ShapeError(
                 f"shapes {' and '.join(map(str, shapes))} do not broadcast: axis {axis - ndim} has sizes "
-                f"{' and '.join(map(str, sorted(distinct)))}; sizes must be equal or 1"
+                f"{' and '.join(map(str, sorted(set(larger))))}; sizes must be equal or 1"
             )
-        result.append(distinct.pop() if distinct else 1)
+        result.append(larger[0] if larger else 1)
     return tuple(result)
 
 

@@ -6,14 +6,20 @@ adjoint imports it. docs/torch.md says what is there.
 
 from __future__ import annotations
 
+import importlib as _importlib
 import math as _math
 from typing import Any
 
 from adjoint.torch import autograd as autograd
+from adjoint.torch import fft as fft
+from adjoint.torch import func as func
 from adjoint.torch import gradients as _gradients  # noqa: F401
 from adjoint.torch import indexing as _indexing  # noqa: F401
 from adjoint.torch import linalg as linalg
 from adjoint.torch import products as _products  # noqa: F401
+from adjoint.torch import special as special
+from adjoint.torch import state as _state
+from adjoint.torch import utils as utils
 from adjoint.torch import views as _views  # noqa: F401
 from adjoint.torch.creation import Generator as Generator
 from adjoint.torch.dtypes import (
@@ -43,10 +49,14 @@ from adjoint.torch.dtypes import (
 from adjoint.torch.dtypes import (
     set_default_dtype as set_default_dtype,
 )
+from adjoint.torch.func import vmap as vmap
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.operators import FUNCTIONS as _FUNCTIONS
 from adjoint.torch.operators import METHODS as _METHODS
 from adjoint.torch.printing import set_printoptions as set_printoptions
+from adjoint.torch.serialization import load as load
+from adjoint.torch.serialization import save as save
+from adjoint.torch.settings import ALL as _SETTINGS
 from adjoint.torch.state import (
     enable_grad as enable_grad,
 )
@@ -74,12 +84,23 @@ preserve_format, contiguous_format = "torch.preserve_format", "torch.contiguous_
 for _name, _member in _METHODS.items():
     setattr(Tensor, _name, _member)
 globals().update(_FUNCTIONS)
+globals().update(_SETTINGS)
 globals().update(_DTYPES)
 for _name, _short in {
     "float32": "float", "float64": "double", "int64": "long", "int32": "int", "float16": "half", "int16": "short",
     "complex64": "cfloat", "complex128": "cdouble",
 }.items():  # fmt: skip
     globals()[_short] = _DTYPES[_name]
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether anomalies are looked for."""
+    return _state.anomaly[0]
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether a nan in backward is an anomaly."""
+    return _state.anomaly[1]
 
 
 def is_floating_point(input: Tensor) -> Any:
@@ -117,5 +138,10 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     return _of_numpy(_promote(type1.of_numpy, type2.of_numpy))
 
 
+_ROOMS = {"amp", "nn", "optim", "utils"}  # imported when they are first asked for
+
+
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return _importlib.import_module(f"{__name__}.{name}")
     raise _missing(name)

@@ -9,15 +9,16 @@ import numpy as np
 
 import adjoint as ad
 from adjoint import errors
+from adjoint.backend import Decorator
 from adjoint.graph.nodes import var_of
 from adjoint.tensor import Tensor as Inner
 from adjoint.tensor import wrap
-from adjoint.torch import state
+from adjoint.torch import lifted, state
 from adjoint.torch.dtypes import default_float, of_numpy, result_dtype
 from adjoint.torch.graph import label, marks_of, owner
 from adjoint.torch.memory import check_write, store
 from adjoint.torch.state import modes
-from adjoint.torch.tensor import INNER, LEVEL, Tensor, constant, next_number, of, values
+from adjoint.torch.tensor import INNER, LEVEL, Tensor, constant, is_lifted, next_number, of, values
 
 NUMBERS = (bool, int, float, complex)
 
@@ -55,6 +56,11 @@ def run(
         dtype = default_float()
     start = next_number()
     quiet = off()
+    if any([isinstance(x, Tensor) and is_lifted(x) for x in operands]):
+        try:
+            return lifted.run(name, operands, dtype, parameters, quiet)
+        except Exception as error:
+            raise explained(error, operands) from None
     B = INNER if quiet else LEVEL
     arrays = []
     cast = False
@@ -123,6 +129,8 @@ def call(function: Any, made: str | None, *args: Any, **options: Any) -> Any:
 
     def given(value: Any) -> Any:
         if isinstance(value, Tensor):
+            if is_lifted(value):
+                return lifted.inner_of(value)
             array = values(value) if quiet else value._array
             owners.append(owner(array if quiet else array.value))
             return wrap(array, INNER if quiet else LEVEL, value._dtype)
@@ -134,6 +142,8 @@ def call(function: Any, made: str | None, *args: Any, **options: Any) -> Any:
         if isinstance(value, Inner):
             array = value._array if value._device is LEVEL else var_of(value._array, None)
             if value._device is not LEVEL and value._device is not INNER:
+                if isinstance(value._device, Decorator):
+                    return lifted.lifted(value)
                 array = var_of(value._device.to_numpy(value._array), None)
             return _own(array)
         if isinstance(value, (list, tuple)):
@@ -166,6 +176,8 @@ def write(x: Any, function: Any, *others: Any, **options: Any) -> Any:
     check_write(x, [*others, *options.values()])
     start = next_number()
     out = function(x, *others, **options)
+    if is_lifted(x) or is_lifted(out):
+        return lifted.write(x, out)
     if any([_shares(x, other) for other in others]):  # what was saved of it is overwritten, too
         if out._array.node is not None and out._array.node.number > start:
             marks_of(out._array.node).in_place = True
@@ -186,6 +198,8 @@ def _shares(x: Any, other: Any) -> bool:
 
 def put(x: Any, out: Tensor, start: int, number: int | None = None) -> Any:
     """Give x the value of a result, in its own dtype. What nodes below a number saved of x is overwritten."""
+    if is_lifted(x) or is_lifted(out):
+        return lifted.write(x, out)
     if tuple(out.shape) != tuple(x.shape):
         raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(out.shape)}")
     array = out._array

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.torch import lifted
 from adjoint.torch.dtypes import CPU, Size, default_complex, default_float, device, dtype_of_number, numpy_dtype
 from adjoint.torch.memory import of_numpy_array
 from adjoint.torch.operators import FUNCTIONS, METHODS
+from adjoint.torch.state import modes
 from adjoint.torch.tensor import Tensor, constant, values
 
 
@@ -20,7 +22,18 @@ def function(made: Any) -> Any:
     return made
 
 
-def _finished(value: Any, dtype: Any, requires_grad: bool, where: Any = None) -> Tensor:
+def _drawn_apart(make: Any, size: tuple[int, ...], generator: Any, dtype: Any) -> Tensor:
+    """Numbers for each example of the vmaps around that want them to differ."""
+    apart = [(count, level) for randomness, count, level in modes.drawing if randomness == "different"]
+    value = make((*[count for count, _ in apart], *size), generator)
+    return lifted.of_examples(np.asarray(value, dtype), [level for _, level in apart])
+
+
+def _apart() -> bool:
+    return any([randomness == "different" for randomness, _, _ in modes.drawing])
+
+
+def finished(value: Any, dtype: Any, requires_grad: bool, where: Any = None) -> Tensor:
     if where is not None:
         device(where)
     out = constant(np.asarray(value, dtype))
@@ -61,7 +74,7 @@ def tensor(
         if given is None:
             given = {"f": default_float(), "c": default_complex()}.get(data.dtype.kind, data.dtype)
     numpy_known(data.dtype if given is None else given)
-    return _finished(np.array(data, dtype=given), None, requires_grad, device)
+    return finished(np.array(data, dtype=given), None, requires_grad, device)
 
 
 def numpy_known(dtype: Any) -> None:
@@ -133,26 +146,30 @@ def sizes_of(size: Any) -> tuple[int, ...]:
     return out
 
 
-def _of_sizes(name: str, make: Any) -> Any:
+def _of_sizes(name: str, make: Any, *, random: bool = False) -> Any:
     def made(
         *size: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None, layout: Any = None,
         out: Any = None, generator: Any = None, pin_memory: bool = False, memory_format: Any = None,
     ) -> Tensor:  # fmt: skip
+        if random and _apart():
+            return _drawn_apart(make, sizes_of(size), generator, numpy_dtype(dtype) or default_float())
         value = make(sizes_of(size), generator)
-        return _finished(value, numpy_dtype(dtype) or default_float(), requires_grad, device)
+        return finished(value, numpy_dtype(dtype) or default_float(), requires_grad, device)
 
     def like(
         input: Tensor, *, dtype: Any = None, requires_grad: bool = False, device: Any = None, layout: Any = None,
         memory_format: Any = None, generator: Any = None,
     ) -> Tensor:  # fmt: skip
+        if random and _apart():
+            return _drawn_apart(make, tuple(input.shape), generator, numpy_dtype(dtype) or input._dtype)
         value = make(tuple(input.shape), generator)
-        return _finished(value, numpy_dtype(dtype) or input._dtype, requires_grad, device)
+        return finished(value, numpy_dtype(dtype) or input._dtype, requires_grad, device)
 
     def new(
         self: Tensor, *size: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None,
         layout: Any = None,
     ) -> Tensor:  # fmt: skip
-        return _finished(make(sizes_of(size), None), numpy_dtype(dtype) or self._dtype, requires_grad, device)
+        return finished(make(sizes_of(size), None), numpy_dtype(dtype) or self._dtype, requires_grad, device)
 
     made.__name__ = made.__qualname__ = name
     FUNCTIONS[name], FUNCTIONS[f"{name}_like"] = made, like
@@ -211,15 +228,26 @@ def seed() -> int:
     return default_generator.seed()
 
 
-def source(generator: Any) -> Any:
+def source(generator: Any, *, apart: bool = False) -> Any:
+    """What random numbers come from; `apart` says that the caller draws some for each example of a vmap."""
+    for randomness, _, _ in modes.drawing:
+        if randomness == "different" and not apart:
+            raise NotImplementedError(
+                "adjoint.torch: with randomness='different' only rand, randn, rand_like and randn_like draw"
+            )
+        if randomness == "error":
+            raise RuntimeError(
+                "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
+                "'different' randomness flags on vmap or perform the randomness operation out of vmap"
+            )
     return (default_generator if generator is None else generator).source
 
 
 zeros = _of_sizes("zeros", lambda size, _: np.zeros(size))
 ones = _of_sizes("ones", lambda size, _: np.ones(size))
 empty = _of_sizes("empty", lambda size, _: np.zeros(size))
-rand = _of_sizes("rand", lambda size, generator: source(generator).random(size))
-randn = _of_sizes("randn", lambda size, generator: source(generator).standard_normal(size))
+rand = _of_sizes("rand", lambda size, generator: source(generator, apart=True).random(size), random=True)
+randn = _of_sizes("randn", lambda size, generator: source(generator, apart=True).standard_normal(size), random=True)
 
 
 def _number(value: Any) -> Any:
@@ -230,7 +258,7 @@ def _number(value: Any) -> Any:
 def full(size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     fill = _number(fill_value)
     kind = numpy_dtype(dtype) or (fill_value._dtype if isinstance(fill_value, Tensor) else dtype_of_number(fill))
-    return _finished(np.full(sizes_of((size,)), fill, kind), kind, requires_grad, device)
+    return finished(np.full(sizes_of((size,)), fill, kind), kind, requires_grad, device)
 
 
 @function
@@ -239,7 +267,7 @@ def full_like(
     memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     kind = numpy_dtype(dtype) or input._dtype
-    return _finished(np.full(tuple(input.shape), _number(fill_value), kind), kind, requires_grad, device)
+    return finished(np.full(tuple(input.shape), _number(fill_value), kind), kind, requires_grad, device)
 
 
 @function
@@ -259,7 +287,7 @@ def arange(*args: Any, dtype: Any = None, requires_grad: bool = False, device: A
     floating = any([isinstance(v, float) for v in (start, end, step)])
     kind = numpy_dtype(dtype) or (default_float() if floating else np.dtype("int64"))
     count = math.ceil((end - start) / step)
-    return _finished(start + np.arange(count) * step, kind, requires_grad, device)
+    return finished(start + np.arange(count) * step, kind, requires_grad, device)
 
 
 @function
@@ -268,7 +296,7 @@ def linspace(
 ) -> Tensor:
     made = np.linspace(_number(start), _number(end), steps)
     kind = default_complex() if made.dtype.kind == "c" else default_float()
-    return _finished(made, numpy_dtype(dtype) or kind, requires_grad, device)
+    return finished(made, numpy_dtype(dtype) or kind, requires_grad, device)
 
 
 @function
@@ -277,17 +305,17 @@ def logspace(
     device: Any = None,
 ) -> Tensor:  # fmt: skip
     made = np.logspace(_number(start), _number(end), steps, base=base)
-    return _finished(made, numpy_dtype(dtype) or default_float(), requires_grad, device)
+    return finished(made, numpy_dtype(dtype) or default_float(), requires_grad, device)
 
 
 @function
 def eye(n: int, m: int | None = None, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
-    return _finished(np.eye(n, m), numpy_dtype(dtype) or default_float(), requires_grad, device)
+    return finished(np.eye(n, m), numpy_dtype(dtype) or default_float(), requires_grad, device)
 
 
 @function
 def scalar_tensor(value: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
-    return _finished(value, numpy_dtype(dtype) or default_float(), requires_grad, device)
+    return finished(value, numpy_dtype(dtype) or default_float(), requires_grad, device)
 
 
 @function
@@ -298,12 +326,12 @@ def randint(
         args = (*args, named["size"])
     low, high, size = (0, *args) if len(args) == 2 else args
     made = source(generator).integers(named.get("low", low), named.get("high", high), sizes_of((size,)))
-    return _finished(made, numpy_dtype(dtype) or np.dtype("int64"), requires_grad, device)
+    return finished(made, numpy_dtype(dtype) or np.dtype("int64"), requires_grad, device)
 
 
 @function
 def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = None) -> Tensor:
-    return _finished(source(generator).permutation(n), numpy_dtype(dtype) or np.dtype("int64"), False, device)
+    return finished(source(generator).permutation(n), numpy_dtype(dtype) or np.dtype("int64"), False, device)
 
 
 @function

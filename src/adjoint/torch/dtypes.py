@@ -17,18 +17,25 @@ class dtype:
     """A data type, as `torch.float32`; `of_numpy` is NumPy's object for it."""
 
     __slots__ = ("__weakref__", "class_name", "name", "of_numpy")
+    __module__ = "adjoint.torch"
+    name: str
+    class_name: str
+    of_numpy: Any
 
     def __init__(self, name: str) -> None:
-        self.name, self.class_name = name, _CLASSES[name]
-        self.of_numpy = np.dtype(name)
+        for attribute, value in (("name", name), ("class_name", _CLASSES[name]), ("of_numpy", np.dtype(name))):
+            object.__setattr__(self, attribute, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"'torch.dtype' object attribute {name!r} is read-only")
 
     @property
     def is_floating_point(self) -> bool:
-        return self.of_numpy.kind == "f"
+        return bool(self.of_numpy.kind == "f")
 
     @property
     def is_complex(self) -> bool:
-        return self.of_numpy.kind == "c"
+        return bool(self.of_numpy.kind == "c")
 
     @property
     def is_signed(self) -> bool:
@@ -36,7 +43,7 @@ class dtype:
 
     @property
     def itemsize(self) -> int:
-        return self.of_numpy.itemsize
+        return int(self.of_numpy.itemsize)
 
     def to_real(self) -> dtype:
         """The type of the parts of a complex number."""
@@ -49,17 +56,13 @@ class dtype:
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _named, (self.name,)
+    def __reduce__(self) -> str:
+        return self.name  # of the face's names
 
 
 DTYPES = {name: dtype(name) for name in _CLASSES}
 _OF_NUMPY = {known.of_numpy: known for known in DTYPES.values()}
 _PYTHONS = {float: "float64", int: "int64", bool: "bool", complex: "complex128"}
-
-
-def _named(name: str) -> dtype:
-    return DTYPES[name]
 
 
 def of_numpy(given: Any) -> dtype:
@@ -87,6 +90,10 @@ class Size(tuple[int, ...]):
     """The sizes of a tensor's axes."""
 
     __slots__ = ()
+    __module__ = "adjoint.torch"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Size, (tuple(self),)
 
     def numel(self) -> int:
         return math.prod(self)
@@ -107,8 +114,12 @@ class device:
 
     __slots__ = ("index", "type")
 
+    __module__ = "adjoint.torch"
     type: str
     index: int | None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return device, (str(self),)
 
     def __init__(self, type: Any = "cpu", index: int | None = None) -> None:
         if isinstance(type, device):

@@ -7,8 +7,9 @@ gather gradients; hooks may replace what passes; a value that was overwritten af
 from __future__ import annotations
 
 import math
+import threading
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,11 +18,24 @@ from adjoint.graph.nodes import Joint, Node, Var, leading_to, toposort, var_of
 from adjoint.graph.vjp import VJP, BackwardOn
 from adjoint.primitives import TABLE
 from adjoint.rules.shape import unbroadcast
-from adjoint.torch import dtypes, graph
-from adjoint.torch.graph import FREED, Marks
+from adjoint.torch import anomaly, dtypes, graph, state
+from adjoint.torch.graph import FREED, Called, Marks
+from adjoint.torch.lifted import primal_of
 from adjoint.torch.memory import store
+from adjoint.torch.saving import Packed
 from adjoint.torch.state import grad_mode
-from adjoint.torch.tensor import INNER, LEVEL, Accumulate, Tensor, constant, next_number, of, rare_of, values
+from adjoint.torch.tensor import (
+    INNER,
+    LEVEL,
+    Accumulate,
+    Tensor,
+    constant,
+    is_lifted,
+    next_number,
+    of,
+    rare_of,
+    values,
+)
 
 _frees: dict[VJP, bool] = {}  # whether a node of this kind has saved values, and not only shapes
 
@@ -33,6 +47,19 @@ def _saves_values(vjp: VJP) -> bool:
         function = vjp.primitive.name not in TABLE  # of the user's, of which all operands are kept
         found = _frees[vjp] = function or any([need in (*names, "out", "outs") for need in vjp.needs])
     return found
+
+
+class _Passes(threading.local):
+    def __init__(self) -> None:
+        self.running: list[Pass] = []
+
+
+_passes = _Passes()
+
+
+def running() -> Any:
+    """The backward pass that runs in this thread, the innermost, or None."""
+    return _passes.running[-1] if _passes.running else None
 
 
 class Pass:
@@ -47,6 +74,19 @@ class Pass:
             self.below = Batched(self.below)
         self.batched = batched
         self.above = BackwardOn(LEVEL, self.below) if create or batched else None
+        self.at: Any = None  # the node that is pulled back
+        self.partial = False  # whether only some leaves are asked for
+        self.callbacks: list[Any] = []  # to be called at the end
+        self._roots: list[Node] = []
+        self._wanted: set[Node] | None = None
+        self._reached: set[Node] | None = None
+
+    def reaches(self, node: Any) -> bool:
+        """Whether the pass comes to a node."""
+        if self._reached is None:
+            nodes = toposort(self._roots, keep=True)
+            self._reached = set(nodes) if self._wanted is None else leading_to(self._wanted, nodes)
+        return node in self._reached
 
     # --- between the graph and hooks ---
 
@@ -111,10 +151,17 @@ class Pass:
         in_backward.set(True)
         quiet = LEVEL.leaf.quiet()
         quiet.__enter__()
+        self._roots, self._wanted, self.partial = list(cotangents), wanted, wanted is not None
+        _passes.running.append(self)
         try:
-            with grad_mode(self.create):
+            with grad_mode(self.create), anomaly.reported(self):
                 self._walk(nodes, cotangents, wanted, needed, answers, owned, accumulating)
+                while self.callbacks:
+                    self.callbacks.pop(0)()
         finally:
+            _passes.running.pop()
+            for callback in self.callbacks:  # an error came: what they would have freed is freed
+                callback()
             quiet.__exit__(None, None, None)
             in_backward.set(before)
         return answers
@@ -134,8 +181,9 @@ class Pass:
         take, held, next_node = cotangents.pop, cotangents.get, nodes.pop
         frees = _frees.get
         stale = graph.any_overwritten()
+        checks_nan = state.anomaly == (True, True) and not self.batched
         while nodes:
-            node = next_node()
+            node = self.at = next_node()
             g = take(node, None)
             if g is None or (needed is not None and node not in needed):
                 continue
@@ -147,7 +195,7 @@ class Pass:
                     if marks.__class__ is not Marks:
                         marks = None
                     elif not self.batched:
-                        if marks.overwritten and not graph_allows_writes[0]:
+                        if marks.overwritten and not graph.writes_allowed[0]:
                             raise graph.result_error(node)
                         if (marks.hooks or marks.retained is not None) and g.__class__ is not list:
                             g = self.tensor_hooks(marks, g)
@@ -171,10 +219,12 @@ class Pass:
             vjp = node.vjp
             if saved is None:
                 raise RuntimeError(FREED)
-            if stale and not graph_allows_writes[0]:
+            form = saved.__class__
+            if form is tuple and stale and not graph.writes_allowed[0]:
                 graph.check_saved(node, saved)
-            if not keep and (frees(vjp) if frees(vjp) is not None else _saves_values(vjp)) and saved.__class__ is tuple:
-                node.saved = None
+            if not keep and (form is tuple or form is Packed):
+                if frees(vjp) if frees(vjp) is not None else _saves_values(vjp):
+                    node.saved = None
             parents = (
                 node.edges()
                 if kind is not Node
@@ -182,7 +232,9 @@ class Pass:
                 if node.second is None
                 else (node.first, node.second)
             )
-            if above is not None:
+            if form is Packed:
+                saved = saved.unpacked()
+            if above is not None and kind is not Called:
                 saved = above.revived(node, parents, saved, saved)  # type: ignore[arg-type]
             if vjp.accumulate is not None and marks is None:
                 parent: Any = parents[0]
@@ -194,7 +246,9 @@ class Pass:
                 cotangents[parent] = vjp.accumulate(below, sink, g, saved)
                 owned.add(parent)
                 continue
-            pulled = vjp.pull(below, g, saved)
+            pulled = vjp.pull(below, g, saved) if kind is not Called else self._called(node, g)
+            if checks_nan:
+                anomaly.check_nan(node, pulled)
             if marks is not None and marks.post and not self.batched:
                 given = tuple([None if c is None else self.shown(c) for c in (g if g.__class__ is list else (g,))])
                 fitted = [None if c is None else self._fitted(c, p) for c, p in zip(pulled, parents, strict=False)]
@@ -216,6 +270,13 @@ class Pass:
                     cotangents[parent] = add(known, c)
                     owned.add(parent)
 
+    def _called(self, node: Any, g: Any) -> Any:
+        """What a user's Function pulls back."""
+        found = node.vjp.pulled(self, node, g)
+        if not self.keep:
+            node.saved.maybe_clear_saved_tensors()
+        return found
+
     def _fitted(self, c: Any, parent: Any) -> Any:
         return c if c.shape == parent.shape else unbroadcast(self.below, c, tuple(parent.shape))
 
@@ -229,9 +290,6 @@ class Pass:
             for hook in list(marks.post.values()):
                 hook((), (shown,))
         post_hooks(x)
-
-
-graph_allows_writes = [False]  # in a block that says that values may be overwritten
 
 
 def post_hooks(x: Tensor) -> None:
@@ -259,11 +317,12 @@ def accumulate(x: Tensor, g: Tensor, create: bool, *, retained: bool = False) ->
 # --- the arguments ------------------------------------------------------------------------------------
 
 
-class GradientEdge:
+class GradientEdge(NamedTuple):
     """A node, and which of its results is meant."""
 
-    def __init__(self, node: Any, output_nr: int = 0) -> None:
-        self.node, self.output_nr = node, output_nr
+    node: Any
+    output_nr: int = 0
+    ownership_token: Any = None
 
 
 def _several(x: Any) -> tuple[Any, ...]:
@@ -303,7 +362,7 @@ def _array_of(out: Any) -> Any:
         return var_of(np.broadcast_to(np.zeros((), np.float32), tuple(node.shape)), node)
     if not isinstance(out, Tensor):
         raise TypeError(f"expected Tensor, but got {type(out).__name__}")
-    return out._array
+    return primal_of(out) if is_lifted(out) else out._array
 
 
 def _implicit(array: Var, dtype: Any) -> Any:

@@ -9,13 +9,13 @@ import numpy as np
 
 import adjoint as ad
 from adjoint.graph.nodes import var_of
-from adjoint.torch import creation
+from adjoint.torch import creation, lifted
 from adjoint.torch.calls import NUMBERS, call, explained, into, number, off, operand, put, run, write
 from adjoint.torch.dtypes import default_float, numpy_dtype, result_dtype
 from adjoint.torch.graph import label
 from adjoint.torch.memory import check_write, place_of
 from adjoint.torch.operators import FUNCTIONS, METHODS
-from adjoint.torch.tensor import INNER, LEVEL, Tensor, constant, next_number, of, values
+from adjoint.torch.tensor import INNER, LEVEL, Tensor, constant, is_lifted, next_number, of, values
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -227,7 +227,7 @@ METHODS["__rpow__"] = lambda x, y: pow(y, x) if isinstance(y, _KNOWN) else NotIm
 METHODS["__ipow__"] = METHODS["pow_"]
 
 
-def _composed(name: str, function: Any, made: str, *, in_place: bool = True, floating: bool = False) -> None:
+def composed(name: str, function: Any, made: str, *, floating: bool = True) -> Any:
     """A function of adjoint's, of tensors and numbers that meet in one dtype."""
 
     def spelled(*args: Any, **options: Any) -> Any:
@@ -238,7 +238,12 @@ def _composed(name: str, function: Any, made: str, *, in_place: bool = True, flo
         cast = [a.to(dtype=dtype) if isinstance(a, Tensor) and a._dtype is not dtype else a for a in args]
         return call(function, made, *cast, **options)
 
-    public(name, in_place=in_place, out=True)(spelled)
+    spelled.__name__ = spelled.__qualname__ = name
+    return spelled
+
+
+def _composed(name: str, function: Any, made: str, *, floating: bool = False) -> None:
+    public(name, in_place=True, out=True)(composed(name, function, made, floating=floating))
 
 
 _composed("fmax", "fmax", "Fmax")
@@ -325,6 +330,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 @public("clone")
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy, differentiably."""
+    if is_lifted(input):
+        return lifted.lifted(lifted.inner_of(input))
     value = np.array(values(input))
     if off():
         return constant(value)
@@ -357,6 +364,8 @@ def to(
     wanted = dtype if isinstance(dtype, np.dtype) else numpy_dtype(dtype)
     if wanted is None or wanted is input._dtype:
         return clone(input) if copy else input
+    if is_lifted(input):
+        return call(lambda a: ad.astype(a, wanted), "ToCopy", input)  # type: ignore[no-any-return]
     if off():
         return constant(INNER.astype(values(input), dtype=wanted))
     out = of(LEVEL.astype(input._array, dtype=wanted))
@@ -429,6 +438,10 @@ def polar(abs: Tensor, angle: Tensor) -> Any:
 def _erase(x: Any, value: Any, made: str, others: Any = ()) -> Any:
     """x with the values of another tensor: the gradient of what it was is zero, but its history stays, as PyTorch's."""
     check_write(x, others, filling=made in ("Fill", "Zero"))
+    if is_lifted(x) or is_lifted(value):
+        if tuple(value.shape) != tuple(x.shape):
+            value = call(lambda a: ad.broadcast_to(a, tuple(x.shape)), None, value)
+        return lifted.write(x, value)
     start = next_number()
     quiet = off()
     B = INNER if quiet else LEVEL
@@ -480,7 +493,7 @@ def _fill_(self: Any, value: Any) -> Any:
             raise RuntimeError(
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
             )
-        if value.requires_grad:
+        if value.requires_grad or is_lifted(value):
             return _erase(self, to(value, dtype=self._dtype), "Fill", (value,))
         value = value.item()
     return _erase(self, constant(np.full(tuple(self.shape), value, self._dtype)), "Fill")

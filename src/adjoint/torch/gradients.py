@@ -7,11 +7,12 @@ import weakref
 from typing import Any
 
 from adjoint.graph.nodes import var_of
-from adjoint.torch import engine, memory
+from adjoint.torch import engine, lifted, memory
 from adjoint.torch.graph import Handle, grad_fn, watched_marks
+from adjoint.torch.kinds import Bits
 from adjoint.torch.memory import base_of, detached, is_view, node_of_base
 from adjoint.torch.state import modes
-from adjoint.torch.tensor import Accumulate, Tensor, adopt, leaf_node, rare_of, values
+from adjoint.torch.tensor import Accumulate, Tensor, adopt, is_lifted, leaf_node, rare_of, values
 
 _NOT_A_LEAF = (
     "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph "
@@ -43,6 +44,8 @@ class Gradients:
     def requires_grad(self: Any) -> bool:
         """Whether gradients are recorded for it."""
         rare = self._rare
+        if rare is not None and rare.inner is not None:
+            return lifted.requires_grad(self)
         if rare is None or rare.memory is None:
             return self._array.node is not None
         if rare.parent is not None:
@@ -65,10 +68,7 @@ class Gradients:
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
                 )
             if is_view(self):
-                raise NotImplementedError(
-                    "adjoint.torch: requires_grad_() of a view makes a leaf inside of another tensor's memory, which "
-                    "is not there; take x.detach() of the view first"
-                )
+                memory.stand_alone(self)
             node: Any = leaf_node(values(self), self)
         else:
             if not self.is_leaf:
@@ -86,6 +86,8 @@ class Gradients:
     @property
     def is_leaf(self: Any) -> bool:
         """Whether it was computed by no recorded operation."""
+        if is_lifted(self):
+            return not lifted.requires_grad(self)
         if is_view(self) and not self.requires_grad:
             return True
         node = _own_node(self)
@@ -124,6 +126,8 @@ class Gradients:
         """The node that computed it, None for leaves."""
         if self.is_leaf:
             return None
+        if is_lifted(self):
+            return grad_fn(lifted.primal_of(self).node)
         return grad_fn(_own_node(self))
 
     @property
@@ -236,7 +240,10 @@ class Gradients:
         return base_of(self) if is_view(self) else None
 
     def _is_view(self: Any) -> bool:
-        return is_view(self)
+        rare = self._rare
+        if rare is None or isinstance(rare.view, Bits):
+            return False
+        return is_view(self) or rare.was_view or isinstance(rare.creation, memory.InFunction)
 
     def stride(self: Any, dim: int | None = None) -> Any:
         """How far apart neighbours along each axis are in memory, in elements."""

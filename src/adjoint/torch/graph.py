@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.graph.nodes import Joint, Node, Result
+from adjoint.graph.nodes import Joint, Node, Result, Var
 from adjoint.torch import dtypes
 from adjoint.torch.tensor import LEVEL, Accumulate, Tensor, of
 
@@ -82,6 +82,16 @@ class WatchedResult(Result):
     __slots__ = ()
 
 
+class Called(Joint):
+    """The call of a user's Function: what it saved is its ctx."""
+
+    __slots__ = ()
+
+    def edges(self) -> tuple[Node, ...]:
+        first, second = self.first, self.second
+        return () if first is None else (first,) if second is None else (first, *second)
+
+
 _WATCHED: dict[Any, Any] = {Node: Watched, Joint: WatchedJoint, Result: WatchedResult}
 
 
@@ -124,6 +134,7 @@ _overwritten: dict[int, tuple[int, Any]] = {}  # by id of an array: nodes below 
 _single: collections.deque[int] = (
     collections.deque()
 )  # ids of single elements among them, which have no weak references
+writes_allowed = [False]  # in a block that says that values may be overwritten
 _KEPT = 4096  # so many of these are kept alive, so that their ids stay theirs
 
 
@@ -155,6 +166,12 @@ def result_overwritten(node: Any) -> None:
             watched_marks(node).overwritten = True
 
 
+def is_overwritten(value: Any, number: int) -> bool:
+    """Whether what was saved before a number was written to since."""
+    found = _overwritten.get(id(owner(value)))
+    return found is not None and number < found[0]
+
+
 def any_overwritten() -> bool:
     return bool(_overwritten)
 
@@ -170,9 +187,16 @@ def check_saved(node: Any, saved: Any) -> None:
             continue
         for one in value if value.__class__ is tuple else (value,):
             if isinstance(one, (np.ndarray, np.generic)):
-                found = _overwritten.get(id(owner(one)))
-                if found is not None and node.number < found[0]:
+                if is_overwritten(one, node.number):
                     raise overwritten_error(node, one)
+
+
+def is_saved(vjp: Any, need: str) -> bool:
+    """Whether PyTorch would save this of what a node keeps."""
+    checked = _CHECKED.get(vjp.primitive.name)
+    if checked is not None:
+        return need in checked
+    return need in ("out", "outs") or need in [name.lstrip("*") for name in vjp.primitive.operands]
 
 
 def overwritten_error(node: Any, value: Any) -> RuntimeError:
@@ -242,7 +266,8 @@ class GradFn:
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The nodes of the operands that gradients go to, each with which of its results is meant."""
-        return tuple([(grad_fn(parent), parent.result or 0) for parent in _edges(self._node)])
+        edges = [(grad_fn(parent), parent.result or 0) for parent in _edges(self._node)]
+        return tuple(_with_constants(self._node, edges))
 
     @property
     def variable(self) -> Tensor:
@@ -266,6 +291,11 @@ class GradFn:
         """A hook that sees what goes in, and may replace it."""
         return Handle(watched_marks(self._node).pre, hook)
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_saved_"):
+            return saved_as(self._node, name.removeprefix("_saved_"))
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
+
     def __eq__(self, other: Any) -> bool:
         return isinstance(other, GradFn) and other._node is self._node
 
@@ -274,6 +304,30 @@ class GradFn:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {hex(id(self._node))}>"
+
+
+_SAVED_NAMES = {"self": "x", "other": "y", "result": "out", "exponent": "y"}
+
+
+def saved_as(node: Any, name: str) -> Any:
+    """What a node of one primitive saved, under PyTorch's name: an operand or the result, as a tensor of the graph."""
+    need = _SAVED_NAMES.get(name, name)
+    if node.__class__ is not Accumulate and need in node.vjp.needs:
+        saved = node.saved
+        if saved is None:
+            raise RuntimeError(FREED)
+        if hasattr(saved, "unpacked"):
+            saved = saved.unpacked()
+        else:
+            check_saved(node, saved)
+        found = node.vjp.revived(node, node.edges(), saved, saved, None)[node.vjp.needs.index(need)]
+        if isinstance(found, Var):
+            its: Any = found.node
+            known = its.tensor() if its.__class__ is Accumulate and its.tensor is not None else None
+            return known if known is not None and known._array.value is found.value else of(found)
+        if not isinstance(found, (np.ndarray, np.generic)):
+            return found
+    raise AttributeError(f"'{name_of(node, marks_of(node).label)}' object has no attribute '_saved_{name}'")
 
 
 def maker(node: Any) -> Any:
@@ -304,6 +358,16 @@ def name_of(node: Any, given: str | None) -> str:
         primitive = node.name
         given = _NAMES.get(primitive) or "".join([part.capitalize() for part in primitive.split("_")])
     return given if given == "CopySlices" or "Backward" in given else given + "Backward0"
+
+
+def _with_constants(node: Any, edges: list[Any]) -> list[Any]:
+    """The edges of a node of two operands; those of a constant lead nowhere."""
+    if node.__class__ is Accumulate or marks_of(node).start is not None or len(edges) != 1:
+        return edges
+    vjp = node.vjp
+    if vjp.primitive.operands != ("x", "y") or len(vjp.tracked) != 1 or vjp.primitive.name == "pow":
+        return edges
+    return [*edges, (None, 0)] if vjp.tracked[0] == 0 else [(None, 0), *edges]
 
 
 def _edges(node: Any) -> list[Any]:

@@ -15,6 +15,7 @@ from adjoint.torch.calls import NUMBERS, call, number, put
 from adjoint.torch.functions import public, to
 from adjoint.torch.graph import overwritten
 from adjoint.torch.kinds import Index
+from adjoint.torch.lifted import is_batched
 from adjoint.torch.memory import check_write, shape_of, view_of
 from adjoint.torch.operators import METHODS
 from adjoint.torch.tensor import (
@@ -23,6 +24,7 @@ from adjoint.torch.tensor import (
     Tensor,
     axis_of,
     constant,
+    is_lifted,
     new,
     next_number,
     rare_of,
@@ -313,6 +315,8 @@ def _check_index(x: Tensor, index: Any, name: str) -> None:
 
 def _in_range(index: Tensor, n: int) -> None:
     found = values(index)
+    if is_lifted(index) and is_batched(index):
+        return  # of each example: what is out of range is an error of adjoint's
     if found.size and (found.min() < 0 or found.max() >= n):
         wrong = int(found.min()) if found.min() < 0 else int(found.max())
         raise RuntimeError(f"index {wrong} is out of bounds for dimension 0 with size {n}")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.graph.nodes import Var
+from adjoint.graph.nodes import Var, var_of
 from adjoint.primitives import ARRAY
 from adjoint.torch.tensor import INNER
 
@@ -164,6 +164,27 @@ class Part:
 
     def place(self, shape: Any, strides: Any, offset: int) -> Any:
         return tuple([2 * s for s in strides]), 2 * offset + (self.name == "imag")
+
+
+class Bits:
+    """The same bits as numbers of another type, which have no gradient."""
+
+    def __init__(self, old: Any, dtype: Any) -> None:
+        self.old, self.dtype = old, dtype
+
+    def read(self, B: Any, parent: Any) -> Any:
+        if parent.__class__ is not Var:
+            return np.ascontiguousarray(parent).reshape(parent.shape).view(self.dtype)
+        return var_of(np.ascontiguousarray(parent.value).reshape(parent.shape).view(self.dtype), None)
+
+    def write(self, B: Any, parent: Any, part: Any) -> Any:
+        return Bits(self.dtype, self.old).read(B, part)
+
+    def place(self, shape: Any, strides: Any, offset: int) -> Any:
+        old, new = self.old.itemsize, self.dtype.itemsize
+        if old == new:
+            return strides, offset
+        return (*[s * old // new for s in strides[:-1]], 1), offset * old // new
 
 
 ALIAS = Alias()

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.graph.nodes import Var, var_of
-from adjoint.torch import state
+from adjoint.torch import lifted, state
 from adjoint.torch.graph import label, move_retained, overwritten, result_overwritten
 from adjoint.torch.kinds import (
     MULTIPLE_PLACES,
@@ -25,12 +25,38 @@ from adjoint.torch.kinds import (
     strides_contiguous,
 )
 from adjoint.torch.state import modes
-from adjoint.torch.tensor import INNER, LEVEL, Accumulate, Rare, Tensor, forget, leaf_node, new, rare_of, values
+from adjoint.torch.tensor import (
+    INNER,
+    LEVEL,
+    Accumulate,
+    Rare,
+    Tensor,
+    forget,
+    is_lifted,
+    leaf_node,
+    new,
+    next_number,
+    pack_nodes,
+    rare_of,
+    values,
+)
 
 OVERLAP = (
     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
     "location. Please clone() the tensor before performing the operation."
 )
+_IN_FUNCTION = (
+    "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
+    "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
+    "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
+)
+
+
+class InFunction:
+    """Why a result of a user's Function may not be written to: it shares memory with an argument."""
+
+    def __init__(self, name: str, output: int) -> None:
+        self.name, self.output = name, output
 
 
 class Memory:
@@ -126,6 +152,8 @@ def _numbers_in(base: Tensor, where: Any) -> Any:
 def view_of(x: Tensor, view: Any, name: str, creation: Any = None) -> Tensor:
     """A view of a tensor. `creation` says of one of several results what made it."""
     parent = x._rare
+    if parent is not None and parent.inner is not None:
+        return lifted.view_of(x, view)
     quiet = bool(state.special) and not modes.enabled
     if quiet:
         creation = creation or ("inference" if modes.inference else "no_grad")
@@ -165,6 +193,8 @@ def _nowhere(x: Tensor, value: Any) -> Any:
 
 def detached(x: Tensor, *, silent: bool = False) -> Tensor:
     """A tensor without history that shares the memory."""
+    if is_lifted(x):
+        return lifted.detached(x)
     memory = memory_of(x)
     path: tuple[Any, ...] = ()
     base = x
@@ -188,16 +218,19 @@ def strided(x: Tensor, shape: Any, strides: Any, offset: int, name: str) -> Tens
     """A view by sizes, strides and offset in memory, of x, or of its base where it reaches further."""
     if len(shape) != len(strides):
         raise RuntimeError("mismatch in length of strides and shape")
-    memory_of(x)
-    if modes.enabled:
+    if not is_lifted(x):
+        memory_of(x)
+    if modes.enabled and not is_lifted(x):
         x._array  # noqa: B018  # which may not be read any more
     where = positions(shape, strides, offset)
     parent, numbers = x, _numbers_in(x, where)
-    if (numbers < 0).any():
+    if (numbers < 0).any() and not is_lifted(x):
         parent = base_of(x)
         numbers = _numbers_in(parent, where)
-        if (numbers < 0).any() or x._rare.creation is not None:
-            raise RuntimeError("as_strided: adjoint.torch has no views that reach beyond the tensor's own memory")
+        if x._rare.creation is not None:
+            numbers = np.full(1, -1)
+    if (numbers < 0).any():
+        raise RuntimeError("as_strided: adjoint.torch has no views that reach beyond the tensor's own memory")
     return view_of(parent, Gather(numbers, tuple(strides), offset), name)
 
 
@@ -256,6 +289,8 @@ def refusal(rare: Any, *, indirect: bool) -> str:
     """Why a view must not be written to, or read after a write to its base."""
     creation = rare.creation
     what = "its base or another view of its base has been modified inplace" if indirect else "is being modified inplace"
+    if isinstance(creation, InFunction):
+        return f"Output {creation.output} of {creation.name} is a view and {what}. {_IN_FUNCTION}"
     if isinstance(creation, tuple):
         name = f"Output {creation[1]} of {creation[0]} is a view"
         if rare.quiet or not rare.tracked:
@@ -281,15 +316,17 @@ def check_write(x: Tensor, others: Any = (), *, apart: bool = False, filling: bo
     Several elements of x may be in one place where one number is to fill it.
     """
     rare = x._rare
+    if rare is not None and rare.inner is not None:
+        return
     if rare is not None and rare.inference and not modes.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed."
             "You can make a clone to get a normal tensor before doing inplace update."
         )
     if modes.enabled and (x.requires_grad or any([o.requires_grad for o in others if isinstance(o, Tensor)])):
+        if rare is not None and rare.creation is not None:
+            raise RuntimeError(refusal(rare, indirect=False))
         if rare is not None and rare.parent is not None:
-            if rare.creation is not None:
-                raise RuntimeError(refusal(rare, indirect=False))
             if x.requires_grad and not rare.tracked:  # it was not looked at since its base is tracked
                 raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
             if base_of(x).is_leaf and x.requires_grad:
@@ -297,7 +334,8 @@ def check_write(x: Tensor, others: Any = (), *, apart: bool = False, filling: bo
                     "a view of a leaf Variable that requires grad is being used in an in-place operation."
                 )
         if x.requires_grad and x.is_leaf:
-            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+            what = "a view of a leaf Variable" if rare is not None and rare.was_view else "a leaf Variable"
+            raise RuntimeError(f"{what} that requires grad is being used in an in-place operation.")
     if rare is None or rare.memory is None:
         return
     _refuse_left(x)
@@ -356,6 +394,8 @@ def store(x: Tensor, array: Var, number: int, *, silent: bool = False) -> None:
         if base is not x:
             label(array.node, "CopySlices")
             rare.tracked = True
+        if state.special and modes.saved_hooks:
+            pack_nodes(array)
     silent = silent or base._rare.silent
     old_node = node_of_base(base)
     new_node = old_node if quiet else array.node
@@ -401,6 +441,17 @@ def store(x: Tensor, array: Var, number: int, *, silent: bool = False) -> None:
             _give(alias, alias._array, var_of(_whole(its), node))
     if x is not base:  # what was written is a value of the memory, too: its node may have saved it
         memory.read(written)
+
+
+def bump_version(x: Tensor) -> None:
+    """Count a write that left the values as they are: what was saved of them counts as overwritten."""
+    rare = rare_of(x)
+    if rare.memory is not None:
+        overwritten(rare.memory.value, next_number())
+        rare.memory.version += 1
+    else:
+        overwritten(values(x), next_number())
+        rare.version += 1
 
 
 def node_of_base(base: Tensor) -> Any:
@@ -498,6 +549,19 @@ def is_same_part(x: Tensor, other: Tensor) -> bool:
     return (shape_of(x), place_of(x)) == (shape_of(other), place_of(other))
 
 
+def stand_alone(x: Tensor) -> None:
+    """Make a view a tensor with a history of its own, on the same memory."""
+    alias = detached(x)
+    memory = x._rare.memory
+    known, seen = x._rare, alias._rare
+    seen.grad, seen.post, seen.was_view = known.grad, known.post, True
+    x._rare = seen
+    memory.aliases = [reference for reference in memory.aliases if reference() is not alias]
+    if memory.buffer is None:
+        x._array = alias._array
+        memory.add(x)
+
+
 def leave(base: Tensor) -> bool:
     """Take a tensor out of the memory that it shared, for another value; not one that has views."""
     rare = base._rare
@@ -513,3 +577,11 @@ def leave(base: Tensor) -> bool:
     rare.entangled = rare.retains or rare.inference
     base._array = array
     return True
+
+
+def leave_if_alone(x: Tensor) -> None:
+    """Take a tensor out of memory that nothing else shares any more, so that writes are quick again."""
+    memory = x._rare.memory
+    memory.aliases = [known for known in memory.aliases if known() is not None]
+    if len(memory.aliases) == 1 and memory.buffer is None and x._rare.parent is None and not x._rare.silent:
+        leave(x)

@@ -7,11 +7,6 @@ _OUT_OF_SCOPE = {
     "sparse": "there are no sparse tensors",
     "profiler": "see ad.Profiled",
     "_C": "it is PyTorch's own inside",
-    "nn": "models are ad.nn's, and the layers of PyTorch are not there yet",
-    "optim": "see ad.optim",
-    "func": "see ad.grad, ad.vmap, ad.jacobian and their like",
-    "utils": "see ad.data",
-    "compile": "nothing is compiled",
 }
 
 

@@ -126,7 +126,7 @@ def function(self, other):
             var.node = None
         else:
             var = primitive({operands})
-    except ValueError:
+    except (ValueError, AttributeError):
         return slow(self, other)
     made = new(Tensor)
     made._array = var

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.torch.dtypes import default_complex, default_float
-from adjoint.torch.tensor import Tensor, values
+from adjoint.torch.lifted import inner_of
+from adjoint.torch.tensor import Tensor, is_lifted, values
 
 _DEFAULTS: dict[str, Any] = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
 _PROFILES: dict[str, dict[str, Any]] = {"short": {"precision": 2}, "full": {"threshold": math.inf}}
@@ -131,6 +132,8 @@ def _values_text(array: Any, indent: int) -> Any:
 
 def text(x: Tensor) -> str:
     """What `print(x)` shows."""
+    if is_lifted(x):
+        return repr(inner_of(x))
     array = np.asarray(values(x))
     prefix = "tensor("
     indent = len(prefix)

@@ -8,7 +8,7 @@ import adjoint as ad
 from adjoint.torch.calls import call, named, off
 from adjoint.torch.functions import public
 from adjoint.torch.operators import METHODS
-from adjoint.torch.tensor import LEVEL, Tensor, of
+from adjoint.torch.tensor import LEVEL, Tensor, is_lifted, of
 
 
 def _product_name(x: Tensor, y: Tensor) -> str:
@@ -35,7 +35,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     if input.ndim == 2 == other.ndim:
         if input.shape[1] != other.shape[0]:
             raise RuntimeError(_misfit(input, other))
-        if not off():
+        if not off() and not is_lifted(input) and not is_lifted(other):
             return of(_matmul(input._array, other._array))
     try:
         return call("matmul", _product_name(input, other), input, other)  # type: ignore[no-any-return]

@@ -12,8 +12,9 @@ from adjoint.torch.calls import call, named, off
 from adjoint.torch.dtypes import default_float, result_dtype
 from adjoint.torch.functions import public, to
 from adjoint.torch.graph import label
+from adjoint.torch.lifted import is_batched
 from adjoint.torch.operators import FUNCTIONS, METHODS
-from adjoint.torch.tensor import LEVEL, Tensor, axis_of, constant, of, values
+from adjoint.torch.tensor import LEVEL, Tensor, axis_of, constant, is_lifted, of, values
 
 
 class _Pair(NamedTuple):
@@ -71,7 +72,7 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     axes = axes_of(dim, x.ndim)
     if axes == () and dim is not None and x.ndim:
         axes = None
-    if not off():
+    if not off() and not is_lifted(x):
         made = _sum(x._array, axis=tuple(range(x.ndim)) if axes is None else axes, keepdims=keepdim)
         if made.node is not None:
             label(made.node, "SumBackward0" if dim is None else "SumBackward1")
@@ -163,20 +164,24 @@ def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
     )
 
 
+def _label(x: Any, name: str) -> None:
+    if not is_lifted(x):
+        label(x._array.node, name)
+
+
 def _picked(x: Tensor, places: Any, dim: Any, keepdim: bool, made: str) -> Any:
     """The elements at places along an axis, which keep their gradient for themselves."""
     pair = _pair_of(made.partition("Backward")[0].lower())
     if not x.ndim:
         return pair(FUNCTIONS["clone"](x), constant(np.zeros((), np.int64)))
     axis = axis_of(dim, x.ndim)
-    index = constant(np.expand_dims(places, axis))
+    index = places.unsqueeze(axis) if isinstance(places, Tensor) else constant(np.expand_dims(places, axis))
     found = FUNCTIONS["gather"](x, axis, index)
-    if found._array.node is not None:
-        label(found._array.node, made)
+    _label(found, made)
     if keepdim:
         return pair(found, index)
     cut = call(lambda a: ad.squeeze(a, axis=axis), made, found)
-    return pair(cut, constant(np.asarray(places)))
+    return pair(cut, places if isinstance(places, Tensor) else constant(np.asarray(places)))
 
 
 def _extreme_with_places(name: str, function: Any, places: Any) -> None:
@@ -193,9 +198,10 @@ def _extreme_with_places(name: str, function: Any, places: Any) -> None:
         axis = axis_of(dim, input.ndim)
         if input.ndim:
             _refuse_empty(name, input, (axis,))
-        return _picked(
-            input, places(values(input), axis) if input.ndim else None, dim, keepdim, f"{name.capitalize()}Backward0"
-        )
+        found = None
+        if input.ndim:
+            found = FUNCTIONS[f"arg{name}"](input, axis) if is_batched(input) else places(values(input), axis)
+        return _picked(input, found, dim, keepdim, f"{name.capitalize()}Backward0")
 
     public(name)(spelled)
 
@@ -208,6 +214,8 @@ def _place(name: str, function: Any) -> None:
     def spelled(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
         axis = None if dim is None or not input.ndim else axis_of(dim, input.ndim)
         _refuse_empty(name, input, None if axis is None else (axis,))
+        if is_batched(input):
+            return call(name, None, input, axis=axis, keepdims=keepdim)  # type: ignore[no-any-return]
         return constant(np.asarray(function(values(input), axis, keepdims=keepdim), np.int64))
 
     public(name)(spelled)
@@ -219,6 +227,8 @@ _place("argmin", np.argmin)
 
 def _truth(name: str, function: Any) -> None:
     def spelled(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+        if is_batched(input):
+            return call(name, None, input, axis=axes_of(dim, input.ndim), keepdims=keepdim)  # type: ignore[no-any-return]
         out = np.asarray(function(values(input), axis=axes_of(dim, input.ndim), keepdims=keepdim))
         return constant(out.astype(np.uint8) if input._dtype == np.dtype("uint8") else out)
 
@@ -315,7 +325,13 @@ _softmax("log_softmax", "nn.log_softmax", "LogSoftmax")
 
 
 def _order(x: Tensor, dim: int, descending: bool) -> Any:
-    array = values(x)
+    """The places of elements in order along an axis."""
+    if is_batched(x):
+        return call(lambda a: ad.argsort(a, axis=dim, descending=descending), None, x)
+    return constant(np.ascontiguousarray(_order_of(values(x), dim, descending)))
+
+
+def _order_of(array: Any, dim: int, descending: bool) -> Any:
     if descending:  # stable, from the last to the first
         flipped = np.flip(array, dim)
         return array.shape[dim] - 1 - np.flip(np.argsort(flipped, dim, kind="stable"), dim)
@@ -327,9 +343,9 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
     if not input.ndim:
         return _pair_of("sort")(FUNCTIONS["clone"](input), constant(np.zeros((), np.int64)))
     axis = axis_of(dim, input.ndim)
-    index = constant(np.ascontiguousarray(_order(input, axis, descending)))
+    index = _order(input, axis, descending)
     out = FUNCTIONS["gather"](input, axis, index)
-    label(out._array.node, "Sort")
+    _label(out, "Sort")
     return _pair_of("sort")(out, index)
 
 
@@ -345,10 +361,9 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
         raise RuntimeError("selected index k out of range")
     if not input.ndim:
         return _pair_of("topk")(*sort(input))
-    order = _order(input, axis, largest)
-    index = constant(np.ascontiguousarray(np.take(order, range(k), axis)))
+    index = _order(input, axis, largest).narrow(axis, 0, k).contiguous()
     out = FUNCTIONS["gather"](input, axis, index)
-    label(out._array.node, "Topk")
+    _label(out, "Topk")
     return _pair_of("topk")(out, index)
 
 

@@ -21,7 +21,10 @@ _lock = lock()
 class Modes(threading.local):
     enabled = True  # gradients are recorded
     inference = False
-    saved_hooks: tuple[Any, ...] = ()
+    saved_hooks: tuple[Any, ...] = ()  # of this thread, the innermost last
+    duals: Any = None  # the level of forward mode
+    drawing: tuple[Any, ...] = ()  # of each vmap around: what random functions may draw, and for how many examples
+    no_saved_hooks: str | None = None  # why there may be none
 
 
 modes = Modes()
@@ -45,6 +48,17 @@ def set_inference(on: bool) -> None:
     if modes.inference != on:
         add_special(1 if on else -1)
         modes.inference = on
+
+
+anomaly = (False, True)  # of all threads: whether anomalies are looked for, and whether nan is one
+
+
+def set_anomaly(on: bool, check_nan: bool = True) -> None:
+    """Look for anomalies in all threads, or do not."""
+    global anomaly
+    if anomaly[0] != on:
+        add_special(1 if on else -1)
+    anomaly = (on, check_nan)
 
 
 def is_grad_enabled() -> bool:

@@ -45,7 +45,9 @@ class Rare:
     retains = False  # retain_grad() was called
     post: Any = None  # hooks after accumulation
     inference = False  # made in inference mode
+    was_view = False  # it was a view until it became a leaf
     entangled = False  # writing to it takes more than another value
+    inner: Any = None  # of what is on a level of a function transform: the tensor of adjoint's
 
 
 class Tensor:
@@ -175,7 +177,7 @@ class Tensor:
         if self.numel() != 1:
             of = "more than one value" if self.numel() else "no values"
             raise RuntimeError(f"Boolean value of Tensor with {of} is ambiguous")
-        return bool(values(self).item())
+        return bool(values(self))
 
     def __float__(self) -> float:
         return float(self.item())
@@ -236,9 +238,37 @@ def of(var: Var) -> Tensor:
     out._array = var
     out._dtype = var.value.dtype
     out._rare = None
-    if state.special and modes.inference:
-        rare_of(out).inference = out._rare.entangled = True
+    if state.special:
+        if modes.inference:
+            rare_of(out).inference = out._rare.entangled = True
+        if var.node is not None:
+            if modes.saved_hooks:
+                pack_nodes(var)
+            if state.anomaly[0]:
+                _located(var.node)
     return out
+
+
+def pack_nodes(var: Var) -> None:
+    """Hand what new nodes keep to the hooks for saved tensors."""
+    from adjoint.torch import saving
+
+    saving.pack_nodes(var)
+
+
+def unnoticed(var: Var) -> Tensor:
+    """The tensor of an array whose node is no new one, so that no hook is to see it."""
+    out: Tensor = new(Tensor)
+    out._array, out._dtype, out._rare = var, var.value.dtype, None
+    return out
+
+
+def give_array(x: Tensor, var: Var, *, alone: bool = False) -> Tensor:
+    """Give a tensor another array, of the same value; `alone` says that it shares nothing any more."""
+    x._array = var
+    if alone:
+        x._rare = None
+    return x
 
 
 def constant(value: Any) -> Tensor:
@@ -264,6 +294,11 @@ def values(x: Tensor) -> Any:
         return _values_again(x)
 
 
+def is_lifted(x: Tensor) -> bool:
+    """Whether a tensor is on a level of a function transform (`lifted.py`)."""
+    return x._rare is not None and x._rare.inner is not None
+
+
 def forget(x: Tensor) -> None:
     """What shares memory is to be read again."""
     with contextlib.suppress(AttributeError):
@@ -273,12 +308,18 @@ def forget(x: Tensor) -> None:
 def _read_again(x: Tensor) -> Var:
     from adjoint.torch.memory import read_again
 
+    if x._rare is None or x._rare.inner is not None:
+        raise AttributeError("adjoint.torch: this is not there for a tensor inside of a function transform")
     return read_again(x)
 
 
 def _values_again(x: Tensor) -> Any:
     from adjoint.torch.memory import values_again
 
+    if x._rare.inner is not None:
+        from adjoint.torch.lifted import values_of
+
+        return values_of(x)
     return values_again(x)
 
 
@@ -286,6 +327,12 @@ def _made_of(cls: type, *args: Any, **options: Any) -> Any:
     from adjoint.torch.creation import legacy
 
     return legacy(cls, *args, **options)
+
+
+def _located(node: Any) -> None:
+    from adjoint.torch import anomaly
+
+    anomaly.locate(node)
 
 
 class Accumulate(LeafNode):

@@ -10,10 +10,10 @@ import numpy as np
 from adjoint.torch.creation import sizes_of
 from adjoint.torch.functions import clone, public
 from adjoint.torch.graph import label
-from adjoint.torch.kinds import ALIAS, Expand, Index, Permute, Reshape, view_strides
+from adjoint.torch.kinds import ALIAS, Bits, Expand, Index, Permute, Reshape, contiguous_strides, view_strides
 from adjoint.torch.memory import place_of, shape_of, strided, view_of
 from adjoint.torch.operators import FUNCTIONS, METHODS
-from adjoint.torch.tensor import Tensor, adopt, axis_of
+from adjoint.torch.tensor import Tensor, adopt, axis_of, is_lifted
 
 _NO_VIEW = (
     "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
@@ -45,6 +45,29 @@ def _shape_for(x: Tensor, size: Any) -> tuple[int, ...]:
     return tuple(shape)
 
 
+def _as_type(x: Tensor, dtype: Any) -> Tensor:
+    """The same bits as numbers of another type: along the last axis there are more or fewer of them."""
+    if is_lifted(x):
+        raise NotImplementedError("adjoint.torch: view(dtype) is not there inside of function transforms")
+    old, new = x._dtype, dtype.of_numpy
+    what = f"to view {x.dtype.class_name} as {dtype.class_name} (different element sizes)"
+    if old.itemsize != new.itemsize:
+        if not x.ndim:
+            raise RuntimeError(f"self.dim() cannot be 0 {what}")
+        strides, offset = place_of(x)
+        if strides[-1] != 1 and x.shape[-1] != 1:
+            raise RuntimeError(f"self.stride(-1) must be 1 {what}, but got {strides[-1]}")
+        ratio = new.itemsize // old.itemsize
+        if ratio > 1 and x.shape[-1] % ratio:
+            raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {what}, but got {x.shape[-1]}")
+        if ratio > 1 and offset % ratio:
+            raise RuntimeError(f"self.storage_offset() must be divisible by {ratio} {what}, but got {offset}")
+        for i, s in enumerate(strides[:-1]):
+            if ratio > 1 and s % ratio:
+                raise RuntimeError(f"self.stride({i}) must be divisible by {ratio} {what}, but got {s}")
+    return view_of(x, Bits(old, new), "View")
+
+
 @public("view")
 def view(self: Tensor, *shape: Any) -> Tensor:
     """The same memory in another shape."""
@@ -53,7 +76,7 @@ def view(self: Tensor, *shape: Any) -> Tensor:
     if len(shape) == 1 and isinstance(shape[0], dtype):
         if shape[0] is self.dtype:
             return view_of(self, ALIAS, "Alias")
-        raise NotImplementedError("adjoint.torch: view(dtype), which reads bits as another type, is not there")
+        return _as_type(self, shape[0])
     new = _shape_for(self, shape)
     strides = view_strides(shape_of(self), place_of(self)[0], new)
     if strides is None:
@@ -82,6 +105,8 @@ def _reshaped(x: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
     from adjoint.torch.calls import off
     from adjoint.torch.tensor import INNER, LEVEL, constant, of, values
 
+    if is_lifted(out):
+        return view_of(out, Reshape(shape_of(x), shape, contiguous_strides(shape)), name)
     if off() or out._array.node is None:
         return constant(np.ascontiguousarray(INNER.reshape(values(out), shape=shape)))
     array = LEVEL.reshape(x._array, shape=shape)
@@ -416,6 +441,8 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     if self.is_contiguous():
         return self
     out = clone(self)
+    if is_lifted(out):
+        return out
     out._array.value = np.ascontiguousarray(out._array.value)
     return out
 

@@ -90,7 +90,7 @@ class Checkpoints:
     Raises
     ------
     ArgumentError, ArgumentTypeError
-        `every` or `keep` are none of these, or not positive; `mode` is another word.
+        `every`, `keep` or `best` are none of these, or not positive; `mode` is another word.
 
     Examples
     --------
@@ -118,6 +118,10 @@ class Checkpoints:
             ) from None
         self.every = every if every is None or callable(every) else as_integer(every, "Checkpoints", "every", 1)
         self.keep: int = as_integer(keep, "Checkpoints", "keep", 1)
+        if not isinstance(best, (str, type(None))):
+            raise errors.ArgumentTypeError(
+                f"Checkpoints: best is a column of the history, such as 'valid_loss', received {errors.shown(best)}"
+            )
         self.best, self.mode = best, as_choice(mode, "Checkpoints", "mode", ["min", "max"])
         self._score: float | None = None  # the best so far
         self._known = self._prepared = False  # whether the last one was read, and the folder made

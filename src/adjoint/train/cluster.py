@@ -92,6 +92,7 @@ class Cluster:
         self.wait: Any = as_positive(wait, "Cluster", "wait", zero=True)
         self._sources: weakref.WeakKeyDictionary[Batches, Any] = weakref.WeakKeyDictionary()
         self._check()
+        client.register_plugin(_sparing(os.getpid()))
 
     def __repr__(self) -> str:
         return f"Cluster({self.client!r}, shards={self.shards})"
@@ -203,6 +204,27 @@ def _defaults() -> tuple[Backend, np.dtype[Any] | None]:
     """The default device and dtype of the caller; no dtype where it is everybody's."""
     dtype = drawn_dtype()
     return chosen_device(), None if chosen_dtype() is None and dtype == np.float32 else dtype
+
+
+def _sparing(caller: int) -> Any:
+    """What lets workers that a process has started itself pass over Ctrl-C.
+
+    A terminal sends it to all processes of a program. It is for the caller, who ends the step with their help.
+    """
+    import distributed
+
+    class Sparing(distributed.WorkerPlugin):
+        name = f"adjoint-ctrl-c-{caller}"
+        idempotent = True
+
+        def setup(self, worker: Any) -> None:
+            import signal
+            import threading
+
+            if os.getppid() == caller and threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    return Sparing()
 
 
 # --- tasks: what they are given is bytes, so that a scheduler needs neither devices nor the user's code ---

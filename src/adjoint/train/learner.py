@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -15,12 +16,12 @@ from adjoint import errors
 from adjoint import tree as trees
 from adjoint.data.batches import Unread
 from adjoint.dtypes import as_real, float16
-from adjoint.functions.arguments import as_integer, as_positive, check_callable, is_array, items
+from adjoint.functions.arguments import as_integer, as_positive, called, check_callable, is_array, items
 from adjoint.functions.creation import asarray
 from adjoint.module.base import Module
 from adjoint.module.fields import leaves_of
 from adjoint.optim.averaging_optimizers import AveragingOptimizer
-from adjoint.optim.base import Optimizer
+from adjoint.optim.base import Optimizer, rate_at
 from adjoint.optim.closures import ClosureOptimizer
 from adjoint.optim.gradients import GradientsParams
 from adjoint.optim.scaling import GradScaler
@@ -115,8 +116,11 @@ class Learner:
             raise errors.ArgumentError("Learner: give a loss, or None and forward=, a function of model, batch and key")
         check_callable("Learner", loss if forward is None else forward, "the loss" if forward is None else "forward")
         self.optimizer, self.loss, self.forward = optimizer, loss, forward
-        is_metric = lambda x: hasattr(x, "update") and not isinstance(x, type)
-        self.metrics = _objects(metrics, is_metric, "metrics are a list of objects such as ad.train.Accuracy()")
+        is_metric = lambda x: (
+            not isinstance(x, type) and all([hasattr(x, n) for n in ("name", "init", "update", "value")])
+        )
+        told = "metrics are a list of objects with name, init, update and value, such as ad.train.Accuracy()"
+        self.metrics = _objects(metrics, is_metric, told)
         check_names([metric.name for metric in self.metrics])
         is_callback = lambda x: isinstance(x, Callback)
         self.callbacks = _objects(callbacks, is_callback, "callbacks are a list of objects of ad.train.Callback")
@@ -158,7 +162,8 @@ class Learner:
         """Train until so many epochs are done in all, and give the model and the history.
 
         Called again, with a larger number or after Ctrl-C, it goes on. The first Ctrl-C finishes the step, saves, and
-        says how to go on; a second one interrupts at once.
+        says on standard error how to go on; a second one interrupts at once. A handler of the program's own is called
+        after that, and where nothing is saved, what to say is left to it.
 
         Parameters
         ----------
@@ -182,11 +187,13 @@ class Learner:
             A loss or a gradient is not finite. The message names the layer; the model is that of the step before.
         FileError, ArgumentError, ShapeError, DtypeError
             A checkpoint cannot be written or read, or is one of another model; there are no batches, or one of them
-            has no examples.
+            has no examples; all parameters are frozen.
         """
         loader = Loader(_batches(train), "fit: train", self._unread)
         others = None if valid is None else Loader(_batches(valid), "fit: valid")
         run = self.run
+        if all([leaf.kind != "parameter" for leaf in leaves_of(run.model)]):
+            raise errors.ArgumentError("fit: all parameters of the model are frozen; model.unfreeze(path) frees some")
         run.epochs = as_integer(epochs, "fit", "epochs", 0)
         run.reason, run.steps_per_epoch = None, _steps(loader, self.accumulate)
         saver = checkpoints if checkpoints is None or isinstance(checkpoints, Checkpoints) else Checkpoints(checkpoints)
@@ -264,7 +271,15 @@ class Learner:
             slopes = [g * (w / weight) for g, w in zip(slopes, sizes, strict=True)]
         grads = sum(slopes[1:], slopes[0])
         if self.clip is not None:
-            grads = self.clip(grads) if callable(self.clip) else grads.clip_by_global_norm(self.clip)
+            if callable(self.clip):
+                grads = called("Learner: clip", "clip(gradients)", self.clip, grads)
+                if not isinstance(grads, GradientsParams):
+                    raise errors.ArgumentTypeError(
+                        "Learner: clip gives GradientsParams, as gradients.clip_by_norm(1.0) is, and this one gave "
+                        f"{errors.shown(grads)}"
+                    )
+            else:
+                grads = grads.clip_by_global_norm(self.clip)
         return _Gathered(model, sum(losses[1:], losses[0]), grads, weight, states)
 
     def _step(self, batches: list[Any]) -> bool:
@@ -274,8 +289,10 @@ class Learner:
         if isinstance(self.optimizer, ClosureOptimizer):  # which asks again, at other points
             first = [(loss, grads)]
             grads = lambda model: first.pop() if first else self._gathered(model, batches, False)[1:3]
-        rate: Any = self.optimizer.lr if self.lr_by_epoch is None else self.lr_by_epoch(run.epoch)
-        now: Any = rate(run.state.step) if callable(rate) else rate
+        rate: Any = self.optimizer.lr
+        if self.lr_by_epoch is not None:
+            rate = rate_at(self.lr_by_epoch, run.epoch, "Learner: lr_by_epoch", "lr_by_epoch(epoch)")
+        now = rate_at(rate, run.state.step)
         given = None if self.lr_by_epoch is None else rate
         if self.scaler is not None:
             before = run.state.step
@@ -463,10 +480,13 @@ class _Training:
         path = self._save()
         if interrupts.asked:
             run.reason = run.reason or "interrupted"
+            if path is None and interrupts.is_shared:
+                return  # nothing is left but what the program keeps, and it says so itself
             saved = "" if path is None else f", saved in {path}"
             print(
                 f"Interrupted after step {run.step}, in epoch {min(run.epoch + 1, run.epochs)} of {run.epochs}{saved}; "
-                f"the same call of fit{'' if path is None else ', or the same command,'} goes on from there."
+                f"the same call of fit{'' if path is None else ', or the same command,'} goes on from there.",
+                file=sys.stderr,
             )
 
     def _call(self, name: str) -> None:

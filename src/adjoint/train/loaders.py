@@ -10,6 +10,7 @@ from typing import Any
 from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.data.loader import DataLoader
+from adjoint.functions.arguments import called
 from adjoint.train.parts import on_device
 
 
@@ -68,11 +69,15 @@ class Loader:
 
 def _called(f: Any, epoch: int, name: str) -> Any:
     """What a function gives, which may take the number of the epoch, from 0."""
+    try:
+        parameters = list(inspect.signature(f).parameters.values())
+    except ValueError:  # a class of C that does not say
+        parameters = []
     takes_one = any(
         p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL) and p.default is p.empty
-        for p in inspect.signature(f).parameters.values()
+        for p in parameters
     )
-    found = f(epoch) if takes_one else f()
+    found = called(f"{name}: batches", "f() or f(epoch)", f, *[epoch] * takes_one)
     if not hasattr(found, "__iter__"):
         raise errors.ArgumentTypeError(
             f"{name}: a function of batches gives an iterable, and this one gave {errors.shown(found)}"

@@ -11,7 +11,7 @@ from adjoint import errors
 from adjoint import tree as trees
 from adjoint.backend import Backend
 from adjoint.dtypes import FLOATING
-from adjoint.functions.arguments import check_tensor
+from adjoint.functions.arguments import called, check_tensor
 from adjoint.module.base import Module
 from adjoint.module.fields import leaves_of
 from adjoint.tensor import Tensor
@@ -45,8 +45,14 @@ class Objective:
         key = seed_of(self.place.next_key())
         if self.precision is not None and model.training:
             model = model.map(lambda x: _cast(x, self.precision))
-        loss, found = _read(self.forward(model, batch, key))
+        loss, found = _read(called("Learner: forward", "forward(model, batch, key)", self.forward, model, batch, key))
         check_tensor("Learner: the loss", loss)
+        if loss.shape != ():
+            raise errors.ShapeError(
+                f"Learner: the loss is one number, a mean over examples, received shape {loss.shape}; take its mean()"
+            )
+        if loss.dtype.kind not in FLOATING:
+            raise errors.DtypeError(f"Learner: the loss is a real floating number, received {loss.dtype}")
         if self.is_seen and (found.prediction is None or found.target is None):
             raise errors.ArgumentError(
                 "Learner: metrics see a prediction and a target, and forward gave none; let it give (loss, prediction, "
@@ -100,7 +106,15 @@ def paired(loss: Any, buffered: bool, precision: Any) -> Forward:
         if half:  # sums of many half numbers are no good
             prediction = trees.map(lambda x: _cast(x, np.promote_types(precision, np.float32)), prediction)
         found = {"prediction": prediction, "target": target, "weight": weight[0] if weight else None}
-        return {"loss": loss(prediction, target, *weight), **found, "buffers": buffers}
+        value = called(
+            "Learner: the loss",
+            f"loss(prediction, target{', weight' * len(weight)})",
+            loss,
+            prediction,
+            target,
+            *weight,
+        )
+        return {"loss": value, **found, "buffers": buffers}
 
     return forward
 

@@ -72,7 +72,8 @@ class EarlyStopping(Callback):
 class Interrupts:
     """In this block the first Ctrl-C only asks to stop, and the next one interrupts. Of the main thread alone.
 
-    What another program does at Ctrl-C, as asyncio or a server, it does when the block ends, or at the second.
+    What the program itself does at Ctrl-C, as asyncio or a server, it does when the block ends; at the second it is
+    told of both.
 
     >>> import signal
     >>> with Interrupts() as interrupts:
@@ -82,12 +83,19 @@ class Interrupts:
     """
 
     def __init__(self) -> None:
-        self.asked = self._told = False
+        self.asked = self._waits = False  # whether Ctrl-C was pressed, and whether nobody was told of it
+        self._before: Any = None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the program has a handler of its own, which is told when the block ends."""
+        import signal
+
+        return self._before not in (None, signal.default_int_handler)
 
     def __enter__(self) -> Self:
         import signal
 
-        self._before: Any = None
         if threading.current_thread() is threading.main_thread():
             before = signal.getsignal(signal.SIGINT)
             if callable(before):  # else it is ignored, as by a process in the background, or ends the process
@@ -100,12 +108,21 @@ class Interrupts:
 
         if self._before is None:
             return
+        shared = self.is_shared
         signal.signal(signal.SIGINT, self._before)
-        if self.asked and not self._told and self._before is not signal.default_int_handler:
-            self._before(signal.SIGINT, None)
+        if shared:
+            self._tell()
 
     def _ask(self, number: int, frame: Any) -> None:
-        if self.asked:
-            self._told = True
-            self._before(number, frame)
-        self.asked = True
+        if not self.asked:
+            self.asked = self._waits = True
+            return
+        self._tell()  # who counts them is to come to two
+        self._before(number, frame)
+
+    def _tell(self) -> None:
+        import signal
+
+        waits, self._waits = self._waits, False
+        if waits:
+            self._before(signal.SIGINT, None)

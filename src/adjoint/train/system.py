@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from adjoint.backends import imported
 from adjoint.constants import __version__
 
 _LIBRARIES = "numpy optree scipy torch jax cupy dask".split()
@@ -28,7 +29,7 @@ def memory() -> float:
 
 def gpu_memory() -> float | None:
     """Bytes that PyTorch's and CuPy's arrays take on the present GPU; None where neither is in use there."""
-    torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
+    torch, cupy = imported("torch"), imported("cupy")
     found: list[Any] = []
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         found.append(torch.cuda.memory_allocated())
@@ -44,11 +45,11 @@ def environment() -> dict[str, str]:
 
     found = {"adjoint": __version__, "Python": platform.python_version()}
     for name in _LIBRARIES:
-        if name in sys.modules:
+        if imported(name) is not None:
             found[name] = importlib.metadata.version("cupy-cuda12x" if name == "cupy" else name)
     found["system"] = f"{platform.system()} {platform.release()} ({platform.machine()})"
     found["processors"] = str(os.cpu_count())
-    torch = sys.modules.get("torch")
+    torch = imported("torch")
     if torch is not None and torch.cuda.is_available():
         found["GPU"] = torch.cuda.get_device_name()
     return found

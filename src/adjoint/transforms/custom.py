@@ -16,7 +16,7 @@ from adjoint.decorators.batched import Batched
 from adjoint.devices import current_level, default_device, observed_leaf
 from adjoint.dtypes import FLOATING, INEXACT
 from adjoint.functions.arguments import called, check_callable, is_integer, is_value, kind_of
-from adjoint.operands import cast, common_backend, concrete_values, lift_to
+from adjoint.operands import cast, common_backend, lift_to, refuse
 from adjoint.tensor import Tensor, refuse_ended, same, wrap
 from adjoint.transforms.arguments import Function, array_of, check_pair, to_numpy, zeros_like
 from adjoint.transforms.levels import CustomRules, Tensors, apply
@@ -88,13 +88,12 @@ class _Custom(CustomRules):
             with common_backend(*at).leaf.quiet():
                 forth, size, _ = paired(*stop_gradient(([conjugate(x) for x in given], value)))
                 back, other, _ = paired(*stop_gradient((found, at)))
-                wrong = concrete_values(abs(forth - back) > 0.05 * (size + other), self.name).any()
-            if wrong:
-                raise errors.ArgumentError(
+                message = (
                     f"{self.name}: its rule is not linear in {what}, so that it has no transpose; every term has one "
                     f"of the {what} as a factor"
                 )
-            self.owner.transposable = True
+                wrong = abs(forth - back) > 0.05 * (size + other)
+                self.owner.transposable = refuse(wrong, lambda: errors.ArgumentError(message), self.name)
         return among_zeros(found)
 
     def per_argument(self, found: Any, likes: Tensors, what: str) -> Tensors:

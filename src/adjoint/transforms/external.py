@@ -272,13 +272,15 @@ def _array(y: Any, what: str) -> np.ndarray[Any, Any]:
 
 
 def _like(g: Any, x: np.ndarray[Any, Any], what: str) -> np.ndarray[Any, Any]:
-    """A cotangent in the dtype of its argument; None is zero."""
+    """A cotangent in the dtype of its argument; None is zero. Raises where a part would be lost."""
     if g is None:
         return np.zeros(x.shape, x.dtype)
     values = _array(g, what)
     if values.shape != x.shape:
         raise errors.ShapeError(f"{what} has shape {values.shape}, the argument {x.shape}")
-    return (values if x.dtype.kind == "c" else values.real).astype(x.dtype)
+    if values.dtype.kind == "c" and x.dtype.kind != "c":
+        raise errors.DtypeError(f"{what} is {values.dtype}, the argument {x.dtype}; take its .real")
+    return values.astype(x.dtype)
 
 
 def _beside(t: Tensor[Any], y: Tensor[Any], what: str) -> Tensor[Any]:

@@ -14,7 +14,7 @@ from adjoint.devices import transform_level
 from adjoint.dtypes import FLOATING, INEXACT, choosing, chosen_dtype, creating_in, default_dtype, finfo
 from adjoint.functions.arguments import as_flag
 from adjoint.graph.nodes import Var, key_of, new_leaf
-from adjoint.operands import concrete_values
+from adjoint.operands import refuse
 from adjoint.random_keys import Replay, replayed
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.arguments import (
@@ -245,11 +245,8 @@ def linear_transpose(f: Function, *primals: Any) -> Function:
     """
     replay = Replay()
     value, pullback = _vjp("linear_transpose", f, trees.map(_zeros, primals), False, replay)
-    if any([concrete_values(x, "linear_transpose").any() for x in trees.flatten(value)[0]]):
-        raise errors.ArgumentError(
-            "linear_transpose: the function is not zero where its arguments are, so not linear; ad.vjp is for any "
-            "function"
-        )
+    for x in trees.flatten(value)[0]:
+        refuse(x != 0, lambda: _not_linear("zero where its arguments are"), "linear_transpose")
 
     def transposed(cotangents: Any) -> tuple[Any, ...]:
         answer = pullback(trees.map(conjugate, cotangents))
@@ -260,13 +257,15 @@ def linear_transpose(f: Function, *primals: Any) -> Function:
     reached, _ = _vjp("linear_transpose", f, probe, False, replay)
     moved = [x for x in trees.flatten(probe)[0] if not has_no_slope(x)]
     (forth, most, eps), (back, other, _) = paired(weights, reached), paired(transposed(weights), moved)
-    if concrete_values(
-        abs(forth - back) > eps**0.4 * (most + other), "linear_transpose"
-    ).any():  # of linear functions it is a rounding error
-        raise errors.ArgumentError(
-            "linear_transpose: the function is not its own derivative, so not linear; ad.vjp is for any function"
-        )
+    wrong = abs(forth - back) > eps**0.4 * (most + other)  # of linear functions it is a rounding error
+    refuse(wrong, lambda: _not_linear("its own derivative"), "linear_transpose")
     return transposed
+
+
+def _not_linear(what: str) -> errors.ArgumentError:
+    return errors.ArgumentError(
+        f"linear_transpose: the function is not {what}, so not linear; ad.vjp is for any function"
+    )
 
 
 def _zeros(x: Any) -> Any:

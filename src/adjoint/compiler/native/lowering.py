@@ -73,10 +73,7 @@ class _Writer:
         """The equations, the last of which define what this one defines."""
         results: dict[Any, Any] = dict(zip(made, e.results, strict=True))
         whole = {x for written in self.equations for x in written.results}
-        if len(results) < len(e.results) or any(
-            x not in whole or x.spec() != out.spec()
-            for x, out in results.items()
-        ):
+        if len(results) < len(e.results) or any(x not in whole or x.spec() != out.spec() for x, out in results.items()):
             return [e]  # a formula that gives an operand
         read: Callable[[Any], Any] = lambda x: results.get(x, x) if x.__class__ is Value else x
         for written in self.equations:

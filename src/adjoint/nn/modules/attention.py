@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 from adjoint import dtypes, errors
 from adjoint.functions.arguments import (
+    as_flag,
     as_integer,
     as_positive,
+    as_probability,
     as_size,
     as_tensor,
     check_shape,
@@ -115,7 +117,9 @@ class MultiHeadAttention(Module):
         self.keys = Linear(source, groups * size, bias, **made)
         self.values = Linear(source, groups * size, bias, **made)
         self.out = Linear(width, width, bias, **made)
-        self.num_heads, self.num_kv_heads, self.dropout, self.rotary = heads, groups, dropout, rotary
+        self.num_heads, self.num_kv_heads = heads, groups
+        self.dropout = as_probability(dropout, "MultiHeadAttention", "dropout")
+        self.rotary = as_flag(rotary, "MultiHeadAttention", "rotary")
 
     def __call__(
         self, x: Tensor[Any], context: Any = None, *, mask: Any = None, is_causal: bool = False,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from adjoint import errors
-from adjoint.functions.arguments import as_integer
+from adjoint.functions.arguments import as_flag, as_integer
 from adjoint.module.base import Module
 from adjoint.nn import convolution as functions
 from adjoint.nn.modules.linear import Key, within
@@ -35,7 +35,7 @@ class _Convolution(Module):
         shape = (first, second // parts, *_kernel(name, kernel_size, self.axes))
         fan = math.prod(shape[1:])
         self.weight = within(fan, shape, dtype, device)
-        self.bias = within(fan, (outputs,), dtype, device) if bias else None
+        self.bias = within(fan, (outputs,), dtype, device) if as_flag(bias, name, "bias") else None
         return parts
 
     def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from adjoint.functions.elementwise import tanh
 from adjoint.module.base import Buffer, Module
 from adjoint.nn import activations as act
-from adjoint.nn import classification, distances, images, layers, losses, normalization, pooling
+from adjoint.nn import classification, distances, fractional_pooling, images, layers, losses, normalization, pooling
 
 Maker = Callable[..., Module]
 
@@ -80,6 +80,8 @@ AdaptiveMaxPool3d: Maker = module_of("AdaptiveMaxPool3d", pooling.adaptive_max_p
 AvgPool1d: Maker = module_of("AvgPool1d", pooling.avg_pool1d)
 AvgPool2d: Maker = module_of("AvgPool2d", pooling.avg_pool2d)
 AvgPool3d: Maker = module_of("AvgPool3d", pooling.avg_pool3d)
+FractionalMaxPool2d: Maker = module_of("FractionalMaxPool2d", fractional_pooling.fractional_max_pool2d)
+FractionalMaxPool3d: Maker = module_of("FractionalMaxPool3d", fractional_pooling.fractional_max_pool3d)
 LPPool1d: Maker = module_of("LPPool1d", pooling.lp_pool1d)
 LPPool2d: Maker = module_of("LPPool2d", pooling.lp_pool2d)
 LPPool3d: Maker = module_of("LPPool3d", pooling.lp_pool3d)

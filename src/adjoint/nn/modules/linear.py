@@ -37,7 +37,7 @@ class Linear(Module):
     ) -> None:
         inputs, outputs = (as_integer(n, "Linear", "a number of features", 0) for n in (in_features, out_features))
         self.weight = within(inputs, (outputs, inputs), dtype, device)
-        self.bias = within(inputs, (outputs,), dtype, device) if bias else None
+        self.bias = within(inputs, (outputs,), dtype, device) if as_flag(bias, "Linear", "bias") else None
 
     def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
         return linear(x, self.weight, self.bias)
@@ -62,7 +62,7 @@ class Bilinear(Module):
             as_integer(n, "Bilinear", "a number of features", 0) for n in (out_features, in1_features, in2_features)
         ]
         self.weight = within(sizes[1], tuple(sizes), dtype, device)
-        self.bias = within(sizes[1], (sizes[0],), dtype, device) if bias else None
+        self.bias = within(sizes[1], (sizes[0],), dtype, device) if as_flag(bias, "Bilinear", "bias") else None
 
     def __call__(self, x1: Tensor[Any], x2: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
         return bilinear(x1, x2, self.weight, self.bias)

@@ -38,6 +38,7 @@ class BatchNorm(Module):
         device: Any = None,
     ) -> None:  # fmt: skip
         size = as_integer(num_features, "BatchNorm", "num_features", 0)
+        affine = as_flag(affine, "BatchNorm", "affine")
         self.weight = ones(size, dtype=dtype, device=device) if affine else None
         self.bias = zeros(size, dtype=dtype, device=device) if affine else None
         self.running_mean = zeros(size, dtype=dtype, device=device)
@@ -78,8 +79,10 @@ class LayerNorm(Module):
         bias: bool = True, *, dtype: Any = None, device: Any = None,
     ) -> None:  # fmt: skip
         shape = integers(normalized_shape, "LayerNorm", "the sizes in normalized_shape")
+        elementwise_affine = as_flag(elementwise_affine, "LayerNorm", "elementwise_affine")
+        bias = as_flag(bias, "LayerNorm", "bias") and elementwise_affine
         self.weight = ones(shape, dtype=dtype, device=device) if elementwise_affine else None
-        self.bias = zeros(shape, dtype=dtype, device=device) if elementwise_affine and bias else None
+        self.bias = zeros(shape, dtype=dtype, device=device) if bias else None
         self.normalized_shape, self.eps = shape, eps
 
     def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
@@ -98,6 +101,7 @@ class RMSNorm(Module):
         dtype: Any = None, device: Any = None,
     ) -> None:  # fmt: skip
         shape = integers(normalized_shape, "RMSNorm", "the sizes in normalized_shape")
+        elementwise_affine = as_flag(elementwise_affine, "RMSNorm", "elementwise_affine")
         self.weight = ones(shape, dtype=dtype, device=device) if elementwise_affine else None
         self.normalized_shape, self.eps = shape, eps
 
@@ -125,6 +129,7 @@ class GroupNorm(Module):
         groups, channels = (as_integer(n, "GroupNorm", "a number", 1) for n in (num_groups, num_channels))
         if channels % groups:
             raise errors.ArgumentError(f"GroupNorm: {channels} channels do not fall into {groups} equal groups")
+        affine = as_flag(affine, "GroupNorm", "affine")
         self.weight = ones(channels, dtype=dtype, device=device) if affine else None
         self.bias = zeros(channels, dtype=dtype, device=device) if affine else None
         self.num_groups, self.eps = groups, eps
@@ -156,6 +161,7 @@ class InstanceNorm(Module):
         track_running_stats: bool = False, dtype: Any = None, device: Any = None,
     ) -> None:  # fmt: skip
         size = as_integer(num_features, "InstanceNorm", "num_features", 0)
+        affine = as_flag(affine, "InstanceNorm", "affine")
         self.weight = ones(size, dtype=dtype, device=device) if affine else None
         self.bias = zeros(size, dtype=dtype, device=device) if affine else None
         start: list[Any] = [None, None]

@@ -6,7 +6,7 @@ import math
 from typing import Any, ClassVar
 
 from adjoint import errors
-from adjoint.functions.arguments import as_choice, as_integer, as_tensor, as_tensors
+from adjoint.functions.arguments import as_choice, as_flag, as_integer, as_probability, as_tensor, as_tensors
 from adjoint.functions.contraction import matmul
 from adjoint.functions.creation import arange, zeros
 from adjoint.functions.elementwise import tanh, where
@@ -38,7 +38,7 @@ class _Cell(Module):
     ) -> None:
         name = type(self).__name__
         inputs, hidden = (as_integer(n, name, "a size", 1) for n in (input_size, hidden_size))
-        wide = self.gates * hidden
+        wide, bias = self.gates * hidden, as_flag(bias, name, "bias")
         self.weight_ih = within(hidden, (wide, inputs), dtype, device)
         self.weight_hh = within(hidden, (wide, hidden), dtype, device)
         self.bias_ih = within(hidden, (wide,), dtype, device) if bias else None
@@ -127,8 +127,8 @@ class LSTMCell(_Cell, init=False):
     def follow(self, x: Tensor[Any], state: State, backward: bool) -> tuple[Tensor[Any], State]:
         """All steps of real numbers, or from the last one, as one primitive: the outputs and the last state."""
         gates = matmul(x, self.weight_ih.mT)
-        if self.bias_ih is not None and self.bias_hh is not None:
-            gates = gates + (self.bias_ih + self.bias_hh)
+        if biases := [bias for bias in (self.bias_ih, self.bias_hh) if bias is not None]:
+            gates = gates + sum(biases[1:], biases[0])
         steps, batch = x.shape[0], math.prod(x.shape[1:-1])
         shape = (*x.shape[1:-1], self.hidden_size)
         gates = reshape(flip(gates, axis=0) if backward else gates, (steps, batch, gates.shape[-1]))
@@ -173,15 +173,19 @@ class _Recurrent(Module):
         self, input_size: int, hidden_size: int, num_layers: int = 1, *, bias: bool = True, batch_first: bool = False,
         dropout: float = 0.0, bidirectional: bool = False, dtype: Any = None, device: Any = None, **settings: Any,
     ) -> None:  # fmt: skip
-        layers = as_integer(num_layers, type(self).__name__, "num_layers", 1)
-        directions = 2 if bidirectional else 1
+        name = type(self).__name__
+        layers = as_integer(num_layers, name, "num_layers", 1)
+        self.batch_first, self.bidirectional = (
+            as_flag(flag, name, what) for flag, what in ((batch_first, "batch_first"), (bidirectional, "bidirectional"))
+        )
+        self.dropout = as_probability(dropout, name, "dropout")
+        directions = 2 if self.bidirectional else 1
         sizes = [input_size, *[directions * hidden_size] * (layers - 1)]
         self.cells = tuple(
             self.cell(size, hidden_size, bias, dtype=dtype, device=device, **settings)
             for size in sizes
             for _ in range(directions)
         )
-        self.batch_first, self.dropout, self.bidirectional = batch_first, dropout, bidirectional
 
     def __call__(
         self, x: Tensor[Any], state: Any = None, *, lengths: Any = None, key: Key = None

@@ -47,7 +47,8 @@ class TransformerEncoderLayer(Module):
         self.first = Linear(d_model, dim_feedforward, bias, **made)
         self.second = Linear(dim_feedforward, d_model, bias, **made)
         self.norm1, self.norm2 = LayerNorm(d_model, bias=bias, **made), LayerNorm(d_model, bias=bias, **made)
-        self.activation, self.dropout, self.norm_first = activation, dropout, norm_first
+        self.activation, self.dropout = activation, self.attention.dropout
+        self.norm_first = as_flag(norm_first, type(self).__name__, "norm_first")
 
     def __call__(
         self, x: Tensor[Any], *, mask: Any = None, is_causal: bool = False, cache: Cache | None = None, key: Key = None

@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from adjoint.torch.autograd import forward_ad as forward_ad
+from adjoint.torch.autograd import function as function
+from adjoint.torch.autograd import functional as functional
+from adjoint.torch.autograd import graph as graph
+from adjoint.torch.autograd.anomaly_mode import detect_anomaly as detect_anomaly
+from adjoint.torch.autograd.anomaly_mode import set_detect_anomaly as set_detect_anomaly
+from adjoint.torch.autograd.function import Function as Function
+from adjoint.torch.autograd.gradcheck import GradcheckError as GradcheckError
+from adjoint.torch.autograd.gradcheck import gradcheck as gradcheck
+from adjoint.torch.autograd.gradcheck import gradgradcheck as gradgradcheck
 from adjoint.torch.engine import GradientEdge as GradientEdge
 from adjoint.torch.engine import backward as backward
 from adjoint.torch.engine import grad as grad

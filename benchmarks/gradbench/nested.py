@@ -1,0 +1,152 @@
+"""particle, saddle: minima by gradient descent of functions that take derivatives themselves, of single numbers.
+
+The first letter of a size is the mode of the outer derivative, the second that of the inner one, f forward, r reverse.
+J. Siskind, B. Pearlmutter, Using programming language theory to make automatic differentiation sound and efficient,
+2008.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks.gradbench.libraries import Function, Library, Problem, Run
+
+Point = tuple[Any, ...]
+
+
+def _derivative(lib: Library, mode: str) -> Function:
+    """The gradient of a function of several numbers, in a mode."""
+
+    def reverse(f: Function) -> Function:
+        def gradient(*x: Any) -> Point:
+            return tuple(lib.grad(f, tuple(range(len(x))))(*x))
+
+        return gradient
+
+    def forward(f: Function) -> Function:
+        def gradient(*x: Any) -> Point:
+            zero, one = x[0] * 0.0, x[0] * 0.0 + 1.0
+            units = [tuple([one if i == k else zero for i in range(len(x))]) for k in range(len(x))]
+            return tuple([lib.jvp(f, x, unit)[1] for unit in units])
+
+        return gradient
+
+    return reverse if mode == "r" else forward
+
+
+def _norm(lib: Library, x: Point) -> Any:
+    square = x[0] * x[0]
+    for y in x[1:]:
+        square = square + y * y
+    return lib.xp.sqrt(square)
+
+
+def _argmin(lib: Library, gradient: Function, f: Function, x: Point) -> Point:
+    """Steps along the gradient, twice as long after ten good ones and half as long after a bad one."""
+    slope = gradient(f)
+    if lib.while_loop is not None:
+        return _argmin_by_loop(lib, slope, f, x)
+    fx, gx, eta, good = f(*x), slope(*x), 1e-5, 0
+    while _norm(lib, gx) > 1e-5:
+        if good == 10:
+            eta, good = 2 * eta, 0
+            continue
+        new = tuple([a - eta * b for a, b in zip(x, gx, strict=True)])
+        if _norm(lib, tuple([a - b for a, b in zip(x, new, strict=True)])) <= 1e-5:
+            break
+        value = f(*new)
+        if value < fx:
+            x, fx, gx, good = new, value, slope(*new), good + 1
+        else:
+            eta, good = eta / 2, 0
+    return x
+
+
+def _argmin_by_loop(lib: Library, slope: Function, f: Function, x: Point) -> Point:
+    """The same without Python's own choices, for libraries that trace."""
+    xp, loop = lib.xp, lib.while_loop
+    assert loop is not None
+
+    def step(state: Any) -> Any:
+        x, fx, gx, eta, good, _ = state
+        new = tuple([a - eta * b for a, b in zip(x, gx, strict=True)])
+        value = f(*new)
+        tired = good >= 10.0
+        short = _norm(lib, tuple([a - b for a, b in zip(x, new, strict=True)])) <= 1e-5
+        stop = xp.logical_or(_norm(lib, gx) <= 1e-5, xp.logical_and(xp.logical_not(tired), short))
+        better = value < fx
+        move = xp.logical_and(better, xp.logical_not(xp.logical_or(stop, tired)))
+        eta = xp.where(stop, eta, xp.where(tired, 2 * eta, xp.where(better, eta, eta / 2)))
+        good = xp.where(move, good + 1.0, good * 0.0)
+        point, slopes = (
+            [xp.where(move, a, b) for a, b in zip(*pair, strict=True)] for pair in ((new, x), (slope(*new), gx))
+        )
+        return tuple(point), xp.where(move, value, fx), tuple(slopes), eta, good, xp.logical_not(stop)
+
+    fx = f(*x)
+    start = (x, fx, slope(*x), fx * 0.0 + 1e-5, fx * 0.0, xp.isfinite(fx))
+    return loop(lambda state: state[-1], step, start)[0]  # type: ignore[no-any-return]
+
+
+def _saddle(lib: Library, data: tuple[str, Point]) -> Run:
+    """min over x of max over y of (x_1^2 + x_2^2) - (y_1^2 + y_2^2), both by descent from one start."""
+    (outer, inner), start = [_derivative(lib, mode) for mode in data[0]], data[1]
+
+    def objective(a: Any, b: Any, c: Any, d: Any) -> Any:
+        return (a * a + b * b) - (c * c + d * d)
+
+    def best(*start: Any) -> Point:
+        def largest(a: Any, b: Any) -> Any:
+            return objective(a, b, *_argmin(lib, inner, lambda c, d: -objective(a, b, c, d), start))
+
+        a, b = _argmin(lib, outer, largest, start)
+        return a, b, *_argmin(lib, outer, lambda c, d: -objective(a, b, c, d), start)
+
+    run, given = lib.compiled(best), [lib.array(np.float64(x)) for x in start]
+    return lambda: run(*given)
+
+
+def _particle(lib: Library, data: tuple[str, Point]) -> Run:
+    """The charge at (10, 10 - w) that lets a particle, pushed by it and by one at (10, 0), cross the origin."""
+    (outer, inner), start = [_derivative(lib, mode) for mode in data[0]], data[1]
+    xp, dt = lib.xp, 0.1
+
+    def crossing(w: Any) -> Any:
+        def potential(x: Any, y: Any) -> Any:
+            across, up = (x - 10.0) * (x - 10.0), y - (10.0 - w)
+            return 1 / xp.sqrt(across + up * up) + 1 / xp.sqrt(across + y * y)
+
+        push = inner(potential)
+
+        def moved(state: Point) -> Point:
+            x, y, u, v = state
+            du, dv = push(x, y)
+            return x + dt * u, y + dt * v, u - dt * du, v - dt * dv
+
+        zero = w * 0.0
+        x, y, u, v = _until(lib, lambda s: s[1] + dt * s[3] > 0, moved, (zero, zero + 8.0, zero + 0.75, zero))
+        return (x - y / v * u) ** 2
+
+    run, given = lib.compiled(lambda *w: _argmin(lib, outer, crossing, w)), [lib.array(np.float64(x)) for x in start]
+    return lambda: run(*given)
+
+
+def _until(lib: Library, going: Callable[[Point], Any], step: Callable[[Point], Point], state: Point) -> Point:
+    if lib.while_loop is not None:
+        return lib.while_loop(going, step, state)  # type: ignore[no-any-return]
+    while going(state):
+        state = step(state)
+    return state
+
+
+MODES = ("ff", "fr", "rf", "rr")
+# reverse mode through a loop whose length is not known; PyTorch takes minutes
+WITHOUT = tuple([(name, m) for name in ("adjoint compiled", "JAX") for m in ("rf", "rr")])
+WITHOUT += tuple([("PyTorch", m) for m in MODES])
+PROBLEMS = [
+    Problem("particle", {m: (m,) for m in MODES}, lambda m: (m, (0.0,)), _particle, WITHOUT),
+    Problem("saddle", {m: (m,) for m in MODES}, lambda m: (m, (1.0, 1.0)), _saddle, WITHOUT),
+]

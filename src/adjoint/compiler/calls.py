@@ -1,0 +1,335 @@
+"""One call of a compiled function: its arrays, what the recording depends on, and the recording."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from adjoint import dtypes, errors
+from adjoint import tree as trees
+from adjoint.backend import Backend, Decorator
+from adjoint.compiler.environment import environment, plain
+from adjoint.compiler.general import Axes
+from adjoint.compiler.numbers import follow_from
+from adjoint.compiler.programs import Place, Program, Result, placed, results_of
+from adjoint.compiler.sizes import Symbols
+from adjoint.compiler.traced import Traced
+from adjoint.decorators.autodiff import Autodiff
+from adjoint.devices import current_level, default_device, observed_leaf
+from adjoint.functions.arguments import as_axis, is_numeric
+from adjoint.graph.nodes import LeafNode
+from adjoint.primitives import Shape
+from adjoint.tensor import Tensor, raw_array, refuse_ended
+from adjoint.transforms.arguments import array_of, base_of
+from adjoint.transforms.closures import substituted
+
+if TYPE_CHECKING:
+    from adjoint.compiler.compiled import Compiled
+
+
+class Seen(NamedTuple):
+    """An earlier call, without its arrays."""
+
+    structure: Any
+    specs: list[Any]
+    leaves: list[Any]
+    guard: tuple[Any, ...]
+
+
+class Signature:
+    """A call: its arrays, and the key of all that the recording depends on."""
+
+    def __init__(self, owner: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.f, self.name, self.of_module = owner.f, owner.name, owner.of_module
+        self.varying, self.named, self.dynamic = owner.varying, bool(kwargs), owner.dynamic
+        self.level = level = current_level()
+        self.recording = level is not None and isinstance(level.leaf, Traced)
+        if self.recording:
+            return
+        f = self.f
+        given: Any = (args, kwargs) if not self.of_module else (f, args, kwargs)
+        self.leaves, self.structure = trees.flatten(given if kwargs or self.of_module else args)
+        self.closed, self.guard = ([], ()) if self.of_module else environment(f)
+        tensors = [x for x in (*self.leaves, *self.closed) if isinstance(x, Tensor)]
+        self.as_numpy = level is None and not any([isinstance(x, Tensor) for x in self.leaves])
+        for x in tensors:
+            refuse_ended(x, self.name)
+        self.device: Backend = base_of(tensors, self.name) if tensors or level is not None else default_device()
+        self.recording = isinstance(self.device.leaf, Traced)
+        if self.recording:
+            return
+        self.base = observed_leaf(self.device)
+        self.around = not all([_is_users(d, self.base) for d in {x._device for x in tensors} | {self.device}])
+        self.foreign = self.around and not any([level.is_fresh for level in self.device.chain()])
+        self.read()
+
+    def read(self) -> None:
+        """Look at the leaves: which are traced, and as what."""
+        self.inputs: list[Any] = []  # what has arrays, closed-over tensors last
+        self.places: list[int] = []  # of inputs among the leaves
+        self.numbers: list[int] = []  # ... which are integers
+        self.specs: list[Any] = []
+        for i, x in enumerate(self.leaves):
+            self.specs.append(self._spec(i, x))
+        self.inputs += self.closed
+        specs = (*self.specs, *[self._of_tensor(x) for x in self.closed])
+        self.key = (
+            self.structure,
+            specs,
+            self.device,
+            self.guard,
+            self.as_numpy,
+            dtypes.default_dtype(),
+            dtypes.chosen_dtype(),
+        )
+        try:
+            hash(self.key)
+        except TypeError:
+            self.key = (_Equal(self.structure), *self.key[1:])
+
+    def _spec(self, i: int, x: Any) -> Any:
+        """What of a leaf the recording depends on; notes those that have arrays."""
+        if isinstance(x, Tensor):
+            self.inputs.append(x)
+            self.places.append(i)
+            return self._of_tensor(x)
+        if x.__class__ is int and i in self.varying and -(2**63) <= x < 2**63:
+            self.numbers.append(i)
+            x = np.asarray(x)
+            self.inputs.append(x)
+            self.places.append(i)
+            return int, None
+        if isinstance(x, (np.ndarray, np.generic)):
+            if not is_numeric(x):
+                raise errors.ArgumentTypeError(
+                    f"{self.name}: {self.path(i)} is an array of {x.dtype}; arrays are of numbers or booleans"
+                )
+            self.inputs.append(x)
+            self.places.append(i)
+            return x.shape, dtypes.as_dtype(x.dtype)
+        found = plain(x)
+        try:
+            hash(found)
+        except TypeError:
+            raise errors.ArgumentTypeError(
+                f"{self.name}: {self.path(i)} is {errors.shown(x)} of type {type(x).__name__}, which is neither "
+                "an array nor hashable, so that another one could not be told from it; pass its parts, or a tuple"
+            ) from None
+        return found
+
+    def _of_tensor(self, x: Tensor[Any]) -> Any:
+        node = getattr(raw_array(x), "node", None)
+        kind = "" if node is None else "leaf" if isinstance(node, LeafNode) else "result"
+        if not kind and not self.around and x._device.tracked(raw_array(x)):
+            self.around = True  # by an inner level
+        return x.shape, x._dtype, x._device if not x._device.is_fresh else None, kind
+
+    def ranks(self) -> Any:
+        """The key without sizes."""
+        structure, specs, *rest = self.key
+        return (structure, tuple([_unsized(spec) for spec in specs]), *rest)
+
+    def dynamic_axes(self) -> set[tuple[int, int]]:
+        """The axes of the inputs that are said to change."""
+        if self.dynamic is None:
+            return set()
+        if self.dynamic is True:
+            return {(i, k) for i, x in enumerate(self.inputs) for k in range(len(x.shape))}
+        numbers = self.arguments()
+        if len(self.dynamic) > 1 + max(numbers, default=-1):
+            raise errors.ArgumentError(
+                f"{self.name}: dynamic has {len(self.dynamic)} entries for {1 + max(numbers, default=-1)} positional "
+                "arguments"
+            )
+        return {
+            (i, as_axis(axis, len(x.shape), f"{self.name}: dynamic"))
+            for i, (x, place) in enumerate(zip(self.inputs, self.places, strict=False))
+            for axis in (self.dynamic[numbers[place]] if -1 < numbers[place] < len(self.dynamic) else ())
+        }
+
+    def donated(self, donate: tuple[int, ...]) -> list[int]:
+        """The places of donated arguments among the inputs."""
+        numbers = self.arguments()
+        for n in donate:
+            if n not in numbers or n < 0:
+                raise errors.ArgumentError(
+                    f"{self.name}: donate names argument {n}, and {1 + max(numbers, default=-1)} positional arguments "
+                    "with arrays were given"
+                )
+        return [i for i, place in enumerate(self.places) if numbers[place] in donate]
+
+    def arguments(self) -> list[int]:
+        """The number of the positional argument that each leaf belongs to; -1 for others."""
+        given: Any = trees.unflatten(self.structure, self.leaves)
+        if self.of_module:
+            module, args, _ = given
+            inside = [-1] * len(trees.leaves(module))
+        else:
+            args, inside = given[0] if self.named else given, []
+        numbers = [*inside, *[n for n, x in enumerate(args) for _ in trees.leaves(x)]]
+        return [*numbers, *[-1] * (len(self.leaves) - len(numbers))]
+
+    @property
+    def arrays(self) -> list[Any]:
+        """The arrays of the inputs, on the backend that computes."""
+        return [
+            x._device.leaf_array(x._array) if isinstance(x, Tensor) else array_of(x, self.base) for x in self.inputs
+        ]
+
+    def path(self, i: int) -> str:
+        """How a leaf of the arguments is written."""
+        path = trees.paths(self.structure)[i]
+        if not self.named and not self.of_module:
+            path = f"[0]{path}"
+        first, _, rest = path.removeprefix("[").partition("]")
+        if first == "0" and self.of_module:
+            return f"the module{rest}"
+        name, _, rest = rest.removeprefix("[").partition("]")
+        return f"argument {name.strip(chr(39))}{rest}"
+
+    def seen(self) -> Seen:
+        """What to compare later calls with."""
+        return Seen(self.structure, self.specs, self.without_arrays(), self.guard)
+
+    def without_arrays(self) -> list[Any]:
+        traced = set(self.places)
+        return [None if i in traced else x for i, x in enumerate(self.leaves)]
+
+    def difference(self, last: Seen) -> str:
+        """What of this call is not as in the last one."""
+        if last.structure != self.structure:
+            return f"the structure of the arguments changes, {trees.difference(self.structure, last.structure)}"
+        for i, (x, y) in enumerate(zip(self.specs, last.specs, strict=True)):
+            if x != y:
+                value = not isinstance(self.leaves[i], (Tensor, np.ndarray, np.generic))
+                if value:
+                    return (
+                        f"{self.path(i)} changes, from {errors.shown(last.leaves[i])} to "
+                        f"{errors.shown(self.leaves[i])}; make it a tensor or a NumPy number, whose value may change"
+                    )
+                was, now = (f"{s[1]}{list(s[0])}" if isinstance(s[0], tuple) else errors.shown(s) for s in (y, x))
+                where = "" if was != now else ", in its device or in what tracks it"
+                return f"{self.path(i)} changes, from {was} to {now}{where}"
+        if last.guard != self.guard:
+            return "something in its closure or its module changes; make it an argument"
+        return "the device, or the default dtype, changes"
+
+    # --- recording ---
+
+    def call(self, tensors: Sequence[Any]) -> Any:
+        """f of these tensors in the place of inputs."""
+        leaves = list(self.leaves)
+        for i, x in zip(self.places, tensors, strict=False):
+            leaves[i] = x
+        closed = tensors[len(self.places) :]
+        given: Any = trees.unflatten(self.structure, leaves)
+        if self.of_module:
+            module, args, kwargs = given
+            return module(*args, **kwargs)
+        args, kwargs = given if self.named else (given, {})
+        now = environment(self.f)[0]
+        f = substituted(self.f, {id(x): y for x, y in zip(now, closed, strict=True)})
+        return f(*args, **kwargs)
+
+    def recorded(self, axes: Axes | None = None) -> Program | None:
+        """The program, for several sizes of some axes; None where integers that are traced would not count as Python's
+        do.
+        """
+        symbols = Symbols() if axes else None
+        try:
+            return self._recorded(symbols, axes or set())
+        finally:
+            if symbols is not None:
+                symbols.is_open = False
+
+    def _recorded(self, symbols: Symbols | None, axes: Axes) -> Program | None:
+        shapes = [x.shape for x in self.inputs]
+        if symbols is not None:
+            shapes = symbols.shapes(shapes, axes)
+        with placed(self.base, self.device) as place:
+            place.recording.symbols = symbols
+            given = [self._argument(place, x, shape) for x, shape in zip(self.inputs, shapes, strict=True)]
+            tensors = [x for _, x in given]
+            before = [raw_array(x) for x in tensors]
+            guard = self.guard
+            out = self.call(tensors)
+            self._nothing_assigned(tensors, before, guard)
+            leaves, structure = trees.flatten(out)
+            nodes = {x._array.node: k for k, x in enumerate(tensors) if getattr(x._array, "node", None) is not None}
+            results, outputs = results_of(place, leaves, nodes)
+            graph = place.recording.graphs[0]
+            graph.inputs, graph.outputs = [value for value, _ in given], outputs
+            if any([r.kind == "live" for r in results]) and any([r.kind in ("leaf", "given") for r in results]):
+                raise errors.TrackedError(
+                    f"{self.name} returns leaves and results that are tracked by its arguments; of a compiled "
+                    "step return loss.detach() beside the new leaves"
+                )
+            if self.numbers:
+                numbers = [value for (value, _), i in zip(given, self.places, strict=False) if i in self.numbers]
+                found = follow_from(graph, numbers)
+                if found is None:
+                    return None
+                which = iter(outputs)
+                for k, r in enumerate(results):
+                    if r.kind in ("value", "leaf", "live", "number") and (value := next(which)) in found:
+                        if value.shape or value.dtype.kind == "f":
+                            return None
+                        results[k] = Result("number")
+            if symbols is not None:
+                with contextlib.suppress(TypeError):
+                    hash(structure)  # asks for sizes among settings of modules
+                symbols.is_open = False
+            return Program(self.base, graph, results, structure, self.name, symbols)
+
+    def _argument(self, place: Place, x: Any, shape: Shape) -> Any:
+        if not isinstance(x, Tensor) or self.foreign:
+            return place.argument(shape, dtypes.as_dtype(x.dtype), self.device)
+        node = getattr(x._array, "node", None)
+        kind = "" if node is None else "leaf" if isinstance(node, LeafNode) else "result"
+        return place.argument(shape, x._dtype, x._device, kind)
+
+    def _nothing_assigned(self, tensors: Sequence[Tensor[Any]], before: Sequence[Any], guard: Any) -> None:
+        for k, (x, array) in enumerate(zip(tensors, before, strict=True)):
+            if raw_array(x) is not array:
+                what = self.path(self.places[k]) if k < len(self.places) else "a tensor that the function closes over"
+                raise errors.TrackedError(
+                    f"{self.name} assigns to {what}, of shape {x.shape}: only results come out of a compiled "
+                    "function; assign to a copy, x.copy(), and return it"
+                )
+        if not self.of_module and environment(self.f)[1] != guard:
+            raise errors.TrackedError(
+                f"{self.name} changes what is in its closure or its module: it would do so only while it is "
+                "recorded; take the old value as an argument, and return the new one"
+            )
+
+
+def _unsized(spec: Any) -> Any:
+    """What of a leaf the recording depends on, without sizes."""
+    return (len(spec[0]), *spec[1:]) if spec.__class__ is tuple and spec[0].__class__ is tuple else spec
+
+
+class _Equal:
+    """A structure that has no hash."""
+
+    def __init__(self, structure: Any) -> None:
+        self.structure = structure
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Equal) and bool(self.structure == other.structure)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+def _is_users(device: Backend, base: Backend) -> bool:
+    """Whether a chain is of reverse modes that are no transform's, over what computes."""
+    while device is not base:
+        if not isinstance(device, Decorator):
+            return device in base.chain()
+        if not isinstance(device, Autodiff) or device.is_fresh or device.aliases is not None:
+            return False
+        device = device.inner
+    return True

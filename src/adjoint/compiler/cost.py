@@ -1,0 +1,103 @@
+"""What a compiled function costs, equation by equation: operations, bytes and measured time."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from adjoint.compiler.graph import Equation, Value, evaluate
+from adjoint.compiler.programs import Program
+from adjoint.decorators.observed import flops
+from adjoint.primitives import TABLE
+
+REPEATED = 5  # runs of an equation or of the whole, of which the fastest counts
+_EFFECTS = ("key", "seed", "call")
+
+
+class Step(NamedTuple):
+    """An equation as text; `operations` of floating-point numbers, `bytes` of what it reads and makes, and seconds."""
+
+    equation: str
+    operations: int
+    bytes: int
+    seconds: float
+
+
+class Cost:
+    """`steps`, one for each equation of the graph, and `seconds`, those of the whole function without its levels.
+
+    `str()` of it is a table. Operations are estimates, as those of `Profiled`; those of a loop count all its steps, but
+    for `while_loop`, whose number is not known, and a choice counts its largest branch.
+    """
+
+    def __init__(self, steps: Sequence[Step], seconds: float) -> None:
+        self.steps, self.seconds = list(steps), seconds
+
+    def __str__(self) -> str:
+        sums = [sum(column) for column in list(zip(*self.steps, strict=True))[1:]] or [0, 0, 0.0]
+        table = [("equation", "operations", "kB", "µs")]
+        table += [_row(*step) for step in [*self.steps, Step("sum", *sums)]]
+        table.append(("as one function", "", "", f"{self.seconds * 1e6:.1f}"))
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        return "\n".join(
+            "  ".join([name.ljust(widths[0]), *map(str.rjust, others, widths[1:])]).rstrip() for name, *others in table
+        )
+
+    __repr__ = __str__
+
+
+def _row(equation: str, operations: float, size: float, seconds: float) -> tuple[str, str, str, str]:
+    shown = equation if len(equation) <= 72 else equation[:69] + "..."
+    return shown, f"{operations:,}", f"{size / 1e3:,.1f}", f"{seconds * 1e6:.1f}"
+
+
+def cost_of(program: Program, arrays: Sequence[Any]) -> Cost:
+    """Runs the equations one by one on these arrays, and then the whole."""
+    graph = program.graph
+    if program.symbols is not None:
+        graph = graph.at(program.symbols.bind([x.shape for x in arrays]))
+    spent: list[float] = []
+
+    def timed(e: Equation, run: Callable[[], Any]) -> Any:
+        found, out = _fastest(run, 1 if e.name in _EFFECTS or e.has_effect else REPEATED)
+        spent.append(found)
+        return out
+
+    with program.base.leaf.quiet():
+        evaluate(graph, arrays, program.base, timed)
+    whole, _ = _fastest(lambda: program.replay(arrays), 1 if program.draws else REPEATED)
+    lines = [line for line in str(graph).split("\n")[1:-1] if not line.startswith(" ")]
+    steps = [
+        Step(line, operations_of(e), _bytes(e), seconds)
+        for line, e, seconds in zip(lines, graph.equations, spent, strict=True)
+    ]
+    return Cost(steps, whole)
+
+
+def _fastest(run: Callable[[], Any], times: int) -> tuple[float, Any]:
+    best = math.inf
+    for _ in range(times):
+        start = time.perf_counter()
+        out = run()
+        best = min(best, time.perf_counter() - start)
+    return best, out
+
+
+def operations_of(e: Equation) -> int:
+    """An estimate of the floating-point operations of an equation, with those of its graphs."""
+    if e.name in TABLE:
+        shapes = [x.shape for x in e.operands if isinstance(x, Value)]
+        result = e.results[0]
+        assert isinstance(result, Value)
+        return flops(TABLE[e.name], shapes, result.shape, e.parameters)
+    inner = [sum(map(operations_of, g.equations)) for g in e.graphs]
+    if e.name == "scan":
+        return int(e.parameters["length"]) * inner[0]
+    return max(inner, default=0) if e.name == "branch" else 0
+
+
+def _bytes(e: Equation) -> int:
+    arrays = [x for x in (*e.operands, *e.results) if isinstance(x, Value)]
+    return sum([math.prod(x.shape) * x.dtype.itemsize for x in arrays])

@@ -1,0 +1,432 @@
+"""Sizes that are symbols: a graph is recorded for whatever size an axis has.
+
+A `Size` counts as the integer that it has in the call that is recorded, and arithmetic with it gives sizes again: a
+polynomial of symbols, or the text of what is no polynomial. Whoever asks for its value, or which of two is larger, gets
+the answer, and the question becomes a guard: the graph serves for other sizes of which all answers are the same. So a
+question too many costs another recording, and never a wrong result.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextvars
+import itertools
+import math
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint import errors
+from adjoint.lines import Line
+from adjoint.primitives import Shape
+from adjoint.primitives.sizes import Places
+from adjoint.tensor import Tensor
+
+Terms = dict[tuple[str, ...], int]  # a polynomial: coefficients by products of symbols
+
+LEAST = 2  # of a symbol: axes of one element broadcast, and empty ones have rules of their own, so these are recorded
+
+_bound: contextvars.ContextVar[tuple[Symbols, dict[str, int]] | None] = contextvars.ContextVar(
+    "adjoint_sizes", default=None
+)
+SCOPE: dict[str, Any] = {"__builtins__": {}, "ceil": math.ceil, "floor": math.floor, "range": range, "slice": slice}
+
+
+class Symbols:
+    """The symbols of one recording, and the answers that it took for granted."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, int] = {}
+        self.places: dict[str, tuple[int, int]] = {}  # of a symbol, an array and its axis
+        self.guards: dict[str, bool] = {}
+        self.pinned: dict[str, Line] = {}  # symbols whose values were asked for, and where
+        self.is_open = True
+        self._holds: Callable[..., bool] | None = None
+
+    def shapes(self, shapes: Sequence[Shape], axes: set[tuple[int, int]]) -> list[Shape]:
+        """The shapes with symbols for some axes, one symbol for axes of one size."""
+        names: dict[int, Size] = {}
+        made = []
+        for i, shape in enumerate(shapes):
+            sizes: list[Any] = list(shape)
+            for k, n in enumerate(shape):
+                if (i, k) in axes and n >= LEAST:
+                    if n not in names:
+                        name = f"n{len(names)}"
+                        self.values[name], self.places[name] = n, (i, k)
+                        names[n] = Size(n, {(name,): 1}, name, self)
+                    sizes[k] = names[n]
+            made.append(tuple(sizes))
+        self.pattern = made
+        return made
+
+    def bind(self, shapes: Sequence[Shape]) -> dict[str, int]:
+        """What the symbols are for arrays of these shapes."""
+        return {name: shapes[i][k] for name, (i, k) in self.places.items()}
+
+    def fits(self, shapes: Sequence[Shape]) -> bool:
+        """Whether the graph is right for arguments of these shapes, of as many axes as those recorded."""
+        sizes = self.bind(shapes)
+        for shape, pattern in zip(shapes, self.pattern, strict=True):
+            for n, known in zip(shape, pattern, strict=True):
+                if n != (sizes[known.text] if type(known) is Size else known):
+                    return False
+        if any([n < LEAST for n in sizes.values()]):
+            return False
+        if self._holds is None:
+            self._holds = self.function(
+                " and ".join(f"({text})" if holds else f"not ({text})" for text, holds in self.guards.items()) or "True"
+            )
+        return bool(self._holds(**sizes))
+
+    def function(self, text: str) -> Callable[..., Any]:
+        """A text of these symbols as a function of them."""
+        return eval(f"lambda {', '.join(self.values)}: {text}", dict(SCOPE))  # type: ignore[no-any-return]
+
+    def answer(self, text: str, holds: bool) -> bool:
+        self.guards[text] = holds
+        return holds
+
+    def pin(self, size: Size) -> None:
+        """The value was asked for."""
+        self.answer(f"{_text(size)} == {size.value!r}", True)
+        for name in self.values if size.terms is None else {x for term in size.terms for x in term}:
+            self.pinned.setdefault(name, Line())
+
+    def binding(self, function: Callable[..., Any], **sizes: int) -> Callable[..., Any]:
+        """A function that was made in the recording, for when its sizes have these values."""
+
+        def run(*args: Any) -> Any:
+            token = _bound.set((self, sizes))
+            try:
+                return function(*args)
+            finally:
+                _bound.reset(token)
+
+        return run
+
+    @property
+    def is_bound(self) -> bool:
+        now = _bound.get()
+        return now is not None and now[0] is self
+
+
+class Size:
+    """An integer, or a float made of one, that is another one in other calls. To `isinstance` it is its number."""
+
+    __slots__ = ("owner", "terms", "text", "value")
+    __array_ufunc__ = None  # NumPy leaves operators to it
+
+    def __init__(self, value: Any, terms: Terms | None, text: str, owner: Symbols) -> None:
+        self.value, self.terms, self.text, self.owner = value, terms, text, owner
+
+    @property
+    def __class__(self) -> Any:
+        return type(self.value)
+
+    @__class__.setter
+    def __class__(self, value: Any) -> None:
+        raise TypeError("a size has the class of its number")
+
+    def known(self) -> Any:
+        """The number, by which the recording is from now on."""
+        if self.owner.is_open:
+            self.owner.pin(self)
+            return self.value
+        now = _bound.get()
+        if now is None or now[0] is not self.owner:
+            raise errors.EndedError(
+                "a size of a function that ad.compile recorded was used after the recording; only what the function "
+                "returns comes out"
+            )
+        return eval(self.text, {**SCOPE, **now[1]})
+
+    def __getattr__(self, name: str) -> Any:
+        if not hasattr(self.value, name):
+            raise AttributeError(f"{type(self.value).__name__!r} object has no attribute {name!r}")
+        return getattr(self.known(), name)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.asarray(self.known(), dtype)
+
+    def __hash__(self) -> int:
+        return hash(self.known() if self.owner.is_open else self.text)
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+    def __repr__(self) -> str:
+        if self.owner.is_open or self.owner.is_bound:
+            return repr(self.known())
+        return self.text
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return format(self.known(), spec) if spec else str(self)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.known().__reduce_ex__(protocol)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if type(other) is Size and other.owner is not self.owner:
+            return False
+        if not self.owner.is_open and not self.owner.is_bound:
+            return type(other) is Size and other.text == self.text
+        return _compared("==", self, other)  # type: ignore[no-any-return]
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+
+def is_size(x: Any) -> bool:
+    return type(x) is Size
+
+
+def _text(x: Any) -> str:
+    """As a part of a longer text."""
+    if type(x) is not Size:
+        return repr(x)
+    return x.text if x.text.isidentifier() else f"({x.text})"
+
+
+def _compared(symbol: str, x: Any, y: Any) -> Any:
+    run = _COMPARISONS[symbol]
+    x, y = [v.item() if isinstance(v, np.generic) else v for v in (x, y)]
+    if not _plain(x) or not _plain(y):
+        return run(*_knowns(x, y))
+    if not _is_open(x, y):
+        return run(*_knowns(x, y))
+    a, b = _terms(x), _terms(y)
+    if a is not None and b is not None:
+        difference = _sum(a, b, -1)
+        if not difference.keys() - {()}:
+            return run(difference.get((), 0), 0)
+        for sign in (1, -1):  # where the difference is positive whatever the sizes are
+            if _least({term: sign * n for term, n in difference.items()}) > 0:
+                return run(sign, 0)
+        for name in [*difference] if symbol == "==" and len(difference.keys() - {()}) == 1 else ():
+            if name and run(_value(x), _value(y)):  # one size is a number
+                _owner(x, y).pinned.update(dict.fromkeys(name, Line()))
+    return _owner(x, y).answer(f"{_text(x)} {symbol} {_text(y)}", run(_value(x), _value(y)))
+
+
+def _plain(x: Any) -> bool:
+    return type(x) in (Size, bool, int) or (type(x) is float and math.isfinite(x))
+
+
+def _is_open(x: Any, y: Any) -> bool:
+    return all([v.owner.is_open for v in (x, y) if type(v) is Size])
+
+
+def _owner(x: Any, y: Any) -> Symbols:
+    return x.owner if type(x) is Size else y.owner
+
+
+def _value(x: Any) -> Any:
+    return x.value if type(x) is Size else x
+
+
+def _knowns(*xs: Any) -> list[Any]:
+    return [x.known() if type(x) is Size else x for x in xs]
+
+
+_COMPARISONS: dict[str, Any] = {
+    "==": operator.eq,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+# --- arithmetic ----------------------------------------------------------------------------------
+
+
+def _terms(x: Any) -> Terms | None:
+    if type(x) is Size:
+        return x.terms
+    return ({(): x} if x else {}) if type(x) is int else None
+
+
+def _sum(a: Terms, b: Terms, sign: int) -> Terms:
+    found = dict(a)
+    for term, n in b.items():
+        found[term] = found.get(term, 0) + sign * n
+    return {term: n for term, n in found.items() if n}
+
+
+def _product(a: Terms, b: Terms) -> Terms:
+    found: Terms = {}
+    for (s, n), (t, m) in itertools.product(a.items(), b.items()):
+        term = tuple(sorted((*s, *t)))
+        found[term] = found.get(term, 0) + n * m
+    return {term: n for term, n in found.items() if n}
+
+
+def _quotient(a: Terms, b: Terms) -> Terms | None:
+    """The polynomial a / b, where b is one product that divides each of a; else None."""
+    if len(b) != 1:
+        return None
+    ((divisor, m),) = b.items()
+    found: Terms = {}
+    for term, n in a.items():
+        rest = list(term)
+        for name in divisor:
+            if name not in rest:
+                return None
+            rest.remove(name)
+        if n % m:
+            return None
+        found[tuple(rest)] = n // m
+    return found
+
+
+def _least(a: Terms) -> int:
+    """A bound from below, for all sizes; 0 where none is known."""
+    if any(n < 0 for term, n in a.items() if term) or any("(" in name for term in a for name in term):
+        return 0
+    return builtins.sum(n * LEAST ** len(term) for term, n in a.items())
+
+
+def _of(value: Any, terms: Terms | None, text: str, owner: Symbols) -> Any:
+    """The size; a plain number where it is one."""
+    if terms is not None:
+        if not terms.keys() - {()}:
+            return terms.get((), 0)
+        if len(terms) == 1 and [*terms.values()] == [1] and len(next(iter(terms))) == 1:
+            text = next(iter(terms))[0]
+        else:
+            shown = [
+                "*".join([*([str(n)] if n != 1 or not term else []), *term])
+                for term, n in sorted(terms.items(), key=lambda pair: (-len(pair[0]), pair[0]))
+            ]
+            text = " + ".join(shown).replace("+ -", "- ")
+    return Size(value, terms, text, owner)
+
+
+_ARITHMETIC: dict[str, tuple[str, Any]] = {
+    "add": ("+", operator.add),
+    "sub": ("-", operator.sub),
+    "mul": ("*", operator.mul),
+    "floordiv": ("//", operator.floordiv),
+    "mod": ("%", operator.mod),
+    "truediv": ("/", operator.truediv),
+    "pow": ("**", operator.pow),
+}
+
+
+def _combined(name: str, x: Any, y: Any) -> Any:
+    symbol, run = _ARITHMETIC[name]
+    if isinstance(x, Tensor) or isinstance(y, Tensor):
+        return NotImplemented
+    if not _plain(x) or not _plain(y) or not _is_open(x, y):
+        return run(*_knowns(x, y))
+    value, owner = run(_value(x), _value(y)), _owner(x, y)
+    if type(value) not in (int, float):  # complex, of a negative base
+        return run(*_knowns(x, y))
+    a, b = _terms(x), _terms(y)
+    terms: Terms | None = None
+    if a is not None and b is not None:
+        if name in ("add", "sub"):
+            terms = _sum(a, b, 1 if name == "add" else -1)
+        elif name == "mul":
+            terms = _product(a, b)
+        elif name in ("floordiv", "mod") and (whole := _quotient(a, b)) is not None:
+            terms = whole if name == "floordiv" else {}
+    text = f"{_text(x)} {symbol} {_text(y)}"
+    if terms is None and type(value) is int:  # what is no polynomial counts as a symbol in others
+        terms = {(f"({text})",): 1}
+    return _of(value, terms, text, owner)
+
+
+def _rounded(name: str) -> Any:
+    run = getattr(math, name)
+
+    def method(self: Size) -> Any:
+        if type(self.value) is int:
+            return self
+        if not self.owner.is_open:
+            return run(self.known())
+        text = f"{name}({self.text})"
+        return Size(run(self.value), {(text,): 1}, text, self.owner)
+
+    return method
+
+
+def _asked(name: str) -> Any:
+    """A method of numbers that needs the value."""
+    return lambda self, *args: getattr(self.known(), name)(*_knowns(*args))
+
+
+def _defined() -> Iterator[tuple[str, Any]]:
+    for name in _ARITHMETIC:
+        yield f"__{name}__", lambda x, y, name=name: _combined(name, x, y)
+        yield f"__r{name}__", lambda x, y, name=name: _combined(name, y, x)
+    for name, symbol in {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():
+        yield f"__{name}__", lambda x, y, symbol=symbol: _compared(symbol, x, y)
+    for name in ("ceil", "floor"):
+        yield f"__{name}__", _rounded(name)
+    yield "__neg__", lambda x: 0 - x
+    yield "__pos__", lambda x: x
+    yield "__abs__", lambda x: x if x >= 0 else 0 - x
+    yield "__divmod__", lambda x, y: (x // y, x % y)
+    yield "__rdivmod__", lambda x, y: (y // x, y % x)
+    for name in "index int float complex trunc round".split():
+        yield f"__{name}__", _asked(f"__{name}__")
+    for name in "and or xor lshift rshift".split():
+        yield f"__{name}__", _asked(f"__{name}__")
+        yield f"__r{name}__", _asked(f"__r{name}__")
+    yield "__invert__", _asked("__invert__")
+
+
+for _name, _method in _defined():
+    setattr(Size, _name, _method)
+
+
+# --- in parameters ---------------------------------------------------------------------------------
+
+
+def has_sizes(x: Any) -> bool:
+    """Whether there is a size in a parameter."""
+    if type(x) is Size or type(x) is Places:
+        return True
+    if isinstance(x, (tuple, list)):
+        return any([has_sizes(y) for y in x])
+    if isinstance(x, dict):
+        return any([has_sizes(y) for y in x.values()])
+    return type(x) is slice and (has_sizes(x.start) or has_sizes(x.stop) or has_sizes(x.step))
+
+
+def written(x: Any, literal: Callable[[Any], str]) -> str:
+    """A parameter as source text, with symbols as names."""
+    if type(x) is Size:
+        return x.text
+    if type(x) is Places:
+        return f"range({_text(x.start)}, {_text(x.stop)}, {_text(x.step)})"
+    if not has_sizes(x):
+        return literal(x)
+    if type(x) is slice:
+        return f"slice({', '.join(written(y, literal) for y in (x.start, x.stop, x.step))})"
+    if isinstance(x, dict):
+        return f"{{{', '.join(f'{literal(key)}: {written(y, literal)}' for key, y in x.items())}}}"
+    entries = ", ".join(written(y, literal) for y in x)
+    return f"[{entries}]" if isinstance(x, list) else f"({entries},)"
+
+
+def filled(x: Any, sizes: dict[str, int]) -> Any:
+    """A parameter or a shape with numbers in the places of symbols."""
+    if type(x) is Size:
+        return eval(x.text, {**SCOPE, **sizes})
+    if type(x) is Places:
+        return range(filled(x.start, sizes), filled(x.stop, sizes), filled(x.step, sizes))
+    if not has_sizes(x):
+        return x
+    if type(x) is slice:
+        return slice(*[filled(y, sizes) for y in (x.start, x.stop, x.step)])
+    if isinstance(x, dict):
+        return {key: filled(y, sizes) for key, y in x.items()}
+    return type(x)([filled(y, sizes) for y in x])

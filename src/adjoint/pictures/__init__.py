@@ -1,0 +1,1 @@
+"""Pictures: recorded graphs, profiles and checks as pages, and `ad.plot`."""

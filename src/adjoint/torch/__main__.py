@@ -1,0 +1,51 @@
+"""`python -m adjoint.torch script.py`: a program written for PyTorch, with this face in its place.
+
+For that one program `import torch`, and what is in it, gives the face: nothing else ever does that.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import runpy
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+USAGE = "usage: python -m adjoint.torch script.py [arguments]\n       python -m adjoint.torch -m module [arguments]"
+
+
+class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds `torch` and its modules as the face's."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        if fullname.partition(".")[0] != "torch" or importlib.util.find_spec(f"adjoint.{fullname}") is None:
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+
+    def exec_module(self, module: ModuleType) -> None:
+        sys.modules[module.__name__] = importlib.import_module(f"adjoint.{module.__name__}")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run a script, or with -m a module, whose PyTorch is the face."""
+    if not arguments or arguments[0] in ("-h", "--help") or (arguments[0] == "-m" and len(arguments) < 2):
+        print(USAGE)
+        raise SystemExit(0 if arguments and arguments[0] in ("-h", "--help") else 2)
+    sys.meta_path.insert(0, _Alias())
+    if arguments[0] == "-m":
+        sys.argv = list(arguments[1:])
+        sys.path.insert(0, str(Path.cwd()))
+        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = list(arguments)
+        sys.path[0:1] = [str(Path(arguments[0]).resolve().parent)]
+        runpy.run_path(arguments[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,57 @@
+"""What `detect_anomaly` adds to a graph and to a backward pass: the place of an operation, and whether nan came."""
+
+from __future__ import annotations
+
+import contextlib
+import traceback
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from adjoint.torch import graph, state
+from adjoint.torch.tensor import Accumulate
+
+_KEY = "traceback_"
+
+
+def locate(node: Any) -> None:
+    """Note where the program is at a new node."""
+    node = graph.maker(node)
+    if node.__class__ is not Accumulate:
+        metadata = graph.marks_of(node).metadata
+        if _KEY not in metadata:
+            metadata[_KEY] = traceback.format_stack()[:-3]
+
+
+def check_nan(node: Any, pulled: Any) -> None:
+    """Raise RuntimeError if a gradient is nan somewhere."""
+    for i, c in enumerate(pulled):
+        value = getattr(c, "value", c)
+        if value is not None and getattr(value, "dtype", None) is not None and np.isnan(value).any():
+            raise RuntimeError(f"Function '{graph.grad_fn(node).name()}' returned nan values in its {i}th output.")
+
+
+@contextlib.contextmanager
+def reported(walk: Any) -> Iterator[None]:
+    """A backward pass whose error comes with the place of the operation."""
+    try:
+        yield
+    except Exception:
+        if state.anomaly[0] and walk.at is not None:
+            _report(walk.at)
+        raise
+
+
+def _report(node: Any) -> None:
+    name = graph.grad_fn(node).name()
+    where = graph.marks_of(graph.maker(node)).metadata.get(_KEY)
+    if where is None:
+        text = (
+            f"Error detected in {name}. No forward pass information available. Enable detect anomaly during forward "
+            "pass for more information."
+        )
+    else:
+        text = f"Error detected in {name}. Traceback of forward call that caused the error:\n{''.join(where)}"
+    warnings.warn(text, stacklevel=6)

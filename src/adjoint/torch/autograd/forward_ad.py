@@ -1,0 +1,109 @@
+"""`torch.autograd.forward_ad`: dual numbers, on a level of tangents over the face's own."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, NoReturn
+
+from adjoint.decorators.tangent import Dual, Tangent
+from adjoint.tensor import wrap
+from adjoint.torch.lifted import inner_of, lifted, wrap_of
+from adjoint.torch.missing import missing as _missing
+from adjoint.torch.state import modes
+from adjoint.torch.tensor import LEVEL, Tensor, give_array, is_lifted, of
+
+
+class _Duals:
+    """The level of tangents that is open, and the tensors on it."""
+
+    def __init__(self) -> None:
+        self.level: Any = Tangent.fresh(LEVEL)
+        self.made: list[Any] = []  # weakly
+
+
+class UnpackedDualTensor(NamedTuple):
+    """A value and its tangent, None where it has none."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+def enter_dual_level() -> int:
+    """Open the level of forward mode, of which there is one; gives its number, 0."""
+    if modes.duals is not None:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    modes.duals = _Duals()
+    return 0
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Close the level: tangents are forgotten."""
+    if modes.duals is None or level not in (None, 0, -1):
+        raise RuntimeError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
+        )
+    duals, modes.duals = modes.duals, None
+    living = [x for reference in duals.made if (x := reference()) is not None and is_lifted(x)]
+    arrays = [(x, wrap_of(inner_of(x)).value) for x in living if inner_of(x).device is duals.level]
+    for x, array in arrays:
+        give_array(x, array, alone=True)
+
+
+class dual_level:
+    """A block with a level of forward mode.
+
+    >>> import adjoint.torch as torch
+    >>> import adjoint.torch.autograd.forward_ad as forward_ad
+    >>> with forward_ad.dual_level():
+    ...     x = forward_ad.make_dual(torch.tensor(2.0), torch.tensor(1.0))
+    ...     forward_ad.unpack_dual(x**3).tangent
+    tensor(12.)
+    """
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, *_: object) -> None:
+        exit_dual_level()
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """A tensor with a tangent, of the same shape and type."""
+    if modes.duals is None:
+        raise RuntimeError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
+        )
+    for name, x in (("primal", tensor), ("tangent", tangent)):
+        if x._dtype.kind not in "fc":
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {x.dtype}")
+        if x.is_inference() and not modes.inference:
+            raise RuntimeError(f"Expected {name} to not be inference tensor; make_dual takes a clone() of it.")
+    if tensor.shape != tangent.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
+            f"{list(tangent.shape)}."
+        )
+    if tensor._dtype is not tangent._dtype:
+        raise RuntimeError(
+            f"Expected tangent to have the dtype of the primal, {tensor.dtype}, but got {tangent.dtype}; convert it"
+        )
+    if unpack_dual(tensor).tangent is not None:
+        raise RuntimeError("JVP should not be recomputed: the tensor has a tangent already")
+    primal = unpack_dual(tensor).primal
+    if is_lifted(primal) or is_lifted(tangent):
+        raise NotImplementedError(
+            "adjoint.torch: make_dual is not there inside of vmap, grad and their like; write torch.func.jvp"
+        )
+    return lifted(wrap(Dual(primal._array, tangent._array), modes.duals.level, tensor._dtype))
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """The value of a tensor and its tangent on the open level, None where it has none."""
+    if modes.duals is None or not is_lifted(tensor) or inner_of(tensor).device is not modes.duals.level:
+        return UnpackedDualTensor(tensor, None)
+    dual = wrap_of(inner_of(tensor))
+    return UnpackedDualTensor(of(dual.value), None if dual.tangent is None else of(dual.tangent))
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise _missing(name, "adjoint.torch.autograd.forward_ad")

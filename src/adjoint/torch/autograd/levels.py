@@ -1,0 +1,177 @@
+"""User's Functions inside of function transforms: what adjoint's levels ask of a function with rules of its own."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from adjoint import errors
+from adjoint.operands import common_backend, lift_to
+from adjoint.tensor import wrap
+from adjoint.torch.calls import translated
+from adjoint.torch.lifted import to_face, to_inner
+from adjoint.torch.state import grad_mode, modes
+from adjoint.torch.tensor import Tensor, is_lifted
+from adjoint.transforms.arguments import zeros_like
+from adjoint.transforms.levels import CustomRules, apply
+
+_NEEDS_SETUP = (
+    "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override "
+    "the setup_context staticmethod. For more details, please see "
+    "https://pytorch.org/docs/main/notes/extending.func.html"
+)
+_NO_VMAP = (
+    "You tried to vmap over {name}, but it does not have vmap support. Please override and implement the vmap "
+    "staticmethod or set generate_vmap_rule=True. For more details, please see "
+    "https://pytorch.org/docs/main/notes/extending.func.html"
+)
+_TWO_VMAPS = (
+    "You tried to vmap over {name}, but it has both generate_vmap_rule=True and an overridden vmap staticmethod. "
+    "Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid ambiguity."
+)
+
+
+class VmapInfo(NamedTuple):
+    """What a Function's `vmap` is told of the batch."""
+
+    batch_size: int
+    randomness: str
+
+
+class FunctionRules(CustomRules):
+    """A call of a user's Function, as one of a flat list of adjoint's tensors."""
+
+    def __init__(self, kind: Any, function: Any, args: Any, options: Any) -> None:
+        self.kind, self.function, self.args, self.options = kind, function, list(args), options
+        self.name = function.__name__
+        self.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        self.out: Any = None  # what the function gave, with the places of tensors
+        self.single = True
+
+    # --- between lists and what users see ---
+
+    def given(self, xs: Any) -> list[Any]:
+        args = list(self.args)
+        for i, x in zip(self.places, xs, strict=True):
+            args[i] = to_face(x)
+        return args
+
+    def results(self, out: Any) -> list[Any]:
+        self.single = not isinstance(out, tuple)
+        self.out = [out] if self.single else list(out)
+        return [to_inner(o) for o in self.out if isinstance(o, Tensor)]
+
+    def answer(self, ys: Any) -> Any:
+        found = iter(ys)
+        out = [to_face(next(found)) if isinstance(o, Tensor) else o for o in self.out]
+        return out[0] if self.single else tuple(out)
+
+    def in_places(self, xs: Any) -> list[Any]:
+        """Something of each argument: None for those that are no tensors."""
+        out: list[Any] = [None] * len(self.args)
+        for i, x in zip(self.places, xs, strict=True):
+            out[i] = x
+        return out
+
+    # --- what levels ask ---
+
+    def plain(self, xs: Any) -> list[Any]:
+        args = self.given(xs)
+        with grad_mode(False):
+            if self.kind.has_setup(self.function):
+                return self.results(self.function.forward(*args, **self.options))
+            return self.results(self.function.forward(self.kind.new_ctx(self.function), *args, **self.options))
+
+    def forward(self, xs: Any) -> tuple[list[Any], Any]:
+        args = self.given(xs)
+        if self.kind.has_setup(self.function):
+            out = self.function.apply(*args, **self.options)
+            ctx = self.context(args, out)
+        elif any([isinstance(a, Tensor) and is_lifted(a) for a in args]):
+            raise RuntimeError(_NEEDS_SETUP)
+        else:
+            out, ctx = self.kind.called(self.function, tuple(args), self.options)
+        return self.results(out), ctx
+
+    def context(self, args: Any, out: Any) -> Any:
+        ctx = self.kind.new_ctx(self.function)
+        ctx.needs_input_grad = tuple([isinstance(a, Tensor) for a in self.args])
+        self.function.setup_context(ctx, tuple(args), out)
+        return ctx
+
+    def residuals(self, xs: Any, ys: Any) -> Any:
+        if not self.kind.has_setup(self.function):
+            return self.forward(xs)[1]
+        return self.context(self.given(xs), self.answer(ys))
+
+    def backward(self, saved: Any, cotangents: Any) -> list[Any]:
+        grads = self.in_results(cotangents)
+        found = self.kind.rule_of(self.function)(saved, *grads)
+        given = list(found) if isinstance(found, (tuple, list)) else [found]
+        if len(given) < len(self.args) or any([g is not None for g in given[len(self.args) :]]):
+            raise RuntimeError(
+                f"function {self.name}Backward returned an incorrect number of gradients (expected {len(self.args)}, "
+                f"got {len(given)})"
+            )
+        device = common_backend(*cotangents)
+        return [self.cotangent(given[i], self.args[i], device) for i in self.places]
+
+    def cotangent(self, g: Any, x: Any, device: Any) -> Any:
+        """A gradient in the type and the shape of its argument, zeros where there is none."""
+        if g is None:
+            return wrap(device.full(shape=tuple(x.shape), value=0, dtype=x._dtype), device)
+        g = g.sum_to_size(tuple(x.shape)) if tuple(g.shape) != tuple(x.shape) else g
+        return to_inner(g.to(dtype=x.dtype))
+
+    def in_results(self, tensors: Any) -> list[Any]:
+        found = iter(tensors)
+        return [to_face(next(found)) if isinstance(o, Tensor) else None for o in self.out]
+
+    def push(self, xs: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
+        ys, ctx = self.forward(xs)
+        ctx.use_saved_for_forward()
+        found = self.function.jvp(ctx, *self.in_places([to_face(t) for t in tangents]))
+        given = list(found) if isinstance(found, tuple) else [found]
+        moved = []
+        for o, t in zip(self.out, given, strict=True):
+            if isinstance(o, Tensor):
+                y = to_inner(o)
+                moved.append(wrap(zeros_like(y.device, lift_to(y, y.device)), y.device) if t is None else to_inner(t))
+        return ys, moved
+
+    def batch(self, level: Any, size: int, flags: Any, xs: Any) -> Any:
+        own = self.kind.has_vmap(self.function)
+        if self.function.generate_vmap_rule:
+            if own:
+                raise RuntimeError(_TWO_VMAPS.format(name=self.name))
+            return None
+        if not own:
+            raise RuntimeError(_NO_VMAP.format(name=self.name))
+        dims = tuple(self.in_places([0 if flag else None for flag in flags]))
+        info = VmapInfo(size, modes.drawing[-1][0] if modes.drawing else "error")
+        answer = self.function.vmap(info, dims, *self.given(xs), **self.options)
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise RuntimeError("Expected the vmap staticmethod to have two returns, an output and out_dims")
+        out, out_dims = answer
+        self.single = not isinstance(out, tuple)
+        self.out = [out] if self.single else list(out)
+        axes = out_dims if isinstance(out_dims, tuple) else (out_dims,) * len(self.out)
+        ys, kept = [], []
+        for o, axis in zip(self.out, axes, strict=True):
+            if isinstance(o, Tensor):
+                ys.append(to_inner(o if axis in (None, 0) else o.movedim(axis, 0)))
+                kept.append(axis is not None)
+        return ys, kept
+
+
+def applied(kind: Any, function: Any, args: Any, options: Any) -> Any:
+    """A Function of lifted tensors."""
+    rules = FunctionRules(kind, function, args, options)
+    tensors = [to_inner(args[i]) for i in rules.places]
+    device = common_backend(*tensors)
+    if not kind.has_setup(function) and (modes.duals is None or device is not modes.duals.level):
+        raise RuntimeError(_NEEDS_SETUP)
+    try:
+        ys = apply(rules, [wrap(lift_to(x, device), device) for x in tensors], device)
+    except errors.AdjointError as error:
+        raise translated(error) from error
+    return rules.answer(ys)

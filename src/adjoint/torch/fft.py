@@ -1,0 +1,91 @@
+"""`torch.fft`: adjoint's Fourier transforms under PyTorch's names."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import adjoint as ad
+from adjoint.torch.calls import call
+from adjoint.torch.creation import finished
+from adjoint.torch.dtypes import default_float, numpy_dtype
+from adjoint.torch.missing import missing as _missing
+from adjoint.torch.reductions import axes_of
+from adjoint.torch.tensor import Tensor, axis_of
+
+_REAL_IN = frozenset({"rfft", "rfft2", "rfftn", "ihfft", "ihfft2", "ihfftn"})
+
+
+def _ready(input: Tensor, name: str) -> Any:
+    """Integers in the default floating type; a real transform has no complex input."""
+    if input._dtype.kind == "c" and name in _REAL_IN:
+        raise RuntimeError(f"{name} expects a real input tensor, but got {input.dtype.class_name}")
+    return input if input._dtype.kind in "fc" else input.to(dtype=default_float())
+
+
+def _along_one(name: str) -> Any:
+    def transform(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Any:
+        x = _ready(input, name)
+        axis = axis_of(dim, x.ndim)
+        if n is not None and n < 1:
+            raise RuntimeError(f"Invalid number of data points ({n}) specified")
+        return call(f"fft.{name}", _NODES[name], x, n=n, axis=axis, norm=norm or "backward")
+
+    transform.__name__ = transform.__qualname__ = name
+    return transform
+
+
+def _along_several(name: str, usual: Any) -> Any:
+    def transform(input: Tensor, s: Any = None, dim: Any = usual, norm: str | None = None) -> Any:
+        x = _ready(input, name)
+        if dim is None:
+            dim = range(x.ndim) if s is None else range(x.ndim - len(s), x.ndim)
+        axes = axes_of(tuple(dim), x.ndim)
+        sizes = None if s is None else tuple([x.shape[a] if n == -1 else n for n, a in zip(s, axes, strict=True)])
+        function = name[:-1] + "n" if name.endswith("2") else name
+        return call(f"fft.{function}", _NODES[name], x, s=sizes, axes=axes, norm=norm or "backward")
+
+    transform.__name__ = transform.__qualname__ = name
+    return transform
+
+
+_NODES = {
+    **dict.fromkeys(("fft", "ifft", "fft2", "ifft2", "fftn", "ifftn"), "FftC2C"),
+    **dict.fromkeys(("rfft", "rfft2", "rfftn", "ihfft", "ihfft2", "ihfftn"), "FftR2C"),
+    **dict.fromkeys(("irfft", "irfft2", "irfftn", "hfft", "hfft2", "hfftn"), "FftC2R"),
+}
+
+fft, ifft, rfft = _along_one("fft"), _along_one("ifft"), _along_one("rfft")
+irfft, hfft, ihfft = _along_one("irfft"), _along_one("hfft"), _along_one("ihfft")
+fft2, ifft2, rfft2 = (_along_several(name, (-2, -1)) for name in ("fft2", "ifft2", "rfft2"))
+irfft2, hfft2, ihfft2 = (_along_several(name, (-2, -1)) for name in ("irfft2", "hfft2", "ihfft2"))
+fftn, ifftn, rfftn = (_along_several(name, None) for name in ("fftn", "ifftn", "rfftn"))
+irfftn, hfftn, ihfftn = (_along_several(name, None) for name in ("irfftn", "hfftn", "ihfftn"))
+
+
+def fftshift(input: Tensor, dim: Any = None) -> Any:
+    """The zero frequency in the middle.
+
+    >>> import adjoint.torch as torch
+    >>> torch.fft.fftshift(torch.fft.fftfreq(4))
+    tensor([-0.5000, -0.2500,  0.0000,  0.2500])
+    """
+    return call(lambda x: ad.fft.fftshift(x, axes=axes_of(dim, input.ndim)), "Roll", input)
+
+
+def ifftshift(input: Tensor, dim: Any = None) -> Any:
+    """What `fftshift` moved, back in its place."""
+    return call(lambda x: ad.fft.ifftshift(x, axes=axes_of(dim, input.ndim)), "Roll", input)
+
+
+def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Any:
+    """The frequencies of `fft` of n points that are d apart."""
+    return finished(ad.fft.fftfreq(n, d).numpy(), numpy_dtype(dtype) or default_float(), requires_grad, device)
+
+
+def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Any:
+    """The frequencies of `rfft` of n points that are d apart."""
+    return finished(ad.fft.rfftfreq(n, d).numpy(), numpy_dtype(dtype) or default_float(), requires_grad, device)
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise _missing(name, "adjoint.torch.fft")

@@ -1,0 +1,240 @@
+"""Tensors inside of `torch.func` and of forward mode: their arrays are of adjoint's levels over the face's own.
+
+Such a tensor has no array of the face's level but a tensor of adjoint's, and functions run on that. A write gives it
+another one; a view of it is read and written through its parent, as everywhere in the face.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from adjoint.backend import Decorator
+from adjoint.decorators.batched import Batch, Batched
+from adjoint.graph.nodes import var_of
+from adjoint.operands import cast, common_backend, lift_to
+from adjoint.operands import run as run_primitive
+from adjoint.tensor import Tensor as Inner
+from adjoint.tensor import wrap
+from adjoint.torch.state import modes
+from adjoint.torch.tensor import INNER, LEVEL, Rare, Tensor, forget, is_lifted, new, of, rare_of, values
+
+_ITEM = (
+    "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, "
+    "please try to rewrite what you're doing with other operations."
+)
+_CONTROL = (
+    "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that "
+    "yet."
+)
+_ALIASES = (
+    "adjoint.torch: a value of a function transform is written to a tensor outside of it that has other views; write "
+    "to a clone() of it"
+)
+
+
+class Lifted(Rare):
+    """What a lifted tensor is."""
+
+    entangled = True
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+        self.writes = 0  # so often it was written to, directly or through a view
+        self.known = 0  # so often its root had been when it was read
+
+
+class Shaped:
+    """Stands where values are asked for that differ between the examples of a batch."""
+
+    class flags:
+        c_contiguous = True
+
+    base = None
+
+    def __init__(self, inner: Any) -> None:
+        self.shape, self.dtype, self.size = tuple(inner.shape), inner.dtype, inner.size
+
+    def item(self) -> Any:
+        raise RuntimeError(_ITEM)
+
+    def tolist(self) -> Any:
+        raise RuntimeError(_ITEM)
+
+    def __bool__(self) -> bool:
+        raise RuntimeError(_CONTROL)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise RuntimeError(f"{_CONTROL} The function needs values, which differ between examples.")
+
+
+def lifted(inner: Any) -> Tensor:
+    """The face's tensor of one of adjoint's on a level over the face's."""
+    out: Tensor = new(Tensor)
+    out._dtype, out._rare = inner.dtype, Lifted(inner)
+    if modes.duals is not None and inner.device is modes.duals.level:
+        modes.duals.made.append(weakref.ref(out))
+    return out
+
+
+def of_examples(value: Any, levels: Any) -> Tensor:
+    """An array whose first axes count the examples of levels, the outermost first, as a tensor of one example."""
+    x = wrap(value, INNER)
+    for level in levels:
+        x = wrap(Batch(lift_to(x, level.inner), True), level)
+    return lifted(x)
+
+
+def to_face(x: Any) -> Any:
+    """A tensor of adjoint's as one of the face."""
+    if not isinstance(x, Inner):
+        return x
+    if x.device is LEVEL:
+        return of(wrap_of(x))
+    if x.device is INNER:
+        return of(var_of(wrap_of(x), None))
+    return lifted(x)
+
+
+def wrap_of(x: Any) -> Any:
+    return x._array
+
+
+def to_inner(x: Any) -> Any:
+    """A tensor of the face as one of adjoint's."""
+    if not isinstance(x, Tensor):
+        return x
+    return inner_of(x) if is_lifted(x) else wrap(x._array, LEVEL, x._dtype)
+
+
+def _root(rare: Any) -> Any:
+    while rare.parent is not None:
+        rare = rare.parent._rare
+    return rare
+
+
+def inner_of(x: Any) -> Any:
+    """What a lifted tensor stands for; a view is read again where what it views was written to."""
+    rare = x._rare
+    if rare.parent is not None and rare.known != _root(rare).writes:
+        parent = inner_of(rare.parent)
+        rare.inner = wrap(rare.view.read(parent.device, wrap_of(parent)), parent.device, parent.dtype)
+        rare.known = _root(rare).writes
+    return rare.inner
+
+
+def values_of(x: Any) -> Any:
+    """The values of a lifted tensor, for a look; of a batch there is the shape alone."""
+    inner = inner_of(x)
+    device, array = inner.device, wrap_of(inner)
+    while device is not INNER:
+        if isinstance(device, Batched):
+            return Shaped(inner)
+        array, device = device.unwrap(array), device.inner
+    return array
+
+
+def primal_of(x: Any) -> Any:
+    """The array of a dual number without its tangent: backward passes are of that."""
+    inner = inner_of(x)
+    if modes.duals is None or inner.device is not modes.duals.level:
+        raise NotImplementedError(
+            "adjoint.torch: backward, autograd.grad and grad_fn are not there inside of vmap, grad and their like; "
+            "write torch.func.grad"
+        )
+    return wrap_of(inner).value
+
+
+def is_batched(x: Any) -> bool:
+    """Whether a tensor has a level of examples."""
+    return is_lifted(x) and any([isinstance(level, Batched) for level in inner_of(x).device.chain()])
+
+
+def detached(x: Any) -> Tensor:
+    return lifted(inner_of(x).detach())
+
+
+def requires_grad(x: Any) -> bool:
+    """Whether a level, or the face's own, records what is done with it."""
+    inner = inner_of(x)
+    array, device = wrap_of(inner), inner.device
+    while isinstance(device, Decorator):
+        if getattr(array, "node", None) is not None:
+            return True
+        array, device = device.unwrap(array), device.inner
+    return False
+
+
+def run(name: str, operands: Any, dtype: Any, parameters: dict[str, Any], quiet: bool) -> Tensor:
+    """A primitive on operands of which some are lifted, which meet in a dtype."""
+    given = []
+    for x in operands:
+        if isinstance(x, Tensor):
+            inner = wrap(values(x), INNER, x._dtype) if quiet and not is_lifted(x) else to_inner(x)
+            given.append(inner if x._dtype is dtype else cast(inner, dtype))
+        else:
+            given.append(wrap(np.asarray(x, dtype), INNER, dtype))
+    return to_face(run_primitive(name, given, **parameters))  # type: ignore[no-any-return]
+
+
+def view_of(x: Any, view: Any) -> Tensor:
+    """A view of a lifted tensor."""
+    inner = inner_of(x)
+    out = lifted(wrap(view.read(inner.device, wrap_of(inner)), inner.device, None))
+    rare = rare_of(out)
+    rare.parent, rare.view, rare.known = x, view, _root(x._rare).writes  # type: ignore[attr-defined]
+    return out
+
+
+def write(x: Any, out: Tensor) -> Any:
+    """Give a tensor another value, where one of the two is lifted."""
+    inner = to_inner(out)
+    if inner.dtype is not x._dtype:
+        inner = cast(inner, x._dtype)
+    if tuple(inner.shape) != tuple(x.shape):
+        raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(inner.shape)}")
+    if not is_lifted(x):
+        _lift(x, inner.device)
+    meeting = common_backend(inner_of(x), inner)
+    rare = x._rare
+    if rare.parent is None:
+        rare.inner = wrap(lift_to(inner, meeting), meeting, x._dtype)
+        rare.writes += 1
+        return x
+    parent = rare.parent
+    old = inner_of(parent)
+    if rare.view.write is None:
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
+    array = rare.view.write(meeting, lift_to(old, meeting), lift_to(inner, meeting))
+    write(parent, lifted(wrap(array, meeting, parent._dtype)))
+    return x
+
+
+def _lift(x: Any, device: Any) -> None:
+    """Make a tensor of the face's level, and what it is a view of, tensors of another one."""
+    if any([isinstance(level, Batched) for level in device.chain()]):
+        raise RuntimeError(
+            "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
+            "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` "
+            "not being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic."
+        )
+    chain = [x]
+    while chain[-1]._rare is not None and chain[-1]._rare.parent is not None:
+        chain.append(chain[-1]._rare.parent)
+    memory = chain[-1]._rare.memory if chain[-1]._rare is not None else None
+    if memory is not None:
+        living = [t for reference in memory.aliases if (t := reference()) is not None]
+        if memory.buffer is not None or any([not any([t is known for known in chain]) for t in living]):
+            raise NotImplementedError(_ALIASES)
+    for t in chain:
+        inner = wrap(t._array, LEVEL, t._dtype)
+        made = Lifted(inner)
+        if t._rare is not None:
+            made.parent, made.view = t._rare.parent, t._rare.view
+        t._rare = made
+        forget(t)

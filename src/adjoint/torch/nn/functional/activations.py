@@ -1,0 +1,188 @@
+"""Activations: one table of those that have settings and `inplace` alone, and the others."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from typing import Any
+
+import adjoint as ad
+from adjoint.torch.calls import call, into, write
+from adjoint.torch.nn.functional.shared import drawing, tensor
+from adjoint.torch.operators import FUNCTIONS
+from adjoint.torch.tensor import Tensor, axis_of
+
+# name, adjoint's function, name of the node, settings
+_TABLE = """
+celu          celu         Celu          alpha=1.0
+elu           elu          Elu           alpha=1.0
+hardsigmoid   hardsigmoid  Hardsigmoid
+hardswish     hardswish    Hardswish
+hardtanh      hardtanh     Hardtanh      min_val=-1.0 max_val=1.0
+leaky_relu    leaky_relu   LeakyRelu     negative_slope=0.01
+mish          mish         Mish
+relu6         relu6        Hardtanh
+selu          selu         Elu
+silu          silu         Silu
+"""
+
+# ... and without `inplace`
+_OTHERS = """
+gelu          gelu         Gelu          approximate='none'
+hardshrink    hardshrink   Hardshrink    lambd=0.5
+logsigmoid    logsigmoid   LogSigmoid
+softshrink    softshrink   Softshrink    lambd=0.5
+softsign      softsign     Div
+tanhshrink    tanhshrink   Sub
+"""
+
+ALL: dict[str, Any] = {}
+_ONE = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+
+def _declare(row: str, writes: bool) -> None:
+    name, core, made, *settings = row.split()
+    defaults = {key: eval(value) for key, _, value in [s.partition("=") for s in settings]}
+    names = [*defaults, "inplace"] if writes else [*defaults]
+    core = f"nn.{core}"
+
+    def spelled(input: Tensor, *args: Any, **given: Any) -> Any:
+        if len(args) > len(names) or not given.keys() <= set(names[len(args) :]):
+            raise TypeError(f"{name}() takes input and {names}, received {args} and {given}")
+        given.update(zip(names, args, strict=False))
+        inplace = given.pop("inplace", False)
+        if inplace:
+            return write(tensor(input, name), lambda x: call(core, made, x, **given))
+        return call(core, made, tensor(input, name), **given)
+
+    spelled.__name__ = spelled.__qualname__ = name
+    known = [inspect.Parameter(n, _ONE, default=defaults.get(n, False)) for n in names]
+    spelled.__signature__ = inspect.Signature([inspect.Parameter("input", _ONE), *known])  # type: ignore[attr-defined]
+    ALL[name] = spelled
+    if writes and name not in ("hardsigmoid", "hardswish", "mish", "silu", "relu6"):
+        ALL[name + "_"] = lambda input, *args, **given: spelled(input, *args, **given, inplace=True)
+
+
+for _row in _TABLE.strip().splitlines():
+    _declare(_row, True)
+for _row in _OTHERS.strip().splitlines():
+    _declare(_row, False)
+
+
+def relu(input: Tensor, inplace: bool = False) -> Any:
+    """max(x, 0)"""
+    return input.relu_() if inplace else FUNCTIONS["relu"](input)
+
+
+def relu_(input: Tensor) -> Any:
+    return relu(input, True)
+
+
+def sigmoid(input: Tensor) -> Any:
+    return FUNCTIONS["sigmoid"](input)
+
+
+def tanh(input: Tensor) -> Any:
+    return FUNCTIONS["tanh"](input)
+
+
+def glu(input: Tensor, dim: int = -1) -> Any:
+    """The first half times the sigmoid of the second. Raises RuntimeError where the size is odd."""
+    axis = axis_of(dim, tensor(input, "glu").ndim)
+    if input.ndim and input.shape[axis] % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {axis} is size {input.shape[axis]}")
+    return call("nn.glu", "Glu", input, axis=axis)
+
+
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Any:
+    """log(1 + exp(beta x)) / beta, and x where beta x is above the threshold."""
+    return call(
+        lambda x: ad.where(x * beta > threshold, x, ad.nn.softplus(x, beta)), "Softplus", tensor(input, "softplus")
+    )
+
+
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Any:
+    """x where it is above the threshold, else a value."""
+
+    def apply(x: Any) -> Any:
+        return call("nn.threshold", "Threshold", x, threshold, value)
+
+    return write(input, apply) if inplace else apply(tensor(input, "threshold"))
+
+
+def threshold_(input: Tensor, threshold_: float, value: float) -> Any:
+    return threshold(input, threshold_, value, True)
+
+
+def prelu(input: Tensor, weight: Tensor) -> Any:
+    """x, or weight times x where it is negative: one weight, or one for each channel, which is axis 1."""
+    if weight.numel() != 1:
+        channels = input.shape[1] if input.ndim > 1 else 1
+        if weight.numel() != channels:
+            raise RuntimeError(
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and "
+                f"channel size = {channels}."
+            )
+    return call("nn.prelu", "PreluKernel", tensor(input, "prelu"), weight)
+
+
+def rrelu(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
+) -> Any:
+    """As leaky_relu, with slopes drawn between two bounds in training, and their mean otherwise."""
+
+    def apply(x: Any) -> Any:
+        return drawing("nn.rrelu", "RreluWithNoise", x, lower, upper, training)
+
+    return write(input, apply) if inplace else apply(tensor(input, "rrelu"))
+
+
+def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Any:
+    return rrelu(input, lower, upper, training, True)
+
+
+def _axis(name: str, dim: int | None, x: Tensor) -> int:
+    """The axis of a softmax, which PyTorch guesses where none is given."""
+    if dim is not None:
+        return dim
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        UserWarning,
+        stacklevel=3,
+    )
+    return 0 if x.ndim in (0, 1, 3) else 1
+
+
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    return FUNCTIONS["softmax"](input, _axis("softmax", dim, tensor(input, "softmax")), dtype=dtype)
+
+
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    return FUNCTIONS["log_softmax"](input, _axis("log_softmax", dim, tensor(input, "log_softmax")), dtype=dtype)
+
+
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    return FUNCTIONS["softmax"](FUNCTIONS["neg"](input), _axis("softmin", dim, tensor(input, "softmin")), dtype=dtype)
+
+
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Any:
+    """Draws from a categorical distribution, smooth in its logits; with `hard` that is the backward pass alone."""
+    axis = axis_of(dim, tensor(logits, "gumbel_softmax").ndim)
+    return drawing("nn.gumbel_softmax", "Softmax", logits, tau, hard, axis)
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None) -> Any:
+    """x over its p-norm along an axis, or over eps where that is more."""
+    axis = axis_of(dim, tensor(input, "normalize").ndim)
+    return into(out, call("nn.normalize", "Div", input, p, axis, eps))
+
+
+ALL.update(
+    {
+        f.__name__: f
+        for f in (
+            relu, relu_, sigmoid, tanh, glu, softplus, threshold, threshold_, prelu, rrelu, rrelu_, softmax,
+            log_softmax, softmin, gumbel_softmax, normalize,
+        )
+    }
+)  # fmt: skip

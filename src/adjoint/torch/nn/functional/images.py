@@ -1,0 +1,131 @@
+"""Padding, patches, sampling and scaling of images; attention."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from adjoint.torch.calls import call
+from adjoint.torch.nn.functional.shared import drawing, tensor
+from adjoint.torch.tensor import Tensor
+
+
+def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> Any:
+    """x with so many elements more, or less, before and behind each of its last axes, the last one first."""
+    widths = tuple([int(n) for n in pad])
+    if len(widths) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    if len(widths) // 2 > tensor(input, "pad").ndim:
+        raise RuntimeError(
+            f"Padding length should be less than or equal to two times the input dimension but got padding length "
+            f"{len(widths)} and input of dimension {input.ndim}"
+        )
+    if mode != "constant" and value is not None and value != 0:
+        raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    made = {"constant": "ConstantPadNd", "reflect": "ReflectionPad", "replicate": "ReplicationPad", "circular": "Copy"}
+    if mode not in made:
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    name = made[mode] + (f"{len(widths) // 2}D" if mode in ("reflect", "replicate") else "")
+    return call("nn.pad", name, input, widths, mode, 0 if value is None else value)
+
+
+def _sizes(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
+    """The patches of images, as columns."""
+    options = {"dilation": _sizes(dilation), "padding": _sizes(padding), "stride": _sizes(stride)}
+    return call("nn.unfold", "Im2Col", input, _sizes(kernel_size), **options)
+
+
+def fold(
+    input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+) -> Any:
+    """Images from patches, which are added up where they meet."""
+    options = {"dilation": _sizes(dilation), "padding": _sizes(padding), "stride": _sizes(stride)}
+    return call("nn.fold", "Col2Im", input, _sizes(output_size), _sizes(kernel_size), **options)
+
+
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Any:
+    """Channels as pixels of a finer image."""
+    return call("nn.pixel_shuffle", "PixelShuffle", input, upscale_factor)
+
+
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Any:
+    """Pixels as channels of a coarser image."""
+    return call("nn.pixel_unshuffle", "PixelUnshuffle", input, downscale_factor)
+
+
+def channel_shuffle(input: Tensor, groups: int) -> Any:
+    """Channels of groups one after the other."""
+    return call("nn.channel_shuffle", "ChannelShuffle", input, groups)
+
+
+_MODES = {"nearest": "Nearest", "nearest-exact": "NearestExact", "area": "AdaptiveAvgPool", "linear": "Linear",
+          "bilinear": "Bilinear", "trilinear": "Trilinear", "bicubic": "Bicubic"}  # fmt: skip
+
+
+def interpolate(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None,
+    recompute_scale_factor: Any = None, antialias: bool = False,
+) -> Any:  # fmt: skip
+    """Images, signals and volumes in another size."""
+    if mode in ("nearest", "area", "nearest-exact") and align_corners is not None:
+        raise ValueError(
+            "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
+        )
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is None and scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    name = f"Upsample{_MODES.get(mode, mode)}{tensor(input, 'interpolate').ndim - 2}D"
+    return call(
+        "nn.interpolate", name, input, _sizes(size), _sizes(scale_factor), mode, align_corners,
+        recompute_scale_factor, antialias,
+    )  # fmt: skip
+
+
+def upsample(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None
+) -> Any:
+    warnings.warn(
+        "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", UserWarning, stacklevel=2
+    )
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def affine_grid(theta: Tensor, size: Any, align_corners: Any = None) -> Any:
+    """Where an affine map takes the pixels of an image from, for `grid_sample`."""
+    return call("nn.affine_grid", "AffineGridGenerator", theta, tuple(size), bool(align_corners))
+
+
+def grid_sample(
+    input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: Any = None
+) -> Any:
+    """The values of images at places between -1 and 1."""
+    if mode not in ("bilinear", "nearest", "bicubic"):
+        raise ValueError(
+            f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
+        )
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
+            f"'{padding_mode}'"
+        )
+    made = f"GridSampler{input.ndim - 2}D"
+    return call("nn.grid_sample", made, input, grid, mode, padding_mode, bool(align_corners))
+
+
+def scaled_dot_product_attention(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
+    scale: Any = None, enable_gqa: bool = False,
+) -> Any:  # fmt: skip
+    """softmax(query @ key.mT scale + mask) @ value."""
+    options = {"dropout_p": dropout_p, "is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa}
+    if is_causal and attn_mask is not None:
+        raise RuntimeError("scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    run = drawing if dropout_p else call
+    name = "nn.scaled_dot_product_attention"
+    made = "ScaledDotProductFlashAttentionForCpu"
+    return run(name, made, tensor(query, name), key, value, attn_mask, **options)

@@ -1,0 +1,370 @@
+"""Losses under PyTorch's names, with its checks and its older arguments."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from adjoint.torch.calls import call, off
+from adjoint.torch.graph import label
+from adjoint.torch.nn.functional.shared import reduction_of, tensor
+from adjoint.torch.operators import FUNCTIONS
+from adjoint.torch.tensor import LEVEL, Tensor, of, values
+
+
+def _pair(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """The two broadcast to each other, with PyTorch's warning where they need that."""
+    if target.shape != input.shape:
+        warnings.warn(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will "
+            "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+            UserWarning,
+            stacklevel=3,
+        )
+        input, target = FUNCTIONS["broadcast_tensors"](input, target)
+    return input, target
+
+
+def _check_weight(weight: Any, input: Tensor) -> None:
+    if weight is not None and weight.shape != input.shape:
+        raise ValueError("Weights and input must have the same size.")
+
+
+def mse_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+    weight: Any = None,
+) -> Any:  # fmt: skip
+    """The squared difference, averaged, summed or as it is.
+
+    >>> import adjoint.torch as torch
+    >>> torch.nn.functional.mse_loss(torch.zeros(2), torch.tensor([1.0, 3.0]))
+    tensor(5.)
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    input, target = _pair(tensor(input, "mse_loss"), target)
+    _check_weight(weight, input)
+    return call("nn.mse_loss", "MseLoss", input, target, reduction=reduction, weight=weight)
+
+
+def l1_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+    weight: Any = None,
+) -> Any:  # fmt: skip
+    """The size of the difference."""
+    reduction = reduction_of(size_average, reduce, reduction)
+    input, target = _pair(tensor(input, "l1_loss"), target)
+    _check_weight(weight, input)
+    made = {"none": "Abs", "mean": "Mean", "sum": "Sum"}[reduction]
+    return call("nn.l1_loss", made, input, target, reduction=reduction, weight=weight)
+
+
+def smooth_l1_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+    beta: float = 1.0,
+) -> Any:  # fmt: skip
+    """Half the squared difference over beta up to beta, and the size beyond."""
+    reduction = reduction_of(size_average, reduce, reduction)
+    input, target = _pair(tensor(input, "smooth_l1_loss"), target)
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    if beta == 0.0:
+        return l1_loss(input, target, reduction=reduction)
+    return call("nn.smooth_l1_loss", "SmoothL1Loss", input, target, reduction=reduction, beta=beta)
+
+
+def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Any:
+    """Half the squared difference up to delta, and in proportion to the size beyond."""
+    reduction = reduction_of(None, None, reduction)
+    input, target = _pair(tensor(input, "huber_loss"), target)
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    _check_weight(weight, input)
+    return call("nn.huber_loss", "HuberLoss", input, target, reduction=reduction, delta=delta, weight=weight)
+
+
+def binary_cross_entropy(
+    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """The negative log-probability of targets between 0 and 1."""
+    reduction = reduction_of(size_average, reduce, reduction)
+    if target.shape != tensor(input, "binary_cross_entropy").shape:
+        raise ValueError(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
+            "Please ensure they have the same size."
+        )
+    given = values(input)
+    if not ((given >= 0) & (given <= 1)).all():
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    return call("nn.binary_cross_entropy", "BinaryCrossEntropy", input, target, weight=weight, reduction=reduction)
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, reduce: Any = None,
+    reduction: str = "mean", pos_weight: Any = None,
+) -> Any:  # fmt: skip
+    """The same of logits."""
+    reduction = reduction_of(size_average, reduce, reduction)
+    if target.shape != tensor(input, "binary_cross_entropy_with_logits").shape:
+        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    return call(
+        "nn.binary_cross_entropy_with_logits", "BinaryCrossEntropyWithLogits", input, target, weight=weight,
+        pos_weight=pos_weight, reduction=reduction,
+    )  # fmt: skip
+
+
+# --- classes ------------------------------------------------------------------------------------------
+
+
+def _check_classes(input: Tensor, target: Tensor, ignore_index: int) -> None:
+    """PyTorch's words for targets that do not fit."""
+    if target._dtype.kind not in "iu":
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.class_name}")
+    if input.ndim > 1 and (not target.ndim or input.shape[0] != target.shape[0]):
+        size = target.shape[0] if target.ndim else 1
+        raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({size}).")
+    if tuple(target.shape) != (*input.shape[:1], *input.shape[2:])[: max(input.ndim - 1, 0)] and input.ndim > 1:
+        raise RuntimeError(f"Expected target size {[input.shape[0], *input.shape[2:]]}, got {list(target.shape)}")
+    classes = input.shape[min(1, input.ndim - 1)]
+    labels = values(target)
+    wrong = labels[((labels < 0) | (labels >= classes)) & (labels != ignore_index)]
+    if wrong.size:
+        raise IndexError(f"Target {wrong.flat[0]} is out of bounds.")
+
+
+def nll_loss(
+    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
+    reduce: Any = None, reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """The negative of the log-probabilities of classes."""
+    reduction = reduction_of(size_average, reduce, reduction)
+    _check_classes(tensor(input, "nll_loss"), target, ignore_index)
+    made = "NllLoss" if input.ndim <= 2 else "NllLoss2D"
+    return call("nn.nll_loss", made, input, target, weight=weight, ignore_index=ignore_index, reduction=reduction)
+
+
+def cross_entropy(
+    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
+    reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0,
+) -> Any:  # fmt: skip
+    """The negative log-probability, under softmax(input), of classes or of probabilities of classes.
+
+    >>> import adjoint.torch as torch
+    >>> torch.nn.functional.cross_entropy(torch.zeros(2, 4), torch.tensor([1, 3]))
+    tensor(1.3863)
+    """
+    if weight is None and not label_smoothing and reduction == "mean" and size_average is None and reduce is None:
+        if target._dtype.kind == "i" and input._dtype.kind == "f" and input._dtype.itemsize > 2 and not off():
+            if input.ndim == 2 and target.ndim == 1 and len(input) == len(target):
+                return _mean_of_classes(input, target, ignore_index)
+    reduction = reduction_of(size_average, reduce, reduction)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    probabilities = target._dtype.kind == "f" and target.shape == tensor(input, "cross_entropy").shape
+    if not probabilities:
+        _check_classes(input, target, ignore_index)
+    made = "Div" if probabilities or label_smoothing else "NllLoss" if input.ndim <= 2 else "NllLoss2D"
+    return call(
+        "nn.cross_entropy", made, input, target, weight=weight, ignore_index=ignore_index,
+        label_smoothing=label_smoothing, reduction=reduction,
+    )  # fmt: skip
+
+
+_losses, _mean = LEVEL["labelled_cross_entropy"], LEVEL["labelled_mean"]
+
+
+def _mean_of_classes(input: Tensor, target: Tensor, ignore_index: int) -> Any:
+    """What most programs call, straight to the primitives that `ad.nn.cross_entropy` is made of."""
+    try:
+        labels = target._array
+        out = of(_mean(_losses(input._array, labels, ignore=ignore_index), labels, axis=(0,), ignore=ignore_index))
+    except Exception:
+        _check_classes(input, target, ignore_index)
+        raise
+    label(out._array.node, "NllLoss")
+    return out
+
+
+def ctc_loss(
+    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
+    reduction: str = "mean", zero_infinity: bool = False,
+) -> Any:  # fmt: skip
+    """The negative log-probability of sequences whose places in time are not known."""
+    reduction = reduction_of(None, None, reduction)
+    return call(
+        "nn.ctc_loss", "CtcLoss", log_probs, targets, input_lengths, target_lengths, blank=blank, reduction=reduction,
+        zero_infinity=zero_infinity,
+    )  # fmt: skip
+
+
+def multi_margin_loss(
+    input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Any = None, size_average: Any = None,
+    reduce: Any = None, reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """By how much other classes come near to the right one."""
+    reduction = reduction_of(size_average, reduce, reduction)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    return call(
+        "nn.multi_margin_loss", "MultiMarginLoss", input, target, p=p, margin=margin, weight=weight,
+        reduction=reduction,
+    )  # fmt: skip
+
+
+# --- further losses, whose arguments are the core's but for the older ones --------------------------------
+
+
+def kl_div(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+    log_target: bool = False,
+) -> Any:  # fmt: skip
+    """target (log(target) - input); "batchmean" is the sum over the size of the batch, as the definition has it."""
+    batch = reduction == "batchmean"
+    if reduction == "mean":
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides "
+            "only by the batch size, and aligns with the KL div math definition.",
+            UserWarning,
+            stacklevel=2,
+        )
+    reduction = reduction_of(size_average, reduce, "sum" if batch else reduction)
+    input, target = FUNCTIONS["broadcast_tensors"](tensor(input, "kl_div"), target)
+    made = {"none": "Mul", "mean": "Mean", "sum": "Sum"}[reduction]
+    out = call("nn.kl_div", made, input, target, reduction=reduction, log_target=log_target)
+    return out / input.shape[0] if batch and input.ndim else out
+
+
+def poisson_nll_loss(
+    input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: Any = None,
+    eps: float = 1e-8, reduce: Any = None, reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """The negative log-likelihood of counts."""
+    reduction = reduction_of(size_average, reduce, reduction)
+    return call(
+        "nn.poisson_nll_loss", "Mean", tensor(input, "poisson_nll_loss"), target, log_input=log_input, full=full,
+        eps=eps, reduction=reduction,
+    )  # fmt: skip
+
+
+def gaussian_nll_loss(
+    input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Any:
+    """The negative log-likelihood of numbers with means and variances that are given."""
+    reduction = reduction_of(None, None, reduction)
+    if isinstance(var, (int, float)):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        var = FUNCTIONS["full_like"](input, var)
+    elif (values(var) < 0).any():
+        raise ValueError("var has negative entry/entries")
+    if var.shape != input.shape:
+        if var.shape == input.shape[:-1]:
+            var = var.unsqueeze(-1)
+        elif not (var.ndim == input.ndim and var.shape[:-1] == input.shape[:-1] and var.shape[-1] == 1):
+            raise ValueError("var is of incorrect size")
+        var = FUNCTIONS["broadcast_to"](var, input.shape)
+    input, target = FUNCTIONS["broadcast_tensors"](input, target)
+    return call("nn.gaussian_nll_loss", "Mean", input, target, var, full=full, eps=eps, reduction=reduction)
+
+
+def soft_margin_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Any:
+    """log(1 + exp(-target input)) of targets 1 and -1."""
+    reduction = reduction_of(size_average, reduce, reduction)
+    return call("nn.soft_margin_loss", "SoftMarginLoss", input, target, reduction=reduction)
+
+
+def hinge_embedding_loss(
+    input: Tensor, target: Tensor, margin: float = 1.0, size_average: Any = None, reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """A distance where the target is 1, and what it lacks to a margin where it is -1."""
+    reduction = reduction_of(size_average, reduce, reduction)
+    return call("nn.hinge_embedding_loss", "Mean", input, target, margin=margin, reduction=reduction)
+
+
+def multilabel_margin_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Any:
+    reduction = reduction_of(size_average, reduce, reduction)
+    return call("nn.multilabel_margin_loss", "MultilabelMarginLoss", input, target, reduction=reduction)
+
+
+def multilabel_soft_margin_loss(
+    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:  # fmt: skip
+    reduction = reduction_of(size_average, reduce, reduction)
+    return call("nn.multilabel_soft_margin_loss", "Mean", input, target, weight=weight, reduction=reduction)
+
+
+# --- distances ----------------------------------------------------------------------------------------
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Any:
+    """The cosine of the angle between vectors along an axis."""
+    return call("nn.cosine_similarity", "SumBackward1", x1, x2, dim, eps)
+
+
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
+    """The p-norm of differences along the last axis."""
+    return call("nn.pairwise_distance", "Norm", x1, x2, p, eps, keepdim)
+
+
+def pdist(input: Tensor, p: float = 2) -> Any:
+    """The distances between rows, each pair once."""
+    return call("nn.pdist", "PdistForward", input, float(p))
+
+
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None, reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """One less the cosine where the target is 1, and how far it is above a margin where it is -1."""
+    reduction = reduction_of(size_average, reduce, reduction)
+    return call("nn.cosine_embedding_loss", "Mean", input1, input2, target, margin=margin, reduction=reduction)
+
+
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None, reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """What the difference of two scores, in the direction of the target, lacks to a margin."""
+    reduction = reduction_of(size_average, reduce, reduction)
+    if not input1.ndim == input2.ndim == target.ndim:
+        raise RuntimeError(
+            "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
+            f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} "
+        )
+    return call("nn.margin_ranking_loss", "Mean", input1, input2, target, margin=margin, reduction=reduction)
+
+
+def triplet_margin_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-6,
+    swap: bool = False, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """What the negative example lacks to be a margin further off than the positive one."""
+    reduction = reduction_of(size_average, reduce, reduction)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    return call(
+        "nn.triplet_margin_loss", "Mean", anchor, positive, negative, margin=margin, p=float(p), eps=eps, swap=swap,
+        reduction=reduction,
+    )  # fmt: skip
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Any = None, margin: float = 1.0,
+    swap: bool = False, reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """The same, by a distance that is given as a function of two of this face's tensors."""
+    reduction = reduction_of(None, None, reduction)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    far = pairwise_distance if distance_function is None else distance_function
+    near, away = far(anchor, positive), far(anchor, negative)
+    if swap:
+        away = FUNCTIONS["minimum"](away, far(positive, negative))
+    loss = FUNCTIONS["clamp_min"](near - away + margin, 0)
+    return loss if reduction == "none" else getattr(loss, reduction)()

@@ -1,0 +1,45 @@
+"""What functions of several topics need: keys of random numbers, and PyTorch's older way to name a reduction."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from adjoint.random_keys import seeded
+from adjoint.torch import creation
+from adjoint.torch.calls import call
+from adjoint.torch.tensor import Tensor
+
+
+def tensor(value: Any, name: str, place: str = "input") -> Tensor:
+    """A tensor. Raises TypeError for anything else."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{name}(): argument '{place}' (position 1) must be Tensor, not {type(value).__name__}")
+    return value
+
+
+def drawing(function: Any, made: str | None, *args: Any, **options: Any) -> Any:
+    """A function of adjoint's that draws random numbers, which follow `torch.manual_seed` here."""
+    with seeded(int(creation.source(None).integers(0, 1 << 63))):
+        return call(function, made, *args, **options)
+
+
+def probability(p: float, what: str = "dropout") -> None:
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"{what} probability has to be between 0 and 1, but got {p}")
+
+
+def reduction_of(size_average: Any, reduce: Any, reduction: str) -> str:
+    """The reduction, which was said by two flags once."""
+    if size_average is not None or reduce is not None:
+        size_average = True if size_average is None else size_average
+        reduce = True if reduce is None else reduce
+        reduction = ("mean" if size_average else "sum") if reduce else "none"
+        warnings.warn(
+            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+            UserWarning,
+            stacklevel=4,
+        )
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return reduction

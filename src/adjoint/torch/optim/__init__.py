@@ -1,0 +1,22 @@
+"""`torch.optim`: PyTorch's optimizers, with groups and states, around the rules of `adjoint.optim`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adjoint.torch.missing import missing as _missing
+from adjoint.torch.optim import lr_scheduler as lr_scheduler
+from adjoint.torch.optim.lbfgs import LBFGS as LBFGS
+from adjoint.torch.optim.optimizer import Optimizer as Optimizer
+from adjoint.torch.optim.rules import ALL as _RULES
+
+OPTIMIZERS: dict[str, Any] = {**_RULES, "LBFGS": LBFGS}  # every optimizer by its name
+globals().update(_RULES)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "swa_utils":
+        import importlib
+
+        return importlib.import_module(f"{__name__}.{name}")
+    raise _missing(name, "adjoint.torch.optim")

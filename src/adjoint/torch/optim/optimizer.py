@@ -1,0 +1,165 @@
+"""`Optimizer`: groups of parameters with settings, a state for each parameter, and both as dictionaries."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections import defaultdict
+from typing import Any
+
+from adjoint.torch.graph import Handle
+from adjoint.torch.nn.module import clear_gradient, kind_of
+from adjoint.torch.state import grad_mode
+from adjoint.torch.tensor import Tensor
+
+
+class Optimizer:
+    """The base of optimizers: subclasses say what `step` does with `param_groups` and `state`.
+
+    >>> import adjoint.torch as torch
+    >>> w = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = torch.optim.SGD([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.8000, 1.6000], requires_grad=True)
+    """
+
+    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+        self.defaults = defaults
+        self._step_pre_hooks: dict[int, Any] = {}
+        self._step_post_hooks: dict[int, Any] = {}
+        if isinstance(params, Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                + kind_of(params)
+            )
+        self.state: Any = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Optimize further parameters, with settings of their own or the defaults."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        given = param_group["params"]
+        if isinstance(given, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets "
+                "will change between runs. Please use a list instead."
+            )
+        found = [given] if isinstance(given, Tensor) else list(given)
+        if found and all([isinstance(entry, tuple) for entry in found]):
+            param_group["param_names"] = [name for name, _ in found]
+            found = [x for _, x in found]
+        for x in found:
+            if not isinstance(x, Tensor):
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {kind_of(x)}")
+            if not (x.is_leaf or x.retains_grad):
+                raise ValueError("can't optimize a non-leaf Tensor")
+        param_group["params"] = found
+        for name, default in self.defaults.items():
+            param_group.setdefault(name, default)
+        if len(found) != len({id(x) for x in found}):
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "
+                "see github.com/pytorch/pytorch/issues/40967 for more information",
+                stacklevel=3,
+            )
+        known = {id(x) for group in self.param_groups for x in group["params"]}
+        if any([id(x) in known for x in found]):
+            raise ValueError("some parameters appear in more than one parameter group")
+        self.param_groups.append(param_group)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Take the gradients of all parameters away, or make them zeros."""
+        for group in self.param_groups:
+            for x in group["params"]:
+                clear_gradient(x, set_to_none)
+
+    def step(self, closure: Any = None) -> Any:
+        """Change the parameters by their gradients; `closure` computes the loss anew, with its gradients."""
+        raise NotImplementedError
+
+    def _loss(self, closure: Any) -> Any:
+        if closure is None:
+            return None
+        with grad_mode(True):
+            return closure()
+
+    def register_step_pre_hook(self, hook: Any) -> Handle:
+        """Call `hook(optimizer, args, kwargs)` before each step."""
+        return Handle(self._step_pre_hooks, hook)
+
+    def register_step_post_hook(self, hook: Any) -> Handle:
+        """Call `hook(optimizer, args, kwargs)` after each step."""
+        return Handle(self._step_post_hooks, hook)
+
+    # --- as dictionaries ---
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state and the settings; parameters are numbers in it, in the order of the groups."""
+        numbers: dict[int, int] = {}
+        groups = []
+        for group in self.param_groups:
+            for x in group["params"]:
+                numbers.setdefault(id(x), len(numbers))
+            packed = {name: value for name, value in group.items() if name != "params"}
+            groups.append({**packed, "params": [numbers[id(x)] for x in group["params"]]})
+        state = {numbers.get(id(x), x) if isinstance(x, Tensor) else x: value for x, value in self.state.items()}
+        return {"state": state, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take what `state_dict` gave, for parameters in the same order."""
+        saved = state_dict["param_groups"]
+        if len(saved) != len(self.param_groups):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        for old, new in zip(self.param_groups, saved, strict=True):
+            if len(old["params"]) != len(new["params"]):
+                raise ValueError(
+                    "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+                )
+        places = [n for group in saved for n in group["params"]]
+        known = dict(zip(places, [x for group in self.param_groups for x in group["params"]], strict=True))
+        state: Any = defaultdict(dict)
+        for key, value in state_dict["state"].items():
+            x = known.get(key)
+            state[key if x is None else x] = copy.deepcopy(value) if x is None else _fitted(value, x)
+        self.state = state
+        self.param_groups = [
+            {**copy.deepcopy({k: v for k, v in new.items() if k != "params"}), "params": old["params"]}
+            for old, new in zip(self.param_groups, saved, strict=True)
+        ]
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for i, group in enumerate(self.param_groups):
+            lines += ["", f"Parameter Group {i}"] if i else [f"Parameter Group {i}"]
+            lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
+        return "\n".join(lines) + "\n)"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__dict__.setdefault("_step_pre_hooks", {})
+        self.__dict__.setdefault("_step_post_hooks", {})
+
+
+def _fitted(value: Any, x: Tensor, key: str = "") -> Any:
+    """A copy of a saved state, in the type of its parameter; counts stay as they are."""
+    if isinstance(value, Tensor):
+        made: Any = value.detach().clone()
+        return made if key == "step" or not x.is_floating_point() else made.to(dtype=x.dtype)
+    if isinstance(value, dict):
+        return {name: _fitted(entry, x, name) for name, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)([_fitted(entry, x) for entry in value])
+    return copy.copy(value)

@@ -1,0 +1,243 @@
+"""The optimizers that go parameter by parameter: PyTorch's settings and states around the rules of `adjoint.optim`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any
+
+import numpy as np
+
+import adjoint as ad
+from adjoint.graph.nodes import var_of
+from adjoint.optim.fused import Job, updated
+from adjoint.tensor import wrap
+from adjoint.torch.dtypes import default_float
+from adjoint.torch.memory import leave_if_alone, store
+from adjoint.torch.optim.optimizer import Optimizer
+from adjoint.torch.state import grad_mode
+from adjoint.torch.tensor import INNER, Tensor, constant, next_number, values
+
+# what each setting is called in an error
+_NAMES = {"lr": "learning rate", "eps": "epsilon value"}
+
+
+def _check(settings: dict[str, Any]) -> None:
+    """PyTorch's errors for settings out of range."""
+    for name, value in settings.items():
+        if name == "betas":
+            for i, beta in enumerate(value):
+                if not 0.0 <= beta < 1.0:
+                    raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        elif name == "etas":
+            if not 0.0 < value[0] < 1.0 < value[1]:
+                raise ValueError(f"Invalid eta values: {value[0]}, {value[1]}")
+        elif name == "rho":
+            if not 0.0 <= value <= 1.0:
+                raise ValueError(f"Invalid rho value: {value}")
+        elif name in _LOWEST and not value >= 0:
+            raise ValueError(f"Invalid {_NAMES.get(name, name + ' value')}: {value}")
+
+
+_LOWEST = {"lr", "eps", "weight_decay", "momentum", "alpha", "lr_decay", "momentum_decay", "initial_accumulator_value"}
+
+
+class Ruled(Optimizer):
+    """An optimizer of a row of the table below."""
+
+    _core = ""  # adjoint's
+    _settings: dict[str, Any] = {}
+    _slots: dict[str, str] = {}  # PyTorch's names of what adjoint's rule remembers
+    _counts = True  # whether the state has the number of steps
+
+    def __init__(self, params: Any, *args: Any, **given: Any) -> None:
+        names = [*self._settings]
+        if len(args) > len(names) or not given.keys() <= set(names[len(args) :]):
+            raise TypeError(
+                f"{type(self).__name__}.__init__() takes params and {', '.join(names)}; received {args} and {given}"
+            )
+        settings = {**self._settings, **dict(zip(names, args, strict=False)), **given}
+        _check({k: v for k, v in settings.items() if not (k == "eps" and isinstance(v, tuple))})
+        if settings.get("nesterov") and (settings["momentum"] <= 0 or settings["dampening"] != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        if settings.get("differentiable"):
+            raise NotImplementedError(
+                "adjoint.torch: differentiable=True is not there; steps of ad.optim can be differentiated by anything"
+            )
+        super().__init__(params, settings)
+
+    def step(self, closure: Any = None) -> Any:
+        """Change the parameters by their gradients; `closure` computes the loss anew, with its gradients."""
+        for hook in list(self._step_pre_hooks.values()):
+            hook(self, (closure,), {})
+        loss = self._loss(closure)
+        with grad_mode(False):
+            for group in self.param_groups:
+                self._change(group)
+        for hook in list(self._step_post_hooks.values()):
+            hook(self, (closure,), {})
+        return loss
+
+    def _change(self, group: dict[str, Any]) -> None:
+        core, decay = self._rule(group)
+        rate = group["lr"]
+        lr = rate.item() if rate.__class__ is not float and isinstance(rate, Tensor) else rate
+        turned = group.get("maximize", False)
+        jobs: dict[int, list[tuple[Any, Any, Job]]] = {}
+        for p in group["params"]:
+            rare = p._rare
+            grad = None if rare is None else rare.grad
+            if grad is None:
+                continue
+            if rare.memory is not None:
+                leave_if_alone(p)
+            state = self.state[p] if self._counts or group["momentum"] else {}
+            x, g = _inner(values(p)), _inner(values(grad))
+            g = -g if turned else g
+            if decay:
+                x = x * (1 - lr * decay)
+            before = self._begun(core, x, state)
+            jobs.setdefault(before, []).append((p, state, Job(x, g, self._remembered(state))))
+        for before, rows in jobs.items():
+            update = functools.partial(core.update, step=before + 1, lr=lr)
+            for (p, state, _), (value, slots) in zip(rows, updated(update, [job for *_, job in rows]), strict=True):
+                store(p, var_of(_outer(value, p._dtype), None), next_number())
+                for name, slot in slots.items():
+                    _keep(state, self._slots[name], _outer(slot, p._dtype))
+                if self._counts:
+                    _keep(state, "step", np.asarray(before + 1, default_float()))
+                self._note(state, group, before + 1, lr)
+
+    def _rule(self, group: dict[str, Any]) -> tuple[Any, float]:
+        """adjoint's optimizer with the settings of a group, and the decay that comes before it."""
+        kind, decay = self._core, 0.0
+        settings = {name: group[name] for name in _fields(kind) if name in group and name != "lr"}
+        if group.get("decoupled_weight_decay"):
+            if kind == "Adam":
+                kind = "AdamW"
+            else:
+                decay, settings["weight_decay"] = group["weight_decay"], 0.0
+        key = tuple([tuple(v) if v.__class__ is list else v for v in settings.values()])
+        return _core(kind, tuple(settings), key, group["lr"] if kind == "Rprop" else None), decay
+
+    def _begun(self, core: Any, x: Any, state: dict[str, Any]) -> int:
+        """How many steps there were; before the first one what is remembered is made."""
+        if self._counts:
+            if state:
+                return int(values(state["step"]))
+            state["step"] = constant(np.asarray(0.0, default_float()))
+        elif not core.momentum:
+            return 0
+        elif state:
+            return 1
+        for name, slot in core.begin(x).items():
+            state[self._slots[name]] = constant(_outer(slot, None))
+        return 0
+
+    def _remembered(self, state: dict[str, Any]) -> dict[str, Any]:
+        return {name: _inner(values(state[known])) for name, known in self._slots.items() if known in state}
+
+    def _note(self, state: dict[str, Any], group: dict[str, Any], step: int, lr: float) -> None:
+        """What else PyTorch keeps."""
+
+
+def _keep(state: dict[str, Any], name: str, value: Any) -> None:
+    """Another value for a tensor of the state, which stays the same object."""
+    known = state[name]
+    if known._rare is None:
+        known._array = var_of(value, None)
+    else:
+        store(known, var_of(value, None), next_number())
+
+
+def _inner(value: Any) -> Any:
+    """An array as a tensor of adjoint's; of complex numbers the parts are along a last axis, as rules want them."""
+    dtype = value.dtype
+    if dtype.kind == "c":
+        dtype = np.dtype(f"f{dtype.itemsize // 2}")
+        value = np.ascontiguousarray(value)[..., None].view(dtype)
+    return wrap(value, INNER, dtype)
+
+
+def _outer(x: Any, dtype: Any) -> Any:
+    """The array of a rule's result."""
+    value = x._array
+    if dtype is not None and dtype.kind == "c" and value.ndim:
+        return np.ascontiguousarray(value).view(dtype)[..., 0]
+    return value
+
+
+@functools.cache
+def _fields(kind: str) -> tuple[str, ...]:
+    return tuple([name for name in getattr(ad.optim, kind).__dataclass_fields__ if name not in ("groups", "donate")])
+
+
+@functools.lru_cache(256)
+def _core(kind: str, names: tuple[str, ...], settings: tuple[Any, ...], lr: Any) -> Any:
+    rate = {} if lr is None else {"lr": float(lr)}
+    return getattr(ad.optim, kind)(**dict(zip(names, settings, strict=True)), **rate)
+
+
+# --- the table ----------------------------------------------------------------------------------------------
+
+# what all have, and changes nothing here but `maximize`
+_ANY = "foreach=None maximize=False differentiable=False"
+_MOST = f"{_ANY} capturable=False"
+_ADAM = "lr=1e-3 betas=(0.9,0.999) eps=1e-8 weight_decay=0"
+_MOMENTS = "mean=exp_avg square=exp_avg_sq"
+
+# name | settings | what adjoint's rule remembers, and PyTorch's names of it
+_TABLE = f"""
+SGD       | lr=1e-3 momentum=0 dampening=0 weight_decay=0 nesterov=False {_ANY} fused=None | velocity=momentum_buffer
+Adam      | {_ADAM} amsgrad=False {_MOST} fused=None decoupled_weight_decay=False | {_MOMENTS} largest=max_exp_avg_sq
+Adamax    | lr=2e-3 betas=(0.9,0.999) eps=1e-8 weight_decay=0 {_MOST}             | mean=exp_avg largest=exp_inf
+NAdam     | {_ADAM} momentum_decay=4e-3 decoupled_weight_decay=False {_MOST}      | product=mu_product {_MOMENTS}
+RAdam     | {_ADAM} decoupled_weight_decay=False {_MOST}                          | {_MOMENTS}
+Adadelta  | lr=1.0 rho=0.9 eps=1e-6 weight_decay=0 {_MOST}                        | square=square_avg steps=acc_delta
+ASGD      | lr=1e-2 lambd=1e-4 alpha=0.75 t0=1e6 weight_decay=0 {_MOST}           | average=ax
+Rprop     | lr=1e-2 etas=(0.5,1.2) step_sizes=(1e-6,50) {_MOST}                   | gradient=prev size=step_size
+"""
+_ROOT = "lr=1e-2 alpha=0.99 eps=1e-8 weight_decay=0 momentum=0 centered=False"
+_SUM = "lr=1e-2 lr_decay=0 weight_decay=0 initial_accumulator_value=0 eps=1e-10"
+_FACTORS = "lr=1e-2 beta2_decay=-0.8 eps=(None,1e-3) d=1.0 weight_decay=0.0 foreach=None maximize=False"
+_TABLE += f"""
+RMSprop   | {_ROOT} {_MOST}       | square=square_avg velocity=momentum_buffer mean=grad_avg
+Adagrad   | {_SUM} {_ANY} fused=None | sum=sum
+Adafactor | {_FACTORS}            | square=variance rows=row_var columns=col_var
+"""
+
+ALL: dict[str, Any] = {}
+
+
+def _declare(row: str) -> None:
+    name, settings, slots = [cell.strip() for cell in row.split("|")]
+    defaults = {key: eval(value) for key, _, value in [word.partition("=") for word in settings.split()]}
+    members = {
+        "_core": name, "_settings": defaults, "_slots": dict([word.split("=") for word in slots.split()]),
+        "_counts": name != "SGD", "__module__": "adjoint.torch.optim",
+        "__doc__": f"`ad.optim.{name}` under PyTorch's settings and states.",
+    }  # fmt: skip
+    known = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=v) for n, v in defaults.items()]
+    first = inspect.Parameter("params", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    members["__signature__"] = inspect.Signature([first, *known])
+    ALL[name] = type(name, (Ruled,), members)
+
+
+for _row in filter(None, _TABLE.splitlines()):
+    _declare(_row)
+ALL["NAdam"]._settings["lr"] = 2e-3
+
+
+ALL["AdamW"] = type("AdamW", (ALL["Adam"],), {
+    "_settings": {**ALL["Adam"]._settings, "weight_decay": 1e-2, "decoupled_weight_decay": True},
+    "__module__": "adjoint.torch.optim", "__doc__": "`ad.optim.AdamW` under PyTorch's settings and states.",
+})  # fmt: skip
+
+
+def _note_averages(self: Any, state: dict[str, Any], group: dict[str, Any], step: int, lr: float) -> None:
+    """The rate and the share of the next step, which PyTorch keeps."""
+    state["eta"] = constant(np.asarray(lr / (1 + group["lambd"] * lr * step) ** group["alpha"], default_float()))
+    state["mu"] = constant(np.asarray(1 / max(1, step - group["t0"]), default_float()))
+
+
+ALL["ASGD"]._note = _note_averages

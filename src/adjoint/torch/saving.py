@@ -1,0 +1,127 @@
+"""Hooks for saved tensors: what nodes keep goes through `pack` when it is saved, and `unpack` when it is used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from adjoint.graph.nodes import Var, var_of
+from adjoint.torch import graph
+from adjoint.torch.state import add_special, grad_mode, modes
+from adjoint.torch.tensor import INNER, Tensor, leaf_node, next_number, unnoticed, values
+
+_WRITTEN = (
+    "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be "
+    "modified by in-place operations as this can lead to unexpected side-effects."
+)
+
+
+class Hooks:
+    """A pair of hooks, and the number of nodes that are older."""
+
+    def __init__(self, pack: Any, unpack: Any) -> None:
+        self.pack, self.unpack, self.start = pack, unpack, next_number()
+
+
+class Held:
+    """What a pack hook gave for an array."""
+
+    __slots__ = ("packed", "unpack")
+
+    def __init__(self, packed: Any, unpack: Any) -> None:
+        self.packed, self.unpack = packed, unpack
+
+    def tensor(self) -> Tensor:
+        found = self.unpack(self.packed)
+        if not isinstance(found, Tensor):
+            raise TypeError(
+                "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                f"{type(found).__name__}"
+            )
+        return found
+
+
+class Packed(tuple[Any, ...]):
+    """What a node saved, part of it held by hooks."""
+
+    __slots__ = ()
+
+    def unpacked(self) -> tuple[Any, ...]:
+        return tuple([_array(entry) for entry in self])
+
+
+def _array(entry: Any) -> Any:
+    if entry.__class__ is Held:
+        return values(entry.tensor())
+    return tuple([_array(one) for one in entry]) if entry.__class__ is tuple else entry
+
+
+def push(hooks: Any) -> None:
+    """Run hooks for what this thread saves from now on."""
+    if modes.no_saved_hooks is not None:
+        raise RuntimeError(modes.no_saved_hooks)
+    add_special(1)
+    modes.saved_hooks = (*modes.saved_hooks, hooks)
+
+
+def pop() -> None:
+    """The last hooks run no longer."""
+    modes.saved_hooks = modes.saved_hooks[:-1]
+    add_special(-1)
+
+
+def pack(x: Tensor) -> Held:
+    """A tensor as the innermost hooks keep it."""
+    hooks = modes.saved_hooks[-1]
+    with grad_mode(False):
+        packed = hooks.pack(x)
+    if x._version:
+        raise RuntimeError(_WRITTEN)
+    return Held(packed, hooks.unpack)
+
+
+def unpack(held: Held) -> Tensor:
+    return held.tensor()
+
+
+def pack_nodes(var: Var) -> None:
+    """Hand what new nodes keep to the hooks: all nodes that led to an array since the hooks were there."""
+    start = modes.saved_hooks[-1].start
+    found: list[Any] = []
+    pending: list[Any] = [var.node]
+    while pending:
+        node = pending.pop()
+        if node is None or node.number <= start or node.saved.__class__ is Packed:
+            continue
+        kept = node.saved
+        if kept.__class__ is tuple:
+            node.saved = Packed(kept)
+            found.append(node)
+        if kept is None or kept.__class__ is tuple:
+            pending += node.edges()
+    for node in sorted(found, key=lambda node: node.number):
+        shown = node.vjp.revived(node, node.edges(), node.saved, node.saved, lambda _, values: values)
+        node.saved = Packed(
+            [
+                _held(entry, array, node) if graph.is_saved(node.vjp, need) else entry
+                for need, entry, array in zip(node.vjp.needs, node.saved, shown, strict=True)
+            ]
+        )
+
+
+def _held(entry: Any, array: Any, node: Any) -> Any:
+    if entry.__class__ is tuple:
+        return tuple([_held(*pair, node) for pair in zip(entry, array, strict=True)])
+    if isinstance(entry, (np.ndarray, np.generic)) and not is_number(entry):
+        if array.__class__ is not Var:
+            array = var_of(entry, None)
+        elif array.node is node:  # a hook that keeps what it is given makes no cycle
+            array = var_of(entry, leaf_node(entry, None))
+        return pack(unnoticed(array))
+    return entry
+
+
+def is_number(entry: Any) -> bool:
+    """Whether an array is one of Python's numbers in an operation, which PyTorch does not save."""
+    return not entry.shape and INNER.as_scalar(entry.item(), entry.dtype) is entry

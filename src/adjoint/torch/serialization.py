@@ -1,0 +1,321 @@
+"""`torch.save` and `torch.load`: PyTorch's zip files, of which no pickle is executed.
+
+A file has a pickle of the structure, in which tensors refer to storages, and the bytes of each storage. What is written
+PyTorch reads. Reading knows tensors, storages and plain containers; a file that names anything else is refused.
+"""
+
+from __future__ import annotations
+
+import collections
+import io
+import os
+import pickle
+import pickletools
+import struct
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adjoint import errors, files
+from adjoint.torch import dtypes
+from adjoint.torch.kinds import dense_strides, positions, strides_contiguous
+from adjoint.torch.memory import detached, place_of, strided
+from adjoint.torch.tensor import Tensor, constant, values
+
+_ALIGNMENT = 64  # of the bytes of a storage in the file, as PyTorch has it
+_HEADER = 30  # bytes before the name of an entry of a zip file
+
+
+class UnpicklingError(errors.FileError, pickle.UnpicklingError):
+    """The file has something else in it than tensors and plain containers."""
+
+
+class Storage:
+    """The bytes that tensors share, while they are written or read."""
+
+    def __init__(self, dtype: Any, flat: Any, key: str = "", location: str = "cpu") -> None:
+        self.dtype, self.flat, self.key, self.location = dtype, flat, key, location
+        self.base: Any = None  # the tensor that has it all, once there is one
+
+
+def rebuild_tensor(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any, *_: Any) -> Tensor:
+    """The tensor of a part of a storage; what shares one in the file shares memory."""
+    size, stride = tuple(size), tuple(stride)
+    flat = storage.flat
+    if (
+        storage.base is None
+        and not offset
+        and strides_contiguous(size, stride)
+        and flat.size == np.prod(size, dtype=int)
+    ):
+        out = storage.base = constant(flat.reshape(size))
+    else:
+        if storage.base is None:
+            storage.base = constant(flat)
+        where = positions(size, stride, offset)
+        if where.size and not (where.min() >= 0 and where.max() < flat.size):
+            raise UnpicklingError(
+                f"torch.load: a tensor of shape {size} reaches beyond its storage of {flat.size} elements; the file is "
+                "damaged"
+            )
+        out = detached(strided(storage.base, size, stride, offset, "AsStrided"))
+    return out.requires_grad_() if requires_grad else out
+
+
+def rebuild_parameter(data: Any, requires_grad: Any, *_: Any) -> Any:
+    """A parameter of a module; a tensor where there are no modules."""
+    module = sys.modules.get("adjoint.torch.nn")
+    kind = getattr(module, "Parameter", None)
+    return data.detach().requires_grad_(requires_grad) if kind is None else kind(data, requires_grad)
+
+
+def storage_class(dtype: Any) -> Any:
+    return _STORAGES[f"{dtype.class_name}Storage"]
+
+
+_STORAGES: dict[str, Any] = {}
+for _dtype in dtypes.DTYPES.values():
+    _name = f"{_dtype.class_name}Storage"
+    _STORAGES[_name] = type(_name, (), {"dtype": _dtype, "__module__": __name__})
+globals().update(_STORAGES)
+
+# how what is here is called in files: (module, name) of ours and of PyTorch's
+_THEIRS = {
+    (__name__, "rebuild_tensor"): ("torch._utils", "_rebuild_tensor_v2"),
+    (__name__, "rebuild_parameter"): ("torch._utils", "_rebuild_parameter"),
+    **{(__name__, name): ("torch", name) for name in _STORAGES},
+    **{("adjoint.torch", name): ("torch", name) for name in (*dtypes.DTYPES, "Size", "device")},
+}
+
+
+def _encode(text: str, encoding: str) -> bytes:
+    """How pickles of that protocol have bytes."""
+    if encoding != "latin1":
+        raise UnpicklingError(f"torch.load: bytes in the encoding {encoding!r}; the file is damaged")
+    return text.encode("latin1")
+
+
+class _Made:
+    """Something that files name, which they can call and not change."""
+
+    __slots__ = ("dtype", "make")
+    dtype: Any
+    make: Any
+
+    def __init__(self, make: Any, dtype: Any = None) -> None:
+        object.__setattr__(self, "make", make)
+        object.__setattr__(self, "dtype", dtype)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise UnpicklingError("torch.load: the file changes what it names; it is not one of PyTorch's")
+
+    def __call__(self, *args: Any) -> Any:
+        return self.make(*args)
+
+
+_CALLED: dict[tuple[str, str], Any] = {
+    ("torch._utils", "_rebuild_tensor_v2"): rebuild_tensor,
+    ("torch._utils", "_rebuild_parameter"): rebuild_parameter,
+    ("torch", "Size"): dtypes.Size,
+    ("torch", "device"): dtypes.device,
+    ("collections", "OrderedDict"): collections.OrderedDict,
+    ("collections", "defaultdict"): collections.defaultdict,
+    ("collections", "Counter"): collections.Counter,
+    ("_codecs", "encode"): _encode,
+    **{
+        (module, kind.__name__): kind
+        for module in ("builtins", "__builtin__")
+        for kind in (set, frozenset, complex, bytearray, slice, range)
+    },
+}
+_KNOWN: dict[tuple[str, str], Any] = {
+    **{name: _Made(make) for name, make in _CALLED.items()},
+    **{("torch", name): _Made(None, kind.dtype) for name, kind in _STORAGES.items()},
+    **{("torch", name): kind for name, kind in dtypes.DTYPES.items()},
+}
+
+
+# --- writing ----------------------------------------------------------------------------------------------
+
+
+class _Pickler(pickle.Pickler):
+    """A pickler whose tensors refer to storages, which it gathers."""
+
+    def __init__(self, file: Any) -> None:
+        super().__init__(file, protocol=2)
+        self.storages: dict[int, tuple[Storage, Any]] = {}  # by the memory or the tensor that has it, which it keeps
+
+    def persistent_id(self, obj: Any) -> Any:
+        if isinstance(obj, Storage):
+            return "storage", storage_class(obj.dtype), obj.key, "cpu", obj.flat.size
+        return None
+
+    def reducer_override(self, obj: Any) -> Any:
+        if not isinstance(obj, Tensor):
+            return NotImplemented
+        if type(obj).__name__ == "Parameter":
+            return rebuild_parameter, (obj.detach(), obj.requires_grad, collections.OrderedDict())
+        strides, offset = place_of(obj)
+        arguments = (self._storage(obj), offset, tuple(obj.shape), tuple(strides), obj.requires_grad)
+        return rebuild_tensor, (*arguments, collections.OrderedDict())
+
+    def _storage(self, x: Tensor) -> Storage:
+        memory = x._rare.memory if x._rare is not None else None
+        owner: Any = x if memory is None else memory
+        known = self.storages.get(id(owner))
+        if known is None:
+            value = np.asarray(values(x) if memory is None else memory.value)
+            strides = dense_strides(value) if memory is None else memory.strides
+            flat = np.empty(value.size, value.dtype)
+            flat[positions(value.shape, strides, 0).reshape(-1)] = value.reshape(-1)
+            known = self.storages[id(owner)] = (
+                Storage(dtypes.of_numpy(value.dtype), flat, str(len(self.storages))),
+                owner,
+            )
+        return known[0]
+
+
+def _spelled(pickled: bytes) -> bytes:
+    """The pickle with PyTorch's names in the place of ours."""
+    out, done = [], 0
+    for opcode, argument, at in pickletools.genops(pickled):
+        if opcode.name == "GLOBAL":
+            module, name = str(argument).split(" ")
+            known = _THEIRS.get((module, name))
+            if known is not None and at is not None:
+                out += [pickled[done:at], "c{}\n{}\n".format(*known).encode()]
+                done = at + len(f"c{module}\n{name}\n".encode())
+    return b"".join([*out, pickled[done:]])
+
+
+def save(
+    obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2, _use_new_zipfile_serialization: bool = True
+) -> None:
+    """Write tensors and what holds them to a file, by its name or open for writing, as PyTorch does.
+
+    >>> import io
+    >>> import adjoint.torch as torch
+    >>> file = io.BytesIO()
+    >>> torch.save({"w": torch.arange(3)}, file)
+    >>> torch.load(io.BytesIO(file.getvalue()))
+    {'w': tensor([0, 1, 2])}
+    """
+    buffer = io.BytesIO()
+    pickler = _Pickler(buffer)
+    pickler.dump(obj)
+    by_name = isinstance(f, (str, os.PathLike))
+    folder = Path(f).stem if by_name else "archive"
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as file:
+        entries: list[tuple[str, Any]] = [("data.pkl", _spelled(buffer.getvalue())), ("byteorder", b"little")]
+        entries += [
+            (f"data/{storage.key}", storage.flat.astype(storage.flat.dtype.newbyteorder("<")).tobytes())
+            for storage, _ in pickler.storages.values()
+        ]
+        entries.append(("version", b"3\n"))
+        for name, content in entries:
+            info = zipfile.ZipInfo(f"{folder}/{name}", (1980, 1, 1, 0, 0, 0))
+            gap = -(archive.tell() + _HEADER + len(info.filename.encode()) + 4) % _ALIGNMENT
+            info.extra = b"FB" + struct.pack("<H", gap) + b"Z" * gap
+            file.writestr(info, content)
+    if by_name:
+        files.replace(f, archive.getvalue())
+    else:
+        f.write(archive.getvalue())
+
+
+# --- reading ----------------------------------------------------------------------------------------------
+
+
+class _Unpickler(pickle.Unpickler):
+    """An unpickler that knows tensors, storages and plain containers, and calls nothing else."""
+
+    def __init__(self, archive: _Archive, file: Any, moved: bool) -> None:
+        super().__init__(file, fix_imports=True, encoding="utf-8")
+        self.archive, self.moved = archive, moved
+        self.storages: dict[str, Storage] = {}
+
+    def find_class(self, module: str, name: str) -> Any:
+        try:
+            return _KNOWN[module, name]
+        except KeyError:
+            raise UnpicklingError(
+                f"torch.load: Weights only load failed. The file names {module}.{name}, which could run any code; here "
+                "only tensors, storages and plain containers are read. Save the state_dict() of a model, not the model"
+            ) from None
+
+    def persistent_load(self, pid: Any) -> Any:
+        kind, storage, key, location, size = pid
+        if kind != "storage" or getattr(storage, "dtype", None) is None:
+            raise UnpicklingError(f"torch.load: the file refers to {errors.shown(kind)}, which is no storage")
+        if str(location) != "cpu" and not self.moved:
+            raise RuntimeError(
+                f"Attempting to deserialize object on the device {location!r}, which is not there. Use torch.load with "
+                "map_location=torch.device('cpu') to map your storages to the CPU."
+            )
+        known = self.storages.get(key)
+        if known is None:
+            known = self.storages[key] = Storage(storage.dtype, self.archive.array(key, storage.dtype, size), key)
+        return known
+
+
+class _Archive:
+    """A zip file with all in one folder."""
+
+    def __init__(self, file: Any) -> None:
+        try:
+            self.zip = zipfile.ZipFile(file)
+        except zipfile.BadZipFile:
+            raise UnpicklingError(
+                "torch.load: this is no zip file as PyTorch writes since 1.6; older files and other formats are not "
+                "read. Load it with PyTorch, and save it again"
+            ) from None
+        pickles = [name for name in self.zip.namelist() if name.endswith("/data.pkl")]
+        if len(pickles) != 1:
+            raise UnpicklingError("torch.load: the zip file has no data.pkl in it, so that it is not PyTorch's")
+        self.folder = pickles[0].removesuffix("data.pkl")
+
+    def read(self, name: str) -> bytes:
+        try:
+            return self.zip.read(self.folder + name)
+        except (KeyError, zipfile.BadZipFile) as error:
+            raise UnpicklingError(f"torch.load: {name} cannot be read: {error}; the file is damaged") from error
+
+    def array(self, key: str, dtype: Any, size: int) -> Any:
+        content = self.read(f"data/{key}")
+        order = "<"
+        if self.folder + "byteorder" in self.zip.namelist() and self.read("byteorder") == b"big":
+            order = ">"
+        kind = dtype.of_numpy
+        if len(content) != size * kind.itemsize:
+            raise UnpicklingError(
+                f"torch.load: storage {key} has {len(content)} bytes, {size} of {dtype} take {size * kind.itemsize}; "
+                "the file is damaged"
+            )
+        return np.frombuffer(content, kind.newbyteorder(order)).astype(kind)
+
+
+def load(
+    f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = None,
+    mmap: bool | None = None, **pickle_load_args: Any,
+) -> Any:  # fmt: skip
+    """Read what `torch.save` wrote, here or by PyTorch: tensors in plain containers, and nothing that runs code.
+
+    `weights_only` is accepted and always so.
+
+    Raises UnpicklingError, a `pickle.UnpicklingError`, for a file that names anything else, or is damaged.
+    """
+    if isinstance(f, (str, os.PathLike)):
+        with Path(f).open("rb") as file:
+            return load(io.BytesIO(file.read()), map_location)
+    archive = _Archive(f)
+    content = archive.read("data.pkl")
+    try:
+        return _Unpickler(archive, io.BytesIO(content), map_location is not None).load()
+    except (AttributeError, EOFError, IndexError, KeyError, TypeError, ValueError, pickle.UnpicklingError) as error:
+        if isinstance(error, errors.AdjointError):
+            raise
+        raise UnpicklingError(f"torch.load: the file's pickle is damaged: {error}") from error

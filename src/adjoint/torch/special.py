@@ -1,0 +1,74 @@
+"""`torch.special`: adjoint's special functions under PyTorch's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import adjoint as ad
+from adjoint.torch.calls import call, into
+from adjoint.torch.dtypes import default_float
+from adjoint.torch.functions import composed
+from adjoint.torch.missing import missing as _missing
+from adjoint.torch.operators import FUNCTIONS
+from adjoint.torch.tensor import Tensor
+
+# names that torch has, too
+_SHARED = {
+    "digamma": "digamma", "psi": "digamma", "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "exp2": "exp2",
+    "expit": "sigmoid", "expm1": "expm1", "gammaln": "lgamma", "i0": "i0", "log1p": "log1p", "logit": "logit",
+    "logsumexp": "logsumexp", "round": "round", "sinc": "sinc", "softmax": "softmax", "log_softmax": "log_softmax",
+    "xlogy": "xlogy",
+}  # fmt: skip
+# names of adjoint's, of one operand
+_UNARY = {
+    "bessel_j0": "j0", "bessel_j1": "j1", "bessel_y0": "y0", "bessel_y1": "y1", "entr": "entr", "erfcx": "erfcx",
+    "i0e": "i0e", "i1": "i1", "i1e": "i1e", "log_ndtr": "log_ndtr", "modified_bessel_i0": "i0",
+    "modified_bessel_i1": "i1", "modified_bessel_k0": "k0", "modified_bessel_k1": "k1", "ndtr": "ndtr",
+    "ndtri": "ndtri", "scaled_modified_bessel_k0": "k0e", "scaled_modified_bessel_k1": "k1e",
+}  # fmt: skip
+# of two, which meet in one type
+_BINARY = {"gammainc": "gammainc", "gammaincc": "gammaincc", "xlog1py": "xlog1py", "zeta": "zeta"}
+
+
+def _unary(name: str, function: str) -> Any:
+    made = "Special" + "".join([part.capitalize() for part in name.split("_")])
+
+    def spelled(input: Tensor, *, out: Any = None) -> Any:
+        if not isinstance(input, Tensor):
+            raise TypeError(f"special_{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
+        x: Any = input if input._dtype.kind in "fc" else input.to(dtype=default_float())
+        return into(out, call(f"special.{function}", made, x))
+
+    spelled.__name__ = spelled.__qualname__ = name
+    return spelled
+
+
+FUNCTIONS_HERE: dict[str, Any] = {
+    **{name: FUNCTIONS[shared] for name, shared in _SHARED.items()},
+    **{name: _unary(name, function) for name, function in _UNARY.items()},
+    **{name: composed(name, f"special.{function}", name.capitalize()) for name, function in _BINARY.items()},
+}
+globals().update(FUNCTIONS_HERE)
+
+
+def polygamma(n: int, input: Tensor) -> Any:
+    """The n-th derivative of digamma.
+
+    >>> import adjoint.torch as torch
+    >>> torch.special.polygamma(1, torch.tensor(1.0))
+    tensor(1.6449)
+    """
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    x: Any = input if input._dtype.kind == "f" else input.to(dtype=default_float())
+    return call(lambda a: ad.special.polygamma(n, a), "Polygamma", x)
+
+
+def multigammaln(input: Tensor, p: int) -> Any:
+    """The logarithm of the multivariate gamma function of dimension p."""
+    x: Any = input if input._dtype.kind == "f" else input.to(dtype=default_float())
+    return call(lambda a: ad.special.multigammaln(a, p), "Mvlgamma", x)
+
+
+def __getattr__(name: str) -> Any:
+    raise _missing(name, "adjoint.torch.special")

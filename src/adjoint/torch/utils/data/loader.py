@@ -1,0 +1,209 @@
+"""`DataLoader`: batches of the records of a dataset; and how records become a batch."""
+
+from __future__ import annotations
+
+import collections
+import concurrent.futures
+import itertools
+import threading
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adjoint.torch import creation
+from adjoint.torch.operators import FUNCTIONS
+from adjoint.torch.tensor import Tensor
+from adjoint.torch.utils.data.datasets import IterableDataset
+from adjoint.torch.utils.data.samplers import BatchSampler, RandomSampler, SequentialSampler
+
+
+def default_convert(data: Any) -> Any:
+    """The arrays in a record as tensors; all else stays."""
+    if isinstance(data, np.ndarray) and data.dtype.kind in "biufc":
+        return creation.from_numpy(data)
+    if isinstance(data, np.generic) and data.dtype.kind in "biufc":
+        return creation.tensor(data)
+    return _rebuilt(data, default_convert)
+
+
+def _rebuilt(data: Any, f: Any) -> Any:
+    if isinstance(data, Mapping):
+        return {key: f(value) for key, value in data.items()}
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        return type(data)(*[f(value) for value in data])
+    if isinstance(data, tuple):
+        return [f(value) for value in data]
+    if isinstance(data, list):
+        return [f(value) for value in data]
+    return data
+
+
+def default_collate(batch: Any) -> Any:
+    """Records as one batch: tensors and numbers are stacked, lists, tuples and dictionaries go by parts.
+
+    >>> import adjoint.torch as torch
+    >>> torch.utils.data.default_collate([(1, 2.0), (3, 4.0)])
+    [tensor([1, 3]), tensor([2., 4.], dtype=torch.float64)]
+    """
+    first = batch[0]
+    if isinstance(first, Tensor):
+        return FUNCTIONS["stack"](list(batch), 0)
+    if isinstance(first, (np.ndarray, np.generic)) and first.dtype.kind in "biufc":
+        arrays = [np.asarray(each) for each in batch]
+        return creation.tensor(np.stack(arrays))
+    if isinstance(first, float):
+        return creation.tensor(batch, dtype=_float64())
+    if isinstance(first, int):
+        return creation.tensor(batch)
+    if isinstance(first, (str, bytes)):
+        return batch
+    if isinstance(first, Mapping):
+        return {key: default_collate([each[key] for each in batch]) for key in first}
+    if isinstance(first, (tuple, list)):
+        if any([len(each) != len(first) for each in batch]):
+            raise RuntimeError("each element in list of batch should be of equal size")
+        columns = [default_collate(list(column)) for column in zip(*batch, strict=True)]
+        return type(first)(*columns) if hasattr(first, "_fields") else columns
+    raise TypeError(
+        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {type(first)}"
+    )
+
+
+def _float64() -> Any:
+    from adjoint.torch.dtypes import DTYPES
+
+    return DTYPES["float64"]
+
+
+class WorkerInfo(NamedTuple):
+    """What a worker is told of itself."""
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+
+
+_worker = threading.local()
+
+
+def get_worker_info() -> Any:
+    """Which worker this is, None in the program's own thread."""
+    return getattr(_worker, "info", None)
+
+
+class DataLoader:
+    """The batches of a dataset, once through in each loop.
+
+    With `num_workers` threads of this process read ahead; records come in the same order.
+
+    >>> import adjoint.torch as torch
+    >>> list(torch.utils.data.DataLoader(range(5), batch_size=2))
+    [tensor([0, 1]), tensor([2, 3]), tensor([4])]
+    """
+
+    def __init__(
+        self, dataset: Any, batch_size: Any = 1, shuffle: Any = None, sampler: Any = None, batch_sampler: Any = None,
+        num_workers: int = 0, collate_fn: Any = None, pin_memory: bool = False, drop_last: bool = False,
+        timeout: float = 0, worker_init_fn: Any = None, multiprocessing_context: Any = None, generator: Any = None, *,
+        prefetch_factor: Any = None, persistent_workers: bool = False, pin_memory_device: str = "",
+        in_order: bool = True,
+    ) -> None:  # fmt: skip
+        if num_workers < 0:
+            raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
+        if num_workers == 0 and prefetch_factor is not None:
+            raise ValueError(
+                "prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable "
+                "multiprocessing, otherwise set prefetch_factor to None."
+            )
+        if num_workers == 0 and persistent_workers:
+            raise ValueError("persistent_workers option needs num_workers > 0")
+        iterable = isinstance(dataset, IterableDataset)
+        if iterable:
+            for name, value in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
+                if value is not None:
+                    raise ValueError(
+                        f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={value}"
+                    )
+        if sampler is not None and shuffle:
+            raise ValueError("sampler option is mutually exclusive with shuffle")
+        if batch_sampler is not None:
+            if batch_size != 1 or shuffle or sampler is not None or drop_last:
+                raise ValueError(
+                    "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
+                )
+            batch_size, drop_last = None, False
+        elif batch_size is None and drop_last:
+            raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
+        if sampler is None:
+            if iterable:
+                sampler = itertools.repeat(None)
+            else:
+                sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+        if batch_size is not None and batch_sampler is None:
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        batched = batch_sampler is not None
+        self.dataset, self.batch_size, self.drop_last = dataset, batch_size, drop_last
+        self.sampler, self.batch_sampler, self.generator = sampler, batch_sampler, generator
+        self.collate_fn = collate_fn or (default_collate if batched else default_convert)
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor or 2
+        self.pin_memory, self.timeout, self.worker_init_fn = pin_memory, timeout, worker_init_fn
+        self.persistent_workers = persistent_workers
+        self._iterable = iterable
+
+    def __iter__(self) -> Any:
+        if self._iterable:
+            return self._of_stream()
+        numbers = iter(self.sampler if self.batch_sampler is None else self.batch_sampler)
+        return self._read_ahead(numbers) if self.num_workers else map(self._batch, numbers)
+
+    def _batch(self, numbers: Any) -> Any:
+        if self.batch_sampler is None:
+            return self.collate_fn(self.dataset[numbers])
+        if hasattr(self.dataset, "__getitems__"):
+            return self.collate_fn(self.dataset.__getitems__(numbers))
+        return self.collate_fn([self.dataset[i] for i in numbers])
+
+    def _of_stream(self) -> Any:
+        records = iter(self.dataset)
+        if self.batch_sampler is None:
+            yield from map(self.collate_fn, records)
+            return
+        while batch := list(itertools.islice(records, self.batch_size)):
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield self.collate_fn(batch)
+
+    def _read_ahead(self, numbers: Any) -> Any:
+        """The batches, read by threads some ahead of the loop."""
+        ids = itertools.count()
+        seed = int(creation.source(self.generator).integers(0, 1 << 62))
+
+        def begin() -> None:
+            worker = next(ids)
+            _worker.info = WorkerInfo(worker, self.num_workers, seed + worker, self.dataset)
+            if self.worker_init_fn is not None:
+                self.worker_init_fn(worker)
+
+        with concurrent.futures.ThreadPoolExecutor(self.num_workers, initializer=begin) as pool:
+            ahead: Any = collections.deque()
+            try:
+                for each in itertools.islice(numbers, self.prefetch_factor * self.num_workers):
+                    ahead.append(pool.submit(self._batch, each))
+                while ahead:
+                    found = ahead.popleft().result()
+                    for each in itertools.islice(numbers, 1):
+                        ahead.append(pool.submit(self._batch, each))
+                    yield found
+            finally:
+                for waiting in ahead:
+                    waiting.cancel()
+
+    def __len__(self) -> int:
+        if self._iterable:
+            total: int = len(self.dataset)
+            if self.batch_size is None:
+                return total
+            whole, rest = divmod(total, self.batch_size)
+            return whole + bool(rest and not self.drop_last)
+        return len(self.sampler if self.batch_sampler is None else self.batch_sampler)

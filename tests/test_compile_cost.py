@@ -1,0 +1,79 @@
+"""Compiled functions looked at: recorded ahead of time, and what their equations cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from test_compile import counted
+
+import adjoint as ad
+from adjoint import errors
+
+
+def test_ahead_of_time_nothing_runs_and_the_first_call_records_nothing() -> None:
+    shown: list[Any] = []
+    place = type("Place", (), {"see": staticmethod(shown.append)})()
+
+    def f(x: Any, w: Any, scale: float = 1.0) -> Any:
+        ad.debug.callback(place.see, x.sum())
+        return x @ w * scale
+
+    g, runs = counted(f)
+    assert g.compile((2, 3), ad.zeros((3, 4))) is g
+    assert g.compile((2, 3), ad.zeros((3, 4)), scale=2.0) is g
+    assert (len(runs), shown) == (2, [])
+    np.testing.assert_array_equal(g(ad.ones((2, 3)), ad.ones((3, 4)), scale=2.0).numpy(), np.full((2, 4), 6.0))
+    g(ad.ones((2, 3)), ad.ones((3, 4)))
+    assert (len(runs), len(shown)) == (2, 2)
+    g(ad.ones((2, 3), dtype=ad.float64), ad.ones((3, 4), dtype=ad.float64))
+    assert len(runs) == 3
+
+
+def test_structures_and_modules_ahead_of_time() -> None:
+    net = ad.nn.Linear(3, 2)
+    g, runs = counted(lambda net, batch: net(batch["x"]))
+    g.compile(net, {"x": ad.ones((4, 3))})
+    g(net, {"x": ad.zeros((4, 3))})
+    assert len(runs) == 1
+
+
+def test_the_cost_of_equations() -> None:
+    def f(w: Any, x: Any) -> Any:
+        loss = ad.grad(lambda w: (ad.tanh(x @ w) ** 2).sum())(w)
+        return loss, ad.scan(lambda c, row: (c + row * row, None), ad.zeros_like(x[0]), x)[0]
+
+    cost = ad.compile(f).cost(np.ones((3, 2)), np.ones((10, 3)))
+    by_name = {step.equation.split("= ")[1].split("(")[0]: step for step in cost.steps}
+    assert by_name["tanh"].operations == 20
+    assert by_name["tanh"].bytes == 2 * 20 * 8
+    assert by_name["matmul"].operations == 2 * 3 * 10 * 2
+    assert by_name["scan"].operations == 10 * 6
+    assert all(step.seconds > 0 for step in cost.steps)
+    assert cost.seconds > 0
+    lines = str(cost).split("\n")
+    assert len(lines) == len(cost.steps) + 3
+    assert lines[0].split() == ["equation", "operations", "kB", "µs"]
+    assert lines[-2].split()[:2] == ["sum", str(sum(step.operations for step in cost.steps))]
+
+
+def test_the_cost_at_a_size_and_of_what_has_effects() -> None:
+    f = ad.compile(
+        lambda x: ad.cond(x.sum() > 0, ad.sin, lambda x: x * x * x, x) + ad.random.normal(x.shape), dynamic=True
+    )
+    for n in (4, 6):
+        cost = f.cost(ad.ones(n))
+        (choice,) = [step for step in cost.steps if "branch" in step.equation]
+        assert choice.operations == 2 * n
+    assert f._recordings == 1
+    shown: list[Any] = []
+    ad.compile(lambda x: (ad.debug.callback(shown.append, x), x * 2)[1]).cost(ad.ones(2))
+    assert len(shown) >= 1
+
+
+def test_inside_of_a_transform_there_is_no_graph_of_its_own() -> None:
+    f = ad.compile(lambda x: x * x)
+    for look in (f.lower, f.compile, f.cost):
+        with pytest.raises(errors.ArgumentError, match="called inside of a transform; call it outside"):
+            ad.grad(lambda x, look=look: look(x))(1.0)

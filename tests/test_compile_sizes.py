@@ -1,0 +1,375 @@
+"""Compiled functions of arrays whose sizes change: one graph for all sizes, and never a wrong one."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import random
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from functions import FUNCTIONS, Draw
+from hypothesis import Phase, given, settings
+from hypothesis import seed as seeded
+from hypothesis import strategies as st
+from test_compiled import ASKS, alike, derivatives
+
+import adjoint as ad
+from adjoint import errors
+from adjoint.compiler.graph import verify
+from adjoint.compiler.sizes import Symbols, filled, is_size
+from adjoint.random_keys import Replay, replayed
+
+RNG = np.random.default_rng(0)
+W = RNG.normal(size=(3, 2))
+
+
+def rows(n: int) -> Any:
+    return np.random.default_rng(n).normal(size=(n, 3))
+
+
+def network(x: Any) -> Any:
+    return ad.tanh(x @ ad.tensor(W))
+
+
+# from (n, 3) to results, recorded once for all sizes from 2 on
+GENERAL: dict[str, Any] = {
+    "elementwise": lambda x: ad.sin(x) * x + 1,
+    "network": network,
+    "mean": lambda x: x.mean(),
+    "var": lambda x: x.var(axis=0),
+    "gradient": ad.grad(lambda x: (network(x) ** 2).mean()),
+    "value and gradient of parameters": lambda x: ad.value_and_grad(lambda w: (ad.tanh(x @ w) ** 2).mean())(
+        ad.tensor(W)
+    ),
+    "hessian": lambda x: ad.hessian(lambda w: (ad.tanh(x @ w) ** 2).mean())(ad.tensor(W[:, 0])),
+    "vmap": lambda x: ad.vmap(lambda row: ad.sin(row).sum())(x),
+    "per-example gradients": lambda x: ad.vmap(ad.grad(lambda row: ad.sin(row).prod()))(x),
+    "jvp": lambda x: ad.jvp(network, (x,), (x,)),
+    "backward": lambda x: (lambda w: ((x @ w) ** 2).mean().backward()[w])(ad.tensor(W).require_grad()),
+    "reshape": lambda x: (x.reshape((-1,)), x.reshape((3, -1)), x.reshape((x.shape[0] * 3,))),
+    "concat": lambda x: ad.grad(lambda x: (ad.concat([x, 2 * x, x[:1]]) ** 2).sum())(x),
+    "slices": lambda x: (x[:, 0], x[1:], x[:-1], x[::-1], x[0], x[-1], x[:, 1:]),
+    "gradients of slices": ad.grad(lambda x: (x[1:] * x[:-1]).sum() + x[-1].sum() ** 2),
+    "assignment": lambda x: assigned(x),
+    "softmax": lambda x: ad.nn.softmax(x, axis=0),
+    "sort": lambda x: (ad.sort(x, axis=0), ad.argmax(x, axis=0), ad.max(x)),
+    "cumulative": ad.grad(lambda x: (ad.cumulative_sum(x, axis=0) ** 2).sum()),
+    "arange": lambda x: ad.arange(x.shape[0]) * x[:, 0],
+    "eye": lambda x: x @ x.T + ad.eye(x.shape[0]),
+    "ones": lambda x: ad.ones((x.shape[0], 2)) + ad.zeros(x.shape[:1])[:, None] + ad.full(x.shape[0], 3)[:, None],
+    "random": lambda x: ad.random.normal(x.shape) * x + ad.random.uniform(x.shape[:1])[:, None],
+    "dropout": lambda x: ad.nn.dropout(x, 0.5),
+    "scan": lambda x: ad.scan(lambda c, row: (ad.tanh(c + row), c.sum()), ad.zeros_like(x[0]), x),
+    "gradient of scan": ad.grad(
+        lambda x: ad.scan(lambda c, row: (ad.tanh(c + row), None), ad.zeros_like(x[0]), x)[0].sum()
+    ),
+    "cond": lambda x: ad.cond(x.sum() > 0, lambda x: x / x.shape[0], lambda x: -x, x),
+    "while_loop": lambda x: ad.while_loop(lambda x: abs(x).sum() < 100, lambda x: 2 * x, x),
+    "arithmetic": lambda x: (x.shape[0], x.shape[0] // 2, x.shape[0] / 2, 2 ** x.shape[0], x * (x.shape[0] + 2)),
+    "size as a number": lambda x: (x.sum() / x.size, x.astype(ad.float32) * x.shape[0], ad.pow(x, len(x.shape))),
+    "einsum": lambda x: ad.einsum("ij,kj->ik", x, x),
+    "solve": lambda x: ad.linalg.solve(x.T @ x + x.shape[0] * ad.eye(3), ad.ones(3)),
+    "where": lambda x: ad.where(x > 0, x, 0.0).sum(axis=0),
+    "checkpoint": ad.grad(lambda x: ad.checkpoint(lambda x: ad.sin(ad.sin(x)).mean())(x)),
+    "cross entropy": lambda x: ad.grad(lambda x: ad.nn.cross_entropy(x, ad.zeros(x.shape[0], dtype=ad.int64)))(x),
+}
+
+
+def assigned(x: Any) -> Any:
+    y = x.copy()
+    y[0] = 1.0
+    y[:, 1] = 0.0
+    return y * x
+
+
+# ... and those that choose by a size, or ask for it
+ASKING: dict[str, Any] = {
+    "if": lambda x: x if x.shape[0] > 3 else -x,
+    "if not": lambda x: x if x.shape[0] != 5 else -x,
+    "parity": lambda x: x * (x.shape[0] % 2),
+    "odd": lambda x: x if x.shape[0] % 2 else -x,
+    "truth": lambda x: x if x.shape[0] - 4 else -x,
+    "literal": lambda x: x.reshape((4, 3)) if x.size == 12 else x,
+    "range": lambda x: sum([x[i] for i in range(x.shape[0])]),
+    "len": lambda x: x * len(x),
+    "in": lambda x: x if x.shape[0] in (3, 4) else -x,
+    "in a set": lambda x: x if x.shape[0] in {3, 4} else -x,
+    "dict": lambda x: x * {4: 2.0}.get(x.shape[0], 1.0),
+    "text": lambda x: x if f"{x.shape[0]}" == "4" else -x,
+    "isinstance": lambda x: x if isinstance(x.shape[0], int) else -x,
+    "max": lambda x: x * max(x.shape[0], 4),
+    "first three": lambda x: x[:3],
+    "every second": lambda x: (x[::2], x[::-2]),
+    "NumPy": lambda x: x + np.arange(x.shape[0])[:, None] + np.float64(2.0) * x.shape[0] + np.zeros(x.shape),
+    "math": lambda x: x * np.sqrt(x.shape[0]) * float(x.shape[0]) * int(x.shape[0]) * round(x.shape[0] / 3),
+    "unpacked": lambda x: ad.stack([*x]),
+    "other axes": lambda x: x + ad.ones(3) if x.shape[0] == x.shape[1] else x.T,
+    "bits": lambda x: x * (x.shape[0] & 1) * (x.shape[0] << 2) * (7 ^ x.shape[0]),
+    "median": lambda x: ad.median(x, axis=0),
+    "std": lambda x: x.std(axis=0),
+    "fori_loop": lambda x: ad.fori_loop(0, x.shape[0], lambda i, c: c + i * x[0], x[0]),
+}
+
+SIZES = (5, 4, 6, 3, 9, 2, 1, 7, 4, 12)
+
+
+def same_numbers() -> Any:
+    keys = Replay()
+    keys.keys = [(0, i) for i in range(100)]
+    return replayed(keys)
+
+
+def compared(f: Any, sizes: Any, **options: Any) -> int:
+    """Compare f compiled with f for arrays of these sizes; the number of recordings."""
+    g = ad.compile(lambda x: f(x), **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it was recorded often
+        for n in sizes:
+            x = ad.tensor(rows(n))
+            with same_numbers():
+                expected = f(x)
+            with same_numbers():
+                alike(g(x), expected)
+    return g._recordings
+
+
+@pytest.mark.parametrize("name", GENERAL)
+def test_one_graph_serves_for_all_sizes(name: str) -> None:
+    assert compared(GENERAL[name], (5, 4, 6, 8, 9, 2, 1, 7)) == 3  # the first, the second, and one row
+    compared(GENERAL[name], (2, 3, 5), dynamic=True)
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_who_asks_for_a_size_is_recorded_for_it(name: str) -> None:
+    compared(ASKING[name], SIZES)
+    compared(ASKING[name], SIZES, dynamic=True)
+
+
+def test_axes_that_are_named_are_of_any_size_at_once() -> None:
+    for dynamic, recordings in ((True, 1), ((0, 0), 1), ([(0, -1), 0], 1), ((0,), 2), (None, 2), (False, 3)):
+        f = ad.compile(lambda x, y: (x @ y.T) * y.shape[0], dynamic=dynamic)
+        for n, m in ((4, 5), (6, 7), (8, 5)):
+            x, y = RNG.normal(size=(n, 3)), RNG.normal(size=(m, 3))
+            np.testing.assert_array_equal(f(x, y), x @ y.T * m)
+        assert f._recordings == recordings
+    f = ad.compile(lambda module, x: module(x), dynamic=(None, 0))
+    net = ad.nn.Linear(3, 2)
+    for n in (4, 5):
+        np.testing.assert_array_equal(f(net, ad.tensor(rows(n))).numpy(), net(ad.tensor(rows(n))).numpy())
+    assert f._recordings == 1
+
+
+def test_axes_that_are_not_there_are_refused() -> None:
+    with pytest.raises(errors.ArgumentTypeError, match="dynamic is True, False, None"):
+        ad.compile(ad.sin, dynamic=3)
+    with pytest.raises(errors.AxisError, match="dynamic: axis 2 is out of range"):
+        ad.compile(lambda x: x, dynamic=(2,))(rows(2))
+    with pytest.raises(errors.ArgumentError, match="2 entries for 1 positional"):
+        ad.compile(lambda x: x, dynamic=(0, 0))(rows(2))
+
+
+def test_sizes_that_belong_together_stay_together() -> None:
+    f = ad.compile(lambda x, y: (x * y).sum())
+    for n in (4, 5, 6):
+        np.testing.assert_array_equal(f(rows(n), rows(n)), (ad.tensor(rows(n)) * ad.tensor(rows(n))).sum().numpy())
+    assert f._recordings == 2
+    with pytest.raises(errors.ShapeError):
+        f(rows(4), rows(5))
+    np.testing.assert_array_equal(f(rows(7), rows(1)), (ad.tensor(rows(7)) * ad.tensor(rows(1))).sum().numpy())
+
+
+def test_a_graph_with_symbols() -> None:
+    f = ad.compile(lambda x: x.reshape((-1,)) / x.shape[0], dynamic=True)
+    lowered = f.lower(rows(4))
+    assert str(lowered) == (
+        "inputs a: float64[n0, n1]\nb: float64[n0*n1] = reshape(a; shape=(n0*n1,))\n"
+        "c: float64[n0*n1] = divide(b, n0)\noutputs c"
+    )
+    for n in (2, 4, 9):
+        verify(lowered.graph.at({"n0": n, "n1": 3}))
+
+
+def test_what_runs_later_knows_the_sizes(capsys: pytest.CaptureFixture[str]) -> None:
+    def f(x: Any, places: Any) -> Any:
+        n = x.shape[0]
+        ad.debug.callback(lambda total: print(f"{n} rows, {total.shape}"), x.sum(axis=1))
+        return x[places]
+
+    g, seen = ad.compile(f), []
+    for n in (4, 5, 6):
+        g(rows(n), np.array([n - 1]))
+        seen.append(f"{n} rows, ({n},)")
+    assert g._recordings == 2
+    assert capsys.readouterr().out.splitlines() == seen
+    for n in (7, 8):
+        with pytest.raises(errors.OutOfRangeError) as later:
+            g(rows(n), np.array([n]))
+        with pytest.raises(errors.OutOfRangeError) as now:
+            ad.tensor(rows(n))[np.array([n])]
+        assert str(later.value) == str(now.value)
+
+
+def test_a_size_that_leaks_has_ended() -> None:
+    kept: list[Any] = []
+    place = type("Place", (), {"kept": kept})()
+    f = ad.compile(lambda x: place.kept.append(x.shape[0]) or x, dynamic=True)  # type: ignore[func-returns-value]
+    f(rows(3))
+    for use in (int, lambda n: n + 1, lambda n: n < 3, float, lambda n: range(n), lambda n: f"{n:d}"):
+        with pytest.raises(errors.EndedError, match="a size of a function that ad.compile recorded"):
+            use(kept[0])
+
+
+def test_the_warning_says_who_asks_for_a_size() -> None:
+    f = ad.compile(lambda x: x * range(x.shape[0])[-1])  # who asks
+    often = lambda: [f(rows(n)) for n in range(2, 12)]
+    with pytest.warns(RuntimeWarning, match=r"float64\[\d, 3\].*asked for at .*# who asks"):
+        often()
+
+
+# --- random programs -------------------------------------------------------------------------------
+
+CHANGES: list[Any] = [
+    lambda x, r: ad.sin(x) * r.choice([x, 2.0, x.shape[0]]),
+    lambda x, r: x + x.mean(axis=r.choice([0, 1, None]), keepdims=True),
+    lambda x, r: ad.concat([x, x[: r.randint(0, 3)]], axis=0),
+    lambda x, r: x[r.randint(0, 2) :],
+    lambda x, r: x[: -r.randint(1, 2)] if x.shape[0] > 2 else x,
+    lambda x, r: x.reshape((-1,)).reshape(x.shape),
+    lambda x, r: x.reshape((x.shape[1], x.shape[0])).T,
+    lambda x, r: ad.cumulative_sum(x, axis=r.randint(0, 1)),
+    lambda x, r: x[::-1] * (x.shape[0] - r.randint(0, 3)),
+    lambda x, r: x @ ad.ones((x.shape[1], r.randint(1, 4))),
+    lambda x, r: (x.T @ x) / x.shape[0],
+    lambda x, r: x * ad.arange(x.shape[0])[:, None],
+    lambda x, r: ad.tanh(x) if x.shape[0] > r.randint(2, 5) else -x,
+    lambda x, r: ad.pad(x, ((r.randint(0, 2), 1), (0, 0))),
+    lambda x, r: ad.repeat(x, 2, axis=0),
+    lambda x, r: ad.vmap(lambda row: row / (1 + (row * row).sum()))(x),
+    lambda x, r: ad.grad(lambda x: (ad.sin(x) ** 2).mean())(x),
+    lambda x, r: ad.where(x > 0, x, x.sum() / x.size),
+    lambda x, r: x.reshape((2, -1)) if x.shape[0] % 2 == 0 else x,
+    lambda x, r: ad.broadcast_to(x[:1], x.shape) + ad.eye(*x.shape),
+    lambda x, r: ad.sort(x, axis=0),
+    lambda x, r: ad.scan(lambda c, row: (c + row, ad.tanh(c)), ad.zeros_like(x[0]), x)[1],
+]
+
+
+def program(seed: int) -> Any:
+    def f(x: Any) -> Any:
+        r = random.Random(seed)
+        for _ in range(r.randint(2, 10)):
+            x = r.choice(CHANGES)(x, r)
+        return x
+
+    return r_nested(f, random.Random(-seed))
+
+
+def r_nested(f: Any, r: random.Random) -> Any:
+    """The function, or some transform of it."""
+    return r.choice(
+        [
+            f,
+            ad.grad(lambda x: (f(x) ** 2).mean()),
+            lambda x: ad.jvp(f, (x,), (ad.ones_like(x),)),
+            lambda x: ad.vmap(f)(ad.stack([x, 2 * x])),
+            lambda x: ad.grad(lambda y: (ad.grad(lambda x: f(x).sum())(y) ** 2).sum())(x),
+        ]
+    )
+
+
+@pytest.mark.parametrize("seeds", [range(8), pytest.param(range(8, 100), marks=pytest.mark.slow)], ids=str)
+def test_random_programs(seeds: Any) -> None:
+    with np.errstate(all="ignore"):
+        for seed in seeds:
+            compared(program(seed), (4, 5, 2, 6, 3, 9))
+
+
+@pytest.mark.slow  # 25 seconds
+def test_every_function_at_other_sizes() -> None:
+    served = 0
+    for name in sorted(FUNCTIONS.keys() - ASKS.keys()):
+        served += at_other_sizes(name)
+    assert served > 400
+
+
+def at_other_sizes(name: str) -> int:
+    """Record derivatives of a function for any size, and compare where the graph serves for another one."""
+    served = 0
+
+    @seeded(0)
+    @settings(max_examples=1, phases=[Phase.generate])
+    @given(data=st.data())
+    def run(data: Any) -> None:
+        nonlocal served
+        f, *args = FUNCTIONS[name](Draw(data))
+        xs = [ad.asarray(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in args]
+        arrays = [i for i, x in enumerate(xs) if isinstance(x, ad.Tensor)]
+        slopes = derivatives(f)
+        g = ad.compile(lambda *xs: slopes(*xs), dynamic=True)
+        with np.errstate(all="ignore"), same_numbers():
+            g(*xs)
+        for p in [p for general in g._general.values() for p in general.programs]:
+            assert p.symbols is not None
+            for more in (1, 4):
+                shapes = [tuple([n.value + more if is_size(n) else n for n in s]) for s in p.symbols.pattern]
+                ys = list(xs)
+                for i, shape in zip(arrays, shapes, strict=True):
+                    ys[i] = ad.asarray(np.resize(xs[i].numpy(), shape))
+                if not p.symbols.fits(shapes):
+                    continue
+                verify(p.graph.at(p.symbols.bind(shapes)))
+                try:
+                    with np.errstate(all="ignore"), same_numbers():
+                        expected = slopes(*ys)
+                except (errors.SingularError, errors.BackwardError):  # of numbers that are repeated
+                    with pytest.raises(errors.AdjointError), np.errstate(all="ignore"), same_numbers():
+                        g(*ys)
+                else:
+                    with np.errstate(all="ignore"), same_numbers():
+                        alike(g(*ys), expected)
+                    served += 1
+
+    run()
+    return served
+
+
+# --- sizes -----------------------------------------------------------------------------------------
+
+OPERATIONS: list[Any] = [
+    lambda x, y: x + y,
+    lambda x, y: x - y,
+    lambda x, y: x * y,
+    lambda x, y: x // y if y != 0 else x,
+    lambda x, y: x % y if y != 0 else y,
+    lambda x, y: x / y if y != 0 else y,
+    lambda x, y: -x if x < y else y + 1,
+    lambda x, y: abs(x) if x >= y else x * 3,
+    lambda x, y: math.ceil(x) + math.floor(y) if x == y else x - 2,
+    lambda x, y: max(x, y) - min(x, 4),
+    lambda x, y: (x * y) // y if y > 0 else divmod(x, 3)[1],
+]
+
+
+def computed(seed: int, a: Any, b: Any) -> Any:
+    r, numbers = random.Random(seed), [a, b, 1, 3, 2.5]
+    for _ in range(6):
+        numbers.append(r.choice(OPERATIONS)(r.choice(numbers), r.choice(numbers)))
+    return numbers
+
+
+def test_arithmetic_of_sizes_is_that_of_numbers() -> None:
+    for seed in range(200):
+        symbols = Symbols()
+        ((a, b),) = symbols.shapes([(4, 6)], {(0, 0), (0, 1)})
+        with contextlib.suppress(OverflowError):
+            found = computed(seed, a, b)
+            symbols.is_open = False
+            for n, m in itertools.product((4, 2, 5, 7), (6, 3, 9)):
+                if symbols.fits([(n, m)]):
+                    values = [filled(x, {"n0": n, "n1": m}) for x in found]
+                    expected = computed(seed, n, m)
+                    assert [(type(x), x) for x in values] == [(type(x), x) for x in expected]

@@ -1,0 +1,173 @@
+"""`adjoint.torch.autograd` against PyTorch: programs that print the same under both."""
+
+from __future__ import annotations
+
+import gc
+import io
+import pickle
+import subprocess
+import sys
+import weakref
+import zipfile
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch_autograd
+from each import Each
+
+import adjoint.torch as ours
+from adjoint import errors
+
+
+@pytest.mark.peers
+def test_programs_print_what_they_print_under_pytorch() -> None:
+    theirs = pytest.importorskip("torch")
+    with Each() as each:
+        for name in torch_autograd.PROGRAMS:
+            with each(name):
+                expected = torch_autograd.printed(name, theirs)
+                assert expected
+                assert torch_autograd.printed(name, ours) == expected
+
+
+def test_a_function_leaves_nothing_for_the_garbage_collector() -> None:
+    class Double(ours.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            out = x * 2
+            ctx.save_for_backward(x, out)
+            return out
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2
+
+    gc.disable()
+    try:
+        x = ours.ones(3, requires_grad=True)
+        y = Double.apply(x)
+        node = weakref.ref(y._array.node)
+        y.sum().backward()
+        del y
+        assert node() is None
+    finally:
+        gc.enable()
+
+
+# --- files ------------------------------------------------------------------------------------------------
+
+
+def contents(t: Any) -> dict[str, Any]:
+    """Tensors of all types and strides, and containers, which a file has."""
+    x = t.arange(6.0).reshape(2, 3)
+    typed = {str(kind): t.tensor([1, 0, 1]).to(kind) for kind in (t.int8, t.uint8, t.int16, t.int32, t.int64, t.bool)}
+    return {
+        "x": x, "t": x.t(), "part": x[1, 1:], "strided": t.arange(10.0)[::3], "tracked": t.ones(2, requires_grad=True),
+        "complex": t.tensor([1 + 2j]), "number": t.tensor(3), "empty": t.zeros(0, 3), "half": t.ones(2).half(),
+        "double": t.ones(2, dtype=t.float64), **typed, "dtype": t.float32, "size": x.shape, "device": x.device,
+        "list": [1, "a", None, True, 2.5, 3j], "ordered": OrderedDict(k=(1, b"bytes")), "set": {1, 2},
+    }  # fmt: skip
+
+
+def described(x: Any) -> Any:
+    if hasattr(x, "stride"):
+        return str(x), str(x.dtype), tuple(x.shape), x.stride(), x.storage_offset(), x.requires_grad
+    return str(x)
+
+
+@pytest.mark.peers
+def test_files_are_read_by_pytorch_and_pytorchs_here(tmp_path: Path) -> None:
+    theirs = pytest.importorskip("torch")
+    wanted = {name: described(x) for name, x in contents(theirs).items()}
+    ours.save(contents(ours), tmp_path / "ours.pt")
+    theirs.save(contents(theirs), tmp_path / "theirs.pt")
+    for options in ({"weights_only": True}, {"weights_only": False}, {"mmap": True, "weights_only": True}):
+        found = theirs.load(tmp_path / "ours.pt", **options)
+        assert {name: described(x) for name, x in found.items()} == wanted
+        found["x"][1, 1] = 100.0
+        assert found["t"][1, 1] == 100.0
+        assert found["part"][0] == 100.0
+    found = ours.load(tmp_path / "theirs.pt")
+    assert {name: described(x) for name, x in found.items()} == wanted
+    found["x"][1, 1] = 100.0
+    assert found["t"][1, 1].item() == 100.0
+    assert found["part"][0].item() == 100.0
+    with (tmp_path / "theirs.pt").open("rb") as file:
+        assert set(ours.load(io.BytesIO(file.read()))) == set(wanted)
+    model = theirs.nn.Sequential(theirs.nn.Linear(2, 3), theirs.nn.BatchNorm1d(3))
+    theirs.save(model.state_dict(), tmp_path / "state.pt")
+    state = ours.load(tmp_path / "state.pt", map_location="cpu")
+    assert {name: x.tolist() for name, x in state.items()} == {n: x.tolist() for n, x in model.state_dict().items()}
+    theirs.save(model, tmp_path / "model.pt")
+    with pytest.raises(pickle.UnpicklingError, match=r"names torch\.nn\.modules\.container\.Sequential"):
+        ours.load(tmp_path / "model.pt")
+
+
+def test_a_file_that_would_run_code_is_refused(tmp_path: Path) -> None:
+    class Runs:
+        def __reduce__(self) -> Any:
+            return eval, ("__import__('builtins').open('/nowhere')",)
+
+    ours.save({"x": Runs()}, tmp_path / "x.pt")
+    with pytest.raises(errors.FileError, match="Weights only load failed"):
+        ours.load(tmp_path / "x.pt")
+    for code in (
+        b"\x80\x02ctorch\nfloat32\nN}X\x04\x00\x00\x00nameK\x01s\x86b.",  # changes what others use
+        b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\nN}X\x04\x00\x00\x00makeK\x01s\x86b.",
+        b"\x80\x02cos\nsystem\nX\x01\x00\x00\x00a\x85R.",
+        b"\x80\x02K\x01Q.",
+        b"nonsense",
+        b"",
+    ):
+        with zipfile.ZipFile(tmp_path / "bad.pt", "w") as file:
+            file.writestr("a/data.pkl", code)
+        with pytest.raises(pickle.UnpicklingError):
+            ours.load(tmp_path / "bad.pt")
+    assert str(ours.float32) == "torch.float32"
+    (tmp_path / "none.pt").write_bytes(b"abc")
+    with pytest.raises(pickle.UnpicklingError, match="no zip file"):
+        ours.load(tmp_path / "none.pt")
+    with pytest.raises(FileNotFoundError):
+        ours.load(tmp_path / "missing.pt")
+
+
+# --- programs of PyTorch ------------------------------------------------------------------------------------
+
+
+def test_a_script_runs_with_the_face_as_its_torch(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        """
+import sys
+import torch
+import torch.autograd.forward_ad as fwAD
+from torch.func import vmap
+from torch.utils.checkpoint import checkpoint
+import adjoint as ad
+import adjoint.torch
+
+assert adjoint.torch is torch is sys.modules["torch"], torch
+assert sys.argv[1:] == ["a", "--b"], sys.argv
+assert __name__ == "__main__"
+x = torch.ones(2, requires_grad=True)
+checkpoint(torch.exp, x, use_reentrant=False).sum().backward()
+assert isinstance(x, torch.Tensor)
+assert ad.grad(lambda v: v * v)(2.0) == 4.0
+try:
+    ad.Torch()
+except ad.errors.DeviceError as error:
+    assert "torch is adjoint.torch in this program" in str(error)
+try:
+    import torch.jit
+except ModuleNotFoundError:
+    print("done")
+"""
+    )
+    command = [sys.executable, "-m", "adjoint.torch", str(script), "a", "--b"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+    nothing = subprocess.run([sys.executable, "-m", "adjoint.torch"], capture_output=True, text=True)
+    assert nothing.returncode == 2
+    assert "usage" in nothing.stdout
