@@ -374,6 +374,16 @@ def test_products_of_small_matrices() -> None:
                 close(f, x.astype(dtype), y.astype(dtype), rtol=rtol)
 
 
+def test_long_chains() -> None:
+    def chain(x: Any) -> Any:
+        for i in range(1500):
+            x = x.reshape((3, 1) if i % 2 else (3,)) if i < 1400 else x * 1.5 - 1.0
+        return x
+
+    x = np.linspace(0.9, 1.1, 3)
+    same([ad.compile(chain)(ad.asarray(x))], [chain(ad.asarray(x))])
+
+
 # --- memory --------------------------------------------------------------------------------------
 
 
