@@ -115,7 +115,7 @@ class Plan:
     def _take(self, e: Equation) -> None:
         if is_view(e) and self._take_view(e):
             return
-        if all(computable(x.dtype) and math.prod(x.shape) for x in (*e.results, *e.operands) if x.__class__ is Value):
+        if all(computable(x.dtype) and math.prod(x.shape) for x in (*e.results, *e.operands) if isinstance(x, Value)):
             if e.name in REDUCTIONS:
                 if _sums(e) and self._take_native(e):
                     return
