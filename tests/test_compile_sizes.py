@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import Each
 from functions import FUNCTIONS, Draw
 from hypothesis import Phase, given, settings
 from hypothesis import seed as seeded
@@ -139,8 +140,29 @@ def compared(f: Any, sizes: Any, **options: Any) -> int:
 
 @pytest.mark.parametrize("name", GENERAL)
 def test_one_graph_serves_for_all_sizes(name: str) -> None:
-    assert compared(GENERAL[name], (5, 4, 6, 8, 9, 2, 1, 7)) == 3  # the first, the second, and one row
+    assert compared(GENERAL[name], (5, 4, 6, 8, 6, 9, 2, 1, 7, 6)) == 3  # the first, the second, and one row
     compared(GENERAL[name], (2, 3, 5), dynamic=True)
+
+
+def test_sizes_that_come_again_have_machine_code_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("llvmlite")
+    monkeypatch.delenv("ADJOINT_COMPILE", raising=False)
+    with Each() as each:
+        for name, function in GENERAL.items():
+            f = ad.compile(lambda x, function=function: function(x))
+            with each(name):
+                for n in (4, 5, 6, 7, 7, 6, 7):
+                    x = ad.tensor(rows(n))
+                    with same_numbers():
+                        expected = function(x)
+                    with same_numbers():
+                        found = f(x)
+                    for ours, theirs in zip(*(ad.tree.flatten(y)[0] for y in (found, expected)), strict=True):
+                        assert type(ours) is type(theirs)
+                        np.testing.assert_allclose(np.asarray(ours), np.asarray(theirs), rtol=1e-12, atol=1e-12)
+                general = [program.symbols is not None for program in f._programs.values()]
+                assert general == [False, True, False, False]  # those of 4, 5, 6 and 7 rows
+                assert f._recordings == 2
 
 
 @pytest.mark.parametrize("name", ASKING)
@@ -161,6 +183,27 @@ def test_axes_that_are_named_are_of_any_size_at_once() -> None:
     for n in (4, 5):
         np.testing.assert_array_equal(f(net, ad.tensor(rows(n))).numpy(), net(ad.tensor(rows(n))).numpy())
     assert f._recordings == 1
+
+
+@pytest.mark.parametrize(
+    "device",
+    ["reference", "autodiff<checked<numpy>>"]
+    + [pytest.param(x, marks=pytest.mark.slow) for x in ("torch", "jax", "dask")],
+)
+def test_every_leaf(device: str) -> None:
+    f = ad.value_and_grad(lambda x: (x[1:] ** 2 * ad.arange(1, x.shape[0])[:, None]).mean())
+    g = ad.compile(f)
+    for n in (4, 5, 6, 7):
+        x = ad.tensor(rows(n), dtype=ad.float32, device=device)
+        for found, expected in zip(g(x), f(x), strict=True):
+            np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-5)
+    assert g._recordings == 2
+
+
+def test_a_guard_that_divides_by_nothing_does_not_hold() -> None:
+    f = ad.compile(lambda x: x if x.shape[0] == 3 or 12 % (x.shape[0] - 3) == 0 else -x, dynamic=True)
+    for n in (5, 4, 3, 8, 6):
+        np.testing.assert_array_equal(f(rows(n)), rows(n) if n == 3 or 12 % (n - 3) == 0 else -rows(n))
 
 
 def test_axes_that_are_not_there_are_refused() -> None:

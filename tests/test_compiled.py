@@ -29,7 +29,10 @@ from test_recording import (
 import adjoint as ad
 from adjoint import errors
 from adjoint import tree as trees
-from adjoint.compiler.graph import evaluate, verify
+from adjoint.compiler.graph import Value, evaluate, verify
+from adjoint.compiler.parser import parse
+from adjoint.compiler.passes import PASSES
+from adjoint.compiler.replay import Replay as ReplayOf
 from adjoint.random_keys import Replay, replayed
 
 # What asks for values that a compiled function has not got, with the reason.
@@ -72,8 +75,10 @@ def compared(f: Any, args: Any, *, asks: bool = False, times: int = 2, rtol: flo
         except errors.TrackedError:
             assert asks
             return
-        for graph in (lowered.recorded, lowered.graph):
-            verify(graph)
+        verify(graph := lowered.recorded)
+        for change in PASSES:
+            verify(graph := change(graph))
+        assert str(graph) == str(lowered.graph)
         arrays = [x.detach().numpy() for x in xs if isinstance(x, ad.Tensor)]
         with replayed(keys):
             plain = evaluate(lowered.recorded, arrays, ad.NumPy())
@@ -175,6 +180,151 @@ LOOPS: dict[str, Any] = {
         lambda x: ad.cond(x[0] > 0, lambda x: (x * w).sum(), lambda x: (x**3).sum(), x)
     )(x),
 }
+# examples that choose differently; the second and third where all choose the same
+root = lambda x: ad.cond(x > 0, ad.sqrt, lambda x: x * 0, x)
+CHOICES: dict[str, Any] = {
+    "cond": lambda x: ad.vmap(root)(x),
+    "grad in vmap": lambda x: ad.vmap(ad.grad(root))(x),
+    "grad of vmap": lambda x: ad.grad(lambda x: ad.vmap(root)(x).sum())(x),
+    "hessian": lambda x: ad.hessian(lambda x: ad.vmap(root)(x).sum())(x),
+    "jvp": lambda x: ad.jvp(lambda x: ad.vmap(root)(x), (x,), (x,)),
+    "vmap of vmap": lambda x: ad.vmap(lambda y: ad.vmap(root)(x * y))(x),
+    "switch": lambda x: ad.vmap(lambda i, y: ad.switch(i, [ad.sin, ad.exp, lambda x: x * x], y))(x.astype(int), x),
+    "trees": lambda x: ad.vmap(
+        lambda y: ad.cond(y > 0, lambda a: {"a": a[0], "b": a @ x}, lambda a: {"a": a.sum(), "b": a[1]}, x * y)
+    )(x),
+    "in a scan": lambda x: ad.vmap(
+        lambda y: ad.scan(lambda c, r: (ad.cond(c > r, ad.sin, lambda c: c * r, c), c), y, x)
+    )(x),
+    "grad of that": lambda x: ad.grad(
+        lambda x: ad.vmap(lambda y: ad.scan(lambda c, r: (ad.cond(c > r, ad.sin, lambda c: c * r, c), c), y, x)[0])(
+            x
+        ).sum()
+    )(x),
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_examples_that_choose_differently(name: str) -> None:
+    for x in ([4.0, 0.0, -1.0], [1.0, 2.0, 3.0], [-1.0, -2.0, -0.0]):
+        compared(CHOICES[name], [np.array(x)])
+
+
+def grown(x: Any, most: int = 20) -> Any:
+    return ad.while_loop(lambda s: s.sum() < 100.0, lambda s: s * x + 1, x, max_steps=most)
+
+
+def each_grown(x: Any) -> Any:
+    return ad.vmap(lambda y: ad.while_loop(lambda s: s < 100, lambda s: s * y + 1, y, max_steps=50))(x)
+
+
+BOUNDED: dict[str, Any] = {
+    "values": grown,
+    "grad": ad.grad(lambda x: grown(x).sum()),
+    "hessian": ad.hessian(lambda x: grown(x).sum()),
+    "jvp": lambda x: ad.jvp(grown, (x,), (x,)),
+    "vmap": each_grown,
+    "grad of vmap": ad.grad(lambda x: each_grown(x).sum()),
+    "grad in vmap": lambda x: ad.vmap(
+        ad.grad(lambda y: ad.while_loop(lambda s: s < 100, lambda s: s * y + 1, y, max_steps=50))
+    )(x),
+    "numbers": lambda x: ad.while_loop(lambda s: s < 5.0, lambda s: s + x[0], 1, max_steps=9),
+    "no steps": lambda x: ad.while_loop(lambda s: s.sum() < 0, lambda s: s * 2, x, max_steps=0),
+    "closure": ad.grad(lambda w: ad.while_loop(lambda s: s < 9, lambda s: s * w[0] * w[1], w[0], max_steps=9)),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_loops_that_are_bounded_have_reverse_mode(name: str) -> None:
+    x = np.array([1.5, 2.0])
+    compared(BOUNDED[name], [x])
+    if name != "no steps":
+        graph = ad.compile(BOUNDED[name]).lower(ad.tensor(x)).graph
+        assert any(e.name == "scan" for e in graph.equations)
+        assert graph.size() < 100
+
+
+def test_a_bounded_loop_that_goes_on_is_an_error() -> None:
+    for f in (lambda x: grown(x, 3), ad.grad(lambda x: grown(x, 3).sum()), lambda x: each_grown(x / 2)):
+        for g in (f, ad.compile(f)):
+            with pytest.raises(errors.ConvergenceError, match="the predicate still holds after max_steps="):
+                g(ad.tensor([1.2, 1.1]))
+
+
+def shape_of(*args: Any) -> Any:
+    return args[-1]
+
+
+SINE = ad.external(
+    np.sin,
+    like=shape_of,
+    vjp=ad.external(lambda g, x: g * np.cos(x), like=shape_of, vjp=lambda h, g, x: (h * np.cos(x), -h * g * np.sin(x))),
+    jvp=lambda t, x: t * np.cos(x),
+)
+PAIR = ad.external(
+    lambda x, y: (x @ y, x.sum()), like=lambda x, y: (x @ y, x.sum()), vjp=lambda g, h, x, y: (g * y + h, g * x)
+)
+OUTSIDE: dict[str, Any] = {
+    "values": SINE,
+    "grad": ad.grad(lambda x: SINE(x * x).sum()),
+    "grad of grad": ad.grad(lambda x: (ad.grad(lambda x: SINE(x * x).sum())(x) ** 2).sum()),
+    "jvp": lambda x: ad.jvp(SINE, (x,), (x,)),
+    "vmap": lambda x: ad.vmap(lambda y: SINE(y) * 2)(x),
+    "vmap of grad": lambda x: ad.vmap(ad.grad(lambda y: SINE(y) * 2))(x),
+    "scan": lambda x: ad.scan(lambda c, r: (SINE(c + r), c), x, ad.stack([x, x])),
+    "grad of scan": ad.grad(lambda x: ad.scan(lambda c, r: (SINE(c + r), c), x, ad.stack([x, x]))[0].sum()),
+    "several": lambda x: PAIR(x, 2 * x),
+    "grad of several": ad.grad(lambda x: sum(PAIR(x, 2 * x))),
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_functions_of_numpy_arrays_are_steps(name: str) -> None:
+    compared(OUTSIDE[name], [X])
+    if name == "values":
+        around(lambda x: SINE(x).sum(), [X])
+        graph = ad.compile(lambda x: SINE(x) + 1).lower(X).graph
+        assert [e.name for e in graph.equations] == ["host", "add"]
+
+
+def test_the_rule_of_a_custom_jvp_is_looked_at_when_it_runs() -> None:
+    for linear in (True, False):
+        cube = ad.custom_jvp(lambda x: x**3)
+        cube.defjvp(lambda xs, ts, linear=linear: (xs[0] ** 3, 3 * xs[0] ** 2 * (ts[0] if linear else ts[0] ** 2)))
+        f = ad.compile(ad.grad(lambda x, cube=cube: cube(x).sum()))
+        if linear:
+            np.testing.assert_array_equal(f(X), 3 * X**2)
+        else:
+            with pytest.raises(errors.ArgumentError, match="its rule is not linear in tangents"):
+                f(X)
+
+
+def test_functions_of_numpy_arrays_at_any_size() -> None:
+    f = ad.compile(lambda x: SINE(x) * x.shape[0], dynamic=True)
+    for n in (3, 4, 5):
+        np.testing.assert_array_equal(f(np.ones(n)), np.sin(np.ones(n)) * n)
+    assert f._recordings == 1
+
+
+def test_what_like_says_is_what_comes() -> None:
+    for like, error, message in (
+        (None, errors.TrackedError, "say like="),
+        (lambda x: x[:1], errors.ShapeError, r"result 0 has shape \(3,\), and like= gives \(1,\)"),
+        (lambda x: x.astype(ad.float32), errors.DtypeError, "result 0 is float64, and like= gives float32"),
+        (lambda x: (x,), errors.ArgumentTypeError, "like= gives a tuple"),
+        (lambda x: 3, errors.ArgumentTypeError, "like gives 3, expected tensors"),
+        (lambda: 3, errors.ArgumentTypeError, r"called as like\(\*args\)"),
+    ):
+        with pytest.raises(error, match=message):
+            ad.compile(ad.external(np.sin, like=like))(np.ones(3))
+    two = ad.external(lambda x: (x, x), like=lambda x: (x, x, x))
+    with pytest.raises(errors.ArgumentError, match="2 results, and like= gives 3"):
+        ad.compile(two)(np.ones(3))
+    wrong = ad.external(np.sin, like=lambda x: x, jvp=lambda t, x: 1j * t)
+    with pytest.raises(errors.DtypeError, match="complex"):
+        ad.compile(lambda x: ad.jvp(wrong, (x,), (x,)))(np.ones(3))
+
+
 UNROLLED: dict[str, Any] = {
     "fori_loop, divided": lambda x, r, w: ad.fori_loop(0, 5, lambda i, c: c * (i / 3), x),
     "fori_loop, asking": lambda x, r, w: ad.fori_loop(0, 5, lambda i, c: c * 2 if i % 2 else c, x),
@@ -267,3 +417,47 @@ def test_random_numbers_are_the_same_forward_and_backward() -> None:
         np.testing.assert_array_equal(y.sum().backward()[x].numpy(), y.detach().numpy())
         push = ad.jvp(f, (ad.ones(50),), (ad.ones(50),))
         np.testing.assert_array_equal(push[0].numpy(), push[1].numpy())
+
+
+def constants(graph: Any) -> list[Any]:
+    """The arrays that the text of a graph has only types of, in its order."""
+    found: list[Any] = []
+    for e in graph.equations:
+        found += [x.const for x in e.operands if isinstance(x, Value) and x.const is not None and x.shape]
+        for inner in e.graphs:
+            found += constants(inner)
+    return found + [x.const for x in graph.outputs if x.const is not None and x.shape]
+
+
+@pytest.mark.parametrize(
+    "name", sorted(LOOPS.keys() - {"grad of fori_loop"})
+)  # which has a check: functions have no text
+def test_graphs_are_read_from_their_text(name: str) -> None:
+    args = [X, ALONG, WEIGHT]
+    graph = ad.compile(LOOPS[name]).lower(*map(ad.tensor, args)).graph
+    read = parse(str(graph), constants(graph))
+    assert str(read) == str(graph)
+    verify(read)
+    expected = evaluate(graph, args, ad.NumPy())
+    for run in (lambda: evaluate(read, args, ad.NumPy()), lambda: ReplayOf(read, ad.NumPy())(args)):
+        for x, y in zip(run(), expected, strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "inputs a: float64[2]",
+        "a: float64[2]\noutputs a",
+        "inputs a: float64[2]\nb: float64[2] = nothing(a)\noutputs b",
+        "inputs a: float64[2]\nb: float64[2] = sin(c)\noutputs b",
+        "inputs a: float64[2]\nb: float64[2] = sin(a\noutputs b",
+        "inputs a: float64[2]\nb: float64[2] = add(a, <float64[2]>)\noutputs b",
+        "inputs a float64[2]\noutputs a",
+        "inputs a: float64[2]\noutputs a\noutputs a",
+    ],
+)
+def test_what_is_no_text_of_a_graph(text: str) -> None:
+    with pytest.raises(errors.GraphError, match="parse: "):
+        parse(text)

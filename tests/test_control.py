@@ -365,6 +365,19 @@ def test_while_loop_refuses_reverse_mode_before_it_runs() -> None:
     assert calls == []
 
 
+def test_a_bounded_while_loop_is_the_python_loop_in_reverse_mode() -> None:
+    def plain(x: Any) -> Any:
+        while x.sum() < 100.0:
+            x = x * x + 1
+        return x
+
+    bounded = lambda x: ad.while_loop(lambda s: s.sum() < 100.0, lambda s: s * s + 1, x, max_steps=20)
+    x = ad.tensor([1.5, 2.0], dtype=ad.float64)
+    for transform in (lambda f: ad.grad(lambda x: f(x).sum()), lambda f: ad.hessian(lambda x: f(x).sum()), ad.jacobian):
+        np.testing.assert_array_equal(transform(bounded)(x).numpy(), transform(plain)(x).numpy())
+    ad.testing.check_grads(lambda x: ad.while_loop(lambda s: s < 10, lambda s: s * x, x, max_steps=9), (1.7,), order=2)
+
+
 def test_jacobians_through_while_loop_go_forward() -> None:
     def f(x: Any) -> Any:
         return {"y": ad.while_loop(lambda c: c.sum() < 9, lambda c: c * x[:2], x[:2] * x[1:])}, x

@@ -140,6 +140,9 @@ def test_optimizers_that_ask_again_and_that_average(tmp_path: Any) -> None:
         found, history = made.fit(pairs(), pairs(), epochs, checkpoints=tmp_path)
     close(made.run.model, model)
     close(found, free.averaged(model, state))
+    around = learner(optimizer=ad.optim.SAM(optimizer=free, rho=0.0))  # whose second gradient is the first
+    close(around.fit(pairs(), epochs=2)[0], found)
+    assert not same(around.run.model, around.model)
     gaps = found(ad.asarray(X)).numpy() - Y
     np.testing.assert_allclose(history["valid_loss"][-1], (gaps**2).mean(), rtol=1e-5)
 

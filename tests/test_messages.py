@@ -84,6 +84,8 @@ EXCEPTIONS: list[tuple[str, str, str]] = [
     ("primitives/recurrence.py", "lstm", "the layer says it in its own words"),
     ("primitives/contraction.py", "linear", "the function says it in its own words"),
     ("optim/fused.py", "is not elementwise", "the update is computed as it is written then"),
+    ("backends/__init__.py", "in this program", "python -m adjoint.torch; test_torch_face_autograd.py starts it"),
+    ("torch/einops.py", "MissingLibraryError", "where einops is installed there is none"),
     ("files.py", "may not outlast", "a disk that fails while it writes"),
     ("pot.py", "DeviceError", "where POT is installed there is none"),
     ("backends/cupy.py", "GPU", "CuPy and a GPU, or none, are needed"),

@@ -225,8 +225,42 @@ def test_groups_have_rates_and_rules_of_their_own() -> None:
     assert [list(slots) for slots in state.slots.values()] == [["mean", "square"]] * 2 + [[]] * 2
 
 
+def test_averages_of_groups_are_those_of_their_rules() -> None:
+    """As of models that have the parameters of one rule alone, and of what has no average, the value."""
+    model = network().require_grad()
+
+    def ended(optimizer: Any, averaged: bool = True) -> Any:
+        found, state = model, optimizer.init(model)
+        for k in range(4):
+            grads = {path: (k + 1) * w.detach() for path, w in model.named_parameters().items()}
+            found, state = optimizer.step(found, grads, state)
+        return optimizer.averaged(found, state) if averaged else found
+
+    kind = ad.optim.ScheduleFreeSGD
+    slow, fast, plain = ended(kind(lr=0.1)), ended(kind(lr=0.1, b1=0.5)), ended(ad.optim.SGD(lr=0.1), False)
+    found = ended(kind(lr=0.1).group("*.bias", b1=0.5).group("layers.2.weight", use=ad.optim.SGD(lr=0.1)))
+    for path, x in found.named_parameters().items():
+        of = fast if path.endswith("bias") else plain if path == "layers.2.weight" else slow
+        np.testing.assert_array_equal(x.numpy(), of.at(path).get().numpy())
+    assert not np.array_equal(slow.layers[0].bias.numpy(), fast.layers[0].bias.numpy())
+
+
+def test_a_group_may_donate_alone() -> None:
+    a, b = large()
+    model = Point(ad.asarray(a), ad.asarray(b))
+    optimizer = ad.optim.Adam().group("a", donate=True)
+    first, state = steps(optimizer, model, [{"a": model.a, "b": model.b}])
+    second, _ = optimizer.step(first, {"a": model.a, "b": model.b}, state)
+    assert np.shares_memory(first.a.numpy(), second.a.numpy())
+    assert not np.shares_memory(first.b.numpy(), second.b.numpy())
+
+
 def test_wrong_groups() -> None:
     optimizer = ad.optim.SGD()
+    with pytest.raises(errors.ArgumentError, match="group: use has groups of its own; give them to the optimizer"):
+        optimizer.group("layers", use=ad.optim.Adam().group("*.bias", lr=0.1))
+    with pytest.raises(errors.ArgumentError, match="group: ASGD has an average to evaluate, and SGD gives none; make"):
+        optimizer.group("layers", use=ad.optim.ASGD())
     with pytest.raises(errors.ArgumentError, match=r"group: SGD has no setting beta; there are dampening, donate, lr"):
         optimizer.group("bias", beta=1)
     with pytest.raises(errors.ArgumentTypeError, match="group: a path, a pattern or a function .* received None"):

@@ -336,7 +336,8 @@ def blocks_of(text: str) -> list[str]:
 
 def need_missing(blocks: list[str]) -> bool:
     """Whether they import an optional library that is not installed."""
-    names = re.findall(r"^(?:import|from) (\w+)", "\n".join(blocks), re.MULTILINE)
+    text = "\n".join(blocks)
+    names = re.findall(r"^(?:import|from) (\w+)", text, re.MULTILINE) + ["pygraphviz"] * ("ad.draw(" in text)
     return any(name in OPTIONAL and importlib.util.find_spec(name) is None for name in names)
 
 

@@ -97,7 +97,9 @@ def test_a_row_that_differs_is_found() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("chapter", sorted(DOCS.glob("learn/[1-9]_*.md")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "chapter", [*sorted(DOCS.glob("learn/[1-9]_*.md")), DOCS / "looking.md"], ids=lambda path: path.stem
+)
 def test_the_code_of_a_chapter_runs(chapter: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its cells, one after the other, in a process of their own without a screen."""
     cells = re.findall(r"```\{code-cell\}\n(.*?)```", chapter.read_text(), re.DOTALL)

@@ -270,7 +270,7 @@ def test_data_is_written_to_without_notice_and_gradients_stay_right() -> None:
         (lambda x: torch.ones(3).long().add_(0.5), "result type Float can't be cast"),
         (lambda x: (x * 1)[0].detach_(), "Can't detach views in-place"),
         (lambda x: (x * 1).requires_grad_(False), "you can only change requires_grad flags of leaf"),
-        (lambda x: torch.ones(3).long().requires_grad_(), "only Tensors of floating point and complex dtype"),
+        (lambda x: torch.ones(3).long().requires_grad_(), "only Tensors of floating point dtype"),
         (lambda x: (x * 1).backward(), "grad can be implicitly created only for scalar outputs"),
         (lambda x: torch.ones(1).backward(), "element 0 of tensors does not require grad"),
         (lambda x: x + torch.ones(4), r"The size of tensor a \(3\) must match the size of tensor b \(4\)"),

@@ -7,14 +7,19 @@ import io
 import pickle
 import subprocess
 import sys
+import warnings
 import weakref
 import zipfile
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch_autograd
+import torch_graphs
+import torch_habits  # noqa: F401  more programs
+import torch_transforms  # noqa: F401
 from each import Each
 
 import adjoint.torch as ours
@@ -54,6 +59,52 @@ def test_a_function_leaves_nothing_for_the_garbage_collector() -> None:
         assert node() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.peers
+def test_einops_takes_tensors_and_gradients_go_through() -> None:
+    theirs, einops = pytest.importorskip("torch"), pytest.importorskip("einops")
+    import adjoint.torch.einops  # noqa: F401
+
+    def results(t: Any) -> list[Any]:
+        x = t.arange(24.0, dtype=t.float64).reshape(2, 3, 4).div(10).requires_grad_()
+        made = [
+            einops.rearrange(x, "a b (c d) -> (a c) b d", c=2), einops.rearrange([x, x * 2], "n a b c -> a n (b c)"),
+            einops.repeat(x, "a b c -> a (b k) c n", k=2, n=3), einops.einsum(x, x, "a b c, a d c -> b d"),
+            einops.pack([x, x[0]], "* c")[0],
+            *[einops.reduce(x, "a b c -> b", how) for how in ("sum", "mean", "max", "min", "prod")],
+            einops.reduce(x, "a (b k) c -> a b ()", "mean", k=3),
+        ]  # fmt: skip
+        return [(m.tolist(), t.autograd.grad((m * m).sum(), x)[0].tolist()) for m in made]
+
+    for (value, gradient), (expected, its) in zip(results(ours), results(theirs), strict=True):
+        np.testing.assert_allclose(value, expected, 1e-12)
+        np.testing.assert_allclose(gradient, its, 1e-10)
+
+
+def compared(seeds: range) -> float:
+    """The part of random programs that do the same under PyTorch; the others differ in one known thing."""
+    theirs = pytest.importorskip("torch")
+    same = 0
+    with Each() as each, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for seed in seeds:
+            with each(seed):
+                differs = torch_graphs.difference(torch_graphs.program(theirs, seed), torch_graphs.program(ours, seed))
+                same += differs is None
+                assert differs in (None, torch_graphs.ORDER), differs
+    return same / len(seeds)
+
+
+@pytest.mark.peers
+def test_random_programs_of_functions_hooks_and_duals_do_what_they_do_under_pytorch() -> None:
+    assert compared(range(12)) > 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.peers
+def test_hundreds_of_random_programs_of_functions_hooks_and_duals() -> None:
+    assert compared(range(100, 900)) > 0.95
 
 
 # --- files ------------------------------------------------------------------------------------------------
@@ -100,6 +151,19 @@ def test_files_are_read_by_pytorch_and_pytorchs_here(tmp_path: Path) -> None:
     theirs.save(model.state_dict(), tmp_path / "state.pt")
     state = ours.load(tmp_path / "state.pt", map_location="cpu")
     assert {name: x.tolist() for name, x in state.items()} == {n: x.tolist() for n, x in model.state_dict().items()}
+    mine = ours.nn.Sequential(ours.nn.Linear(2, 3), ours.nn.BatchNorm1d(3))
+    mine.load_state_dict(state)
+    optimizer = ours.optim.Adam(mine.parameters())
+    mine(ours.ones(4, 2)).pow(2).sum().backward()
+    optimizer.step()
+    ours.save({"model": mine.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 3}, tmp_path / "all.pt")
+    back = theirs.load(tmp_path / "all.pt")
+    model.load_state_dict(back["model"])
+    theirs.optim.Adam(model.parameters()).load_state_dict(back["optimizer"])
+    assert model[0].weight.tolist() == mine[0].weight.tolist()
+    ours.save(mine[0].weight, tmp_path / "weight.pt")
+    assert isinstance(theirs.load(tmp_path / "weight.pt"), theirs.nn.Parameter)
+    assert isinstance(ours.load(tmp_path / "weight.pt"), ours.nn.Parameter)
     theirs.save(model, tmp_path / "model.pt")
     with pytest.raises(pickle.UnpicklingError, match=r"names torch\.nn\.modules\.container\.Sequential"):
         ours.load(tmp_path / "model.pt")

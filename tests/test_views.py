@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html.parser
 import importlib
+import inspect
 import io
 import math
 import os
@@ -555,6 +556,26 @@ def test_a_report_says_what_the_run_was(tmp_path: Path) -> None:
     assert ad.__version__ in text
     assert page.said["pre"] == [repr(run.model)]
     assert f"{run.history['valid_accuracy'][-1]:.4g}" in page.said["b"]
+
+
+def test_a_report_has_all_that_a_learner_was_given(tmp_path: Path) -> None:
+    given: dict[str, Any] = {
+        "seed": 7, "accumulate": 3, "clip": 0.125, "precision": "float16", "devices": ["numpy", "reference"],
+        "lr_by_epoch": ad.optim.constant(0.5), "scaler": ad.optim.GradScaler(init_scale=32.0),
+    }  # fmt: skip
+    options = set(inspect.signature(ad.train.Learner).parameters) - {"model", "loss", "optimizer", "metrics"}
+    assert options - {"callbacks", "forward"} == set(given)  # a new one is to be shown, too
+    model, x, y = ad.nn.Linear(2, 3), ad.ones((4, 2)), ad.zeros(4, dtype=ad.int64)
+    path = tmp_path / "report.html"
+    ad.train.Learner(
+        model, ad.nn.cross_entropy, ad.optim.SGD(lr=0.1), callbacks=[ad.train.Report(path)], **given
+    ).fit([(x, y)])  # fmt: skip
+    shown = dict(re.findall(r"<tr><th>([^<]*)</th><td>([^<]*)</td></tr>", path.read_text()))
+    for name, said in {
+        "seed": "7", "accumulate": "3", "clip": "0.125", "precision": "float16", "devices": "reference",
+        "lr by epoch": "constant", "scaler": "GradScaler(init_scale=32.0",
+    }.items():  # fmt: skip
+        assert said in shown[name], name
 
 
 @pytest.mark.parametrize("reason", ["interrupted", "error", "stopped: <b>"])

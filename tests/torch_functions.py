@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -436,11 +437,28 @@ def table() -> str:
     lines.append(
         f"| `torch.linalg` | {len(decompositions)} | {' '.join([f'`{name}`' for name in sorted(decompositions)])} |"
     )
+    for room in ("fft", "special", "func", "autograd.functional", "autograd.graph", "autograd.forward_ad"):
+        names = sorted(_of_room(room))
+        lines.append(f"| `torch.{room}` | {len(names)} | {' '.join([f'`{name}`' for name in names])} |")
     in_place = sorted([name for name in METHODS if name.endswith("_") and not name.startswith("__")])
     lines.append(f"| in-place methods | {len(in_place)} | {' '.join([f'`{name}`' for name in in_place])} |")
     only = sorted([n for n in METHODS if not n.startswith("_") and not n.endswith("_") and n not in FUNCTIONS])
     lines.append(f"| other methods | {len(only)} | {' '.join([f'`{name}`' for name in only])} |")
     return "\n".join(lines)
+
+
+def _of_room(room: str) -> list[str]:
+    """What users find in a module of the face."""
+    module = importlib.import_module(f"adjoint.torch.{room}")
+    own = {"GradientEdge", "Node"} if room == "autograd.graph" else set()
+    return [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_")
+        and callable(value)
+        and (name in own or (room == "special" and not isinstance(value, type)) or value.__module__ == module.__name__)
+        and name not in ("call", "composed", "into", "default_float")
+    ]
 
 
 def _ours(module: Any, name: str) -> bool:

@@ -51,6 +51,7 @@ TOPICS = {
             "decorators.dependence decorators.observed"
         ),
     ),
+    "compile": ("Compiled functions", "compiler.compiled"),
     "pictures": ("Pictures", "pictures.drawing"),
     "dtypes": ("Data types and constants", "dtypes functions.inspection constants"),
 }

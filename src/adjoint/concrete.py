@@ -91,6 +91,7 @@ class Staged:
     """A leaf that records a program, which runs later: it chooses and loops by what has no value yet."""
 
     scans = False  # whether it loops over slices of arrays, too
+    hosts = False  # whether its program can call functions of NumPy arrays
 
     def branch(self, index: Array, branches: Sequence[Callable[..., Any]], arrays: Sequence[Array]) -> list[Array]:
         """What the branch of this number gives for the arrays; all give arrays of the same shapes and dtypes."""
@@ -122,6 +123,12 @@ class Staged:
     def aside(self) -> contextlib.AbstractContextManager[None]:
         """In this block nothing is recorded to stay: it is run for shapes and dtypes."""
         return contextlib.nullcontext()
+
+    def host(
+        self, f: Callable[..., list[Any]], arrays: Sequence[Array], specs: Sequence[tuple[Any, Any]]
+    ) -> list[Array]:
+        """What f gives for these arrays when the program runs: NumPy arrays of these shapes and dtypes."""
+        raise NotImplementedError
 
     def call(self, f: Callable[..., None], arrays: Sequence[Array]) -> None:
         """Have f called with the values of these arrays, as NumPy arrays, when the program runs."""

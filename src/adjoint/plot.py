@@ -21,7 +21,6 @@ from adjoint import errors
 from adjoint.functions.arguments import is_numeric, items
 from adjoint.renamed import refusing
 from adjoint.tensor import Tensor
-from adjoint.train.charts import COLOURS, charts, means
 from adjoint.train.run import History
 
 __all__ = ["confusion", "history", "spy"]
@@ -103,7 +102,7 @@ def spy(matrix: Any, /, *, ax: Any = None) -> Any:
     axes = _axes(ax, "spy")
     axes.set_title(f"{rows} x {columns}, {len(sizes):,} nonzero")
     if max(rows, columns) >= _DOTS:
-        axes.plot(j, i, ",", color=COLOURS[0])
+        axes.plot(j, i, ",", color="#3b82f6")
     elif len(sizes):
         finite = sizes[np.isfinite(sizes)]
         low, high = (finite.min(), finite.max()) if len(finite) else (1.0, 1.0)
@@ -141,6 +140,8 @@ def history(record: History, /) -> Any:
     >>> [axes.get_title() for axes in ad.plot.history(history).axes]
     ['loss']
     """
+    from adjoint.train.charts import COLOURS, charts, means  # which brings libraries for pages
+
     if not isinstance(record, History):
         raise errors.ArgumentTypeError(f"history: expected what Learner.fit gives, received {errors.shown(record)}")
     drawn = charts(record)

@@ -17,13 +17,15 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
+from adjoint.backends.numpy import NumPy
 from adjoint.compiler.again import Again
 from adjoint.compiler.calls import Seen, Signature
 from adjoint.compiler.cost import Cost, cost_of
 from adjoint.compiler.donated import exclusive, give_away
-from adjoint.compiler.general import General
+from adjoint.compiler.general import KEPT, General
 from adjoint.compiler.graph import Graph
 from adjoint.compiler.programs import Program
+from adjoint.compiler.replay import makes_code
 from adjoint.compiler.rules import Family, Rules
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import current_level, default_device, libraries_imported
@@ -36,7 +38,6 @@ from adjoint.tensor import Tensor, raw_array, wrap
 from adjoint.transforms.arguments import array_of, to_numpy
 from adjoint.transforms.libraries import of_any_library
 
-KEPT = 64  # programs of one function
 OFTEN = 8  # recordings after which a warning says what changes
 
 _disabled: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_compile_disabled", default=False)
@@ -184,13 +185,7 @@ class Compiled:
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The graph for these arguments, which is recorded if it has not been yet."""
-        call = Signature(self, args, kwargs)
-        if call.foreign:  # where it runs as it is: what the leaf would be asked
-            call.device = call.base
-            program = call.recorded()
-            assert program is not None
-            return Lowered(program)
-        return Lowered(self._outside(call, "lower"))
+        return Lowered(self._outside(Signature(self, args, kwargs), "lower"))
 
     def compile(self, *args: Any, **kwargs: Any) -> Compiled:
         """Record for arguments like these ahead of the first call; nothing runs. Gives the compiled function.
@@ -220,7 +215,12 @@ class Compiled:
         return cost_of(self._outside(call, "cost"), call.arrays)
 
     def _outside(self, call: Signature, what: str) -> Program:
-        """The program of a call that is not made in a transform."""
+        """The program of a call that is not made in a transform; where f runs as it is, what the leaf is asked."""
+        if call.foreign:
+            call.device = call.base
+            program = call.recorded()
+            assert program is not None
+            return program
         if call.recording or call.around:
             raise errors.ArgumentError(f"{self.name}.{what}: called inside of a transform; call it outside")
         return self._program(call)
@@ -248,7 +248,7 @@ class Compiled:
             return self._called(call)
         if self.donate:
             return self._donated(program, call)
-        self._again = Again.after(call, program)
+        self._again = Again.after(call, program) if program.symbols is None else None
         return program.arrays(call.arrays) if call.as_numpy else program.tensors(call.arrays, call.inputs)
 
     def _donated(self, program: Program, call: Signature) -> Any:
@@ -270,6 +270,10 @@ class Compiled:
                 self._programs[call.key] = program
                 while len(self._programs) > KEPT:
                     self._programs.popitem(last=False)
+                return program
+        if program.symbols is not None and type(program.base) is NumPy and makes_code():
+            # machine code has sizes in it: sizes that come again are worth making it
+            program = self._programs[call.key] = program.at([x.shape for x in call.inputs])
         return program
 
     def _sized(self, call: Signature) -> Program | None:

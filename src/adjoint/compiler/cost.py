@@ -36,9 +36,14 @@ class Cost:
         self.steps, self.seconds = list(steps), seconds
 
     def __str__(self) -> str:
-        sums = [sum(column) for column in list(zip(*self.steps, strict=True))[1:]] or [0, 0, 0.0]
+        whole = Step(
+            "sum",
+            sum(step.operations for step in self.steps),
+            sum(step.bytes for step in self.steps),
+            sum(step.seconds for step in self.steps),
+        )
         table = [("equation", "operations", "kB", "µs")]
-        table += [_row(*step) for step in [*self.steps, Step("sum", *sums)]]
+        table += [_row(*step) for step in [*self.steps, whole]]
         table.append(("as one function", "", "", f"{self.seconds * 1e6:.1f}"))
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         return "\n".join(
@@ -77,7 +82,7 @@ def cost_of(program: Program, arrays: Sequence[Any]) -> Cost:
 
 
 def _fastest(run: Callable[[], Any], times: int) -> tuple[float, Any]:
-    best = math.inf
+    best, out = math.inf, None
     for _ in range(times):
         start = time.perf_counter()
         out = run()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors
-from adjoint.backend import Backend, Decorator, LeafBackend
+from adjoint.backend import Backend, Decorator, LeafBackend, computed_name
 from adjoint.tensor import Tensor, put
 
 
@@ -26,7 +26,7 @@ class Donated(LeafBackend):
 
     function: str
 
-    @property
+    @computed_name
     def name(self) -> str:
         return f"donated to {self.function}"
 

@@ -10,6 +10,7 @@ from adjoint.lines import Line
 from adjoint.primitives import Shape
 
 Axes = set[tuple[int, int]]  # an array and its axis
+KEPT = 64  # programs of one function
 
 
 class General:
@@ -41,6 +42,7 @@ class General:
                 self.pinned.update({(i, k): line for k, n in enumerate(shape) if is_size(n) and n.text == name})
         if symbols.values.keys() - symbols.pinned.keys():
             self.programs.append(program)
+            del self.programs[:-KEPT]
 
     def refuse(self, axes: Axes) -> None:
         """A recording with symbols for these axes failed."""

@@ -16,7 +16,9 @@ import numpy as np
 from adjoint import errors
 from adjoint.compiler.sizes import filled, has_sizes, written
 from adjoint.concrete import Check, Lazy, collecting
+from adjoint.operands import concrete_values
 from adjoint.primitives import TABLE, DType, Shape, Spec, result_spec
+from adjoint.tensor import wrap
 
 Array = Any
 
@@ -59,6 +61,7 @@ class Equation:
     `seed`      starts the sequence of random keys anew
     `check`     raises `error(values)` where the first operand is not true everywhere; the second are the values
     `call`      hands values to `function`
+    `host`      what `function` gives for them, as NumPy arrays
 
     Operands are values, or numbers of Python's. `backward` says that it was recorded in a backward pass.
     """
@@ -369,6 +372,13 @@ def call(leaf: Any, functions: Functions, operands: Sequence[Any], *, function: 
     return ()
 
 
+def host(leaf: Any, functions: Functions, operands: Sequence[Any], *, function: Callable[..., Any]) -> Sequence[Array]:
+    given = [np.asarray(concrete_values(wrap(x, leaf), "a function of NumPy arrays")).view() for x in operands]
+    for values in given:
+        values.flags.writeable = False
+    return [leaf.from_numpy(y, copy=True) for y in function(*given)]
+
+
 def check(
     leaf: Any, functions: Functions, operands: Sequence[Any], *, error: Callable[[Any], Exception]
 ) -> Sequence[Array]:
@@ -388,5 +398,6 @@ SPECIAL: dict[str, Callable[..., Sequence[Any]]] = {
     "key": key,
     "seed": seed,
     "call": call,
+    "host": host,
     "check": check,
 }

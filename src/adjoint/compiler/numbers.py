@@ -18,7 +18,7 @@ def follow_from(graph: Graph, numbers: Sequence[Name]) -> set[Name] | None:
     for e in graph.equations:
         reads = e.reads()
         touched = [x for x in reads if x in found]
-        if e.graphs and touched:
+        if touched and (e.graphs or e.name == "host"):
             return None
         if e.name == "astype" and isinstance(e.operands[0], Value):
             x, out = e.operands[0], e.results[0]

@@ -186,6 +186,12 @@ class Program:
             for i, x in enumerate(self.graph.outputs)
         ]
 
+    def at(self, shapes: Sequence[Shape]) -> Program:
+        """The program for these sizes alone, made of that for any: nothing is recorded again."""
+        assert self.symbols is not None
+        graph = self.recorded.at(self.symbols.bind(shapes))
+        return Program(self.base, graph, self.results, self.structure, self.name)
+
     def reusing(self, donated: Sequence[int]) -> Replay:
         """The replay that writes over these inputs."""
         found = self._reusing.get(tuple(donated))

@@ -107,7 +107,8 @@ class Replay:
         return found, line
 
 
-def _makes_code() -> bool:
+def makes_code() -> bool:
+    """Whether functions on NumPy become machine code."""
     from adjoint.compiler.native.machine import wanted
 
     return wanted()
@@ -131,7 +132,7 @@ class _Writer:
         self.scope: dict[str, Any] = {"__builtins__": {}, "leaf": base}
         self.fresh: list[bool] = []
         self.donated: set[Any] = set()  # inputs whose memory may be written to
-        self.native = self.on_numpy and symbols is None and _makes_code()  # machine code has sizes in it
+        self.native = self.on_numpy and symbols is None and makes_code()  # machine code has sizes in it
         self.regions: list[Region] = []
         self.warns = False  # whether it calls what may warn, or fail
         self._known: dict[int, str] = {}  # names of what is in the scope, by identity

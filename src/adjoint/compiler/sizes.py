@@ -79,7 +79,10 @@ class Symbols:
             self._holds = self.function(
                 " and ".join(f"({text})" if holds else f"not ({text})" for text, holds in self.guards.items()) or "True"
             )
-        return bool(self._holds(**sizes))
+        try:
+            return bool(self._holds(**sizes))
+        except ArithmeticError:  # a division by a size that is zero now, say
+            return False
 
     def function(self, text: str) -> Callable[..., Any]:
         """A text of these symbols as a function of them."""

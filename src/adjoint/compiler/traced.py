@@ -79,7 +79,7 @@ def _current(what: str) -> Recording:
 class Traced(Staged, LeafBackend):
     """Records what is to run on another backend, whose arrays are constants here."""
 
-    scans = True
+    scans = hosts = True
 
     def __init__(self, inner: Backend) -> None:
         super().__init__()
@@ -286,6 +286,12 @@ class Traced(Staged, LeafBackend):
         finally:
             place.graphs.pop()
             place.loops -= 1
+
+    def host(self, f: Callable[..., list[Any]], arrays: Sequence[Any], specs: Sequence[tuple[Any, Any]]) -> list[Value]:
+        results = [Value(tuple(shape), dtype) for shape, dtype in specs]
+        values = [x if x.__class__ is Value else self.constant(x) for x in arrays]
+        _current("a function of NumPy arrays").add("host", values, results, function=f)
+        return results
 
     def call(self, f: Callable[..., None], arrays: Sequence[Any]) -> None:
         values = [x if x.__class__ is Value else self.constant(x) for x in arrays]

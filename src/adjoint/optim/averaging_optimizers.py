@@ -10,6 +10,7 @@ from adjoint.dtypes import float32
 from adjoint.functions.arguments import is_number
 from adjoint.functions.creation import zeros_like
 from adjoint.functions.elementwise import maximum, sqrt, where
+from adjoint.module.fields import leaves_of
 from adjoint.optim.base import Optimizer, State, check_state, parameters, with_parameters
 from adjoint.optim.fused import Slots
 from adjoint.optim.settings import fraction, in_use, not_negative, rate, setting
@@ -23,7 +24,8 @@ Stepped = tuple[Tensor[Any], Slots]
 class AveragingOptimizer(Optimizer):
     """An optimizer with a model to evaluate and keep, `averaged`, beside the one that it trains.
 
-    A subclass says what the average of a parameter is (`average`).
+    A subclass says what the average of a parameter is (`average`). Parameters of a group with another optimizer that
+    has no average are as they are.
     """
 
     def average(self, x: Tensor[Any], slots: Slots) -> Tensor[Any]:
@@ -44,11 +46,12 @@ class AveragingOptimizer(Optimizer):
             The state is not of this model.
         """
         check_state(state, "averaged")
-        found = {}
+        leaves, found = {leaf.path: leaf for leaf in leaves_of(model)}, {}
         for path, x in parameters(model).items():
             if path not in state.slots:
                 raise errors.ArgumentError(f"averaged: the state knows nothing of {path}; pass what step() gave")
-            found[path] = self.average(x, state.slots[path])
+            rule = self.rule_of(leaves[path])
+            found[path] = rule.average(x, state.slots[path]) if isinstance(rule, AveragingOptimizer) else x
         return with_parameters(model, found)
 
 

@@ -105,7 +105,8 @@ class Optimizer(Settings):
         Raises
         ------
         ArgumentError
-            There is no setting of that name; from `init`, nothing in the model fits.
+            There is no setting of that name; `use` has groups itself, or an average that this one has not; from `init`,
+            nothing in the model fits.
         ArgumentTypeError
             `use` is no optimizer that goes by parameters; `where` is missing.
 
@@ -129,6 +130,14 @@ class Optimizer(Settings):
             raise errors.ArgumentTypeError(
                 f"group: use is an optimizer that goes parameter by parameter, such as ad.optim.SGD(), received "
                 f"{errors.shown(use)}"
+            )
+        if other.groups:
+            raise errors.ArgumentError("group: use has groups of its own; give them to the optimizer around it")
+        if hasattr(other, "averaged") and not hasattr(self, "averaged"):
+            name, own = type(other).__name__, type(self).__name__
+            raise errors.ArgumentError(
+                f"group: {name} has an average to evaluate, and {own} gives none; make {name} the optimizer, and "
+                f"{own} that of a group"
             )
         known = {field.name for field in dataclasses.fields(other)} - {"groups"}
         if unknown := settings.keys() - known:
@@ -161,13 +170,17 @@ class Optimizer(Settings):
                     raise errors.ArgumentError(f"group: nothing fits {choice!r}; parameters are {errors.shown(known)}")
         slots = {}
         for leaf in leaves:
-            group = self._group_of(leaf)
-            slots[leaf.path] = (group.optimizer if group else self).begin(_parts(value_of(leaf.value)))
+            slots[leaf.path] = self.rule_of(leaf).begin(_parts(value_of(leaf.value)))
         return State(0, slots)
 
     def _group_of(self, leaf: Leaf) -> Group | None:
         """The last group that a parameter is in."""
         return next((g for g in reversed(self.groups) if any(fits(choice, leaf) for choice in g.where)), None)
+
+    def rule_of(self, leaf: Leaf) -> Optimizer:
+        """The optimizer of a parameter: that of its group, or this one."""
+        group = self._group_of(leaf)
+        return group.optimizer if group else self
 
     def step(self, model: M, grads: Any, state: State, *, lr: Any = None) -> tuple[M, State]:
         """The next model and the next state.
@@ -217,7 +230,7 @@ class Optimizer(Settings):
             optimizer = of.optimizer if of else self
             now = rate_at(optimizer.lr if lr is None or (of and of.has_rate) else lr, count)
             update = functools.partial(optimizer.update, step=count + 1, lr=now)
-            results = updated(update, [job for *_, job in rows], self.donate)
+            results = updated(update, [job for *_, job in rows], optimizer.donate)
             for (leaf, x, _), (value, slots[leaf.path]) in zip(rows, results, strict=True):
                 values[leaf.path] = _again(leaf.value, x, _whole(value, x))
         return with_arrays(model, values, leaves), State(state.step + 1, slots)

@@ -199,7 +199,7 @@ def _arrays(saved: Any, backend: Backend) -> Iterator[tuple[int, int]]:
     if isinstance(saved, (tuple, list)):
         for part in saved:
             yield from _arrays(part, backend)
-    elif hasattr(saved, "shape") and not isinstance(saved, (np.generic, np.dtype)):
+    elif hasattr(saved, "shape") and not isinstance(saved, np.dtype):
         array = backend.leaf_array(saved)
         yield id(array), int(np.prod(array.shape, dtype=np.int64)) * backend.dtype_of(saved).itemsize
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from adjoint import errors, files
+from adjoint import errors
 from adjoint import tree as trees
 from adjoint.compiler.compiled import Lowered
 from adjoint.decorators import autodiff
@@ -58,6 +58,8 @@ class Drawing:
             name = os.fspath(path)
         except TypeError:
             raise errors.ArgumentTypeError(f"save: path is a file, received {errors.shown(path)}") from None
+        from adjoint import files  # which brings libraries for files
+
         files.replace(name, (self.svg if str(name).endswith(".svg") else self.page).encode())
 
 

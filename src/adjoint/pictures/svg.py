@@ -142,12 +142,17 @@ def name_of(group: Group, boxes: Sequence[Box]) -> str:
     lines = sorted({(box.line.file, box.line.line) for box in boxes if box.line is not None})
     if lines:
         first, last = lines[0], lines[-1]
-        where = f"{os.path.basename(first[0])}:{first[1]}"
+        where = f"{file_of(first[0])}:{first[1]}"
         where += f"-{last[1]}" if last[1] != first[1] and last[0] == first[0] else ""
     else:
         named = [box.name for box in boxes if box.kind != "leaf"] or [boxes[0].name]
         where = named[0] if len(set(named)) == 1 else f"{named[0]} … {named[-1]}"
     return f"{group.times} x {where}" if group.times else where
+
+
+def file_of(path: str) -> str:
+    """A file's name; cells of notebooks are in files of IPython's, whose names say nothing."""
+    return "cell" if "ipykernel_" in path else os.path.basename(path)
 
 
 def size_of(count: int) -> str:

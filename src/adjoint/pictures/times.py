@@ -7,14 +7,13 @@ its caller.
 from __future__ import annotations
 
 import html
-import os
 from collections.abc import Iterator
 from typing import Any
 
 from adjoint.decorators.observed import Call, Profiled
 from adjoint.markup import table
 from adjoint.pictures import pages
-from adjoint.pictures.svg import TEXT, size_of
+from adjoint.pictures.svg import TEXT, file_of, size_of
 
 _WIDTH, _ROW = 1000.0, 19.0
 _LEAST = 0.4  # points: what is narrower is not drawn
@@ -79,7 +78,7 @@ def tree(calls: list[Call]) -> Frame:
         frame = top
         frame.add(call)
         for code, line in call.stack:
-            frame = frame.child(f"{code.co_name} ({os.path.basename(code.co_filename)}:{line})")
+            frame = frame.child(f"{code.co_name} ({file_of(code.co_filename)}:{line})")
             frame.add(call)
         if not call.stack:
             frame = frame.child(call.phase, call.phase)

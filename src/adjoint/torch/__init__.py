@@ -11,13 +11,10 @@ import math as _math
 from typing import Any
 
 from adjoint.torch import autograd as autograd
-from adjoint.torch import fft as fft
-from adjoint.torch import func as func
 from adjoint.torch import gradients as _gradients  # noqa: F401
 from adjoint.torch import indexing as _indexing  # noqa: F401
 from adjoint.torch import linalg as linalg
 from adjoint.torch import products as _products  # noqa: F401
-from adjoint.torch import special as special
 from adjoint.torch import state as _state
 from adjoint.torch import utils as utils
 from adjoint.torch import views as _views  # noqa: F401
@@ -49,13 +46,10 @@ from adjoint.torch.dtypes import (
 from adjoint.torch.dtypes import (
     set_default_dtype as set_default_dtype,
 )
-from adjoint.torch.func import vmap as vmap
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.operators import FUNCTIONS as _FUNCTIONS
 from adjoint.torch.operators import METHODS as _METHODS
 from adjoint.torch.printing import set_printoptions as set_printoptions
-from adjoint.torch.serialization import load as load
-from adjoint.torch.serialization import save as save
 from adjoint.torch.settings import ALL as _SETTINGS
 from adjoint.torch.state import (
     enable_grad as enable_grad,
@@ -138,10 +132,14 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     return _of_numpy(_promote(type1.of_numpy, type2.of_numpy))
 
 
-_ROOMS = {"amp", "nn", "optim", "utils"}  # imported when they are first asked for
+# imported when they are first asked for: modules, and functions with the module that each is in
+_ROOMS = {"amp", "fft", "func", "nn", "optim", "special", "utils"}
+_FROM = {"load": "serialization", "save": "serialization", "vmap": "func"}
 
 
 def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return _importlib.import_module(f"{__name__}.{name}")
+    if name in _FROM:
+        return getattr(_importlib.import_module(f"{__name__}.{_FROM[name]}"), name)
     raise _missing(name)

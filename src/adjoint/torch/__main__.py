@@ -37,6 +37,8 @@ def main(arguments: Sequence[str]) -> None:
         print(USAGE)
         raise SystemExit(0 if arguments and arguments[0] in ("-h", "--help") else 2)
     sys.meta_path.insert(0, _Alias())
+    if importlib.util.find_spec("einops") is not None:
+        importlib.import_module("adjoint.torch.einops")  # before einops looks for PyTorch
     if arguments[0] == "-m":
         sys.argv = list(arguments[1:])
         sys.path.insert(0, str(Path.cwd()))

@@ -37,6 +37,8 @@ def finished(value: Any, dtype: Any, requires_grad: bool, where: Any = None) -> 
     if where is not None:
         device(where)
     out = constant(np.asarray(value, dtype))
+    if requires_grad and out._dtype.kind not in "fc":
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return out.requires_grad_() if requires_grad else out
 
 

@@ -19,6 +19,7 @@ from adjoint.graph.vjp import VJP, BackwardOn
 from adjoint.primitives import TABLE
 from adjoint.rules.shape import unbroadcast
 from adjoint.torch import anomaly, dtypes, graph, state
+from adjoint.torch.dtypes import Size
 from adjoint.torch.graph import FREED, Called, Marks
 from adjoint.torch.lifted import primal_of
 from adjoint.torch.memory import store
@@ -96,15 +97,18 @@ class Pass:
             g = self.below.conj(g)
         return of(g if self.create else var_of(g, None))
 
-    def taken(self, x: Any, like: Any) -> Any:
+    def taken(self, x: Any, like: Any, hook: Any) -> Any:
         """What a hook gave, as a cotangent."""
         if not isinstance(x, Tensor):
-            raise TypeError(f"expected Tensor, but hook returned '{type(x).__name__}'")
+            raise TypeError(f"expected Variable, but hook returned '{type(x).__name__}'")
+        name = getattr(hook, "__name__", "<unknown>")
         if tuple(x.shape) != tuple(like.shape):
-            raise RuntimeError(f"hook '?' has changed the size of value (was {list(like.shape)}, got {list(x.shape)})")
+            raise RuntimeError(
+                f"hook '{name}' has changed the size of value (was {list(like.shape)}, got {list(x.shape)})"
+            )
         if x._dtype is not self.below.dtype_of(like):
             raise RuntimeError(
-                "hook '?' has changed the type of value (was "
+                f"hook '{name}' has changed the type of value (was "
                 f"torch.{dtypes.of_numpy(self.below.dtype_of(like)).class_name}Tensor got "
                 f"torch.{x.dtype.class_name}Tensor)"
             )
@@ -116,7 +120,7 @@ class Pass:
             with grad_mode(self.create):
                 answer = hook(self.shown(g))
             if answer is not None:
-                g = self.taken(answer, g)
+                g = self.taken(answer, g, hook)
         if marks.retained is not None and (x := marks.retained()) is not None:
             accumulate(x, self.shown(g), self.create, retained=True)
         return g
@@ -129,13 +133,18 @@ class Pass:
             with grad_mode(self.create):
                 answer = hook(shown) if given is None else hook(shown, given)
             if answer is not None:
-                found = answer if isinstance(answer, tuple) else (answer,)
+                found = (answer,) if isinstance(answer, Tensor) else answer
+                if not isinstance(found, tuple):
+                    raise TypeError(f"expected tuple, but hook returned '{type(answer).__name__}'")
                 old = g if several else (g,)
                 if len(found) != len(old):
                     raise RuntimeError(
-                        f"hook has returned an incorrect number of values (got {len(found)}, but expected {len(old)})"
+                        f"hook '{getattr(hook, '__name__', '<unknown>')}' has returned an incorrect number of values "
+                        f"(got {len(found)}, but expected {len(old)})"
                     )
-                new = [None if a is None else self.taken(a, c) for a, c in zip(found, old, strict=True)]
+                if any([c is None and a is not None for a, c in zip(found, old, strict=True)]):
+                    raise RuntimeError("can't replace a None gradient with a non-None value")
+                new = [None if a is None else self.taken(a, c, hook) for a, c in zip(found, old, strict=True)]
                 g = type(g)(new) if several else new[0]
         return g
 
@@ -145,6 +154,8 @@ class Pass:
         """Pull cotangents back: to the wanted nodes, whose cotangents are the answer, or to all leaves."""
         nodes = toposort(list(cotangents), keep=True)
         needed = None if wanted is None else leading_to(wanted, nodes)
+        if graph.leaves_are_watched[0]:
+            nodes = graph.with_leaves_early(nodes)
         answers: dict[Node, Any] = {}
         owned: set[Node] = set()
         before = in_backward.get()
@@ -375,18 +386,26 @@ def _implicit(array: Var, dtype: Any) -> Any:
     return np.ones(array.shape, dtype)
 
 
+def _shape_of_output(out: Any) -> Any:
+    return Size(out.node._node.shape) if isinstance(out, GradientEdge) else out.shape
+
+
 def _explicit(array: Var, dtype: Any, out: Any, g: Any, i: int, walk: Pass) -> Any:
     if not isinstance(g, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
     shape = tuple(g.shape)[1:] if walk.batched else tuple(g.shape)
     if shape != tuple(array.shape):
-        raise RuntimeError(
-            f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {out.shape}."
-            + (
-                " If you only want some tensors in `grad_output` to be considered batched, consider using vmap."
-                if walk.batched
-                else ""
+        if not walk.batched:
+            raise RuntimeError(
+                f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of "
+                f"{_shape_of_output(out)}."
             )
+        raise RuntimeError(
+            "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. "
+            "The sizes of the remaining dimensions are expected to match the shape of corresponding output, but a "
+            f"mismatch was detected: grad_output[{i}] has a shape of {Size(shape)} and output[{i}] has a shape of "
+            f"{_shape_of_output(out)}. If you only want some tensors in `grad_output` to be considered batched, "
+            "consider using vmap."
         )
     if (g._dtype.kind == "c") != (dtype.kind == "c"):
         raise RuntimeError(
@@ -488,12 +507,12 @@ def grad(
     nodes = [_node_of(x) for x in ins]
     walk, answers, size = _run(outs, grad_outputs, keep, create_graph, set(nodes), False, is_grads_batched)
     found: list[Any] = []
-    for x, node in zip(ins, nodes, strict=True):
+    for i, (x, node) in enumerate(zip(ins, nodes, strict=True)):
         g = answers.get(node)
         if g is None:
             if not (allow_unused or materialize_grads):
                 raise RuntimeError(
-                    "One of the differentiated Tensors appears to not have been used in the graph. Set "
+                    f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
                     "allow_unused=True if this is the desired behavior."
                 )
             found.append(constant(np.zeros(x.shape, x._dtype)) if materialize_grads else None)

@@ -281,7 +281,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
             out = run("maximum", (out, min), "Clamp", dtype=dtype)
         return out if max is None else run("minimum", (out, max), "Clamp", dtype=dtype)
     x = input if input._dtype is dtype else input.to(dtype=dtype)
-    return call(lambda a: ad.clip(a, min, max), "Clamp", x)  # type: ignore[no-any-return]
+    return call(lambda a: ad.clip(a, min, max), "ClampBackward1", x)  # type: ignore[no-any-return]
 
 
 @public("clamp_min", in_place=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from adjoint.graph.nodes import var_of
 from adjoint.torch import engine, lifted, memory
-from adjoint.torch.graph import Handle, grad_fn, watched_marks
+from adjoint.torch.graph import Handle, grad_fn, leaves_are_watched, watched_marks
 from adjoint.torch.kinds import Bits
 from adjoint.torch.memory import base_of, detached, is_view, node_of_base
 from adjoint.torch.state import modes
@@ -56,13 +56,17 @@ class Gradients:
     def requires_grad(self: Any, on: bool) -> None:
         self.requires_grad_(on)
 
+    @requires_grad.deleter
+    def requires_grad(self: Any) -> None:
+        raise RuntimeError("requires_grad must be a bool")
+
     def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
         """Record gradients for this tensor from now on, or no longer."""
         if self.requires_grad == bool(requires_grad):
             return self
         if requires_grad:
             if self._dtype.kind not in "fc":
-                raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+                raise RuntimeError("only Tensors of floating point dtype can require gradients")
             if self.is_inference() and not modes.inference:
                 raise RuntimeError(
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
@@ -112,9 +116,15 @@ class Gradients:
             if g is self:
                 raise RuntimeError("can't assign Variable as its own grad")
             if g._dtype is not self._dtype:
-                raise RuntimeError("assigned grad has data of a different type")
+                raise RuntimeError(
+                    f"attempting to assign a gradient with dtype '{g.dtype}' to a tensor of dtype '{self.dtype}'. The "
+                    "gradient must have the tensor's dtype"
+                )
             if tuple(g.shape) != tuple(self.shape):
-                raise RuntimeError("assigned grad has data of a different size")
+                raise RuntimeError(
+                    f"attempting to assign a gradient of size '{list(g.shape)}' to a tensor of size "
+                    f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the same size"
+                )
         rare_of(self).grad = g
 
     @grad.deleter
@@ -161,6 +171,7 @@ class Gradients:
         if not self.is_leaf:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         rare = rare_of(self)
+        leaves_are_watched[0] = True
         if rare.post is None:
             rare.post = {}
         return Handle(rare.post, hook)
@@ -207,6 +218,8 @@ class Gradients:
 
     @data.setter
     def data(self: Any, other: Tensor) -> None:
+        if self.requires_grad and other._dtype.kind not in "fc":
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if memory.is_same_part(self, other):  # w.data -= step: it was written to already
             return
         if is_view(self) or not memory.leave(self):
@@ -220,6 +233,10 @@ class Gradients:
             node.value, node.shape = value, value.shape
         self._array = var_of(value, node)
         self._dtype = other._dtype
+
+    @data.deleter
+    def data(self: Any) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
     # --- memory ---
 

@@ -111,6 +111,8 @@ def marks_of(node: Any) -> Marks:
 
 def watched_marks(node: Any) -> Marks:
     """The marks of a node that a backward pass is to look at."""
+    if node.__class__ is Accumulate:
+        leaves_are_watched[0] = True
     kind = _WATCHED.get(node.__class__)
     if kind is not None:
         node.__class__ = kind
@@ -128,12 +130,34 @@ def label(node: Any, name: str, start: int | None = None) -> None:
         node.marks = name if start is None else (name, start)
 
 
+def with_leaves_early(nodes: list[Any]) -> list[Any]:
+    """The nodes of a pass, first things last, with each leaf right after the last node that gives it something."""
+    waiting: dict[Any, int] = {}
+    for node in nodes:
+        for parent in node.edges():
+            if parent.__class__ is Accumulate:
+                waiting[parent] = waiting.get(parent, 0) + 1
+    order = []
+    for node in reversed(nodes):
+        if node in waiting:  # it comes after the last of these
+            continue
+        order.append(node)
+        for parent in node.edges():
+            if parent.__class__ is Accumulate:
+                waiting[parent] -= 1
+                if not waiting[parent]:
+                    order.append(parent)
+    order.reverse()
+    return order
+
+
 # --- overwritten values -----------------------------------------------------------------------------
 
 _overwritten: dict[int, tuple[int, Any]] = {}  # by id of an array: nodes below a number saved it before
 _single: collections.deque[int] = (
     collections.deque()
 )  # ids of single elements among them, which have no weak references
+leaves_are_watched = [False]  # a leaf has had hooks: the order in which leaves get their gradients can be seen
 writes_allowed = [False]  # in a block that says that values may be overwritten
 _KEPT = 4096  # so many of these are kept alive, so that their ids stay theirs
 

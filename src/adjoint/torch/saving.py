@@ -74,9 +74,10 @@ def pop() -> None:
 def pack(x: Tensor) -> Held:
     """A tensor as the innermost hooks keep it."""
     hooks = modes.saved_hooks[-1]
+    before = x._version
     with grad_mode(False):
         packed = hooks.pack(x)
-    if x._version:
+    if x._version != before:
         raise RuntimeError(_WRITTEN)
     return Held(packed, hooks.unpack)
 

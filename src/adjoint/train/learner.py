@@ -22,14 +22,14 @@ from adjoint.module.base import Module
 from adjoint.module.fields import leaves_of
 from adjoint.optim.averaging_optimizers import AveragingOptimizer
 from adjoint.optim.base import Optimizer, rate_at
-from adjoint.optim.closures import ClosureOptimizer
+from adjoint.optim.closures import SAM, ClosureOptimizer
 from adjoint.optim.gradients import GradientsParams
 from adjoint.optim.scaling import GradScaler
 from adjoint.random_keys import seeded
 from adjoint.tensor import Tensor
 from adjoint.train.checkpoints import Checkpoints, Content
 from adjoint.train.cluster import Cluster
-from adjoint.train.loaders import Loader
+from adjoint.train.loaders import Loader, batches_of, one_batch
 from adjoint.train.nonfinite import all_finite, find_layer
 from adjoint.train.objective import Forward, Objective, Outcome, has_buffers, paired
 from adjoint.train.parallel import data_parallel
@@ -146,6 +146,7 @@ class Learner:
             self._place, self.precision, scaler, is_seen=bool(self.metrics),
         )  # fmt: skip
         first = next(leaf.value.device for leaf in leaves_of(model) if isinstance(leaf.value, Tensor))
+        self.devices = devices
         self._unread = isinstance(devices, Cluster)
         self._gradients = data_parallel(self._objective, [first] if devices is None else devices, has_aux=True)
         self.run = Run(self, model, optimizer.init(model), 0)
@@ -154,8 +155,9 @@ class Learner:
     @property
     def model(self) -> Any:
         """The model of the last step, averaged if its optimizer averages; `run.model` is the one that is trained."""
-        if isinstance(self.optimizer, AveragingOptimizer):
-            return self.optimizer.averaged(self.run.model, self.run.state)
+        rule = self.optimizer.optimizer if isinstance(self.optimizer, SAM) else self.optimizer
+        if isinstance(rule, AveragingOptimizer):
+            return rule.averaged(self.run.model, self.run.state)
         return self.run.model
 
     def fit(self, train: Any, valid: Any = None, epochs: int = 1, *, checkpoints: Any = None) -> tuple[Any, History]:
@@ -189,8 +191,8 @@ class Learner:
             A checkpoint cannot be written or read, or is one of another model; there are no batches, or one of them
             has no examples; all parameters are frozen.
         """
-        loader = Loader(_batches(train), "fit: train", self._unread)
-        others = None if valid is None else Loader(_batches(valid), "fit: valid")
+        loader = Loader(batches_of(train), "fit: train", self._unread)
+        others = None if valid is None else Loader(batches_of(valid), "fit: valid")
         run = self.run
         if all([leaf.kind != "parameter" for leaf in leaves_of(run.model)]):
             raise errors.ArgumentError("fit: all parameters of the model are frozen; model.unfreeze(path) frees some")
@@ -220,7 +222,7 @@ class Learner:
 
     def evaluate(self, data: Any) -> dict[str, Any]:
         """The mean loss and the metrics over batches, or a tuple (input, target) of arrays, without training."""
-        found = self._evaluated(Loader(_one_batch(data), "evaluate"), 0, lambda: False)
+        found = self._evaluated(Loader(one_batch(data), "evaluate"), 0, lambda: False)
         assert found is not None  # nobody asked it to stop
         return found
 
@@ -231,7 +233,7 @@ class Learner:
         given whole batches.
         """
         model, parts = self.model.valid(), []
-        for number, (batch, _, _) in enumerate(Loader(_one_batch(data), "predict").batches(0, 0, self._place)):
+        for number, (batch, _, _) in enumerate(Loader(one_batch(data), "predict").batches(0, 0, self._place)):
             with seeded(seed_of(self.seed, number)):
                 if self.forward is not None:
                     found = self._objective.loss(model, batch)[1].prediction
@@ -591,17 +593,6 @@ def _steps(loader: Loader, accumulate: int) -> int | None:
         return math.ceil(len(loader) / accumulate)
     except TypeError:
         return None
-
-
-def _batches(data: Any) -> Any:
-    """Batches, also of what is one: a tuple (input, target) or (input, target, weight) of arrays."""
-    pair = isinstance(data, tuple) and len(data) in (2, 3) and all([hasattr(part, "shape") for part in data])
-    return [data] if pair else data
-
-
-def _one_batch(data: Any) -> Any:
-    """The same, and an array is one batch too."""
-    return [data] if hasattr(data, "shape") else _batches(data)
 
 
 def _as_array(x: Any) -> Any:

@@ -67,6 +67,17 @@ class Loader:
             position = after
 
 
+def batches_of(data: Any) -> Any:
+    """Batches, also of what is one: a tuple (input, target) or (input, target, weight) of arrays."""
+    pair = isinstance(data, tuple) and len(data) in (2, 3) and all([hasattr(part, "shape") for part in data])
+    return [data] if pair else data
+
+
+def one_batch(data: Any) -> Any:
+    """The same, and an array is one batch too."""
+    return [data] if hasattr(data, "shape") else batches_of(data)
+
+
 def _called(f: Any, epoch: int, name: str) -> Any:
     """What a function gives, which may take the number of the epoch, from 0."""
     try:

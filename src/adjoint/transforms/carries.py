@@ -255,7 +255,7 @@ def select_per_example(name: str, branches: dict[str, tuple[Tensor[Any], Functio
                 "must be the same"
             )
     columns = [
-        _of_one_type(name, [label for label, _, _ in taken], trees.paths(structure)[i], column, taken[0][1].device)
+        of_one_type(name, [label for label, _, _ in taken], trees.paths(structure)[i], column, taken[0][1].device)
         for i, column in enumerate(zip(*[trees.flatten(out)[0] for _, _, out in taken], strict=True))
     ]
     leaves = [column[0] for column in columns]
@@ -264,7 +264,7 @@ def select_per_example(name: str, branches: dict[str, tuple[Tensor[Any], Functio
     return trees.unflatten(structure, leaves)
 
 
-def _of_one_type(name: str, labels: Sequence[str], path: str, column: Sequence[Any], device: Backend) -> Tensors:
+def of_one_type(name: str, labels: Sequence[str], path: str, column: Sequence[Any], device: Backend) -> Tensors:
     """A leaf of the results of several branches, as tensors of one shape and dtype."""
     arrays = [x.dtype for x in column if is_array(x)]
     numbers = [x for x in column if isinstance(x, Scalar)]

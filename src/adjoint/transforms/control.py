@@ -27,7 +27,7 @@ from adjoint.functions.creation import zeros
 from adjoint.functions.elementwise import clip
 from adjoint.functions.indexing import along
 from adjoint.functions.shape import concat, stacked
-from adjoint.operands import concrete_values
+from adjoint.operands import concrete_values, deferred_check
 from adjoint.tensor import Scalar, Tensor, raw_array, same, wrap
 from adjoint.transforms.arguments import Function, array_of, base_of, check_pair, to_numpy
 from adjoint.transforms.batches import vmap
@@ -38,7 +38,7 @@ from adjoint.transforms.levels import Tensors
 from adjoint.transforms.libraries import of_any_library
 from adjoint.transforms.recomputed import HiddenTensorError, recomputed
 from adjoint.transforms.scanned import scanned
-from adjoint.transforms.staged import branched, chooses, compiled_loop, is_staged
+from adjoint.transforms.staged import Choices, branched, chosen_per_example, compiled_loop, is_staged
 
 _inside: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_control", default=False)
 
@@ -71,7 +71,7 @@ def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> 
         Results of different structure.
     TrackedError
         A program that runs later chooses, and a branch uses tensors that are neither operands nor in its closure, or
-        examples of `vmap` differ.
+        draws random numbers where examples of `vmap` differ.
 
     Examples
     --------
@@ -89,11 +89,10 @@ def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> 
     def choose(base: Backend, pred: Any, *operands: Any) -> Any:
         holds = _decided(pred, "cond: pred", "b", late=True)
         if isinstance(holds, Tensor):
-            if chooses("cond", holds):
+            if is_staged(holds) and not examples_of(holds)[2]:
                 return branched("cond", base, holds.astype(dtypes.int32), [false_fun, true_fun], operands)
-            return select_per_example(
-                "cond", {"true_fun": (holds, true_fun), "false_fun": (~holds, false_fun)}, operands
-            )
+            named = {"true_fun": (holds, true_fun), "false_fun": (~holds, false_fun)}
+            return _per_example("cond", base, holds, named, operands)
         return (true_fun if holds else false_fun)(*operands)
 
     return _called("cond", choose, pred, *operands)
@@ -142,17 +141,17 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
         place = _decided(index, "switch: index", "iu", late=True)
         if isinstance(place, Tensor):
             number = clip(place, 0, last)
-            if chooses("switch", place):
+            if is_staged(place) and not examples_of(place)[2]:
                 return branched("switch", base, number.astype(dtypes.int32), branches, operands)
             named = {f"branches[{i}]": (number == i, branch) for i, branch in enumerate(branches)}
-            return select_per_example("switch", named, operands)
+            return _per_example("switch", base, place, named, operands)
         return branches[min(max(place, 0), last)](*operands)
 
     return _called("switch", choose, index, *operands)
 
 
 @of_any_library
-def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
+def while_loop(cond_fun: Function, body_fun: Function, init_val: Any, *, max_steps: int | None = None) -> Any:
     """`init_val` taken further by `body_fun` as long as `cond_fun` holds for it.
 
     Inside `vmap`, where examples may end at different steps, it runs until all have; those that have keep their carry.
@@ -167,12 +166,17 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
         From the carry to the next carry, of the same structure, shapes and dtypes.
     init_val
         The first carry, a pytree of arrays. A Python number takes the dtype that the first step gives it.
+    max_steps
+        How many steps there are at most, with which reverse mode works, too: it keeps what each step needs, and a
+        compiled loop keeps so many carries.
 
     Raises
     ------
     ForwardOnlyError
-        Reverse mode tracks the carry, or what the body uses of its closure. It is raised before the first step, or, for
-        what only a step can show, after that.
+        Without `max_steps` reverse mode tracks the carry, or what the body uses of its closure. It is raised before the
+        first step, or, for what only a step can show, after that.
+    ConvergenceError
+        The predicate still holds after `max_steps`.
     ShapeError, DtypeError, ArgumentError
         The carry changes its type, with the place in the tree; the predicate is no boolean scalar.
     TrackedError
@@ -184,12 +188,15 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
     >>> import adjoint as ad
     >>> ad.while_loop(lambda x: x < 100, lambda x: 2 * x, 3)
     np.int64(192)
+    >>> ad.grad(lambda x: ad.while_loop(lambda x: x < 100, lambda x: 2 * x, x, max_steps=10))(3.0)
+    np.float64(64.0)
     """
     check_callable("while_loop", cond_fun, "cond_fun")
     check_callable("while_loop", body_fun, "body_fun")
+    most = None if max_steps is None else as_integer(max_steps, "while_loop", "max_steps", 0)
 
     def loop(base: Backend, init: Any) -> Any:
-        return _while("while_loop", base, cond_fun, body_fun, init)
+        return _while("while_loop", base, cond_fun, body_fun, init, most)
 
     return _called("while_loop", loop, init_val)
 
@@ -407,23 +414,59 @@ def _decided(x: Any, what: str, kinds: str, *, late: bool = False) -> Any:
     )
 
 
-def _while(name: str, base: Backend, cond_fun: Function, body_fun: Function, init: Any) -> Any:
+def _per_example(name: str, base: Backend, choice: Tensor[Any], named: Choices, operands: tuple[Any, ...]) -> Any:
+    """For each example the result of its choice."""
+    if is_staged(choice):
+        return chosen_per_example(name, base, named, operands)
+    return select_per_example(name, named, operands)
+
+
+def _while(name: str, base: Backend, cond_fun: Function, body_fun: Function, init: Any, most: int | None = None) -> Any:
     carry = Carry(name, init, base)
     leaves = carry.start()
-    _refuse_reverse(carry, leaves)
-    for x in closed_over(body_fun).values():
-        if _in_reverse(x):
-            _refuse(f"{name}: a tensor of shape {x.shape} that body_fun closes over")
+    if most is None:
+        _refuse_reverse(carry, leaves)
+        for x in closed_over(body_fun).values():
+            if _in_reverse(x):
+                _refuse(f"{name}: a tensor of shape {x.shape} that body_fun closes over")
     step = lambda c: called(name, "body_fun(carry)", body_fun, c)
-    while True:
+    for taken in itertools.count():
         state = carry.tree(leaves)
         go = _goes(called(name, "cond_fun(carry)", cond_fun, state))
         if isinstance(go, Tensor) and is_staged(go):
+            if most is not None:
+                return _bounded(base, cond_fun, body_fun, init if not taken else state, most - taken)
             return compiled_loop(name, carry, leaves, cond_fun, body_fun, _goes)
         if go is False or (isinstance(go, Tensor) and not concrete_values(go, name).any()):
             return state
+        if most is not None and taken == most:
+            raise _too_many(most)
         leaves = carry.advance(step, leaves, go)
-        _refuse_reverse(carry, leaves)
+        if most is None:
+            _refuse_reverse(carry, leaves)
+    return None
+
+
+def _bounded(base: Backend, cond_fun: Function, body_fun: Function, init: Any, most: int) -> Any:
+    """The loop of a compiled function as a scan, whose steps do nothing from the end on."""
+
+    def step(state: Any, _: Any) -> Any:
+        return cond(cond_fun(state), body_fun, lambda state: state, state), ()
+
+    state, _ = _scan("while_loop", base, step, init, None, most, False, None)
+    goes = _goes(cond_fun(state))
+    if isinstance(goes, Tensor):
+        deferred_check(goes, lambda values: ~values.any(), lambda _: _too_many(most))
+    elif goes:
+        raise _too_many(most)
+    return state
+
+
+def _too_many(most: int) -> Exception:
+    return errors.ConvergenceError(
+        f"while_loop: the predicate still holds after max_steps={most}; allow more steps, or look at what the loop "
+        "waits for"
+    )
 
 
 def _goes(go: Any) -> Any:
@@ -452,8 +495,8 @@ def _refuse_reverse(carry: Carry, leaves: Sequence[Tensor[Any]]) -> None:
 def _refuse(what: str) -> None:
     raise errors.ForwardOnlyError(
         f"{what} is tracked by reverse mode, which keeps every step for backward, and how many steps a while_loop "
-        "takes is not known before. Use fori_loop or scan with a fixed number of steps, forward mode (ad.jvp, "
-        "ad.jacobian with mode='forward'), or detach() what needs no derivative before the loop"
+        "takes is not known before. Say max_steps=, use fori_loop or scan with a fixed number of steps, forward mode "
+        "(ad.jvp, ad.jacobian with mode='forward'), or detach() what needs no derivative before the loop"
     )
 
 

@@ -11,17 +11,21 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors
+from adjoint.concrete import Staged
 from adjoint.devices import current_level, default_device
 from adjoint.functions.arguments import called, check_callable
 from adjoint.functions.shape import stack
 from adjoint.operands import cast, common_backend, concrete_values, lift_to
+from adjoint.primitives import DType, Shape
 from adjoint.tensor import Tensor, refuse_ended, wrap
 from adjoint.transforms.arguments import Function, array_of, to_numpy, zeros_like
 from adjoint.transforms.levels import CustomRules, Tensors, apply
 from adjoint.transforms.libraries import of_any_library
 
 
-def external(f: Function, /, *, vjp: Function | None = None, jvp: Function | None = None) -> Function:
+def external(
+    f: Function, /, *, vjp: Function | None = None, jvp: Function | None = None, like: Function | None = None
+) -> Function:
     """A function of NumPy arrays as one of tensors: a C library, a simulation, whatever adjoint cannot look into.
 
     Parameters
@@ -34,6 +38,9 @@ def external(f: Function, /, *, vjp: Function | None = None, jvp: Function | Non
     jvp
         `jvp(t, *args)`, for forward mode: from the tangent of the argument (of several, one after the other) and the
         arguments to the tangent of the result, or a tuple of them.
+    like
+        `like(*args)` gives tensors of the shapes and dtypes of the results, from the arguments as tensors: what a
+        function of `ad.compile` has to know before f runs. Their values do not count.
 
     Returns
     -------
@@ -41,17 +48,18 @@ def external(f: Function, /, *, vjp: Function | None = None, jvp: Function | Non
         A function of arrays and tensors. Inside of `vmap` it calls f, and the rules, for one example after the other.
         It can be differentiated once, by the rules; more often if a rule is an `external` function with rules in turn.
         Complex cotangents are those of `Tensor.backward`: the vjp of `x**2` is `g * conj(2 * x)`.
-        Of several devices it takes values to NumPy and back. Where there are no values yet, as under `jax.jit`, it
-        raises.
+        Of several devices it takes values to NumPy and back. In a function of `ad.compile` it is a step of the graph;
+        elsewhere where there are no values yet, as under `jax.jit`, it raises.
 
     Raises
     ------
     ArgumentTypeError
         A function or rule is none; an argument or a result is no array.
     TrackedError
-        A derivative is needed for which no rule was given; the message says which one.
-    ArgumentError, ShapeError
-        A rule gives something else than what it is asked for.
+        A derivative is needed for which no rule was given; the message says which one. `like` is missing in a function
+        of `ad.compile`.
+    ArgumentError, ShapeError, DtypeError
+        A rule gives something else than what it is asked for, or f something else than `like` says.
 
     Examples
     --------
@@ -64,7 +72,7 @@ def external(f: Function, /, *, vjp: Function | None = None, jvp: Function | Non
     np.float64(25.1327)
     """
     check_callable("external", f)
-    for what, rule in (("vjp", vjp), ("jvp", jvp)):
+    for what, rule in (("vjp", vjp), ("jvp", jvp), ("like", like)):
         if rule is not None and not callable(rule):
             raise errors.ArgumentTypeError(f"external: {what} is a function, received {errors.shown(rule)}")
     name = f"external({getattr(f, '__name__', repr(f))})"
@@ -83,7 +91,7 @@ def external(f: Function, /, *, vjp: Function | None = None, jvp: Function | Non
         xs = [
             wrap(lift_to(x, device) if isinstance(x, Tensor) else array_of(x, device, keep=True), device) for x in args
         ]
-        rules = _External(name, f, vjp, jvp)
+        rules = _External(name, f, vjp, jvp, like)
         ys = apply(rules, xs, device) if xs else rules.plain(xs)
         if not known and level is None:
             ys = [to_numpy(y._array, y.device) for y in ys]
@@ -126,8 +134,36 @@ class _Opaque(CustomRules):
     def missing(self, what: str) -> errors.TrackedError:
         raise NotImplementedError
 
+    def specs(self, xs: Tensors) -> list[tuple[Shape, DType]]:
+        """The shapes and dtypes of the results, where there are no values yet."""
+        raise NotImplementedError
+
+    def later(self, xs: Tensors, leaf: Any) -> Tensors:
+        """The results as those of a step of the leaf's program."""
+        specs = self.specs(xs)
+
+        def run(*given: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
+            found = self.values(list(given))
+            if len(found) != len(specs):
+                raise errors.ArgumentError(f"{self.name}: {len(found)} results, and like= gives {len(specs)}")
+            return [
+                self.settled(y, shape, dtype, i) for i, (y, (shape, dtype)) in enumerate(zip(found, specs, strict=True))
+            ]
+
+        return [wrap(y, leaf) for y in leaf.host(run, [x._array for x in xs], specs)]
+
+    def settled(self, y: np.ndarray[Any, Any], shape: Shape, dtype: DType, i: int) -> np.ndarray[Any, Any]:
+        """A result, of the type that was said before."""
+        if y.shape != shape:
+            raise errors.ShapeError(f"{self.name}: result {i} has shape {y.shape}, and like= gives {shape}")
+        if y.dtype != dtype:
+            raise errors.DtypeError(f"{self.name}: result {i} is {y.dtype}, and like= gives {dtype}")
+        return y
+
     def plain(self, xs: Tensors) -> Tensors:
         device = common_backend(*xs) if xs else current_level() or default_device()
+        if isinstance(device, Staged) and device.hosts and not all([device.is_concrete(x._array) for x in xs]):
+            return self.later(xs, device)
         given = [np.asarray(concrete_values(x, self.name)).view() for x in xs]
         for values in given:
             values.flags.writeable = False
@@ -153,12 +189,19 @@ class _Opaque(CustomRules):
 class _External(_Opaque):
     """A function of NumPy arrays with rules."""
 
-    def __init__(self, name: str, f: Function, vjp: Function | None, jvp: Function | None) -> None:
-        self.name, self.f, self.vjp, self.jvp = name, f, vjp, jvp
+    def __init__(
+        self, name: str, f: Function, vjp: Function | None, jvp: Function | None, like: Function | None
+    ) -> None:
+        self.name, self.f, self.vjp, self.jvp, self.like = name, f, vjp, jvp, like
         self.results = _Results()
+        self.said: bool | None = None  # whether `like` gave a tuple
 
     def values(self, given: list[np.ndarray[Any, Any]]) -> list[Any]:
         out = self.f(*given)
+        if self.said not in (None, isinstance(out, tuple)):
+            raise errors.ArgumentTypeError(
+                f"{self.name}: the result is {errors.shown(out)}, and like= gives a {self.results.word}"
+            )
         self.results.several = isinstance(out, tuple)
         return [_array(y, f"{self.name}: a result") for y in self.results.leaves(out, self.name)]
 
@@ -167,6 +210,22 @@ class _External(_Opaque):
             f"{self.name}: its derivative is asked for, and it has no rule for that; give it {what}, or take "
             "ad.stop_gradient of its arguments"
         )
+
+    def specs(self, xs: Tensors) -> list[tuple[Shape, DType]]:
+        if self.like is None:
+            raise errors.TrackedError(
+                f"{self.name}: ad.compile records a function of NumPy arrays, and has to know what it gives before it "
+                "runs: say like=, a function of the arguments that gives tensors of the same shapes and dtypes"
+            )
+        leaf: Any = common_backend(*xs).leaf
+        with leaf.aside():
+            out = called(self.name, "like(*args)", self.like, *xs)
+        self.said = self.results.several = isinstance(out, tuple)
+        tensors = self.results.leaves(out, f"{self.name}: what like gives")
+        for y in tensors:
+            if not isinstance(y, Tensor):
+                raise errors.ArgumentTypeError(f"{self.name}: like gives {errors.shown(y)}, expected tensors")
+        return [(y.shape, y.dtype) for y in tensors]
 
     def backward(self, saved: Tensors, cotangents: Tensors) -> Tensors:
         if self.vjp is None:
@@ -224,6 +283,9 @@ class _Rule(_Opaque):
 class _Pullback(_Rule):
     given = "vjp"
 
+    def specs(self, xs: Tensors) -> list[tuple[Shape, DType]]:
+        return [(x.shape, x.dtype) for x in xs[: self.count]]
+
     def values(self, given: list[np.ndarray[Any, Any]]) -> list[Any]:
         xs, cotangents = given[: self.count], given[self.count :]
         assert self.of.vjp is not None
@@ -244,6 +306,14 @@ class _Pullback(_Rule):
 
 class _Pushforward(_Rule):
     given = "jvp"
+
+    def specs(self, xs: Tensors) -> list[tuple[Shape, DType]]:
+        return self.of.specs(xs[: self.count])
+
+    def settled(self, y: np.ndarray[Any, Any], shape: Shape, dtype: DType, i: int) -> np.ndarray[Any, Any]:
+        if y.dtype.kind == "c" and dtype.kind != "c":
+            raise errors.DtypeError(f"{self.name}: tangent {i} is {y.dtype}, the result {dtype}; take its real part")
+        return super().settled(y.astype(dtype, copy=False), shape, dtype, i)
 
     def values(self, given: list[np.ndarray[Any, Any]]) -> list[Any]:
         xs, tangents = given[: self.count], given[self.count :]

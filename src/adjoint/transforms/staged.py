@@ -7,6 +7,7 @@ closes over as arguments, and has rules: derivatives and batches of a choice are
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -15,12 +16,13 @@ from adjoint import tree as trees
 from adjoint.backend import Backend, LeafBackend
 from adjoint.concrete import Staged
 from adjoint.decorators.batched import Batched
-from adjoint.functions.creation import full
+from adjoint.functions.creation import full, zeros
 from adjoint.functions.elementwise import where
 from adjoint.operands import common_backend, is_weak, lift_to
+from adjoint.primitives import ARRAY
 from adjoint.tensor import Tensor, raw_array, wrap
 from adjoint.transforms.arguments import Function
-from adjoint.transforms.carries import Carry, TreeType, examples_of
+from adjoint.transforms.carries import Carry, TreeType, examples_of, of_one_type
 from adjoint.transforms.closures import closed_over, opened, substituted
 from adjoint.transforms.forward import jvp
 from adjoint.transforms.levels import CustomRules, Tensors
@@ -35,6 +37,8 @@ from adjoint.transforms.recomputed import (
     each,
 )
 
+Choices = dict[str, tuple[Tensor[Any], Function]]  # masks and functions by what they are called
+
 
 def is_staged(x: Tensor[Any]) -> bool:
     """Whether the leaf's program decides by this value, which it has not got yet."""
@@ -42,14 +46,65 @@ def is_staged(x: Tensor[Any]) -> bool:
     return isinstance(leaf, Staged) and not leaf.is_concrete(array)
 
 
-def chooses(name: str, x: Tensor[Any]) -> bool:
-    """Whether the leaf's program chooses by this value. Raises TrackedError where it would for each example."""
-    if is_staged(x) and examples_of(x)[2]:
-        raise errors.TrackedError(
-            f"{name}: the program of {x.device.leaf} makes the choice, and examples of ad.vmap differ in it; compute "
-            "all, and choose with ad.where"
-        )
-    return is_staged(x)
+def chosen_per_example(name: str, base: Backend, chosen: Choices, operands: tuple[Any, ...]) -> Any:
+    """For each example the result of the function whose mask holds for it, where masks have no values yet.
+
+    As with values, a function is given the operands of those that take it, and for others the operands of the first
+    that does. The program runs it only if some example takes it.
+    """
+    leaf: Any = base.leaf
+    masked = {label: _of_the_first(mask, operands) for label, (mask, _) in chosen.items()}
+    with leaf.aside():  # for structures, shapes and dtypes
+        outs = [trees.flatten(f(*masked[label][1])) for label, (_, f) in chosen.items()]
+    for label, (_, structure) in zip(chosen, outs, strict=True):
+        if structure != outs[0][1]:
+            raise errors.ArgumentError(
+                f"{name}: {next(iter(chosen))} gives the structure {outs[0][1]} and {label} {structure}; where "
+                "examples differ, they must be the same"
+            )
+    columns = zip(*[leaves for leaves, _ in outs], strict=True)
+    paths = trees.paths(outs[0][1])
+    kinds = [of_one_type(name, [*chosen], path, column, base) for path, column in zip(paths, columns, strict=True)]
+    specs = [(x[0].shape, x[0].dtype) for x in kinds]
+
+    def none(*_: Any) -> Tensors:
+        return [zeros(shape, dtype=dtype, device=leaf) for shape, dtype in specs]
+
+    def of_kind(f: Function) -> Function:
+        return lambda *xs: [
+            x if isinstance(x, Tensor) else full((), x, dtype=dtype, device=leaf)
+            for x, (_, dtype) in zip(trees.leaves(f(*xs)), specs, strict=True)
+        ]
+
+    found: Tensors = []
+    for label, (mask, f) in chosen.items():
+        some, given = masked[label]
+        out = branched(name, base, some.astype(dtypes.int32), [none, of_kind(f)], given)
+        found = [where(mask, x, y) for x, y in zip(out, found, strict=True)] if found else out
+    return trees.unflatten(outs[0][1], found)
+
+
+def _of_the_first(mask: Tensor[Any], operands: Any) -> tuple[Tensor[Any], Any]:
+    """Whether the mask holds for some example, and the operands with those of the first such one for the others."""
+    array, leaf, levels = examples_of(mask)
+    some = wrap(leaf.any(array, axis=tuple(range(len(levels))), keepdims=False), leaf)
+    flat = leaf.astype(leaf.reshape(array, shape=(math.prod(array.shape),)), dtype=dtypes.int32)
+    rest, places = leaf.argmax(flat, axis=0, keepdims=False), {}
+    for level, size in zip(levels[::-1], array.shape[::-1], strict=True):
+        places[level] = leaf.remainder(rest, size)
+        rest = leaf.floor_divide(rest, size)
+
+    def guarded(x: Any) -> Any:
+        if not isinstance(x, Tensor):
+            return x
+        array, leaf, known = examples_of(x)
+        if not any([level in places for level in known]):
+            return x
+        zero = leaf.full(shape=(), value=0, dtype=dtypes.int64)
+        one = leaf.index(array, *[places.get(level, zero) for level in known], key=(ARRAY,) * len(known))
+        return where(mask, x, wrap(one, leaf))
+
+    return some, trees.map(guarded, operands)
 
 
 def branched(name: str, base: Backend, index: Tensor[Any], branches: Sequence[Function], operands: Any) -> Any:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import importlib as _importlib
 from typing import Any
 
-from adjoint.torch.autograd import forward_ad as forward_ad
 from adjoint.torch.autograd import function as function
-from adjoint.torch.autograd import functional as functional
 from adjoint.torch.autograd import graph as graph
 from adjoint.torch.autograd.anomaly_mode import detect_anomaly as detect_anomaly
 from adjoint.torch.autograd.anomaly_mode import set_detect_anomaly as set_detect_anomaly
@@ -14,6 +13,7 @@ from adjoint.torch.autograd.function import Function as Function
 from adjoint.torch.autograd.gradcheck import GradcheckError as GradcheckError
 from adjoint.torch.autograd.gradcheck import gradcheck as gradcheck
 from adjoint.torch.autograd.gradcheck import gradgradcheck as gradgradcheck
+from adjoint.torch.autograd.variable import Variable as Variable
 from adjoint.torch.engine import GradientEdge as GradientEdge
 from adjoint.torch.engine import backward as backward
 from adjoint.torch.engine import grad as grad
@@ -31,6 +31,10 @@ from adjoint.torch.state import (
     set_grad_enabled as set_grad_enabled,
 )
 
+_ROOMS = {"forward_ad", "functional"}  # imported when they are first asked for
+
 
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return _importlib.import_module(f"{__name__}.{name}")
     raise _missing(name, "adjoint.torch.autograd")

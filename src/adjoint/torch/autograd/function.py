@@ -263,24 +263,24 @@ class _ForLevels:
     """What `levels.py` has to know of Functions."""
 
     @staticmethod
-    def has_setup(cls: Any) -> bool:
-        return cls.setup_context is not Function.setup_context
+    def has_setup(function: Any) -> bool:
+        return function.setup_context is not Function.setup_context
 
     @staticmethod
-    def has_vmap(cls: Any) -> bool:
-        return cls.vmap is not Function.vmap
+    def has_vmap(function: Any) -> bool:
+        return function.vmap is not Function.vmap
 
     @staticmethod
-    def new_ctx(cls: Any) -> Any:
-        return cls._backward_cls()
+    def new_ctx(function: Any) -> Any:
+        return function._backward_cls()
 
     @staticmethod
-    def rule_of(cls: Any) -> Any:
-        return _rule_of(cls)
+    def rule_of(function: Any) -> Any:
+        return _rule_of(function)
 
     @staticmethod
-    def called(cls: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        return _called(cls, args, options)
+    def called(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        return _called(function, args, options)
 
 
 def _called(cls: Any, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any]:
@@ -289,7 +289,7 @@ def _called(cls: Any, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[A
     tensors = [a for a in args if isinstance(a, Tensor)]
     ctx.needs_input_grad = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
     tracking = modes.enabled and any(ctx.needs_input_grad)
-    inputs = [a._array if isinstance(a, Tensor) and tracking else None for a in args]
+    inputs: list[Any] = [a._array if isinstance(a, Tensor) and tracking else None for a in args]
     described = [(a._array.shape, a._dtype) if isinstance(a, Tensor) and tracking else None for a in args]
     start = next_number()
     with grad_mode(False):

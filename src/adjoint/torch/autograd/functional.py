@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 from adjoint.torch import engine
 from adjoint.torch.creation import eye, zeros
+from adjoint.torch.func import jacfwd, jacrev
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.reductions import stack
@@ -228,6 +229,14 @@ def _rows(output: Any, xs: Any, i: int, create: bool, strict: bool, vectorize: b
     ]
 
 
+def _by_columns(func: Any, inputs: Any, function: str) -> Any:
+    """The Jacobian in forward mode."""
+    several, xs = _tuple_of(inputs, "inputs", function)
+    found = jacfwd(func, argnums=tuple(range(len(xs))))(*[x.detach() for x in xs])
+    more = isinstance(found[0], tuple)
+    return _answer(found if more else (found,), False, more, several)
+
+
 def jacobian(
     func: Any,
     inputs: Any,
@@ -264,6 +273,7 @@ def jacobian(
                 "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for "
                 "`vectorize=True`."
             )
+        return _by_columns(func, inputs, "jacobian")
     elif strict and vectorize:
         raise RuntimeError(
             "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
@@ -302,6 +312,15 @@ def hessian(
         _tracked(outputs, strict, "outputs")
         _single(outputs, more, "hessian")
         return out.squeeze()
+
+    if outer_jacobian_strategy == "forward-mode":
+        if not vectorize or create_graph or strict:
+            raise NotImplementedError(
+                "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for "
+                "`vectorize=True`, without `create_graph` and `strict`."
+            )
+        of = tuple(range(len(inputs))) if several else 0
+        return _by_columns(jacrev(value, argnums=of), inputs, "hessian")
 
     def gradient(*xs: Any) -> Any:
         found = jacobian(value, xs, create_graph=True)

@@ -99,7 +99,7 @@ def _results(out: Any) -> tuple[Any, ...]:
 
 def _parts(x: Any) -> Any:
     """An array as real numbers: real and imaginary parts side by side."""
-    flat = np.array(x).reshape(-1)
+    flat: Any = np.array(x).reshape(-1)
     return flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from adjoint.torch.calls import off
 from adjoint.torch.graph import label, maker, watched_marks
-from adjoint.torch.tensor import LEVEL, Tensor, of
+from adjoint.torch.tensor import LEVEL, Tensor, is_lifted, of
 
 
 class Watch:
@@ -80,7 +80,7 @@ class Watch:
 def _through(values: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
     """The tensors among values as results of one node that hands gradients on, and the node."""
     tracked = [x for x in values if isinstance(x, Tensor) and x.requires_grad]
-    if not tracked or off():
+    if not tracked or off() or any([is_lifted(x) for x in tracked]):
         return values, None
     arrays = [x._array for x in tracked]
     made = LEVEL.record("identity", lambda B, g, xs, ys: list(g), arrays, [np.array(a.value) for a in arrays])

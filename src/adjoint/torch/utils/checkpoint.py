@@ -229,7 +229,7 @@ def checkpoint(
     >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
     >>> checkpoint(lambda v: v.exp().sin().sum(), x, use_reentrant=False).backward()
     >>> x.grad
-    tensor([-2.4783,  3.3054])
+    tensor([-2.4784,  3.3129])
     """
     if use_reentrant is None:
         warnings.warn(_PASS_IT.format(name="torch.utils.checkpoint"), stacklevel=2)
@@ -261,7 +261,7 @@ def checkpoint_sequential(
     >>> from adjoint.torch.utils.checkpoint import checkpoint_sequential
     >>> x = torch.ones(2, requires_grad=True)
     >>> checkpoint_sequential([torch.sin, torch.exp, torch.cos], 2, x, use_reentrant=False)
-    tensor([-0.6683, -0.6683], grad_fn=<CosBackward0>)
+    tensor([-0.6809, -0.6809], grad_fn=<CosBackward0>)
     """
     if use_reentrant is None:
         warnings.warn(_PASS_IT.format(name="torch.utils.checkpoint.checkpoint_sequential"), stacklevel=2)

@@ -9,7 +9,7 @@ import adjoint as ad
 from adjoint.torch.calls import call, off, write
 from adjoint.torch.nn.functional.shared import drawing, probability, tensor
 from adjoint.torch.operators import FUNCTIONS
-from adjoint.torch.tensor import LEVEL, Tensor, of
+from adjoint.torch.tensor import LEVEL, Tensor, is_lifted, of, values
 
 _linear = LEVEL["linear"]
 
@@ -21,10 +21,11 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Any:
     >>> torch.nn.functional.linear(torch.ones(1, 2), torch.ones(3, 2))
     tensor([[2., 2., 2.]])
     """
-    shape, other = input._array.shape, weight._array.shape
+    lifted = is_lifted(input) or is_lifted(weight) or (bias is not None and is_lifted(bias))
+    shape, other = values(input).shape, values(weight).shape
     if len(other) != 2 or not shape or shape[-1] != other[1] or input._dtype is not weight._dtype:
         raise _misfit(input, weight)
-    if bias is not None and bias._dtype is input._dtype and len(shape) == 2 and not off():
+    if bias is not None and bias._dtype is input._dtype and len(shape) == 2 and not off() and not lifted:
         return of(_linear(input._array, weight._array, bias._array))
     made = "Addmm" if bias is not None else "Mm"
     return call("nn.linear", made if len(shape) == 2 else "View", input, weight, bias)

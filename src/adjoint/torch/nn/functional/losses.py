@@ -7,9 +7,10 @@ from typing import Any
 
 from adjoint.torch.calls import call, off
 from adjoint.torch.graph import label
+from adjoint.torch.lifted import is_batched
 from adjoint.torch.nn.functional.shared import reduction_of, tensor
 from adjoint.torch.operators import FUNCTIONS
-from adjoint.torch.tensor import LEVEL, Tensor, of, values
+from adjoint.torch.tensor import LEVEL, Tensor, is_lifted, of, values
 
 
 def _pair(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -94,7 +95,7 @@ def binary_cross_entropy(
             "Please ensure they have the same size."
         )
     given = values(input)
-    if not ((given >= 0) & (given <= 1)).all():
+    if not is_batched(input) and not ((given >= 0) & (given <= 1)).all():
         raise RuntimeError("all elements of input should be between 0 and 1")
     return call("nn.binary_cross_entropy", "BinaryCrossEntropy", input, target, weight=weight, reduction=reduction)
 
@@ -126,6 +127,8 @@ def _check_classes(input: Tensor, target: Tensor, ignore_index: int) -> None:
     if tuple(target.shape) != (*input.shape[:1], *input.shape[2:])[: max(input.ndim - 1, 0)] and input.ndim > 1:
         raise RuntimeError(f"Expected target size {[input.shape[0], *input.shape[2:]]}, got {list(target.shape)}")
     classes = input.shape[min(1, input.ndim - 1)]
+    if is_batched(target):
+        return  # of each example: what is out of bounds is an error of adjoint's
     labels = values(target)
     wrong = labels[((labels < 0) | (labels >= classes)) & (labels != ignore_index)]
     if wrong.size:
@@ -155,7 +158,8 @@ def cross_entropy(
     """
     if weight is None and not label_smoothing and reduction == "mean" and size_average is None and reduce is None:
         if target._dtype.kind == "i" and input._dtype.kind == "f" and input._dtype.itemsize > 2 and not off():
-            if input.ndim == 2 and target.ndim == 1 and len(input) == len(target):
+            lifted = is_lifted(input) or is_lifted(target)
+            if input.ndim == 2 and target.ndim == 1 and len(input) == len(target) and not lifted:
                 return _mean_of_classes(input, target, ignore_index)
     reduction = reduction_of(size_average, reduce, reduction)
     if not 0.0 <= label_smoothing <= 1.0:
