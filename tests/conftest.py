@@ -22,6 +22,7 @@ from adjoint.rules import RECORDS
 
 # machine code takes longer to make than most tests take: test_native.py makes it
 os.environ.setdefault("ADJOINT_COMPILE", "replay")
+os.environ.setdefault("ADJOINT_CACHE", "0")
 
 hypothesis.settings.register_profile("suite", max_examples=20, deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("suite")

@@ -18,13 +18,14 @@ import numpy as np
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.backends.numpy import NumPy
+from adjoint.compiler.again import Again
 from adjoint.compiler.calls import Seen, Signature
 from adjoint.compiler.cost import Cost, cost_of
 from adjoint.compiler.donated import exclusive, give_away
 from adjoint.compiler.general import KEPT, General
 from adjoint.compiler.graph import Graph
-from adjoint.compiler.native.machine import wanted
 from adjoint.compiler.programs import Program
+from adjoint.compiler.replay import makes_code
 from adjoint.compiler.rules import Family, Rules
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import current_level, default_device, libraries_imported
@@ -169,6 +170,7 @@ class Compiled:
         self._families: collections.OrderedDict[Any, _Called] = collections.OrderedDict()
         self._recordings = 0
         self._last: Seen | None = None
+        self._again: Again | None = None
         self.varying: set[Any] = set()  # places of integers that are traced
         self._fixed: set[Any] = set()  # ... and of those that cannot be
 
@@ -227,6 +229,13 @@ class Compiled:
         """The call, where there are no arrays of other libraries."""
         if _is_disabled():
             return _eager(self.f, args, kwargs)
+        again = self._again
+        if again is not None and not kwargs and current_level() is None:
+            leaves, structure = trees.flatten(args)
+            if structure == again.structure and (arrays := again.arrays(self.f, leaves)) is not None:
+                if again.as_numpy:
+                    return again.program.arrays(arrays)
+                return again.program.tensors(arrays, [x for x in leaves if x.__class__ in (Tensor, np.ndarray)])
         call = Signature(self, args, kwargs)
         if call.recording:
             return self.f(*args, **kwargs)
@@ -239,6 +248,7 @@ class Compiled:
             return self._called(call)
         if self.donate:
             return self._donated(program, call)
+        self._again = Again.after(call, program) if program.symbols is None else None
         return program.arrays(call.arrays) if call.as_numpy else program.tensors(call.arrays, call.inputs)
 
     def _donated(self, program: Program, call: Signature) -> Any:
@@ -261,7 +271,7 @@ class Compiled:
                 while len(self._programs) > KEPT:
                     self._programs.popitem(last=False)
                 return program
-        if program.symbols is not None and type(program.base) is NumPy and wanted():
+        if program.symbols is not None and type(program.base) is NumPy and makes_code():
             # machine code has sizes in it: sizes that come again are worth making it
             program = self._programs[call.key] = program.at([x.shape for x in call.inputs])
         return program

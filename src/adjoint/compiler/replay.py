@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,12 +18,12 @@ from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.backends.numpy import NumPy
 from adjoint.compiler.graph import SPECIAL, Drawn, Equation, Graph, Key, Value
-from adjoint.compiler.native.entry import Region, module
-from adjoint.compiler.native.machine import machine, wanted
-from adjoint.compiler.native.steps import again, with_regions
 from adjoint.compiler.sizes import SCOPE, Symbols, has_sizes, is_size, written
 from adjoint.operands import fail
 from adjoint.primitives import TABLE, slices
+
+if TYPE_CHECKING:
+    from adjoint.compiler.native.entry import Region
 
 _REUSED = 1024  # bytes: smaller arrays NumPy keeps at hand
 _MANY = 4096  # elements: for fewer the shorter way is faster
@@ -72,6 +72,9 @@ class Replay:
 
     def _link(self) -> None:
         """Have machine code made, before the first call."""
+        from adjoint.compiler.native.entry import module  # when it is needed: most programs never do
+        from adjoint.compiler.native.machine import machine
+
         parts = self._unlinked
         made = machine(module(parts))
         self._scope.update({r.name: made.function(r.name) for r in parts})
@@ -104,6 +107,13 @@ class Replay:
         return found, line
 
 
+def makes_code() -> bool:
+    """Whether functions on NumPy become machine code."""
+    from adjoint.compiler.native.machine import wanted
+
+    return wanted()
+
+
 class _Typed:
     """A backend of which an error message says what it is, beside values of a graph."""
 
@@ -122,7 +132,7 @@ class _Writer:
         self.scope: dict[str, Any] = {"__builtins__": {}, "leaf": base}
         self.fresh: list[bool] = []
         self.donated: set[Any] = set()  # inputs whose memory may be written to
-        self.native = self.on_numpy and symbols is None and wanted()  # machine code has sizes in it
+        self.native = self.on_numpy and symbols is None and makes_code()  # machine code has sizes in it
         self.regions: list[Region] = []
         self.warns = False  # whether it calls what may warn, or fail
         self._known: dict[int, str] = {}  # names of what is in the scope, by identity
@@ -154,6 +164,8 @@ class _Writer:
     def write(self, name: str, graph: Graph, indent: str = "") -> None:
         """Append the definition of a graph, after those of graphs in it; these stand inside where there are sizes."""
         if self.native:
+            from adjoint.compiler.native.steps import with_regions
+
             graph, found = with_regions(graph, lambda: f"n{next(self._count)}")
             self.regions += found
         inner = {id(g): f"g{next(self._count)}" for e in graph.equations for g in e.graphs}
@@ -222,6 +234,8 @@ class _Body:
 
     def native(self, e: Equation) -> list[str]:
         """A call of machine code, which writes into new arrays."""
+        from adjoint.compiler.native.steps import again
+
         writer, region = self.writer, e.parameters["region"]
         lines = []
         writer.scope["empty"] = np.empty

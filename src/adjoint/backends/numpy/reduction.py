@@ -99,7 +99,7 @@ def _at_labels(x: Array, labels: Array) -> tuple[Array, tuple[Array, Array]]:
     return rows, (np.arange(len(rows)), labels.reshape(-1))
 
 
-def _no_class(labels: Array, classes: int) -> errors.OutOfRangeError:
+def no_class(labels: Array, classes: int) -> errors.OutOfRangeError:
     return errors.OutOfRangeError(
         f"cross entropy: targets from {labels.min()} to {labels.max()}, but the logits have {classes} classes, from 0"
     )
@@ -109,11 +109,11 @@ def _softmax_cross_entropy(x: Array, labels: Array) -> Array:
     t = np.subtract(x, np.maximum.reduce(x, axis=-1, keepdims=True))
     rows, key = _at_labels(t, labels)
     if np.minimum.reduce(labels, axis=None, initial=0) < 0:  # a negative one would count from the end
-        raise _no_class(labels, x.shape[-1])
+        raise no_class(labels, x.shape[-1])
     try:
         picked = rows[key]
     except IndexError:
-        raise _no_class(labels, x.shape[-1]) from None
+        raise no_class(labels, x.shape[-1]) from None
     np.exp(t, out=t)
     losses = np.log(np.add.reduce(t, axis=-1))
     return np.subtract(losses, picked.reshape(losses.shape))

@@ -43,7 +43,7 @@ class Nest:
     # --- which pass computes what ---
 
     def _root(self, x: Value) -> Value:
-        return self.plan.root.get(x, x)
+        return self.plan.root.get(x, x)  # type: ignore[no-any-return]
 
     def _inside(self, e: Equation) -> list[Value]:
         """What an equation reads of the kernel's own values."""

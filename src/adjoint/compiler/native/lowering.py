@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint import errors
+from adjoint.backends.numpy import NumPy
+from adjoint.backends.numpy.reduction import no_class
 from adjoint.compiler.graph import Equation, Graph, Value
 from adjoint.compiler.native.elements import computable
 from adjoint.primitives import TABLE, DType, result_spec
@@ -17,15 +18,17 @@ from adjoint.rules.records import Composed
 
 
 def lowered(graph: Graph) -> Graph:
-    """The graph with larger primitives taken apart, in its own equations."""
+    """The graph with larger primitives taken apart, in its own equations. Checks of values come last."""
     equations: list[Equation] = []
+    checks: list[Equation] = []
     for e in graph.equations:
-        rule = LOWERED.get(e.name)
-        made = None
-        if rule is not None and all(_ready(x) for x in (*e.operands, *e.results)):
-            made = rule(writer := _Writer(e), *e.operands, **e.parameters)
-        equations += [e] if made is None else writer.named(made if isinstance(made, tuple) else (made,), e)
-    return Graph(graph.inputs, equations, graph.outputs)
+        if e.name in LOWERED and all(_ready(x) for x in (*e.operands, *e.results)):
+            writer = _Writer(e, checks)
+            made = LOWERED[e.name](writer, *e.operands, **e.parameters)
+            equations += [e] if made is None else writer.named(made if isinstance(made, tuple) else (made,), e)
+        else:
+            equations.append(e)
+    return Graph(graph.inputs, [*equations, *checks], graph.outputs)
 
 
 def _ready(x: Any) -> bool:
@@ -35,8 +38,9 @@ def _ready(x: Any) -> bool:
 class _Writer:
     """A backend of formulas: each primitive is written down as an equation."""
 
-    def __init__(self, e: Equation) -> None:
+    def __init__(self, e: Equation, checks: list[Equation]) -> None:
         self.equations: list[Equation] = []
+        self.checks = checks  # of the whole graph
         self._backward, self._line = e.backward, e.line
 
     def dtype_of(self, x: Value) -> DType:
@@ -50,28 +54,26 @@ class _Writer:
         def write(*operands: Any, **parameters: Any) -> Any:
             if name in LOWERED and (made := LOWERED[name](self, *operands, **parameters)) is not None:
                 return made
+            if all(x.__class__ is not Value or x.const is not None for x in operands):
+                known = NumPy()[name](*[x.const if x.__class__ is Value else x for x in operands], **parameters)
+                return Value(known.shape, known.dtype, known)
             specs: list[Any] = [x.spec() if x.__class__ is Value else x for x in operands]
             found = result_spec(TABLE[name], specs, parameters)
             out = Value(tuple(found.shape), found.dtype)
-            self._add(name, operands, parameters, [out])
+            made = Equation(name, operands, parameters, [out], backward=self._backward, line=self._line)
+            self.equations.append(made)
             return out
 
         return write
 
     def check(self, holds: Value, values: Value, error: Callable[[Any], Exception]) -> None:
-        self._add("check", [holds, values], {"error": error}, [])
-
-    def _add(self, name: str, operands: Any, parameters: Any, results: Any) -> None:
-        self.equations.append(Equation(name, operands, parameters, results, backward=self._backward, line=self._line))
+        self.checks.append(Equation("check", [holds, values], {"error": error}, [], line=self._line))
 
     def named(self, made: tuple[Value, ...], e: Equation) -> list[Equation]:
         """The equations, the last of which define what this one defines."""
-        results = dict(zip(made, e.results, strict=True))
+        results: dict[Any, Any] = dict(zip(made, e.results, strict=True))
         whole = {x for written in self.equations for x in written.results}
-        if len(results) < len(e.results) or any(
-            x not in whole or x.spec() != out.spec()  # type: ignore[union-attr]
-            for x, out in results.items()
-        ):
+        if len(results) < len(e.results) or any(x not in whole or x.spec() != out.spec() for x, out in results.items()):
             return [e]  # a formula that gives an operand
         read: Callable[[Any], Any] = lambda x: results.get(x, x) if x.__class__ is Value else x
         for written in self.equations:
@@ -154,16 +156,14 @@ def _cross_entropy(B: Any, x: Any, labels: Any) -> Any:
     last, classes = len(x.shape) - 1, x.shape[-1]
     if labels.const is not None:
         return None
-    B.check(B.logical_and(B.greater_equal(labels, 0), B.less(labels, classes)), labels, _no_class(classes))
+    B.check(
+        B.logical_and(B.greater_equal(labels, 0), B.less(labels, classes)),
+        labels,
+        lambda found: no_class(found, classes),
+    )
     t = B.subtract(x, B.max(x, axis=(last,), keepdims=True))
     picked = B.sum(B.where(_hit(B, x, labels), t, 0.0), axis=(last,), keepdims=False)
     return B.subtract(B.log(B.sum(B.exp(t), axis=(last,), keepdims=False)), picked)
-
-
-def _no_class(classes: int) -> Callable[[Any], Exception]:
-    return lambda labels: errors.OutOfRangeError(
-        f"cross entropy: targets from {labels.min()} to {labels.max()}, but the logits have {classes} classes, from 0"
-    )
 
 
 def _cross_entropy_pullback(B: Any, g: Any, x: Any, labels: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import ctypes
 import functools
+import hashlib
 import importlib
 import importlib.util
 import os
@@ -17,7 +18,9 @@ from typing import Any
 import numpy as np
 
 from adjoint import locks
+from adjoint.compiler.native import stored
 
+VERSION = 1  # of what passes make of a text
 KEPT = 256  # pieces of machine code of one process that nobody may use at the moment
 
 # Where NumPy's header numpy/ndarraytypes.h says that an array has its data, axes, dtype and flags (PyArrayObject), from
@@ -123,13 +126,18 @@ class Machine:
     """The machine code of a text, which lives as long as one of its functions."""
 
     def __init__(self, text: str) -> None:
-        binding = llvm()
-        module = binding.parse_assembly(text)
-        module.verify()
-        target = _new_target()
-        if ") #1 {" in text:
-            _inline(module, target)
-        self._engine = binding.create_mcjit_compiler(module, target)
+        binding, target = llvm(), _new_target()
+        key = _key(text)
+        code = stored.load(key)
+        if code is None:
+            module = binding.parse_assembly(text)
+            module.verify()
+            if ") #1 {" in text:
+                _inline(module, target)
+            code = target.emit_object(module)
+            stored.store(key, code)
+        self._engine = binding.create_mcjit_compiler(binding.parse_assembly(""), target)
+        self._engine.add_object_file(binding.ObjectFileRef.from_data(code))
         self._engine.finalize_object()
         self._methods: list[Any] = []
 
@@ -140,6 +148,15 @@ class Machine:
         make: Any = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
         return make(ctypes.addressof(method), self, None)  # type: ignore[no-any-return]  # which refers to self
+
+
+def _key(text: str) -> str:
+    """A name for what the machine code of a text depends on: the text, the processor, the versions."""
+    binding = llvm()
+    features = binding.get_host_cpu_features().flatten()
+    versions = importlib.import_module("llvmlite").__version__, binding.llvm_version_info, VERSION
+    parts = (text, binding.get_process_triple(), binding.get_host_cpu_name(), features, versions)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 def _inline(module: Any, target: Any) -> None:

@@ -106,7 +106,7 @@ class Plan:
         self.parts: dict[Value, list[int]] = {}  # arrays that several kernels write parts of
         self.place: dict[Any, int] = dict.fromkeys(graph.inputs, -1)  # the step that gives a value, of views' roots
         self.source: dict[Value, tuple[Equation, Value]] = {}  # of a view
-        self.root: dict[Any, Value] = {}
+        self.root: dict[Any, Any] = {}  # the array that a view is of
         self.layout: dict[Any, Layout] = {}
         for e in graph.equations:
             self._take(e)
@@ -115,7 +115,7 @@ class Plan:
     def _take(self, e: Equation) -> None:
         if is_view(e) and self._take_view(e):
             return
-        if all(computable(x.dtype) and math.prod(x.shape) for x in (*e.results, *e.operands) if x.__class__ is Value):
+        if all(computable(x.dtype) and math.prod(x.shape) for x in (*e.results, *e.operands) if isinstance(x, Value)):
             if e.name in REDUCTIONS:
                 if _sums(e) and self._take_native(e):
                     return
@@ -165,22 +165,27 @@ class Plan:
 
     def _axes(self, kernel: Kernel, x: Value) -> tuple[int | None, ...] | None:
         """On which axes of a kernel's domain the axes of a value lie that it computes; None of others."""
-        found = kernel.axes.get(x)
-        if found is not None or x not in self.source:
-            return found
-        e, of = self.source[x]
-        old = self._axes(kernel, of)
-        if old is None or kernel.kind[self.root[x]] == "late":
-            return None
-        if e.name == "broadcast_to":
-            old = (*[None] * (len(x.shape) - len(of.shape)), *old)
-            if any(a is None and n != 1 for a, n in zip(old, x.shape, strict=True)):
+        chain = []
+        while x not in kernel.axes:
+            if x not in self.source:
                 return None
-            return old
-        if e.name in ("permute_dims", "index") or squashed(of.shape) != squashed(x.shape):
+            e, x = self.source[x]
+            chain.append(e)
+        if chain and kernel.kind[x] == "late":
             return None
-        axes = iter([a for a in old if a is not None])
-        return tuple([None if n == 1 else next(axes) for n in x.shape])
+        axes = kernel.axes[x]
+        for e in reversed(chain):
+            old, new = e.operands[0].shape, e.results[0].shape  # type: ignore[union-attr]
+            if e.name == "broadcast_to":
+                axes = (*[None] * (len(new) - len(old)), *axes)
+                if any(a is None and n != 1 for a, n in zip(axes, new, strict=True)):
+                    return None
+            elif e.name in ("permute_dims", "index") or squashed(old) != squashed(new):
+                return None
+            else:
+                left = iter([a for a in axes if a is not None])
+                axes = tuple([None if n == 1 else next(left) for n in new])
+        return axes
 
     def _joins(self, kernel: Kernel, place: int, e: Equation, part: tuple[Value, Layout] | None = None) -> bool:
         """Have a kernel compute an equation, if it can."""

@@ -1,0 +1,69 @@
+"""Machine code of earlier processes, in files.
+
+A file is named after all that its machine code depends on, and begins with a sum of what is in it: what is cut off,
+damaged or not ours is not loaded, and replaced. It is written beside its place and moved there, so that another
+process finds all of it or nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+_KEPT = 4096  # files
+_BEGIN = b"adjoint 1\n"
+
+
+def folder() -> Path | None:
+    """Where files are: `ADJOINT_CACHE`, which may be 0 for nowhere, else in the user's folder for such."""
+    given = os.environ.get("ADJOINT_CACHE")
+    if given is not None:
+        return Path(given) if given not in ("", "0") else None
+    base = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return (Path(base) if base else Path.home() / ".cache") / "adjoint"
+    except RuntimeError:  # a user without a home
+        return None
+
+
+def load(key: str) -> bytes | None:
+    """What was stored under this key, if it is there and whole."""
+    where = folder()
+    if where is None:
+        return None
+    try:
+        found = (where / key).read_bytes()
+    except OSError:
+        return None
+    start = len(_BEGIN) + 32
+    content = found[start:]
+    return content if found[:start] == _BEGIN + hashlib.sha256(content).digest() else None
+
+
+def store(key: str, content: bytes) -> None:
+    """Keep this for later processes; where nothing can be written, nothing is kept."""
+    where = folder()
+    if where is None:
+        return
+    with contextlib.suppress(OSError):
+        where.mkdir(mode=0o700, parents=True, exist_ok=True)
+        number, name = tempfile.mkstemp(dir=where, prefix=".")
+        try:
+            with os.fdopen(number, "wb") as file:
+                file.write(_BEGIN + hashlib.sha256(content).digest() + content)
+            os.replace(name, where / key)
+        except BaseException:
+            os.unlink(name)
+            raise
+        _bound(where)
+
+
+def _bound(where: Path) -> None:
+    """Remove the older half where there are too many."""
+    files = [p for p in where.iterdir() if not p.name.startswith(".")]
+    if len(files) > _KEPT:
+        for old in sorted(files, key=lambda p: p.stat().st_mtime)[: len(files) // 2]:
+            old.unlink(missing_ok=True)
